@@ -1,0 +1,94 @@
+// Package kube is the cluster: lean lists, server-side apply and waiting by
+// watching. It asks the API directly for the version that the catalogue names
+// and looks at discovery only when the server does not serve it.
+package kube
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// dialTimeout bounds how long a host that does not answer is tried, so that a
+// wrong address is reported as such and not as the end of --timeout.
+const dialTimeout = 10 * time.Second
+
+// Client is a connection to one cluster.
+type Client struct {
+	// Config is what the client was made from, without rate limits.
+	Config *rest.Config
+
+	dynamic dynamic.Interface
+	raw     rest.Interface
+	served  versions
+}
+
+// New connects lazily: no request is sent.
+func New(cfg *rest.Config) (*Client, error) {
+	cfg = rest.CopyConfig(cfg)
+	// The server has priority and fairness; a limit here would only add waiting.
+	cfg.QPS, cfg.Burst = -1, -1
+	if cfg.Dial == nil {
+		cfg.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
+	}
+	httpClient, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to %s: %w", cfg.Host, err)
+	}
+	return NewForHTTP(cfg, httpClient)
+}
+
+// NewForHTTP connects with an HTTP client that is already authenticated.
+func NewForHTTP(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
+	dyn, err := dynamic.NewForConfigAndClient(cfg, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to %s: %w", cfg.Host, err)
+	}
+	plain := rest.CopyConfig(cfg)
+	plain.GroupVersion = &schema.GroupVersion{}
+	plain.NegotiatedSerializer = serializer.NewCodecFactory(scheme.Scheme).WithoutConversion()
+	raw, err := rest.RESTClientForConfigAndClient(plain, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection to %s: %w", cfg.Host, err)
+	}
+	return &Client{Config: cfg, dynamic: dyn, raw: raw}, nil
+}
+
+// Resource names a collection of objects on the server.
+type Resource struct {
+	schema.GroupVersionResource
+	// Kind is the kind of its objects.
+	Kind string
+	// ClusterScoped says that the objects live in no namespace.
+	ClusterScoped bool
+}
+
+func (c *Client) collection(r Resource, namespace string) dynamic.ResourceInterface {
+	if r.ClusterScoped || namespace == "" {
+		return c.dynamic.Resource(r.GroupVersionResource)
+	}
+	return c.dynamic.Resource(r.GroupVersionResource).Namespace(namespace)
+}
+
+func (r Resource) path(namespace, name string) string {
+	parts := []string{"/api", r.Version}
+	if r.Group != "" {
+		parts = []string{"/apis", r.Group, r.Version}
+	}
+	if namespace != "" && !r.ClusterScoped {
+		parts = append(parts, "namespaces", namespace)
+	}
+	parts = append(parts, r.Resource)
+	if name != "" {
+		parts = append(parts, name)
+	}
+	return strings.Join(parts, "/")
+}

@@ -1,0 +1,129 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// pageSize is how many objects a list asks for at once: most clusters answer
+// in one page, and a huge one is never held in one piece by the server.
+const pageSize = 10000
+
+// Selection says which objects of a resource are meant.
+type Selection struct {
+	// Namespace is "" for all namespaces.
+	Namespace string
+	// Name is "" for all names.
+	Name string
+	// Labels is a label selector, "" for all.
+	Labels string
+}
+
+func (s Selection) fields() string {
+	if s.Name == "" {
+		return ""
+	}
+	return "metadata.name=" + s.Name
+}
+
+// List calls each with every selected object, one at a time and as it comes
+// off the wire, so that a long list costs the memory of one object. It
+// returns the resourceVersion of the list.
+func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(controllers.Object) error) (string, error) {
+	for next := ""; ; {
+		request := c.raw.Get().AbsPath(r.path(s.Namespace, "")).Param("limit", strconv.Itoa(pageSize))
+		for name, value := range map[string]string{"labelSelector": s.Labels, "fieldSelector": s.fields(), "continue": next} {
+			if value != "" {
+				request = request.Param(name, value)
+			}
+		}
+		body, err := request.Stream(ctx)
+		if err != nil {
+			return "", err
+		}
+		list, err := decodeList(body, r, each)
+		if err := errors.Join(err, body.Close()); err != nil {
+			return "", fmt.Errorf("reading the list of %s: %w", r.Resource, err)
+		}
+		if next = list.Continue; next == "" {
+			return list.ResourceVersion, nil
+		}
+	}
+}
+
+// decodeList walks the JSON of a list. The metadata may come before or after the items.
+func decodeList(body io.Reader, r Resource, each func(controllers.Object) error) (metav1.ListMeta, error) {
+	var list metav1.ListMeta
+	d := json.NewDecoder(body)
+	if _, err := d.Token(); err != nil {
+		return list, err
+	}
+	apiVersion := r.GroupVersion().String()
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return list, err
+		}
+		switch key {
+		case "items":
+			err = decodeItems(d, func(o controllers.Object) error {
+				// Items of built-in lists come without these.
+				o["apiVersion"], o["kind"] = apiVersion, r.Kind
+				return each(o)
+			})
+		case "metadata":
+			err = d.Decode(&list)
+		default:
+			var skipped json.RawMessage
+			err = d.Decode(&skipped)
+		}
+		if err != nil {
+			return list, err
+		}
+	}
+	return list, nil
+}
+
+func decodeItems(d *json.Decoder, each func(controllers.Object) error) error {
+	open, err := d.Token()
+	if err != nil || open == nil {
+		return err
+	}
+	for d.More() {
+		var o controllers.Object
+		if err := d.Decode(&o); err != nil {
+			return err
+		}
+		if err := each(o); err != nil {
+			return err
+		}
+	}
+	_, err = d.Token()
+	return err
+}
+
+// Get returns one object.
+func (c *Client) Get(ctx context.Context, r Resource, namespace, name string) (controllers.Object, error) {
+	body, err := c.raw.Get().AbsPath(r.path(namespace, name)).DoRaw(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var o controllers.Object
+	if err := json.Unmarshal(body, &o); err != nil {
+		return nil, fmt.Errorf("reading %s %q: %w", r.Kind, name, err)
+	}
+	return o, nil
+}
+
+// Raw returns what the server answers at a path such as "/version".
+func (c *Client) Raw(ctx context.Context, path string) ([]byte, error) {
+	return c.raw.Get().AbsPath(path).DoRaw(ctx)
+}

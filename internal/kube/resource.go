@@ -1,0 +1,120 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Of returns the resource of a row of the catalogue at its shipped version.
+func Of(k controllers.Kind) Resource {
+	return Resource{
+		GroupVersionResource: schema.GroupVersionResource{Group: k.Group, Version: k.Version, Resource: k.Resource},
+		Kind:                 k.Kind,
+	}
+}
+
+// clusterScoped are the built-in kinds without a namespace that flux handles.
+var clusterScoped = []string{
+	"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition",
+	"StorageClass", "PriorityClass", "IngressClass", "RuntimeClass", "APIService",
+	"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+}
+
+// Guess returns the resource of a kind by the naming rules of Kubernetes. It
+// is right for Flux's and the built-in kinds and costs no request.
+func Guess(gvk schema.GroupVersionKind) Resource {
+	if k, ok := controllers.KindOf(gvk.Group, gvk.Kind); ok {
+		r := Of(k)
+		r.Version = gvk.Version
+		return r
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	return Resource{GroupVersionResource: plural, Kind: gvk.Kind, ClusterScoped: slices.Contains(clusterScoped, gvk.Kind)}
+}
+
+// versions remembers what discovery said of a group's kinds.
+type versions struct {
+	mu     sync.Mutex
+	groups map[string]metav1.APIGroup
+}
+
+// NotServed tells whether an error says that the server does not know the
+// resource at all, as against not having an object of that name.
+func NotServed(err error) bool {
+	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) ||
+		meta.IsNoMatchError(err)
+}
+
+// MissingKindError says that a cluster does not serve a kind in any version
+// that flux knows.
+type MissingKindError struct{ Kind controllers.Kind }
+
+func (e *MissingKindError) Error() string {
+	return fmt.Sprintf("the cluster does not serve %s: the CustomResourceDefinition %s is not installed", e.Kind.Kind, e.Kind.CRD())
+}
+
+// With calls do with the shipped version of a kind and, only when the server
+// does not serve that, with the newest one of the row that it does.
+func (c *Client) With(ctx context.Context, k controllers.Kind, do func(Resource) error) error {
+	err := do(Of(k))
+	if !NotServed(err) {
+		return err
+	}
+	version, err := c.servedVersion(ctx, k)
+	if err != nil {
+		return err
+	}
+	r := Of(k)
+	r.Version = version
+	if err := do(r); !NotServed(err) {
+		return err
+	}
+	return &MissingKindError{k}
+}
+
+func (c *Client) servedVersion(ctx context.Context, k controllers.Kind) (string, error) {
+	group, err := c.group(ctx, k.Group)
+	if apierrors.IsNotFound(err) {
+		return "", &MissingKindError{k}
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, version := range k.Older {
+		if slices.ContainsFunc(group.Versions, func(v metav1.GroupVersionForDiscovery) bool { return v.Version == version }) {
+			return version, nil
+		}
+	}
+	return "", &MissingKindError{k}
+}
+
+func (c *Client) group(ctx context.Context, name string) (metav1.APIGroup, error) {
+	c.served.mu.Lock()
+	defer c.served.mu.Unlock()
+	if g, ok := c.served.groups[name]; ok {
+		return g, nil
+	}
+	body, err := c.raw.Get().AbsPath("/apis", name).DoRaw(ctx)
+	if err != nil {
+		return metav1.APIGroup{}, fmt.Errorf("asking which versions of %s are served: %w", name, err)
+	}
+	var g metav1.APIGroup
+	if err := json.Unmarshal(body, &g); err != nil {
+		return metav1.APIGroup{}, fmt.Errorf("reading the versions of %s: %w", name, err)
+	}
+	if c.served.groups == nil {
+		c.served.groups = map[string]metav1.APIGroup{}
+	}
+	c.served.groups[name] = g
+	return g, nil
+}

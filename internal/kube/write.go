@@ -1,0 +1,40 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// FieldManager is the name under which flux owns the fields that it writes;
+// it is the one of Flux's own tools, so that an upgrade takes them over.
+const FieldManager = "flux"
+
+// Merge changes fields of an object by a JSON merge patch (RFC 7396).
+func (c *Client) Merge(ctx context.Context, r Resource, namespace, name string, change any) (controllers.Object, error) {
+	body, err := json.Marshal(change)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the change of %s %q: %w", r.Kind, name, err)
+	}
+	u, err := c.collection(r, namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: FieldManager})
+	if err != nil {
+		return nil, err
+	}
+	return u.Object, nil
+}
+
+// Annotate sets annotations of an object; a nil value removes one.
+func (c *Client) Annotate(ctx context.Context, r Resource, namespace, name string, annotations map[string]any) (controllers.Object, error) {
+	return c.Merge(ctx, r, namespace, name, map[string]any{"metadata": map[string]any{"annotations": annotations}})
+}
+
+// Delete removes an object and, in the background, what it owns.
+func (c *Client) Delete(ctx context.Context, r Resource, namespace, name string) error {
+	background := metav1.DeletePropagationBackground
+	return c.collection(r, namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background})
+}

@@ -1,0 +1,48 @@
+// Package output prints answers: tables, and the -o formats of cli-runtime.
+package output
+
+import (
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Table is headers and rows of text, every row as long as the headers.
+type Table struct {
+	Headers []string
+	Rows    [][]string
+}
+
+// Write prints the table as scripts read it: cells padded to the column's
+// width, each followed by a tab. Without headers their width does not count.
+func (t Table) Write(w io.Writer, headers bool) error {
+	rows := t.Rows
+	if headers {
+		rows = append([][]string{t.Headers}, rows...)
+	}
+	widths := columnWidths(rows)
+	var b strings.Builder
+	for _, row := range rows {
+		for i, cell := range row {
+			b.WriteString(cell)
+			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)))
+			b.WriteByte('\t')
+		}
+		b.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func columnWidths(rows [][]string) []int {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	return widths
+}

@@ -1,0 +1,131 @@
+package controllers
+
+const (
+	sourceGroup       = "source.toolkit.fluxcd.io"
+	kustomizeGroup    = "kustomize.toolkit.fluxcd.io"
+	helmGroup         = "helm.toolkit.fluxcd.io"
+	notificationGroup = "notification.toolkit.fluxcd.io"
+	imageGroup        = "image.toolkit.fluxcd.io"
+	extensionsGroup   = "source.extensions.fluxcd.io"
+
+	steered   = Get | Export | Suspend | Resume | Reconcile | Delete
+	inventory = "status.inventory.entries[]"
+)
+
+var (
+	suspendField = Suspension{Field: Path{"spec.suspend"}}
+	artifact     = Path{"status.artifact.revision"}
+	sourceTable  = []Column{revision(artifact), suspended}
+)
+
+// Kinds is the catalogue. Its order is the one in which `get all` lists the
+// kinds, and uninstall removes finalizers.
+var Kinds = []Kind{
+	{
+		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2"}, Kind: "OCIRepository", Resource: "ocirepositories",
+		Controller: "source-controller", Family: "source", Word: "oci", Plural: "oci", Verbs: steered,
+		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
+	},
+	{
+		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "Bucket", Resource: "buckets",
+		Controller: "source-controller", Family: "source", Word: "bucket", Plural: "bucket", Verbs: steered,
+		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
+	},
+	{
+		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "GitRepository", Resource: "gitrepositories",
+		Controller: "source-controller", Family: "source", Word: "git", Plural: "git", Verbs: steered,
+		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
+	},
+	{
+		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "HelmRepository", Resource: "helmrepositories",
+		Controller: "source-controller", Family: "source", Word: "helm", Plural: "helm", Verbs: steered,
+		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
+		Static: func(o Object) bool { return Path{"spec.type"}.String(o) == "oci" },
+	},
+	{
+		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "HelmChart", Resource: "helmcharts",
+		Controller: "source-controller", Family: "source", Word: "chart", Plural: "chart", Verbs: steered,
+		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
+		Source: &Ref{Relation: "source", Path: Path{"spec.sourceRef"}, Kinds: []string{"HelmRepository", "GitRepository", "Bucket"}},
+	},
+	{
+		Group: sourceGroup, Version: "v1", Kind: "ExternalArtifact", Resource: "externalartifacts",
+		Controller: "source-controller", Family: "source", Word: "external", Plural: "external", Verbs: Get | Export,
+		Columns: []Column{revision(artifact), {Header: "SOURCE", Field: Path{"spec.sourceRef"}, Value: generator}}, Result: artifact,
+		Source: &Ref{Relation: "source", Path: Path{"spec.sourceRef"}, Kinds: []string{"ArtifactGenerator"}, CrossNamespace: true},
+	},
+	{
+		Group: extensionsGroup, Version: "v1beta1", Kind: "ArtifactGenerator", Resource: "artifactgenerators",
+		Controller: "source-watcher", Family: "artifact", Word: "generator", Plural: "generators", Verbs: Get | Export | Tree,
+		Columns: []Column{suspended}, Inventory: Path{"status.inventory[]"}, Done: "%s",
+		Suspension: Suspension{Annotation: "source.extensions.fluxcd.io/reconcile", Value: "disabled"},
+		Source: &Ref{
+			Relation: "source", Path: Path{"spec.sources[]"}, CrossNamespace: true,
+			Kinds: []string{"Bucket", "GitRepository", "OCIRepository", "HelmChart", "ExternalArtifact"},
+		},
+	},
+	{
+		Group: imageGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "ImageRepository", Resource: "imagerepositories",
+		Controller: "image-reflector-controller", Family: "image", Word: "repository", Plural: "repository", Verbs: steered,
+		Columns: []Column{text("LAST SCAN", "status.lastScanResult.scanTime"), suspended}, Suspension: suspendField,
+		Done: "scan fetched %s tags", Result: Path{"status.lastScanResult.tagCount"},
+	},
+	{
+		Group: imageGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "ImagePolicy", Resource: "imagepolicies",
+		Controller: "image-reflector-controller", Family: "image", Word: "policy", Plural: "policy", Verbs: steered,
+		Columns: []Column{image, imageTag}, Suspension: suspendField,
+		Done: "selected tag %s", Result: Path{"status.latestRef.tag", "status.latestImage"},
+		Refs: []Ref{{Relation: "image", Path: Path{"spec.imageRepositoryRef"}, Kinds: []string{"ImageRepository"}, CrossNamespace: true}},
+	},
+	{
+		Group: imageGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "ImageUpdateAutomation", Resource: "imageupdateautomations",
+		Controller: "image-automation-controller", Family: "image", Word: "update", Plural: "update", Verbs: steered,
+		Columns: []Column{text("LAST RUN", "status.lastAutomationRunTime"), suspended}, Suspension: suspendField,
+		Done: "last pushed commit %s", Result: Path{"status.lastPushCommit"},
+		Source: &Ref{Relation: "source", Path: Path{"spec.sourceRef"}, Kinds: []string{"GitRepository"}, CrossNamespace: true},
+	},
+	{
+		Group: helmGroup, Version: "v2", Older: []string{"v2beta2", "v2beta1"}, Kind: "HelmRelease", Resource: "helmreleases",
+		Controller: "helm-controller", Word: "helmrelease", Plural: "helmreleases", Short: "hr", Verbs: steered | Tree,
+		Columns:    []Column{revision(Path{"status.history[0].chartVersion", "status.lastAppliedRevision"}), suspended},
+		Suspension: suspendField, Done: "applied revision %s", Inventory: Path{inventory},
+		Result: Path{"status.history[0].chartVersion", "status.lastAppliedRevision"},
+		Source: &Ref{
+			Relation: "source", Path: Path{"spec.chartRef", "spec.chart.spec.sourceRef"}, CrossNamespace: true,
+			Kinds: []string{"OCIRepository", "HelmChart", "ExternalArtifact", "HelmRepository", "GitRepository", "Bucket"},
+		},
+		Refs: []Ref{{Relation: "dependency", Path: Path{"spec.dependsOn[]"}, Kinds: []string{"HelmRelease"}, CrossNamespace: true}},
+	},
+	{
+		Group: kustomizeGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "Kustomization", Resource: "kustomizations",
+		Controller: "kustomize-controller", Word: "kustomization", Plural: "kustomizations", Short: "ks", Verbs: steered | Tree,
+		Columns:    []Column{revision(Path{"status.lastAppliedRevision"}), suspended},
+		Suspension: suspendField, Done: "applied revision %s", Result: Path{"status.lastAppliedRevision"}, Inventory: Path{inventory},
+		Source: &Ref{
+			Relation: "source", Path: Path{"spec.sourceRef"}, CrossNamespace: true,
+			Kinds: []string{"OCIRepository", "GitRepository", "Bucket", "ExternalArtifact"},
+		},
+		Refs: []Ref{{Relation: "dependency", Path: Path{"spec.dependsOn[]"}, Kinds: []string{"Kustomization"}, CrossNamespace: true}},
+	},
+	{
+		Group: notificationGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "Receiver", Resource: "receivers",
+		Controller: "notification-controller", Word: "receiver", Plural: "receivers", Verbs: steered,
+		Columns: []Column{suspended}, Suspension: suspendField, Done: "webhook path %s", Result: Path{"status.webhookPath", "status.url"},
+		Refs: []Ref{{Relation: "resource", Path: Path{"spec.resources[]"}, CrossNamespace: true}},
+	},
+	{
+		Group: notificationGroup, Version: "v1beta3", Older: []string{"v1beta2", "v1beta1"}, Kind: "Provider", Resource: "providers",
+		Controller: "notification-controller", Word: "alert-provider", Plural: "alert-providers",
+		Verbs: Get | Export | Suspend | Resume | Delete, Suspension: suspendField, Static: noConditions,
+	},
+	{
+		Group: notificationGroup, Version: "v1beta3", Older: []string{"v1beta2", "v1beta1"}, Kind: "Alert", Resource: "alerts",
+		Controller: "notification-controller", Word: "alert", Plural: "alerts",
+		Verbs:   Get | Export | Suspend | Resume | Delete,
+		Columns: []Column{suspended}, Suspension: suspendField, Static: noConditions,
+		Refs: []Ref{
+			{Relation: "provider", Path: Path{"spec.providerRef"}, Kinds: []string{"Provider"}},
+			{Relation: "resource", Path: Path{"spec.eventSources[]"}, CrossNamespace: true},
+		},
+	},
+}

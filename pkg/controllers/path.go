@@ -1,0 +1,90 @@
+package controllers
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Object is a decoded Kubernetes object, as encoding/json makes it.
+type Object = map[string]any
+
+// Path locates a field: dotted names, "[N]" for an element of a list and a
+// trailing "[]" where all elements are meant. The first entry is the field in
+// the shipped version of the kind; the rest are where older versions kept it,
+// tried in order.
+type Path []string
+
+// Lookup returns the first field of the path that o has.
+func (p Path) Lookup(o Object) (any, bool) {
+	for _, field := range p {
+		if v, ok := lookup(o, field); ok {
+			return v, true
+		}
+	}
+	return nil, false
+}
+
+// String returns the field as text, or "" where the object has none.
+func (p Path) String(o Object) string {
+	v, _ := p.Lookup(o)
+	switch v := v.(type) {
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	default:
+		return ""
+	}
+}
+
+func lookup(o Object, field string) (any, bool) {
+	var cur any = o
+	for _, step := range strings.Split(field, ".") {
+		name, index, indexed := cutIndex(step)
+		m, ok := cur.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if cur, ok = m[name]; !ok || cur == nil {
+			return nil, false
+		}
+		if !indexed {
+			continue
+		}
+		list, ok := cur.([]any)
+		if !ok || index >= len(list) {
+			return nil, false
+		}
+		cur = list[index]
+	}
+	return cur, true
+}
+
+// cutIndex splits "history[0]" into its name and index; "dependsOn[]" names
+// the whole list and so has no index.
+func cutIndex(step string) (name string, index int, indexed bool) {
+	name, rest, found := strings.Cut(step, "[")
+	if !found {
+		return name, 0, false
+	}
+	index, err := strconv.Atoi(strings.TrimSuffix(rest, "]"))
+	return name, index, err == nil
+}
+
+// Name returns metadata.name.
+func Name(o Object) string { return Path{"metadata.name"}.String(o) }
+
+// Namespace returns metadata.namespace, "" for what is cluster-scoped.
+func Namespace(o Object) string { return Path{"metadata.namespace"}.String(o) }
+
+// Annotation returns the value of an annotation; keys have dots and slashes, so a Path cannot name them.
+func Annotation(o Object, key string) string {
+	v, _ := Path{"metadata.annotations"}.Lookup(o)
+	m, _ := v.(map[string]any)
+	s, _ := m[key].(string)
+	return s
+}
