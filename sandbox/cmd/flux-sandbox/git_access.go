@@ -1,0 +1,297 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/crypto/ssh"
+
+	"github.com/fluxkit/flux/sandbox/internal/credentials"
+)
+
+func (g gitCommand) file() credentials.File { return credentials.In(g.root()) }
+
+func (g gitCommand) credentials() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "credentials",
+		Short: "Set or clear passwords and tokens",
+		Long: `The credentials commands configure who may clone and push over HTTP and HTTPS. As soon as a password, a token or an
+SSH key is configured, the server asks for credentials on every protocol.`,
+		Example: `  # Ask for a password from now on
+  printf %s "$PASSWORD" | flux-sandbox git credentials set --username ada --password-stdin`,
+	}
+	cmd.AddCommand(g.credentialsSet(), g.credentialsClear())
+	return cmd
+}
+
+func (g gitCommand) credentialsSet() *cobra.Command {
+	var username string
+	var passwordStdin, tokenStdin, readOnly bool
+	cmd := &cobra.Command{
+		Use:   "set",
+		Short: "Set a user's password, or the bearer token",
+		Long: `Set adds a user or replaces its password, or sets the bearer token; there is one token for reading and writing and one
+for reading only. The secret is read from standard input, so that it stands in no list of processes, and only a digest
+of it is kept.`,
+		Example: `  # A user who may push
+  printf %s "$PASSWORD" | flux-sandbox git credentials set --username ada --password-stdin
+
+  # A token that may only read
+  printf %s "$TOKEN" | flux-sandbox git credentials set --bearer-token-stdin --read-only`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if passwordStdin != (username != "") {
+				return errors.New("--username and --password-stdin belong together: give both, or --bearer-token-stdin alone")
+			}
+			secret, err := readAll(cmd.Context(), cmd.InOrStdin())
+			if err != nil {
+				return fmt.Errorf("reading the secret from standard input: %w", err)
+			}
+			value := strings.TrimRight(string(secret), "\r\n")
+			if tokenStdin {
+				if err := g.file().SetToken(value, readOnly); err != nil {
+					return err
+				}
+				say(cmd, "bearer token set")
+				return nil
+			}
+			if err := g.file().SetPassword(username, value, readOnly); err != nil {
+				return err
+			}
+			say(cmd, "password of %s set", username)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&username, "username", "", "user to add or change")
+	cmd.Flags().BoolVar(&passwordStdin, "password-stdin", false, "read the user's password from standard input")
+	cmd.Flags().BoolVar(&tokenStdin, "bearer-token-stdin", false, "read the bearer token from standard input")
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "allow clones but no pushes")
+	cmd.MarkFlagsMutuallyExclusive("password-stdin", "bearer-token-stdin")
+	cmd.MarkFlagsMutuallyExclusive("username", "bearer-token-stdin")
+	cmd.MarkFlagsOneRequired("password-stdin", "bearer-token-stdin")
+	return cmd
+}
+
+func (g gitCommand) credentialsClear() *cobra.Command {
+	return &cobra.Command{
+		Use:   "clear",
+		Short: "Forget all passwords and tokens",
+		Long:  "Clear forgets all passwords and tokens. SSH keys stay; without any, the server is open again.",
+		Example: `  # Open the server again
+  flux-sandbox git credentials clear
+  flux-sandbox git keys remove --all`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := g.file().Clear(); err != nil {
+				return err
+			}
+			return g.sayState(cmd, "passwords and tokens cleared")
+		},
+	}
+}
+
+// sayState adds to what was done who can still come in, because one kind of credentials closes every protocol.
+func (g gitCommand) sayState(cmd *cobra.Command, done string) error {
+	set, err := g.file().Load()
+	if err != nil {
+		return err
+	}
+	state := "the server still asks for credentials"
+	switch {
+	case set.Open():
+		state = "the server is open to everybody on this machine"
+	case len(set.Users)+len(set.Tokens) == 0:
+		state = "only SSH keys open the server now, HTTP is closed (open it with flux-sandbox git keys remove --all)"
+	}
+	say(cmd, "%s; %s", done, state)
+	return nil
+}
+
+func (g gitCommand) keys() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "keys",
+		Short: "Manage the SSH keys that may log in",
+		Long: `The keys commands configure who may clone and push over SSH. As soon as a password, a token or an SSH key is
+configured, the server asks for credentials on every protocol.`,
+		Example: `  # Let your own key in
+  flux-sandbox git keys add ~/.ssh/id_ed25519.pub`,
+	}
+	cmd.AddCommand(g.keysAdd(), g.keysList(), g.keysRemove())
+	return cmd
+}
+
+func (g gitCommand) keysAdd() *cobra.Command {
+	var readOnly bool
+	cmd := &cobra.Command{
+		Use:   "add FILE",
+		Short: "Authorise the public keys of a file",
+		Long: `Add authorises every public key of a file, one a line as in authorized_keys; - reads standard input. Adding a known key
+again changes its access.`,
+		Example: `  # A deploy key that may only read
+  flux-sandbox git keys add identity.pub --read-only`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			keys, comments, err := readKeys(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			for i, public := range keys {
+				if err := g.file().AddKey(public, comments[i], readOnly); err != nil {
+					return err
+				}
+				say(cmd, "key %s authorised", ssh.FingerprintSHA256(public))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "allow clones but no pushes")
+	return cmd
+}
+
+func (g gitCommand) keysList() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the authorised keys",
+		Long:  "List shows each authorised SSH key by its fingerprint, with what it may do.",
+		Example: `  # Show all keys
+  flux-sandbox git keys list`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			set, err := g.file().Load()
+			if err != nil {
+				return err
+			}
+			if output == "json" {
+				return printJSON(cmd, set.ListKeys())
+			}
+			rows := [][]string{{"FINGERPRINT", "TYPE", "ACCESS", "COMMENT"}}
+			for _, k := range set.ListKeys() {
+				rows = append(rows, []string{k.Fingerprint, k.Type, k.Access, k.Comment})
+			}
+			return printTable(cmd, rows)
+		},
+	}
+	addOutput(cmd, &output)
+	return cmd
+}
+
+func (g gitCommand) keysRemove() *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "remove FINGERPRINT|FILE...",
+		Short: "Withdraw keys",
+		Long:  "Remove withdraws keys, named by their fingerprint or by the file of the public key.",
+		Example: `  # By file
+  flux-sandbox git keys remove identity.pub
+
+  # All of them
+  flux-sandbox git keys remove --all`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return errors.New("which keys? Name fingerprints or files of public keys, or give --all alone")
+			}
+			fingerprints, err := g.fingerprints(cmd, args)
+			if err != nil {
+				return err
+			}
+			var missing []error
+			for _, fingerprint := range fingerprints {
+				found, err := g.file().RemoveKey(fingerprint)
+				if err != nil {
+					return err
+				}
+				if !found {
+					missing = append(missing, fmt.Errorf("key %s is not authorised: see flux-sandbox git keys list", fingerprint))
+					continue
+				}
+				say(cmd, "key %s removed", fingerprint)
+			}
+			if len(missing) > 0 {
+				return errors.Join(missing...)
+			}
+			return g.sayState(cmd, "done")
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "remove every key")
+	return cmd
+}
+
+// fingerprints are those of the arguments, or of all authorised keys when there are none.
+func (g gitCommand) fingerprints(cmd *cobra.Command, args []string) ([]string, error) {
+	var fingerprints []string
+	if len(args) == 0 {
+		set, err := g.file().Load()
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range set.ListKeys() {
+			fingerprints = append(fingerprints, k.Fingerprint)
+		}
+		return fingerprints, nil
+	}
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "SHA256:") {
+			fingerprints = append(fingerprints, arg)
+			continue
+		}
+		keys, _, err := readKeys(cmd, arg)
+		if err != nil {
+			return nil, err
+		}
+		for _, public := range keys {
+			fingerprints = append(fingerprints, ssh.FingerprintSHA256(public))
+		}
+	}
+	return fingerprints, nil
+}
+
+func readKeys(cmd *cobra.Command, file string) ([]ssh.PublicKey, []string, error) {
+	var data []byte
+	var err error
+	if file == "-" {
+		data, err = readAll(cmd.Context(), cmd.InOrStdin())
+	} else {
+		data, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading public keys: %w", err)
+	}
+	keys, comments, err := credentials.ParseKeys(data)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading public keys from %s: %w", file, err)
+	}
+	return keys, comments, nil
+}
+
+// readAll reads a small input and gives up when ctx ends. The reader's goroutine cannot be interrupted and is left to
+// the end of the process, which is then near.
+func readAll(ctx context.Context, input io.Reader) ([]byte, error) {
+	const bound = 64 << 10
+	type result struct {
+		data []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		data, err := io.ReadAll(io.LimitReader(input, bound+1))
+		if err == nil && len(data) > bound {
+			err = errors.New("it is larger than 64 KiB")
+		}
+		done <- result{data, err}
+	}()
+	select {
+	case r := <-done:
+		return r.data, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

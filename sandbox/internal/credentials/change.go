@@ -1,0 +1,165 @@
+package credentials
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// SetPassword adds a user, or replaces the one with this name.
+func (f File) SetPassword(name, password string, readOnly bool) error {
+	if name == "" || strings.ContainsAny(name, ":\r\n") {
+		return fmt.Errorf("username %q cannot be sent with a password: it must not be empty nor contain a colon", name)
+	}
+	if password == "" {
+		return errors.New("the password is empty")
+	}
+	return f.change(func(set *Set) {
+		set.Users = slices.DeleteFunc(set.Users, func(u user) bool { return u.Name == name })
+		set.Users = append(set.Users, user{Name: name, secret: newSecret(password, readOnly)})
+	})
+}
+
+// SetToken sets the bearer token, one for each kind of access: a token has no name by which to tell two apart.
+func (f File) SetToken(token string, readOnly bool) error {
+	if token == "" || strings.ContainsAny(token, " \t\r\n") {
+		return errors.New("the bearer token is empty or contains blanks")
+	}
+	return f.change(func(set *Set) {
+		set.Tokens = slices.DeleteFunc(set.Tokens, func(t secret) bool { return t.ReadOnly == readOnly })
+		set.Tokens = append(set.Tokens, newSecret(token, readOnly))
+	})
+}
+
+// Clear forgets all passwords and tokens. SSH keys stay.
+func (f File) Clear() error {
+	return f.change(func(set *Set) { set.Users, set.Tokens = nil, nil })
+}
+
+// Key is an authorised SSH key, as people see it.
+type Key struct {
+	Fingerprint string `json:"fingerprint"`
+	Type        string `json:"type"`
+	Access      string `json:"access"`
+	Comment     string `json:"comment,omitempty"`
+}
+
+// ParseKeys reads public keys in the format of an authorized_keys file.
+func ParseKeys(data []byte) ([]ssh.PublicKey, []string, error) {
+	if strings.Contains(string(data), "PRIVATE KEY-----") {
+		return nil, nil, errors.New("this is a private key: give the public one, whose file usually ends in .pub")
+	}
+	var keys []ssh.PublicKey
+	var comments []string
+	for rest := data; len(strings.TrimSpace(string(rest))) > 0; {
+		parsed, comment, _, next, err := ssh.ParseAuthorizedKey(rest)
+		if err != nil {
+			break
+		}
+		keys, comments, rest = append(keys, parsed), append(comments, comment), next
+	}
+	if len(keys) == 0 {
+		return nil, nil, errors.New(`no SSH public key found: expected a line such as "ssh-ed25519 AAAA… comment"`)
+	}
+	return keys, comments, nil
+}
+
+// AddKey authorises an SSH key, or changes the access and comment of one that is known.
+func (f File) AddKey(public ssh.PublicKey, comment string, readOnly bool) error {
+	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public)))
+	if comment != "" {
+		line += " " + comment
+	}
+	return f.change(func(set *Set) {
+		set.Keys = slices.DeleteFunc(set.Keys, func(k key) bool { return k.fingerprint() == ssh.FingerprintSHA256(public) })
+		set.Keys = append(set.Keys, key{Authorized: line, ReadOnly: readOnly})
+	})
+}
+
+// RemoveKey forgets the key with this fingerprint and says whether there was one.
+func (f File) RemoveKey(fingerprint string) (bool, error) {
+	found := false
+	err := f.change(func(set *Set) {
+		before := len(set.Keys)
+		set.Keys = slices.DeleteFunc(set.Keys, func(k key) bool { return k.fingerprint() == fingerprint })
+		found = len(set.Keys) < before
+	})
+	return found, err
+}
+
+// ListKeys describes the authorised keys, in the order in which they came.
+func (s Set) ListKeys() []Key {
+	keys := make([]Key, 0, len(s.Keys))
+	for _, k := range s.Keys {
+		public, comment, _, _, err := ssh.ParseAuthorizedKey([]byte(k.Authorized))
+		if err != nil {
+			continue
+		}
+		keys = append(keys, Key{
+			Fingerprint: ssh.FingerprintSHA256(public),
+			Type:        public.Type(),
+			Access:      grant(k.ReadOnly).String(),
+			Comment:     comment,
+		})
+	}
+	return keys
+}
+
+func (k key) fingerprint() string {
+	public, _, _, _, err := ssh.ParseAuthorizedKey([]byte(k.Authorized))
+	if err != nil {
+		return ""
+	}
+	return ssh.FingerprintSHA256(public)
+}
+
+// change rewrites the file under a lock, so that two commands at once lose nothing, and by renaming, so that a
+// running server reads either the old or the new one.
+func (f File) change(edit func(*Set)) error {
+	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
+		return fmt.Errorf("making the credentials folder: %w", err)
+	}
+	lock, err := os.OpenFile(f.path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("locking credentials: %w", err)
+	}
+	defer func() { _ = lock.Close() }() // closing also unlocks
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return fmt.Errorf("locking credentials: %w", err)
+	}
+	set, err := f.Load()
+	if err != nil {
+		return err
+	}
+	edit(&set)
+	return f.write(set)
+}
+
+func (f File) write(set Set) error {
+	data, err := json.MarshalIndent(set, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding credentials: %w", err)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(f.path), ".credentials-*") // made with mode 0600
+	if err != nil {
+		return fmt.Errorf("writing credentials: %w", err)
+	}
+	defer func() { _ = os.Remove(temporary.Name()) }()
+	if _, err = temporary.Write(append(data, '\n')); err == nil {
+		err = temporary.Sync()
+	}
+	if err = errors.Join(err, temporary.Close()); err != nil {
+		return fmt.Errorf("writing credentials: %w", err)
+	}
+	if err := os.Rename(temporary.Name(), f.path); err != nil {
+		return fmt.Errorf("writing credentials: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+// Package credentials keeps who may use the sandbox's Git server and registry, in one file that can change while they run.
+package credentials
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// Access is what a caller may do. A higher one includes the lower ones.
+type Access int
+
+// The kinds of access, from nothing to everything.
+const (
+	None Access = iota
+	Read
+	Write
+)
+
+// String is the word shown to people.
+func (a Access) String() string {
+	switch a {
+	case Read:
+		return "read-only"
+	case Write:
+		return "read-write"
+	default:
+		return "none"
+	}
+}
+
+func grant(readOnly bool) Access {
+	if readOnly {
+		return Read
+	}
+	return Write
+}
+
+// secret keeps a salted digest, so that the file never holds what a user typed.
+type secret struct {
+	Salt     []byte `json:"salt"`
+	Digest   []byte `json:"digest"`
+	ReadOnly bool   `json:"readOnly,omitempty"`
+}
+
+func newSecret(value string, readOnly bool) secret {
+	salt := make([]byte, 16)
+	_, _ = rand.Read(salt) // never fails: the runtime ends the program when the system has no randomness
+	return secret{Salt: salt, Digest: digest(salt, value), ReadOnly: readOnly}
+}
+
+func digest(salt []byte, value string) []byte {
+	mac := hmac.New(sha256.New, salt)
+	mac.Write([]byte(value))
+	return mac.Sum(nil)
+}
+
+func (s secret) matches(value string) bool {
+	return subtle.ConstantTimeCompare(s.Digest, digest(s.Salt, value)) == 1
+}
+
+type user struct {
+	Name string `json:"name"`
+	secret
+}
+
+type key struct {
+	Authorized string `json:"authorized"`
+	ReadOnly   bool   `json:"readOnly,omitempty"`
+}
+
+// Set is what the file said at one moment.
+type Set struct {
+	Users  []user   `json:"users,omitempty"`
+	Tokens []secret `json:"tokens,omitempty"`
+	Keys   []key    `json:"keys,omitempty"`
+}
+
+// Open says that nothing is configured, so everybody who reaches the server may do everything.
+func (s Set) Open() bool {
+	return len(s.Users) == 0 && len(s.Tokens) == 0 && len(s.Keys) == 0
+}
+
+// Password is the access of a username and password. It looks at every user, so that the time it takes names none.
+func (s Set) Password(name, password string) Access {
+	access := None
+	for _, u := range s.Users {
+		sameName := subtle.ConstantTimeCompare([]byte(u.Name), []byte(name)) == 1
+		if u.matches(password) && sameName {
+			access = grant(u.ReadOnly)
+		}
+	}
+	return access
+}
+
+// Token is the access of a bearer token.
+func (s Set) Token(value string) Access {
+	access := None
+	for _, t := range s.Tokens {
+		if t.matches(value) {
+			access = max(access, grant(t.ReadOnly))
+		}
+	}
+	return access
+}
+
+// Key is the access of an SSH public key.
+func (s Set) Key(offered ssh.PublicKey) Access {
+	access := None
+	for _, k := range s.Keys {
+		known, _, _, _, err := ssh.ParseAuthorizedKey([]byte(k.Authorized))
+		if err != nil {
+			continue
+		}
+		if subtle.ConstantTimeCompare(known.Marshal(), offered.Marshal()) == 1 {
+			access = grant(k.ReadOnly)
+		}
+	}
+	return access
+}
+
+// File is the place where a server's credentials are kept.
+type File struct{ path string }
+
+// In is the credentials file of a server's root folder.
+func In(root string) File { return File{path: filepath.Join(root, "credentials.json")} }
+
+// Load reads the file anew. A missing file is an empty set; a damaged one is an error, never an open door.
+func (f File) Load() (Set, error) {
+	var set Set
+	data, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return set, nil
+	}
+	if err != nil {
+		return set, fmt.Errorf("reading credentials: %w", err)
+	}
+	if err := json.Unmarshal(data, &set); err != nil {
+		return set, fmt.Errorf("reading credentials %s: %w", f.path, err)
+	}
+	return set, nil
+}

@@ -1,0 +1,104 @@
+package gitserver
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// ErrNotRunning says that no server serves the root folder.
+var ErrNotRunning = errors.New("the git server is not running")
+
+// Addresses is where a running server is reached.
+type Addresses struct {
+	HTTP       string `json:"http,omitempty"`
+	HTTPS      string `json:"https,omitempty"`
+	SSH        string `json:"ssh,omitempty"`
+	KnownHosts string `json:"knownHosts,omitempty"`
+	CAFile     string `json:"caFile,omitempty"`
+}
+
+// URL is the address of a repository over http, https or ssh; empty when that is not served.
+func (a Addresses) URL(scheme, name string) string {
+	base := map[string]string{"http": a.HTTP, "https": a.HTTPS, "ssh": a.SSH}[scheme]
+	if base == "" {
+		return ""
+	}
+	return base + "/" + name + ".git"
+}
+
+func describe(root string, fronts []front) (Addresses, error) {
+	var a Addresses
+	for _, f := range fronts {
+		host := f.listener.Addr().String()
+		switch f.scheme {
+		case "http":
+			a.HTTP = "http://" + host
+		case "https":
+			a.HTTPS, a.CAFile = "https://"+host, CAFile(root)
+		case "ssh":
+			signer, err := hostKey(root)
+			if err != nil {
+				return a, err
+			}
+			a.SSH, a.KnownHosts = "ssh://git@"+host, knownHostsLine(host, signer.PublicKey())
+		}
+	}
+	return a, nil
+}
+
+func addressesFile(root string) string { return filepath.Join(root, "server.json") }
+
+func (a Addresses) write(root string) error {
+	data, err := json.MarshalIndent(a, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the git server's addresses: %w", err)
+	}
+	return replaceFile(addressesFile(root), append(data, '\n'), 0o600)
+}
+
+func forgetAddresses(root string) { _ = os.Remove(addressesFile(root)) }
+
+// Running reads where the server of this root folder listens, or ErrNotRunning. The file alone is not trusted,
+// because a server that was killed leaves it behind; the lock it held is gone with it.
+func Running(root string) (Addresses, error) {
+	var a Addresses
+	data, err := os.ReadFile(addressesFile(root))
+	if errors.Is(err, fs.ErrNotExist) {
+		return a, ErrNotRunning
+	}
+	if err != nil {
+		return a, fmt.Errorf("reading the git server's addresses: %w", err)
+	}
+	lock, err := lockRoot(root)
+	if err == nil {
+		_ = lock.Close()
+		return a, ErrNotRunning
+	}
+	if err := json.Unmarshal(data, &a); err != nil {
+		return a, fmt.Errorf("reading the git server's addresses in %s: %w", addressesFile(root), err)
+	}
+	return a, nil
+}
+
+// lockRoot keeps a second server off the folder. The system gives the lock back when the process ends, however it ends.
+func lockRoot(root string) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(root, "server.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("locking the git server's folder: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("another git server already serves %s: %w", root, err), lock.Close())
+	}
+	return lock, nil
+}
+
+func knownHostsLine(hostPort string, public ssh.PublicKey) string {
+	return knownHostsName(hostPort) + " " + string(trimmed(ssh.MarshalAuthorizedKey(public)))
+}

@@ -1,0 +1,128 @@
+package gitserver
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/cgi"
+	"net/url"
+	"os/exec"
+	"strings"
+
+	"github.com/fluxkit/flux/sandbox/internal/credentials"
+)
+
+// The two services of Git's wire protocol.
+const (
+	uploadPack  = "git-upload-pack"
+	receivePack = "git-receive-pack"
+)
+
+// call is what a request asks for: a service of a repository. Only the smart protocol is served, because the dumb
+// one would let clients read any file of the repository.
+type call struct {
+	repository string
+	service    string
+	endpoint   string
+}
+
+func parseCall(r *http.Request) (call, bool) {
+	path, service := r.URL.Path, ""
+	for _, endpoint := range []string{"info/refs", uploadPack, receivePack} {
+		repository, found := strings.CutSuffix(path, "/"+endpoint)
+		if !found {
+			continue
+		}
+		service = endpoint
+		method := http.MethodPost
+		if endpoint == "info/refs" {
+			service, method = r.URL.Query().Get("service"), http.MethodGet
+		}
+		known := service == uploadPack || service == receivePack
+		return call{repository, service, endpoint}, known && r.Method == method
+	}
+	return call{}, false
+}
+
+// ServeHTTP answers one request of a Git client. Who the caller is comes first, so that a stranger learns nothing
+// about which repositories exist.
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	set, err := s.credentials.Load()
+	if err != nil {
+		s.log.Print(err)
+		s.refuse(w, r, http.StatusInternalServerError, "the server's credentials cannot be read; its log says why")
+		return
+	}
+	access := set.Request(r)
+	if access == credentials.None {
+		credentials.Challenge(w)
+		s.refuse(w, r, http.StatusUnauthorized, "authentication failed: a valid username and password, or a bearer token, is needed")
+		return
+	}
+	asked, ok := parseCall(r)
+	if !ok {
+		s.refuse(w, r, http.StatusNotFound, "not found: this server speaks only Git's smart HTTP protocol")
+		return
+	}
+	name, _, err := s.repositories.Find(asked.repository)
+	if err != nil {
+		s.refuseRepository(w, r, err)
+		return
+	}
+	if asked.service == receivePack && access < credentials.Write {
+		s.refuse(w, r, http.StatusForbidden, fmt.Sprintf("these credentials may read %s but not push to it", name))
+		return
+	}
+	s.log.Printf("%s %s %s", r.Method, name, asked.endpoint+"?"+asked.service)
+	s.backend(w, r, name, asked)
+}
+
+func (s *server) refuseRepository(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, ErrNotFound) {
+		s.refuse(w, r, http.StatusNotFound, err.Error())
+		return
+	}
+	s.log.Print(err)
+	s.refuse(w, r, http.StatusInternalServerError, "the repository cannot be opened; the server's log says why")
+}
+
+// refuse answers in plain text, which Git shows to the user after "remote:".
+func (s *server) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
+	s.log.Printf("%s %q refused with %d: %s", r.Method, r.URL.Path, status, reason)
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintln(w, reason)
+}
+
+// backend hands the request to git http-backend, with a path made of checked parts instead of the client's.
+func (s *server) backend(w http.ResponseWriter, r *http.Request, name string, asked call) {
+	program, err := exec.LookPath("git")
+	if err != nil {
+		s.log.Print(err)
+		s.refuse(w, r, http.StatusInternalServerError, "git is not installed where the server runs")
+		return
+	}
+	request := r.Clone(r.Context())
+	request.URL = &url.URL{Path: "/" + name + ".git/" + asked.endpoint}
+	if asked.endpoint == "info/refs" {
+		request.URL.RawQuery = url.Values{"service": {asked.service}}.Encode()
+	}
+	request.Header.Del("Authorization") // it would stand in the environment of Git and of the hooks
+	// Git sends a large push in chunks of unknown total length, which package cgi refuses by this field alone; the
+	// body itself is already decoded, and without a length the backend reads it to its end.
+	request.TransferEncoding = nil
+
+	env := append(environment(s.repositories.root), "GIT_PROJECT_ROOT="+s.repositories.root, "GIT_HTTP_EXPORT_ALL=1")
+	if version := r.Header.Get("Git-Protocol"); version != "" {
+		env = append(env, "GIT_PROTOCOL="+version)
+	}
+	handler := &cgi.Handler{
+		Path:   program,
+		Args:   append(settings(), "http-backend"),
+		Dir:    s.repositories.root,
+		Env:    env,
+		Logger: s.log,
+		Stderr: logWriter{s.log},
+	}
+	handler.ServeHTTP(w, request)
+}

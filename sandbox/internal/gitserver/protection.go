@@ -1,0 +1,122 @@
+package gitserver
+
+import (
+	"context"
+	_ "embed" // for the hook
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The hook is Git's own way to refuse one branch of a push and let the others pass.
+//
+//go:embed update.sh
+var updateHook []byte
+
+const protectedFile = "protected-branches"
+
+// Protect refuses pushes to these branches, which need not exist yet; a * stands for any text. It gives the ones
+// that were not protected before.
+func (r Repositories) Protect(ctx context.Context, written string, branches ...string) ([]string, error) {
+	return r.changeProtected(ctx, written, branches, func(listed []string, branch string) ([]string, bool) {
+		if slices.Contains(listed, branch) {
+			return listed, false
+		}
+		return append(listed, branch), true
+	})
+}
+
+// Unprotect allows pushes to these branches again and gives the ones that were protected.
+func (r Repositories) Unprotect(ctx context.Context, written string, branches ...string) ([]string, error) {
+	return r.changeProtected(ctx, written, branches, func(listed []string, branch string) ([]string, bool) {
+		at := slices.Index(listed, branch)
+		if at < 0 {
+			return listed, false
+		}
+		return slices.Delete(listed, at, at+1), true
+	})
+}
+
+func (r Repositories) changeProtected(ctx context.Context, written string, branches []string,
+	apply func(listed []string, branch string) ([]string, bool),
+) (changed []string, err error) {
+	_, folder, err := r.Find(written)
+	if err != nil {
+		return nil, err
+	}
+	for _, branch := range branches {
+		if err := checkBranch(ctx, branch, true); err != nil {
+			return nil, err
+		}
+	}
+	listed, err := readProtected(folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, branch := range branches {
+		var did bool
+		if listed, did = apply(listed, branch); did {
+			changed = append(changed, branch)
+		}
+	}
+	if err := installHook(folder); err != nil {
+		return nil, err
+	}
+	text := strings.Join(append(listed, ""), "\n")
+	if err := replaceFile(filepath.Join(folder, protectedFile), []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	return changed, nil
+}
+
+func readProtected(folder string) ([]string, error) {
+	data, err := os.ReadFile(filepath.Join(folder, protectedFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading protected branches: %w", err)
+	}
+	return strings.Fields(string(data)), nil
+}
+
+// checkBranch lets Git itself judge the name; a pattern may hold one *.
+func checkBranch(ctx context.Context, branch string, pattern bool) error {
+	args := []string{"check-ref-format"}
+	if pattern {
+		args = append(args, "--refspec-pattern")
+	}
+	if _, err := git(ctx, os.TempDir(), append(args, "refs/heads/"+branch)...); err != nil || strings.HasPrefix(branch, "-") {
+		return fmt.Errorf("%q is no valid branch name: expected one such as main or release/1.x", branch)
+	}
+	return nil
+}
+
+func installHook(folder string) error {
+	hooks := filepath.Join(folder, "hooks")
+	if err := os.MkdirAll(hooks, 0o700); err != nil {
+		return fmt.Errorf("installing the branch protection: %w", err)
+	}
+	return replaceFile(filepath.Join(hooks, "update"), updateHook, 0o700)
+}
+
+// replaceFile writes aside and renames, so that a reader sees the old file or the new one.
+func replaceFile(path string, data []byte, mode fs.FileMode) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), ".writing-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	defer func() { _ = os.Remove(temporary.Name()) }()
+	_, err = temporary.Write(data)
+	if err = errors.Join(err, temporary.Chmod(mode), temporary.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := os.Rename(temporary.Name(), path); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	return nil
+}

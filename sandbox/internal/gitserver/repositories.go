@@ -1,0 +1,235 @@
+package gitserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ErrNotFound says that there is no such repository, or that a path can name none.
+var ErrNotFound = errors.New("repository not found")
+
+// segment is deliberately narrow: it knows no dot in front, so neither ".." nor a hidden folder, and no option dash.
+var segment = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+
+// Repositories is the folder of bare repositories that a server serves. It works with and without a running server.
+type Repositories struct{ root string }
+
+// Repository is what a listing shows of one.
+type Repository struct {
+	Name              string   `json:"name"`
+	Branch            string   `json:"branch"`
+	Empty             bool     `json:"empty"`
+	ProtectedBranches []string `json:"protectedBranches,omitempty"`
+}
+
+// Open names the folder of repositories; it need not exist yet.
+func Open(root string) (Repositories, error) {
+	absolute, err := filepath.Abs(root)
+	if err != nil {
+		return Repositories{}, fmt.Errorf("locating the git server's folder: %w", err)
+	}
+	return Repositories{root: absolute}, nil
+}
+
+// canonical turns what a user or client wrote into the one name of a repository: no leading slash, no ".git" at the end.
+func canonical(written string) (string, error) {
+	name := strings.TrimSuffix(strings.Trim(written, "/"), ".git")
+	parts := strings.Split(name, "/")
+	for _, part := range parts {
+		// An inner folder called x.git would put one repository inside another.
+		if !segment.MatchString(part) || strings.HasSuffix(part, ".git") || strings.HasSuffix(part, ".lock") {
+			return "", fmt.Errorf("%w: %q is no repository name: use letters, digits, '.', '_' and '-', as in demo or org/demo", ErrNotFound, written)
+		}
+	}
+	return name, nil
+}
+
+func (r Repositories) folder(name string) string {
+	return filepath.Join(r.root, filepath.FromSlash(name)+".git")
+}
+
+// Find resolves a written name to the canonical one and its folder. It looks through os.Root, which follows no
+// symbolic link out of the folder.
+func (r Repositories) Find(written string) (name, folder string, err error) {
+	name, err = canonical(written)
+	if err != nil {
+		return "", "", err
+	}
+	root, err := os.OpenRoot(r.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", fmt.Errorf("%w: %q", ErrNotFound, name)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("opening the git server's folder: %w", err)
+	}
+	defer func() { _ = root.Close() }()
+	if info, err := root.Stat(filepath.FromSlash(name) + ".git/HEAD"); err != nil || !info.Mode().IsRegular() {
+		return "", "", fmt.Errorf("%w: %q", ErrNotFound, name)
+	}
+	return name, r.folder(name), nil
+}
+
+// Create makes a bare repository whose HEAD is the branch (main when empty) and says whether it is new. One that
+// exists is left as it is, except that an empty one takes a branch that is asked for.
+func (r Repositories) Create(ctx context.Context, written, branch string) (created bool, err error) {
+	name, err := canonical(written)
+	if err != nil {
+		return false, err
+	}
+	if branch != "" {
+		if err := checkBranch(ctx, branch, false); err != nil {
+			return false, err
+		}
+	}
+	if _, _, err := r.Find(name); err == nil {
+		return false, r.point(ctx, name, branch)
+	}
+	if branch == "" {
+		branch = "main"
+	}
+	parent := filepath.Dir(r.folder(name))
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return false, fmt.Errorf("making the folder of repository %q: %w", name, err)
+	}
+	// Built aside and renamed into place, so that nobody ever sees half a repository.
+	building, err := os.MkdirTemp(parent, ".new-*")
+	if err != nil {
+		return false, fmt.Errorf("making repository %q: %w", name, err)
+	}
+	defer func() { _ = os.RemoveAll(building) }()
+	if _, err := git(ctx, r.root, "init", "--bare", "--quiet", "--template=", "--initial-branch="+branch, building); err != nil {
+		return false, fmt.Errorf("making repository %q: %w", name, err)
+	}
+	if err := installHook(building); err != nil {
+		return false, fmt.Errorf("making repository %q: %w", name, err)
+	}
+	if err := os.Rename(building, r.folder(name)); err != nil {
+		if _, _, found := r.Find(name); found == nil { // another process was quicker
+			return false, nil
+		}
+		return false, fmt.Errorf("making repository %q: %w", name, err)
+	}
+	return true, nil
+}
+
+// point moves HEAD of an empty repository; commits in any other one would lose their default branch.
+func (r Repositories) point(ctx context.Context, name, branch string) error {
+	if branch == "" {
+		return nil
+	}
+	empty, err := r.empty(ctx, name)
+	if err != nil || !empty {
+		return err
+	}
+	_, err = git(ctx, r.folder(name), "symbolic-ref", "HEAD", "refs/heads/"+branch)
+	return err
+}
+
+func (r Repositories) empty(ctx context.Context, name string) (bool, error) {
+	refs, err := git(ctx, r.folder(name), "for-each-ref", "--count=1")
+	return refs == "", err
+}
+
+// List describes all repositories, by name.
+func (r Repositories) List(ctx context.Context) ([]Repository, error) {
+	list := []Repository{}
+	err := filepath.WalkDir(r.root, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !entry.IsDir() || path == r.root {
+			return nil
+		}
+		if strings.HasPrefix(entry.Name(), ".") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(entry.Name(), ".git") {
+			return nil
+		}
+		relative, err := filepath.Rel(r.root, path)
+		if err != nil {
+			return err
+		}
+		repository, err := r.describe(ctx, filepath.ToSlash(strings.TrimSuffix(relative, ".git")))
+		if err != nil {
+			return err
+		}
+		list = append(list, repository)
+		return filepath.SkipDir
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing repositories: %w", err)
+	}
+	slices.SortFunc(list, func(a, b Repository) int { return strings.Compare(a.Name, b.Name) })
+	return list, nil
+}
+
+func (r Repositories) describe(ctx context.Context, name string) (Repository, error) {
+	branch, err := git(ctx, r.folder(name), "symbolic-ref", "--short", "HEAD")
+	if err != nil {
+		return Repository{}, err
+	}
+	empty, err := r.empty(ctx, name)
+	if err != nil {
+		return Repository{}, err
+	}
+	protected, err := readProtected(r.folder(name))
+	return Repository{Name: name, Branch: branch, Empty: empty, ProtectedBranches: protected}, err
+}
+
+// git runs an administrative command in a folder and gives what it printed.
+func git(ctx context.Context, folder string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = folder
+	cmd.Env = environment(folder)
+	output, err := cmd.Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return "", fmt.Errorf("git %s: %s: %w", args[0], trimmed(failed.Stderr), err)
+	}
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w", args[0], err)
+	}
+	return string(trimmed(output)), nil
+}
+
+// environment keeps the settings and hooks of whoever started the sandbox away from the server's children, and
+// any variable of a Git command around it.
+func environment(home string) []string {
+	env := []string{
+		"HOME=" + home,
+		"GIT_CONFIG_GLOBAL=" + os.DevNull,
+		"GIT_CONFIG_NOSYSTEM=1",
+		"GIT_TERMINAL_PROMPT=0",
+		"LC_ALL=C",
+	}
+	for _, name := range []string{"PATH", "TMPDIR", "GIT_EXEC_PATH"} {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+// settings are those that a Git host has; they are given to each child, so that no repository needs to hold them.
+func settings() []string {
+	return []string{
+		"-c", "http.receivepack=true", // the server itself decides who may push
+		"-c", "uploadpack.allowFilter=true",
+		"-c", "uploadpack.allowAnySHA1InWant=true", // shallow fetch of a commit, as hosts allow it
+		"-c", "receive.autogc=false", // it would go on in the background after the push
+	}
+}
+
+func trimmed(output []byte) []byte { return []byte(strings.TrimSpace(string(output))) }

@@ -1,0 +1,202 @@
+// Package gitserver serves bare Git repositories on this machine over HTTP, HTTPS and SSH, as a Git host would.
+package gitserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/fluxkit/flux/sandbox/internal/credentials"
+	"github.com/fluxkit/flux/sandbox/internal/loopback"
+)
+
+// Config says what to serve and where.
+type Config struct {
+	// Root is the folder with the repositories, keys and credentials. It is made when missing.
+	Root string
+	// HTTPAddr, HTTPSAddr and SSHAddr are loopback addresses such as 127.0.0.1:0. What is empty is not served.
+	HTTPAddr, HTTPSAddr, SSHAddr string
+	// Ready is called once everything listens, with the addresses that were chosen.
+	Ready func(Addresses)
+	// Log takes one line for each service and refusal. Nil discards them.
+	Log io.Writer
+}
+
+type server struct {
+	repositories Repositories
+	credentials  credentials.File
+	log          *log.Logger
+	busy         sync.WaitGroup // connections, with the requests and children that they have under way
+}
+
+// Run serves until ctx ends, then closes every listener and connection and waits for what it started.
+func Run(ctx context.Context, cfg Config) error {
+	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
+		return fmt.Errorf("making the git server's folder: %w", err)
+	}
+	lock, err := lockRoot(cfg.Root)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }()
+
+	repositories, err := Open(cfg.Root)
+	if err != nil {
+		return err
+	}
+	if cfg.Log == nil {
+		cfg.Log = io.Discard
+	}
+	s := &server{
+		repositories: repositories,
+		credentials:  credentials.In(cfg.Root),
+		log:          log.New(cfg.Log, "git: ", log.LstdFlags|log.LUTC|log.Lmsgprefix),
+	}
+	fronts, err := s.listen(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	addresses, err := describe(cfg.Root, fronts)
+	if err == nil {
+		err = addresses.write(cfg.Root)
+	}
+	if err != nil {
+		for _, f := range fronts {
+			err = errors.Join(err, f.listener.Close())
+		}
+		return err
+	}
+	defer forgetAddresses(cfg.Root)
+	if cfg.Ready != nil {
+		cfg.Ready(addresses)
+	}
+	return s.serve(ctx, fronts)
+}
+
+// front is one door to the repositories: a listener and the protocol spoken on it.
+type front struct {
+	scheme   string
+	listener net.Listener
+	serve    func(ctx context.Context, listener net.Listener) error
+}
+
+func (s *server) listen(ctx context.Context, cfg Config) (fronts []front, err error) {
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, f := range fronts {
+			_ = f.listener.Close()
+		}
+	}()
+	doors := []struct {
+		scheme, address string
+		prepare         func(root string) (func(context.Context, net.Listener) error, error)
+	}{
+		{"http", cfg.HTTPAddr, s.plainDoor},
+		{"https", cfg.HTTPSAddr, s.tlsDoor},
+		{"ssh", cfg.SSHAddr, s.sshDoor},
+	}
+	for _, door := range doors {
+		if door.address == "" {
+			continue
+		}
+		serve, err := door.prepare(cfg.Root)
+		if err != nil {
+			return fronts, err
+		}
+		listener, err := loopback.Listen(ctx, door.address)
+		if err != nil {
+			return fronts, fmt.Errorf("git over %s: %w", door.scheme, err)
+		}
+		fronts = append(fronts, front{door.scheme, listener, serve})
+	}
+	if len(fronts) == 0 {
+		return nil, errors.New("the git server has no address to listen on: give one of HTTPAddr, HTTPSAddr and SSHAddr")
+	}
+	return fronts, nil
+}
+
+// serve runs all fronts until ctx ends or one of them breaks, which ends the others too.
+func (s *server) serve(ctx context.Context, fronts []front) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	broken := make([]error, len(fronts))
+	var serving sync.WaitGroup
+	for i, f := range fronts {
+		serving.Go(func() {
+			defer stop()
+			if err := f.serve(ctx, f.listener); err != nil {
+				broken[i] = fmt.Errorf("serving git over %s: %w", f.scheme, err)
+			}
+		})
+	}
+	serving.Wait()
+	s.busy.Wait()
+	return errors.Join(broken...)
+}
+
+func (s *server) plainDoor(string) (func(context.Context, net.Listener) error, error) {
+	return s.serveHTTP, nil
+}
+
+func (s *server) tlsDoor(root string) (func(context.Context, net.Listener) error, error) {
+	certificate, err := leaf(root)
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{
+		Certificates: []tls.Certificate{certificate},
+		MinVersion:   tls.VersionTLS12,
+		NextProtos:   []string{"http/1.1"}, // a push of unknown length streams best there
+	}
+	return func(ctx context.Context, listener net.Listener) error {
+		return s.serveHTTP(ctx, tls.NewListener(listener, config))
+	}, nil
+}
+
+// serveHTTP closes connections at once when ctx ends: a clone or push is safe to cut and can be tried again.
+func (s *server) serveHTTP(ctx context.Context, listener net.Listener) error {
+	web := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          s.log,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnState:         s.count,
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		<-ctx.Done()
+		_ = web.Close()
+	}()
+	err := web.Serve(listener)
+	if ctx.Err() != nil {
+		err = nil
+	}
+	stop()
+	<-closed
+	return err
+}
+
+// count keeps the number of connections. Close does not wait for handlers, but the state of a connection turns to
+// closed only after its handler has returned, and to new before Serve can.
+func (s *server) count(_ net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		s.busy.Add(1)
+	case http.StateClosed, http.StateHijacked:
+		s.busy.Done()
+	default: // active and idle are both still open
+	}
+}

@@ -1,0 +1,259 @@
+package gitserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"github.com/fluxkit/flux/sandbox/internal/credentials"
+)
+
+// handshakeBound is how long a client may take to say who it is.
+const handshakeBound = 30 * time.Second
+
+var errNotAuthorised = errors.New("this key is not authorised here")
+
+func (s *server) sshDoor(root string) (func(context.Context, net.Listener) error, error) {
+	signer, err := hostKey(root)
+	if err != nil {
+		return nil, err
+	}
+	config := &ssh.ServerConfig{
+		ServerVersion: "SSH-2.0-flux-sandbox",
+		NoClientAuth:  true, // only as far as the next function lets it
+		NoClientAuthCallback: func(ssh.ConnMetadata) (*ssh.Permissions, error) {
+			set, err := s.credentials.Load()
+			if err == nil && !set.Open() {
+				err = errNotAuthorised
+			}
+			return &ssh.Permissions{}, err
+		},
+		PublicKeyCallback: func(_ ssh.ConnMetadata, offered ssh.PublicKey) (*ssh.Permissions, error) {
+			access, err := s.keyAccess(offered.Marshal())
+			if err == nil && access == credentials.None {
+				err = errNotAuthorised
+			}
+			return &ssh.Permissions{ExtraData: map[any]any{keyOfClient{}: offered.Marshal()}}, err
+		},
+	}
+	config.AddHostKey(signer)
+	return func(ctx context.Context, listener net.Listener) error { return s.serveSSH(ctx, listener, config) }, nil
+}
+
+// keyOfClient marks the public key with which a connection was opened.
+type keyOfClient struct{}
+
+// keyAccess is asked again for every service, so that a removed key stops working on open connections too.
+func (s *server) keyAccess(marshalled []byte) (credentials.Access, error) {
+	set, err := s.credentials.Load()
+	if err != nil {
+		return credentials.None, err
+	}
+	if set.Open() {
+		return credentials.Write, nil
+	}
+	if marshalled == nil {
+		return credentials.None, nil
+	}
+	public, err := ssh.ParsePublicKey(marshalled)
+	if err != nil {
+		return credentials.None, fmt.Errorf("reading the client's key: %w", err)
+	}
+	return set.Key(public), nil
+}
+
+func (s *server) serveSSH(ctx context.Context, listener net.Listener, config *ssh.ServerConfig) error {
+	unhook := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer func() {
+		unhook()
+		_ = listener.Close()
+	}()
+	for {
+		connection, err := listener.Accept()
+		if ctx.Err() != nil {
+			if err == nil {
+				_ = connection.Close()
+			}
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.busy.Go(func() { s.connection(ctx, connection, config) })
+	}
+}
+
+func (s *server) connection(ctx context.Context, raw net.Conn, config *ssh.ServerConfig) {
+	unhook := context.AfterFunc(ctx, func() { _ = raw.Close() })
+	defer unhook()
+	defer func() { _ = raw.Close() }()
+
+	_ = raw.SetDeadline(time.Now().Add(handshakeBound))
+	connection, channels, requests, err := ssh.NewServerConn(raw, config)
+	if err != nil {
+		s.log.Printf("ssh connection refused: %v", err)
+		return
+	}
+	_ = raw.SetDeadline(time.Time{})
+	var marshalled []byte
+	if connection.Permissions != nil {
+		marshalled, _ = connection.Permissions.ExtraData[keyOfClient{}].([]byte)
+	}
+	var sessions sync.WaitGroup
+	sessions.Go(func() { ssh.DiscardRequests(requests) })
+	for offered := range channels {
+		if offered.ChannelType() != "session" {
+			_ = offered.Reject(ssh.UnknownChannelType, "only Git is served here")
+			continue
+		}
+		channel, requests, err := offered.Accept()
+		if err != nil {
+			break
+		}
+		sessions.Go(func() { s.session(ctx, channel, requests, marshalled) })
+	}
+	_ = raw.Close()
+	sessions.Wait()
+}
+
+// session waits for the one command of a session and runs it. What a terminal would need is declined.
+func (s *server) session(ctx context.Context, channel ssh.Channel, requests <-chan *ssh.Request, key []byte) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	protocol, started := "", false
+	for request := range requests {
+		accepted := false
+		switch request.Type {
+		case "env":
+			var variable struct{ Name, Value string }
+			if ssh.Unmarshal(request.Payload, &variable) == nil && variable.Name == "GIT_PROTOCOL" {
+				protocol, accepted = variable.Value, true
+			}
+		case "exec", "shell":
+			if started {
+				break
+			}
+			var command struct{ Line string }
+			if request.Type == "exec" && ssh.Unmarshal(request.Payload, &command) != nil {
+				break
+			}
+			started, accepted = true, true
+			_ = request.Reply(true, nil)
+			version := protocol
+			running.Go(func() { s.execute(ctx, channel, command.Line, version, key) })
+			continue
+		}
+		if request.WantReply {
+			_ = request.Reply(accepted, nil)
+		}
+	}
+}
+
+// execute runs the asked service and reports its exit status, which a client waits for.
+func (s *server) execute(ctx context.Context, channel ssh.Channel, line, protocol string, key []byte) {
+	defer func() { _ = channel.Close() }()
+	status := 0
+	if err := s.service(ctx, channel, line, protocol, key); err != nil {
+		status = 1
+		var failed *exec.ExitError
+		if errors.As(err, &failed) {
+			status = max(failed.ExitCode(), 1) // -1 stands for a signal
+		} else {
+			s.log.Printf("ssh refused: %v", err)
+			_, _ = fmt.Fprintf(channel.Stderr(), "ERROR: %v\n", err)
+		}
+	}
+	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{uint32(status)}))
+}
+
+func (s *server) service(ctx context.Context, channel ssh.Channel, line, protocol string, key []byte) error {
+	service, path, err := parseCommand(line)
+	if err != nil {
+		return err
+	}
+	access, err := s.keyAccess(key)
+	if err != nil {
+		s.log.Print(err)
+		return errors.New("the server's credentials cannot be read; its log says why")
+	}
+	if access == credentials.None {
+		return errNotAuthorised
+	}
+	name, folder, err := s.repositories.Find(path)
+	if err != nil {
+		return err
+	}
+	if service == receivePack && access < credentials.Write {
+		return fmt.Errorf("this key may read %s but not push to it", name)
+	}
+	s.log.Printf("SSH %s %s", name, service)
+	return s.child(ctx, channel, service, folder, protocol)
+}
+
+// child runs a Git service on the channel. Its input is copied apart from the command, because os/exec would wait
+// for a client that keeps its side open until it has read the exit status.
+func (s *server) child(ctx context.Context, channel ssh.Channel, service, folder, protocol string) error {
+	args := append(settings(), strings.TrimPrefix(service, "git-"), folder)
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = s.repositories.root
+	cmd.Env = environment(s.repositories.root)
+	if protocol != "" {
+		cmd.Env = append(cmd.Env, "GIT_PROTOCOL="+protocol)
+	}
+	cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
+	// Asked kindly, Git removes its lock files and half-received objects.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = 5 * time.Second
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", service, err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", service, err)
+	}
+	s.busy.Go(func() { // ends when the channel is closed, by the caller of this function at the latest
+		_, _ = io.Copy(input, channel)
+		_ = input.Close()
+	})
+	return cmd.Wait()
+}
+
+// parseCommand reads what Git asks an SSH server to run: a service and one path, quoted for a shell.
+func parseCommand(line string) (service, path string, err error) {
+	if line == "" {
+		return "", "", errors.New("you are in, but there is no shell here: use git clone, fetch or push")
+	}
+	if command, spaced := strings.CutPrefix(line, "git "); spaced {
+		line = "git-" + command
+	}
+	service, quoted, _ := strings.Cut(line, " ")
+	if service != uploadPack && service != receivePack {
+		return "", "", fmt.Errorf("%q is not served here: only git-upload-pack and git-receive-pack are", service)
+	}
+	path = strings.TrimSpace(quoted)
+	if inner, found := strings.CutPrefix(path, "'"); found {
+		if inner, found = strings.CutSuffix(inner, "'"); !found {
+			return "", "", fmt.Errorf("%w: unbalanced quotes in %q", ErrNotFound, path)
+		}
+		path = inner // a quote inside, written '\'' by Git, can be in no valid name and is refused with it
+	}
+	return service, path, nil
+}
+
+// logWriter makes lines of what children say, one write at a time.
+type logWriter struct{ log *log.Logger }
+
+func (w logWriter) Write(text []byte) (int, error) {
+	w.log.Print(string(trimmed(text)))
+	return len(text), nil
+}

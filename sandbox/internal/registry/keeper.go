@@ -1,0 +1,216 @@
+package registry
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+)
+
+// maxManifest bounds what is read into memory; the distribution specification advises 4 MiB.
+const maxManifest = 4 << 20
+
+// keeper writes accepted manifests to disk and puts them again at the next start, because the registry behind it
+// keeps only blobs there.
+type keeper struct {
+	folder string
+	next   http.Handler
+	log    *log.Logger
+	mutex  sync.Mutex // the order on disk must be the order in memory
+}
+
+// record is one manifest under one reference, a tag or a digest.
+type record struct {
+	Repository  string `json:"repository"`
+	Reference   string `json:"reference"`
+	ContentType string `json:"contentType"`
+	Manifest    []byte `json:"manifest"`
+}
+
+func (k *keeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	repository, reference, ok := parseManifestPath(r.URL.Path)
+	switch {
+	case ok && r.Method == http.MethodPut:
+		k.put(w, r, record{Repository: repository, Reference: reference, ContentType: r.Header.Get("Content-Type")})
+	case ok && r.Method == http.MethodDelete:
+		k.remove(w, r, record{Repository: repository, Reference: reference})
+	default:
+		k.next.ServeHTTP(w, r)
+	}
+}
+
+func parseManifestPath(path string) (repository, reference string, ok bool) {
+	rest, ok := strings.CutPrefix(path, "/v2/")
+	if !ok {
+		return "", "", false
+	}
+	at := strings.LastIndex(rest, "/manifests/")
+	if at <= 0 {
+		return "", "", false
+	}
+	repository, reference = rest[:at], rest[at+len("/manifests/"):]
+	return repository, reference, reference != "" && !strings.Contains(reference, "/")
+}
+
+func (k *keeper) put(w http.ResponseWriter, r *http.Request, kept record) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxManifest))
+	if err != nil {
+		refuse(w, http.StatusRequestEntityTooLarge, "SIZE_INVALID", "the manifest cannot be read or is larger than 4 MiB")
+		return
+	}
+	kept.Manifest = body
+	r.Body = io.NopCloser(bytes.NewReader(body))
+
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	answer := newAnswer()
+	k.next.ServeHTTP(answer, r)
+	if answer.status == http.StatusCreated {
+		if err := k.keep(kept); err != nil {
+			k.log.Print(err)
+			refuse(w, http.StatusInternalServerError, "UNKNOWN", "the manifest cannot be stored; the registry's log says why")
+			return
+		}
+	}
+	answer.send(w)
+}
+
+// keep stores the manifest under its digest as well, where it stays when the tag moves on.
+func (k *keeper) keep(tagged record) error {
+	sum := sha256.Sum256(tagged.Manifest)
+	plain := tagged
+	plain.Reference = "sha256:" + hex.EncodeToString(sum[:])
+	for _, r := range []record{plain, tagged} {
+		if err := k.write(r); err != nil {
+			return fmt.Errorf("storing manifest %s of %s: %w", r.Reference, r.Repository, err)
+		}
+	}
+	return nil
+}
+
+func (k *keeper) write(r record) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	temporary, err := os.CreateTemp(k.folder, ".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(temporary.Name()) }()
+	_, err = temporary.Write(data)
+	if err = errors.Join(err, temporary.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), k.file(r))
+}
+
+// file is named by a digest, since a repository and a tag make no safe file name.
+func (k *keeper) file(r record) string {
+	sum := sha256.Sum256([]byte(r.Repository + "\n" + r.Reference))
+	return filepath.Join(k.folder, hex.EncodeToString(sum[:])+".json")
+}
+
+func (k *keeper) remove(w http.ResponseWriter, r *http.Request, gone record) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	answer := newAnswer()
+	k.next.ServeHTTP(answer, r)
+	if answer.status == http.StatusAccepted {
+		if err := os.Remove(k.file(gone)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			k.log.Printf("removing manifest %s of %s: %v", gone.Reference, gone.Repository, err)
+		}
+	}
+	answer.send(w)
+}
+
+// restore puts every kept manifest again. An index is accepted only after what it lists, so it goes round until
+// a round changes nothing.
+func (k *keeper) restore() error {
+	pending, err := k.records()
+	if err != nil {
+		return err
+	}
+	for len(pending) > 0 {
+		var refused []record
+		for _, r := range pending {
+			if !k.replay(r) {
+				refused = append(refused, r)
+			}
+		}
+		if len(refused) == len(pending) {
+			k.log.Printf("%d manifests list others that were deleted and stay hidden", len(refused))
+			return nil
+		}
+		pending = refused
+	}
+	return nil
+}
+
+func (k *keeper) records() ([]record, error) {
+	files, err := filepath.Glob(filepath.Join(k.folder, "*.json"))
+	if err != nil {
+		return nil, fmt.Errorf("listing kept manifests: %w", err)
+	}
+	records := make([]record, 0, len(files))
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("reading kept manifest: %w", err)
+		}
+		var r record
+		if err := json.Unmarshal(data, &r); err != nil {
+			return nil, fmt.Errorf("reading kept manifest %s: %w", file, err)
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+func (k *keeper) replay(kept record) bool {
+	path := "/v2/" + kept.Repository + "/manifests/" + kept.Reference
+	request, err := http.NewRequest(http.MethodPut, path, bytes.NewReader(kept.Manifest))
+	if err != nil {
+		return false
+	}
+	request.Header.Set("Content-Type", kept.ContentType)
+	answer := newAnswer()
+	k.next.ServeHTTP(answer, request)
+	return answer.status == http.StatusCreated
+}
+
+// answer holds a response back until it is known whether its manifest was stored.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func newAnswer() *answer { return &answer{header: http.Header{}, status: http.StatusOK} }
+
+// Header is part of http.ResponseWriter.
+func (a *answer) Header() http.Header { return a.header }
+
+// WriteHeader is part of http.ResponseWriter.
+func (a *answer) WriteHeader(status int) { a.status = status }
+
+// Write is part of http.ResponseWriter.
+func (a *answer) Write(data []byte) (int, error) { return a.body.Write(data) }
+
+func (a *answer) send(w http.ResponseWriter) {
+	for name, values := range a.header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body.Bytes())
+}

@@ -1,0 +1,139 @@
+// Package registry serves an OCI registry on this machine whose content outlives the process.
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	oci "github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/fluxkit/flux/sandbox/internal/credentials"
+	"github.com/fluxkit/flux/sandbox/internal/loopback"
+)
+
+// Config says where content is kept and where to listen.
+type Config struct {
+	// Root is the folder with blobs, manifests and credentials. It is made when missing.
+	Root string
+	// Addr is a loopback address such as 127.0.0.1:0.
+	Addr string
+	// Ready is called with the chosen address once the registry listens.
+	Ready func(address string)
+	// Log takes one line for each request. Nil discards them.
+	Log io.Writer
+}
+
+// Run serves until ctx ends, then closes every connection and waits for the requests under way.
+func Run(ctx context.Context, cfg Config) error {
+	if cfg.Log == nil {
+		cfg.Log = io.Discard
+	}
+	logger := log.New(cfg.Log, "registry: ", log.LstdFlags|log.LUTC|log.Lmsgprefix)
+	handler, err := newHandler(cfg.Root, logger)
+	if err != nil {
+		return err
+	}
+	listener, err := loopback.Listen(ctx, cfg.Addr)
+	if err != nil {
+		return fmt.Errorf("registry: %w", err)
+	}
+	if cfg.Ready != nil {
+		cfg.Ready(listener.Addr().String())
+	}
+	return serve(ctx, listener, handler, logger)
+}
+
+func newHandler(root string, logger *log.Logger) (http.Handler, error) {
+	blobs, manifests := filepath.Join(root, "blobs"), filepath.Join(root, "manifests")
+	for _, folder := range []string{blobs, manifests} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return nil, fmt.Errorf("making the registry's folder: %w", err)
+		}
+	}
+	served := oci.New(oci.Logger(logger), oci.WithBlobHandler(oci.NewDiskBlobHandler(blobs)), oci.WithReferrersSupport(true))
+	kept := &keeper{folder: manifests, next: served, log: logger}
+	if err := kept.restore(); err != nil {
+		return nil, err
+	}
+	return guard{credentials: credentials.In(root), next: kept, log: logger}, nil
+}
+
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, logger *log.Logger) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var open, closing sync.WaitGroup
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          logger,
+		// Close does not wait for handlers; a connection counts as closed only after its handler has returned.
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				open.Add(1)
+			case http.StateClosed, http.StateHijacked:
+				open.Done()
+			default: // active and idle are both still open
+			}
+		},
+	}
+	closing.Go(func() {
+		<-ctx.Done()
+		_ = server.Close()
+	})
+	err := server.Serve(listener)
+	if ctx.Err() != nil && errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	stop()
+	closing.Wait()
+	open.Wait()
+	if err != nil {
+		return fmt.Errorf("serving the registry: %w", err)
+	}
+	return nil
+}
+
+// guard asks for credentials once some are configured. They are read for every request, so a change counts at once.
+type guard struct {
+	credentials credentials.File
+	next        http.Handler
+	log         *log.Logger
+}
+
+func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	set, err := g.credentials.Load()
+	if err != nil {
+		g.log.Print(err)
+		refuse(w, http.StatusInternalServerError, "UNKNOWN", "the registry's credentials cannot be read; its log says why")
+		return
+	}
+	access := set.Request(r)
+	writes := r.Method != http.MethodGet && r.Method != http.MethodHead
+	switch {
+	case access == credentials.None:
+		// Only Basic is offered: to Bearer, registry clients answer by asking a token service that is not here.
+		w.Header().Set("WWW-Authenticate", `Basic realm="flux-sandbox"`)
+		refuse(w, http.StatusUnauthorized, "UNAUTHORIZED", "a valid username and password is needed")
+	case writes && access < credentials.Write:
+		refuse(w, http.StatusForbidden, "DENIED", "these credentials may pull but not push")
+	default:
+		g.next.ServeHTTP(w, r)
+	}
+}
+
+// refuse answers in the error format of the distribution specification. The arguments need no escaping.
+func refuse(w http.ResponseWriter, status int, code, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, `{"errors":[{"code":%q,"message":%q}]}`+"\n", code, message)
+}
