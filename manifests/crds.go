@@ -1,0 +1,61 @@
+package manifests
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// ErrNoCRDs says that the program was built without the custom resource
+// definitions, which are generated and not part of the source.
+var ErrNoCRDs = errors.New("this flux was built without the custom resource definitions: " +
+	"build it with `make build` instead of `go install`, or give rendered manifests with --manifests")
+
+// The folder holds at least its README, so a clean clone builds too.
+//
+//go:embed crds
+var crdFiles embed.FS
+
+// CRDNames returns the names of the custom resource definitions that belong to
+// a controller, sorted.
+func CRDNames(controller string) []string {
+	var names []string
+	for _, kind := range controllers.Kinds {
+		if kind.Controller == controller {
+			names = append(names, kind.Resource+"."+kind.Group)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// definitions reads the definitions of a controller's kinds out of files.
+func definitions(files fs.FS, controller string) ([]*unstructured.Unstructured, error) {
+	var crds []*unstructured.Unstructured
+	for _, kind := range controllers.Kinds {
+		if kind.Controller != controller {
+			continue
+		}
+		name := "crds/" + kind.Group + "_" + kind.Resource + ".yaml"
+		data, err := fs.ReadFile(files, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, ErrNoCRDs
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading embedded %s: %w", name, err)
+		}
+		objects, err := decode(data)
+		if err != nil {
+			return nil, fmt.Errorf("reading embedded %s: %w", name, err)
+		}
+		crds = append(crds, objects...)
+	}
+	slices.SortFunc(crds, byName)
+	return crds, nil
+}

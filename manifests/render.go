@@ -1,0 +1,143 @@
+package manifests
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"text/template"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+//go:embed cluster.yaml controller.yaml
+var templates embed.FS
+
+// Render returns everything that installs Flux with the given options, in the
+// order in which it is applied. The same options give the same bytes. It fails
+// with ErrNoCRDs in a program that was built without the definitions.
+func Render(o Options) (*Set, error) { return render(o, crdFiles) }
+
+func render(o Options, crds fs.FS) (*Set, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	o.Components = distinct(o.Components)
+	set := &Set{Namespace: o.Namespace, Version: "v" + controllers.Distribution, Components: o.Components}
+
+	cluster, err := execute("cluster.yaml", common{Options: o, Release: set.Version})
+	if err != nil {
+		return nil, err
+	}
+	set.objects = cluster
+	for _, name := range o.Components {
+		definitions, err := definitions(crds, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, crd := range definitions {
+			label(crd, name, set)
+		}
+		workload, err := execute("controller.yaml", newWorkload(o, name, set.Version))
+		if err != nil {
+			return nil, err
+		}
+		set.objects = append(append(set.objects, definitions...), workload...)
+	}
+	return set, nil
+}
+
+// common is what cluster.yaml is filled with.
+type common struct {
+	Options
+	// Release is the version of the distribution, as the labels have it.
+	Release string
+}
+
+// workload is what controller.yaml is filled with.
+type workload struct {
+	common
+	profile
+	Image string
+	Args  []string
+}
+
+func newWorkload(o Options, name, release string) workload {
+	row := profiles[slices.IndexFunc(profiles, func(p profile) bool { return p.Name == name })]
+	controller, _ := controllers.Find(name)
+	return workload{
+		common:  common{Options: o, Release: release},
+		profile: row,
+		Image:   o.Registry + "/" + name + ":" + controller.Version,
+		Args:    row.args(o),
+	}
+}
+
+// args returns the arguments of the controller. Without a receiver of events
+// their address stays, empty, for the arguments behind it to keep their index.
+func (p profile) args(o Options) []string {
+	host := func(service string) string { return service + ".$(RUNTIME_NAMESPACE).svc." + o.ClusterDomain + "." }
+	var args []string
+	if !p.Silent {
+		events := ""
+		if slices.Contains(o.Components, "notification-controller") {
+			events = "http://" + host("notification-controller") + "/"
+		}
+		args = append(args, "--events-addr="+events)
+	}
+	args = append(args,
+		fmt.Sprintf("--watch-all-namespaces=%t", o.WatchAllNamespaces),
+		"--log-level="+o.LogLevel,
+		"--log-encoding=json",
+		"--enable-leader-election")
+	if p.Artifacts {
+		args = append(args, "--storage-path=/data", "--storage-adv-addr="+host(p.Name))
+	}
+	if p.External && slices.Contains(o.Components, "source-watcher") {
+		args = append(args, "--feature-gates=ExternalArtifact=true")
+	}
+	return args
+}
+
+func execute(name string, data any) ([]*unstructured.Unstructured, error) {
+	parsed, err := template.ParseFS(templates, name)
+	if err != nil {
+		return nil, fmt.Errorf("parsing %s: %w", name, err)
+	}
+	var text bytes.Buffer
+	if err := parsed.Execute(&text, data); err != nil {
+		return nil, fmt.Errorf("rendering %s: %w", name, err)
+	}
+	objects, err := decode(text.Bytes())
+	if err != nil {
+		return nil, fmt.Errorf("rendering %s: %w", name, err)
+	}
+	return objects, nil
+}
+
+// label marks a definition as part of the installation: `check` and `uninstall`
+// find it by that, whoever else extends the cluster.
+func label(crd *unstructured.Unstructured, component string, set *Set) {
+	crd.SetLabels(map[string]string{
+		"app.kubernetes.io/component": component,
+		"app.kubernetes.io/instance":  set.Namespace,
+		"app.kubernetes.io/part-of":   "flux",
+		"app.kubernetes.io/version":   set.Version,
+	})
+}
+
+func distinct(names []string) []string {
+	var once []string
+	for _, name := range names {
+		if !slices.Contains(once, name) {
+			once = append(once, name)
+		}
+	}
+	return once
+}
+
+func byName(a, b *unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) }
