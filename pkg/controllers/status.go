@@ -58,12 +58,6 @@ func (k Kind) staticNoun() string {
 	return k.Kind
 }
 
-// Handled tells whether the controller has answered the reconciliation
-// request of that token and observed the present generation.
-func (k Kind) Handled(o Object, token string) bool {
-	return Path{"status.lastHandledReconcileAt"}.String(o) == token && Observed(o)
-}
-
 // Observed tells whether the status speaks of the present generation of the
 // spec. Kinds without status.observedGeneration say it in the Ready condition.
 func Observed(o Object) bool {
@@ -83,12 +77,6 @@ func Stalled(o Object) (string, bool) {
 	return c.Message, ok && c.Status == "True"
 }
 
-// Reconciling tells whether the controller says that it is still at work.
-func Reconciling(o Object) bool {
-	c, ok := FindCondition(o, "Reconciling")
-	return ok && c.Status == "True"
-}
-
 func integer(v any) int64 {
 	switch v := v.(type) {
 	case int64:
@@ -103,4 +91,25 @@ func integer(v any) int64 {
 func noConditions(o Object) bool {
 	_, ok := FindCondition(o, "Ready")
 	return !ok
+}
+
+// Settled tells whether the controller has come to an end with the
+// reconciliation request of that token: it has answered it, is not at work any
+// more, and says whether the object is ready. A failed object may be retried
+// later, and its status may speak of the generation only in the condition.
+func (k Kind) Settled(o Object, token string) bool {
+	if (Path{"status.lastHandledReconcileAt"}).String(o) != token {
+		return false
+	}
+	if c, ok := FindCondition(o, "Reconciling"); ok && c.Status == "True" && c.Reason == "Progressing" {
+		return false
+	}
+	switch k.Ready(o).Status {
+	case "True":
+		return Observed(o)
+	case "False":
+		return true
+	default:
+		return false
+	}
 }

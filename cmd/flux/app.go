@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/ui"
+)
+
+// app is everything that a command may touch of the world around it. No
+// other place reads the environment or the clock or knows the streams.
+type app struct {
+	in  io.Reader
+	out io.Writer
+	err io.Writer
+	env func(string) string
+	now func() time.Time
+	ui  *ui.Terminal
+
+	global  globalFlags
+	cluster func() (*kube.Client, error)
+}
+
+func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time) *app {
+	a := &app{in: in, out: out, err: err, env: env, now: now, ui: ui.New(in, err, env)}
+	a.global = newGlobalFlags()
+	a.cluster = a.connectOnce()
+	return a
+}
+
+// run executes one command line and returns the exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := newRoot(a)
+	root.SetArgs(args)
+	root.SetIn(a.in)
+	root.SetOut(a.out)
+	root.SetErr(a.err)
+	cmd, err := root.ExecuteContextC(ctx)
+	return a.exit(ctx, cmd, err)
+}
+
+// connectOnce makes the client when a command first asks for it, so that
+// commands that need no cluster never read a kubeconfig.
+func (a *app) connectOnce() func() (*kube.Client, error) {
+	var client *kube.Client
+	return func() (*kube.Client, error) {
+		if client != nil {
+			return client, nil
+		}
+		cfg, err := a.restConfig()
+		if err != nil {
+			return nil, err
+		}
+		client, err = kube.New(cfg)
+		return client, err
+	}
+}
+
+func (a *app) restConfig() (*rest.Config, error) {
+	cfg, err := a.global.kube.ToRESTConfig()
+	if err != nil {
+		return nil, &configError{err}
+	}
+	cfg.UserAgent = "flux/" + version
+	return cfg, nil
+}
+
+// namespace is where objects are looked for: -n, else the context's where
+// --ns-follows-kube-context asks for it, else FLUX_SYSTEM_NAMESPACE or flux-system.
+func (a *app) namespace(cmd *cobra.Command) (string, error) {
+	if cmd.Flags().Changed("namespace") || !a.global.followContext {
+		return *a.global.kube.Namespace, nil
+	}
+	namespace, _, err := a.global.kube.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", &configError{err}
+	}
+	return namespace, nil
+}
+
+// bounded gives an operation the time of --timeout. It is not for what lives
+// until it is interrupted.
+func (a *app) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, a.global.timeout, &timeoutError{a.global.timeout})
+}
+
+// printf writes a part of the answer to standard output.
+func (a *app) printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(a.out, format, args...)
+	return err
+}

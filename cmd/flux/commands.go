@@ -1,0 +1,12 @@
+package main
+
+import "github.com/spf13/cobra"
+
+// commands lists what stands directly below flux.
+func commands(a *app) []*cobra.Command {
+	return []*cobra.Command{
+		newGet(a),
+		newReconcile(a),
+		newVersion(a),
+	}
+}

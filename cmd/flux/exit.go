@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/ui"
+)
+
+// The exit codes of flux; docs/exit-codes.md lists them by command.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitInterrupted = 130
+)
+
+// reported is returned by a command that has already told the user what
+// failed, when it went on with the rest.
+var errReported = errors.New("already reported")
+
+// hinted is an error with the way out.
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (e *hintedError) Error() string { return e.err.Error() }
+func (e *hintedError) Unwrap() error { return e.err }
+
+func hinted(hint string, format string, args ...any) error {
+	return &hintedError{fmt.Errorf(format, args...), hint}
+}
+
+// configError says that the kubeconfig could not be used.
+type configError struct{ err error }
+
+func (e *configError) Error() string { return "reading the kubeconfig: " + e.err.Error() }
+func (e *configError) Unwrap() error { return e.err }
+
+// timeoutError is the cause of a context that ran into --timeout.
+type timeoutError struct{ after time.Duration }
+
+func (e *timeoutError) Error() string { return fmt.Sprintf("no end within --timeout %s", e.after) }
+
+// exit reports an error and turns it into the exit code.
+func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
+	if err == nil {
+		return exitDone
+	}
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
+		a.ui.Failure("interrupted")
+		return exitInterrupted
+	}
+	if errors.Is(err, errReported) {
+		return exitFailed
+	}
+	message, hint := explain(err, cmd)
+	a.ui.Failure("%s", redact.Text(message))
+	if hint != "" {
+		a.ui.Line("  %s", redact.Text(hint))
+	}
+	return exitFailed
+}
+
+// explain puts an error into words that say what, which and the way out.
+func explain(err error, cmd *cobra.Command) (message, hint string) {
+	message = err.Error()
+	var withHint *hintedError
+	var config *configError
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &withHint):
+		return message, withHint.hint
+	case errors.Is(err, ui.ErrNoTerminal):
+		return message, "answer beforehand with --silent"
+	case errors.As(err, &config):
+		return message, "name one with --kubeconfig or KUBECONFIG, or another context with --context"
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return "cannot reach " + hostOf(err) + ": " + dial.Err.Error(), "check that the cluster runs and that the kubeconfig's server address is right"
+	case apierrors.IsUnauthorized(err):
+		return message, "the cluster does not accept these credentials: check the kubeconfig's user"
+	case errors.Is(err, context.DeadlineExceeded):
+		return message, "give it more time with --timeout"
+	case strings.HasPrefix(message, "unknown flag") && cmd != nil:
+		return message, fmt.Sprintf("run '%s --help' to see its flags", cmd.CommandPath())
+	}
+	return message, ""
+}
+
+func hostOf(err error) string {
+	var request *url.Error
+	if errors.As(err, &request) {
+		if u, parseErr := url.Parse(request.URL); parseErr == nil {
+			return "the Kubernetes API at " + u.Scheme + "://" + u.Host
+		}
+	}
+	return "the Kubernetes API"
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/config"
+)
+
+// version is the version of this command-line tool, set by the build; the
+// Flux that it installs has a version of its own (controllers.Distribution).
+var version = "0.0.0-dev" //nolint:gochecknoglobals // the linker needs a variable
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "flux",
+		Short: "Put Flux on a cluster out of Git, and see and steer what it does there",
+		Long: `flux puts Flux on a Kubernetes cluster out of a Git repository and lets
+people and scripts see and steer what Flux does there.`,
+		Example: `  # Check that a cluster can run Flux
+  flux check --pre
+
+  # Put Flux on the cluster, managed from a Git repository
+  flux bootstrap git --url=ssh://git@example.com/org/fleet --path=clusters/production
+
+  # See everything that Flux does
+  flux get all -A
+
+  # Fetch the newest commit and apply it
+  flux reconcile kustomization flux-system --with-source`,
+		Version:           version,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return config.Apply(cmd.Flags(), a.env) },
+		Args:              noSubcommand,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	a.global.add(root.PersistentFlags(), a.env("FLUX_SYSTEM_NAMESPACE"))
+	root.AddCommand(commands(a)...)
+	root.InitDefaultVersionFlag()
+	return root
+}
+
+// noSubcommand refuses words below a command that only holds others.
+func noSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return &hintedError{err, fmt.Sprintf("did you mean '%s %s'?", cmd.CommandPath(), near[0])}
+	}
+	return &hintedError{err, fmt.Sprintf("run '%s --help' to see its commands", cmd.CommandPath())}
+}
+
+// group returns a command that only holds others.
+func group(use, short string, children ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Args: noSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.AddCommand(children...)
+	return cmd
+}
