@@ -5,8 +5,9 @@ package manifests
 type profile struct {
 	Name string
 
-	// Artifacts says that the controller keeps artifacts on a volume and serves
-	// them: two processes must never write there, so it is recreated, not rolled.
+	// Artifacts says that the controller keeps artifacts and serves them. Only the
+	// leader does and is ready, so a rollout that waits for the new pod before it
+	// ends the old one would wait for ever: the pod is recreated instead.
 	Artifacts bool
 	// External says that the controller reads ExternalArtifacts if asked to.
 	External bool
