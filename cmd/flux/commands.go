@@ -7,6 +7,7 @@ func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		newGet(a),
 		newReconcile(a),
+		newSandbox(a),
 		newVersion(a),
 	}
 }

@@ -46,6 +46,11 @@ type configError struct{ err error }
 func (e *configError) Error() string { return "reading the kubeconfig: " + e.err.Error() }
 func (e *configError) Unwrap() error { return e.err }
 
+// exitCodeError carries the exit code of a program that has reported its failure itself.
+type exitCodeError struct{ code int }
+
+func (e *exitCodeError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
 // timeoutError is the cause of a context that ran into --timeout.
 type timeoutError struct{ after time.Duration }
 
@@ -62,6 +67,10 @@ func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 	}
 	if errors.Is(err, errReported) {
 		return exitFailed
+	}
+	var elsewhere *exitCodeError
+	if errors.As(err, &elsewhere) {
+		return elsewhere.code
 	}
 	message, hint := explain(err, cmd)
 	a.ui.Failure("%s", redact.Text(message))

@@ -38,3 +38,13 @@ func (c *Client) Delete(ctx context.Context, r Resource, namespace, name string)
 	background := metav1.DeletePropagationBackground
 	return c.collection(r, namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background})
 }
+
+// PatchStatus writes an object's status as its controller would.
+func (c *Client) PatchStatus(ctx context.Context, r Resource, namespace, name string, status any) error {
+	body, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return fmt.Errorf("encoding the status of %s %q: %w", r.Kind, name, err)
+	}
+	_, err = c.collection(r, namespace).Patch(ctx, name, types.MergePatchType, body, metav1.PatchOptions{}, "status")
+	return err
+}

@@ -1,0 +1,75 @@
+# Run `make` to see what there is to make.
+SHELL := /usr/bin/env bash
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --match 'v*' 2>/dev/null | sed 's/^v//' || true)
+LDFLAGS := -s -w -X main.version=$(or $(VERSION),0.1.0-dev)
+BIN     := $(CURDIR)/bin
+GO      ?= go
+# One package at a time starts sandboxes; each of them wants a core for a while.
+GOTEST  := $(GO) test -timeout 20m
+
+export CGO_ENABLED ?= 0
+export FLUX_SANDBOX_BIN := $(BIN)
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: manifests ## Build bin/flux with the manifests of the controllers inside
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN)/flux ./cmd/flux
+
+.PHONY: manifests
+manifests: ## Generate the CustomResourceDefinitions out of the pinned API modules
+	manifests/generate
+
+.PHONY: sandbox
+sandbox: ## Build bin/flux-sandbox and bin/kubectl (5 minutes the first time)
+	sandbox/build $(BIN) flux-sandbox kubectl
+
+.PHONY: controllers
+controllers: ## Build the real Flux controllers for the sandbox (4 minutes the first time)
+	sandbox/build $(BIN) controllers
+
+.PHONY: demo
+demo: build sandbox controllers ## Bootstrap Flux in a sandbox from its own Git server and show it at work
+	test/demo.sh
+
+.PHONY: test
+test: manifests sandbox ## Run the unit tests and the command scripts against a real API server
+	$(GOTEST) ./cmd/... ./pkg/... ./internal/... ./manifests/... ./test/arch/... ./test/compat/...
+	cd sandbox && $(GOTEST) ./...
+
+.PHONY: compat
+compat: manifests sandbox ## Replay the recorded contract and list what differs
+	$(GOTEST) -count=1 -v -run TestReplay ./test/compat
+
+.PHONY: e2e
+e2e: build sandbox controllers ## Run whole workflows against the real controllers
+	CGO_ENABLED=$$(command -v cc >/dev/null && echo 1 || echo 0) $(GOTEST) -count=1 ./test/e2e/...
+
+.PHONY: bench
+bench: build sandbox controllers ## Measure against kubectl, side by side in one run
+	$(GOTEST) -count=1 -v -run TestBench ./test/bench -args -bench
+
+.PHONY: lint
+lint: manifests ## Run the linters over every module
+	tools/lint . ./...
+	tools/lint sandbox ./...
+
+.PHONY: docs
+docs: build ## Generate docs/cmd out of the commands' help
+	rm -rf docs/cmd && $(BIN)/flux docgen --path docs/cmd
+
+.PHONY: verify
+verify: docs ## Check that what is generated or formatted is as it should be
+	test -z "$$(gofmt -l cmd internal pkg manifests test sandbox | tee /dev/stderr)"
+	$(GO) mod tidy -diff
+	cd sandbox && $(GO) mod tidy -diff
+	$(GO) vet ./...
+	git diff --exit-code -- docs/cmd
+
+.PHONY: clean
+clean: ## Remove what was built; the cache outside the repository stays
+	rm -rf $(BIN) dist manifests/crds/*.yaml

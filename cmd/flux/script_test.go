@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/fluxkit/flux/internal/testcluster"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"flux": main})
+}
+
+// TestScript runs testdata/script/<verb>/<case>.txtar, each in a namespace of
+// its own on one server, many at a time. FLUX_SYSTEM_NAMESPACE makes that
+// namespace the default one.
+func TestScript(t *testing.T) {
+	t.Parallel()
+	runScripts(t, "script", false)
+}
+
+// TestClusterScript runs testdata/cluster/<verb>/<case>.txtar: what looks at
+// all namespaces or changes definitions, one after another on a server of its own.
+func TestClusterScript(t *testing.T) {
+	t.Parallel()
+	runScripts(t, "cluster", true)
+}
+
+func runScripts(t *testing.T, suite string, serial bool) {
+	verbs, err := filepath.Glob(filepath.Join("testdata", suite, "*"))
+	if err != nil || len(verbs) == 0 {
+		t.Fatalf("no scripts in testdata/%s: %v", suite, err)
+	}
+	cluster := testcluster.Start(t, "none")
+	cluster.InstallCRDs(t)
+	var count atomic.Int32
+	var files []string
+	for _, verb := range verbs {
+		cases, err := filepath.Glob(filepath.Join(verb, "*.txtar"))
+		if err != nil || len(cases) == 0 {
+			t.Fatalf("no scripts in %s: %v", verb, err)
+		}
+		files = append(files, cases...)
+	}
+	run := testscript.RunT
+	var shim testscript.T = tShim{t, serial}
+	run(shim, testscript.Params{
+		Files:               files,
+		UpdateScripts:       os.Getenv("UPDATE") != "",
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+		Setup: func(env *testscript.Env) error {
+			namespace := fmt.Sprintf("t%d", count.Add(1))
+			env.Setenv("NS", namespace)
+			env.Setenv("FLUX_SYSTEM_NAMESPACE", namespace)
+			env.Setenv("KUBECONFIG", cluster.Kubeconfig)
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+testcluster.Bin())
+			manifest := fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", namespace)
+			return cluster.Seed(t.Context(), []byte(manifest), "")
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits": exits,
+			"seed":  func(ts *testscript.TestScript, neg bool, args []string) { seed(ts, cluster, neg, args) },
+			"mask":  mask,
+		},
+	})
+}
+
+// tShim runs scripts one after another where they share the cluster's state.
+type tShim struct {
+	*testing.T
+	serial bool
+}
+
+func (t tShim) Parallel() {
+	if !t.serial {
+		t.T.Parallel()
+	}
+}
+
+func (t tShim) Run(name string, run func(testscript.T)) {
+	t.T.Run(name, func(sub *testing.T) { run(tShim{sub, t.serial}) })
+}
+
+func (t tShim) Verbose() bool { return testing.Verbose() }
+
+// exits runs a command and compares its exit code: exits CODE COMMAND ARG…
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ARG…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var failed *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &failed) {
+		got = failed.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("%s exited with %d, want %d\nstdout:\n%s\nstderr:\n%s",
+			strings.Join(args[1:], " "), got, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+// seed applies objects with their statuses: seed FILE…
+func seed(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: seed FILE…")
+	}
+	for _, name := range args {
+		data := os.Expand(ts.ReadFile(name), ts.Getenv)
+		ts.Check(cluster.Seed(context.Background(), []byte(data), ts.Getenv("NS")))
+	}
+}
+
+var varying = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+
+// mask writes stdout or stderr to a file with what differs from run to run
+// replaced, to be compared whole: mask stdout|stderr FILE
+func mask(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: mask stdout|stderr FILE")
+	}
+	text := varying.ReplaceAllString(ts.ReadFile(args[0]), "127.0.0.1:PORT")
+	text = strings.ReplaceAll(text, ts.Getenv("NS"), "NAMESPACE")
+	text = strings.ReplaceAll(text, ts.Getenv("WORK"), "WORK")
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
+}

@@ -1,0 +1,194 @@
+// Package testcluster starts sandboxes for tests and fills them: a real
+// Kubernetes API, with or without the real controllers.
+package testcluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/manifests"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// upTime bounds the start of a sandbox on a machine that is busy with builds.
+const upTime = 3 * time.Minute
+
+// Cluster is a running sandbox.
+type Cluster struct {
+	// Dir is its state folder, Kubeconfig the way in as administrator.
+	Dir, Kubeconfig string
+	// Env are the variables of `flux-sandbox env` without PATH.
+	Env map[string]string
+	// Client talks to it as administrator.
+	Client *kube.Client
+}
+
+// Bin is the folder of flux-sandbox, kubectl and the controllers: what
+// FLUX_SANDBOX_BIN names, else bin in the repository.
+func Bin() string {
+	if dir := os.Getenv("FLUX_SANDBOX_BIN"); dir != "" {
+		return dir
+	}
+	return filepath.Join(Root(), "bin")
+}
+
+// Root is the folder of the repository.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+}
+
+// Start runs a sandbox until the test and its subtests are over. controllers
+// is what --controllers of `flux-sandbox up` takes.
+func Start(t testing.TB, controllers string) *Cluster {
+	t.Helper()
+	// The folder's path has to be short: sockets lie in it.
+	dir, err := os.MkdirTemp("", "flux-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{Dir: dir}
+	t.Cleanup(func() {
+		if out, err := c.sandbox(context.Background(), "down"); err != nil {
+			t.Errorf("stopping the sandbox: %v\n%s", err, out)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("removing the sandbox's state: %v", err)
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), upTime)
+	defer cancel()
+	if out, err := c.sandbox(ctx, "up", "--controllers="+controllers); err != nil {
+		t.Fatalf("starting a sandbox with %s (make sandbox builds it): %v\n%s", Bin(), err, out)
+	}
+	if err := c.connect(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *Cluster) sandbox(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(Bin(), "flux-sandbox"), append(args, "--dir", c.Dir)...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// Sandbox runs a command of flux-sandbox on the cluster and returns what it printed.
+func (c *Cluster) Sandbox(t testing.TB, args ...string) string {
+	t.Helper()
+	out, err := c.sandbox(t.Context(), args...)
+	if err != nil {
+		t.Fatalf("flux-sandbox %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+var exports = regexp.MustCompile(`(?m)^export ([A-Z_]+)='([^']*)'$`)
+
+func (c *Cluster) connect(ctx context.Context) error {
+	out, err := c.sandbox(ctx, "env")
+	if err != nil {
+		return fmt.Errorf("reading the sandbox's environment: %w\n%s", err, out)
+	}
+	c.Env = map[string]string{}
+	for _, m := range exports.FindAllStringSubmatch(out, -1) {
+		c.Env[m[1]] = m[2]
+	}
+	c.Kubeconfig = c.Env["KUBECONFIG"]
+	cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("reading the sandbox's kubeconfig: %w", err)
+	}
+	c.Client, err = kube.New(cfg)
+	return err
+}
+
+// InstallCRDs makes the cluster serve every kind of Flux.
+func (c *Cluster) InstallCRDs(t testing.TB) {
+	t.Helper()
+	options := manifests.Defaults()
+	options.Components = controllers.Names(func(controllers.Controller) bool { return true })
+	set, err := manifests.Render(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crds []*unstructured.Unstructured
+	for _, o := range set.Unstructured() {
+		if o.GetKind() == "CustomResourceDefinition" {
+			crds = append(crds, o)
+		}
+	}
+	if err := c.Client.Apply(t.Context(), crds); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Seed makes the cluster have the objects of a YAML file together with their
+// statuses, as controllers would have written them. Namespaced objects that
+// name no namespace go into the given one.
+func (c *Cluster) Seed(ctx context.Context, data []byte, namespace string) error {
+	objects, err := Decode(data)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if o.GetNamespace() == "" && !kube.Guess(o.GroupVersionKind()).ClusterScoped {
+			o.SetNamespace(namespace)
+		}
+	}
+	if err := c.Client.Apply(ctx, withoutStatus(objects)); err != nil {
+		return err
+	}
+	for _, o := range objects {
+		status, ok := o.Object["status"]
+		if !ok {
+			continue
+		}
+		if err := c.Client.PatchStatus(ctx, kube.Guess(o.GroupVersionKind()), o.GetNamespace(), o.GetName(), status); err != nil {
+			return fmt.Errorf("writing the status of %s: %w", kube.Describe(o), err)
+		}
+	}
+	return nil
+}
+
+func withoutStatus(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+	bare := make([]*unstructured.Unstructured, len(objects))
+	for i, o := range objects {
+		bare[i] = o.DeepCopy()
+		delete(bare[i].Object, "status")
+	}
+	return bare
+}
+
+// Decode reads the objects of a YAML file.
+func Decode(data []byte) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)
+	for {
+		o := &unstructured.Unstructured{}
+		switch err := d.Decode(&o.Object); {
+		case errors.Is(err, io.EOF):
+			return objects, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading objects: %w", err)
+		case len(o.Object) > 0:
+			objects = append(objects, o)
+		}
+	}
+}

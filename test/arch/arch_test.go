@@ -1,0 +1,166 @@
+// Package arch_test holds the house to its plan: which way imports point and
+// who may touch the process around it.
+package arch_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fluxkit/flux/internal/testcluster"
+)
+
+const module = "github.com/fluxkit/flux/"
+
+// layers are the rooms from the top to the bottom: a room may import the ones
+// below it, and those of its own layer only where allowed lists it.
+var layers = []string{"cmd/flux", "pkg", "internal", "pkg/controllers"}
+
+// allowed are the imports between rooms of one layer, and from internal
+// packages up to pkg, which the plan provides for.
+var allowed = map[string][]string{
+	"pkg/diff":          {"pkg/build"},
+	"internal/diagnose": {"internal/kube"},
+}
+
+func TestImportsPointDown(t *testing.T) {
+	t.Parallel()
+	eachFile(t, func(path string, file *ast.File) {
+		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "sandbox/") || strings.HasPrefix(path, "test/") || strings.HasPrefix(path, "internal/testcluster") {
+			return
+		}
+		from := filepath.ToSlash(filepath.Dir(path))
+		for _, spec := range file.Imports {
+			to, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module)
+			if !ours || to == "manifests" || mayImport(from, to) {
+				continue
+			}
+			t.Errorf("%s imports %s, which is not below it", path, to)
+		}
+	})
+}
+
+func mayImport(from, to string) bool {
+	if strings.HasPrefix(to, from+"/") {
+		return true
+	}
+	for _, exception := range allowed[from] {
+		if to == exception {
+			return true
+		}
+	}
+	if layer(from) == layer(to) {
+		return strings.HasPrefix(from, "internal/") && small(to)
+	}
+	return layer(from) < layer(to)
+}
+
+// small are the single-purpose packages that any internal package may use.
+func small(room string) bool {
+	return room == "internal/redact" || room == "internal/output" || room == "internal/kube"
+}
+
+func layer(room string) int {
+	best, length := -1, -1
+	for i, l := range layers {
+		if (room == l || strings.HasPrefix(room, l+"/")) && len(l) > length {
+			best, length = i, len(l)
+		}
+	}
+	return best
+}
+
+// homes are the only places that may name what a test cannot replace.
+var homes = map[string][]string{
+	"os.Exit":   {"cmd/flux/main.go"},
+	"os.Stdout": {"cmd/flux/main.go"},
+	"os.Stderr": {"cmd/flux/main.go"},
+	"os.Stdin":  {"cmd/flux/main.go"},
+	"os.Getenv": {"cmd/flux/main.go"},
+	"time.Now":  {"cmd/flux/main.go"},
+}
+
+func TestTheProcessHasOneHome(t *testing.T) {
+	t.Parallel()
+	eachFile(t, func(path string, file *ast.File) {
+		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "sandbox/") || strings.HasPrefix(path, "test/") || strings.HasPrefix(path, "internal/testcluster") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			x, ok := selector.X.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			name := x.Name + "." + selector.Sel.Name
+			if allowedIn, restricted := homes[name]; restricted && !contains(allowedIn, path) {
+				t.Errorf("%s uses %s: its home is %s", path, name, strings.Join(allowedIn, ", "))
+			}
+			return true
+		})
+	})
+}
+
+func TestNoPackageIsADrawer(t *testing.T) {
+	t.Parallel()
+	eachFile(t, func(path string, file *ast.File) {
+		for _, name := range []string{"util", "utils", "common", "helpers", "shared", "types"} {
+			if file.Name.Name == name {
+				t.Errorf("%s is in package %s, which says nothing", path, name)
+			}
+		}
+	})
+}
+
+func contains(list []string, s string) bool {
+	for _, item := range list {
+		if item == s {
+			return true
+		}
+	}
+	return false
+}
+
+func eachFile(t *testing.T, visit func(path string, file *ast.File)) {
+	t.Helper()
+	root := testcluster.Root()
+	seen := 0
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if name := entry.Name(); name == "bin" || name == ".git" || name == "testdata" || name == "docs" || name == "tools" {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if filepath.Ext(path) != ".go" {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		relative, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		seen++
+		visit(filepath.ToSlash(relative), file)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 20 {
+		t.Fatalf("only %d files found in %s", seen, root)
+	}
+}

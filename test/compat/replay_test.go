@@ -1,0 +1,219 @@
+// Package compat_test replays the recorded contract: what the flux of Flux 2.9
+// answered on a cluster in a known state.
+package compat_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// answer is a recorded command with what came back.
+type answer struct {
+	Command string `json:"command"`
+	Exit    int    `json:"exit"`
+	Stdout  string `json:"stdout"`
+	Stderr  string `json:"stderr"`
+}
+
+// commandTime bounds one replayed command.
+const commandTime = 2 * time.Minute
+
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	var recorded []answer
+	decode(t, "recorded.json", &recorded)
+	differences := documented(t)
+	pending := pendingCommands(t)
+	run := prepare(t)
+	used := map[string]bool{}
+	equal := 0
+	for _, want := range recorded {
+		if prefix, ok := pending.of(want.Command); ok {
+			used[prefix] = true
+			continue
+		}
+		got := run(t, want.Command)
+		diff := compare(want, got)
+		reason, expected := differences[want.Command]
+		switch {
+		case diff == "" && expected && !used[want.Command]:
+			t.Errorf("%s no longer differs: take it out of docs/compat.md", want.Command)
+		case diff == "":
+			equal++
+		case expected:
+			used[want.Command] = true
+			t.Logf("differs as documented: %s: %s\n%s", want.Command, reason, diff)
+		default:
+			t.Errorf("%s differs (-recorded +flux):\n%s\nstderr:\n%s", want.Command, diff, got.Stderr)
+		}
+	}
+	for command := range differences {
+		if !used[command] {
+			t.Errorf("docs/compat.md lists %q, which does not differ or was not recorded", command)
+		}
+	}
+	for _, prefix := range pending {
+		if !used[prefix] {
+			t.Errorf("pending.txt lists %q, which no recorded command begins with", prefix)
+		}
+	}
+	t.Logf("%d of %d recorded commands are equal, %d differ as documented", equal, len(recorded), len(differences))
+}
+
+// TestPendingCommandsAreNotBuilt keeps pending.txt from hiding a command that exists.
+func TestPendingCommandsAreNotBuilt(t *testing.T) {
+	t.Parallel()
+	bin := testcluster.BuildFlux(t)
+	for _, prefix := range pendingCommands(t) {
+		words := strings.Fields(prefix)
+		ctx, cancel := context.WithTimeout(t.Context(), commandTime)
+		out, err := exec.CommandContext(ctx, filepath.Join(bin, "flux"), words[1:]...).CombinedOutput()
+		cancel()
+		if err == nil || !strings.Contains(string(out), "unknown command") {
+			t.Errorf("%s is built: take it out of pending.txt (it printed %q)", prefix, out)
+		}
+	}
+}
+
+func compare(want, got answer) string {
+	var b strings.Builder
+	if want.Exit != got.Exit {
+		fmt.Fprintf(&b, "exit code %d, now %d\n", want.Exit, got.Exit)
+	}
+	if stdout := current(want.Stdout); stdout != got.Stdout {
+		b.WriteString(cmp.Diff(stdout, got.Stdout))
+	}
+	return b.String()
+}
+
+// shipped are the versions that the recording carried, by controller.
+var shipped = map[string]string{
+	"source-controller": "v1.9.4", "kustomize-controller": "v1.9.4", "helm-controller": "v1.6.3",
+	"notification-controller": "v1.9.3", "image-reflector-controller": "v1.2.4",
+	"image-automation-controller": "v1.2.4", "source-watcher": "v2.2.2",
+}
+
+// current puts the versions that this flux ships into recorded text.
+func current(s string) string {
+	s = strings.ReplaceAll(s, "flux-v2.9.4", "flux-v"+controllers.Distribution)
+	for _, c := range controllers.All {
+		pattern := regexp.MustCompile(regexp.QuoteMeta(c.Name) + `("?: "?)` + regexp.QuoteMeta(shipped[c.Name]))
+		s = pattern.ReplaceAllString(s, c.Name+"${1}"+c.Version)
+	}
+	return s
+}
+
+// prepare brings up the recorded cluster and returns how to run a command on it.
+func prepare(t *testing.T) func(*testing.T, string) answer {
+	t.Helper()
+	bin := testcluster.BuildFlux(t)
+	cluster := testcluster.Start(t, "none")
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS("files")); err != nil {
+		t.Fatal(err)
+	}
+	env := append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig, "NAME=web", "HOME="+dir,
+		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	run := func(t *testing.T, command string) answer { return execute(t, command, dir, env) }
+	all := controllers.Extras()
+	if got := run(t, "flux install --components-extra="+strings.Join(all, ",")); got.Exit != 0 {
+		t.Fatalf("installing: %s", got.Stderr)
+	}
+	objects, err := os.ReadFile("objects.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cluster.Seed(t.Context(), objects, ""); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// execute runs a recorded line by a shell, as it was recorded. Standard input
+// is closed unless the line redirects it.
+func execute(t *testing.T, command, dir string, env []string) answer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), commandTime)
+	defer cancel()
+	if !strings.Contains(command, " < ") {
+		command += " <&-"
+	}
+	cmd := exec.CommandContext(ctx, "bash", "-c", command)
+	cmd.Dir, cmd.Env = dir, env
+	var stdout, stderr strings.Builder
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	var failed *exec.ExitError
+	if err != nil && !errors.As(err, &failed) {
+		t.Fatalf("running %s: %v", command, err)
+	}
+	return answer{Command: command, Exit: cmd.ProcessState.ExitCode(), Stdout: stdout.String(), Stderr: stderr.String()}
+}
+
+func decode(t *testing.T, name string, into any) {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var entry = regexp.MustCompile("(?m)^\\| `(flux[^`]*)` \\| (.+?) \\| (.+?) \\| (.+?) \\|$")
+
+// documented are the differences that docs/compat.md lists, by command.
+func documented(t *testing.T) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(testcluster.Root(), "docs", "compat.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := map[string]string{}
+	for _, m := range entry.FindAllStringSubmatch(string(data), -1) {
+		list[strings.ReplaceAll(m[1], `\|`, "|")] = m[4]
+	}
+	return list
+}
+
+// prefixes are the beginnings of commands that are not built yet.
+type prefixes []string
+
+func (p prefixes) of(command string) (string, bool) {
+	for _, prefix := range p {
+		if command == prefix || strings.HasPrefix(command, prefix+" ") {
+			return prefix, true
+		}
+	}
+	return "", false
+}
+
+func pendingCommands(t *testing.T) prefixes {
+	t.Helper()
+	data, err := os.ReadFile("pending.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list prefixes
+	for _, line := range strings.Split(string(data), "\n") {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			list = append(list, line)
+		}
+	}
+	return list
+}

@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# The story on one screen: a cluster out of nothing, Flux bootstrapped from a
+# Git repository, an application committed and running. Can be run again and
+# again; the sandbox stays up.
+set -euo pipefail
+
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+export PATH="$root/bin:$PATH"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+show() {
+	printf '\033[1m$ %s\033[0m\n' "$*"
+	"$@"
+}
+
+say "A Kubernetes cluster, a Git server and a registry on this machine"
+show flux sandbox up
+eval "$(flux sandbox env)"
+show flux check --pre
+
+say "A Git repository, and Flux on the cluster out of it"
+flux sandbox git create fleet
+export GIT_PASSWORD=not-checked-until-credentials-are-set
+started=$SECONDS
+show flux bootstrap git --url="$FLUX_SANDBOX_GIT_URL/fleet.git" --allow-insecure-http \
+	--branch=main --path=clusters/demo --username=demo --token-auth --silent
+echo "bootstrap took $((SECONDS - started)) s"
+
+say "An application goes into Git"
+git clone --quiet "$FLUX_SANDBOX_GIT_URL/fleet.git" "$work/fleet"
+cd "$work/fleet"
+mkdir -p apps/my-app
+cat >apps/my-app/deployment.yaml <<'YAML'
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: my-app
+  namespace: default
+spec:
+  replicas: 3
+  selector:
+    matchLabels: {app: my-app}
+  template:
+    metadata:
+      labels: {app: my-app}
+    spec:
+      containers:
+        - name: app
+          image: ghcr.io/stefanprodan/podinfo:6.9.0
+YAML
+cat >clusters/demo/my-app.yaml <<'YAML'
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata:
+  name: my-app
+  namespace: flux-system
+spec:
+  interval: 10m
+  path: ./apps/my-app
+  prune: true
+  wait: true
+  sourceRef:
+    kind: GitRepository
+    name: flux-system
+YAML
+git add --all
+if git diff --cached --quiet; then
+	echo "it is already there"
+else
+	git -c user.name=demo -c user.email=demo@example.com commit --quiet --message "Run my-app"
+	show git push --quiet
+fi
+cd "$root"
+
+say "Flux fetches the commit and applies it"
+show flux reconcile kustomization flux-system --with-source
+show flux reconcile kustomization my-app
+
+say "What runs now"
+show flux get all -A
+show flux tree kustomization my-app
+
+cat <<'TEXT'
+
+The sandbox is still up. To use it in this shell:
+
+  export PATH="$PWD/bin:$PATH"
+  eval "$(flux sandbox env)"
+  flux get all -A
+  kubectl get pods -A
+
+To stop it:
+
+  flux sandbox down
+TEXT
