@@ -1,6 +1,7 @@
 package controllers_test
 
 import (
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -158,4 +159,20 @@ func fieldNamed(t reflect.Type, name string) (reflect.Type, bool) {
 		}
 	}
 	return nil, false
+}
+
+// TestVersionsMatchTheModules keeps the one place that names the versions and
+// the API modules that the CRDs are generated from the same.
+func TestVersionsMatchTheModules(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range controllers.All {
+		line := "\t" + c.APIModule + " " + c.Version + "\n"
+		if !strings.Contains(string(data), line) {
+			t.Errorf("go.mod does not require %s at %s", c.APIModule, c.Version)
+		}
+	}
 }
