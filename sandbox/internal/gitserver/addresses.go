@@ -1,6 +1,7 @@
 package gitserver
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -76,7 +78,7 @@ func Running(root string) (Addresses, error) {
 	if err != nil {
 		return a, fmt.Errorf("reading the git server's addresses: %w", err)
 	}
-	lock, err := lockRoot(root)
+	lock, err := tryRoot(root)
 	if err == nil {
 		_ = lock.Close()
 		return a, ErrNotRunning
@@ -87,8 +89,25 @@ func Running(root string) (Addresses, error) {
 	return a, nil
 }
 
-// lockRoot keeps a second server off the folder. The system gives the lock back when the process ends, however it ends.
-func lockRoot(root string) (*os.File, error) {
+// takeRoot keeps a second server off the folder. It tries for a moment, because a command that looks whether a server
+// runs holds the lock for an instant, as does a child between fork and exec.
+func takeRoot(ctx context.Context, root string) (*os.File, error) {
+	const attempts, pause = 50, 20 * time.Millisecond
+	for attempt := 1; ; attempt++ {
+		lock, err := tryRoot(root)
+		if err == nil || attempt == attempts || !errors.Is(err, syscall.EWOULDBLOCK) {
+			return lock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// tryRoot takes the lock of the folder. The system gives it back when the process ends, however it ends.
+func tryRoot(root string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(root, "server.lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking the git server's folder: %w", err)

@@ -45,8 +45,8 @@ func canonical(written string) (string, error) {
 	parts := strings.Split(name, "/")
 	for _, part := range parts {
 		// An inner folder called x.git would put one repository inside another.
-		if !segment.MatchString(part) || strings.HasSuffix(part, ".git") || strings.HasSuffix(part, ".lock") {
-			return "", fmt.Errorf("%w: %q is no repository name: use letters, digits, '.', '_' and '-', as in demo or org/demo", ErrNotFound, written)
+		if !segment.MatchString(part) || strings.HasSuffix(part, ".git") {
+			return "", fmt.Errorf("%q is no repository name: use letters, digits, '.', '_' and '-', as in demo or org/demo", written)
 		}
 	}
 	return name, nil
@@ -61,7 +61,7 @@ func (r Repositories) folder(name string) string {
 func (r Repositories) Find(written string) (name, folder string, err error) {
 	name, err = canonical(written)
 	if err != nil {
-		return "", "", err
+		return "", "", fmt.Errorf("%w: %w", ErrNotFound, err)
 	}
 	root, err := os.OpenRoot(r.root)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -42,7 +42,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
 		return fmt.Errorf("making the git server's folder: %w", err)
 	}
-	lock, err := lockRoot(cfg.Root)
+	lock, err := takeRoot(ctx, cfg.Root)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package main
+package gitcommand
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/credentials"
 )
 
-func (g gitCommand) file() credentials.File { return credentials.In(g.root()) }
+func (g command) file() credentials.File { return credentials.In(g.root()) }
 
-func (g gitCommand) credentials() *cobra.Command {
+func (g command) credentials() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "credentials",
 		Short: "Set or clear passwords and tokens",
@@ -29,7 +29,7 @@ SSH key is configured, the server asks for credentials on every protocol.`,
 	return cmd
 }
 
-func (g gitCommand) credentialsSet() *cobra.Command {
+func (g command) credentialsSet() *cobra.Command {
 	var username string
 	var passwordStdin, tokenStdin, readOnly bool
 	cmd := &cobra.Command{
@@ -77,7 +77,7 @@ of it is kept.`,
 	return cmd
 }
 
-func (g gitCommand) credentialsClear() *cobra.Command {
+func (g command) credentialsClear() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clear",
 		Short: "Forget all passwords and tokens",
@@ -96,7 +96,7 @@ func (g gitCommand) credentialsClear() *cobra.Command {
 }
 
 // sayState adds to what was done who can still come in, because one kind of credentials closes every protocol.
-func (g gitCommand) sayState(cmd *cobra.Command, done string) error {
+func (g command) sayState(cmd *cobra.Command, done string) error {
 	set, err := g.file().Load()
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (g gitCommand) sayState(cmd *cobra.Command, done string) error {
 	return nil
 }
 
-func (g gitCommand) keys() *cobra.Command {
+func (g command) keys() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Manage the SSH keys that may log in",
@@ -125,7 +125,7 @@ configured, the server asks for credentials on every protocol.`,
 	return cmd
 }
 
-func (g gitCommand) keysAdd() *cobra.Command {
+func (g command) keysAdd() *cobra.Command {
 	var readOnly bool
 	cmd := &cobra.Command{
 		Use:   "add FILE",
@@ -153,7 +153,7 @@ again changes its access.`,
 	return cmd
 }
 
-func (g gitCommand) keysList() *cobra.Command {
+func (g command) keysList() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "list",
@@ -184,7 +184,7 @@ func (g gitCommand) keysList() *cobra.Command {
 	return cmd
 }
 
-func (g gitCommand) keysRemove() *cobra.Command {
+func (g command) keysRemove() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "remove FINGERPRINT|FILE...",
@@ -226,7 +226,7 @@ func (g gitCommand) keysRemove() *cobra.Command {
 }
 
 // fingerprints are those of the arguments, or of all authorised keys when there are none.
-func (g gitCommand) fingerprints(cmd *cobra.Command, args []string) ([]string, error) {
+func (g command) fingerprints(cmd *cobra.Command, args []string) ([]string, error) {
 	var fingerprints []string
 	if len(args) == 0 {
 		set, err := g.file().Load()

@@ -1,0 +1,177 @@
+package gitserver
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRunStopsWithOpenConnections(t *testing.T) {
+	t.Parallel()
+	h, mine := startHost(t, "demo"), newSSHKey(t)
+
+	connections := map[string]net.Conn{}
+	for name, base := range map[string]string{"http": h.HTTP, "https": h.HTTPS, "ssh": h.SSH} {
+		connections[name] = connect(t, base) // says nothing
+	}
+	connections["tls"] = tls.Client(connect(t, h.HTTPS), &tls.Config{InsecureSkipVerify: true})
+	check(t, connections["tls"].(*tls.Conn).HandshakeContext(t.Context()))
+
+	// A push that never finishes: the child waits for the rest.
+	body, unfinished := io.Pipe()
+	pushed := make(chan error, 1)
+	go func() {
+		response, err := http.Post(h.URL("http", "demo")+"/git-receive-pack", "application/x-git-receive-pack-request", body)
+		if err == nil {
+			_, err = io.Copy(io.Discard, response.Body)
+			err = errors.Join(err, response.Body.Close())
+		}
+		pushed <- err
+	}()
+	_, err := unfinished.Write([]byte("00"))
+	check(t, err)
+	h.log.await(t, "POST demo git-receive-pack")
+
+	// A clone that never asks: the child waits for what is wanted.
+	session, err := dial(t, h, mine).NewSession()
+	check(t, err)
+	output, err := session.StdoutPipe()
+	check(t, err)
+	input, err := session.StdinPipe()
+	check(t, err)
+	check(t, session.Start("git-upload-pack '/demo.git'"))
+	_, err = io.ReadFull(output, make([]byte, 4))
+	check(t, err)
+
+	if err := h.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	for name, connection := range connections {
+		check(t, connection.SetReadDeadline(time.Now().Add(bound)))
+		_, err := io.Copy(io.Discard, connection)
+		var timeout net.Error
+		if errors.As(err, &timeout) && timeout.Timeout() {
+			t.Errorf("the silent %s connection is still open", name)
+		}
+	}
+	if err := session.Wait(); err == nil {
+		t.Error("the clone ended well, though it was cut")
+	}
+	_ = unfinished.Close()
+	<-pushed
+	_ = input.Close()
+	if left := processesIn(t, h.root); len(left) > 0 {
+		t.Errorf("children outlived Run: %q", left)
+	}
+	if _, err := Running(h.root); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("Running after the end: %v, want ErrNotRunning", err)
+	}
+}
+
+func connect(t *testing.T, base string) net.Conn {
+	t.Helper()
+	address, err := url.Parse(base)
+	check(t, err)
+	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address.Host)
+	check(t, err)
+	t.Cleanup(func() { _ = connection.Close() })
+	return connection
+}
+
+// processesIn finds programs whose working folder is root or below, on systems that tell.
+func processesIn(t *testing.T, root string) []string {
+	t.Helper()
+	var found []string
+	links, err := filepath.Glob("/proc/[0-9]*/cwd")
+	check(t, err)
+	for _, link := range links {
+		folder, err := os.Readlink(link)
+		if err == nil && (folder == root || strings.HasPrefix(folder, root+"/")) {
+			command, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "cmdline"))
+			found = append(found, strings.ReplaceAll(string(command), "\x00", " "))
+		}
+	}
+	return found
+}
+
+func TestRunRefusesAddresses(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ address, want string }{
+		{"0.0.0.0:0", `git over http: listen address "0.0.0.0:0" is reachable from other machines: use 127.0.0.1, [::1] or localhost`},
+		{"[::]:0", `git over http: listen address "[::]:0" is reachable from other machines: use 127.0.0.1, [::1] or localhost`},
+		{"192.0.2.1:0", `git over http: listen address "192.0.2.1:0" is reachable from other machines: use 127.0.0.1, [::1] or localhost`},
+		{":0", `git over http: listen address ":0" names no host and would listen everywhere: write 127.0.0.1, [::1] or localhost before the port`},
+		{"127.0.0.1", `git over http: reading listen address "127.0.0.1": address 127.0.0.1: missing port in address`},
+		{"", "the git server has no address to listen on: give one of HTTPAddr, HTTPSAddr and SSHAddr"},
+	}
+	for _, test := range tests {
+		t.Run(test.address, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), bound)
+			defer cancel()
+			err := Run(ctx, Config{Root: t.TempDir(), HTTPAddr: test.address})
+			if got := fmt.Sprint(err); got != test.want {
+				t.Errorf("Run: %s\nwant: %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestRunOncePerRoot(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	err := Run(t.Context(), Config{Root: h.root, HTTPAddr: "127.0.0.1:0"})
+	if err == nil || !strings.HasPrefix(err.Error(), "another git server already serves "+h.root) {
+		t.Errorf("second Run: %v", err)
+	}
+	running, err := Running(h.root)
+	check(t, err)
+	if running != h.Addresses {
+		t.Errorf("Running gives %+v, want %+v", running, h.Addresses)
+	}
+}
+
+// What a killed server leaves behind must not look like a running one.
+func TestRunningAfterACrash(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	check(t, Addresses{HTTP: "http://127.0.0.1:1"}.write(root))
+	if _, err := Running(root); !errors.Is(err, ErrNotRunning) {
+		t.Errorf("Running: %v, want ErrNotRunning", err)
+	}
+}
+
+func TestSecretFilesArePrivate(t *testing.T) {
+	t.Parallel()
+	h := startHost(t)
+	configure(t, h.credentials)
+	got := map[string]fs.FileMode{}
+	for _, name := range []string{"ca.key", "ssh_host_ed25519_key", "credentials.json", "server.json"} {
+		info, err := os.Stat(filepath.Join(h.root, name))
+		check(t, err)
+		got[name] = info.Mode().Perm()
+	}
+	for name, mode := range got {
+		if mode != 0o600 {
+			t.Errorf("%s has mode %o, want 600", name, mode)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(h.root, "credentials.json"))
+	check(t, err)
+	for _, secret := range []string{"correct-horse", "look-only", "token-rw", "token-ro"} {
+		if strings.Contains(string(data), secret) {
+			t.Errorf("credentials.json holds %q as it was typed", secret)
+		}
+	}
+}
