@@ -1,0 +1,172 @@
+package diagnose
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+const (
+	// revision is where the Deployment controller numbers the pod templates,
+	// hash the label by which it tells their pods apart.
+	revision = "deployment.kubernetes.io/revision"
+	hash     = "pod-template-hash"
+
+	// logLines is how much of a log is shown, and afterthought how long a wait
+	// that is over may take to find out why.
+	logLines     = 5
+	afterthought = 5 * time.Second
+)
+
+var (
+	deploymentResource = kube.Guess(appsv1.SchemeGroupVersion.WithKind("Deployment")) //nolint:gochecknoglobals // a constant of the API
+	replicaSetResource = kube.Guess(appsv1.SchemeGroupVersion.WithKind("ReplicaSet")) //nolint:gochecknoglobals // a constant of the API
+	podResource        = kube.Guess(corev1.SchemeGroupVersion.WithKind("Pod"))        //nolint:gochecknoglobals // a constant of the API
+	eventResource      = kube.Guess(corev1.SchemeGroupVersion.WithKind("Event"))      //nolint:gochecknoglobals // a constant of the API
+)
+
+// cause tells why a Deployment is not ready: what its pods tell goes before
+// what its own status says, and anything definite before how far it has come.
+func (r *Rollout) cause(ctx context.Context, name string) (Cause, error) {
+	d := r.deployments[name]
+	if d == nil {
+		return Cause{Message: "the Deployment does not exist", Remedy: "install it with flux install", Final: true}, nil
+	}
+	own, known := Deployment(d)
+	if known && own.Vague {
+		return own, nil
+	}
+	best, ending := Cause{Vague: true}, ""
+	for _, p := range r.podsOf(d) {
+		if p.DeletionTimestamp != nil {
+			ending = p.Name
+			continue
+		}
+		c, found := Pod(p)
+		if !found {
+			continue
+		}
+		is, err := r.isCurrent(ctx, d, p)
+		if err != nil {
+			return Cause{}, err
+		}
+		if is && (best.Message == "" || best.Vague && !c.Vague || c.Final && !best.Final) {
+			best = c
+		}
+	}
+	switch {
+	case known && (best.Vague || best.Message == ""):
+		return own, nil
+	case known: // the Deployment has given up, for the reason that the pod tells
+		best.Final = best.Final || own.Final
+	case best.Message == "" && ending != "":
+		best.Message, best.pod = fmt.Sprintf("its earlier pod %s has not ended yet", ending), ending
+	case best.Message == "":
+		best.Message = fmt.Sprintf("%d of %d pods are available", d.Status.AvailableReplicas, wanted(d))
+	}
+	return best, nil
+}
+
+// podsOf returns a Deployment's pods by name. A ReplicaSet is called like its
+// Deployment and the hash of the template, so no request is needed to tell.
+func (r *Rollout) podsOf(d *appsv1.Deployment) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, p := range r.pods {
+		owner := metav1.GetControllerOf(p)
+		if owner != nil && owner.Kind == "ReplicaSet" && owner.Name == d.Name+"-"+p.Labels[hash] {
+			pods = append(pods, p)
+		}
+	}
+	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return pods
+}
+
+// isCurrent tells whether a pod is of the Deployment's present template. An
+// earlier one that fails is no news: it may be why there is a new template.
+func (r *Rollout) isCurrent(ctx context.Context, d *appsv1.Deployment, p *corev1.Pod) (bool, error) {
+	key := d.Name + "/" + d.Annotations[revision]
+	if _, known := r.current[key]; !known {
+		_, err := r.Client.List(ctx, replicaSetResource, kube.Selection{Namespace: r.Namespace}, func(o controllers.Object) error {
+			name, number := controllers.Name(o), controllers.Annotation(o, revision)
+			if i := strings.LastIndexByte(name, '-'); i > 0 {
+				r.current[name[:i]+"/"+number] = name[i+1:]
+			}
+			return nil
+		})
+		if apierrors.IsForbidden(err) {
+			return true, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("listing the ReplicaSets in namespace %q: %w", r.Namespace, err)
+		}
+	}
+	template, known := r.current[key]
+	return !known || template == p.Labels[hash], nil
+}
+
+// enrich adds what only a request can tell: the end of a container's log, and
+// the last warning about a pod that does not come up. An explanation that
+// cannot be had is left out: the cause stands without it.
+func (r *Rollout) enrich(ctx context.Context, troubles []Trouble) {
+	var warnings map[string]string
+	for i := range troubles {
+		t := &troubles[i]
+		if t.container != "" {
+			t.Log = r.log(ctx, t.pod, t.container)
+		}
+		if !t.Vague || t.pod == "" {
+			continue
+		}
+		if warnings == nil {
+			warnings = r.warnings(ctx)
+		}
+		if w := warnings[t.pod]; w != "" {
+			t.Message += ": " + w
+		}
+	}
+}
+
+// log returns the last lines of the container's run that ended, else of the present one.
+func (r *Rollout) log(ctx context.Context, pod, container string) []string {
+	for _, previous := range []bool{true, false} {
+		text, err := r.Client.PodLog(ctx, kube.PodLog{Namespace: r.Namespace, Pod: pod, Container: container, Previous: previous, Lines: logLines})
+		if err != nil || len(strings.TrimSpace(string(text))) == 0 {
+			continue
+		}
+		var lines []string
+		for line := range strings.Lines(strings.TrimSpace(string(text))) {
+			lines = append(lines, oneLine(line))
+		}
+		return lines
+	}
+	return nil
+}
+
+// warnings returns the newest warning about each object of the namespace.
+func (r *Rollout) warnings(ctx context.Context) map[string]string {
+	newest, at := map[string]string{}, map[string]string{}
+	path := func(o controllers.Object, field string) string { return controllers.Path{field}.String(o) }
+	_, err := r.Client.List(ctx, eventResource, kube.Selection{Namespace: r.Namespace}, func(o controllers.Object) error {
+		name := path(o, "involvedObject.name")
+		when := cmp.Or(path(o, "lastTimestamp"), path(o, "eventTime"), path(o, "metadata.creationTimestamp"))
+		if path(o, "type") == corev1.EventTypeWarning && when >= at[name] {
+			newest[name], at[name] = join(path(o, "reason"), path(o, "message")), when
+		}
+		return nil
+	})
+	if err != nil {
+		return map[string]string{}
+	}
+	return newest
+}

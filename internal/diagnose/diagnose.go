@@ -1,0 +1,76 @@
+// Package diagnose says why something is not ready and what to do about it.
+//
+// [Pod] and [Deployment] are pure: they read one object and name the cause.
+// [Rollout] watches Deployments until they are ready and, when one does not
+// become so, puts together what its pods, their logs and events tell.
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Cause is why a workload is not ready.
+type Cause struct {
+	// Message says what is wrong, in a line.
+	Message string
+	// Remedy is the way out, "" where there is none but to wait.
+	Remedy string
+	// Final says that waiting alone does not mend it.
+	Final bool
+	// Vague says that the cause is only how far the workload has come: a
+	// workload that starts as it should passes through it.
+	Vague bool
+	// Log is the end of what the container that ended printed last.
+	Log []string
+
+	pod, container string
+}
+
+// Trouble is a workload that is not ready, and why.
+type Trouble struct {
+	Name string
+	Cause
+}
+
+// NotReadyError says which workloads have not become ready, and why.
+type NotReadyError struct {
+	// Namespace is where the workloads are.
+	Namespace string
+	// Troubles has at least one entry.
+	Troubles []Trouble
+	// Err is what ended the wait where no final cause did: the end of the
+	// context; nil otherwise.
+	Err error
+}
+
+// Error has a line for each workload, with what its container printed last
+// and the way out below it.
+func (e *NotReadyError) Error() string {
+	var b strings.Builder
+	for i, t := range e.Troubles {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "%s is not ready: %s", t.Name, t.Message)
+		for _, line := range t.Details() {
+			b.WriteString("\n  " + line)
+		}
+	}
+	return b.String()
+}
+
+// Unwrap returns what ended the wait.
+func (e *NotReadyError) Unwrap() error { return e.Err }
+
+// Details are the lines below the message: the end of the log, and the way out.
+func (c Cause) Details() []string {
+	var lines []string
+	for _, line := range c.Log {
+		lines = append(lines, "| "+line)
+	}
+	if c.Remedy != "" {
+		lines = append(lines, c.Remedy)
+	}
+	return lines
+}

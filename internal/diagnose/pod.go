@@ -1,0 +1,198 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// patience is how often a container may end before it is taken as one that
+// does not start: a controller that comes up before what it needs ends once
+// or twice, and the kubelet restarts it.
+const patience = 3
+
+// definitive are the words by which registries and kubelets say that trying
+// again gives the same answer. A rate limit or a lost connection is none.
+var definitive = []string{
+	"not found", "manifest unknown", "name unknown", "repository does not exist", "unauthorized", "authentication required", "denied", "403 forbidden",
+	"invalid reference", "no match for platform", "no matching manifest", "exec format error",
+}
+
+// Pod tells why a pod is not ready; false says that it is ready or that
+// nothing is known against it.
+func Pod(p *corev1.Pod) (Cause, bool) {
+	if p.DeletionTimestamp != nil {
+		return Cause{}, false
+	}
+	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for _, s := range statuses {
+			if cause, ok := container(p, s); ok {
+				return cause, true
+			}
+		}
+	}
+	if c, ok := podCondition(p, corev1.PodScheduled); ok && c.Status == corev1.ConditionFalse {
+		return unschedulable(p, c), true
+	}
+	if c, ok := podCondition(p, corev1.PodReady); ok && c.Status == corev1.ConditionTrue {
+		return Cause{}, false
+	}
+	if p.Status.Phase == corev1.PodFailed {
+		return Cause{Message: fmt.Sprintf("pod %s has failed: %s", p.Name, join(p.Status.Reason, p.Status.Message)), pod: p.Name}, true
+	}
+	return stage(p), true
+}
+
+// container tells what is wrong with one container, if it is known.
+func container(p *corev1.Pod, s corev1.ContainerStatus) (Cause, bool) {
+	if s.State.Waiting != nil {
+		return waiting(p, s, s.State.Waiting)
+	}
+	if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
+		return ended(p, s, t), true
+	}
+	return Cause{}, false
+}
+
+func waiting(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWaiting) (Cause, bool) {
+	cause := Cause{pod: p.Name, container: s.Name}
+	switch w.Reason {
+	case "InvalidImageName":
+		cause.Message = fmt.Sprintf("the image name %q is not valid", imageOf(p, s))
+		cause.Remedy, cause.Final = "check --registry", true
+	case "ErrImageNeverPull":
+		cause.Message = fmt.Sprintf("the image %q is not on the node, and may not be pulled", imageOf(p, s))
+		cause.Remedy, cause.Final = "load it onto the nodes, or let the container's imagePullPolicy pull it", true
+	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed":
+		return pull(p, s, w), true
+	case "CrashLoopBackOff":
+		if t := s.LastTerminationState.Terminated; t != nil {
+			return ended(p, s, t), true
+		}
+		cause.Message = fmt.Sprintf("container %s ends again and again: %s", s.Name, w.Message)
+		cause.Final = s.RestartCount >= patience
+	case "CreateContainerConfigError":
+		cause.Message = fmt.Sprintf("container %s cannot be configured: %s", s.Name, w.Message)
+		cause.Remedy, cause.Final = "create what it names in the namespace of the pod", true
+	case "CreateContainerError", "RunContainerError", "PreStartHookError", "PostStartHookError", "CreatePodSandboxError":
+		cause.Message = fmt.Sprintf("container %s cannot be started: %s", s.Name, join(w.Reason, w.Message))
+		cause.Final = s.RestartCount >= patience
+	default: // ContainerCreating, PodInitializing: on its way
+		return Cause{}, false
+	}
+	return cause, true
+}
+
+// pull explains an image that does not come. It is final once the registry
+// has given an answer that it would give again.
+func pull(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWaiting) Cause {
+	text := strings.ToLower(w.Message)
+	cause := Cause{
+		Message: fmt.Sprintf("the image %q cannot be pulled: %s", imageOf(p, s), join("", pullReason(w.Message))),
+		Remedy:  "check --registry, --image-pull-secret and that the nodes reach the registry",
+		pod:     p.Name, container: s.Name,
+	}
+	for _, word := range definitive {
+		cause.Final = cause.Final || strings.Contains(text, word)
+	}
+	return cause
+}
+
+// pullReason cuts the layers off a kubelet's message that repeat the image.
+func pullReason(message string) string {
+	if _, rest, ok := strings.Cut(message, "ErrImagePull: "); ok {
+		message = rest
+	}
+	if _, rest, ok := strings.Cut(message, " desc = "); ok {
+		message = rest
+	}
+	if message == "" {
+		return "the kubelet gives no reason"
+	}
+	return message
+}
+
+// ended explains a container that does not stay up. Its log is for whoever
+// has a cluster to ask: the cause only says which container it is.
+func ended(p *corev1.Pod, s corev1.ContainerStatus, t *corev1.ContainerStateTerminated) Cause {
+	how := fmt.Sprintf("exit code %d", t.ExitCode)
+	if t.Signal != 0 {
+		how = fmt.Sprintf("signal %d", t.Signal)
+	}
+	cause := Cause{
+		Message: fmt.Sprintf("container %s of pod %s ended with %s", s.Name, p.Name, how),
+		Final:   s.RestartCount >= patience, pod: p.Name, container: s.Name,
+	}
+	if s.RestartCount > 0 {
+		cause.Message += fmt.Sprintf(" (%s)", times(int(s.RestartCount), "restart"))
+	}
+	switch {
+	case t.Reason == "OOMKilled":
+		cause.Message += ": it needed more memory than its limit"
+		cause.Remedy = "raise the memory limit of the container"
+	case t.Reason != "" && t.Reason != "Error":
+		cause.Message += ": " + join(t.Reason, t.Message)
+	case t.Message != "":
+		cause.Message += ": " + oneLine(t.Message)
+	}
+	return cause
+}
+
+func unschedulable(p *corev1.Pod, c corev1.PodCondition) Cause {
+	cause := Cause{
+		Message: fmt.Sprintf("no node takes pod %s: %s", p.Name, oneLine(c.Message)),
+		Remedy:  "add a node or free one; taints are tolerated with --toleration-keys",
+		pod:     p.Name,
+	}
+	if c.Reason == corev1.PodReasonSchedulingGated {
+		cause.Message = fmt.Sprintf("pod %s waits for its scheduling gates to be removed", p.Name)
+		cause.Remedy = ""
+	}
+	return cause
+}
+
+// stage says how far a pod has come that nothing is known against.
+func stage(p *corev1.Pod) Cause {
+	cause := Cause{Vague: true, pod: p.Name}
+	switch {
+	case p.Spec.NodeName == "":
+		cause.Message = fmt.Sprintf("pod %s is not assigned to a node yet", p.Name)
+		cause.Remedy = "check that the cluster's scheduler runs"
+	case running(p):
+		cause.Message = fmt.Sprintf("pod %s runs but is not ready: its readiness probe has not succeeded", p.Name)
+	default:
+		cause.Message = fmt.Sprintf("pod %s is being started on node %s", p.Name, p.Spec.NodeName)
+	}
+	return cause
+}
+
+func running(p *corev1.Pod) bool {
+	for _, s := range p.Status.ContainerStatuses {
+		if s.State.Running == nil {
+			return false
+		}
+	}
+	return len(p.Status.ContainerStatuses) > 0
+}
+
+func podCondition(p *corev1.Pod, typ corev1.PodConditionType) (corev1.PodCondition, bool) {
+	for _, c := range p.Status.Conditions {
+		if c.Type == typ {
+			return c, true
+		}
+	}
+	return corev1.PodCondition{}, false
+}
+
+// imageOf is the image as the pod asks for it; a status may show another name of it.
+func imageOf(p *corev1.Pod, s corev1.ContainerStatus) string {
+	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
+		for _, c := range list {
+			if c.Name == s.Name {
+				return c.Image
+			}
+		}
+	}
+	return s.Image
+}

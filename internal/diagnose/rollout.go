@@ -1,0 +1,227 @@
+package diagnose
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Rollout waits for the Deployments of a namespace. It sends one list when all
+// of them are ready already; else it lists their pods too and watches both, so
+// that it sees at once what a Deployment's own status never tells.
+type Rollout struct {
+	// Client is the cluster.
+	Client *kube.Client
+	// Namespace is where the Deployments are, and Names which.
+	Namespace string
+	Names     []string
+	// Ready is called with each name when it has become ready, Trouble when
+	// something new speaks against one. Either may be nil; they are never
+	// called at the same time.
+	Ready   func(name string)
+	Trouble func(Trouble)
+	// Impatient ends the wait at any known cause, and not only at one that
+	// waiting does not mend.
+	Impatient bool
+
+	mu          sync.Mutex
+	looked      bool
+	deployments map[string]*appsv1.Deployment
+	pods        map[string]*corev1.Pod
+	current     map[string]string // "deployment/revision" → hash of its pods' template
+	pending     []string
+	told        map[string]string
+	version     string
+	podVersion  string
+	podsHidden  bool
+}
+
+// Look lists the namespace's Deployments and returns them by name. Wait starts
+// from what it has seen, so the two send one list together.
+func (r *Rollout) Look(ctx context.Context) (map[string]*appsv1.Deployment, error) {
+	r.deployments = map[string]*appsv1.Deployment{}
+	version, err := r.Client.List(ctx, deploymentResource, kube.Selection{Namespace: r.Namespace}, r.takeDeployment)
+	if err != nil {
+		return nil, fmt.Errorf("listing the Deployments in namespace %q: %w", r.Namespace, err)
+	}
+	r.version, r.looked = version, true
+	return r.deployments, nil
+}
+
+// Wait returns nil when every Deployment is ready, and a *NotReadyError when
+// one is not and will not become so, or when ctx ends before.
+func (r *Rollout) Wait(ctx context.Context) error {
+	if !r.looked {
+		if _, err := r.Look(ctx); err != nil {
+			return err
+		}
+	}
+	r.pending, r.told, r.current, r.pods = r.Names, map[string]string{}, map[string]string{}, map[string]*corev1.Pod{}
+	if r.settle(); len(r.pending) == 0 {
+		return nil
+	}
+	if err := r.listPods(ctx); err != nil {
+		return r.end(ctx, nil, err)
+	}
+	troubles, err := r.judge(ctx)
+	if err != nil || len(troubles) > 0 || len(r.pending) == 0 {
+		return r.end(ctx, troubles, err)
+	}
+	troubles, err = r.watch(ctx)
+	return r.end(ctx, troubles, err)
+}
+
+// watch follows Deployments and pods until all is well or trouble is final.
+func (r *Rollout) watch(ctx context.Context) ([]Trouble, error) {
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var troubles []Trouble
+	var over bool
+	follow := func(ctx context.Context, res kube.Resource, version string, take func(kube.Event) error) error {
+		err := r.Client.Follow(ctx, res, kube.Selection{Namespace: r.Namespace}, version, func(e kube.Event) (bool, error) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if over {
+				return true, nil
+			}
+			err := take(e)
+			if err == nil {
+				troubles, err = r.judge(ctx)
+			}
+			over = len(troubles) > 0 || len(r.pending) == 0
+			return over, err
+		})
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if over {
+			cancel() // the other watch has nothing to wait for any more
+			return nil
+		}
+		return err
+	}
+	g, gctx := errgroup.WithContext(inner)
+	g.Go(func() error { return follow(gctx, deploymentResource, r.version, r.deploymentChanged) })
+	if !r.podsHidden {
+		g.Go(func() error { return follow(gctx, podResource, r.podVersion, r.podChanged) })
+	}
+	err := g.Wait()
+	return troubles, err
+}
+
+// settle reports the Deployments that have become ready and keeps the others.
+func (r *Rollout) settle() {
+	var rest []string
+	for _, name := range r.pending {
+		d := r.deployments[name]
+		if d == nil || !Rolled(d) {
+			rest = append(rest, name)
+			continue
+		}
+		if r.Ready != nil {
+			r.Ready(name)
+		}
+	}
+	r.pending = rest
+}
+
+// judge returns the troubles that end the wait.
+func (r *Rollout) judge(ctx context.Context) ([]Trouble, error) {
+	r.settle()
+	var final []Trouble
+	for _, name := range r.pending {
+		cause, err := r.cause(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		t := Trouble{name, cause}
+		if cause.Final || r.Impatient && !cause.Vague {
+			final = append(final, t)
+		} else if !cause.Vague && r.told[name] != cause.Message {
+			r.told[name] = cause.Message
+			if r.Trouble != nil {
+				r.Trouble(t)
+			}
+		}
+	}
+	return final, nil
+}
+
+// end makes the error of a wait that is over.
+func (r *Rollout) end(ctx context.Context, troubles []Trouble, err error) error {
+	deadline := errors.Is(ctx.Err(), context.DeadlineExceeded)
+	if len(troubles) == 0 && !deadline {
+		return err
+	}
+	if len(troubles) == 0 {
+		// What was waited for in vain is asked once more, in time of its own.
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterthought)
+		defer cancel()
+		ctx, err = late, context.DeadlineExceeded
+		for _, name := range r.pending {
+			cause, causeErr := r.cause(ctx, name)
+			if causeErr != nil {
+				cause = Cause{Message: causeErr.Error()}
+			}
+			troubles = append(troubles, Trouble{name, cause})
+		}
+	}
+	if len(troubles) == 0 {
+		return err
+	}
+	r.enrich(ctx, troubles)
+	return &NotReadyError{Namespace: r.Namespace, Troubles: troubles, Err: err}
+}
+
+func (r *Rollout) listPods(ctx context.Context) error {
+	version, err := r.Client.List(ctx, podResource, kube.Selection{Namespace: r.Namespace}, r.takePod)
+	if apierrors.IsForbidden(err) {
+		r.podsHidden = true // the Deployments still tell whether they are ready
+		return nil
+	}
+	r.podVersion = version
+	return err
+}
+
+func (r *Rollout) takeDeployment(o controllers.Object) error {
+	d := &appsv1.Deployment{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o, d); err != nil {
+		return fmt.Errorf("reading Deployment %s: %w", controllers.Name(o), err)
+	}
+	r.deployments[d.Name] = d
+	return nil
+}
+
+func (r *Rollout) takePod(o controllers.Object) error {
+	p := &corev1.Pod{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o, p); err != nil {
+		return fmt.Errorf("reading Pod %s: %w", controllers.Name(o), err)
+	}
+	r.pods[p.Name] = p
+	return nil
+}
+
+func (r *Rollout) deploymentChanged(e kube.Event) error {
+	if e.Deleted {
+		delete(r.deployments, controllers.Name(e.Object))
+		return nil
+	}
+	return r.takeDeployment(e.Object)
+}
+
+func (r *Rollout) podChanged(e kube.Event) error {
+	if e.Deleted {
+		delete(r.pods, controllers.Name(e.Object))
+		return nil
+	}
+	return r.takePod(e.Object)
+}
