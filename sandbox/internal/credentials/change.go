@@ -58,17 +58,30 @@ func ParseKeys(data []byte) ([]ssh.PublicKey, []string, error) {
 	}
 	var keys []ssh.PublicKey
 	var comments []string
-	for rest := data; len(strings.TrimSpace(string(rest))) > 0; {
-		parsed, comment, _, next, err := ssh.ParseAuthorizedKey(rest)
-		if err != nil {
-			break
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
 		}
-		keys, comments, rest = append(keys, parsed), append(comments, comment), next
+		parsed, comment, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
+		if err != nil {
+			return nil, nil, fmt.Errorf("line %q is no SSH public key such as \"ssh-ed25519 AAAA… comment\"", abbreviated(line))
+		}
+		keys, comments = append(keys, parsed), append(comments, comment)
 	}
 	if len(keys) == 0 {
 		return nil, nil, errors.New(`no SSH public key found: expected a line such as "ssh-ed25519 AAAA… comment"`)
 	}
 	return keys, comments, nil
+}
+
+// abbreviated keeps what a wrong file holds, which may be a secret, mostly out of the message.
+func abbreviated(line string) string {
+	const shown = 16
+	if letters := []rune(line); len(letters) > shown {
+		return string(letters[:shown]) + "…"
+	}
+	return line
 }
 
 // AddKey authorises an SSH key, or changes the access and comment of one that is known.

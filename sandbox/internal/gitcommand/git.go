@@ -40,7 +40,14 @@ configured; from then on it asks on all three. Changes take effect at once.`,
 	return cmd
 }
 
-func (g command) root() string { return filepath.Join(g.dir(), "git") }
+// root is absolute, because the paths printed from it are used in other folders.
+func (g command) root() string {
+	root := filepath.Join(g.dir(), "git")
+	if absolute, err := filepath.Abs(root); err == nil {
+		return absolute
+	}
+	return root
+}
 
 func (g command) repositories() (gitserver.Repositories, error) { return gitserver.Open(g.root()) }
 

@@ -39,6 +39,11 @@ type server struct {
 
 // Run serves until ctx ends, then closes every listener and connection and waits for what it started.
 func Run(ctx context.Context, cfg Config) error {
+	repositories, err := Open(cfg.Root)
+	if err != nil {
+		return err
+	}
+	cfg.Root = repositories.root
 	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
 		return fmt.Errorf("making the git server's folder: %w", err)
 	}
@@ -47,11 +52,6 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer func() { _ = lock.Close() }()
-
-	repositories, err := Open(cfg.Root)
-	if err != nil {
-		return err
-	}
 	if cfg.Log == nil {
 		cfg.Log = io.Discard
 	}
