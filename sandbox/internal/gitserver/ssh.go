@@ -170,10 +170,19 @@ func (s *server) execute(ctx context.Context, channel ssh.Channel, line, protoco
 			status = max(failed.ExitCode(), 1) // -1 stands for a signal
 		} else {
 			s.log.Printf("ssh refused: %v", err)
-			_, _ = fmt.Fprintf(channel.Stderr(), "ERROR: %v\n", err)
+			_, _ = fmt.Fprintln(channel.Stderr(), complaint(err))
 		}
 	}
 	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{uint32(status)}))
+}
+
+// complaint puts an error into the words of the large Git hosts, by which clients that are libraries know a missing
+// repository: over SSH they have no status to go by.
+func complaint(err error) string {
+	if detail, missing := strings.CutPrefix(err.Error(), ErrNotFound.Error()+": "); missing {
+		return "ERROR: Repository not found. (" + detail + ")"
+	}
+	return "ERROR: " + err.Error()
 }
 
 func (s *server) service(ctx context.Context, channel ssh.Channel, line, protocol string, key []byte) error {

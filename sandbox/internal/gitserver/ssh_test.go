@@ -114,14 +114,14 @@ func TestSSHRefusals(t *testing.T) {
 	h, mine := startHost(t, "demo"), newSSHKey(t)
 	outside(t, h)
 	tests := []struct{ name, command, want string }{
-		{"unknown repository", "git-upload-pack '/nope.git'", `ERROR: repository not found: "nope"`},
-		{"dots", "git-upload-pack '../outside.git'", "ERROR: repository not found: "},
-		{"absolute path", "git-upload-pack '" + h.repositories.folder("demo") + "'", "ERROR: repository not found: "},
-		{"link to the outside", "git-upload-pack '/link.git'", `ERROR: repository not found: "link"`},
-		{"linked organisation", "git-receive-pack '/linked/outside.git'", `ERROR: repository not found: "linked/outside"`},
-		{"quote", `git-upload-pack '/demo'\''; id'`, "ERROR: repository not found: "},
-		{"open quote", "git-upload-pack '/demo.git", "ERROR: repository not found: unbalanced quotes"},
-		{"option", "git-upload-pack --help", "ERROR: repository not found: "},
+		{"unknown repository", "git-upload-pack '/nope.git'", `ERROR: Repository not found. ("nope")`},
+		{"dots", "git-upload-pack '../outside.git'", "ERROR: Repository not found. ("},
+		{"absolute path", "git-upload-pack '" + h.repositories.folder("demo") + "'", "ERROR: Repository not found. ("},
+		{"link to the outside", "git-upload-pack '/link.git'", `ERROR: Repository not found. ("link")`},
+		{"linked organisation", "git-receive-pack '/linked/outside.git'", `ERROR: Repository not found. ("linked/outside")`},
+		{"quote", `git-upload-pack '/demo'\''; id'`, "ERROR: Repository not found. ("},
+		{"open quote", "git-upload-pack '/demo.git", "ERROR: Repository not found. (unbalanced quotes"},
+		{"option", "git-upload-pack --help", "ERROR: Repository not found. ("},
 		{"another program", "id", `ERROR: "id" is not served here`},
 		{"another service", "git-upload-archive '/demo.git'", `ERROR: "git-upload-archive" is not served here`},
 		{"no command", "", "ERROR: you are in, but there is no shell here"},
