@@ -8,6 +8,7 @@ func commands(a *app) []*cobra.Command {
 		newGet(a),
 		newReconcile(a),
 		newSandbox(a),
+		newTree(a),
 		newVersion(a),
 	}
 }

@@ -1,0 +1,166 @@
+package tree
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Options say what of a tree is collected. The zero value is everything but
+// the status of what owns nothing and the ReplicaSets of earlier rollouts.
+type Options struct {
+	// InventoryOnly leaves out what the objects of the inventories own.
+	InventoryOnly bool
+	// FluxOnly keeps the kinds of Flux alone.
+	FluxOnly bool
+	// Status looks at every object; without it only at those that own others.
+	Status bool
+	// All shows ReplicaSets that are scaled to zero, too.
+	All bool
+}
+
+// Build collects the tree below a Flux object that has an inventory: a
+// Kustomization, a HelmRelease or an ArtifactGenerator. What may not be
+// listed is a gap of the tree and no error.
+//
+// The number of requests depends on the kinds and namespaces in the tree and
+// not on how many objects there are; at most five wait for each other, unless
+// lists of all namespaces are forbidden and Kustomizations nest across many.
+func Build(ctx context.Context, cfg *rest.Config, root Object, options Options) (*Tree, error) {
+	c, err := connect(cfg)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{cluster: c, options: options, flux: map[Object]fluxObject{}, listed: map[scope]bool{}, expanded: map[Object]bool{}}
+	node := &Node{Object: root}
+	if err := b.structure(ctx, node); err != nil {
+		return nil, err
+	}
+	if err := b.populate(ctx, node); err != nil {
+		return nil, err
+	}
+	return &Tree{Root: node, Gaps: b.gaps.list()}, nil
+}
+
+type builder struct {
+	cluster *cluster
+	options Options
+	// flux are the objects with inventories that were read, and listed where
+	// all of a kind were.
+	flux     map[Object]fluxObject
+	listed   map[scope]bool
+	expanded map[Object]bool
+	gaps     gaps
+}
+
+type scope struct{ kind, namespace string }
+
+// structure reads inventories from the root on. Each round lists what the
+// inventories read so far name, and the third lists all namespaces, so that
+// no chain of references can make it wait often.
+func (b *builder) structure(ctx context.Context, root *Node) error {
+	if err := b.readRoot(ctx, root.Object); err != nil {
+		return err
+	}
+	pending, round := b.expand(root), 1
+	for len(pending) > 0 {
+		sent, err := b.read(ctx, pending, round > 2)
+		if err != nil {
+			return err
+		}
+		if sent {
+			round++
+		}
+		var next []*Node
+		for _, node := range pending {
+			next = append(next, b.expand(node)...)
+		}
+		pending = next
+	}
+	return nil
+}
+
+func (b *builder) readRoot(ctx context.Context, root Object) error {
+	k, ok := expandable(root.GroupKind)
+	if !ok {
+		return fmt.Errorf("%s has no inventory", root)
+	}
+	var o controllers.Object
+	err := b.cluster.With(ctx, k, func(r kube.Resource) (err error) {
+		o, err = b.cluster.Get(ctx, r, root.Namespace, root.Name)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	b.flux[root], err = fluxObjectOf(k, o)
+	return err
+}
+
+// expand adds the inventory of a node below it and returns the new nodes that
+// have inventories of their own. An object is expanded once, wherever it
+// appears again: so cycles end, and nothing is shown over and over.
+func (b *builder) expand(node *Node) []*Node {
+	f, ok := b.flux[node.Object]
+	if !ok {
+		if k, _ := expandable(node.Object.GroupKind); b.options.Status {
+			b.absent(node, k.CRD())
+		}
+		return nil
+	}
+	if b.options.Status {
+		node.describe(f.live)
+	}
+	if b.expanded[node.Object] {
+		return nil
+	}
+	b.expanded[node.Object] = true
+	var next []*Node
+	for _, e := range f.inventory {
+		if e.object == node.Object || b.options.FluxOnly && !ofFlux(e.object.GroupKind) {
+			continue
+		}
+		child := &Node{Object: e.object, version: e.version, remote: f.remote || node.remote}
+		node.Children = append(node.Children, child)
+		if _, nested := expandable(e.object.GroupKind); nested && !child.remote {
+			next = append(next, child)
+		}
+	}
+	return next
+}
+
+// read lists the kinds of the nodes where they have not been listed yet, and
+// tells whether that cost a request.
+func (b *builder) read(ctx context.Context, nodes []*Node, everywhere bool) (bool, error) {
+	wanted := wants{}
+	for _, node := range nodes {
+		k, _ := expandable(node.Object.GroupKind)
+		if _, known := b.flux[node.Object]; known || b.listed[scope{k.Kind, node.Object.Namespace}] || b.listed[scope{k.Kind, ""}] {
+			continue
+		}
+		// Nested Kustomizations mostly are where their parents are: one list
+		// answers all further levels.
+		wanted.add(kube.Of(k), node.Object.Namespace, "")
+	}
+	if len(wanted) == 0 {
+		return false, nil
+	}
+	requests := wanted.requests(everywhere)
+	found, err := collect(ctx, b.cluster, requests, &b.gaps, func(o controllers.Object) (fluxObject, error) {
+		k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
+		return fluxObjectOf(k, o)
+	})
+	for _, f := range found {
+		b.flux[f.object] = f
+	}
+	for _, r := range requests {
+		for _, namespace := range r.answered {
+			b.listed[scope{r.resource.Kind, namespace}] = true
+		}
+	}
+	return true, err
+}

@@ -1,0 +1,199 @@
+package tree
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+const (
+	// atOnce bounds the requests that are under way at the same time.
+	atOnce = 16
+	// manyNamespaces is from where on one list of all namespaces is cheaper
+	// than one of each.
+	manyNamespaces = 8
+)
+
+// errNotServed says that the cluster does not know a kind at all.
+var errNotServed = errors.New("no such kind")
+
+func notServed(err, missing error) error {
+	if apierrors.IsNotFound(err) {
+		return missing
+	}
+	return err
+}
+
+func isSubresource(name string) bool { return strings.Contains(name, "/") }
+
+// wants collects which objects are to be read, as names by resource and
+// namespace; the name "" stands for all.
+type wants map[kube.Resource]map[string]map[string]bool
+
+func (w wants) add(r kube.Resource, namespace, name string) {
+	if w[r] == nil {
+		w[r] = map[string]map[string]bool{}
+	}
+	if w[r][namespace] == nil {
+		w[r][namespace] = map[string]bool{}
+	}
+	w[r][namespace][name] = true
+}
+
+// request is one list.
+type request struct {
+	resource  kube.Resource
+	selection kube.Selection
+	// instead are the lists of single namespaces that answer as well where
+	// those of all namespaces are forbidden.
+	instead []*request
+	// answered are the namespaces that were listed, or refused for good.
+	answered []string
+}
+
+// requests are the fewest lists that answer what is wanted.
+func (w wants) requests(everywhere bool) []*request {
+	var all []*request
+	for _, r := range slices.SortedFunc(maps.Keys(w), byName) {
+		var each []*request
+		for _, namespace := range slices.Sorted(maps.Keys(w[r])) {
+			s := kube.Selection{Namespace: namespace}
+			if names := slices.Collect(maps.Keys(w[r][namespace])); len(names) == 1 {
+				s.Name = names[0]
+			}
+			each = append(each, &request{resource: r, selection: s})
+		}
+		if !r.ClusterScoped && (everywhere || len(each) >= manyNamespaces) {
+			each = []*request{{resource: r, instead: each}}
+		}
+		all = append(all, each...)
+	}
+	return all
+}
+
+func byName(a, b kube.Resource) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Version, b.Version))
+}
+
+// collect sends the requests together and returns what they find, each object
+// turned by read into what is kept of it. What cannot be listed becomes a gap.
+func collect[T any](ctx context.Context, c *cluster, requests []*request, g *gaps, read func(controllers.Object) (T, error)) ([]T, error) {
+	var mu sync.Mutex
+	var found []T
+	visit := func(o controllers.Object) error {
+		item, err := read(o)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		found = append(found, item)
+		return nil
+	}
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, r := range requests {
+		group.Go(func() error { return r.send(groupCtx, c, g, visit) })
+	}
+	err := group.Wait()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("collecting the tree: %w", context.Cause(ctx))
+	}
+	return found, err
+}
+
+// send lists, and where all namespaces are forbidden, one after another those
+// that matter.
+func (r *request) send(ctx context.Context, c *cluster, g *gaps, visit func(controllers.Object) error) error {
+	err := c.each(ctx, r.resource, r.selection, visit)
+	if apierrors.IsForbidden(err) && r.instead != nil {
+		return r.sendInstead(ctx, c, g, visit)
+	}
+	r.answered = []string{r.selection.Namespace}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		g.add(r.resource, r.selection.Namespace, err)
+	}
+	return nil
+}
+
+func (r *request) sendInstead(ctx context.Context, c *cluster, g *gaps, visit func(controllers.Object) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for _, one := range r.instead {
+		group.Go(func() error { return one.send(ctx, c, g, visit) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	for _, one := range r.instead {
+		r.answered = append(r.answered, one.answered...)
+	}
+	return nil
+}
+
+// gaps remembers what could not be listed, by resource.
+type gaps struct {
+	mu  sync.Mutex
+	all map[string]*Gap
+}
+
+func (g *gaps) add(r kube.Resource, namespace string, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.all == nil {
+		g.all = map[string]*Gap{}
+	}
+	name := r.GroupResource().String()
+	if g.all[name] == nil {
+		g.all[name] = &Gap{Resource: name, Err: err}
+	}
+	if namespace != "" && !slices.Contains(g.all[name].Namespaces, namespace) {
+		g.all[name].Namespaces = append(g.all[name].Namespaces, namespace)
+	}
+}
+
+// covers tells whether objects of the resource could not be listed there.
+func (g *gaps) covers(resource, namespace string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	gap := g.all[resource]
+	if gap == nil || len(gap.Namespaces) > 0 && !slices.Contains(gap.Namespaces, namespace) {
+		return nil
+	}
+	return gap.Err
+}
+
+// list returns the gaps that somebody can do something about: a kind that the
+// cluster does not serve shows on its objects, which are not there.
+func (g *gaps) list() []Gap {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var list []Gap
+	for _, name := range slices.Sorted(maps.Keys(g.all)) {
+		if gap := g.all[name]; !IsNotServed(gap.Err) {
+			slices.Sort(gap.Namespaces)
+			list = append(list, *gap)
+		}
+	}
+	return list
+}
+
+// IsNotServed tells whether an error says that the cluster does not know a kind.
+func IsNotServed(err error) bool {
+	var missing *kube.MissingKindError
+	return errors.Is(err, errNotServed) || errors.As(err, &missing)
+}

@@ -1,0 +1,65 @@
+package tree
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/fluxcd/cli-utils/pkg/object"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// fluxObject is what is kept of a Flux object that has an inventory.
+type fluxObject struct {
+	live
+	inventory []entry
+	// remote says that the inventory is of another cluster.
+	remote bool
+}
+
+type entry struct {
+	object  Object
+	version string
+}
+
+func fluxObjectOf(k controllers.Kind, o controllers.Object) (fluxObject, error) {
+	f := fluxObject{live: liveOf(o)}
+	_, f.remote = controllers.Path{"spec.kubeConfig"}.Lookup(o)
+	list, _ := k.Inventory.Lookup(o)
+	items, _ := list.([]any)
+	for _, item := range items {
+		m, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		e, err := entryOf(m)
+		if err != nil {
+			return f, fmt.Errorf("reading the inventory of %s: %w", f.object, err)
+		}
+		f.inventory = append(f.inventory, e)
+	}
+	return f, nil
+}
+
+// entryOf reads an inventory's entry. That of an ArtifactGenerator only names
+// the ExternalArtifact; the others have identifiers of all parts.
+func entryOf(m map[string]any) (entry, error) {
+	field := func(name string) string { return controllers.Path{name}.String(m) }
+	id := field("id")
+	if id == "" {
+		artifact, _ := controllers.FindKind("ExternalArtifact")
+		kind := schema.GroupKind{Group: artifact.Group, Kind: artifact.Kind}
+		return entry{Object{field("namespace"), field("name"), kind}, artifact.Version}, nil
+	}
+	parsed, err := object.ParseObjMetadata(id)
+	return entry{Object(parsed), field("v")}, err
+}
+
+// expandable tells whether objects of the kind have an inventory themselves.
+func expandable(kind schema.GroupKind) (controllers.Kind, bool) {
+	k, ok := controllers.KindOf(kind.Group, kind.Kind)
+	return k, ok && k.Inventory != nil
+}
+
+func ofFlux(kind schema.GroupKind) bool { return slices.Contains(controllers.Groups(), kind.Group) }

@@ -1,0 +1,180 @@
+package tree
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// live is what is kept of an object of the cluster: a tree of thousands of
+// pods must not hold thousands of pods.
+type live struct {
+	object   Object
+	uid      types.UID
+	owner    Object // in the object's own namespace
+	ownerUID types.UID
+	status   Status
+	message  string
+	restarts *int
+	created  time.Time
+	// idle says that it is a ReplicaSet of an earlier rollout, scaled to zero.
+	idle bool
+	// claims are the names of a StatefulSet's volume claims without the ordinal.
+	claims []string
+}
+
+// liveOf takes what is needed out of a whole object.
+func liveOf(o controllers.Object) live {
+	u := &unstructured.Unstructured{Object: wholeNumbers(o).(map[string]any)}
+	l := live{
+		object:  Object{u.GetNamespace(), u.GetName(), u.GroupVersionKind().GroupKind()},
+		uid:     u.GetUID(),
+		created: u.GetCreationTimestamp().UTC(),
+	}
+	l.ownedBy(u)
+	l.status, l.message = readiness(u)
+	switch l.object.GroupKind {
+	case pod:
+		l.restarts = restarts(u.Object)
+		if reason := troubleOf(u.Object); reason != "" && l.status != Ready {
+			l.message = reason
+		}
+	case replicaSet:
+		wanted, found, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
+		running, _, _ := unstructured.NestedInt64(u.Object, "status", "replicas")
+		l.idle = found && wanted == 0 && running == 0
+	case statefulSet:
+		l.claims = claims(u.Object, l.object.Name)
+	}
+	return l
+}
+
+// ownedBy remembers the owner that controls the object, or else its first.
+func (l *live) ownedBy(u *unstructured.Unstructured) {
+	for i, ref := range u.GetOwnerReferences() {
+		controls := ref.Controller != nil && *ref.Controller
+		if i > 0 && !controls {
+			continue
+		}
+		group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
+		l.owner, l.ownerUID = Object{u.GetNamespace(), ref.Name, group}, ref.UID
+	}
+}
+
+// readiness is the verdict of kstatus. Of a Flux object that says itself that
+// it is not ready kstatus thinks it is still being worked on; people who look
+// for what is wrong need to find it.
+func readiness(u *unstructured.Unstructured) (Status, string) {
+	result, err := status.Compute(u)
+	if err != nil {
+		return Unknown, err.Error()
+	}
+	verdict, message := Status(result.Status), result.Message
+	if result.Status == status.CurrentStatus {
+		verdict = Ready
+	}
+	kind, ok := controllers.KindOf(u.GroupVersionKind().Group, u.GetKind())
+	if !ok {
+		return verdict, telling(message)
+	}
+	if kind.Static != nil && kind.Static(u.Object) {
+		return verdict, ""
+	}
+	ready, found := controllers.FindCondition(u.Object, "Ready")
+	if found && verdict != Terminating {
+		message = controllers.Shorten(ready.Message)
+		if ready.Status == "False" {
+			verdict = Failed
+		}
+	}
+	return verdict, telling(message)
+}
+
+// telling drops the messages that only repeat that all is well.
+func telling(message string) string {
+	if message == "Resource is current" || message == "Resource is always ready" {
+		return ""
+	}
+	return message
+}
+
+func restarts(o map[string]any) *int {
+	total := 0
+	for _, container := range containers(o) {
+		count, _, _ := unstructured.NestedInt64(container, "restartCount")
+		total += int(count)
+	}
+	return &total
+}
+
+// troubleOf names the first container that cannot start and why: the pod's
+// own conditions only say that some container is not ready.
+func troubleOf(o map[string]any) string {
+	for _, container := range containers(o) {
+		name, _, _ := unstructured.NestedString(container, "name")
+		for _, state := range []string{"waiting", "terminated"} {
+			reason, _, _ := unstructured.NestedString(container, "state", state, "reason")
+			message, _, _ := unstructured.NestedString(container, "state", state, "message")
+			switch reason {
+			case "", "ContainerCreating", "PodInitializing", "Completed":
+				continue
+			}
+			if message != "" {
+				message = ": " + message
+			}
+			return "container " + name + ": " + reason + message
+		}
+	}
+	return ""
+}
+
+func containers(o map[string]any) []map[string]any {
+	var all []map[string]any
+	for _, field := range []string{"initContainerStatuses", "containerStatuses"} {
+		list, _, _ := unstructured.NestedSlice(o, "status", field)
+		for _, item := range list {
+			if m, ok := item.(map[string]any); ok {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
+func claims(o map[string]any, set string) []string {
+	var prefixes []string
+	templates, _, _ := unstructured.NestedSlice(o, "spec", "volumeClaimTemplates")
+	for _, template := range templates {
+		if m, ok := template.(map[string]any); ok {
+			name, _, _ := unstructured.NestedString(m, "metadata", "name")
+			prefixes = append(prefixes, name+"-"+set)
+		}
+	}
+	return prefixes
+}
+
+// wholeNumbers makes numbers without a fraction int64, in place: encoding/json
+// decodes every number as float64, where kstatus expects what Kubernetes decodes.
+func wholeNumbers(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, value := range v {
+			v[key] = wholeNumbers(value)
+		}
+	case []any:
+		for i, value := range v {
+			v[i] = wholeNumbers(value)
+		}
+	case float64:
+		if whole := int64(v); float64(whole) == v {
+			return whole
+		}
+	}
+	return v
+}

@@ -1,0 +1,88 @@
+package tree
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Object names an object, whatever the version it is read in. Its fields and
+// their order are what scripts read in -o json.
+type Object struct {
+	Namespace string
+	Name      string
+	GroupKind schema.GroupKind
+}
+
+// String is the object as lines of the tree show it: Kind/namespace/name.
+func (o Object) String() string {
+	if o.Namespace == "" {
+		return o.GroupKind.Kind + "/" + o.Name
+	}
+	return o.GroupKind.Kind + "/" + o.Namespace + "/" + o.Name
+}
+
+// Status is how ready an object is, in the words of kstatus; what kstatus
+// calls Current is Ready here.
+type Status string
+
+// The values of Status. NotFound is an object that the inventory names and
+// the cluster does not have; Unknown is one that was not looked at, because
+// it is in another cluster or may not be read.
+const (
+	Ready       Status = "Ready"
+	InProgress  Status = "InProgress"
+	Failed      Status = "Failed"
+	Terminating Status = "Terminating"
+	NotFound    Status = "NotFound"
+	Unknown     Status = "Unknown"
+)
+
+// Node is an object and what hangs below it. A node without anything but
+// Object and Children is encoded exactly as Flux 2.9 does.
+type Node struct {
+	Object Object `json:"resource"`
+	// Status is empty where it was not asked for.
+	Status Status `json:"status,omitempty"`
+	// Message says why the object is in its status, where there is something to say.
+	Message string `json:"message,omitempty"`
+	// Restarts counts the restarts of a pod's containers; nil for what is no pod.
+	Restarts *int `json:"restarts,omitempty"`
+	// Created is nil for what was not looked at or is not there.
+	Created  *time.Time `json:"createdAt,omitempty"`
+	Children []*Node    `json:"resources,omitempty"`
+
+	version string // of the object in the inventory
+	remote  bool   // in another cluster
+}
+
+// each calls visit with the node and everything below it, parents first.
+func (n *Node) each(visit func(*Node)) {
+	visit(n)
+	for _, child := range n.Children {
+		child.each(visit)
+	}
+}
+
+// describe puts what is known of the live object into the node.
+func (n *Node) describe(l live) {
+	n.Status, n.Message, n.Restarts = l.status, l.message, l.restarts
+	if !l.created.IsZero() {
+		n.Created = &l.created
+	}
+}
+
+// Tree is a collected tree and what could not be collected.
+type Tree struct {
+	Root *Node
+	Gaps []Gap
+}
+
+// Gap is a kind of objects that could not be listed.
+type Gap struct {
+	// Resource is the plural with its group, such as "deployments.apps".
+	Resource string
+	// Namespaces are where; empty for all of them or none.
+	Namespaces []string
+	Err        error
+}

@@ -1,0 +1,147 @@
+package tree
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	"sigs.k8s.io/yaml"
+)
+
+// Text prints a line an object, as scripts read it, and a blank line at the end.
+func Text(w io.Writer, root *Node) error {
+	out := bufio.NewWriter(w)
+	for _, l := range lines(root) {
+		out.WriteString(l.branch + l.node.Object.String() + "\n")
+	}
+	out.WriteString("\n")
+	return out.Flush()
+}
+
+// JSON prints the nodes as they are.
+func JSON(w io.Writer, root *Node) error {
+	data, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding the tree: %w", err)
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+// YAML prints the nodes as they are, and a blank line at the end.
+func YAML(w io.Writer, root *Node) error {
+	data, err := yaml.Marshal(root)
+	if err != nil {
+		return fmt.Errorf("encoding the tree: %w", err)
+	}
+	_, err = w.Write(append(data, '\n'))
+	return err
+}
+
+// Style is how Wide prints.
+type Style struct {
+	// Now is what ages are counted to.
+	Now time.Time
+	// Separator stands after every cell.
+	Separator string
+	// Width cuts lines that are longer; 0 leaves them whole.
+	Width int
+	// Paint colours a padded cell by the status of its line; nil leaves it.
+	Paint func(Status, string) string
+}
+
+// Wide prints the tree with the status, restarts and age of every object, and
+// a blank line at the end.
+func Wide(w io.Writer, root *Node, style Style) error {
+	rows := [][]string{{"NAME", "STATUS", "RESTARTS", "AGE", "MESSAGE"}}
+	statuses := []Status{""}
+	for _, l := range lines(root) {
+		rows = append(rows, append([]string{l.branch + l.node.Object.String()}, style.cells(l.node)...))
+		statuses = append(statuses, l.node.Status)
+	}
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	out := bufio.NewWriter(w)
+	for i, row := range rows {
+		out.WriteString(style.line(row, widths, statuses[i]) + "\n")
+	}
+	out.WriteString("\n")
+	return out.Flush()
+}
+
+func (s Style) cells(n *Node) []string {
+	restarts, age := "", ""
+	if n.Restarts != nil {
+		restarts = strconv.Itoa(*n.Restarts)
+	}
+	if n.Created != nil {
+		age = duration.HumanDuration(s.Now.Sub(*n.Created))
+	}
+	return []string{string(n.Status), restarts, age, strings.Join(strings.Fields(n.Message), " ")}
+}
+
+// line pads before it paints, so that the columns stand in line in colour.
+func (s Style) line(row []string, widths []int, status Status) string {
+	var b strings.Builder
+	used := 0
+	for i, cell := range row {
+		length := utf8.RuneCountInString(cell)
+		if i == len(row)-1 && s.Width > 0 {
+			b.WriteString(cut(cell, s.Width-used))
+			break
+		}
+		cell += strings.Repeat(" ", widths[i]-length)
+		used += widths[i] + len(s.Separator)
+		if i == 1 && s.Paint != nil && status != "" {
+			cell = s.Paint(status, cell)
+		}
+		b.WriteString(cell + s.Separator)
+	}
+	if s.Width > 0 {
+		return strings.TrimRight(b.String(), " ")
+	}
+	return b.String()
+}
+
+func cut(text string, width int) string {
+	if utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	if width < 2 {
+		return ""
+	}
+	return string([]rune(text)[:width-1]) + "…"
+}
+
+type line struct {
+	branch string
+	node   *Node
+}
+
+// lines lays the tree out from top to bottom.
+func lines(root *Node) []line {
+	all := []line{{"", root}}
+	var below func(indent string, n *Node)
+	below = func(indent string, n *Node) {
+		for i, child := range n.Children {
+			branch, deeper := "├── ", "│   "
+			if i == len(n.Children)-1 {
+				branch, deeper = "└── ", "    "
+			}
+			all = append(all, line{indent + branch, child})
+			below(indent+deeper, child)
+		}
+	}
+	below("", root)
+	return all
+}
