@@ -5,7 +5,9 @@ import "github.com/spf13/cobra"
 // commands lists what stands directly below flux.
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
+		newCheck(a),
 		newGet(a),
+		newInstall(a),
 		newReconcile(a),
 		newSandbox(a),
 		newTree(a),

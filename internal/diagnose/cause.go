@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -29,12 +30,14 @@ const (
 	afterthought = 5 * time.Second
 )
 
-var (
-	deploymentResource = kube.Guess(appsv1.SchemeGroupVersion.WithKind("Deployment")) //nolint:gochecknoglobals // a constant of the API
-	replicaSetResource = kube.Guess(appsv1.SchemeGroupVersion.WithKind("ReplicaSet")) //nolint:gochecknoglobals // a constant of the API
-	podResource        = kube.Guess(corev1.SchemeGroupVersion.WithKind("Pod"))        //nolint:gochecknoglobals // a constant of the API
-	eventResource      = kube.Guess(corev1.SchemeGroupVersion.WithKind("Event"))      //nolint:gochecknoglobals // a constant of the API
-)
+// resource returns a kind that Kubernetes brings along.
+func resource(gv schema.GroupVersion, kind string) kube.Resource {
+	return kube.Guess(gv.WithKind(kind))
+}
+
+func deployments() kube.Resource { return resource(appsv1.SchemeGroupVersion, "Deployment") }
+
+func pods() kube.Resource { return resource(corev1.SchemeGroupVersion, "Pod") }
 
 // cause tells why a Deployment is not ready: what its pods tell goes before
 // what its own status says, and anything definite before how far it has come.
@@ -97,7 +100,7 @@ func (r *Rollout) podsOf(d *appsv1.Deployment) []*corev1.Pod {
 func (r *Rollout) isCurrent(ctx context.Context, d *appsv1.Deployment, p *corev1.Pod) (bool, error) {
 	key := d.Name + "/" + d.Annotations[revision]
 	if _, known := r.current[key]; !known {
-		_, err := r.Client.List(ctx, replicaSetResource, kube.Selection{Namespace: r.Namespace}, func(o controllers.Object) error {
+		_, err := r.Client.List(ctx, resource(appsv1.SchemeGroupVersion, "ReplicaSet"), kube.Selection{Namespace: r.Namespace}, func(o controllers.Object) error {
 			name, number := controllers.Name(o), controllers.Annotation(o, revision)
 			if i := strings.LastIndexByte(name, '-'); i > 0 {
 				r.current[name[:i]+"/"+number] = name[i+1:]
@@ -157,7 +160,7 @@ func (r *Rollout) log(ctx context.Context, pod, container string) []string {
 func (r *Rollout) warnings(ctx context.Context) map[string]string {
 	newest, at := map[string]string{}, map[string]string{}
 	path := func(o controllers.Object, field string) string { return controllers.Path{field}.String(o) }
-	_, err := r.Client.List(ctx, eventResource, kube.Selection{Namespace: r.Namespace}, func(o controllers.Object) error {
+	_, err := r.Client.List(ctx, resource(corev1.SchemeGroupVersion, "Event"), kube.Selection{Namespace: r.Namespace}, func(o controllers.Object) error {
 		name := path(o, "involvedObject.name")
 		when := cmp.Or(path(o, "lastTimestamp"), path(o, "eventTime"), path(o, "metadata.creationTimestamp"))
 		if path(o, "type") == corev1.EventTypeWarning && when >= at[name] {

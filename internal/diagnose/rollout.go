@@ -30,8 +30,9 @@ type Rollout struct {
 	// called at the same time.
 	Ready   func(name string)
 	Trouble func(Trouble)
-	// Impatient ends the wait at any known cause, and not only at one that
-	// waiting does not mend.
+	// Impatient gives up a Deployment at any known cause, and not only at one
+	// that waiting does not mend, and goes on with the others; else the first
+	// cause that waiting does not mend ends the wait for all.
 	Impatient bool
 
 	mu          sync.Mutex
@@ -40,6 +41,7 @@ type Rollout struct {
 	pods        map[string]*corev1.Pod
 	current     map[string]string // "deployment/revision" → hash of its pods' template
 	pending     []string
+	failed      []Trouble
 	told        map[string]string
 	version     string
 	podVersion  string
@@ -50,7 +52,7 @@ type Rollout struct {
 // from what it has seen, so the two send one list together.
 func (r *Rollout) Look(ctx context.Context) (map[string]*appsv1.Deployment, error) {
 	r.deployments = map[string]*appsv1.Deployment{}
-	version, err := r.Client.List(ctx, deploymentResource, kube.Selection{Namespace: r.Namespace}, r.takeDeployment)
+	version, err := r.Client.List(ctx, deployments(), kube.Selection{Namespace: r.Namespace}, r.takeDeployment)
 	if err != nil {
 		return nil, fmt.Errorf("listing the Deployments in namespace %q: %w", r.Namespace, err)
 	}
@@ -66,39 +68,36 @@ func (r *Rollout) Wait(ctx context.Context) error {
 			return err
 		}
 	}
-	r.pending, r.told, r.current, r.pods = r.Names, map[string]string{}, map[string]string{}, map[string]*corev1.Pod{}
+	r.pending, r.failed, r.told = r.Names, nil, map[string]string{}
+	r.current, r.pods = map[string]string{}, map[string]*corev1.Pod{}
 	if r.settle(); len(r.pending) == 0 {
 		return nil
 	}
 	if err := r.listPods(ctx); err != nil {
-		return r.end(ctx, nil, err)
+		return r.end(ctx, err)
 	}
-	troubles, err := r.judge(ctx)
-	if err != nil || len(troubles) > 0 || len(r.pending) == 0 {
-		return r.end(ctx, troubles, err)
+	over, err := r.judge(ctx)
+	if err == nil && !over {
+		err = r.watch(ctx)
 	}
-	troubles, err = r.watch(ctx)
-	return r.end(ctx, troubles, err)
+	return r.end(ctx, err)
 }
 
 // watch follows Deployments and pods until all is well or trouble is final.
-func (r *Rollout) watch(ctx context.Context) ([]Trouble, error) {
+func (r *Rollout) watch(ctx context.Context) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var troubles []Trouble
-	var over bool
+	over := false
 	follow := func(ctx context.Context, res kube.Resource, version string, take func(kube.Event) error) error {
-		err := r.Client.Follow(ctx, res, kube.Selection{Namespace: r.Namespace}, version, func(e kube.Event) (bool, error) {
+		err := r.Client.Follow(ctx, res, kube.Selection{Namespace: r.Namespace}, version, func(e kube.Event) (_ bool, err error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if over {
 				return true, nil
 			}
-			err := take(e)
-			if err == nil {
-				troubles, err = r.judge(ctx)
+			if err = take(e); err == nil {
+				over, err = r.judge(ctx)
 			}
-			over = len(troubles) > 0 || len(r.pending) == 0
 			return over, err
 		})
 		r.mu.Lock()
@@ -110,12 +109,11 @@ func (r *Rollout) watch(ctx context.Context) ([]Trouble, error) {
 		return err
 	}
 	g, gctx := errgroup.WithContext(inner)
-	g.Go(func() error { return follow(gctx, deploymentResource, r.version, r.deploymentChanged) })
+	g.Go(func() error { return follow(gctx, deployments(), r.version, r.deploymentChanged) })
 	if !r.podsHidden {
-		g.Go(func() error { return follow(gctx, podResource, r.podVersion, r.podChanged) })
+		g.Go(func() error { return follow(gctx, pods(), r.podVersion, r.podChanged) })
 	}
-	err := g.Wait()
-	return troubles, err
+	return g.Wait()
 }
 
 // settle reports the Deployments that have become ready and keeps the others.
@@ -134,56 +132,62 @@ func (r *Rollout) settle() {
 	r.pending = rest
 }
 
-// judge returns the troubles that end the wait.
-func (r *Rollout) judge(ctx context.Context) ([]Trouble, error) {
+// judge looks at what is not ready and tells whether the wait is over.
+func (r *Rollout) judge(ctx context.Context) (bool, error) {
 	r.settle()
-	var final []Trouble
+	var rest []string
 	for _, name := range r.pending {
 		cause, err := r.cause(ctx, name)
 		if err != nil {
-			return nil, err
+			return false, err
 		}
 		t := Trouble{name, cause}
 		if cause.Final || r.Impatient && !cause.Vague {
-			final = append(final, t)
-		} else if !cause.Vague && r.told[name] != cause.Message {
+			r.failed = append(r.failed, t)
+			continue
+		}
+		rest = append(rest, name)
+		if !cause.Vague && r.told[name] != cause.Message {
 			r.told[name] = cause.Message
 			if r.Trouble != nil {
 				r.Trouble(t)
 			}
 		}
 	}
-	return final, nil
+	r.pending = rest
+	return len(rest) == 0 || !r.Impatient && len(r.failed) > 0, nil
 }
 
 // end makes the error of a wait that is over.
-func (r *Rollout) end(ctx context.Context, troubles []Trouble, err error) error {
-	deadline := errors.Is(ctx.Err(), context.DeadlineExceeded)
-	if len(troubles) == 0 && !deadline {
+func (r *Rollout) end(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() == nil {
 		return err
 	}
-	if len(troubles) == 0 {
+	if ctx.Err() != nil {
+		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return ctx.Err()
+		}
 		// What was waited for in vain is asked once more, in time of its own.
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterthought)
 		defer cancel()
-		ctx, err = late, context.DeadlineExceeded
+		ctx, err = late, ctx.Err()
 		for _, name := range r.pending {
 			cause, causeErr := r.cause(ctx, name)
 			if causeErr != nil {
 				cause = Cause{Message: causeErr.Error()}
 			}
-			troubles = append(troubles, Trouble{name, cause})
+			r.failed = append(r.failed, Trouble{name, cause})
 		}
 	}
-	if len(troubles) == 0 {
+	if len(r.failed) == 0 {
 		return err
 	}
-	r.enrich(ctx, troubles)
-	return &NotReadyError{Namespace: r.Namespace, Troubles: troubles, Err: err}
+	r.enrich(ctx, r.failed)
+	return &NotReadyError{Namespace: r.Namespace, Troubles: r.failed, Err: err}
 }
 
 func (r *Rollout) listPods(ctx context.Context) error {
-	version, err := r.Client.List(ctx, podResource, kube.Selection{Namespace: r.Namespace}, r.takePod)
+	version, err := r.Client.List(ctx, pods(), kube.Selection{Namespace: r.Namespace}, r.takePod)
 	if apierrors.IsForbidden(err) {
 		r.podsHidden = true // the Deployments still tell whether they are ready
 		return nil

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// definitions checks the CustomResourceDefinitions: that they are served, and
+// that no object is stored in a version that is not served any more.
+func (c *checkup) definitions() bool {
+	ui, ok := c.app.ui, true
+	slices.SortFunc(c.crds, func(a, b controllers.Object) int { return strings.Compare(controllers.Name(a), controllers.Name(b)) })
+	for _, crd := range c.crds {
+		stored := storedVersions(crd)
+		if problem := crdProblem(crd, stored); problem != "" {
+			ui.Failure("%s: %s", controllers.Name(crd), problem)
+			ok = false
+			continue
+		}
+		ui.Success("%s/%s", controllers.Name(crd), stored[len(stored)-1])
+	}
+	for _, k := range c.missingKinds() {
+		ui.Failure("%s: missing, and %s needs it: install it with 'flux install'", k.CRD(), k.Controller)
+		ok = false
+	}
+	if len(c.crds) == 0 {
+		ui.Failure("no definitions found with the label %s", kube.PartOfFlux)
+		ok = false
+	}
+	return ok
+}
+
+// crdProblem says what is wrong with a definition, "" if nothing is.
+func crdProblem(crd controllers.Object, stored []string) string {
+	if (controllers.Path{"metadata.deletionTimestamp"}).String(crd) != "" {
+		return "it is being deleted, which the finalizers of its objects may hold up"
+	}
+	for _, want := range []string{"Established", "NamesAccepted"} {
+		if condition, found := controllers.FindCondition(crd, want); found && condition.Status != "True" {
+			return fmt.Sprintf("it is not served: %s: %s", condition.Reason, condition.Message)
+		}
+	}
+	if len(stored) == 0 {
+		return "it has no stored version"
+	}
+	served := servedVersions(crd)
+	for _, v := range stored {
+		if !slices.Contains(served, v) {
+			return fmt.Sprintf("objects may be stored as %s, which is no longer served: run 'flux migrate'", v)
+		}
+	}
+	return ""
+}
+
+// missingKinds are the kinds that controllers of this program's version need.
+// What an older or newer version needs is not known here.
+func (c *checkup) missingKinds() []controllers.Kind {
+	var missing []controllers.Kind
+	for _, k := range controllers.Kinds {
+		d := c.deployments[k.Controller]
+		if d == nil || d.Labels[kube.VersionLabel] != "v"+controllers.Distribution {
+			continue
+		}
+		if !slices.ContainsFunc(c.crds, func(crd controllers.Object) bool { return controllers.Name(crd) == k.CRD() }) {
+			missing = append(missing, k)
+		}
+	}
+	return missing
+}
+
+func storedVersions(crd controllers.Object) []string {
+	v, _ := controllers.Path{"status.storedVersions"}.Lookup(crd)
+	list, _ := v.([]any)
+	var versions []string
+	for _, item := range list {
+		if s, ok := item.(string); ok {
+			versions = append(versions, s)
+		}
+	}
+	return versions
+}
+
+// servedVersions returns the versions that the server answers to, the one that
+// it stores first.
+func servedVersions(crd controllers.Object) []string {
+	v, _ := controllers.Path{"spec.versions"}.Lookup(crd)
+	list, _ := v.([]any)
+	var versions []string
+	for _, item := range list {
+		m, _ := item.(map[string]any)
+		name := controllers.Path{"name"}.String(m)
+		if served, _ := m["served"].(bool); !served {
+			continue
+		}
+		if storage, _ := m["storage"].(bool); storage {
+			versions = slices.Insert(versions, 0, name)
+		} else {
+			versions = append(versions, name)
+		}
+	}
+	return versions
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/diagnose"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/manifests"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type installOptions struct {
+	*manifestFlags
+	export bool
+}
+
+func newInstall(a *app) *cobra.Command {
+	o := &installOptions{manifestFlags: newManifestFlags()}
+	cmd := &cobra.Command{
+		Use:   "install",
+		Short: "Install or upgrade Flux on a cluster, without a Git repository",
+		Long: `Install or upgrade the controllers of Flux on a cluster, and wait until they
+are ready. Nothing is changed on the cluster before the flags, the version of
+Kubernetes and your permissions have been found right.`,
+		Example: `  # Install Flux, or upgrade what is there
+  flux install
+
+  # With the controllers for image updates
+  flux install --components-extra=image-reflector-controller,image-automation-controller
+
+  # From a registry of your own that asks for credentials
+  flux install --registry=registry.example.com/flux --image-pull-secret=registry --registry-creds=- < credentials
+
+  # Write the manifests to a file; this needs no cluster
+  flux install --export > flux-system.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.install(cmd, o) },
+	}
+	o.add(cmd.Flags())
+	cmd.Flags().BoolVar(&o.export, "export", false, "print the manifests instead of installing them")
+	return cmd
+}
+
+func (a *app) install(cmd *cobra.Command, o *installOptions) error {
+	if !o.export {
+		a.ui.Generate("generating manifests")
+	}
+	set, err := o.set(a, cmd)
+	if err != nil {
+		return err
+	}
+	secret, err := o.pullSecret(a.in, set.Namespace)
+	if err != nil {
+		return err
+	}
+	if o.export {
+		return a.exportManifests(set)
+	}
+	a.ui.Success("manifests build completed")
+	client, err := a.cluster()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	objects := set.Unstructured()
+	if secret != nil {
+		objects = append(objects, secret)
+	}
+	if err := a.installable(ctx, client, objects, o.force); err != nil {
+		return err
+	}
+	a.ui.Action("installing components in %s namespace", set.Namespace)
+	if err := client.Apply(ctx, objects); err != nil {
+		return err
+	}
+	if a.global.verbose {
+		for _, object := range objects {
+			a.ui.Success("%s applied", kube.Describe(object))
+		}
+	}
+	a.ui.Waiting("verifying installation")
+	if err := a.waitForControllers(ctx, client, set.Namespace, set.Components); err != nil {
+		return err
+	}
+	a.ui.Success("install finished")
+	return nil
+}
+
+func (a *app) exportManifests(set *manifests.Set) error {
+	text, err := set.YAML()
+	if err != nil {
+		return err
+	}
+	return a.printf("%s", text)
+}
+
+// installable finds out, before anything is changed, whether the cluster can
+// take the objects: its version, what manages a Flux that is there already,
+// and the user's permissions.
+func (a *app) installable(ctx context.Context, client *kube.Client, objects []*unstructured.Unstructured, force bool) error {
+	server, err := client.ServerVersion(ctx)
+	if err != nil {
+		return err
+	}
+	supported, err := kube.Supports(server, controllers.MinKubernetes)
+	if err != nil {
+		return err
+	}
+	if !supported {
+		return hinted("upgrade the cluster, or install an older Flux with --manifests",
+			"Kubernetes %s is too old for Flux %s, which needs %s", server, controllers.Distribution, controllers.MinKubernetes)
+	}
+	if err := a.unmanaged(ctx, client, force); err != nil {
+		return err
+	}
+	return client.Allowed(ctx, permissionsFor(objects))
+}
+
+// definition is the CustomResourceDefinition that every installation of Flux
+// has; its labels tell who installed it.
+const definition = "gitrepositories.source.toolkit.fluxcd.io"
+
+// unmanaged refuses to install over a Flux that a repository or another tool
+// manages: it would change back what is installed here.
+func (a *app) unmanaged(ctx context.Context, client *kube.Client, force bool) error {
+	crd, err := client.Get(ctx, crdResource(), "", definition)
+	if apierrors.IsNotFound(err) || force {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking for an installed Flux: %w", err)
+	}
+	installed := kube.Label(crd, kube.VersionLabel)
+	if kube.Label(crd, kube.BootstrapLabel) != "" {
+		return hinted("upgrade it with 'flux bootstrap', or install over it with --force",
+			"this cluster has been bootstrapped with Flux %s out of a repository", installed)
+	}
+	manager := kube.Label(crd, kube.ManagedByLabel)
+	if manager == "" || manager == "flux" {
+		return nil
+	}
+	if !a.ui.Interactive() {
+		return hinted("upgrade it with that, or install over it with --force", "Flux %s on this cluster is managed by %s", installed, manager)
+	}
+	yes, err := a.ui.Confirm(fmt.Sprintf("Flux %s on this cluster is managed by %s. Install over it?", installed, manager))
+	if err == nil && !yes {
+		err = errors.New("nothing was installed")
+	}
+	return err
+}
+
+// permissionsFor are what installing the objects needs: to apply each kind,
+// and to watch the controllers come up.
+func permissionsFor(objects []*unstructured.Unstructured) []kube.Permission {
+	var all []kube.Permission
+	need := func(verb string, r kube.Resource, namespace string) {
+		p := kube.Permission{Verb: verb, Group: r.Group, Resource: r.Resource, Namespace: namespace}
+		if !slices.Contains(all, p) {
+			all = append(all, p)
+		}
+	}
+	for _, o := range objects {
+		r := kube.Guess(o.GroupVersionKind())
+		verbs := []string{"create", "patch"}
+		if r.Kind == "Deployment" || r.Kind == "CustomResourceDefinition" {
+			verbs = append(verbs, "list", "watch")
+		}
+		for _, verb := range verbs {
+			need(verb, r, o.GetNamespace())
+		}
+	}
+	return all
+}
+
+// waitForControllers waits until the Deployments are ready, tells of each, and
+// says why where one is not.
+func (a *app) waitForControllers(ctx context.Context, client *kube.Client, namespace string, names []string) error {
+	rollout := &diagnose.Rollout{
+		Client: client, Namespace: namespace, Names: slices.Sorted(slices.Values(names)),
+		Ready:   func(name string) { a.ui.Success("%s: deployment ready", name) },
+		Trouble: func(t diagnose.Trouble) { a.ui.Warning("%s: %s", t.Name, redact.Text(t.Message)) },
+	}
+	return a.reportNotReady(rollout.Wait(ctx))
+}
+
+// reportNotReady shows why workloads are not ready, a cause each.
+func (a *app) reportNotReady(err error) error {
+	var notReady *diagnose.NotReadyError
+	if !errors.As(err, &notReady) {
+		return err
+	}
+	for _, t := range notReady.Troubles {
+		a.ui.Failure("%s: deployment not ready: %s", t.Name, redact.Text(t.Message))
+		for _, line := range t.Details() {
+			a.ui.Line("  %s", redact.Text(line))
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		a.ui.Failure("not all controllers were ready within --timeout %s", a.global.timeout)
+	}
+	return errReported
+}
+
+func crdResource() kube.Resource {
+	return builtin("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+}

@@ -1,0 +1,99 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Permission is something that a user may or may not do.
+type Permission struct {
+	Verb, Group, Resource string
+	// Namespace is "" for what is cluster-scoped.
+	Namespace string
+}
+
+// String names the permission as kubectl does: create deployments.apps in namespace "web".
+func (p Permission) String() string {
+	resource := p.Resource
+	if p.Group != "" {
+		resource += "." + p.Group
+	}
+	if p.Namespace == "" {
+		return p.Verb + " " + resource
+	}
+	return fmt.Sprintf("%s %s in namespace %q", p.Verb, resource, p.Namespace)
+}
+
+// DeniedError lists what a user may not do.
+type DeniedError struct{ Denied []Permission }
+
+func (e *DeniedError) Error() string {
+	var all []string
+	for _, p := range e.Denied {
+		all = append(all, p.String())
+	}
+	return "no permission to " + strings.Join(all, ", ")
+}
+
+// Allowed returns a *DeniedError if the user lacks one of the permissions. It
+// asks first whether everything is allowed, which is one request for those who
+// administer a cluster.
+func (c *Client) Allowed(ctx context.Context, permissions []Permission) error {
+	everything, err := c.allowed(ctx, Permission{Verb: "*", Group: "*", Resource: "*"})
+	if err != nil || everything {
+		return err
+	}
+	answers := make([]bool, len(permissions))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for i, p := range permissions {
+		g.Go(func() (err error) {
+			answers[i], err = c.allowed(ctx, p)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	denied := &DeniedError{}
+	for i, allowed := range answers {
+		if !allowed {
+			denied.Denied = append(denied.Denied, permissions[i])
+		}
+	}
+	if len(denied.Denied) > 0 {
+		return denied
+	}
+	return nil
+}
+
+func (c *Client) allowed(ctx context.Context, p Permission) (bool, error) {
+	review := map[string]any{
+		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+		"spec": map[string]any{"resourceAttributes": map[string]any{
+			"verb": p.Verb, "group": p.Group, "resource": p.Resource, "namespace": p.Namespace,
+		}},
+	}
+	body, err := json.Marshal(review)
+	if err != nil {
+		return false, fmt.Errorf("encoding an access review: %w", err)
+	}
+	body, err = c.raw.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
+		SetHeader("Content-Type", "application/json").Body(body).DoRaw(ctx)
+	if err != nil {
+		return false, fmt.Errorf("asking whether it is allowed to %s: %w", p, err)
+	}
+	var answer struct {
+		Status struct {
+			Allowed bool `json:"allowed"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return false, fmt.Errorf("reading an access review: %w", err)
+	}
+	return answer.Status.Allowed, nil
+}
