@@ -51,7 +51,7 @@ e2e: build sandbox controllers ## Run whole workflows against the real controlle
 
 .PHONY: bench
 bench: build sandbox controllers ## Measure against kubectl, side by side in one run
-	$(GOTEST) -count=1 -v -run TestBench ./test/bench -args -bench
+	$(GO) run ./test/bench
 
 .PHONY: lint
 lint: manifests ## Run the linters over every module

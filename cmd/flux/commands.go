@@ -9,8 +9,10 @@ func commands(a *app) []*cobra.Command {
 		newGet(a),
 		newInstall(a),
 		newReconcile(a),
+		newResume(a),
 		newSandbox(a),
 		newTree(a),
+		newSuspend(a),
 		newVersion(a),
 	}
 }

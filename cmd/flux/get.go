@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/kube"
@@ -151,35 +153,60 @@ func (a *app) getAll(cmd *cobra.Command, o *getOptions, rows []controllers.Kind)
 	if err != nil {
 		return err
 	}
+	if o.watch {
+		return errors.New("--watch follows one kind at a time: name it")
+	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	listings := q.listAll(ctx, rows)
-	var objects []controllers.Object
+	var there []listing
 	var failed error
-	for _, l := range listings {
+	for _, l := range q.listAll(ctx, rows) {
 		var absent *kube.MissingKindError
 		switch {
 		case errors.As(l.err, &absent):
+		case l.err != nil && ctx.Err() != nil:
+			return l.err
+		case unreachable(l.err):
+			return l.err
 		case l.err != nil:
 			a.ui.Failure("%s", l.err)
 			failed = errReported
-		case q.printsObjects():
-			objects = append(objects, l.objects...)
 		case len(l.objects) > 0:
-			if err := q.table(l.kind, l.objects, strings.ToLower(l.kind.Kind)+"/").Write(a.out, !o.noHeader); err != nil {
-				return err
-			}
-			if err := a.printf("\n"); err != nil {
-				return err
-			}
+			there = append(there, l)
 		}
 	}
+	if err := a.printAll(q, there); err != nil {
+		return err
+	}
+	return failed
+}
+
+func (a *app) printAll(q *query, listings []listing) error {
 	if q.printsObjects() {
-		if err := output.PrintObjects(a.out, o.format, unstructuredOf(objects), false); err != nil {
+		var objects []controllers.Object
+		for _, l := range listings {
+			objects = append(objects, l.objects...)
+		}
+		return output.PrintObjects(a.out, q.options.format, unstructuredOf(objects), false)
+	}
+	if len(listings) > 0 && q.wide() {
+		return q.flatTable(listings).Write(a.out, !q.options.noHeader)
+	}
+	for _, l := range listings {
+		if err := q.table(l.kind, l.objects, strings.ToLower(l.kind.Kind)+"/").Write(a.out, !q.options.noHeader); err != nil {
+			return err
+		}
+		if err := a.printf("\n"); err != nil {
 			return err
 		}
 	}
-	return failed
+	return nil
+}
+
+// unreachable tells an error that every other request would meet as well.
+func unreachable(err error) bool {
+	var dial *net.OpError
+	return errors.As(err, &dial) || apierrors.IsUnauthorized(err)
 }
 
 // getWatch lists a kind and then prints a row for every change.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 // query is which objects a listing is about and how it shows them.
 type query struct {
 	client    *kube.Client
+	now       func() time.Time
 	options   *getOptions
 	namespace string // "" for all
 	names     []string
@@ -28,7 +30,7 @@ func (a *app) query(cmd *cobra.Command, o *getOptions, names []string) (*query, 
 	if err != nil {
 		return nil, err
 	}
-	q := &query{options: o, names: names, status: status}
+	q := &query{now: a.now, options: o, names: names, status: status}
 	if q.printsObjects() {
 		if _, err := output.ObjectPrinter(o.format); err != nil {
 			return nil, err
@@ -44,7 +46,7 @@ func (a *app) query(cmd *cobra.Command, o *getOptions, names []string) (*query, 
 }
 
 // printsObjects tells whether whole objects are printed, and not a table.
-func (q *query) printsObjects() bool { return q.options.format != "" && q.options.format != "wide" }
+func (q *query) printsObjects() bool { return q.options.format != "" && !q.wide() }
 
 func (q *query) where() string {
 	if q.namespace == "" {
@@ -131,7 +133,11 @@ func (q *query) table(k controllers.Kind, objects []controllers.Object, prefix s
 	for _, c := range k.Columns {
 		t.Headers = append(t.Headers, c.Header)
 	}
-	t.Headers = append(t.Headers, "READY", "MESSAGE")
+	t.Headers = append(t.Headers, "READY")
+	if q.wide() {
+		t.Headers = append(t.Headers, wideHeaders...)
+	}
+	t.Headers = append(t.Headers, "MESSAGE")
 	for _, o := range objects {
 		t.Rows = append(t.Rows, q.row(k, o, prefix))
 	}
@@ -155,8 +161,11 @@ func (q *query) row(k controllers.Kind, o controllers.Object, prefix string) []s
 		row = append(row, c.Cell(k, o))
 	}
 	ready := k.Ready(o)
-	message := strings.ReplaceAll(controllers.Shorten(ready.Message), "\n", " ")
-	return append(row, ready.Status, message)
+	row = append(row, ready.Status)
+	if q.wide() {
+		row = append(row, q.wideCells(k, o)...)
+	}
+	return append(row, oneLine(ready.Message))
 }
 
 // statusSelector selects objects by a condition: type=status or type!=status.

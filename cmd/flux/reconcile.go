@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -55,31 +54,18 @@ func (o *reconcileOptions) add(k controllers.Kind, fs *pflag.FlagSet) {
 }
 
 func (a *app) reconcile(cmd *cobra.Command, o *reconcileOptions, k controllers.Kind, names []string) error {
-	if len(names) == 0 {
-		return hinted(fmt.Sprintf("flux %s NAME", cmd.CommandPath()[len("flux "):]), "%s name is required", k.Kind)
-	}
 	client, err := a.cluster()
-	if err != nil {
-		return err
-	}
-	namespace, err := a.namespace(cmd)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	var failed error
-	for _, name := range names {
-		r := reconciler{app: a, client: client, token: a.now().Format(time.RFC3339Nano), options: *o}
-		if err := r.run(ctx, k, namespace, name); err != nil {
-			if len(names) == 1 || ctx.Err() != nil {
-				return err
-			}
-			a.ui.Failure("%s", err)
-			failed = errReported
-		}
+	targets, err := a.targets(ctx, cmd, &targetOptions{}, k, names)
+	if err != nil {
+		return err
 	}
-	return failed
+	r := a.newReconciler(client, *o)
+	return a.each(targets, func(t target) error { return r.run(ctx, t) })
 }
 
 // reconciler asks controllers to reconcile and watches for their answer.
@@ -90,37 +76,42 @@ type reconciler struct {
 	options reconcileOptions
 }
 
-func (r reconciler) run(ctx context.Context, k controllers.Kind, namespace, name string) error {
-	if r.options.withSource && k.Source != nil {
-		if err := r.sources(ctx, k, namespace, name); err != nil {
+func (a *app) newReconciler(client *kube.Client, o reconcileOptions) reconciler {
+	return reconciler{app: a, client: client, token: a.now().Format(time.RFC3339Nano), options: o}
+}
+
+func (r reconciler) run(ctx context.Context, t target) error {
+	if r.options.withSource && t.kind.Source != nil {
+		if err := r.sources(ctx, t); err != nil {
 			return err
 		}
 	}
-	return r.one(ctx, k, namespace, name)
+	return r.one(ctx, t, r.options)
 }
 
 // sources reconciles what an object takes its content from, farthest first.
-func (r reconciler) sources(ctx context.Context, k controllers.Kind, namespace, name string) error {
+func (r reconciler) sources(ctx context.Context, t target) error {
 	var object controllers.Object
-	err := r.client.With(ctx, k, func(res kube.Resource) (err error) {
-		object, err = r.client.Get(ctx, res, namespace, name)
+	err := r.client.With(ctx, t.kind, func(res kube.Resource) (err error) {
+		object, err = r.client.Get(ctx, res, t.namespace, t.name)
 		return err
 	})
 	if err != nil {
-		return r.notFound(err, k, namespace, name)
+		return missing(err, t)
 	}
-	for _, t := range k.SourceOf(object) {
-		source, ok := controllers.FindKind(t.Kind)
+	for _, ref := range t.kind.SourceOf(object) {
+		k, ok := controllers.FindKind(ref.Kind)
 		if !ok {
-			return fmt.Errorf("%s %s/%s refers to unknown kind %q", k.Kind, namespace, name, t.Kind)
+			return fmt.Errorf("%s refers to a source of unknown kind %q", t, ref.Kind)
 		}
-		if source.Source != nil {
-			if err := r.sources(ctx, source, t.Namespace, t.Name); err != nil {
+		source := target{k, ref.Namespace, ref.Name}
+		if k.Source != nil {
+			if err := r.sources(ctx, source); err != nil {
 				return err
 			}
 		}
-		if source.Has(controllers.Reconcile) {
-			if err := (reconciler{r.app, r.client, r.token, reconcileOptions{}}).one(ctx, source, t.Namespace, t.Name); err != nil {
+		if k.Has(controllers.Reconcile) {
+			if err := r.one(ctx, source, reconcileOptions{}); err != nil {
 				return err
 			}
 		}
@@ -128,73 +119,64 @@ func (r reconciler) sources(ctx context.Context, k controllers.Kind, namespace, 
 	return nil
 }
 
-// one sends one patch and watches from there until the controller has
-// answered it: the patch tells the version to start at, so nothing is missed
-// and nothing is asked twice.
-func (r reconciler) one(ctx context.Context, k controllers.Kind, namespace, name string) error {
-	r.app.ui.Action("annotating %s %s in %s namespace", k.Kind, name, namespace)
-	return r.client.With(ctx, k, func(res kube.Resource) error {
-		object, err := r.client.Annotate(ctx, res, namespace, name, r.annotations())
-		if err != nil {
-			return r.notFound(err, k, namespace, name)
-		}
-		if k.Suspension.Is(object) {
-			return hinted(fmt.Sprintf("flux resume %s %s -n %s", k.Noun(), name, namespace), "%s %s/%s is suspended", k.Kind, namespace, name)
-		}
-		r.app.ui.Success("%s annotated", k.Kind)
-		if k.Static != nil && k.Static(object) {
-			r.app.ui.Success("reconciliation not supported by the object")
-			return nil
-		}
-		r.app.ui.Waiting("waiting for %s reconciliation", k.Kind)
-		object, err = r.wait(ctx, k, res, object)
-		if err != nil {
-			return err
-		}
-		r.app.ui.Success(k.Done, k.Result.String(object))
-		return nil
+func (r reconciler) one(ctx context.Context, t target, o reconcileOptions) error {
+	r.app.ui.Action("annotating %s %s in %s namespace", t.kind.Kind, t.name, t.namespace)
+	patched, res, err := r.ask(ctx, t, map[string]any{}, o)
+	if err != nil {
+		return err
+	}
+	if t.kind.Suspension.Is(patched) {
+		return hinted(fmt.Sprintf("flux resume %s %s -n %s", t.kind.Noun(), t.name, t.namespace), "%s is suspended", t)
+	}
+	r.app.ui.Success("%s annotated", t.kind.Kind)
+	return r.await(ctx, t, res, patched)
+}
+
+// ask sends one patch that asks for a reconciliation, together with change.
+func (r reconciler) ask(ctx context.Context, t target, change map[string]any, o reconcileOptions) (patched controllers.Object, res kube.Resource, err error) {
+	annotations := map[string]any{requestAnnotation: r.token}
+	if o.force {
+		annotations[forceAnnotation] = r.token
+	}
+	if o.reset {
+		annotations[resetAnnotation] = r.token
+	}
+	change["metadata"] = map[string]any{"annotations": annotations}
+	err = r.client.With(ctx, t.kind, func(served kube.Resource) error {
+		res = served
+		patched, err = r.client.Merge(ctx, res, t.namespace, t.name, change)
+		return err
 	})
+	return patched, res, missing(err, t)
 }
 
-func (r reconciler) annotations() map[string]any {
-	set := map[string]any{requestAnnotation: r.token}
-	if r.options.force {
-		set[forceAnnotation] = r.token
+// await watches from the patch's version on until the controller has answered
+// it, so that nothing is missed and nothing is asked twice.
+func (r reconciler) await(ctx context.Context, t target, res kube.Resource, patched controllers.Object) error {
+	if t.kind.Static != nil && t.kind.Static(patched) {
+		r.app.ui.Success("reconciliation not supported by the object")
+		return nil
 	}
-	if r.options.reset {
-		set[resetAnnotation] = r.token
-	}
-	return set
-}
-
-func (r reconciler) wait(ctx context.Context, k controllers.Kind, res kube.Resource, patched controllers.Object) (controllers.Object, error) {
-	namespace, name := controllers.Namespace(patched), controllers.Name(patched)
+	r.app.ui.Waiting("waiting for %s reconciliation", t.kind.Kind)
 	last := patched
 	version := controllers.Path{"metadata.resourceVersion"}.String(patched)
-	err := r.client.Follow(ctx, res, kube.Selection{Namespace: namespace, Name: name}, version, func(e kube.Event) (bool, error) {
+	err := r.client.Follow(ctx, res, kube.Selection{Namespace: t.namespace, Name: t.name}, version, func(e kube.Event) (bool, error) {
 		if e.Deleted {
-			return false, fmt.Errorf("%s %s/%s was deleted while it was waited for", k.Kind, namespace, name)
+			return false, fmt.Errorf("%s was deleted while it was waited for", t)
 		}
 		last = e.Object
-		return k.Settled(last, r.token), nil
+		return t.kind.Settled(last, r.token), nil
 	})
-	ready := k.Ready(last)
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, hinted("see the controller's log: flux logs --kind "+k.Kind+" --name "+name,
-			"%s %s/%s was not reconciled within %s: %s", k.Kind, namespace, name, r.app.global.timeout, ready.Message)
+	ready := t.kind.Ready(last)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return hinted(fmt.Sprintf("flux logs --kind %s --name %s -n %s", t.kind.Kind, t.name, t.namespace),
+			"%s was not reconciled within %s: %s", t, r.app.global.timeout, ready.Message)
+	case err != nil:
+		return err
+	case ready.Status != "True":
+		return fmt.Errorf("%s is not ready: %s: %s", t, ready.Reason, ready.Message)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if ready.Status != "True" {
-		return nil, fmt.Errorf("%s %s/%s is not ready: %s: %s", k.Kind, namespace, name, ready.Reason, ready.Message)
-	}
-	return last, nil
-}
-
-func (r reconciler) notFound(err error, k controllers.Kind, namespace, name string) error {
-	if apierrors.IsNotFound(err) && !kube.NotServed(err) {
-		return fmt.Errorf("%s object '%s' not found in %q namespace: %w", k.Kind, name, namespace, err)
-	}
-	return err
+	r.app.ui.Success(t.kind.Done, t.kind.Result.String(last))
+	return nil
 }

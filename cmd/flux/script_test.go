@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 func TestMain(m *testing.M) {
@@ -43,7 +44,9 @@ func runScripts(t *testing.T, suite string, serial bool) {
 		t.Fatalf("no scripts in testdata/%s: %v", suite, err)
 	}
 	cluster := testcluster.Start(t, "none")
-	cluster.InstallCRDs(t)
+	if err := cluster.InstallCRDs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	var count atomic.Int32
 	var files []string
 	for _, verb := range verbs {
@@ -71,9 +74,10 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			return cluster.Seed(t.Context(), []byte(manifest), "")
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
-			"seed":  func(ts *testscript.TestScript, neg bool, args []string) { seed(ts, cluster, neg, args) },
-			"mask":  mask,
+			"exits":  exits,
+			"seed":   func(ts *testscript.TestScript, neg bool, args []string) { seed(ts, cluster, neg, args) },
+			"mask":   mask,
+			"answer": func(ts *testscript.TestScript, neg bool, args []string) { answer(ts, cluster, neg, args) },
 		},
 	})
 }
@@ -127,6 +131,11 @@ func seed(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, arg
 	}
 }
 
+var (
+	resourceVersion = regexp.MustCompile(`resourceVersion=\d+`)
+	timeoutSeconds  = regexp.MustCompile(`&?timeoutSeconds=\d+`)
+)
+
 var varying = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 
 // mask writes stdout or stderr to a file with what differs from run to run
@@ -139,4 +148,49 @@ func mask(ts *testscript.TestScript, neg bool, args []string) {
 	text = strings.ReplaceAll(text, ts.Getenv("NS"), "NAMESPACE")
 	text = strings.ReplaceAll(text, ts.Getenv("WORK"), "WORK")
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
+}
+
+// answer plays a controller until the script ends: answer KIND NAME True|False REASON MESSAGE
+func answer(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, args []string) {
+	if neg || len(args) != 5 {
+		ts.Fatalf("usage: answer KIND NAME True|False REASON MESSAGE")
+	}
+	k, ok := controllers.FindKind(args[0])
+	if !ok {
+		ts.Fatalf("unknown kind %s", args[0])
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	ready := controllers.Condition{Status: args[2], Reason: args[3], Message: args[4]}
+	go func() { done <- cluster.Answer(ctx, k, ts.Getenv("NS"), args[1], ready) }()
+	ts.Defer(func() {
+		cancel()
+		ts.Check(<-done)
+	})
+}
+
+// record sends the following commands through a proxy that writes down every
+// request that is not about the API's shape as a line of FILE: record FILE
+func record(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: record FILE")
+	}
+	proxy, err := testcluster.NewProxy(cluster, 0)
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(proxy.Close()) })
+	ns, path := ts.Getenv("NS"), ts.MkAbs(args[0])
+	proxy.OnRequest(func(method, uri string) {
+		line := method + " " + strings.ReplaceAll(uri, ns, "NAMESPACE")
+		line = resourceVersion.ReplaceAllString(line, "resourceVersion=N")
+		line = timeoutSeconds.ReplaceAllString(line, "")
+		log, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			_, err = fmt.Fprintln(log, line)
+			err = errors.Join(err, log.Close())
+		}
+		if err != nil {
+			ts.Logf("recording %s: %v", line, err)
+		}
+	})
+	ts.Setenv("KUBECONFIG", proxy.Kubeconfig)
 }

@@ -58,29 +58,47 @@ func Root() string {
 // is what --controllers of `flux-sandbox up` takes.
 func Start(t testing.TB, controllers string) *Cluster {
 	t.Helper()
-	// The folder's path has to be short: sockets lie in it.
-	dir, err := os.MkdirTemp("", "flux-test-")
+	c, err := Up(t.Context(), controllers)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Cluster{Dir: dir}
 	t.Cleanup(func() {
-		if out, err := c.sandbox(context.Background(), "down"); err != nil {
-			t.Errorf("stopping the sandbox: %v\n%s", err, out)
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Errorf("removing the sandbox's state: %v", err)
+		if err := c.Down(); err != nil {
+			t.Error(err)
 		}
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), upTime)
+	return c
+}
+
+// Up runs a sandbox in a temporary folder until Down.
+func Up(ctx context.Context, controllers string) (*Cluster, error) {
+	// The folder's path has to be short: sockets lie in it.
+	dir, err := os.MkdirTemp("", "flux-test-")
+	if err != nil {
+		return nil, err
+	}
+	c := &Cluster{Dir: dir}
+	ctx, cancel := context.WithTimeout(ctx, upTime)
 	defer cancel()
-	if out, err := c.sandbox(ctx, "up", "--controllers="+controllers); err != nil {
-		t.Fatalf("starting a sandbox with %s (make sandbox builds it): %v\n%s", Bin(), err, out)
+	out, err := c.sandbox(ctx, "up", "--controllers="+controllers)
+	if err != nil {
+		err = fmt.Errorf("starting a sandbox with %s (make sandbox builds it): %w\n%s", Bin(), err, out)
+		return nil, errors.Join(err, c.Down())
 	}
 	if err := c.connect(ctx); err != nil {
-		t.Fatal(err)
+		return nil, errors.Join(err, c.Down())
 	}
-	return c
+	return c, nil
+}
+
+// Down stops the sandbox and removes its state.
+func (c *Cluster) Down() error {
+	ctx, cancel := context.WithTimeout(context.Background(), upTime)
+	defer cancel()
+	if out, err := c.sandbox(ctx, "down"); err != nil {
+		return fmt.Errorf("stopping the sandbox: %w\n%s", err, out)
+	}
+	return os.RemoveAll(c.Dir)
 }
 
 func (c *Cluster) sandbox(ctx context.Context, args ...string) (string, error) {
@@ -120,13 +138,12 @@ func (c *Cluster) connect(ctx context.Context) error {
 }
 
 // InstallCRDs makes the cluster serve every kind of Flux.
-func (c *Cluster) InstallCRDs(t testing.TB) {
-	t.Helper()
+func (c *Cluster) InstallCRDs(ctx context.Context) error {
 	options := manifests.Defaults()
 	options.Components = controllers.Names(func(controllers.Controller) bool { return true })
 	set, err := manifests.Render(options)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	var crds []*unstructured.Unstructured
 	for _, o := range set.Unstructured() {
@@ -134,9 +151,7 @@ func (c *Cluster) InstallCRDs(t testing.TB) {
 			crds = append(crds, o)
 		}
 	}
-	if err := c.Client.Apply(t.Context(), crds); err != nil {
-		t.Fatal(err)
-	}
+	return c.Client.Apply(ctx, crds)
 }
 
 // Seed makes the cluster have the objects of a YAML file together with their

@@ -92,6 +92,18 @@ func (s Suspension) Is(o Object) bool {
 	return b
 }
 
+// Change is the merge patch (RFC 7396) that suspends or resumes an object.
+func (s Suspension) Change(suspended bool) map[string]any {
+	if s.Annotation == "" {
+		return map[string]any{"spec": map[string]any{"suspend": suspended}}
+	}
+	var value any // null removes the annotation
+	if suspended {
+		value = s.Value
+	}
+	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{s.Annotation: value}}}
+}
+
 // Possible tells whether objects of the kind can be suspended at all.
 func (s Suspension) Possible() bool { return s.Annotation != "" || len(s.Field) > 0 }
 

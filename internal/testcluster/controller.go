@@ -1,0 +1,39 @@
+package testcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Answer plays the controller of one object until ctx ends: it answers every
+// reconciliation request with a Ready condition, as controllers do.
+func (c *Cluster) Answer(ctx context.Context, k controllers.Kind, namespace, name string, ready controllers.Condition) error {
+	r := kube.Of(k)
+	err := c.Client.Follow(ctx, r, kube.Selection{Namespace: namespace, Name: name}, "", func(e kube.Event) (bool, error) {
+		token := controllers.Annotation(e.Object, "reconcile.fluxcd.io/requestedAt")
+		handled := controllers.Path{"status.lastHandledReconcileAt"}.String(e.Object)
+		if e.Deleted || token == "" || token == handled || k.Suspension.Is(e.Object) {
+			return false, nil
+		}
+		generation, _ := controllers.Path{"metadata.generation"}.Lookup(e.Object)
+		status := map[string]any{
+			"lastHandledReconcileAt": token,
+			"conditions": []any{map[string]any{
+				"type": "Ready", "status": ready.Status, "reason": ready.Reason, "message": ready.Message,
+				"lastTransitionTime": "2026-11-01T10:00:00Z", "observedGeneration": generation,
+			}},
+		}
+		if k.Family != "artifact" && ready.Status == "True" {
+			status["observedGeneration"] = generation
+		}
+		return false, c.Client.PatchStatus(ctx, r, namespace, name, status)
+	})
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return fmt.Errorf("answering for %s %s/%s: %w", k.Kind, namespace, name, err)
+}

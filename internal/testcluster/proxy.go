@@ -1,0 +1,106 @@
+package testcluster
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// Proxy stands between flux and a cluster: it counts requests and can add the
+// distance of a cluster that is far away.
+type Proxy struct {
+	// Kubeconfig leads to the cluster through the proxy.
+	Kubeconfig string
+
+	server *http.Server
+	done   chan error
+	mu     sync.Mutex
+	seen   func(method, uri string)
+}
+
+// NewProxy starts a proxy that holds every request back by delay on its way
+// to the cluster and every answer on the way back.
+func NewProxy(c *Cluster, delay time.Duration) (*Proxy, error) {
+	target, err := url.Parse(c.Client.Config.Host)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := rest.TransportFor(rest.CopyConfig(c.Client.Config))
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{done: make(chan error, 1), seen: func(string, string) {}}
+	reverse := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
+		Transport:     transport,
+		FlushInterval: -1, // watches stream
+		ModifyResponse: func(*http.Response) error {
+			time.Sleep(delay)
+			return nil
+		},
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p.server = &http.Server{
+		ReadHeaderTimeout: time.Minute,
+		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			p.mu.Lock()
+			seen := p.seen
+			p.mu.Unlock()
+			seen(r.Method, r.URL.RequestURI())
+			time.Sleep(delay)
+			reverse.ServeHTTP(w, r)
+		}),
+	}
+	go func() { p.done <- p.server.Serve(listener) }()
+	p.Kubeconfig, err = writeKubeconfig("http://" + listener.Addr().String())
+	return p, err
+}
+
+// OnRequest calls seen with every request from now on, as it arrives.
+func (p *Proxy) OnRequest(seen func(method, uri string)) {
+	var one sync.Mutex
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.seen = func(method, uri string) {
+		one.Lock()
+		defer one.Unlock()
+		seen(method, uri)
+	}
+}
+
+// Close ends the proxy and its connections.
+func (p *Proxy) Close() error {
+	err := p.server.Close()
+	if served := <-p.done; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return errors.Join(err, os.Remove(p.Kubeconfig))
+}
+
+func writeKubeconfig(server string) (string, error) {
+	f, err := os.CreateTemp("", "flux-kubeconfig-")
+	if err != nil {
+		return "", err
+	}
+	_, err = fmt.Fprintf(f, `apiVersion: v1
+kind: Config
+clusters: [{name: proxy, cluster: {server: %q}}]
+contexts: [{name: proxy, context: {cluster: proxy, user: proxy}}]
+current-context: proxy
+users: [{name: proxy, user: {}}]
+`, server)
+	return f.Name(), errors.Join(err, f.Close())
+}
