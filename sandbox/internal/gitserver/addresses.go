@@ -1,15 +1,12 @@
 package gitserver
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
-	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -87,35 +84,6 @@ func Running(root string) (Addresses, error) {
 		return a, fmt.Errorf("reading the git server's addresses in %s: %w", addressesFile(root), err)
 	}
 	return a, nil
-}
-
-// takeRoot keeps a second server off the folder. It tries for a moment, because a command that looks whether a server
-// runs holds the lock for an instant, as does a child between fork and exec.
-func takeRoot(ctx context.Context, root string) (*os.File, error) {
-	const attempts, pause = 50, 20 * time.Millisecond
-	for attempt := 1; ; attempt++ {
-		lock, err := tryRoot(root)
-		if err == nil || attempt == attempts || !errors.Is(err, syscall.EWOULDBLOCK) {
-			return lock, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(pause):
-		}
-	}
-}
-
-// tryRoot takes the lock of the folder. The system gives it back when the process ends, however it ends.
-func tryRoot(root string) (*os.File, error) {
-	lock, err := os.OpenFile(filepath.Join(root, "server.lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("locking the git server's folder: %w", err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("another git server already serves %s: %w", root, err), lock.Close())
-	}
-	return lock, nil
 }
 
 func knownHostsLine(hostPort string, public ssh.PublicKey) string {

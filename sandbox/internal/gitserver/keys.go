@@ -33,18 +33,26 @@ func CAFile(root string) string { return filepath.Join(root, "ca.crt") }
 
 func authorityKeyFile(root string) string { return filepath.Join(root, "ca.key") }
 
-// EnsureCA makes the server's certificate authority unless there is one.
+// EnsureCA makes the server's certificate authority unless there is one. The key is written first: a certificate in
+// place means that both are.
 func EnsureCA(root string) error {
-	_, _, err := authority(root)
-	return err
+	if err := os.MkdirAll(root, 0o700); err != nil {
+		return fmt.Errorf("making the git server's folder: %w", err)
+	}
+	return changing(root, func() error {
+		_, err := os.Stat(CAFile(root))
+		if errors.Is(err, fs.ErrNotExist) {
+			return newAuthority(root)
+		}
+		return err
+	})
 }
 
-// authority reads or makes the CA. Its key is written first: a certificate in place means that both are.
 func authority(root string) (*x509.Certificate, crypto.Signer, error) {
-	data, err := os.ReadFile(CAFile(root))
-	if errors.Is(err, fs.ErrNotExist) {
-		return newAuthority(root)
+	if err := EnsureCA(root); err != nil {
+		return nil, nil, err
 	}
+	data, err := os.ReadFile(CAFile(root))
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the git server's CA: %w", err)
 	}
@@ -66,10 +74,10 @@ func authority(root string) (*x509.Certificate, crypto.Signer, error) {
 
 // newAuthority makes a CA that can vouch for this machine's loopback names only, so that trusting it gives away
 // nothing else.
-func newAuthority(root string) (*x509.Certificate, crypto.Signer, error) {
+func newAuthority(root string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making the git server's CA: %w", err)
+		return fmt.Errorf("making the git server's CA: %w", err)
 	}
 	now := time.Now()
 	template := &x509.Certificate{
@@ -90,23 +98,16 @@ func newAuthority(root string) (*x509.Certificate, crypto.Signer, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making the git server's CA: %w", err)
+		return fmt.Errorf("making the git server's CA: %w", err)
 	}
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making the git server's CA: %w", err)
-	}
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("making the git server's folder: %w", err)
+		return fmt.Errorf("making the git server's CA: %w", err)
 	}
 	if err := replaceFile(authorityKeyFile(root), encode("PRIVATE KEY", private), 0o600); err != nil {
-		return nil, nil, err
+		return err
 	}
-	if err := replaceFile(CAFile(root), encode("CERTIFICATE", der), 0o644); err != nil {
-		return nil, nil, err
-	}
-	certificate, err := x509.ParseCertificate(der)
-	return certificate, key, err
+	return replaceFile(CAFile(root), encode("CERTIFICATE", der), 0o644)
 }
 
 // leaf makes the server's own certificate anew at each start; its key never touches the disk.

@@ -53,24 +53,24 @@ func (r Repositories) changeProtected(ctx context.Context, written string, branc
 			return nil, err
 		}
 	}
-	listed, err := readProtected(folder)
-	if err != nil {
-		return nil, err
-	}
-	for _, branch := range branches {
-		var did bool
-		if listed, did = apply(listed, branch); did {
-			changed = append(changed, branch)
+	err = changing(r.root, func() error {
+		listed, err := readProtected(folder)
+		if err != nil {
+			return err
 		}
-	}
-	if err := installHook(folder); err != nil {
-		return nil, err
-	}
-	text := strings.Join(append(listed, ""), "\n")
-	if err := replaceFile(filepath.Join(folder, protectedFile), []byte(text), 0o600); err != nil {
-		return nil, err
-	}
-	return changed, nil
+		for _, branch := range branches {
+			var did bool
+			if listed, did = apply(listed, branch); did {
+				changed = append(changed, branch)
+			}
+		}
+		if err := installHook(folder); err != nil {
+			return err
+		}
+		text := strings.Join(append(listed, ""), "\n")
+		return replaceFile(filepath.Join(folder, protectedFile), []byte(text), 0o600)
+	})
+	return changed, err
 }
 
 func readProtected(folder string) ([]string, error) {

@@ -2,6 +2,7 @@ package gitserver
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -12,7 +13,9 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -69,13 +72,45 @@ func TestRunStopsWithOpenConnections(t *testing.T) {
 		t.Error("the clone ended well, though it was cut")
 	}
 	_ = unfinished.Close()
-	<-pushed
+	if err := <-pushed; err == nil {
+		t.Error("the push ended well, though it was cut")
+	}
 	_ = input.Close()
 	if left := processesIn(t, h.root); len(left) > 0 {
 		t.Errorf("children outlived Run: %q", left)
 	}
 	if _, err := Running(h.root); !errors.Is(err, ErrNotRunning) {
 		t.Errorf("Running after the end: %v, want ErrNotRunning", err)
+	}
+}
+
+// A client that asks for much and reads little keeps the children writing until somebody ends them.
+func TestRunStopsDuringAClone(t *testing.T) {
+	t.Parallel()
+	h, c := startHost(t, "demo"), newClient(t)
+	work := c.worktree(t)
+	noise := make([]byte, 8<<20) // more than the system keeps in its buffers
+	_, _ = rand.Read(noise)
+	check(t, os.WriteFile(filepath.Join(c.home, work, "noise"), noise, 0o600))
+	c.must(t, "-C", work, "add", ".")
+	c.must(t, "-C", work, "commit", "--quiet", "--message=noise")
+	c.must(t, "-C", work, "push", "--quiet", h.URL("http", "demo"), "main")
+	commit := strings.TrimSpace(c.must(t, "-C", work, "rev-parse", "HEAD"))
+
+	request := fmt.Sprintf("0032want %s\n00000009done\n", commit)
+	response, err := http.Post(h.URL("http", "demo")+"/git-upload-pack", "application/x-git-upload-pack-request", strings.NewReader(request))
+	check(t, err)
+	defer func() { _ = response.Body.Close() }()
+	_, err = io.ReadFull(response.Body, make([]byte, 64))
+	check(t, err)
+	if err := h.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if left := processesIn(t, h.root); len(left) > 0 {
+		t.Errorf("children outlived Run: %q", left)
+	}
+	if got, err := io.Copy(io.Discard, response.Body); err == nil {
+		t.Errorf("the clone ended well after %d more bytes, though it was cut", got)
 	}
 }
 
@@ -173,5 +208,26 @@ func TestSecretFilesArePrivate(t *testing.T) {
 		if strings.Contains(string(data), secret) {
 			t.Errorf("credentials.json holds %q as it was typed", secret)
 		}
+	}
+}
+
+func TestOneCAForAllWhoAskAtOnce(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	var askers sync.WaitGroup
+	serials := make([]string, 8)
+	for i := range serials {
+		askers.Go(func() {
+			certificate, _, err := authority(root)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			serials[i] = certificate.SerialNumber.String()
+		})
+	}
+	askers.Wait()
+	if different := slices.Compact(serials); len(different) != 1 {
+		t.Errorf("they got %d different authorities", len(different))
 	}
 }

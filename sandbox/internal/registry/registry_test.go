@@ -210,7 +210,9 @@ func TestRunStopsWithAnOpenUpload(t *testing.T) {
 	check(t, err)
 	stop()
 	_ = unfinished.Close()
-	<-ended
+	if err := <-ended; err == nil {
+		t.Error("the upload ended well, though it was cut")
+	}
 }
 
 func TestRunRefuses(t *testing.T) {
