@@ -13,6 +13,7 @@ func commands(a *app) []*cobra.Command {
 		newSandbox(a),
 		newTree(a),
 		newSuspend(a),
+		newUninstall(a),
 		newVersion(a),
 	}
 }

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+const (
+	// removedAtOnce bounds the deletions and patches that are under way together.
+	removedAtOnce = 16
+	// lastLook is how long finding out what is left may take when time is up.
+	lastLook = 5 * time.Second
+)
+
+// removal carries out a plan.
+type removal struct {
+	app    *app
+	client *kube.Client
+	plan   *removalPlan
+}
+
+func (r *removal) run(ctx context.Context) error {
+	steps := []func(context.Context) error{r.components, r.finalizers, r.definitions, r.namespace}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// components removes the controllers, waits until none of them works any more,
+// and then removes what they worked with. A controller that still runs would
+// put its finalizers back, or take the loss of its rights for a failure.
+func (r *removal) components(ctx context.Context) error {
+	r.app.ui.Action("deleting components in %s namespace", r.plan.namespace)
+	i := slices.IndexFunc(r.plan.components, func(t removalTarget) bool { return t.resource.Kind != "Deployment" })
+	if i < 0 {
+		i = len(r.plan.components)
+	}
+	if err := r.controllers(ctx, r.plan.components[:i]); err != nil {
+		return err
+	}
+	return r.delete(ctx, r.plan.components[i:])
+}
+
+func (r *removal) controllers(ctx context.Context, deployments []removalTarget) error {
+	if err := r.delete(ctx, deployments); err != nil {
+		return err
+	}
+	r.app.ui.Waiting("waiting for the controllers to end")
+	for {
+		left, err := r.client.Gone(ctx, builtin("v1", "Pod"), r.pods(deployments), anything)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, kube.ErrAppeared) {
+			return r.left(ctx, err, left, func(_ context.Context, pod controllers.Object) string {
+				return fmt.Sprintf("Pod/%s/%s has not ended on node %s; nothing but the Deployments was removed, run this again when it is gone",
+					controllers.Namespace(pod), controllers.Name(pod), controllers.Path{"spec.nodeName"}.String(pod))
+			})
+		}
+		// The kustomize-controller may have applied its own Deployment once more while it ended.
+		again, err := targets(ctx, r.client, builtin("apps/v1", "Deployment"), selectionOf(builtin("apps/v1", "Deployment"), r.plan.namespace))
+		if err != nil {
+			return err
+		}
+		if err := r.delete(ctx, again); err != nil {
+			return err
+		}
+	}
+}
+
+// pods selects the pods of controllers, also of Deployments that are gone
+// already because an earlier run was interrupted.
+func (r *removal) pods(deployments []removalTarget) kube.Selection {
+	names := controllers.Names(func(controllers.Controller) bool { return true })
+	for _, t := range deployments {
+		if name := controllers.Name(t.object); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return kube.Selection{Namespace: r.plan.namespace, Labels: "app in (" + strings.Join(names, ",") + ")"}
+}
+
+func (r *removal) delete(ctx context.Context, list []removalTarget) error {
+	return r.each(ctx, list, func(ctx context.Context, t removalTarget) (string, error) {
+		return "deleted", r.client.Remove(ctx, t.resource, controllers.Namespace(t.object), controllers.Name(t.object))
+	})
+}
+
+// each works on several objects at once and reports them in order.
+func (r *removal) each(ctx context.Context, list []removalTarget, do func(context.Context, removalTarget) (string, error)) error {
+	done := make([]string, len(list))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(removedAtOnce)
+	for i, t := range list {
+		g.Go(func() (err error) {
+			said, err := do(ctx, t)
+			if err == nil {
+				done[i] = said
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	for i, t := range list {
+		if done[i] != "" {
+			r.app.ui.Success("%s %s", t, done[i])
+		}
+	}
+	return err
+}
+
+// finalizers lets go of the objects, so that they go without taking along what
+// Flux has deployed. It looks for them anew: the controllers may have made
+// some, and set finalizers, after the plan was made.
+func (r *removal) finalizers(ctx context.Context) error {
+	r.app.ui.Action("deleting toolkit.fluxcd.io finalizers in all namespaces")
+	now := &removalPlan{namespace: r.plan.namespace}
+	if err := now.findDefinitions(ctx, r.client); err != nil {
+		return err
+	}
+	r.plan.crds, r.plan.objects = now.crds, now.objects
+	return r.each(ctx, r.plan.objects, func(ctx context.Context, t removalTarget) (string, error) {
+		if foreign := t.foreign(); len(foreign) > 0 {
+			r.app.ui.Warning("%s is held by finalizers of others, who have to remove them: %s", t, strings.Join(foreign, ", "))
+		}
+		if !t.held() {
+			return "", nil
+		}
+		return "finalizers deleted", r.client.Release(ctx, t.resource, t.object)
+	})
+}
+
+func (r *removal) definitions(ctx context.Context) error {
+	r.app.ui.Action("deleting toolkit.fluxcd.io custom resource definitions")
+	if err := r.delete(ctx, r.plan.crds); err != nil {
+		return err
+	}
+	left, err := r.client.Gone(ctx, crdResource(), selectionOf(crdResource(), r.plan.namespace), ownDefinition)
+	return r.left(ctx, err, left, r.holders)
+}
+
+// holders says which objects keep a definition from going, and by what.
+func (r *removal) holders(ctx context.Context, crd controllers.Object) string {
+	text := "CustomResourceDefinition/" + controllers.Name(crd) + " is left"
+	for _, t := range r.plan.objects {
+		if t.resource.Resource+"."+t.resource.Group != controllers.Name(crd) {
+			continue
+		}
+		o, err := r.client.Get(ctx, t.resource, controllers.Namespace(t.object), controllers.Name(t.object))
+		if err != nil {
+			continue // it is gone, or cannot be asked: the others still tell
+		}
+		if finalizers := kube.Finalizers(o); len(finalizers) > 0 {
+			text += fmt.Sprintf("; %s is held by the finalizers %s", t, strings.Join(finalizers, ", "))
+		}
+	}
+	return text
+}
+
+func (r *removal) namespace(ctx context.Context) error {
+	if !r.plan.removesNamespace() {
+		return nil
+	}
+	namespace := removalTarget{builtin("v1", "Namespace"), r.plan.namespaceObject}
+	if err := r.delete(ctx, []removalTarget{namespace}); err != nil {
+		return err
+	}
+	left, err := r.client.Gone(ctx, namespace.resource, kube.Selection{Name: r.plan.namespace}, anything)
+	return r.left(ctx, err, left, func(_ context.Context, o controllers.Object) string {
+		text := "Namespace/" + r.plan.namespace + " is left"
+		for _, typ := range []string{"NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure", "NamespaceDeletionDiscoveryFailure"} {
+			if c, ok := controllers.FindCondition(o, typ); ok && c.Status == "True" {
+				text += "; " + c.Message
+			}
+		}
+		return text
+	})
+}
+
+// left reports what time has run out for.
+func (r *removal) left(ctx context.Context, err error, objects []controllers.Object, describe func(context.Context, controllers.Object) string) error {
+	if !errors.Is(err, context.DeadlineExceeded) || len(objects) == 0 {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	defer cancel()
+	for _, o := range objects {
+		r.app.ui.Failure("%s", describe(ctx, o))
+	}
+	r.app.ui.Failure("not everything was gone within --timeout %s", r.app.global.timeout)
+	return errReported
+}
+
+func anything(controllers.Object) bool { return true }

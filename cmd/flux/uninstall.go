@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/ui"
+)
+
+type uninstallOptions struct {
+	keepNamespace, dryRun, silent bool
+}
+
+func newUninstall(a *app) *cobra.Command {
+	o := &uninstallOptions{}
+	cmd := &cobra.Command{
+		Use:   "uninstall",
+		Short: "Remove Flux and its objects from a cluster; what it has deployed stays",
+		Long: `Remove the controllers of Flux, its objects in all namespaces, its definitions
+and its namespace, and wait until they are gone. What Flux has deployed stays.`,
+		Example: `  # See what would be removed
+  flux uninstall --dry-run
+
+  # Remove it without a question
+  flux uninstall --silent
+
+  # Keep the namespace and what else is in it
+  flux uninstall --namespace=infra --keep-namespace`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.uninstall(cmd, o) },
+	}
+	cmd.Flags().BoolVar(&o.keepNamespace, "keep-namespace", false, "keep the namespace and what else is in it")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would be removed")
+	cmd.Flags().BoolVarP(&o.silent, "silent", "s", false, "do not ask")
+	return cmd
+}
+
+func (a *app) uninstall(cmd *cobra.Command, o *uninstallOptions) error {
+	client, err := a.cluster()
+	if err != nil {
+		return err
+	}
+	namespace, err := a.namespace(cmd)
+	if err != nil {
+		return err
+	}
+	plan, err := a.planRemoval(cmd.Context(), client, namespace, o.keepNamespace)
+	if err != nil {
+		return err
+	}
+	if plan.empty() {
+		a.ui.Success("Flux is not installed in namespace %q: there is nothing to remove", namespace)
+		return nil
+	}
+	if err := plan.allowed(); err != nil {
+		return err
+	}
+	if o.dryRun {
+		a.showPlan(plan, " (dry run)")
+		a.ui.Success("uninstall finished")
+		return nil
+	}
+	if !o.silent {
+		if err := a.confirmRemoval(plan); err != nil {
+			return err
+		}
+	}
+	// The time that an answer takes is not the operation's.
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	if err := client.Allowed(ctx, plan.permissions()); err != nil {
+		return err
+	}
+	r := &removal{app: a, client: client, plan: plan}
+	if err := r.run(ctx); err != nil {
+		return err
+	}
+	a.ui.Success("uninstall finished")
+	return nil
+}
+
+func (a *app) planRemoval(ctx context.Context, client *kube.Client, namespace string, keepNamespace bool) (*removalPlan, error) {
+	ctx, cancel := a.bounded(ctx)
+	defer cancel()
+	return newRemovalPlan(ctx, client, namespace, keepNamespace)
+}
+
+// confirmRemoval shows what will be removed and asks.
+func (a *app) confirmRemoval(plan *removalPlan) error {
+	a.showPlan(plan, " (planned)")
+	yes, err := a.ui.Confirm("Remove all of this from the cluster?")
+	if errors.Is(err, ui.ErrNoTerminal) {
+		return hinted("remove it without a question: --silent; nothing was removed", "there is no terminal to ask on whether to remove Flux")
+	}
+	if err != nil {
+		return err
+	}
+	if !yes {
+		return errors.New("nothing was removed")
+	}
+	return nil
+}
+
+// protected tells whether a cluster does not work without a namespace, or people do not expect it to go.
+func protected(namespace string) bool {
+	return namespace == "default" || strings.HasPrefix(namespace, "kube-")
+}
+
+// showPlan has the lines of a removal, each with a mark that says that it is not done.
+func (a *app) showPlan(plan *removalPlan, mark string) {
+	a.ui.Action("deleting components in %s namespace", plan.namespace)
+	for _, t := range plan.components {
+		a.ui.Success("%s deleted%s", t, mark)
+	}
+	a.ui.Action("deleting toolkit.fluxcd.io finalizers in all namespaces")
+	for _, t := range plan.objects {
+		if t.held() {
+			a.ui.Success("%s finalizers deleted%s", t, mark)
+		} else {
+			a.ui.Success("%s deleted with its definition%s", t, mark)
+		}
+	}
+	a.ui.Action("deleting toolkit.fluxcd.io custom resource definitions")
+	for _, t := range plan.crds {
+		a.ui.Success("%s deleted%s", t, mark)
+	}
+	if plan.removesNamespace() {
+		a.ui.Success("Namespace/%s deleted%s", plan.namespace, mark)
+	}
+	for _, t := range plan.objects {
+		if foreign := t.foreign(); len(foreign) > 0 {
+			a.ui.Warning("%s", fmt.Sprintf("%s is held by finalizers of others, who have to remove them: %s", t, strings.Join(foreign, ", ")))
+		}
+	}
+}
