@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/internal/kube"
@@ -24,8 +26,9 @@ type Options struct {
 }
 
 // Build collects the tree below a Flux object that has an inventory: a
-// Kustomization, a HelmRelease or an ArtifactGenerator. What may not be
-// listed is a gap of the tree and no error.
+// Kustomization, a HelmRelease or an ArtifactGenerator. That the root is not
+// there is an error of the API (IsNotFound); what may not be listed is a gap
+// of the tree and no error.
 //
 // The number of requests depends on the kinds and namespaces in the tree and
 // not on how many objects there are; at most five wait for each other, unless
@@ -66,22 +69,30 @@ func (b *builder) structure(ctx context.Context, root *Node) error {
 	if err := b.readRoot(ctx, root.Object); err != nil {
 		return err
 	}
-	pending, round := b.expand(root), 1
-	for len(pending) > 0 {
-		sent, err := b.read(ctx, pending, round > 2)
-		if err != nil {
-			return err
+	pending, err := b.expand(root)
+	for round := 1; err == nil && len(pending) > 0; {
+		sent, failed := b.read(ctx, pending, round > 2)
+		if failed != nil {
+			return failed
 		}
 		if sent {
 			round++
 		}
-		var next []*Node
-		for _, node := range pending {
-			next = append(next, b.expand(node)...)
-		}
-		pending = next
+		pending, err = b.expandAll(pending)
 	}
-	return nil
+	return err
+}
+
+func (b *builder) expandAll(nodes []*Node) ([]*Node, error) {
+	var next []*Node
+	for _, node := range nodes {
+		below, err := b.expand(node)
+		if err != nil {
+			return nil, err
+		}
+		next = append(next, below...)
+	}
+	return next, nil
 }
 
 func (b *builder) readRoot(ctx context.Context, root Object) error {
@@ -89,36 +100,37 @@ func (b *builder) readRoot(ctx context.Context, root Object) error {
 	if !ok {
 		return fmt.Errorf("%s has no inventory", root)
 	}
-	var o controllers.Object
-	err := b.cluster.With(ctx, k, func(r kube.Resource) (err error) {
-		o, err = b.cluster.Get(ctx, r, root.Namespace, root.Name)
-		return err
+	err := b.cluster.each(ctx, kube.Of(k), kube.Selection{Namespace: root.Namespace, Name: root.Name}, func(o controllers.Object) error {
+		b.flux[root] = fluxObjectOf(k, o)
+		return nil
 	})
-	if err != nil {
-		return err
+	if _, found := b.flux[root]; err == nil && !found {
+		return apierrors.NewNotFound(schema.GroupResource{Group: k.Group, Resource: k.Resource}, root.Name)
 	}
-	b.flux[root], err = fluxObjectOf(k, o)
 	return err
 }
 
 // expand adds the inventory of a node below it and returns the new nodes that
 // have inventories of their own. An object is expanded once, wherever it
 // appears again: so cycles end, and nothing is shown over and over.
-func (b *builder) expand(node *Node) []*Node {
+func (b *builder) expand(node *Node) ([]*Node, error) {
 	f, ok := b.flux[node.Object]
 	if !ok {
 		if k, _ := expandable(node.Object.GroupKind); b.options.Status {
 			b.absent(node, k.CRD())
 		}
-		return nil
+		return nil, nil
 	}
 	if b.options.Status {
 		node.describe(f.live)
 	}
 	if b.expanded[node.Object] {
-		return nil
+		return nil, nil
 	}
 	b.expanded[node.Object] = true
+	if f.broken != nil {
+		return nil, f.broken
+	}
 	var next []*Node
 	for _, e := range f.inventory {
 		if e.object == node.Object || b.options.FluxOnly && !ofFlux(e.object.GroupKind) {
@@ -130,7 +142,7 @@ func (b *builder) expand(node *Node) []*Node {
 			next = append(next, child)
 		}
 	}
-	return next
+	return next, nil
 }
 
 // read lists the kinds of the nodes where they have not been listed yet, and
@@ -152,7 +164,7 @@ func (b *builder) read(ctx context.Context, nodes []*Node, everywhere bool) (boo
 	requests := wanted.requests(everywhere)
 	found, err := collect(ctx, b.cluster, requests, &b.gaps, func(o controllers.Object) (fluxObject, error) {
 		k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
-		return fluxObjectOf(k, o)
+		return fluxObjectOf(k, o), nil
 	})
 	for _, f := range found {
 		b.flux[f.object] = f

@@ -16,6 +16,9 @@ type fluxObject struct {
 	inventory []entry
 	// remote says that the inventory is of another cluster.
 	remote bool
+	// broken says why the inventory cannot be read. It matters only where the
+	// object is in the tree: lists bring others along.
+	broken error
 }
 
 type entry struct {
@@ -23,7 +26,7 @@ type entry struct {
 	version string
 }
 
-func fluxObjectOf(k controllers.Kind, o controllers.Object) (fluxObject, error) {
+func fluxObjectOf(k controllers.Kind, o controllers.Object) fluxObject {
 	f := fluxObject{live: liveOf(o)}
 	_, f.remote = controllers.Path{"spec.kubeConfig"}.Lookup(o)
 	list, _ := k.Inventory.Lookup(o)
@@ -35,11 +38,12 @@ func fluxObjectOf(k controllers.Kind, o controllers.Object) (fluxObject, error) 
 		}
 		e, err := entryOf(m)
 		if err != nil {
-			return f, fmt.Errorf("reading the inventory of %s: %w", f.object, err)
+			f.broken = fmt.Errorf("reading the inventory of %s: %w", f.object, err)
+			return f
 		}
 		f.inventory = append(f.inventory, e)
 	}
-	return f, nil
+	return f
 }
 
 // entryOf reads an inventory's entry. That of an ArtifactGenerator only names

@@ -98,10 +98,12 @@ func readiness(u *unstructured.Unstructured) (Status, string) {
 
 // telling drops the messages that only repeat that all is well.
 func telling(message string) string {
-	if message == "Resource is current" || message == "Resource is always ready" {
+	switch message {
+	case "Resource is current", "Resource is always ready", "Pod is Ready", "PVC is Bound":
 		return ""
+	default:
+		return message
 	}
-	return message
 }
 
 func restarts(o map[string]any) *int {

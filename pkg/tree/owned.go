@@ -62,11 +62,7 @@ func resourceOf(kind schema.GroupKind, version string) kube.Resource {
 
 // populate looks at the live objects of the tree and adds what they own.
 func (b *builder) populate(ctx context.Context, root *Node) error {
-	wanted := b.wanted(root)
-	if len(wanted) == 0 {
-		return nil
-	}
-	found, err := collect(ctx, b.cluster, wanted.requests(false), &b.gaps, func(o controllers.Object) (live, error) { return liveOf(o), nil })
+	found, err := collect(ctx, b.cluster, b.wanted(root).requests(false), &b.gaps, func(o controllers.Object) (live, error) { return liveOf(o), nil })
 	if err != nil {
 		return err
 	}
@@ -135,7 +131,7 @@ func (b *builder) judge(n *Node, l live, found bool) {
 
 // absent says why an object that the inventory names was not found.
 func (b *builder) absent(n *Node, resource string) {
-	n.Status = NotFound
+	n.Status, n.Message = NotFound, "in the inventory, not in the cluster"
 	err := b.gaps.covers(resource, n.Object.Namespace)
 	switch {
 	case err == nil:

@@ -28,7 +28,7 @@ type server struct {
 	answers map[string]any
 	// absent are the paths that may be asked for in vain.
 	absent []string
-	// forbidden are the paths that are refused.
+	// forbidden are the paths, with or without a query, that are refused.
 	forbidden []string
 	// waves are how many requests come together, one wave after another; an
 	// answer waits for the whole of its wave. Empty where that does not matter.
@@ -79,7 +79,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet || r.URL.Query().Has("watch"):
 		s.t.Errorf("unexpected %s %s", r.Method, r.URL)
 		w.WriteHeader(http.StatusMethodNotAllowed)
-	case slices.Contains(s.forbidden, path):
+	case slices.Contains(s.forbidden, path) || slices.Contains(s.forbidden, r.URL.RequestURI()):
 		status(w, http.StatusForbidden, "Forbidden", path+" is forbidden")
 	case s.answers[path] != nil:
 		reply(w, http.StatusOK, s.answers[path])
