@@ -1,0 +1,63 @@
+package diagnose
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+func TestRolled(t *testing.T) {
+	t.Parallel()
+	none := int32(0)
+	for name, c := range map[string]struct {
+		deployment appsv1.Deployment
+		want       bool
+	}{
+		"new":            {appsv1.Deployment{}, false},
+		"done":           {appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}}, true},
+		"earlier pod":    {appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}}, false},
+		"not available":  {appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1}}, false},
+		"scaled to zero": {appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &none}}, true},
+	} {
+		if got := Rolled(&c.deployment); got != c.want {
+			t.Errorf("%s: got %t, want %t", name, got, c.want)
+		}
+	}
+	unseen := appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}}
+	unseen.Generation = 2
+	if Rolled(&unseen) {
+		t.Error("a status of the generation before is taken for the present one")
+	}
+}
+
+func TestDeploymentRefused(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		message string
+		want    Cause
+	}{
+		"quota": {`pods "a" is forbidden: exceeded quota: few, requested: pods=1`,
+			Cause{Message: `a quota of the namespace allows no more pods: pods "a" is forbidden: exceeded quota: few, requested: pods=1`, Remedy: "raise the ResourceQuota that the message names"}},
+		"priority class": {`pods "a" is forbidden: no PriorityClass with name urgent was found`,
+			Cause{Message: `the cluster has no such priority class: pods "a" is forbidden: no PriorityClass with name urgent was found`, Remedy: "create it: kubectl get priorityclasses shows those that there are", Final: true}},
+		"pod security": {`pods "a" is forbidden: violates PodSecurity "restricted:latest": x`,
+			Cause{Message: `the namespace's Pod Security level forbids the pod: pods "a" is forbidden: violates PodSecurity "restricted:latest": x`, Remedy: "lower the label pod-security.kubernetes.io/enforce of the namespace", Final: true}},
+		"webhook": {`admission webhook "v.example.com" denied the request: unsigned image`,
+			Cause{Message: `an admission webhook or policy forbids the pod: admission webhook "v.example.com" denied the request: unsigned image`, Remedy: "let it pass the pods of this namespace", Final: true}},
+		"something else": {`the server is on fire`, Cause{Message: "its pods cannot be created: FailedCreate: the server is on fire"}},
+	} {
+		d := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
+			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: c.message},
+		}}}
+		got, found := Deployment(d)
+		if !found {
+			t.Errorf("%s: nothing found", name)
+		}
+		if diff := cmp.Diff(c.want, got, cmpopts.IgnoreUnexported(Cause{})); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
+	}
+}

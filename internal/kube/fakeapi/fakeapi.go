@@ -1,0 +1,374 @@
+// Package fakeapi is a Kubernetes API for unit tests: it keeps objects, lists
+// and watches them over HTTP, and fails the test on a request that it does not
+// know. What only a real API server can decide is tested in the sandbox.
+package fakeapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Server keeps collections of objects by their path, such as
+// "/api/v1/namespaces/web/pods".
+type Server struct {
+	// Client talks to the server.
+	Client *kube.Client
+	// URL is the server's address.
+	URL string
+
+	t           testing.TB
+	mu          sync.Mutex
+	version     int
+	collections map[string]map[string]controllers.Object
+	history     []change
+	changed     chan struct{}
+	handlers    map[string]http.HandlerFunc
+	requests    []string
+	onDelete    func(collection, name string)
+	onWatch     map[string]func()
+}
+
+type change struct {
+	version    int
+	collection string
+	typ        string
+	object     controllers.Object
+}
+
+// New starts a server that ends with the test.
+func New(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{
+		t: t, version: 100, collections: map[string]map[string]controllers.Object{},
+		changed: make(chan struct{}), handlers: map[string]http.HandlerFunc{},
+		onWatch: map[string]func(){},
+	}
+	server := httptest.NewServer(http.HandlerFunc(s.serve))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	client, err := kube.New(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Client, s.URL = client, server.URL
+	return s
+}
+
+// Serve makes a collection known, with no objects in it.
+func (s *Server) Serve(collections ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range collections {
+		if s.collections[c] == nil {
+			s.collections[c] = map[string]controllers.Object{}
+		}
+	}
+}
+
+// Handle answers requests such as "GET /version" by a function.
+func (s *Server) Handle(request string, answer http.HandlerFunc) { s.handlers[request] = answer }
+
+// OnDelete calls do after each deletion that a client asks for.
+func (s *Server) OnDelete(do func(collection, name string)) { s.onDelete = do }
+
+// OnWatch calls do when a watch of a collection has begun, the first time.
+func (s *Server) OnWatch(collection string, do func()) { s.onWatch[collection] = do }
+
+// Put creates or replaces an object and tells the watches.
+func (s *Server) Put(collection string, object controllers.Object) {
+	s.Serve(collection)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.put(collection, object)
+}
+
+func (s *Server) put(collection string, object controllers.Object) {
+	name := controllers.Name(object)
+	typ := "ADDED"
+	if _, there := s.collections[collection][name]; there {
+		typ = "MODIFIED"
+	}
+	s.record(collection, typ, object)
+	s.collections[collection][name] = object
+}
+
+// Take removes an object as the server does when nothing holds it any more.
+func (s *Server) Take(collection, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	object, there := s.collections[collection][name]
+	if !there {
+		return
+	}
+	delete(s.collections[collection], name)
+	s.record(collection, "DELETED", object)
+}
+
+func (s *Server) record(collection, typ string, object controllers.Object) {
+	s.version++
+	meta, _ := object["metadata"].(map[string]any)
+	meta["resourceVersion"] = strconv.Itoa(s.version)
+	s.history = append(s.history, change{s.version, collection, typ, object})
+	close(s.changed)
+	s.changed = make(chan struct{})
+}
+
+// Names returns the names of a collection's objects, sorted.
+func (s *Server) Names(collection string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names := []string{}
+	for name := range s.collections[collection] {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Object returns an object, nil if there is none of that name.
+func (s *Server) Object(collection, name string) controllers.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.collections[collection][name]
+}
+
+// Requests returns what was asked so far, as "GET /path"; a watch is "WATCH /path".
+func (s *Server) Requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	method := r.Method
+	if r.URL.Query().Get("watch") == "true" {
+		method = "WATCH"
+	}
+	request := method + " " + r.URL.Path
+	s.mu.Lock()
+	s.requests = append(s.requests, request)
+	handler := s.handlers[request]
+	collection, isCollection := s.collections[r.URL.Path]
+	parent, name := cut(r.URL.Path)
+	_, isObject := s.collections[parent]
+	s.mu.Unlock()
+	switch {
+	case handler != nil:
+		handler(w, r)
+	case isCollection && method == http.MethodGet:
+		s.list(w, r, collection)
+	case isCollection && method == "WATCH":
+		s.watch(w, r)
+	case isObject && method == http.MethodGet:
+		s.answer(w, s.Object(parent, name), name)
+	case isObject && method == http.MethodDelete:
+		s.remove(w, parent, name)
+	case isObject && method == http.MethodPatch:
+		s.patch(w, r, parent, name)
+	default:
+		s.t.Errorf("unexpected request %s", request)
+		Status(w, http.StatusTeapot, "Unknown", "the fake does not know "+request)
+	}
+}
+
+func cut(path string) (parent, name string) {
+	i := strings.LastIndexByte(path, '/')
+	return path[:i], path[i+1:]
+}
+
+func matches(r *http.Request, object controllers.Object) bool {
+	query := r.URL.Query()
+	if name, ok := strings.CutPrefix(query.Get("fieldSelector"), "metadata.name="); ok && name != controllers.Name(object) {
+		return false
+	}
+	selector, err := labels.Parse(query.Get("labelSelector"))
+	if err != nil {
+		return false
+	}
+	set := labels.Set{}
+	v, _ := controllers.Path{"metadata.labels"}.Lookup(object)
+	m, _ := v.(map[string]any)
+	for key, value := range m {
+		set[key] = fmt.Sprint(value)
+	}
+	return selector.Matches(set)
+}
+
+func (s *Server) list(w http.ResponseWriter, r *http.Request, collection map[string]controllers.Object) {
+	s.mu.Lock()
+	items := []controllers.Object{}
+	for _, object := range collection {
+		if matches(r, object) {
+			items = append(items, object)
+		}
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": strconv.Itoa(s.version)}, "items": items})
+	s.mu.Unlock()
+	s.write(w, body, err)
+}
+
+func (s *Server) write(w http.ResponseWriter, body []byte, err error) {
+	if err != nil {
+		s.t.Errorf("encoding an answer: %v", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if _, err := w.Write(body); err != nil {
+		s.t.Logf("writing an answer: %v", err)
+	}
+}
+
+// watch sends what has changed since the version that the client names.
+func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
+	from, err := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
+	if err != nil {
+		s.t.Errorf("watch of %s without a version to start at", r.URL.Path)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	flusher, _ := w.(http.Flusher)
+	flusher.Flush()
+	s.mu.Lock()
+	begun := s.onWatch[r.URL.Path]
+	delete(s.onWatch, r.URL.Path)
+	s.mu.Unlock()
+	if begun != nil {
+		begun()
+	}
+	for {
+		s.mu.Lock()
+		var lines []byte
+		for _, c := range s.history {
+			if c.version > from && c.collection == r.URL.Path && matches(r, c.object) {
+				line, err := json.Marshal(map[string]any{"type": c.typ, "object": c.object})
+				if err != nil {
+					s.t.Errorf("encoding an event: %v", err)
+				}
+				lines = append(append(lines, line...), '\n')
+			}
+		}
+		from = s.version
+		changed := s.changed
+		s.mu.Unlock()
+		if len(lines) > 0 {
+			if _, err := w.Write(lines); err != nil {
+				return
+			}
+			flusher.Flush()
+		}
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+func (s *Server) answer(w http.ResponseWriter, object controllers.Object, name string) {
+	if object == nil {
+		Status(w, http.StatusNotFound, "NotFound", fmt.Sprintf("%q not found", name))
+		return
+	}
+	s.mu.Lock()
+	body, err := json.Marshal(object)
+	s.mu.Unlock()
+	s.write(w, body, err)
+}
+
+// remove deletes an object that no finalizer holds, and marks others.
+func (s *Server) remove(w http.ResponseWriter, collection, name string) {
+	object := s.Object(collection, name)
+	if object == nil {
+		s.answer(w, nil, name)
+		return
+	}
+	if len(kube.Finalizers(object)) == 0 {
+		s.Take(collection, name)
+	} else {
+		s.mu.Lock()
+		marked := clone(object)
+		marked["metadata"].(map[string]any)["deletionTimestamp"] = "2026-11-01T10:00:00Z"
+		s.put(collection, marked)
+		s.mu.Unlock()
+	}
+	s.write(w, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`), nil)
+	if s.onDelete != nil {
+		s.onDelete(collection, name)
+	}
+}
+
+// patch knows merge patches of metadata, and refuses one that names an old version.
+func (s *Server) patch(w http.ResponseWriter, r *http.Request, collection, name string) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil || r.Header.Get("Content-Type") != "application/merge-patch+json" {
+		s.t.Errorf("unexpected patch of %s/%s: %s %v", collection, name, r.Header.Get("Content-Type"), err)
+	}
+	var change struct {
+		Metadata struct {
+			ResourceVersion string
+			Finalizers      []any
+		}
+	}
+	if err := json.Unmarshal(body, &change); err != nil {
+		s.t.Errorf("reading a patch: %v", err)
+	}
+	object := s.Object(collection, name)
+	if object == nil {
+		s.answer(w, nil, name)
+		return
+	}
+	if v := change.Metadata.ResourceVersion; v != "" && v != (controllers.Path{"metadata.resourceVersion"}).String(object) {
+		Status(w, http.StatusConflict, "Conflict", "the object has been modified")
+		return
+	}
+	changed := clone(object)
+	meta := changed["metadata"].(map[string]any)
+	meta["finalizers"] = change.Metadata.Finalizers
+	s.mu.Lock()
+	s.put(collection, changed)
+	s.mu.Unlock()
+	if len(change.Metadata.Finalizers) == 0 && meta["deletionTimestamp"] != nil {
+		s.Take(collection, name)
+	}
+	s.answer(w, changed, name)
+}
+
+// clone copies an object as far as the fake changes it.
+func clone(o controllers.Object) controllers.Object {
+	body, err := json.Marshal(o)
+	if err != nil {
+		panic(err)
+	}
+	var c controllers.Object
+	if err := json.Unmarshal(body, &c); err != nil {
+		panic(err)
+	}
+	return c
+}
+
+// Status answers with an error as the API server does.
+func Status(w http.ResponseWriter, code int, reason, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	body, err := json.Marshal(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message})
+	if err == nil {
+		_, err = w.Write(body)
+	}
+	if err != nil {
+		panic(err)
+	}
+}
