@@ -5,6 +5,7 @@ import "github.com/spf13/cobra"
 // commands lists what stands directly below flux.
 func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
+		newBootstrap(a),
 		newCheck(a),
 		newGet(a),
 		newInstall(a),

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/internal/gitsign"
+	"github.com/fluxkit/flux/internal/sshkey"
+	"github.com/fluxkit/flux/pkg/bootstrap"
+	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+)
+
+// bootstrapFlags are the flags of bootstrap on every host.
+type bootstrapFlags struct {
+	*manifestFlags
+	branch     string
+	tokenAuth  bool
+	caFile     string
+	secretName string
+
+	recurseSubmodules bool
+	sparseCheckout    []string
+
+	author, email, appendix string
+
+	privateKeyFile string
+	sshHostname    string
+	key            sshkey.Kind
+	hostKeyAlgos   []string
+
+	sign signFlags
+}
+
+// signFlags are how commits are signed.
+type signFlags struct {
+	ring, id, passphrase string
+	sshFile, sshPassword string
+	sshPassphrase        string
+	reuse                bool
+}
+
+func newBootstrap(a *app) *cobra.Command {
+	o := &bootstrapFlags{manifestFlags: newManifestFlags(), key: sshkey.Kind{Algorithm: "ecdsa", Curve: "p384", Bits: 2048}}
+	cmd := group("bootstrap", "Put Flux on a cluster out of a Git repository", newBootstrapGit(a, o))
+	cmd.Long = `Commit the manifests of Flux to a Git repository, install them on the cluster,
+and let the cluster follow the repository from then on. Run it again to
+upgrade, to finish what was interrupted, or to change a flag.`
+	o.add(cmd.PersistentFlags())
+	return cmd
+}
+
+func (o *bootstrapFlags) add(fs *pflag.FlagSet) {
+	o.manifestFlags.add(fs)
+	fs.StringVar(&o.branch, "branch", "main", "the branch to commit to and to follow")
+	fs.BoolVar(&o.tokenAuth, "token-auth", false, "let the cluster use the password or token over HTTP, instead of a key over SSH")
+	fs.StringVar(&o.caFile, "ca-file", "", "a file with certificates to trust besides the system's")
+	fs.StringVar(&o.secretName, "secret-name", defaultNamespace, "the name of the Secret that opens the repository to the cluster")
+	fs.BoolVar(&o.recurseSubmodules, "recurse-submodules", false, "fetch the repository's submodules too")
+	fs.StringSliceVar(&o.sparseCheckout, "sparse-checkout", nil, "fetch these folders of the repository only")
+	fs.StringVar(&o.author, "author-name", "Flux", "the author of the commits")
+	fs.StringVar(&o.email, "author-email", "", "the author's address")
+	fs.StringVar(&o.appendix, "commit-message-appendix", "", "a text to end commit messages with, such as '[ci skip]'")
+	fs.StringVar(&o.privateKeyFile, "private-key-file", "", "the SSH key that opens the repository, here and for the cluster")
+	fs.StringVar(&o.sshHostname, "ssh-hostname", "", "the host, and port, of the repository's SSH address where it is not that of --url")
+	fs.Var(choice{&o.key.Algorithm, sshkey.Algorithms}, "ssh-key-algorithm", "the kind of SSH key to make: "+strings.Join(sshkey.Algorithms, ", "))
+	fs.Var(choice{&o.key.Curve, sshkey.Curves}, "ssh-ecdsa-curve", "the curve of an ecdsa key: "+strings.Join(sshkey.Curves, ", "))
+	fs.Var((*keyBits)(&o.key.Bits), "ssh-rsa-bits", "the size of an rsa key, a multiple of 8")
+	fs.StringSliceVar(&o.hostKeyAlgos, "ssh-hostkey-algos", nil, "the types of host keys to ask SSH servers for, in order of preference")
+	o.sign.add(fs)
+}
+
+func (s *signFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&s.ring, "gpg-key-ring", "", "a file with the OpenPGP key to sign commits with")
+	fs.StringVar(&s.id, "gpg-key-id", "", "the ID of the OpenPGP key, where there is more than one")
+	fs.StringVar(&s.passphrase, "gpg-passphrase", "", "what unlocks the OpenPGP key")
+	fs.StringVar(&s.sshFile, "ssh-signing-key-file", "", "a file with the SSH key to sign commits with")
+	fs.StringVar(&s.sshPassword, "ssh-signing-password", "", "what unlocks the SSH key that signs")
+	fs.StringVar(&s.sshPassphrase, "ssh-signing-passphrase", "", "another name of --ssh-signing-password")
+	fs.BoolVar(&s.reuse, "ssh-signing-reuse-private-key", false, "sign commits with --private-key-file")
+	_ = fs.MarkHidden("ssh-signing-passphrase")
+}
+
+// keyBits is the value of a flag that is the size of an RSA key.
+type keyBits int
+
+func (b *keyBits) String() string { return strconv.Itoa(int(*b)) }
+
+// Type is what help shows in place of the value.
+func (b *keyBits) Type() string { return "rsaKeyBits" }
+
+// Set refuses sizes that are unsafe or unknown to servers.
+func (b *keyBits) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || !sshkey.ValidBits(n) {
+		return errors.New("it has to be a multiple of 8 from 2048 to 16384")
+	}
+	*b = keyBits(n)
+	return nil
+}
+
+// repositoryPath is the value of a flag that is a folder within the repository.
+type repositoryPath string
+
+func (p *repositoryPath) String() string { return string(*p) }
+
+// Type is what help shows in place of the value.
+func (p *repositoryPath) Type() string { return "safeRelativePath" }
+
+// Set refuses a path that leads out of the repository.
+func (p *repositoryPath) Set(s string) error {
+	clean, err := bootstrap.CleanPath(s)
+	*p = repositoryPath(clean)
+	return err
+}
+
+// plan returns what the flags ask for, apart from the host's own.
+func (o *bootstrapFlags) plan(a *app, cmd *cobra.Command, privateKey []byte, password string) (bootstrap.Plan, error) {
+	set, err := o.set(a, cmd)
+	if err != nil {
+		return bootstrap.Plan{}, err
+	}
+	pull, err := o.pullSecret(a.in, set.Namespace)
+	if err != nil {
+		return bootstrap.Plan{}, err
+	}
+	signer, err := o.sign.signer(privateKey, password)
+	if err != nil {
+		return bootstrap.Plan{}, err
+	}
+	key := bootstrap.Key{
+		Private: privateKey, Algorithm: o.key.Algorithm, Bits: o.key.Bits, Curve: o.key.Curve, HostKeyAlgorithms: o.hostKeyAlgos,
+	}
+	if privateKey != nil {
+		key.Passphrase = password
+	}
+	return bootstrap.Plan{
+		Branch: o.branch, Components: set, PullSecret: pull, TokenAuth: o.tokenAuth, Force: o.force, Now: a.now, Key: key,
+		Commit: bootstrap.Commit{AuthorName: o.author, AuthorEmail: o.email, Appendix: o.appendix, Sign: signer},
+		Sync:   bootstrap.Sync{SecretName: o.secretName, RecurseSubmodules: o.recurseSubmodules, SparseCheckout: o.sparseCheckout},
+	}, nil
+}
+
+// signer returns what signs commits, nil where nothing is to.
+func (s *signFlags) signer(privateKey []byte, password string) (gitsign.Signer, error) {
+	ways := 0
+	for _, asked := range []bool{s.ring != "", s.sshFile != "", s.reuse} {
+		if asked {
+			ways++
+		}
+	}
+	switch {
+	case ways == 0 && (s.id != "" || s.passphrase != ""):
+		return nil, errors.New("--gpg-key-id and --gpg-passphrase need --gpg-key-ring")
+	case ways == 0 && s.sshPassword+s.sshPassphrase != "":
+		return nil, errors.New("--ssh-signing-password needs --ssh-signing-key-file")
+	case ways == 0:
+		return nil, nil //nolint:nilnil // commits are not signed
+	case ways > 1:
+		return nil, errors.New("give one of --gpg-key-ring, --ssh-signing-key-file and --ssh-signing-reuse-private-key: a commit has one signature")
+	case s.ring != "":
+		ring, err := os.ReadFile(s.ring)
+		if err != nil {
+			return nil, fmt.Errorf("reading --gpg-key-ring: %w", err)
+		}
+		return gitsign.OpenPGP(ring, s.id, s.passphrase)
+	case s.reuse && privateKey == nil:
+		return nil, errors.New("--ssh-signing-reuse-private-key needs --private-key-file")
+	case s.sshFile != "":
+		var err error
+		if privateKey, err = os.ReadFile(s.sshFile); err != nil {
+			return nil, fmt.Errorf("reading --ssh-signing-key-file: %w", err)
+		}
+		password = s.sshPassword + s.sshPassphrase
+	}
+	key, err := sshkey.Signer(privateKey, password)
+	if err != nil {
+		return nil, fmt.Errorf("using the SSH key that signs commits: %w", err)
+	}
+	return gitsign.SSH(key), nil
+}
+
+// bootstrap runs a plan and shows how it goes.
+func (a *app) bootstrap(ctx context.Context, plan bootstrap.Plan) error {
+	cfg, err := a.restConfig()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.bounded(ctx)
+	defer cancel()
+	err = bootstrap.Run(ctx, cfg, plan, &bootstrapProgress{terminal: a.ui, app: a})
+	var known *bootstrap.Error
+	if errors.As(err, &known) {
+		return &hintedError{err, known.Hint}
+	}
+	return err
+}
+
+// confirmKey shows a public key and, unless silent, asks whether it has been
+// given access. The wait for the answer ends with ctx.
+func (a *app) confirmKey(silent bool) func(context.Context, githost.DeployKey) error {
+	return func(ctx context.Context, key githost.DeployKey) error {
+		a.ui.Success("public key: %s", key.Public)
+		if silent {
+			return nil
+		}
+		type reply struct {
+			yes bool
+			err error
+		}
+		// Reading a terminal cannot be cut short, so that goroutine may stay
+		// until the process ends, which it does then.
+		answer := make(chan reply, 1)
+		go func() {
+			yes, err := a.ui.Confirm("Please give the key access to your repository. Has it been done?")
+			answer <- reply{yes, err}
+		}()
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case got := <-answer:
+			if got.err == nil && !got.yes {
+				return hinted("give it access and run the command again: the same key is used then", "%w", githost.ErrDeclined)
+			}
+			return got.err
+		}
+	}
+}
+
+// bootstrapProgress shows the steps, with --verbose their times too.
+type bootstrapProgress struct {
+	terminal
+	app          *app
+	busy, waited time.Duration
+}
+
+// terminal is the part of ui.Terminal that is shown as it comes.
+type terminal interface {
+	Action(format string, args ...any)
+	Waiting(format string, args ...any)
+	Success(format string, args ...any)
+	Warning(format string, args ...any)
+}
+
+// Step implements bootstrap.Progress.
+func (p *bootstrapProgress) Step(name string, waits bool) func() {
+	start := p.app.now()
+	return func() {
+		took := p.app.now().Sub(start)
+		label := ""
+		if waits {
+			p.waited += took
+			label = ", waiting"
+		} else {
+			p.busy += took
+		}
+		if p.app.global.verbose {
+			p.app.ui.Line("  %s: %.2fs%s (so far %.2fs, and %.2fs waiting)", name, took.Seconds(), label, p.busy.Seconds(), p.waited.Seconds())
+		}
+	}
+}
+
+// readFile reads a file that a flag names, nil where it names none.
+func readFile(flag, name string) ([]byte, error) {
+	if name == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("reading --%s: %w", flag, err)
+	}
+	return slices.Clip(data), nil
+}

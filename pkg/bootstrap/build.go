@@ -1,0 +1,218 @@
+package bootstrap
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	kustomize "sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/gitrepo"
+)
+
+// build returns the objects that the cluster's folder stands for, the user's
+// patches applied: what is installed is what the controllers will find.
+func (r *run) build() ([]*unstructured.Unstructured, error) {
+	if r.built != nil {
+		return slices.Clone(r.built), nil
+	}
+	files, err := r.syncFiles()
+	if err != nil {
+		return nil, err
+	}
+	name := r.kustomizationIn(files)
+	if plain(files[name]) {
+		// Building a kustomization of just the two files gives their objects
+		// again, after a second of parsing definitions.
+		r.built = append(r.plan.Components.Unstructured(), r.syncObjects()...)
+		return slices.Clone(r.built), nil
+	}
+	files[path.Join(r.folder, componentsFile)] = r.components
+	if r.built, err = buildFolder(overlay{r.clone, files}, r.folder); err != nil {
+		return nil, failure("mend it in the repository: flux adds to it but keeps what is yours", "building %s of the repository: %w", name, err)
+	}
+	return slices.Clone(r.built), nil
+}
+
+func (r *run) kustomizationIn(files map[string][]byte) string {
+	for name := range files {
+		if path.Base(name) != syncFile {
+			return name
+		}
+	}
+	return ""
+}
+
+// plain tells whether a kustomization does nothing but list the two files.
+func plain(text []byte) bool {
+	var k map[string]any
+	if yaml.Unmarshal(text, &k) != nil {
+		return false
+	}
+	resources, _ := k["resources"].([]any)
+	delete(k, "apiVersion")
+	delete(k, "kind")
+	delete(k, "resources")
+	return len(k) == 0 && len(resources) == 2 && slices.Contains(resources, componentsFile) && slices.Contains(resources, syncFile)
+}
+
+func buildFolder(files overlay, folder string) ([]*unstructured.Unstructured, error) {
+	options := krusty.MakeDefaultOptions()
+	options.LoadRestrictions = kustomize.LoadRestrictionsNone // the files are the repository's, there is no outside
+	built, err := krusty.MakeKustomizer(options).Run(repositoryFiles{files: files}, "/"+folder)
+	if err != nil {
+		return nil, err
+	}
+	var objects []*unstructured.Unstructured
+	for _, resource := range built.Resources() {
+		content, err := resource.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(content); err != nil {
+			return nil, err
+		}
+		objects = append(objects, o)
+	}
+	return objects, nil
+}
+
+// overlay is the repository with files that are about to be committed.
+type overlay struct {
+	below *gitrepo.Repository
+	files map[string][]byte
+}
+
+func (o overlay) read(name string) ([]byte, error) {
+	if data, ok := o.files[name]; ok {
+		return data, nil
+	}
+	return o.below.ReadFile(name)
+}
+
+// list returns the names in a folder, those of folders with a slash behind.
+func (o overlay) list(folder string) ([]string, error) {
+	names := map[string]bool{}
+	found, err := o.below.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for _, name := range found {
+		names[name] = true
+	}
+	prefix := folder + "/"
+	if folder == "" {
+		prefix = ""
+	}
+	for name := range o.files {
+		if rest, below := strings.CutPrefix(name, prefix); below {
+			if first, _, nested := strings.Cut(rest, "/"); nested {
+				rest = first + "/"
+			}
+			names[rest] = true
+		}
+	}
+	if len(names) == 0 {
+		return nil, &fs.PathError{Op: "open", Path: folder, Err: fs.ErrNotExist}
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// repositoryFiles shows kustomize the repository as a file system that cannot
+// be written to. Files are read as they are asked for.
+type repositoryFiles struct {
+	filesys.FileSystem // nil: whatever is not below is never called by a build
+	files              overlay
+}
+
+func inside(name string) string { return path.Clean("/" + filepath.ToSlash(name))[1:] }
+
+// IsDir implements filesys.FileSystem.
+func (f repositoryFiles) IsDir(name string) bool {
+	_, err := f.files.list(inside(name))
+	return err == nil
+}
+
+// Exists implements filesys.FileSystem.
+func (f repositoryFiles) Exists(name string) bool {
+	if f.IsDir(name) {
+		return true
+	}
+	_, err := f.files.read(inside(name))
+	return err == nil
+}
+
+// ReadFile implements filesys.FileSystem.
+func (f repositoryFiles) ReadFile(name string) ([]byte, error) { return f.files.read(inside(name)) }
+
+// ReadDir implements filesys.FileSystem.
+func (f repositoryFiles) ReadDir(name string) ([]string, error) {
+	names, err := f.files.list(inside(name))
+	for i := range names {
+		names[i] = strings.TrimSuffix(names[i], "/")
+	}
+	return names, err
+}
+
+// CleanedAbs implements filesys.FileSystem.
+func (f repositoryFiles) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
+	clean := "/" + inside(name)
+	if f.IsDir(clean) {
+		return filesys.ConfirmedDir(clean), "", nil
+	}
+	if !f.Exists(clean) {
+		return "", "", fmt.Errorf("there is no %s in the repository", clean)
+	}
+	return filesys.ConfirmedDir(path.Dir(clean)), path.Base(clean), nil
+}
+
+// Glob implements filesys.FileSystem.
+func (f repositoryFiles) Glob(pattern string) ([]string, error) {
+	folder := path.Dir("/" + inside(pattern))
+	names, err := f.files.list(inside(folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var matches []string
+	for _, name := range names {
+		if fits, matchErr := path.Match(path.Base(pattern), name); matchErr == nil && fits {
+			matches = append(matches, path.Join(folder, name))
+		}
+	}
+	return matches, err
+}
+
+var errReadOnly = errors.New("a build does not write to the repository")
+
+// The rest of filesys.FileSystem is for writing.
+
+// Create implements filesys.FileSystem.
+func (f repositoryFiles) Create(string) (filesys.File, error) { return nil, errReadOnly }
+
+// Mkdir implements filesys.FileSystem.
+func (f repositoryFiles) Mkdir(string) error { return errReadOnly }
+
+// MkdirAll implements filesys.FileSystem.
+func (f repositoryFiles) MkdirAll(string) error { return errReadOnly }
+
+// RemoveAll implements filesys.FileSystem.
+func (f repositoryFiles) RemoveAll(string) error { return errReadOnly }
+
+// WriteFile implements filesys.FileSystem.
+func (f repositoryFiles) WriteFile(string, []byte) error { return errReadOnly }
+
+// Open implements filesys.FileSystem.
+func (f repositoryFiles) Open(string) (filesys.File, error) { return nil, errReadOnly }
+
+// Walk implements filesys.FileSystem.
+func (f repositoryFiles) Walk(string, filepath.WalkFunc) error { return errReadOnly }

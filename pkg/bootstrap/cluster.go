@@ -1,0 +1,168 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// survey is what the cluster has before anything is changed. An object that it
+// does not have is nil.
+type survey struct {
+	secret, pullSecret controllers.Object
+	source, sync       controllers.Object
+	definition         controllers.Object
+}
+
+// survey looks at the cluster and refuses one that cannot take Flux.
+func (r *run) survey(ctx context.Context) error {
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return r.supported(gctx) })
+	g.Go(func() error { return r.client.Allowed(gctx, r.permissions()) })
+	get := func(into *controllers.Object, res kube.Resource, namespace, name string) {
+		g.Go(func() error {
+			o, err := r.client.Get(gctx, res, namespace, name)
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("looking for %s %q: %w", res.Kind, name, err)
+			}
+			*into = o
+			return nil
+		})
+	}
+	f, ns := &r.found, r.namespace()
+	get(&f.secret, secretResource(), ns, r.plan.Sync.SecretName)
+	get(&f.source, kube.Of(kind("GitRepository")), ns, ns)
+	get(&f.sync, kube.Of(kind("Kustomization")), ns, ns)
+	get(&f.definition, kube.Guess(schema.FromAPIVersionAndKind("apiextensions.k8s.io/v1", "CustomResourceDefinition")), "", kind("GitRepository").CRD())
+	if p := r.plan.PullSecret; p != nil {
+		get(&f.pullSecret, secretResource(), ns, p.GetName())
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return r.unclaimed()
+}
+
+func (r *run) supported(ctx context.Context) error {
+	server, err := r.client.ServerVersion(ctx)
+	if err != nil {
+		return err
+	}
+	ok, err := kube.Supports(server, controllers.MinKubernetes)
+	if err != nil || ok {
+		return err
+	}
+	return failure("upgrade the cluster, or install an older Flux with --manifests",
+		"Kubernetes %s is too old for Flux %s, which needs %s", server, controllers.Distribution, controllers.MinKubernetes)
+}
+
+// permissions are what bootstrap needs in the cluster.
+func (r *run) permissions() []kube.Permission {
+	var all []kube.Permission
+	objects := append(r.plan.Components.Unstructured(), r.syncObjects()...)
+	objects = append(objects, secretObject(r.namespace()))
+	for _, o := range objects {
+		res := kube.Guess(o.GroupVersionKind())
+		verbs := []string{"create", "patch"}
+		switch res.Kind {
+		case "Deployment", "CustomResourceDefinition", "GitRepository", "Kustomization":
+			verbs = append(verbs, "get", "list", "watch")
+		case "Secret":
+			verbs = append(verbs, "get")
+		}
+		for _, verb := range verbs {
+			p := kube.Permission{Verb: verb, Group: res.Group, Resource: res.Resource, Namespace: o.GetNamespace()}
+			if !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// unclaimed refuses a cluster whose Flux belongs to something else: another
+// tool, or another folder of a repository. Both would fight over it.
+func (r *run) unclaimed() error {
+	manager := kube.Label(r.found.definition, kube.ManagedByLabel)
+	if manager != "" && manager != "flux" && !r.plan.Force {
+		return failure("upgrade it with that, or take it over with --force", "Flux on this cluster is managed by %s", manager)
+	}
+	if r.found.sync == nil {
+		return nil
+	}
+	at := controllers.Path{"spec.path"}.String(r.found.sync)
+	clean, err := CleanPath(at)
+	if err != nil || clean != r.plan.Path {
+		return failure(fmt.Sprintf("give --path=%s, or remove Flux from the cluster first with flux uninstall", strings.TrimPrefix(at, "./")),
+			"this cluster has been bootstrapped from folder %q and not from %q", at, "./"+r.plan.Path)
+	}
+	return nil
+}
+
+// follows tells whether the cluster is already where this run would bring it:
+// it has applied the newest commit, which holds all that is to be installed.
+func (r *run) follows() bool {
+	return isReady(r.found.source) && isReady(r.found.sync) &&
+		controllers.Path{"status.lastAppliedRevision"}.String(r.found.sync) == r.newest()
+}
+
+// newest is how Flux writes the newest commit of the branch.
+func (r *run) newest() string { return r.plan.Branch + "@sha1:" + r.clone.Head() }
+
+func (r *run) installComponents(ctx context.Context) error {
+	if !r.follows() {
+		objects, err := r.build()
+		if err != nil {
+			return err
+		}
+		objects = slices.DeleteFunc(objects, r.isSync)
+		if r.plan.PullSecret != nil {
+			objects = append(objects, r.plan.PullSecret)
+		}
+		r.say.Action("installing components in %q namespace", r.namespace())
+		if err := r.client.Apply(ctx, objects); err != nil {
+			return err
+		}
+		r.say.Success("installed components")
+	} else if p := r.plan.PullSecret; p != nil && !maps.Equal(secretData(r.found.pullSecret), textData(p)) {
+		if err := r.client.Apply(ctx, []*unstructured.Unstructured{p}); err != nil {
+			return err
+		}
+		r.say.Success("reconciled image pull secret %q", r.namespace()+"/"+p.GetName())
+	}
+	r.say.Success("reconciled components")
+	return nil
+}
+
+// textData is what a Secret that is written as text will hold.
+func textData(o *unstructured.Unstructured) map[string]string {
+	data, _, err := unstructured.NestedStringMap(o.Object, "stringData")
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+func coreKind(name string) schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind("v1", name)
+}
+
+func secretObject(namespace string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{}
+	o.SetGroupVersionKind(coreKind("Secret"))
+	o.SetNamespace(namespace)
+	return o
+}

@@ -1,0 +1,155 @@
+// Package bootstrap puts Flux on a cluster out of a Git repository: it commits
+// the manifests of the controllers and of their own synchronisation, installs
+// them and waits until the cluster follows the repository. [Run] is a list of
+// named steps; each finds out what is missing and does only that, so running
+// it again finishes what was interrupted and changes nothing that is right.
+package bootstrap
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fluxkit/flux/internal/sshkey"
+	"github.com/fluxkit/flux/manifests"
+	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+)
+
+// Plan is what to bootstrap.
+type Plan struct {
+	// Host is where the repository lives.
+	Host githost.Host
+	// Branch is the branch to commit to and to follow.
+	Branch string
+	// Path is the folder of the cluster in the repository, "" for its root.
+	Path string
+	// Components are the manifests of the controllers.
+	Components *manifests.Set
+	// Commit is how commits look.
+	Commit Commit
+	// Sync is how the cluster follows the repository.
+	Sync Sync
+	// TokenAuth lets the cluster use the password or token of the host's
+	// Access; without it the cluster uses Key.
+	TokenAuth bool
+	// Key is the key that the cluster reads the repository with over SSH.
+	Key Key
+	// PullSecret is the Secret with the credentials of a private registry, its
+	// contents in stringData; nil where there is none.
+	PullSecret *unstructured.Unstructured
+	// Force takes over a Flux that something else manages.
+	Force bool
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Commit is how commits look.
+type Commit struct {
+	AuthorName, AuthorEmail string
+	// Appendix is added to each message.
+	Appendix string
+	// Sign returns the signature of a commit; nil leaves commits unsigned.
+	Sign func(commit []byte) (string, error)
+}
+
+// Sync is how the cluster follows the repository.
+type Sync struct {
+	// Interval is how often it looks for new commits.
+	Interval time.Duration
+	// SecretName is the name of the Secret that opens the repository.
+	SecretName string
+	// RecurseSubmodules fetches submodules too.
+	RecurseSubmodules bool
+	// SparseCheckout names the only folders that are fetched.
+	SparseCheckout []string
+}
+
+// Key is an SSH key: one that is given, or how to make one.
+type Key struct {
+	// Private is the given key, nil where one is to be made.
+	Private []byte
+	// Passphrase unlocks Private; the cluster gets it too.
+	Passphrase string
+	// Algorithm is "rsa", "ecdsa" or "ed25519", for a key to be made.
+	Algorithm string
+	// Bits is the size of an RSA key, Curve that of an ECDSA key.
+	Bits  int
+	Curve string
+	// HostKeyAlgorithms are the types of host keys to ask a server for, in
+	// order of preference; nil for all.
+	HostKeyAlgorithms []string
+}
+
+// Progress is told what happens.
+type Progress interface {
+	Action(format string, args ...any)
+	Waiting(format string, args ...any)
+	Success(format string, args ...any)
+	Warning(format string, args ...any)
+	// Step is called when a step begins; what it returns, when it ends.
+	// Steps that wait for the cluster's controllers say so.
+	Step(name string, waits bool) (end func())
+}
+
+// Error is a failure with the way out.
+type Error struct {
+	Err error
+	// Hint is the way out.
+	Hint string
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the failure.
+func (e *Error) Unwrap() error { return e.Err }
+
+func failure(hint, format string, args ...any) error {
+	return &Error{fmt.Errorf(format, args...), hint}
+}
+
+var branchName = regexp.MustCompile(`^[^\s~^:?*\[\\\x00-\x1f\x7f]+$`)
+
+// validate returns what is wrong with a plan.
+func (p Plan) validate() error {
+	if !branchName.MatchString(p.Branch) || strings.Contains(p.Branch, "..") || strings.HasPrefix(p.Branch, "-") ||
+		strings.HasPrefix(p.Branch, "/") || strings.HasSuffix(p.Branch, "/") || strings.HasSuffix(p.Branch, ".lock") {
+		return failure("name it with --branch, as in --branch=main", "invalid branch name %q", p.Branch)
+	}
+	if _, err := CleanPath(p.Path); err != nil {
+		return err
+	}
+	if problems := validation.IsDNS1123Subdomain(p.Sync.SecretName); len(problems) > 0 {
+		return fmt.Errorf("invalid secret name %q: %s", p.Sync.SecretName, problems[0])
+	}
+	if p.Sync.Interval <= 0 {
+		return failure("give one such as --interval=1m", "invalid interval %s", p.Sync.Interval)
+	}
+	if p.TokenAuth || p.Key.Private == nil {
+		return nil
+	}
+	if _, err := sshkey.Signer(p.Key.Private, p.Key.Passphrase); err != nil {
+		return failure("check --private-key-file, and give its passphrase with GIT_PASSWORD or --password", "using the SSH key: %w", err)
+	}
+	return nil
+}
+
+// CleanPath returns the path of a folder within a repository without a slash
+// before or behind it, "" for the root. It refuses one that leads out.
+func CleanPath(p string) (string, error) {
+	slashed := strings.ReplaceAll(p, `\`, "/")
+	clean := path.Clean("/" + slashed)[1:]
+	for _, part := range strings.Split(slashed, "/") {
+		if part == ".." {
+			return "", failure("name a folder of the repository, as in --path=clusters/production", "path %q leads out of the repository", p)
+		}
+		if strings.EqualFold(part, ".git") {
+			return "", failure("name another folder, as in --path=clusters/production", "path %q is Git's own", p)
+		}
+	}
+	return clean, nil
+}

@@ -1,0 +1,131 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"path"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/gitrepo"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// run is one bootstrap under way.
+type run struct {
+	plan   Plan
+	say    Progress
+	client *kube.Client
+
+	// Found out by the preflight.
+	host   githost.Repository
+	clone  *gitrepo.Repository
+	found  survey
+	key    sourceKey
+	folder string
+	// knownHosts is the known_hosts file of the cluster.
+	knownHosts string
+	// built is what the cluster's folder stands for.
+	built []*unstructured.Unstructured
+	// components is gotk-components.yaml.
+	components []byte
+
+	// secretChanged says that what the cluster fetched before proves nothing
+	// about what it fetches with now.
+	secretChanged bool
+	// token marks the reconciliations that this run asks for.
+	token string
+	// revision is what the cluster has fetched.
+	revision string
+}
+
+type step struct {
+	name  string
+	waits bool
+	do    func(context.Context) error
+}
+
+// steps is the whole procedure. The repository comes before the cluster, so
+// that a push that the server refuses leaves the cluster as it was.
+func (r *run) steps() []step {
+	return []step{
+		{"check the repository and the cluster", false, r.preflight},
+		{"commit the component manifests", false, r.commitComponents},
+		{"install the components", false, r.installComponents},
+		{"give the cluster access to the repository", false, r.reconcileSecret},
+		{"commit the sync manifests", false, r.commitSync},
+		{"apply the sync manifests", false, r.applySync},
+		{"wait for the controllers", true, r.awaitComponents},
+		{"wait for the GitRepository", true, r.awaitSource},
+		{"wait for the Kustomization", true, r.awaitSync},
+		{"confirm that the components are healthy", true, r.confirmComponents},
+	}
+}
+
+// Run bootstraps a cluster. It changes nothing anywhere before it has found
+// that the repository can be read and the cluster can take Flux.
+func Run(ctx context.Context, cfg *rest.Config, plan Plan, progress Progress) (err error) {
+	if err := plan.validate(); err != nil {
+		return err
+	}
+	client, err := kube.New(cfg)
+	if err != nil {
+		return err
+	}
+	clusterPath, err := CleanPath(plan.Path)
+	if err != nil {
+		return err
+	}
+	plan.Path = clusterPath
+	r := &run{
+		plan: plan, say: progress, client: client,
+		folder: path.Join(clusterPath, plan.Components.Namespace),
+		token:  plan.Now().Format(time.RFC3339Nano),
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	for _, s := range r.steps() {
+		end := progress.Step(s.name, s.waits)
+		err := s.do(ctx)
+		end()
+		if err != nil {
+			return r.hint(err)
+		}
+	}
+	return nil
+}
+
+func (r *run) close() error {
+	if r.clone == nil {
+		return nil
+	}
+	return r.clone.Close()
+}
+
+// hint gives the failures of Git the way out that they know.
+func (r *run) hint(err error) error {
+	var known *Error
+	var git *gitrepo.Error
+	var inTheWay *gitrepo.InTheWayError
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.As(err, &git):
+		return &Error{err, git.Hint}
+	case errors.As(err, &inTheWay):
+		return &Error{err, "move it away, or choose another folder with --path"}
+	default:
+		return err
+	}
+}
+
+func (r *run) namespace() string { return r.plan.Components.Namespace }
+
+// kind returns a row of the catalogue that is there for certain.
+func kind(name string) controllers.Kind {
+	k, _ := controllers.FindKind(name)
+	return k
+}
