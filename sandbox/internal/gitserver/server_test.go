@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -112,6 +113,52 @@ func TestRunStopsDuringAClone(t *testing.T) {
 	if got, err := io.Copy(io.Discard, response.Body); err == nil {
 		t.Errorf("the clone ended well after %d more bytes, though it was cut", got)
 	}
+}
+
+// A push that has begun to change the repository is waited for, with its hooks.
+func TestRunWaitsForHooks(t *testing.T) {
+	t.Parallel()
+	h, c := startHost(t, "demo"), newClient(t)
+	folder := h.repositories.folder("demo")
+	started, release := pipe(t, filepath.Join(folder, "started")), pipe(t, filepath.Join(folder, "release"))
+	hook := "#!/bin/sh\necho >started\nread line <release\necho \"$line\" >finished\n"
+	check(t, os.WriteFile(filepath.Join(folder, "hooks", "post-receive"), []byte(hook), 0o700))
+	work := c.worktree(t)
+	pushed := make(chan error, 1)
+	go func() {
+		_, err := c.git(t, "-C", work, "push", h.URL("http", "demo"), "main")
+		pushed <- err
+	}()
+	_, err := started.Read(make([]byte, 1))
+	check(t, err)
+
+	stopped := make(chan error, 1)
+	go func() { stopped <- h.stop() }()
+	if err := <-pushed; err == nil { // so the server has closed the connection
+		t.Error("the push ended well, though it was cut")
+	}
+	select {
+	case err := <-stopped:
+		t.Fatalf("Run returned (%v) while the hook was waiting", err)
+	default:
+	}
+	_, err = release.WriteString("well\n")
+	check(t, err)
+	check(t, <-stopped)
+	finished, err := os.ReadFile(filepath.Join(folder, "finished"))
+	if string(finished) != "well\n" {
+		t.Errorf("the hook had not finished when Run returned: %q, %v", finished, err)
+	}
+}
+
+// pipe makes a named pipe and opens both of its ends, so that opening never waits.
+func pipe(t *testing.T, path string) *os.File {
+	t.Helper()
+	check(t, syscall.Mkfifo(path, 0o600))
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	check(t, err)
+	t.Cleanup(func() { _ = file.Close() })
+	return file
 }
 
 func connect(t *testing.T, base string) net.Conn {
