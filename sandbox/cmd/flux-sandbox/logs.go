@@ -1,0 +1,37 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/sandbox/internal/lifecycle"
+	"github.com/fluxkit/flux/sandbox/internal/state"
+)
+
+func newLogsCommand(folder func() (state.Folder, error)) *cobra.Command {
+	var follow bool
+	cmd := &cobra.Command{
+		Use:   "logs [PART|CONTROLLER]",
+		Short: "Show what a part or a controller printed",
+		Long: `Logs prints the output of one part of the sandbox, or of the newest pod of a controller. Without a name it prints the
+supervisor's own log. The parts and controllers are those that status lists.`,
+		Example: `  # What the API server printed
+  flux-sandbox logs kube-apiserver
+
+  # Follow a controller
+  flux-sandbox logs kustomize-controller -f`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := folder()
+			if err != nil {
+				return err
+			}
+			name := "supervisor"
+			if len(args) == 1 {
+				name = args[0]
+			}
+			return lifecycle.Logs(cmd.Context(), f, name, follow, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until interrupted")
+	return cmd
+}

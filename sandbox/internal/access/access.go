@@ -1,0 +1,147 @@
+// Package access hands out identities: who may talk to the sandbox's API
+// server, with which token, and the kubeconfig files that say so.
+package access
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/fluxkit/flux/sandbox/internal/pki"
+	"github.com/fluxkit/flux/sandbox/internal/state"
+)
+
+// Admin is the name of the identity that users get.
+const Admin = "admin"
+
+// identity is a row of the API server's token file.
+type identity struct {
+	name   string // the part it is for
+	user   string
+	groups string
+}
+
+// identities gives each part the user that the API server's own RBAC bootstrap
+// policy knows, so that parts may do what they may do elsewhere and no more.
+// The fake kubelet acts for many (it mints tokens, creates the node and writes
+// any pod's status), so it is a master like the user.
+var identities = []identity{
+	{Admin, "sandbox-admin", "system:masters"},
+	{"controller-manager", "system:kube-controller-manager", ""},
+	{"scheduler", "system:kube-scheduler", ""},
+	{"kwok", "sandbox-kwok", "system:masters"},
+	{"kubelet", "sandbox-kubelet", "system:masters"},
+}
+
+// Certificates lists what the control plane proves itself with.
+var Certificates = map[string]pki.Usage{
+	"apiserver":         {CommonName: "kube-apiserver", Server: true},
+	"apiserver-etcd":    {CommonName: "kube-apiserver", Client: true},
+	"apiserver-kubelet": {CommonName: "kube-apiserver", Client: true},
+	"etcd":              {CommonName: "etcd", Server: true, Client: true},
+	"kubelet":           {CommonName: "kubelet", Server: true},
+}
+
+// Prepare makes keys, tokens and kubeconfigs for the folder; what exists is
+// kept, only addresses are written anew.
+func Prepare(folder state.Folder, config state.Config) error {
+	dir := pki.Dir(folder.Path("pki"))
+	if err := dir.Ensure(Certificates); err != nil {
+		return err
+	}
+	if err := dir.EnsureKey("service-account"); err != nil {
+		return err
+	}
+	tokens, err := ensureTokens(folder)
+	if err != nil {
+		return err
+	}
+	server := "https://" + config.Addr("apiserver")
+	for _, id := range identities {
+		path := folder.PartKubeconfig(id.name)
+		if id.name == Admin {
+			path = folder.Kubeconfig()
+		}
+		if err := WriteKubeconfig(path, server, dir.CA(), id.user, tokens[id.user], ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WriteKubeconfig writes a file that holds all that is needed to reach server:
+// the authority is embedded, so TLS is verified wherever the file is copied.
+func WriteKubeconfig(path, server, caFile, user, token, namespace string) error {
+	ca, err := os.ReadFile(caFile)
+	if err != nil {
+		return fmt.Errorf("reading certificate authority: %w", err)
+	}
+	const cluster = "flux-sandbox"
+	config := clientcmdapi.NewConfig()
+	config.Clusters[cluster] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca}
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: token}
+	config.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: user, Namespace: namespace}
+	config.CurrentContext = cluster
+	data, err := clientcmd.Write(*config)
+	if err != nil {
+		return fmt.Errorf("encoding kubeconfig: %w", err)
+	}
+	return state.WriteFile(path, data)
+}
+
+// TokenFile is the API server's list of users.
+func TokenFile(folder state.Folder) string { return folder.PKI("tokens.csv") }
+
+// ensureTokens returns the token of each user, making and keeping missing ones.
+func ensureTokens(folder state.Folder) (map[string]string, error) {
+	tokens, err := readTokens(TokenFile(folder))
+	if err != nil {
+		return nil, err
+	}
+	var rows strings.Builder
+	w := csv.NewWriter(&rows)
+	for _, id := range identities {
+		if tokens[id.user] == "" {
+			if tokens[id.user], err = pki.Token(); err != nil {
+				return nil, err
+			}
+		}
+		row := []string{tokens[id.user], id.user, id.user}
+		if id.groups != "" {
+			row = append(row, id.groups)
+		}
+		if err := w.Write(row); err != nil {
+			return nil, fmt.Errorf("encoding tokens: %w", err)
+		}
+	}
+	w.Flush()
+	return tokens, state.WriteFile(TokenFile(folder), []byte(rows.String()))
+}
+
+func readTokens(path string) (map[string]string, error) {
+	tokens := map[string]string{}
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return tokens, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading tokens: %w", err)
+	}
+	r := csv.NewReader(file)
+	r.FieldsPerRecord = -1
+	rows, err := r.ReadAll()
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("reading tokens: %w", err)
+	}
+	for _, row := range rows {
+		if len(row) >= 2 {
+			tokens[row[1]] = row[0]
+		}
+	}
+	return tokens, nil
+}

@@ -1,0 +1,77 @@
+// Package kubelet is the sandbox's node: it answers the API server's requests
+// for logs and port-forwards of every pod, and it runs the pods of Flux's
+// controllers as processes. All other pods are simulated by kwok.
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/fluxkit/flux/sandbox/internal/process"
+	"github.com/fluxkit/flux/sandbox/internal/state"
+)
+
+// Kubelet is the fake node's agent.
+type Kubelet struct {
+	folder   state.Folder
+	config   state.Config
+	client   kubernetes.Interface
+	log      *slog.Logger
+	starter  *process.Starter
+	services *services
+	pods     *pods
+}
+
+// Run is the agent's life. It ends with ctx, after it has stopped every process
+// it started.
+func Run(ctx context.Context, folder state.Folder, config state.Config) error {
+	k, err := newKubelet(ctx, folder, config)
+	if err != nil {
+		return err
+	}
+	if err := k.ensureNode(ctx); err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	if err := k.watch(running); err != nil {
+		return err
+	}
+	var group sync.WaitGroup
+	var serving error
+	group.Go(func() {
+		defer stop()
+		serving = k.serve(running)
+	})
+	group.Go(func() { k.pods.work(running) })
+	group.Wait()
+	return errors.Join(serving, k.services.close())
+}
+
+func newKubelet(ctx context.Context, folder state.Folder, config state.Config) (*Kubelet, error) {
+	rest, err := clientcmd.BuildConfigFromFlags("", folder.PartKubeconfig("kubelet"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubelet's kubeconfig: %w", err)
+	}
+	rest.QPS, rest.Burst = 200, 400
+	client, err := kubernetes.NewForConfig(rest)
+	if err != nil {
+		return nil, fmt.Errorf("making the kubelet's client: %w", err)
+	}
+	k := &Kubelet{
+		folder: folder, config: config, client: client,
+		log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		// Children die with the thread that started them, so it outlives ctx.
+		starter: process.NewStarter(context.WithoutCancel(ctx)),
+	}
+	k.pods = newPods(k)
+	k.services, err = newServices(folder, k.pods, k.log)
+	return k, err
+}

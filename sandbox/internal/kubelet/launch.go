@@ -1,0 +1,100 @@
+package kubelet
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fluxkit/flux/sandbox/internal/access"
+	"github.com/fluxkit/flux/sandbox/internal/container"
+	"github.com/fluxkit/flux/sandbox/internal/pki"
+	"github.com/fluxkit/flux/sandbox/internal/state"
+)
+
+// tokenLife is long: the token is bound to the pod, so it ends with that, and a
+// controller reads it once.
+const tokenLife = 365 * 24 * time.Hour
+
+// command translates the pod's container for this machine.
+func (w *worker) command(pod *corev1.Pod) (container.Command, error) {
+	ctx, cancel := context.WithTimeout(w.ctx, 30*time.Second)
+	defer cancel()
+	for _, v := range pod.Spec.Volumes {
+		if err := os.MkdirAll(w.volume(v.Name), 0o700); err != nil {
+			return container.Command{}, fmt.Errorf("making volume %s: %w", v.Name, err)
+		}
+	}
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		if c.Name != w.container {
+			continue
+		}
+		return container.Translate(pod, c, w.controller.Listens, container.Host{
+			Listen: freeAddress, Service: w.k.services.address, Volume: w.volume,
+			ConfigMap: func(name string) (map[string]string, error) { return w.configMap(ctx, pod.Namespace, name) },
+			Secret:    func(name string) (map[string]string, error) { return w.secret(ctx, pod.Namespace, name) },
+		})
+	}
+	return container.Command{}, fmt.Errorf("pod %s has no container %s", pod.Name, w.container)
+}
+
+func (w *worker) volume(name string) string { return filepath.Join(w.dir, "volumes", name) }
+
+func freeAddress(int32) (string, error) {
+	port, err := state.FreePort()
+	if err != nil {
+		return "", err
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
+}
+
+func (w *worker) configMap(ctx context.Context, namespace, name string) (map[string]string, error) {
+	object, err := w.k.client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return object.Data, nil
+}
+
+func (w *worker) secret(ctx context.Context, namespace, name string) (map[string]string, error) {
+	object, err := w.k.client.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	data := map[string]string{}
+	for key, value := range object.Data {
+		data[key] = string(value)
+	}
+	return data, nil
+}
+
+// writeKubeconfig gives the process the identity it would have in a cluster:
+// its service account's, so that what RBAC does not allow fails here too.
+func (w *worker) writeKubeconfig(pod *corev1.Pod, path string) error {
+	ctx, cancel := context.WithTimeout(w.ctx, 30*time.Second)
+	defer cancel()
+	account := pod.Spec.ServiceAccountName
+	if account == "" {
+		account = "default"
+	}
+	seconds := int64(tokenLife / time.Second)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: &seconds,
+		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+	}}
+	token, err := w.k.client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, account, request, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("getting a token for service account %s/%s: %w", pod.Namespace, account, err)
+	}
+	user := "system:serviceaccount:" + pod.Namespace + ":" + account
+	ca := pki.Dir(w.k.folder.Path("pki")).CA()
+	return access.WriteKubeconfig(path, "https://"+w.k.config.Addr("apiserver"), ca, user, token.Status.Token, pod.Namespace)
+}

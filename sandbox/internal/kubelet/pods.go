@@ -1,0 +1,201 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/fluxkit/flux/sandbox/internal/controller"
+	"github.com/fluxkit/flux/sandbox/internal/simulate"
+)
+
+// pods knows the pods of the node and owns the workers of those that run as
+// processes.
+type pods struct {
+	k        *Kubelet
+	informer cache.SharedIndexInformer
+	lister   corelisters.PodLister
+	services corelisters.ServiceLister
+
+	group   sync.WaitGroup
+	mu      sync.Mutex
+	workers map[types.UID]*worker
+}
+
+func newPods(k *Kubelet) *pods { return &pods{k: k, workers: map[types.UID]*worker{}} }
+
+// watch fills the caches that everything else reads.
+func (k *Kubelet) watch(ctx context.Context) error {
+	onNode := informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", NodeName).String()
+	})
+	podFactory := informers.NewSharedInformerFactoryWithOptions(k.client, 0, onNode)
+	k.pods.informer = podFactory.Core().V1().Pods().Informer()
+	k.pods.lister = podFactory.Core().V1().Pods().Lister()
+	serviceFactory := informers.NewSharedInformerFactory(k.client, 0)
+	serviceInformer := serviceFactory.Core().V1().Services().Informer()
+	k.pods.services = serviceFactory.Core().V1().Services().Lister()
+	podFactory.Start(ctx.Done())
+	serviceFactory.Start(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), k.pods.informer.HasSynced, serviceInformer.HasSynced) {
+		return fmt.Errorf("reading pods and services: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// work runs controllers' pods until ctx ends, and returns when their processes
+// are gone.
+func (p *pods) work(ctx context.Context) {
+	p.sweep()
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { p.see(ctx, o) },
+		UpdateFunc: func(_, o any) { p.see(ctx, o) },
+		DeleteFunc: p.gone,
+	}
+	registration, err := p.informer.AddEventHandler(handler)
+	if err != nil {
+		p.k.log.Error("watching pods", "error", err)
+		return
+	}
+	<-ctx.Done()
+	if err := p.informer.RemoveEventHandler(registration); err != nil {
+		p.k.log.Error("watching pods", "error", err)
+	}
+	p.group.Wait()
+}
+
+// sweep removes the folders of pods that went while no kubelet was there.
+func (p *pods) sweep() {
+	entries, err := os.ReadDir(p.k.folder.Pods())
+	if err != nil {
+		p.k.log.Error("reading the pods' folder", "error", err)
+		return
+	}
+	living := map[string]bool{}
+	for _, o := range p.informer.GetStore().List() {
+		living[string(o.(*corev1.Pod).UID)] = true
+	}
+	for _, entry := range entries {
+		if !living[entry.Name()] {
+			p.removeFolder(types.UID(entry.Name()))
+		}
+	}
+}
+
+func (p *pods) removeFolder(uid types.UID) {
+	if err := os.RemoveAll(filepath.Join(p.k.folder.Pods(), string(uid))); err != nil {
+		p.k.log.Error("removing a pod's folder", "pod", uid, "error", err)
+	}
+}
+
+// see is told of every pod that is new or has changed.
+func (p *pods) see(ctx context.Context, o any) {
+	pod, ok := o.(*corev1.Pod)
+	if !ok || ctx.Err() != nil {
+		return
+	}
+	name, container := simulate.Controller(pod, p.k.config.Controllers)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.workers[pod.UID]
+	switch {
+	case w != nil && pod.DeletionTimestamp != nil:
+		w.stop(errDeleted, grace(pod))
+	case w != nil:
+		w.update(pod)
+	case name == "":
+	case pod.DeletionTimestamp != nil:
+		p.group.Go(func() { p.finish(ctx, pod) })
+	case pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed:
+		p.start(ctx, pod, name, container.Name)
+	}
+}
+
+// start begins a worker; the caller holds the lock.
+func (p *pods) start(ctx context.Context, pod *corev1.Pod, name, container string) {
+	c, ok := controller.Get(name)
+	if !ok {
+		return
+	}
+	w := newWorker(ctx, p.k, pod, c, container)
+	p.workers[pod.UID] = w
+	p.group.Go(func() {
+		w.run()
+		if errors.Is(context.Cause(w.ctx), errDeleted) {
+			p.finish(ctx, pod)
+		}
+		p.mu.Lock()
+		delete(p.workers, pod.UID)
+		p.mu.Unlock()
+	})
+}
+
+// gone is told of pods that were removed without waiting for the kubelet.
+func (p *pods) gone(o any) {
+	if tombstone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+		o = tombstone.Obj
+	}
+	pod, ok := o.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.workers[pod.UID]; w != nil {
+		w.stop(errDeleted, 0)
+	}
+}
+
+// finish removes the pod object once its process has ended, as a kubelet does.
+func (p *pods) finish(ctx context.Context, pod *corev1.Pod) {
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	now := int64(0)
+	err := p.k.client.CoreV1().Pods(pod.Namespace).Delete(bounded, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID},
+	})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		p.k.log.Error("deleting a pod", "pod", pod.Name, "error", err)
+		return
+	}
+	p.removeFolder(pod.UID)
+}
+
+func grace(pod *corev1.Pod) time.Duration {
+	if pod.DeletionGracePeriodSeconds == nil {
+		return 30 * time.Second
+	}
+	return time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
+}
+
+func (p *pods) get(namespace, name string) (*corev1.Pod, error) {
+	return p.lister.Pods(namespace).Get(name)
+}
+
+func (p *pods) worker(pod *corev1.Pod) *worker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.workers[pod.UID]
+}
+
+// address is where a pod's port is served, and whether the pod is a process at all.
+func (p *pods) address(pod *corev1.Pod, port int32) (addr string, real bool) {
+	w := p.worker(pod)
+	if w == nil {
+		return "", false
+	}
+	return w.address(port), true
+}

@@ -1,0 +1,158 @@
+package kubelet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func containerID(pod *corev1.Pod, container string, attempt int32) string {
+	return fmt.Sprintf("sandbox://%s/%s/%d", pod.UID, container, attempt)
+}
+
+// reportRunning says that the process runs and is not ready yet.
+func (w *worker) reportRunning(began time.Time) {
+	w.report(corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: kubeTime(began)}})
+}
+
+// reportReady says that readiness has changed; what runs goes on.
+func (w *worker) reportReady() {
+	state := corev1.ContainerState{}
+	for _, status := range w.current().Status.ContainerStatuses {
+		if status.Name == w.container {
+			state.Running = status.State.Running
+		}
+	}
+	if state.Running == nil {
+		state.Running = &corev1.ContainerStateRunning{StartedAt: kubeTime(time.Now())}
+	}
+	w.report(state)
+}
+
+// reportWaiting says why nothing runs at the moment.
+func (w *worker) reportWaiting(err error, wait time.Duration) {
+	w.mu.Lock()
+	terminated, pod := w.last, w.pod
+	w.mu.Unlock()
+	switch {
+	case err != nil:
+		w.k.log.Error("running a controller", "pod", pod.Name, "error", err)
+		w.report(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
+			Reason: "CreateContainerError", Message: err.Error(),
+		}})
+		w.event("Failed", "Error: "+err.Error())
+	case wait == 0:
+		w.report(corev1.ContainerState{Terminated: terminated})
+	default:
+		w.report(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
+			Reason: "CrashLoopBackOff",
+			Message: fmt.Sprintf("back-off %s restarting failed container=%s pod=%s_%s(%s)",
+				wait, w.container, pod.Name, pod.Namespace, pod.UID),
+		}})
+		w.event("BackOff", fmt.Sprintf("Back-off restarting failed container %s in pod %s_%s(%s)",
+			w.container, pod.Name, pod.Namespace, pod.UID))
+	}
+}
+
+// report writes the pod's status. A pod that is gone has nobody to tell.
+func (w *worker) report(current corev1.ContainerState) {
+	pod := w.current()
+	status := w.status(pod, current)
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
+	if err != nil {
+		w.k.log.Error("encoding a pod's status", "pod", pod.Name, "error", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
+	defer cancel()
+	updated, err := w.k.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	switch {
+	case err == nil:
+		w.update(updated)
+	case w.ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
+		w.k.log.Error("writing a pod's status", "pod", pod.Name, "error", err)
+	}
+}
+
+// status is what a kubelet would write for a pod in this state.
+func (w *worker) status(pod *corev1.Pod, current corev1.ContainerState) corev1.PodStatus {
+	w.mu.Lock()
+	ready, restarts, last := w.ready, w.restarts, w.last
+	w.mu.Unlock()
+	started := current.Running != nil
+	status := corev1.PodStatus{
+		Phase: corev1.PodRunning, HostIP: "127.0.0.1", HostIPs: []corev1.HostIP{{IP: "127.0.0.1"}},
+		PodIP: "127.0.0.1", PodIPs: []corev1.PodIP{{IP: "127.0.0.1"}}, StartTime: pod.Status.StartTime,
+	}
+	if status.StartTime == nil {
+		now := kubeTime(time.Now())
+		status.StartTime = &now
+	}
+	for _, c := range pod.Spec.Containers {
+		s := corev1.ContainerStatus{
+			Name: c.Name, Image: c.Image, ImageID: c.Image, Ready: ready, Started: &started, State: current,
+			RestartCount: restarts, ContainerID: containerID(pod, c.Name, restarts),
+		}
+		if last != nil && current.Terminated == nil {
+			s.LastTerminationState.Terminated = last
+		}
+		status.ContainerStatuses = append(status.ContainerStatuses, s)
+	}
+	status.Conditions = conditions(pod, ready, time.Now())
+	return status
+}
+
+// conditions keeps the time of those that did not change.
+func conditions(pod *corev1.Pod, ready bool, now time.Time) []corev1.PodCondition {
+	set := func(kind corev1.PodConditionType, yes bool) corev1.PodCondition {
+		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: kubeTime(now)}
+		if !yes {
+			c.Status, c.Reason = corev1.ConditionFalse, "ContainersNotReady"
+			c.Message = "containers with unready status: " + names(pod)
+		}
+		for _, old := range pod.Status.Conditions {
+			if old.Type == kind && old.Status == c.Status {
+				c.LastTransitionTime = old.LastTransitionTime
+			}
+		}
+		return c
+	}
+	return []corev1.PodCondition{
+		set(corev1.PodReadyToStartContainers, true), set(corev1.PodInitialized, true),
+		set(corev1.PodReady, ready), set(corev1.ContainersReady, ready),
+	}
+}
+
+func names(pod *corev1.Pod) string {
+	var list []string
+	for _, c := range pod.Spec.Containers {
+		list = append(list, c.Name)
+	}
+	return fmt.Sprint(list)
+}
+
+// event tells people what they would read in kubectl describe.
+func (w *worker) event(reason, message string) {
+	pod := w.current()
+	now := metav1.Now()
+	ctx, cancel := context.WithTimeout(w.ctx, 10*time.Second)
+	defer cancel()
+	_, err := w.k.client.CoreV1().Events(pod.Namespace).Create(ctx, &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: pod.Name + ".", Namespace: pod.Namespace},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+			FieldPath: "spec.containers{" + w.container + "}",
+		},
+		Reason: reason, Message: message, Type: corev1.EventTypeWarning, Count: 1,
+		Source: corev1.EventSource{Component: "kubelet", Host: NodeName}, FirstTimestamp: now, LastTimestamp: now,
+	}, metav1.CreateOptions{})
+	if err != nil && w.ctx.Err() == nil {
+		w.k.log.Error("recording an event", "pod", pod.Name, "error", err)
+	}
+}

@@ -1,0 +1,130 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fluxkit/flux/sandbox/internal/process"
+	"github.com/fluxkit/flux/sandbox/internal/state"
+)
+
+// supervisorGrace covers the graces of all parts, one stage after the other.
+const supervisorGrace = 60 * time.Second
+
+// Down stops the sandbox and returns when none of its processes is left. With
+// purge its folder goes too. A sandbox that is not up is no failure.
+func Down(ctx context.Context, folder state.Folder, purge bool, progress io.Writer) error {
+	if _, err := os.Stat(string(folder)); errors.Is(err, os.ErrNotExist) {
+		return say(progress, "✔ there is no sandbox in %s", folder)
+	}
+	if purge && !folder.Exists() {
+		return fmt.Errorf("%s does not look like a sandbox's folder, so it is not removed: check --dir", folder)
+	}
+	lock, err := folder.WaitLock(ctx, commandLock)
+	if err != nil {
+		return err
+	}
+	err = down(ctx, folder, progress)
+	if err == nil && purge {
+		err = os.RemoveAll(string(folder))
+	}
+	if err := errors.Join(err, lock.Release()); err != nil {
+		return err
+	}
+	if !purge {
+		// The lock files go last: what is left is data, nothing that says "busy".
+		return errors.Join(remove(folder.Path(supervisorLock+".lock")), remove(folder.Path(commandLock+".lock")))
+	}
+	return say(progress, "✔ removed %s", folder)
+}
+
+func down(ctx context.Context, folder state.Folder, progress io.Writer) error {
+	status, err := folder.LoadStatus()
+	if err != nil {
+		return err
+	}
+	if status.Supervisor.PID == 0 && !folder.Held(supervisorLock) {
+		return say(progress, "✔ the sandbox in %s is not up", folder)
+	}
+	if err := say(progress, "► stopping the sandbox in %s", folder); err != nil {
+		return err
+	}
+	if err := clear(ctx, folder, progress); err != nil {
+		return err
+	}
+	if err := folder.RemoveStatus(); err != nil {
+		return err
+	}
+	return say(progress, "✔ the sandbox is down")
+}
+
+// clear ends the supervisor, which ends its parts, and then whatever is left of
+// them or of an earlier run, found by the identities written down.
+func clear(ctx context.Context, folder state.Folder, progress io.Writer) error {
+	status, err := folder.LoadStatus()
+	if err != nil {
+		return err
+	}
+	if err := status.Supervisor.End(ctx, supervisorGrace); err != nil {
+		return fmt.Errorf("stopping the supervisor: %w", err)
+	}
+	left, err := leftovers(folder)
+	if err != nil {
+		return err
+	}
+	for _, id := range left {
+		if !id.Alive() {
+			continue
+		}
+		if err := say(progress, "► stopping process %d, left from a run that crashed", id.PID); err != nil {
+			return err
+		}
+		if err := id.End(ctx, 10*time.Second); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leftovers lists processes to end, controllers first, then the parts from the
+// last started to the first, so that clients go before what they talk to.
+func leftovers(folder state.Folder) ([]process.Identity, error) {
+	records, err := filepath.Glob(filepath.Join(folder.Pods(), "*", "process.json"))
+	if err != nil {
+		return nil, fmt.Errorf("looking for pods' processes: %w", err)
+	}
+	var ids []process.Identity
+	for _, record := range records {
+		id, err := state.LoadIdentity(record)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	status, err := folder.LoadStatus()
+	if err != nil {
+		return nil, err
+	}
+	for i := len(status.Parts) - 1; i >= 0; i-- {
+		ids = append(ids, status.Parts[i].Identity)
+	}
+	return ids, nil
+}
+
+func remove(path string) error {
+	err := os.Remove(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func say(w io.Writer, format string, args ...any) error {
+	_, err := fmt.Fprintf(w, format+"\n", args...)
+	return err
+}

@@ -1,0 +1,225 @@
+// Package lifecycle brings sandboxes up and takes them down, whatever state an
+// earlier command, a crash or a reboot left them in.
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/fluxkit/flux/sandbox/internal/access"
+	"github.com/fluxkit/flux/sandbox/internal/controller"
+	"github.com/fluxkit/flux/sandbox/internal/process"
+	"github.com/fluxkit/flux/sandbox/internal/state"
+	"github.com/fluxkit/flux/sandbox/internal/supervisor"
+)
+
+// commandLock keeps up and down on one folder apart; the supervisor's own lock
+// tells whether one runs.
+const (
+	commandLock    = "command"
+	supervisorLock = "supervisor"
+)
+
+// Options is what to bring up.
+type Options struct {
+	Folder      state.Folder
+	Binary      string // this program, to be run as the parts
+	Controllers []string
+	Timeout     time.Duration
+	Progress    io.Writer
+}
+
+type upper struct {
+	Options
+}
+
+// Up starts the sandbox and returns when it is ready. When ctx ends or anything
+// fails before that, all that was started is stopped again.
+func Up(ctx context.Context, o Options) error {
+	u := upper{o}
+	controllerDir, err := controller.Find(filepath.Dir(o.Binary), o.Controllers)
+	if err != nil {
+		return err
+	}
+	if err := o.Folder.Create(); err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("not ready after %s", o.Timeout))
+	defer cancel()
+	lock, err := o.Folder.WaitLock(bounded, commandLock)
+	if err != nil {
+		return err
+	}
+	err = u.up(bounded, controllerDir)
+	return errors.Join(err, lock.Release())
+}
+
+func (u upper) say(format string, args ...any) {
+	// Progress that cannot be shown is no reason to stop.
+	_, _ = fmt.Fprintf(u.Progress, format+"\n", args...)
+}
+
+func (u upper) up(ctx context.Context, controllerDir string) error {
+	running, err := u.running()
+	if err != nil || running {
+		return err
+	}
+	if err := clear(ctx, u.Folder, u.Progress); err != nil {
+		return err
+	}
+	if err := u.prepare(controllerDir); err != nil {
+		return err
+	}
+	u.say("► starting the sandbox in %s", u.Folder)
+	begin := time.Now()
+	id, err := u.spawn()
+	if err != nil {
+		return err
+	}
+	if err := u.wait(ctx, id); err != nil {
+		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		defer cancel()
+		u.say("✗ the sandbox did not start; stopping what was started")
+		return errors.Join(err, clear(cleanup, u.Folder, io.Discard), u.Folder.RemoveStatus())
+	}
+	u.say("✔ the sandbox is ready after %.1f s", time.Since(begin).Seconds())
+	return nil
+}
+
+// running reports whether a healthy sandbox is up already.
+func (u upper) running() (bool, error) {
+	if !u.Folder.Held(supervisorLock) {
+		return false, nil
+	}
+	status, err := u.Folder.LoadStatus()
+	if err != nil {
+		return false, err
+	}
+	if status.Phase != state.Ready {
+		return false, nil
+	}
+	config, err := u.Folder.LoadConfig()
+	if err != nil {
+		return false, err
+	}
+	if !slices.Equal(config.Controllers, u.Controllers) {
+		return false, fmt.Errorf("the sandbox in %s is up with --controllers=%s: run down first, then up again",
+			u.Folder, controller.Format(config.Controllers))
+	}
+	u.say("✔ the sandbox in %s is already up", u.Folder)
+	return true, nil
+}
+
+// prepare writes what the parts read: ports, keys and kubeconfigs.
+func (u upper) prepare(controllerDir string) error {
+	config, err := u.Folder.LoadConfig()
+	if err != nil {
+		return err
+	}
+	config.Controllers, config.ControllerDir = u.Controllers, controllerDir
+	moved, err := config.ChoosePorts()
+	if err != nil {
+		return err
+	}
+	if len(moved) > 0 {
+		u.say("⚠️ other programs took the ports of %s: new ones were chosen", strings.Join(moved, ", "))
+	}
+	if err := u.Folder.SaveConfig(config); err != nil {
+		return err
+	}
+	return access.Prepare(u.Folder, config)
+}
+
+// spawn starts the supervisor in a session of its own, so that neither Ctrl-C
+// nor the end of the terminal reaches it.
+func (u upper) spawn() (process.Identity, error) {
+	var none process.Identity
+	if err := u.Folder.RemoveStatus(); err != nil {
+		return none, err
+	}
+	output, err := process.OpenLog(u.Folder.Log("supervisor"))
+	if err != nil {
+		return none, err
+	}
+	cmd := exec.Command(u.Binary, "part", "supervisor", "--dir", string(u.Folder))
+	cmd.Dir, cmd.Stdout, cmd.Stderr = string(u.Folder), output, output
+	cmd.Env = os.Environ()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Start()
+	if err := errors.Join(err, output.Close()); err != nil {
+		return none, fmt.Errorf("starting the supervisor: %w", err)
+	}
+	id := process.Identify(cmd.Process.Pid)
+	// Reaped here while this program lives; init does it afterwards.
+	go func() { _ = cmd.Wait() }()
+	return id, nil
+}
+
+// wait follows the supervisor's status until the sandbox is ready, and shows
+// each part as it comes.
+func (u upper) wait(ctx context.Context, id process.Identity) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	shown := map[string]state.Phase{}
+	for {
+		alive := id.Alive()
+		status, err := u.Folder.LoadStatus()
+		if err != nil {
+			return err
+		}
+		u.show(status, shown)
+		switch {
+		case status.Phase == state.Ready:
+			return nil
+		case status.Phase == state.Failed:
+			return errors.New(status.Message)
+		case !alive:
+			return fmt.Errorf("the supervisor ended; the end of %s:\n%s",
+				u.Folder.Log("supervisor"), supervisor.Tail(u.Folder.Log("supervisor"), 12))
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", pending(status), context.Cause(ctx))
+		case <-tick.C:
+		}
+	}
+}
+
+func (u upper) show(status state.Status, shown map[string]state.Phase) {
+	for _, p := range status.Parts {
+		if shown[p.Name] == p.Phase {
+			continue
+		}
+		shown[p.Name] = p.Phase
+		switch p.Phase {
+		case state.Starting:
+			u.say("◎ waiting for %s", p.Name)
+		case state.Ready:
+			u.say("✔ %s ready", p.Name)
+		case state.Failed:
+			u.say("✗ %s %s", p.Name, p.Message)
+		}
+	}
+}
+
+func pending(status state.Status) string {
+	var names []string
+	for _, p := range status.Parts {
+		if p.Phase == state.Starting {
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "the supervisor"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,52 @@
+package part
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	"go.etcd.io/etcd/server/v3/embed"
+
+	"github.com/fluxkit/flux/sandbox/internal/pki"
+	"github.com/fluxkit/flux/sandbox/internal/state"
+)
+
+// runEtcd serves the store. Only holders of a certificate of the sandbox's own
+// authority may read it, since other users of the machine reach loopback too.
+func runEtcd(ctx context.Context, folder state.Folder, config state.Config) error {
+	dir := pki.Dir(folder.Path("pki"))
+	tls := transport.TLSInfo{
+		CertFile: dir.Cert("etcd"), KeyFile: dir.Key("etcd"),
+		TrustedCAFile: dir.CA(), ClientCertAuth: true,
+	}
+	c := embed.NewConfig()
+	c.Name = "sandbox"
+	c.Dir = folder.Path("etcd")
+	c.ClientTLSInfo, c.PeerTLSInfo = tls, tls
+	client := []url.URL{{Scheme: "https", Host: config.Addr("etcd")}}
+	peer := []url.URL{{Scheme: "https", Host: config.Addr("etcd-peer")}}
+	c.ListenClientUrls, c.AdvertiseClientUrls = client, client
+	c.ListenPeerUrls, c.AdvertisePeerUrls = peer, peer
+	c.InitialCluster = c.Name + "=" + peer[0].String()
+	c.LogLevel = "warn"
+	c.LogOutputs = []string{"stderr"}
+	// A machine that loses power loses the sandbox's last second at worst;
+	// waiting for the disk on every write would cost every command instead.
+	c.UnsafeNoFsync = true
+	c.AutoCompactionMode, c.AutoCompactionRetention = "periodic", "5m"
+	c.SnapshotCount = 5000
+	c.TickMs, c.ElectionMs = 100, 1000
+
+	server, err := embed.StartEtcd(c)
+	if err != nil {
+		return fmt.Errorf("starting etcd: %w", err)
+	}
+	defer server.Close()
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-server.Err():
+		return fmt.Errorf("serving etcd: %w", err)
+	}
+}

@@ -1,0 +1,105 @@
+// Package state is the folder a sandbox lives in: where each file lies, which
+// ports were chosen, who runs, and the locks that keep two commands apart.
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Folder is the root of one sandbox. Everything a sandbox writes lies under it.
+type Folder string
+
+// Open returns the folder at path, made absolute. It creates nothing.
+func Open(path string) (Folder, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("resolving sandbox folder %q: %w", path, err)
+	}
+	return Folder(abs), nil
+}
+
+// Create makes the folder and its sub-folders, readable by their owner only,
+// because keys and tokens lie in them.
+func (f Folder) Create() error {
+	for _, dir := range []string{"", "pki", "logs", "etcd", "pods", "git", "registry", "kwok"} {
+		path := f.Path(dir)
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			return fmt.Errorf("creating sandbox folder: %w", err)
+		}
+		if err := os.Chmod(path, 0o700); err != nil {
+			return fmt.Errorf("closing sandbox folder to others: %w", err)
+		}
+	}
+	return nil
+}
+
+// Exists reports whether a sandbox was ever started in the folder.
+func (f Folder) Exists() bool {
+	_, err := os.Stat(f.Path("sandbox.json"))
+	return err == nil
+}
+
+// Path joins elements to the folder.
+func (f Folder) Path(elements ...string) string {
+	return filepath.Join(append([]string{string(f)}, elements...)...)
+}
+
+// Kubeconfig is the file users point kubectl and flux at.
+func (f Folder) Kubeconfig() string { return f.Path("kubeconfig") }
+
+// PartKubeconfig is the file with the identity of one part of the control plane.
+func (f Folder) PartKubeconfig(part string) string { return f.Path("pki", part+".kubeconfig") }
+
+// PKI is the path of a certificate, key or token file.
+func (f Folder) PKI(name string) string { return f.Path("pki", name) }
+
+// Log is the file a part writes its output to.
+func (f Folder) Log(part string) string { return f.Path("logs", part+".log") }
+
+// Pods is the folder with one sub-folder for each pod that runs as a process.
+func (f Folder) Pods() string { return f.Path("pods") }
+
+// WriteFile writes a private file whole: readers see the old or the new content.
+func WriteFile(path string, data []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	_, werr := tmp.Write(data)
+	err = errors.Join(werr, tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(tmp.Name()))
+	}
+	return nil
+}
+
+// writeJSON writes v as an indented private file.
+func writeJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", path, err)
+	}
+	return WriteFile(path, append(data, '\n'))
+}
+
+// readJSON fills v from a file; a file that is not there leaves v as it is.
+func readJSON(path string, v any) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	return nil
+}

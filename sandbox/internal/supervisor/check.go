@@ -1,0 +1,106 @@
+package supervisor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	nethttp "net/http"
+	"os"
+	"time"
+
+	"github.com/fluxkit/flux/sandbox/internal/gitserver"
+	"github.com/fluxkit/flux/sandbox/internal/pki"
+	"github.com/fluxkit/flux/sandbox/internal/state"
+)
+
+// check asks a part once whether it serves.
+type check func(ctx context.Context) error
+
+// http asks over plain HTTP.
+func http(addr, path string) check {
+	client := &nethttp.Client{Timeout: 2 * time.Second, Transport: &nethttp.Transport{DisableKeepAlives: true}}
+	return get(client, "http://"+addr+path)
+}
+
+// https asks over TLS, verified against the sandbox's authority, with the
+// client certificate called cert if there is one to show.
+func https(folder state.Folder, addr, path, cert string) check {
+	return func(ctx context.Context) error {
+		config, err := clientTLS(pki.Dir(folder.Path("pki")), cert)
+		if err != nil {
+			return err
+		}
+		transport := &nethttp.Transport{TLSClientConfig: config, DisableKeepAlives: true}
+		client := &nethttp.Client{Timeout: 2 * time.Second, Transport: transport}
+		return get(client, "https://"+addr+path)(ctx)
+	}
+}
+
+// gitListens asks the Git server's own record, which it writes once all of its
+// doors are open.
+func gitListens(folder state.Folder) check {
+	return func(context.Context) error {
+		_, err := gitserver.Running(folder.Path("git"))
+		return err
+	}
+}
+
+func get(client *nethttp.Client, url string) check {
+	return func(ctx context.Context) error {
+		request, err := nethttp.NewRequestWithContext(ctx, nethttp.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<20))
+		err = errors.Join(err, response.Body.Close())
+		if err == nil && response.StatusCode != nethttp.StatusOK {
+			err = fmt.Errorf("%s answers %s", url, response.Status)
+		}
+		return err
+	}
+}
+
+func clientTLS(dir pki.Dir, cert string) (*tls.Config, error) {
+	ca, err := os.ReadFile(dir.CA())
+	if err != nil {
+		return nil, fmt.Errorf("reading certificate authority: %w", err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(ca)
+	config := &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	if cert == "" {
+		return config, nil
+	}
+	pair, err := tls.LoadX509KeyPair(dir.Cert(cert), dir.Key(cert))
+	if err != nil {
+		return nil, fmt.Errorf("reading client certificate %s: %w", cert, err)
+	}
+	config.Certificates = []tls.Certificate{pair}
+	return config, nil
+}
+
+// poll asks until the answer is yes, the part has ended, or ctx has.
+func poll(ctx context.Context, ask check, ended <-chan struct{}) error {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ended:
+			return errEnded
+		case <-ctx.Done():
+			return fmt.Errorf("%w; last answer: %w", context.Cause(ctx), err)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package supervisor
+
+import (
+	"time"
+
+	"github.com/fluxkit/flux/sandbox/internal/part"
+	"github.com/fluxkit/flux/sandbox/internal/state"
+)
+
+// spec is how one part is started, known to be ready, and stopped.
+type spec struct {
+	name  string
+	ports map[string]string // what a port is for -> its name in the configuration
+	ready check
+	env   []string
+	grace time.Duration
+}
+
+// stages is the order of starting: the parts of a stage start together, once
+// those of the stage before are ready. Stopping goes the other way round, so
+// the API server's clients end before it does, and it before its store.
+func stages(folder state.Folder, config state.Config) [][]spec {
+	kwokHome := "KWOK_WORKDIR=" + folder.Path("kwok")
+	return [][]spec{
+		{
+			{name: part.Etcd, ports: ports("client", "etcd", "peer", "etcd-peer"), grace: 10 * time.Second,
+				ready: https(folder, config.Addr("etcd"), "/health", "apiserver-etcd")},
+			{name: part.Git, ports: ports("http", "git-http", "https", "git-https", "ssh", "git-ssh"), grace: 5 * time.Second,
+				ready: gitListens(folder)},
+			{name: part.Registry, ports: ports("http", "registry"), grace: 5 * time.Second,
+				ready: http(config.Addr("registry"), "/v2/")},
+		},
+		{
+			{name: part.APIServer, ports: ports("https", "apiserver"), grace: 15 * time.Second,
+				env:   []string{"GOGC=60"},
+				ready: https(folder, config.Addr("apiserver"), "/readyz", "")},
+		},
+		{
+			{name: part.ControllerManager, ports: ports("https", "controller-manager"), grace: 10 * time.Second,
+				env:   []string{"GOGC=60"},
+				ready: https(folder, config.Addr("controller-manager"), "/healthz", "")},
+			{name: part.Scheduler, ports: ports("https", "scheduler"), grace: 10 * time.Second,
+				env:   []string{"GOGC=60"},
+				ready: https(folder, config.Addr("scheduler"), "/healthz", "")},
+			{name: part.Kwok, ports: ports("http", "kwok"), grace: 5 * time.Second,
+				env: []string{kwokHome, "GOGC=60"}, ready: http(config.Addr("kwok"), "/healthz")},
+			// Its grace covers that of the controllers it stops first.
+			{name: part.Kubelet, ports: ports("https", "kubelet"), grace: 20 * time.Second,
+				ready: https(folder, config.Addr("kubelet"), "/healthz", "apiserver-kubelet")},
+		},
+	}
+}
+
+func ports(pairs ...string) map[string]string {
+	m := map[string]string{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m[pairs[i]] = pairs[i+1]
+	}
+	return m
+}

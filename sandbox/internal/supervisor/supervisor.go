@@ -1,0 +1,272 @@
+// Package supervisor is the process that owns a sandbox: it starts the parts in
+// order, watches them, writes down what it sees, and stops them in order.
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fluxkit/flux/sandbox/internal/process"
+	"github.com/fluxkit/flux/sandbox/internal/state"
+)
+
+var errEnded = errors.New("its process ended")
+
+// Supervisor runs the parts of one sandbox.
+type Supervisor struct {
+	folder  state.Folder
+	binary  string
+	starter *process.Starter
+	stages  [][]spec
+	log     *log.Logger
+	failed  chan error
+	awaits  sync.WaitGroup
+
+	mu       sync.Mutex
+	status   state.Status
+	children map[string]*process.Child
+}
+
+// Run supervises the sandbox in folder until ctx ends, running its parts out of
+// binary. It returns once every process it started is gone.
+func Run(ctx context.Context, folder state.Folder, binary string, out io.Writer) error {
+	lock, err := folder.TryLock("supervisor")
+	if err != nil {
+		return err
+	}
+	config, err := folder.LoadConfig()
+	if err != nil {
+		return errors.Join(err, lock.Release())
+	}
+	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	s := &Supervisor{
+		folder: folder, binary: binary, starter: process.NewStarter(background),
+		stages: stages(folder, config), log: log.New(out, "", log.LstdFlags|log.LUTC),
+		failed: make(chan error, 1), children: map[string]*process.Child{},
+	}
+	s.status = state.Status{Supervisor: process.Self(), Phase: state.Starting, Started: time.Now().UTC()}
+	for _, stage := range s.stages {
+		for _, spec := range stage {
+			s.status.Parts = append(s.status.Parts, s.describe(spec, config))
+		}
+	}
+	err = s.supervise(ctx)
+	return errors.Join(err, lock.Release())
+}
+
+func (s *Supervisor) describe(spec spec, config state.Config) state.Part {
+	ports := map[string]int{}
+	for purpose, name := range spec.ports {
+		ports[purpose] = config.Ports[name]
+	}
+	return state.Part{Name: spec.name, Phase: state.Stopped, Ports: ports}
+}
+
+// supervise starts, watches and stops. A part that fails while starting ends
+// the sandbox; one that dies later is reported and the others stay up, because
+// what they hold may be just what somebody wants to look at.
+func (s *Supervisor) supervise(ctx context.Context) error {
+	s.save()
+	err := s.start(ctx)
+	switch {
+	case ctx.Err() != nil:
+		err = nil
+	case err != nil:
+		s.setPhase(state.Failed, err.Error())
+	default:
+		s.setPhase(state.Ready, "")
+		err = s.watch(ctx)
+	}
+	s.stop(err)
+	return err
+}
+
+func (s *Supervisor) start(ctx context.Context) error {
+	for _, stage := range s.stages {
+		errs := make(chan error, len(stage))
+		for _, spec := range stage {
+			go func() { errs <- s.startPart(ctx, spec) }()
+		}
+		var err error
+		for range stage {
+			err = errors.Join(err, <-errs)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Supervisor) startPart(ctx context.Context, spec spec) error {
+	path := s.folder.Log(spec.name)
+	if err := rotate(path); err != nil {
+		return err
+	}
+	file, err := process.OpenLog(path)
+	if err != nil {
+		return err
+	}
+	child, err := s.starter.Start(ctx, process.Command{
+		Path: s.binary, Args: []string{"part", spec.name, "--dir", string(s.folder)},
+		Env: append(os.Environ(), spec.env...), Dir: string(s.folder), Output: file,
+	})
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.children[spec.name] = child
+	s.mu.Unlock()
+	s.setPart(spec.name, func(p *state.Part) { p.Identity, p.Phase = child.Identity, state.Starting })
+	s.awaits.Go(func() { s.await(spec, child) })
+	if err := poll(ctx, spec.ready, child.Done()); err != nil {
+		return s.explain(spec.name, fmt.Errorf("%s did not become ready: %w", spec.name, err))
+	}
+	s.setPart(spec.name, func(p *state.Part) {
+		if p.Phase == state.Starting {
+			p.Phase = state.Ready
+		}
+	})
+	return nil
+}
+
+// await notes the end of a part, and whether somebody wanted it.
+func (s *Supervisor) await(spec spec, child *process.Child) {
+	<-child.Done()
+	wanted := false
+	s.setPart(spec.name, func(p *state.Part) {
+		wanted = p.Phase == state.Stopping
+		p.Phase = state.Stopped
+		if !wanted {
+			p.Phase = state.Failed
+			p.Message = fmt.Sprintf("ended on its own: %v", endOf(child))
+		}
+	})
+	if wanted {
+		return
+	}
+	select {
+	case s.failed <- s.explain(spec.name, fmt.Errorf("%s ended on its own: %v", spec.name, endOf(child))):
+	default: // one report is enough, the status names every part
+	}
+}
+
+func endOf(child *process.Child) string {
+	if child.Err() == nil {
+		return "exit status 0"
+	}
+	return child.Err().Error()
+}
+
+// watch blocks until ctx ends; the first part that dies is written into the
+// sandbox's own status.
+func (s *Supervisor) watch(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-s.failed:
+			s.log.Print(err)
+			s.setPhase(state.Failed, err.Error())
+		}
+	}
+}
+
+// stop ends the parts, last stage first, and waits for each.
+func (s *Supervisor) stop(cause error) {
+	if cause == nil {
+		s.setPhase(state.Stopping, "")
+	}
+	for i := len(s.stages) - 1; i >= 0; i-- {
+		var group sync.WaitGroup
+		for _, spec := range s.stages[i] {
+			s.mu.Lock()
+			child := s.children[spec.name]
+			s.mu.Unlock()
+			if child == nil {
+				continue
+			}
+			group.Go(func() { s.stopPart(spec, child) })
+		}
+		group.Wait()
+	}
+	s.awaits.Wait()
+	if cause == nil {
+		s.setPhase(state.Stopped, "")
+	}
+}
+
+func (s *Supervisor) stopPart(spec spec, child *process.Child) {
+	s.setPart(spec.name, func(p *state.Part) {
+		if p.Phase != state.Failed {
+			p.Phase = state.Stopping
+		}
+	})
+	child.Stop(spec.grace)
+}
+
+// explain adds the end of a part's log, since that is where the reason stands.
+func (s *Supervisor) explain(name string, err error) error {
+	tail := Tail(s.folder.Log(name), 12)
+	if tail == "" {
+		return err
+	}
+	return fmt.Errorf("%w\nthe end of %s:\n%s", err, s.folder.Log(name), tail)
+}
+
+func (s *Supervisor) setPhase(phase state.Phase, message string) {
+	s.mu.Lock()
+	s.status.Phase, s.status.Message = phase, message
+	s.mu.Unlock()
+	s.save()
+}
+
+func (s *Supervisor) setPart(name string, change func(*state.Part)) {
+	s.mu.Lock()
+	for i := range s.status.Parts {
+		if s.status.Parts[i].Name == name {
+			change(&s.status.Parts[i])
+		}
+	}
+	s.mu.Unlock()
+	s.save()
+}
+
+// save writes the status; one writer at a time, so that the newest one stays.
+func (s *Supervisor) save() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.folder.SaveStatus(s.status); err != nil {
+		s.log.Print(err)
+	}
+}
+
+// Tail is the last lines of a file, each indented.
+func Tail(path string, lines int) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	all := strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+	if all[0] == "" && len(all) == 1 {
+		return ""
+	}
+	return "  " + strings.Join(all[max(0, len(all)-lines):], "\n  ")
+}
+
+// rotate keeps the output of the run before, where the reason of a crash is.
+func rotate(path string) error {
+	err := os.Rename(path, path+".previous")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("rotating log: %w", err)
+	}
+	return nil
+}
