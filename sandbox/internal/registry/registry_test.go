@@ -101,19 +101,19 @@ func TestContentOutlivesTheProcess(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	address, stop := start(t, root)
-	first, second := artifact(t, "first"), artifact(t, "second")
+	first, second, left := artifact(t, "first"), artifact(t, "second"), artifact(t, "left")
 	push := func(tag string, image v1.Image) {
 		check(t, remote.Write(reference(t, "%s/acme/app:%s", address, tag), image, remote.WithContext(t.Context())))
 	}
 	push("v1", first)
-	push("latest", first)
+	push("latest", left)
 	push("latest", second) // the tag moves on
 	push("gone", second)
 	check(t, remote.Delete(reference(t, "%s/acme/app:gone", address), remote.WithContext(t.Context())))
 	index := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: first}, mutate.IndexAddendum{Add: second})
 	nested := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: index})
 	check(t, remote.WriteIndex(reference(t, "%s/acme/app:index", address), nested, remote.WithContext(t.Context())))
-	digest, err := first.Digest()
+	digest, err := left.Digest()
 	check(t, err)
 
 	for _, life := range []string{"before", "after"} {
@@ -121,7 +121,7 @@ func TestContentOutlivesTheProcess(t *testing.T) {
 			stop()
 			address, _ = start(t, root)
 		}
-		for ref, want := range map[string]string{":v1": "first", ":latest": "second", "@" + digest.String(): "first"} {
+		for ref, want := range map[string]string{":v1": "first", ":latest": "second", "@" + digest.String(): "left"} {
 			got, err := content(t, reference(t, "%s/acme/app%s", address, ref))
 			check(t, err)
 			if got != want {
