@@ -7,13 +7,15 @@ func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		newBootstrap(a),
 		newCheck(a),
+		newCompletion(a),
+		newDocgen(),
 		newGet(a),
 		newInstall(a),
 		newReconcile(a),
 		newResume(a),
 		newSandbox(a),
-		newTree(a),
 		newSuspend(a),
+		newTree(a),
 		newUninstall(a),
 		newVersion(a),
 	}

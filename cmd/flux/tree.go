@@ -150,7 +150,7 @@ func (a *app) reportGaps(gaps []tree.Gap) error {
 			where = " in " + strings.Join(gap.Namespaces, ", ")
 		}
 		if apierrors.IsForbidden(gap.Err) {
-			a.ui.Warning("you may not list %s%s: what is missing is not shown", gap.Resource, where)
+			a.ui.Warning("you may not list %s%s: that part of the tree is incomplete", gap.Resource, where)
 			continue
 		}
 		a.ui.Failure("listing %s%s: %s", gap.Resource, where, gap.Err)

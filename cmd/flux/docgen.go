@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+)
+
+// newDocgen writes the reference of all commands. It is for who builds flux,
+// so help does not show it.
+func newDocgen() *cobra.Command {
+	var path string
+	cmd := &cobra.Command{
+		Use:    "docgen",
+		Short:  "Write the reference of all commands as Markdown",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE:   func(cmd *cobra.Command, _ []string) error { return writeReference(cmd.Root(), path) },
+	}
+	cmd.Flags().StringVar(&path, "path", "./docs/cmd", "the folder to write to")
+	return cmd
+}
+
+func writeReference(root *cobra.Command, path string) error {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return fmt.Errorf("making the folder of the reference: %w", err)
+	}
+	timeless(root)
+	if err := doc.GenMarkdownTree(root, path); err != nil {
+		return fmt.Errorf("writing the reference to %s: %w", path, err)
+	}
+	return nil
+}
+
+// timeless takes out of the commands what depends on the day and the machine,
+// so that the reference changes only with the commands.
+func timeless(root *cobra.Command) {
+	root.DisableAutoGenTag = true
+	defaults := map[string]string{"cache-dir": "$HOME/.kube/cache", "namespace": defaultNamespace}
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if value, ok := defaults[f.Name]; ok {
+			f.DefValue = value
+		}
+	})
+}
