@@ -10,10 +10,11 @@ import (
 	"time"
 )
 
-func main() {
+func main() { os.Exit(start(time.Now)) }
+
+// start runs the process's command line by a clock and returns the exit code.
+func start(now func() time.Time) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	a := newApp(os.Stdin, os.Stdout, os.Stderr, os.Getenv, time.Now)
-	code := a.run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
+	defer stop()
+	return newApp(os.Stdin, os.Stdout, os.Stderr, os.Getenv, now).run(ctx, os.Args[1:])
 }

@@ -12,15 +12,26 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"flux": main})
+	testscript.Main(m, map[string]func(){"flux": func() { os.Exit(start(scriptClock)) }})
+}
+
+// scriptClock is the time of the variable CLOCK, which the command clock sets;
+// without it, the real one.
+func scriptClock() time.Time {
+	if at, err := time.Parse(time.RFC3339, os.Getenv("CLOCK")); err == nil {
+		return at
+	}
+	return time.Now()
 }
 
 // TestScript runs testdata/script/<verb>/<case>.txtar, each in a namespace of
@@ -75,7 +86,9 @@ func runScripts(t *testing.T, suite string, serial bool) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":  exits,
+			"record": func(ts *testscript.TestScript, neg bool, args []string) { record(ts, cluster, neg, args) },
 			"seed":   func(ts *testscript.TestScript, neg bool, args []string) { seed(ts, cluster, neg, args) },
+			"clock":  func(ts *testscript.TestScript, neg bool, args []string) { clock(ts, cluster, neg, args) },
 			"mask":   mask,
 			"answer": func(ts *testscript.TestScript, neg bool, args []string) { answer(ts, cluster, neg, args) },
 		},
@@ -193,4 +206,23 @@ func record(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, a
 		}
 	})
 	ts.Setenv("KUBECONFIG", proxy.Kubeconfig)
+}
+
+// clock stops the clock of the following commands some time after an object
+// was created: clock KIND NAMESPACE NAME DURATION
+func clock(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: clock KIND NAMESPACE NAME DURATION")
+	}
+	k, ok := controllers.FindKind(args[0])
+	if !ok {
+		ts.Fatalf("unknown kind %s", args[0])
+	}
+	o, err := cluster.Client.Get(context.Background(), kube.Of(k), args[1], args[2])
+	ts.Check(err)
+	created, err := time.Parse(time.RFC3339, controllers.Path{"metadata.creationTimestamp"}.String(o))
+	ts.Check(err)
+	after, err := time.ParseDuration(args[3])
+	ts.Check(err)
+	ts.Setenv("CLOCK", created.Add(after).Format(time.RFC3339))
 }
