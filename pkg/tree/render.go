@@ -50,7 +50,7 @@ type Style struct {
 	Now time.Time
 	// Separator stands after every cell.
 	Separator string
-	// Width cuts lines that are longer; 0 leaves them whole.
+	// Width cuts the message where a line is longer; 0 leaves it whole.
 	Width int
 	// Paint colours a padded cell by the status of its line; nil leaves it.
 	Paint func(Status, string) string

@@ -1,0 +1,58 @@
+package tree_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/pkg/tree"
+)
+
+// On a terminal lines are cut at its width, whatever the colours in them.
+func TestWideOnATerminal(t *testing.T) {
+	t.Parallel()
+	created := time.Date(2026, 11, 4, 10, 0, 0, 0, time.UTC)
+	restarts := 12
+	kind := func(group, kind string) schema.GroupKind { return schema.GroupKind{Group: group, Kind: kind} }
+	root := &tree.Node{
+		Object: tree.Object{Namespace: "ns", Name: "app", GroupKind: kind("apps", "Deployment")},
+		Status: tree.Ready, Created: &created, Message: "all is\nwell",
+		Children: []*tree.Node{{
+			Object: tree.Object{Name: "größe", GroupKind: kind("", "Node")},
+			Status: tree.Failed, Restarts: &restarts, Message: "a message that is far too long for this terminal",
+		}},
+	}
+	var out bytes.Buffer
+	style := tree.Style{
+		Now: created.Add(90 * time.Minute), Separator: "  ", Width: 60,
+		Paint: func(s tree.Status, text string) string { return "<" + string(s) + ">" + text + "</>" },
+	}
+	if err := tree.Wide(&out, root, style); err != nil {
+		t.Fatal(err)
+	}
+	want := `NAME               STATUS  RESTARTS  AGE  MESSAGE
+Deployment/ns/app  <Ready>Ready </>            90m  all is well
+└── Node/größe     <Failed>Failed</>  12             a message that is…
+
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A terminal too narrow for any message shows none, and breaks nothing.
+func TestWideOnANarrowTerminal(t *testing.T) {
+	t.Parallel()
+	root := &tree.Node{Object: tree.Object{Name: "x", GroupKind: schema.GroupKind{Kind: "Node"}}, Status: tree.Ready, Message: "long enough"}
+	var out bytes.Buffer
+	if err := tree.Wide(&out, root, tree.Style{Separator: "  ", Width: 10}); err != nil {
+		t.Fatal(err)
+	}
+	want := "NAME    STATUS  RESTARTS  AGE\nNode/x  Ready\n\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
