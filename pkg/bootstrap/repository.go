@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 
 	"github.com/fluxkit/flux/internal/gitrepo"
 	"github.com/fluxkit/flux/internal/redact"
@@ -22,20 +23,76 @@ const (
 // the same branch at the same time.
 const pushAttempts = 6
 
-func (r *run) commitComponents(ctx context.Context) error {
-	r.say.Action("generating component manifests")
-	r.say.Success("generated component manifests")
-	files := func() (map[string][]byte, error) {
-		return map[string][]byte{path.Join(r.folder, componentsFile): r.components}, nil
+// commitManifests commits the components and, in a commit of its own, what
+// makes the cluster follow the repository. Both are pushed together and before
+// the cluster is touched: a push that the server refuses leaves it as it was.
+// When others push at the same time, it starts again from what they pushed.
+func (r *run) commitManifests(ctx context.Context) error {
+	for attempt := 1; ; attempt++ {
+		changed, err := r.commit()
+		if err != nil {
+			return err
+		}
+		if !changed && r.clone.Branched() {
+			return nil
+		}
+		r.say.Action("pushing manifests to %q", redact.URL(r.host.Access.URL))
+		err = r.clone.Push(ctx)
+		if err == nil {
+			r.say.Success("pushed manifests")
+		}
+		if !errors.Is(err, gitrepo.ErrMoved) {
+			return err
+		}
+		if attempt == pushAttempts {
+			return failure("run the command again when fewer others push", "pushing manifests: others have pushed to branch %q %d times meanwhile", r.plan.Branch, attempt)
+		}
+		r.say.Warning("branch %q has moved: starting again from its newest commit", r.plan.Branch)
+		if err := r.clone.Refresh(ctx); err != nil {
+			return err
+		}
+		r.built = nil
 	}
-	message := fmt.Sprintf("Add Flux %s component manifests", r.plan.Components.Version)
-	return r.publish(ctx, "component manifests", message, files)
 }
 
-func (r *run) commitSync(ctx context.Context) error {
+// commit adds the commits that the repository lacks, and tells whether it lacked any.
+func (r *run) commit() (bool, error) {
+	r.say.Action("generating component manifests")
+	r.say.Success("generated component manifests")
+	components := map[string][]byte{path.Join(r.folder, componentsFile): r.components}
+	message := strings.Join(strings.Fields("Add Flux "+r.plan.Components.Version+" component manifests"), " ")
+	first, err := r.commitFiles("component manifests", message, components)
+	if err != nil {
+		return false, err
+	}
 	r.say.Action("generating sync manifests")
+	sync, err := r.syncFiles()
+	if err != nil {
+		return false, err
+	}
 	r.say.Success("generated sync manifests")
-	return r.publish(ctx, "sync manifests", "Add Flux sync manifests", r.syncFiles)
+	second, err := r.commitFiles("sync manifests", "Add Flux sync manifests", sync)
+	return first || second, err
+}
+
+// commitFiles commits files, unless they are there as they should be.
+func (r *run) commitFiles(what, message string, files map[string][]byte) (bool, error) {
+	if appendix := r.plan.Commit.Appendix; appendix != "" {
+		message += "\n\n" + appendix
+	}
+	changed, err := r.clone.Commit(gitrepo.Change{
+		Message: message, Files: files, When: r.plan.Now(), Sign: r.plan.Commit.Sign,
+		AuthorName: r.plan.Commit.AuthorName, AuthorEmail: r.plan.Commit.AuthorEmail,
+	})
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("committing %s: %w", what, err)
+	case changed:
+		r.say.Success("committed %s to %q (%q)", what, r.plan.Branch, r.clone.Head())
+	default:
+		r.say.Success("%s are up to date", what)
+	}
+	return changed, nil
 }
 
 // syncFiles returns the files of the second commit, which depend on what
@@ -71,43 +128,4 @@ func (r *run) kustomization() (string, []byte, error) {
 		return file, edited, nil
 	}
 	return path.Join(r.folder, kustomizationFile), newKustomization(), nil
-}
-
-// publish commits and pushes files, unless they are there as they should be.
-// When others push at the same time, it starts again from what they pushed.
-func (r *run) publish(ctx context.Context, what, message string, files func() (map[string][]byte, error)) error {
-	if appendix := r.plan.Commit.Appendix; appendix != "" {
-		message += "\n\n" + appendix
-	}
-	for attempt := 1; ; attempt++ {
-		contents, err := files()
-		if err != nil {
-			return err
-		}
-		changed, err := r.clone.Commit(gitrepo.Change{
-			Message: message, Files: contents, When: r.plan.Now(), Sign: r.plan.Commit.Sign,
-			AuthorName: r.plan.Commit.AuthorName, AuthorEmail: r.plan.Commit.AuthorEmail,
-		})
-		if err != nil {
-			return fmt.Errorf("committing %s: %w", what, err)
-		}
-		if !changed && r.clone.Branched() {
-			r.say.Success("%s are up to date", what)
-			return nil
-		}
-		r.say.Success("committed %s to %q (%q)", what, r.plan.Branch, r.clone.Head())
-		r.say.Action("pushing %s to %q", what, redact.URL(r.host.Access.URL))
-		err = r.clone.Push(ctx)
-		if !errors.Is(err, gitrepo.ErrMoved) {
-			return err
-		}
-		if attempt == pushAttempts {
-			return failure("run the command again when fewer others push", "pushing %s: others have pushed to branch %q %d times meanwhile", what, r.plan.Branch, attempt)
-		}
-		r.say.Warning("branch %q has moved: starting again from its newest commit", r.plan.Branch)
-		if err := r.clone.Refresh(ctx); err != nil {
-			return err
-		}
-		r.built = nil
-	}
 }

@@ -54,10 +54,9 @@ type step struct {
 func (r *run) steps() []step {
 	return []step{
 		{"check the repository and the cluster", false, r.preflight},
-		{"commit the component manifests", false, r.commitComponents},
+		{"commit the manifests", false, r.commitManifests},
 		{"install the components", false, r.installComponents},
 		{"give the cluster access to the repository", false, r.reconcileSecret},
-		{"commit the sync manifests", false, r.commitSync},
 		{"apply the sync manifests", false, r.applySync},
 		{"wait for the controllers", true, r.awaitComponents},
 		{"wait for the GitRepository", true, r.awaitSource},
