@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/diagnose"
@@ -132,12 +131,19 @@ const definition = "gitrepositories.source.toolkit.fluxcd.io"
 // unmanaged refuses to install over a Flux that a repository or another tool
 // manages: it would change back what is installed here.
 func (a *app) unmanaged(ctx context.Context, client *kube.Client, force bool) error {
-	crd, err := client.Get(ctx, crdResource(), "", definition)
-	if apierrors.IsNotFound(err) || force {
+	if force {
 		return nil
 	}
+	var crd controllers.Object
+	_, err := client.List(ctx, crdResource(), kube.Selection{Name: definition}, func(o controllers.Object) error {
+		crd = o
+		return nil
+	})
 	if err != nil {
 		return fmt.Errorf("looking for an installed Flux: %w", err)
+	}
+	if crd == nil {
+		return nil
 	}
 	installed := kube.Label(crd, kube.VersionLabel)
 	if kube.Label(crd, kube.BootstrapLabel) != "" {

@@ -94,8 +94,12 @@ func (r *removal) pods(deployments []removalTarget) kube.Selection {
 
 func (r *removal) delete(ctx context.Context, list []removalTarget) error {
 	return r.each(ctx, list, func(ctx context.Context, t removalTarget) (string, error) {
-		return "deleted", r.client.Remove(ctx, t.resource, controllers.Namespace(t.object), controllers.Name(t.object))
+		return "deleted", r.remove(ctx, t)
 	})
+}
+
+func (r *removal) remove(ctx context.Context, t removalTarget) error {
+	return r.client.Remove(ctx, t.resource, controllers.Namespace(t.object), controllers.Name(t.object))
 }
 
 // each works on several objects at once and reports them in order.
@@ -131,10 +135,8 @@ func (r *removal) finalizers(ctx context.Context) error {
 		return err
 	}
 	r.plan.crds, r.plan.objects = now.crds, now.objects
+	r.app.warnOfForeign(r.plan)
 	return r.each(ctx, r.plan.objects, func(ctx context.Context, t removalTarget) (string, error) {
-		if foreign := t.foreign(); len(foreign) > 0 {
-			r.app.ui.Warning("%s is held by finalizers of others, who have to remove them: %s", t, strings.Join(foreign, ", "))
-		}
 		if !t.held() {
 			return "", nil
 		}
@@ -144,11 +146,30 @@ func (r *removal) finalizers(ctx context.Context) error {
 
 func (r *removal) definitions(ctx context.Context) error {
 	r.app.ui.Action("deleting toolkit.fluxcd.io custom resource definitions")
-	if err := r.delete(ctx, r.plan.crds); err != nil {
+	return r.deleteForGood(ctx, r.plan.crds, selectionOf(crdResource(), r.plan.namespace), ownDefinition, r.holders)
+}
+
+// deleteForGood deletes objects of one kind that go only after others, and
+// reports them when they are really gone.
+func (r *removal) deleteForGood(ctx context.Context, list []removalTarget, s kube.Selection, keep func(controllers.Object) bool,
+	describe func(context.Context, controllers.Object) string) error {
+	if len(list) == 0 {
+		return nil
+	}
+	err := r.each(ctx, list, func(ctx context.Context, t removalTarget) (string, error) { return "", r.remove(ctx, t) })
+	if err != nil {
 		return err
 	}
-	left, err := r.client.Gone(ctx, crdResource(), selectionOf(crdResource(), r.plan.namespace), ownDefinition)
-	return r.left(ctx, err, left, r.holders)
+	left, err := r.client.Gone(ctx, list[0].resource, s, keep)
+	if err != nil && len(left) == 0 {
+		return err
+	}
+	for _, t := range list {
+		if !slices.ContainsFunc(left, func(o controllers.Object) bool { return controllers.Name(o) == controllers.Name(t.object) }) {
+			r.app.ui.Success("%s deleted", t)
+		}
+	}
+	return r.left(ctx, err, left, describe)
 }
 
 // holders says which objects keep a definition from going, and by what.
@@ -174,19 +195,18 @@ func (r *removal) namespace(ctx context.Context) error {
 		return nil
 	}
 	namespace := removalTarget{builtin("v1", "Namespace"), r.plan.namespaceObject}
-	if err := r.delete(ctx, []removalTarget{namespace}); err != nil {
-		return err
-	}
-	left, err := r.client.Gone(ctx, namespace.resource, kube.Selection{Name: r.plan.namespace}, anything)
-	return r.left(ctx, err, left, func(_ context.Context, o controllers.Object) string {
-		text := "Namespace/" + r.plan.namespace + " is left"
-		for _, typ := range []string{"NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure", "NamespaceDeletionDiscoveryFailure"} {
-			if c, ok := controllers.FindCondition(o, typ); ok && c.Status == "True" {
-				text += "; " + c.Message
-			}
+	return r.deleteForGood(ctx, []removalTarget{namespace}, kube.Selection{Name: r.plan.namespace}, anything, remains)
+}
+
+// remains says what keeps a namespace from going, in the server's words.
+func remains(_ context.Context, namespace controllers.Object) string {
+	text := "Namespace/" + controllers.Name(namespace) + " is left"
+	for _, typ := range []string{"NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure", "NamespaceDeletionDiscoveryFailure"} {
+		if c, ok := controllers.FindCondition(namespace, typ); ok && c.Status == "True" {
+			text += "; " + c.Message
 		}
-		return text
-	})
+	}
+	return text
 }
 
 // left reports what time has run out for.

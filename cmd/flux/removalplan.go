@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/kube"
@@ -161,14 +160,13 @@ func rank(r kube.Resource) int {
 
 // findNamespace finds the namespace where it belongs to the installation.
 func (p *removalPlan) findNamespace(ctx context.Context, client *kube.Client) error {
-	o, err := client.Get(ctx, builtin("v1", "Namespace"), "", p.namespace)
-	if apierrors.IsNotFound(err) {
+	_, err := client.List(ctx, builtin("v1", "Namespace"), kube.Selection{Name: p.namespace}, func(o controllers.Object) error {
+		p.namespaceObject = o
 		return nil
-	}
+	})
 	if err != nil {
-		return fmt.Errorf("reading namespace %q: %w", p.namespace, err)
+		return fmt.Errorf("looking for namespace %q: %w", p.namespace, err)
 	}
-	p.namespaceObject = o
 	return nil
 }
 

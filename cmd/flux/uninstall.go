@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -61,8 +61,7 @@ func (a *app) uninstall(cmd *cobra.Command, o *uninstallOptions) error {
 		return err
 	}
 	if o.dryRun {
-		a.showPlan(plan, " (dry run)")
-		a.ui.Success("uninstall finished")
+		a.rehearse(plan)
 		return nil
 	}
 	if !o.silent {
@@ -92,8 +91,15 @@ func (a *app) planRemoval(ctx context.Context, client *kube.Client, namespace st
 
 // confirmRemoval shows what will be removed and asks.
 func (a *app) confirmRemoval(plan *removalPlan) error {
-	a.showPlan(plan, " (planned)")
-	yes, err := a.ui.Confirm("Remove all of this from the cluster?")
+	a.ui.Action("this will be removed from the cluster; what Flux has deployed stays")
+	for _, t := range slices.Concat(plan.components, plan.objects, plan.crds) {
+		a.ui.Line("  %s", t)
+	}
+	if plan.removesNamespace() {
+		a.ui.Line("  Namespace/%s, with everything in it", plan.namespace)
+	}
+	a.warnOfForeign(plan)
+	yes, err := a.ui.Confirm("Remove all of this?")
 	if errors.Is(err, ui.ErrNoTerminal) {
 		return hinted("remove it without a question: --silent; nothing was removed", "there is no terminal to ask on whether to remove Flux")
 	}
@@ -111,30 +117,37 @@ func protected(namespace string) bool {
 	return namespace == "default" || strings.HasPrefix(namespace, "kube-")
 }
 
-// showPlan has the lines of a removal, each with a mark that says that it is not done.
-func (a *app) showPlan(plan *removalPlan, mark string) {
+// rehearse shows what a removal does, without doing it.
+func (a *app) rehearse(plan *removalPlan) {
 	a.ui.Action("deleting components in %s namespace", plan.namespace)
 	for _, t := range plan.components {
-		a.ui.Success("%s deleted%s", t, mark)
+		a.ui.Success("%s deleted (dry run)", t)
 	}
 	a.ui.Action("deleting toolkit.fluxcd.io finalizers in all namespaces")
 	for _, t := range plan.objects {
 		if t.held() {
-			a.ui.Success("%s finalizers deleted%s", t, mark)
+			a.ui.Success("%s finalizers deleted (dry run)", t)
 		} else {
-			a.ui.Success("%s deleted with its definition%s", t, mark)
+			a.ui.Success("%s deleted with its definition (dry run)", t)
 		}
 	}
 	a.ui.Action("deleting toolkit.fluxcd.io custom resource definitions")
 	for _, t := range plan.crds {
-		a.ui.Success("%s deleted%s", t, mark)
+		a.ui.Success("%s deleted (dry run)", t)
 	}
 	if plan.removesNamespace() {
-		a.ui.Success("Namespace/%s deleted%s", plan.namespace, mark)
+		a.ui.Success("Namespace/%s deleted (dry run)", plan.namespace)
 	}
+	a.warnOfForeign(plan)
+	a.ui.Success("uninstall finished")
+}
+
+// warnOfForeign names the objects that others hold: they do not go before
+// those others let go.
+func (a *app) warnOfForeign(plan *removalPlan) {
 	for _, t := range plan.objects {
 		if foreign := t.foreign(); len(foreign) > 0 {
-			a.ui.Warning("%s", fmt.Sprintf("%s is held by finalizers of others, who have to remove them: %s", t, strings.Join(foreign, ", ")))
+			a.ui.Warning("%s is held by finalizers of others, who have to remove them: %s", t, strings.Join(foreign, ", "))
 		}
 	}
 }

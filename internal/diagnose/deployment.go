@@ -67,7 +67,7 @@ func refused(reason, message string) Cause {
 	for _, r := range refusals {
 		for _, word := range r.words {
 			if strings.Contains(lower, word) {
-				return Cause{Message: fmt.Sprintf("%s: %s", r.says, oneLine(message)), Remedy: r.remedy, Final: r.final}
+				return Cause{Message: fmt.Sprintf("%s: %s", r.says, oneLine(message)), Remedy: r.remedy, Final: r.final, kind: r.says}
 			}
 		}
 	}

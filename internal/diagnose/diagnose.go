@@ -25,6 +25,9 @@ type Cause struct {
 	Log []string
 
 	pod, container string
+	// kind is what tells the cause from others where the message holds names
+	// that change while it stays the same.
+	kind string
 }
 
 // Trouble is a workload that is not ready, and why.

@@ -89,7 +89,7 @@ func waiting(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWa
 func pull(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWaiting) Cause {
 	text := strings.ToLower(w.Message)
 	cause := Cause{
-		Message: fmt.Sprintf("the image %q cannot be pulled: %s", imageOf(p, s), join("", pullReason(w.Message))),
+		Message: fmt.Sprintf("the image %q cannot be pulled: %s", imageOf(p, s), oneLine(pullReason(w.Message, imageOf(p, s)))),
 		Remedy:  "check --registry, --image-pull-secret and that the nodes reach the registry",
 		pod:     p.Name, container: s.Name,
 	}
@@ -100,12 +100,17 @@ func pull(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWaiti
 }
 
 // pullReason cuts the layers off a kubelet's message that repeat the image.
-func pullReason(message string) string {
+func pullReason(message, image string) string {
 	if _, rest, ok := strings.Cut(message, "ErrImagePull: "); ok {
 		message = rest
 	}
 	if _, rest, ok := strings.Cut(message, " desc = "); ok {
 		message = rest
+	}
+	if i := strings.LastIndex(message, image); i >= 0 {
+		if rest := strings.TrimLeft(message[i+len(image):], `": `); rest != "" {
+			message = rest
+		}
 	}
 	if message == "" {
 		return "the kubelet gives no reason"

@@ -46,7 +46,7 @@ func TestPod(t *testing.T) {
 		"invalid image name": {pod(waits("InvalidImageName", "couldn't parse", 0, nil)),
 			&Cause{Message: `the image name "ghcr.io/org/app:v1" is not valid`, Remedy: "check --registry", Final: true}},
 		"image that is not there": {pod(waits("ImagePullBackOff", `Back-off pulling image "ghcr.io/org/app:v1": ErrImagePull: rpc error: code = NotFound desc = ghcr.io/org/app:v1: not found`, 0, nil)),
-			&Cause{Message: `the image "ghcr.io/org/app:v1" cannot be pulled: ghcr.io/org/app:v1: not found`, Remedy: pulling, Final: true}},
+			&Cause{Message: `the image "ghcr.io/org/app:v1" cannot be pulled: not found`, Remedy: pulling, Final: true}},
 		"registry that is slow": {pod(waits("ErrImagePull", `rpc error: code = Unknown desc = dial tcp 10.0.0.1:443: i/o timeout`, 0, nil)),
 			&Cause{Message: `the image "ghcr.io/org/app:v1" cannot be pulled: dial tcp 10.0.0.1:443: i/o timeout`, Remedy: pulling}},
 		"registry that limits the rate": {pod(waits("ErrImagePull", `toomanyrequests: You have reached your pull rate limit`, 0, nil)),

@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,8 +148,8 @@ func (r *Rollout) judge(ctx context.Context) (bool, error) {
 			continue
 		}
 		rest = append(rest, name)
-		if !cause.Vague && r.told[name] != cause.Message {
-			r.told[name] = cause.Message
+		if kind := cmp.Or(cause.kind, cause.Message); !cause.Vague && r.told[name] != kind {
+			r.told[name] = kind
 			if r.Trouble != nil {
 				r.Trouble(t)
 			}

@@ -17,26 +17,37 @@ type Permission struct {
 }
 
 // String names the permission as kubectl does: create deployments.apps in namespace "web".
-func (p Permission) String() string {
+func (p Permission) String() string { return p.Verb + " " + p.object() }
+
+func (p Permission) object() string {
 	resource := p.Resource
 	if p.Group != "" {
 		resource += "." + p.Group
 	}
 	if p.Namespace == "" {
-		return p.Verb + " " + resource
+		return resource
 	}
-	return fmt.Sprintf("%s %s in namespace %q", p.Verb, resource, p.Namespace)
+	return fmt.Sprintf("%s in namespace %q", resource, p.Namespace)
 }
 
 // DeniedError lists what a user may not do.
 type DeniedError struct{ Denied []Permission }
 
+// Error names the verbs of each resource together.
 func (e *DeniedError) Error() string {
-	var all []string
+	var objects []string
+	verbs := map[string][]string{}
 	for _, p := range e.Denied {
-		all = append(all, p.String())
+		object := p.object()
+		if verbs[object] == nil {
+			objects = append(objects, object)
+		}
+		verbs[object] = append(verbs[object], p.Verb)
 	}
-	return "no permission to " + strings.Join(all, ", ")
+	for i, object := range objects {
+		objects[i] = strings.Join(verbs[object], ", ") + " " + object
+	}
+	return "no permission to " + strings.Join(objects, "; ")
 }
 
 // Allowed returns a *DeniedError if the user lacks one of the permissions. It
@@ -82,8 +93,8 @@ func (c *Client) allowed(ctx context.Context, p Permission) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("encoding an access review: %w", err)
 	}
-	body, err = c.raw.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
-		SetHeader("Content-Type", "application/json").Body(body).DoRaw(ctx)
+	body, err = answer(ctx, c.raw.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
+		SetHeader("Content-Type", "application/json").Body(body))
 	if err != nil {
 		return false, fmt.Errorf("asking whether it is allowed to %s: %w", p, err)
 	}

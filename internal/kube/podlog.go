@@ -19,10 +19,9 @@ type PodLog struct {
 func (c *Client) PodLog(ctx context.Context, l PodLog) ([]byte, error) {
 	pods := Resource{ClusterScoped: false}
 	pods.Version, pods.Resource = "v1", "pods"
-	return c.raw.Get().AbsPath(pods.path(l.Namespace, l.Pod), "log").
+	return answer(ctx, c.raw.Get().AbsPath(pods.path(l.Namespace, l.Pod), "log").
 		Param("container", l.Container).
 		Param("previous", strconv.FormatBool(l.Previous)).
 		Param("tailLines", strconv.Itoa(l.Lines)).
-		Param("limitBytes", strconv.Itoa(l.Lines*8192)).
-		DoRaw(ctx)
+		Param("limitBytes", strconv.Itoa(l.Lines*8192)))
 }

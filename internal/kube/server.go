@@ -7,11 +7,12 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/rest"
 )
 
 // ServerVersion returns the version of Kubernetes.
 func (c *Client) ServerVersion(ctx context.Context) (*version.Version, error) {
-	body, err := c.Raw(ctx, "/version")
+	body, err := answer(ctx, c.raw.Get().AbsPath("/version"))
 	if err != nil {
 		return nil, fmt.Errorf("asking for the version of Kubernetes: %w", err)
 	}
@@ -40,4 +41,14 @@ func Supports(v *version.Version, constraint string) (bool, error) {
 		return false, fmt.Errorf("reading the constraint %q: %w", constraint, err)
 	}
 	return v.AtLeast(least), nil
+}
+
+// answer sends a request and returns the body. Its errors are the server's own
+// words, which DoRaw leaves out.
+func answer(ctx context.Context, request *rest.Request) ([]byte, error) {
+	result := request.Do(ctx)
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
 }
