@@ -187,18 +187,16 @@ func parseStatusSelector(s string) (statusSelector, error) {
 }
 
 // matches compares as the READY column shows it. An object without the
-// condition is in no status, so that it matches neither form.
+// condition has no status, which is different from any.
 func (s statusSelector) matches(k controllers.Kind, o controllers.Object) bool {
 	if s.typ == "" {
 		return true
 	}
-	var status string
+	status := ""
 	if c, ok := controllers.FindCondition(o, s.typ); ok {
 		status = c.Status
 	} else if strings.EqualFold(s.typ, "ready") && k.Static != nil && k.Static(o) {
 		status = k.Ready(o).Status
-	} else {
-		return false
 	}
 	return strings.EqualFold(status, s.status) != s.negated
 }

@@ -14,7 +14,8 @@ type Table struct {
 }
 
 // Write prints the table as scripts read it: cells padded to the column's
-// width, each followed by a tab. Without headers their width does not count.
+// width, each followed by a tab, only the last header by a space (as the
+// recorded contract has it). Without headers their width does not count.
 func (t Table) Write(w io.Writer, headers bool) error {
 	rows := t.Rows
 	if headers {
@@ -22,16 +23,26 @@ func (t Table) Write(w io.Writer, headers bool) error {
 	}
 	widths := columnWidths(rows)
 	var b strings.Builder
-	for _, row := range rows {
-		for i, cell := range row {
-			b.WriteString(cell)
-			b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)))
-			b.WriteByte('\t')
+	for i, row := range rows {
+		end := "\t"
+		if headers && i == 0 {
+			end = " "
 		}
-		b.WriteByte('\n')
+		writeRow(&b, row, widths, end)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func writeRow(b *strings.Builder, row []string, widths []int, end string) {
+	for i, cell := range row {
+		b.WriteString(cell)
+		b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)))
+		if i < len(row)-1 {
+			b.WriteByte('\t')
+		}
+	}
+	b.WriteString(end + "\n")
 }
 
 func columnWidths(rows [][]string) []int {
