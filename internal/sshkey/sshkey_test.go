@@ -1,0 +1,193 @@
+package sshkey
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+func TestGenerate(t *testing.T) {
+	t.Parallel()
+	for want, kind := range map[string]Kind{
+		"ssh-rsa":             {Algorithm: "rsa", Bits: 2048},
+		"ecdsa-sha2-nistp256": {Algorithm: "ecdsa", Curve: "p256"},
+		"ecdsa-sha2-nistp384": {Algorithm: "ecdsa", Curve: "p384"},
+		"ecdsa-sha2-nistp521": {Algorithm: "ecdsa", Curve: "p521"},
+		"ssh-ed25519":         {Algorithm: "ed25519"},
+	} {
+		pair, err := Generate(kind)
+		if err != nil {
+			t.Errorf("%s: %v", want, err)
+			continue
+		}
+		if got, _, _ := strings.Cut(string(pair.Public), " "); got != want {
+			t.Errorf("%+v made a %s", kind, got)
+		}
+		again, err := Load(pair.Private, "")
+		if err != nil || string(again.Public) != string(pair.Public) {
+			t.Errorf("%s: read back as %s, %v", want, again.Public, err)
+		}
+	}
+}
+
+func TestGenerateRefuses(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []Kind{{Algorithm: "dsa"}, {Algorithm: "rsa", Bits: 1024}, {Algorithm: "rsa", Bits: 2049}, {Algorithm: "ecdsa", Curve: "p128"}} {
+		if _, err := Generate(kind); err == nil {
+			t.Errorf("%+v was made", kind)
+		}
+	}
+}
+
+func TestLocked(t *testing.T) {
+	t.Parallel()
+	pair, err := Generate(Kind{Algorithm: "ed25519"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := ssh.ParseRawPrivateKey(pair.Private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKeyWithPassphrase(private, "", []byte("let me in"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	locked := pem.EncodeToMemory(block)
+	for _, wrong := range []string{"", "let me out"} {
+		if _, err := Signer(locked, wrong); !errors.Is(err, ErrPassphrase) {
+			t.Errorf("with %q: %v", wrong, err)
+		}
+	}
+	got, err := Load(locked, "let me in")
+	if err != nil || string(got.Public) != string(pair.Public) || string(got.Private) != string(locked) {
+		t.Errorf("unlocked as %s, %v", got.Public, err)
+	}
+}
+
+// newServer is an SSH server with the host keys that lets nobody in.
+func newServer(t *testing.T, kinds ...Kind) (string, []ssh.Signer) {
+	t.Helper()
+	config := &ssh.ServerConfig{NoClientAuth: false, PublicKeyCallback: func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) {
+		return nil, errors.New("nobody")
+	}}
+	var keys []ssh.Signer
+	for _, kind := range kinds {
+		pair, err := Generate(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		signer, err := Signer(pair.Private, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.AddHostKey(signer)
+		keys = append(keys, signer)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _, _, _ = ssh.NewServerConn(conn, config) // it always fails: nobody gets in
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		<-done
+	})
+	return listener.Addr().String(), keys
+}
+
+func TestScan(t *testing.T) {
+	t.Parallel()
+	address, keys := newServer(t, Kind{Algorithm: "ed25519"}, Kind{Algorithm: "ecdsa", Curve: "p256"})
+	for algorithm, key := range map[string]ssh.Signer{ssh.KeyAlgoED25519: keys[0], ssh.KeyAlgoECDSA256: keys[1]} {
+		got, err := Scan(t.Context(), address, []string{algorithm})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := ssh.FingerprintSHA256(key.PublicKey()); got.Fingerprint() != want {
+			t.Errorf("%s: scanned %s, want %s", algorithm, got.Fingerprint(), want)
+		}
+		host, port, _ := strings.Cut(address, ":")
+		if want := "[" + host + "]:" + port + " " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key.PublicKey()))); got.Line() != want {
+			t.Errorf("%s: line %q, want %q", algorithm, got.Line(), want)
+		}
+	}
+	if _, err := Scan(t.Context(), address, []string{ssh.KeyAlgoRSASHA256}); err == nil {
+		t.Error("a type that the server does not have was found")
+	}
+}
+
+func TestScanSilentServer(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // accepts in the kernel and never says a word
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := Scan(ctx, listener.Addr().String(), nil); err == nil || !strings.Contains(err.Error(), "no SSH server answers") {
+		t.Errorf("a silent server: %v", err)
+	}
+}
+
+func TestKnown(t *testing.T) {
+	t.Parallel()
+	address, keys := newServer(t, Kind{Algorithm: "ed25519"})
+	other, err := Generate(Kind{Algorithm: "ed25519"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ecdsa, err := Generate(Kind{Algorithm: "ecdsa", Curve: "p256"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := HostKey{keys[0].PublicKey(), address}
+	host := "[" + strings.Replace(address, ":", "]:", 1) + " "
+	for name, test := range map[string]struct {
+		text         string
+		known, other bool
+	}{
+		"nothing":                  {"", false, false},
+		"itself":                   {shown.Line() + "\n", true, false},
+		"after a comment":          {"# hosts\n\n" + shown.Line() + "\n", true, false},
+		"another key":              {host + string(other.Public), false, true},
+		"another key and itself":   {host + string(other.Public) + shown.Line(), true, false},
+		"another type":             {host + string(ecdsa.Public), false, false},
+		"another host":             {"example.com " + string(other.Public), false, false},
+		"among several host names": {"example.com," + shown.Line(), true, false},
+	} {
+		known, otherKey := Known([]byte(test.text), shown)
+		if known != test.known || otherKey != test.other {
+			t.Errorf("%s: known %t, other %t", name, known, otherKey)
+		}
+	}
+}
+
+func TestAddress(t *testing.T) {
+	t.Parallel()
+	for host, want := range map[string]string{
+		"example.com": "example.com:22", "example.com:2222": "example.com:2222", "[::1]": "[::1]:22", "[::1]:2222": "[::1]:2222",
+	} {
+		if got := Address(host); got != want {
+			t.Errorf("%s: %s, want %s", host, got, want)
+		}
+	}
+}
