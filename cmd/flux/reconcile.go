@@ -21,6 +21,7 @@ const (
 )
 
 type reconcileOptions struct {
+	targets                  targetOptions
 	withSource, force, reset bool
 }
 
@@ -33,8 +34,12 @@ func newReconcile(a *app) *cobra.Command {
 		example: `  # Reconcile one and wait until it is done
   flux reconcile %[1]s my-app
 
+  # Reconcile all of a namespace
+  flux reconcile %[1]s --all -n apps
+
   # Give it more time than the default five minutes
   flux reconcile %[1]s my-app --timeout 10m`,
+		flags:     func(fs *pflag.FlagSet) { o.targets.add(fs, "reconcile") },
 		kindFlags: o.add,
 		run: func(cmd *cobra.Command, k controllers.Kind, names []string) error {
 			return a.reconcile(cmd, o, k, names)
@@ -60,7 +65,7 @@ func (a *app) reconcile(cmd *cobra.Command, o *reconcileOptions, k controllers.K
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	targets, err := a.targets(ctx, cmd, &targetOptions{}, k, names)
+	targets, err := a.targets(ctx, cmd, &o.targets, k, names)
 	if err != nil {
 		return err
 	}

@@ -112,7 +112,7 @@ func decodeItems(d *json.Decoder, each func(controllers.Object) error) error {
 
 // Get returns one object.
 func (c *Client) Get(ctx context.Context, r Resource, namespace, name string) (controllers.Object, error) {
-	body, err := c.raw.Get().AbsPath(r.path(namespace, name)).Do(ctx).Raw()
+	body, err := answer(ctx, c.raw.Get().AbsPath(r.path(namespace, name)))
 	if err != nil {
 		return nil, err
 	}
@@ -125,5 +125,5 @@ func (c *Client) Get(ctx context.Context, r Resource, namespace, name string) (c
 
 // Raw returns what the server answers at a path such as "/version".
 func (c *Client) Raw(ctx context.Context, path string) ([]byte, error) {
-	return c.raw.Get().AbsPath(path).Do(ctx).Raw()
+	return answer(ctx, c.raw.Get().AbsPath(path))
 }

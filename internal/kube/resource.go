@@ -104,7 +104,7 @@ func (c *Client) group(ctx context.Context, name string) (metav1.APIGroup, error
 	if g, ok := c.served.groups[name]; ok {
 		return g, nil
 	}
-	body, err := c.raw.Get().AbsPath("/apis", name).Do(ctx).Raw()
+	body, err := answer(ctx, c.raw.Get().AbsPath("/apis", name))
 	if err != nil {
 		return metav1.APIGroup{}, fmt.Errorf("asking which versions of %s are served: %w", name, err)
 	}
