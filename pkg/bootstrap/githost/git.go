@@ -46,7 +46,7 @@ func overHTTP(u url.URL) string {
 	u.User = nil
 	if u.Scheme == "ssh" {
 		// The port is SSH's, and a password is not to be sent in the open.
-		u.Scheme, u.Host = "https", u.Hostname()
+		u.Scheme, u.Host = "https", bare(u)
 	}
 	return u.String()
 }
@@ -118,7 +118,7 @@ func ParseURL(address string, allowHTTP bool) (*url.URL, error) {
 	case strings.Trim(u.Path, "/") == "":
 		return nil, &URLError{fmt.Sprintf("the address %q names no repository: the path is missing", address), example}
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, &URLError{fmt.Sprintf("the address %s has a query or fragment in it", redact.URL(address)), "name the repository alone, " + example}
+		return nil, &URLError{"the address in --url has a query or fragment in it", "name the repository alone, " + example}
 	}
 	return u, nil
 }

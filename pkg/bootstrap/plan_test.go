@@ -1,0 +1,61 @@
+package bootstrap
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fluxkit/flux/internal/sshkey"
+)
+
+func TestCleanPath(t *testing.T) {
+	t.Parallel()
+	for p, want := range map[string]string{
+		"": "", ".": "", "./": "", "/": "", "clusters/demo": "clusters/demo", "./clusters/demo/": "clusters/demo",
+		"/clusters//demo": "clusters/demo", `clusters\demo`: "clusters/demo", "a..b/c": "a..b/c",
+	} {
+		if got, err := CleanPath(p); err != nil || got != want {
+			t.Errorf("%q: %q, %v", p, got, err)
+		}
+	}
+	for _, p := range []string{"..", "../x", "a/../../x", "a/..", `..\x`, ".git", "a/.GIT/hooks"} {
+		if got, err := CleanPath(p); err == nil {
+			t.Errorf("%q: %q", p, got)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	valid := func() Plan {
+		return Plan{Branch: "main", Sync: Sync{Interval: time.Minute, SecretName: "flux-system"}}
+	}
+	if err := valid().validate(); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*Plan){
+		`invalid branch name ""`:                 func(p *Plan) { p.Branch = "" },
+		`invalid branch name "a b"`:              func(p *Plan) { p.Branch = "a b" },
+		`invalid branch name "a..b"`:             func(p *Plan) { p.Branch = "a..b" },
+		`invalid branch name "-x"`:               func(p *Plan) { p.Branch = "-x" },
+		`path "../x" leads out of the repo`:      func(p *Plan) { p.Path = "../x" },
+		`invalid secret name "Flux_System"`:      func(p *Plan) { p.Sync.SecretName = "Flux_System" },
+		`invalid interval 0s`:                    func(p *Plan) { p.Sync.Interval = 0 },
+		`using the SSH key: reading the private`: func(p *Plan) { p.Key.Private = []byte("no key") },
+	} {
+		p := valid()
+		change(&p)
+		if err := p.validate(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+	pair, err := sshkey.Generate(sshkey.Kind{Algorithm: "ed25519"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := valid()
+	p.Branch, p.Key.Private = "release/2.9", pair.Private
+	if err := p.validate(); err != nil {
+		t.Error(err)
+	}
+}
