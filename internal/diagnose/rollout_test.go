@@ -180,8 +180,8 @@ func TestTimeoutTellsTheCause(t *testing.T) {
 		"metadata": map[string]any{"name": "e", "namespace": "web"}, "type": "Warning", "reason": "FailedMount", "lastTimestamp": "2026-11-01T10:00:00Z",
 		"message": `secret "keys" not found`, "involvedObject": map[string]any{"kind": "Pod", "name": "a-new-x"},
 	})
-	ctx := &expiring{Context: t.Context(), done: make(chan struct{})}
-	s.OnWatch(podsPath, func() { ctx.expire() })
+	ctx := fakeapi.NewDeadline(t.Context())
+	s.OnWatch(podsPath, ctx.Expire)
 	err := (&Rollout{Client: s.Client, Namespace: "web", Names: []string{"a"}}).Wait(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
@@ -215,22 +215,5 @@ func TestImpatientGoesOnWithTheOthers(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"b"}, ready); diff != "" {
 		t.Errorf("ready: %s", diff)
-	}
-}
-
-// expiring is a context whose deadline passes when the test says so.
-type expiring struct {
-	context.Context
-	done chan struct{}
-}
-
-func (e *expiring) expire()               { close(e.done) }
-func (e *expiring) Done() <-chan struct{} { return e.done }
-func (e *expiring) Err() error {
-	select {
-	case <-e.done:
-		return context.DeadlineExceeded
-	default:
-		return nil
 	}
 }

@@ -124,6 +124,9 @@ func (s *Server) record(collection, typ string, object controllers.Object) {
 	s.version++
 	meta, _ := object["metadata"].(map[string]any)
 	meta["resourceVersion"] = strconv.Itoa(s.version)
+	if object["kind"] == nil { // clients decode nothing without
+		object["apiVersion"], object["kind"] = "v1", "Object"
+	}
 	s.history = append(s.history, change{s.version, collection, typ, object})
 	close(s.changed)
 	s.changed = make(chan struct{})

@@ -1,0 +1,34 @@
+package fakeapi
+
+import (
+	"context"
+	"sync"
+)
+
+// Deadline is a context whose time is up when the test says so.
+type Deadline struct {
+	context.Context
+	done chan struct{}
+	once sync.Once
+}
+
+// NewDeadline returns a context whose time is not up yet.
+func NewDeadline(ctx context.Context) *Deadline {
+	return &Deadline{Context: ctx, done: make(chan struct{})}
+}
+
+// Expire lets the deadline pass.
+func (d *Deadline) Expire() { d.once.Do(func() { close(d.done) }) }
+
+// Done is closed once the deadline has passed.
+func (d *Deadline) Done() <-chan struct{} { return d.done }
+
+// Err is context.DeadlineExceeded once the deadline has passed.
+func (d *Deadline) Err() error {
+	select {
+	case <-d.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
