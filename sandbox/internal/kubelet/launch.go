@@ -48,6 +48,13 @@ func (w *worker) command(pod *corev1.Pod) (container.Command, error) {
 
 func (w *worker) volume(name string) string { return filepath.Join(w.dir, "volumes", name) }
 
+// writeNamespace puts the pod's namespace where the controllers are built to look
+// for it, in place of the service account's folder in a container.
+func (w *worker) writeNamespace(pod *corev1.Pod) (path string, err error) {
+	path = filepath.Join(w.dir, "namespace")
+	return path, state.WriteFile(path, []byte(pod.Namespace))
+}
+
 func freeAddress(int32) (string, error) {
 	port, err := state.FreePort()
 	if err != nil {

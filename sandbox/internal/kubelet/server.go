@@ -15,8 +15,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	_ "k8s.io/kubernetes/pkg/apis/core/install" // teaches legacyscheme to read log options from a query
 
 	"github.com/fluxkit/flux/sandbox/internal/pki"
 )
@@ -91,7 +92,7 @@ func reply(w http.ResponseWriter, code int, text string) {
 
 func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 	var options corev1.PodLogOptions
-	if err := scheme.ParameterCodec.DecodeParameters(r.URL.Query(), corev1.SchemeGroupVersion, &options); err != nil {
+	if err := legacyscheme.ParameterCodec.DecodeParameters(r.URL.Query(), corev1.SchemeGroupVersion, &options); err != nil {
 		reply(w, http.StatusBadRequest, err.Error())
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,17 @@ import (
 
 func containerID(pod *corev1.Pod, container string, attempt int32) string {
 	return fmt.Sprintf("sandbox://%s/%s/%d", pod.UID, container, attempt)
+}
+
+// podIP is an address that nothing has: the API server takes no loopback address
+// for an endpoint. It stays the same for as long as the pod lives, and lies apart
+// from those that kwok gives to simulated pods.
+func podIP(pod *corev1.Pod) string {
+	h := fnv.New32a()
+	// Writing to a hash cannot fail.
+	_, _ = h.Write([]byte(pod.UID))
+	sum := h.Sum32()
+	return fmt.Sprintf("10.245.%d.%d", sum>>8&0xff, 1+sum%254)
 }
 
 // reportRunning says that the process runs and is not ready yet.
@@ -88,7 +100,7 @@ func (w *worker) status(pod *corev1.Pod, current corev1.ContainerState) corev1.P
 	started := current.Running != nil
 	status := corev1.PodStatus{
 		Phase: corev1.PodRunning, HostIP: "127.0.0.1", HostIPs: []corev1.HostIP{{IP: "127.0.0.1"}},
-		PodIP: "127.0.0.1", PodIPs: []corev1.PodIP{{IP: "127.0.0.1"}}, StartTime: pod.Status.StartTime,
+		PodIP: podIP(pod), PodIPs: []corev1.PodIP{{IP: podIP(pod)}}, StartTime: pod.Status.StartTime,
 	}
 	if status.StartTime == nil {
 		now := kubeTime(time.Now())

@@ -60,6 +60,9 @@ func newWorker(ctx context.Context, k *Kubelet, pod *corev1.Pod, c controller.Co
 		if status.Name == container && status.ContainerID != "" {
 			w.restarts = status.RestartCount + 1
 			w.last = &corev1.ContainerStateTerminated{Reason: "Unknown", ExitCode: 137, ContainerID: status.ContainerID}
+			if record, err := state.LoadPod(filepath.Join(w.dir, "pod.json")); err == nil {
+				w.log.current = record.LogFile
+			}
 		}
 	}
 	return w
@@ -217,9 +220,13 @@ func (w *worker) start(out *logWriter) (*process.Child, error) {
 	if err := w.writeKubeconfig(pod, kubeconfig); err != nil {
 		return nil, err
 	}
+	namespace, err := w.writeNamespace(pod)
+	if err != nil {
+		return nil, err
+	}
 	env := append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(w.dir, "home"), "TMPDIR=" + filepath.Join(w.dir, "tmp"),
-		"KUBECONFIG=" + kubeconfig, "HOSTNAME=" + pod.Name, "GOGC=50",
+		"KUBECONFIG=" + kubeconfig, "HOSTNAME=" + pod.Name, "SANDBOX_NAMESPACE_FILE=" + namespace, "GOGC=50",
 	}, command.Env...)
 	child, err := w.k.starter.Start(w.ctx, process.Command{
 		Path: filepath.Join(w.k.config.ControllerDir, w.controller.Name),

@@ -1,0 +1,155 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/sandbox/internal/process"
+)
+
+func newFolder(t *testing.T) Folder {
+	t.Helper()
+	f, err := Open(filepath.Join(t.TempDir(), "sandbox"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Create(); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestFolderIsPrivate(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	if err := os.Chmod(string(f), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Create(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.SaveConfig(Config{}); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]os.FileMode{string(f): 0o700, f.Path("pki"): 0o700, f.Path("sandbox.json"): 0o600} {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := info.Mode().Perm(); got != want {
+			t.Errorf("%s has mode %o, want %o", path, got, want)
+		}
+	}
+}
+
+func TestConfigIsKept(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	if f.Exists() {
+		t.Error("a folder without a configuration is no sandbox")
+	}
+	c, err := f.LoadConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if moved, err := c.ChoosePorts(); err != nil || len(moved) > 0 {
+		t.Fatalf("moved %v, %v", moved, err)
+	}
+	c.Controllers = []string{"source-controller"}
+	if err := f.SaveConfig(c); err != nil {
+		t.Fatal(err)
+	}
+	again, err := f.LoadConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(c, again); diff != "" || !f.Exists() {
+		t.Error(diff)
+	}
+	seen := map[int]string{}
+	for name, port := range again.Ports {
+		if other, taken := seen[port]; taken {
+			t.Errorf("%s and %s share port %d", name, other, port)
+		}
+		seen[port] = name
+	}
+}
+
+func TestTakenPortMoves(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	taken := l.Addr().(*net.TCPAddr).Port
+	c := Config{Ports: map[string]int{"apiserver": taken}}
+	moved, err := c.ChoosePorts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"apiserver"}, moved); diff != "" || c.Ports["apiserver"] == taken {
+		t.Errorf("port %d stayed: %s", taken, diff)
+	}
+}
+
+func TestLock(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	if f.Held("command") {
+		t.Error("a lock that nobody took is held")
+	}
+	lock, err := f.TryLock("command")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.TryLock("command"); !errors.Is(err, ErrLocked) || !f.Held("command") {
+		t.Errorf("a second holder gets %v", err)
+	}
+	ended, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := f.WaitLock(ended, "command"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("waiting gives %v", err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := f.WaitLock(t.Context(), "command")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.Release(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStatusIsKept(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	want := Status{
+		Supervisor: process.Self(), Phase: Ready, Started: time.Unix(1, 0).UTC(),
+		Parts: []Part{{Name: "etcd", Identity: process.Self(), Phase: Ready, Ports: map[string]int{"client": 1}}},
+	}
+	if err := f.SaveStatus(want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := f.LoadStatus()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for range 2 {
+		if err := f.RemoveStatus(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
