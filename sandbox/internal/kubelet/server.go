@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -183,7 +182,7 @@ func simulatedPort(pod *corev1.Pod, port int32, stream io.ReadWriteCloser) error
 	body := fmt.Sprintf("pod %s/%s is simulated: nothing runs behind port %d\n", pod.Namespace, pod.Name, port)
 	_, err := io.WriteString(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: "+
 		strconv.Itoa(len(body))+"\r\n\r\n"+body)
-	return errors.Join(err, stream.Close())
+	return err
 }
 
 func declares(pod *corev1.Pod, port int32) bool {

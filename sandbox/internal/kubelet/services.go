@@ -131,25 +131,26 @@ func (p *pods) endpoint(namespace, name string, port int32) string {
 	return ""
 }
 
-// splice copies both ways until both sides are done, and closes both.
+// splice copies both ways until conn has said all it has to say, which ends the
+// other direction too, and closes both.
 func splice(conn net.Conn, stream io.ReadWriteCloser) error {
-	errs := make(chan error, 2)
+	asked := make(chan struct{})
 	go func() {
-		_, err := io.Copy(conn, stream)
+		defer close(asked)
+		// An asker that breaks off is seen below, when the answer cannot be sent.
+		_, _ = io.Copy(conn, stream)
 		if tcp, ok := conn.(*net.TCPConn); ok {
-			err = errors.Join(err, tcp.CloseWrite())
+			_ = tcp.CloseWrite()
 		}
-		errs <- err
 	}()
-	go func() {
-		_, err := io.Copy(stream, conn)
-		if tcp, ok := stream.(*net.TCPConn); ok {
-			err = errors.Join(err, tcp.CloseWrite())
-		} else {
-			err = errors.Join(err, stream.Close())
-		}
-		errs <- err
-	}()
-	err := errors.Join(<-errs, <-errs)
-	return errors.Join(err, conn.Close(), stream.Close())
+	_, err := io.Copy(stream, conn)
+	// Streams of a port-forward may be closed already when the client is gone.
+	_, _ = conn.Close(), stream.Close()
+	if _, plain := stream.(net.Conn); plain {
+		<-asked // a multiplexed stream is read to its end by who owns the connection
+	}
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }

@@ -21,6 +21,9 @@ func containerID(pod *corev1.Pod, container string, attempt int32) string {
 // for an endpoint. It stays the same for as long as the pod lives, and lies apart
 // from those that kwok gives to simulated pods.
 func podIP(pod *corev1.Pod) string {
+	if pod.Status.PodIP != "" {
+		return pod.Status.PodIP
+	}
 	h := fnv.New32a()
 	// Writing to a hash cannot fail.
 	_, _ = h.Write([]byte(pod.UID))
