@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -58,14 +57,14 @@ func fake(t *testing.T) *fakeapi.Server {
 
 func serveVersion(s *fakeapi.Server, version string) {
 	s.Handle("GET /version", func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"gitVersion":%q}`, version)
+		fakeapi.Reply(w, `{"gitVersion":%q}`, version)
 	})
 }
 
 // allow answers access reviews: everything, or nothing.
 func allow(s *fakeapi.Server, allowed bool) {
 	s.Handle("POST "+reviewPath, func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","status":{"allowed":%t}}`, allowed)
+		fakeapi.Reply(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","status":{"allowed":%t}}`, allowed)
 	})
 }
 

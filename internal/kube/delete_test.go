@@ -3,7 +3,6 @@ package kube_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -153,7 +152,7 @@ func TestAllowed(t *testing.T) {
 		}
 		decode(t, r, &review)
 		a := review.Spec.ResourceAttributes
-		fmt.Fprintf(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":%t}}`,
+		fakeapi.Reply(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":%t}}`,
 			slices.Contains(may, strings.TrimSpace(a.Verb+" "+a.Resource)))
 	})
 	asked := []kube.Permission{

@@ -363,15 +363,17 @@ func clone(o controllers.Object) controllers.Object {
 	return c
 }
 
+// Reply answers with JSON.
+func Reply(w http.ResponseWriter, format string, args ...any) {
+	w.Header().Set("Content-Type", "application/json")
+	if _, err := fmt.Fprintf(w, format, args...); err != nil {
+		panic(http.ErrAbortHandler) // the client is gone, and nobody waits for the answer
+	}
+}
+
 // Status answers with an error as the API server does.
 func Status(w http.ResponseWriter, code int, reason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	body, err := json.Marshal(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message})
-	if err == nil {
-		_, err = w.Write(body)
-	}
-	if err != nil {
-		panic(err)
-	}
+	Reply(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":%q}`, code, reason, message)
 }
