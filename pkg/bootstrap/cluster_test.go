@@ -1,0 +1,237 @@
+package bootstrap_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/manifests"
+	"github.com/fluxkit/flux/pkg/bootstrap"
+	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+const branch = "main"
+
+// world is a namespace of a real API server and a repository on a real Git
+// server. The controllers are played, their Deployments simulated.
+type world struct {
+	t         *testing.T
+	cluster   *testcluster.Cluster
+	namespace string
+	bare      string // the repository on the server's disk
+	url       string
+}
+
+func newWorld(t *testing.T, cluster *testcluster.Cluster, name string) *world {
+	t.Helper()
+	cluster.Sandbox(t, "git", "create", name)
+	w := &world{
+		t: t, cluster: cluster, namespace: name,
+		bare: filepath.Join(cluster.Dir, "git", name+".git"),
+		url:  cluster.Env["FLUX_SANDBOX_GIT_URL"] + "/" + name + ".git",
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var playing sync.WaitGroup
+	for kind, status := range map[string]func(controllers.Object) map[string]any{"GitRepository": w.fetched, "Kustomization": w.applied} {
+		playing.Go(func() {
+			if err := w.play(ctx, kind, status); !errors.Is(err, context.Canceled) {
+				t.Errorf("playing the controller of %s: %v", kind, err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		cancel()
+		playing.Wait()
+	})
+	return w
+}
+
+// play answers each change and each request as a controller does.
+func (w *world) play(ctx context.Context, kind string, status func(controllers.Object) map[string]any) error {
+	k, _ := controllers.FindKind(kind)
+	res := kube.Of(k)
+	return w.cluster.Client.Follow(ctx, res, kube.Selection{Namespace: w.namespace}, "", func(e kube.Event) (bool, error) {
+		token := controllers.Annotation(e.Object, "reconcile.fluxcd.io/requestedAt")
+		handled := controllers.Path{"status.lastHandledReconcileAt"}.String(e.Object)
+		if e.Deleted || controllers.Observed(e.Object) && handled == token {
+			return false, nil
+		}
+		generation, _ := controllers.Path{"metadata.generation"}.Lookup(e.Object)
+		all := status(e.Object)
+		all["observedGeneration"] = generation
+		if token != "" {
+			all["lastHandledReconcileAt"] = token
+		}
+		all["conditions"] = []any{map[string]any{
+			"type": "Ready", "status": "True", "reason": "Succeeded", "message": "played", "observedGeneration": generation,
+			"lastTransitionTime": "2026-11-01T10:00:00Z",
+		}}
+		return false, w.cluster.Client.PatchStatus(ctx, res, w.namespace, controllers.Name(e.Object), all)
+	})
+}
+
+func (w *world) fetched(controllers.Object) map[string]any {
+	return map[string]any{"artifact": map[string]any{
+		"digest": "sha256:" + strings.Repeat("1", 64), "lastUpdateTime": "2026-11-01T10:00:00Z", "path": "a", "url": "http://example.com/a",
+		"revision": w.revision(),
+	}}
+}
+
+func (w *world) applied(controllers.Object) map[string]any {
+	return map[string]any{"lastAppliedRevision": w.revision(), "lastAttemptedRevision": w.revision()}
+}
+
+func (w *world) revision() string { return branch + "@sha1:" + w.git(w.bare, "rev-parse", branch) }
+
+// git runs Git without anybody's configuration.
+func (w *world) git(dir string, args ...string) string {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Errorf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// log lists the subjects of the branch, newest first; nothing without commits.
+func (w *world) log() []string {
+	if w.git(w.bare, "for-each-ref") == "" {
+		return nil
+	}
+	return strings.Split(w.git(w.bare, "log", "--format=%an <%ae> %s", branch), "\n")
+}
+
+// commit adds files as their owner would.
+func (w *world) commit(files map[string]string) {
+	w.t.Helper()
+	work := w.t.TempDir()
+	w.git(work, "init", "--quiet", "--initial-branch="+branch)
+	if w.git(w.bare, "for-each-ref") != "" {
+		w.git(work, "pull", "--quiet", w.bare, branch)
+	}
+	for name, content := range files {
+		file := filepath.Join(work, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.git(work, "add", ".")
+	w.git(work, "-c", "user.name=Owner", "-c", "user.email=o@example.com", "commit", "--quiet", "-m", "Ours")
+	w.git(work, "push", "--quiet", w.bare, branch)
+}
+
+// plan bootstraps the world by user name and password.
+func (w *world) plan() bootstrap.Plan {
+	w.t.Helper()
+	options := manifests.Defaults()
+	options.Namespace = w.namespace
+	set, err := manifests.Render(options)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return bootstrap.Plan{
+		Host:   githost.Git{Access: githost.Access{URL: w.url, Username: "ada", Password: "s3cret"}, TokenAuth: true},
+		Branch: branch, Path: "clusters/demo", Components: set, TokenAuth: true,
+		Commit: bootstrap.Commit{AuthorName: "Flux"},
+		Sync:   bootstrap.Sync{Interval: time.Minute, SecretName: "flux-system"},
+		Key:    bootstrap.Key{Algorithm: "ed25519"},
+		Now:    time.Now,
+	}
+}
+
+// run bootstraps within a bound that is far above what it takes.
+func (w *world) run(plan bootstrap.Plan, wrap func(http.RoundTripper) http.RoundTripper) (string, error) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	cfg := rest.CopyConfig(w.cluster.Client.Config)
+	if wrap != nil {
+		cfg.Wrap(wrap)
+	}
+	var p progress
+	err := bootstrap.Run(ctx, cfg, plan, &p)
+	return p.text.String(), err
+}
+
+func (w *world) mustRun(plan bootstrap.Plan) string {
+	w.t.Helper()
+	text, err := w.run(plan, nil)
+	if err != nil {
+		w.t.Fatalf("%v\n%s", err, text)
+	}
+	return text
+}
+
+// get returns an object of the world, nil where there is none.
+func (w *world) get(apiVersion, kind, name string) controllers.Object {
+	w.t.Helper()
+	o, err := w.cluster.Client.Get(w.t.Context(), guess(apiVersion, kind), w.namespace, name)
+	if err != nil {
+		return nil
+	}
+	return o
+}
+
+// progress keeps what is told.
+type progress struct{ text strings.Builder }
+
+func (p *progress) say(format string, args []any)      { fmt.Fprintf(&p.text, format+"\n", args...) }
+func (p *progress) Action(format string, args ...any)  { p.say("► "+format, args) }
+func (p *progress) Waiting(format string, args ...any) { p.say("◎ "+format, args) }
+func (p *progress) Success(format string, args ...any) { p.say("✔ "+format, args) }
+func (p *progress) Warning(format string, args ...any) { p.say("⚠️ "+format, args) }
+func (p *progress) Step(string, bool) func()           { return func() {} }
+
+// changes counts the requests that change the cluster and ends the connection
+// at one of them, before it is sent or after the server has done it.
+type changes struct {
+	next   http.RoundTripper
+	mu     sync.Mutex
+	seen   []string
+	cutAt  int // 0 for never
+	before bool
+}
+
+var errCut = errors.New("cut off")
+
+func (c *changes) wrap(next http.RoundTripper) http.RoundTripper {
+	c.next = next
+	return c
+}
+
+func (c *changes) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet || strings.HasSuffix(r.URL.Path, "selfsubjectaccessreviews") {
+		return c.next.RoundTrip(r)
+	}
+	c.mu.Lock()
+	c.seen = append(c.seen, r.Method+" "+r.URL.Path)
+	number := len(c.seen)
+	c.mu.Unlock()
+	cut := c.cutAt > 0 && number >= c.cutAt
+	if cut && (c.before || number > c.cutAt) {
+		return nil, &url.Error{Op: r.Method, URL: r.URL.String(), Err: errCut}
+	}
+	answer, err := c.next.RoundTrip(r)
+	if cut && err == nil {
+		return nil, errors.Join(errCut, answer.Body.Close())
+	}
+	return answer, err
+}

@@ -1,0 +1,254 @@
+package bootstrap_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/pkg/bootstrap"
+	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+func guess(apiVersion, kind string) kube.Resource {
+	return kube.Guess(schema.FromAPIVersionAndKind(apiVersion, kind))
+}
+
+// history is the history of a bootstrapped repository that was empty.
+var history = []string{"Flux <> Add Flux sync manifests", "Flux <> Add Flux v" + controllers.Distribution + " component manifests"}
+
+// TestRun runs against one API server; each case has a namespace of its own.
+// The definitions of Flux are the cluster's, so cases follow each other.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	cluster := testcluster.Start(t, "none")
+	if err := cluster.InstallCRDs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]func(*world){
+		"twice":     twice,
+		"refused":   refused,
+		"patched":   patched,
+		"keyed":     keyed,
+		"elsewhere": elsewhere,
+		"cut-off":   cutOff,
+		"overtaken": overtaken,
+	} {
+		t.Run(name, func(t *testing.T) { test(newWorld(t, cluster, name)) })
+	}
+}
+
+// twice: the second run changes nothing, neither in the repository nor on the cluster.
+func twice(w *world) {
+	text := w.mustRun(w.plan())
+	if diff := cmp.Diff(history, w.log()); diff != "" {
+		w.t.Error(diff)
+	}
+	const files = "clusters/demo/twice/gotk-components.yaml\nclusters/demo/twice/gotk-sync.yaml\nclusters/demo/twice/kustomization.yaml"
+	if diff := cmp.Diff(files, w.git(w.bare, "ls-tree", "-r", "--name-only", branch)); diff != "" {
+		w.t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]string{"username": "ada", "password": "s3cret"}, w.secret("flux-system")); diff != "" {
+		w.t.Error(diff)
+	}
+	if strings.Contains(text, "s3cret") {
+		w.t.Errorf("the password is shown:\n%s", text)
+	}
+	var c changes
+	if text, err := w.run(w.plan(), c.wrap); err != nil {
+		w.t.Fatalf("%v\n%s", err, text)
+	}
+	if len(c.seen) > 0 {
+		w.t.Errorf("the second run changed the cluster: %v", c.seen)
+	}
+	if diff := cmp.Diff(history, w.log()); diff != "" {
+		w.t.Error(diff)
+	}
+}
+
+// refused: a protected branch is found out before the cluster is touched.
+func refused(w *world) {
+	w.cluster.Sandbox(w.t, "git", "protect", w.namespace, branch)
+	var c changes
+	text, err := w.run(w.plan(), c.wrap)
+	var known *bootstrap.Error
+	if !errors.As(err, &known) || known.Hint == "" || !strings.Contains(err.Error(), "refuses the push") {
+		w.t.Errorf("pushing to a protected branch: %v\n%s", err, text)
+	}
+	if len(c.seen) > 0 {
+		w.t.Errorf("the cluster was changed: %v", c.seen)
+	}
+	w.cluster.Sandbox(w.t, "git", "unprotect", w.namespace, branch)
+	w.mustRun(w.plan())
+}
+
+// patched: what the repository's owner has changed is installed and stays.
+func patched(w *world) {
+	const kustomization = `# ours
+resources:
+  - ../../../more
+  - gotk-sync.yaml # theirs
+patches:
+  - target: {kind: Deployment, name: source-controller}
+    path: ../../../patches/replicas.yaml
+  - target: {kind: Kustomization}
+    patch: '[{"op": "add", "path": "/spec/timeout", "value": "7m0s"}]'
+`
+	w.commit(map[string]string{
+		"clusters/demo/patched/kustomization.yaml": kustomization,
+		"patches/replicas.yaml":                    "- op: add\n  path: /metadata/annotations\n  value: {ours: kept}\n",
+		"more/kustomization.yaml":                  "resources: [cm.yaml]\n",
+		"more/cm.yaml":                             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more, namespace: patched}\n",
+	})
+	w.mustRun(w.plan())
+	want := strings.Replace(kustomization, "# theirs\n", "# theirs\n  - gotk-components.yaml\n", 1)
+	if diff := cmp.Diff(strings.TrimSpace(want), w.git(w.bare, "show", branch+":clusters/demo/patched/kustomization.yaml")); diff != "" {
+		w.t.Error(diff)
+	}
+	if got := controllers.Annotation(w.get("apps/v1", "Deployment", "source-controller"), "ours"); got != "kept" {
+		w.t.Errorf("the patch of the Deployment is not applied: %q", got)
+	}
+	if got := (controllers.Path{"spec.timeout"}).String(w.get("kustomize.toolkit.fluxcd.io/v1", "Kustomization", "patched")); got != "7m0s" {
+		w.t.Errorf("the patch of the Kustomization is not applied: %q", got)
+	}
+	if w.get("v1", "ConfigMap", "more") == nil {
+		w.t.Error("what the kustomization adds is not installed")
+	}
+}
+
+// keyed: the cluster gets a key of its own, which a second run uses again.
+func keyed(w *world) {
+	var shown []string
+	plan := w.plan()
+	plan.TokenAuth = false
+	ssh := strings.TrimPrefix(w.cluster.Env["FLUX_SANDBOX_GIT_SSH_URL"], "ssh://git@")
+	host := githost.Git{
+		Access: githost.Access{URL: w.url, Username: "ada", Password: "s3cret"}, SSHUsername: "git", SSHHostname: ssh,
+		Confirm: func(_ context.Context, key githost.DeployKey) error {
+			shown = append(shown, key.Public)
+			return nil
+		},
+		CanConfirm: func() error { return errors.New("nobody is there") },
+	}
+	plan.Host = host
+	var c changes
+	if _, err := w.run(plan, c.wrap); err == nil || err.Error() != "nobody is there" || len(c.seen) > 0 || w.log() != nil {
+		w.t.Errorf("a key that nobody can confirm: %v, %v, %v", err, c.seen, w.log())
+	}
+	host.CanConfirm = nil
+	plan.Host = host
+	w.mustRun(plan)
+	secret := w.secret("flux-system")
+	if len(shown) != 1 || strings.TrimSpace(secret["identity.pub"]) != shown[0] || !strings.Contains(secret["identity"], "PRIVATE KEY") {
+		w.t.Errorf("shown are %q, and the Secret has %q", shown, secret["identity.pub"])
+	}
+	name, port, _ := strings.Cut(ssh, ":")
+	if !strings.HasPrefix(secret["known_hosts"], "["+name+"]:"+port+" ") {
+		w.t.Errorf("known_hosts is %q", secret["known_hosts"])
+	}
+	w.mustRun(plan)
+	if diff := cmp.Diff(secret, w.secret("flux-system")); diff != "" || len(shown) != 1 {
+		w.t.Errorf("the second run made another key, and %d were shown:\n%s", len(shown), diff)
+	}
+	w.impersonated(plan, secret)
+}
+
+// impersonated: a server that shows another host key than the known one is not trusted.
+func (w *world) impersonated(plan bootstrap.Plan, secret map[string]string) {
+	fields := strings.Fields(secret["known_hosts"])
+	fake := fields[0] + " ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n"
+	change := map[string]any{"data": map[string]any{"known_hosts": base64.StdEncoding.EncodeToString([]byte(fake))}}
+	if _, err := w.cluster.Client.Merge(w.t.Context(), guess("v1", "Secret"), w.namespace, "flux-system", change); err != nil {
+		w.t.Fatal(err)
+	}
+	var c changes
+	_, err := w.run(plan, c.wrap)
+	if err == nil || !strings.Contains(err.Error(), "somebody may be listening in") || len(c.seen) > 0 {
+		w.t.Errorf("another host key: %v, %v", err, c.seen)
+	}
+}
+
+// elsewhere: a cluster that follows another folder is left alone.
+func elsewhere(w *world) {
+	w.mustRun(w.plan())
+	plan := w.plan()
+	plan.Path = "clusters/other"
+	var c changes
+	_, err := w.run(plan, c.wrap)
+	if err == nil || err.Error() != `this cluster has been bootstrapped from folder "./clusters/demo" and not from "./clusters/other"` {
+		w.t.Errorf("another folder: %v", err)
+	}
+	if len(c.seen) > 0 || len(w.log()) != 2 {
+		w.t.Errorf("something was changed: %v, %v", c.seen, w.log())
+	}
+}
+
+// cutOff: whichever request is the last that gets through, another run ends
+// where an uninterrupted one does.
+func cutOff(w *world) {
+	var whole changes
+	if text, err := w.run(w.plan(), whole.wrap); err != nil {
+		w.t.Fatalf("%v\n%s", err, text)
+	}
+	last := len(whole.seen)
+	for i, at := range []int{1, 2, last / 3, last / 2, last - 3, last - 2, last - 1, last} {
+		other := newWorld(w.t, w.cluster, fmt.Sprintf("cut-off-%d", i))
+		c := changes{cutAt: at, before: i%2 == 0}
+		if text, err := other.run(other.plan(), c.wrap); err == nil {
+			w.t.Errorf("cut off at change %d of %d, it ended well:\n%s", at, last, text)
+		}
+		other.mustRun(other.plan())
+		if diff := cmp.Diff(history, other.log()); diff != "" {
+			w.t.Errorf("cut off at change %d: %s", at, diff)
+		}
+		if diff := cmp.Diff(w.secret("flux-system"), other.secret("flux-system")); diff != "" {
+			w.t.Errorf("cut off at change %d: %s", at, diff)
+		}
+		var again changes
+		if text, err := other.run(other.plan(), again.wrap); err != nil || len(again.seen) > 0 {
+			w.t.Errorf("cut off at change %d, a third run: %v, %v\n%s", at, err, again.seen, text)
+		}
+	}
+}
+
+// overtaken: commits of others stay, and a new version is installed.
+func overtaken(w *world) {
+	w.commit(map[string]string{"clusters/demo/app.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n"})
+	w.mustRun(w.plan())
+	w.commit(map[string]string{"README.md": "ours\n"})
+	plan := w.plan()
+	plan.Sync.Interval *= 2
+	plan.Commit.Appendix = "[ci skip]"
+	w.mustRun(plan)
+	if diff := cmp.Diff([]string{history[0], "Owner <o@example.com> Ours", history[0], history[1], "Owner <o@example.com> Ours"}, w.log()); diff != "" {
+		w.t.Error(diff)
+	}
+	if got := w.git(w.bare, "log", "-1", "--format=%B", branch); got != "Add Flux sync manifests\n\n[ci skip]" {
+		w.t.Errorf("the message is %q", got)
+	}
+	if got := (controllers.Path{"spec.interval"}).String(w.get("source.toolkit.fluxcd.io/v1", "GitRepository", w.namespace)); got != "2m0s" {
+		w.t.Errorf("the interval on the cluster is %s", got)
+	}
+}
+
+// secret returns what a Secret holds.
+func (w *world) secret(name string) map[string]string {
+	data, _ := w.get("v1", "Secret", name)["data"].(map[string]any)
+	plain := map[string]string{}
+	for key, value := range data {
+		text, err := base64.StdEncoding.DecodeString(value.(string))
+		if err != nil {
+			w.t.Error(err)
+		}
+		plain[key] = string(text)
+	}
+	return plain
+}
