@@ -169,10 +169,7 @@ func (c *checkup) prerequisites() (bool, error) {
 // distribution tells what is installed, by the labels of the definition that
 // every installation has.
 func (c *checkup) distribution() bool {
-	for _, crd := range c.crds {
-		if controllers.Name(crd) != definition {
-			continue
-		}
+	if crd := c.find(definition); crd != nil {
 		if v := kube.Label(crd, kube.VersionLabel); v != "" {
 			c.app.ui.Success("distribution: flux-%s", v)
 		} else {
@@ -187,6 +184,15 @@ func (c *checkup) distribution() bool {
 	c.app.ui.Failure("Flux is not installed on this cluster, or not whole: there is no CustomResourceDefinition %s", definition)
 	c.app.ui.Line("  install it with 'flux install' or 'flux bootstrap'")
 	return false
+}
+
+func (c *checkup) find(name string) controllers.Object {
+	for _, crd := range c.crds {
+		if controllers.Name(crd) == name {
+			return crd
+		}
+	}
+	return nil
 }
 
 // controllers checks the Deployments: those of the installation, and those
@@ -206,6 +212,9 @@ func (c *checkup) controllers(ctx context.Context) (bool, error) {
 	}
 	if len(installed) == 0 {
 		ui.Failure("no controllers found in namespace %q with the label %s", c.rollout.Namespace, kube.PartOfFlux)
+		if hint := elsewhere(c.find(definition), c.rollout.Namespace); hint != "" {
+			ui.Line("  %s", hint)
+		}
 		return false, nil
 	}
 	c.rollout.Names = slices.Sorted(maps.Keys(installed))

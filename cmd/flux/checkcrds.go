@@ -65,7 +65,7 @@ func (c *checkup) missingKinds() []controllers.Kind {
 		if d == nil || d.Labels[kube.VersionLabel] != "v"+controllers.Distribution {
 			continue
 		}
-		if !slices.ContainsFunc(c.crds, func(crd controllers.Object) bool { return controllers.Name(crd) == k.CRD() }) {
+		if c.find(k.CRD()) == nil {
 			missing = append(missing, k)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/diagnose"
@@ -74,7 +75,7 @@ func (a *app) install(cmd *cobra.Command, o *installOptions) error {
 	if secret != nil {
 		objects = append(objects, secret)
 	}
-	if err := a.installable(ctx, client, objects, o.force); err != nil {
+	if err := a.installable(ctx, client, set.Namespace, objects, o.force); err != nil {
 		return err
 	}
 	a.ui.Action("installing components in %s namespace", set.Namespace)
@@ -103,46 +104,73 @@ func (a *app) exportManifests(set *manifests.Set) error {
 }
 
 // installable finds out, before anything is changed, whether the cluster can
-// take the objects: its version, what manages a Flux that is there already,
-// and the user's permissions.
-func (a *app) installable(ctx context.Context, client *kube.Client, objects []*unstructured.Unstructured, force bool) error {
-	server, err := client.ServerVersion(ctx)
-	if err != nil {
+// take the objects: its version, what is there already, and the user's
+// permissions.
+func (a *app) installable(ctx context.Context, client *kube.Client, namespace string, objects []*unstructured.Unstructured, force bool) error {
+	var installed, home controllers.Object
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return supported(gctx, client) })
+	g.Go(func() (err error) {
+		installed, err = find(gctx, client, crdResource(), definition)
+		return err
+	})
+	g.Go(func() (err error) {
+		home, err = find(gctx, client, builtin("v1", "Namespace"), namespace)
+		return err
+	})
+	if err := g.Wait(); err != nil {
 		return err
 	}
-	supported, err := kube.Supports(server, controllers.MinKubernetes)
-	if err != nil {
-		return err
+	for _, o := range []controllers.Object{installed, home} {
+		if (controllers.Path{"metadata.deletionTimestamp"}).String(o) != "" {
+			return hinted("finish it with 'flux uninstall', which says what holds it up, then install again",
+				"an earlier removal is not finished: %s is being deleted", controllers.Name(o))
+		}
 	}
-	if !supported {
-		return hinted("upgrade the cluster, or install an older Flux with --manifests",
-			"Kubernetes %s is too old for Flux %s, which needs %s", server, controllers.Distribution, controllers.MinKubernetes)
-	}
-	if err := a.unmanaged(ctx, client, force); err != nil {
+	if err := a.unmanaged(installed, force); err != nil {
 		return err
 	}
 	return client.Allowed(ctx, permissionsFor(objects))
 }
 
+func supported(ctx context.Context, client *kube.Client) error {
+	server, err := client.ServerVersion(ctx)
+	if err != nil {
+		return err
+	}
+	enough, err := kube.Supports(server, controllers.MinKubernetes)
+	if err != nil {
+		return err
+	}
+	if !enough {
+		return hinted("upgrade the cluster, or install an older Flux with --manifests",
+			"Kubernetes %s is too old for Flux %s, which needs %s", server, controllers.Distribution, controllers.MinKubernetes)
+	}
+	return nil
+}
+
 // definition is the CustomResourceDefinition that every installation of Flux
-// has; its labels tell who installed it.
+// has; its labels tell who installed it, and where.
 const definition = "gitrepositories.source.toolkit.fluxcd.io"
 
-// unmanaged refuses to install over a Flux that a repository or another tool
-// manages: it would change back what is installed here.
-func (a *app) unmanaged(ctx context.Context, client *kube.Client, force bool) error {
-	if force {
-		return nil
-	}
-	var crd controllers.Object
-	_, err := client.List(ctx, crdResource(), kube.Selection{Name: definition}, func(o controllers.Object) error {
-		crd = o
+// find returns an object, nil if there is none of that name. It lists, because
+// a list that is refused says so in the same words as every other.
+func find(ctx context.Context, client *kube.Client, r kube.Resource, name string) (controllers.Object, error) {
+	var found controllers.Object
+	_, err := client.List(ctx, r, kube.Selection{Name: name}, func(o controllers.Object) error {
+		found = o
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("looking for an installed Flux: %w", err)
+		return nil, fmt.Errorf("looking for %s %q: %w", r.Kind, name, err)
 	}
-	if crd == nil {
+	return found, nil
+}
+
+// unmanaged refuses to install over a Flux that a repository or another tool
+// manages: it would change back what is installed here.
+func (a *app) unmanaged(crd controllers.Object, force bool) error {
+	if crd == nil || force {
 		return nil
 	}
 	installed := kube.Label(crd, kube.VersionLabel)
@@ -162,6 +190,15 @@ func (a *app) unmanaged(ctx context.Context, client *kube.Client, force bool) er
 		err = errors.New("nothing was installed")
 	}
 	return err
+}
+
+// elsewhere is a hint at the namespace that Flux is installed in, where that
+// is another one than was looked in.
+func elsewhere(crd controllers.Object, namespace string) string {
+	if instance := kube.Label(crd, kube.InstanceLabel); instance != "" && instance != namespace {
+		return fmt.Sprintf("it is installed in namespace %q: add -n %s", instance, instance)
+	}
+	return ""
 }
 
 // permissionsFor are what installing the objects needs: to apply each kind,

@@ -10,6 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/fakeapi"
 	"github.com/fluxkit/flux/manifests"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // unchanged fails the test if anything was asked that changes the cluster. An
@@ -49,6 +50,13 @@ func TestInstallRefusesBeforeChangingAnything(t *testing.T) {
 				s.Put(crdPath, crd("GitRepository", partOfFlux(kube.ManagedByLabel, "Helm"), "v1", "v1"))
 			},
 			err: built + "✗ Flux v2.9.5 on this cluster is managed by Helm\n  upgrade it with that, or install over it with --force\n",
+		},
+		"removal under way": {
+			prepare: func(s *fakeapi.Server) {
+				s.Put(namespacePath, controllers.Object{"metadata": map[string]any{"name": "flux-system", "deletionTimestamp": "2026-11-01T10:00:00Z"}})
+			},
+			err: built + "✗ an earlier removal is not finished: flux-system is being deleted\n" +
+				"  finish it with 'flux uninstall', which says what holds it up, then install again\n",
 		},
 		"unknown component": {
 			args: []string{"--components-extra=imagine-controller"},

@@ -160,14 +160,9 @@ func rank(r kube.Resource) int {
 
 // findNamespace finds the namespace where it belongs to the installation.
 func (p *removalPlan) findNamespace(ctx context.Context, client *kube.Client) error {
-	_, err := client.List(ctx, builtin("v1", "Namespace"), kube.Selection{Name: p.namespace}, func(o controllers.Object) error {
-		p.namespaceObject = o
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("looking for namespace %q: %w", p.namespace, err)
-	}
-	return nil
+	o, err := find(ctx, client, builtin("v1", "Namespace"), p.namespace)
+	p.namespaceObject = o
+	return err
 }
 
 // empty tells whether there is nothing of Flux. A namespace alone counts only

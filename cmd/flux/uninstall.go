@@ -55,7 +55,7 @@ func (a *app) uninstall(cmd *cobra.Command, o *uninstallOptions) error {
 	}
 	if plan.empty() {
 		a.ui.Success("Flux is not installed in namespace %q: there is nothing to remove", namespace)
-		return nil
+		return a.hintInstalled(cmd.Context(), client, namespace)
 	}
 	if err := plan.allowed(); err != nil {
 		return err
@@ -81,6 +81,17 @@ func (a *app) uninstall(cmd *cobra.Command, o *uninstallOptions) error {
 	}
 	a.ui.Success("uninstall finished")
 	return nil
+}
+
+// hintInstalled tells where Flux is, if it is in another namespace.
+func (a *app) hintInstalled(ctx context.Context, client *kube.Client, namespace string) error {
+	ctx, cancel := a.bounded(ctx)
+	defer cancel()
+	crd, err := find(ctx, client, crdResource(), definition)
+	if hint := elsewhere(crd, namespace); hint != "" {
+		a.ui.Line("  %s", hint)
+	}
+	return err
 }
 
 func (a *app) planRemoval(ctx context.Context, client *kube.Client, namespace string, keepNamespace bool) (*removalPlan, error) {

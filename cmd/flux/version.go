@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -94,8 +95,7 @@ func clusterVersions(ctx context.Context, client *kube.Client, namespace string)
 		return nil, fmt.Errorf("listing the controllers in namespace %q: %w", namespace, err)
 	}
 	if len(images) == 0 {
-		return nil, hinted("install it with 'flux install', or name its namespace with -n; 'flux version --client' needs no cluster",
-			"no controllers of Flux found in namespace %q", namespace)
+		return nil, notInstalled(ctx, client, namespace)
 	}
 	var entries []versionEntry
 	if distribution != "" {
@@ -105,6 +105,16 @@ func clusterVersions(ctx context.Context, client *kube.Client, namespace string)
 		entries = append(entries, versionEntry{name, images[name]})
 	}
 	return entries, nil
+}
+
+// notInstalled says that there is no Flux in a namespace, and where there is one.
+func notInstalled(ctx context.Context, client *kube.Client, namespace string) error {
+	hint := "install it with 'flux install'; 'flux version --client' needs no cluster"
+	// Who may not look for definitions gets the general hint.
+	if crd, err := find(ctx, client, crdResource(), definition); err == nil {
+		hint = cmp.Or(elsewhere(crd, namespace), hint)
+	}
+	return hinted(hint, "no controllers of Flux found in namespace %q", namespace)
 }
 
 // tagOf returns the tag of an image, or its digest where it has no tag.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/fakeapi"
 )
 
@@ -40,7 +41,10 @@ func TestVersionOfClientComesAlsoWithoutCluster(t *testing.T) {
 	s := fake(t)
 	own := "flux: v" + version + "\n"
 	expect(t, flux(t.Context(), s, "version"), outcome{1, own, "✗ no controllers of Flux found in namespace \"flux-system\"\n" +
-		"  install it with 'flux install', or name its namespace with -n; 'flux version --client' needs no cluster\n"})
+		"  install it with 'flux install'; 'flux version --client' needs no cluster\n"})
+	s.Put(crdPath, crd("GitRepository", partOfFlux(kube.InstanceLabel, "infra"), "v1", "v1"))
+	expect(t, flux(t.Context(), s, "version"), outcome{1, own, "✗ no controllers of Flux found in namespace \"flux-system\"\n" +
+		"  it is installed in namespace \"infra\": add -n infra\n"})
 	s.Handle("GET "+deploymentPath, func(w http.ResponseWriter, _ *http.Request) {
 		fakeapi.Status(w, http.StatusForbidden, "Forbidden", `deployments.apps is forbidden: User "bob" cannot list resource "deployments"`)
 	})
