@@ -139,7 +139,7 @@ func (o *bootstrapFlags) plan(a *app, cmd *cobra.Command, privateKey []byte, pas
 	key := bootstrap.Key{
 		Private: privateKey, Algorithm: o.key.Algorithm, Bits: o.key.Bits, Curve: o.key.Curve, HostKeyAlgorithms: o.hostKeyAlgos,
 	}
-	if privateKey != nil {
+	if privateKey != nil && sshkey.Locked(privateKey) {
 		key.Passphrase = password
 	}
 	return bootstrap.Plan{

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -72,6 +73,10 @@ func (a *app) bootstrapGit(cmd *cobra.Command, o *bootstrapGitFlags) error {
 	if err != nil {
 		return err
 	}
+	if o.password == "-" && o.registryCreds == "-" {
+		return errors.New("--password and --registry-creds cannot both be read from standard input")
+	}
+	o.warnIdle(a, cmd, address.Scheme)
 	ca, err := o.certificates()
 	if err != nil {
 		return err
@@ -80,7 +85,7 @@ func (a *app) bootstrapGit(cmd *cobra.Command, o *bootstrapGitFlags) error {
 	if err != nil {
 		return err
 	}
-	password, err := a.gitPassword(o, privateKey)
+	password, err := a.gitPassword(cmd.Context(), o, privateKey)
 	if err != nil {
 		return err
 	}
@@ -93,6 +98,33 @@ func (a *app) bootstrapGit(cmd *cobra.Command, o *bootstrapGitFlags) error {
 		Password: password, CABundle: ca, PrivateKey: privateKey, Passphrase: password, AgentSocket: a.env("SSH_AUTH_SOCK"),
 	})
 	return a.bootstrap(cmd.Context(), plan)
+}
+
+// warnIdle names the flags that have no effect beside the others, since a user
+// who gave one expects it to do something.
+func (o *bootstrapGitFlags) warnIdle(a *app, cmd *cobra.Command, scheme string) {
+	ssh := scheme == "ssh"
+	named := map[string]bool{}
+	for _, idle := range []struct {
+		when  bool
+		why   string
+		flags []string
+	}{
+		{o.tokenAuth, "with --token-auth the cluster uses no SSH key", []string{"ssh-hostname", "ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
+		{o.tokenAuth && !ssh, "nothing is opened over SSH", []string{"ssh-hostkey-algos", "private-key-file"}},
+		{!o.tokenAuth && ssh, "nothing is opened over HTTP", []string{"with-bearer-token", "ca-file", "allow-insecure-http"}},
+		{!o.tokenAuth && o.privateKeyFile != "", "no key is made with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
+		{!o.tokenAuth && o.key.Algorithm != "rsa", "the key to make is no RSA key", []string{"ssh-rsa-bits"}},
+		{!o.tokenAuth && o.key.Algorithm != "ecdsa", "the key to make is no ECDSA key", []string{"ssh-ecdsa-curve"}},
+		{scheme == "http", "the address is not https", []string{"ca-file"}},
+	} {
+		for _, name := range idle.flags {
+			if idle.when && cmd.Flags().Changed(name) && !named[name] && (name != "private-key-file" || !o.sign.reuse) {
+				named[name] = true
+				a.ui.Warning("--%s has no effect: %s", name, idle.why)
+			}
+		}
+	}
 }
 
 // plainGit puts the row of the plain Git host together.
@@ -125,7 +157,7 @@ func (a *app) plainGit(cmd *cobra.Command, o *bootstrapGitFlags, address *url.UR
 
 // gitPassword returns the password, token or passphrase: from the flag,
 // standard input, the environment, or the terminal where one is needed.
-func (a *app) gitPassword(o *bootstrapGitFlags, privateKey []byte) (string, error) {
+func (a *app) gitPassword(ctx context.Context, o *bootstrapGitFlags, privateKey []byte) (string, error) {
 	password := o.password
 	if password == "-" {
 		text, err := io.ReadAll(io.LimitReader(a.in, mostCredentials))
@@ -138,7 +170,7 @@ func (a *app) gitPassword(o *bootstrapGitFlags, privateKey []byte) (string, erro
 	}
 	question := ""
 	if privateKey != nil && !o.tokenAuth {
-		if _, err := sshkey.Signer(privateKey, password); errors.Is(err, sshkey.ErrPassphrase) && password == "" {
+		if sshkey.Locked(privateKey) && password == "" {
 			question = "Passphrase of the SSH key"
 		}
 	} else if o.tokenAuth && password == "" {
@@ -147,7 +179,7 @@ func (a *app) gitPassword(o *bootstrapGitFlags, privateKey []byte) (string, erro
 	if question == "" {
 		return password, nil
 	}
-	answer, err := a.ask(question)
+	answer, err := a.ask(ctx, question)
 	if errors.Is(err, ui.ErrNoTerminal) {
 		return "", hinted("give it with GIT_PASSWORD, or from standard input with --password=-", "asking for the %s: %w", strings.ToLower(question[:1])+question[1:], err)
 	}
@@ -155,11 +187,11 @@ func (a *app) gitPassword(o *bootstrapGitFlags, privateKey []byte) (string, erro
 }
 
 // ask reads a secret from the terminal.
-func (a *app) ask(question string) (string, error) {
+func (a *app) ask(ctx context.Context, question string) (string, error) {
 	if !a.ui.Interactive() {
 		return "", ui.ErrNoTerminal
 	}
-	answer, err := a.ui.Secret(question)
+	answer, err := a.ui.Secret(ctx, question)
 	if err == nil && answer == "" {
 		err = errors.New("nothing was entered")
 	}

@@ -3,7 +3,6 @@
 package sshkey
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -83,19 +82,23 @@ func generate(kind Kind) (crypto.PrivateKey, error) {
 // ErrPassphrase says that a key is locked and the passphrase is missing or wrong.
 var ErrPassphrase = errors.New("the key is locked and the passphrase is missing or wrong")
 
+// Locked tells whether a private key needs a passphrase.
+func Locked(private []byte) bool {
+	_, err := ssh.ParsePrivateKey(private)
+	var locked *ssh.PassphraseMissingError
+	return errors.As(err, &locked)
+}
+
 // Signer returns what signs with a private key.
 func Signer(private []byte, passphrase string) (ssh.Signer, error) {
-	signer, err := ssh.ParsePrivateKey(private)
-	var locked *ssh.PassphraseMissingError
-	if errors.As(err, &locked) {
-		if passphrase == "" {
-			return nil, ErrPassphrase
-		}
-		signer, err = ssh.ParsePrivateKeyWithPassphrase(private, []byte(passphrase))
+	if Locked(private) {
+		signer, err := ssh.ParsePrivateKeyWithPassphrase(private, []byte(passphrase))
 		if err != nil {
 			return nil, ErrPassphrase
 		}
+		return signer, nil
 	}
+	signer, err := ssh.ParsePrivateKey(private)
 	if err != nil {
 		return nil, fmt.Errorf("reading the private key: %w", err)
 	}
@@ -109,11 +112,4 @@ func Load(private []byte, passphrase string) (Pair, error) {
 		return Pair{}, err
 	}
 	return Pair{Private: private, Public: ssh.MarshalAuthorizedKey(signer.PublicKey())}, nil
-}
-
-// Same tells whether two public keys are the same, whatever is noted behind them.
-func Same(a, b []byte) bool {
-	x, _, _, _, errX := ssh.ParseAuthorizedKey(a)
-	y, _, _, _, errY := ssh.ParseAuthorizedKey(b)
-	return errX == nil && errY == nil && bytes.Equal(x.Marshal(), y.Marshal())
 }

@@ -60,6 +60,9 @@ func TestLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	locked := pem.EncodeToMemory(block)
+	if Locked(pair.Private) || !Locked(locked) {
+		t.Error("which key is locked is not seen")
+	}
 	for _, wrong := range []string{"", "let me out"} {
 		if _, err := Signer(locked, wrong); !errors.Is(err, ErrPassphrase) {
 			t.Errorf("with %q: %v", wrong, err)

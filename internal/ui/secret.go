@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -8,17 +9,41 @@ import (
 )
 
 // Secret asks for something that is not shown while it is typed. Where nobody
-// can answer it returns ErrNoTerminal.
-func (t *Terminal) Secret(question string) (string, error) {
+// can answer it returns ErrNoTerminal. The wait for the answer ends with ctx.
+func (t *Terminal) Secret(ctx context.Context, question string) (string, error) {
 	in, ok := t.in.(*os.File)
 	if !t.asks || !ok {
 		return "", ErrNoTerminal
 	}
-	fmt.Fprintf(t.err, "%s: ", question)
-	answer, err := term.ReadPassword(int(in.Fd()))
-	fmt.Fprintln(t.err)
+	fd := int(in.Fd())
+	before, err := term.GetState(fd)
 	if err != nil {
-		return "", fmt.Errorf("reading the answer: %w", err)
+		return "", fmt.Errorf("asking on the terminal: %w", err)
 	}
-	return string(answer), nil
+	fmt.Fprintf(t.err, "%s: ", question)
+	type reply struct {
+		text []byte
+		err  error
+	}
+	// Reading a terminal cannot be cut short, so on ctx the goroutine stays
+	// until the process ends, which it does then.
+	answer := make(chan reply, 1)
+	go func() {
+		text, err := term.ReadPassword(fd)
+		answer <- reply{text, err}
+	}()
+	var got reply
+	select {
+	case <-ctx.Done():
+		got.err = context.Cause(ctx)
+		if err := term.Restore(fd, before); err != nil {
+			got.err = err
+		}
+	case got = <-answer:
+	}
+	fmt.Fprintln(t.err)
+	if got.err != nil {
+		return "", fmt.Errorf("reading the answer: %w", got.err)
+	}
+	return string(got.text), nil
 }

@@ -22,6 +22,8 @@ type survey struct {
 	secret, pullSecret controllers.Object
 	source, sync       controllers.Object
 	definition         controllers.Object
+	// deployments are the names of those in the namespace.
+	deployments []string
 }
 
 // survey looks at the cluster and refuses one that cannot take Flux.
@@ -47,6 +49,16 @@ func (r *run) survey(ctx context.Context) error {
 	get(&f.source, kube.Of(kind("GitRepository")), ns, ns)
 	get(&f.sync, kube.Of(kind("Kustomization")), ns, ns)
 	get(&f.definition, kube.Guess(schema.FromAPIVersionAndKind("apiextensions.k8s.io/v1", "CustomResourceDefinition")), "", kind("GitRepository").CRD())
+	g.Go(func() error {
+		_, err := r.client.List(gctx, kube.Guess(schema.FromAPIVersionAndKind("apps/v1", "Deployment")), kube.Selection{Namespace: ns}, func(o controllers.Object) error {
+			f.deployments = append(f.deployments, controllers.Name(o))
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("listing the Deployments in namespace %q: %w", ns, err)
+		}
+		return nil
+	})
 	if p := r.plan.PullSecret; p != nil {
 		get(&f.pullSecret, secretResource(), ns, p.GetName())
 	}
@@ -113,8 +125,14 @@ func (r *run) unclaimed() error {
 }
 
 // follows tells whether the cluster is already where this run would bring it:
-// it has applied the newest commit, which holds all that is to be installed.
+// it has applied the newest commit, which holds all that is to be installed,
+// and nobody has removed a controller since.
 func (r *run) follows() bool {
+	for _, name := range r.plan.Components.Components {
+		if !slices.Contains(r.found.deployments, name) {
+			return false
+		}
+	}
 	return isReady(r.found.source) && isReady(r.found.sync) &&
 		controllers.Path{"status.lastAppliedRevision"}.String(r.found.sync) == r.newest()
 }
@@ -122,28 +140,83 @@ func (r *run) follows() bool {
 // newest is how Flux writes the newest commit of the branch.
 func (r *run) newest() string { return r.plan.Branch + "@sha1:" + r.clone.Head() }
 
-func (r *run) installComponents(ctx context.Context) error {
-	if !r.follows() {
-		objects, err := r.build()
-		if err != nil {
-			return err
+// definitions are the namespace and the definitions, on which the rest stands.
+func (r *run) definitions() ([]*unstructured.Unstructured, error) {
+	objects, err := r.build()
+	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !kube.Definition(o) }), err
+}
+
+func (r *run) installDefinitions(ctx context.Context) error {
+	if r.follows() {
+		return nil
+	}
+	r.say.Action("installing components in %q namespace", r.namespace())
+	definitions, err := r.definitions()
+	if err != nil {
+		return err
+	}
+	return r.client.Define(ctx, definitions)
+}
+
+// awaitDefinitions waits on the server, which takes its time until it serves a
+// new kind: controllers end when they start before that.
+func (r *run) awaitDefinitions(ctx context.Context) error {
+	if r.follows() {
+		return nil
+	}
+	definitions, err := r.definitions()
+	if err != nil {
+		return err
+	}
+	return r.client.Served(ctx, definitions)
+}
+
+// install applies the components and, at the same time, what makes the cluster
+// follow the repository: the controllers, once they run, find their work waiting.
+func (r *run) install(ctx context.Context) error {
+	if r.follows() {
+		return r.refreshPullSecret(ctx)
+	}
+	objects, err := r.build()
+	if err != nil {
+		return err
+	}
+	var components, sync []*unstructured.Unstructured
+	for _, o := range objects {
+		switch {
+		case r.isSync(o):
+			sync = append(sync, o)
+		case !kube.Definition(o):
+			components = append(components, o)
 		}
-		objects = slices.DeleteFunc(objects, r.isSync)
-		if r.plan.PullSecret != nil {
-			objects = append(objects, r.plan.PullSecret)
-		}
-		r.say.Action("installing components in %q namespace", r.namespace())
-		if err := r.client.Apply(ctx, objects); err != nil {
-			return err
-		}
-		r.say.Success("installed components")
-	} else if p := r.plan.PullSecret; p != nil && !maps.Equal(secretData(r.found.pullSecret), textData(p)) {
+	}
+	if r.plan.PullSecret != nil {
+		components = append(components, r.plan.PullSecret)
+	}
+	r.say.Action("applying sync manifests")
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return r.client.Apply(gctx, components) })
+	g.Go(func() error { return r.client.Apply(gctx, sync) })
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	r.say.Success("installed components")
+	r.say.Success("reconciled components")
+	r.say.Success("reconciled sync configuration")
+	return nil
+}
+
+// refreshPullSecret writes the registry's credentials where they have changed:
+// they are not in the repository.
+func (r *run) refreshPullSecret(ctx context.Context) error {
+	if p := r.plan.PullSecret; p != nil && !maps.Equal(secretData(r.found.pullSecret), textData(p)) {
 		if err := r.client.Apply(ctx, []*unstructured.Unstructured{p}); err != nil {
 			return err
 		}
 		r.say.Success("reconciled image pull secret %q", r.namespace()+"/"+p.GetName())
 	}
 	r.say.Success("reconciled components")
+	r.say.Success("reconciled sync configuration")
 	return nil
 }
 

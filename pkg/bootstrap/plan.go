@@ -129,6 +129,9 @@ func (p Plan) validate() error {
 	if p.Sync.Interval <= 0 {
 		return failure("give one such as --interval=1m", "invalid interval %s", p.Sync.Interval)
 	}
+	if folder, ok := p.sparse(); !ok {
+		return failure("add it to --sparse-checkout", "the cluster would not fetch its own folder %q: it is not among the folders of the sparse checkout", folder)
+	}
 	if p.TokenAuth || p.Key.Private == nil {
 		return nil
 	}
@@ -136,6 +139,21 @@ func (p Plan) validate() error {
 		return failure("check --private-key-file, and give its passphrase with GIT_PASSWORD or --password", "using the SSH key: %w", err)
 	}
 	return nil
+}
+
+// sparse tells whether the folder of the cluster is among those that are fetched.
+func (p Plan) sparse() (string, bool) {
+	folder, err := CleanPath(p.Path)
+	if len(p.Sync.SparseCheckout) == 0 || err != nil {
+		return folder, true
+	}
+	for _, listed := range p.Sync.SparseCheckout {
+		top, err := CleanPath(listed)
+		if err == nil && (top == "" || folder == top || strings.HasPrefix(folder, top+"/")) {
+			return folder, true
+		}
+	}
+	return folder, false
 }
 
 // CleanPath returns the path of a folder within a repository without a slash

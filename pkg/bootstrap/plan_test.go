@@ -41,6 +41,7 @@ func TestValidate(t *testing.T) {
 		`path "../x" leads out of the repo`:      func(p *Plan) { p.Path = "../x" },
 		`invalid secret name "Flux_System"`:      func(p *Plan) { p.Sync.SecretName = "Flux_System" },
 		`invalid interval 0s`:                    func(p *Plan) { p.Sync.Interval = 0 },
+		`the cluster would not fetch its own`:    func(p *Plan) { p.Path, p.Sync.SparseCheckout = "clusters/demo", []string{"apps", "clusters/de"} },
 		`using the SSH key: reading the private`: func(p *Plan) { p.Key.Private = []byte("no key") },
 	} {
 		p := valid()
@@ -54,6 +55,7 @@ func TestValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := valid()
+	p.Path, p.Sync.SparseCheckout = "clusters/demo", []string{"apps", "./clusters/"}
 	p.Branch, p.Key.Private = "release/2.9", pair.Private
 	if err := p.validate(); err != nil {
 		t.Error(err)

@@ -55,9 +55,10 @@ func (r *run) steps() []step {
 	return []step{
 		{"check the repository and the cluster", false, r.preflight},
 		{"commit the manifests", false, r.commitManifests},
-		{"install the components", false, r.installComponents},
+		{"install the definitions", false, r.installDefinitions},
+		{"wait until the definitions are served", true, r.awaitDefinitions},
 		{"give the cluster access to the repository", false, r.reconcileSecret},
-		{"apply the sync manifests", false, r.applySync},
+		{"install the components and the sync manifests", false, r.install},
 		{"wait for the controllers", true, r.awaitComponents},
 		{"wait for the GitRepository", true, r.awaitSource},
 		{"wait for the Kustomization", true, r.awaitSync},

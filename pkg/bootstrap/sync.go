@@ -2,7 +2,6 @@ package bootstrap
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -75,19 +74,4 @@ func (r *run) isSync(o *unstructured.Unstructured) bool {
 		return s.GroupVersionKind().GroupKind() == o.GroupVersionKind().GroupKind() &&
 			s.GetName() == o.GetName() && s.GetNamespace() == o.GetNamespace()
 	})
-}
-
-func (r *run) applySync(ctx context.Context) error {
-	r.say.Action("applying sync manifests")
-	if !r.follows() {
-		objects, err := r.build()
-		if err != nil {
-			return err
-		}
-		if err := r.client.Apply(ctx, slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !r.isSync(o) })); err != nil {
-			return err
-		}
-	}
-	r.say.Success("reconciled sync configuration")
-	return nil
 }

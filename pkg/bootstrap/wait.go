@@ -161,10 +161,14 @@ func (w *waiter) ask(ctx context.Context, res kube.Resource) (controllers.Object
 	if err != nil {
 		return nil, "", fmt.Errorf("looking at %s %s: %w", w.kind.Kind, r.namespace(), err)
 	}
-	if w.kind.Suspension.Is(o) {
-		return nil, "", failure(fmt.Sprintf("flux resume %s %s -n %s", w.kind.Noun(), r.namespace(), r.namespace()), "%s %s/%s is suspended", w.kind.Kind, r.namespace(), r.namespace())
-	}
-	if !w.done(o) {
+	resume := fmt.Sprintf("flux resume %s %s -n %s", w.kind.Noun(), r.namespace(), r.namespace())
+	switch suspended := w.kind.Suspension.Is(o); {
+	case w.done(o) && suspended:
+		r.say.Warning("%s %s/%s is suspended: the cluster follows the repository again after %s", w.kind.Kind, r.namespace(), r.namespace(), resume)
+	case w.done(o):
+	case suspended:
+		return nil, "", failure(resume, "%s %s/%s is suspended", w.kind.Kind, r.namespace(), r.namespace())
+	default:
 		w.asked = r.token
 		if o, err = r.client.Annotate(ctx, res, r.namespace(), r.namespace(), map[string]any{requestAnnotation: r.token}); err != nil {
 			return nil, "", fmt.Errorf("asking for a reconciliation of %s %s: %w", w.kind.Kind, r.namespace(), err)
