@@ -34,8 +34,8 @@ func (r *run) survey(ctx context.Context) error {
 	get := func(into *controllers.Object, res kube.Resource, namespace, name string) {
 		g.Go(func() error {
 			o, err := r.client.Get(gctx, res, namespace, name)
-			if apierrors.IsNotFound(err) {
-				return nil
+			if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+				return nil // what may not be read, Allowed names together with all else that is missing
 			}
 			if err != nil {
 				return fmt.Errorf("looking for %s %q: %w", res.Kind, name, err)
@@ -54,7 +54,7 @@ func (r *run) survey(ctx context.Context) error {
 			f.deployments = append(f.deployments, controllers.Name(o))
 			return nil
 		})
-		if err != nil {
+		if err != nil && !apierrors.IsForbidden(err) {
 			return fmt.Errorf("listing the Deployments in namespace %q: %w", ns, err)
 		}
 		return nil

@@ -145,9 +145,21 @@ func keyed(w *world) {
 	}
 	host.CanConfirm = nil
 	plan.Host = host
+	// Ready by a password, the cluster says nothing about the key.
+	w.mustRun(w.plan())
+	declined := host
+	declined.Confirm = func(_ context.Context, key githost.DeployKey) error {
+		shown = append(shown, key.Public)
+		return githost.ErrDeclined
+	}
+	plan.Host = declined
+	if _, err := w.run(plan, nil); !errors.Is(err, githost.ErrDeclined) {
+		w.t.Errorf("a key that is declined: %v", err)
+	}
+	plan.Host = host
 	w.mustRun(plan)
 	secret := w.secret("flux-system")
-	if len(shown) != 1 || strings.TrimSpace(secret["identity.pub"]) != shown[0] || !strings.Contains(secret["identity"], "PRIVATE KEY") {
+	if len(shown) != 2 || shown[0] != shown[1] || strings.TrimSpace(secret["identity.pub"]) != shown[0] || !strings.Contains(secret["identity"], "PRIVATE KEY") {
 		w.t.Errorf("shown are %q, and the Secret has %q", shown, secret["identity.pub"])
 	}
 	name, port, _ := strings.Cut(ssh, ":")
@@ -155,7 +167,7 @@ func keyed(w *world) {
 		w.t.Errorf("known_hosts is %q", secret["known_hosts"])
 	}
 	w.mustRun(plan)
-	if diff := cmp.Diff(secret, w.secret("flux-system")); diff != "" || len(shown) != 1 {
+	if diff := cmp.Diff(secret, w.secret("flux-system")); diff != "" || len(shown) != 2 {
 		w.t.Errorf("the second run made another key, and %d were shown:\n%s", len(shown), diff)
 	}
 	w.impersonated(plan, secret)

@@ -73,7 +73,9 @@ func (r *run) chooseKey() error {
 	if stored := secretData(r.found.secret)[identityKey]; stored != "" {
 		pair, err := sshkey.Load([]byte(stored), secretData(r.found.secret)[passwordKey])
 		if err == nil {
-			r.key = sourceKey{pair, r.found.source == nil || !isReady(r.found.source)}
+			// It has been given access if the cluster fetches by it.
+			fetches := isReady(r.found.source) && controllers.Path{"spec.url"}.String(r.found.source) == r.host.SyncURL
+			r.key = sourceKey{pair, !fetches}
 			return nil
 		}
 		r.say.Warning("the key in Secret %s/%s cannot be used and is replaced: %s", r.namespace(), r.plan.Sync.SecretName, err)
