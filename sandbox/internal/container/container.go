@@ -41,7 +41,7 @@ type Command struct {
 }
 
 // Translate gives the command for one container of pod.
-func Translate(pod *corev1.Pod, c *corev1.Container, listens []controller.Listen, host Host) (Command, error) {
+func Translate(pod *corev1.Pod, c *corev1.Container, program controller.Controller, host Host) (Command, error) {
 	env, err := environment(pod, c, host)
 	if err != nil {
 		return Command{}, err
@@ -57,7 +57,17 @@ func Translate(pod *corev1.Pod, c *corev1.Container, listens []controller.Listen
 		}
 		args = append(args, arg)
 	}
-	for _, listen := range listens {
+	for _, store := range program.Stores {
+		given, rest := take(args, store.Flag)
+		if given == "" {
+			// The default is a path of the container, never one of this machine.
+			if given = t.mounted(store.Path); given == store.Path {
+				given = host.Volume("unmounted" + strings.ReplaceAll(store.Path, "/", "-"))
+			}
+		}
+		args = append(rest, "--"+store.Flag+"="+given)
+	}
+	for _, listen := range program.Listens {
 		given, rest := take(args, listen.Flag)
 		port := portOf(given, listen.Port)
 		addr, ok := command.Ports[port]

@@ -17,9 +17,11 @@ import (
 // fakeHost gives addresses that show what they were given for.
 func fakeHost() Host {
 	return Host{
-		Listen:  func(port int32) (string, error) { return fmt.Sprintf("127.0.0.1:1%d", port), nil },
-		Service: func(ns, name string, port int32) (string, error) { return fmt.Sprintf("<%s/%s:%d>", ns, name, port), nil },
-		Volume:  func(name string) string { return "/pod/volumes/" + name },
+		Listen: func(port int32) (string, error) { return fmt.Sprintf("127.0.0.1:1%d", port), nil },
+		Service: func(ns, name string, port int32) (string, error) {
+			return fmt.Sprintf("<%s/%s:%d>", ns, name, port), nil
+		},
+		Volume: func(name string) string { return "/pod/volumes/" + name },
 		ConfigMap: func(name string) (map[string]string, error) {
 			if name != "settings" {
 				return nil, errors.New("configmap " + name + " not found")
@@ -51,15 +53,15 @@ func TestTranslateFluxContainer(t *testing.T) {
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "flux-system", Name: "source-1"}}
 	source, _ := controller.Get("source-controller")
-	got, err := Translate(pod, &c, source.Listens, fakeHost())
+	got, err := Translate(pod, &c, source, fakeHost())
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Command{
 		Args: []string{
 			"--events-addr=http://<flux-system/notification-controller:80>",
-			"--storage-path=/pod/volumes/data", "--storage-adv-addr=<flux-system/source-controller:80>",
-			"--enable-leader-election",
+			"--storage-adv-addr=<flux-system/source-controller:80>", "--enable-leader-election",
+			"--storage-path=/pod/volumes/data",
 			"--metrics-addr=127.0.0.1:18081", "--health-addr=127.0.0.1:19440", "--storage-addr=127.0.0.1:19090",
 		},
 		Env: []string{
@@ -70,6 +72,27 @@ func TestTranslateFluxContainer(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestDefaultFoldersAreNotThisMachines(t *testing.T) {
+	t.Parallel()
+	reflector, _ := controller.Get("image-reflector-controller")
+	reflector.Listens = nil
+	for _, c := range []struct {
+		mounts []corev1.VolumeMount
+		want   string
+	}{
+		{[]corev1.VolumeMount{{Name: "data", MountPath: "/data"}}, "--storage-path=/pod/volumes/data"},
+		{nil, "--storage-path=/pod/volumes/unmounted-data"},
+	} {
+		got, err := Translate(&corev1.Pod{}, &corev1.Container{VolumeMounts: c.mounts}, reflector, fakeHost())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{c.want}, got.Args); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 
@@ -114,13 +137,13 @@ func TestMissingReference(t *testing.T) {
 	t.Parallel()
 	ref := &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "absent"}, Key: "k"}
 	c := corev1.Container{Env: []corev1.EnvVar{{Name: "X", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: ref}}}}
-	_, err := Translate(&corev1.Pod{}, &c, nil, fakeHost())
+	_, err := Translate(&corev1.Pod{}, &c, controller.Controller{}, fakeHost())
 	if err == nil || !strings.Contains(err.Error(), "resolving variable X: configmap absent not found") {
 		t.Errorf("error = %v", err)
 	}
 	yes := true
 	ref.Optional = &yes
-	got, err := Translate(&corev1.Pod{}, &c, nil, fakeHost())
+	got, err := Translate(&corev1.Pod{}, &c, controller.Controller{}, fakeHost())
 	if err != nil || len(got.Env) != 0 {
 		t.Errorf("an optional reference gives %v, %v", got.Env, err)
 	}

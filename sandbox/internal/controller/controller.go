@@ -18,27 +18,36 @@ type Listen struct {
 	Port int32
 }
 
+// Store is a flag that takes a folder, with the one that the controller uses when
+// the flag is not given.
+type Store struct {
+	Flag string
+	Path string
+}
+
 // Controller is one of Flux's controllers.
 type Controller struct {
 	Name    string
 	Listens []Listen
+	Stores  []Store
 }
 
 var (
 	metrics = Listen{"metrics-addr", 8080}
 	health  = Listen{"health-addr", 9440}
 	storage = Listen{"storage-addr", 9090}
+	data    = Store{"storage-path", "/data"}
 )
 
 // All lists the controllers in the order in which Flux names them.
 var All = []Controller{
-	{"source-controller", []Listen{metrics, health, storage}},
-	{"kustomize-controller", []Listen{metrics, health}},
-	{"helm-controller", []Listen{metrics, health}},
-	{"notification-controller", []Listen{metrics, health, {"events-addr", 9090}, {"receiverAddr", 9292}}},
-	{"image-reflector-controller", []Listen{metrics, health}},
-	{"image-automation-controller", []Listen{metrics, health}},
-	{"source-watcher", []Listen{metrics, health, storage}},
+	{"source-controller", []Listen{metrics, health, storage}, []Store{data}},
+	{"kustomize-controller", []Listen{metrics, health}, nil},
+	{"helm-controller", []Listen{metrics, health}, nil},
+	{"notification-controller", []Listen{metrics, health, {"events-addr", 9090}, {"receiverAddr", 9292}}, nil},
+	{"image-reflector-controller", []Listen{metrics, health}, []Store{data}},
+	{"image-automation-controller", []Listen{metrics, health}, nil},
+	{"source-watcher", []Listen{metrics, health, storage}, []Store{data}},
 }
 
 // Names lists the names of all controllers.

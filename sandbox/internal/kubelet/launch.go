@@ -37,7 +37,7 @@ func (w *worker) command(pod *corev1.Pod) (container.Command, error) {
 		if c.Name != w.container {
 			continue
 		}
-		return container.Translate(pod, c, w.controller.Listens, container.Host{
+		return container.Translate(pod, c, w.controller, container.Host{
 			Listen: freeAddress, Service: w.k.services.address, Volume: w.volume,
 			ConfigMap: func(name string) (map[string]string, error) { return w.configMap(ctx, pod.Namespace, name) },
 			Secret:    func(name string) (map[string]string, error) { return w.secret(ctx, pod.Namespace, name) },
