@@ -30,21 +30,26 @@ func birth(pid int) string {
 	return fields[19] + "@" + strings.TrimSpace(string(boot))
 }
 
-// Resident is the memory of a process in bytes, 0 when it is not known.
+// Resident is the memory of a process in bytes, 0 when it is not known. Pages that
+// several processes share count in parts: most of the sandbox's processes run the
+// same binary, and the sum is what they take of the machine.
 func Resident(pid int) int64 {
-	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	rollup, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
 		return 0
 	}
-	fields := strings.Fields(string(statm))
-	if len(fields) < 2 {
-		return 0
+	for line := range strings.Lines(string(rollup)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || fields[0] != "Pss:" {
+			continue
+		}
+		kib, err := strconv.ParseInt(fields[1], 10, 64)
+		if err != nil {
+			return 0
+		}
+		return kib << 10
 	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return pages * int64(os.Getpagesize())
+	return 0
 }
 
 // childAttributes makes the kernel end the child when its parent is gone,

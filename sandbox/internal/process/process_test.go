@@ -1,31 +1,44 @@
 package process
 
 import (
-	"bytes"
+	"bufio"
 	"context"
+	"errors"
+	"os"
 	"testing"
 	"time"
 )
 
-func start(t *testing.T, script string) (*Child, *bytes.Buffer) {
+// start runs a script and returns once it has printed its first line, so that
+// its traps are set.
+func start(t *testing.T, script string) (*Child, *bufio.Reader) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	out := &bytes.Buffer{}
-	child, err := NewStarter(ctx).Start(ctx, Command{Path: "/bin/sh", Args: []string{"-c", script}, Output: out})
+	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = read.Close() })
+	child, err := NewStarter(ctx).Start(ctx, Command{Path: "/bin/sh", Args: []string{"-c", script}, Output: write})
+	if err := errors.Join(err, write.Close()); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { child.Stop(0) })
+	out := bufio.NewReader(read)
+	if line, err := out.ReadString('\n'); err != nil || line != "ready\n" {
+		t.Fatalf("the script says %q, %v", line, err)
+	}
 	return child, out
 }
 
 func TestChildEndsByItself(t *testing.T) {
 	t.Parallel()
-	child, out := start(t, "echo hello; exit 3")
+	child, out := start(t, "echo ready; echo hello; exit 3")
 	<-child.Done()
-	if child.ExitCode() != 3 || out.String() != "hello\n" {
-		t.Errorf("exit code %d, output %q", child.ExitCode(), out)
+	line, err := out.ReadString('\n')
+	if child.ExitCode() != 3 || line != "hello\n" || err != nil {
+		t.Errorf("exit code %d, output %q, %v", child.ExitCode(), line, err)
 	}
 	if child.Alive() {
 		t.Error("a child that has ended is alive")
@@ -34,7 +47,7 @@ func TestChildEndsByItself(t *testing.T) {
 
 func TestStopKillsWhoDoesNotListen(t *testing.T) {
 	t.Parallel()
-	child, _ := start(t, "trap '' TERM; while :; do sleep 1; done")
+	child, _ := start(t, "trap '' TERM; echo ready; while :; do sleep 1; done")
 	if !child.Alive() {
 		t.Fatal("a running child is not alive")
 	}
@@ -46,7 +59,7 @@ func TestStopKillsWhoDoesNotListen(t *testing.T) {
 
 func TestStopAsksFirst(t *testing.T) {
 	t.Parallel()
-	child, _ := start(t, "trap 'exit 7' TERM; kill -TERM $$; while :; do :; done")
+	child, _ := start(t, "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done")
 	child.Stop(time.Minute)
 	if child.ExitCode() != 7 {
 		t.Errorf("exit code %d", child.ExitCode())
@@ -74,7 +87,7 @@ func TestIdentityOfAnother(t *testing.T) {
 
 func TestEndStopsWhatIsNoChild(t *testing.T) {
 	t.Parallel()
-	child, _ := start(t, "trap '' TERM; while :; do sleep 1; done")
+	child, _ := start(t, "trap '' TERM; echo ready; while :; do sleep 1; done")
 	if err := child.Identity.End(t.Context(), time.Millisecond); err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,437 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+
+	"github.com/fluxkit/flux/sandbox/internal/lifecycle"
+	"github.com/fluxkit/flux/sandbox/internal/process"
+	"github.com/fluxkit/flux/sandbox/internal/simulate"
+	"github.com/fluxkit/flux/sandbox/internal/state"
+)
+
+// asProgram makes the test's own binary behave as flux-sandbox, so that what is
+// tested is what was just compiled.
+const asProgram = "FLUX_SANDBOX_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		os.Exit(run(os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// sandbox is one under test.
+type sandbox struct {
+	t      *testing.T
+	dir    string
+	client kubernetes.Interface
+	config *rest.Config
+}
+
+func (s *sandbox) command(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(s.t.Context(), os.Args[0], append(args, "--dir", s.dir)...)
+	cmd.Env = append(os.Environ(), asProgram+"=1")
+	return cmd
+}
+
+// run runs flux-sandbox and returns what it printed and its exit code.
+func (s *sandbox) run(args ...string) (stdout, stderr string, code int) {
+	s.t.Helper()
+	var out, errs bytes.Buffer
+	cmd := s.command(args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func (s *sandbox) up() {
+	s.t.Helper()
+	_, stderr, code := s.run("up", "--controllers=none", "--timeout=3m")
+	if code != 0 || !strings.Contains(stderr, "✔ the sandbox is ready after") {
+		s.t.Fatalf("up exits %d and says:\n%s", code, stderr)
+	}
+}
+
+func (s *sandbox) report() lifecycle.Report {
+	s.t.Helper()
+	var report lifecycle.Report
+	out, stderr, _ := s.run("status", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		s.t.Fatalf("%v in %s%s", err, out, stderr)
+	}
+	return report
+}
+
+// identities are the processes that run now, to be looked for later.
+func (s *sandbox) identities() map[string]process.Identity {
+	s.t.Helper()
+	ids := map[string]process.Identity{}
+	for _, p := range s.report().Processes {
+		ids[p.Name] = process.Identify(p.PID)
+	}
+	return ids
+}
+
+func (s *sandbox) connect() {
+	s.t.Helper()
+	folder, err := state.Open(s.dir)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if s.config, err = clientcmd.BuildConfigFromFlags("", folder.Kubeconfig()); err != nil {
+		s.t.Fatal(err)
+	}
+	if s.client, err = kubernetes.NewForConfig(s.config); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *sandbox) deploy(name string, annotations map[string]string) {
+	s.t.Helper()
+	match := map[string]string{"app": name}
+	_, err := s.client.AppsV1().Deployments("default").Create(s.t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: match},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: match, Annotations: annotations},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{
+					Name: "app", Image: "registry.example/" + name + ":1", Ports: []corev1.ContainerPort{{ContainerPort: 8080}},
+				}}},
+			},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// pod waits until the deployment's pod is as it should be.
+func (s *sandbox) pod(name string, good func(*corev1.Pod) bool) *corev1.Pod {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	w, err := s.client.CoreV1().Pods("default").Watch(ctx, metav1.ListOptions{
+		LabelSelector: labels.Set{"app": name}.String(),
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer w.Stop()
+	var last *corev1.Pod
+	for event := range w.ResultChan() {
+		pod, ok := event.Object.(*corev1.Pod)
+		if !ok {
+			s.t.Fatalf("watching pods: %v", event.Object)
+		}
+		if last = pod; good(pod) {
+			return pod
+		}
+	}
+	s.t.Fatalf("the pod of %s is not as it should be: %+v", name, last)
+	return nil
+}
+
+func isReady(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func waitingFor(reason string) func(*corev1.Pod) bool {
+	return func(pod *corev1.Pod) bool {
+		for _, c := range pod.Status.ContainerStatuses {
+			if c.State.Waiting != nil && c.State.Waiting.Reason == reason {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func TestControlPlane(t *testing.T) {
+	s := &sandbox{t: t, dir: t.TempDir()}
+	if _, stderr, code := s.run("status"); code != 1 || !strings.Contains(stderr, "is not up: start it with flux-sandbox up") {
+		t.Errorf("status of nothing exits %d and says %s", code, stderr)
+	}
+	if _, stderr, code := s.run("down"); code != 0 {
+		t.Errorf("down of nothing exits %d and says %s", code, stderr)
+	}
+	s.up()
+	t.Cleanup(func() {
+		cmd := exec.Command(os.Args[0], "down", "--dir", s.dir) // the test's context has ended by now
+		cmd.Env = append(os.Environ(), asProgram+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("down: %v\n%s", err, out)
+		}
+	})
+	s.connect()
+	for _, step := range []struct {
+		name string
+		run  func(*sandbox, *testing.T)
+	}{
+		{"is ready", (*sandbox).testReady},
+		{"simulates pods", (*sandbox).testPods},
+		{"reports a part that dies", (*sandbox).testDeath},
+		{"recovers from a killed supervisor", (*sandbox).testRecovery},
+		{"goes down", (*sandbox).testDown},
+	} {
+		t.Run(step.name, func(t *testing.T) {
+			now := *s
+			now.t = t
+			step.run(&now, t)
+		})
+	}
+}
+
+func (s *sandbox) testReady(t *testing.T) {
+	body, err := s.client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(t.Context())
+	if err != nil || string(body) != "ok" {
+		t.Errorf("readyz says %s, %v", body, err)
+	}
+	anonymous := rest.AnonymousClientConfig(s.config)
+	stranger, err := kubernetes.NewForConfig(anonymous)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stranger.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{}); err == nil {
+		t.Error("whoever asks may read secrets")
+	}
+	if _, stderr, code := s.run("up", "--controllers=none"); code != 0 || !strings.Contains(stderr, "is already up") {
+		t.Errorf("a second up exits %d and says %s", code, stderr)
+	}
+	info, err := os.Stat(s.dir)
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder's mode is %v, %v", info.Mode(), err)
+	}
+}
+
+func (s *sandbox) testPods(t *testing.T) {
+	s.deploy("web", nil)
+	s.deploy("absent", map[string]string{simulate.Annotation: simulate.ImagePullError})
+	s.deploy("looping", map[string]string{simulate.Annotation: simulate.CrashLoop})
+	s.deploy("stuck", map[string]string{simulate.Annotation: simulate.Pending})
+
+	web := s.pod("web", isReady)
+	log, err := s.log(web)
+	if want := fmt.Sprintf("container app of pod default/%s is simulated by the sandbox\n", web.Name); err != nil || log != want {
+		t.Errorf("the log is %q, %v", log, err)
+	}
+	if body, want := s.forward(web, 8080), fmt.Sprintf("pod default/%s is simulated: nothing runs behind port 8080\n", web.Name); body != want {
+		t.Errorf("port 8080 answers %q", body)
+	}
+	absent := s.pod("absent", waitingFor("ImagePullBackOff"))
+	if m := absent.Status.ContainerStatuses[0].State.Waiting.Message; !strings.Contains(m, `Back-off pulling image "registry.example/absent:1"`) {
+		t.Errorf("message %q", m)
+	}
+	_, err = s.log(absent)
+	if err == nil || !strings.Contains(err.Error(), "trying and failing to pull image") {
+		t.Errorf("the log of what never ran: %v", err)
+	}
+	looping := s.pod("looping", waitingFor("CrashLoopBackOff"))
+	if looping.Status.ContainerStatuses[0].RestartCount == 0 {
+		t.Error("a crash loop without a restart")
+	}
+	stuck := s.pod("stuck", func(pod *corev1.Pod) bool { return len(pod.Status.Conditions) > 0 })
+	if c := stuck.Status.Conditions[0]; c.Reason != corev1.PodReasonUnschedulable || stuck.Spec.NodeName != "" {
+		t.Errorf("the pending pod is on %q: %+v", stuck.Spec.NodeName, c)
+	}
+	s.deploy("slow", map[string]string{simulate.Annotation: simulate.SlowStart, simulate.DelayAnnotation: "3s"})
+	s.pod("slow", func(pod *corev1.Pod) bool { return pod.Status.Phase == corev1.PodRunning && !isReady(pod) })
+	s.pod("slow", isReady)
+}
+
+func (s *sandbox) log(pod *corev1.Pod) (string, error) {
+	stream, err := s.client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).Stream(s.t.Context())
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(stream)
+	return string(text), errors.Join(err, stream.Close())
+}
+
+// forward asks a port of a pod through the API server.
+func (s *sandbox) forward(pod *corev1.Pod, port int) string {
+	s.t.Helper()
+	transport, upgrader, err := spdy.RoundTripperFor(s.config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	url := s.client.CoreV1().RESTClient().Post().Resource("pods").Namespace(pod.Namespace).Name(pod.Name).SubResource("portforward").URL()
+	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
+	stop, ready := make(chan struct{}), make(chan struct{})
+	f, err := portforward.New(dialer, []string{fmt.Sprintf("0:%d", port)}, stop, ready, io.Discard, io.Discard)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- f.ForwardPorts() }()
+	defer func() {
+		close(stop)
+		<-ended
+	}()
+	select {
+	case <-ready:
+	case err := <-ended:
+		s.t.Fatal(err)
+	}
+	ports, err := f.GetPorts()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	response, err := (&http.Client{Timeout: 20 * time.Second}).Get(fmt.Sprintf("http://127.0.0.1:%d/", ports[0].Local))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		s.t.Fatal(err)
+	}
+	return string(body)
+}
+
+func (s *sandbox) testDeath(t *testing.T) {
+	victim := s.identities()["kube-scheduler"]
+	if err := syscall.Kill(victim.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := victim.End(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, code := s.run("status")
+	if code != 1 || !strings.Contains(stderr, "kube-scheduler ") || !strings.Contains(stderr, "the end of its log:\n") {
+		t.Errorf("status exits %d and says %s", code, stderr)
+	}
+	s.up()
+	s.pod("web", isReady)
+}
+
+func (s *sandbox) testRecovery(t *testing.T) {
+	before := s.identities()
+	if err := syscall.Kill(before["supervisor"].PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	s.up()
+	for name, id := range before {
+		if id.Alive() {
+			t.Errorf("%s, process %d, is left from the run before", name, id.PID)
+		}
+	}
+	s.pod("web", isReady)
+}
+
+func (s *sandbox) testDown(t *testing.T) {
+	before := s.identities()
+	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "kubelet", "git", "registry"} {
+		if !before[name].Alive() {
+			t.Errorf("%s does not run", name)
+		}
+	}
+	if _, stderr, code := s.run("down"); code != 0 {
+		t.Fatalf("down exits %d and says %s", code, stderr)
+	}
+	for name, id := range before {
+		if id.Alive() {
+			t.Errorf("%s, process %d, is left", name, id.PID)
+		}
+	}
+	for _, lock := range []string{"command.lock", "supervisor.lock", "status.json"} {
+		if _, err := os.Stat(s.dir + "/" + lock); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is left: %v", lock, err)
+		}
+	}
+	if _, stderr, code := s.run("down", "--purge"); code != 0 {
+		t.Errorf("down --purge exits %d and says %s", code, stderr)
+	}
+	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is left: %v", err)
+	}
+}
+
+func TestInterruptedUpLeavesNothing(t *testing.T) {
+	s := &sandbox{t: t, dir: t.TempDir()}
+	cmd := s.command("up", "--controllers=none")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	folder, err := state.Open(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen strings.Builder
+	buffer, ids := make([]byte, 1024), map[string]process.Identity{}
+	for {
+		n, err := stderr.Read(buffer)
+		seen.Write(buffer[:n])
+		if len(ids) == 0 && strings.Contains(seen.String(), "◎ waiting for kube-apiserver") {
+			status, err := folder.LoadStatus()
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids["supervisor"] = status.Supervisor
+			for _, p := range status.Parts {
+				ids[p.Name] = p.Identity
+			}
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupted {
+		t.Errorf("up ends with %v:\n%s", err, &seen)
+	}
+	if len(ids) == 0 || !strings.Contains(seen.String(), "stopping what was started") {
+		t.Errorf("up says:\n%s", &seen)
+	}
+	for name, id := range ids {
+		if id.Alive() {
+			t.Errorf("%s, process %d, is left", name, id.PID)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"plain", "with space", "it's", `$HOME "x" \`, "a\nb"} {
+		out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", "printf %s "+quote(text)).Output()
+		if err != nil || string(out) != text {
+			t.Errorf("the shell reads %q back as %q, %v", text, out, err)
+		}
+	}
+}
