@@ -52,6 +52,7 @@ func fake(t *testing.T) *fakeapi.Server {
 	s := fakeapi.New(t)
 	s.Serve(crdPath, namespacePath, deploymentPath, podPath)
 	serveVersion(s, "v1.36.3")
+	allow(s, true)
 	return s
 }
 

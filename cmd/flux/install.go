@@ -104,9 +104,12 @@ func (a *app) exportManifests(set *manifests.Set) error {
 }
 
 // installable finds out, before anything is changed, whether the cluster can
-// take the objects: its version, what is there already, and the user's
-// permissions.
+// take the objects: the user's permissions, all that are missing at once, its
+// version, and what is there already.
 func (a *app) installable(ctx context.Context, client *kube.Client, namespace string, objects []*unstructured.Unstructured, force bool) error {
+	if err := client.Allowed(ctx, permissionsFor(objects)); err != nil {
+		return err
+	}
 	var installed, home controllers.Object
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return supported(gctx, client) })
@@ -127,10 +130,7 @@ func (a *app) installable(ctx context.Context, client *kube.Client, namespace st
 				"an earlier removal is not finished: %s is being deleted", controllers.Name(o))
 		}
 	}
-	if err := a.unmanaged(installed, force); err != nil {
-		return err
-	}
-	return client.Allowed(ctx, permissionsFor(objects))
+	return a.unmanaged(installed, force)
 }
 
 func supported(ctx context.Context, client *kube.Client) error {
@@ -214,8 +214,11 @@ func permissionsFor(objects []*unstructured.Unstructured) []kube.Permission {
 	for _, o := range objects {
 		r := kube.Guess(o.GroupVersionKind())
 		verbs := []string{"create", "patch"}
-		if r.Kind == "Deployment" || r.Kind == "CustomResourceDefinition" {
+		switch r.Kind {
+		case "Deployment", "CustomResourceDefinition":
 			verbs = append(verbs, "list", "watch")
+		case "Namespace":
+			verbs = append(verbs, "list")
 		}
 		for _, verb := range verbs {
 			need(verb, r, o.GetNamespace())

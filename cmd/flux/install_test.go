@@ -98,7 +98,7 @@ func TestInstallNamesMissingPermissions(t *testing.T) {
 	s := fake(t)
 	allow(s, false)
 	got := flux(t.Context(), s, "install", "--components=source-controller")
-	want := built + `✗ no permission to create, patch namespaces; ` +
+	want := built + `✗ no permission to create, patch, list namespaces; ` +
 		`create, patch networkpolicies.networking.k8s.io in namespace "flux-system"; ` +
 		`create, patch resourcequotas in namespace "flux-system"; ` +
 		`create, patch clusterroles.rbac.authorization.k8s.io; create, patch clusterrolebindings.rbac.authorization.k8s.io; ` +

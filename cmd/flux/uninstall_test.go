@@ -17,7 +17,6 @@ import (
 func installed(t *testing.T, holders ...any) *fakeapi.Server {
 	t.Helper()
 	s := fake(t)
-	allow(s, true)
 	named := func(namespace, name string) controllers.Object {
 		return controllers.Object{"metadata": map[string]any{"name": name, "namespace": namespace, "labels": partOfFlux()}}
 	}
