@@ -58,8 +58,8 @@ type follower struct {
 // again would not mend.
 func (f *follower) once(ctx context.Context) (bool, error) {
 	if f.version == "" {
-		if done, err := f.relist(ctx); done || err != nil {
-			return done, temporary(ctx, err)
+		if done, err := f.relist(ctx); done || err != nil || f.version == "" {
+			return done, err
 		}
 	}
 	w, err := f.client.collection(f.resource, f.selection.Namespace).Watch(ctx, metav1.ListOptions{
@@ -115,6 +115,7 @@ func (f *follower) take(event watch.Event) (done, broken bool, err error) {
 	return done, false, err
 }
 
+// relist leaves the version empty where the list has to be tried again.
 func (f *follower) relist(ctx context.Context) (bool, error) {
 	found := map[string]controllers.Object{}
 	version, err := f.client.List(ctx, f.resource, f.selection, func(o controllers.Object) error {
@@ -122,7 +123,7 @@ func (f *follower) relist(ctx context.Context) (bool, error) {
 		return nil
 	})
 	if err != nil {
-		return false, err
+		return false, temporary(ctx, err)
 	}
 	gone := f.known
 	f.known, f.version = found, version

@@ -34,6 +34,31 @@ type world struct {
 	namespace string
 	bare      string // the repository on the server's disk
 	url       string
+
+	mu sync.Mutex
+	// fails has a reason and a message for each kind that is not to become ready.
+	fails map[string][2]string
+}
+
+// fail makes the controllers report failures from now on, by kind.
+func (w *world) fail(failures map[string][2]string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.fails = failures
+}
+
+// condition is what the controller of a kind reports.
+func (w *world) condition(kind string, generation any) map[string]any {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := map[string]any{
+		"type": "Ready", "status": "True", "reason": "Succeeded", "message": "played", "observedGeneration": generation,
+		"lastTransitionTime": "2026-11-01T10:00:00Z",
+	}
+	if failure, ok := w.fails[kind]; ok {
+		c["status"], c["reason"], c["message"] = "False", failure[0], failure[1]
+	}
+	return c
 }
 
 func newWorld(t *testing.T, cluster *testcluster.Cluster, name string) *world {
@@ -76,10 +101,7 @@ func (w *world) play(ctx context.Context, kind string, status func(controllers.O
 		if token != "" {
 			all["lastHandledReconcileAt"] = token
 		}
-		all["conditions"] = []any{map[string]any{
-			"type": "Ready", "status": "True", "reason": "Succeeded", "message": "played", "observedGeneration": generation,
-			"lastTransitionTime": "2026-11-01T10:00:00Z",
-		}}
+		all["conditions"] = []any{w.condition(kind, generation)}
 		return false, w.cluster.Client.PatchStatus(ctx, res, w.namespace, controllers.Name(e.Object), all)
 	})
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -41,6 +43,8 @@ func TestRun(t *testing.T) {
 		"elsewhere": elsewhere,
 		"cut-off":   cutOff,
 		"overtaken": overtaken,
+		"raced":     raced,
+		"failing":   failing,
 	} {
 		t.Run(name, func(t *testing.T) { test(newWorld(t, cluster, name)) })
 	}
@@ -248,6 +252,58 @@ func overtaken(w *world) {
 	}
 	if got := (controllers.Path{"spec.interval"}).String(w.get("source.toolkit.fluxcd.io/v1", "GitRepository", w.namespace)); got != "2m0s" {
 		w.t.Errorf("the interval on the cluster is %s", got)
+	}
+}
+
+// raced: somebody pushes between the commit and its push, and edits the very
+// kustomization that bootstrap adds to.
+func raced(w *world) {
+	plan := w.plan()
+	var asked int
+	plan.Now = func() time.Time {
+		if asked++; asked == 3 { // when the second commit is made
+			w.commit(map[string]string{"clusters/demo/raced/kustomization.yaml": "resources:\n- ours.yaml\n", "clusters/demo/raced/ours.yaml": configMap})
+		}
+		return time.Unix(1793527200, 0)
+	}
+	text := w.mustRun(plan)
+	if !strings.Contains(text, `branch "main" has moved`) {
+		w.t.Errorf("the race was not noticed:\n%s", text)
+	}
+	if diff := cmp.Diff(append(slices.Clone(history), "Owner <o@example.com> Ours"), w.log()); diff != "" {
+		w.t.Error(diff)
+	}
+	const want = "resources:\n- ours.yaml\n- gotk-components.yaml\n- gotk-sync.yaml"
+	if diff := cmp.Diff(want, w.git(w.bare, "show", branch+":clusters/demo/raced/kustomization.yaml")); diff != "" {
+		w.t.Error(diff)
+	}
+	if w.get("v1", "ConfigMap", "ours") == nil {
+		w.t.Error("what the other push added is not installed")
+	}
+}
+
+const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ours, namespace: raced}\n"
+
+// failing: what a controller reports is the error, at once and with a way out;
+// an earlier failure is no answer to this run.
+func failing(w *world) {
+	broken := [2]string{"BuildFailed", "kustomize build failed: no such file"}
+	w.fail(map[string][2]string{"GitRepository": {"GitOperationFailed", "failed to checkout: authentication required"}, "Kustomization": broken})
+	w.wantFailure("GitRepository failing/failing is not ready: GitOperationFailed: failed to checkout: authentication required",
+		"the server refuses the cluster the password or token in Secret failing/flux-system: check that it may read the repository")
+	w.fail(map[string][2]string{"Kustomization": broken})
+	w.wantFailure("Kustomization failing/failing is not ready: BuildFailed: kustomize build failed: no such file",
+		"mend the manifests in the repository, push, and run the command again; see also: flux logs --kind Kustomization --name failing")
+	w.fail(nil)
+	w.mustRun(w.plan())
+}
+
+func (w *world) wantFailure(message, hint string) {
+	w.t.Helper()
+	_, err := w.run(w.plan(), nil)
+	var known *bootstrap.Error
+	if !errors.As(err, &known) || err.Error() != message || known.Hint != hint {
+		w.t.Errorf("want %q (%q), got %v", message, hint, err)
 	}
 }
 

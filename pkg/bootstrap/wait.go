@@ -93,9 +93,6 @@ func (r *run) awaitSync(ctx context.Context) error {
 	w.at = func(o controllers.Object) bool {
 		return controllers.Path{"status.lastAppliedRevision"}.String(o) == r.revision
 	}
-	w.tried = func(o controllers.Object) bool {
-		return controllers.Path{"status.lastAttemptedRevision"}.String(o) == r.revision
-	}
 	w.hint = func(controllers.Condition) string {
 		return "mend the manifests in the repository, push, and run the command again; see also: flux logs --kind Kustomization --name " + r.namespace()
 	}
@@ -110,11 +107,8 @@ type waiter struct {
 	// before is the object as it was before this run, nil where it is new.
 	before controllers.Object
 	// at tells whether the object has come to what this run has pushed.
-	at func(controllers.Object) bool
-	// tried tells whether a failure is about what this run has pushed; nil
-	// where only the answer to the request tells it.
-	tried func(controllers.Object) bool
-	hint  func(controllers.Condition) string
+	at   func(controllers.Object) bool
+	hint func(controllers.Condition) string
 	// asked is the request for a reconciliation, "" where none was needed.
 	asked string
 }
@@ -196,7 +190,7 @@ func (w *waiter) failed(o controllers.Object) error {
 	if !ok || c.Status != "False" || slices.Contains(passing, c.Reason) || !current(o, c) {
 		return nil
 	}
-	if !w.answered(o) && (w.tried == nil || !w.tried(o)) {
+	if !w.answered(o) {
 		return nil
 	}
 	return w.failure(c)
