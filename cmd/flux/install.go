@@ -130,7 +130,7 @@ func (a *app) installable(ctx context.Context, client *kube.Client, namespace st
 				"an earlier removal is not finished: %s is being deleted", controllers.Name(o))
 		}
 	}
-	return a.unmanaged(installed, force)
+	return a.unmanaged(ctx, installed, force)
 }
 
 func supported(ctx context.Context, client *kube.Client) error {
@@ -169,7 +169,7 @@ func find(ctx context.Context, client *kube.Client, r kube.Resource, name string
 
 // unmanaged refuses to install over a Flux that a repository or another tool
 // manages: it would change back what is installed here.
-func (a *app) unmanaged(crd controllers.Object, force bool) error {
+func (a *app) unmanaged(ctx context.Context, crd controllers.Object, force bool) error {
 	if crd == nil || force {
 		return nil
 	}
@@ -185,7 +185,7 @@ func (a *app) unmanaged(crd controllers.Object, force bool) error {
 	if !a.ui.Interactive() {
 		return hinted("upgrade it with that, or install over it with --force", "Flux %s on this cluster is managed by %s", installed, manager)
 	}
-	yes, err := a.ui.Confirm(fmt.Sprintf("Flux %s on this cluster is managed by %s. Install over it?", installed, manager))
+	yes, err := a.confirm(ctx, fmt.Sprintf("Flux %s on this cluster is managed by %s. Install over it?", installed, manager))
 	if err == nil && !yes {
 		err = errors.New("nothing was installed")
 	}

@@ -65,7 +65,7 @@ func (a *app) uninstall(cmd *cobra.Command, o *uninstallOptions) error {
 		return nil
 	}
 	if !o.silent {
-		if err := a.confirmRemoval(plan); err != nil {
+		if err := a.confirmRemoval(cmd.Context(), plan); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,7 @@ func (a *app) planRemoval(ctx context.Context, client *kube.Client, namespace st
 }
 
 // confirmRemoval shows what will be removed and asks.
-func (a *app) confirmRemoval(plan *removalPlan) error {
+func (a *app) confirmRemoval(ctx context.Context, plan *removalPlan) error {
 	a.ui.Action("this will be removed from the cluster; what Flux has deployed stays")
 	for _, t := range slices.Concat(plan.components, plan.objects, plan.crds) {
 		a.ui.Line("  %s", t)
@@ -110,7 +110,7 @@ func (a *app) confirmRemoval(plan *removalPlan) error {
 		a.ui.Line("  Namespace/%s, with everything in it", plan.namespace)
 	}
 	a.warnOfForeign(plan)
-	yes, err := a.ui.Confirm("Remove all of this?")
+	yes, err := a.confirm(ctx, "Remove all of this?")
 	if errors.Is(err, ui.ErrNoTerminal) {
 		return hinted("remove it without a question: --silent; nothing was removed", "there is no terminal to ask on whether to remove Flux")
 	}

@@ -3,6 +3,15 @@
 // [Pod] and [Deployment] are pure: they read one object and name the cause.
 // [Rollout] watches Deployments until they are ready and, when one does not
 // become so, puts together what its pods, their logs and events tell.
+//
+// What ends the wait before its time, because waiting does not mend it: an
+// image name that is not valid, an image of which the registry says that it is
+// not there or not for this user, a container whose Secret or ConfigMap is
+// missing, one that has ended and been restarted three times, a pod that
+// admission refuses (no such priority class, Pod Security, a webhook), and a
+// Deployment past its own deadline. What may pass is only told: a registry
+// that does not answer or limits the rate, the first restarts, a full quota,
+// no node with room.
 package diagnose
 
 import (
