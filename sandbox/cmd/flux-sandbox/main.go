@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/sandbox/internal/part"
 	"github.com/fluxkit/flux/sandbox/internal/state"
@@ -70,6 +71,10 @@ and all state lies in one folder, so several sandboxes can be up side by side.`,
 		SilenceErrors: true,
 	}
 	root.PersistentFlags().StringVar(&dir, "dir", defaultDir(), "folder that holds the sandbox's state")
+	// Kubernetes' libraries register a flag for every program that links them.
+	if version := pflag.CommandLine.Lookup("version"); version != nil {
+		version.Hidden = true
+	}
 	folder := func() (state.Folder, error) { return state.Open(dir) }
 	root.AddCommand(
 		newUpCommand(folder), newDownCommand(folder), newStatusCommand(folder), newEnvCommand(folder),

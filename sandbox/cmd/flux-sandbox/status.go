@@ -96,7 +96,11 @@ func unhealthy(f state.Folder, report lifecycle.Report) error {
 	var lines []string
 	for _, p := range report.Processes {
 		if p.Phase == state.Failed && p.Message != "" {
-			lines = append(lines, fmt.Sprintf("%s %s; the end of its log:\n%s", p.Name, p.Message, supervisor.Tail(f.Log(p.Name), 10)))
+			tail := supervisor.Tail(f.Log(p.Name), 10)
+			if tail == "" {
+				tail = "  (it printed nothing)"
+			}
+			lines = append(lines, fmt.Sprintf("%s %s; the end of its log:\n%s", p.Name, p.Message, tail))
 		}
 	}
 	if len(lines) == 0 {

@@ -249,7 +249,7 @@ func (s *Supervisor) save() {
 	}
 }
 
-// Tail is the last lines of a file, each indented.
+// Tail is the last lines of a file, each indented, or "" when there is none.
 func Tail(path string, lines int) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
