@@ -80,7 +80,7 @@ show flux reconcile kustomization my-app
 
 say "What runs now"
 show flux get all -A
-show flux tree kustomization my-app
+show flux tree kustomization my-app -o wide
 
 cat <<'TEXT'
 

@@ -29,6 +29,7 @@ type story struct {
 	env     []string
 	clone   string // work tree of the fleet repository
 	url     string
+	stdin   *os.File
 }
 
 func newStory(t *testing.T) *story {
@@ -60,6 +61,9 @@ func (s *story) try(name string, args ...string) (stdout, stderr string, err err
 	defer cancel()
 	cmd := exec.CommandContext(ctx, lookPath(s.env, name), args...)
 	cmd.Env = s.env
+	if s.stdin != nil {
+		cmd.Stdin = s.stdin
+	}
 	if name == "git" {
 		cmd.Dir = s.clone
 	}
@@ -87,6 +91,16 @@ func lookPath(env []string, name string) string {
 func isFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular()
+}
+
+// write puts a file into a folder of the test.
+func (s *story) write(name, content string) string {
+	s.Helper()
+	path := filepath.Join(s.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		s.Fatal(err)
+	}
+	return path
 }
 
 func (s *story) bootstrap(extra ...string) {
@@ -279,17 +293,11 @@ func (s *story) prune() {
 	s.Helper()
 	s.commit("Retire my-app", map[string]string{"clusters/test/my-app.yaml": ""})
 	s.reconcile()
-	s.eventually("the Deployment to be pruned", deployments, kube.Selection{Namespace: "default"}, s.absent("my-app"))
-}
-
-// absent is true once the list that Follow begins with, or a deletion, shows
-// that the object is not there. A marker object tells the end of the list.
-func (s *story) absent(name string) func(kube.Event) bool {
-	s.run("kubectl", "create", "deployment", "marker", "--namespace=default", "--image=example.com/marker:1")
-	there, err := s.cluster.Client.Get(s.Context(), deployments, "default", name)
-	gone := err != nil && there == nil
-	return func(e kube.Event) bool {
-		return gone || (e.Deleted && controllers.Name(e.Object) == name)
+	ctx, cancel := context.WithTimeout(s.Context(), stepTime)
+	defer cancel()
+	_, err := s.cluster.Client.Gone(ctx, deployments, kube.Selection{Namespace: "default", Name: "my-app"}, func(controllers.Object) bool { return true })
+	if err != nil {
+		s.Errorf("waiting for the Deployment to be pruned: %v", err)
 	}
 }
 
