@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/fluxkit/flux/internal/sshkey"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
@@ -131,12 +130,6 @@ func (p Plan) validate() error {
 	}
 	if folder, ok := p.sparse(); !ok {
 		return failure("add it to --sparse-checkout", "the cluster would not fetch its own folder %q: it is not among the folders of the sparse checkout", folder)
-	}
-	if p.TokenAuth || p.Key.Private == nil {
-		return nil
-	}
-	if _, err := sshkey.Signer(p.Key.Private, p.Key.Passphrase); err != nil {
-		return failure("check --private-key-file, and give its passphrase with GIT_PASSWORD or --password", "using the SSH key: %w", err)
 	}
 	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/fluxkit/flux/internal/sshkey"
 )
 
 func TestCleanPath(t *testing.T) {
@@ -34,15 +32,14 @@ func TestValidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, change := range map[string]func(*Plan){
-		`invalid branch name ""`:                 func(p *Plan) { p.Branch = "" },
-		`invalid branch name "a b"`:              func(p *Plan) { p.Branch = "a b" },
-		`invalid branch name "a..b"`:             func(p *Plan) { p.Branch = "a..b" },
-		`invalid branch name "-x"`:               func(p *Plan) { p.Branch = "-x" },
-		`path "../x" leads out of the repo`:      func(p *Plan) { p.Path = "../x" },
-		`invalid secret name "Flux_System"`:      func(p *Plan) { p.Sync.SecretName = "Flux_System" },
-		`invalid interval 0s`:                    func(p *Plan) { p.Sync.Interval = 0 },
-		`the cluster would not fetch its own`:    func(p *Plan) { p.Path, p.Sync.SparseCheckout = "clusters/demo", []string{"apps", "clusters/de"} },
-		`using the SSH key: reading the private`: func(p *Plan) { p.Key.Private = []byte("no key") },
+		`invalid branch name ""`:              func(p *Plan) { p.Branch = "" },
+		`invalid branch name "a b"`:           func(p *Plan) { p.Branch = "a b" },
+		`invalid branch name "a..b"`:          func(p *Plan) { p.Branch = "a..b" },
+		`invalid branch name "-x"`:            func(p *Plan) { p.Branch = "-x" },
+		`path "../x" leads out of the repo`:   func(p *Plan) { p.Path = "../x" },
+		`invalid secret name "Flux_System"`:   func(p *Plan) { p.Sync.SecretName = "Flux_System" },
+		`invalid interval 0s`:                 func(p *Plan) { p.Sync.Interval = 0 },
+		`the cluster would not fetch its own`: func(p *Plan) { p.Path, p.Sync.SparseCheckout = "clusters/demo", []string{"apps", "clusters/de"} },
 	} {
 		p := valid()
 		change(&p)
@@ -50,13 +47,9 @@ func TestValidate(t *testing.T) {
 			t.Errorf("want %q, got %v", want, err)
 		}
 	}
-	pair, err := sshkey.Generate(sshkey.Kind{Algorithm: "ed25519"})
-	if err != nil {
-		t.Fatal(err)
-	}
 	p := valid()
 	p.Path, p.Sync.SparseCheckout = "clusters/demo", []string{"apps", "./clusters/"}
-	p.Branch, p.Key.Private = "release/2.9", pair.Private
+	p.Branch = "release/2.9"
 	if err := p.validate(); err != nil {
 		t.Error(err)
 	}

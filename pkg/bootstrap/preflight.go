@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func (r *run) remote(ctx context.Context) (gitrepo.Remote, *sshkey.HostKey, erro
 		remote.Auth = gitrepo.Basic(a.Username, a.Password)
 		return remote, nil, nil
 	}
-	keys, err := signers(a)
+	keys, err := r.signers(a)
 	if err != nil {
 		return remote, nil, err
 	}
@@ -113,11 +114,11 @@ func (r *run) scan(ctx context.Context, address string) (sshkey.HostKey, error) 
 }
 
 // signers returns where the keys that open the repository over SSH come from.
-func signers(a githost.Access) (func() ([]ssh.Signer, error), error) {
+func (r *run) signers(a githost.Access) (func() ([]ssh.Signer, error), error) {
 	if a.PrivateKey != nil {
-		signer, err := sshkey.Signer(a.PrivateKey, a.Passphrase)
+		signer, err := r.unlock(a.PrivateKey, a.Passphrase)
 		if err != nil {
-			return nil, failure("check --private-key-file, and give its passphrase with GIT_PASSWORD or --password", "using the SSH key: %w", err)
+			return nil, err
 		}
 		return func() ([]ssh.Signer, error) { return []ssh.Signer{signer}, nil }, nil
 	}
@@ -131,6 +132,20 @@ func signers(a githost.Access) (func() ([]ssh.Signer, error), error) {
 		}
 		return agent.NewClient(conn).Signers()
 	}, nil
+}
+
+// unlock reads a private key. A locked one is made slow to open on purpose, so
+// the same is not opened twice.
+func (r *run) unlock(private []byte, passphrase string) (ssh.Signer, error) {
+	if r.unlocked != nil && bytes.Equal(r.unlockedFrom, private) {
+		return r.unlocked, nil
+	}
+	signer, err := sshkey.Signer(private, passphrase)
+	if err != nil {
+		return nil, failure("check --private-key-file, and give its passphrase with GIT_PASSWORD or --password", "using the SSH key: %w", err)
+	}
+	r.unlocked, r.unlockedFrom = signer, private
+	return signer, nil
 }
 
 // prepareKey decides which key the cluster will use, and finds out whether it

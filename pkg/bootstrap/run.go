@@ -6,6 +6,7 @@ import (
 	"path"
 	"time"
 
+	"golang.org/x/crypto/ssh"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
@@ -27,6 +28,9 @@ type run struct {
 	found  survey
 	key    sourceKey
 	folder string
+	// unlocked signs with the private key unlockedFrom.
+	unlocked     ssh.Signer
+	unlockedFrom []byte
 	// knownHosts is the known_hosts file of the cluster.
 	knownHosts string
 	// built is what the cluster's folder stands for.

@@ -215,7 +215,7 @@ func cutOff(w *world) {
 		w.t.Fatalf("%v\n%s", err, text)
 	}
 	last := len(whole.seen)
-	for i, at := range []int{1, 2, last / 3, last / 2, last - 3, last - 2, last - 1, last} {
+	for i, at := range []int{1, last / 3, last / 2, last - 2, last - 1, last} {
 		other := newWorld(w.t, w.cluster, fmt.Sprintf("cut-off-%d", i))
 		c := changes{cutAt: at, before: i%2 == 0}
 		if text, err := other.run(other.plan(), c.wrap); err == nil {
@@ -227,6 +227,9 @@ func cutOff(w *world) {
 		}
 		if diff := cmp.Diff(w.secret("flux-system"), other.secret("flux-system")); diff != "" {
 			w.t.Errorf("cut off at change %d: %s", at, diff)
+		}
+		if i%3 != 0 {
+			continue
 		}
 		var again changes
 		if text, err := other.run(other.plan(), again.wrap); err != nil || len(again.seen) > 0 {

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/crypto/ssh"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -65,10 +67,14 @@ func (r *run) wantedSecret() map[string]string {
 func (r *run) chooseKey() error {
 	k := r.plan.Key
 	if k.Private != nil {
-		pair, err := sshkey.Load(k.Private, k.Passphrase)
+		signer, err := r.unlock(k.Private, k.Passphrase)
+		if err != nil {
+			return err
+		}
 		// The key that has just opened the repository over SSH needs nobody's help.
-		r.key = sourceKey{pair, !strings.HasPrefix(r.host.Access.URL, "ssh://")}
-		return err
+		opened := strings.HasPrefix(r.host.Access.URL, "ssh://") && bytes.Equal(k.Private, r.host.Access.PrivateKey)
+		r.key = sourceKey{sshkey.Pair{Private: k.Private, Public: ssh.MarshalAuthorizedKey(signer.PublicKey())}, !opened}
+		return nil
 	}
 	if stored := secretData(r.found.secret)[identityKey]; stored != "" {
 		pair, err := sshkey.Load([]byte(stored), secretData(r.found.secret)[passwordKey])
