@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -218,24 +219,41 @@ func (c *checkup) controllers(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	c.rollout.Names = slices.Sorted(maps.Keys(installed))
+	c.rollout.Waiting = func(names []string) {
+		ui.Waiting("waiting for %s to start", strings.Join(names, ", "))
+	}
 	troubles, err := c.await(ctx)
 	if err != nil {
 		return false, err
 	}
 	for _, name := range c.rollout.Names {
-		if t, bad := troubles[name]; bad {
-			ui.Failure("%s: deployment not ready: %s", name, redact.Text(t.Message))
-			for _, line := range t.Details() {
-				ui.Line("  %s", redact.Text(line))
-			}
-		} else {
-			ui.Success("%s: deployment ready", name)
+		t, bad := troubles[name]
+		if replicas := installed[name].Spec.Replicas; !bad && replicas != nil && *replicas == 0 {
+			// For Kubernetes that is all in order; for Flux nobody does the work.
+			t, bad = diagnose.Trouble{Cause: diagnose.Cause{
+				Message: "it is scaled to zero, so no pod of it runs",
+				Remedy:  fmt.Sprintf("kubectl -n %s scale deployment %s --replicas=1", c.rollout.Namespace, name),
+			}}, true
 		}
+		ok = ok && !bad
+		c.verdictOn(name, t, bad)
 		for _, container := range installed[name].Spec.Template.Spec.Containers {
 			ui.Action("%s", container.Image)
 		}
 	}
-	return ok && len(troubles) == 0, nil
+	return ok, nil
+}
+
+func (c *checkup) verdictOn(name string, t diagnose.Trouble, bad bool) {
+	ui := c.app.ui
+	if !bad {
+		ui.Success("%s: deployment ready", name)
+		return
+	}
+	ui.Failure("%s: deployment not ready: %s", name, redact.Text(t.Message))
+	for _, line := range t.Details() {
+		ui.Line("  %s", redact.Text(line))
+	}
 }
 
 func (c *checkup) await(ctx context.Context) (map[string]diagnose.Trouble, error) {

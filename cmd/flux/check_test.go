@@ -137,3 +137,25 @@ func TestCheckSaysWhyAControllerIsNotReady(t *testing.T) {
 ` + sourceLines + `✗ check failed
 `})
 }
+
+func TestCheckSaysThatAControllerIsScaledToZero(t *testing.T) {
+	t.Parallel()
+	s := fake(t)
+	sourceKinds(s)
+	d := controllerDeployment("source-controller", "v1.9.5", 0)
+	d["spec"].(map[string]any)["replicas"] = 0
+	d["status"] = map[string]any{"observedGeneration": 1}
+	s.Put(deploymentPath, d)
+	expect(t, flux(t.Context(), s, "check"), outcome{1, "", `► checking prerequisites
+✔ Kubernetes 1.36.3 >=1.33.0-0
+► checking version in cluster
+✔ distribution: flux-v2.9.5
+✔ bootstrapped: false
+► checking controllers
+✗ source-controller: deployment not ready: it is scaled to zero, so no pod of it runs
+  kubectl -n flux-system scale deployment source-controller --replicas=1
+► ghcr.io/fluxcd/source-controller:v1.9.5
+► checking crds
+` + sourceLines + `✗ check failed
+`})
+}

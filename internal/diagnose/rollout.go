@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -31,6 +32,9 @@ type Rollout struct {
 	// called at the same time.
 	Ready   func(name string)
 	Trouble func(Trouble)
+	// Waiting is called once, with the names that are not ready at the first
+	// look and have nothing against them. It may be nil.
+	Waiting func(names []string)
 	// Impatient gives up a Deployment at any known cause, and not only at one
 	// that waiting does not mend, and goes on with the others; else the first
 	// cause that waiting does not mend ends the wait for all.
@@ -79,6 +83,9 @@ func (r *Rollout) Wait(ctx context.Context) error {
 	}
 	over, err := r.judge(ctx)
 	if err == nil && !over {
+		if r.Waiting != nil {
+			r.Waiting(slices.Clone(r.pending))
+		}
 		err = r.watch(ctx)
 	}
 	return r.end(ctx, err)

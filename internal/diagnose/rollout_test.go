@@ -202,8 +202,12 @@ func TestImpatientGoesOnWithTheOthers(t *testing.T) {
 	s.Put(podsPath, podOf("a", "new", map[string]any{"conditions": []any{map[string]any{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no node"}}}))
 	s.Put(podsPath, podOf("b", "new", map[string]any{}))
 	s.OnWatch(deploymentsPath, func() { s.Put(deploymentsPath, deployment("b", "1", 1)) })
-	var ready []string
-	r := &Rollout{Client: s.Client, Namespace: "web", Names: []string{"a", "b", "c"}, Impatient: true, Ready: func(name string) { ready = append(ready, name) }}
+	var ready, waiting []string
+	r := &Rollout{
+		Client: s.Client, Namespace: "web", Names: []string{"a", "b", "c"}, Impatient: true,
+		Ready:   func(name string) { ready = append(ready, name) },
+		Waiting: func(names []string) { waiting = append(waiting, names...) },
+	}
 	err := r.Wait(t.Context())
 	want := "a is not ready: no node takes pod a-new-x: no node\n  add a node or free one; taints are tolerated with --toleration-keys\n" +
 		"c is not ready: the Deployment does not exist\n  install it with flux install"
@@ -215,5 +219,8 @@ func TestImpatientGoesOnWithTheOthers(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"b"}, ready); diff != "" {
 		t.Errorf("ready: %s", diff)
+	}
+	if diff := cmp.Diff([]string{"b"}, waiting); diff != "" {
+		t.Errorf("waiting: %s", diff)
 	}
 }
