@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"sort"
 	"strconv"
@@ -42,39 +43,59 @@ func (c Config) Addr(name string) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Ports[name]))
 }
 
+// Ports are chosen below the range out of which kernels give connections theirs:
+// parts listen seconds after the choice, and meanwhile any connection of the
+// machine might be given a port of that range. They are chosen by the block, so
+// that two sandboxes that start at the same moment rarely choose the same.
+const (
+	firstPort = 20000
+	blocks    = 750
+	blockSize = 16
+)
+
 // ChoosePorts gives every purpose in PortNames a free port. A kept port that
 // another program took meanwhile is replaced; the names of those are returned,
 // because addresses that users noted down have changed.
 func (c *Config) ChoosePorts() (moved []string, err error) {
+	var missing []string
 	for _, name := range PortNames {
-		if port, ok := c.Ports[name]; ok {
-			if portFree(port) {
-				continue
-			}
+		port, kept := c.Ports[name]
+		if kept && portFree(port) {
+			continue
+		}
+		if kept {
 			moved = append(moved, name)
 		}
-		port, err := c.freePort()
-		if err != nil {
-			return nil, fmt.Errorf("choosing a port for %s: %w", name, err)
-		}
-		c.Ports[name] = port
+		delete(c.Ports, name)
+		missing = append(missing, name)
+	}
+	if len(missing) == 0 {
+		return nil, nil
+	}
+	base, err := freeBlock(len(missing))
+	if err != nil {
+		return nil, err
+	}
+	for i, name := range missing {
+		c.Ports[name] = base + i
 	}
 	sort.Strings(moved)
 	return moved, nil
 }
 
-// freePort asks the kernel for a port that no other purpose here has.
-func (c *Config) freePort() (int, error) {
-	taken := map[int]bool{}
-	for _, port := range c.Ports {
-		taken[port] = true
-	}
-	for {
-		port, err := FreePort()
-		if err != nil || !taken[port] {
-			return port, err
+// freeBlock is the first of n ports in a row that nobody listens on.
+func freeBlock(n int) (int, error) {
+	for range 200 {
+		base, free := firstPort+blockSize*rand.IntN(blocks), true
+		for port := base; port < base+n && free; port++ {
+			free = portFree(port)
+		}
+		if free {
+			return base, nil
 		}
 	}
+	return 0, fmt.Errorf("finding %d free ports between %d and %d: too many programs listen there",
+		n, firstPort, firstPort+blocks*blockSize)
 }
 
 // FreePort is a loopback port that nobody listened on a moment ago.
