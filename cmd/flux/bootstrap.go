@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -138,6 +139,9 @@ func (o *bootstrapFlags) plan(a *app, cmd *cobra.Command, privateKey []byte, pas
 	}
 	key := bootstrap.Key{
 		Private: privateKey, Algorithm: o.key.Algorithm, Bits: o.key.Bits, Curve: o.key.Curve, HostKeyAlgorithms: o.hostKeyAlgos,
+	}
+	if home := a.env("HOME"); home != "" {
+		key.KnownHostsFile = filepath.Join(home, ".ssh", "known_hosts")
 	}
 	if privateKey != nil && sshkey.Locked(privateKey) {
 		key.Passphrase = password

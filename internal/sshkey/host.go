@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,6 +89,30 @@ func Known(text []byte, key HostKey) (known, other bool) {
 		}
 	}
 	return known, other && !known
+}
+
+// Contradicted tells whether a known_hosts file of a user has another key of
+// the same type for the server, or revokes its key. A file that is not there
+// contradicts nothing.
+func Contradicted(file string, key HostKey) (bool, error) {
+	check, err := knownhosts.New(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading %s: %w", file, err)
+	}
+	// The server is looked up by its name; the other address only has to be one.
+	err = check(key.Address, &net.TCPAddr{IP: net.IPv4zero}, key.PublicKey)
+	var revoked *knownhosts.RevokedError
+	if errors.As(err, &revoked) {
+		return true, nil
+	}
+	var mismatch *knownhosts.KeyError
+	if !errors.As(err, &mismatch) {
+		return false, err
+	}
+	return slices.ContainsFunc(mismatch.Want, func(k knownhosts.KnownKey) bool { return k.Key.Type() == key.Type() }), nil
 }
 
 // Address returns the host and port of an SSH host, port 22 where none is named.

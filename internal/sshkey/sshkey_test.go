@@ -5,11 +5,14 @@ import (
 	"encoding/pem"
 	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/knownhosts"
 )
 
 func TestGenerate(t *testing.T) {
@@ -181,6 +184,44 @@ func TestKnown(t *testing.T) {
 		if known != test.known || otherKey != test.other {
 			t.Errorf("%s: known %t, other %t", name, known, otherKey)
 		}
+	}
+}
+
+func TestContradicted(t *testing.T) {
+	t.Parallel()
+	address, keys := newServer(t, Kind{Algorithm: "ed25519"})
+	other, err := Generate(Kind{Algorithm: "ed25519"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ecdsa, err := Generate(Kind{Algorithm: "ecdsa", Curve: "p256"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := HostKey{keys[0].PublicKey(), address}
+	host := knownhosts.Normalize(address)
+	for name, test := range map[string]struct {
+		text string
+		want bool
+	}{
+		"empty":               {"", false},
+		"itself":              {shown.Line() + "\n", false},
+		"another key":         {host + " " + string(other.Public), true},
+		"another key, hashed": {knownhosts.HashHostname(host) + " " + string(other.Public), true},
+		"another type":        {host + " " + string(ecdsa.Public), false},
+		"another host":        {"example.com " + string(other.Public), false},
+		"revoked":             {"@revoked * " + strings.SplitN(shown.Line(), " ", 2)[1] + "\n", true},
+	} {
+		file := filepath.Join(t.TempDir(), "known_hosts")
+		if err := os.WriteFile(file, []byte(test.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Contradicted(file, shown); err != nil || got != test.want {
+			t.Errorf("%s: %t, %v", name, got, err)
+		}
+	}
+	if got, err := Contradicted(filepath.Join(t.TempDir(), "missing"), shown); got || err != nil {
+		t.Errorf("a missing file: %t, %v", got, err)
 	}
 }
 

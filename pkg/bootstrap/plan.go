@@ -79,6 +79,9 @@ type Key struct {
 	// Bits is the size of an RSA key, Curve that of an ECDSA key.
 	Bits  int
 	Curve string
+	// KnownHostsFile is a known_hosts file of the user: a server that shows
+	// another key than it has is not trusted. It may be missing.
+	KnownHostsFile string
 	// HostKeyAlgorithms are the types of host keys to ask a server for, in
 	// order of preference; nil for all.
 	HostKeyAlgorithms []string

@@ -101,7 +101,7 @@ func (r *run) scan(ctx context.Context, address string) (sshkey.HostKey, error) 
 	var lookup *net.DNSError
 	switch {
 	case err == nil:
-		return shown, nil
+		return shown, r.vouch(shown)
 	case errors.As(err, &lookup):
 		err = failure("check the host in --url, or name it with --ssh-hostname", "asking the SSH server of %s for its key: host %q is not known", address, lookup.Name)
 	case errors.As(err, &dial) && dial.Op == "dial":
@@ -111,6 +111,24 @@ func (r *run) scan(ctx context.Context, address string) (sshkey.HostKey, error) 
 		err = failure("check the host in --url, or ask for other types of host keys with --ssh-hostkey-algos", "asking the SSH server of %s for its key: %w", address, err)
 	}
 	return shown, err
+}
+
+// vouch refuses a server that shows another key than the user knows.
+func (r *run) vouch(shown sshkey.HostKey) error {
+	file := r.plan.Key.KnownHostsFile
+	if file == "" {
+		return nil
+	}
+	wrong, err := sshkey.Contradicted(file, shown)
+	if err != nil {
+		r.say.Warning("the host key of %s is not compared with those that you know: %s", shown.Address, err)
+		return nil
+	}
+	if wrong {
+		return failure("if the server's key was changed on purpose, remove the old one from "+file,
+			"%s shows the host key %s, which is not the one in %s: somebody may be listening in", shown.Address, shown.Fingerprint(), file)
+	}
+	return nil
 }
 
 // signers returns where the keys that open the repository over SSH come from.

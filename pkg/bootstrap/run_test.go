@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -189,6 +191,14 @@ func (w *world) impersonated(plan bootstrap.Plan, secret map[string]string) {
 	_, err := w.run(plan, c.wrap)
 	if err == nil || !strings.Contains(err.Error(), "somebody may be listening in") || len(c.seen) > 0 {
 		w.t.Errorf("another host key: %v, %v", err, c.seen)
+	}
+	plan.Key.KnownHostsFile = filepath.Join(w.t.TempDir(), "known_hosts")
+	if err := os.WriteFile(plan.Key.KnownHostsFile, []byte(fake), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	_, err = w.run(plan, c.wrap)
+	if err == nil || !strings.Contains(err.Error(), "which is not the one in "+plan.Key.KnownHostsFile) || len(c.seen) > 0 {
+		w.t.Errorf("another host key than the user knows: %v, %v", err, c.seen)
 	}
 }
 
