@@ -32,22 +32,17 @@ type Controller struct {
 	Stores  []Store
 }
 
-var (
-	metrics = Listen{"metrics-addr", 8080}
-	health  = Listen{"health-addr", 9440}
-	storage = Listen{"storage-addr", 9090}
-	data    = Store{"storage-path", "/data"}
-)
-
 // All lists the controllers in the order in which Flux names them.
 var All = []Controller{
-	{"source-controller", []Listen{metrics, health, storage}, []Store{data}},
-	{"kustomize-controller", []Listen{metrics, health}, nil},
-	{"helm-controller", []Listen{metrics, health}, nil},
-	{"notification-controller", []Listen{metrics, health, {"events-addr", 9090}, {"receiverAddr", 9292}}, nil},
-	{"image-reflector-controller", []Listen{metrics, health}, []Store{data}},
-	{"image-automation-controller", []Listen{metrics, health}, nil},
-	{"source-watcher", []Listen{metrics, health, storage}, []Store{data}},
+	{"source-controller", []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}, {"storage-addr", 9090}}, []Store{{"storage-path", "/data"}}},
+	{"kustomize-controller", []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}}, nil},
+	{"helm-controller", []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}}, nil},
+	{"notification-controller", []Listen{
+		{"metrics-addr", 8080}, {"health-addr", 9440}, {"events-addr", 9090}, {"receiverAddr", 9292},
+	}, nil},
+	{"image-reflector-controller", []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}}, []Store{{"storage-path", "/data"}}},
+	{"image-automation-controller", []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}}, nil},
+	{"source-watcher", []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}, {"storage-addr", 9090}}, []Store{{"storage-path", "/data"}}},
 }
 
 // Names lists the names of all controllers.

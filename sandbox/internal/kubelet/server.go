@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -42,7 +43,9 @@ func (k *Kubelet) serve(ctx context.Context) error {
 	case <-ctx.Done():
 		// Followers of logs would keep a graceful shutdown from ending.
 		err := server.Close()
-		<-ended
+		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
 		return err
 	case err := <-ended:
 		return fmt.Errorf("serving as the kubelet: %w", err)

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -109,8 +110,8 @@ func (c *Child) ended() bool {
 
 // ExitCode is the code a child ended with, 128+n when signal n ended it.
 func (c *Child) ExitCode() int {
-	exit, ok := c.err.(*exec.ExitError)
-	if !ok {
+	var exit *exec.ExitError
+	if !errors.As(c.err, &exit) {
 		return 0
 	}
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
