@@ -4,12 +4,16 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/ui"
 )
 
@@ -63,12 +67,48 @@ func (a *app) connectOnce() func() (*kube.Client, error) {
 }
 
 func (a *app) restConfig() (*rest.Config, error) {
+	if err := a.kubeconfigFound(); err != nil {
+		return nil, err
+	}
 	cfg, err := a.global.kube.ToRESTConfig()
 	if err != nil {
 		return nil, &configError{err}
 	}
 	cfg.UserAgent = "flux/" + version
+	cfg.WarningHandler = &warnings{say: a.ui.Warning, said: map[string]bool{}}
 	return cfg, nil
+}
+
+// kubeconfigFound refuses to guess a cluster: without a kubeconfig and outside
+// a pod, client-go would try localhost:8080.
+func (a *app) kubeconfigFound() error {
+	loader := a.global.kube.ToRawKubeConfigLoader()
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return &configError{err}
+	}
+	if !api.IsConfigEmpty(&raw) || *a.global.kube.APIServer != "" || a.env("KUBERNETES_SERVICE_HOST") != "" {
+		return nil
+	}
+	return &configError{fmt.Errorf("there is none at %s", strings.Join(loader.ConfigAccess().GetLoadingPrecedence(), ", "))}
+}
+
+// warnings shows what the API server warns of, each warning once.
+type warnings struct {
+	say  func(format string, args ...any)
+	mu   sync.Mutex
+	said map[string]bool
+}
+
+// HandleWarningHeader implements rest.WarningHandler; 299 is the only code that RFC 7234 leaves for this.
+func (w *warnings) HandleWarningHeader(code int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if code != 299 || text == "" || w.said[text] {
+		return
+	}
+	w.said[text] = true
+	w.say("%s", redact.Text(text))
 }
 
 // namespace is where objects are looked for: -n, else the context's where

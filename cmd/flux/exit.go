@@ -56,6 +56,9 @@ type timeoutError struct{ after time.Duration }
 
 func (e *timeoutError) Error() string { return fmt.Sprintf("no end within --timeout %s", e.after) }
 
+// Is makes it one of the errors that say that the time is over.
+func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
 // exit reports an error and turns it into the exit code.
 func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 	if err == nil {

@@ -104,7 +104,7 @@ const completionTime = 1500 * time.Millisecond
 
 // completeNames offers the names of the objects of a kind.
 func (a *app) completeNames(k controllers.Kind) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 		defer cancel()
 		client, err := a.cluster()

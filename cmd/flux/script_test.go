@@ -81,6 +81,11 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			env.Setenv("KUBECONFIG", cluster.Kubeconfig)
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+testcluster.Bin())
+			if serial { // an earlier script may have removed them
+				if err := cluster.InstallCRDs(t.Context()); err != nil {
+					return err
+				}
+			}
 			manifest := fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", namespace)
 			return cluster.Seed(t.Context(), []byte(manifest), "")
 		},

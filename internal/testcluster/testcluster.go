@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -48,10 +47,20 @@ func Bin() string {
 	return filepath.Join(Root(), "bin")
 }
 
-// Root is the folder of the repository.
+// Root is the folder of the repository: the nearest one above the working
+// directory that holds the module. Where there is none, it is the working directory.
 func Root() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+	dir, err := os.Getwd()
+	if err != nil {
+		return "."
+	}
+	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
+		data, err := os.ReadFile(filepath.Join(at, "go.mod"))
+		if err == nil && bytes.HasPrefix(data, []byte("module github.com/fluxkit/flux\n")) {
+			return at
+		}
+	}
+	return dir
 }
 
 // Start runs a sandbox until the test and its subtests are over. controllers
