@@ -209,33 +209,18 @@ func (a *app) bootstrap(ctx context.Context, plan bootstrap.Plan) error {
 }
 
 // confirmKey shows a public key and, unless silent, asks whether it has been
-// given access. The wait for the answer ends with ctx.
+// given access.
 func (a *app) confirmKey(silent bool) func(context.Context, githost.DeployKey) error {
 	return func(ctx context.Context, key githost.DeployKey) error {
 		a.ui.Success("public key: %s", key.Public)
 		if silent {
 			return nil
 		}
-		type reply struct {
-			yes bool
-			err error
+		yes, err := a.confirm(ctx, "Please give the key access to your repository. Has it been done?")
+		if err == nil && !yes {
+			return hinted("give it access and run the command again: the same key is used then", "%w", githost.ErrDeclined)
 		}
-		// Reading a terminal cannot be cut short, so that goroutine may stay
-		// until the process ends, which it does then.
-		answer := make(chan reply, 1)
-		go func() {
-			yes, err := a.ui.Confirm("Please give the key access to your repository. Has it been done?")
-			answer <- reply{yes, err}
-		}()
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case got := <-answer:
-			if got.err == nil && !got.yes {
-				return hinted("give it access and run the command again: the same key is used then", "%w", githost.ErrDeclined)
-			}
-			return got.err
-		}
+		return err
 	}
 }
 
