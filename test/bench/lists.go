@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/fluxkit/flux/internal/testcluster"
+)
+
+// far is what a cluster far away adds each way.
+const far = 20 * time.Millisecond
+
+// main sizes; the comparison with kubectl is made at the second.
+const (
+	small    = 300
+	usual    = 3000
+	enormous = 30000
+)
+
+// lists compares lists with kubectl at 3,000 objects, near and far, and shows
+// how the cost of `flux get all -A` grows with the number of objects.
+func (b *bench) lists(ctx context.Context) (err error) {
+	cluster, err := testcluster.Up(ctx, "none")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cluster.Down()) }()
+	if err := cluster.InstallCRDs(ctx); err != nil {
+		return err
+	}
+	// kubectl keeps what it discovers in HOME: it is measured with that cache
+	// filled, which is how its users meet it.
+	home, err := os.MkdirTemp("", "flux-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
+	near := b.with("KUBECONFIG="+cluster.Kubeconfig, "HOME="+home)
+	seeder, err := newSeeder(cluster)
+	if err != nil {
+		return err
+	}
+	growth := &growth{b: near}
+	for _, size := range b.sizes() {
+		start := time.Now()
+		if err := seeder.fill(ctx, size); err != nil {
+			return fmt.Errorf("seeding %d objects: %w", size, err)
+		}
+		fmt.Printf("Seeded up to %d objects in %.1f s\n\n", size, time.Since(start).Seconds())
+		if err := growth.measure(ctx, size); err != nil {
+			return err
+		}
+		if size != usual {
+			continue
+		}
+		if err := near.compare(ctx, "straight"); err != nil {
+			return err
+		}
+		if err := near.distant(ctx, cluster, home); err != nil {
+			return err
+		}
+	}
+	growth.print()
+	return nil
+}
+
+func (b *bench) sizes() []int {
+	if b.large {
+		return []int{small, usual, enormous}
+	}
+	return []int{small, usual}
+}
+
+// with is the same benchmark with more in its environment.
+func (b *bench) with(env ...string) *bench {
+	more := *b
+	more.env = append(append([]string{}, b.env...), env...)
+	return &more
+}
+
+// distant measures through both models of a far cluster: the line, where
+// connections and TLS cost their round trips too, and the proxy, which delays
+// requests and answers only and speaks HTTP/1.1.
+func (b *bench) distant(ctx context.Context, cluster *testcluster.Cluster, home string) (err error) {
+	proxy, err := testcluster.NewProxy(cluster, far)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, proxy.Close()) }()
+	line, err := testcluster.NewLine(cluster, far)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, line.Close()) }()
+	if err := b.with("KUBECONFIG="+proxy.Kubeconfig, "HOME="+home).compareFar(ctx, "40 ms round trips after the connection"); err != nil {
+		return err
+	}
+	return b.with("KUBECONFIG="+line.Kubeconfig, "HOME="+home).compareFar(ctx, "40 ms round trips, TCP and TLS included")
+}
+
+func (b *bench) compare(ctx context.Context, way string) error {
+	err := b.pair(ctx, "One kind of 3,000 objects, "+way, target{wall: 0.6, memory: 0.7},
+		[]string{"flux", "get", "ks", "-A"}, []string{"kubectl", "get", "kustomizations", "-A"})
+	if err != nil {
+		return err
+	}
+	return b.pair(ctx, "One object, "+way, target{},
+		[]string{"flux", "get", "ks", "app-00001", "-n", "team-000"}, []string{"kubectl", "get", "kustomization", "app-00001", "-n", "team-000"})
+}
+
+func (b *bench) compareFar(ctx context.Context, way string) error {
+	err := b.pair(ctx, "All 15 kinds against one kind, "+way, target{wall: 2},
+		[]string{"flux", "get", "all", "-A"}, []string{"kubectl", "get", "kustomizations", "-A"})
+	if err != nil {
+		return err
+	}
+	return b.pair(ctx, "One object, "+way, target{wall: 0.6},
+		[]string{"flux", "get", "ks", "app-00001", "-n", "team-000"}, []string{"kubectl", "get", "kustomization", "app-00001", "-n", "team-000"})
+}
+
+// growth is what `flux get all -A` costs at each size.
+type growth struct {
+	b     *bench
+	sizes []int
+	costs []sample
+}
+
+func (g *growth) measure(ctx context.Context, size int) error {
+	var samples []sample
+	for range max(3, g.b.runs/2) {
+		s, err := g.b.run(ctx, "flux", "get", "all", "-A")
+		if err != nil {
+			return err
+		}
+		samples = append(samples, s)
+	}
+	g.sizes, g.costs = append(g.sizes, size), append(g.costs, medians(samples))
+	return nil
+}
+
+// print shows the cost of an object as the slope between two sizes, which
+// leaves out what the program itself costs.
+func (g *growth) print() {
+	fmt.Println("Growth of flux get all -A (target: the same per object at every size)")
+	fmt.Printf("  %8s %10s %10s %10s %22s\n", "objects", "wall", "cpu", "memory", "for each further object")
+	for i, s := range g.costs {
+		fmt.Printf("  %8d %8.1fms %8.1fms %7.1fMiB", g.sizes[i], ms(s.wall), ms(s.cpu), float64(s.memory)/1024)
+		if i > 0 {
+			before, more := g.costs[i-1], g.sizes[i]-g.sizes[i-1]
+			fmt.Printf(" %8.1fµs %8.2fKiB", 1000*ms(s.wall-before.wall)/float64(more), float64(s.memory-before.memory)/float64(more))
+		}
+		fmt.Println()
+	}
+	fmt.Println()
+}
