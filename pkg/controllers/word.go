@@ -1,0 +1,50 @@
+package controllers
+
+import (
+	"slices"
+	"strings"
+)
+
+// abbreviations are the short names that the definitions give the kinds, where
+// the command line has no shorter word of its own.
+var abbreviations = map[string]string{
+	"gitrepo": "GitRepository", "ocirepo": "OCIRepository", "helmrepo": "HelmRepository", "hc": "HelmChart",
+	"ea": "ExternalArtifact", "ag": "ArtifactGenerator",
+	"imgrepo": "ImageRepository", "imagerepo": "ImageRepository", "imgpol": "ImagePolicy", "imagepol": "ImagePolicy",
+	"iua": "ImageUpdateAutomation", "imgupd": "ImageUpdateAutomation", "imgauto": "ImageUpdateAutomation",
+}
+
+// Words returns every word by which people call the kind, the one that the
+// command line prefers first, all in lower case.
+func (k Kind) Words() []string {
+	singular := strings.ToLower(k.Kind)
+	words := []string{k.Word, k.Plural, singular, k.Resource, k.Resource + "." + k.Group}
+	if k.Short != "" {
+		words = slices.Insert(words, 0, k.Short)
+	}
+	if k.Family != "" {
+		words = append(words, k.Family+"/"+k.Word, k.Noun())
+	}
+	for short, kind := range abbreviations {
+		if kind == k.Kind {
+			words = append(words, short)
+		}
+	}
+	slices.Sort(words[1:])
+	return slices.Compact(words)
+}
+
+// Called returns the rows that a word means: the kind of that name, plural,
+// short name or resource in any case, or all the kinds of a family such as
+// "sources".
+func Called(word string) []Kind {
+	word = strings.ToLower(strings.TrimSpace(word))
+	var rows []Kind
+	for _, k := range Kinds {
+		family := k.Family != "" && (word == k.Family || word == k.Family+"s")
+		if family || slices.Contains(k.Words(), word) {
+			rows = append(rows, k)
+		}
+	}
+	return rows
+}

@@ -1,0 +1,42 @@
+package controllers_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+func TestCalled(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string][]string{
+		"ks": {"Kustomization"}, "Kustomization": {"Kustomization"}, "kustomizations.kustomize.toolkit.fluxcd.io": {"Kustomization"},
+		"git": {"GitRepository"}, "gitrepository": {"GitRepository"}, "GitRepositories": {"GitRepository"}, "gitrepo": {"GitRepository"},
+		"source/git": {"GitRepository"}, "source git": {"GitRepository"},
+		"helm": {"HelmRepository"}, "chart": {"HelmChart"}, "hc": {"HelmChart"}, "hr": {"HelmRelease"},
+		"provider": {"Provider"}, "alert-providers": {"Provider"}, "alert": {"Alert"},
+		"images": {"ImageRepository", "ImagePolicy", "ImageUpdateAutomation"}, "artifact": {"ArtifactGenerator"},
+		"nonsense": nil, "": nil,
+	} {
+		var got []string
+		for _, k := range controllers.Called(word) {
+			got = append(got, k.Kind)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: %s", word, diff)
+		}
+	}
+}
+
+// TestEveryWordMeansOneKind keeps a word of a row from meaning another row as well.
+func TestEveryWordMeansOneKind(t *testing.T) {
+	t.Parallel()
+	for _, k := range controllers.Kinds {
+		for _, word := range k.Words() {
+			if rows := controllers.Called(word); len(rows) != 1 || rows[0].Kind != k.Kind {
+				t.Errorf("%q of %s means %d kinds", word, k.Kind, len(rows))
+			}
+		}
+	}
+}
