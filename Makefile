@@ -43,6 +43,10 @@ test: manifests sandbox ## Run the unit tests and the command scripts against a 
 	$(GOTEST) ./cmd/... ./pkg/... ./internal/... ./manifests/... ./test/arch/... ./test/compat/...
 	cd sandbox && $(GOTEST) ./...
 
+.PHONY: race
+race: manifests sandbox ## Run the tests of the packages with the race detector; needs a C compiler
+	CGO_ENABLED=1 $(GOTEST) -race ./internal/... ./pkg/...
+
 .PHONY: compat
 compat: manifests sandbox ## Replay the recorded contract and list what differs
 	$(GOTEST) -count=1 -v -run TestReplay ./test/compat
