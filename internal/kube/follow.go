@@ -118,8 +118,9 @@ func (f *follower) take(event watch.Event) (done, broken bool, err error) {
 // relist leaves the version empty where the list has to be tried again.
 func (f *follower) relist(ctx context.Context) (bool, error) {
 	found := map[string]controllers.Object{}
+	var listed []controllers.Object
 	version, err := f.client.List(ctx, f.resource, f.selection, func(o controllers.Object) error {
-		found[controllers.Namespace(o)+"/"+controllers.Name(o)] = o
+		listed, found[key(o)] = append(listed, o), o
 		return nil
 	})
 	if err != nil {
@@ -135,7 +136,7 @@ func (f *follower) relist(ctx context.Context) (bool, error) {
 			return done, err
 		}
 	}
-	for _, o := range found {
+	for _, o := range listed {
 		if done, err := f.visit(Event{Object: o}); done || err != nil {
 			return done, err
 		}

@@ -81,8 +81,13 @@ func (s *Server) Serve(collections ...string) {
 	}
 }
 
-// Handle answers requests such as "GET /version" by a function.
-func (s *Server) Handle(request string, answer http.HandlerFunc) { s.handlers[request] = answer }
+// Handle answers requests such as "GET /version" by a function; nil answers
+// them as before.
+func (s *Server) Handle(request string, answer http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.handlers[request] = answer
+}
 
 // OnDelete calls do after each deletion that a client asks for.
 func (s *Server) OnDelete(do func(collection, name string)) { s.onDelete = do }

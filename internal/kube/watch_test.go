@@ -1,0 +1,105 @@
+package kube_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/kube/fakeapi"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+var errEnough = errors.New("seen enough")
+
+// TestWatchSurvives cuts the first watch in several ways, changes the world
+// while nobody watches, and wants every change to be seen in the end.
+func TestWatchSurvives(t *testing.T) {
+	t.Parallel()
+	relisted := []string{"GET " + pods, "WATCH " + pods, "GET " + pods, "WATCH " + pods}
+	resumed := []string{"GET " + pods, "WATCH " + pods, "WATCH " + pods}
+	for name, test := range map[string]struct {
+		cut      http.HandlerFunc
+		requests []string
+	}{
+		"a lost connection":   {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, resumed},
+		"an end of the watch": {func(w http.ResponseWriter, _ *http.Request) { fakeapi.Reply(w, "") }, resumed},
+		"a refusal":           {status(http.StatusForbidden, "Forbidden"), resumed},
+		"a busy server":       {status(http.StatusServiceUnavailable, "ServiceUnavailable"), resumed},
+		"a forgotten version": {status(http.StatusGone, "Expired"), relisted},
+		"a version forgotten later": {func(w http.ResponseWriter, _ *http.Request) {
+			fakeapi.Reply(w, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","code":410,"reason":"Expired"}}`)
+		}, relisted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := fakeapi.New(t)
+			s.Put(pods, pod("gone"))
+			s.Handle("WATCH "+pods, func(w http.ResponseWriter, r *http.Request) {
+				s.Handle("WATCH "+pods, nil)
+				s.Take(pods, "gone")
+				s.Put(pods, pod("new"))
+				test.cut(w, r)
+			})
+			var seen []string
+			err := s.Client.Watch(t.Context(), podResource(), kube.Selection{Namespace: "web"},
+				func(first []controllers.Object) error { seen = append(seen, names(first)...); return nil },
+				func(e kube.Event) error {
+					if e.Deleted {
+						seen = append(seen, "deleted "+controllers.Name(e.Object))
+						return nil
+					}
+					seen = append(seen, controllers.Name(e.Object))
+					if controllers.Name(e.Object) == "new" {
+						s.Put(pods, pod("last"))
+					}
+					if controllers.Name(e.Object) == "last" {
+						return errEnough
+					}
+					return nil
+				})
+			if !errors.Is(err, errEnough) {
+				t.Errorf("ended with %v", err)
+			}
+			if diff := cmp.Diff([]string{"gone", "deleted gone", "new", "last"}, seen); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(test.requests, s.Requests()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func status(code int, reason string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { fakeapi.Status(w, code, reason, "not now") }
+}
+
+func TestWatchNeedsItsFirstList(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.Handle("GET "+pods, status(http.StatusForbidden, "Forbidden"))
+	err := s.Client.Watch(t.Context(), podResource(), kube.Selection{Namespace: "web"},
+		func([]controllers.Object) error { t.Error("listed"); return nil },
+		func(kube.Event) error { t.Error("visited"); return nil })
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestWatchEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.Serve(pods)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.OnWatch(pods, cancel)
+	err := s.Client.Watch(ctx, podResource(), kube.Selection{Namespace: "web"},
+		func([]controllers.Object) error { return nil }, func(kube.Event) error { return nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
