@@ -109,7 +109,7 @@ func (r reconciler) sources(ctx context.Context, t target) error {
 		if !ok {
 			return fmt.Errorf("%s refers to a source of unknown kind %q", t, ref.Kind)
 		}
-		source := target{k, ref.Namespace, ref.Name}
+		source := target{kind: k, namespace: ref.Namespace, name: ref.Name}
 		if k.Source != nil {
 			if err := r.sources(ctx, source); err != nil {
 				return err

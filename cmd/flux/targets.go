@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -27,56 +28,99 @@ func (o *targetOptions) add(fs *pflag.FlagSet, what string) {
 	fs.StringVarP(&o.labels, "label-selector", "l", "", what+" the objects with these labels, such as 'team=blue'")
 }
 
+// selects tells whether the options name objects by what they are and not by name.
+func (o *targetOptions) selects() bool { return o.all || o.labels != "" }
+
+// check says what is wrong with the words of a command line before a request is sent.
+func (o *targetOptions) check(cmd *cobra.Command, k controllers.Kind, names []string) error {
+	switch {
+	case o.selects() && len(names) > 0:
+		return errors.New("give names or --all or --label-selector, not both")
+	case !o.selects() && o.allNamespaces:
+		return errors.New("--all-namespaces needs --all or --label-selector")
+	case !o.selects() && len(names) == 0:
+		return hinted(fmt.Sprintf("%s NAME, or --all", cmd.CommandPath()), "%s name is required", k.Noun())
+	}
+	return nil
+}
+
 // target is one object that a verb acts on.
 type target struct {
 	kind            controllers.Kind
 	namespace, name string
+	// object is how it was found, nil where nobody has looked yet.
+	object controllers.Object
 }
 
 func (t target) String() string { return t.kind.Kind + " " + t.namespace + "/" + t.name }
 
+// key tells objects of different kinds apart, too.
+func (t target) key() string { return t.String() }
+
+// chosen is what a command line chooses.
+type chosen struct {
+	targets []target
+	// listed says that they were found by a list of namespace ("" for all),
+	// which had this version.
+	listed    bool
+	namespace string
+	version   string
+}
+
 // targets are the named objects, or the ones that the options select. Names
 // are not looked up: the verb's own request finds out whether they exist.
 func (a *app) targets(ctx context.Context, cmd *cobra.Command, o *targetOptions, k controllers.Kind, names []string) ([]target, error) {
+	c, err := a.choose(ctx, cmd, o, k, names)
+	if err == nil && c.listed && len(c.targets) == 0 {
+		err = noneFound(k, c.namespace)
+	}
+	return c.targets, err
+}
+
+// choose is targets for verbs that watch what they have listed, and for those
+// to whom it is no failure when nothing is selected.
+func (a *app) choose(ctx context.Context, cmd *cobra.Command, o *targetOptions, k controllers.Kind, names []string) (chosen, error) {
+	if err := o.check(cmd, k, names); err != nil {
+		return chosen{}, err
+	}
 	namespace, err := a.namespace(cmd)
 	if err != nil {
-		return nil, err
+		return chosen{}, err
 	}
-	selects := o.all || o.labels != ""
-	switch {
-	case selects && len(names) > 0:
-		return nil, errors.New("give names or --all or --label-selector, not both")
-	case !selects && o.allNamespaces:
-		return nil, errors.New("--all-namespaces needs --all or --label-selector")
-	case !selects && len(names) == 0:
-		return nil, hinted(fmt.Sprintf("%s NAME, or --all", cmd.CommandPath()), "%s name is required", k.Noun())
-	}
-	var list []target
-	for _, name := range names {
-		list = append(list, target{k, namespace, name})
-	}
-	if !selects {
-		return list, nil
+	c := chosen{namespace: namespace, listed: o.selects()}
+	if !c.listed {
+		seen := map[string]bool{}
+		for _, name := range names {
+			if !seen[name] {
+				c.targets = append(c.targets, target{kind: k, namespace: namespace, name: name})
+			}
+			seen[name] = true
+		}
+		return c, nil
 	}
 	if o.allNamespaces {
-		namespace = ""
+		c.namespace = ""
 	}
 	client, err := a.cluster()
 	if err != nil {
-		return nil, err
+		return chosen{}, err
 	}
-	err = client.With(ctx, k, func(r kube.Resource) error {
-		list = nil
-		_, err := client.List(ctx, r, kube.Selection{Namespace: namespace, Labels: o.labels}, func(o controllers.Object) error {
-			list = append(list, target{k, controllers.Namespace(o), controllers.Name(o)})
+	err = client.With(ctx, k, func(r kube.Resource) (err error) {
+		c.targets = nil
+		c.version, err = client.List(ctx, r, kube.Selection{Namespace: c.namespace, Labels: o.labels}, func(o controllers.Object) error {
+			c.targets = append(c.targets, target{k, controllers.Namespace(o), controllers.Name(o), o})
 			return nil
 		})
 		return err
 	})
-	if err == nil && len(list) == 0 {
-		err = fmt.Errorf("no %s objects found in %q namespace", k.Kind, namespace)
+	return c, err
+}
+
+func noneFound(k controllers.Kind, namespace string) error {
+	if namespace == "" {
+		return fmt.Errorf("no %s objects found in any namespace", k.Kind)
 	}
-	return list, err
+	return fmt.Errorf("no %s objects found in %q namespace", k.Kind, namespace)
 }
 
 // atOnce bounds how many objects a verb acts on at the same time.
@@ -104,16 +148,34 @@ func (a *app) each(targets []target, do func(target) error) error {
 		if err == nil {
 			continue
 		}
-		if !errors.Is(err, errReported) {
-			message, hint := explain(err, nil)
-			a.ui.Failure("%s", message)
-			if hint != "" {
-				a.ui.Line("  %s", hint)
-			}
-		}
+		a.report(err)
 		failed = errReported
 	}
 	return failed
+}
+
+// report tells the user of a failure that does not end the command.
+func (a *app) report(err error) {
+	if errors.Is(err, errReported) {
+		return
+	}
+	message, hint := explain(err, nil)
+	a.ui.Failure("%s", redact.Text(message))
+	if hint != "" {
+		a.ui.Line("  %s", redact.Text(hint))
+	}
+}
+
+// read fills in the object of a target that nobody has looked at yet.
+func (a *app) read(ctx context.Context, client *kube.Client, t *target) error {
+	if t.object != nil {
+		return nil
+	}
+	err := client.With(ctx, t.kind, func(r kube.Resource) (err error) {
+		t.object, err = client.Get(ctx, r, t.namespace, t.name)
+		return err
+	})
+	return missing(err, *t)
 }
 
 // missing puts "not found" into the words that people know.

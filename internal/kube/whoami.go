@@ -1,0 +1,28 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// WhoAmI returns the name by which the server knows the user of the client.
+func (c *Client) WhoAmI(ctx context.Context) (string, error) {
+	review := []byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`)
+	body, err := answer(ctx, c.raw.Post().AbsPath("/apis/authentication.k8s.io/v1/selfsubjectreviews").
+		SetHeader("Content-Type", "application/json").Body(review))
+	if err != nil {
+		return "", fmt.Errorf("asking who the user is: %w", err)
+	}
+	var answer struct {
+		Status struct {
+			UserInfo struct {
+				Username string `json:"username"`
+			} `json:"userInfo"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return "", fmt.Errorf("reading who the user is: %w", err)
+	}
+	return answer.Status.UserInfo.Username, nil
+}

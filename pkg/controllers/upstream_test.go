@@ -1,0 +1,91 @@
+package controllers_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+func kind(t *testing.T, name string) controllers.Kind {
+	t.Helper()
+	k, ok := controllers.FindKind(name)
+	if !ok {
+		t.Fatalf("no kind %s", name)
+	}
+	return k
+}
+
+func TestUpstream(t *testing.T) {
+	t.Parallel()
+	meta := map[string]any{"namespace": "apps", "name": "web"}
+	chart := func(ref map[string]any) map[string]any {
+		return map[string]any{"chart": map[string]any{"spec": map[string]any{"chart": "web", "sourceRef": ref}}}
+	}
+	for _, test := range []struct {
+		name, kind string
+		spec       map[string]any
+		status     map[string]any
+		want       []controllers.Target
+	}{
+		{"a chart beside the release", "HelmRelease", chart(map[string]any{"kind": "HelmRepository", "name": "charts"}), nil,
+			[]controllers.Target{{Kind: "HelmChart", Namespace: "apps", Name: "apps-web"}}},
+		{"a chart beside its source", "HelmRelease", chart(map[string]any{"kind": "HelmRepository", "name": "charts", "namespace": "flux-system"}), nil,
+			[]controllers.Target{{Kind: "HelmChart", Namespace: "flux-system", Name: "apps-web"}}},
+		{"a chart that the status names", "HelmRelease", chart(map[string]any{"kind": "HelmRepository", "name": "charts"}),
+			map[string]any{"helmChart": "infra/other"}, []controllers.Target{{Kind: "HelmChart", Namespace: "infra", Name: "other"}}},
+		{"a chart reference", "HelmRelease", map[string]any{"chartRef": map[string]any{"kind": "OCIRepository", "name": "web", "namespace": "oci"}}, nil,
+			[]controllers.Target{{Kind: "OCIRepository", Namespace: "oci", Name: "web"}}},
+		{"a scan", "ImagePolicy", map[string]any{"imageRepositoryRef": map[string]any{"name": "web"}}, nil,
+			[]controllers.Target{{Kind: "ImageRepository", Namespace: "apps", Name: "web"}}},
+		{"nothing", "GitRepository", map[string]any{"url": "https://example.com"}, nil, nil},
+	} {
+		o := controllers.Object{"metadata": meta, "spec": test.spec, "status": test.status}
+		if diff := cmp.Diff(test.want, kind(t, test.kind).Upstream(o)); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", test.name, diff)
+		}
+	}
+}
+
+func TestManaged(t *testing.T) {
+	t.Parallel()
+	var entries []any
+	for _, id := range []string{"apps_web_apps_Deployment", "_system__web_rbac.authorization.k8s.io_ClusterRole", "apps_web__Service", "broken", "a_b"} {
+		entries = append(entries, map[string]any{"id": id, "v": "v1"})
+	}
+	o := controllers.Object{"status": map[string]any{"inventory": map[string]any{"entries": entries}}}
+	want := []controllers.Target{
+		{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "apps", Name: "web"},
+		{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "system:web"},
+		{APIVersion: "v1", Kind: "Service", Namespace: "apps", Name: "web"},
+	}
+	if diff := cmp.Diff(want, kind(t, "Kustomization").Managed(o)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestRetriesExhausted(t *testing.T) {
+	t.Parallel()
+	object := func(typ, status, reason, message string) controllers.Object {
+		return controllers.Object{"status": map[string]any{"conditions": []any{
+			map[string]any{"type": typ, "status": status, "reason": reason, "message": message},
+		}}}
+	}
+	for _, test := range []struct {
+		name   string
+		object controllers.Object
+		want   bool
+	}{
+		{"stalled", object("Stalled", "True", "RetriesExceeded", "Failed to install after 1 attempt(s)"), true},
+		{"nothing to roll back to", object("Stalled", "True", "MissingRollbackTarget", ""), true},
+		{"an older controller", object("Ready", "False", "InstallFailed", "install retries exhausted"), true},
+		{"stalled for another reason", object("Stalled", "True", "InvalidChartReference", ""), false},
+		{"no longer stalled", object("Stalled", "False", "RetriesExceeded", ""), false},
+		{"failed", object("Ready", "False", "InstallFailed", "timed out"), false},
+	} {
+		if got := controllers.RetriesExhausted(test.object); got != test.want {
+			t.Errorf("%s: %t", test.name, got)
+		}
+	}
+}
