@@ -64,16 +64,16 @@ func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 	if err == nil {
 		return exitDone
 	}
+	var elsewhere *exitCodeError
+	if errors.As(err, &elsewhere) {
+		return elsewhere.code
+	}
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 		a.ui.Failure("interrupted")
 		return exitInterrupted
 	}
 	if errors.Is(err, errReported) {
 		return exitFailed
-	}
-	var elsewhere *exitCodeError
-	if errors.As(err, &elsewhere) {
-		return elsewhere.code
 	}
 	message, hint := explain(err, cmd)
 	a.ui.Failure("%s", redact.Text(message))
