@@ -2,13 +2,13 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -25,6 +25,9 @@ type Selection struct {
 	Name string
 	// Labels is a label selector, "" for all.
 	Labels string
+	// Without are fields that a list leaves out, such as "status.inventory":
+	// they are not even decoded.
+	Without []string
 }
 
 func (s Selection) fields() string {
@@ -49,7 +52,7 @@ func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(co
 		if err != nil {
 			return "", err
 		}
-		list, err := decodeList(body, r, each)
+		list, err := decodeList(body, r, prune(s.Without), each)
 		if err := errors.Join(err, body.Close()); err != nil {
 			return "", fmt.Errorf("reading the list of %s: %w", r.Resource, err)
 		}
@@ -60,54 +63,32 @@ func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(co
 }
 
 // decodeList walks the JSON of a list. The metadata may come before or after the items.
-func decodeList(body io.Reader, r Resource, each func(controllers.Object) error) (metav1.ListMeta, error) {
+func decodeList(body io.Reader, r Resource, without pruned, each func(controllers.Object) error) (metav1.ListMeta, error) {
 	var list metav1.ListMeta
-	d := json.NewDecoder(body)
-	if _, err := d.Token(); err != nil {
-		return list, err
-	}
+	d := newStream(body)
 	apiVersion := r.GroupVersion().String()
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return list, err
-		}
-		switch key {
+	err := d.fields(func(name string) error {
+		switch name {
 		case "items":
-			err = decodeItems(d, func(o controllers.Object) error {
+			return d.items(func() error {
+				o, err := d.object(without)
+				if err != nil {
+					return err
+				}
 				// Items of built-in lists come without these.
 				o["apiVersion"], o["kind"] = apiVersion, r.Kind
 				return each(o)
 			})
 		case "metadata":
-			err = d.Decode(&list)
+			metadata, err := d.object(nil)
+			list.ResourceVersion, _ = metadata["resourceVersion"].(string)
+			list.Continue, _ = metadata["continue"].(string)
+			return err
 		default:
-			var skipped json.RawMessage
-			err = d.Decode(&skipped)
+			return d.skip()
 		}
-		if err != nil {
-			return list, err
-		}
-	}
-	return list, nil
-}
-
-func decodeItems(d *json.Decoder, each func(controllers.Object) error) error {
-	open, err := d.Token()
-	if err != nil || open == nil {
-		return err
-	}
-	for d.More() {
-		var o controllers.Object
-		if err := d.Decode(&o); err != nil {
-			return err
-		}
-		if err := each(o); err != nil {
-			return err
-		}
-	}
-	_, err = d.Token()
-	return err
+	})
+	return list, err
 }
 
 // Get returns one object.
@@ -117,7 +98,8 @@ func (c *Client) Get(ctx context.Context, r Resource, namespace, name string) (c
 		return nil, err
 	}
 	var o controllers.Object
-	if err := json.Unmarshal(body, &o); err != nil {
+	// The decoder of Kubernetes keeps whole numbers whole, however long.
+	if err := utiljson.Unmarshal(body, &o); err != nil {
 		return nil, fmt.Errorf("reading %s %q: %w", r.Kind, name, err)
 	}
 	return o, nil
