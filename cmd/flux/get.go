@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/output"
@@ -22,7 +20,14 @@ type getOptions struct {
 	allNamespaces bool
 	labels        string
 	status        string
+	suspended     bool
+	notReady      bool
+	failed        bool
+	stalled       bool
+	kinds         []string
+	sortBy        string
 	noHeader      bool
+	noTrunc       bool
 	watch         bool
 	showSource    bool
 	format        string
@@ -38,8 +43,11 @@ func newGet(a *app) *cobra.Command {
 		example: `  # Those of one namespace
   flux get %[1]s -n apps
 
-  # Those that are not ready, everywhere
-  flux get %[1]s -A --status-selector ready=false
+  # Those that failed, everywhere, with age and source
+  flux get %[1]s -A --failed -o wide
+
+  # Two of them, and then every change
+  flux get %[1]s my-app my-api --watch
 
   # One of them, as a script reads it
   flux get %[1]s my-app -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}'`,
@@ -53,24 +61,57 @@ func newGet(a *app) *cobra.Command {
 		family: all,
 	})
 	for _, c := range cmd.Commands() {
-		if c.Name() == "sources" || c.Name() == "images" {
-			c.AddCommand(allCommand("List the "+c.Name()+" of all kinds", controllers.Family(c.Aliases[0]), all))
+		if family := controllers.Family(familyWord(c)); len(family) > 1 {
+			everything := allCommand("List the "+c.Name()+" of all kinds", c.Name()+" all", family, all)
+			c.AddCommand(everything)
+			o.addKinds(c, family)
+			o.addKinds(everything, family)
 		}
 	}
-	cmd.AddCommand(allCommand("List the objects of all kinds", listedByAll(), all))
+	everything := allCommand("List the objects of all kinds", "all", listedByAll(), func(cmd *cobra.Command, rows []controllers.Kind) error {
+		if len(o.kinds) > 0 {
+			rows = controllers.Kinds
+		}
+		return all(cmd, rows)
+	})
+	cmd.AddCommand(everything)
+	o.addKinds(cmd, controllers.Kinds)
+	o.addKinds(everything, controllers.Kinds)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if len(o.kinds) == 0 {
+			return cmd.Help()
+		}
+		return all(cmd, controllers.Kinds)
+	}
+	o.complete(cmd)
 	return cmd
 }
 
-func allCommand(short string, rows []controllers.Kind, run func(*cobra.Command, []controllers.Kind) error) *cobra.Command {
+// familyWord is the family that a command holds the kinds of.
+func familyWord(c *cobra.Command) string {
+	if len(c.Aliases) == 0 || !c.HasSubCommands() {
+		return "none"
+	}
+	return c.Aliases[0]
+}
+
+func allCommand(short, words string, rows []controllers.Kind, run func(*cobra.Command, []controllers.Kind) error) *cobra.Command {
 	return &cobra.Command{
-		Use: "all", Short: short, Args: noSubcommand,
-		Example: "  # In every namespace\n  flux get all -A",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return run(cmd, rows) },
+		Use: "all", Short: short, Args: noSubcommand, ValidArgsFunction: cobra.NoFileCompletions,
+		Example: fmt.Sprintf(`  # In every namespace
+  flux get %[1]s -A
+
+  # What is not ready, in one table
+  flux get %[1]s -A --not-ready -o wide
+
+  # Everything that happens from now on
+  flux get %[1]s -A --watch`, words),
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd, rows) },
 	}
 }
 
 // listedByAll leaves out artifact generators, which `get all` of Flux 2.9
-// does not list; `get artifacts generators` does.
+// does not list; `get artifacts generators` and --kind do.
 func listedByAll() []controllers.Kind {
 	return slices.DeleteFunc(slices.Clone(controllers.Kinds), func(k controllers.Kind) bool { return k.Family == "artifact" })
 }
@@ -79,26 +120,33 @@ func (o *getOptions) add(fs *pflag.FlagSet) {
 	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "list the objects of all namespaces")
 	fs.StringVarP(&o.labels, "label-selector", "l", "", "list the objects with these labels, such as 'team=blue,env in (dev,test)'")
 	fs.StringVar(&o.status, "status-selector", "", "list the objects in a condition, such as ready=false or ready!=true")
+	fs.BoolVar(&o.suspended, "suspended", false, "list only suspended objects; with -o wide also why they are")
+	fs.BoolVar(&o.notReady, "not-ready", false, "list only objects that are not ready, whatever the reason")
+	fs.BoolVar(&o.failed, "failed", false, "list only objects of which a controller says that they are not ready")
+	fs.BoolVar(&o.stalled, "stalled", false, "list only objects that a controller has given up until they change")
+	fs.StringVar(&o.sortBy, "sort-by", "", "sort by a column, such as ready or age, or by a JSONPath, such as .metadata.creationTimestamp")
 	fs.BoolVar(&o.noHeader, "no-header", false, "leave out the table's header")
-	fs.BoolVarP(&o.watch, "watch", "w", false, "list, then show every change until interrupted")
+	fs.BoolVar(&o.noTrunc, "no-trunc", false, "on a terminal: do not cut lines to its width")
+	fs.BoolVarP(&o.watch, "watch", "w", false, "list, then show every change until interrupted; the message of what is deleted is \"deleted\"")
 	fs.StringVarP(&o.format, "output", "o", "", "print "+output.Formats)
 }
 
-// listing is one kind's part of an answer.
-type listing struct {
-	kind    controllers.Kind
-	found   int // before the status selector
-	objects []controllers.Object
-	err     error
+// addKinds gives a command that lists several kinds the flag that picks some.
+func (o *getOptions) addKinds(cmd *cobra.Command, rows []controllers.Kind) {
+	cmd.Flags().StringSliceVar(&o.kinds, "kind", nil, "list only these kinds, such as ks,hr,gitrepository")
+	completeFlag(cmd, "kind", listCompletion(kindWords(rows)))
 }
 
 func (a *app) getKind(cmd *cobra.Command, o *getOptions, k controllers.Kind, names []string) error {
-	q, err := a.query(cmd, o, names)
+	q, err := a.query(cmd, o, []controllers.Kind{k}, names)
 	if err != nil {
 		return err
 	}
+	if q.sorter, err = q.newSorter(o.sortBy); err != nil {
+		return err
+	}
 	if o.watch {
-		return a.getWatch(cmd.Context(), q, k)
+		return a.watch(cmd.Context(), q)
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
@@ -106,18 +154,15 @@ func (a *app) getKind(cmd *cobra.Command, o *getOptions, k controllers.Kind, nam
 	if l.err != nil {
 		return l.err
 	}
-	missing := q.missing(l)
 	if l.found == 0 && len(names) == 0 && !q.printsObjects() {
 		return fmt.Errorf("no %s objects found in %s", k.Kind, q.where())
 	}
-	if q.printsObjects() {
-		err = output.PrintObjects(a.out, o.format, unstructuredOf(l.objects), len(names) == 1)
-	} else if len(l.objects) > 0 || len(names) == 0 {
-		err = q.table(k, l.objects, "").Write(a.out, !o.noHeader)
+	if l.found > 0 || len(names) == 0 {
+		if err := a.printKind(q, l); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
+	missing := q.missing(l)
 	for _, name := range missing {
 		a.ui.Failure("%s object '%s' not found in %s", k.Kind, name, q.where())
 		a.hintElsewhere(ctx, q, k, name)
@@ -126,6 +171,23 @@ func (a *app) getKind(cmd *cobra.Command, o *getOptions, k controllers.Kind, nam
 		return errReported
 	}
 	return nil
+}
+
+// printKind prints a single named object by itself, and all else as a list.
+func (a *app) printKind(q *query, l listing) error {
+	if q.printsObjects() {
+		single := len(q.names) == 1 && q.namespace != ""
+		return output.PrintObjects(a.out, q.options.format, objectsOf(l.entries), single)
+	}
+	return a.show(q, tableOf(q.columns(l.kind), l.entries))
+}
+
+// show prints a table: for people on a terminal, as scripts know it elsewhere.
+func (a *app) show(q *query, t output.Table) error {
+	if screen, ok := a.screen(q.options.noTrunc); ok {
+		return t.Show(a.out, !q.options.noHeader, screen)
+	}
+	return t.Write(a.out, !q.options.noHeader)
 }
 
 // hintElsewhere tells in which other namespaces an object of that name is.
@@ -146,33 +208,40 @@ func (a *app) hintElsewhere(ctx context.Context, q *query, k controllers.Kind, n
 	}
 }
 
-// getAll lists several kinds, one table each. A kind that the cluster does
-// not have is left out; one that may not be listed is a failure at the end.
+// getAll lists several kinds. A kind that the cluster does not have is left
+// out unless it was named; one that may not be listed is a failure at the end.
 func (a *app) getAll(cmd *cobra.Command, o *getOptions, rows []controllers.Kind) error {
-	q, err := a.query(cmd, o, nil)
+	var err error
+	if len(o.kinds) > 0 {
+		if rows, err = pickKinds(rows, o.kinds); err != nil {
+			return err
+		}
+	}
+	q, err := a.query(cmd, o, rows, nil)
 	if err != nil {
 		return err
 	}
+	q.several = true
+	if q.sorter, err = q.newSorter(o.sortBy); err != nil {
+		return err
+	}
 	if o.watch {
-		return errors.New("--watch follows one kind at a time: name it")
+		return a.watch(cmd.Context(), q)
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
 	var there []listing
 	var failed error
-	for _, l := range q.listAll(ctx, rows) {
-		var absent *kube.MissingKindError
+	for _, l := range q.listAll(ctx) {
 		switch {
-		case errors.As(l.err, &absent):
-		case l.err != nil && ctx.Err() != nil:
+		case l.err == nil && len(l.entries) > 0:
+			there = append(there, l)
+		case l.err == nil || q.mayBeAbsent(l.err):
+		case ctx.Err() != nil || unreachable(l.err):
 			return l.err
-		case unreachable(l.err):
-			return l.err
-		case l.err != nil:
+		default:
 			a.ui.Failure("%s", l.err)
 			failed = errReported
-		case len(l.objects) > 0:
-			there = append(there, l)
 		}
 	}
 	if err := a.printAll(q, there); err != nil {
@@ -181,19 +250,22 @@ func (a *app) getAll(cmd *cobra.Command, o *getOptions, rows []controllers.Kind)
 	return failed
 }
 
+// mayBeAbsent tells that an error only says that the cluster does not have a
+// kind, and nobody has asked for that one.
+func (q *query) mayBeAbsent(err error) bool {
+	var absent *kube.MissingKindError
+	return errors.As(err, &absent) && len(q.options.kinds) == 0
+}
+
 func (a *app) printAll(q *query, listings []listing) error {
 	if q.printsObjects() {
-		var objects []controllers.Object
-		for _, l := range listings {
-			objects = append(objects, l.objects...)
-		}
-		return output.PrintObjects(a.out, q.options.format, unstructuredOf(objects), false)
+		return output.PrintObjects(a.out, q.options.format, objectsOf(q.merge(listings)), false)
 	}
-	if len(listings) > 0 && q.wide() {
-		return q.flatTable(listings).Write(a.out, !q.options.noHeader)
+	if q.flat() && len(listings) > 0 {
+		return a.show(q, tableOf(q.flatColumns(), q.merge(listings)))
 	}
 	for _, l := range listings {
-		if err := q.table(l.kind, l.objects, strings.ToLower(l.kind.Kind)+"/").Write(a.out, !q.options.noHeader); err != nil {
+		if err := a.show(q, tableOf(q.columns(l.kind), l.entries)); err != nil {
 			return err
 		}
 		if err := a.printf("\n"); err != nil {
@@ -207,31 +279,4 @@ func (a *app) printAll(q *query, listings []listing) error {
 func unreachable(err error) bool {
 	var dial *net.OpError
 	return errors.As(err, &dial) || apierrors.IsUnauthorized(err)
-}
-
-// getWatch lists a kind and then prints a row for every change.
-func (a *app) getWatch(ctx context.Context, q *query, k controllers.Kind) error {
-	if q.printsObjects() {
-		return errors.New("--watch prints rows: leave out --output")
-	}
-	header := !q.options.noHeader
-	return q.client.With(ctx, k, func(r kube.Resource) error {
-		return q.client.Follow(ctx, r, q.selection(), "", func(e kube.Event) (bool, error) {
-			if e.Deleted || !q.keeps(k, e.Object) {
-				return false, nil
-			}
-			t := q.table(k, []controllers.Object{e.Object}, "")
-			err := t.Write(a.out, header)
-			header = false
-			return false, err
-		})
-	})
-}
-
-func unstructuredOf(objects []controllers.Object) []unstructured.Unstructured {
-	items := make([]unstructured.Unstructured, len(objects))
-	for i, o := range objects {
-		items[i] = unstructured.Unstructured{Object: o}
-	}
-	return items
 }

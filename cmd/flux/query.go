@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/output"
@@ -20,17 +20,22 @@ type query struct {
 	client    *kube.Client
 	now       func() time.Time
 	options   *getOptions
+	kinds     []controllers.Kind
+	several   bool   // the command lists several kinds, even if one is left
 	namespace string // "" for all
 	names     []string
 	status    statusSelector
+	sorter    sorter
 }
 
-func (a *app) query(cmd *cobra.Command, o *getOptions, names []string) (*query, error) {
+// query turns the options into what is asked for. What is wrong with them is
+// said here, before a request is sent.
+func (a *app) query(cmd *cobra.Command, o *getOptions, kinds []controllers.Kind, names []string) (*query, error) {
 	status, err := parseStatusSelector(o.status)
 	if err != nil {
 		return nil, err
 	}
-	q := &query{now: a.now, options: o, names: names, status: status}
+	q := &query{now: a.now, options: o, kinds: kinds, names: unique(names), status: status}
 	if q.printsObjects() {
 		if _, err := output.ObjectPrinter(o.format); err != nil {
 			return nil, err
@@ -45,8 +50,23 @@ func (a *app) query(cmd *cobra.Command, o *getOptions, names []string) (*query, 
 	return q, err
 }
 
+func unique(names []string) []string {
+	var once []string
+	for _, name := range names {
+		if !slices.Contains(once, name) {
+			once = append(once, name)
+		}
+	}
+	return once
+}
+
 // printsObjects tells whether whole objects are printed, and not a table.
 func (q *query) printsObjects() bool { return q.options.format != "" && !q.wide() }
+
+func (q *query) wide() bool { return q.options.format == "wide" }
+
+// flat tells whether several kinds share one table.
+func (q *query) flat() bool { return q.several && (q.wide() || q.options.watch) }
 
 func (q *query) where() string {
 	if q.namespace == "" {
@@ -63,140 +83,135 @@ func (q *query) selection() kube.Selection {
 	return s
 }
 
+// named tells whether an object has one of the names that were asked for.
+func (q *query) named(o controllers.Object) bool {
+	return len(q.names) == 0 || slices.Contains(q.names, controllers.Name(o))
+}
+
+// listing is one kind's part of an answer.
+type listing struct {
+	kind    controllers.Kind
+	found   int // before the filters
+	names   map[string]bool
+	entries []entry
+	err     error
+}
+
+// entry is an object as far as the answer needs it: a row for a table, all of
+// it for a printer. A long list costs the memory of its rows.
+type entry struct {
+	object  controllers.Object
+	row     []string
+	urgency int
+	key     sortKey
+}
+
 func (q *query) list(ctx context.Context, k controllers.Kind) listing {
-	l := listing{kind: k}
+	l := listing{kind: k, names: map[string]bool{}}
+	columns := q.columns(k)
 	l.err = q.client.With(ctx, k, func(r kube.Resource) error {
-		_, err := q.client.List(ctx, r, q.selection(), func(o controllers.Object) error {
-			if len(q.names) > 1 && !slices.Contains(q.names, controllers.Name(o)) {
-				return nil
-			}
-			l.found++
-			if q.keeps(k, o) {
-				l.objects = append(l.objects, q.slim(k, o))
-			}
+		s := q.selection()
+		s.Without = q.unshown(k)
+		_, err := q.client.List(ctx, r, s, func(o controllers.Object) error {
+			q.take(&l, columns, o)
 			return nil
 		})
 		return err
 	})
+	q.sort(l.entries)
 	return l
 }
 
-// slim drops what a table does not show, so that a long list stays small.
-func (q *query) slim(k controllers.Kind, o controllers.Object) controllers.Object {
+// unshown are the large fields that no table shows and no filter reads; a list
+// steps over them, which halves its cost.
+func (q *query) unshown(k controllers.Kind) []string {
 	if q.printsObjects() {
-		return o
+		return nil
 	}
-	if status, ok := o["status"].(map[string]any); ok && k.Inventory != nil && k.Family == "" {
-		delete(status, "inventory")
+	fields := []string{"metadata.managedFields", "spec.values", "spec.postRenderers", "spec.patches", "spec.postBuild"}
+	if k.Inventory != nil && k.Family == "" {
+		fields = append(fields, "status.inventory")
 	}
-	if meta, ok := o["metadata"].(map[string]any); ok {
-		delete(meta, "managedFields")
-	}
-	return o
+	return fields
 }
 
-// listAll lists several kinds at once, in their order.
-func (q *query) listAll(ctx context.Context, rows []controllers.Kind) []listing {
-	listings := make([]listing, len(rows))
+// take adds an object to a listing if it is asked for.
+func (q *query) take(l *listing, columns []column, o controllers.Object) {
+	if !q.named(o) {
+		return
+	}
+	l.found++
+	if len(q.names) > 0 {
+		l.names[controllers.Name(o)] = true
+	}
+	if q.keeps(l.kind, o) {
+		l.entries = append(l.entries, q.entry(l.kind, columns, o))
+	}
+}
+
+func (q *query) entry(k controllers.Kind, columns []column, o controllers.Object) entry {
+	e := entry{urgency: urgency(k, o)}
+	if q.sorter != nil {
+		e.key = q.sorter(k, o)
+	}
+	if q.printsObjects() {
+		e.object = o
+	} else {
+		e.row = cells(columns, k, o)
+	}
+	return e
+}
+
+// listAll lists the kinds at once, in their order.
+func (q *query) listAll(ctx context.Context) []listing {
+	listings := make([]listing, len(q.kinds))
 	var wg sync.WaitGroup
-	for i, k := range rows {
+	for i, k := range q.kinds {
 		wg.Go(func() { listings[i] = q.list(ctx, k) })
 	}
 	wg.Wait()
 	return listings
 }
 
-func (q *query) keeps(k controllers.Kind, o controllers.Object) bool { return q.status.matches(k, o) }
-
 // missing are the names that were asked for and not found.
 func (q *query) missing(l listing) []string {
-	if l.found >= len(q.names) && len(q.names) <= 1 {
-		return nil
-	}
-	found := map[string]bool{}
-	for _, o := range l.objects {
-		found[controllers.Name(o)] = true
-	}
-	return slices.DeleteFunc(slices.Clone(q.names), func(name string) bool { return found[name] })
+	return slices.DeleteFunc(slices.Clone(q.names), func(name string) bool { return l.names[name] })
 }
 
-// table has the kind's own columns between NAME and READY.
-func (q *query) table(k controllers.Kind, objects []controllers.Object, prefix string) output.Table {
-	var t output.Table
-	if q.namespace == "" {
-		t.Headers = append(t.Headers, "NAMESPACE")
+// merge makes one list of those of several kinds.
+func (q *query) merge(listings []listing) []entry {
+	var all []entry
+	for _, l := range listings {
+		all = append(all, l.entries...)
 	}
-	t.Headers = append(t.Headers, "NAME")
-	if q.options.showSource {
-		t.Headers = append(t.Headers, "SOURCE")
-	}
-	for _, c := range k.Columns {
-		t.Headers = append(t.Headers, c.Header)
-	}
-	t.Headers = append(t.Headers, "READY")
-	if q.wide() {
-		t.Headers = append(t.Headers, wideHeaders...)
-	}
-	t.Headers = append(t.Headers, "MESSAGE")
-	for _, o := range objects {
-		t.Rows = append(t.Rows, q.row(k, o, prefix))
-	}
-	return t
+	q.sort(all)
+	return all
 }
 
-func (q *query) row(k controllers.Kind, o controllers.Object, prefix string) []string {
-	var row []string
-	if q.namespace == "" {
-		row = append(row, controllers.Namespace(o))
-	}
-	row = append(row, prefix+controllers.Name(o))
-	if q.options.showSource {
-		source := ""
-		for _, t := range k.SourceOf(o) {
-			source = t.String()
-		}
-		row = append(row, source)
-	}
-	for _, c := range k.Columns {
-		row = append(row, c.Cell(k, o))
-	}
-	ready := k.Ready(o)
-	row = append(row, ready.Status)
-	if q.wide() {
-		row = append(row, q.wideCells(k, o)...)
-	}
-	return append(row, oneLine(ready.Message))
+func tableOf(columns []column, entries []entry) output.Table {
+	return output.Table{Headers: headers(columns), Rows: rowsOf(entries)}
 }
 
-// statusSelector selects objects by a condition: type=status or type!=status.
-type statusSelector struct {
-	typ, status string
-	negated     bool
+func rowsOf(entries []entry) [][]string {
+	var rows [][]string
+	for _, e := range entries {
+		rows = append(rows, e.row)
+	}
+	return rows
 }
 
-func parseStatusSelector(s string) (statusSelector, error) {
-	if s == "" {
-		return statusSelector{}, nil
+func objectsOf(entries []entry) []unstructured.Unstructured {
+	var objects []controllers.Object
+	for _, e := range entries {
+		objects = append(objects, e.object)
 	}
-	for _, operator := range []string{"!=", "="} {
-		if typ, status, ok := strings.Cut(s, operator); ok && typ != "" && status != "" && !strings.Contains(status, "=") {
-			return statusSelector{typ, status, operator == "!="}, nil
-		}
-	}
-	return statusSelector{}, fmt.Errorf("expected status selector in type=status or type!=status format, but found: %s", s)
+	return unstructuredOf(objects)
 }
 
-// matches compares as the READY column shows it. An object without the
-// condition has no status, which is different from any.
-func (s statusSelector) matches(k controllers.Kind, o controllers.Object) bool {
-	if s.typ == "" {
-		return true
+func unstructuredOf(objects []controllers.Object) []unstructured.Unstructured {
+	items := make([]unstructured.Unstructured, len(objects))
+	for i, o := range objects {
+		items[i] = unstructured.Unstructured{Object: o}
 	}
-	status := ""
-	if c, ok := controllers.FindCondition(o, s.typ); ok {
-		status = c.Status
-	} else if strings.EqualFold(s.typ, "ready") && k.Static != nil && k.Static(o) {
-		status = k.Ready(o).Status
-	}
-	return strings.EqualFold(status, s.status) != s.negated
+	return items
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -61,6 +62,9 @@ func runScripts(t *testing.T, suite string, serial bool) {
 	var count atomic.Int32
 	var files []string
 	for _, verb := range verbs {
+		if only := os.Getenv("VERB"); only != "" && !slices.Contains(strings.Split(only, ","), filepath.Base(verb)) {
+			continue // VERB=get,tree is for those who work on these
+		}
 		cases, err := filepath.Glob(filepath.Join(verb, "*.txtar"))
 		if err != nil || len(cases) == 0 {
 			t.Fatalf("no scripts in %s: %v", verb, err)
@@ -80,6 +84,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			env.Setenv("FLUX_SYSTEM_NAMESPACE", namespace)
 			env.Setenv("KUBECONFIG", cluster.Kubeconfig)
 			env.Setenv("HOME", env.WorkDir)
+			newBackground(env)
 			env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+testcluster.Bin())
 			if serial { // an earlier script may have removed them
 				if err := cluster.InstallCRDs(t.Context()); err != nil {
@@ -90,7 +95,8 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			return cluster.Seed(t.Context(), []byte(manifest), "")
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits":  exits,
+			"exits": exits,
+			"begin": begin, "waits": waits, "interrupt": interrupt, "ends": ends,
 			"record": func(ts *testscript.TestScript, neg bool, args []string) { record(ts, cluster, neg, args) },
 			"seed":   func(ts *testscript.TestScript, neg bool, args []string) { seed(ts, cluster, neg, args) },
 			"clock":  func(ts *testscript.TestScript, neg bool, args []string) { clock(ts, cluster, neg, args) },

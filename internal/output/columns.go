@@ -39,13 +39,17 @@ func newColumnPrinter(spec string) (*columnPrinter, error) {
 func (p *columnPrinter) PrintObj(obj runtime.Object, w io.Writer) error {
 	table := Table{Headers: p.headers}
 	for _, o := range contents(obj) {
-		row := make([]string, len(p.paths))
-		for i, path := range p.paths {
-			row[i] = cell(path, o)
-		}
-		table.Rows = append(table.Rows, row)
+		table.Rows = append(table.Rows, p.row(o))
 	}
 	return table.Write(w, true)
+}
+
+func (p *columnPrinter) row(o map[string]any) []string {
+	row := make([]string, len(p.paths))
+	for i, path := range p.paths {
+		row[i] = cell(path, o)
+	}
+	return row
 }
 
 func contents(obj runtime.Object) []map[string]any {

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// keeps tells whether the filters let an object through: all that are given.
+func (q *query) keeps(k controllers.Kind, o controllers.Object) bool {
+	ready := k.Ready(o).Status
+	if q.options.suspended && !k.Suspension.Is(o) || q.options.notReady && ready == "True" || q.options.failed && !failed(k, o) {
+		return false
+	}
+	if _, stalled := controllers.Stalled(o); q.options.stalled && !stalled {
+		return false
+	}
+	return q.status.matches(k, o)
+}
+
+// failed tells whether a controller has said that the object is not ready. One
+// that no controller has looked at has not failed yet.
+func failed(k controllers.Kind, o controllers.Object) bool {
+	c, ok := controllers.FindCondition(o, "Ready")
+	return ok && c.Status == "False" && k.Ready(o).Status == "False"
+}
+
+// statusSelector selects objects by a condition: type=status or type!=status.
+type statusSelector struct {
+	typ, status string
+	negated     bool
+}
+
+func parseStatusSelector(s string) (statusSelector, error) {
+	if s == "" {
+		return statusSelector{}, nil
+	}
+	for _, operator := range []string{"!=", "="} {
+		if typ, status, ok := strings.Cut(s, operator); ok && typ != "" && status != "" && !strings.Contains(status, "=") {
+			return statusSelector{typ, status, operator == "!="}, nil
+		}
+	}
+	return statusSelector{}, fmt.Errorf("expected status selector in type=status or type!=status format, but found: %s", s)
+}
+
+// matches compares as the READY column shows it. An object without the
+// condition has no status, which is different from any.
+func (s statusSelector) matches(k controllers.Kind, o controllers.Object) bool {
+	if s.typ == "" {
+		return true
+	}
+	status := ""
+	if c, ok := controllers.FindCondition(o, s.typ); ok {
+		status = c.Status
+	} else if strings.EqualFold(s.typ, "ready") && k.Static != nil && k.Static(o) {
+		status = k.Ready(o).Status
+	}
+	return strings.EqualFold(status, s.status) != s.negated
+}
+
+// pickKinds returns the rows that --kind names, in the order of the catalogue.
+func pickKinds(rows []controllers.Kind, words []string) ([]controllers.Kind, error) {
+	picked := map[string]bool{}
+	for _, word := range words {
+		called := controllers.Called(word)
+		if len(called) == 0 {
+			return nil, unknownKind(word, rows)
+		}
+		for _, k := range called {
+			if !slices.ContainsFunc(rows, func(row controllers.Kind) bool { return row.Kind == k.Kind }) {
+				return nil, hinted("--kind takes "+strings.Join(kindWords(rows), ", "), "%s is none of the kinds that this command lists", k.Kind)
+			}
+			picked[k.Kind] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(rows), func(k controllers.Kind) bool { return !picked[k.Kind] }), nil
+}
+
+func unknownKind(word string, rows []controllers.Kind) error {
+	best, distance := "", 3
+	for _, k := range rows {
+		for _, w := range k.Words() {
+			if d := editDistance(strings.ToLower(word), w); d < distance {
+				best, distance = w, d
+			}
+		}
+	}
+	if best != "" {
+		return hinted(fmt.Sprintf("did you mean %q?", best), "unknown kind %q", word)
+	}
+	return hinted("--kind takes "+strings.Join(kindWords(rows), ", "), "unknown kind %q", word)
+}
+
+// kindWords are the words for kinds that need no further explanation.
+func kindWords(rows []controllers.Kind) []string {
+	var words []string
+	for _, k := range rows {
+		if k.Short != "" {
+			words = append(words, k.Short)
+		} else {
+			words = append(words, strings.ToLower(k.Kind))
+		}
+	}
+	return words
+}
+
+// editDistance counts the letters to insert, delete or replace (Levenshtein).
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replace := diagonal
+			if a[i] != b[j] {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j+1]+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

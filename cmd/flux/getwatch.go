@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// report is what the watch of one kind has to say: first what there is, then
+// a change at a time, at last why it ended.
+type report struct {
+	kind   int // its place among the kinds of the query
+	listed []controllers.Object
+	event  *kube.Event
+	ended  error
+}
+
+// watch lists and then shows every change until it is interrupted. --timeout
+// does not bound it.
+func (a *app) watch(ctx context.Context, q *query) error {
+	ctx, cancel := context.WithCancel(ctx)
+	reports := make(chan report)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	for i := range q.kinds {
+		wg.Go(func() { q.follow(ctx, i, reports) })
+	}
+	w := &watcher{app: a, query: q, shown: map[string]string{}, open: len(q.kinds), unlisted: map[int]bool{}}
+	for i, k := range q.kinds {
+		w.listings = append(w.listings, listing{kind: k, names: map[string]bool{}})
+		w.unlisted[i] = true
+	}
+	for w.open > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case r := <-reports:
+			if err := w.take(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	return errReported
+}
+
+// follow reports on one kind until ctx ends or the server refuses for good.
+func (q *query) follow(ctx context.Context, kind int, reports chan<- report) {
+	send := func(r report) error {
+		r.kind = kind
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case reports <- r:
+			return nil
+		}
+	}
+	err := q.client.With(ctx, q.kinds[kind], func(r kube.Resource) error {
+		return q.client.Watch(ctx, r, q.selection(),
+			func(objects []controllers.Object) error { return send(report{listed: objects}) },
+			func(e kube.Event) error { return send(report{event: &e}) })
+	})
+	// The end of ctx is not reported: nobody listens any more.
+	_ = send(report{ended: err})
+}
+
+// watcher shows what is reported of all kinds, one after another.
+type watcher struct {
+	*app
+	query    *query
+	listings []listing
+	open     int          // kinds that are still followed
+	unlisted map[int]bool // kinds whose first list is still to come
+	early    []report
+	sink     sink
+	// shown has the version in which an object was shown last.
+	shown map[string]string
+}
+
+func (w *watcher) take(ctx context.Context, r report) error {
+	switch {
+	case r.event != nil && w.sink == nil:
+		w.early = append(w.early, r)
+		return nil
+	case r.event != nil:
+		return w.change(r)
+	case r.ended != nil:
+		w.open--
+		if err := w.lost(ctx, r); err != nil {
+			return err
+		}
+	default:
+		w.collect(r)
+	}
+	delete(w.unlisted, r.kind)
+	if w.sink == nil && len(w.unlisted) == 0 {
+		return w.begin()
+	}
+	return nil
+}
+
+// lost tells that a kind cannot be followed; the others go on.
+func (w *watcher) lost(ctx context.Context, r report) error {
+	var absent *kube.MissingKindError
+	switch {
+	case !w.query.several, ctx.Err() != nil, unreachable(r.ended):
+		return r.ended
+	case !w.query.mayBeAbsent(r.ended):
+		w.ui.Failure("%s", r.ended)
+	case errors.As(r.ended, &absent) && w.open == 0:
+		w.ui.Failure("the cluster serves none of these kinds: Flux is not installed")
+	}
+	return nil
+}
+
+func (w *watcher) collect(r report) {
+	l := &w.listings[r.kind]
+	columns := w.query.columns(l.kind)
+	for _, o := range r.listed {
+		w.query.take(l, columns, o)
+		if w.query.named(o) && w.query.keeps(l.kind, o) {
+			w.shown[objectKey(l.kind, o)] = versionOf(o)
+		}
+	}
+}
+
+// begin shows the first lists, and what has changed since.
+func (w *watcher) begin() error {
+	if w.open == 0 {
+		return nil
+	}
+	var err error
+	if w.sink, err = w.newSink(w.query); err != nil {
+		return err
+	}
+	if err := w.sink.begin(w.query.merge(w.listings)); err != nil {
+		return err
+	}
+	for _, l := range w.listings {
+		for _, name := range w.query.missing(l) {
+			w.ui.Waiting("%s object '%s' is not in %s yet", l.kind.Kind, name, w.query.where())
+		}
+	}
+	for _, r := range w.early {
+		if err := w.change(r); err != nil {
+			return err
+		}
+	}
+	w.early = nil
+	return nil
+}
+
+// change shows a change of what was shown before or is asked for: also the one
+// by which an object leaves the filters, so that its last row is true.
+func (w *watcher) change(r report) error {
+	k, o := w.query.kinds[r.kind], r.event.Object
+	if !w.query.named(o) {
+		return nil
+	}
+	id, version := objectKey(k, o), versionOf(o)
+	before, shown := w.shown[id]
+	keeps := !r.event.Deleted && w.query.keeps(k, o)
+	if !shown && !keeps || !r.event.Deleted && before == version {
+		return nil
+	}
+	if keeps {
+		w.shown[id] = version
+	} else {
+		delete(w.shown, id)
+	}
+	if r.event.Deleted && w.query.printsObjects() {
+		o = w.markDeleted(o)
+	}
+	return w.sink.add(w.query.entry(k, w.query.columns(k), o), r.event.Deleted)
+}
+
+// markDeleted says by the time of the deletion that an object is gone; only
+// those that a finalizer held back have it from the server.
+func (w *watcher) markDeleted(o controllers.Object) controllers.Object {
+	u := (&unstructured.Unstructured{Object: o}).DeepCopy()
+	if u.GetDeletionTimestamp() == nil {
+		at := w.now().UTC().Format(time.RFC3339)
+		if err := unstructured.SetNestedField(u.Object, at, "metadata", "deletionTimestamp"); err != nil {
+			return o
+		}
+	}
+	return u.Object
+}
+
+func objectKey(k controllers.Kind, o controllers.Object) string {
+	return k.Kind + "/" + controllers.Namespace(o) + "/" + controllers.Name(o)
+}
+
+func versionOf(o controllers.Object) string {
+	return controllers.Path{"metadata.resourceVersion"}.String(o)
+}
+
+// sink is how a watch shows entries.
+type sink interface {
+	begin(entries []entry) error
+	add(e entry, deleted bool) error
+}
+
+func (a *app) newSink(q *query) (sink, error) {
+	if q.printsObjects() {
+		records, err := output.NewRecords(a.out, q.options.format)
+		return recordSink{records}, err
+	}
+	columns := headers(q.columns(q.kinds[0]))
+	screen := func() (output.Screen, bool) { return a.screen(q.options.noTrunc) }
+	return tableSink{output.NewStream(a.out, columns, screen), columns, !q.options.noHeader}, nil
+}
+
+type recordSink struct{ records *output.Records }
+
+func (s recordSink) begin(entries []entry) error {
+	for _, e := range entries {
+		if err := s.add(e, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s recordSink) add(e entry, deleted bool) error {
+	return s.records.Print(&unstructured.Unstructured{Object: e.object}, deleted)
+}
+
+type tableSink struct {
+	stream  *output.Stream
+	headers []string
+	header  bool
+}
+
+func (s tableSink) begin(entries []entry) error { return s.stream.Begin(rowsOf(entries), s.header) }
+
+// add shows a deleted object as one that is not ready, since nothing that
+// reads the column knows another word.
+func (s tableSink) add(e entry, deleted bool) error {
+	if deleted {
+		e.row = slices.Clone(e.row)
+		e.row[slices.Index(s.headers, "READY")] = "False"
+		e.row[slices.Index(s.headers, "MESSAGE")] = "deleted"
+	}
+	return s.stream.Add(e.row)
+}

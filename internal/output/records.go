@@ -1,0 +1,112 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/yaml"
+)
+
+// Records prints objects one by one, as they come: JSON an object a line, YAML
+// as documents, names and all else a line each.
+type Records struct {
+	w      io.Writer
+	format string
+	print  func(o *unstructured.Unstructured, deleted bool) error
+	begun  bool
+}
+
+// NewRecords prints to w in an -o format that prints objects.
+func NewRecords(w io.Writer, format string) (*Records, error) {
+	printer, err := ObjectPrinter(format)
+	if err != nil {
+		return nil, err
+	}
+	r := &Records{w: w, format: format}
+	switch p := printer.(type) {
+	case *printers.NamePrinter:
+		r.print = r.name
+	case *columnPrinter:
+		stream := NewStream(w, p.headers, func() (Screen, bool) { return Screen{}, false })
+		r.print = func(o *unstructured.Unstructured, _ bool) error { return r.columns(stream, p.row(o.Object)) }
+	default:
+		r.print = func(o *unstructured.Unstructured, _ bool) error { return r.line(printer, o) }
+	}
+	switch format {
+	case "json":
+		r.print = r.json
+	case "yaml":
+		r.print = r.yaml
+	}
+	return r, nil
+}
+
+// Print prints one object; one that is deleted comes in its last state, and
+// its metadata.deletionTimestamp says so.
+func (r *Records) Print(o *unstructured.Unstructured, deleted bool) error {
+	if err := r.print(o, deleted); err != nil {
+		return fmt.Errorf("printing %s: %w", o.GetName(), err)
+	}
+	r.begun = true
+	return nil
+}
+
+func (r *Records) json(o *unstructured.Unstructured, _ bool) error {
+	line, err := json.Marshal(bare(o))
+	if err != nil {
+		return err
+	}
+	_, err = r.w.Write(append(line, '\n'))
+	return err
+}
+
+func (r *Records) yaml(o *unstructured.Unstructured, _ bool) error {
+	document, err := yaml.Marshal(bare(o))
+	if err != nil {
+		return err
+	}
+	if r.begun {
+		document = append([]byte("---\n"), document...)
+	}
+	_, err = r.w.Write(document)
+	return err
+}
+
+func (r *Records) name(o *unstructured.Unstructured, deleted bool) error {
+	var p printers.NamePrinter
+	if deleted {
+		p.Operation = "deleted"
+	}
+	return p.PrintObj(o, r.w)
+}
+
+func (r *Records) columns(stream *Stream, row []string) error {
+	if !r.begun {
+		return stream.Begin([][]string{row}, true)
+	}
+	return stream.Add(row)
+}
+
+// line gives what prints no end of line, as JSONPath does, a line of its own.
+func (r *Records) line(p printers.ResourcePrinter, o *unstructured.Unstructured) error {
+	var b bytes.Buffer
+	if err := p.PrintObj(o, &b); err != nil {
+		return err
+	}
+	if !bytes.HasSuffix(b.Bytes(), []byte("\n")) {
+		b.WriteByte('\n')
+	}
+	_, err := r.w.Write(b.Bytes())
+	return err
+}
+
+// bare leaves out what the other printers leave out too.
+func bare(o *unstructured.Unstructured) map[string]any {
+	u := o.DeepCopy()
+	u.SetManagedFields(nil)
+	return u.Object
+}

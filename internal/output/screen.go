@@ -1,0 +1,147 @@
+package output
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/fatih/color"
+)
+
+// Screen is a terminal that tables are shown on.
+type Screen struct {
+	// Width is its number of columns; 0 where lines are not cut.
+	Width int
+	// Colour paints what is not ready, and dims what is suspended.
+	Colour bool
+}
+
+const (
+	gap = "  "
+	// leastMessage is what the last column keeps, and leastCell what others
+	// keep that give way to it.
+	leastMessage, leastCell = 24, 12
+)
+
+// whole are the columns whose cells are copied and pasted and so never cut.
+var whole = []string{"NAMESPACE", "KIND", "NAME", "WEBHOOK PATH"}
+
+// Show prints the table for people: columns apart by spaces, lines cut to the
+// screen's width, and colours where the screen has them.
+func (t Table) Show(w io.Writer, headers bool, screen Screen) error {
+	rows := t.Rows
+	if headers {
+		rows = append([][]string{t.Headers}, rows...)
+	}
+	widths := screen.fit(t.Headers, columnWidths(rows))
+	var b strings.Builder
+	for i, row := range rows {
+		screen.write(&b, t.Headers, row, widths, headers && i == 0)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// fit makes the widths of the columns add up to the screen's: the last column
+// gives way first, then the widest of the others, none below its least.
+func (s Screen) fit(headers []string, widths []int) []int {
+	if s.Width == 0 || len(widths) == 0 {
+		return widths
+	}
+	widths = slices.Clone(widths)
+	last := len(widths) - 1
+	room := s.Width - len(gap)*last
+	for _, width := range widths[:last] {
+		room -= width
+	}
+	for least := min(widths[last], leastMessage); room < least; room++ {
+		widest := -1
+		for i, width := range widths[:last] {
+			if width > leastCell && !slices.Contains(whole, headers[i]) && (widest < 0 || width > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			room = least
+			break
+		}
+		widths[widest]--
+	}
+	widths[last] = min(widths[last], room)
+	return widths
+}
+
+func (s Screen) write(b *strings.Builder, headers, row []string, widths []int, header bool) {
+	suspended := slices.Index(headers, "SUSPENDED")
+	dim := !header && suspended >= 0 && row[suspended] == "True"
+	var line strings.Builder
+	for i, cell := range row {
+		cut := cutMiddle
+		if i == len(row)-1 {
+			cut = cutEnd
+		}
+		cell = printable(cell)
+		if header || !slices.Contains(whole, headers[i]) {
+			cell = cut(cell, widths[i])
+		}
+		padding := ""
+		if i < len(row)-1 {
+			padding = strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(cell))) + gap
+		}
+		if s.Colour && !header {
+			cell = paint(headers[i], cell, dim)
+		}
+		line.WriteString(cell + padding)
+	}
+	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+}
+
+// paint colours a cell by what it says of the object.
+func paint(header, cell string, dim bool) string {
+	var hue color.Attribute
+	switch {
+	case cell == "":
+		return ""
+	case header == "READY" && cell == "False":
+		hue = color.FgRed
+	case header == "READY" && cell == "Unknown":
+		hue = color.FgYellow
+	case dim:
+		hue = color.Faint
+	default:
+		return cell
+	}
+	c := color.New(hue)
+	c.EnableColor()
+	return c.Sprint(cell)
+}
+
+func cutEnd(s string, width int) string {
+	runes := []rune(s)
+	if len(runes) <= width || width < 1 {
+		return s
+	}
+	return strings.TrimRight(string(runes[:width-1]), " ") + "…"
+}
+
+// cutMiddle keeps both ends: a revision's branch as well as its commit.
+func cutMiddle(s string, width int) string {
+	runes := []rune(s)
+	if len(runes) <= width || width < 3 {
+		return s
+	}
+	tail := (width - 1) / 2
+	return string(runes[:width-1-tail]) + "…" + string(runes[len(runes)-tail:])
+}
+
+// printable keeps what an object says from steering the terminal.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
