@@ -123,9 +123,9 @@ func (q *query) list(ctx context.Context, k controllers.Kind) listing {
 }
 
 // unshown are the large fields that no table shows and no filter reads; a list
-// steps over them, which halves its cost.
+// steps over them, which halves its cost. Only --sort-by can name any field.
 func (q *query) unshown(k controllers.Kind) []string {
-	if q.printsObjects() {
+	if q.printsObjects() || q.sorter != nil {
 		return nil
 	}
 	fields := []string{"metadata.managedFields", "spec.values", "spec.postRenderers", "spec.patches", "spec.postBuild"}
