@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -23,6 +22,8 @@ const (
 type reconcileOptions struct {
 	targets                  targetOptions
 	withSource, force, reset bool
+	failed, once, wait       bool
+	format                   string
 }
 
 func newReconcile(a *app) *cobra.Command {
@@ -34,12 +35,27 @@ func newReconcile(a *app) *cobra.Command {
 		example: `  # Reconcile one and wait until it is done
   flux reconcile %[1]s my-app
 
-  # Reconcile all of a namespace
+  # Reconcile several, all of a namespace, or what is not ready anywhere
+  flux reconcile %[1]s my-app my-api
   flux reconcile %[1]s --all -n apps
+  flux reconcile %[1]s --failed -A
 
-  # Give it more time than the default five minutes
-  flux reconcile %[1]s my-app --timeout 10m`,
-		flags:     func(fs *pflag.FlagSet) { o.targets.add(fs, "reconcile") },
+  # Reconcile one that is suspended, and leave it suspended
+  flux reconcile %[1]s my-app --once
+
+  # Give it more time than the default five minutes, or do not wait
+  flux reconcile %[1]s my-app --timeout 10m
+  flux reconcile %[1]s my-app --wait=false
+
+  # The outcome for a script
+  flux reconcile %[1]s --all -o json`,
+		flags: func(fs *pflag.FlagSet) {
+			o.targets.add(fs, "reconcile")
+			fs.BoolVar(&o.failed, "failed", false, "reconcile the objects of the namespace that are not ready")
+			fs.BoolVar(&o.once, "once", false, "reconcile a suspended object, too, and suspend it again")
+			fs.BoolVar(&o.wait, "wait", true, "wait for the outcome")
+			addReportFormat(fs, &o.format)
+		},
 		kindFlags: o.add,
 		run: func(cmd *cobra.Command, k controllers.Kind, names []string) error {
 			return a.reconcile(cmd, o, k, names)
@@ -48,140 +64,85 @@ func newReconcile(a *app) *cobra.Command {
 }
 
 func (o *reconcileOptions) add(k controllers.Kind, fs *pflag.FlagSet) {
-	switch k.Kind {
-	case "HelmRelease":
+	if k.Kind == "HelmRelease" {
 		fs.BoolVar(&o.force, "force", false, "install or upgrade the release even where nothing has changed")
 		fs.BoolVar(&o.reset, "reset", false, "forget earlier failures, so that an exhausted release is tried again")
-		fallthrough
-	case "Kustomization", "HelmChart", "GitRepository":
-		fs.BoolVar(&o.withSource, "with-source", false, "reconcile what the object takes its content from first")
+	}
+	switch {
+	case k.HasUpstream():
+		fs.BoolVar(&o.withSource, "with-source", false, "reconcile what the object takes its content from first, up to the repository")
+	case k.Kind == "GitRepository":
+		fs.BoolVar(&o.withSource, "with-source", false, "accepted for uniformity: a GitRepository is a source itself")
 	}
 }
 
+func (o *reconcileOptions) check() error {
+	if err := checkReportFormat(o.format); err != nil {
+		return err
+	}
+	if o.once && !o.wait {
+		return errors.New("--once has to wait until it can suspend the object again: leave out --wait=false")
+	}
+	return nil
+}
+
 func (a *app) reconcile(cmd *cobra.Command, o *reconcileOptions, k controllers.Kind, names []string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	client, err := a.cluster()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	targets, err := a.targets(ctx, cmd, &o.targets, k, names)
+	targets := o.targets
+	if o.failed {
+		if len(names) > 0 {
+			return errors.New("give names or --failed, not both")
+		}
+		targets.all = targets.labels == ""
+	}
+	c, err := a.choose(ctx, cmd, &targets, k, names)
 	if err != nil {
 		return err
 	}
-	r := a.newReconciler(client, *o)
-	return a.each(targets, func(t target) error { return r.run(ctx, t) })
-}
-
-// reconciler asks controllers to reconcile and watches for their answer.
-type reconciler struct {
-	app     *app
-	client  *kube.Client
-	token   string
-	options reconcileOptions
-}
-
-func (a *app) newReconciler(client *kube.Client, o reconcileOptions) reconciler {
-	return reconciler{app: a, client: client, token: a.now().Format(time.RFC3339Nano), options: o}
-}
-
-func (r reconciler) run(ctx context.Context, t target) error {
-	if r.options.withSource && t.kind.Source != nil {
-		if err := r.sources(ctx, t); err != nil {
-			return err
-		}
+	if c.listed && len(c.targets) == 0 {
+		return noneFound(k, c.namespace)
 	}
-	return r.one(ctx, t, r.options)
+	c.targets = a.reconcilable(c, k, o)
+	r := a.newReconciler(cmd.Context(), client, *o)
+	failed := r.run(ctx, c)
+	if cmd.Context().Err() != nil {
+		return context.Cause(cmd.Context())
+	}
+	return errors.Join(failed, a.printReport(o.format, r.outcomes()))
 }
 
-// sources reconciles what an object takes its content from, farthest first.
-func (r reconciler) sources(ctx context.Context, t target) error {
-	var object controllers.Object
-	err := r.client.With(ctx, t.kind, func(res kube.Resource) (err error) {
-		object, err = r.client.Get(ctx, res, t.namespace, t.name)
-		return err
+// reconcilable leaves out of a selection what is suspended, which nobody has
+// asked for by name, and with --failed what is ready.
+func (a *app) reconcilable(c chosen, k controllers.Kind, o *reconcileOptions) []target {
+	if !c.listed {
+		return c.targets
+	}
+	left := slices.DeleteFunc(c.targets, func(t target) bool {
+		if o.failed && k.Ready(t.object).Status == "True" {
+			return true
+		}
+		if k.Suspension.Is(t.object) && !o.once {
+			a.ui.Warning("%s is suspended and left alone%s", t, noted(t.object))
+			return true
+		}
+		return false
 	})
-	if err != nil {
-		return missing(err, t)
+	if len(left) == 0 && o.failed {
+		a.ui.Success("no %s has failed", k.Kind)
 	}
-	for _, ref := range t.kind.SourceOf(object) {
-		k, ok := controllers.FindKind(ref.Kind)
-		if !ok {
-			return fmt.Errorf("%s refers to a source of unknown kind %q", t, ref.Kind)
-		}
-		source := target{kind: k, namespace: ref.Namespace, name: ref.Name}
-		if k.Source != nil {
-			if err := r.sources(ctx, source); err != nil {
-				return err
-			}
-		}
-		if k.Has(controllers.Reconcile) {
-			if err := r.one(ctx, source, reconcileOptions{}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return left
 }
 
-func (r reconciler) one(ctx context.Context, t target, o reconcileOptions) error {
-	r.app.ui.Action("annotating %s %s in %s namespace", t.kind.Kind, t.name, t.namespace)
-	patched, res, err := r.ask(ctx, t, map[string]any{}, o)
-	if err != nil {
-		return err
-	}
-	if t.kind.Suspension.Is(patched) {
-		return hinted(fmt.Sprintf("flux resume %s %s -n %s", t.kind.Noun(), t.name, t.namespace), "%s is suspended", t)
-	}
-	r.app.ui.Success("%s annotated", t.kind.Kind)
-	return r.await(ctx, t, res, patched)
-}
-
-// ask sends one patch that asks for a reconciliation, together with change.
-func (r reconciler) ask(ctx context.Context, t target, change map[string]any, o reconcileOptions) (patched controllers.Object, res kube.Resource, err error) {
-	annotations := map[string]any{requestAnnotation: r.token}
-	if o.force {
-		annotations[forceAnnotation] = r.token
-	}
-	if o.reset {
-		annotations[resetAnnotation] = r.token
-	}
-	change["metadata"] = map[string]any{"annotations": annotations}
-	err = r.client.With(ctx, t.kind, func(served kube.Resource) error {
-		res = served
-		patched, err = r.client.Merge(ctx, res, t.namespace, t.name, change)
-		return err
-	})
-	return patched, res, missing(err, t)
-}
-
-// await watches from the patch's version on until the controller has answered
-// it, so that nothing is missed and nothing is asked twice.
-func (r reconciler) await(ctx context.Context, t target, res kube.Resource, patched controllers.Object) error {
-	if t.kind.Static != nil && t.kind.Static(patched) {
-		r.app.ui.Success("reconciliation not supported by the object")
-		return nil
-	}
-	r.app.ui.Waiting("waiting for %s reconciliation", t.kind.Kind)
-	last := patched
-	version := controllers.Path{"metadata.resourceVersion"}.String(patched)
-	err := r.client.Follow(ctx, res, kube.Selection{Namespace: t.namespace, Name: t.name}, version, func(e kube.Event) (bool, error) {
-		if e.Deleted {
-			return false, fmt.Errorf("%s was deleted while it was waited for", t)
-		}
-		last = e.Object
-		return t.kind.Settled(last, r.token), nil
-	})
-	ready := t.kind.Ready(last)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return hinted(fmt.Sprintf("flux logs --kind %s --name %s -n %s", t.kind.Kind, t.name, t.namespace),
-			"%s was not reconciled within %s: %s", t, r.app.global.timeout, ready.Message)
-	case err != nil:
-		return err
-	case ready.Status != "True":
-		return fmt.Errorf("%s is not ready: %s: %s", t, ready.Reason, ready.Message)
-	}
-	r.app.ui.Success(t.kind.Done, t.kind.Result.String(last))
-	return nil
+// suspendedError says that a named object cannot be reconciled as it is.
+func suspendedError(t target, o controllers.Object) error {
+	return hinted(fmt.Sprintf("flux resume %[1]s %[2]s -n %[3]s, or once: flux reconcile %[1]s %[2]s -n %[3]s --once", t.kind.Noun(), t.name, t.namespace),
+		"%s is suspended%s", t, noted(o))
 }

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"slices"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -18,10 +21,13 @@ func newResume(a *app) *cobra.Command {
   flux resume %[1]s my-app
 
   # Resume all of a namespace and wait for each
-  flux resume %[1]s --all -n apps --wait`,
+  flux resume %[1]s --all -n apps --wait
+
+  # Resume those of a team everywhere
+  flux resume %[1]s -l team=blue -A`,
 		flags: func(fs *pflag.FlagSet) {
 			o.add(fs, "resume")
-			fs.BoolVar(&wait, "wait", false, "wait for every object, also where several are resumed")
+			fs.BoolVar(&wait, "wait", false, "wait for every object, also where they are not named")
 		},
 		run: func(cmd *cobra.Command, k controllers.Kind, names []string) error {
 			return a.resume(cmd, o, wait, k, names)
@@ -36,23 +42,34 @@ func (a *app) resume(cmd *cobra.Command, o *targetOptions, wait bool, k controll
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	targets, err := a.targets(ctx, cmd, o, k, names)
+	c, err := a.choose(ctx, cmd, o, k, names)
 	if err != nil {
 		return err
 	}
-	// Many objects are waited for only when asked to; a named one always is.
-	wait = wait || len(names) > 0
-	r := a.newReconciler(client, reconcileOptions{})
-	return a.each(targets, func(t target) error {
-		a.ui.Action("resuming %s %s in %s namespace", k.Noun(), t.name, t.namespace)
-		resumed, res, err := r.ask(ctx, t, k.Suspension.Change(false), reconcileOptions{})
-		if err != nil {
-			return err
-		}
-		a.ui.Success("%s resumed", k.Noun())
-		if !wait || !k.Has(controllers.Reconcile) {
+	if c.listed && len(c.targets) == 0 {
+		return noneFound(k, c.namespace)
+	}
+	if c.listed {
+		c.targets = slices.DeleteFunc(c.targets, func(t target) bool { return !k.Suspension.Is(t.object) })
+		if len(c.targets) == 0 {
+			a.ui.Success("no %s is suspended", k.Noun())
 			return nil
 		}
-		return r.await(ctx, t, res, resumed)
-	})
+	}
+	// Many objects are waited for only when asked to; a named one always is.
+	wait = k.Has(controllers.Reconcile) && (wait || len(names) > 0)
+	r := a.newReconciler(cmd.Context(), client, reconcileOptions{wait: wait})
+	r.resuming = true
+	failed := r.run(ctx, c)
+	if cmd.Context().Err() != nil {
+		return context.Cause(cmd.Context())
+	}
+	return failed
+}
+
+// resumption is the patch that ends a suspension and forgets why it was.
+func resumption(k controllers.Kind) map[string]any {
+	change := k.Suspension.Change(false)
+	annotate(change, map[string]any{controllers.SuspendReasonAnnotation: nil, controllers.SuspendedByAnnotation: nil})
+	return change
 }

@@ -181,7 +181,14 @@ func (a *app) read(ctx context.Context, client *kube.Client, t *target) error {
 // missing puts "not found" into the words that people know.
 func missing(err error, t target) error {
 	if apierrors.IsNotFound(err) && !kube.NotServed(err) {
-		return fmt.Errorf("%s object '%s' not found in %q namespace", t.kind.Kind, t.name, t.namespace)
+		return &notFoundError{t}
 	}
 	return err
+}
+
+// notFoundError says that there is no object of that name.
+type notFoundError struct{ target target }
+
+func (e *notFoundError) Error() string {
+	return fmt.Sprintf("%s object '%s' not found in %q namespace", e.target.kind.Kind, e.target.name, e.target.namespace)
 }

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/fluxkit/flux/internal/diagnose"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+const (
+	// explainedObjects bounds for how many objects it is looked up why they
+	// are not ready: where more fail at once, the cause is a common one.
+	explainedObjects = 10
+	// explainTime bounds the look at one of them.
+	explainTime = 5 * time.Second
+	// lastEvents is how many events of an object are shown.
+	lastEvents = 3
+)
+
+// circumstances are lines about an object that is not ready: its last events,
+// and the pods of what it has applied that are not ready and why. What cannot
+// be had is left out: the outcome stands without it.
+func (a *app) circumstances(ctx context.Context, client *kube.Client, t target, o controllers.Object) []string {
+	ctx, cancel := context.WithTimeout(ctx, explainTime)
+	defer cancel()
+	var lines []string
+	events, err := diagnose.Events(ctx, client, t.kind.Kind, t.namespace, t.name, lastEvents)
+	if err == nil {
+		for _, e := range events {
+			lines = append(lines, fmt.Sprintf("event %s ago: %s %s", a.since(e.At), e.Type, e.Text))
+		}
+	}
+	for _, trouble := range diagnose.Workloads(ctx, client, t.kind.Managed(o)) {
+		lines = append(lines, trouble.Name+": "+trouble.Message)
+		lines = append(lines, trouble.Details()...)
+	}
+	return lines
+}
+
+func (a *app) since(at time.Time) string { return duration.HumanDuration(a.now().Sub(at)) }
+
+// remedy is where to look or what to do next.
+func remedy(t target, o controllers.Object) string {
+	if t.kind.Kind == "HelmRelease" && o != nil && controllers.RetriesExhausted(o) {
+		return fmt.Sprintf("its retries are exhausted; mend the cause and try again: flux reconcile hr %s -n %s --reset", t.name, t.namespace)
+	}
+	return fmt.Sprintf("flux logs --kind %s --name %s -n %s", t.kind.Kind, t.name, t.namespace)
+}

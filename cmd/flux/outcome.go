@@ -1,0 +1,75 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// outcome is what has become of an object that was acted on or waited for.
+type objectOutcome struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Ready     bool   `json:"ready"`
+	Reason    string `json:"reason"`
+	Message   string `json:"message"`
+	Revision  string `json:"revision"`
+	// Error is why the command did not come to a good end with the object, ""
+	// where it did.
+	Error string `json:"error,omitempty"`
+}
+
+func outcomeOf(t target, o controllers.Object, err error) objectOutcome {
+	result := objectOutcome{Kind: t.kind.Kind, Namespace: t.namespace, Name: t.name}
+	if o != nil {
+		ready := t.kind.Ready(o)
+		result.Ready, result.Reason, result.Message = ready.Status == "True", ready.Reason, redact.Text(ready.Message)
+		result.Revision = t.kind.Result.String(o)
+	}
+	if err != nil {
+		message, _ := explain(err, nil)
+		result.Ready, result.Error = false, redact.Text(message)
+	}
+	return result
+}
+
+func addReportFormat(fs *pflag.FlagSet, format *string) {
+	fs.StringVarP(format, "output", "o", "", "also print the outcome for each object: json or yaml")
+}
+
+func checkReportFormat(format string) error {
+	switch format {
+	case "", "json", "yaml":
+		return nil
+	}
+	return fmt.Errorf("output format %q is not known: use json or yaml", format)
+}
+
+// printReport writes the outcomes to standard output, a list also of one.
+func (a *app) printReport(format string, outcomes []objectOutcome) error {
+	if format == "" {
+		return nil
+	}
+	if outcomes == nil {
+		outcomes = []objectOutcome{}
+	}
+	encode := func(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
+	if format == "yaml" {
+		encode = yaml.Marshal
+	}
+	text, err := encode(outcomes)
+	if err != nil {
+		return fmt.Errorf("encoding the outcome: %w", err)
+	}
+	if format == "json" {
+		text = append(text, '\n')
+	}
+	_, err = a.out.Write(text)
+	return err
+}

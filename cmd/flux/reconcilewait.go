@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// errBlocked says that a controller has put an object off because a dependency
+// that is being reconciled at the same time was not done yet.
+var errBlocked = errors.New("waiting for a dependency")
+
+// await watches from the patch's version on until the controller has answered
+// it, so that nothing is missed and nothing is asked twice.
+func (r *reconciler) await(ctx context.Context, n *node, token string, first bool) error {
+	if n.kind.Static != nil && n.kind.Static(n.last) {
+		r.sayDone(n, "reconciliation not supported by the object")
+		return nil
+	}
+	if first && !r.many {
+		r.app.ui.Waiting("waiting for %s reconciliation", n.kind.Kind)
+	}
+	version := controllers.Path{"metadata.resourceVersion"}.String(n.last)
+	err := r.watches.follow(ctx, n.target, version, n.sub, func(e kube.Event) (bool, error) {
+		if e.Deleted {
+			return false, fmt.Errorf("%s was deleted while it was waited for", n.target)
+		}
+		n.last = e.Object
+		if !n.kind.Settled(n.last, token) {
+			return false, nil
+		}
+		if first && r.blocked(n) {
+			return false, errBlocked
+		}
+		return true, nil
+	})
+	ready := n.kind.Ready(n.last)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return r.tooLate(n, err)
+	case err != nil:
+		return err
+	case ready.Status != "True":
+		return r.unready(n, "%s is not ready: %s", n.target, reasoned(ready))
+	}
+	r.sayDone(n, fmt.Sprintf(n.kind.Done, n.kind.Result.String(n.last)))
+	return nil
+}
+
+func (r *reconciler) sayDone(n *node, done string) {
+	if r.many {
+		done = n.String() + ": " + done
+	}
+	r.app.ui.Success("%s", done)
+}
+
+// reasoned is a Ready condition in words.
+func reasoned(ready controllers.Readiness) string {
+	if ready.Reason == "" {
+		return ready.Message
+	}
+	return ready.Reason + ": " + ready.Message
+}
+
+// tooLate is the error of an object that --timeout did not suffice for.
+func (r *reconciler) tooLate(n *node, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	ready := controllers.Readiness{Message: "it has not been asked: its source took all the time"}
+	if n.last != nil {
+		ready = n.kind.Ready(n.last)
+	}
+	return r.unready(n, "%s was not reconciled within %s: %s", n.target, r.app.global.timeout, reasoned(ready))
+}
+
+// blocked tells whether a failure is only that a dependency among the objects
+// that are reconciled here was not done: all of them are asked at once, so a
+// controller may look at one before it is through with what that one depends
+// on, and puts it off until its own interval is over. That is no outcome. Where
+// the message names another dependency, or the one it names has failed, it is.
+func (r *reconciler) blocked(n *node) bool {
+	ready := n.kind.Ready(n.last)
+	if ready.Status != "False" || ready.Reason != "DependencyNotReady" {
+		return false
+	}
+	for _, d := range r.dependencies(n) {
+		if strings.Contains(ready.Message, d.namespace+"/"+d.name) {
+			return true
+		}
+	}
+	return false
+}
+
+// dependencies are the nodes of the objects that an object depends on.
+func (r *reconciler) dependencies(n *node) []*node {
+	var list []*node
+	for _, t := range n.kind.DependenciesOf(n.last) {
+		d, ok := r.nodes[target{kind: n.kind, namespace: t.Namespace, name: t.Name}.key()]
+		if ok && d != n && d.ask {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// awaitDependencies waits until what an object depends on is done with. A
+// cycle of dependencies ends with --timeout.
+func (r *reconciler) awaitDependencies(ctx context.Context, n *node) error {
+	for _, d := range r.dependencies(n) {
+		select {
+		case <-ctx.Done():
+			return r.tooLate(n, ctx.Err())
+		case <-d.done:
+		}
+		if d.err != nil {
+			return fmt.Errorf("%s is not ready: its dependency %s is not", n.target, d.target)
+		}
+	}
+	return nil
+}
+
+// unready is the error of an object that is not ready, with what else is known
+// about it below the message, and the way out.
+func (r *reconciler) unready(n *node, format string, args ...any) error {
+	message := fmt.Sprintf(format, args...)
+	r.mu.Lock()
+	r.details++
+	explained := r.details <= explainedObjects
+	r.mu.Unlock()
+	if explained {
+		message = strings.Join(append([]string{message}, r.app.circumstances(r.user, r.client, n.target, n.last)...), "\n  ")
+	}
+	return hinted(remedy(n.target, n.last), "%s", message)
+}
