@@ -9,6 +9,7 @@ func commands(a *app) []*cobra.Command {
 		newCheck(a),
 		newCompletion(a),
 		newDocgen(),
+		newExport(a),
 		newGet(a),
 		newInstall(a),
 		newReconcile(a),

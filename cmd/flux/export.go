@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type exportOptions struct {
+	targets     targetOptions
+	credentials bool
+	format      string
+}
+
+func newExport(a *app) *cobra.Command {
+	o := &exportOptions{format: "yaml"}
+	cmd := a.multiply(verb{
+		name: "export", applies: controllers.Export,
+		short: "Print objects as manifests that can be applied",
+		of:    "Print %s objects as manifests that can be applied",
+		example: `  # Print one, or several
+  flux export %[1]s my-app
+  flux export %[1]s my-app my-api
+
+  # Keep all of a namespace in a file
+  flux export %[1]s --all -n apps > apps.yaml
+
+  # All of the cluster, with the Secrets that they refer to
+  flux export %[1]s -A --with-credentials`,
+		flags: o.add,
+		run: func(cmd *cobra.Command, k controllers.Kind, names []string) error {
+			return a.export(cmd, o, k, names)
+		},
+	})
+	cmd.Long = `Print objects as manifests that can be applied.
+
+The status is left out, and so are the annotations by which a reconciliation is
+asked for and the one of kubectl. Labels stay, also those by which controllers
+mark what they own. Secrets are printed as they are stored.`
+	return cmd
+}
+
+func (o *exportOptions) add(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.targets.all, "all", false, "print all objects of the namespace")
+	fs.BoolVarP(&o.targets.allNamespaces, "all-namespaces", "A", false, "print the objects of all namespaces")
+	fs.StringVarP(&o.targets.labels, "label-selector", "l", "", "print the objects with these labels, such as 'team=blue'")
+	fs.BoolVar(&o.credentials, "with-credentials", false, "print the Secrets that the objects refer to, too")
+	fs.VarP(choice{&o.format, []string{"yaml", "json"}}, "output", "o", "print yaml or json")
+}
+
+func (a *app) export(cmd *cobra.Command, o *exportOptions, k controllers.Kind, names []string) error {
+	selection := o.targets
+	// To print what there is harms nobody: -A needs no --all beside it.
+	selection.all = selection.all || selection.allNamespaces && selection.labels == "" && len(names) == 0
+	client, err := a.cluster()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	targets, err := a.targets(ctx, cmd, &selection, k, names)
+	if err != nil {
+		return err
+	}
+	found, failed := a.readAll(ctx, client, targets)
+	objects := found
+	if o.credentials {
+		var err error
+		if objects, err = a.withSecrets(ctx, client, found); err != nil {
+			failed = err
+		}
+	}
+	if err := a.printManifests(o.format, objects, len(names) == 1); err != nil {
+		return err
+	}
+	return failed
+}
+
+// readAll returns the objects of the targets that there are, in their order.
+// What went wrong with the others has been reported.
+func (a *app) readAll(ctx context.Context, client *kube.Client, targets []target) ([]controllers.Object, error) {
+	var mu sync.Mutex
+	read := map[string]controllers.Object{}
+	failed := a.each(targets, func(t target) error {
+		if err := a.read(ctx, client, &t); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		read[t.key()] = t.object
+		return nil
+	})
+	var found []controllers.Object
+	for _, t := range targets {
+		if o, ok := read[t.key()]; ok {
+			found = append(found, o)
+		}
+	}
+	return found, failed
+}
+
+// secretKind lets Secrets be read as the kinds of the catalogue are.
+var secretKind = controllers.Kind{Version: "v1", Kind: "Secret", Resource: "secrets"}
+
+// need is who refers to a Secret, and whether it could do without.
+type need struct {
+	by       string
+	optional bool
+}
+
+// withSecrets puts the Secrets that objects refer to behind the first object
+// that does. A Secret that is not there is reported, together with who needs it.
+func (a *app) withSecrets(ctx context.Context, client *kube.Client, objects []controllers.Object) ([]controllers.Object, error) {
+	var wanted []target
+	needs := map[string]need{}
+	after := make([][]string, len(objects))
+	for i, o := range objects {
+		for _, ref := range controllers.SecretsOf(o) {
+			t := target{kind: secretKind, namespace: controllers.Namespace(o), name: ref.Name}
+			before, known := needs[t.key()]
+			if !known {
+				wanted, after[i] = append(wanted, t), append(after[i], t.key())
+			}
+			if !known || before.optional {
+				needs[t.key()] = need{fmt.Sprintf("%s %s/%s (%s)", o["kind"], t.namespace, controllers.Name(o), ref.Field), ref.Optional}
+			}
+		}
+	}
+	secrets, failed := a.readSecrets(ctx, client, wanted, needs)
+	var all []controllers.Object
+	for i, o := range objects {
+		all = append(all, o)
+		for _, key := range after[i] {
+			if secret, ok := secrets[key]; ok {
+				all = append(all, secret)
+			}
+		}
+	}
+	return all, failed
+}
+
+func (a *app) readSecrets(
+	ctx context.Context, client *kube.Client, wanted []target, needs map[string]need,
+) (map[string]controllers.Object, error) {
+	var mu sync.Mutex
+	read := map[string]controllers.Object{}
+	err := a.each(wanted, func(t target) error {
+		secret, err := client.Get(ctx, kube.Of(secretKind), t.namespace, t.name)
+		needed := needs[t.key()]
+		switch {
+		case apierrors.IsNotFound(err) && needed.optional:
+			return nil
+		case err != nil:
+			return fmt.Errorf("reading the Secret %s/%s of %s: %w", t.namespace, t.name, needed.by, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		read[t.key()] = secret
+		return nil
+	})
+	if err != nil {
+		a.report(err)
+		err = errReported
+	}
+	return read, err
+}
+
+func (a *app) printManifests(format string, objects []controllers.Object, single bool) error {
+	items := make([]unstructured.Unstructured, len(objects))
+	for i, o := range objects {
+		items[i].Object = controllers.Manifest(o)
+	}
+	if len(items) > 0 && format == "json" {
+		return output.PrintObjects(a.out, format, items, single)
+	}
+	for _, item := range items {
+		text, err := yaml.Marshal(item.Object)
+		if err != nil {
+			return fmt.Errorf("printing %s %q: %w", item.GetKind(), item.GetName(), err)
+		}
+		if err := a.printf("---\n%s", text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
