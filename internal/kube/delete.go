@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -34,31 +33,23 @@ func (c *Client) Gone(ctx context.Context, r Resource, s Selection, keep func(co
 	first := map[string]bool{}
 	var err error
 	f.version, err = c.List(ctx, r, s, func(o controllers.Object) error {
-		key := controllers.Namespace(o) + "/" + controllers.Name(o)
-		f.known[key], first[key] = o, true
+		f.known[key(o)], first[key(o)] = o, true
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the %s that are left: %w", r.Resource, err)
 	}
 	f.visit = func(e Event) (bool, error) {
-		if !e.Deleted && keep(e.Object) && !first[controllers.Namespace(e.Object)+"/"+controllers.Name(e.Object)] {
-			return false, ErrAppeared
+		if !e.Deleted && keep(e.Object) && !first[key(e.Object)] {
+			return false, &visitError{ErrAppeared}
 		}
 		return len(left()) == 0, nil
 	}
-	for done := len(left()) == 0; !done; {
-		if done, err = f.once(ctx); err != nil {
-			return left(), err
-		}
-		if done {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return left(), ctx.Err()
-		case <-time.After(retryPause):
-		}
+	if len(left()) == 0 {
+		return nil, nil
+	}
+	if err := f.goOn(ctx); err != nil {
+		return left(), err
 	}
 	return nil, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,23 +28,36 @@ type Event struct {
 
 // Follow watches the selected objects and calls visit with every change until
 // visit returns true or an error, or ctx ends. With a resourceVersion it
-// starts there and sends nothing but the watch; without one it lists first
-// and visits what there is. A lost connection is reopened where it was lost;
-// when the server no longer remembers that point, the objects are listed
-// again, and those that have gone in between are visited as deleted.
+// starts there and sends nothing but the watch; without one it lists first,
+// which has to succeed, and visits what there is. A lost connection is
+// reopened where it was lost; when the server no longer remembers that point,
+// the objects are listed again, and what has gone in between is visited as
+// deleted. With a resourceVersion and a name, the object is taken to have been
+// there, so that its deletion is noticed even then.
 func (c *Client) Follow(ctx context.Context, r Resource, s Selection, version string, visit func(Event) (bool, error)) error {
-	f := follower{client: c, resource: r, selection: s, version: version, known: map[string]controllers.Object{}, visit: visit}
-	for {
-		done, err := f.once(ctx)
-		if done || err != nil {
+	f := follower{client: c, resource: r, selection: s, version: version, known: map[string]controllers.Object{}}
+	f.visit = func(e Event) (bool, error) {
+		done, err := visit(e)
+		if err != nil {
+			return false, &visitError{err}
+		}
+		return done, nil
+	}
+	if version == "" {
+		there, err := f.relist(ctx)
+		if err != nil {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(retryPause):
+		for _, e := range there {
+			if done, err := visit(e); done || err != nil {
+				return err
+			}
 		}
+	} else if s.Name != "" {
+		o := controllers.Object{"kind": r.Kind, "metadata": map[string]any{"namespace": s.Namespace, "name": s.Name}}
+		f.known[key(o)] = o
 	}
+	return f.goOn(ctx)
 }
 
 type follower struct {
@@ -58,8 +73,14 @@ type follower struct {
 // again would not mend.
 func (f *follower) once(ctx context.Context) (bool, error) {
 	if f.version == "" {
-		if done, err := f.relist(ctx); done || err != nil || f.version == "" {
-			return done, err
+		changes, err := f.relist(ctx)
+		if err != nil {
+			return false, temporary(ctx, err)
+		}
+		for _, e := range changes {
+			if done, err := f.visit(e); done || err != nil {
+				return done, err
+			}
 		}
 	}
 	w, err := f.client.collection(f.resource, f.selection.Namespace).Watch(ctx, metav1.ListOptions{
@@ -105,47 +126,50 @@ func (f *follower) take(event watch.Event) (done, broken bool, err error) {
 	if event.Type == watch.Bookmark {
 		return false, false, nil
 	}
-	key := u.GetNamespace() + "/" + u.GetName()
 	if event.Type == watch.Deleted {
-		delete(f.known, key)
+		delete(f.known, key(u.Object))
 	} else {
-		f.known[key] = u.Object
+		f.known[key(u.Object)] = u.Object
 	}
 	done, err = f.visit(Event{Object: u.Object, Deleted: event.Type == watch.Deleted})
 	return done, false, err
 }
 
-// relist leaves the version empty where the list has to be tried again.
-func (f *follower) relist(ctx context.Context) (bool, error) {
+// relist lists the objects anew and returns what has changed since they were
+// known: first what has gone, then the others in the order of the server.
+func (f *follower) relist(ctx context.Context) ([]Event, error) {
 	found := map[string]controllers.Object{}
-	var listed []controllers.Object
+	var there, gone []Event
 	version, err := f.client.List(ctx, f.resource, f.selection, func(o controllers.Object) error {
-		listed, found[key(o)] = append(listed, o), o
+		id := key(o)
+		found[id] = o
+		if before, known := f.known[id]; !known || versionOf(before) != versionOf(o) {
+			there = append(there, Event{Object: o})
+		}
 		return nil
 	})
 	if err != nil {
-		return false, temporary(ctx, err)
+		return nil, err
 	}
-	gone := f.known
+	for id, o := range f.known {
+		if _, still := found[id]; !still {
+			gone = append(gone, Event{Object: o, Deleted: true})
+		}
+	}
+	slices.SortFunc(gone, func(a, b Event) int { return strings.Compare(key(a.Object), key(b.Object)) })
 	f.known, f.version = found, version
-	for key, o := range gone {
-		if _, still := found[key]; still {
-			continue
-		}
-		if done, err := f.visit(Event{Object: o, Deleted: true}); done || err != nil {
-			return done, err
-		}
-	}
-	for _, o := range listed {
-		if done, err := f.visit(Event{Object: o}); done || err != nil {
-			return done, err
-		}
-	}
-	return false, nil
+	return append(gone, there...), nil
 }
 
+func versionOf(o controllers.Object) string {
+	return controllers.Path{"metadata.resourceVersion"}.String(o)
+}
+
+// expired tells that a watch cannot start where it was asked to: the server
+// has forgotten that version, or, being restored from a backup, is not there yet.
 func expired(err error) bool {
-	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
+		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
 // temporary passes on only what trying again would not mend: the end of the

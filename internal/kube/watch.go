@@ -49,12 +49,15 @@ type visitError struct{ err error }
 
 func (e *visitError) Error() string { return e.err.Error() }
 
-// goOn follows until the visitor has an error, ctx ends, or the server keeps refusing.
+// goOn follows until the visitor is done or has an error, ctx ends, or the
+// server keeps refusing.
 func (f *follower) goOn(ctx context.Context) error {
 	for refused := 0; ; {
-		_, err := f.once(ctx)
+		done, err := f.once(ctx)
 		var visit *visitError
 		switch {
+		case done:
+			return nil
 		case errors.As(err, &visit):
 			return visit.err
 		case ctx.Err() != nil:
