@@ -8,7 +8,7 @@ const (
 	imageGroup        = "image.toolkit.fluxcd.io"
 	extensionsGroup   = "source.extensions.fluxcd.io"
 
-	steered   = Get | Export | Suspend | Resume | Reconcile | Delete
+	steered   = Get | Export | Suspend | Resume | Reconcile | Delete | Create
 	inventory = "status.inventory.entries[]"
 )
 
@@ -116,12 +116,12 @@ var Kinds = []Kind{
 	{
 		Group: notificationGroup, Version: "v1beta3", Older: []string{"v1beta2", "v1beta1"}, Kind: "Provider", Resource: "providers",
 		Controller: "notification-controller", Word: "alert-provider", Plural: "alert-providers",
-		Verbs: Get | Export | Suspend | Resume | Delete, Suspension: suspendField, Static: noConditions,
+		Verbs: Get | Export | Suspend | Resume | Delete | Create, Suspension: suspendField, Static: noConditions,
 	},
 	{
 		Group: notificationGroup, Version: "v1beta3", Older: []string{"v1beta2", "v1beta1"}, Kind: "Alert", Resource: "alerts",
 		Controller: "notification-controller", Word: "alert", Plural: "alerts",
-		Verbs:   Get | Export | Suspend | Resume | Delete,
+		Verbs:   Get | Export | Suspend | Resume | Delete | Create,
 		Columns: []Column{suspended}, Suspension: suspendField, Static: noConditions,
 		Refs: []Ref{
 			{Relation: "provider", Path: Path{"spec.providerRef"}, Kinds: []string{"Provider"}},

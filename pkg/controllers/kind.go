@@ -17,6 +17,7 @@ const (
 	Reconcile
 	Delete
 	Tree
+	Create
 )
 
 // Kind is a row of the catalogue: a custom resource and all that verbs need to know of it.

@@ -1,6 +1,9 @@
 package controllers
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Condition is a status condition of an object, as KEP-1623 defines it.
 type Condition struct {
@@ -109,6 +112,37 @@ func (k Kind) Settled(o Object, token string) bool {
 		return Observed(o)
 	case "False":
 		return true
+	default:
+		return false
+	}
+}
+
+// pending are the reasons of a Ready condition that is False only until
+// something else is ready: the controller goes on by itself.
+var pending = []string{"DependencyNotReady", "SourceNotReady"}
+
+// Pending tells whether an object waits for something else.
+func (k Kind) Pending(o Object) bool {
+	return slices.Contains(pending, k.Ready(o).Reason)
+}
+
+// Finished tells whether the controller has come to an end with the present
+// generation of the spec: it is ready, or has failed for a reason of its own.
+func (k Kind) Finished(o Object) bool {
+	if k.Static != nil && k.Static(o) {
+		return true
+	}
+	if c, ok := FindCondition(o, "Reconciling"); ok && c.Status == "True" && c.Reason == "Progressing" {
+		return false
+	}
+	switch k.Ready(o).Status {
+	case "True":
+		return Observed(o)
+	case "False":
+		// A failure leaves status.observedGeneration at what was reached last.
+		c, ok := FindCondition(o, "Ready")
+		generation, _ := Path{"metadata.generation"}.Lookup(o)
+		return ok && !k.Pending(o) && (Observed(o) || c.ObservedGeneration >= integer(generation))
 	default:
 		return false
 	}

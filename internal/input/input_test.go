@@ -1,0 +1,177 @@
+package input_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/input"
+)
+
+var sources = input.Rules{Kinds: []string{"GitRepository", "Bucket"}, Default: "GitRepository", Any: true}
+
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]input.Reference{
+		"app":                  {Kind: "GitRepository", Name: "app"},
+		"bucket/a":             {Kind: "Bucket", Name: "a"},
+		"GitRepository/a.apps": {Kind: "GitRepository", Name: "a", Namespace: "apps"},
+		"Bucket/*":             {Kind: "Bucket", Name: "*"},
+		"Bucket/*.apps":        {Kind: "Bucket", Name: "*", Namespace: "apps"},
+	} {
+		got, err := sources.Parse(text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+	for _, text := range []string{"", "/", "/a", "Pod/a", "Bucket/", "Bucket/a.", "Bucket/a_b", "Bucket/a.b.c", "a/b/c", "Bucket/.a"} {
+		if got, err := sources.Parse(text); err == nil {
+			t.Errorf("%q is taken for %v", text, got)
+		}
+	}
+}
+
+func TestLocalReferencesHaveDots(t *testing.T) {
+	t.Parallel()
+	got, err := input.Rules{Kinds: []string{"Secret"}, Local: true}.Parse("secret/my.values")
+	if diff := cmp.Diff(input.Reference{Kind: "Secret", Name: "my.values"}, got); diff != "" || err != nil {
+		t.Errorf("%v %s", err, diff)
+	}
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	address := func(s string) error { _, err := input.URL(s, "https", "ssh"); return err }
+	clean := func(s string) error { _, err := input.Path(s); return err }
+	layer := func(s string) error { _, err := input.ParseLayer(s); return err }
+	labels := func(s string) error { _, err := input.Labels(strings.Split(s, ",")); return err }
+	depends := func(s string) error { _, err := input.Dependency(s); return err }
+	for _, c := range []struct {
+		what     string
+		check    func(string) error
+		good     []string
+		bad      []string
+		mustHide string
+	}{
+		{"name", input.Name, []string{"a", "a-1", strings.Repeat("a", 63)}, []string{"", "a_b", "A", "-a", "a.b", strings.Repeat("a", 64)}, ""},
+		{"object name", input.ObjectName, []string{"a.b"}, []string{"", "a..b", "a/b"}, ""},
+		{"url", address, []string{"https://a/b", "ssh://git@a:22/b"}, []string{"", "ftp://a", "https://", "a/b", "https://u:hidden@a/b", "https://u:hidden@a/%zz"}, "hidden"},
+		{"range", input.Range, []string{"6.x", ">=1.0.0 <2.0.0", "*"}, []string{"", "newest", ">=>1"}, ""},
+		{"path", clean, []string{"", "./", "a/../b", "/a"}, []string{"..", "a/../../b", "a\x00b", `..\a`}, ""},
+		{"layer", layer, []string{"a/b", "a/b,copy", "operation=copy,mediaType=a/b"}, []string{"", "a", "a/b,move", "a/b,copy,copy", "x=y"}, ""},
+		{"label", labels, []string{"a=b", "a.b/c=", "a=b,a=b"}, []string{"", "a", "=b", "a=b c", "a=b,a=c"}, ""},
+		{"dependency", depends, []string{"a", "b/a"}, []string{"", "/", "a/", "/a", "a/b/c", "A"}, ""},
+		{"image", input.Image, []string{"alpine", "ghcr.io/org/app", "localhost:5000/app"}, []string{"", "https://ghcr.io/a", "ghcr.io/a:1", "ghcr.io/A", "ghcr.io/a@sha256:00", "a//b"}, ""},
+	} {
+		for _, s := range c.good {
+			if err := c.check(s); err != nil {
+				t.Errorf("%s %q: %v", c.what, s, err)
+			}
+		}
+		for _, s := range c.bad {
+			err := c.check(s)
+			if err == nil {
+				t.Errorf("%s %q is accepted", c.what, s)
+			} else if c.mustHide != "" && strings.Contains(err.Error(), c.mustHide) {
+				t.Errorf("%s %q: the error shows the password: %v", c.what, s, err)
+			}
+		}
+	}
+}
+
+func TestPathsAreClean(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"": "./", ".": "./", "./": "./", "apps": "./apps", "./apps/": "./apps", "/a/./b": "./a/b"} {
+		if got, err := input.Path(text); got != want || err != nil {
+			t.Errorf("%q becomes %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+// Whatever is typed, a parser answers, and what it accepts it accepts again.
+
+func FuzzReference(f *testing.F) {
+	for _, s := range []string{"app", "Kind/name.namespace", "GitRepository/a.b.c", "*/*", "//", "ä/ö"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		ref, err := sources.Parse(s)
+		if err != nil {
+			return
+		}
+		text := ref.Kind + "/" + ref.Name
+		if ref.Namespace != "" {
+			text += "." + ref.Namespace
+		}
+		again, err := sources.Parse(text)
+		if err != nil || again != ref {
+			t.Errorf("%q is %v, but %q is %v, %v", s, ref, text, again, err)
+		}
+	})
+}
+
+func FuzzDependency(f *testing.F) {
+	f.Add("infra/ingress")
+	f.Fuzz(func(t *testing.T, s string) {
+		if ref, err := input.Dependency(s); err == nil && strings.TrimPrefix(ref.Namespace+"/"+ref.Name, "/") != s {
+			t.Errorf("%q is read as %v", s, ref)
+		}
+	})
+}
+
+func FuzzLabels(f *testing.F) {
+	f.Add("env=dev", "a.b/c=")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		labels, err := input.Labels([]string{a, b})
+		if err == nil && (len(labels) == 0 || len(labels) > 2) {
+			t.Errorf("%q and %q are read as %v", a, b, labels)
+		}
+	})
+}
+
+func FuzzURL(f *testing.F) {
+	for _, s := range []string{"https://user@host/path", "oci://a:5000/b", "ssh://[::1]:22/x", "https://u:p@h"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		u, err := input.URL(s, "https", "ssh", "oci")
+		if err != nil {
+			return
+		}
+		if _, again := input.URL(u.String(), "https", "ssh", "oci"); again != nil {
+			t.Errorf("%q is accepted, but not %q: %v", s, u, again)
+		}
+	})
+}
+
+func FuzzPath(f *testing.F) {
+	f.Add("./apps/../x")
+	f.Fuzz(func(t *testing.T, s string) {
+		clean, err := input.Path(s)
+		if err != nil {
+			return
+		}
+		if again, err := input.Path(clean); err != nil || again != clean {
+			t.Errorf("%q becomes %q, which becomes %q, %v", s, clean, again, err)
+		}
+	})
+}
+
+func FuzzLayerRangeAndImage(f *testing.F) {
+	f.Add("application/vnd.cncf.helm.chart.content.v1.tar+gzip,copy")
+	f.Add(">=1.0.0 <2.0.0 || 3.x")
+	f.Add("ghcr.io/org/app")
+	f.Fuzz(func(t *testing.T, s string) {
+		if l, err := input.ParseLayer(s); err == nil && l == (input.Layer{}) {
+			t.Errorf("%q selects no layer", s)
+		}
+		if err := input.Image(s); err == nil && strings.ContainsAny(s, " @") {
+			t.Errorf("%q is taken for an image repository", s)
+		}
+		_ = input.Range(s) // any answer but a panic will do
+	})
+}

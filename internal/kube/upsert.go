@@ -1,0 +1,128 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Upserted is what an upsert found and what it left.
+type Upserted struct {
+	// Before is nil where there was no such object.
+	Before, After controllers.Object
+	// Resource is the version that the server took it in.
+	Resource Resource
+}
+
+// Upsert makes the server have an object by server-side apply: fields that
+// others have set and that are not given stay. With dryRun the server checks
+// the object and answers as if, but keeps nothing.
+func (c *Client) Upsert(ctx context.Context, o *unstructured.Unstructured, dryRun bool) (Upserted, error) {
+	u := Upserted{}
+	try := func(r Resource) (err error) {
+		u = Upserted{Resource: r}
+		u.Before, err = c.Get(ctx, r, o.GetNamespace(), o.GetName())
+		if apierrors.IsNotFound(err) && !NotServed(err) {
+			u.Before = nil
+		} else if err != nil {
+			return err
+		}
+		u.After, err = c.apply(ctx, r, o, dryRun)
+		return err
+	}
+	var err error
+	if k, ok := controllers.KindOf(o.GroupVersionKind().Group, o.GetKind()); ok {
+		err = c.With(ctx, k, try)
+	} else {
+		err = try(Guess(o.GroupVersionKind()))
+	}
+	if err != nil {
+		return u, fmt.Errorf("applying %s: %w", Describe(o), err)
+	}
+	return u, nil
+}
+
+func (c *Client) apply(ctx context.Context, r Resource, o *unstructured.Unstructured, dryRun bool) (controllers.Object, error) {
+	wanted := o.DeepCopy()
+	wanted.SetAPIVersion(r.GroupVersion().String())
+	body, err := json.Marshal(wanted.Object)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s: %w", Describe(o), err)
+	}
+	force := true
+	options := metav1.PatchOptions{FieldManager: FieldManager, Force: &force}
+	if dryRun {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	after, err := c.collection(r, o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, body, options)
+	if err != nil {
+		return nil, err
+	}
+	return after.Object, nil
+}
+
+// bookkeeping are the fields that change without anybody wanting them to.
+var bookkeeping = []string{"metadata.managedFields", "metadata.resourceVersion", "metadata.generation", "status"}
+
+// Changes names the fields in which an object differs from what it was before,
+// sorted. What the server keeps books of does not count.
+func (u Upserted) Changes() []string {
+	changed := map[string]bool{}
+	differences("", u.Before, u.After, changed)
+	return slices.Sorted(maps.Keys(changed))
+}
+
+func differences(path string, before, after any, changed map[string]bool) {
+	if slices.Contains(bookkeeping, path) {
+		return
+	}
+	a, isMap := before.(map[string]any)
+	b, areMaps := after.(map[string]any)
+	if !isMap || !areMaps {
+		if !reflect.DeepEqual(decoded(before), decoded(after)) {
+			changed[path] = true
+		}
+		return
+	}
+	for _, m := range []map[string]any{a, b} {
+		for key := range m {
+			below := key
+			if path != "" {
+				below = path + "." + key
+			}
+			differences(below, a[key], b[key], changed)
+		}
+	}
+}
+
+// decoded makes numbers of two decoders comparable.
+func decoded(v any) any {
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case []any:
+		list := make([]any, len(v))
+		for i := range v {
+			list[i] = decoded(v[i])
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for key := range v {
+			m[key] = decoded(v[key])
+		}
+		return m
+	default:
+		return v
+	}
+}
