@@ -14,7 +14,7 @@ import (
 
 // matrixVerbs are the verbs whose every kind needs a script that shows a
 // success and a missing object.
-var matrixVerbs = []string{"export", "get", "reconcile", "resume", "suspend", "tree"}
+var matrixVerbs = []string{"delete", "export", "get", "reconcile", "resume", "suspend", "tree", "wait"}
 
 // TestEveryCellHasAScript fails when a command of verbs × kinds lacks a script
 // that runs it with success, or one that names an object that is not there.

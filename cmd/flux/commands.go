@@ -8,6 +8,7 @@ func commands(a *app) []*cobra.Command {
 		newBootstrap(a),
 		newCheck(a),
 		newCompletion(a),
+		newDelete(a),
 		newDocgen(),
 		newExport(a),
 		newGet(a),
@@ -19,5 +20,6 @@ func commands(a *app) []*cobra.Command {
 		newTree(a),
 		newUninstall(a),
 		newVersion(a),
+		newWait(a),
 	}
 }

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// await watches until the deleted objects are gone, over one watch a namespace.
+func (d *deletion) await(ctx context.Context, targets []target) error {
+	byNamespace := map[string][]target{}
+	for _, t := range targets {
+		byNamespace[t.namespace] = append(byNamespace[t.namespace], t)
+	}
+	if len(targets) > 0 {
+		d.sayWaiting(targets)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var failed error
+	for namespace, group := range byNamespace {
+		wg.Go(func() {
+			err := d.awaitGroup(ctx, namespace, group)
+			mu.Lock()
+			defer mu.Unlock()
+			failed = errors.Join(failed, err)
+		})
+	}
+	wg.Wait()
+	return failed
+}
+
+func (d *deletion) sayWaiting(targets []target) {
+	if len(targets) == 1 {
+		d.app.ui.Waiting("waiting until %s is gone", targets[0])
+		return
+	}
+	d.app.ui.Waiting("waiting until %d %s objects are gone", len(targets), targets[0].kind.Kind)
+}
+
+// awaitGroup waits for objects of one namespace. An object of the same name
+// that is not being deleted is another one, which somebody has made anew.
+func (d *deletion) awaitGroup(ctx context.Context, namespace string, group []target) error {
+	wanted := map[string]target{}
+	for _, t := range group {
+		wanted[t.name] = t
+	}
+	selection := kube.Selection{Namespace: namespace}
+	if len(group) == 1 {
+		selection.Name = group[0].name
+	}
+	anew := map[string]controllers.Object{}
+	var left []controllers.Object
+	err := d.client.With(ctx, group[0].kind, func(r kube.Resource) (err error) {
+		left, err = d.client.Gone(ctx, r, selection, func(o controllers.Object) bool {
+			name := controllers.Name(o)
+			if _, ok := wanted[name]; !ok {
+				return false
+			}
+			if (controllers.Path{"metadata.deletionTimestamp"}).String(o) == "" {
+				anew[name] = o
+				return false
+			}
+			delete(anew, name)
+			return true
+		})
+		return err
+	})
+	return d.sayGone(group, left, anew, err)
+}
+
+func (d *deletion) sayGone(group []target, left []controllers.Object, anew map[string]controllers.Object, err error) error {
+	still := map[string]controllers.Object{}
+	for _, o := range left {
+		still[controllers.Name(o)] = o
+	}
+	if err != nil && len(left) == 0 {
+		return err
+	}
+	for _, t := range group {
+		switch o, there := still[t.name]; {
+		case there && errors.Is(err, context.DeadlineExceeded):
+			d.app.report(hinted(fmt.Sprintf("check that %s runs: flux check", t.kind.Controller),
+				"%s is not gone after %s: it waits for %s", t, d.app.global.timeout, finalizers(o)))
+		case there:
+			return err
+		case anew[t.name] != nil:
+			d.app.ui.Success("%s %s deleted", t.kind.Noun(), t.name)
+			d.app.ui.Warning("%s is there again: something has made it anew%s", t, maker(anew[t.name]))
+		default:
+			d.app.ui.Success("%s %s is gone", t.kind.Noun(), t.name)
+		}
+	}
+	if len(still) > 0 {
+		return errReported
+	}
+	return nil
+}
+
+func finalizers(o controllers.Object) string {
+	list := kube.Finalizers(o)
+	if len(list) == 0 {
+		return "what it owns"
+	}
+	return strings.Join(list, ", ")
+}
+
+// maker names the Kustomization whose inventory an object is in.
+func maker(o controllers.Object) string {
+	name, namespace := kube.Label(o, "kustomize.toolkit.fluxcd.io/name"), kube.Label(o, "kustomize.toolkit.fluxcd.io/namespace")
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("; Kustomization %s/%s applies it", namespace, name)
+}

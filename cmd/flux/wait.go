@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type waitOptions struct {
+	targets  targetOptions
+	state    string
+	revision string
+	children bool
+	format   string
+}
+
+func newWait(a *app) *cobra.Command {
+	o := &waitOptions{}
+	cmd := a.multiply(verb{
+		name: "wait", applies: controllers.Get,
+		short: "Wait until objects are ready, suspended or gone",
+		of:    "Wait until %s objects are ready, suspended or gone",
+		example: `  # Wait until one is ready, ten minutes at most
+  flux wait %[1]s my-app --timeout 10m
+
+  # All of a namespace, or of the cluster
+  flux wait %[1]s --all -n apps
+  flux wait %[1]s --all -A
+
+  # Until it is gone
+  flux wait %[1]s my-app --for deleted
+
+  # The outcome for a script
+  flux wait %[1]s my-app -o json`,
+		flags:     o.add,
+		kindFlags: o.addOfKind,
+		run: func(cmd *cobra.Command, k controllers.Kind, names []string) error {
+			return a.wait(cmd, o, k, names)
+		},
+	})
+	cmd.Long = `Wait until objects are ready, suspended or gone: the gate of a pipeline.
+
+The exit code is 0 when all of them are, and 1 when --timeout is over or
+waiting is of no use: an object is stalled (its controller has given up until
+somebody changes something), suspended or missing. An object that is not ready
+is waited for: its controller tries again.`
+	return cmd
+}
+
+func (o *waitOptions) add(fs *pflag.FlagSet) {
+	o.targets.add(fs, "wait for")
+	fs.StringVar(&o.state, "for", stateReady, "what to wait for: ready, suspended or deleted")
+	addReportFormat(fs, &o.format)
+}
+
+func (o *waitOptions) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
+	if _, ok := revisionPath(k); ok {
+		fs.StringVar(&o.revision, "revision", "", "wait until it is ready at this revision, such as main@sha1:6f9a1b2c or a commit alone")
+	}
+	if nests(k) {
+		fs.BoolVar(&o.children, "children", false, "also wait for the Kustomizations and HelmReleases that it applies, and theirs")
+	}
+}
+
+// nests tells whether objects of the kind apply others of Flux.
+func nests(k controllers.Kind) bool { return k.Kind == "Kustomization" || k.Kind == "HelmRelease" }
+
+func (o *waitOptions) check(k controllers.Kind) error {
+	switch {
+	case !slices.Contains([]string{stateReady, stateSuspended, stateDeleted}, o.state):
+		return fmt.Errorf("--for %q is not known: use ready, suspended or deleted", o.state)
+	case o.state != stateReady && (o.revision != "" || o.children):
+		return errors.New("--revision and --children need --for ready")
+	case o.state == stateSuspended && !k.Suspension.Possible():
+		return fmt.Errorf("%s objects cannot be suspended", k.Kind)
+	}
+	return checkReportFormat(o.format)
+}
+
+func (a *app) wait(cmd *cobra.Command, o *waitOptions, k controllers.Kind, names []string) error {
+	if err := o.check(k); err != nil {
+		return err
+	}
+	client, err := a.cluster()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	c, err := a.choose(ctx, cmd, &o.targets, k, names)
+	if err != nil {
+		return err
+	}
+	if c.listed && len(c.targets) == 0 && o.state != stateDeleted {
+		return noneFound(k, c.namespace)
+	}
+	if !c.listed && len(names) >= shareFrom {
+		if err := listNamed(ctx, client, k, &c); err != nil {
+			return err
+		}
+	}
+	w := &waiter{
+		app: a, client: client, options: o, user: cmd.Context(), watches: newWatches(client),
+		slots: make(chan struct{}, atOnce), seen: map[string]bool{},
+	}
+	failed := w.run(ctx, c)
+	if cmd.Context().Err() != nil {
+		return context.Cause(cmd.Context())
+	}
+	return errors.Join(failed, a.printReport(o.format, w.outcomes))
+}
+
+// listNamed finds many named objects by one list, so that one watch, which
+// starts where the list ended, can serve them all. Those that are not in it
+// are left to be asked for by name.
+func listNamed(ctx context.Context, client *kube.Client, k controllers.Kind, c *chosen) error {
+	return client.With(ctx, k, func(r kube.Resource) (err error) {
+		found := map[string]controllers.Object{}
+		c.version, err = client.List(ctx, r, kube.Selection{Namespace: c.namespace}, func(o controllers.Object) error {
+			found[controllers.Name(o)] = o
+			return nil
+		})
+		c.listed = err == nil
+		for i := range c.targets {
+			c.targets[i].object = found[c.targets[i].name]
+		}
+		return err
+	})
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// waiter waits for objects, each by itself, and reports each that falls short.
+type waiter struct {
+	app     *app
+	client  *kube.Client
+	options *waitOptions
+	// user ends with the command and not with --timeout.
+	user    context.Context
+	watches *watches
+	slots   chan struct{}
+
+	mu        sync.Mutex
+	seen      map[string]bool
+	explained int
+	outcomes  []objectOutcome
+	failed    bool
+	running   sync.WaitGroup
+}
+
+func (w *waiter) run(ctx context.Context, c chosen) error {
+	g := goal{w.options.state, w.options.revision}
+	w.say(c.targets, g)
+	if c.listed && len(c.targets) > 1 {
+		w.watches.share(c.targets[0].kind, c.namespace, c.version)
+	}
+	subs := make([]*subscription, len(c.targets))
+	for i, t := range c.targets {
+		w.seen[t.key()] = true
+		subs[i] = w.watches.subscribe(t)
+	}
+	defer w.watches.wait()
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w.watches.start(watching)
+	w.outcomes = make([]objectOutcome, len(c.targets))
+	for i, t := range c.targets {
+		w.running.Go(func() { w.one(ctx, g, t, subs[i], i) })
+	}
+	w.running.Wait()
+	if w.failed {
+		return errReported
+	}
+	return nil
+}
+
+func (w *waiter) say(targets []target, g goal) {
+	switch len(targets) {
+	case 0:
+	case 1:
+		w.app.ui.Waiting("waiting until %s is %s", targets[0], g)
+	default:
+		w.app.ui.Waiting("waiting until %d %s objects are %s", len(targets), targets[0].kind.Kind, g)
+	}
+}
+
+// one waits for an object, says what has become of it, and goes on with what
+// it applies.
+func (w *waiter) one(ctx context.Context, g goal, t target, sub *subscription, place int) {
+	last, err := w.await(ctx, g, t, sub)
+	err = w.inWords(g, t, last, err)
+	w.mu.Lock()
+	w.outcomes[place] = outcomeOf(t, last, err)
+	w.failed = w.failed || err != nil
+	w.mu.Unlock()
+	switch {
+	case err != nil && w.user.Err() == nil:
+		w.app.report(err)
+	case err == nil:
+		w.app.ui.Success("%s is %s%s", t, goal{state: g.state}, atRevision(g, t.kind, last))
+	}
+	if err == nil && w.options.children {
+		w.children(ctx, t, last)
+	}
+}
+
+func atRevision(g goal, k controllers.Kind, o controllers.Object) string {
+	path, ok := revisionPath(k)
+	if revision := path.String(o); ok && revision != "" && g.state == stateReady {
+		return " at " + revision
+	}
+	return ""
+}
+
+// children waits for the Kustomizations and HelmReleases that a ready object
+// has applied. Their revisions are their own, so only being ready counts.
+func (w *waiter) children(ctx context.Context, t target, o controllers.Object) {
+	for _, m := range t.kind.Managed(o) {
+		group, _, _ := strings.Cut(m.APIVersion, "/")
+		k, ok := controllers.KindOf(group, m.Kind)
+		if !ok || !nests(k) {
+			continue
+		}
+		child := target{kind: k, namespace: m.Namespace, name: m.Name}
+		w.mu.Lock()
+		if w.seen[child.key()] {
+			w.mu.Unlock()
+			continue
+		}
+		w.seen[child.key()] = true
+		place := len(w.outcomes)
+		w.outcomes = append(w.outcomes, objectOutcome{})
+		w.mu.Unlock()
+		w.running.Go(func() { w.one(ctx, goal{state: stateReady}, child, nil, place) })
+	}
+}
+
+// await looks at the object and then watches it from there on; it returns the
+// object's last state, nil where there is none.
+func (w *waiter) await(ctx context.Context, g goal, t target, sub *subscription) (controllers.Object, error) {
+	if err := w.look(ctx, &t); err != nil {
+		var none *notFoundError
+		if g.state == stateDeleted && errors.As(err, &none) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	last := t.object
+	if done, err := g.reached(t, last); done || err != nil {
+		return last, err
+	}
+	version := controllers.Path{"metadata.resourceVersion"}.String(last)
+	err := w.watches.follow(ctx, t, version, sub, func(e kube.Event) (bool, error) {
+		last = e.Object
+		if e.Deleted {
+			if g.state != stateDeleted {
+				return false, fmt.Errorf("%s was deleted while it was waited for", t)
+			}
+			last = nil
+			return true, nil
+		}
+		return g.reached(t, last)
+	})
+	return last, err
+}
+
+func (w *waiter) look(ctx context.Context, t *target) error {
+	w.slots <- struct{}{}
+	defer func() { <-w.slots }()
+	return w.app.read(ctx, w.client, t)
+}
+
+// inWords makes the error that the user sees, with what else is known about
+// the object below the message.
+func (w *waiter) inWords(g goal, t target, o controllers.Object, err error) error {
+	var final *finalError
+	var message, hint string
+	switch {
+	case errors.As(err, &final):
+		message, hint = fmt.Sprintf("%s %s", t, final.reason), final.hint
+	case errors.Is(err, context.DeadlineExceeded) && o != nil:
+		message = fmt.Sprintf("%s is not %s after %s: %s", t, g, w.app.global.timeout, g.missed(t, o))
+	default:
+		return err
+	}
+	if g.state != stateReady || t.kind.Suspension.Is(o) {
+		return hinted(hint, "%s", message)
+	}
+	w.mu.Lock()
+	w.explained++
+	explain := w.explained <= explainedObjects
+	w.mu.Unlock()
+	if explain {
+		message = strings.Join(append([]string{message}, w.app.circumstances(w.user, w.client, t, o)...), "\n  ")
+	}
+	return hinted(orElse(hint, remedy(t, o)), "%s", message)
+}
