@@ -15,8 +15,8 @@ import (
 type column struct {
 	header string
 	cell   func(controllers.Kind, controllers.Object) string
-	// since is the time of which the column shows how long ago it was.
-	since func(controllers.Object) string
+	// key is what --sort-by sorts by where that is not the text.
+	key sorter
 }
 
 func (q *query) columns(k controllers.Kind) []column {
@@ -101,7 +101,13 @@ func kindColumn() column {
 }
 
 func readyColumn() column {
-	return column{header: "READY", cell: func(k controllers.Kind, o controllers.Object) string { return k.Ready(o).Status }}
+	return column{
+		header: "READY",
+		cell:   func(k controllers.Kind, o controllers.Object) string { return k.Ready(o).Status },
+		key: func(k controllers.Kind, o controllers.Object) sortKey {
+			return sortKey{number: float64(urgency(k, o))}
+		},
+	}
 }
 
 func messageColumn() column {
@@ -168,8 +174,9 @@ func (q *query) handledColumn() column {
 func (q *query) sinceColumn(header, field string) column {
 	since := controllers.Path{field}.String
 	return column{
-		header: header, since: since,
-		cell: func(_ controllers.Kind, o controllers.Object) string { return q.age(since(o)) },
+		header: header,
+		cell:   func(_ controllers.Kind, o controllers.Object) string { return q.age(since(o)) },
+		key:    func(_ controllers.Kind, o controllers.Object) sortKey { return sinceKey(since(o)) },
 	}
 }
 

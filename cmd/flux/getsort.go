@@ -42,7 +42,7 @@ func (q *query) newSorter(by string) (sorter, error) {
 	}
 	columns := q.sortable()
 	if i := slices.IndexFunc(columns, func(c column) bool { return columnWord(c.header) == columnWord(by) }); i >= 0 {
-		return sortByColumn(columns[i].header, columns), nil
+		return columns[i].sorter(), nil
 	}
 	if !strings.ContainsAny(by, ".{[") {
 		return nil, hinted("--sort-by takes "+strings.Join(columnWords(columns), ", ")+", or a JSONPath such as .metadata.creationTimestamp",
@@ -88,12 +88,11 @@ func columnWords(columns []column) []string {
 	return words
 }
 
-func sortByColumn(header string, columns []column) sorter {
-	c := columns[slices.IndexFunc(columns, func(c column) bool { return c.header == header })]
+func (c column) sorter() sorter {
+	if c.key != nil {
+		return c.key
+	}
 	return func(k controllers.Kind, o controllers.Object) sortKey {
-		if c.since != nil {
-			return sinceKey(c.since(o))
-		}
 		text := c.cell(k, o)
 		return sortKey{absent: text == "", text: text}
 	}

@@ -79,7 +79,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
 		Setup: func(env *testscript.Env) error {
-			namespace := fmt.Sprintf("t%d", count.Add(1))
+			namespace := fmt.Sprintf("t%03d", count.Add(1)) // of one width, for tables
 			env.Setenv("NS", namespace)
 			env.Setenv("FLUX_SYSTEM_NAMESPACE", namespace)
 			env.Setenv("KUBECONFIG", cluster.Kubeconfig)

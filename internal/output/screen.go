@@ -20,9 +20,10 @@ type Screen struct {
 
 const (
 	gap = "  "
-	// leastMessage is what the last column keeps, and leastCell what others
-	// keep that give way to it.
-	leastMessage, leastCell = 24, 12
+	// The last column gives way down to goodMessage, then the others down to
+	// leastCell, then the last one again down to leastMessage. Where even that
+	// is too wide lines wrap, and may as well say more.
+	goodMessage, leastCell, leastMessage = 24, 10, 7
 )
 
 // whole are the columns whose cells are copied and pasted and so never cut.
@@ -44,8 +45,7 @@ func (t Table) Show(w io.Writer, headers bool, screen Screen) error {
 	return err
 }
 
-// fit makes the widths of the columns add up to the screen's: the last column
-// gives way first, then the widest of the others, none below its least.
+// fit makes the widths of the columns add up to the screen's as far as it can.
 func (s Screen) fit(headers []string, widths []int) []int {
 	if s.Width == 0 || len(widths) == 0 {
 		return widths
@@ -56,7 +56,7 @@ func (s Screen) fit(headers []string, widths []int) []int {
 	for _, width := range widths[:last] {
 		room -= width
 	}
-	for least := min(widths[last], leastMessage); room < least; room++ {
+	for good := min(widths[last], goodMessage); room < good; room++ {
 		widest := -1
 		for i, width := range widths[:last] {
 			if width > leastCell && !slices.Contains(whole, headers[i]) && (widest < 0 || width > widths[widest]) {
@@ -64,10 +64,12 @@ func (s Screen) fit(headers []string, widths []int) []int {
 			}
 		}
 		if widest < 0 {
-			room = least
 			break
 		}
 		widths[widest]--
+	}
+	if room < leastMessage {
+		room = goodMessage
 	}
 	widths[last] = min(widths[last], room)
 	return widths
@@ -126,13 +128,14 @@ func cutEnd(s string, width int) string {
 	return strings.TrimRight(string(runes[:width-1]), " ") + "…"
 }
 
-// cutMiddle keeps both ends: a revision's branch as well as its commit.
+// cutMiddle keeps both ends, more of the latter: that of a revision is the
+// commit, that of a reference the name.
 func cutMiddle(s string, width int) string {
 	runes := []rune(s)
 	if len(runes) <= width || width < 3 {
 		return s
 	}
-	tail := (width - 1) / 2
+	tail := (width - 1) * 2 / 3
 	return string(runes[:width-1-tail]) + "…" + string(runes[len(runes)-tail:])
 }
 

@@ -33,7 +33,7 @@ func (s *Stream) Begin(rows [][]string, header bool) error {
 		s.widths[i] = max(utf8.RuneCountInString(h), roomFor[h])
 	}
 	// A long message that comes later must not take room from the others.
-	s.widths[len(s.widths)-1] = leastMessage
+	s.widths[len(s.widths)-1] = goodMessage
 	for _, row := range rows {
 		s.grow(row)
 	}
