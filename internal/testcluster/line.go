@@ -76,7 +76,7 @@ func (l *Line) Cut() error {
 	err := l.listener.Close()
 	l.listener = nil
 	for conn := range l.open {
-		err = errors.Join(err, conn.Close())
+		closed(conn)
 		delete(l.open, conn)
 	}
 	return err

@@ -25,6 +25,7 @@ type Proxy struct {
 	done   chan error
 	mu     sync.Mutex
 	seen   func(method, uri string)
+	answer func(http.ResponseWriter, *http.Request) bool
 }
 
 // NewProxy starts a proxy that holds every request back by delay on its way
@@ -38,7 +39,7 @@ func NewProxy(c *Cluster, delay time.Duration) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{done: make(chan error, 1), seen: func(string, string) {}}
+	p := &Proxy{done: make(chan error, 1), seen: func(string, string) {}, answer: func(http.ResponseWriter, *http.Request) bool { return false }}
 	reverse := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
@@ -57,9 +58,12 @@ func NewProxy(c *Cluster, delay time.Duration) (*Proxy, error) {
 		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){},
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			p.mu.Lock()
-			seen := p.seen
+			seen, answer := p.seen, p.answer
 			p.mu.Unlock()
 			seen(r.Method, r.URL.RequestURI())
+			if answer(w, r) {
+				return
+			}
 			time.Sleep(delay)
 			reverse.ServeHTTP(w, r)
 		}),
@@ -79,6 +83,14 @@ func (p *Proxy) OnRequest(seen func(method, uri string)) {
 		defer one.Unlock()
 		seen(method, uri)
 	}
+}
+
+// Misbehave gives every request from now on to answer, which returns true
+// where it has answered in the server's place.
+func (p *Proxy) Misbehave(answer func(http.ResponseWriter, *http.Request) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.answer = answer
 }
 
 // Close ends the proxy and its connections.

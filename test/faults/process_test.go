@@ -1,0 +1,145 @@
+// Package faults_test runs flux as a process against a real Kubernetes API
+// while things go wrong: a server that is replaced, forgets, refuses or is
+// busy, and people who lose patience.
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// bound is far more than anything here takes: it ends a test that would hang.
+const bound = 2 * time.Minute
+
+// process is a running flux.
+type process struct {
+	t      *testing.T
+	line   string
+	cmd    *exec.Cmd
+	stdout *transcript
+	stderr *transcript
+	ended  chan struct{}
+	err    error
+}
+
+// transcript is what a process has printed so far.
+type transcript struct {
+	mu      sync.Mutex
+	text    strings.Builder
+	changed chan struct{}
+}
+
+func newTranscript() *transcript { return &transcript{changed: make(chan struct{})} }
+
+func (t *transcript) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	close(t.changed)
+	t.changed = make(chan struct{})
+	return t.text.Write(p)
+}
+
+func (t *transcript) now() (text string, changed <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.String(), t.changed
+}
+
+func (t *transcript) String() string {
+	text, _ := t.now()
+	return text
+}
+
+// start runs flux until the test ends.
+func (w *world) start(t *testing.T, kubeconfig string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, line: "flux " + strings.Join(args, " "), stdout: newTranscript(), stderr: newTranscript(), ended: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	p.cmd = exec.CommandContext(ctx, filepath.Join(w.bin, "flux"), args...)
+	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+t.TempDir())
+	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(p.ended)
+		p.err = p.cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-p.ended
+	})
+	return p
+}
+
+func (p *process) fatalf(format string, args ...any) {
+	p.t.Helper()
+	p.t.Logf("%s\nstdout:\n%s\nstderr:\n%s", p.line, p.stdout, p.stderr)
+	p.t.Fatalf(format, args...)
+}
+
+// until waits for a text in what the process prints.
+func (p *process) until(where *transcript, wanted string) {
+	p.t.Helper()
+	late := time.After(bound)
+	for {
+		text, changed := where.now()
+		if strings.Contains(text, wanted) {
+			return
+		}
+		select {
+		case <-changed:
+		case <-p.ended:
+			if !strings.Contains(where.String(), wanted) {
+				p.fatalf("ended without printing %q: %v", wanted, p.err)
+			}
+		case <-late:
+			p.fatalf("does not print %q", wanted)
+		}
+	}
+}
+
+// exits waits for the end and compares the exit code.
+func (p *process) exits(code int) {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(bound):
+		p.fatalf("does not end")
+	}
+	got := 0
+	var failed *exec.ExitError
+	if errors.As(p.err, &failed) {
+		got = failed.ExitCode()
+	} else if p.err != nil {
+		p.fatalf("%v", p.err)
+	}
+	if got != code {
+		p.fatalf("exit code %d, want %d", got, code)
+	}
+}
+
+// interrupt is a Ctrl-C. Whatever the process waits for goes on for minutes,
+// so that its end is the interrupt's doing; promptly is far above the second
+// that it should take, since the machine may be busy.
+func (p *process) interrupt() {
+	p.t.Helper()
+	const promptly = 20 * time.Second
+	start := time.Now()
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		p.fatalf("%v", err)
+	}
+	p.exits(130)
+	took := time.Since(start)
+	p.t.Logf("%s ended %d ms after the interrupt", p.line, took.Milliseconds())
+	if took > promptly {
+		p.fatalf("ended only %s after the interrupt", took)
+	}
+}

@@ -1,0 +1,72 @@
+package faults_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fluxkit/flux/internal/testcluster"
+)
+
+// replaced puts a new process in the API server's place, on the same port and
+// the same data, while a watch and reconciliations go on. What happens to the
+// objects in between is out of their sight, since their line stays cut for so long.
+func (w *world) replaced(t *testing.T) {
+	const namespace = "replaced"
+	w.seed(t, "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace+"}\n")
+	w.kustomizations(t, namespace, "same", "changes", "goes", "reconciled", "doomed")
+	line, err := testcluster.NewLine(w.cluster, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := line.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	watch := w.start(t, line.Kubeconfig, "get", "ks", "-n", namespace, "--watch")
+	all := w.start(t, line.Kubeconfig, "get", "all", "-n", namespace, "--watch")
+	one := w.start(t, line.Kubeconfig, "reconcile", "ks", "reconciled", "-n", namespace)
+	doomed := w.start(t, line.Kubeconfig, "reconcile", "ks", "doomed", "-n", namespace)
+	watch.until(watch.stdout, "first of same")
+	all.until(all.stdout, "first of same")
+	one.until(one.stderr, "waiting for Kustomization")
+	doomed.until(doomed.stderr, "waiting for Kustomization")
+
+	check(t, line.Cut())
+	w.cluster.Sandbox(t, "down")
+	w.cluster.Sandbox(t, "up", "--controllers=none")
+	w.say(t, namespace, "changes", "second of changes")
+	w.say(t, namespace, "reconciled", "second of reconciled")
+	w.remove(t, namespace, "goes")
+	w.remove(t, namespace, "doomed")
+	check(t, line.Mend())
+
+	one.exits(0)
+	if !strings.Contains(one.stderr.String(), "main@sha1:2") {
+		one.fatalf("the new revision is not reported")
+	}
+	doomed.exits(1)
+	if !strings.Contains(doomed.stderr.String(), "deleted") {
+		doomed.fatalf("the deletion is not reported")
+	}
+	for _, p := range []*process{watch, all} {
+		p.until(p.stdout, "second of changes")
+		p.until(p.stdout, "deleted")
+		p.until(p.stdout, "second of reconciled")
+	}
+	w.kustomizations(t, namespace, "new")
+	for _, p := range []*process{watch, all} {
+		p.until(p.stdout, "first of new")
+		p.interrupt()
+		if n := strings.Count(p.stdout.String(), "first of same"); n != 1 {
+			p.fatalf("what has not changed is shown %d times", n)
+		}
+	}
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
