@@ -94,8 +94,12 @@ func (w *watcher) take(ctx context.Context, r report) error {
 		return w.change(r)
 	case r.ended != nil:
 		w.open--
-		if err := w.lost(ctx, r); err != nil {
+		if err := w.lost(ctx, r.ended); err != nil {
 			return err
+		}
+		w.listings[r.kind].err = r.ended
+		if w.sink != nil {
+			w.tell(r.ended)
 		}
 	default:
 		w.collect(r)
@@ -107,16 +111,37 @@ func (w *watcher) take(ctx context.Context, r report) error {
 	return nil
 }
 
-// lost tells that a kind cannot be followed; the others go on.
-func (w *watcher) lost(ctx context.Context, r report) error {
-	var absent *kube.MissingKindError
-	switch {
-	case !w.query.several, ctx.Err() != nil, unreachable(r.ended):
-		return r.ended
-	case !w.query.mayBeAbsent(r.ended):
-		w.ui.Failure("%s", r.ended)
-	case errors.As(r.ended, &absent) && w.open == 0:
-		w.ui.Failure("the cluster serves none of these kinds: Flux is not installed")
+// lost returns what ends the whole watch; otherwise the other kinds go on.
+func (w *watcher) lost(ctx context.Context, err error) error {
+	if !w.query.several || ctx.Err() != nil || unreachable(err) {
+		return err
+	}
+	return nil
+}
+
+// tell says that a kind is not followed.
+func (w *watcher) tell(err error) {
+	if !w.query.mayBeAbsent(err) {
+		w.ui.Failure("%s", err)
+	}
+}
+
+// tellAll says which kinds are not followed, in their order. Where the cluster
+// has none of them, nothing would ever be shown.
+func (w *watcher) tellAll() error {
+	missing := 0
+	for _, l := range w.listings {
+		if l.err == nil {
+			continue
+		}
+		w.tell(l.err)
+		var absent *kube.MissingKindError
+		if errors.As(l.err, &absent) {
+			missing++
+		}
+	}
+	if missing == len(w.listings) {
+		return errors.New("the cluster serves none of these kinds: Flux is not installed")
 	}
 	return nil
 }
@@ -134,6 +159,9 @@ func (w *watcher) collect(r report) {
 
 // begin shows the first lists, and what has changed since.
 func (w *watcher) begin() error {
+	if err := w.tellAll(); err != nil {
+		return err
+	}
 	if w.open == 0 {
 		return nil
 	}

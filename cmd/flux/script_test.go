@@ -85,6 +85,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			env.Setenv("KUBECONFIG", cluster.Kubeconfig)
 			env.Setenv("HOME", env.WorkDir)
 			newBackground(env)
+			env.Values[lineKey{}] = &lineHolder{}
 			env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+testcluster.Bin())
 			if serial { // an earlier script may have removed them
 				if err := cluster.InstallCRDs(t.Context()); err != nil {
@@ -97,6 +98,8 @@ func runScripts(t *testing.T, suite string, serial bool) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits,
 			"begin": begin, "waits": waits, "interrupt": interrupt, "ends": ends,
+			"cut": cutLine, "mend": mendLine,
+			"line":   func(ts *testscript.TestScript, neg bool, args []string) { overLine(ts, cluster, neg, args) },
 			"record": func(ts *testscript.TestScript, neg bool, args []string) { record(ts, cluster, neg, args) },
 			"seed":   func(ts *testscript.TestScript, neg bool, args []string) { seed(ts, cluster, neg, args) },
 			"clock":  func(ts *testscript.TestScript, neg bool, args []string) { clock(ts, cluster, neg, args) },
