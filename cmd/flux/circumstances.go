@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -21,6 +22,17 @@ const (
 	// lastEvents is how many events of an object are shown.
 	lastEvents = 3
 )
+
+// unreadyError says that an object is not as it should be, and what else is
+// known about it.
+type unreadyError struct {
+	message string
+	details []string
+}
+
+func (e *unreadyError) Error() string {
+	return strings.Join(append([]string{e.message}, e.details...), "\n  ")
+}
 
 // circumstances are lines about an object that is not ready: its last events,
 // and the pods of what it has applied that are not ready and why. What cannot
@@ -43,6 +55,19 @@ func (a *app) circumstances(ctx context.Context, client *kube.Client, t target, 
 }
 
 func (a *app) since(at time.Time) string { return duration.HumanDuration(a.now().Sub(at)) }
+
+// condition is what an object says of itself. While its controller is at work,
+// what it is doing tells more than that it is.
+func condition(k controllers.Kind, o controllers.Object) string {
+	ready := k.Ready(o)
+	if doing, ok := controllers.FindCondition(o, "Reconciling"); ok && ready.Status == "Unknown" && doing.Status == "True" {
+		ready.Message = doing.Message
+	}
+	if ready.Reason == "" {
+		return ready.Message
+	}
+	return ready.Reason + ": " + ready.Message
+}
 
 // remedy is where to look or what to do next.
 func remedy(t target, o controllers.Object) string {

@@ -41,13 +41,12 @@ func (g goal) reached(t target, o controllers.Object) (bool, error) {
 	if isReady(t.kind, o) && g.revisionReached(t.kind, o) {
 		return true, nil
 	}
-	ready := t.kind.Ready(o)
 	if message, stalled := controllers.Stalled(o); stalled && controllers.Observed(o) {
-		return false, &finalError{reason: "is stalled: " + orElse(message, reasoned(ready))}
+		return false, &finalError{reason: "is stalled: " + orElse(message, condition(t.kind, o))}
 	}
 	if t.kind.Suspension.Is(o) {
 		return false, &finalError{
-			reason: fmt.Sprintf("is suspended%s; its last state: %s", noted(o), reasoned(ready)),
+			reason: fmt.Sprintf("is suspended%s; its last state: %s", noted(o), condition(t.kind, o)),
 			hint:   fmt.Sprintf("flux resume %s %s -n %s", t.kind.Noun(), t.name, t.namespace),
 		}
 	}
@@ -87,7 +86,7 @@ func (g goal) missed(t target, o controllers.Object) string {
 		path, _ := revisionPath(t.kind)
 		return fmt.Sprintf("it is ready at %s", orElse(path.String(o), "no revision"))
 	default:
-		return reasoned(ready)
+		return condition(t.kind, o)
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/pflag"
@@ -11,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// outcome is what has become of an object that was acted on or waited for.
+// objectOutcome is what has become of an object that was acted on or waited for.
 type objectOutcome struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -21,8 +22,9 @@ type objectOutcome struct {
 	Message   string `json:"message"`
 	Revision  string `json:"revision"`
 	// Error is why the command did not come to a good end with the object, ""
-	// where it did.
-	Error string `json:"error,omitempty"`
+	// where it did, and Details what else is known: events, pods.
+	Error   string   `json:"error,omitempty"`
+	Details []string `json:"details,omitempty"`
 }
 
 func outcomeOf(t target, o controllers.Object, err error) objectOutcome {
@@ -32,10 +34,18 @@ func outcomeOf(t target, o controllers.Object, err error) objectOutcome {
 		result.Ready, result.Reason, result.Message = ready.Status == "True", ready.Reason, redact.Text(ready.Message)
 		result.Revision = t.kind.Result.String(o)
 	}
-	if err != nil {
-		message, _ := explain(err, nil)
-		result.Ready, result.Error = false, redact.Text(message)
+	if err == nil {
+		return result
 	}
+	message, _ := explain(err, nil)
+	var unready *unreadyError
+	if errors.As(err, &unready) {
+		message = unready.message
+		for _, line := range unready.details {
+			result.Details = append(result.Details, redact.Text(line))
+		}
+	}
+	result.Ready, result.Error = false, redact.Text(message)
 	return result
 }
 

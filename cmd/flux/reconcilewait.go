@@ -45,7 +45,7 @@ func (r *reconciler) await(ctx context.Context, n *node, token string, first boo
 	case err != nil:
 		return err
 	case ready.Status != "True":
-		return r.unready(n, "%s is not ready: %s", n.target, reasoned(ready))
+		return r.unready(n, "%s is not ready: %s", n.target, condition(n.kind, n.last))
 	}
 	r.sayDone(n, fmt.Sprintf(n.kind.Done, n.kind.Result.String(n.last)))
 	return nil
@@ -58,24 +58,16 @@ func (r *reconciler) sayDone(n *node, done string) {
 	r.app.ui.Success("%s", done)
 }
 
-// reasoned is a Ready condition in words.
-func reasoned(ready controllers.Readiness) string {
-	if ready.Reason == "" {
-		return ready.Message
-	}
-	return ready.Reason + ": " + ready.Message
-}
-
 // tooLate is the error of an object that --timeout did not suffice for.
 func (r *reconciler) tooLate(n *node, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	ready := controllers.Readiness{Message: "it has not been asked: its source took all the time"}
+	state := "it has not been asked: its source took all the time"
 	if n.last != nil {
-		ready = n.kind.Ready(n.last)
+		state = condition(n.kind, n.last)
 	}
-	return r.unready(n, "%s was not reconciled within %s: %s", n.target, r.app.global.timeout, reasoned(ready))
+	return r.unready(n, "%s was not reconciled within %s: %s", n.target, r.app.global.timeout, state)
 }
 
 // blocked tells whether a failure is only that a dependency among the objects
@@ -127,13 +119,13 @@ func (r *reconciler) awaitDependencies(ctx context.Context, n *node) error {
 // unready is the error of an object that is not ready, with what else is known
 // about it below the message, and the way out.
 func (r *reconciler) unready(n *node, format string, args ...any) error {
-	message := fmt.Sprintf(format, args...)
+	failure := &unreadyError{message: fmt.Sprintf(format, args...)}
 	r.mu.Lock()
 	r.details++
 	explained := r.details <= explainedObjects
 	r.mu.Unlock()
 	if explained {
-		message = strings.Join(append([]string{message}, r.app.circumstances(r.user, r.client, n.target, n.last)...), "\n  ")
+		failure.details = r.app.circumstances(r.user, r.client, n.target, n.last)
 	}
-	return hinted(remedy(n.target, n.last), "%s", message)
+	return &hintedError{failure, remedy(n.target, n.last)}
 }

@@ -171,8 +171,9 @@ func (w *waiter) inWords(g goal, t target, o controllers.Object, err error) erro
 	w.explained++
 	explain := w.explained <= explainedObjects
 	w.mu.Unlock()
+	failure := &unreadyError{message: message}
 	if explain {
-		message = strings.Join(append([]string{message}, w.app.circumstances(w.user, w.client, t, o)...), "\n  ")
+		failure.details = w.app.circumstances(w.user, w.client, t, o)
 	}
-	return hinted(orElse(hint, remedy(t, o)), "%s", message)
+	return &hintedError{failure, orElse(hint, remedy(t, o))}
 }
