@@ -39,6 +39,7 @@ func New(cfg *rest.Config) (*Client, error) {
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	}
+	cfg.Wrap(newOpening)
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", cfg.Host, err)
