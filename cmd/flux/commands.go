@@ -8,6 +8,7 @@ func commands(a *app) []*cobra.Command {
 		newBootstrap(a),
 		newCheck(a),
 		newCompletion(a),
+		newCreate(a),
 		newDelete(a),
 		newDocgen(),
 		newExport(a),

@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/input"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// createFlags are the flags of every create command.
+type createFlags struct {
+	export   bool
+	interval time.Duration
+	labels   []string
+	dryRun   string
+	output   string
+	// fetchTimeout is of the sources alone.
+	fetchTimeout time.Duration
+}
+
+func (o *createFlags) add(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.export, "export", false, "print the object as YAML and touch no cluster")
+	fs.DurationVar(&o.interval, "interval", time.Minute, "how often the object is reconciled")
+	fs.StringSliceVar(&o.labels, "label", nil, "labels of the object, as in 'team=blue,env=dev'")
+	fs.Var(choice{&o.dryRun, []string{"server"}}, "dry-run", "'server' lets the cluster check the object without keeping it")
+	fs.StringVarP(&o.output, "output", "o", "", "print the object in this format: json|yaml|name|jsonpath=…|go-template=…")
+}
+
+// builder makes the objects of one kind out of a command line.
+type builder struct {
+	// kind is the row of the catalogue.
+	kind    string
+	example string
+	flags   func(*pflag.FlagSet)
+	// refers lists the flags that name objects, with the kinds of these.
+	refers map[string][]string
+	// spec builds the spec, and records with c what is wrong with the flags.
+	spec func(c *creation) map[string]any
+	// secret makes the Secret that the object needs, nil where the flags ask
+	// for none; it may add the reference to the spec. It runs when spec has found nothing wrong.
+	secret func(ctx context.Context, c *creation, spec map[string]any) (*unstructured.Unstructured, error)
+	// secretFlags are what secret is made from, and an export leaves out.
+	secretFlags []string
+}
+
+func newCreate(a *app) *cobra.Command {
+	o := &createFlags{}
+	root := group("create", "Create or change objects, or print them as YAML")
+	root.Long = `Create or change objects, and wait until they are ready. With --export they are
+printed as YAML instead, to be committed to Git: that needs no cluster.
+Nothing is written when any of the input is wrong. Of an object that exists
+already, what is not given stays as it is.`
+	o.add(root.PersistentFlags())
+	completeFlag(root, "output", formatCompletion)
+	parents := map[string]*cobra.Command{"": root}
+	for _, f := range families {
+		if f.word == "artifact" {
+			continue // generators are not made out of flags
+		}
+		parents[f.word] = group(f.word, "Create or change "+f.short)
+		root.AddCommand(parents[f.word])
+	}
+	parents["source"].PersistentFlags().DurationVar(&o.fetchTimeout, "fetch-timeout", 0, "how long fetching the source may take")
+	for _, b := range a.builders() {
+		k, _ := controllers.FindKind(b.kind)
+		parents[k.Family].AddCommand(a.createCommand(o, k, b))
+	}
+	root.AddCommand(newCreateTenant(a, o), newCreateSecret(a, o))
+	return root
+}
+
+// builders are the builders of all kinds, a function each.
+func (a *app) builders() []builder {
+	return []builder{
+		buildGitRepository(), buildOCIRepository(), buildBucket(), buildHelmRepository(), buildHelmChart(),
+		buildKustomization(), buildHelmRelease(),
+		buildAlert(), buildProvider(), buildReceiver(),
+		buildImageRepository(), buildImagePolicy(), buildImageUpdate(),
+	}
+}
+
+func (a *app) createCommand(o *createFlags, k controllers.Kind, b builder) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               k.Word + " [name]",
+		Short:             "Create or change a " + k.Kind,
+		Example:           strings.TrimRight(b.example, "\n"),
+		ValidArgsFunction: a.completeNames(k),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.create(cmd, o, k, b, args) },
+	}
+	if strings.ContainsAny(k.Kind[:1], "AEIO") {
+		cmd.Short = "Create or change an " + k.Kind
+	}
+	if k.Short != "" {
+		cmd.Aliases = append(cmd.Aliases, k.Short)
+	}
+	b.flags(cmd.Flags())
+	a.completeFlags(cmd, b.refers)
+	return cmd
+}
+
+// completeFlags offers the words of enumerations and the names of what exists.
+func (a *app) completeFlags(cmd *cobra.Command, refers map[string][]string) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if c, ok := f.Value.(choice); ok {
+			completeFlag(cmd, f.Name, cobra.FixedCompletions(c.allowed, cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
+	for flag, kinds := range refers {
+		completeFlag(cmd, flag, a.completeReferences(kinds))
+	}
+}
+
+// create makes one object of a kind, or prints it.
+func (a *app) create(cmd *cobra.Command, o *createFlags, k controllers.Kind, b builder, args []string) error {
+	c := a.newCreation(cmd, o, args)
+	spec := b.spec(c)
+	if err := c.verdict(); err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": k.APIVersion(), "kind": k.Kind, "metadata": c.metadata(), "spec": spec,
+	}}
+	if o.export {
+		c.warnSecretLeftOut(b.secretFlags)
+		return c.print(object)
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	noun := nounOf(k)
+	a.ui.Generate("generating %s", noun)
+	if b.secret != nil {
+		secret, err := b.secret(ctx, c, spec)
+		if err != nil {
+			return err
+		}
+		if secret != nil {
+			if _, err := c.apply(ctx, "secret "+secret.GetName(), secret); err != nil {
+				return err
+			}
+		}
+	}
+	done, err := c.apply(ctx, noun, object)
+	if err != nil {
+		return err
+	}
+	if o.dryRun == "" {
+		if done.After, err = c.await(ctx, k, done); err != nil {
+			return err
+		}
+	}
+	return c.show(done.After)
+}
+
+// nounOf is how messages call an object of a kind.
+func nounOf(k controllers.Kind) string {
+	if k.Family == "source" {
+		return k.Kind + " source"
+	}
+	return k.Kind
+}
+
+// creation is one run of a create command. It collects what is wrong with the
+// input, so that all of it is told at once.
+type creation struct {
+	*createFlags
+	app             *app
+	cmd             *cobra.Command
+	name, namespace string
+	labelled        map[string]any
+	problems        []error
+	stdinFor        string
+}
+
+func (a *app) newCreation(cmd *cobra.Command, o *createFlags, args []string) *creation {
+	c := &creation{createFlags: o, app: a, cmd: cmd, labelled: map[string]any{}}
+	switch {
+	case len(args) == 0:
+		c.wrong(hinted(cmd.CommandPath()+" NAME …", "name is required"))
+	case len(args) > 1:
+		c.wrong(fmt.Errorf("one name is expected, not %d: %q", len(args), args))
+	default:
+		c.name = args[0]
+		c.wrong(input.Name(c.name))
+	}
+	var err error
+	c.namespace, err = a.namespace(cmd)
+	c.wrong(err)
+	if err == nil {
+		c.objectName("namespace", c.namespace)
+	}
+	labels, err := input.Labels(o.labels)
+	c.wrong(err)
+	for key, value := range labels {
+		c.labelled[key] = value
+	}
+	if o.interval <= 0 {
+		c.wrong(errors.New("--interval has to be more than 0"))
+	}
+	if o.output != "" {
+		c.wrong(knownFormat(o.output))
+	}
+	if o.export && o.dryRun != "" {
+		c.wrong(errors.New("--export touches no cluster and --dry-run=server asks one: give one of them"))
+	}
+	return c
+}
+
+func (c *creation) metadata() map[string]any {
+	m := map[string]any{"name": c.name, "namespace": c.namespace}
+	if len(c.labelled) > 0 {
+		m["labels"] = c.labelled
+	}
+	return m
+}
+
+// wrong records a problem; nil is none.
+func (c *creation) wrong(err error) {
+	if err != nil {
+		c.problems = append(c.problems, err)
+	}
+}
+
+// verdict is the end of a command whose input is wrong: every problem is told.
+func (c *creation) verdict() error {
+	if len(c.problems) <= 1 {
+		return errors.Join(c.problems...)
+	}
+	for _, err := range c.problems {
+		c.app.report(err)
+	}
+	return errReported
+}
+
+// warnSecretLeftOut says that an export holds no credentials.
+func (c *creation) warnSecretLeftOut(flags []string) {
+	for _, name := range flags {
+		if c.cmd.Flags().Changed(name) {
+			c.app.ui.Warning("--%s is not part of the export: make the Secret with 'flux create secret' and name it with --secret-ref", name)
+			return
+		}
+	}
+}
+
+// completeReferences offers Kind/name of several kinds, and the bare name of one.
+func (a *app) completeReferences(kinds []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+		defer cancel()
+		var names []string
+		for _, kind := range kinds {
+			for _, name := range a.namesOf(ctx, cmd, kind) {
+				if len(kinds) > 1 {
+					name = kind + "/" + name
+				}
+				if strings.HasPrefix(name, prefix) {
+					names = append(names, name)
+				}
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// namesOf lists the objects of a kind, none where the cluster does not answer.
+func (a *app) namesOf(ctx context.Context, cmd *cobra.Command, kind string) []string {
+	client, err := a.cluster()
+	if err != nil {
+		return nil
+	}
+	namespace, err := a.namespace(cmd)
+	if err != nil {
+		return nil
+	}
+	r := builtin("v1", kind)
+	if k, ok := controllers.FindKind(kind); ok {
+		r = kube.Of(k)
+	}
+	var names []string
+	if _, err := client.List(ctx, r, kube.Selection{Namespace: namespace}, func(o controllers.Object) error {
+		names = append(names, controllers.Name(o))
+		return nil
+	}); err != nil {
+		return nil
+	}
+	return names
+}

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/input"
+)
+
+// sourcePath is the value of a flag that is a folder within a source.
+type sourcePath string
+
+func (p *sourcePath) String() string { return string(*p) }
+
+// Type is what help shows in place of the value.
+func (p *sourcePath) Type() string { return "safeRelativePath" }
+
+// Set refuses a path that leads out of the source.
+func (p *sourcePath) Set(s string) error {
+	clean, err := input.Path(s)
+	*p = sourcePath(clean)
+	return err
+}
+
+// healthKinds are the kinds that --health-check takes, with the versions of
+// those that are no part of Kubernetes.
+var healthKinds = map[string]string{"Deployment": "", "DaemonSet": "", "StatefulSet": "", "HelmRelease": "helm.toolkit.fluxcd.io/v2"}
+
+func buildKustomization() builder {
+	var source, validation, account, decryption, decryptionSecret, target, kubeconfig string
+	var dependsOn, checks []string
+	var prune, wait bool
+	var retry time.Duration
+	path, timeout := sourcePath("./"), 2*time.Minute
+	sources := input.Rules{Kinds: []string{"GitRepository", "OCIRepository", "Bucket", "ExternalArtifact"}, Default: "GitRepository"}
+	return builder{
+		kind: "Kustomization",
+		example: `  # Apply a folder of a repository and wait for what it makes
+  flux create kustomization app --source=GitRepository/app --path=./deploy --prune --wait --interval=10m
+
+  # After others, as the service account of a tenant, with secrets decrypted
+  flux create kustomization app -n team --source=GitRepository/app.flux-system --path=./deploy --prune \
+    --depends-on=infra/ingress --service-account=team --decryption-provider=sops --decryption-secret=sops-age
+
+  # For a repository: print it
+  flux create kustomization app --source=OCIRepository/app --prune --export > app.yaml`,
+		refers: map[string][]string{
+			"source": sources.Kinds, "depends-on": {"Kustomization"}, "service-account": {"ServiceAccount"},
+			"decryption-secret": {"Secret"}, "kubeconfig-secret-ref": {"Secret"},
+		},
+		flags: func(fs *pflag.FlagSet) {
+			fs.StringVar(&source, "source", "", "where the manifests are: [<kind>/]<name>[.<namespace>] of "+strings.Join(sources.Kinds, ", "))
+			fs.Var(&path, "path", "the folder in the source")
+			fs.BoolVar(&prune, "prune", false, "delete what is no longer in the source")
+			fs.BoolVar(&wait, "wait", false, "be ready when all that is applied is ready")
+			fs.StringSliceVar(&checks, "health-check", nil, "be ready when this workload is ready: <kind>/<name>.<namespace> of HelmRelease, Deployment, DaemonSet, StatefulSet")
+			fs.DurationVar(&timeout, "health-check-timeout", timeout, "how long to wait for what is applied to be ready")
+			fs.StringSliceVar(&dependsOn, "depends-on", nil, "the Kustomizations that have to be ready first: [<namespace>/]<name>")
+			fs.StringVar(&account, "service-account", "", "the ServiceAccount whose permissions bound what is applied")
+			fs.Var(choice{&decryption, []string{"sops"}}, "decryption-provider", "what the secrets in the source are encrypted with: sops")
+			fs.StringVar(&decryptionSecret, "decryption-secret", "", "the Secret with the keys to decrypt with")
+			fs.StringVar(&target, "target-namespace", "", "put everything into this namespace")
+			fs.StringVar(&kubeconfig, "kubeconfig-secret-ref", "", "the Secret with the kubeconfig of the cluster to apply to")
+			fs.DurationVar(&retry, "retry-interval", 0, "how soon to try again after a failure")
+			fs.StringVar(&validation, "validation", "", "has no effect: the server checks everything")
+			// Flux 2.9 accepts it without effect; cobra would announce that on standard output.
+			_ = fs.MarkHidden("validation")
+		},
+		spec: func(c *creation) map[string]any {
+			spec := map[string]any{"prune": prune}
+			c.need("source", source)
+			c.needs("decryption-provider", "decryption-secret")
+			c.exclusive("--wait looks at everything", "wait", "health-check")
+			c.positive(map[string]time.Duration{"health-check-timeout": timeout, "retry-interval": retry})
+			for flag, name := range map[string]string{"service-account": account, "decryption-secret": decryptionSecret, "target-namespace": target, "kubeconfig-secret-ref": kubeconfig} {
+				c.objectName(flag, name)
+			}
+			if validation != "" {
+				c.app.ui.Warning("--validation has no effect: the server checks everything")
+			}
+			health := c.healthChecks(checks)
+			if wait || len(health) > 0 {
+				put(spec, "timeout", timeout)
+			}
+			put(spec, "dependsOn", c.depends(dependsOn))
+			put(spec, "interval", c.interval)
+			put(spec, "path", string(path))
+			put(spec, "sourceRef", refField(c.refer("source", source, sources)))
+			put(spec, "targetNamespace", target)
+			put(spec, "kubeConfig.secretRef.name", kubeconfig)
+			put(spec, "healthChecks", health)
+			put(spec, "wait", wait)
+			put(spec, "serviceAccountName", account)
+			put(spec, "decryption.provider", decryption)
+			put(spec, "decryption.secretRef.name", decryptionSecret)
+			put(spec, "retryInterval", retry)
+			return spec
+		},
+	}
+}
+
+// healthChecks reads the workloads of --health-check.
+func (c *creation) healthChecks(list []string) []any {
+	var checks []any
+	for _, s := range list {
+		ref := c.refer("health-check", s, input.Rules{Kinds: []string{"HelmRelease", "Deployment", "DaemonSet", "StatefulSet"}})
+		if ref.Name != "" && ref.Namespace == "" {
+			c.flagged("health-check", fmt.Errorf("%q has to be of the form <kind>/<name>.<namespace>", s))
+		}
+		check := refField(ref)
+		put(check, "apiVersion", healthKinds[ref.Kind])
+		checks = append(checks, check)
+	}
+	return checks
+}
+
+func buildHelmRelease() builder {
+	var name, source, chart, chartRef, version, target, storage, account, crds, kubeconfig string
+	var dependsOn, files, valuesFrom []string
+	var createNamespace bool
+	var chartInterval time.Duration
+	strategy := strategies[0]
+	sources := input.Rules{Kinds: []string{"HelmRepository", "GitRepository", "Bucket"}}
+	charts := input.Rules{Kinds: []string{"OCIRepository", "HelmChart", "ExternalArtifact"}}
+	return builder{
+		kind: "HelmRelease",
+		example: `  # A chart of a Helm repository, a range of versions
+  flux create helmrelease podinfo --source=HelmRepository/podinfo --chart=podinfo --chart-version='>6.0.0' --interval=10m
+
+  # A chart in a registry
+  flux create helmrelease podinfo --chart-ref=OCIRepository/podinfo
+
+  # With values of your own, later files over earlier ones
+  flux create helmrelease podinfo --source=GitRepository/podinfo --chart=./charts/podinfo --values=./base.yaml --values=./production.yaml
+
+  # With values out of the cluster, into another namespace
+  flux create helmrelease podinfo --chart-ref=OCIRepository/podinfo --values-from=Secret/podinfo-values --target-namespace=web --create-target-namespace`,
+		refers: map[string][]string{
+			"source": sources.Kinds, "chart-ref": charts.Kinds, "depends-on": {"HelmRelease"}, "values-from": {"Secret", "ConfigMap"},
+			"service-account": {"ServiceAccount"}, "kubeconfig-secret-ref": {"Secret"},
+		},
+		flags: func(fs *pflag.FlagSet) {
+			fs.StringVar(&name, "release-name", "", "the name of the release; the object's, after the target namespace's, unless given")
+			fs.StringVar(&source, "source", "", "where the chart is: <kind>/<name>[.<namespace>] of "+strings.Join(sources.Kinds, ", "))
+			fs.StringVar(&chart, "chart", "", "the name of the chart, or its path")
+			fs.StringVar(&version, "chart-version", "", "the version or range of versions, in a HelmRepository")
+			fs.StringVar(&chartRef, "chart-ref", "", "the chart instead of --source and --chart: <kind>/<name>[.<namespace>] of "+strings.Join(charts.Kinds, ", "))
+			fs.StringSliceVar(&dependsOn, "depends-on", nil, "the HelmReleases that have to be ready first: [<namespace>/]<name>")
+			fs.StringVar(&target, "target-namespace", "", "the namespace to install into")
+			fs.StringVar(&storage, "storage-namespace", "", "the namespace to keep the release's history in; the target's unless given")
+			fs.BoolVar(&createNamespace, "create-target-namespace", false, "make the target namespace where there is none")
+			fs.StringVar(&account, "service-account", "", "the ServiceAccount whose permissions bound what is installed")
+			fs.StringVar(&strategy, "reconcile-strategy", strategy, "what makes a new chart: "+strings.Join(strategies, ", "))
+			fs.DurationVar(&chartInterval, "chart-interval", 0, "how often to look for a new chart")
+			fs.StringSliceVar(&files, "values", nil, "files with values, later ones over earlier ones; '-' is standard input")
+			fs.StringSliceVar(&valuesFrom, "values-from", nil, "objects with values: <kind>/<name> of Secret, ConfigMap")
+			fs.Var(choice{&crds, []string{"Skip", "Create", "CreateReplace"}}, "crds", "what an upgrade does with the chart's definitions: Skip, Create, CreateReplace")
+			fs.StringVar(&kubeconfig, "kubeconfig-secret-ref", "", "the Secret with the kubeconfig of the cluster to install on")
+		},
+		spec: func(c *creation) map[string]any {
+			spec := map[string]any{}
+			if chart == "" && chartRef == "" {
+				c.wrong(errors.New("chart or chart-ref is required"))
+			}
+			for _, flag := range []string{"chart", "source", "chart-version", "chart-interval", "reconcile-strategy"} {
+				c.exclusive("--chart-ref names the whole chart", "chart-ref", flag)
+			}
+			c.needs("chart", "chart-version", "chart-interval")
+			c.versions("chart-version", version)
+			c.oneOf("reconcile-strategy", strategy, strategies)
+			c.positive(map[string]time.Duration{"chart-interval": chartInterval})
+			for flag, value := range map[string]string{"release-name": name, "target-namespace": target, "storage-namespace": storage, "service-account": account, "kubeconfig-secret-ref": kubeconfig} {
+				c.objectName(flag, value)
+			}
+			if chart != "" {
+				c.need("source", source)
+				put(spec, "chart.spec.chart", chart)
+				put(spec, "chart.spec.version", version)
+				put(spec, "chart.spec.sourceRef", refField(c.refer("source", source, sources)))
+				put(spec, "chart.spec.reconcileStrategy", strategy)
+				put(spec, "chart.spec.interval", chartInterval)
+			}
+			if chartRef != "" {
+				put(spec, "chartRef", refField(c.refer("chart-ref", chartRef, charts)))
+			}
+			if storage == "" {
+				storage = target
+			}
+			put(spec, "dependsOn", c.depends(dependsOn))
+			put(spec, "interval", c.interval)
+			put(spec, "releaseName", name)
+			put(spec, "targetNamespace", target)
+			put(spec, "storageNamespace", storage)
+			put(spec, "serviceAccountName", account)
+			put(spec, "kubeConfig.secretRef.name", kubeconfig)
+			put(spec, "install.createNamespace", createNamespace)
+			if crds != "" {
+				put(spec, "install.crds", "Create")
+				put(spec, "upgrade.crds", crds)
+			}
+			if values := c.values(files); len(files) > 0 {
+				spec["values"] = values
+			}
+			put(spec, "valuesFrom", c.valuesFrom(valuesFrom))
+			return spec
+		},
+	}
+}
+
+// values merges files of values, later ones over earlier ones.
+func (c *creation) values(files []string) map[string]any {
+	merged := map[string]any{}
+	for _, file := range files {
+		var values map[string]any
+		if err := yaml.Unmarshal(c.file("values", file), &values); err != nil {
+			c.flagged("values", fmt.Errorf("%s has to hold a map of values: %w", file, err))
+		}
+		merge(merged, values)
+	}
+	return merged
+}
+
+// merge puts values over others, maps within maps one by one.
+func merge(onto, values map[string]any) {
+	for key, value := range values {
+		above, isMap := value.(map[string]any)
+		below, areMaps := onto[key].(map[string]any)
+		if isMap && areMaps {
+			merge(below, above)
+			continue
+		}
+		onto[key] = value
+	}
+}
+
+// valuesFrom reads the objects of --values-from, each once.
+func (c *creation) valuesFrom(list []string) []any {
+	var refs []any
+	for i, s := range list {
+		ref := c.refer("values-from", s, input.Rules{Kinds: []string{"Secret", "ConfigMap"}, Local: true})
+		if !slices.Contains(list[:i], s) {
+			refs = append(refs, refField(ref))
+		}
+	}
+	return refs
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/internal/input"
+)
+
+func buildImageRepository() builder {
+	var image, secretRef, certRef string
+	var timeout time.Duration
+	return builder{
+		kind: "ImageRepository",
+		example: `  # Look for the tags of an image
+  flux create image repository podinfo --image=ghcr.io/stefanprodan/podinfo --interval=5m
+
+  # Of a private one
+  flux create image repository app --image=registry.example.com/org/app --secret-ref=registry --cert-ref=registry-ca`,
+		refers: map[string][]string{"secret-ref": {"Secret"}, "cert-ref": {"Secret"}},
+		flags: func(fs *pflag.FlagSet) {
+			fs.StringVar(&image, "image", "", "the image, without a tag")
+			fs.StringVar(&secretRef, "secret-ref", "", "the Secret with the registry's credentials")
+			fs.StringVar(&certRef, "cert-ref", "", "the Secret with TLS certificates")
+			fs.DurationVar(&timeout, "scan-timeout", 0, "how long a look at the registry may take")
+		},
+		spec: func(c *creation) map[string]any {
+			spec := map[string]any{}
+			c.need("image", image)
+			if image != "" {
+				c.flagged("image", input.Image(image))
+			}
+			c.objectName("secret-ref", secretRef)
+			c.objectName("cert-ref", certRef)
+			c.positive(map[string]time.Duration{"scan-timeout": timeout})
+			put(spec, "image", image)
+			put(spec, "interval", c.interval)
+			put(spec, "timeout", timeout)
+			put(spec, "secretRef.name", secretRef)
+			put(spec, "certSecretRef.name", certRef)
+			return spec
+		},
+	}
+}
+
+func buildImagePolicy() builder {
+	var repository, semver, alpha, numeric, pattern, extract, reflect string
+	var interval time.Duration
+	return builder{
+		kind: "ImagePolicy",
+		example: `  # The newest version
+  flux create image policy podinfo --image-ref=podinfo --select-semver='>=1.0.0'
+
+  # The newest build of a branch, by the time in the tag
+  flux create image policy app --image-ref=app --select-numeric=asc --filter-regex='^main-[a-f0-9]+-(?P<ts>[0-9]+)' --filter-extract='$ts'
+
+  # What a tag points to, looked up every hour
+  flux create image policy app --image-ref=app --select-alpha=asc --filter-regex='^latest$' --reflect-digest=Always --interval=1h`,
+		refers: map[string][]string{"image-ref": {"ImageRepository"}},
+		flags: func(fs *pflag.FlagSet) {
+			fs.StringVar(&repository, "image-ref", "", "the ImageRepository whose tags to choose from")
+			fs.StringVar(&semver, "select-semver", "", "choose the newest version of this range")
+			fs.StringVar(&alpha, "select-alpha", "", "choose by the alphabet: asc takes the last, desc the first")
+			fs.StringVar(&numeric, "select-numeric", "", "choose by number: asc takes the highest, desc the lowest")
+			fs.StringVar(&pattern, "filter-regex", "", "a regular expression for the tags to choose from")
+			fs.StringVar(&extract, "filter-extract", "", "the part of a tag to choose by, with the groups of --filter-regex, such as '$ts'")
+			fs.StringVar(&reflect, "reflect-digest", "", "whether to note the digest of the chosen tag: Always, IfNotPresent, Never")
+			fs.DurationVar(&interval, "interval", 0, "how often to look up the digest with --reflect-digest=Always")
+		},
+		spec: func(c *creation) map[string]any {
+			spec := map[string]any{}
+			c.need("image-ref", repository)
+			if semver+alpha+numeric == "" {
+				c.wrong(errors.New("how to choose is required: --select-semver, --select-alpha or --select-numeric"))
+			}
+			c.exclusive("a policy chooses one way", "select-semver", "select-alpha", "select-numeric")
+			c.objectName("image-ref", repository)
+			c.versions("select-semver", semver)
+			c.oneOf("select-alpha", alpha, []string{"asc", "desc"})
+			c.oneOf("select-numeric", numeric, []string{"asc", "desc"})
+			c.oneOf("reflect-digest", reflect, []string{"Always", "IfNotPresent", "Never"})
+			c.extraction(pattern, extract)
+			c.positive(map[string]time.Duration{"interval": interval})
+			if (interval > 0) != (reflect == "Always") {
+				c.wrong(errors.New("--interval and --reflect-digest=Always go together"))
+			}
+			put(spec, "imageRepositoryRef.name", repository)
+			put(spec, "policy.semver.range", semver)
+			put(spec, "policy.alphabetical.order", alpha)
+			put(spec, "policy.numerical.order", numeric)
+			if pattern != "" {
+				put(spec, "filterTags", map[string]any{"pattern": pattern, "extract": extract})
+			}
+			put(spec, "digestReflectionPolicy", reflect)
+			put(spec, "interval", interval)
+			return spec
+		},
+	}
+}
+
+// extracted finds the groups that a replacement names: $name, ${name}.
+var extracted = regexp.MustCompile(`\$(?:\{([^}]*)\}|(\w+))`)
+
+// extraction checks that what is extracted is a group of the pattern.
+func (c *creation) extraction(pattern, extract string) {
+	c.needs("filter-regex", "filter-extract")
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		c.flagged("filter-regex", fmt.Errorf("%q is no regular expression: %w", pattern, err))
+		return
+	}
+	for _, m := range extracted.FindAllStringSubmatch(strings.ReplaceAll(extract, "$$", ""), -1) {
+		group := m[1] + m[2]
+		number := 0
+		if _, err := fmt.Sscanf(group, "%d", &number); err == nil && number <= re.NumSubexp() {
+			continue
+		}
+		if re.SubexpIndex(group) < 0 && pattern != "" {
+			c.flagged("filter-extract", fmt.Errorf("%q names the group %q, which --filter-regex does not have", extract, group))
+		}
+	}
+}
+
+func buildImageUpdate() builder {
+	var repository, namespace, checkout, push, template, authorName, authorEmail, keySecret, keyType string
+	var path string
+	return builder{
+		kind: "ImageUpdateAutomation",
+		example: `  # Commit new tags to the branch that the cluster follows
+  flux create image update apps --git-repo-ref=flux-system --git-repo-path=./clusters/production --checkout-branch=main \
+    --author-name=flux --author-email=flux@example.com --commit-template='{{range .Changed.Changes}}{{.OldValue}} -> {{.NewValue}}{{end}}'
+
+  # To a branch of its own, signed
+  flux create image update apps --git-repo-ref=flux-system --checkout-branch=main --push-branch=image-updates \
+    --author-name=flux --author-email=flux@example.com --signing-key-secret=flux-gpg`,
+		refers: map[string][]string{"git-repo-ref": {"GitRepository"}, "signing-key-secret": {"Secret"}},
+		flags: func(fs *pflag.FlagSet) {
+			fs.StringVar(&repository, "git-repo-ref", "", "the GitRepository to commit to")
+			fs.StringVar(&namespace, "git-repo-namespace", "", "the namespace of the GitRepository")
+			fs.StringVar(&path, "git-repo-path", "", "the folder with the manifests; all unless given")
+			fs.StringVar(&checkout, "checkout-branch", "", "the branch to change")
+			fs.StringVar(&push, "push-branch", "", "the branch to push to; the one that is changed unless given")
+			fs.StringVar(&template, "commit-template", "", "the Go template of commit messages")
+			fs.StringVar(&authorName, "author-name", "", "the author of commits")
+			fs.StringVar(&authorEmail, "author-email", "", "the author's address")
+			fs.StringVar(&keySecret, "signing-key-secret", "", "the Secret with the key to sign commits with")
+			fs.StringVar(&keyType, "signing-key-type", "", "the kind of that key: gpg, ssh")
+		},
+		spec: func(c *creation) map[string]any {
+			spec := map[string]any{}
+			c.need("git-repo-ref", repository)
+			c.need("checkout-branch", checkout)
+			c.need("author-name", authorName)
+			c.need("author-email", authorEmail)
+			c.objectName("git-repo-ref", repository)
+			c.objectName("git-repo-namespace", namespace)
+			c.objectName("signing-key-secret", keySecret)
+			c.oneOf("signing-key-type", keyType, []string{"gpg", "ssh"})
+			c.needs("signing-key-secret", "signing-key-type")
+			c.messageTemplate(template)
+			put(spec, "interval", c.interval)
+			put(spec, "sourceRef", refField(input.Reference{Kind: "GitRepository", Name: repository, Namespace: namespace}))
+			put(spec, "git.checkout.ref.branch", checkout)
+			put(spec, "git.commit.author.email", authorEmail)
+			put(spec, "git.commit.author.name", authorName)
+			put(spec, "git.commit.messageTemplate", template)
+			put(spec, "git.commit.signingKey.secretRef.name", keySecret)
+			put(spec, "git.commit.signingKey.type", keyType)
+			put(spec, "git.push.branch", push)
+			if path != "" {
+				_, err := input.Path(path)
+				c.flagged("git-repo-path", err)
+				put(spec, "update", map[string]any{"path": path, "strategy": "Setters"})
+			}
+			return spec
+		},
+	}
+}
+
+// undefined finds what a parser of templates says of functions that it was not told of.
+var undefined = regexp.MustCompile(`function "\w+" not defined`)
+
+// messageTemplate refuses what is no Go template. Which functions there are,
+// the controller knows.
+func (c *creation) messageTemplate(text string) {
+	if _, err := template.New("commit-template").Parse(text); err != nil && !undefined.MatchString(err.Error()) {
+		c.flagged("commit-template", err)
+	}
+}
