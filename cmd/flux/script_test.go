@@ -99,12 +99,15 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			"exits": exits,
 			"begin": begin, "waits": waits, "interrupt": interrupt, "ends": ends,
 			"cut": cutLine, "mend": mendLine,
-			"line":   func(ts *testscript.TestScript, neg bool, args []string) { overLine(ts, cluster, neg, args) },
-			"record": func(ts *testscript.TestScript, neg bool, args []string) { record(ts, cluster, neg, args) },
-			"seed":   func(ts *testscript.TestScript, neg bool, args []string) { seed(ts, cluster, neg, args) },
-			"clock":  func(ts *testscript.TestScript, neg bool, args []string) { clock(ts, cluster, neg, args) },
-			"mask":   mask,
-			"answer": func(ts *testscript.TestScript, neg bool, args []string) { answer(ts, cluster, neg, args) },
+			"line":    func(ts *testscript.TestScript, neg bool, args []string) { overLine(ts, cluster, neg, args) },
+			"record":  func(ts *testscript.TestScript, neg bool, args []string) { record(ts, cluster, neg, args) },
+			"seed":    func(ts *testscript.TestScript, neg bool, args []string) { seed(ts, cluster, neg, args) },
+			"clock":   func(ts *testscript.TestScript, neg bool, args []string) { clock(ts, cluster, neg, args) },
+			"mask":    mask,
+			"answer":  func(ts *testscript.TestScript, neg bool, args []string) { answer(ts, cluster, neg, args) },
+			"observe": func(ts *testscript.TestScript, neg bool, args []string) { observe(ts, cluster, neg, args) },
+			"sshhost": sshhost,
+			"keys":    keys,
 		},
 	})
 }
@@ -197,14 +200,25 @@ func answer(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, a
 }
 
 // record sends the following commands through a proxy that writes down every
-// request that is not about the API's shape as a line of FILE: record FILE
+// request that is not about the API's shape as a line of FILE: record FILE.
+// With numbers it also holds the answers of so many requests until all of them
+// have come, one number after the other: record FILE WAVE…
 func record(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, args []string) {
-	if neg || len(args) != 1 {
-		ts.Fatalf("usage: record FILE")
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: record FILE [WAVE…]")
 	}
 	proxy, err := testcluster.NewProxy(cluster, 0)
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(proxy.Close()) })
+	var waves []int
+	for _, arg := range args[1:] {
+		size, err := strconv.Atoi(arg)
+		ts.Check(err)
+		waves = append(waves, size)
+	}
+	if len(waves) > 0 {
+		proxy.Waves(waves...)
+	}
 	ns, path := ts.Getenv("NS"), ts.MkAbs(args[0])
 	proxy.OnRequest(func(method, uri string) {
 		line := method + " " + strings.ReplaceAll(uri, ns, "NAMESPACE")
