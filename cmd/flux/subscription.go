@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"strings"
 	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -112,9 +115,21 @@ type sharedWatch struct {
 	waiting map[string]*subscription
 }
 
+// awaited are the names of those whose deletion must not be missed.
+func (s *sharedWatch) awaited() []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []types.NamespacedName
+	for key := range s.waiting {
+		namespace, name, _ := strings.Cut(key, "/")
+		names = append(names, types.NamespacedName{Namespace: namespace, Name: name})
+	}
+	return names
+}
+
 func (s *sharedWatch) run(ctx context.Context, client *kube.Client) {
 	err := client.With(ctx, s.kind, func(r kube.Resource) error {
-		return client.Follow(ctx, r, kube.Selection{Namespace: s.namespace}, s.version, func(e kube.Event) (bool, error) {
+		return client.FollowFrom(ctx, r, kube.Selection{Namespace: s.namespace}, s.version, s.awaited(), func(e kube.Event) (bool, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if sub := s.waiting[controllers.Namespace(e.Object)+"/"+controllers.Name(e.Object)]; sub != nil {

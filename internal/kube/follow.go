@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -32,9 +33,19 @@ type Event struct {
 // which has to succeed, and visits what there is. A lost connection is
 // reopened where it was lost; when the server no longer remembers that point,
 // the objects are listed again, and what has gone in between is visited as
-// deleted. With a resourceVersion and a name, the object is taken to have been
-// there, so that its deletion is noticed even then.
+// deleted.
 func (c *Client) Follow(ctx context.Context, r Resource, s Selection, version string, visit func(Event) (bool, error)) error {
+	var there []types.NamespacedName
+	if s.Name != "" {
+		there = append(there, types.NamespacedName{Namespace: s.Namespace, Name: s.Name})
+	}
+	return c.FollowFrom(ctx, r, s, version, there, visit)
+}
+
+// FollowFrom follows with a resourceVersion at which some objects were there:
+// so their deletion is noticed even when the server forgets that version
+// before it has shown them.
+func (c *Client) FollowFrom(ctx context.Context, r Resource, s Selection, version string, there []types.NamespacedName, visit func(Event) (bool, error)) error {
 	f := follower{client: c, resource: r, selection: s, version: version, known: map[string]controllers.Object{}}
 	f.visit = func(e Event) (bool, error) {
 		done, err := visit(e)
@@ -44,17 +55,19 @@ func (c *Client) Follow(ctx context.Context, r Resource, s Selection, version st
 		return done, nil
 	}
 	if version == "" {
-		there, err := f.relist(ctx)
+		first, err := f.relist(ctx)
 		if err != nil {
 			return err
 		}
-		for _, e := range there {
+		for _, e := range first {
 			if done, err := visit(e); done || err != nil {
 				return err
 			}
 		}
-	} else if s.Name != "" {
-		o := controllers.Object{"kind": r.Kind, "metadata": map[string]any{"namespace": s.Namespace, "name": s.Name}}
+		return f.goOn(ctx)
+	}
+	for _, name := range there {
+		o := controllers.Object{"kind": r.Kind, "metadata": map[string]any{"namespace": name.Namespace, "name": name.Name}}
 		f.known[key(o)] = o
 	}
 	return f.goOn(ctx)

@@ -4,15 +4,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // replaced puts a new process in the API server's place, on the same port and
 // the same data, while a watch and reconciliations go on. What happens to the
 // objects in between is out of their sight, since their line stays cut for so long.
 func (w *world) replaced(t *testing.T) {
-	const namespace = "replaced"
+	const namespace, together = "replaced", "together"
 	w.seed(t, "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace+"}\n")
+	w.seed(t, "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+together+"}\n")
+	w.kustomizations(t, together, "reconciled", "doomed")
 	w.kustomizations(t, namespace, "same", "changes", "goes", "reconciled", "doomed")
 	line, err := testcluster.NewLine(w.cluster, 0)
 	if err != nil {
@@ -27,10 +31,15 @@ func (w *world) replaced(t *testing.T) {
 	all := w.start(t, line.Kubeconfig, "get", "all", "-n", namespace, "--watch")
 	one := w.start(t, line.Kubeconfig, "reconcile", "ks", "reconciled", "-n", namespace)
 	doomed := w.start(t, line.Kubeconfig, "reconcile", "ks", "doomed", "-n", namespace)
+	several := w.start(t, line.Kubeconfig, "reconcile", "ks", "--all", "-n", together)
 	watch.until(watch.stdout, "first of same")
 	all.until(all.stdout, "first of same")
 	one.until(one.stderr, "waiting for Kustomization")
 	doomed.until(doomed.stderr, "waiting for Kustomization")
+
+	for _, name := range []string{"reconciled", "doomed"} {
+		w.asked(t, together, name)
+	}
 
 	check(t, line.Cut())
 	w.cluster.Sandbox(t, "down")
@@ -39,6 +48,8 @@ func (w *world) replaced(t *testing.T) {
 	w.say(t, namespace, "reconciled", "second of reconciled")
 	w.remove(t, namespace, "goes")
 	w.remove(t, namespace, "doomed")
+	w.say(t, together, "reconciled", "second of reconciled")
+	w.remove(t, together, "doomed")
 	check(t, line.Mend())
 
 	one.exits(0)
@@ -48,6 +59,12 @@ func (w *world) replaced(t *testing.T) {
 	doomed.exits(1)
 	if !strings.Contains(doomed.stderr.String(), "deleted") {
 		doomed.fatalf("the deletion is not reported")
+	}
+	several.exits(1)
+	for _, wanted := range []string{"main@sha1:2", "deleted"} {
+		if !strings.Contains(several.stderr.String(), wanted) {
+			several.fatalf("%q is not reported", wanted)
+		}
 	}
 	for _, p := range []*process{watch, all} {
 		p.until(p.stdout, "second of changes")
@@ -62,6 +79,16 @@ func (w *world) replaced(t *testing.T) {
 			p.fatalf("what has not changed is shown %d times", n)
 		}
 	}
+}
+
+// asked waits until somebody has asked for an object's reconciliation.
+func (w *world) asked(t *testing.T, namespace, name string) {
+	t.Helper()
+	_, r := kustomization()
+	err := w.cluster.Client.Follow(t.Context(), r, kube.Selection{Namespace: namespace, Name: name}, "", func(e kube.Event) (bool, error) {
+		return controllers.Annotation(e.Object, "reconcile.fluxcd.io/requestedAt") != "", nil
+	})
+	check(t, err)
 }
 
 func check(t *testing.T, err error) {
