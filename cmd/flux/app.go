@@ -29,6 +29,8 @@ type app struct {
 
 	global  globalFlags
 	cluster func() (*kube.Client, error)
+	// elsewhere returns the other namespaces that have an object of that name.
+	elsewhere func(*notFoundError) []string
 }
 
 func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time) *app {
@@ -40,6 +42,7 @@ func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func(
 
 // run executes one command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
+	a.elsewhere = a.newElsewhere(ctx)
 	root := newRoot(a)
 	root.SetArgs(args)
 	root.SetIn(a.in)

@@ -76,6 +76,9 @@ func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 		return exitFailed
 	}
 	message, hint := explain(err, cmd)
+	if hint == "" {
+		hint = a.hint(err)
+	}
 	a.ui.Failure("%s", redact.Text(message))
 	if hint != "" {
 		a.ui.Line("  %s", redact.Text(hint))
@@ -103,6 +106,9 @@ func explain(err error, cmd *cobra.Command) (message, hint string) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return message, "give it more time with --timeout"
 	case strings.HasPrefix(message, "unknown flag") && cmd != nil:
+		if near := nearestFlag(cmd, strings.TrimPrefix(message, "unknown flag: --")); near != "" {
+			return message, fmt.Sprintf("did you mean %s?", near)
+		}
 		return message, fmt.Sprintf("run '%s --help' to see its flags", cmd.CommandPath())
 	}
 	return message, ""

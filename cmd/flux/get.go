@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -164,8 +163,7 @@ func (a *app) getKind(cmd *cobra.Command, o *getOptions, k controllers.Kind, nam
 	}
 	missing := q.missing(l)
 	for _, name := range missing {
-		a.ui.Failure("%s object '%s' not found in %s", k.Kind, name, q.where())
-		a.hintElsewhere(ctx, q, k, name)
+		a.report(&notFoundError{target{kind: k, namespace: q.namespace, name: name}})
 	}
 	if len(missing) > 0 {
 		return errReported
@@ -188,24 +186,6 @@ func (a *app) show(q *query, t output.Table) error {
 		return t.Show(a.out, !q.options.noHeader, screen)
 	}
 	return t.Write(a.out, !q.options.noHeader)
-}
-
-// hintElsewhere tells in which other namespaces an object of that name is.
-func (a *app) hintElsewhere(ctx context.Context, q *query, k controllers.Kind, name string) {
-	if q.namespace == "" {
-		return
-	}
-	var elsewhere []string
-	err := q.client.With(ctx, k, func(r kube.Resource) error {
-		_, err := q.client.List(ctx, r, kube.Selection{Name: name}, func(o controllers.Object) error {
-			elsewhere = append(elsewhere, controllers.Namespace(o))
-			return nil
-		})
-		return err
-	})
-	if err == nil && len(elsewhere) > 0 {
-		a.ui.Line("  it exists in namespace %q: add -n %s", elsewhere[0], elsewhere[0])
-	}
 }
 
 // getAll lists several kinds. A kind that the cluster does not have is left

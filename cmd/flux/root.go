@@ -48,8 +48,8 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	err := fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		return &hintedError{err, fmt.Sprintf("did you mean '%s %s'?", cmd.CommandPath(), near[0])}
+	if near := nearestCommand(cmd, args[0]); near != "" {
+		return &hintedError{err, fmt.Sprintf("did you mean '%s'?", near)}
 	}
 	return &hintedError{err, fmt.Sprintf("run '%s --help' to see its commands", cmd.CommandPath())}
 }
@@ -60,7 +60,6 @@ func group(use, short string, children ...*cobra.Command) *cobra.Command {
 		Use: use, Short: short, Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.SuggestionsMinimumDistance = 2
 	cmd.AddCommand(children...)
 	return cmd
 }

@@ -160,6 +160,9 @@ func (a *app) report(err error) {
 		return
 	}
 	message, hint := explain(err, nil)
+	if hint == "" {
+		hint = a.hint(err)
+	}
 	a.ui.Failure("%s", redact.Text(message))
 	if hint != "" {
 		a.ui.Line("  %s", redact.Text(hint))
@@ -190,5 +193,9 @@ func missing(err error, t target) error {
 type notFoundError struct{ target target }
 
 func (e *notFoundError) Error() string {
-	return fmt.Sprintf("%s object '%s' not found in %q namespace", e.target.kind.Kind, e.target.name, e.target.namespace)
+	where := "any namespace"
+	if e.target.namespace != "" {
+		where = fmt.Sprintf("%q namespace", e.target.namespace)
+	}
+	return fmt.Sprintf("%s object '%s' not found in %s", e.target.kind.Kind, e.target.name, where)
 }

@@ -86,10 +86,7 @@ func (a *app) tree(cmd *cobra.Command, o *treeOptions, k controllers.Kind, names
 	root := tree.Object{Namespace: namespace, Name: names[0], GroupKind: schema.GroupKind{Group: k.Group, Kind: k.Kind}}
 	t, err := tree.Build(ctx, client.Config, root, options)
 	if apierrors.IsNotFound(err) && !kube.NotServed(err) {
-		q := &query{client: client, namespace: namespace}
-		a.ui.Failure("%s object '%s' not found in %s", k.Kind, names[0], q.where())
-		a.hintElsewhere(ctx, q, k, names[0])
-		return errReported
+		return &notFoundError{target{kind: k, namespace: namespace, name: names[0]}}
 	}
 	if err != nil {
 		return err

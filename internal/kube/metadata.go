@@ -1,0 +1,43 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// onlyMetadata asks for objects without spec and status. A server that cannot
+// leave them out sends whole objects, which are as good.
+const onlyMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
+
+// Metadata calls each with the selected objects, of which only the metadata
+// counts: names for completion and hints. It does not ask beyond the first
+// page, since nobody reads that many names.
+func (c *Client) Metadata(ctx context.Context, r Resource, s Selection, each func(controllers.Object)) error {
+	request := c.raw.Get().AbsPath(r.path(s.Namespace, "")).
+		SetHeader("Accept", onlyMetadata).
+		Param("limit", strconv.Itoa(pageSize)).
+		Param("resourceVersion", "0") // a name that is a second old is soon enough
+	for name, value := range map[string]string{"labelSelector": s.Labels, "fieldSelector": s.fields()} {
+		if value != "" {
+			request = request.Param(name, value)
+		}
+	}
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = decodeList(body, r, prune([]string{"spec", "status", "data", "metadata.managedFields"}), func(o controllers.Object) error {
+		each(o)
+		return nil
+	})
+	if closed := body.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return fmt.Errorf("reading the names of %s: %w", r.Resource, err)
+	}
+	return nil
+}
