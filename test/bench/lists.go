@@ -149,10 +149,10 @@ func (g *growth) print() {
 	fmt.Println("Growth of flux get all -A (target: the same per object at every size)")
 	fmt.Printf("  %8s %10s %10s %10s %22s\n", "objects", "wall", "cpu", "memory", "for each further object")
 	for i, s := range g.costs {
-		fmt.Printf("  %8d %8.1fms %8.1fms %7.1fMiB", g.sizes[i], ms(s.wall), ms(s.cpu), float64(s.memory)/1024)
+		fmt.Printf("  %8d %8.1fms %8.1fms %7.1fMiB", g.sizes[i], ms(s.Wall), ms(s.CPU), float64(s.Memory)/1024)
 		if i > 0 {
 			before, more := g.costs[i-1], g.sizes[i]-g.sizes[i-1]
-			fmt.Printf(" %8.1fµs %8.2fKiB", 1000*ms(s.wall-before.wall)/float64(more), float64(s.memory-before.memory)/float64(more))
+			fmt.Printf(" %8.1fµs %8.2fKiB", 1000*ms(s.Wall-before.Wall)/float64(more), float64(s.Memory-before.Memory)/float64(more))
 		}
 		fmt.Println()
 	}

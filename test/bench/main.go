@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/fluxkit/flux/internal/testcluster"
@@ -32,7 +32,12 @@ func main() {
 	}
 }
 
-func measure(ctx context.Context, b *bench, only string) error {
+func measure(ctx context.Context, b *bench, only string) (err error) {
+	remove, err := b.prepare(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
 	known := false
 	for _, part := range []struct {
 		name string
@@ -56,6 +61,8 @@ type bench struct {
 	runs  int
 	large bool
 	env   []string
+	// measure is the program that runs the others.
+	measure string
 }
 
 // target is the most that flux may cost in relation to kubectl; 0 is no target.
@@ -63,28 +70,39 @@ type target struct{ wall, memory float64 }
 
 // sample is what one run of a command cost.
 type sample struct {
-	wall, cpu time.Duration
-	memory    int64 // peak resident set, KiB
+	Wall, CPU time.Duration
+	Memory    int64 // peak resident set, KiB
 }
 
 func tool(name string) string { return filepath.Join(testcluster.Bin(), name) }
 
-// run executes a command and returns its cost.
-func (b *bench) run(ctx context.Context, name string, args ...string) (sample, error) {
-	cmd := exec.CommandContext(ctx, tool(name), args...)
-	cmd.Env = b.env
-	start := time.Now()
-	out, err := cmd.CombinedOutput()
-	wall := time.Since(start)
+// prepare builds the program that measures; the caller removes its folder.
+func (b *bench) prepare(ctx context.Context) (remove func() error, err error) {
+	dir, err := os.MkdirTemp("", "flux-bench-")
 	if err != nil {
-		return sample{}, fmt.Errorf("%s %q: %w\n%s", name, args, err, out)
+		return nil, err
 	}
-	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return sample{}, errors.New("this system does not tell what a process used")
+	remove = func() error { return os.RemoveAll(dir) }
+	b.measure = filepath.Join(dir, "measure")
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", b.measure, "./test/bench/measure")
+	cmd.Dir = testcluster.Root()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return nil, errors.Join(fmt.Errorf("building the measurer: %w\n%s", err, out), remove())
 	}
-	cpu := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	return sample{wall, cpu, usage.Maxrss}, nil
+	return remove, nil
+}
+
+// run executes a command and returns its cost.
+func (b *bench) run(ctx context.Context, name string, args ...string) (s sample, err error) {
+	cmd := exec.CommandContext(ctx, b.measure, append([]string{tool(name)}, args...)...)
+	cmd.Env = b.env
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return s, fmt.Errorf("%s %q: %w\n%s", name, args, err, said.String())
+	}
+	return s, json.Unmarshal(out, &s)
 }
 
 // pair runs two commands in turn and prints their medians and the ratios
@@ -111,10 +129,10 @@ func (b *bench) pair(ctx context.Context, title string, t target, ours, theirs [
 		words []string
 		s     sample
 	}{{ours, ma}, {theirs, mk}} {
-		fmt.Printf("  %-46s %8.1fms %8.1fms %7.1fMiB\n", strings.Join(row.words, " "), ms(row.s.wall), ms(row.s.cpu), float64(row.s.memory)/1024)
+		fmt.Printf("  %-46s %8.1fms %8.1fms %7.1fMiB\n", strings.Join(row.words, " "), ms(row.s.Wall), ms(row.s.CPU), float64(row.s.Memory)/1024)
 	}
-	wall, memory := ratio(ma.wall, mk.wall), float64(ma.memory)/float64(mk.memory)
-	fmt.Printf("  %-46s %10.2f %10.2f %10.2f\n", "ratio", wall, ratio(ma.cpu, mk.cpu), memory)
+	wall, memory := ratio(ma.Wall, mk.Wall), float64(ma.Memory)/float64(mk.Memory)
+	fmt.Printf("  %-46s %10.2f %10.2f %10.2f\n", "ratio", wall, ratio(ma.CPU, mk.CPU), memory)
 	if t != (target{}) {
 		fmt.Printf("  %-46s %10s %10s %10s\n", "target", t.judge(wall, t.wall), "", t.judge(memory, t.memory))
 	}
@@ -136,9 +154,9 @@ func (target) judge(is, most float64) string {
 
 func medians(samples []sample) sample {
 	return sample{
-		wall:   median(samples, func(s sample) time.Duration { return s.wall }),
-		cpu:    median(samples, func(s sample) time.Duration { return s.cpu }),
-		memory: int64(median(samples, func(s sample) time.Duration { return time.Duration(s.memory) })),
+		Wall:   median(samples, func(s sample) time.Duration { return s.Wall }),
+		CPU:    median(samples, func(s sample) time.Duration { return s.CPU }),
+		Memory: int64(median(samples, func(s sample) time.Duration { return time.Duration(s.Memory) })),
 	}
 }
 

@@ -1,0 +1,42 @@
+// Command measure runs a command and prints what it cost as JSON. It is a
+// program of its own because Linux counts the memory of the process that
+// starts another one into that one's peak, and the bench is large.
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if err := measure(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func measure(line []string) error {
+	if len(line) == 0 {
+		return fmt.Errorf("usage: measure COMMAND [ARG…]")
+	}
+	cmd := exec.Command(line[0], line[1:]...)
+	start := time.Now()
+	out, err := cmd.CombinedOutput()
+	wall := time.Since(start)
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return fmt.Errorf("this system does not tell what a process used")
+	}
+	return json.NewEncoder(os.Stdout).Encode(map[string]int64{
+		"wall":   wall.Nanoseconds(),
+		"cpu":    (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Nanoseconds(),
+		"memory": usage.Maxrss,
+	})
+}
