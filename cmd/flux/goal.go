@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -41,7 +42,7 @@ func (g goal) reached(t target, o controllers.Object) (bool, error) {
 	if isReady(t.kind, o) && g.revisionReached(t.kind, o) {
 		return true, nil
 	}
-	if message, stalled := controllers.Stalled(o); stalled && controllers.Observed(o) {
+	if message, stalled := stalled(o); stalled {
 		return false, &finalError{reason: "is stalled: " + orElse(message, condition(t.kind, o))}
 	}
 	if t.kind.Suspension.Is(o) {
@@ -60,6 +61,17 @@ func isReady(k controllers.Kind, o controllers.Object) bool {
 		return false
 	}
 	return k.Static != nil && k.Static(o) || controllers.Observed(o)
+}
+
+// stalled tells whether the controller has given the present spec up, and not
+// an earlier one.
+func stalled(o controllers.Object) (string, bool) {
+	c, ok := controllers.FindCondition(o, "Stalled")
+	if !ok || c.Status != "True" {
+		return "", false
+	}
+	generation, _ := strconv.ParseInt(controllers.Path{"metadata.generation"}.String(o), 10, 64)
+	return c.Message, controllers.Observed(o) || c.ObservedGeneration >= generation && c.ObservedGeneration > 0
 }
 
 func (g goal) revisionReached(k controllers.Kind, o controllers.Object) bool {

@@ -47,7 +47,11 @@ func (r *reconciler) await(ctx context.Context, n *node, token string, first boo
 	case ready.Status != "True":
 		return r.unready(n, "%s is not ready: %s", n.target, condition(n.kind, n.last))
 	}
-	r.sayDone(n, fmt.Sprintf(n.kind.Done, n.kind.Result.String(n.last)))
+	done := ready.Message
+	if n.kind.Result != nil {
+		done = fmt.Sprintf(n.kind.Done, n.kind.Result.String(n.last))
+	}
+	r.sayDone(n, done)
 	return nil
 }
 
