@@ -43,6 +43,8 @@ type builder struct {
 	flags   func(*pflag.FlagSet)
 	// refers lists the flags that name objects, with the kinds of these.
 	refers map[string][]string
+	// words lists the flags that take one of several words without being a choice.
+	words map[string][]string
 	// spec builds the spec, and records with c what is wrong with the flags.
 	spec func(c *creation) map[string]any
 	// secret makes the Secret that the object needs, nil where the flags ask
@@ -103,20 +105,13 @@ func (a *app) createCommand(o *createFlags, k controllers.Kind, b builder) *cobr
 		cmd.Aliases = append(cmd.Aliases, k.Short)
 	}
 	b.flags(cmd.Flags())
-	a.completeFlags(cmd, b.refers)
-	return cmd
-}
-
-// completeFlags offers the words of enumerations and the names of what exists.
-func (a *app) completeFlags(cmd *cobra.Command, refers map[string][]string) {
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if c, ok := f.Value.(choice); ok {
-			completeFlag(cmd, f.Name, cobra.FixedCompletions(c.allowed, cobra.ShellCompDirectiveNoFileComp))
-		}
-	})
-	for flag, kinds := range refers {
+	for flag, kinds := range b.refers {
 		completeFlag(cmd, flag, a.completeReferences(kinds))
 	}
+	for flag, words := range b.words {
+		completeFlag(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
+	return cmd
 }
 
 // create makes one object of a kind, or prints it.

@@ -76,7 +76,6 @@ func buildKustomization() builder {
 			spec := map[string]any{"prune": prune}
 			c.need("source", source)
 			c.needs("decryption-provider", "decryption-secret")
-			c.exclusive("--wait looks at everything", "wait", "health-check")
 			c.positive(map[string]time.Duration{"health-check-timeout": timeout, "retry-interval": retry})
 			for flag, name := range map[string]string{"service-account": account, "decryption-secret": decryptionSecret, "target-namespace": target, "kubeconfig-secret-ref": kubeconfig} {
 				c.objectName(flag, name)
@@ -85,6 +84,10 @@ func buildKustomization() builder {
 				c.app.ui.Warning("--validation has no effect: the server checks everything")
 			}
 			health := c.healthChecks(checks)
+			if wait && len(health) > 0 {
+				c.app.ui.Warning("--health-check has no effect: --wait looks at everything")
+				health = nil
+			}
 			if wait || len(health) > 0 {
 				put(spec, "timeout", timeout)
 			}
@@ -145,6 +148,7 @@ func buildHelmRelease() builder {
 			"source": sources.Kinds, "chart-ref": charts.Kinds, "depends-on": {"HelmRelease"}, "values-from": {"Secret", "ConfigMap"},
 			"service-account": {"ServiceAccount"}, "kubeconfig-secret-ref": {"Secret"},
 		},
+		words: map[string][]string{"reconcile-strategy": strategies},
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&name, "release-name", "", "the name of the release; the object's, after the target namespace's, unless given")
 			fs.StringVar(&source, "source", "", "where the chart is: <kind>/<name>[.<namespace>] of "+strings.Join(sources.Kinds, ", "))
@@ -168,10 +172,7 @@ func buildHelmRelease() builder {
 			if chart == "" && chartRef == "" {
 				c.wrong(errors.New("chart or chart-ref is required"))
 			}
-			for _, flag := range []string{"chart", "source", "chart-version", "chart-interval", "reconcile-strategy"} {
-				c.exclusive("--chart-ref names the whole chart", "chart-ref", flag)
-			}
-			c.needs("chart", "chart-version", "chart-interval")
+			c.excludes("chart-ref", "it names the whole chart", "chart", "source", "chart-version", "chart-interval")
 			c.versions("chart-version", version)
 			c.oneOf("reconcile-strategy", strategy, strategies)
 			c.positive(map[string]time.Duration{"chart-interval": chartInterval})

@@ -178,9 +178,7 @@ func buildGitRepository() builder {
 			if provider == "github" && secretRef == "" {
 				c.wrong(errors.New("--provider=github needs --secret-ref, a Secret made by 'flux create secret githubapp'"))
 			}
-			for _, flag := range auth.names() {
-				c.exclusive("the credentials are in the Secret", "secret-ref", flag)
-			}
+			c.excludes("secret-ref", "the credentials are in the Secret", auth.names()...)
 			auth.check(c, u)
 			c.fetching(spec, address, proxy, ignore)
 			put(spec, "ref.branch", branch)

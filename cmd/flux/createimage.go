@@ -13,6 +13,12 @@ import (
 	"github.com/fluxkit/flux/internal/input"
 )
 
+// orders are how tags are sorted before the last is chosen.
+var orders = []string{"asc", "desc"}
+
+// reflections are when the digest of a chosen tag is noted.
+var reflections = []string{"Always", "IfNotPresent", "Never"}
+
 func buildImageRepository() builder {
 	var image, secretRef, certRef string
 	var timeout time.Duration
@@ -63,6 +69,7 @@ func buildImagePolicy() builder {
   # What a tag points to, looked up every hour
   flux create image policy app --image-ref=app --select-alpha=asc --filter-regex='^latest$' --reflect-digest=Always --interval=1h`,
 		refers: map[string][]string{"image-ref": {"ImageRepository"}},
+		words:  map[string][]string{"select-alpha": orders, "select-numeric": orders, "reflect-digest": reflections},
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&repository, "image-ref", "", "the ImageRepository whose tags to choose from")
 			fs.StringVar(&semver, "select-semver", "", "choose the newest version of this range")
@@ -82,9 +89,9 @@ func buildImagePolicy() builder {
 			c.exclusive("a policy chooses one way", "select-semver", "select-alpha", "select-numeric")
 			c.objectName("image-ref", repository)
 			c.versions("select-semver", semver)
-			c.oneOf("select-alpha", alpha, []string{"asc", "desc"})
-			c.oneOf("select-numeric", numeric, []string{"asc", "desc"})
-			c.oneOf("reflect-digest", reflect, []string{"Always", "IfNotPresent", "Never"})
+			c.oneOf("select-alpha", alpha, orders)
+			c.oneOf("select-numeric", numeric, orders)
+			c.oneOf("reflect-digest", reflect, reflections)
 			c.extraction(pattern, extract)
 			c.positive(map[string]time.Duration{"interval": interval})
 			if (interval > 0) != (reflect == "Always") {
@@ -140,6 +147,7 @@ func buildImageUpdate() builder {
   flux create image update apps --git-repo-ref=flux-system --checkout-branch=main --push-branch=image-updates \
     --author-name=flux --author-email=flux@example.com --signing-key-secret=flux-gpg`,
 		refers: map[string][]string{"git-repo-ref": {"GitRepository"}, "signing-key-secret": {"Secret"}},
+		words:  map[string][]string{"signing-key-type": {"gpg", "ssh"}},
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&repository, "git-repo-ref", "", "the GitRepository to commit to")
 			fs.StringVar(&namespace, "git-repo-namespace", "", "the namespace of the GitRepository")

@@ -156,6 +156,13 @@ func (c *creation) exclusive(why string, flags ...string) {
 	}
 }
 
+// excludes refuses flags beside another that makes them meaningless.
+func (c *creation) excludes(other, why string, flags ...string) {
+	if given := c.given(flags...); len(given) > 0 && len(c.given(other)) > 0 {
+		c.wrong(fmt.Errorf("--%s and %s cannot be given together: %s", other, strings.Join(given, ", "), why))
+	}
+}
+
 // needs refuses flags that have no meaning without another.
 func (c *creation) needs(other string, flags ...string) {
 	if given := c.given(flags...); len(given) > 0 && len(c.given(other)) == 0 {

@@ -16,6 +16,9 @@ var eventKinds = []string{
 	"ImageUpdateAutomation", "OCIRepository", "ArtifactGenerator", "ExternalArtifact",
 }
 
+// severities are what an Alert tells of.
+var severities = []string{"info", "error"}
+
 // receiverTypes are who can call a Receiver's webhook.
 var receiverTypes = []string{
 	"generic", "generic-hmac", "github", "gitlab", "bitbucket", "harbor", "dockerhub", "quay", "gcr", "nexus", "acr", "cdevents",
@@ -49,6 +52,7 @@ func buildAlert() builder {
   # Tell of everything that happens to one object of another namespace
   flux create alert app --provider-ref=slack --event-source=Kustomization/app.apps`,
 		refers: map[string][]string{"provider-ref": {"Provider"}, "event-source": eventKinds},
+		words:  map[string][]string{"event-severity": severities},
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&provider, "provider-ref", "", "the alert-provider to tell")
 			fs.StringVar(&severity, "event-severity", "", "what to tell of: info is everything, error failures only")
@@ -59,7 +63,7 @@ func buildAlert() builder {
 			c.need("provider-ref", provider)
 			c.need("event-source", strings.Join(sources, ","))
 			c.objectName("provider-ref", provider)
-			c.oneOf("event-severity", severity, []string{"info", "error"})
+			c.oneOf("event-severity", severity, severities)
 			put(spec, "providerRef.name", provider)
 			put(spec, "eventSeverity", severity)
 			put(spec, "eventSources", c.objects("event-source", sources))
@@ -78,6 +82,7 @@ func buildProvider() builder {
   # The status of commits on GitHub
   flux create alert-provider status --type=github --address=https://github.com/org/app --secret-ref=github-token`,
 		refers: map[string][]string{"secret-ref": {"Secret"}},
+		words:  map[string][]string{"type": providerTypes},
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&typ, "type", "", "where to tell: "+strings.Join(providerTypes, ", "))
 			fs.StringVar(&channel, "channel", "", "the channel, room or project to tell in")

@@ -121,7 +121,7 @@ func sshhost(ts *testscript.TestScript, neg bool, args []string) {
 // keys writes keys and certificates that no repository should hold: ca.crt,
 // client.crt with client.key, other.key, app.pem (RSA), id and id_locked
 // (SSH, the second under the passphrase "open sesame"): keys
-func keys(ts *testscript.TestScript, neg bool, args []string) {
+func makeKeys(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: keys")
 	}

@@ -48,7 +48,6 @@ func (a *app) secretCommand(o *createFlags, b secretBuilder) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.createSecret(cmd, o, b, args) },
 	}
 	b.flags(cmd.Flags())
-	a.completeFlags(cmd, nil)
 	return cmd
 }
 

@@ -154,8 +154,7 @@ func buildBucket() builder {
 			c.need("endpoint", endpoint)
 			c.endpoint("endpoint", endpoint)
 			c.objectName("secret-ref", secretRef)
-			c.exclusive("the keys are in the Secret", "secret-ref", "access-key")
-			c.exclusive("the keys are in the Secret", append(secretKey.names(), "secret-ref")...)
+			c.excludes("secret-ref", "the keys are in the Secret", append(secretKey.names(), "access-key")...)
 			if (accessKey != "") != c.asked(secretKey) {
 				c.wrong(errors.New("--access-key and --secret-key go together"))
 			}
@@ -195,6 +194,7 @@ func buildHelmRepository() builder {
   # Charts in a registry
   flux create source helm podinfo --url=oci://ghcr.io/stefanprodan/charts --secret-ref=ghcr`,
 		refers:      map[string][]string{"secret-ref": {"Secret"}},
+		words:       map[string][]string{"oci-provider": clouds},
 		secretFlags: append(password.names(), "username", "ca-file", "cert-file", "key-file"),
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&url, "url", "", "the address of the repository: https, http or oci")
@@ -210,8 +210,7 @@ func buildHelmRepository() builder {
 			u := c.address("url", url, "https", "http", "oci")
 			c.oneOf("oci-provider", provider, clouds)
 			c.objectName("secret-ref", secretRef)
-			c.exclusive("the credentials are in the Secret", "secret-ref", "username")
-			c.exclusive("the credentials are in the Secret", append(password.names(), "secret-ref")...)
+			c.excludes("secret-ref", "the credentials are in the Secret", append(password.names(), "username")...)
 			if (username != "") != c.asked(password) {
 				c.wrong(errors.New("--username and --password go together"))
 			}
@@ -255,6 +254,7 @@ func buildHelmChart() builder {
   # A chart out of Git, anew with every commit
   flux create source chart podinfo --source=GitRepository/podinfo --chart=./charts/podinfo --reconcile-strategy=Revision`,
 		refers: map[string][]string{"source": {"HelmRepository", "GitRepository", "Bucket"}, "verify-secret-ref": {"Secret"}},
+		words:  map[string][]string{"reconcile-strategy": strategies},
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&source, "source", "", "where the chart is: HelmRepository, GitRepository or Bucket, as <kind>/<name>")
 			fs.StringVar(&chart, "chart", "", "the name of the chart, or its path")

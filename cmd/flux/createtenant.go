@@ -47,7 +47,7 @@ can touch what the role allows in these namespaces, and nothing else.`,
 	fs.StringVar(&o.clusterRole, "cluster-role", "cluster-admin", "the ClusterRole that says what the tenant may do in them")
 	fs.StringVar(&o.account, "with-service-account", "", "the name of the service accounts; the tenant's unless given")
 	fs.BoolVar(&o.skipNamespace, "skip-namespace", false, "leave the namespaces themselves alone: they exist already")
-	a.completeFlags(cmd, map[string][]string{"with-namespace": {"Namespace"}})
+	completeFlag(cmd, "with-namespace", a.completeReferences([]string{"Namespace"}))
 	completeFlag(cmd, "cluster-role", cobra.FixedCompletions([]string{"cluster-admin", "admin", "edit", "view"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

@@ -107,7 +107,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			"answer":  func(ts *testscript.TestScript, neg bool, args []string) { answer(ts, cluster, neg, args) },
 			"observe": func(ts *testscript.TestScript, neg bool, args []string) { observe(ts, cluster, neg, args) },
 			"sshhost": sshhost,
-			"keys":    keys,
+			"keys":    makeKeys,
 		},
 	})
 }
