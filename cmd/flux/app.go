@@ -44,6 +44,9 @@ func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func(
 func (a *app) run(ctx context.Context, args []string) int {
 	a.elsewhere = a.newElsewhere(ctx)
 	root := newRoot(a)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		a.completeEveryFlag(root)
+	}
 	root.SetArgs(args)
 	root.SetIn(a.in)
 	root.SetOut(a.out)

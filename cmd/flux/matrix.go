@@ -1,15 +1,12 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -97,37 +94,4 @@ func (a *app) kindCommand(v verb, k controllers.Kind) *cobra.Command {
 		v.kindFlags(k, cmd.Flags())
 	}
 	return cmd
-}
-
-// completionTime bounds a completion: a shell that hangs is worse than none.
-const completionTime = 1500 * time.Millisecond
-
-// completeNames offers the names of the objects of a kind.
-func (a *app) completeNames(k controllers.Kind) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-		defer cancel()
-		client, err := a.cluster()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		namespace, err := a.namespace(cmd)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		var names []string
-		err = client.With(ctx, k, func(r kube.Resource) error {
-			_, err := client.List(ctx, r, kube.Selection{Namespace: namespace}, func(o controllers.Object) error {
-				if name := controllers.Name(o); strings.HasPrefix(name, prefix) {
-					names = append(names, name)
-				}
-				return nil
-			})
-			return err
-		})
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return names, cobra.ShellCompDirectiveNoFileComp
-	}
 }
