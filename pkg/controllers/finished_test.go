@@ -1,0 +1,40 @@
+package controllers
+
+import "testing"
+
+func TestFinished(t *testing.T) {
+	t.Parallel()
+	object := func(generation, observed, condition int64, status, reason string, more ...any) Object {
+		return Object{
+			"metadata": map[string]any{"generation": generation},
+			"status": map[string]any{"observedGeneration": observed, "conditions": append(more, map[string]any{
+				"type": "Ready", "status": status, "reason": reason, "message": "m", "observedGeneration": condition,
+			})},
+		}
+	}
+	busy := map[string]any{"type": "Reconciling", "status": "True", "reason": "Progressing"}
+	retrying := map[string]any{"type": "Reconciling", "status": "True", "reason": "ProgressingWithRetry"}
+	k, _ := FindKind("Kustomization")
+	for name, c := range map[string]struct {
+		object   Object
+		finished bool
+	}{
+		"ready":                   {object(2, 2, 2, "True", "Succeeded"), true},
+		"ready before the change": {object(2, 1, 1, "True", "Succeeded"), false},
+		"failed":                  {object(2, 1, 2, "False", "BuildFailed"), true},
+		"failed, to be retried":   {object(2, 1, 2, "False", "BuildFailed", retrying), true},
+		"failed before":           {object(2, 1, 1, "False", "BuildFailed"), false},
+		"at work":                 {object(2, 2, 2, "True", "Succeeded", busy), false},
+		"unknown":                 {object(2, 2, 2, "Unknown", "Progressing"), false},
+		"waiting for another":     {object(1, 1, 1, "False", "DependencyNotReady"), false},
+		"untouched":               {Object{"metadata": map[string]any{"generation": int64(1)}}, false},
+	} {
+		if got := k.Finished(c.object); got != c.finished {
+			t.Errorf("%s: finished is %v", name, got)
+		}
+	}
+	alert, _ := FindKind("Alert")
+	if !alert.Finished(Object{}) {
+		t.Error("an Alert has nothing to wait for")
+	}
+}
