@@ -220,7 +220,7 @@ func (w *world) oneMissing(t *testing.T, namespace string) {
 	}
 	w.kustomizations(t, namespace, names...)
 	asked := append([]string{"absent"}, names...)
-	for _, words := range [][]string{{"get", "ks"}, {"suspend", "ks"}} {
+	for _, words := range [][]string{{"get", "ks"}, {"reconcile", "ks", "--wait=false"}, {"suspend", "ks"}} {
 		p := w.start(t, w.cluster.Kubeconfig, append(append(words, asked...), "-n", namespace)...)
 		p.exits(1)
 		if !strings.Contains(p.stderr.String(), "absent") {
@@ -237,6 +237,9 @@ func (w *world) oneMissing(t *testing.T, namespace string) {
 		o, err := w.cluster.Client.Get(t.Context(), r, namespace, name)
 		if err != nil || !k.Suspension.Is(o) {
 			t.Errorf("%s is not suspended: %v", name, err)
+		}
+		if controllers.Annotation(o, "reconcile.fluxcd.io/requestedAt") == "" {
+			t.Errorf("nobody has asked for a reconciliation of %s", name)
 		}
 	}
 }
