@@ -32,13 +32,24 @@ func (p *sourcePath) Set(s string) error {
 // those that are no part of Kubernetes.
 var healthKinds = map[string]string{"Deployment": "", "DaemonSet": "", "StatefulSet": "", "HelmRelease": "helm.toolkit.fluxcd.io/v2"}
 
+// The kinds that Kustomizations and HelmReleases take their content from.
+var (
+	manifestSources = []string{"GitRepository", "OCIRepository", "Bucket", "ExternalArtifact"}
+	chartSources    = []string{"HelmRepository", "GitRepository", "Bucket"}
+	wholeCharts     = []string{"OCIRepository", "HelmChart", "ExternalArtifact"}
+)
+
+// kustomizationFlags are the flags of create kustomization.
+type kustomizationFlags struct {
+	source, validation, account, decryption, decryptionSecret, target, kubeconfig string
+	dependsOn, checks                                                             []string
+	prune, wait                                                                   bool
+	retry, timeout                                                                time.Duration
+	path                                                                          sourcePath
+}
+
 func buildKustomization() builder {
-	var source, validation, account, decryption, decryptionSecret, target, kubeconfig string
-	var dependsOn, checks []string
-	var prune, wait bool
-	var retry time.Duration
-	path, timeout := sourcePath("./"), 2*time.Minute
-	sources := input.Rules{Kinds: []string{"GitRepository", "OCIRepository", "Bucket", "ExternalArtifact"}, Default: "GitRepository"}
+	o := &kustomizationFlags{path: "./", timeout: 2 * time.Minute}
 	return builder{
 		kind: "Kustomization",
 		example: `  # Apply a folder of a repository and wait for what it makes
@@ -51,61 +62,63 @@ func buildKustomization() builder {
   # For a repository: print it
   flux create kustomization app --source=OCIRepository/app --prune --export > app.yaml`,
 		refers: map[string][]string{
-			"source": sources.Kinds, "depends-on": {"Kustomization"}, "service-account": {"ServiceAccount"},
+			"source": manifestSources, "depends-on": {"Kustomization"}, "service-account": {"ServiceAccount"},
 			"decryption-secret": {"Secret"}, "kubeconfig-secret-ref": {"Secret"},
 		},
-		flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&source, "source", "", "where the manifests are: [<kind>/]<name>[.<namespace>] of "+strings.Join(sources.Kinds, ", "))
-			fs.Var(&path, "path", "the folder in the source")
-			fs.BoolVar(&prune, "prune", false, "delete what is no longer in the source")
-			fs.BoolVar(&wait, "wait", false, "be ready when all that is applied is ready")
-			fs.StringSliceVar(&checks, "health-check", nil, "be ready when this workload is ready: <kind>/<name>.<namespace> of HelmRelease, Deployment, DaemonSet, StatefulSet")
-			fs.DurationVar(&timeout, "health-check-timeout", timeout, "how long to wait for what is applied to be ready")
-			fs.StringSliceVar(&dependsOn, "depends-on", nil, "the Kustomizations that have to be ready first: [<namespace>/]<name>")
-			fs.StringVar(&account, "service-account", "", "the ServiceAccount whose permissions bound what is applied")
-			fs.Var(choice{&decryption, []string{"sops"}}, "decryption-provider", "what the secrets in the source are encrypted with: sops")
-			fs.StringVar(&decryptionSecret, "decryption-secret", "", "the Secret with the keys to decrypt with")
-			fs.StringVar(&target, "target-namespace", "", "put everything into this namespace")
-			fs.StringVar(&kubeconfig, "kubeconfig-secret-ref", "", "the Secret with the kubeconfig of the cluster to apply to")
-			fs.DurationVar(&retry, "retry-interval", 0, "how soon to try again after a failure")
-			fs.StringVar(&validation, "validation", "", "has no effect: the server checks everything")
-			// Flux 2.9 accepts it without effect; cobra would announce that on standard output.
-			_ = fs.MarkHidden("validation")
-		},
-		spec: func(c *creation) map[string]any {
-			spec := map[string]any{"prune": prune}
-			c.need("source", source)
-			c.needs("decryption-provider", "decryption-secret")
-			c.positive(map[string]time.Duration{"health-check-timeout": timeout, "retry-interval": retry})
-			for flag, name := range map[string]string{"service-account": account, "decryption-secret": decryptionSecret, "target-namespace": target, "kubeconfig-secret-ref": kubeconfig} {
-				c.objectName(flag, name)
-			}
-			if validation != "" {
-				c.app.ui.Warning("--validation has no effect: the server checks everything")
-			}
-			health := c.healthChecks(checks)
-			if wait && len(health) > 0 {
-				c.app.ui.Warning("--health-check has no effect: --wait looks at everything")
-				health = nil
-			}
-			if wait || len(health) > 0 {
-				put(spec, "timeout", timeout)
-			}
-			put(spec, "dependsOn", c.depends(dependsOn))
-			put(spec, "interval", c.interval)
-			put(spec, "path", string(path))
-			put(spec, "sourceRef", refField(c.refer("source", source, sources)))
-			put(spec, "targetNamespace", target)
-			put(spec, "kubeConfig.secretRef.name", kubeconfig)
-			put(spec, "healthChecks", health)
-			put(spec, "wait", wait)
-			put(spec, "serviceAccountName", account)
-			put(spec, "decryption.provider", decryption)
-			put(spec, "decryption.secretRef.name", decryptionSecret)
-			put(spec, "retryInterval", retry)
-			return spec
-		},
+		flags: o.add,
+		spec:  o.spec,
 	}
+}
+
+func (o *kustomizationFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&o.source, "source", "", "where the manifests are: [<kind>/]<name>[.<namespace>] of "+strings.Join(manifestSources, ", "))
+	fs.Var(&o.path, "path", "the folder in the source")
+	fs.BoolVar(&o.prune, "prune", false, "delete what is no longer in the source")
+	fs.BoolVar(&o.wait, "wait", false, "be ready when all that is applied is ready")
+	fs.StringSliceVar(&o.checks, "health-check", nil, "be ready when this workload is ready: <kind>/<name>.<namespace> of HelmRelease, Deployment, DaemonSet, StatefulSet")
+	fs.DurationVar(&o.timeout, "health-check-timeout", o.timeout, "how long to wait for what is applied to be ready")
+	fs.StringSliceVar(&o.dependsOn, "depends-on", nil, "the Kustomizations that have to be ready first: [<namespace>/]<name>")
+	fs.StringVar(&o.account, "service-account", "", "the ServiceAccount whose permissions bound what is applied")
+	fs.Var(choice{&o.decryption, []string{"sops"}}, "decryption-provider", "what the secrets in the source are encrypted with: sops")
+	fs.StringVar(&o.decryptionSecret, "decryption-secret", "", "the Secret with the keys to decrypt with")
+	fs.StringVar(&o.target, "target-namespace", "", "put everything into this namespace")
+	fs.StringVar(&o.kubeconfig, "kubeconfig-secret-ref", "", "the Secret with the kubeconfig of the cluster to apply to")
+	fs.DurationVar(&o.retry, "retry-interval", 0, "how soon to try again after a failure")
+	fs.StringVar(&o.validation, "validation", "", "has no effect: the server checks everything")
+	// Flux 2.9 accepts it without effect; cobra would announce that on standard output.
+	_ = fs.MarkHidden("validation")
+}
+
+func (o *kustomizationFlags) spec(c *creation) map[string]any {
+	spec := map[string]any{"prune": o.prune}
+	c.need("source", o.source)
+	c.needs("decryption-provider", "decryption-secret")
+	c.positive(map[string]time.Duration{"health-check-timeout": o.timeout, "retry-interval": o.retry})
+	c.objectNames(map[string]string{"service-account": o.account, "decryption-secret": o.decryptionSecret, "target-namespace": o.target, "kubeconfig-secret-ref": o.kubeconfig})
+	if o.validation != "" {
+		c.app.ui.Warning("--validation has no effect: the server checks everything")
+	}
+	health := c.healthChecks(o.checks)
+	if o.wait && len(health) > 0 {
+		c.app.ui.Warning("--health-check has no effect: --wait looks at everything")
+		health = nil
+	}
+	if o.wait || len(health) > 0 {
+		put(spec, "timeout", o.timeout)
+	}
+	put(spec, "dependsOn", c.depends(o.dependsOn))
+	put(spec, "interval", c.interval)
+	put(spec, "path", string(o.path))
+	put(spec, "sourceRef", refField(c.refer("source", o.source, input.Rules{Kinds: manifestSources, Default: "GitRepository"})))
+	put(spec, "targetNamespace", o.target)
+	put(spec, "kubeConfig.secretRef.name", o.kubeconfig)
+	put(spec, "healthChecks", health)
+	put(spec, "wait", o.wait)
+	put(spec, "serviceAccountName", o.account)
+	put(spec, "decryption.provider", o.decryption)
+	put(spec, "decryption.secretRef.name", o.decryptionSecret)
+	put(spec, "retryInterval", o.retry)
+	return spec
 }
 
 // healthChecks reads the workloads of --health-check.
@@ -123,14 +136,16 @@ func (c *creation) healthChecks(list []string) []any {
 	return checks
 }
 
+// helmReleaseFlags are the flags of create helmrelease.
+type helmReleaseFlags struct {
+	name, source, chart, chartRef, version, target, storage, account, crds, kubeconfig, strategy string
+	dependsOn, files, valuesFrom                                                                 []string
+	createNamespace                                                                              bool
+	chartInterval                                                                                time.Duration
+}
+
 func buildHelmRelease() builder {
-	var name, source, chart, chartRef, version, target, storage, account, crds, kubeconfig string
-	var dependsOn, files, valuesFrom []string
-	var createNamespace bool
-	var chartInterval time.Duration
-	strategy := strategies[0]
-	sources := input.Rules{Kinds: []string{"HelmRepository", "GitRepository", "Bucket"}}
-	charts := input.Rules{Kinds: []string{"OCIRepository", "HelmChart", "ExternalArtifact"}}
+	o := &helmReleaseFlags{strategy: strategies[0]}
 	return builder{
 		kind: "HelmRelease",
 		example: `  # A chart of a Helm repository, a range of versions
@@ -145,73 +160,75 @@ func buildHelmRelease() builder {
   # With values out of the cluster, into another namespace
   flux create helmrelease podinfo --chart-ref=OCIRepository/podinfo --values-from=Secret/podinfo-values --target-namespace=web --create-target-namespace`,
 		refers: map[string][]string{
-			"source": sources.Kinds, "chart-ref": charts.Kinds, "depends-on": {"HelmRelease"}, "values-from": {"Secret", "ConfigMap"},
+			"source": chartSources, "chart-ref": wholeCharts, "depends-on": {"HelmRelease"}, "values-from": {"Secret", "ConfigMap"},
 			"service-account": {"ServiceAccount"}, "kubeconfig-secret-ref": {"Secret"},
 		},
 		words: map[string][]string{"reconcile-strategy": strategies},
-		flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&name, "release-name", "", "the name of the release; the object's, after the target namespace's, unless given")
-			fs.StringVar(&source, "source", "", "where the chart is: <kind>/<name>[.<namespace>] of "+strings.Join(sources.Kinds, ", "))
-			fs.StringVar(&chart, "chart", "", "the name of the chart, or its path")
-			fs.StringVar(&version, "chart-version", "", "the version or range of versions, in a HelmRepository")
-			fs.StringVar(&chartRef, "chart-ref", "", "the chart instead of --source and --chart: <kind>/<name>[.<namespace>] of "+strings.Join(charts.Kinds, ", "))
-			fs.StringSliceVar(&dependsOn, "depends-on", nil, "the HelmReleases that have to be ready first: [<namespace>/]<name>")
-			fs.StringVar(&target, "target-namespace", "", "the namespace to install into")
-			fs.StringVar(&storage, "storage-namespace", "", "the namespace to keep the release's history in; the target's unless given")
-			fs.BoolVar(&createNamespace, "create-target-namespace", false, "make the target namespace where there is none")
-			fs.StringVar(&account, "service-account", "", "the ServiceAccount whose permissions bound what is installed")
-			fs.StringVar(&strategy, "reconcile-strategy", strategy, "what makes a new chart: "+strings.Join(strategies, ", "))
-			fs.DurationVar(&chartInterval, "chart-interval", 0, "how often to look for a new chart")
-			fs.StringSliceVar(&files, "values", nil, "files with values, later ones over earlier ones; '-' is standard input")
-			fs.StringSliceVar(&valuesFrom, "values-from", nil, "objects with values: <kind>/<name> of Secret, ConfigMap")
-			fs.Var(choice{&crds, []string{"Skip", "Create", "CreateReplace"}}, "crds", "what an upgrade does with the chart's definitions: Skip, Create, CreateReplace")
-			fs.StringVar(&kubeconfig, "kubeconfig-secret-ref", "", "the Secret with the kubeconfig of the cluster to install on")
-		},
-		spec: func(c *creation) map[string]any {
-			spec := map[string]any{}
-			if chart == "" && chartRef == "" {
-				c.wrong(errors.New("chart or chart-ref is required"))
-			}
-			c.excludes("chart-ref", "it names the whole chart", "chart", "source", "chart-version", "chart-interval")
-			c.versions("chart-version", version)
-			c.oneOf("reconcile-strategy", strategy, strategies)
-			c.positive(map[string]time.Duration{"chart-interval": chartInterval})
-			for flag, value := range map[string]string{"release-name": name, "target-namespace": target, "storage-namespace": storage, "service-account": account, "kubeconfig-secret-ref": kubeconfig} {
-				c.objectName(flag, value)
-			}
-			if chart != "" {
-				c.need("source", source)
-				put(spec, "chart.spec.chart", chart)
-				put(spec, "chart.spec.version", version)
-				put(spec, "chart.spec.sourceRef", refField(c.refer("source", source, sources)))
-				put(spec, "chart.spec.reconcileStrategy", strategy)
-				put(spec, "chart.spec.interval", chartInterval)
-			}
-			if chartRef != "" {
-				put(spec, "chartRef", refField(c.refer("chart-ref", chartRef, charts)))
-			}
-			if storage == "" {
-				storage = target
-			}
-			put(spec, "dependsOn", c.depends(dependsOn))
-			put(spec, "interval", c.interval)
-			put(spec, "releaseName", name)
-			put(spec, "targetNamespace", target)
-			put(spec, "storageNamespace", storage)
-			put(spec, "serviceAccountName", account)
-			put(spec, "kubeConfig.secretRef.name", kubeconfig)
-			put(spec, "install.createNamespace", createNamespace)
-			if crds != "" {
-				put(spec, "install.crds", "Create")
-				put(spec, "upgrade.crds", crds)
-			}
-			if values := c.values(files); len(files) > 0 {
-				spec["values"] = values
-			}
-			put(spec, "valuesFrom", c.valuesFrom(valuesFrom))
-			return spec
-		},
+		flags: o.add,
+		spec:  o.spec,
 	}
+}
+
+func (o *helmReleaseFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&o.name, "release-name", "", "the name of the release; the object's, after the target namespace's, unless given")
+	fs.StringVar(&o.source, "source", "", "where the chart is: <kind>/<name>[.<namespace>] of "+strings.Join(chartSources, ", "))
+	fs.StringVar(&o.chart, "chart", "", "the name of the chart, or its path")
+	fs.StringVar(&o.version, "chart-version", "", "the version or range of versions, in a HelmRepository")
+	fs.StringVar(&o.chartRef, "chart-ref", "", "the chart instead of --source and --chart: <kind>/<name>[.<namespace>] of "+strings.Join(wholeCharts, ", "))
+	fs.StringSliceVar(&o.dependsOn, "depends-on", nil, "the HelmReleases that have to be ready first: [<namespace>/]<name>")
+	fs.StringVar(&o.target, "target-namespace", "", "the namespace to install into")
+	fs.StringVar(&o.storage, "storage-namespace", "", "the namespace to keep the release's history in; the target's unless given")
+	fs.BoolVar(&o.createNamespace, "create-target-namespace", false, "make the target namespace where there is none")
+	fs.StringVar(&o.account, "service-account", "", "the ServiceAccount whose permissions bound what is installed")
+	fs.StringVar(&o.strategy, "reconcile-strategy", o.strategy, "what makes a new chart: "+strings.Join(strategies, ", "))
+	fs.DurationVar(&o.chartInterval, "chart-interval", 0, "how often to look for a new chart")
+	fs.StringSliceVar(&o.files, "values", nil, "files with values, later ones over earlier ones; '-' is standard input")
+	fs.StringSliceVar(&o.valuesFrom, "values-from", nil, "objects with values: <kind>/<name> of Secret, ConfigMap")
+	fs.Var(choice{&o.crds, []string{"Skip", "Create", "CreateReplace"}}, "crds", "what an upgrade does with the chart's definitions: Skip, Create, CreateReplace")
+	fs.StringVar(&o.kubeconfig, "kubeconfig-secret-ref", "", "the Secret with the kubeconfig of the cluster to install on")
+}
+
+func (o *helmReleaseFlags) spec(c *creation) map[string]any {
+	spec := map[string]any{}
+	if o.chart == "" && o.chartRef == "" {
+		c.wrong(errors.New("chart or chart-ref is required"))
+	}
+	c.excludes("chart-ref", "it names the whole chart", "chart", "source", "chart-version", "chart-interval")
+	c.versions("chart-version", o.version)
+	c.oneOf("reconcile-strategy", o.strategy, strategies)
+	c.positive(map[string]time.Duration{"chart-interval": o.chartInterval})
+	c.objectNames(map[string]string{"release-name": o.name, "target-namespace": o.target, "storage-namespace": o.storage, "service-account": o.account, "kubeconfig-secret-ref": o.kubeconfig})
+	if o.chart != "" {
+		c.need("source", o.source)
+		put(spec, "chart.spec.chart", o.chart)
+		put(spec, "chart.spec.version", o.version)
+		put(spec, "chart.spec.sourceRef", refField(c.refer("source", o.source, input.Rules{Kinds: chartSources})))
+		put(spec, "chart.spec.reconcileStrategy", o.strategy)
+		put(spec, "chart.spec.interval", o.chartInterval)
+	}
+	if o.chartRef != "" {
+		put(spec, "chartRef", refField(c.refer("chart-ref", o.chartRef, input.Rules{Kinds: wholeCharts})))
+	}
+	if o.storage == "" {
+		o.storage = o.target
+	}
+	put(spec, "dependsOn", c.depends(o.dependsOn))
+	put(spec, "interval", c.interval)
+	put(spec, "releaseName", o.name)
+	put(spec, "targetNamespace", o.target)
+	put(spec, "storageNamespace", o.storage)
+	put(spec, "serviceAccountName", o.account)
+	put(spec, "kubeConfig.secretRef.name", o.kubeconfig)
+	put(spec, "install.createNamespace", o.createNamespace)
+	if o.crds != "" {
+		put(spec, "install.crds", "Create")
+		put(spec, "upgrade.crds", o.crds)
+	}
+	if values := c.values(o.files); len(o.files) > 0 {
+		spec["values"] = values
+	}
+	put(spec, "valuesFrom", c.valuesFrom(o.valuesFrom))
+	return spec
 }
 
 // values merges files of values, later ones over earlier ones.

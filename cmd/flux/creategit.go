@@ -125,12 +125,18 @@ func (a *app) scanHost(ctx context.Context, u *url.URL) (string, error) {
 	return key.Line() + "\n", nil
 }
 
+// gitRepositoryFlags are the flags of create source git.
+type gitRepositoryFlags struct {
+	address, branch, tag, semver, commit, refName, secretRef, provider, proxy string
+	ignore, sparse                                                            []string
+	submodules, silent                                                        bool
+	auth                                                                      *gitAuthFlags
+	// url is the address, once it has been read.
+	url *url.URL
+}
+
 func buildGitRepository() builder {
-	var address, branch, tag, semver, commit, refName, secretRef, provider, proxy string
-	var ignore, sparse []string
-	var submodules, silent bool
-	auth := newGitAuthFlags("ca-file")
-	var u *url.URL
+	o := &gitRepositoryFlags{auth: newGitAuthFlags("ca-file")}
 	return builder{
 		kind: "GitRepository",
 		example: `  # A branch of a public repository
@@ -148,57 +154,61 @@ func buildGitRepository() builder {
   # For a repository: print it
   flux create source git podinfo --url=https://github.com/stefanprodan/podinfo --branch=master --export > source.yaml`,
 		refers:      map[string][]string{"secret-ref": {"Secret"}, "proxy-secret-ref": {"Secret"}},
-		secretFlags: auth.names(),
-		flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&address, "url", "", "the address of the repository: ssh, https or http")
-			fs.StringVar(&branch, "branch", "", "the branch to follow")
-			fs.StringVar(&tag, "tag", "", "the tag to stay at")
-			fs.StringVar(&semver, "tag-semver", "", "the range of versions to follow the newest tag of")
-			fs.StringVar(&commit, "commit", "", "the commit to stay at, on --branch if that is given")
-			fs.StringVar(&refName, "ref-name", "", "the reference to follow, such as refs/pull/1/head")
-			fs.StringVar(&secretRef, "secret-ref", "", "the Secret with the credentials")
-			fs.Var(choice{&provider, []string{"generic", "github", "aws", "azure"}}, "provider", "whose identity opens the repository: generic, github, aws, azure")
-			fs.StringVar(&proxy, "proxy-secret-ref", "", "the Secret with the address and credentials of a proxy")
-			fs.StringSliceVar(&ignore, "ignore-paths", nil, "leave out these paths, in the format of .gitignore")
-			fs.StringSliceVar(&sparse, "sparse-checkout-paths", nil, "fetch these folders only")
-			fs.BoolVar(&submodules, "recurse-submodules", false, "fetch submodules too")
-			fs.BoolVarP(&silent, "silent", "s", false, "do not ask whether the public key has been given access")
-			auth.add(fs)
-		},
-		spec: func(c *creation) map[string]any {
-			spec := map[string]any{}
-			u = c.address("url", address, "ssh", "http", "https")
-			if branch+tag+semver+commit+refName == "" {
-				c.wrong(errors.New("what to follow is required: --branch, --tag, --tag-semver, --commit or --ref-name"))
-			}
-			c.exclusive("a GitRepository follows one of them", "branch", "tag", "tag-semver", "ref-name")
-			c.exclusive("a GitRepository follows one of them", "commit", "tag", "tag-semver", "ref-name")
-			c.versions("tag-semver", semver)
-			c.objectName("secret-ref", secretRef)
-			if provider == "github" && secretRef == "" {
-				c.wrong(errors.New("--provider=github needs --secret-ref, a Secret made by 'flux create secret githubapp'"))
-			}
-			c.excludes("secret-ref", "the credentials are in the Secret", auth.names()...)
-			auth.check(c, u)
-			c.fetching(spec, address, proxy, ignore)
-			put(spec, "ref.branch", branch)
-			put(spec, "ref.tag", tag)
-			put(spec, "ref.semver", semver)
-			put(spec, "ref.commit", commit)
-			put(spec, "ref.name", refName)
-			put(spec, "provider", provider)
-			put(spec, "recurseSubmodules", submodules)
-			put(spec, "sparseCheckout", sparse)
-			put(spec, "secretRef.name", secretRef)
-			return spec
-		},
+		secretFlags: o.auth.names(),
+		flags:       o.add,
+		spec:        o.spec,
 		secret: func(ctx context.Context, c *creation, spec map[string]any) (*unstructured.Unstructured, error) {
-			if secretRef != "" || provider == "aws" || provider == "azure" {
+			if o.secretRef != "" || o.provider == "aws" || o.provider == "azure" {
 				return nil, nil //nolint:nilnil // the credentials are there already
 			}
-			return c.gitSecret(ctx, auth, u, silent, spec)
+			return c.gitSecret(ctx, o.auth, o.url, o.silent, spec)
 		},
 	}
+}
+
+func (o *gitRepositoryFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&o.address, "url", "", "the address of the repository: ssh, https or http")
+	fs.StringVar(&o.branch, "branch", "", "the branch to follow")
+	fs.StringVar(&o.tag, "tag", "", "the tag to stay at")
+	fs.StringVar(&o.semver, "tag-semver", "", "the range of versions to follow the newest tag of")
+	fs.StringVar(&o.commit, "commit", "", "the commit to stay at, on --branch if that is given")
+	fs.StringVar(&o.refName, "ref-name", "", "the reference to follow, such as refs/pull/1/head")
+	fs.StringVar(&o.secretRef, "secret-ref", "", "the Secret with the credentials")
+	fs.Var(choice{&o.provider, []string{"generic", "github", "aws", "azure"}}, "provider", "whose identity opens the repository: generic, github, aws, azure")
+	fs.StringVar(&o.proxy, "proxy-secret-ref", "", "the Secret with the address and credentials of a proxy")
+	fs.StringSliceVar(&o.ignore, "ignore-paths", nil, "leave out these paths, in the format of .gitignore")
+	fs.StringSliceVar(&o.sparse, "sparse-checkout-paths", nil, "fetch these folders only")
+	fs.BoolVar(&o.submodules, "recurse-submodules", false, "fetch submodules too")
+	fs.BoolVarP(&o.silent, "silent", "s", false, "do not ask whether the public key has been given access")
+	o.auth.add(fs)
+}
+
+func (o *gitRepositoryFlags) spec(c *creation) map[string]any {
+	spec := map[string]any{}
+	o.url = c.address("url", o.address, "ssh", "http", "https")
+	if o.branch+o.tag+o.semver+o.commit+o.refName == "" {
+		c.wrong(errors.New("what to follow is required: --branch, --tag, --tag-semver, --commit or --ref-name"))
+	}
+	c.exclusive("a GitRepository follows one of them", "branch", "tag", "tag-semver", "ref-name")
+	c.excludes("commit", "a GitRepository follows one of them", "tag", "tag-semver", "ref-name")
+	c.versions("tag-semver", o.semver)
+	c.objectName("secret-ref", o.secretRef)
+	if o.provider == "github" && o.secretRef == "" {
+		c.wrong(errors.New("--provider=github needs --secret-ref, a Secret made by 'flux create secret githubapp'"))
+	}
+	c.excludes("secret-ref", "the credentials are in the Secret", o.auth.names()...)
+	o.auth.check(c, o.url)
+	c.fetching(spec, o.address, o.proxy, o.ignore)
+	put(spec, "ref.branch", o.branch)
+	put(spec, "ref.tag", o.tag)
+	put(spec, "ref.semver", o.semver)
+	put(spec, "ref.commit", o.commit)
+	put(spec, "ref.name", o.refName)
+	put(spec, "provider", o.provider)
+	put(spec, "recurseSubmodules", o.submodules)
+	put(spec, "sparseCheckout", o.sparse)
+	put(spec, "secretRef.name", o.secretRef)
+	return spec
 }
 
 // gitSecret makes the Secret of a GitRepository, nil for an open repository.

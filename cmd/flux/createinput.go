@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"regexp"
@@ -93,6 +94,13 @@ func (c *creation) objectName(flag, value string) {
 	}
 }
 
+// objectNames checks several names, by their flags.
+func (c *creation) objectNames(names map[string]string) {
+	for _, flag := range slices.Sorted(maps.Keys(names)) {
+		c.objectName(flag, names[flag])
+	}
+}
+
 // versions checks a range of versions.
 func (c *creation) versions(flag, value string) {
 	if value != "" {
@@ -102,8 +110,8 @@ func (c *creation) versions(flag, value string) {
 
 // positive checks a duration.
 func (c *creation) positive(flags map[string]time.Duration) {
-	for flag, value := range flags {
-		if value < 0 {
+	for _, flag := range slices.Sorted(maps.Keys(flags)) {
+		if flags[flag] < 0 {
 			c.wrong(fmt.Errorf("--%s has to be more than 0", flag))
 		}
 	}

@@ -55,11 +55,16 @@ func (c *creation) fetching(spec map[string]any, url, proxy string, ignore []str
 	put(spec, "ignore", strings.Join(ignore, "\n"))
 }
 
+// ociRepositoryFlags are the flags of create source oci.
+type ociRepositoryFlags struct {
+	url, tag, semver, digest, secretRef, account, certRef, proxy, layer, provider string
+	ignore                                                                        []string
+	insecure                                                                      bool
+	verify                                                                        verifyFlags
+}
+
 func buildOCIRepository() builder {
-	var url, tag, semver, digest, secretRef, account, certRef, proxy, layer string
-	var ignore []string
-	var insecure bool
-	provider, verify := "generic", verifyFlags{}
+	o := &ociRepositoryFlags{provider: "generic"}
 	return builder{
 		kind: "OCIRepository",
 		example: `  # Follow a tag
@@ -73,52 +78,54 @@ func buildOCIRepository() builder {
   flux create source oci chart --url=oci://ghcr.io/stefanprodan/charts/podinfo --tag=6.9.0 \
     --layer-selector=application/vnd.cncf.helm.chart.content.v1.tar+gzip,copy`,
 		refers: map[string][]string{"secret-ref": {"Secret"}, "cert-ref": {"Secret"}, "proxy-secret-ref": {"Secret"}, "verify-secret-ref": {"Secret"}, "service-account": {"ServiceAccount"}},
-		flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&url, "url", "", "the address of the artifact, oci://HOST/PATH")
-			fs.StringVar(&tag, "tag", "", "the tag to follow")
-			fs.StringVar(&semver, "tag-semver", "", "the range of versions to follow the newest tag of")
-			fs.StringVar(&digest, "digest", "", "the digest to stay at, sha256:…")
-			fs.Var(choice{&provider, clouds}, "provider", "whose identity opens the registry: "+strings.Join(clouds, ", "))
-			fs.StringVar(&secretRef, "secret-ref", "", "the Secret with the registry's credentials")
-			fs.StringVar(&account, "service-account", "", "the ServiceAccount whose image pull secrets are used")
-			fs.StringVar(&certRef, "cert-ref", "", "the Secret with TLS certificates")
-			fs.StringVar(&proxy, "proxy-secret-ref", "", "the Secret with the address and credentials of a proxy")
-			fs.StringVar(&layer, "layer-selector", "", "the layer to take: MEDIATYPE, or MEDIATYPE,copy to leave it packed")
-			fs.StringSliceVar(&ignore, "ignore-paths", nil, "leave out these paths, in the format of .gitignore")
-			fs.BoolVar(&insecure, "insecure", false, "speak plain HTTP to the registry")
-			verify.add(fs)
-		},
-		spec: func(c *creation) map[string]any {
-			spec := map[string]any{}
-			c.address("url", url, "oci")
-			if tag == "" && semver == "" && digest == "" {
-				c.wrong(errors.New("--tag, --tag-semver or --digest is required"))
-			}
-			c.exclusive("an OCIRepository follows one of them", "tag", "tag-semver", "digest")
-			c.versions("tag-semver", semver)
-			c.digest("digest", digest)
-			for flag, name := range map[string]string{"secret-ref": secretRef, "cert-ref": certRef, "service-account": account} {
-				c.objectName(flag, name)
-			}
-			c.fetching(spec, url, proxy, ignore)
-			put(spec, "provider", provider)
-			put(spec, "ref.digest", digest)
-			put(spec, "ref.semver", semver)
-			put(spec, "ref.tag", tag)
-			put(spec, "secretRef.name", secretRef)
-			put(spec, "certSecretRef.name", certRef)
-			put(spec, "serviceAccountName", account)
-			put(spec, "insecure", insecure)
-			if layer != "" {
-				l, err := input.ParseLayer(layer)
-				c.flagged("layer-selector", err)
-				put(spec, "layerSelector.mediaType", l.MediaType)
-				put(spec, "layerSelector.operation", l.Operation)
-			}
-			verify.put(c, spec)
-			return spec
-		},
+		flags:  o.add,
+		spec:   o.spec,
 	}
+}
+
+func (o *ociRepositoryFlags) add(fs *pflag.FlagSet) {
+	fs.StringVar(&o.url, "url", "", "the address of the artifact, oci://HOST/PATH")
+	fs.StringVar(&o.tag, "tag", "", "the tag to follow")
+	fs.StringVar(&o.semver, "tag-semver", "", "the range of versions to follow the newest tag of")
+	fs.StringVar(&o.digest, "digest", "", "the digest to stay at, sha256:…")
+	fs.Var(choice{&o.provider, clouds}, "provider", "whose identity opens the registry: "+strings.Join(clouds, ", "))
+	fs.StringVar(&o.secretRef, "secret-ref", "", "the Secret with the registry's credentials")
+	fs.StringVar(&o.account, "service-account", "", "the ServiceAccount whose image pull secrets are used")
+	fs.StringVar(&o.certRef, "cert-ref", "", "the Secret with TLS certificates")
+	fs.StringVar(&o.proxy, "proxy-secret-ref", "", "the Secret with the address and credentials of a proxy")
+	fs.StringVar(&o.layer, "layer-selector", "", "the layer to take: MEDIATYPE, or MEDIATYPE,copy to leave it packed")
+	fs.StringSliceVar(&o.ignore, "ignore-paths", nil, "leave out these paths, in the format of .gitignore")
+	fs.BoolVar(&o.insecure, "insecure", false, "speak plain HTTP to the registry")
+	o.verify.add(fs)
+}
+
+func (o *ociRepositoryFlags) spec(c *creation) map[string]any {
+	spec := map[string]any{}
+	c.address("url", o.url, "oci")
+	if o.tag == "" && o.semver == "" && o.digest == "" {
+		c.wrong(errors.New("--tag, --tag-semver or --digest is required"))
+	}
+	c.exclusive("an OCIRepository follows one of them", "tag", "tag-semver", "digest")
+	c.versions("tag-semver", o.semver)
+	c.digest("digest", o.digest)
+	c.objectNames(map[string]string{"secret-ref": o.secretRef, "cert-ref": o.certRef, "service-account": o.account})
+	c.fetching(spec, o.url, o.proxy, o.ignore)
+	put(spec, "provider", o.provider)
+	put(spec, "ref.digest", o.digest)
+	put(spec, "ref.semver", o.semver)
+	put(spec, "ref.tag", o.tag)
+	put(spec, "secretRef.name", o.secretRef)
+	put(spec, "certSecretRef.name", o.certRef)
+	put(spec, "serviceAccountName", o.account)
+	put(spec, "insecure", o.insecure)
+	if o.layer != "" {
+		l, err := input.ParseLayer(o.layer)
+		c.flagged("layer-selector", err)
+		put(spec, "layerSelector.mediaType", l.MediaType)
+		put(spec, "layerSelector.operation", l.Operation)
+	}
+	o.verify.put(c, spec)
+	return spec
 }
 
 func buildBucket() builder {
@@ -253,7 +260,7 @@ func buildHelmChart() builder {
 
   # A chart out of Git, anew with every commit
   flux create source chart podinfo --source=GitRepository/podinfo --chart=./charts/podinfo --reconcile-strategy=Revision`,
-		refers: map[string][]string{"source": {"HelmRepository", "GitRepository", "Bucket"}, "verify-secret-ref": {"Secret"}},
+		refers: map[string][]string{"source": chartSources, "verify-secret-ref": {"Secret"}},
 		words:  map[string][]string{"reconcile-strategy": strategies},
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&source, "source", "", "where the chart is: HelmRepository, GitRepository or Bucket, as <kind>/<name>")
@@ -268,7 +275,7 @@ func buildHelmChart() builder {
 			c.need("chart", chart)
 			c.versions("chart-version", version)
 			c.oneOf("reconcile-strategy", strategy, strategies)
-			ref := c.refer("source", source, input.Rules{Kinds: []string{"HelmRepository", "GitRepository", "Bucket"}, Local: true})
+			ref := c.refer("source", source, input.Rules{Kinds: chartSources, Local: true})
 			c.fetching(spec, "", "", nil)
 			if c.fetchTimeout != 0 {
 				c.wrong(errors.New("--fetch-timeout is for the source of a chart"))

@@ -59,6 +59,9 @@ func Labels(pairs []string) (map[string]string, error) {
 // URL reads an address whose scheme is one of several.
 func URL(s string, schemes ...string) (*url.URL, error) {
 	u, err := url.Parse(s)
+	if user, path, scp := strings.Cut(s, ":"); err != nil && scp && strings.Contains(user, "@") && slices.Contains(schemes, "ssh") {
+		return nil, fmt.Errorf("it is not a URL: write ssh://%s/%s", user, strings.TrimPrefix(path, "/"))
+	}
 	if err != nil {
 		// The error of the parser repeats the address, which may hold a password.
 		return nil, errors.New("it is not a URL")

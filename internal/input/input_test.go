@@ -59,7 +59,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}{
 		{"name", input.Name, []string{"a", "a-1", strings.Repeat("a", 63)}, []string{"", "a_b", "A", "-a", "a.b", strings.Repeat("a", 64)}, ""},
 		{"object name", input.ObjectName, []string{"a.b"}, []string{"", "a..b", "a/b"}, ""},
-		{"url", address, []string{"https://a/b", "ssh://git@a:22/b"}, []string{"", "ftp://a", "https://", "a/b", "https://u:hidden@a/b", "https://u:hidden@a/%zz"}, "hidden"},
+		{"url", address, []string{"https://a/b", "ssh://git@a:22/b"}, []string{"", "ftp://a", "https://", "a/b", "https://u:hidden@a/b", "https://u:hidden@a/%zz", "git@a:b/c"}, "hidden"},
 		{"range", input.Range, []string{"6.x", ">=1.0.0 <2.0.0", "*"}, []string{"", "newest", ">=>1"}, ""},
 		{"path", clean, []string{"", "./", "a/../b", "/a"}, []string{"..", "a/../../b", "a\x00b", `..\a`}, ""},
 		{"layer", layer, []string{"a/b", "a/b,copy", "operation=copy,mediaType=a/b"}, []string{"", "a", "a/b,move", "a/b,copy,copy", "x=y"}, ""},
@@ -80,6 +80,14 @@ func TestWhatIsRefused(t *testing.T) {
 				t.Errorf("%s %q: the error shows the password: %v", c.what, s, err)
 			}
 		}
+	}
+}
+
+func TestAddressesOfGitAreExplained(t *testing.T) {
+	t.Parallel()
+	_, err := input.URL("git@example.com:org/app", "ssh")
+	if err == nil || err.Error() != "it is not a URL: write ssh://git@example.com/org/app" {
+		t.Error(err)
 	}
 }
 
