@@ -103,6 +103,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			"record":  func(ts *testscript.TestScript, neg bool, args []string) { record(ts, cluster, neg, args) },
 			"seed":    func(ts *testscript.TestScript, neg bool, args []string) { seed(ts, cluster, neg, args) },
 			"clock":   func(ts *testscript.TestScript, neg bool, args []string) { clock(ts, cluster, neg, args) },
+			"outdate": func(ts *testscript.TestScript, neg bool, args []string) { outdate(ts, cluster, neg, args) },
 			"mask":    mask,
 			"answer":  func(ts *testscript.TestScript, neg bool, args []string) { answer(ts, cluster, neg, args) },
 			"observe": func(ts *testscript.TestScript, neg bool, args []string) { observe(ts, cluster, neg, args) },

@@ -42,10 +42,28 @@ func Guess(gvk schema.GroupVersionKind) Resource {
 	return Resource{GroupVersionResource: plural, Kind: gvk.Kind, ClusterScoped: slices.Contains(clusterScoped, gvk.Kind)}
 }
 
-// versions remembers what discovery said of a group's kinds.
+// versions remembers what discovery said of a group, and which older versions
+// the server was found to have kinds in.
 type versions struct {
 	mu     sync.Mutex
 	groups map[string]metav1.APIGroup
+	older  map[string]string
+}
+
+func (v *versions) of(k controllers.Kind) (string, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	version, ok := v.older[k.CRD()]
+	return version, ok
+}
+
+func (v *versions) remember(k controllers.Kind, version string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.older == nil {
+		v.older = map[string]string{}
+	}
+	v.older[k.CRD()] = version
 }
 
 // NotServed tells whether an error says that the server does not know the
@@ -64,38 +82,44 @@ func (e *MissingKindError) Error() string {
 }
 
 // With calls do with the shipped version of a kind and, only when the server
-// does not serve that, with the newest one of the row that it does.
+// does not serve that, with the newest one of the row that it does. What has
+// been found is remembered, so that a kind costs the search once.
 func (c *Client) With(ctx context.Context, k controllers.Kind, do func(Resource) error) error {
-	err := do(Of(k))
+	r := Of(k)
+	if version, ok := c.served.of(k); ok {
+		r.Version = version
+	}
+	err := do(r)
 	if !NotServed(err) {
 		return err
 	}
-	version, err := c.servedVersion(ctx, k)
+	versions, err := c.olderVersions(ctx, k)
 	if err != nil {
 		return err
 	}
-	r := Of(k)
-	r.Version = version
-	if err := do(r); !NotServed(err) {
-		return err
+	for _, version := range versions {
+		r.Version = version
+		if err := do(r); !NotServed(err) {
+			c.served.remember(k, version)
+			return err
+		}
 	}
 	return &MissingKindError{k}
 }
 
-func (c *Client) servedVersion(ctx context.Context, k controllers.Kind) (string, error) {
+// olderVersions are those of the row that the server has for any kind of the
+// group: whether it has them for this one, only the request itself can tell.
+func (c *Client) olderVersions(ctx context.Context, k controllers.Kind) ([]string, error) {
 	group, err := c.group(ctx, k.Group)
 	if apierrors.IsNotFound(err) {
-		return "", &MissingKindError{k}
+		return nil, nil
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	for _, version := range k.Older {
-		if slices.ContainsFunc(group.Versions, func(v metav1.GroupVersionForDiscovery) bool { return v.Version == version }) {
-			return version, nil
-		}
-	}
-	return "", &MissingKindError{k}
+	return slices.DeleteFunc(slices.Clone(k.Older), func(version string) bool {
+		return !slices.ContainsFunc(group.Versions, func(v metav1.GroupVersionForDiscovery) bool { return v.Version == version })
+	}), nil
 }
 
 func (c *Client) group(ctx context.Context, name string) (metav1.APIGroup, error) {

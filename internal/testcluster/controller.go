@@ -12,8 +12,15 @@ import (
 // Answer plays the controller of one object until ctx ends: it answers every
 // reconciliation request with a Ready condition, as controllers do.
 func (c *Cluster) Answer(ctx context.Context, k controllers.Kind, namespace, name string, ready controllers.Condition) error {
-	r := kube.Of(k)
-	err := c.Client.Follow(ctx, r, kube.Selection{Namespace: namespace, Name: name}, "", func(e kube.Event) (bool, error) {
+	err := c.Client.With(ctx, k, func(r kube.Resource) error { return c.answer(ctx, r, k, namespace, name, ready) })
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return fmt.Errorf("answering for %s %s/%s: %w", k.Kind, namespace, name, err)
+}
+
+func (c *Cluster) answer(ctx context.Context, r kube.Resource, k controllers.Kind, namespace, name string, ready controllers.Condition) error {
+	return c.Client.Follow(ctx, r, kube.Selection{Namespace: namespace, Name: name}, "", func(e kube.Event) (bool, error) {
 		token := controllers.Annotation(e.Object, "reconcile.fluxcd.io/requestedAt")
 		handled := controllers.Path{"status.lastHandledReconcileAt"}.String(e.Object)
 		if e.Deleted || token == "" || token == handled || k.Suspension.Is(e.Object) {
@@ -32,8 +39,4 @@ func (c *Cluster) Answer(ctx context.Context, k controllers.Kind, namespace, nam
 		}
 		return false, c.Client.PatchStatus(ctx, r, namespace, name, status)
 	})
-	if errors.Is(err, context.Canceled) {
-		return nil
-	}
-	return fmt.Errorf("answering for %s %s/%s: %w", k.Kind, namespace, name, err)
 }

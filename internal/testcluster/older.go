@@ -1,0 +1,76 @@
+package testcluster
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// definitions are the resource of CustomResourceDefinitions.
+var definitions = kube.Guess(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+
+// ServeOlder makes the cluster one of an older Flux: it serves and stores each
+// kind in the version that older picks from the row's, and does not have the
+// kinds for which that is "". The objects that there were are gone.
+func (c *Cluster) ServeOlder(ctx context.Context, older func(controllers.Kind) string) error {
+	if err := c.RemoveCRDs(ctx); err != nil {
+		return err
+	}
+	var crds []*unstructured.Unstructured
+	for _, k := range controllers.Kinds {
+		if version := older(k); version != "" {
+			crds = append(crds, definition(k, version))
+		}
+	}
+	// A client remembers what was served when it asked.
+	client, err := kube.New(c.Client.Config)
+	if err != nil {
+		return err
+	}
+	c.Client = client
+	return c.Client.Apply(ctx, crds)
+}
+
+// definition defines a kind in one version. The schemas of versions that are
+// no longer shipped are not at hand, so that every field is accepted.
+func definition(k controllers.Kind, version string) *unstructured.Unstructured {
+	anything := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": k.CRD()},
+		"spec": map[string]any{
+			"group": k.Group, "scope": "Namespaced",
+			"names": map[string]any{"kind": k.Kind, "listKind": k.Kind + "List", "plural": k.Resource},
+			"versions": []any{map[string]any{
+				"name": version, "served": true, "storage": true,
+				"schema":       map[string]any{"openAPIV3Schema": anything},
+				"subresources": map[string]any{"status": map[string]any{}},
+			}},
+		},
+	}}
+}
+
+// RemoveCRDs takes the kinds of Flux from the cluster, together with their
+// objects: a definition that has stored an older version cannot drop it.
+func (c *Cluster) RemoveCRDs(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, k := range controllers.Kinds {
+		g.Go(func() error {
+			if err := c.Client.Remove(ctx, definitions, "", k.CRD()); err != nil {
+				return fmt.Errorf("removing the definition of %s: %w", k.Kind, err)
+			}
+			left, err := c.Client.Gone(ctx, definitions, kube.Selection{Name: k.CRD()}, func(controllers.Object) bool { return true })
+			if err == nil && len(left) > 0 {
+				err = fmt.Errorf("the definition of %s stays", k.Kind)
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
