@@ -220,7 +220,7 @@ func (a *app) getAll(cmd *cobra.Command, o *getOptions, rows []controllers.Kind)
 		case ctx.Err() != nil || unreachable(l.err):
 			return l.err
 		default:
-			a.ui.Failure("%s", l.err)
+			a.report(l.err)
 			failed = errReported
 		}
 	}

@@ -64,12 +64,30 @@ func (q *query) follow(ctx context.Context, kind int, reports chan<- report) {
 		}
 	}
 	err := q.client.With(ctx, q.kinds[kind], func(r kube.Resource) error {
-		return q.client.Watch(ctx, r, q.selection(),
+		s := q.selection()
+		s.Without = q.unshown(q.kinds[kind])
+		return q.client.Watch(ctx, r, s,
 			func(objects []controllers.Object) error { return send(report{listed: objects}) },
-			func(e kube.Event) error { return send(report{event: &e}) })
+			func(e kube.Event) error {
+				e = q.leaves(ctx, r, e)
+				return send(report{event: &e})
+			})
 	})
 	// The end of ctx is not reported: nobody listens any more.
 	_ = send(report{ended: err})
+}
+
+// leaves tells an object whose labels no longer fit from one that is gone: the
+// server calls both deleted.
+func (q *query) leaves(ctx context.Context, r kube.Resource, e kube.Event) kube.Event {
+	if !e.Deleted || q.options.labels == "" {
+		return e
+	}
+	o, err := q.client.Get(ctx, r, controllers.Namespace(e.Object), controllers.Name(e.Object))
+	if err != nil {
+		return e
+	}
+	return kube.Event{Object: o}
 }
 
 // watcher shows what is reported of all kinds, one after another.
@@ -122,7 +140,7 @@ func (w *watcher) lost(ctx context.Context, err error) error {
 // tell says that a kind is not followed.
 func (w *watcher) tell(err error) {
 	if !w.query.mayBeAbsent(err) {
-		w.ui.Failure("%s", err)
+		w.report(err)
 	}
 }
 
@@ -140,8 +158,8 @@ func (w *watcher) tellAll() error {
 			missing++
 		}
 	}
-	if missing == len(w.listings) {
-		return errors.New("the cluster serves none of these kinds: Flux is not installed")
+	if missing == len(w.listings) && len(w.query.options.kinds) == 0 {
+		return hinted("install Flux with flux install, or bootstrap it out of Git", "the cluster serves none of these kinds")
 	}
 	return nil
 }
