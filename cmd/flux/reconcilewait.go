@@ -30,7 +30,7 @@ func (r *reconciler) await(ctx context.Context, n *node, token string, first boo
 			return false, fmt.Errorf("%s was deleted while it was waited for", n.target)
 		}
 		n.last = e.Object
-		if !n.kind.Settled(n.last, token) {
+		if !n.kind.Settled(n.last, token) && !putOff(n, token) {
 			return false, nil
 		}
 		if first && r.blocked(n) {
@@ -74,6 +74,14 @@ func (r *reconciler) tooLate(n *node, err error) error {
 	return r.unready(n, "%s was not reconciled within %s: %s", n.target, r.app.global.timeout, state)
 }
 
+// putOff tells whether a controller has answered by not beginning: a dependency
+// is not ready. helm-controller goes on saying that it is at work then.
+func putOff(n *node, token string) bool {
+	ready := n.kind.Ready(n.last)
+	return ready.Status == "False" && ready.Reason == "DependencyNotReady" &&
+		(controllers.Path{"status.lastHandledReconcileAt"}).String(n.last) == token
+}
+
 // blocked tells whether a failure is only that a dependency among the objects
 // that are reconciled here was not done: all of them are asked at once, so a
 // controller may look at one before it is through with what that one depends
@@ -81,7 +89,7 @@ func (r *reconciler) tooLate(n *node, err error) error {
 // the message names another dependency, or the one it names has failed, it is.
 func (r *reconciler) blocked(n *node) bool {
 	ready := n.kind.Ready(n.last)
-	if ready.Status != "False" || ready.Reason != "DependencyNotReady" {
+	if ready.Reason != "DependencyNotReady" {
 		return false
 	}
 	for _, d := range r.dependencies(n) {
