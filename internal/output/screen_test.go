@@ -22,7 +22,7 @@ func states() output.Table {
 		Headers: []string{"NAME", "REVISION", "SUSPENDED", "READY", "MESSAGE"},
 		Rows: [][]string{
 			{"app", "main@sha1:6f9a1b2c", "False", "True", "Applied revision: main@sha1:6f9a1b2c"},
-			{"broken", "", "False", "False", "kustomize build failed: accumulating resources: no such file"},
+			{"broken", "", "False", "False", "kustomize build failed: collecting all resources: no such file"},
 			{"busy", "main@sha1:6f9a1b2c", "False", "Unknown", "at \x1b[5mwork"},
 		},
 	}
@@ -38,12 +38,12 @@ func TestShow(t *testing.T) {
 		"as wide as it gets": {output.Screen{}, true, `
 NAME    REVISION            SUSPENDED  READY    MESSAGE
 app     main@sha1:6f9a1b2c  False      True     Applied revision: main@sha1:6f9a1b2c
-broken                      False      False    kustomize build failed: accumulating resources: no such file
+broken                      False      False    kustomize build failed: collecting all resources: no such file
 busy    main@sha1:6f9a1b2c  False      Unknown  at  [5mwork
 `},
 		"long messages cut": {output.Screen{Width: 80}, false, `
 app     main@sha1:6f9a1b2c  False  True     Applied revision: main@sha1:6f9a1b2c
-broken                      False  False    kustomize build failed: accumulatin…
+broken                      False  False    kustomize build failed: collecting…
 busy    main@sha1:6f9a1b2c  False  Unknown  at  [5mwork
 `},
 		"revisions give way to messages": {output.Screen{Width: 60}, true, `
