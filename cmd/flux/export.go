@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -59,6 +60,9 @@ func (o *exportOptions) add(fs *pflag.FlagSet) {
 }
 
 func (a *app) export(cmd *cobra.Command, o *exportOptions, k controllers.Kind, names []string) error {
+	if o.targets.allNamespaces && len(names) > 0 {
+		return errors.New("give names or --all-namespaces, not both")
+	}
 	selection := o.targets
 	// To print what there is harms nobody: -A needs no --all beside it.
 	selection.all = selection.all || selection.allNamespaces && selection.labels == "" && len(names) == 0

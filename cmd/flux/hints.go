@@ -73,9 +73,9 @@ func foundElsewhere(namespaces []string) string {
 	case n == 1:
 		return fmt.Sprintf("it exists in namespace %q: add -n %s", namespaces[0], namespaces[0])
 	case n <= namespacesMax:
-		return fmt.Sprintf("it exists in the namespaces %s: add -n", strings.Join(namespaces, ", "))
+		return fmt.Sprintf("it exists in the namespaces %s: add -n NAMESPACE", strings.Join(namespaces, ", "))
 	default:
-		return fmt.Sprintf("it exists in %d namespaces, such as %s: add -n", n, strings.Join(namespaces[:namespacesMax], ", "))
+		return fmt.Sprintf("it exists in %d namespaces, such as %s: add -n NAMESPACE", n, strings.Join(namespaces[:namespacesMax], ", "))
 	}
 }
 

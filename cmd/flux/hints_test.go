@@ -1,0 +1,65 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestNearestCommand(t *testing.T) {
+	t.Parallel()
+	root := newRoot(newApp(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" }, time.Now))
+	for _, c := range []struct{ below, word, want string }{
+		{"", "recnocile", "flux reconcile"},
+		{"", "k", ""},
+		{"", "deploy", ""},
+		{"get", "kustomisation", "flux get kustomizations"},
+		{"get", "HelmReleases.helm.toolkit.fluxcd.io", "flux get helmreleases"},
+		{"get", "gitrepositroy", "flux get sources git"},
+		{"get sources", "hlem", "flux get sources helm"},
+		{"get sources", "kustomizations", "flux get kustomizations"},
+		{"suspend", "oci", "flux suspend source oci"},
+		{"export", "providers", "flux export alert-provider"},
+		{"suspend image", "imagepolicy", "flux suspend image policy"},
+		{"get", "deployments", ""},
+		{"completion", "bsh", "flux completion bash"},
+	} {
+		cmd, _, err := root.Find(strings.Fields(c.below))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := nearestCommand(cmd, c.word); got != c.want {
+			t.Errorf("%q below %q is near %q, want %q", c.word, c.below, got, c.want)
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"a", "", 1}, {"", "ab", 2}, {"git", "git", 0}, {"git", "gti", 1}, {"git", "gits", 1},
+		{"kitten", "sitting", 3}, {"abc", "ca", 3},
+	} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("from %q to %q it is %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+func TestFoundElsewhere(t *testing.T) {
+	t.Parallel()
+	for want, namespaces := range map[string][]string{
+		"":                                     nil,
+		`it exists in namespace "a": add -n a`: {"a"},
+		"it exists in the namespaces a, b: add -n NAMESPACE":           {"a", "b"},
+		"it exists in 4 namespaces, such as a, b, c: add -n NAMESPACE": {"a", "b", "c", "d"},
+	} {
+		if got := foundElsewhere(namespaces); got != want {
+			t.Errorf("%q gives %q, want %q", namespaces, got, want)
+		}
+	}
+}
