@@ -114,7 +114,9 @@ func (a *app) readAll(ctx context.Context, client *kube.Client, targets []target
 }
 
 // secretKind lets Secrets be read as the kinds of the catalogue are.
-var secretKind = controllers.Kind{Version: "v1", Kind: "Secret", Resource: "secrets"}
+func secretKind() controllers.Kind {
+	return controllers.Kind{Version: "v1", Kind: "Secret", Resource: "secrets"}
+}
 
 // need is who refers to a Secret, and whether it could do without.
 type need struct {
@@ -130,7 +132,7 @@ func (a *app) withSecrets(ctx context.Context, client *kube.Client, objects []co
 	after := make([][]string, len(objects))
 	for i, o := range objects {
 		for _, ref := range controllers.SecretsOf(o) {
-			t := target{kind: secretKind, namespace: controllers.Namespace(o), name: ref.Name}
+			t := target{kind: secretKind(), namespace: controllers.Namespace(o), name: ref.Name}
 			before, known := needs[t.key()]
 			if !known {
 				wanted, after[i] = append(wanted, t), append(after[i], t.key())
@@ -159,7 +161,7 @@ func (a *app) readSecrets(
 	var mu sync.Mutex
 	read := map[string]controllers.Object{}
 	err := a.each(wanted, func(t target) error {
-		secret, err := client.Get(ctx, kube.Of(secretKind), t.namespace, t.name)
+		secret, err := client.Get(ctx, kube.Of(secretKind()), t.namespace, t.name)
 		needed := needs[t.key()]
 		switch {
 		case apierrors.IsNotFound(err) && needed.optional:

@@ -12,8 +12,10 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// definitions are the resource of CustomResourceDefinitions.
-var definitions = kube.Guess(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+// definitions is the resource of CustomResourceDefinitions.
+func definitions() kube.Resource {
+	return kube.Guess(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+}
 
 // ServeOlder makes the cluster one of an older Flux: it serves and stores each
 // kind in the version that older picks from the row's, and does not have the
@@ -62,10 +64,10 @@ func (c *Cluster) RemoveCRDs(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, k := range controllers.Kinds {
 		g.Go(func() error {
-			if err := c.Client.Remove(ctx, definitions, "", k.CRD()); err != nil {
+			if err := c.Client.Remove(ctx, definitions(), "", k.CRD()); err != nil {
 				return fmt.Errorf("removing the definition of %s: %w", k.Kind, err)
 			}
-			left, err := c.Client.Gone(ctx, definitions, kube.Selection{Name: k.CRD()}, func(controllers.Object) bool { return true })
+			left, err := c.Client.Gone(ctx, definitions(), kube.Selection{Name: k.CRD()}, func(controllers.Object) bool { return true })
 			if err == nil && len(left) > 0 {
 				err = fmt.Errorf("the definition of %s stays", k.Kind)
 			}
