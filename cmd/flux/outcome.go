@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
@@ -51,6 +52,10 @@ func outcomeOf(t target, o controllers.Object, err error) objectOutcome {
 
 func addReportFormat(fs *pflag.FlagSet, format *string) {
 	fs.StringVarP(format, "output", "o", "", "also print the outcome for each object: json or yaml")
+}
+
+func completeReportFormat(cmd *cobra.Command) {
+	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func checkReportFormat(format string) error {

@@ -28,7 +28,7 @@ type reconcileOptions struct {
 
 func newReconcile(a *app) *cobra.Command {
 	o := &reconcileOptions{}
-	return a.multiply(verb{
+	cmd := a.multiply(verb{
 		name: "reconcile", applies: controllers.Reconcile,
 		short: "Reconcile objects now and wait for the outcome",
 		of:    "Reconcile %s objects now and wait for the outcome",
@@ -61,6 +61,8 @@ func newReconcile(a *app) *cobra.Command {
 			return a.reconcile(cmd, o, k, names)
 		},
 	})
+	completeReportFormat(cmd)
+	return cmd
 }
 
 func (o *reconcileOptions) add(k controllers.Kind, fs *pflag.FlagSet) {

@@ -122,7 +122,7 @@ func withDependency(s *steered, name, on string) {
 func TestReconcileAsksAgainWhenTheDependencyIsReady(t *testing.T) {
 	t.Parallel()
 	var first sync.Once
-	s := steer(t, []string{"apps", "infra"}, func(s *steered, o controllers.Object, patch int) {
+	s := steer(t, []string{"apps", "infra"}, func(s *steered, _ controllers.Object, patch int) {
 		if patch == 2 {
 			s.say("apps", "True", "ReconciliationSucceeded", "applied")
 		}

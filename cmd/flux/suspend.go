@@ -19,7 +19,7 @@ type suspendOptions struct {
 
 func newSuspend(a *app) *cobra.Command {
 	o := &suspendOptions{}
-	return a.multiply(verb{
+	cmd := a.multiply(verb{
 		name: "suspend", applies: controllers.Suspend,
 		short: "Suspend objects, so that their controllers leave them alone",
 		of:    "Suspend %s objects",
@@ -41,6 +41,8 @@ func newSuspend(a *app) *cobra.Command {
 			return a.suspend(cmd, o, k, names)
 		},
 	})
+	completeFlag(cmd, "reason", cobra.NoFileCompletions)
+	return cmd
 }
 
 // suspend looks at each object before it changes it: one that is suspended

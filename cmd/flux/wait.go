@@ -45,6 +45,8 @@ func newWait(a *app) *cobra.Command {
 			return a.wait(cmd, o, k, names)
 		},
 	})
+	completeReportFormat(cmd)
+	completeFlag(cmd, "for", cobra.FixedCompletions([]string{stateReady, stateSuspended, stateDeleted}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Long = `Wait until objects are ready, suspended or gone: the gate of a pipeline.
 
 The exit code is 0 when all of them are, and 1 when --timeout is over or
