@@ -59,6 +59,7 @@ func newGet(a *app) *cobra.Command {
 		run:    func(cmd *cobra.Command, k controllers.Kind, names []string) error { return a.getKind(cmd, o, k, names) },
 		family: all,
 	})
+	cmd.Long = getHelp
 	for _, c := range cmd.Commands() {
 		if family := controllers.Family(familyWord(c)); len(family) > 1 {
 			everything := allCommand("List the "+c.Name()+" of all kinds", c.Name()+" all", family, all)
@@ -85,6 +86,22 @@ func newGet(a *app) *cobra.Command {
 	o.complete(cmd)
 	return cmd
 }
+
+const getHelp = `List objects and how ready they are, of one kind, of a family ("sources",
+"images") or of all.
+
+An object is listed if all the filters let it through. --not-ready lists all
+that is not ready; --failed leaves out what no controller has looked at yet and
+what one is still at work on.
+
+--watch lists first and then shows a row for every change, until it is
+interrupted; it outlives lost connections, and --timeout does not bound it. What
+is deleted is shown with the message "deleted", in JSON and YAML by its
+metadata.deletionTimestamp. With filters, the change by which an object leaves
+them is shown too. -o json prints an object a line, -o yaml documents.
+
+On a terminal lines are cut to its width (--no-trunc keeps them whole) and
+colours show what is not ready; NO_COLOR turns them off.`
 
 // familyWord is the family that a command holds the kinds of.
 func familyWord(c *cobra.Command) string {

@@ -59,7 +59,7 @@ func (s Screen) fit(headers []string, widths []int) []int {
 	for good := min(widths[last], goodMessage); room < good; room++ {
 		widest := -1
 		for i, width := range widths[:last] {
-			if width > leastCell && !slices.Contains(whole, headers[i]) && (widest < 0 || width > widths[widest]) {
+			if width > max(leastCell, utf8.RuneCountInString(headers[i])) && !slices.Contains(whole, headers[i]) && (widest < 0 || width > widths[widest]) {
 				widest = i
 			}
 		}
