@@ -132,27 +132,34 @@ func (a *app) create(cmd *cobra.Command, o *createFlags, k controllers.Kind, b b
 	defer cancel()
 	noun := nounOf(k)
 	a.ui.Generate("generating %s", noun)
-	if b.secret != nil {
-		secret, err := b.secret(ctx, c, spec)
-		if err != nil {
-			return err
-		}
-		if secret != nil {
-			if _, err := c.apply(ctx, "secret "+secret.GetName(), secret); err != nil {
-				return err
-			}
-		}
+	renewed, err := c.applySecret(ctx, b, spec)
+	if err != nil {
+		return err
 	}
 	done, err := c.apply(ctx, noun, object)
 	if err != nil {
 		return err
 	}
 	if o.dryRun == "" {
-		if done.After, err = c.await(ctx, k, done); err != nil {
+		if done.After, err = c.await(ctx, k, done, renewed); err != nil {
 			return err
 		}
 	}
 	return c.show(done.After)
+}
+
+// applySecret applies the Secret that an object needs and tells whether it has
+// changed one that was there.
+func (c *creation) applySecret(ctx context.Context, b builder, spec map[string]any) (bool, error) {
+	if b.secret == nil {
+		return false, nil
+	}
+	secret, err := b.secret(ctx, c, spec)
+	if err != nil || secret == nil {
+		return false, err
+	}
+	done, err := c.apply(ctx, "secret "+secret.GetName(), secret)
+	return done.Before != nil && len(done.Changes()) > 0, err
 }
 
 // nounOf is how messages call an object of a kind.

@@ -134,8 +134,11 @@ func TestEveryCreateFlagIsInAScript(t *testing.T) {
 			}
 		}
 		uses := func(f *pflag.Flag) bool {
-			pattern := regexp.MustCompile(`\s(--` + f.Name + `|-` + regexp.QuoteMeta(f.Shorthand+"\x00"[min(1, len(f.Shorthand)):]) + `)(=|\s|$)`)
-			return slices.ContainsFunc(mine, pattern.MatchString)
+			names := "--" + f.Name
+			if f.Shorthand != "" {
+				names += "|-" + f.Shorthand
+			}
+			return slices.ContainsFunc(mine, regexp.MustCompile(`\s(`+names+`)(=|\s|$)`).MatchString)
 		}
 		cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Name != "help" && !uses(f) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -91,7 +92,9 @@ func (c *creation) explain(err error, o *unstructured.Unstructured) error {
 }
 
 // await watches until the controller has come to an end with what was applied.
-func (c *creation) await(ctx context.Context, k controllers.Kind, done kube.Upserted) (controllers.Object, error) {
+// A Secret that was renewed is no change of the object, which says nothing of
+// it until it is reconciled anew.
+func (c *creation) await(ctx context.Context, k controllers.Kind, done kube.Upserted, renewed bool) (controllers.Object, error) {
 	ui, last := c.app.ui, done.After
 	if k.Suspension.Is(last) {
 		ui.Warning("it is suspended, so nobody looks at it: flux resume %s %s -n %s", k.Noun(), c.name, c.namespace)
@@ -102,7 +105,15 @@ func (c *creation) await(ctx context.Context, k controllers.Kind, done kube.Upse
 	if err != nil {
 		return last, err
 	}
-	if !k.Finished(last) {
+	ended := k.Finished
+	if renewed && done.Before != nil && len(done.Changes()) == 0 && k.Has(controllers.Reconcile) && (k.Static == nil || !k.Static(last)) {
+		token := c.app.now().Format(time.RFC3339Nano)
+		if last, err = client.Annotate(ctx, done.Resource, c.namespace, c.name, map[string]any{requestAnnotation: token}); err != nil {
+			return last, fmt.Errorf("asking for a reconciliation with the new secret: %w", err)
+		}
+		ended = func(o controllers.Object) bool { return k.Settled(o, token) }
+	}
+	if !ended(last) {
 		version, told := controllers.Path{"metadata.resourceVersion"}.String(last), ""
 		err = client.Follow(ctx, done.Resource, kube.Selection{Namespace: c.namespace, Name: c.name}, version, func(e kube.Event) (bool, error) {
 			if e.Deleted {
@@ -113,7 +124,7 @@ func (c *creation) await(ctx context.Context, k controllers.Kind, done kube.Upse
 				ui.Waiting("%s", message)
 				told = message
 			}
-			return k.Finished(last), nil
+			return ended(last), nil
 		})
 	}
 	return last, c.outcome(k, last, err)
@@ -122,6 +133,7 @@ func (c *creation) await(ctx context.Context, k controllers.Kind, done kube.Upse
 // outcome says how the wait has ended.
 func (c *creation) outcome(k controllers.Kind, last controllers.Object, err error) error {
 	ready := k.Ready(last)
+	ready.Message = strings.TrimSpace(ready.Message) // some end in a line break
 	object := fmt.Sprintf("%s %s/%s", k.Kind, c.namespace, c.name)
 	logs := fmt.Sprintf("flux logs --kind %s --name %s -n %s", k.Kind, c.name, c.namespace)
 	switch {

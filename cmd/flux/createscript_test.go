@@ -27,8 +27,8 @@ import (
 )
 
 // observe plays the controller of one object until the script ends: it answers
-// every generation of it with a Ready condition and, if given, more of a status
-// in JSON: observe KIND NAME True|False REASON MESSAGE [STATUS]
+// every generation of it, and every request to reconcile it, with a Ready
+// condition and, if given, more of a status in JSON: observe KIND NAME True|False REASON MESSAGE [STATUS]
 func observe(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, args []string) {
 	if neg || len(args) < 5 {
 		ts.Fatalf("usage: observe KIND NAME True|False REASON MESSAGE [STATUS]")
@@ -48,7 +48,9 @@ func observe(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, 
 		done <- cluster.Client.Follow(ctx, kube.Of(k), kube.Selection{Namespace: namespace, Name: name}, "", func(e kube.Event) (bool, error) {
 			generation, _ := controllers.Path{"metadata.generation"}.Lookup(e.Object)
 			condition, answered := controllers.FindCondition(e.Object, "Ready")
-			if e.Deleted || answered && condition.ObservedGeneration == number(generation) {
+			token := controllers.Annotation(e.Object, requestAnnotation)
+			handled := controllers.Path{"status.lastHandledReconcileAt"}.String(e.Object)
+			if e.Deleted || answered && condition.ObservedGeneration == number(generation) && token == handled {
 				return false, nil
 			}
 			status := map[string]any{"conditions": []any{map[string]any{
@@ -57,6 +59,9 @@ func observe(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, 
 			}}}
 			if args[2] == "True" {
 				status["observedGeneration"] = generation
+			}
+			if token != "" {
+				status["lastHandledReconcileAt"] = token
 			}
 			for key, value := range more {
 				status[key] = value
