@@ -130,6 +130,16 @@ func (a *app) namespace(cmd *cobra.Command) (string, error) {
 	return namespace, nil
 }
 
+// place is the cluster and the namespace that a command line is about.
+func (a *app) place(cmd *cobra.Command) (*kube.Client, string, error) {
+	client, err := a.cluster()
+	if err != nil {
+		return nil, "", err
+	}
+	namespace, err := a.namespace(cmd)
+	return client, namespace, err
+}
+
 // bounded gives an operation the time of --timeout. It is not for what lives
 // until it is interrupted.
 func (a *app) bounded(ctx context.Context) (context.Context, context.CancelFunc) {

@@ -71,11 +71,7 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions) error {
 	if err != nil {
 		return err
 	}
-	client, err := a.cluster()
-	if err != nil {
-		return err
-	}
-	namespace, err := a.namespace(cmd)
+	client, namespace, err := a.place(cmd)
 	if err != nil {
 		return err
 	}

@@ -73,11 +73,7 @@ func (a *app) tree(cmd *cobra.Command, o *treeOptions, k controllers.Kind, names
 	if err != nil {
 		return err
 	}
-	client, err := a.cluster()
-	if err != nil {
-		return err
-	}
-	namespace, err := a.namespace(cmd)
+	client, namespace, err := a.place(cmd)
 	if err != nil {
 		return err
 	}

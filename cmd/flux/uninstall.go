@@ -41,11 +41,7 @@ and its namespace, and wait until they are gone. What Flux has deployed stays.`,
 }
 
 func (a *app) uninstall(cmd *cobra.Command, o *uninstallOptions) error {
-	client, err := a.cluster()
-	if err != nil {
-		return err
-	}
-	namespace, err := a.namespace(cmd)
+	client, namespace, err := a.place(cmd)
 	if err != nil {
 		return err
 	}

@@ -64,11 +64,7 @@ func (a *app) versions(cmd *cobra.Command, o *versionOptions) error {
 }
 
 func (a *app) installedVersions(cmd *cobra.Command) ([]versionEntry, error) {
-	client, err := a.cluster()
-	if err != nil {
-		return nil, err
-	}
-	namespace, err := a.namespace(cmd)
+	client, namespace, err := a.place(cmd)
 	if err != nil {
 		return nil, err
 	}
