@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -252,36 +254,45 @@ func (c *creation) warnSecretLeftOut(flags []string) {
 	}
 }
 
-// completeReferences offers Kind/name of several kinds, and the bare name of one.
+// completeReferences offers Kind/name of several kinds, and the bare name of
+// one. Kinds that what is typed cannot mean are not asked for.
 func (a *app) completeReferences(kinds []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
 		defer cancel()
-		var names []string
-		for _, kind := range kinds {
-			for _, name := range a.namesOf(ctx, cmd, kind) {
-				if len(kinds) > 1 {
-					name = kind + "/" + name
-				}
-				if strings.HasPrefix(name, prefix) {
-					names = append(names, name)
-				}
-			}
+		client, err := a.cluster()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return names, cobra.ShellCompDirectiveNoFileComp
+		namespace, err := a.namespace(cmd)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		found := make([][]string, len(kinds))
+		var asking sync.WaitGroup
+		for i, kind := range kinds {
+			before := ""
+			if len(kinds) > 1 {
+				before = kind + "/"
+			}
+			if !strings.HasPrefix(before, prefix) && !strings.HasPrefix(prefix, before) {
+				continue
+			}
+			asking.Go(func() {
+				for _, name := range namesOf(ctx, client, namespace, kind) {
+					if name = before + name; strings.HasPrefix(name, prefix) {
+						found[i] = append(found[i], name)
+					}
+				}
+			})
+		}
+		asking.Wait()
+		return slices.Concat(found...), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
 // namesOf lists the objects of a kind, none where the cluster does not answer.
-func (a *app) namesOf(ctx context.Context, cmd *cobra.Command, kind string) []string {
-	client, err := a.cluster()
-	if err != nil {
-		return nil
-	}
-	namespace, err := a.namespace(cmd)
-	if err != nil {
-		return nil
-	}
+func namesOf(ctx context.Context, client *kube.Client, namespace, kind string) []string {
 	r := builtin("v1", kind)
 	if k, ok := controllers.FindKind(kind); ok {
 		r = kube.Of(k)

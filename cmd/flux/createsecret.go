@@ -124,11 +124,14 @@ func secretHelm() secretBuilder {
 		},
 		build: func(_ context.Context, c *creation) (*unstructured.Unstructured, error) {
 			files.check(c)
-			if c.need("username", username); !c.asked(password) {
-				c.need("password", "")
+			data, typ := files.read(c), files.secretType()
+			if len(data) == 0 || username != "" || c.asked(password) {
+				if c.need("username", username); !c.asked(password) {
+					c.need("password", "")
+				}
+				typ = "kubernetes.io/basic-auth"
+				data["username"], data["password"] = username, c.secret(password)
 			}
-			data, typ := files.read(c), "kubernetes.io/basic-auth"
-			data["username"], data["password"] = username, c.secret(password)
 			return c.secretObject(c.name, typ, data), nil
 		},
 	}
@@ -206,11 +209,7 @@ func secretTLS() secretBuilder {
 				c.wrong(errors.New("--ca-crt-file, or --tls-crt-file and --tls-key-file, is required"))
 			}
 			files.check(c)
-			typ := "Opaque" // a Secret of type kubernetes.io/tls has to have a certificate and a key
-			if files.certFile != "" {
-				typ = "kubernetes.io/tls"
-			}
-			return c.secretObject(c.name, typ, files.read(c)), nil
+			return c.secretObject(c.name, files.secretType(), files.read(c)), nil
 		},
 	}
 }

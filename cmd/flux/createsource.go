@@ -327,3 +327,12 @@ func (t *tlsFlags) read(c *creation) map[string]string {
 	data["tls.crt"], data["tls.key"] = string(cert), string(key)
 	return data
 }
+
+// secretType is the type of a Secret with the files alone: kubernetes.io/tls
+// has to have a certificate and a key.
+func (t *tlsFlags) secretType() string {
+	if t.certFile != "" {
+		return "kubernetes.io/tls"
+	}
+	return "Opaque"
+}
