@@ -6,8 +6,8 @@ VERSION ?= $(shell git describe --tags --match 'v*' 2>/dev/null | sed 's/^v//' |
 LDFLAGS := -s -w -X main.version=$(or $(VERSION),0.1.0-dev)
 BIN     := $(CURDIR)/bin
 GO      ?= go
-# One package at a time starts sandboxes; each of them wants a core for a while.
-GOTEST  := $(GO) test -timeout 20m
+# Tests start programs that the cache of results knows nothing of, so nothing is taken from it.
+GOTEST  := $(GO) test -count=1 -timeout 20m
 
 # One set of build flags everywhere, or Kubernetes would be compiled once for each.
 export CGO_ENABLED ?= 0
@@ -49,11 +49,11 @@ race: manifests sandbox ## Run the tests of the packages with the race detector;
 
 .PHONY: compat
 compat: manifests sandbox ## Replay the recorded contract and list what differs
-	$(GOTEST) -count=1 -v -run TestReplay ./test/compat
+	$(GOTEST) -v -run TestReplay ./test/compat
 
 .PHONY: e2e
 e2e: build sandbox controllers ## Run whole workflows against the real controllers
-	$(GOTEST) -count=1 ./test/e2e/...
+	$(GOTEST) ./test/e2e/...
 
 .PHONY: bench
 bench: build sandbox controllers ## Measure against kubectl, side by side in one run

@@ -74,5 +74,10 @@ func remedy(t target, o controllers.Object) string {
 	if t.kind.Kind == "HelmRelease" && o != nil && controllers.RetriesExhausted(o) {
 		return fmt.Sprintf("its retries are exhausted; mend the cause and try again: flux reconcile hr %s -n %s --reset", t.name, t.namespace)
 	}
-	return fmt.Sprintf("flux logs --kind %s --name %s -n %s", t.kind.Kind, t.name, t.namespace)
+	return controllerLog(t.kind)
+}
+
+// controllerLog is how to see what the controller of a kind has to say.
+func controllerLog(k controllers.Kind) string {
+	return fmt.Sprintf("kubectl logs -n %s deployment/%s", defaultNamespace, k.Controller)
 }

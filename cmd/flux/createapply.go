@@ -135,7 +135,7 @@ func (c *creation) outcome(k controllers.Kind, last controllers.Object, err erro
 	ready := k.Ready(last)
 	ready.Message = strings.TrimSpace(ready.Message) // some end in a line break
 	object := fmt.Sprintf("%s %s/%s", k.Kind, c.namespace, c.name)
-	logs := fmt.Sprintf("flux logs --kind %s --name %s -n %s", k.Kind, c.name, c.namespace)
+	logs := controllerLog(k)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return hinted(logs, "%s is not ready after %s: %s", object, c.app.global.timeout, ready.Message)

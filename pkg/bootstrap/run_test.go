@@ -306,7 +306,7 @@ func failing(w *world) {
 		"the server refuses the cluster the password or token in Secret failing/flux-system: check that it may read the repository")
 	w.fail(map[string][2]string{"Kustomization": broken})
 	w.wantFailure("Kustomization failing/failing is not ready: BuildFailed: kustomize build failed: no such file",
-		"mend the manifests in the repository, push, and run the command again; see also: flux logs --kind Kustomization --name failing")
+		"mend the manifests in the repository, push, and run the command again; see also: kubectl logs deployment/kustomize-controller -n failing")
 	w.fail(nil)
 	w.mustRun(w.plan())
 }

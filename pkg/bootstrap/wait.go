@@ -84,7 +84,7 @@ func (r *run) sourceHint(c controllers.Condition) string {
 	case strings.Contains(message, "dial tcp"), strings.Contains(message, "no such host"), strings.Contains(message, "i/o timeout"):
 		return "the cluster cannot reach " + redact.URL(r.host.SyncURL) + ": check its network, and the address as it is seen from there"
 	default:
-		return "see the controller's log: flux logs --kind GitRepository --name " + r.namespace()
+		return "see the controller's log: kubectl logs deployment/source-controller -n " + r.namespace()
 	}
 }
 
@@ -94,7 +94,7 @@ func (r *run) awaitSync(ctx context.Context) error {
 		return controllers.Path{"status.lastAppliedRevision"}.String(o) == r.revision
 	}
 	w.hint = func(controllers.Condition) string {
-		return "mend the manifests in the repository, push, and run the command again; see also: flux logs --kind Kustomization --name " + r.namespace()
+		return "mend the manifests in the repository, push, and run the command again; see also: kubectl logs deployment/kustomize-controller -n " + r.namespace()
 	}
 	_, err := w.wait(ctx)
 	return err
