@@ -151,11 +151,11 @@ func (r *reconciler) reconcile(ctx context.Context, n *node) (err error) {
 	return r.askAndWait(ctx, n, change)
 }
 
-// askAndWait asks a second time, at once, where the controller would otherwise
-// let half a minute pass: it looks at an object whose dependency was still at
-// work only after its own interval, whatever becomes of the dependency.
+// askAndWait asks again, at once, where an answer is none: the controller has
+// not seen the source's news yet, or has put the object off because of a
+// dependency, which it would come back to only after its own interval.
 func (r *reconciler) askAndWait(ctx context.Context, n *node, change map[string]any) error {
-	for attempt := range 2 {
+	for attempt := range attempts {
 		token := r.asked.Add(time.Duration(attempt) * time.Millisecond).Format(time.RFC3339Nano)
 		patched, err := r.request(ctx, n, token, maps.Clone(change), attempt)
 		if err != nil {
@@ -168,11 +168,14 @@ func (r *reconciler) askAndWait(ctx context.Context, n *node, change map[string]
 		if !r.waits(n) {
 			return nil
 		}
-		err = r.await(ctx, n, token, attempt == 0)
-		if !errors.Is(err, errBlocked) {
-			return err
-		}
-		if err := r.awaitDependencies(ctx, n); err != nil {
+		err = r.await(ctx, n, token, attempt)
+		switch {
+		case errors.Is(err, errStale):
+		case errors.Is(err, errBlocked):
+			if err := r.awaitDependencies(ctx, n); err != nil {
+				return err
+			}
+		default:
 			return err
 		}
 	}

@@ -14,14 +14,22 @@ import (
 // that is being reconciled at the same time was not done yet.
 var errBlocked = errors.New("waiting for a dependency")
 
+// errStale says that a controller has answered without having seen what its
+// source has fetched.
+var errStale = errors.New("answered for an earlier revision of the source")
+
+// attempts bounds how often an object is asked: once more when a dependency is
+// done, once more when the answer was stale.
+const attempts = 3
+
 // await watches from the patch's version on until the controller has answered
 // it, so that nothing is missed and nothing is asked twice.
-func (r *reconciler) await(ctx context.Context, n *node, token string, first bool) error {
+func (r *reconciler) await(ctx context.Context, n *node, token string, attempt int) error {
 	if n.kind.Static != nil && n.kind.Static(n.last) {
 		r.sayDone(n, "reconciliation not supported by the object")
 		return nil
 	}
-	if first && !r.many {
+	if attempt == 0 && !r.many {
 		r.app.ui.Waiting("waiting for %s reconciliation", n.kind.Kind)
 	}
 	version := controllers.Path{"metadata.resourceVersion"}.String(n.last)
@@ -33,8 +41,11 @@ func (r *reconciler) await(ctx context.Context, n *node, token string, first boo
 		if !n.kind.Settled(n.last, token) && !putOff(n, token) {
 			return false, nil
 		}
-		if first && r.blocked(n) {
+		switch last := attempt == attempts-1; {
+		case attempt == 0 && r.blocked(n):
 			return false, errBlocked
+		case !last && stale(n):
+			return false, errStale
 		}
 		return true, nil
 	})
@@ -80,6 +91,25 @@ func putOff(n *node, token string) bool {
 	ready := n.kind.Ready(n.last)
 	return ready.Status == "False" && ready.Reason == "DependencyNotReady" &&
 		(controllers.Path{"status.lastHandledReconcileAt"}).String(n.last) == token
+}
+
+// stale tells whether an answer speaks of an earlier revision than the one that
+// a source was just seen to have fetched: a request may overtake the news of
+// the source on their way to the controller, which then works on what it knew.
+func stale(n *node) bool {
+	if n.kind.Attempted == nil {
+		return false
+	}
+	attempted := n.kind.Attempted.String(n.last)
+	for _, s := range n.sources {
+		if n.kind.AttemptedOf != "" && n.kind.AttemptedOf != s.kind.Kind {
+			continue
+		}
+		if fetched := s.kind.Result.String(s.last); fetched != "" && fetched != attempted {
+			return true
+		}
+	}
+	return false
 }
 
 // blocked tells whether a failure is only that a dependency among the objects

@@ -91,6 +91,9 @@ func pathsOf(k controllers.Kind) map[string]controllers.Path {
 	if k.Result != nil {
 		paths["result"] = k.Result
 	}
+	if k.Attempted != nil {
+		paths["attempted"] = k.Attempted
+	}
 	if k.Inventory != nil {
 		paths["inventory"] = k.Inventory
 	}

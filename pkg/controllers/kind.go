@@ -51,6 +51,11 @@ type Kind struct {
 	Done string
 	// Result is the outcome of a reconciliation: a revision, an image, a count.
 	Result Path
+	// Attempted is the source's revision that the controller last worked on,
+	// written as the source's artifact has it; with AttemptedOf, only where the
+	// source is of that kind.
+	Attempted   Path
+	AttemptedOf string
 	// Inventory lists the objects that an object of the kind manages.
 	Inventory Path
 }
