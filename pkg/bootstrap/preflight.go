@@ -24,7 +24,7 @@ import (
 // nothing. What does not depend on each other is asked at the same time.
 func (r *run) preflight(ctx context.Context) error {
 	var err error
-	if r.host, err = r.plan.Host.Repository(ctx); err != nil {
+	if r.host, err = r.plan.Host.Ensure(ctx); err != nil {
 		return err
 	}
 	r.say.Action("cloning branch %q from Git repository %q", r.plan.Branch, redact.URL(r.host.Access.URL))

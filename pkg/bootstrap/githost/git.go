@@ -29,16 +29,23 @@ type Git struct {
 	CanConfirm func() error
 }
 
-// Repository implements Host.
-func (g Git) Repository(context.Context) (Repository, error) {
+// Survey implements Host. A server without an API is asked nothing: whether
+// the repository is there is found out by opening it.
+func (g Git) Survey(ctx context.Context, _ Want) (Survey, error) {
+	repository, err := g.Ensure(ctx)
+	return Survey{Repository: repository, Exists: true}, err
+}
+
+// Ensure implements Host. A person has made the repository.
+func (g Git) Ensure(context.Context) (Repository, error) {
 	u, err := url.Parse(g.Access.URL)
 	if err != nil {
 		return Repository{}, fmt.Errorf("reading the repository's address: %w", err)
 	}
 	if g.TokenAuth {
-		return Repository{g.Access, overHTTP(*u)}, nil
+		return Repository{Access: g.Access, SyncURL: overHTTP(*u)}, nil
 	}
-	return Repository{g.Access, g.overSSH(*u)}, nil
+	return Repository{Access: g.Access, SyncURL: g.overSSH(*u)}, nil
 }
 
 // overHTTP returns the address by which a password or token works.

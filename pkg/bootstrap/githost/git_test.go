@@ -57,7 +57,7 @@ func TestSyncURL(t *testing.T) {
 		"key, another host":      {Git{Access: Access{URL: "https://example.com/fleet"}, SSHUsername: "git", SSHHostname: "ssh.example.com:443"}, "ssh://git@ssh.example.com:443/fleet"},
 		"key, IPv6":              {Git{Access: Access{URL: "https://[::1]:8443/fleet"}, SSHUsername: "git"}, "ssh://git@[::1]/fleet"},
 	} {
-		r, err := test.git.Repository(t.Context())
+		r, err := test.git.Ensure(t.Context())
 		if err != nil || r.SyncURL != test.want {
 			t.Errorf("%s: %q, %v", name, r.SyncURL, err)
 		}
