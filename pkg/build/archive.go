@@ -1,0 +1,158 @@
+package build
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// archiveMax bounds what one archive may unpack to: a source of more than a
+// gibibyte of manifests is not one.
+const archiveMax = 1 << 30
+
+// Archive unpacks a gzipped tar file, such as the artifact of a source, in memory.
+func Archive(r io.Reader) (fs.FS, error) {
+	unzipped, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, fmt.Errorf("unzipping the archive: %w", err)
+	}
+	tree := Tree{}
+	left := int64(archiveMax)
+	for archive := tar.NewReader(unzipped); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return tree, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("unpacking the archive: %w", err)
+		}
+		if header.Typeflag != tar.TypeReg {
+			continue // folders come with their files, and source-controller puts no links into artifacts
+		}
+		if left -= header.Size; left < 0 {
+			return nil, fmt.Errorf("unpacking the archive: it holds more than %d MiB", archiveMax>>20)
+		}
+		content, err := io.ReadAll(io.LimitReader(archive, header.Size))
+		if err != nil {
+			return nil, fmt.Errorf("unpacking %s: %w", header.Name, err)
+		}
+		tree[inside(header.Name)] = content
+	}
+}
+
+// Tree is a tree of files in memory: content by slash-separated path.
+type Tree map[string][]byte
+
+// Open implements fs.FS.
+func (t Tree) Open(name string) (fs.File, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
+	}
+	if content, ok := t[name]; ok {
+		return &treeFile{Reader: bytes.NewReader(content), info: treeInfo{name: path.Base(name), size: int64(len(content))}}, nil
+	}
+	entries := t.entries(name)
+	if len(entries) == 0 && name != "." {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return &treeFile{Reader: bytes.NewReader(nil), info: treeInfo{name: path.Base(name), folder: true}, entries: entries}, nil
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (t Tree) ReadFile(name string) ([]byte, error) {
+	if content, ok := t[name]; ok {
+		return slices.Clone(content), nil
+	}
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// entries are what a folder holds, by name.
+func (t Tree) entries(folder string) []fs.DirEntry {
+	prefix := folder + "/"
+	if folder == "." {
+		prefix = ""
+	}
+	found := map[string]treeInfo{}
+	for name, content := range t {
+		rest, ok := strings.CutPrefix(name, prefix)
+		if !ok {
+			continue
+		}
+		first, _, nested := strings.Cut(rest, "/")
+		info := treeInfo{name: first, folder: nested}
+		if !nested {
+			info.size = int64(len(content))
+		}
+		found[first] = info
+	}
+	entries := make([]fs.DirEntry, 0, len(found))
+	for _, info := range found {
+		entries = append(entries, fs.FileInfoToDirEntry(info))
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return entries
+}
+
+type treeInfo struct {
+	name   string
+	size   int64
+	folder bool
+}
+
+// Name implements fs.FileInfo.
+func (i treeInfo) Name() string { return i.name }
+
+// Size implements fs.FileInfo.
+func (i treeInfo) Size() int64 { return i.size }
+
+// Mode implements fs.FileInfo.
+func (i treeInfo) Mode() fs.FileMode {
+	if i.folder {
+		return fs.ModeDir | 0o555
+	}
+	return 0o444
+}
+
+// ModTime implements fs.FileInfo.
+func (i treeInfo) ModTime() time.Time { return time.Time{} }
+
+// IsDir implements fs.FileInfo.
+func (i treeInfo) IsDir() bool { return i.folder }
+
+// Sys implements fs.FileInfo.
+func (i treeInfo) Sys() any { return nil }
+
+type treeFile struct {
+	*bytes.Reader
+	info    treeInfo
+	entries []fs.DirEntry
+}
+
+// Stat implements fs.File.
+func (f *treeFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+
+// Close implements fs.File.
+func (f *treeFile) Close() error { return nil }
+
+// ReadDir implements fs.ReadDirFile.
+func (f *treeFile) ReadDir(n int) ([]fs.DirEntry, error) {
+	if n <= 0 {
+		all := f.entries
+		f.entries = nil
+		return all, nil
+	}
+	if len(f.entries) == 0 {
+		return nil, io.EOF
+	}
+	first := f.entries[:min(n, len(f.entries))]
+	f.entries = f.entries[len(first):]
+	return first, nil
+}

@@ -1,0 +1,188 @@
+// Package build renders desired state: what a Kustomization of Flux makes of
+// a folder. It works in memory only; the folder is never written to, so that
+// many builds of one folder can run at once, also where nothing may be written.
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Options say how a Kustomization is built where its spec does not.
+type Options struct {
+	// Path is the folder to build, relative to the root of the tree and with
+	// forward slashes; "" means spec.path.
+	Path string
+	// Lookup finds the ConfigMaps and Secrets of postBuild.substituteFrom. Nil
+	// means that they are not looked for, as with --dry-run.
+	Lookup Lookup
+	// Vars are variables that stand above those of the spec.
+	Vars map[string]string
+	// Strict fails the build when a variable without a default is not set.
+	Strict bool
+	// Ignore are patterns in the format of .gitignore for files of the folder
+	// to leave out, in addition to those in its .sourceignore files.
+	Ignore []string
+	// Filter makes .sourceignore files count. An artifact has none of what they
+	// name any more; a work tree still has.
+	Filter bool
+	// Decrypt decrypts what SOPS has encrypted. Nil leaves it as it is.
+	Decrypt Decrypter
+}
+
+// Result is what a build comes to.
+type Result struct {
+	// Objects are in the order in which kustomize returns them.
+	Objects []Object
+	// SecretValues are the values of variables that came from Secrets.
+	SecretValues []string
+}
+
+// Unstructured are the objects alone.
+func (r *Result) Unstructured() []*unstructured.Unstructured {
+	objects := make([]*unstructured.Unstructured, len(r.Objects))
+	for i, o := range r.Objects {
+		objects[i] = o.Unstructured
+	}
+	return objects
+}
+
+// Object is one object with what is known of its origin.
+type Object struct {
+	*unstructured.Unstructured
+	// Encrypted tells that SOPS had encrypted it in the source. Without a
+	// Decrypter it still is; with one, the values are in clear.
+	Encrypted bool
+	// Secret are the paths of values that variables out of Secrets went into:
+	// keys of maps and indices of lists.
+	Secret [][]string
+	// Owner is the Kustomization that brings the object.
+	Owner Reference
+}
+
+// Reference names an object.
+type Reference struct {
+	Kind, Namespace, Name string
+}
+
+// String is how messages name the object.
+func (r Reference) String() string { return r.Kind + "/" + r.Namespace + "/" + r.Name }
+
+const (
+	toolkit           = "kustomize.toolkit.fluxcd.io"
+	kustomizationKind = "Kustomization"
+)
+
+// Kustomization renders what kustomize-controller would apply for a
+// Kustomization whose source holds this tree.
+func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructured, o Options) (*Result, error) {
+	folder, err := folderOf(tree, ks, o.Path)
+	if err != nil {
+		return nil, err
+	}
+	files := &files{ctx: ctx, tree: tree, decrypt: decrypterOf(ks, o)}
+	if err := files.generate(folder, ks, o); err != nil {
+		return nil, fmt.Errorf("generating the kustomization.yaml of %s: %w", folder, err)
+	}
+	built, err := files.run(folder)
+	if err != nil {
+		return nil, fmt.Errorf("building %s: %w", folder, err)
+	}
+	vars, err := variablesOf(ctx, ks, o)
+	if err != nil {
+		return nil, err
+	}
+	result := &Result{SecretValues: vars.secretValues()}
+	for _, object := range built {
+		object.Owner = Reference{kustomizationKind, ks.GetNamespace(), ks.GetName()}
+		if err := object.finish(ctx, ks, o, vars); err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(object.GetAPIVersion(), "kustomize.config.k8s.io/") {
+			continue // a kustomization.yaml listed as a resource is nothing to apply
+		}
+		result.Objects = append(result.Objects, object)
+	}
+	addMetadata(result.Objects, ks)
+	return result, ctx.Err()
+}
+
+// folderOf is the folder to build, "." for the tree's root.
+func folderOf(tree fs.FS, ks *unstructured.Unstructured, folder string) (string, error) {
+	if folder == "" {
+		folder, _, _ = unstructured.NestedString(ks.Object, "spec", "path")
+	}
+	// An absolute path means the same below the root, as for the controller.
+	folder = strings.TrimPrefix(path.Clean("/"+folder), "/")
+	if folder == "" {
+		folder = "."
+	}
+	info, err := fs.Stat(tree, folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", &PathError{folder, "there is no such folder"}
+	case err != nil:
+		return "", fmt.Errorf("reading %s: %w", folder, err)
+	case !info.IsDir():
+		return "", &PathError{folder, "it is not a folder"}
+	}
+	return folder, nil
+}
+
+// PathError says that the folder to build is not there.
+type PathError struct {
+	Path, Problem string
+}
+
+func (e *PathError) Error() string { return fmt.Sprintf("cannot build %q: %s", e.Path, e.Problem) }
+
+// finish decrypts an object and substitutes its variables.
+func (o *Object) finish(ctx context.Context, ks *unstructured.Unstructured, options Options, vars *variables) error {
+	if o.GetName() == "" || o.GetKind() == "" || o.GetAPIVersion() == "" {
+		return fmt.Errorf("an object lacks apiVersion, kind or name: %s", describe(o.Unstructured))
+	}
+	if err := o.decrypt(ctx, decrypterOf(ks, options)); err != nil {
+		return fmt.Errorf("decrypting %s: %w", describe(o.Unstructured), err)
+	}
+	if err := vars.substitute(o); err != nil {
+		return fmt.Errorf("substituting variables of %s: %w", describe(o.Unstructured), err)
+	}
+	return nil
+}
+
+// describe names an object in messages: Kind/namespace/name.
+func describe(o *unstructured.Unstructured) string {
+	if o.GetNamespace() == "" {
+		return o.GetKind() + "/" + o.GetName()
+	}
+	return o.GetKind() + "/" + o.GetNamespace() + "/" + o.GetName()
+}
+
+// addMetadata labels objects with their owner and adds spec.commonMetadata.
+func addMetadata(objects []Object, ks *unstructured.Unstructured) {
+	labels, _, _ := unstructured.NestedStringMap(ks.Object, "spec", "commonMetadata", "labels")
+	annotations, _, _ := unstructured.NestedStringMap(ks.Object, "spec", "commonMetadata", "annotations")
+	owner := map[string]string{toolkit + "/name": ks.GetName(), toolkit + "/namespace": ks.GetNamespace()}
+	for _, o := range objects {
+		o.SetLabels(merged(o.GetLabels(), owner, labels))
+		if len(annotations) > 0 {
+			o.SetAnnotations(merged(o.GetAnnotations(), annotations))
+		}
+	}
+}
+
+func merged(maps ...map[string]string) map[string]string {
+	all := map[string]string{}
+	for _, m := range maps {
+		for k, v := range m {
+			all[k] = v
+		}
+	}
+	return all
+}

@@ -1,0 +1,295 @@
+package build
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/konfig"
+	kustomize "sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+)
+
+// generate lays a kustomization.yaml over the folder: its own, or one that
+// lists its manifests, with what the Kustomization's spec adds.
+func (f *files) generate(folder string, ks *unstructured.Unstructured, o Options) error {
+	ignored, err := f.ignored(folder, o)
+	if err != nil {
+		return err
+	}
+	k, name, err := f.original(folder, ignored)
+	if err != nil {
+		return err
+	}
+	ignored.filter(k, folder)
+	if err := f.decryptSources(folder, k); err != nil {
+		return err
+	}
+	var spec additions
+	if err := decodeSpec(ks, &spec); err != nil {
+		return err
+	}
+	if err := f.add(k, folder, &spec); err != nil {
+		return err
+	}
+	f.generated = path.Join(folder, name)
+	f.content, err = yaml.Marshal(k)
+	return err
+}
+
+// original is the folder's own kustomization, or one made of its manifests.
+func (f *files) original(folder string, ignored *ignoring) (*kustomize.Kustomization, string, error) {
+	k := &kustomize.Kustomization{TypeMeta: kustomize.TypeMeta{
+		APIVersion: kustomize.KustomizationVersion, Kind: kustomize.KustomizationKind,
+	}}
+	name, err := f.kustomizationIn(folder)
+	if err != nil {
+		return nil, "", err
+	}
+	if name == "" {
+		if k.Resources, err = f.manifests(folder, ignored); err != nil {
+			return nil, "", err
+		}
+		if len(k.Resources) == 0 {
+			k.Namespace = "none" // kustomize refuses a kustomization that says nothing at all
+		}
+		return k, konfig.DefaultKustomizationFileName(), nil
+	}
+	text, err := f.ReadFile(path.Join(folder, name))
+	if err != nil {
+		return nil, "", err
+	}
+	if err := yaml.Unmarshal(text, k); err != nil {
+		return nil, "", fmt.Errorf("reading %s: %w", path.Join(folder, name), err)
+	}
+	if len(k.Resources) == 0 {
+		k.BuildMetadata = []string{kustomize.OriginAnnotations} // for the same reason
+	}
+	return k, name, nil
+}
+
+// kustomizationIn is the name of the kustomization file of a folder, "" for none.
+func (f *files) kustomizationIn(folder string) (string, error) {
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		info, err := fs.Stat(f.tree, path.Join(folder, name))
+		if err == nil && !info.IsDir() {
+			return name, nil
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
+// manifests lists the YAML files of a folder and below it, relative to it. A
+// folder that has a kustomization stands for itself.
+func (f *files) manifests(folder string, ignored *ignoring) ([]string, error) {
+	var found []string
+	err := fs.WalkDir(f.tree, folder, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || name == folder {
+			return err
+		}
+		if err := f.ctx.Err(); err != nil {
+			return err
+		}
+		relative := "./" + below(folder, name)
+		if entry.IsDir() {
+			own, err := f.kustomizationIn(name)
+			if err != nil || own == "" {
+				return err
+			}
+			found = append(found, relative)
+			return fs.SkipDir
+		}
+		if extension := path.Ext(name); extension != ".yaml" && extension != ".yml" || ignored.matches(name, false) {
+			return nil
+		}
+		found = append(found, relative)
+		return nil
+	})
+	return found, err
+}
+
+// below is a name relative to a folder that it is in.
+func below(folder, name string) string {
+	if folder == "." {
+		return name
+	}
+	return strings.TrimPrefix(name, folder+"/")
+}
+
+// additions are the fields of a Kustomization's spec that kustomize executes.
+type additions struct {
+	TargetNamespace         string   `json:"targetNamespace"`
+	NamePrefix              string   `json:"namePrefix"`
+	NameSuffix              string   `json:"nameSuffix"`
+	Components              []string `json:"components"`
+	IgnoreMissingComponents bool     `json:"ignoreMissingComponents"`
+	BuildMetadata           []string `json:"buildMetadata"`
+	Patches                 []patch  `json:"patches"`
+	// Those two stand in old Kustomizations.
+	StrategicMerge []json.RawMessage `json:"patchesStrategicMerge"`
+	JSON6902       []struct {
+		Patch  json.RawMessage `json:"patch"`
+		Target *selector       `json:"target"`
+	} `json:"patchesJson6902"`
+	Images []kustomize.Image `json:"images"`
+}
+
+type patch struct {
+	Patch  string    `json:"patch"`
+	Target *selector `json:"target"`
+}
+
+type selector struct {
+	Group              string `json:"group"`
+	Version            string `json:"version"`
+	Kind               string `json:"kind"`
+	Namespace          string `json:"namespace"`
+	Name               string `json:"name"`
+	AnnotationSelector string `json:"annotationSelector"`
+	LabelSelector      string `json:"labelSelector"`
+}
+
+func (s *selector) kustomize() *kustomize.Selector {
+	if s == nil {
+		return nil
+	}
+	target := &kustomize.Selector{AnnotationSelector: s.AnnotationSelector, LabelSelector: s.LabelSelector}
+	target.Group, target.Version, target.Kind = s.Group, s.Version, s.Kind
+	target.Name, target.Namespace = s.Name, s.Namespace
+	return target
+}
+
+func decodeSpec(ks *unstructured.Unstructured, into *additions) error {
+	text, err := json.Marshal(ks.Object["spec"])
+	if err != nil {
+		return fmt.Errorf("reading the spec: %w", err)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("reading the spec: %w", err)
+	}
+	return nil
+}
+
+// add puts what a spec says into a kustomization.
+func (f *files) add(k *kustomize.Kustomization, folder string, spec *additions) error {
+	if spec.TargetNamespace != "" {
+		k.Namespace = spec.TargetNamespace
+	}
+	if spec.NamePrefix != "" {
+		k.NamePrefix = spec.NamePrefix
+	}
+	if spec.NameSuffix != "" {
+		k.NameSuffix = spec.NameSuffix
+	}
+	if len(spec.BuildMetadata) > 0 {
+		k.BuildMetadata = spec.BuildMetadata
+	}
+	for _, p := range spec.Patches {
+		k.Patches = append(k.Patches, kustomize.Patch{Patch: p.Patch, Target: p.Target.kustomize()})
+	}
+	for _, p := range spec.StrategicMerge {
+		k.PatchesStrategicMerge = append(k.PatchesStrategicMerge, kustomize.PatchStrategicMerge(p)) //nolint:staticcheck // old Kustomizations have it
+	}
+	for _, p := range spec.JSON6902 {
+		k.PatchesJson6902 = append(k.PatchesJson6902, kustomize.Patch{Patch: string(p.Patch), Target: p.Target.kustomize()}) //nolint:staticcheck // as above
+	}
+	for _, image := range spec.Images {
+		setImage(k, image)
+	}
+	for _, component := range spec.Components {
+		if !local(component) {
+			return fmt.Errorf("component %q is not a relative path in the source", component)
+		}
+		if spec.IgnoreMissingComponents && !f.Exists("/"+path.Join(folder, component)) {
+			continue
+		}
+		k.Components = append(k.Components, component)
+	}
+	return nil
+}
+
+// setImage replaces what a kustomization says of an image. A tag and a digest
+// are one thing: who sets one of them replaces both.
+func setImage(k *kustomize.Kustomization, image kustomize.Image) {
+	for i := range k.Images {
+		own := &k.Images[i]
+		if own.Name != image.Name {
+			continue
+		}
+		if image.NewName != "" {
+			own.NewName = image.NewName
+		}
+		if image.NewTag != "" || image.Digest != "" {
+			own.NewTag, own.Digest = image.NewTag, image.Digest
+		}
+		return
+	}
+	k.Images = append(k.Images, kustomize.Image{Name: image.Name, NewName: image.NewName, NewTag: image.NewTag, Digest: image.Digest})
+}
+
+// local tells paths in the source from addresses of other repositories.
+func local(component string) bool {
+	lower := strings.ToLower(component)
+	for _, prefix := range []string{"git::", "gh:", "git@", "github.com:", "github.com/"} {
+		if strings.HasPrefix(lower, prefix) {
+			return false
+		}
+	}
+	return !strings.Contains(lower, "://") && !path.IsAbs(component)
+}
+
+// decryptSources notes the files of secretGenerators that are encrypted.
+func (f *files) decryptSources(folder string, k *kustomize.Kustomization) error {
+	if f.decrypt == nil {
+		return nil
+	}
+	f.encrypted = map[string]string{}
+	for _, generator := range k.SecretGenerator {
+		sources := append([]string{}, generator.FileSources...)
+		for _, env := range append(generator.EnvSources, generator.EnvSource) {
+			if env != "" {
+				sources = append(sources, env+"=") // marks the format below
+			}
+		}
+		for _, source := range sources {
+			if err := f.noteSource(folder, source); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// noteSource notes a source such as "key=file" or "file", or "file=" for variables.
+func (f *files) noteSource(folder, source string) error {
+	name, format := source, ""
+	if file, env := strings.CutSuffix(source, "="); env {
+		name = file
+		if format = formatOf(file); format == "binary" {
+			format = "dotenv"
+		}
+	} else if key, file, keyed := strings.Cut(source, "="); keyed {
+		if name = file; formatOf(file) == "binary" {
+			format = formatOf(key)
+		}
+	}
+	if format == "" {
+		format = formatOf(name)
+	}
+	name = path.Join(folder, name)
+	text, err := fs.ReadFile(f.tree, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // kustomize tells who wants it
+	}
+	if err == nil && encryptedFile(text) {
+		f.encrypted[name] = format
+	}
+	return err
+}

@@ -1,0 +1,58 @@
+package build
+
+import (
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	kustomize "sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+)
+
+// oneAtATime is held while kustomize builds: it keeps the schema of the kinds
+// in variables of its own package, which two builds would write at once.
+var oneAtATime sync.Mutex //nolint:gochecknoglobals // guards globals of kustomize
+
+// run lets kustomize build a folder.
+func (f *files) run(folder string) ([]Object, error) {
+	built, err := f.kustomize("/" + inside(folder))
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]Object, 0, built.Size())
+	for _, resource := range built.Resources() {
+		content, err := resource.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		o := &unstructured.Unstructured{}
+		if err := json.Unmarshal(content, &o.Object); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", resource.CurId(), err)
+		}
+		objects = append(objects, Object{Unstructured: o})
+	}
+	return objects, nil
+}
+
+func (f *files) kustomize(folder string) (built resmap.ResMap, err error) {
+	oneAtATime.Lock()
+	defer oneAtATime.Unlock()
+	defer func() {
+		// A panic about one odd file must not end a tool that builds many folders.
+		if problem := recover(); problem != nil {
+			err = fmt.Errorf("kustomize gave up: %v", problem)
+		}
+		if f.schema {
+			openapi.ResetOpenAPI()
+		}
+	}()
+	// As in the controller, files from anywhere in the source may be used, and plugins may not.
+	options := &krusty.Options{
+		LoadRestrictions: kustomize.LoadRestrictionsNone,
+		PluginConfig:     kustomize.DisabledPluginConfig(),
+	}
+	return krusty.MakeKustomizer(options).Run(f, folder)
+}

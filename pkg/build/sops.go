@@ -1,0 +1,197 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+)
+
+// Decrypter decrypts a document that SOPS has encrypted.
+type Decrypter interface {
+	// Decrypt returns the document in clear. The format is one of those of
+	// SOPS: json, yaml, dotenv, ini or binary. An object comes as JSON with
+	// its keys sorted, as the controller has it: the checksum of the document
+	// over its order in the file says nothing then.
+	Decrypt(ctx context.Context, document []byte, format string) ([]byte, error)
+}
+
+// decrypterOf is nil where the Kustomization does not ask to decrypt.
+func decrypterOf(ks *unstructured.Unstructured, o Options) Decrypter {
+	provider, _, _ := unstructured.NestedString(ks.Object, "spec", "decryption", "provider")
+	if provider != "sops" {
+		return nil
+	}
+	return o.Decrypt
+}
+
+// encrypted tells whether SOPS has encrypted an object as a whole.
+func encrypted(object map[string]any) bool {
+	mac, _, _ := unstructured.NestedString(object, "sops", "mac")
+	return mac != ""
+}
+
+// encryptedFile tells whether text is a document that SOPS has encrypted,
+// in whichever of its formats.
+func encryptedFile(text []byte) bool {
+	return bytes.Contains(text, []byte("sops")) && bytes.Contains(text, []byte("ENC["))
+}
+
+// encryptedKeys are the keys of a Secret's data that hold encrypted documents.
+func encryptedKeys(o *unstructured.Unstructured) []string {
+	if o.GetKind() != "Secret" || o.GroupVersionKind().Group != "" {
+		return nil
+	}
+	data, err := DataOf(o)
+	if err != nil {
+		return nil
+	}
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		if encryptedFile(data[key]) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// decrypt notes whether the object is encrypted, and decrypts it if there is a way.
+func (o *Object) decrypt(ctx context.Context, with Decrypter) error {
+	whole, keys := encrypted(o.Object), encryptedKeys(o.Unstructured)
+	o.Encrypted = whole || len(keys) > 0
+	if with == nil || !o.Encrypted || o.GetAnnotations()[toolkit+"/decrypt"] == "disabled" {
+		return nil
+	}
+	if whole {
+		return o.decryptWhole(ctx, with)
+	}
+	for _, key := range keys {
+		if err := o.decryptKey(ctx, with, key); err != nil {
+			return fmt.Errorf("key %q: %w", key, err)
+		}
+	}
+	return nil
+}
+
+func (o *Object) decryptWhole(ctx context.Context, with Decrypter) error {
+	document, err := json.Marshal(o.Object)
+	if err != nil {
+		return err
+	}
+	clear, err := with.Decrypt(ctx, document, "json")
+	if err != nil {
+		return err
+	}
+	var object map[string]any
+	if err := json.Unmarshal(clear, &object); err != nil {
+		return fmt.Errorf("reading what was decrypted: %w", err)
+	}
+	delete(object, "sops")
+	before := maps.Clone(o.Object)
+	delete(before, "sops")
+	o.Secret = append(o.Secret, different(object, before, nil)...)
+	o.Object = object
+	return nil
+}
+
+func (o *Object) decryptKey(ctx context.Context, with Decrypter, key string) error {
+	data, err := DataOf(o.Unstructured)
+	if err != nil {
+		return err
+	}
+	clear, err := with.Decrypt(ctx, data[key], formatOf(key))
+	if err != nil {
+		return err
+	}
+	field, value := "data", base64.StdEncoding.EncodeToString(clear)
+	if text, _, _ := unstructured.NestedStringMap(o.Object, "stringData"); text[key] != "" {
+		field, value = "stringData", string(clear)
+	}
+	o.Secret = append(o.Secret, []string{field, key})
+	return unstructured.SetNestedField(o.Object, value, field, key)
+}
+
+// formatOf is the format that SOPS gives a file by its name.
+func formatOf(name string) string {
+	switch path.Ext(name) {
+	case ".yaml", ".yml":
+		return "yaml"
+	case ".json":
+		return "json"
+	case ".env":
+		return "dotenv"
+	case ".ini":
+		return "ini"
+	}
+	return "binary"
+}
+
+// hidden stands for what SOPS has encrypted.
+const hidden = "**SOPS**"
+
+// Masked returns a copy of an object in which nothing is left of what SOPS
+// has encrypted, and whether there was anything. What remains can be applied,
+// if not used.
+func Masked(o *unstructured.Unstructured) (*unstructured.Unstructured, bool) {
+	whole, keys := encrypted(o.Object), encryptedKeys(o)
+	if !whole && len(keys) == 0 {
+		return o, false
+	}
+	o = o.DeepCopy()
+	if o.GetKind() != "Secret" {
+		delete(o.Object, "sops")
+		o.Object, _ = maskLeaves(o.Object).(map[string]any)
+		return o, true
+	}
+	if whole {
+		delete(o.Object, "sops")
+		keys = nil
+	}
+	kind, _, _ := unstructured.NestedString(o.Object, "type")
+	for _, field := range []string{"data", "stringData"} {
+		values, _, _ := unstructured.NestedMap(o.Object, field)
+		for key := range values {
+			if !whole && !slices.Contains(keys, key) {
+				continue
+			}
+			mask := hidden
+			if kind == "kubernetes.io/dockerconfigjson" {
+				mask = `{"mask":"` + hidden + `"}` // the API server wants JSON here
+			}
+			if field == "data" {
+				mask = base64.StdEncoding.EncodeToString([]byte(mask))
+			}
+			values[key] = mask
+		}
+		if len(values) > 0 {
+			o.Object[field] = values
+		}
+	}
+	return o, true
+}
+
+// maskLeaves masks the values of a tree that SOPS has encrypted.
+func maskLeaves(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		for key := range value {
+			value[key] = maskLeaves(value[key])
+		}
+	case []any:
+		for i := range value {
+			value[i] = maskLeaves(value[i])
+		}
+	case string:
+		if strings.HasPrefix(value, "ENC[") {
+			return hidden
+		}
+	}
+	return value
+}

@@ -1,0 +1,243 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fluxcd/pkg/envsubst"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/yaml"
+)
+
+// variables are what postBuild substitutes.
+type variables struct {
+	values map[string]string
+	// secret are the names of those that came from Secrets.
+	secret map[string]bool
+	strict bool
+	// idle tells that nothing is to be substituted.
+	idle bool
+}
+
+var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
+
+// variablesOf collects the variables of a Kustomization: those of
+// substituteFrom in their order, those of substitute above, then those given.
+func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) (*variables, error) {
+	v := &variables{values: map[string]string{}, secret: map[string]bool{}, strict: o.Strict}
+	_, asked, _ := unstructured.NestedMap(ks.Object, "spec", "postBuild")
+	if !asked && len(o.Vars) == 0 {
+		v.idle = true
+		return v, nil
+	}
+	if o.Lookup != nil {
+		if err := v.from(ctx, ks, o.Lookup); err != nil {
+			return nil, err
+		}
+	}
+	inline, _, err := unstructured.NestedStringMap(ks.Object, "spec", "postBuild", "substitute")
+	if err != nil {
+		return nil, fmt.Errorf("reading spec.postBuild.substitute: %w", err)
+	}
+	v.set(inline, false)
+	v.set(o.Vars, false)
+	for _, name := range slices.Sorted(maps.Keys(v.values)) {
+		if !variableName.MatchString(name) {
+			return nil, fmt.Errorf("%q cannot be the name of a variable: letters, digits and _ only, and no digit first", name)
+		}
+	}
+	strategy, _, _ := unstructured.NestedString(ks.Object, "spec", "postBuild", "substituteStrategy")
+	v.idle = len(v.values) == 0 && strategy != "Always"
+	return v, nil
+}
+
+// set keeps values, which are one line each: the controller takes line breaks out.
+func (v *variables) set(values map[string]string, secret bool) {
+	for name, value := range values {
+		v.values[name] = strings.ReplaceAll(value, "\n", "")
+		v.secret[name] = secret
+	}
+}
+
+func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, lookup Lookup) error {
+	references, _, err := unstructured.NestedSlice(ks.Object, "spec", "postBuild", "substituteFrom")
+	if err != nil {
+		return fmt.Errorf("reading spec.postBuild.substituteFrom: %w", err)
+	}
+	for i, item := range references {
+		reference, ok := item.(map[string]any)
+		if !ok {
+			return fmt.Errorf("spec.postBuild.substituteFrom[%d] is not a reference", i)
+		}
+		kind, _ := reference["kind"].(string)
+		name, _ := reference["name"].(string)
+		optional, _ := reference["optional"].(bool)
+		if kind != "ConfigMap" && kind != "Secret" {
+			return fmt.Errorf("spec.postBuild.substituteFrom[%d] refers to a %s: only ConfigMap and Secret can be", i, kind)
+		}
+		wanted := Reference{kind, ks.GetNamespace(), name}
+		data, err := lookup.Data(ctx, wanted)
+		switch {
+		case errors.Is(err, ErrNotFound) && optional:
+			continue
+		case err != nil:
+			return &VariablesError{Object: wanted, err: err}
+		}
+		values := make(map[string]string, len(data))
+		for key, value := range data {
+			values[key] = string(value)
+		}
+		v.set(values, kind == "Secret")
+	}
+	return nil
+}
+
+// VariablesError says that a ConfigMap or Secret of postBuild.substituteFrom
+// could not be read.
+type VariablesError struct {
+	Object Reference
+	err    error
+}
+
+func (e *VariablesError) Error() string {
+	return fmt.Sprintf("reading the variables of %s: %s", e.Object, e.err)
+}
+
+// Unwrap returns why.
+func (e *VariablesError) Unwrap() error { return e.err }
+
+func (v *variables) secretValues() []string {
+	var values []string
+	for name, value := range v.values {
+		if v.secret[name] && value != "" {
+			values = append(values, value)
+		}
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// substitute puts values for the variables of an object, in its YAML, as the
+// controller does: a value may become a number or a whole map there.
+func (v *variables) substitute(o *Object) error {
+	const switched = toolkit + "/substitute"
+	if v.idle || o.GetLabels()[switched] == "disabled" || o.GetAnnotations()[switched] == "disabled" {
+		return nil
+	}
+	text, err := yaml.Marshal(o.Object)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(text), "${") {
+		return nil
+	}
+	fromSecret := false
+	content, err := v.evaluate(string(text), func(name string) string {
+		fromSecret = fromSecret || v.secret[name]
+		return v.values[name]
+	})
+	if err != nil {
+		return err
+	}
+	if fromSecret {
+		// What differs with other secrets holds a part of one.
+		other, err := v.evaluate(string(text), func(name string) string {
+			if v.secret[name] {
+				return disguise(v.values[name])
+			}
+			return v.values[name]
+		})
+		if err != nil {
+			o.Secret = append(o.Secret, []string{})
+		} else {
+			o.Secret = append(o.Secret, different(content, other, nil)...)
+		}
+	}
+	o.Object = content
+	return nil
+}
+
+// disguise is another value of the same length, so that what is cut out of it differs too.
+func disguise(value string) string {
+	return strings.Map(func(r rune) rune {
+		if r == 'x' {
+			return 'y'
+		}
+		return 'x'
+	}, value)
+}
+
+func (v *variables) evaluate(text string, value func(string) string) (map[string]any, error) {
+	var missing []string
+	replaced, err := envsubst.Eval(text, func(name string) (string, bool) {
+		_, set := v.values[name]
+		if v.strict && !set {
+			missing = append(missing, name)
+		}
+		return value(name), set || !v.strict
+	})
+	if err != nil {
+		if len(missing) > 0 {
+			return nil, &UnsetError{missing[0]}
+		}
+		return nil, err
+	}
+	content, err := yaml.YAMLToJSON([]byte(replaced))
+	if err != nil {
+		return nil, fmt.Errorf("reading the YAML that substitution made: %w", err)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(content, &object); err != nil {
+		return nil, fmt.Errorf("reading what substitution made: %w", err)
+	}
+	return object, nil
+}
+
+// UnsetError says that a strict build met a variable that has no value.
+type UnsetError struct{ Variable string }
+
+func (e *UnsetError) Error() string {
+	return fmt.Sprintf("variable %q is not set and has no default", e.Variable)
+}
+
+// different returns the paths at which two trees differ.
+func different(a, b any, at []string) [][]string {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return [][]string{at}
+		}
+		var paths [][]string
+		for _, key := range slices.Sorted(maps.Keys(a)) {
+			value, ok := b[key]
+			if !ok {
+				return [][]string{at} // a key was made of a secret
+			}
+			paths = append(paths, different(a[key], value, append(slices.Clone(at), key))...)
+		}
+		return paths
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return [][]string{at}
+		}
+		var paths [][]string
+		for i := range a {
+			paths = append(paths, different(a[i], b[i], append(slices.Clone(at), strconv.Itoa(i)))...)
+		}
+		return paths
+	default:
+		if a == b {
+			return nil
+		}
+		return [][]string{at}
+	}
+}
