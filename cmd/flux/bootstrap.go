@@ -52,6 +52,9 @@ type signFlags struct {
 func newBootstrap(a *app) *cobra.Command {
 	o := &bootstrapFlags{manifestFlags: newManifestFlags(), key: sshkey.Kind{Algorithm: "ecdsa", Curve: "p384", Bits: 2048}}
 	cmd := group("bootstrap", "Put Flux on a cluster out of a Git repository", newBootstrapGit(a, o))
+	for _, row := range hostRows() {
+		cmd.AddCommand(newBootstrapHosted(a, o, row))
+	}
 	cmd.Long = `Commit the manifests of Flux to a Git repository, install them on the cluster,
 and let the cluster follow the repository from then on. Run it again to
 upgrade, to finish what was interrupted, or to change a flag.`

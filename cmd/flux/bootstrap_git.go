@@ -104,22 +104,31 @@ func (a *app) bootstrapGit(cmd *cobra.Command, o *bootstrapGitFlags) error {
 // who gave one expects it to do something.
 func (o *bootstrapGitFlags) warnIdle(a *app, cmd *cobra.Command, scheme string) {
 	ssh := scheme == "ssh"
-	named := map[string]bool{}
-	for _, idle := range []struct {
-		when  bool
-		why   string
-		flags []string
-	}{
+	warnIdle(a, cmd, []idleFlags{
 		{o.tokenAuth, "with --token-auth the cluster uses no SSH key", []string{"ssh-hostname", "ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
-		{o.tokenAuth && !ssh, "nothing is opened over SSH", []string{"ssh-hostkey-algos", "private-key-file"}},
+		{o.tokenAuth && !ssh, "nothing is opened over SSH", []string{"ssh-hostkey-algos"}},
+		{o.tokenAuth && !ssh && !o.sign.reuse, "nothing is opened over SSH", []string{"private-key-file"}},
 		{!o.tokenAuth && ssh, "nothing is opened over HTTP", []string{"with-bearer-token", "ca-file", "allow-insecure-http"}},
 		{!o.tokenAuth && o.privateKeyFile != "", "no key is made with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
 		{!o.tokenAuth && o.key.Algorithm != "rsa", "the key to make is no RSA key", []string{"ssh-rsa-bits"}},
 		{!o.tokenAuth && o.key.Algorithm != "ecdsa", "the key to make is no ECDSA key", []string{"ssh-ecdsa-curve"}},
 		{scheme == "http", "the address is not https", []string{"ca-file"}},
-	} {
+	})
+}
+
+// idleFlags are flags that have no effect in some circumstances.
+type idleFlags struct {
+	when  bool
+	why   string
+	flags []string
+}
+
+// warnIdle names each flag that was given and has no effect, once.
+func warnIdle(a *app, cmd *cobra.Command, table []idleFlags) {
+	named := map[string]bool{}
+	for _, idle := range table {
 		for _, name := range idle.flags {
-			if idle.when && cmd.Flags().Changed(name) && !named[name] && (name != "private-key-file" || !o.sign.reuse) {
+			if idle.when && cmd.Flags().Changed(name) && !named[name] {
 				named[name] = true
 				a.ui.Warning("--%s has no effect: %s", name, idle.why)
 			}
