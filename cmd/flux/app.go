@@ -43,7 +43,7 @@ func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func(
 // run executes one command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	a.elsewhere = a.newElsewhere(ctx)
-	root := newRoot(a)
+	root := newRoot(a, args)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		a.completeEveryFlag(root)
 	}

@@ -21,7 +21,7 @@ var matrixVerbs = []string{"delete", "export", "get", "reconcile", "resume", "su
 func TestEveryCellHasAScript(t *testing.T) {
 	t.Parallel()
 	lines := scriptLines(t)
-	root := newRoot(newApp(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" }, time.Now))
+	root := newRoot(newApp(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" }, time.Now), nil)
 	for _, verb := range matrixVerbs {
 		cmd, _, err := root.Find([]string{verb})
 		if err != nil {

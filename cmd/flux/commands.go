@@ -2,25 +2,49 @@ package main
 
 import "github.com/spf13/cobra"
 
+// word is a command directly below flux.
+type word struct {
+	name string
+	make func(*app) *cobra.Command
+	// whole commands are about all others too.
+	whole bool
+}
+
 // commands lists what stands directly below flux.
-func commands(a *app) []*cobra.Command {
-	return []*cobra.Command{
-		newBootstrap(a),
-		newCheck(a),
-		newCompletion(a),
-		newCreate(a),
-		newDelete(a),
-		newDocgen(),
-		newExport(a),
-		newGet(a),
-		newInstall(a),
-		newReconcile(a),
-		newResume(a),
-		newSandbox(a),
-		newSuspend(a),
-		newTree(a),
-		newUninstall(a),
-		newVersion(a),
-		newWait(a),
+func commands() []word {
+	return []word{
+		{name: "bootstrap", make: newBootstrap},
+		{name: "check", make: newCheck},
+		{name: "completion", make: newCompletion},
+		{name: "create", make: newCreate},
+		{name: "delete", make: newDelete},
+		{name: "docgen", make: newDocgen, whole: true},
+		{name: "export", make: newExport},
+		{name: "get", make: newGet},
+		{name: "install", make: newInstall},
+		{name: "reconcile", make: newReconcile},
+		{name: "resume", make: newResume},
+		{name: "sandbox", make: newSandbox},
+		{name: "suspend", make: newSuspend},
+		{name: "tree", make: newTree},
+		{name: "uninstall", make: newUninstall},
+		{name: "version", make: newVersion},
+		{name: "wait", make: newWait},
 	}
+}
+
+// needed makes the commands that a command line can be about. There are 200 of
+// them and a line names one, so where its first word is a command the others
+// are left out: making them costs a good part of what one request does.
+func needed(a *app, args []string) []*cobra.Command {
+	var all []*cobra.Command
+	for _, w := range commands() {
+		if len(args) > 0 && args[0] == w.name && !w.whole {
+			return []*cobra.Command{w.make(a)}
+		}
+	}
+	for _, w := range commands() {
+		all = append(all, w.make(a))
+	}
+	return all
 }

@@ -29,7 +29,7 @@ import (
 )
 
 func commandTree() *cobra.Command {
-	return newRoot(newApp(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" }, time.Now))
+	return newRoot(newApp(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" }, time.Now), nil)
 }
 
 // TestEveryKindHasABuilder ties the builders to the rows of the catalogue.

@@ -11,7 +11,7 @@ import (
 
 // newDocgen writes the reference of all commands. It is for who builds flux,
 // so help does not show it.
-func newDocgen() *cobra.Command {
+func newDocgen(*app) *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
 		Use:    "docgen",

@@ -9,7 +9,7 @@ import (
 
 func TestNearestCommand(t *testing.T) {
 	t.Parallel()
-	root := newRoot(newApp(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" }, time.Now))
+	root := newRoot(newApp(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" }, time.Now), nil)
 	for _, c := range []struct{ below, word, want string }{
 		{"", "recnocile", "flux reconcile"},
 		{"", "k", ""},

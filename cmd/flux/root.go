@@ -12,7 +12,8 @@ import (
 // Flux that it installs has a version of its own (controllers.Distribution).
 var version = "0.0.0-dev" //nolint:gochecknoglobals // the linker needs a variable
 
-func newRoot(a *app) *cobra.Command {
+// newRoot makes the commands that a command line needs, all of them for none.
+func newRoot(a *app, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "flux",
 		Short: "Put Flux on a cluster out of Git, and see and steer what it does there",
@@ -37,7 +38,7 @@ people and scripts see and steer what Flux does there.`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	a.global.add(root.PersistentFlags(), a.env("FLUX_SYSTEM_NAMESPACE"))
-	root.AddCommand(commands(a)...)
+	root.AddCommand(needed(a, args)...)
 	root.InitDefaultVersionFlag()
 	return root
 }
