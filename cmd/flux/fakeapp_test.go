@@ -19,6 +19,7 @@ const (
 	crdPath        = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	namespacePath  = "/api/v1/namespaces"
 	deploymentPath = "/apis/apps/v1/namespaces/flux-system/deployments"
+	replicaSetPath = "/apis/apps/v1/namespaces/flux-system/replicasets"
 	podPath        = "/api/v1/namespaces/flux-system/pods"
 	gitPath        = "/apis/source.toolkit.fluxcd.io/v1/gitrepositories"
 	webGitPath     = "/apis/source.toolkit.fluxcd.io/v1/namespaces/web/gitrepositories"
@@ -50,7 +51,7 @@ func expect(t *testing.T, got, want outcome) {
 func fake(t *testing.T) *fakeapi.Server {
 	t.Helper()
 	s := fakeapi.New(t)
-	s.Serve(crdPath, namespacePath, deploymentPath, podPath)
+	s.Serve(crdPath, namespacePath, deploymentPath, replicaSetPath, podPath)
 	serveVersion(s, "v1.36.3")
 	allow(s, true)
 	return s

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -59,6 +60,9 @@ func (r *removal) controllers(ctx context.Context, deployments []removalTarget) 
 	}
 	r.app.ui.Waiting("waiting for the controllers to end")
 	for {
+		if err := r.end(ctx, deployments); err != nil {
+			return err
+		}
 		left, err := r.client.Gone(ctx, builtin("v1", "Pod"), r.pods(deployments), anything)
 		if err == nil {
 			return nil
@@ -80,7 +84,20 @@ func (r *removal) controllers(ctx context.Context, deployments []removalTarget) 
 	}
 }
 
-// pods selects the pods of controllers, also of Deployments that are gone
+// end deletes what the Deployments own. Kubernetes' garbage collector would do
+// it too, but minutes later where definitions have come or gone lately, since
+// it first reads every kind anew. Who may not delete them waits for it.
+func (r *removal) end(ctx context.Context, deployments []removalTarget) error {
+	for _, owned := range []kube.Resource{builtin("apps/v1", "ReplicaSet"), builtin("v1", "Pod")} {
+		err := r.client.RemoveAll(ctx, owned, r.pods(deployments))
+		if err != nil && !apierrors.IsForbidden(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// pods selects the ReplicaSets and pods of controllers, also of Deployments that are gone
 // already because an earlier run was interrupted.
 func (r *removal) pods(deployments []removalTarget) kube.Selection {
 	names := controllers.Names(func(controllers.Controller) bool { return true })

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -38,11 +39,6 @@ func installed(t *testing.T, holders ...any) *fakeapi.Server {
 	for _, path := range []string{gitPath, webGitPath} {
 		s.Put(path, app)
 	}
-	s.OnDelete(func(collection, name string) {
-		if collection == deploymentPath {
-			s.Take(podPath, name+"-abc-x")
-		}
-	})
 	return s
 }
 
@@ -73,9 +69,11 @@ func TestUninstall(t *testing.T) {
 		}
 	}
 	// Those of one step may come in any order.
-	slices.Sort(changes[1:3])
+	slices.Sort(changes[3:5])
 	want := []string{
 		"DELETE " + deploymentPath + "/source-controller",
+		"DELETE " + replicaSetPath,
+		"DELETE " + podPath,
 		"DELETE /api/v1/namespaces/flux-system/serviceaccounts/source-controller",
 		"DELETE /api/v1/namespaces/flux-system/services/source-controller",
 		"PATCH " + webGitPath + "/app",
@@ -179,5 +177,23 @@ func TestUninstallNamesWhatIsLeft(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"flux-system"}, s.Names(namespacePath)); diff != "" {
 		t.Errorf("namespaces: %s", diff)
+	}
+}
+
+// TestUninstallWithoutCollections: who may not delete ReplicaSets and pods
+// waits for the garbage collector.
+func TestUninstallWithoutCollections(t *testing.T) {
+	t.Parallel()
+	s := installed(t)
+	for _, path := range []string{replicaSetPath, podPath} {
+		s.Handle("DELETE "+path, func(w http.ResponseWriter, _ *http.Request) {
+			fakeapi.Status(w, http.StatusForbidden, "Forbidden", "you may not")
+			if path == podPath {
+				s.Take(podPath, "source-controller-abc-x")
+			}
+		})
+	}
+	if got := flux(t.Context(), s, "uninstall", "-s"); got.Code != 0 || !strings.Contains(got.Err, "uninstall finished") {
+		t.Error(got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -58,6 +59,20 @@ func (c *Client) Gone(ctx context.Context, r Resource, s Selection, keep func(co
 func (c *Client) Remove(ctx context.Context, r Resource, namespace, name string) error {
 	if err := c.Delete(ctx, r, namespace, name); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting %s %q: %w", r.Kind, name, err)
+	}
+	return nil
+}
+
+// RemoveAll deletes the objects of a namespace that a label selector names.
+func (c *Client) RemoveAll(ctx context.Context, r Resource, s Selection) error {
+	if s.Namespace == "" || s.Labels == "" {
+		return fmt.Errorf("deleting %s: neither a namespace nor labels say which", r.Resource)
+	}
+	background := metav1.DeletePropagationBackground
+	err := c.collection(r, s.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background},
+		metav1.ListOptions{LabelSelector: s.Labels})
+	if err != nil {
+		return fmt.Errorf("deleting the %s labelled %q: %w", r.Resource, s.Labels, err)
 	}
 	return nil
 }

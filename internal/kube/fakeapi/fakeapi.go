@@ -183,6 +183,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.list(w, r, collection)
 	case isCollection && method == "WATCH":
 		s.watch(w, r)
+	case isCollection && method == http.MethodDelete:
+		s.removeAll(w, r)
 	case isObject && method == http.MethodGet:
 		s.answer(w, s.Object(parent, name), name)
 	case isObject && method == http.MethodDelete:
@@ -298,12 +300,33 @@ func (s *Server) answer(w http.ResponseWriter, object controllers.Object, name s
 }
 
 // remove deletes an object that no finalizer holds, and marks others.
+// removeAll deletes the objects of a collection that the labels name.
+func (s *Server) removeAll(w http.ResponseWriter, r *http.Request) {
+	for _, name := range s.Names(r.URL.Path) {
+		if object := s.Object(r.URL.Path, name); object != nil && matches(r, object) {
+			s.takeAway(r.URL.Path, name, object)
+		}
+	}
+	s.write(w, []byte(success), nil)
+}
+
 func (s *Server) remove(w http.ResponseWriter, collection, name string) {
 	object := s.Object(collection, name)
 	if object == nil {
 		s.answer(w, nil, name)
 		return
 	}
+	s.takeAway(collection, name, object)
+	s.write(w, []byte(success), nil)
+	if s.onDelete != nil {
+		s.onDelete(collection, name)
+	}
+}
+
+const success = `{"kind":"Status","apiVersion":"v1","status":"Success"}`
+
+// takeAway deletes an object, or marks it where something holds it.
+func (s *Server) takeAway(collection, name string, object controllers.Object) {
 	if len(kube.Finalizers(object)) == 0 {
 		s.Take(collection, name)
 	} else {
@@ -312,10 +335,6 @@ func (s *Server) remove(w http.ResponseWriter, collection, name string) {
 		marked["metadata"].(map[string]any)["deletionTimestamp"] = "2026-11-01T10:00:00Z"
 		s.put(collection, marked)
 		s.mu.Unlock()
-	}
-	s.write(w, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`), nil)
-	if s.onDelete != nil {
-		s.onDelete(collection, name)
 	}
 }
 
