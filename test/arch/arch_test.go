@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 func TestImportsPointDown(t *testing.T) {
 	t.Parallel()
 	eachFile(t, func(path string, file *ast.File) {
-		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "sandbox/") || strings.HasPrefix(path, "test/") || strings.HasPrefix(path, "internal/testcluster") {
+		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "sandbox/") || strings.HasPrefix(path, "test/") || strings.HasPrefix(path, "internal/test") {
 			return
 		}
 		from := filepath.ToSlash(filepath.Dir(path))
@@ -87,7 +87,7 @@ var homes = map[string][]string{
 func TestTheProcessHasOneHome(t *testing.T) {
 	t.Parallel()
 	eachFile(t, func(path string, file *ast.File) {
-		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "sandbox/") || strings.HasPrefix(path, "test/") || strings.HasPrefix(path, "internal/testcluster") {
+		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "sandbox/") || strings.HasPrefix(path, "test/") || strings.HasPrefix(path, "internal/test") {
 			return
 		}
 		ast.Inspect(file, func(n ast.Node) bool {

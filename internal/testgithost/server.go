@@ -1,0 +1,241 @@
+// Package testgithost has stand-ins for Git hosts that cannot be run in a
+// test: the API of each is written after its public documentation, keeps its
+// state, refuses what the host refuses and fails on calls that it does not
+// know. Behind every API are real Git repositories, served by Git itself.
+package testgithost
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// API is a host's API and what it knows about who may use Git.
+type API interface {
+	// ServeHTTP answers every request that is not Git's.
+	http.Handler
+	// GitAccess tells what the holder of credentials may do with a repository,
+	// which is named without ".git".
+	GitAccess(username, secret, repository string) Access
+}
+
+// Access is what somebody may do with a repository.
+type Access struct {
+	// Known says that the credentials are good.
+	Known bool
+	// Read and Write are what they allow; without Read there is no repository.
+	Read, Write bool
+	// Bypass lets pushes to protected branches through.
+	Bypass bool
+}
+
+// Request is a request that the server got.
+type Request struct {
+	// Number counts from 1; Change counts those that change something, 0 for others.
+	Number, Change int
+	Method, Path   string
+	// Status is what was answered, 0 while it is not answered.
+	Status int
+}
+
+func (r Request) String() string { return fmt.Sprintf("%s %s %d", r.Method, r.Path, r.Status) }
+
+// Fault is told of every request before it is done and, done, before it is
+// answered. To end the connection without an answer it returns true.
+type Fault func(r Request, done bool) (hangUp bool)
+
+// Server is a Git host on an address of this machine, over TLS.
+type Server struct {
+	// Hostname is the host and port, CA its certificate authority in PEM form.
+	Hostname string
+	CA       []byte
+	// Git has the repositories.
+	Git *Repositories
+
+	api  API
+	http *httptest.Server
+
+	mu       sync.Mutex
+	requests []Request
+	changes  int
+	unknown  []string
+	fault    Fault
+}
+
+// Open starts a host. With an API that wants to, it shares its repositories.
+func Open(newAPI func(*Server) API) (*Server, error) {
+	dir, err := os.MkdirTemp("", "flux-githost-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{}
+	if s.Git, err = newRepositories(dir); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	s.api = newAPI(s)
+	s.http.StartTLS()
+	s.Hostname = s.http.Listener.Addr().String()
+	s.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.http.Certificate().Raw})
+	return s, nil
+}
+
+// Close ends the host and removes its repositories. It fails if a request was
+// made that the API does not know.
+func (s *Server) Close() error {
+	s.http.Close()
+	err := os.RemoveAll(s.Git.dir)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, call := range s.unknown {
+		err = errors.Join(err, fmt.Errorf("the host does not know the call %s", call))
+	}
+	return err
+}
+
+// start runs a host until the test is over.
+func start(t testing.TB, newAPI func(*Server) API) *Server {
+	t.Helper()
+	s, err := Open(newAPI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// Inject has every request from now on pass a fault; nil for none.
+func (s *Server) Inject(fault Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault = fault
+}
+
+// Requests returns what was asked so far, in order.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+// Changes returns those requests that were to change something, and were not
+// refused.
+func (s *Server) Changes() []string {
+	var all []string
+	for _, r := range s.Requests() {
+		if r.Change > 0 && r.Status < http.StatusBadRequest {
+			all = append(all, r.Method+" "+r.Path)
+		}
+	}
+	return all
+}
+
+// Forget empties the log of requests and starts counting anew.
+func (s *Server) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests, s.changes = nil, 0
+}
+
+// unknownCall answers a request that the API was not taught.
+func (s *Server) unknownCall(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.unknown = append(s.unknown, r.Method+" "+r.URL.RequestURI())
+	s.mu.Unlock()
+	http.Error(w, "the stand-in does not know this call", http.StatusNotImplemented)
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	index, fault := s.arrived(r)
+	hangUp := func(done bool) bool {
+		s.mu.Lock()
+		request := s.requests[index]
+		s.mu.Unlock()
+		return fault != nil && fault(request, done)
+	}
+	if hangUp(false) {
+		panic(http.ErrAbortHandler)
+	}
+	answer := httptest.NewRecorder()
+	if repository, service, ok := gitService(r.URL.Path); ok {
+		s.serveGit(answer, r, repository, service)
+	} else {
+		s.api.ServeHTTP(answer, r)
+	}
+	s.mu.Lock()
+	s.requests[index].Status = answer.Code
+	s.mu.Unlock()
+	if hangUp(true) {
+		panic(http.ErrAbortHandler)
+	}
+	maps.Copy(w.Header(), answer.Header())
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes()) // whoever does not read the answer has gone
+}
+
+// arrived writes a request down.
+func (s *Server) arrived(r *http.Request) (int, Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	request := Request{Number: len(s.requests) + 1, Method: r.Method, Path: r.URL.Path}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && !strings.HasSuffix(r.URL.Path, "/git-upload-pack") {
+		s.changes++
+		request.Change = s.changes
+	}
+	s.requests = append(s.requests, request)
+	return len(s.requests) - 1, s.fault
+}
+
+// gitService takes the path of a request of Git apart.
+func gitService(path string) (repository, service string, ok bool) {
+	for _, service := range []string{"/info/refs", "/git-upload-pack", "/git-receive-pack"} {
+		if rest, found := strings.CutSuffix(path, service); found {
+			return strings.TrimSuffix(strings.Trim(rest, "/"), ".git"), service, true
+		}
+	}
+	return "", "", false
+}
+
+func (s *Server) serveGit(w http.ResponseWriter, r *http.Request, repository, service string) {
+	writes := service == "/git-receive-pack" || r.URL.Query().Get("service") == "git-receive-pack"
+	username, secret, given := r.BasicAuth()
+	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
+		secret, given = bearer, true
+	}
+	access := s.api.GitAccess(username, secret, repository)
+	switch {
+	case !given || !access.Known:
+		w.Header().Set("WWW-Authenticate", `Basic realm="Git"`)
+		http.Error(w, "authentication required", http.StatusUnauthorized)
+	case !access.Read || !s.Git.exists(repository):
+		http.Error(w, "repository not found", http.StatusNotFound)
+	case writes && !access.Write:
+		http.Error(w, "write access to the repository is not granted", http.StatusForbidden)
+	default:
+		s.Git.serve(w, r, repository, service, access.Bypass)
+	}
+}
+
+// reply answers with JSON.
+func reply(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	if body == nil {
+		return
+	}
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		panic(err) // the stand-in has made something that is no JSON
+	}
+}
