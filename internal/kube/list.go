@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -51,6 +52,10 @@ func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(co
 			}
 		}
 		body, err := request.Stream(ctx)
+		if later := resumed(err); later != "" && later != next {
+			next = later
+			continue
+		}
 		if err != nil {
 			return "", err
 		}
@@ -62,6 +67,18 @@ func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(co
 			return list.ResourceVersion, nil
 		}
 	}
+}
+
+// resumed returns where a list goes on that took longer than the server keeps
+// its versions: from the next object on, as they are now. The server offers
+// that in the metadata of its refusal (API concepts, "Retrieving large results
+// sets in chunks"); a new start would show what was shown already once more.
+func resumed(err error) string {
+	var status apierrors.APIStatus
+	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
+		return ""
+	}
+	return status.Status().Continue
 }
 
 // decodeList walks the JSON of a list. The metadata may come before or after the items.

@@ -56,3 +56,29 @@ func TestListNoticesALostConnection(t *testing.T) {
 		t.Errorf("saw %d objects, error %v", seen, err)
 	}
 }
+
+// TestListGoesOnAfterAnExpiredPage where the server says, without showing anything twice.
+func TestListGoesOnAfterAnExpiredPage(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.Handle("GET "+pods, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Query().Get("continue") {
+		case "":
+			fakeapi.Reply(w, `{"metadata":{"continue":"old","resourceVersion":"9"},"items":[{"metadata":{"name":"a"}}]}`)
+		case "old":
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusGone)
+			fakeapi.Reply(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":410,"reason":"Expired","metadata":{"continue":"now"}}`)
+		case "now":
+			fakeapi.Reply(w, `{"metadata":{"resourceVersion":"12"},"items":[{"metadata":{"name":"b"}}]}`)
+		}
+	})
+	var got []string
+	version, err := s.Client.List(t.Context(), podResource(), kube.Selection{Namespace: "web"}, func(o controllers.Object) error {
+		got = append(got, controllers.Name(o))
+		return nil
+	})
+	if diff := cmp.Diff([]string{"a", "b"}, got); diff != "" || err != nil || version != "12" {
+		t.Errorf("version %q, %v, %s", version, err, diff)
+	}
+}
