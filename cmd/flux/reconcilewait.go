@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/kube"
@@ -97,19 +98,10 @@ func putOff(n *node, token string) bool {
 // a source was just seen to have fetched: a request may overtake the news of
 // the source on their way to the controller, which then works on what it knew.
 func stale(n *node) bool {
-	if n.kind.Attempted == nil {
-		return false
-	}
-	attempted := n.kind.Attempted.String(n.last)
-	for _, s := range n.sources {
-		if n.kind.AttemptedOf != "" && n.kind.AttemptedOf != s.kind.Kind {
-			continue
-		}
-		if fetched := s.kind.Result.String(s.last); fetched != "" && fetched != attempted {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n.sources, func(s *node) bool {
+		fetched := s.kind.Result.String(s.last)
+		return fetched != "" && !n.kind.Tried(n.last, s.kind, fetched)
+	})
 }
 
 // blocked tells whether a failure is only that a dependency among the objects

@@ -46,8 +46,8 @@ var Kinds = []Kind{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "HelmChart", Resource: "helmcharts",
 		Controller: "source-controller", Family: "source", Word: "chart", Plural: "chart", Verbs: steered,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
-		Attempted: Path{"status.observedSourceArtifactRevision"},
-		Source:    &Ref{Relation: "source", Path: Path{"spec.sourceRef"}, Kinds: []string{"HelmRepository", "GitRepository", "Bucket"}},
+		Attempts: []Attempt{{Path: Path{"status.observedSourceArtifactRevision"}}},
+		Source:   &Ref{Relation: "source", Path: Path{"spec.sourceRef"}, Kinds: []string{"HelmRepository", "GitRepository", "Bucket"}},
 	},
 	{
 		Group: sourceGroup, Version: "v1", Kind: "ExternalArtifact", Resource: "externalartifacts",
@@ -90,8 +90,11 @@ var Kinds = []Kind{
 		Controller: "helm-controller", Word: "helmrelease", Plural: "helmreleases", Short: "hr", Verbs: steered | Tree,
 		Columns:    []Column{revision(Path{"status.history[0].chartVersion", "status.lastAppliedRevision"}), suspended},
 		Suspension: suspendField, Done: "applied revision %s", Inventory: Path{inventory},
-		Result:    Path{"status.history[0].chartVersion", "status.lastAppliedRevision"},
-		Attempted: Path{"status.lastAttemptedRevision"}, AttemptedOf: "HelmChart",
+		Result: Path{"status.history[0].chartVersion", "status.lastAppliedRevision"},
+		Attempts: []Attempt{
+			{Of: "HelmChart", Path: Path{"status.lastAttemptedRevision"}},
+			{Of: "OCIRepository", Path: Path{"status.lastAttemptedRevisionDigest"}, Digest: true},
+		},
 		Source: &Ref{
 			Relation: "source", Path: Path{"spec.chartRef", "spec.chart.spec.sourceRef"}, CrossNamespace: true,
 			Kinds: []string{"OCIRepository", "HelmChart", "ExternalArtifact", "HelmRepository", "GitRepository", "Bucket"},
@@ -103,7 +106,7 @@ var Kinds = []Kind{
 		Controller: "kustomize-controller", Word: "kustomization", Plural: "kustomizations", Short: "ks", Verbs: steered | Tree,
 		Columns:    []Column{revision(Path{"status.lastAppliedRevision"}), suspended},
 		Suspension: suspendField, Done: "applied revision %s", Result: Path{"status.lastAppliedRevision"}, Inventory: Path{inventory},
-		Attempted: Path{"status.lastAttemptedRevision"},
+		Attempts: []Attempt{{Path: Path{"status.lastAttemptedRevision"}}},
 		Source: &Ref{
 			Relation: "source", Path: Path{"spec.sourceRef"}, CrossNamespace: true,
 			Kinds: []string{"OCIRepository", "GitRepository", "Bucket", "ExternalArtifact"},

@@ -91,8 +91,8 @@ func pathsOf(k controllers.Kind) map[string]controllers.Path {
 	if k.Result != nil {
 		paths["result"] = k.Result
 	}
-	if k.Attempted != nil {
-		paths["attempted"] = k.Attempted
+	for _, attempt := range k.Attempts {
+		paths["attempted of "+attempt.Of] = attempt.Path
 	}
 	if k.Inventory != nil {
 		paths["inventory"] = k.Inventory

@@ -51,11 +51,8 @@ type Kind struct {
 	Done string
 	// Result is the outcome of a reconciliation: a revision, an image, a count.
 	Result Path
-	// Attempted is the source's revision that the controller last worked on,
-	// written as the source's artifact has it; with AttemptedOf, only where the
-	// source is of that kind.
-	Attempted   Path
-	AttemptedOf string
+	// Attempts say what of its source the controller last worked on.
+	Attempts []Attempt
 	// Inventory lists the objects that an object of the kind manages.
 	Inventory Path
 }
