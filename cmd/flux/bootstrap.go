@@ -204,6 +204,18 @@ func (a *app) bootstrap(ctx context.Context, plan bootstrap.Plan) error {
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
 	err = bootstrap.Run(ctx, cfg, plan, &bootstrapProgress{terminal: a.ui, app: a})
+	var several *bootstrap.PreflightError
+	if errors.As(err, &several) && ctx.Err() == nil {
+		for _, one := range several.Errs {
+			a.exit(ctx, nil, withHint(one))
+		}
+		return errReported
+	}
+	return withHint(err)
+}
+
+// withHint takes the way out from where the library keeps it.
+func withHint(err error) error {
 	var known *bootstrap.Error
 	if errors.As(err, &known) {
 		return &hintedError{err, known.Hint}

@@ -33,6 +33,14 @@ func (e *Error) Error() string { return fmt.Sprintf("%s %s: %s", e.Doing, e.URL,
 // Unwrap returns what the transport reported.
 func (e *Error) Unwrap() error { return e.cause }
 
+// Refused tells whether a server was reached and does not accept the
+// credentials, or does not let them see the repository.
+func Refused(err error) bool {
+	var known *Error
+	return errors.As(err, &known) && (errors.Is(err, transport.ErrAuthenticationRequired) || errors.Is(err, transport.ErrAuthorizationFailed) ||
+		errors.Is(err, transport.ErrRepositoryNotFound) || strings.Contains(known.cause.Error(), "unable to authenticate"))
+}
+
 // explain turns what the transport reports into words.
 func (r Remote) explain(ctx context.Context, doing string, err error) error {
 	e := &Error{Doing: doing, URL: redact.URL(r.URL), cause: err}

@@ -141,6 +141,29 @@ func (r Remote) fetch(ctx context.Context, branch plumbing.ReferenceName, into p
 	return found, packfile.UpdateObjectStorage(into, demultiplexed(request.Capabilities, answer))
 }
 
+// Probe asks the server whether it lets these credentials read the repository.
+func (r Remote) Probe(ctx context.Context) error {
+	err := r.probe(ctx)
+	if err == nil || errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		return nil
+	}
+	return r.explain(ctx, "opening", err)
+}
+
+func (r Remote) probe(ctx context.Context) error {
+	t, endpoint, err := r.connect()
+	if err != nil {
+		return err
+	}
+	session, err := t.NewUploadPackSession(endpoint, r.Auth)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = session.Close() }() // nothing is lost with it
+	_, err = session.AdvertisedReferencesContext(ctx)
+	return err
+}
+
 // start is the commit that the next one stands on.
 func (h heads) start() plumbing.Hash {
 	if !h.branch.IsZero() {

@@ -47,20 +47,33 @@ type Repository struct {
 // Open fetches the newest state of a branch. A branch that does not exist
 // starts at the default branch, or from nothing in an empty repository.
 func Open(ctx context.Context, remote Remote, branch string) (*Repository, error) {
-	folder, err := os.MkdirTemp("", "flux-repository-")
+	r, err := New(remote, branch)
 	if err != nil {
-		return nil, fmt.Errorf("making room for the repository: %w", err)
-	}
-	r := &Repository{
-		remote: remote, branch: plumbing.NewBranchReferenceName(branch), folder: folder,
-		store:  filesystem.NewStorage(osfs.New(folder), cache.NewObjectLRUDefault()),
-		unsent: map[plumbing.Hash]bool{},
+		return nil, err
 	}
 	if err := r.Refresh(ctx); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil
 }
+
+// New returns an empty repository, for one that does not exist yet. Nothing is
+// asked of the server.
+func New(remote Remote, branch string) (*Repository, error) {
+	folder, err := makeFolder()
+	if err != nil {
+		return nil, fmt.Errorf("making room for the repository: %w", err)
+	}
+	return &Repository{
+		remote: remote, branch: plumbing.NewBranchReferenceName(branch), folder: folder,
+		store:  filesystem.NewStorage(osfs.New(folder), cache.NewObjectLRUDefault()),
+		unsent: map[plumbing.Hash]bool{},
+	}, nil
+}
+
+// Move goes on with a repository at another address: what was made here is
+// kept, what the server has is found out by Refresh.
+func (r *Repository) Move(remote Remote) { r.remote = remote }
 
 // Refresh goes to the newest state of the branch and forgets commits that
 // were not pushed.

@@ -84,8 +84,10 @@ func (r *run) supported(ctx context.Context) error {
 // permissions are what bootstrap needs in the cluster.
 func (r *run) permissions() []kube.Permission {
 	var all []kube.Permission
-	objects := append(r.plan.Components.Unstructured(), r.syncObjects()...)
-	objects = append(objects, secretObject(r.namespace()))
+	objects := append(r.plan.Components.Unstructured(), secretObject(r.namespace()))
+	for _, name := range []string{"GitRepository", "Kustomization"} {
+		objects = append(objects, r.syncObject(name, nil))
+	}
 	for _, o := range objects {
 		res := kube.Guess(o.GroupVersionKind())
 		verbs := []string{"create", "patch"}

@@ -222,9 +222,17 @@ func (w *world) get(apiVersion, kind, name string) controllers.Object {
 }
 
 // progress keeps what is told.
-type progress struct{ text strings.Builder }
+type progress struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
 
-func (p *progress) say(format string, args []any)      { fmt.Fprintf(&p.text, format+"\n", args...) }
+func (p *progress) say(format string, args []any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(&p.text, format+"\n", args...)
+}
+
 func (p *progress) Action(format string, args ...any)  { p.say("► "+format, args) }
 func (p *progress) Waiting(format string, args ...any) { p.say("◎ "+format, args) }
 func (p *progress) Success(format string, args ...any) { p.say("✔ "+format, args) }

@@ -36,6 +36,9 @@ type Plan struct {
 	// TokenAuth lets the cluster use the password or token of the host's
 	// Access; without it the cluster uses Key.
 	TokenAuth bool
+	// DeployToken lets the cluster use a token over HTTP that the host makes
+	// for it alone; the host has to be a githost.Tokener.
+	DeployToken bool
 	// Key is the key that the cluster reads the repository with over SSH.
 	Key Key
 	// PullSecret is the Secret with the credentials of a private registry, its
@@ -125,6 +128,9 @@ func (p Plan) validate() error {
 	if _, err := CleanPath(p.Path); err != nil {
 		return err
 	}
+	if _, ok := p.Host.(githost.Tokener); p.DeployToken && !ok {
+		return failure("let the cluster use your token with --token-auth, or a key without either", "this Git host makes no deploy tokens")
+	}
 	if problems := validation.IsDNS1123Subdomain(p.Sync.SecretName); len(problems) > 0 {
 		return fmt.Errorf("invalid secret name %q: %s", p.Sync.SecretName, problems[0])
 	}
@@ -136,6 +142,9 @@ func (p Plan) validate() error {
 	}
 	return nil
 }
+
+// bySSH tells whether the cluster reads the repository with a key.
+func (p Plan) bySSH() bool { return !p.TokenAuth && !p.DeployToken }
 
 // sparse tells whether the folder of the cluster is among those that are fetched.
 func (p Plan) sparse() (string, bool) {

@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/fluxkit/flux/internal/gitrepo"
 	"github.com/fluxkit/flux/internal/redact"
@@ -21,86 +20,135 @@ import (
 )
 
 // preflight finds out everything that could make bootstrap fail and changes
-// nothing. What does not depend on each other is asked at the same time.
+// nothing. What does not depend on each other is asked at the same time, and
+// everything that is wrong is reported at once.
 func (r *run) preflight(ctx context.Context) error {
+	for _, stage := range [][]check{
+		{
+			{"the cluster", r.survey},
+			{"the repository", r.visit},
+			{"the manifests", r.render},
+		},
+		{
+			{"the cluster's access to the repository", r.prepareKey},
+			{"the files in the repository", r.rehearse},
+		},
+		{{"the branch", r.mayPush}},
+	} {
+		if err := r.checks.run(ctx, stage); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// render writes down gotk-components.yaml.
+func (r *run) render(context.Context) (err error) {
+	r.components, err = r.plan.Components.YAML()
+	return err
+}
+
+// visit asks the host about the repository and clones it.
+func (r *run) visit(ctx context.Context) error {
 	var err error
-	if r.host, err = r.plan.Host.Ensure(ctx); err != nil {
+	if r.hosted, err = r.plan.Host.Survey(ctx, r.want()); err != nil {
+		return err
+	}
+	r.host = r.hosted.Repository
+	if r.hosted.Account != "" {
+		r.say.Success("the token belongs to %s", r.hosted.Account)
+	}
+	if !r.hosted.Exists {
+		r.say.Action("repository %q does not exist yet", redact.URL(r.host.Access.URL))
+		r.clone, err = gitrepo.New(gitrepo.Remote{URL: r.host.Access.URL}, r.plan.Branch)
 		return err
 	}
 	r.say.Action("cloning branch %q from Git repository %q", r.plan.Branch, redact.URL(r.host.Access.URL))
-	var shown *sshkey.HostKey
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return r.survey(gctx) })
-	g.Go(func() (err error) {
-		shown, err = r.open(gctx)
+	remote, err := r.remote(ctx)
+	if err != nil {
 		return err
-	})
-	g.Go(func() (err error) {
-		r.components, err = r.plan.Components.YAML()
-		return err
-	})
-	if err := g.Wait(); err != nil {
+	}
+	if r.clone, err = gitrepo.Open(ctx, remote, r.plan.Branch); err != nil {
 		return err
 	}
 	r.say.Success("cloned repository")
 	if !r.clone.Branched() && !r.clone.Empty() {
 		r.say.Warning("there is no branch %q yet: it starts at the newest commit of the default branch", r.plan.Branch)
 	}
-	if err := r.prepareKey(ctx, shown); err != nil {
+	return nil
+}
+
+// want is what the host is going to be asked.
+func (r *run) want() githost.Want {
+	w := githost.Want{Branch: r.plan.Branch, DeployToken: r.plan.DeployToken}
+	if r.plan.bySSH() {
+		w.KeyTitle = r.keyTitle()
+	}
+	return w
+}
+
+// mayPush refuses a branch that the host protects, where a commit is needed.
+func (r *run) mayPush(context.Context) error {
+	if r.hosted.Protected == "" {
+		return nil
+	}
+	pending, err := r.pending()
+	if err != nil || !pending {
 		return err
 	}
-	return r.rehearse()
-}
-
-// open clones the repository, and over SSH asks the server for its key first.
-func (r *run) open(ctx context.Context) (*sshkey.HostKey, error) {
-	remote, shown, err := r.remote(ctx)
-	if err != nil {
-		return nil, err
+	hint := "allow this account to push to it, or use another branch with --branch"
+	if _, ok := r.plan.Host.(githost.Requester); ok {
+		hint = "have the change reviewed and merged with --pull-request, or allow this account to push to it"
 	}
-	r.clone, err = gitrepo.Open(ctx, remote, r.plan.Branch)
-	return shown, err
+	return failure(hint, "branch %q takes no push: %s", r.plan.Branch, r.hosted.Protected)
 }
 
-func (r *run) remote(ctx context.Context) (gitrepo.Remote, *sshkey.HostKey, error) {
+// remote is how the repository is opened from here. Over SSH the server is
+// asked for its key first.
+func (r *run) remote(ctx context.Context) (gitrepo.Remote, error) {
 	a := r.host.Access
 	remote := gitrepo.Remote{URL: a.URL, CABundle: a.CABundle}
 	u, err := url.Parse(a.URL)
 	if err != nil {
-		return remote, nil, fmt.Errorf("reading the repository's address: %w", err)
+		return remote, fmt.Errorf("reading the repository's address: %w", err)
 	}
 	switch {
 	case u.Scheme != "ssh" && a.BearerToken != "":
 		remote.Auth = gitrepo.Bearer(a.BearerToken)
-		return remote, nil, nil
+		return remote, nil
 	case u.Scheme != "ssh" && a.Password == "":
-		return remote, nil, nil
+		return remote, nil
 	case u.Scheme != "ssh":
 		remote.Auth = gitrepo.Basic(a.Username, a.Password)
-		return remote, nil, nil
+		return remote, nil
 	}
 	keys, err := r.signers(a)
 	if err != nil {
-		return remote, nil, err
+		return remote, err
 	}
 	shown, err := r.scan(ctx, sshkey.Address(u.Host))
 	if err != nil {
-		return remote, nil, err
+		return remote, err
 	}
 	user := u.User.Username()
 	if user == "" {
 		user = a.Username
 	}
 	remote.Auth = gitrepo.SSH(user, keys, shown.PublicKey)
-	return remote, &shown, nil
+	return remote, nil
 }
 
+// scan asks an SSH server for its key, once.
 func (r *run) scan(ctx context.Context, address string) (sshkey.HostKey, error) {
+	if r.shown != nil && r.shown.Address == address {
+		return *r.shown, nil
+	}
 	shown, err := sshkey.Scan(ctx, address, r.plan.Key.HostKeyAlgorithms)
 	var dial *net.OpError
 	var lookup *net.DNSError
 	switch {
 	case err == nil:
+		r.shown = &shown
 		return shown, r.vouch(shown)
 	case errors.As(err, &lookup):
 		err = failure("check the host in --url, or name it with --ssh-hostname", "asking the SSH server of %s for its key: host %q is not known", address, lookup.Name)
@@ -168,25 +216,22 @@ func (r *run) unlock(private []byte, passphrase string) (ssh.Signer, error) {
 
 // prepareKey decides which key the cluster will use, and finds out whether it
 // could be given access.
-func (r *run) prepareKey(ctx context.Context, shown *sshkey.HostKey) error {
-	if r.plan.TokenAuth {
-		return nil
+func (r *run) prepareKey(ctx context.Context) error {
+	if !r.plan.bySSH() {
+		return r.prepareToken(ctx)
 	}
 	address, err := sshAddress(r.host.SyncURL)
 	if err != nil {
 		return fmt.Errorf("reading the repository's SSH address: %w", err)
 	}
-	if shown == nil || shown.Address != address {
-		other, err := r.scan(ctx, address)
-		if err != nil {
-			return err
-		}
-		shown = &other
-	}
-	if err := r.identify(*shown); err != nil {
+	shown, err := r.scan(ctx, address)
+	if err != nil {
 		return err
 	}
-	if err := r.chooseKey(); err != nil {
+	if err := r.identify(shown); err != nil {
+		return err
+	}
+	if err := r.chooseKey(ctx); err != nil {
 		return err
 	}
 	if p, ok := r.plan.Host.(githost.Preparer); ok && r.key.ask {
@@ -197,7 +242,7 @@ func (r *run) prepareKey(ctx context.Context, shown *sshkey.HostKey) error {
 
 // rehearse builds what is going to be installed, so that a kustomization that
 // does not build is found before anything is pushed.
-func (r *run) rehearse() error {
+func (r *run) rehearse(context.Context) error {
 	if err := r.otherFiles(); err != nil {
 		return err
 	}

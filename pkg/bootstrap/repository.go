@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,64 @@ func (r *run) commitManifests(ctx context.Context) error {
 		}
 		r.built = nil
 	}
+}
+
+// prepareRepository has the host make what is missing there.
+func (r *run) prepareRepository(ctx context.Context) error {
+	for _, change := range r.hosted.Changes {
+		r.say.Action("on the Git host: %s", change)
+	}
+	repository, err := r.plan.Host.Ensure(ctx)
+	if err != nil {
+		return err
+	}
+	if len(r.hosted.Changes) > 0 {
+		r.say.Success("the Git host is prepared")
+	}
+	before := r.host.Access.URL
+	r.host = repository
+	if r.hosted.Exists && before == repository.Access.URL {
+		return nil
+	}
+	// The host may have put a first commit into the repository that it made.
+	remote, err := r.remote(ctx)
+	if err != nil {
+		return err
+	}
+	r.clone.Move(remote)
+	r.built = nil
+	return r.clone.Refresh(ctx)
+}
+
+// pending tells whether the branch lacks something that is to be committed.
+func (r *run) pending() (bool, error) {
+	if !r.clone.Branched() {
+		return true, nil
+	}
+	files, err := r.files()
+	if err != nil {
+		return false, err
+	}
+	for name, content := range files {
+		there, err := r.clone.ReadFile(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false, err
+		}
+		if err != nil || !bytes.Equal(there, content) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// files returns everything that is to be in the repository.
+func (r *run) files() (map[string][]byte, error) {
+	files, err := r.syncFiles()
+	if err != nil {
+		return nil, err
+	}
+	files[path.Join(r.folder, componentsFile)] = r.components
+	return files, nil
 }
 
 // commit adds the commits that the repository lacks, and tells whether it lacked any.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/gitrepo"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/sshkey"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -22,12 +23,18 @@ type run struct {
 	say    Progress
 	client *kube.Client
 
-	// Found out by the preflight.
+	// Found out by the preflight. host is the repository as it is or will be.
+	checks checks
+	hosted githost.Survey
 	host   githost.Repository
 	clone  *gitrepo.Repository
 	found  survey
 	key    sourceKey
 	folder string
+	// deployed is the token that the host has made, where it is asked for one.
+	deployed deployToken
+	// shown is the key of the SSH server that was asked, nil where none was.
+	shown *sshkey.HostKey
 	// unlocked signs with the private key unlockedFrom.
 	unlocked     ssh.Signer
 	unlockedFrom []byte
@@ -58,6 +65,7 @@ type step struct {
 func (r *run) steps() []step {
 	return []step{
 		{"check the repository and the cluster", false, r.preflight},
+		{"prepare the repository", false, r.prepareRepository},
 		{"commit the manifests", false, r.commitManifests},
 		{"install the definitions", false, r.installDefinitions},
 		{"wait until the definitions are served", true, r.awaitDefinitions},
@@ -96,7 +104,7 @@ func Run(ctx context.Context, cfg *rest.Config, plan Plan, progress Progress) (e
 		err := s.do(ctx)
 		end()
 		if err != nil {
-			return r.hint(err)
+			return explain(err)
 		}
 	}
 	return nil
@@ -109,14 +117,17 @@ func (r *run) close() error {
 	return r.clone.Close()
 }
 
-// hint gives the failures of Git the way out that they know.
-func (r *run) hint(err error) error {
+// explain gives the failures of Git and of its hosts the way out that they know.
+func explain(err error) error {
 	var known *Error
 	var git *gitrepo.Error
+	var host *githost.Error
 	var inTheWay *gitrepo.InTheWayError
 	switch {
 	case errors.As(err, &known):
 		return err
+	case errors.As(err, &host):
+		return &Error{err, host.Hint}
 	case errors.As(err, &git):
 		return &Error{err, git.Hint}
 	case errors.As(err, &inTheWay):

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,6 +48,10 @@ func TestRun(t *testing.T) {
 		"overtaken": overtaken,
 		"raced":     raced,
 		"failing":   failing,
+		"created":   created,
+		"forbidden": forbidden,
+		"protected": protected,
+		"tokened":   tokened,
 	} {
 		t.Run(name, func(t *testing.T) { test(newWorld(t, cluster, name)) })
 	}
@@ -132,6 +137,7 @@ patches:
 
 // keyed: the cluster gets a key of its own, which a second run uses again.
 func keyed(w *world) {
+	w.closed()
 	var shown []string
 	plan := w.plan()
 	plan.TokenAuth = false
@@ -140,6 +146,7 @@ func keyed(w *world) {
 		Access: githost.Access{URL: w.url, Username: "ada", Password: "s3cret"}, SSHUsername: "git", SSHHostname: ssh,
 		Confirm: func(_ context.Context, key githost.DeployKey) error {
 			shown = append(shown, key.Public)
+			w.sandbox(key.Public, "git", "keys", "add", "-", "--read-only")
 			return nil
 		},
 		CanConfirm: func() error { return errors.New("nobody is there") },
@@ -176,7 +183,35 @@ func keyed(w *world) {
 	if diff := cmp.Diff(secret, w.secret("flux-system")); diff != "" || len(shown) != 2 {
 		w.t.Errorf("the second run made another key, and %d were shown:\n%s", len(shown), diff)
 	}
+	// The cluster still reports its last fetch, which says nothing about the next one.
+	w.sandbox(shown[0], "git", "keys", "remove", "-")
+	text := w.mustRun(plan)
+	if diff := cmp.Diff(secret, w.secret("flux-system")); diff != "" || len(shown) != 3 || shown[2] != shown[0] {
+		w.t.Errorf("a key without access: shown are %q\n%s", shown, diff)
+	}
+	if !strings.Contains(text, "the key in Secret keyed/flux-system does not open the repository") {
+		w.t.Errorf("a key without access is not told:\n%s", text)
+	}
 	w.impersonated(plan, secret)
+}
+
+// closed makes the Git server ask for credentials until the test ends.
+func (w *world) closed() {
+	w.sandbox("s3cret", "git", "credentials", "set", "--username", "ada", "--password-stdin")
+	w.t.Cleanup(func() {
+		w.sandbox("", "git", "credentials", "clear")
+		w.sandbox("", "git", "keys", "remove", "--all")
+	})
+}
+
+// sandbox runs a command of the sandbox with a text on standard input.
+func (w *world) sandbox(stdin string, args ...string) {
+	w.t.Helper()
+	cmd := exec.Command(filepath.Join(testcluster.Bin(), "flux-sandbox"), append(args, "--dir", w.cluster.Dir)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		w.t.Errorf("flux-sandbox %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
 }
 
 // impersonated: a server that shows another host key than the known one is not trusted.

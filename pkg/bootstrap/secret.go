@@ -38,10 +38,18 @@ type sourceKey struct {
 	ask bool
 }
 
+// deployToken is what a host has made for the cluster.
+type deployToken struct{ username, token string }
+
+// keyTitle names the cluster's key, and its token, to people.
+func (r *run) keyTitle() string {
+	return r.namespace() + "-" + r.plan.Branch + "-" + strings.ReplaceAll(r.plan.Path, "/", "-")
+}
+
 // wantedSecret returns what the source Secret is to hold.
 func (r *run) wantedSecret() map[string]string {
 	a := r.host.Access
-	if !r.plan.TokenAuth {
+	if r.plan.bySSH() {
 		data := map[string]string{
 			identityKey: string(r.key.pair.Private), publicKey: string(r.key.pair.Public), knownHostsKey: r.knownHosts,
 		}
@@ -51,9 +59,12 @@ func (r *run) wantedSecret() map[string]string {
 		return data
 	}
 	data := map[string]string{}
-	if a.BearerToken != "" {
+	switch {
+	case r.plan.DeployToken:
+		data[usernameKey], data[passwordKey] = r.deployed.username, r.deployed.token
+	case a.BearerToken != "":
 		data[bearerKey] = a.BearerToken
-	} else {
+	default:
 		data[usernameKey], data[passwordKey] = a.Username, a.Password
 	}
 	if len(a.CABundle) > 0 {
@@ -64,7 +75,7 @@ func (r *run) wantedSecret() map[string]string {
 
 // chooseKey takes the given key, else the one that the cluster has already,
 // else a new one.
-func (r *run) chooseKey() error {
+func (r *run) chooseKey(ctx context.Context) error {
 	k := r.plan.Key
 	if k.Private != nil {
 		signer, err := r.unlock(k.Private, k.Passphrase)
@@ -79,9 +90,7 @@ func (r *run) chooseKey() error {
 	if stored := secretData(r.found.secret)[identityKey]; stored != "" {
 		pair, err := sshkey.Load([]byte(stored), secretData(r.found.secret)[passwordKey])
 		if err == nil {
-			// It has been given access if the cluster fetches by it.
-			fetches := isReady(r.found.source) && controllers.Path{"spec.url"}.String(r.found.source) == r.host.SyncURL
-			r.key = sourceKey{pair, !fetches}
+			r.key = sourceKey{pair, !r.opens(ctx)}
 			return nil
 		}
 		r.say.Warning("the key in Secret %s/%s cannot be used and is replaced: %s", r.namespace(), r.plan.Sync.SecretName, err)
@@ -122,6 +131,9 @@ func sshAddress(address string) (string, error) {
 func (r *run) reconcileSecret(ctx context.Context) error {
 	name := r.plan.Sync.SecretName
 	r.say.Action("determining if source secret %q exists", r.namespace()+"/"+name)
+	if err := r.makeToken(ctx); err != nil {
+		return err
+	}
 	wanted := r.wantedSecret()
 	if maps.Equal(secretData(r.found.secret), wanted) {
 		r.say.Success("source secret up to date")
@@ -134,13 +146,17 @@ func (r *run) reconcileSecret(ctx context.Context) error {
 		r.secretChanged = true
 		r.say.Success("reconciled source secret")
 	}
-	if r.plan.TokenAuth || !r.key.ask {
+	if !r.plan.bySSH() {
+		return nil
+	}
+	// A person is asked only where it is needed; a host finds out itself
+	// whether the key is there and may do no more and no less than it should.
+	if _, person := r.plan.Host.(githost.Preparer); person && !r.key.ask {
 		return nil
 	}
 	// The key is in the cluster before it is shown, so that one that was given
 	// access is the one that is used, however this run ends.
-	key := githost.DeployKey{Title: r.namespace() + "-" + r.plan.Branch + "-" + strings.ReplaceAll(r.plan.Path, "/", "-"), Public: strings.TrimSpace(string(r.key.pair.Public))}
-	return r.plan.Host.DeployKey(ctx, key)
+	return r.plan.Host.DeployKey(ctx, githost.DeployKey{Title: r.keyTitle(), Public: strings.TrimSpace(string(r.key.pair.Public))})
 }
 
 // writeSecret makes a Secret hold the data and nothing else.

@@ -75,7 +75,7 @@ func (r *run) sourceHint(c controllers.Condition) string {
 	secret := fmt.Sprintf("Secret %s/%s", r.namespace(), r.plan.Sync.SecretName)
 	switch {
 	case strings.Contains(message, "unable to authenticate"), strings.Contains(message, "authentication required"), strings.Contains(message, "authorization failed"):
-		if r.plan.TokenAuth {
+		if !r.plan.bySSH() {
 			return "the server refuses the cluster the password or token in " + secret + ": check that it may read the repository"
 		}
 		return "give the key in " + secret + " read access to the repository, then run the command again: " + strings.TrimSpace(string(r.key.pair.Public))
