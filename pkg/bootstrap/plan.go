@@ -39,6 +39,13 @@ type Plan struct {
 	// DeployToken lets the cluster use a token over HTTP that the host makes
 	// for it alone; the host has to be a githost.Tokener.
 	DeployToken bool
+	// RotateKey gives the cluster a new key or deploy token, though the present
+	// one works.
+	RotateKey bool
+	// ChangeRequest commits to a branch of its own and asks for it to be
+	// merged; the host has to be a githost.Requester. Until it is merged
+	// nothing happens on the cluster.
+	ChangeRequest bool
 	// Key is the key that the cluster reads the repository with over SSH.
 	Key Key
 	// PullSecret is the Secret with the credentials of a private registry, its

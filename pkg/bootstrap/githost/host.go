@@ -17,7 +17,8 @@ type Host interface {
 	Ensure(ctx context.Context) (Repository, error)
 	// DeployKey lets the holder of a key read the repository. A key of the
 	// same title that is another one, or has other rights, is replaced, the
-	// new one first; a key that is right stays.
+	// new one first; a key that is right stays. With KeepOthers the key is
+	// only added; a host on which titles are unique may change the others'.
 	DeployKey(ctx context.Context, key DeployKey) error
 }
 
@@ -105,6 +106,10 @@ type DeployKey struct {
 	Title string
 	// Public is the key in the form of authorized_keys files.
 	Public string
+	// KeepOthers leaves other keys of the same title where they are: the
+	// cluster fetches with one of them until it is seen to fetch with this one.
+	// DeployKey is called again without it then.
+	KeepOthers bool
 }
 
 // Change is a change that somebody is asked to merge.
