@@ -14,6 +14,7 @@ type word struct {
 func commands() []word {
 	return []word{
 		{name: "bootstrap", make: newBootstrap},
+		{name: "build", make: newBuild},
 		{name: "check", make: newCheck},
 		{name: "completion", make: newCompletion},
 		{name: "create", make: newCreate},

@@ -19,17 +19,17 @@ import (
 const archiveMax = 1 << 30
 
 // Archive unpacks a gzipped tar file, such as the artifact of a source, in memory.
-func Archive(r io.Reader) (fs.FS, error) {
+func Archive(r io.Reader) (*Tree, error) {
 	unzipped, err := gzip.NewReader(r)
 	if err != nil {
 		return nil, fmt.Errorf("unzipping the archive: %w", err)
 	}
-	tree := Tree{}
+	files := map[string][]byte{}
 	left := int64(archiveMax)
 	for archive := tar.NewReader(unzipped); ; {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			return tree, nil
+			return NewTree(files), nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("unpacking the archive: %w", err)
@@ -44,61 +44,78 @@ func Archive(r io.Reader) (fs.FS, error) {
 		if err != nil {
 			return nil, fmt.Errorf("unpacking %s: %w", header.Name, err)
 		}
-		tree[inside(header.Name)] = content
+		files[inside(header.Name)] = content
 	}
 }
 
-// Tree is a tree of files in memory: content by slash-separated path.
-type Tree map[string][]byte
+// Tree is a tree of files in memory.
+type Tree struct {
+	files   map[string][]byte
+	folders map[string][]fs.DirEntry
+}
+
+// NewTree makes a tree of files: content by slash-separated path.
+func NewTree(files map[string][]byte) *Tree {
+	t := &Tree{files: files, folders: map[string][]fs.DirEntry{".": nil}}
+	for name, content := range files {
+		t.enter(name, treeInfo{name: path.Base(name), size: int64(len(content))})
+	}
+	for _, entries := range t.folders {
+		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	}
+	return t
+}
+
+// enter puts an entry into its folder, and that into its own.
+func (t *Tree) enter(name string, info treeInfo) {
+	folder := path.Dir(name)
+	_, known := t.folders[folder]
+	t.folders[folder] = append(t.folders[folder], fs.FileInfoToDirEntry(info))
+	if !known {
+		t.enter(folder, treeInfo{name: path.Base(folder), folder: true})
+	}
+}
+
+func (t *Tree) info(name string) (treeInfo, error) {
+	if content, ok := t.files[name]; ok {
+		return treeInfo{name: path.Base(name), size: int64(len(content))}, nil
+	}
+	if _, ok := t.folders[name]; ok {
+		return treeInfo{name: path.Base(name), folder: true}, nil
+	}
+	return treeInfo{}, fs.ErrNotExist
+}
 
 // Open implements fs.FS.
-func (t Tree) Open(name string) (fs.File, error) {
+func (t *Tree) Open(name string) (fs.File, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
-	if content, ok := t[name]; ok {
-		return &treeFile{Reader: bytes.NewReader(content), info: treeInfo{name: path.Base(name), size: int64(len(content))}}, nil
+	info, err := t.info(name)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	entries := t.entries(name)
-	if len(entries) == 0 && name != "." {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	return &treeFile{Reader: bytes.NewReader(t.files[name]), info: info, entries: t.folders[name]}, nil
+}
+
+// Stat implements fs.StatFS.
+func (t *Tree) Stat(name string) (fs.FileInfo, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
 	}
-	return &treeFile{Reader: bytes.NewReader(nil), info: treeInfo{name: path.Base(name), folder: true}, entries: entries}, nil
+	info, err := t.info(name)
+	if err != nil {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
+	}
+	return info, nil
 }
 
 // ReadFile implements fs.ReadFileFS.
-func (t Tree) ReadFile(name string) ([]byte, error) {
-	if content, ok := t[name]; ok {
+func (t *Tree) ReadFile(name string) ([]byte, error) {
+	if content, ok := t.files[name]; ok {
 		return slices.Clone(content), nil
 	}
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-}
-
-// entries are what a folder holds, by name.
-func (t Tree) entries(folder string) []fs.DirEntry {
-	prefix := folder + "/"
-	if folder == "." {
-		prefix = ""
-	}
-	found := map[string]treeInfo{}
-	for name, content := range t {
-		rest, ok := strings.CutPrefix(name, prefix)
-		if !ok {
-			continue
-		}
-		first, _, nested := strings.Cut(rest, "/")
-		info := treeInfo{name: first, folder: nested}
-		if !nested {
-			info.size = int64(len(content))
-		}
-		found[first] = info
-	}
-	entries := make([]fs.DirEntry, 0, len(found))
-	for _, info := range found {
-		entries = append(entries, fs.FileInfoToDirEntry(info))
-	}
-	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return entries
 }
 
 type treeInfo struct {

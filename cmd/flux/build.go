@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+func newBuild(a *app) *cobra.Command {
+	return group("build", "Render what Flux would apply, without touching the cluster or the work tree",
+		newBuildArtifact(a), newBuildKustomization(a))
+}
+
+// buildOptions are the flags of all that builds Kustomizations.
+type buildOptions struct {
+	path, file string
+	sources    map[string]string
+	ignore     []string
+	recursive  bool
+	strict     bool
+	set        map[string]string
+	varsFile   string
+	dryRun     bool
+	format     string
+}
+
+func newBuildKustomization(a *app) *cobra.Command {
+	o := &buildOptions{format: "yaml"}
+	k, _ := controllers.FindKind("Kustomization")
+	cmd := &cobra.Command{
+		Use:     "kustomization [name]",
+		Aliases: []string{"ks"},
+		Short:   "Render what a Kustomization would apply",
+		Long: `Render what a Kustomization would apply, as kustomize-controller does it:
+its spec (patches, images, components, targetNamespace, ...) is laid over the
+folder, variables are substituted, and the objects are labelled.
+
+All of it happens in memory: nothing is written to the folder. Secrets that are
+encrypted with SOPS are printed with their values masked.
+
+Without --path, the folder is spec.path in the Git work tree around the current
+folder. With --dry-run, no cluster is asked: the Kustomization is read from
+--kustomization-file, or found in the work tree, as are the ConfigMaps and
+Secrets whose variables it substitutes.`,
+		Example: `  # What the files here would become on the cluster
+  flux build kustomization my-app
+
+  # The same of another folder
+  flux build kustomization my-app --path ./apps/my-app
+
+  # Without a cluster
+  flux build kustomization my-app --path ./apps/my-app \
+    --kustomization-file ./clusters/production/my-app.yaml --dry-run
+
+  # With the Kustomizations that it brings, theirs, and so on
+  flux build kustomization flux-system --path ./clusters/production --recursive \
+    --local-sources GitRepository/flux-system/flux-system=./
+
+  # With other values for variables
+  flux build kustomization my-app --set region=eu --vars-file ./staging.env`,
+		ValidArgsFunction: a.completeNames(k),
+		RunE:              func(cmd *cobra.Command, names []string) error { return a.buildKustomization(cmd, o, names) },
+	}
+	fs := cmd.Flags()
+	o.add(fs)
+	fs.BoolVar(&o.dryRun, "dry-run", false, "ask no cluster: what the build needs is taken from the work tree")
+	fs.VarP(choice{&o.format, []string{"yaml", "json"}}, "output", "o", "print yaml or json")
+	return cmd
+}
+
+func (o *buildOptions) add(fs *pflag.FlagSet) {
+	fs.StringVar(&o.path, "path", "", "the folder to build (default spec.path in the Git work tree)")
+	fs.StringVar(&o.file, "kustomization-file", "", "a file with the Kustomization, instead of the cluster's; - for standard input")
+	fs.StringSliceVar(&o.ignore, "ignore-paths", nil, "leave out what these patterns match, in the format of .gitignore")
+	fs.BoolVarP(&o.recursive, "recursive", "r", false, "build the Kustomizations that it brings, too")
+	fs.StringToStringVar(&o.sources, "local-sources", nil, "the folders of other sources for --recursive, such as GitRepository/flux-system/my-repo=./repo")
+	fs.BoolVar(&o.strict, "strict-substitute", false, "fail when a variable without a default has no value")
+	fs.StringToStringVar(&o.set, "set", nil, "give variables values, such as region=eu, above those of the Kustomization")
+	fs.StringVar(&o.varsFile, "vars-file", "", "a file of variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
+	fs.Bool("in-memory-build", false, "accepted for compatibility: builds always happen in memory")
+}
+
+func (a *app) buildKustomization(cmd *cobra.Command, o *buildOptions, names []string) error {
+	if len(names) != 1 {
+		return hinted("flux build kustomization NAME", "one Kustomization name is required")
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	plan, err := a.planBuild(ctx, cmd, o, names[0])
+	if err != nil {
+		return err
+	}
+	result, err := plan.run(ctx)
+	if result == nil {
+		return explainBuild(err)
+	}
+	if err := errors.Join(a.printBuild(o.format, result), ctx.Err()); err != nil {
+		return err
+	}
+	return a.reportChildren(err)
+}
+
+// buildPlan is all that a build of a Kustomization needs.
+type buildPlan struct {
+	ks      *unstructured.Unstructured
+	tree    fs.FS
+	options build.Options
+	// sources is nil where children are not built.
+	sources build.Sources
+}
+
+func (p *buildPlan) run(ctx context.Context) (*build.Result, error) {
+	if p.sources == nil {
+		return build.Kustomization(ctx, p.tree, p.ks, p.options)
+	}
+	return build.Recursive(ctx, p.tree, p.ks, p.options, p.sources)
+}
+
+// explainBuild adds the way out to what keeps a folder from being built.
+func explainBuild(err error) error {
+	var unset *build.UnsetError
+	var vars *build.VariablesError
+	switch {
+	case errors.As(err, &unset):
+		return hinted(fmt.Sprintf("give it a value with --set %s=VALUE", unset.Variable), "%w", err)
+	case errors.As(err, &vars) && errors.Is(err, build.ErrNotFound):
+		return hinted("give its variables with --vars-file, or mark it optional in spec.postBuild.substituteFrom", "%w", err)
+	}
+	return err
+}
+
+// reportChildren tells of each Kustomization that could not be built.
+func (a *app) reportChildren(err error) error {
+	if err == nil {
+		return nil
+	}
+	failures := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		failures = joined.Unwrap()
+	}
+	for _, failure := range failures {
+		var child *build.ChildError
+		if errors.As(failure, &child) && errors.Is(failure, build.ErrNotFound) && child.Source.Name != "" {
+			failure = hinted(fmt.Sprintf("name its folder with --local-sources %s=PATH", child.Source), "%w", failure)
+		}
+		a.report(explainBuild(failure))
+	}
+	return errReported
+}
+
+// printBuild prints objects so that they can be applied. Of what SOPS has
+// encrypted, only that it is there.
+func (a *app) printBuild(format string, result *build.Result) error {
+	if format == "json" {
+		items := make([]unstructured.Unstructured, len(result.Objects))
+		for i, o := range result.Objects {
+			masked, _ := build.Masked(o.Unstructured)
+			items[i] = *masked
+		}
+		return output.PrintObjects(a.out, format, items, false)
+	}
+	var b strings.Builder
+	for _, o := range result.Objects {
+		masked, _ := build.Masked(o.Unstructured)
+		text, err := yaml.Marshal(masked.Object)
+		if err != nil {
+			return fmt.Errorf("printing %s %q: %w", o.GetKind(), o.GetName(), err)
+		}
+		b.Write(text)
+		b.WriteString("---\n")
+	}
+	return a.printf("%s", b.String())
+}
+
+// warnOnce returns a function that gives each warning once.
+func (a *app) warnOnce() func(format string, args ...any) {
+	said := map[string]bool{}
+	return func(format string, args ...any) {
+		text := redact.Text(fmt.Sprintf(format, args...))
+		if !said[text] {
+			a.ui.Warning("%s", text)
+		}
+		said[text] = true
+	}
+}

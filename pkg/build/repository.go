@@ -1,0 +1,174 @@
+package build
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// manifestMax is the largest file that is searched for manifests.
+const manifestMax = 8 << 20
+
+// Manifest is an object as it stands in a file of a tree.
+type Manifest struct {
+	*unstructured.Unstructured
+	File string
+}
+
+// Search returns the objects in the YAML files of a tree that match, in the
+// order of their files. Only files that contain all of the words are read as
+// YAML; what is no manifest is passed over.
+func Search(ctx context.Context, tree fs.FS, words []string, matches func(*unstructured.Unstructured) bool) ([]Manifest, error) {
+	var found []Manifest
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil && name == ".":
+			return err
+		case err != nil:
+			return nil // what may not be read has nothing to offer
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
+			return fs.SkipDir
+		case entry.IsDir() || path.Ext(name) != ".yaml" && path.Ext(name) != ".yml":
+			return nil
+		}
+		if info, err := entry.Info(); err != nil || info.Size() > manifestMax {
+			return nil
+		}
+		text, err := fs.ReadFile(tree, name)
+		if err != nil || !containsAll(text, words) {
+			return nil
+		}
+		for _, o := range manifestsIn(text) {
+			if matches(o) {
+				found = append(found, Manifest{o, name})
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("searching the repository: %w", err)
+	}
+	return found, nil
+}
+
+func containsAll(text []byte, words []string) bool {
+	for _, word := range words {
+		if !bytes.Contains(text, []byte(word)) {
+			return false
+		}
+	}
+	return true
+}
+
+// manifestsIn are the objects of a YAML file, up to what is not YAML.
+func manifestsIn(text []byte) []*unstructured.Unstructured {
+	var objects []*unstructured.Unstructured
+	for documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
+		document, err := documents.Read()
+		if err != nil {
+			return objects
+		}
+		o := &unstructured.Unstructured{}
+		if yaml.Unmarshal(document, &o.Object) == nil && o.GetKind() != "" && o.GetName() != "" {
+			objects = append(objects, o)
+		}
+	}
+}
+
+// ReadManifests returns the objects in a YAML stream. Unlike Search, it tells
+// what is wrong with it.
+func ReadManifests(r io.Reader) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	for documents := utilyaml.NewYAMLReader(bufio.NewReader(r)); ; {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(document, &o.Object); err != nil {
+			return nil, err
+		}
+		if len(o.Object) > 0 {
+			objects = append(objects, o)
+		}
+	}
+}
+
+// EncryptedError says that a Secret in the repository cannot be read as it is.
+type EncryptedError struct{ File string }
+
+func (e *EncryptedError) Error() string { return e.File + " is encrypted by SOPS" }
+
+// InRepository finds ConfigMaps and Secrets among the manifests of a tree. A
+// manifest without a namespace counts for all of them, since a kustomization
+// may set it.
+func InRepository(tree fs.FS) Lookup {
+	type answer struct {
+		data map[string][]byte
+		err  error
+	}
+	var mu sync.Mutex
+	known := map[Reference]answer{}
+	return LookupFunc(func(ctx context.Context, object Reference) (map[string][]byte, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if a, ok := known[object]; ok {
+			return a.data, a.err
+		}
+		data, err := searchData(ctx, tree, object)
+		if ctx.Err() == nil {
+			known[object] = answer{data, err}
+		}
+		return data, err
+	})
+}
+
+func searchData(ctx context.Context, tree fs.FS, object Reference) (map[string][]byte, error) {
+	found, err := Search(ctx, tree, []string{object.Name, object.Kind}, func(o *unstructured.Unstructured) bool {
+		here := o.GetNamespace() == "" || o.GetNamespace() == object.Namespace
+		return o.GetAPIVersion() == "v1" && o.GetKind() == object.Kind && o.GetName() == object.Name && here
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, ErrNotFound
+	}
+	best := found[0]
+	var files []string
+	for _, m := range found {
+		if best.GetNamespace() == "" && m.GetNamespace() != "" {
+			best = m
+		}
+		files = append(files, m.File)
+	}
+	same := 0
+	for _, m := range found {
+		if m.GetNamespace() == best.GetNamespace() {
+			same++
+		}
+	}
+	if same > 1 {
+		return nil, fmt.Errorf("it stands in more than one file: %s", strings.Join(files, ", "))
+	}
+	if encrypted(best.Object) || len(encryptedKeys(best.Unstructured)) > 0 {
+		return nil, &EncryptedError{best.File}
+	}
+	return DataOf(best.Unstructured)
+}
