@@ -28,6 +28,7 @@ func commands() []word {
 		{name: "sandbox", make: newSandbox},
 		{name: "suspend", make: newSuspend},
 		{name: "tree", make: newTree},
+		{name: "trigger", make: newTrigger},
 		{name: "uninstall", make: newUninstall},
 		{name: "version", make: newVersion},
 		{name: "wait", make: newWait},

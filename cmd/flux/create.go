@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -172,35 +171,15 @@ func nounOf(k controllers.Kind) string {
 	return k.Kind
 }
 
-// creation is one run of a create command. It collects what is wrong with the
-// input, so that all of it is told at once.
+// creation is one run of a create command.
 type creation struct {
 	*createFlags
-	app             *app
-	cmd             *cobra.Command
-	name, namespace string
-	labelled        map[string]any
-	problems        []error
-	stdinFor        string
+	intake
+	labelled map[string]any
 }
 
 func (a *app) newCreation(cmd *cobra.Command, o *createFlags, args []string) *creation {
-	c := &creation{createFlags: o, app: a, cmd: cmd, labelled: map[string]any{}}
-	switch {
-	case len(args) == 0:
-		c.wrong(hinted(cmd.CommandPath()+" NAME …", "name is required"))
-	case len(args) > 1:
-		c.wrong(fmt.Errorf("one name is expected, not %d: %q", len(args), args))
-	default:
-		c.name = args[0]
-		c.wrong(input.Name(c.name))
-	}
-	var err error
-	c.namespace, err = a.namespace(cmd)
-	c.wrong(err)
-	if err == nil {
-		c.objectName("namespace", c.namespace)
-	}
+	c := &creation{createFlags: o, intake: a.newIntake(cmd, args), labelled: map[string]any{}}
 	labels, err := input.Labels(o.labels)
 	c.wrong(err)
 	for key, value := range labels {
@@ -224,24 +203,6 @@ func (c *creation) metadata() map[string]any {
 		m["labels"] = c.labelled
 	}
 	return m
-}
-
-// wrong records a problem; nil is none.
-func (c *creation) wrong(err error) {
-	if err != nil {
-		c.problems = append(c.problems, err)
-	}
-}
-
-// verdict is the end of a command whose input is wrong: every problem is told.
-func (c *creation) verdict() error {
-	if len(c.problems) <= 1 {
-		return errors.Join(c.problems...)
-	}
-	for _, err := range c.problems {
-		c.app.report(err)
-	}
-	return errReported
 }
 
 // warnSecretLeftOut says that an export holds no credentials.

@@ -67,8 +67,8 @@ type contractFlag struct {
 	Hidden               bool
 }
 
-// TestCreateHasTheContract compares commands and flags with those of Flux 2.9.
-func TestCreateHasTheContract(t *testing.T) {
+// TestCreateAndTriggerHaveTheContract compares commands and flags with those of Flux 2.9.
+func TestCreateAndTriggerHaveTheContract(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile(filepath.Join(testcluster.Root(), "test", "compat", "commands.json"))
 	if err != nil {
@@ -85,7 +85,7 @@ func TestCreateHasTheContract(t *testing.T) {
 	checked := 0
 	for _, want := range all {
 		words := strings.Fields(want.Command)
-		if len(words) < 2 || words[1] != "create" {
+		if len(words) < 2 || words[1] != "create" && words[1] != "trigger" {
 			continue
 		}
 		checked++
@@ -112,21 +112,25 @@ func TestCreateHasTheContract(t *testing.T) {
 			}
 		}
 	}
-	if checked < 26 {
-		t.Errorf("only %d create commands in the contract", checked)
+	if checked < 28 {
+		t.Errorf("only %d commands of create and trigger in the contract", checked)
 	}
 }
 
-// TestEveryCreateFlagIsInAScript fails for a flag that no script of its command gives.
-func TestEveryCreateFlagIsInAScript(t *testing.T) {
+// TestEveryFlagIsInAScript fails for a flag that no script of its command gives.
+func TestEveryFlagIsInAScript(t *testing.T) {
 	t.Parallel()
 	lines := scriptLines(t)
-	create, _, err := commandTree().Find([]string{"create"})
-	if err != nil {
-		t.Fatal(err)
+	var commands []*cobra.Command
+	for _, verb := range []string{"create", "trigger"} {
+		cmd, _, err := commandTree().Find([]string{verb})
+		if err != nil {
+			t.Fatal(err)
+		}
+		commands = append(commands, leaves(cmd)...)
 	}
 	shared := map[string]bool{}
-	for _, cmd := range leaves(create) {
+	for _, cmd := range commands {
 		var mine []string
 		for _, line := range lines {
 			if strings.HasPrefix(line, "exits ") && strings.Contains(line, strings.TrimPrefix(cmd.CommandPath(), "flux ")+" ") {

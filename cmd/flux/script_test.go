@@ -109,6 +109,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			"observe": func(ts *testscript.TestScript, neg bool, args []string) { observe(ts, cluster, neg, args) },
 			"sshhost": sshhost,
 			"keys":    makeKeys,
+			"hook":    hook,
 		},
 	})
 }

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/credential"
+	"github.com/fluxkit/flux/internal/input"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/webhook"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// oidcVariable holds a token of OpenID Connect where no flag gives one.
+const oidcVariable = "FLUX_TRIGGER_RECEIVER_OIDC_TOKEN"
+
+// actionsProviders are the CI systems whose runners give tokens to jobs.
+var actionsProviders = []string{"github", "forgejo"}
+
+type triggerFlags struct {
+	typeName, url, event string
+	payload, payloadFile string
+	token, oidc          *secretFlag
+	provider, audience   string
+	fluxNamespace        string
+	retries              int
+	delay                time.Duration
+}
+
+func (o *triggerFlags) add(fs *pflag.FlagSet, systemNamespace string) {
+	o.token, o.oidc = newSecretFlag("token"), newSecretFlag("oidc-token")
+	o.typeName = "generic"
+	fs.Var(choice{&o.typeName, webhook.Names()}, "type", "the type of the Receiver; its own unless given, where the cluster is asked")
+	fs.StringVar(&o.url, "url", "", "the address under which webhooks are reached; by way of the Kubernetes API unless given")
+	o.token.add(fs, "", "the token of the Receiver, that of its Secret unless given")
+	fs.StringVar(&o.payload, "payload", "{}", "the body of the request")
+	fs.StringVar(&o.payloadFile, "payload-file", "", "a file with the body of the request; '-' is standard input")
+	fs.StringVar(&o.event, "event", "", "the event to tell of, such as push; the first that the Receiver listens to unless given")
+	fs.StringVar(&o.provider, "oidc-provider", "", "for generic-oidc: the CI system to get a token from: "+strings.Join(actionsProviders, ", "))
+	o.oidc.add(fs, "", "for generic-oidc and gcr: the OpenID Connect token, that of "+oidcVariable+" unless given")
+	fs.StringVar(&o.audience, "oidc-audience", "", "with --oidc-provider: whom the token is for (default \""+webhook.Audience+"\")")
+	fs.IntVar(&o.retries, "retries", 10, "how often to try again while the webhook cannot be reached or is in trouble")
+	fs.DurationVar(&o.delay, "retry-delay", 10*time.Second, "how long to wait before each of these")
+	if systemNamespace == "" {
+		systemNamespace = defaultNamespace
+	}
+	fs.StringVar(&o.fluxNamespace, "flux-namespace", systemNamespace, "the namespace of notification-controller, where --url is not given")
+}
+
+func newTrigger(a *app) *cobra.Command {
+	o := &triggerFlags{}
+	k, _ := controllers.FindKind("Receiver")
+	cmd := &cobra.Command{
+		Use:   "receiver [name]",
+		Short: "Call the webhook of a Receiver",
+		Long: `Call the webhook of a Receiver as the service would that it is made for, so that
+its objects are reconciled now. Type, path and token are those of the Receiver
+and its Secret, and the webhook is reached by way of the Kubernetes API.
+
+With --url, and --token where the type needs one, no cluster is asked: so can a
+CI job call that has no access to it.`,
+		Example: `  # Call the webhook of a Receiver in the cluster
+  flux trigger receiver app
+
+  # As a push to GitHub does, with the body of a recorded event
+  flux trigger receiver app --event=push --payload-file=./push.json
+
+  # From a CI job without access to the cluster
+  flux trigger receiver app --url=https://flux.example.com --type=generic-hmac --token-stdin < token
+
+  # From a job of GitHub Actions that has 'permissions: id-token: write'
+  flux trigger receiver app --url=https://flux.example.com --type=generic-oidc --oidc-provider=github
+
+  # From a job of GitLab whose 'id_tokens' set FLUX_TRIGGER_RECEIVER_OIDC_TOKEN
+  flux trigger receiver app --url=https://flux.example.com --type=generic-oidc`,
+		ValidArgsFunction: a.completeNames(k),
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.trigger(cmd, o, args) },
+	}
+	o.add(cmd.Flags(), a.env("FLUX_SYSTEM_NAMESPACE"))
+	completeFlag(cmd, "flux-namespace", a.completeNamespaces())
+	completeFlag(cmd, "oidc-provider", cobra.FixedCompletions(actionsProviders, cobra.ShellCompDirectiveNoFileComp))
+	return group("trigger", "Call the webhooks of Receivers", cmd)
+}
+
+// triggering is one run of the command.
+type triggering struct {
+	*triggerFlags
+	intake
+	typ     webhook.Type
+	base    *url.URL
+	request webhook.Request
+	// path is where the webhook is below its address.
+	path string
+	// resources are what the Receiver reconciles, where the cluster was asked.
+	resources []string
+}
+
+func (a *app) trigger(cmd *cobra.Command, o *triggerFlags, args []string) error {
+	t := &triggering{triggerFlags: o, intake: a.newIntake(cmd, args)}
+	t.typ, _ = webhook.Find(o.typeName)
+	t.read()
+	if err := t.verdict(); err != nil {
+		return err
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	client := &http.Client{}
+	if t.asksCluster() {
+		if err := t.resolve(ctx); err != nil {
+			return err
+		}
+	} else {
+		t.path = credential.WebhookPath(t.request.Token, t.name, t.namespace)
+	}
+	if t.base == nil {
+		forward, err := t.forward()
+		if err != nil {
+			return err
+		}
+		defer forward.CloseIdleConnections()
+		client.Transport, t.base = forward, &url.URL{Scheme: "http", Host: "notification-controller"}
+	}
+	if err := t.bear(ctx, client); err != nil {
+		return err
+	}
+	return t.send(ctx, client)
+}
+
+// read checks what the command line gives.
+func (t *triggering) read() {
+	t.base = t.address()
+	t.request.Token = t.secret(t.token)
+	t.request.Bearer = t.secret(t.oidc)
+	t.request.Event = t.event
+	t.request.Payload = []byte(t.payload)
+	t.exclusive("one of them is the body", "payload", "payload-file")
+	if t.payloadFile != "" {
+		t.request.Payload = t.file("payload-file", t.payloadFile)
+	}
+	t.oneOf("oidc-provider", t.provider, actionsProviders)
+	t.exclusive("one of them is the token", append(t.oidc.names(), "oidc-provider")...)
+	t.needs("oidc-provider", "oidc-audience")
+	if t.retries < 0 || t.delay < 0 {
+		t.wrong(errors.New("--retries and --retry-delay cannot be less than 0"))
+	}
+	if t.typeKnown() {
+		t.wrong(t.fits())
+	}
+}
+
+// address reads the address, nil where none is given. It may have a password,
+// for a proxy that asks for one.
+func (t *triggering) address() *url.URL {
+	if t.url == "" {
+		return nil
+	}
+	u, err := url.Parse(t.url)
+	if err != nil {
+		t.flagged("url", errors.New("it is not a URL"))
+		return nil
+	}
+	bare := *u
+	bare.User = nil
+	_, err = input.URL(bare.String(), "https", "http")
+	t.flagged("url", err)
+	return u
+}
+
+// typeKnown tells whether the type is settled without the cluster.
+func (t *triggering) typeKnown() bool {
+	return !t.asksCluster() || len(t.given("type")) > 0
+}
+
+// asksCluster tells whether something is missing that only the cluster knows.
+func (t *triggering) asksCluster() bool {
+	bears := len(t.given("type")) > 0 && t.typ.Name == "generic-oidc"
+	return t.url == "" || !t.asked(t.token) && !bears
+}
+
+// fits says which flags do not fit the type.
+func (t *triggering) fits() error {
+	switch {
+	case !t.typ.Bears && len(t.given(append(t.oidc.names(), "oidc-provider")...)) > 0:
+		return fmt.Errorf("%s is for Receivers of type generic-oidc or gcr, and not for %s", t.given(append(t.oidc.names(), "oidc-provider")...)[0], t.typ.Name)
+	case t.typ.Name == "generic-oidc" && t.asked(t.token):
+		return errors.New("Receivers of type generic-oidc have no token: --oidc-provider or --oidc-token is what they ask for")
+	case t.event != "" && !t.typ.HasEvents():
+		return fmt.Errorf("Receivers of type %s look at no events: leave out --event", t.typ.Name)
+	case t.typ.Payload != "" && len(t.given("payload", "payload-file")) == 0:
+		return fmt.Errorf("--payload or --payload-file is required: Receivers of type %s take nothing but %s", t.typ.Name, t.typ.Payload)
+	}
+	return nil
+}
+
+// bear gets the token of OpenID Connect, where the type asks for one.
+func (t *triggering) bear(ctx context.Context, client *http.Client) error {
+	if !t.typ.Bears || t.request.Bearer != "" {
+		return nil
+	}
+	if t.provider == "" {
+		if t.request.Bearer = strings.TrimSpace(t.app.env(oidcVariable)); t.request.Bearer == "" {
+			return hinted("give it with --oidc-provider, --oidc-token-stdin or "+oidcVariable, "Receivers of type %s ask for an OpenID Connect token", t.typ.Name)
+		}
+		return nil
+	}
+	audience := t.audience
+	if audience == "" {
+		audience = webhook.Audience
+	}
+	t.app.ui.Generate("asking %s for a token for %s", t.provider, audience)
+	var err error
+	t.request.Bearer, err = webhook.ActionsToken(ctx, &http.Client{}, t.app.env, audience)
+	if errors.Is(err, webhook.ErrNoActions) {
+		return hinted("the job needs 'permissions: id-token: write' (GitHub) or 'enable-openid-connect: true' (Forgejo)", "%w", err)
+	}
+	return err
+}
+
+func (t *triggering) send(ctx context.Context, client *http.Client) error {
+	where := "by way of the Kubernetes API"
+	if t.url != "" {
+		where = "at " + redact.URL(t.base.Scheme+"://"+t.base.Host)
+	}
+	t.app.ui.Action("calling the webhook of Receiver %s in %s namespace %s", t.name, t.namespace, where)
+	sender := webhook.Sender{
+		Client: client, UserAgent: "flux/" + version, Retries: t.retries, Delay: t.delay,
+		Again: t.again,
+	}
+	if err := sender.Send(ctx, t.base.JoinPath(t.path), t.typ, t.request); err != nil {
+		return t.explain(ctx, err)
+	}
+	if len(t.resources) > 0 {
+		t.app.ui.Success("webhook called, which requests the reconciliation of %s", strings.Join(t.resources, ", "))
+		return nil
+	}
+	t.app.ui.Success("webhook called")
+	return nil
+}
+
+// again tells of what another try may mend. What the cluster refuses stays refused.
+func (t *triggering) again(why error, left int) bool {
+	if apierrors.IsForbidden(why) || errors.As(why, new(*noControllerError)) {
+		return false
+	}
+	t.app.ui.Waiting("%s; trying again in %s (%d left)", redact.Text(why.Error()), t.delay, left)
+	return true
+}

@@ -1,0 +1,150 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	constants "k8s.io/apimachinery/pkg/util/portforward"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/websocket"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
+)
+
+const (
+	// forwardProtocol is the way to forward ports that API servers speak since 1.30.
+	forwardProtocol = constants.WebsocketsSPDYTunnelingPrefix + portforward.PortForwardProtocolV1Name
+	// forwardPings keep a quiet connection from being cut on its way.
+	forwardPings = 10 * time.Second
+	// mostReason bounds what is read of why a port cannot be reached.
+	mostReason = 4 << 10
+)
+
+// Forward connects to a port of a pod by way of the API server, so that it can
+// be reached from wherever the API server can be. ctx bounds the connecting.
+func (c *Client) Forward(ctx context.Context, namespace, pod string, port int) (net.Conn, error) {
+	conn, err := c.forward(ctx, namespace, pod, port)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to port %d of pod %s/%s: %w", port, namespace, pod, err)
+	}
+	return conn, nil
+}
+
+func (c *Client) forward(ctx context.Context, namespace, pod string, port int) (net.Conn, error) {
+	transport, holder, err := websocket.RoundTripperFor(c.Config)
+	if err != nil {
+		return nil, err
+	}
+	pods := Resource{}
+	pods.Version, pods.Resource = "v1", "pods"
+	address := c.raw.Get().AbsPath(pods.path(namespace, pod), "portforward").URL()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	socket, err := websocket.Negotiate(transport, holder, request, forwardProtocol)
+	var refused *httpstream.UpgradeFailureError
+	if errors.As(err, &refused) {
+		return nil, refused.Cause // the server's own words
+	}
+	if err != nil {
+		return nil, err
+	}
+	tunnel := portforward.NewTunnelingConnection("client", socket)
+	streams, err := spdy.NewClientConnectionWithPings(tunnel, forwardPings)
+	if err != nil {
+		return nil, errors.Join(err, tunnel.Close())
+	}
+	f, err := newForwarded(streams, port)
+	if err != nil {
+		return nil, errors.Join(err, streams.Close())
+	}
+	return f, nil
+}
+
+// forwarded is a connection to a port of a pod. The streams know no deadlines;
+// who reads from one closes it when the time is over, as net/http does.
+type forwarded struct {
+	httpstream.Stream
+	streams httpstream.Connection
+	started bool
+	// reason is what the node says of a port that cannot be reached; it is
+	// complete when said is closed.
+	reason []byte
+	said   chan struct{}
+}
+
+func newForwarded(streams httpstream.Connection, port int) (*forwarded, error) {
+	header := http.Header{}
+	header.Set(corev1.PortHeader, strconv.Itoa(port))
+	header.Set(corev1.PortForwardRequestIDHeader, "0")
+	header.Set(corev1.StreamType, corev1.StreamTypeError)
+	failure, err := streams.CreateStream(header)
+	if err != nil {
+		return nil, err
+	}
+	if err := failure.Close(); err != nil { // nothing is said this way
+		return nil, err
+	}
+	header.Set(corev1.StreamType, corev1.StreamTypeData)
+	data, err := streams.CreateStream(header)
+	if err != nil {
+		return nil, err
+	}
+	f := &forwarded{Stream: data, streams: streams, said: make(chan struct{})}
+	go func() {
+		defer close(f.said)
+		f.reason, _ = io.ReadAll(io.LimitReader(failure, mostReason)) // what there is of it will do
+	}()
+	return f, nil
+}
+
+// Read implements net.Conn. A connection that ends before it has begun is one
+// that the node could not make, and it says why.
+func (f *forwarded) Read(p []byte) (int, error) {
+	n, err := f.Stream.Read(p)
+	if n > 0 || !errors.Is(err, io.EOF) || f.started {
+		f.started = f.started || n > 0
+		return n, err
+	}
+	<-f.said
+	if len(f.reason) > 0 {
+		return 0, errors.New(string(f.reason))
+	}
+	return 0, err
+}
+
+// Close implements net.Conn.
+func (f *forwarded) Close() error {
+	err := f.streams.Close()
+	<-f.said
+	return err
+}
+
+// forwardedAddr stands for the address of a pod's port, which has none here.
+type forwardedAddr struct{}
+
+func (forwardedAddr) Network() string { return "port-forward" }
+func (forwardedAddr) String() string  { return "port-forward" }
+
+// LocalAddr implements net.Conn.
+func (f *forwarded) LocalAddr() net.Addr { return forwardedAddr{} }
+
+// RemoteAddr implements net.Conn.
+func (f *forwarded) RemoteAddr() net.Addr { return forwardedAddr{} }
+
+// SetDeadline implements net.Conn; there are no deadlines.
+func (f *forwarded) SetDeadline(time.Time) error { return nil }
+
+// SetReadDeadline implements net.Conn; there are no deadlines.
+func (f *forwarded) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline implements net.Conn; there are no deadlines.
+func (f *forwarded) SetWriteDeadline(time.Time) error { return nil }

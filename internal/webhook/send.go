@@ -1,0 +1,127 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/fluxkit/flux/internal/redact"
+)
+
+// Sender sends requests to webhooks.
+type Sender struct {
+	Client    *http.Client
+	UserAgent string
+	// Retries is how often a request is sent again that did not get through.
+	Retries int
+	// Delay is how long to wait before that.
+	Delay time.Duration
+	// Again is told why a request has not got through and how often it will be
+	// sent again at most; false gives up.
+	Again func(why error, left int) bool
+}
+
+// StatusError says that a server has not accepted a request.
+type StatusError struct {
+	Code int
+	// Said is the first line of a plain answer.
+	Said string
+}
+
+func (e *StatusError) Error() string {
+	text := fmt.Sprintf("the webhook answers %d %s", e.Code, http.StatusText(e.Code))
+	if e.Said != "" {
+		text += ": " + e.Said
+	}
+	return text
+}
+
+// temporary tells whether another try may help.
+func (e *StatusError) temporary() bool {
+	return e.Code == http.StatusTooManyRequests || e.Code >= http.StatusInternalServerError && e.Code != http.StatusNotImplemented
+}
+
+// Send sends a request to a Receiver of the type, again where it did not get
+// through or the server was in trouble. The error is that of the last try.
+func (s Sender) Send(ctx context.Context, address *url.URL, t Type, r Request) error {
+	client := *s.Client
+	// What proves that the caller has the token must not go elsewhere.
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for left := s.Retries; ; left-- {
+		err := s.once(ctx, &client, address, t, r)
+		var refused *StatusError
+		if err == nil || ctx.Err() != nil || left <= 0 || errors.As(err, &refused) && !refused.temporary() {
+			return err
+		}
+		if s.Again != nil && !s.Again(err, left) {
+			return err
+		}
+		if wait(ctx, s.Delay) != nil {
+			return err
+		}
+	}
+}
+
+// attemptTime bounds one try: a server that does not answer may do so the next time.
+const attemptTime = 30 * time.Second
+
+func (s Sender) once(ctx context.Context, client *http.Client, address *url.URL, t Type, r Request) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address.String(), bytes.NewReader(r.Payload))
+	if err != nil {
+		return fmt.Errorf("preparing the request: %w", hidden(err))
+	}
+	request.Header = t.header(r)
+	request.Header.Set("User-Agent", s.UserAgent)
+	response, err := client.Do(request)
+	if err != nil {
+		return hidden(err)
+	}
+	said, err := firstLine(response)
+	if response.StatusCode < 300 {
+		return err
+	}
+	return &StatusError{response.StatusCode, redact.Text(said, r.Token, r.Bearer)}
+}
+
+// mostSaid bounds how much of an answer is shown.
+const mostSaid = 300
+
+// firstLine is the first line of an answer that people can read.
+func firstLine(response *http.Response) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(response.Body, mostSaid))
+	err = errors.Join(err, response.Body.Close())
+	if kind := response.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/plain") && !strings.HasPrefix(kind, "application/json") {
+		return "", err
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return line, err
+}
+
+// hidden is an error of net/http without the address: whoever knows the path
+// of a webhook can call it.
+func hidden(err error) error {
+	var request *url.Error
+	if errors.As(err, &request) {
+		return request.Err
+	}
+	return err
+}
+
+func wait(ctx context.Context, delay time.Duration) error {
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
