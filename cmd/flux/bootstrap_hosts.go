@@ -33,5 +33,31 @@ type hostRow struct {
 
 // hostRows are the Git hosts with an API.
 func hostRows() []hostRow {
-	return []hostRow{}
+	return []hostRow{githubRow()}
+}
+
+func githubRow() hostRow {
+	return hostRow{
+		word: "github", name: "GitHub", tokenEnv: "GITHUB_TOKEN", hostname: "github.com",
+		scopes: `A classic token needs the scope repo, and
+read:org for teams; a fine-grained one the permissions Contents (write) and
+Administration (write), and Pull requests (write) for --pull-request.`,
+		owner:        "the user or organisation that owns the repository",
+		visibilities: []string{"private", "internal", "public"}, visibility: "private",
+		teams: teamWords{flag: "team", permission: "maintain", permissions: githost.GitHubPermissions()},
+		example: `  # A private repository of an organisation, with a deploy key for the cluster
+  GITHUB_TOKEN=… flux bootstrap github --owner=acme --repository=fleet --path=clusters/production
+
+  # The same, with access for teams
+  flux bootstrap github --owner=acme --repository=fleet --path=clusters/production --team=platform --team=developers:pull
+
+  # A repository of your own, with the token of the program gh
+  flux bootstrap github --owner=me --repository=fleet --personal --path=clusters/home --token-from=gh
+
+  # GitHub Enterprise; the cluster uses the token too
+  flux bootstrap github --hostname=github.example.com --ca-file=./ca.crt --owner=acme --repository=fleet --path=clusters/production --token-auth`,
+		host: func(h githost.Hosted, client *http.Client, _ *hostedFlags) (githost.Host, error) {
+			return githost.NewGitHub(h, client)
+		},
+	}
 }
