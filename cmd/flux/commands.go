@@ -27,6 +27,7 @@ func commands() []word {
 		{name: "resume", make: newResume},
 		{name: "sandbox", make: newSandbox},
 		{name: "suspend", make: newSuspend},
+		{name: "trace", make: newTrace},
 		{name: "tree", make: newTree},
 		{name: "trigger", make: newTrigger},
 		{name: "uninstall", make: newUninstall},

@@ -74,13 +74,18 @@ func (a *app) printReport(format string, outcomes []objectOutcome) error {
 	if outcomes == nil {
 		outcomes = []objectOutcome{}
 	}
+	return a.encode(format, outcomes)
+}
+
+// encode writes an answer to standard output as JSON or YAML.
+func (a *app) encode(format string, answer any) error {
 	encode := func(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
 	if format == "yaml" {
 		encode = yaml.Marshal
 	}
-	text, err := encode(outcomes)
+	text, err := encode(answer)
 	if err != nil {
-		return fmt.Errorf("encoding the outcome: %w", err)
+		return fmt.Errorf("encoding the answer: %w", err)
 	}
 	if format == "json" {
 		text = append(text, '\n')

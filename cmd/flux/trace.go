@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/tree"
+)
+
+type traceOptions struct {
+	apiVersion, kind string
+	format           string
+}
+
+func newTrace(a *app) *cobra.Command {
+	o := &traceOptions{}
+	cmd := &cobra.Command{
+		Use:   "trace <resource> <name> [<name> ...]",
+		Short: "Show how an object came onto the cluster, from its source on",
+		Long: `Show how an object came onto the cluster: which Kustomization or HelmRelease has
+applied it, or what owns it, and from which revision of which source. A
+reconciliation that failed is told apart from the last one that did not.
+
+An object that Flux does not manage is an error, and the exit code is 1.`,
+		Example: `  # Where does a Deployment come from?
+  flux trace deployment my-app -n apps
+
+  # Pods and other objects that Flux has not applied itself lead to what it has
+  flux trace pod my-app-5d9c7b8f6-x2x7q -n apps
+
+  # Several objects
+  flux trace deployment/my-app configmap/my-app -n apps
+
+  # A kind of which there are several, in one API version
+  flux trace my-app -n apps --kind=Canary --api-version=flagger.app/v1beta1
+
+  # Only the commit, for a script
+  flux trace deployment my-app -n apps -o json | jq -r '.sources[-1].commit'`,
+		ValidArgsFunction: a.completeTrace,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.trace(cmd, o, args) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.kind, "kind", "", "the kind of the objects, such as Deployment")
+	fs.StringVar(&o.apiVersion, "api-version", "", "the API version of --kind, such as apps/v1")
+	fs.StringVarP(&o.format, "output", "o", "", "print json or yaml, a list where several objects are named")
+	completeReportFormat(cmd)
+	return cmd
+}
+
+// traced is an object that a command line names.
+type traced struct{ word, name string }
+
+// parsed reads the three ways to name objects: TYPE NAME…, TYPE/NAME…, and
+// NAME… with --kind.
+func (o *traceOptions) parsed(args []string) ([]traced, error) {
+	const example = "flux trace deployment my-app, flux trace deployment/my-app or flux trace my-app --kind=Deployment --api-version=apps/v1"
+	if (o.kind == "") != (o.apiVersion == "") {
+		return nil, hinted("as in --kind=Deployment --api-version=apps/v1", "--kind and --api-version go together")
+	}
+	var all []traced
+	for i, arg := range args {
+		word, name, slash := strings.Cut(arg, "/")
+		switch {
+		case slash && (o.kind != "" || word == "" || name == "" || strings.Contains(name, "/")):
+			return nil, hinted(example, "%q names no object", arg)
+		case slash:
+			all = append(all, traced{word, name})
+		case o.kind != "":
+			all = append(all, traced{o.kind, arg})
+		case i > 0 && !strings.Contains(args[0], "/"):
+			all = append(all, traced{args[0], arg})
+		case i > 0:
+			return nil, hinted(example, "%q names no object: its resource type is missing", arg)
+		}
+	}
+	if len(all) == 0 {
+		return nil, hinted(example, "no object is named")
+	}
+	return all, nil
+}
+
+func (a *app) trace(cmd *cobra.Command, o *traceOptions, args []string) error {
+	if err := checkReportFormat(o.format); err != nil {
+		return err
+	}
+	objects, err := o.parsed(args)
+	if err != nil {
+		return err
+	}
+	_, namespace, err := a.place(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	var reports []traceReport
+	var failed error
+	for _, t := range objects {
+		trace, err := a.traceOne(ctx, o.apiVersion, t, namespace)
+		if err != nil {
+			a.report(err)
+			failed = errReported
+			continue
+		}
+		reports = append(reports, reportOf(trace))
+		if o.format == "" {
+			if err := a.printTrace(trace); err != nil {
+				return err
+			}
+		}
+	}
+	if o.format == "" || len(reports) == 0 {
+		return failed
+	}
+	var answer any = reports
+	if len(objects) == 1 {
+		answer = reports[0]
+	}
+	return errors.Join(a.encode(o.format, answer), failed)
+}
+
+func (a *app) traceOne(ctx context.Context, apiVersion string, t traced, namespace string) (*tree.Trace, error) {
+	client, err := a.cluster()
+	if err != nil {
+		return nil, err
+	}
+	trace, err := tree.Up(ctx, client.Config, apiVersion, t.word, namespace, t.name)
+	var unknown *kube.UnknownWordError
+	switch {
+	case errors.As(err, &unknown):
+		return nil, hinted("kubectl api-resources lists what there is", "%w", err)
+	case errors.Is(err, tree.ErrUnmanaged):
+		return nil, hinted("neither it nor what owns it has the labels of a Kustomization or a HelmRelease",
+			"%s/%s in namespace %s is not managed by Flux", t.word, t.name, namespace)
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("%s/%s not found in %q namespace", t.word, t.name, namespace)
+	case err != nil:
+		return nil, fmt.Errorf("tracing %s/%s: %w", t.word, t.name, err)
+	}
+	if apierrors.IsNotFound(trace.Applier.Err) {
+		return nil, hinted("it was left behind, or is applied from another cluster",
+			"%s has the labels of %s, which does not exist", trace.Object, trace.Applier.Object)
+	}
+	if trace.Applier.Err != nil {
+		return nil, fmt.Errorf("reading %s, which applies %s: %w", trace.Applier.Object, trace.Object, trace.Applier.Err)
+	}
+	return trace, nil
+}
+
+// completeTrace offers the words for resource types that need no request.
+func (a *app) completeTrace(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return kube.Words(), cobra.ShellCompDirectiveNoFileComp
+}
