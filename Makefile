@@ -63,6 +63,7 @@ bench: build sandbox controllers ## Measure against kubectl, side by side in one
 lint: manifests ## Run the linters over every module
 	tools/lint . ./...
 	tools/lint sandbox ./...
+	tools/lint test/outside ./...
 
 .PHONY: docs
 docs: build ## Generate docs/cmd out of the commands' help
@@ -73,6 +74,8 @@ verify: docs ## Check that what is generated or formatted is as it should be
 	test -z "$$(gofmt -l cmd internal pkg manifests test sandbox | tee /dev/stderr)"
 	$(GO) mod tidy -diff
 	cd sandbox && $(GO) mod tidy -diff
+	cd test/outside && $(GO) mod tidy -diff
+	cd test/outside && $(GO) vet ./...
 	$(GO) vet ./...
 	git diff --exit-code -- docs/cmd
 

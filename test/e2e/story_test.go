@@ -27,9 +27,11 @@ type story struct {
 	*testing.T
 	cluster *testcluster.Cluster
 	env     []string
-	clone   string // work tree of the fleet repository
-	url     string
-	stdin   *os.File
+	// namespace is that of a chapter, "" in a story of one.
+	namespace string
+	clone     string // work tree of the fleet repository
+	url       string
+	stdin     *os.File
 }
 
 func newStory(t *testing.T) *story {
@@ -119,7 +121,9 @@ func (s *story) commit(message string, files map[string]string) {
 			s.Fatalf("cloning: %v\n%s", err, out)
 		}
 	}
-	s.run("git", "pull", "--quiet", "--rebase")
+	if s.run("git", "ls-remote", "origin") != "" { // an empty repository has nothing to pull
+		s.run("git", "pull", "--quiet", "--rebase")
+	}
 	for name, content := range files {
 		path := filepath.Join(s.clone, name)
 		if content == "" {
@@ -174,6 +178,13 @@ func (s *story) eventually(what string, r kube.Resource, selection kube.Selectio
 	if err != nil {
 		s.Fatalf("waiting for %s: %v", what, err)
 	}
+}
+
+// deadline is the end of a step.
+func (s *story) deadline() <-chan struct{} {
+	ctx, cancel := context.WithTimeout(s.Context(), stepTime)
+	s.Cleanup(cancel)
+	return ctx.Done()
 }
 
 func text(o controllers.Object, path string) string { return controllers.Path{path}.String(o) }

@@ -1,0 +1,193 @@
+package e2e_test
+
+import (
+	"bufio"
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/webhook"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// payloads are what Receivers ask for that do not take everything.
+var payloads = map[string]string{"cdevents": `{
+  "context": {"version": "0.4.1", "id": "1", "source": "/test", "type": "dev.cdevents.change.merged.0.2.0", "timestamp": "2026-11-01T10:00:00Z"},
+  "subject": {"id": "1", "source": "/test", "type": "change", "content": {"repository": {"id": "1", "source": "/test"}}}
+}`}
+
+// receivers calls webhooks of every type as services do, and the source
+// fetches what has been pushed.
+func (s *story) receivers() {
+	s.commit("Run app", map[string]string{"deploy/app.yaml": s.configMap("git")})
+	s.gitRepository()
+	token := s.write("token", "not to be seen\n")
+	for _, t := range webhook.Types() {
+		if t.Bears {
+			continue // they need somebody who gives tokens
+		}
+		s.run("flux", "create", "secret", "receiver", t.Name, "--type="+t.Name, "--hostname=flux.example.com", "--token-file="+token)
+		s.run("flux", "create", "receiver", t.Name, "--type="+t.Name, "--secret-ref="+t.Name, "--resource=GitRepository/app")
+		payload := "{}"
+		if p, ok := payloads[t.Name]; ok {
+			payload = p
+		}
+		s.calls(t.Name, "--payload="+payload)
+		if t.Signs {
+			s.refusedCall("400 Bad Request", t.Name, "--token=guessed", "--payload="+payload)
+		}
+	}
+
+	s.commit("Change app", map[string]string{"deploy/app.yaml": s.configMap("push")})
+	s.calls("github", "--event=push")
+	s.fetches(s.head())
+
+	s.commit("Change app again", map[string]string{"deploy/app.yaml": s.configMap("ci")})
+	s.withoutCluster(token)
+	s.fetches(s.head())
+
+	s.openID()
+}
+
+// calls triggers a Receiver, which has to request the reconciliation of the source.
+func (s *story) calls(name string, more ...string) {
+	s.Helper()
+	before := s.requested()
+	stdout, stderr, err := s.try("flux", append([]string{"trigger", "receiver", name, "--flux-namespace=flux-system"}, more...)...)
+	if err != nil {
+		s.Fatalf("calling Receiver %s: %v\n%s%s", name, err, stdout, stderr)
+	}
+	if strings.Contains(stdout+stderr, "not to be seen") {
+		s.Errorf("the token is shown:\n%s%s", stdout, stderr)
+	}
+	if s.requested() == before {
+		s.Errorf("the webhook of Receiver %s has requested nothing", name)
+	}
+}
+
+// refusedCall triggers a Receiver with something wrong.
+func (s *story) refusedCall(why, name string, more ...string) {
+	s.Helper()
+	before := s.requested()
+	_, stderr, err := s.try("flux", append([]string{"trigger", "receiver", name, "--flux-namespace=flux-system"}, more...)...)
+	if err == nil || !strings.Contains(stderr, "✗ the webhook answers "+why) || s.requested() != before {
+		s.Errorf("calling Receiver %s with something wrong: %v\n%s", name, err, stderr)
+	}
+}
+
+// requested is when the reconciliation of the source was last requested.
+func (s *story) requested() string {
+	s.Helper()
+	k, _ := controllers.FindKind("GitRepository")
+	o, err := s.cluster.Client.Get(s.Context(), kube.Of(k), s.namespace, "app")
+	if err != nil {
+		s.Fatal(err)
+	}
+	return controllers.Annotation(o, "reconcile.fluxcd.io/requestedAt")
+}
+
+// fetches waits until the source has a revision; its interval is an hour.
+func (s *story) fetches(revision string) {
+	s.Helper()
+	k, _ := controllers.FindKind("GitRepository")
+	s.eventually("the source to fetch "+revision, kube.Of(k), kube.Selection{Namespace: s.namespace, Name: "app"}, func(e kube.Event) bool {
+		return text(e.Object, "status.artifact.revision") == revision
+	})
+}
+
+// withoutCluster calls a webhook by its address, as a CI job does that has no
+// access to the cluster.
+func (s *story) withoutCluster(token string) {
+	s.Helper()
+	forward := exec.CommandContext(s.Context(), lookPath(s.env, "kubectl"), "port-forward", "--namespace=flux-system", "deployment/notification-controller", ":9292")
+	forward.Env, forward.Stderr = s.env, os.Stderr
+	stdout, err := forward.StdoutPipe()
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := forward.Start(); err != nil {
+		s.Fatal(err)
+	}
+	defer func() {
+		_ = forward.Process.Kill() // it ends in no other way
+		_ = forward.Wait()
+	}()
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		s.Fatalf("reading the address that kubectl forwards from: %v", err)
+	}
+	address, _, _ := strings.Cut(strings.TrimPrefix(line, "Forwarding from "), " ")
+	outsider := *s
+	outsider.env = append(slices.Clone(s.env), "KUBECONFIG="+s.write("kubeconfig", ""))
+	outsider.run("flux", "trigger", "receiver", "gitlab", "--type=gitlab", "--url=http://"+strings.TrimSpace(address), "--token-file="+token)
+}
+
+const openIDReceiver = `apiVersion: notification.toolkit.fluxcd.io/v1
+kind: Receiver
+metadata: {name: oidc, namespace: receiver}
+spec:
+  type: generic-oidc
+  resources: [{kind: GitRepository, name: app}]
+  oidcProviders:
+  - issuerURL: %s
+    validations: [{expression: "claims.repository == 'org/app'", message: "another repository"}]
+`
+
+// openID calls a Receiver that takes tokens of OpenID Connect, which a server
+// gives as those of CI systems do.
+func (s *story) openID() {
+	s.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		s.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	encode := base64.RawURLEncoding.EncodeToString
+	answer := func(w http.ResponseWriter, v any) {
+		_ = json.NewEncoder(w).Encode(v) // the client sees what is missing
+	}
+	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, map[string]any{
+			"issuer": server.URL, "jwks_uri": server.URL + "/keys", "authorization_endpoint": server.URL + "/none",
+			"id_token_signing_alg_values_supported": []string{"RS256"},
+		})
+	})
+	mux.HandleFunc("/keys", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, map[string]any{"keys": []any{map[string]any{
+			"kty": "RSA", "alg": "RS256", "use": "sig", "kid": "1",
+			"n": encode(key.N.Bytes()), "e": encode(big.NewInt(int64(key.E)).Bytes()),
+		}}})
+	})
+	mux.HandleFunc("/token", func(w http.ResponseWriter, r *http.Request) {
+		claims := fmt.Sprintf(`{"iss":%q,"aud":%q,"sub":"job","repository":"org/app","iat":%d,"exp":%d}`,
+			server.URL, r.URL.Query().Get("audience"), time.Now().Unix(), time.Now().Add(time.Hour).Unix())
+		signed := encode([]byte(`{"alg":"RS256","kid":"1"}`)) + "." + encode([]byte(claims))
+		sum := sha256.Sum256([]byte(signed))
+		signature, err := rsa.SignPKCS1v15(nil, key, crypto.SHA256, sum[:])
+		if err != nil || r.Header.Get("Authorization") != "Bearer runner" {
+			http.Error(w, fmt.Sprint("no token for you: ", err), http.StatusForbidden)
+			return
+		}
+		answer(w, map[string]any{"value": signed + "." + encode(signature)})
+	})
+	s.run("kubectl", "apply", "--filename="+s.write("oidc.yaml", fmt.Sprintf(openIDReceiver, server.URL)))
+	s.run("flux", "wait", "receiver", "oidc")
+	s.env = append(slices.Clone(s.env), "ACTIONS_ID_TOKEN_REQUEST_URL="+server.URL+"/token?v=1", "ACTIONS_ID_TOKEN_REQUEST_TOKEN=runner")
+	s.calls("oidc", "--oidc-provider=github")
+	s.refusedCall("400 Bad Request", "oidc", "--oidc-provider=github", "--oidc-audience=somebody-else")
+}
