@@ -41,7 +41,8 @@ func githubRow() hostRow {
 		word: "github", name: "GitHub", tokenEnv: "GITHUB_TOKEN", hostname: "github.com",
 		scopes: `A classic token needs the scope repo, and
 read:org for teams; a fine-grained one the permissions Contents (write) and
-Administration (write), and Pull requests (write) for --pull-request.`,
+Administration (write), Pull requests (write) for --pull-request and Members
+(read) for teams.`,
 		owner:        "the user or organisation that owns the repository",
 		visibilities: []string{"private", "internal", "public"}, visibility: "private",
 		teams: teamWords{flag: "team", permission: "maintain", permissions: githost.GitHubPermissions()},

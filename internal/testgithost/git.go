@@ -1,13 +1,13 @@
 package testgithost
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/cgi"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -72,16 +72,43 @@ func (g *Repositories) Remove(repository string) error { return os.RemoveAll(g.P
 
 // Protect has pushes to a branch refused with a message.
 func (g *Repositories) Protect(repository, branch, message string) error {
-	return os.WriteFile(filepath.Join(g.Path(repository), "protected"), []byte(branch+" "+message+"\n"), 0o600)
+	return g.close(repository, map[string]string{branch: message})
 }
 
 // Unprotect lets pushes to every branch through again.
-func (g *Repositories) Unprotect(repository string) error {
-	err := os.Remove(filepath.Join(g.Path(repository), "protected"))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
+func (g *Repositories) Unprotect(repository string) error { return g.close(repository, nil) }
+
+// close has pushes to branches refused, each with its message, and no others.
+func (g *Repositories) close(repository string, messages map[string]string) error {
+	var lines strings.Builder
+	for branch, message := range messages {
+		fmt.Fprintf(&lines, "%s %s\n", branch, message)
 	}
+	return os.WriteFile(filepath.Join(g.Path(repository), "protected"), []byte(lines.String()), 0o600)
+}
+
+// forward moves a branch to the commit of another one that stands on it.
+func (g *Repositories) forward(repository, branch, to string) error {
+	path := g.Path(repository)
+	if _, err := g.run(path, "merge-base", "--is-ancestor", "refs/heads/"+branch, "refs/heads/"+to); err != nil {
+		return err
+	}
+	_, err := g.run(path, "update-ref", "refs/heads/"+branch, "refs/heads/"+to)
 	return err
+}
+
+// adopt makes the only branch the default one where the default one is not
+// there, as hosts do at the first push.
+func (g *Repositories) adopt(repository string) error {
+	standard, err := g.Default(repository)
+	if err != nil {
+		return err
+	}
+	branches, err := g.Branches(repository)
+	if err != nil || len(branches) == 0 || slices.Contains(branches, standard) {
+		return err
+	}
+	return g.SetDefault(repository, branches[0])
 }
 
 // Commit adds a commit with files to a branch, as somebody else would. A

@@ -9,6 +9,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -81,6 +83,7 @@ func Open(newAPI func(*Server) API) (*Server, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that open more connections than they need
 	s.api = newAPI(s)
 	s.http.StartTLS()
 	s.Hostname = s.http.Listener.Addr().String()
@@ -225,6 +228,9 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request, repository, se
 		http.Error(w, "write access to the repository is not granted", http.StatusForbidden)
 	default:
 		s.Git.serve(w, r, repository, service, access.Bypass)
+		if err := s.Git.adopt(repository); writes && err != nil {
+			panic(err) // the temporary folder is gone
+		}
 	}
 }
 

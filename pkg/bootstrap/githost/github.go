@@ -190,10 +190,11 @@ func (g *GitHub) drift() []githubEdit {
 	return edits
 }
 
-// may is what the token's owner may do with the repository, nil where the
-// token is an app's, which has permissions of which only a refusal tells.
+// may is what the token's owner may do with the repository, nil where there is
+// none, or where the token is an app's, which has permissions of which only a
+// refusal tells.
 func (g *GitHub) may() map[string]bool {
-	if g.found.token.kind == installationToken {
+	if g.found.token.kind == installationToken || g.found.repository == nil {
 		return nil
 	}
 	return g.found.repository.GetPermissions()

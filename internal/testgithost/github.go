@@ -1,0 +1,304 @@
+package testgithost
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// GitHub is a stand-in for GitHub Enterprise. Its state is set before it is
+// used, or under Edit.
+type GitHub struct {
+	*Server
+
+	mu sync.Mutex
+	// Tokens are known by their secrets, Users and Organizations by their logins.
+	Tokens        map[string]*GitHubToken
+	Users         []string
+	Organizations map[string]*GitHubOrganization
+	// Repositories are known by owner and name.
+	Repositories map[string]*GitHubRepository
+	// Renamed sends from an old full name of a repository to its new one.
+	Renamed map[string]string
+	// UserKeys are SSH keys that belong to users.
+	UserKeys []string
+	// Limit refuses requests; the zero value does not.
+	Limit GitHubLimit
+
+	ids int64
+}
+
+// GitHubToken is a token and what it may do.
+type GitHubToken struct {
+	// Login is whose it is, "" for an app's installation.
+	Login string
+	// Classic tokens have Scopes, others Permissions such as "administration": "write".
+	Classic     bool
+	Scopes      []string
+	Permissions map[string]string
+	// Sees are the repositories that a fine-grained token sees; nil for all.
+	Sees []string
+	// SignOn are organisations with single sign-on for which the token is not authorised.
+	SignOn []string
+}
+
+// GitHubOrganization is an organisation.
+type GitHubOrganization struct {
+	// Roles are "admin", "member" or "pending" by login.
+	Roles map[string]string
+	// Teams are the members by slug.
+	Teams map[string][]string
+	// NoDeployKeys is the policy that forbids them.
+	NoDeployKeys bool
+	// MembersCannotCreate are the visibilities of which members may make no repositories.
+	MembersCannotCreate []string
+}
+
+// GitHubRepository is a repository besides what Git knows of it.
+type GitHubRepository struct {
+	Owner, Name             string
+	Visibility, Description string
+	Archived, Disabled      bool
+	// Roles are what users may do by login, Teams what teams may do by slug.
+	Roles, Teams map[string]string
+	Keys         []*GitHubKey
+	Pulls        []*GitHubPull
+	// Protection and Rules close branches.
+	Protection map[string]*GitHubProtection
+	Rules      map[string][]GitHubRule
+}
+
+// GitHubKey is a deploy key.
+type GitHubKey struct {
+	ID       int64
+	Title    string
+	Key      string
+	ReadOnly bool
+}
+
+// GitHubPull is a pull request.
+type GitHubPull struct {
+	Number      int
+	Title, Body string
+	Head, Base  string
+	Merged      bool
+}
+
+// GitHubProtection is the classic protection of a branch.
+type GitHubProtection struct {
+	Reviews, Checks, Locked, EnforceAdmins bool
+	// Pushers are the only users who may push; nil for everybody.
+	Pushers []string
+}
+
+// GitHubRule is a rule of a ruleset on a branch.
+type GitHubRule struct {
+	Type    string
+	Ruleset int64
+	// Bypass are the logins that may pass by it.
+	Bypass []string
+}
+
+// GitHubLimit is a rate limit that is used up.
+type GitHubLimit struct {
+	// Until is when it ends; RetryAfter names it in seconds instead, as
+	// GitHub's secondary limit does.
+	Until      time.Time
+	RetryAfter int
+	// Times is how many requests it refuses.
+	Times int
+}
+
+// OpenGitHub starts a host with the users ada and bob and the organisation
+// acme, of which ada is an owner and bob a member.
+func OpenGitHub() (*GitHub, error) {
+	g := &GitHub{
+		Tokens: map[string]*GitHubToken{}, Users: []string{"ada", "bob"}, Repositories: map[string]*GitHubRepository{}, Renamed: map[string]string{},
+		Organizations: map[string]*GitHubOrganization{"acme": {
+			Roles: map[string]string{"ada": "admin", "bob": "member"}, Teams: map[string][]string{"ops": {"ada"}, "dev": {"bob"}},
+		}},
+	}
+	var err error
+	g.Server, err = Open(func(s *Server) API {
+		g.Server = s
+		return newGitHubAPI(g)
+	})
+	return g, err
+}
+
+// StartGitHub runs such a host until the test is over.
+func StartGitHub(t testing.TB) *GitHub {
+	t.Helper()
+	g, err := OpenGitHub()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// Edit changes or reads the state while the host serves.
+func (g *GitHub) Edit(edit func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	edit()
+}
+
+// Classic adds a classic token.
+func (g *GitHub) Classic(secret, login string, scopes ...string) {
+	g.Edit(func() { g.Tokens[secret] = &GitHubToken{Login: login, Classic: true, Scopes: scopes} })
+}
+
+// Fine adds a fine-grained token with permissions such as "administration=write".
+func (g *GitHub) Fine(secret, login string, permissions ...string) {
+	t := &GitHubToken{Login: login, Permissions: map[string]string{"metadata": "read"}}
+	for _, p := range permissions {
+		name, level, _ := strings.Cut(p, "=")
+		t.Permissions[name] = level
+	}
+	g.Edit(func() { g.Tokens[secret] = t })
+}
+
+// Add adds a repository that somebody made before; its owner administers it.
+func (g *GitHub) Add(fullName, visibility string) (*GitHubRepository, error) {
+	var r *GitHubRepository
+	var err error
+	g.Edit(func() { r, err = g.add(fullName, visibility) })
+	return r, err
+}
+
+func (g *GitHub) add(fullName, visibility string) (*GitHubRepository, error) {
+	owner, name, _ := strings.Cut(fullName, "/")
+	r := &GitHubRepository{
+		Owner: owner, Name: name, Visibility: visibility, Roles: map[string]string{}, Teams: map[string]string{},
+		Protection: map[string]*GitHubProtection{}, Rules: map[string][]GitHubRule{},
+	}
+	if g.Organizations[owner] == nil {
+		r.Roles[owner] = "admin"
+	}
+	g.Repositories[fullName] = r
+	return r, g.Git.Create(fullName, "main")
+}
+
+// FullName is owner and name.
+func (r *GitHubRepository) FullName() string { return r.Owner + "/" + r.Name }
+
+// gitHubRoles are the roles, each with those that it contains behind it.
+var gitHubRoles = []string{"admin", "maintain", "push", "triage", "pull"}
+
+// role returns what a login may do with a repository, "" for nothing.
+func (g *GitHub) role(r *GitHubRepository, login string) string {
+	best := len(gitHubRoles)
+	consider := func(role string) {
+		if i := slices.Index(gitHubRoles, role); i >= 0 && i < best {
+			best = i
+		}
+	}
+	consider(r.Roles[login])
+	if org := g.Organizations[r.Owner]; org != nil {
+		if org.Roles[login] == "admin" {
+			consider("admin")
+		}
+		if org.Roles[login] == "member" && r.Visibility == "internal" {
+			consider("pull")
+		}
+		for team, role := range r.Teams {
+			if slices.Contains(org.Teams[team], login) {
+				consider(role)
+			}
+		}
+	}
+	if r.Visibility == "public" {
+		consider("pull")
+	}
+	if best == len(gitHubRoles) {
+		return ""
+	}
+	return gitHubRoles[best]
+}
+
+// reaches tells whether one role contains another.
+func reaches(role, needed string) bool {
+	i := slices.Index(gitHubRoles, role)
+	return i >= 0 && i <= slices.Index(gitHubRoles, needed)
+}
+
+// sees tells whether a token reaches a repository at all.
+func (g *GitHub) sees(t *GitHubToken, r *GitHubRepository) bool {
+	if r.Visibility == "public" {
+		return true
+	}
+	if t.Classic {
+		return slices.Contains(t.Scopes, "repo") && g.role(r, t.Login) != ""
+	}
+	return (t.Sees == nil || slices.Contains(t.Sees, r.FullName())) && (t.Login == "" || g.role(r, t.Login) != "")
+}
+
+// GitAccess implements API.
+func (g *GitHub) GitAccess(_, secret, repository string) Access {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	t, r := g.Tokens[secret], g.Repositories[repository]
+	if t == nil || r == nil || slices.Contains(t.SignOn, r.Owner) {
+		return Access{Known: t != nil}
+	}
+	write := !r.Archived && !r.Disabled
+	if t.Classic {
+		write = write && (slices.Contains(t.Scopes, "repo") || slices.Contains(t.Scopes, "public_repo") && r.Visibility == "public")
+	} else {
+		write = write && t.Permissions["contents"] == "write"
+	}
+	if t.Login != "" {
+		write = write && reaches(g.role(r, t.Login), "push")
+	}
+	g.closeBranches(r, t.Login)
+	return Access{Known: true, Read: g.sees(t, r), Write: write}
+}
+
+// closeBranches has Git refuse what protection and rules do not let a user push.
+func (g *GitHub) closeBranches(r *GitHubRepository, login string) {
+	closed := map[string]string{}
+	for branch, p := range r.Protection {
+		admin := g.role(r, login) == "admin" && !p.EnforceAdmins && !p.Locked
+		pusher := p.Pushers != nil && !slices.Contains(p.Pushers, login)
+		if !admin && (p.Reviews || p.Checks || p.Locked || pusher) {
+			closed[branch] = "error: GH006: Protected branch update failed for refs/heads/" + branch + "."
+		}
+	}
+	for branch, rules := range r.Rules {
+		for _, rule := range rules {
+			if slices.Contains(refusingRules, rule.Type) && !slices.Contains(rule.Bypass, login) {
+				closed[branch] = "error: GH013: Repository rule violations found for refs/heads/" + branch + "."
+			}
+		}
+	}
+	if err := g.Git.close(r.FullName(), closed); err != nil {
+		panic(fmt.Sprintf("closing branches: %v", err)) // the temporary folder is gone
+	}
+}
+
+// refusingRules are the types of rules that refuse a push of an ordinary commit.
+var refusingRules = []string{"pull_request", "update", "required_status_checks", "creation", "merge_queue"}
+
+// Merge merges a pull request of a repository by moving its base forward.
+func (g *GitHub) Merge(fullName string, number int) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.Repositories[fullName]
+	if r == nil || number < 1 || number > len(r.Pulls) {
+		return fmt.Errorf("there is no pull request %d in %s", number, fullName)
+	}
+	p := r.Pulls[number-1]
+	if err := g.Git.forward(fullName, p.Base, p.Head); err != nil {
+		return err
+	}
+	p.Merged = true
+	return nil
+}

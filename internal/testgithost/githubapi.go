@@ -1,0 +1,242 @@
+package testgithost
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// gitHubCall is one request under way; the state is locked.
+type gitHubCall struct {
+	*GitHub
+	w     http.ResponseWriter
+	r     *http.Request
+	token *GitHubToken
+	// repository is that of the path, nil where the path has none.
+	repository *GitHubRepository
+}
+
+// gitHubRoute is a call that the API knows, as its documentation has it.
+type gitHubRoute struct {
+	pattern string
+	// scopes would all do for a classic token, permission for a fine-grained
+	// one, as in "administration=write".
+	scopes     []string
+	permission string
+	// role is what a user needs in the repository of the path.
+	role   string
+	answer func(*gitHubCall)
+}
+
+var (
+	repoScopes = []string{"repo"}
+	orgScopes  = []string{"read:org", "write:org", "admin:org"}
+)
+
+// gitHubRoutes are the calls.
+var gitHubRoutes = []gitHubRoute{
+	{"GET /user", nil, "", "", (*gitHubCall).user},
+	{"GET /users/{owner}", nil, "", "", (*gitHubCall).account},
+	{"GET /orgs/{org}", nil, "", "", (*gitHubCall).organization},
+	{"GET /user/memberships/orgs/{org}", orgScopes, "", "", (*gitHubCall).membership},
+	{"GET /orgs/{org}/teams/{team}", orgScopes, "members=read", "", (*gitHubCall).team},
+	{"GET /orgs/{org}/teams/{team}/repos/{owner}/{repo}", orgScopes, "members=read", "pull", (*gitHubCall).teamRepository},
+	{"PUT /orgs/{org}/teams/{team}/repos/{owner}/{repo}", repoScopes, "administration=write", "admin", (*gitHubCall).giveTeam},
+	{"POST /user/repos", []string{"public_repo", "repo"}, "administration=write", "", (*gitHubCall).createForUser},
+	{"POST /orgs/{org}/repos", []string{"public_repo", "repo"}, "administration=write", "", (*gitHubCall).createForOrganization},
+	{"GET /repos/{owner}/{repo}", []string{"repo"}, "metadata=read", "pull", (*gitHubCall).get},
+	{"PATCH /repos/{owner}/{repo}", repoScopes, "administration=write", "admin", (*gitHubCall).edit},
+	{"GET /repos/{owner}/{repo}/keys", repoScopes, "administration=read", "admin", (*gitHubCall).keys},
+	{"POST /repos/{owner}/{repo}/keys", repoScopes, "administration=write", "admin", (*gitHubCall).addKey},
+	{"DELETE /repos/{owner}/{repo}/keys/{id}", repoScopes, "administration=write", "admin", (*gitHubCall).removeKey},
+	{"GET /repos/{owner}/{repo}/branches/{branch}", repoScopes, "contents=read", "pull", (*gitHubCall).branch},
+	{"GET /repos/{owner}/{repo}/branches/{branch}/protection", repoScopes, "administration=read", "admin", (*gitHubCall).protection},
+	{"GET /repos/{owner}/{repo}/rules/branches/{branch}", repoScopes, "metadata=read", "pull", (*gitHubCall).rules},
+	{"GET /repos/{owner}/{repo}/rulesets/{id}", repoScopes, "metadata=read", "pull", (*gitHubCall).ruleset},
+	{"GET /repos/{owner}/{repo}/pulls", repoScopes, "pull_requests=read", "pull", (*gitHubCall).pulls},
+	{"POST /repos/{owner}/{repo}/pulls", repoScopes, "pull_requests=write", "pull", (*gitHubCall).openPull},
+}
+
+// gitHubAPI is the API in front of the state.
+type gitHubAPI struct {
+	*GitHub
+	calls *http.ServeMux
+}
+
+func newGitHubAPI(g *GitHub) API {
+	api := gitHubAPI{g, http.NewServeMux()}
+	for _, route := range gitHubRoutes {
+		method, path, _ := strings.Cut(route.pattern, " ")
+		api.calls.HandleFunc(method+" /api/v3"+path, func(w http.ResponseWriter, r *http.Request) { g.answer(route, w, r) })
+	}
+	return api
+}
+
+// ServeHTTP implements API.
+func (a gitHubAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, pattern := a.calls.Handler(r)
+	if pattern == "" {
+		a.unknownCall(w, r)
+		return
+	}
+	a.calls.ServeHTTP(w, r)
+}
+
+// answer checks what GitHub checks before a call: the token, the rate limit,
+// single sign-on, whether the repository is visible, scopes and permissions,
+// the user's role.
+func (g *GitHub) answer(route gitHubRoute, w http.ResponseWriter, r *http.Request) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	c := &gitHubCall{GitHub: g, w: w, r: r}
+	secret := r.Header.Get("Authorization")
+	for _, scheme := range []string{"Bearer ", "token "} {
+		secret = strings.TrimPrefix(secret, scheme)
+	}
+	if c.token = g.Tokens[secret]; c.token == nil {
+		c.refuse(http.StatusUnauthorized, "Bad credentials")
+		return
+	}
+	if r.Header.Get("User-Agent") == "" || strings.HasPrefix(r.Header.Get("User-Agent"), "Go-http-client") {
+		c.refuse(http.StatusForbidden, "Request forbidden by administrative rules. Please make sure your request has a User-Agent header")
+		return
+	}
+	if c.token.Classic {
+		w.Header().Set("X-OAuth-Scopes", strings.Join(c.token.Scopes, ", "))
+		w.Header().Set("X-Accepted-OAuth-Scopes", strings.Join(route.scopes, ", "))
+	}
+	if c.limited() || !c.admitted(route) {
+		return
+	}
+	route.answer(c)
+}
+
+func (c *gitHubCall) limited() bool {
+	h := c.w.Header()
+	h.Set("X-RateLimit-Limit", "5000")
+	h.Set("X-RateLimit-Remaining", "4999")
+	if c.Limit.Times == 0 {
+		return false
+	}
+	c.Limit.Times--
+	if c.Limit.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(c.Limit.RetryAfter))
+		c.refuse(http.StatusForbidden, "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.")
+		return true
+	}
+	h.Set("X-RateLimit-Remaining", "0")
+	h.Set("X-RateLimit-Reset", strconv.FormatInt(c.Limit.Until.Unix(), 10))
+	c.refuse(http.StatusForbidden, "API rate limit exceeded for user ID 1.")
+	return true
+}
+
+// admitted lets a call through that may be made, and answers others.
+func (c *gitHubCall) admitted(route gitHubRoute) bool {
+	owner := c.r.PathValue("owner")
+	if org := c.r.PathValue("org"); org != "" {
+		owner = org
+	}
+	if route.pattern != "GET /users/{owner}" && slices.Contains(c.token.SignOn, owner) {
+		c.w.Header().Set("X-GitHub-SSO", "required; url=https://"+c.Hostname+"/orgs/"+owner+"/sso?authorization_request=A1B2")
+		c.refuse(http.StatusForbidden, "Resource protected by organization SAML enforcement. You must grant your Personal Access token access to this organization.")
+		return false
+	}
+	if strings.Contains(route.pattern, "{repo}") {
+		name := c.r.PathValue("owner") + "/" + c.r.PathValue("repo")
+		if to := c.Renamed[name]; to != "" {
+			http.Redirect(c.w, c.r, strings.Replace(c.r.URL.Path, name, to, 1), http.StatusMovedPermanently)
+			return false
+		}
+		c.repository = c.Repositories[name]
+		if c.repository == nil || !c.sees(c.token, c.repository) {
+			c.refuse(http.StatusNotFound, "Not Found")
+			return false
+		}
+	}
+	return c.scoped(route) && c.permitted(route)
+}
+
+// scoped tells whether a classic token has one of the scopes. Reading what is
+// public needs none.
+func (c *gitHubCall) scoped(route gitHubRoute) bool {
+	open := c.repository != nil && c.repository.Visibility == "public" && (c.r.Method == http.MethodGet || slices.Contains(c.token.Scopes, "public_repo"))
+	if !c.token.Classic || len(route.scopes) == 0 || open ||
+		slices.ContainsFunc(route.scopes, func(scope string) bool { return slices.Contains(c.token.Scopes, scope) }) {
+		return true
+	}
+	if c.r.Method == http.MethodGet && c.repository == nil {
+		c.refuse(http.StatusForbidden, "You must have the read:org scope for this.")
+		return false
+	}
+	c.refuse(http.StatusNotFound, "Not Found")
+	return false
+}
+
+// permitted tells whether a fine-grained token and its user's role suffice.
+func (c *gitHubCall) permitted(route gitHubRoute) bool {
+	name, level, _ := strings.Cut(route.permission, "=")
+	has := c.token.Permissions[name]
+	if !c.token.Classic && name != "" && has != level && has != "write" {
+		c.w.Header().Set("X-Accepted-GitHub-Permissions", route.permission)
+		words := "Resource not accessible by personal access token"
+		if c.token.Login == "" {
+			words = "Resource not accessible by integration"
+		}
+		c.refuse(http.StatusForbidden, words)
+		return false
+	}
+	switch role := c.role(c.repositoryOrNone(), c.token.Login); {
+	case route.role == "" || c.token.Login == "" || reaches(role, route.role):
+		return true
+	case route.role == "admin" && reaches(role, "push") && c.r.Method != http.MethodGet:
+		c.refuse(http.StatusForbidden, "Must have admin rights to Repository.")
+	default:
+		c.refuse(http.StatusNotFound, "Not Found")
+	}
+	return false
+}
+
+func (c *gitHubCall) repositoryOrNone() *GitHubRepository {
+	if c.repository == nil {
+		return &GitHubRepository{}
+	}
+	return c.repository
+}
+
+const gitHubDocs = "https://docs.github.com/rest"
+
+// refuse answers as GitHub words its refusals.
+func (c *gitHubCall) refuse(status int, message string) {
+	reply(c.w, status, map[string]any{"message": message, "documentation_url": gitHubDocs, "status": strconv.Itoa(status)})
+}
+
+// invalid answers that a field of the request is wrong.
+func (c *gitHubCall) invalid(message, resource, field, code, detail string) {
+	reply(c.w, http.StatusUnprocessableEntity, map[string]any{
+		"message": message, "documentation_url": gitHubDocs, "status": "422",
+		"errors": []any{map[string]any{"resource": resource, "field": field, "code": code, "message": detail}},
+	})
+}
+
+// read decodes the request; a field that the API does not document fails.
+func (c *gitHubCall) read(into any) bool {
+	decoder := json.NewDecoder(c.r.Body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		c.refuse(http.StatusBadRequest, fmt.Sprintf("Problems parsing JSON: %v", err))
+		return false
+	}
+	return true
+}
+
+func (g *GitHub) id() int64 {
+	g.ids++
+	return g.ids
+}
+
+// stamp is the time of everything.
+func stamp() string { return time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC).Format(time.RFC3339) }

@@ -1,0 +1,406 @@
+package githost_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/testgithost"
+	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+)
+
+const (
+	key1 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	key2 = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"
+)
+
+var want = githost.Want{Branch: "main", KeyTitle: "flux"}
+
+// hub is a stand-in for GitHub with the tokens "classic" of ada and "bobs" of bob.
+type hub struct {
+	*testgithost.GitHub
+	t *testing.T
+}
+
+func newHub(t *testing.T) *hub {
+	t.Helper()
+	h := &hub{testgithost.StartGitHub(t), t}
+	h.Classic("classic", "ada", "repo", "read:org")
+	h.Classic("bobs", "bob", "repo", "read:org")
+	return h
+}
+
+// add adds a repository of acme.
+func (h *hub) add(name, visibility string) *testgithost.GitHubRepository {
+	h.t.Helper()
+	r, err := h.Add(name, visibility)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return r
+}
+
+// host is acme/fleet as somebody asks for it.
+func (h *hub) host(token string, edit func(*githost.Hosted)) *githost.GitHub {
+	h.t.Helper()
+	hosted := githost.Hosted{
+		Hostname: h.Hostname, Scheme: "https", CABundle: h.CA, Token: token,
+		Owner: "acme", Name: "fleet", Visibility: "private", Branch: "main",
+	}
+	if edit != nil {
+		edit(&hosted)
+	}
+	caller := githost.Caller{
+		UserAgent: "flux/test", Now: func() time.Time { return time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC) },
+		Waiting: func(format string, args ...any) { h.t.Errorf("it waits: "+format, args...) },
+	}
+	client, err := caller.Client(hosted)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	host, err := githost.NewGitHub(hosted, client)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return host
+}
+
+// prepare surveys and ensures, and returns what was announced.
+func (h *hub) prepare(g *githost.GitHub) []string {
+	h.t.Helper()
+	survey, err := g.Survey(h.t.Context(), want)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if changes := h.Changes(); len(changes) > 0 {
+		h.t.Errorf("the survey changed something: %v", changes)
+	}
+	if _, err := g.Ensure(h.t.Context()); err != nil {
+		h.t.Fatal(err)
+	}
+	return survey.Changes
+}
+
+func (h *hub) equal(want, got any) {
+	h.t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		h.t.Error(diff)
+	}
+}
+
+func TestGitHubCreates(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		token   string
+		edit    func(*githost.Hosted)
+		setup   func(*hub)
+		changes []string
+		want    testgithost.GitHubRepository
+	}{
+		"organisation": {
+			token: "classic",
+			edit: func(h *githost.Hosted) {
+				h.Description = "All of it"
+				h.Teams = []githost.Team{{Name: "ops", Permission: "maintain"}, {Name: "dev", Permission: "pull"}}
+			},
+			changes: []string{"create the private repository acme/fleet", `give the team acme/ops the access "maintain"`, `give the team acme/dev the access "pull"`},
+			want: testgithost.GitHubRepository{
+				Owner: "acme", Name: "fleet", Visibility: "private", Description: "All of it",
+				Roles: map[string]string{"ada": "admin"}, Teams: map[string]string{"ops": "maintain", "dev": "pull"},
+			},
+		},
+		"member": {
+			token: "bobs", changes: []string{"create the private repository acme/fleet"},
+			want: testgithost.GitHubRepository{Owner: "acme", Name: "fleet", Visibility: "private", Roles: map[string]string{"bob": "admin"}},
+		},
+		"internal": {
+			token: "classic", edit: func(h *githost.Hosted) { h.Visibility = "internal" }, changes: []string{"create the internal repository acme/fleet"},
+			want: testgithost.GitHubRepository{Owner: "acme", Name: "fleet", Visibility: "internal", Roles: map[string]string{"ada": "admin"}},
+		},
+		"personal": {
+			token: "bobs", edit: func(h *githost.Hosted) { h.Owner, h.Personal = "bob", true }, changes: []string{"create the private repository bob/fleet"},
+			want: testgithost.GitHubRepository{Owner: "bob", Name: "fleet", Visibility: "private", Roles: map[string]string{"bob": "admin"}},
+		},
+		"public by the smaller scope": {
+			token: "public", setup: func(h *hub) { h.Classic("public", "bob", "public_repo") },
+			edit:    func(h *githost.Hosted) { h.Owner, h.Personal, h.Visibility = "bob", true, "public" },
+			changes: []string{"create the public repository bob/fleet"},
+			want:    testgithost.GitHubRepository{Owner: "bob", Name: "fleet", Visibility: "public", Roles: map[string]string{"bob": "admin"}},
+		},
+		"fine-grained token": {
+			token: "fine", setup: func(h *hub) { h.Fine("fine", "bob", "administration=write", "contents=write") },
+			changes: []string{"create the private repository acme/fleet"},
+			want:    testgithost.GitHubRepository{Owner: "acme", Name: "fleet", Visibility: "private", Roles: map[string]string{"bob": "admin"}},
+		},
+		"app": {
+			token: "ghs_app", setup: func(h *hub) { h.Fine("ghs_app", "", "administration=write", "contents=write") },
+			changes: []string{"create the private repository acme/fleet"},
+			want:    testgithost.GitHubRepository{Owner: "acme", Name: "fleet", Visibility: "private"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHub(t)
+			if test.setup != nil {
+				test.setup(h)
+			}
+			h.equal(test.changes, h.prepare(h.host(test.token, test.edit)))
+			got := h.Repositories[test.want.FullName()]
+			test.want.Keys = []*testgithost.GitHubKey{{ID: 1, Title: "flux", Key: key1, ReadOnly: true}}
+			g := h.host(test.token, test.edit)
+			if err := g.DeployKey(t.Context(), githost.DeployKey{Title: "flux", Public: key1 + " somebody"}); err != nil {
+				t.Error(err)
+			}
+			h.equal(test.want, bare(*got))
+			h.Forget()
+			h.equal([]string(nil), h.prepare(g))
+			if err := g.DeployKey(t.Context(), githost.DeployKey{Title: "flux", Public: key1}); err != nil {
+				t.Error(err)
+			}
+			h.equal([]string(nil), h.Changes())
+		})
+	}
+}
+
+// bare leaves out what is empty.
+func bare(r testgithost.GitHubRepository) testgithost.GitHubRepository {
+	r.Protection, r.Rules = nil, nil
+	if len(r.Roles) == 0 {
+		r.Roles = nil
+	}
+	if len(r.Teams) == 0 {
+		r.Teams = nil
+	}
+	return r
+}
+
+// What was there is left alone, unless --reconcile asks for more.
+func TestGitHubReconciles(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	r := h.add("acme/fleet", "public")
+	r.Description, r.Teams["dev"] = "Theirs", "admin"
+	edit := func(h *githost.Hosted) {
+		h.Description, h.Teams = "Ours", []githost.Team{{Name: "dev", Permission: "pull"}}
+	}
+	h.equal([]string(nil), h.prepare(h.host("classic", edit)))
+	h.equal([]string(nil), h.Changes())
+	changes := h.prepare(h.host("classic", func(h *githost.Hosted) { edit(h); h.Reconcile = true }))
+	h.equal([]string{
+		"make the repository acme/fleet private, which is public", `describe the repository acme/fleet as "Ours"`,
+		`give the team acme/dev the access "pull", which has "admin"`,
+	}, changes)
+	h.equal(testgithost.GitHubRepository{Owner: "acme", Name: "fleet", Visibility: "private", Description: "Ours", Teams: map[string]string{"dev": "pull"}}, bare(*r))
+}
+
+func TestGitHubAddresses(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.add("acme/fleet", "private")
+	for _, test := range []struct {
+		edit func(*githost.Hosted)
+		want string
+	}{
+		{nil, "ssh://git@127.0.0.1/acme/fleet"},
+		{func(h *githost.Hosted) { h.SSHHostname = "ssh.example.com:443" }, "ssh://git@ssh.example.com:443/acme/fleet"},
+		{func(h *githost.Hosted) { h.TokenAuth = true }, "https://" + h.Hostname + "/acme/fleet.git"},
+	} {
+		survey, err := h.host("classic", test.edit).Survey(t.Context(), want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.equal(githost.Survey{Exists: true, Account: "ada", Repository: githost.Repository{
+			Access:  githost.Access{URL: "https://" + h.Hostname + "/acme/fleet.git", Username: "git", Password: "classic", CABundle: h.CA},
+			SyncURL: test.want, DefaultBranch: "main",
+		}}, survey)
+	}
+}
+
+func TestGitHubKeys(t *testing.T) {
+	t.Parallel()
+	old := func(title, key string, readOnly bool) *testgithost.GitHubKey {
+		return &testgithost.GitHubKey{ID: 100, Title: title, Key: key, ReadOnly: readOnly}
+	}
+	for name, test := range map[string]struct {
+		present   []*testgithost.GitHubKey
+		write     bool
+		keep      bool
+		want      []string
+		operation []string
+	}{
+		"none":          {want: []string{"flux 1 read"}, operation: []string{"POST"}},
+		"to write":      {write: true, want: []string{"flux 1 write"}, operation: []string{"POST"}},
+		"right":         {present: []*testgithost.GitHubKey{old("flux", key1, true)}, want: []string{"flux 1 read"}},
+		"other title":   {present: []*testgithost.GitHubKey{old("by hand", key1, true)}, want: []string{"by hand 1 read"}},
+		"other key":     {present: []*testgithost.GitHubKey{old("flux", key2, true)}, want: []string{"flux 1 read"}, operation: []string{"POST", "DELETE"}},
+		"kept":          {present: []*testgithost.GitHubKey{old("flux", key2, true)}, keep: true, want: []string{"flux 2 read", "flux 1 read"}, operation: []string{"POST"}},
+		"other rights":  {present: []*testgithost.GitHubKey{old("flux", key1, false)}, want: []string{"flux 1 read"}, operation: []string{"DELETE", "POST"}},
+		"of others":     {present: []*testgithost.GitHubKey{old("ci", key2, false)}, want: []string{"ci 2 write", "flux 1 read"}, operation: []string{"POST"}},
+		"right and old": {present: []*testgithost.GitHubKey{old("flux", key2, true), {ID: 101, Title: "flux", Key: key1, ReadOnly: true}}, want: []string{"flux 1 read"}, operation: []string{"DELETE"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHub(t)
+			r := h.add("acme/fleet", "private")
+			r.Keys = test.present
+			g := h.host("classic", func(h *githost.Hosted) { h.ReadWriteKey = test.write })
+			if err := g.DeployKey(t.Context(), githost.DeployKey{Title: "flux", Public: key1, KeepOthers: test.keep}); err != nil {
+				t.Fatal(err)
+			}
+			var got, operations []string
+			for _, k := range r.Keys {
+				got = append(got, fmt.Sprintf("%s %s %s", k.Title, map[string]string{key1: "1", key2: "2"}[k.Key], map[bool]string{true: "read", false: "write"}[k.ReadOnly]))
+			}
+			for _, change := range h.Changes() {
+				operation, _, _ := strings.Cut(change, " ")
+				operations = append(operations, operation)
+			}
+			h.equal(test.want, got)
+			h.equal(test.operation, operations)
+		})
+	}
+}
+
+// A key on the second page of a long list is found.
+func TestGitHubManyKeys(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	r := h.add("acme/fleet", "private")
+	for i := range 130 {
+		r.Keys = append(r.Keys, &testgithost.GitHubKey{ID: int64(1000 + i), Title: "other", Key: fmt.Sprintf("ssh-ed25519 A%d", i)})
+	}
+	r.Keys = append(r.Keys, &testgithost.GitHubKey{ID: 1, Title: "flux", Key: key1, ReadOnly: true})
+	if err := h.host("classic", nil).DeployKey(t.Context(), githost.DeployKey{Title: "flux", Public: key1}); err != nil {
+		t.Fatal(err)
+	}
+	h.equal([]string(nil), h.Changes())
+}
+
+func TestGitHubProtection(t *testing.T) {
+	t.Parallel()
+	rule := func(types ...string) func(*testgithost.GitHubRepository) {
+		return func(r *testgithost.GitHubRepository) {
+			for _, typ := range types {
+				r.Rules["main"] = append(r.Rules["main"], testgithost.GitHubRule{Type: typ, Ruleset: 7, Bypass: []string{"bob"}})
+			}
+		}
+	}
+	classic := func(p testgithost.GitHubProtection) func(*testgithost.GitHubRepository) {
+		return func(r *testgithost.GitHubRepository) { r.Protection["main"] = &p }
+	}
+	for name, test := range map[string]struct {
+		token string
+		setup func(*testgithost.GitHubRepository)
+		want  string
+	}{
+		"open":                  {"classic", func(*testgithost.GitHubRepository) {}, ""},
+		"rules":                 {"classic", rule("pull_request", "deletion", "required_status_checks", "copilot_code_review"), "changes come by pull request, status checks have to pass before"},
+		"rules, passed by":      {"bobs", rule("pull_request"), ""},
+		"harmless rules":        {"classic", rule("deletion", "non_fast_forward", "creation"), ""},
+		"reviews, admin":        {"classic", classic(testgithost.GitHubProtection{Reviews: true}), ""},
+		"reviews, admin too":    {"classic", classic(testgithost.GitHubProtection{Reviews: true, Checks: true, EnforceAdmins: true}), "changes come by pull request, status checks have to pass before"},
+		"locked":                {"classic", classic(testgithost.GitHubProtection{Locked: true}), "it is locked"},
+		"pushers, not this one": {"classic", classic(testgithost.GitHubProtection{EnforceAdmins: true, Pushers: []string{"bob"}}), "only some may push to it"},
+		"pushers, this one":     {"classic", classic(testgithost.GitHubProtection{EnforceAdmins: true, Pushers: []string{"ada"}}), ""},
+		"checks, no admin":      {"bobs", classic(testgithost.GitHubProtection{Checks: true}), "status checks have to pass before"},
+		"hidden, no admin":      {"bobs", classic(testgithost.GitHubProtection{Reviews: true}), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHub(t)
+			r := h.add("acme/fleet", "private")
+			r.Roles["bob"] = "push"
+			if err := h.Git.Commit("acme/fleet", "main", "One", map[string]string{"README.md": "x"}); err != nil {
+				t.Fatal(err)
+			}
+			test.setup(r)
+			survey, err := h.host(test.token, func(h *githost.Hosted) { h.TokenAuth = true }).Survey(t.Context(), githost.Want{Branch: "main"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.equal(test.want, survey.Protected)
+		})
+	}
+	t.Run("a branch that only some may create", func(t *testing.T) {
+		t.Parallel()
+		h := newHub(t)
+		r := h.add("acme/fleet", "private")
+		r.Rules["main"] = []testgithost.GitHubRule{{Type: "creation", Ruleset: 1}}
+		survey, err := h.host("classic", nil).Survey(t.Context(), want)
+		if err != nil || survey.Protected != "only some may create it" {
+			t.Errorf("%q, %v", survey.Protected, err)
+		}
+	})
+}
+
+func TestGitHubPulls(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.add("acme/fleet", "private")
+	for _, branch := range []string{"main", "flux"} {
+		if err := h.Git.Commit("acme/fleet", branch, "On "+branch, map[string]string{branch: "x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change := githost.Change{Head: "flux", Base: "main", Title: "Add Flux", Body: "Please."}
+	for _, opened := range []bool{true, false} {
+		got, err := h.host("classic", nil).RequestChange(t.Context(), change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.equal(githost.Request{URL: "https://" + h.Hostname + "/acme/fleet/pull/1", Number: 1, Opened: opened}, got)
+	}
+	if err := h.Merge("acme/fleet", 1); err != nil {
+		t.Fatal(err)
+	}
+	_, err := h.host("classic", nil).RequestChange(t.Context(), change)
+	if err == nil || err.Error() != `opening a pull request from "flux" to "main": GitHub refuses it (422): Validation Failed: No commits between main and flux` {
+		t.Errorf("a pull request without commits: %v", err)
+	}
+}
+
+// Somebody makes the repository between the survey and the creation.
+func TestGitHubRace(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	g := h.host("classic", nil)
+	survey, err := g.Survey(t.Context(), want)
+	if err != nil || survey.Exists {
+		t.Fatalf("%v %v", survey, err)
+	}
+	h.add("acme/fleet", "private")
+	if _, err := g.Ensure(t.Context()); err != nil {
+		t.Error(err)
+	}
+	h.equal([]string(nil), h.Changes())
+}
+
+// A creation that was done but not answered is found by the next run.
+func TestGitHubLostAnswer(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	h.Inject(func(r testgithost.Request, done bool) bool { return done && r.Change == 1 })
+	g := h.host("classic", nil)
+	_, err := g.Ensure(t.Context())
+	var known *githost.Error
+	if !errors.As(err, &known) || known.Hint != "check --hostname, and try again" {
+		t.Errorf("the answer was lost: %v", err)
+	}
+	h.Inject(nil)
+	h.Forget()
+	h.equal([]string(nil), h.prepare(h.host("classic", nil)))
+	if names := slices.Collect(func(yield func(string) bool) {
+		for name := range h.Repositories {
+			if !yield(name) {
+				return
+			}
+		}
+	}); !slices.Equal(names, []string{"acme/fleet"}) {
+		t.Errorf("there are %v", names)
+	}
+}
