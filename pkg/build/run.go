@@ -14,10 +14,21 @@ import (
 
 // oneAtATime is held while kustomize builds: it keeps the schema of the kinds
 // in variables of its own package, which two builds would write at once.
-var oneAtATime sync.Mutex //nolint:gochecknoglobals // guards globals of kustomize
+var oneAtATime sync.RWMutex //nolint:gochecknoglobals // guards globals of kustomize
 
-// run lets kustomize build a folder.
+// run builds a folder: by itself where that is simple, else by kustomize.
 func (f *files) run(folder string) ([]Object, error) {
+	objects, err := (&plain{files: f}).folder(folder)
+	if err == nil {
+		err = distinct(objects)
+	}
+	if err == nil {
+		return objects, nil
+	}
+	return f.runKustomize(folder)
+}
+
+func (f *files) runKustomize(folder string) ([]Object, error) {
 	built, err := f.kustomize("/" + inside(folder))
 	if err != nil {
 		return nil, err
