@@ -34,17 +34,21 @@ sandbox: ## Build bin/flux-sandbox and bin/kubectl (5 minutes the first time)
 controllers: ## Build the real Flux controllers for the sandbox (4 minutes the first time)
 	sandbox/build $(BIN) controllers
 
+.PHONY: gitea
+gitea: ## Build a real Gitea for the tests of bootstrap (3 minutes the first time)
+	sandbox/build $(BIN) gitea
+
 .PHONY: demo
 demo: build sandbox controllers ## Bootstrap Flux in a sandbox from its own Git server and show it at work
 	test/demo.sh
 
 .PHONY: test
-test: manifests sandbox ## Run the unit tests and the command scripts against a real API server
+test: manifests sandbox gitea ## Run the unit tests and the command scripts against a real API server
 	$(GOTEST) ./cmd/... ./pkg/... ./internal/... ./manifests/... ./test/arch/... ./test/compat/... ./test/faults/...
 	cd sandbox && $(GOTEST) ./...
 
 .PHONY: race
-race: manifests sandbox ## Run the tests of the packages with the race detector; needs a C compiler
+race: manifests sandbox gitea ## Run the tests of the packages with the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GOTEST) -race ./internal/... ./pkg/...
 
 .PHONY: compat
@@ -52,7 +56,7 @@ compat: manifests sandbox ## Replay the recorded contract and list what differs
 	$(GOTEST) -v -run TestReplay ./test/compat
 
 .PHONY: e2e
-e2e: build sandbox controllers ## Run whole workflows against the real controllers
+e2e: build sandbox controllers gitea ## Run whole workflows against the real controllers
 	$(GOTEST) ./test/e2e/...
 
 .PHONY: bench
