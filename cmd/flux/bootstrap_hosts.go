@@ -33,7 +33,7 @@ type hostRow struct {
 
 // hostRows are the Git hosts with an API.
 func hostRows() []hostRow {
-	return []hostRow{githubRow()}
+	return []hostRow{githubRow(), giteaRow()}
 }
 
 func githubRow() hostRow {
