@@ -76,8 +76,8 @@ func (s *story) args(transport string, extra ...string) []string {
 var namespaces = kube.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace", ClusterScoped: true}
 
 // refused bootstraps with something wrong: an error that shows no secret, and
-// a cluster that was not touched.
-func (s *story) refused(what string, args ...string) {
+// a cluster that was not touched. It returns what was said.
+func (s *story) refused(what string, args ...string) string {
 	s.Helper()
 	stdout, stderr, err := s.try("flux", args...)
 	if err == nil {
@@ -95,6 +95,7 @@ func (s *story) refused(what string, args ...string) {
 		s.Errorf("%s: the cluster was touched", what)
 	}
 	s.Logf("%s:\n%s", what, stderr)
+	return stderr
 }
 
 // feed runs a command of the sandbox with standard input.

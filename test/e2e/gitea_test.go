@@ -1,0 +1,194 @@
+package e2e_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/testgitea"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// forge is a cluster and a Gitea with alice, who owns the organisation acme,
+// and bob, who may push to some of its repositories.
+type forge struct {
+	*story
+	server     *testgitea.Server
+	alice, bob testgitea.Account
+}
+
+// TestGitea bootstraps out of a real Gitea: repositories of a person and of an
+// organisation, over HTTPS with the token and over SSH with a deploy key.
+func TestGitea(t *testing.T) {
+	t.Parallel()
+	f := &forge{story: newStory(t), server: testgitea.Start(t)}
+	f.alice, f.bob = f.server.User(t, "alice"), f.server.User(t, "bob")
+	f.server.Organisation(t, f.alice, "acme")
+	f.server.Team(t, f.alice, "acme", "ops", "write")
+
+	f.refusals()
+	f.synchronised("alice/fleet", "--personal", "--token-auth", "--path=clusters/mine")
+	f.synchronised("acme/fleet", "--team=ops", "--path=clusters/production", "--description=What runs where")
+	f.keyOfFleet()
+}
+
+// args is the command line of a bootstrap out of a repository "owner/name".
+func (f *forge) args(repository string, extra ...string) []string {
+	owner, name, _ := strings.Cut(repository, "/")
+	return append([]string{
+		"bootstrap", "gitea", "--hostname=" + f.server.Hostname, "--ca-file=" + f.server.CAFile, "--owner=" + owner, "--repository=" + name,
+	}, extra...)
+}
+
+// with is the story of somebody who has a token.
+func (f *forge) with(token string) *story {
+	s := *f.story
+	s.env = append(slices.Clip(f.env), "GITEA_TOKEN="+token)
+	return &s
+}
+
+// refusals leave server and cluster as they were.
+func (f *forge) refusals() {
+	f.Helper()
+	f.server.As(f, f.alice, http.MethodPost, "/orgs/acme/repos", map[string]any{"name": "guarded", "auto_init": true, "default_branch": "main"}, nil)
+	f.server.As(f, f.alice, http.MethodPut, "/repos/acme/guarded/collaborators/bob", map[string]any{"permission": "admin"}, nil)
+	f.server.As(f, f.alice, http.MethodPost, "/repos/acme/guarded/branch_protections",
+		map[string]any{"rule_name": "main", "enable_push": true, "enable_push_whitelist": true, "push_whitelist_usernames": []string{"alice"}}, nil)
+	narrow := f.server.Token(f, f.alice, "write:repository", "read:user")
+	unknown := strings.Repeat("0123456789", 4)
+	for _, test := range []struct {
+		what, token, problem string
+		args                 []string
+	}{
+		{"unknown token", unknown, f.server.Hostname + " does not know the token", f.args("alice/unmade", "--personal")},
+		{"missing scope", narrow, "the token lacks the scope write:user", f.args("alice/unmade", "--personal", "--token-auth")},
+		{"missing scope of an organisation", narrow, "the token lacks the scope write:organization", f.args("acme/unmade")},
+		{"protected branch", f.bob.Token, "bob is not among those who may push to it", f.args("acme/guarded", "--token-auth")},
+		{"unknown certificate", f.alice.Token, "signed by an unknown authority", slices.DeleteFunc(f.args("alice/unmade", "--personal"), func(arg string) bool { return strings.HasPrefix(arg, "--ca-file") })},
+	} {
+		stderr := f.with(test.token).refused(test.what, test.args...)
+		if !strings.Contains(stderr, test.problem) || strings.Contains(stderr, test.token) {
+			f.Errorf("%s: the error does not say %q, or shows the token:\n%s", test.what, test.problem, stderr)
+		}
+	}
+	for _, repository := range []string{"alice/unmade", "acme/unmade"} {
+		if err := f.server.Call(f.Context(), f.server.Admin.Token, http.MethodGet, "/api/v1/repos/"+repository, nil, nil); err == nil {
+			f.Errorf("%s was made", repository)
+		}
+	}
+	if subjects := f.subjects("acme/guarded"); len(subjects) != 1 {
+		f.Errorf("the protected branch has the commits %q", subjects)
+	}
+}
+
+// synchronised bootstraps twice, the second time without any change, and has
+// the controllers apply what is committed then.
+func (f *forge) synchronised(repository string, extra ...string) {
+	f.Helper()
+	as := f.with(f.alice.Token)
+	as.run("flux", f.args(repository, extra...)...)
+	before := f.state(repository)
+	want := []string{"Add Flux sync manifests", "Add Flux v" + controllers.Distribution + " component manifests"}
+	if diff := cmp.Diff(want, before.Commits); diff != "" {
+		f.Fatalf("%s: %s", repository, diff)
+	}
+	as.run("flux", f.args(repository, extra...)...)
+	if diff := cmp.Diff(before, f.state(repository)); diff != "" {
+		f.Errorf("%s: the second run changed something: %s", repository, diff)
+	}
+	folder, _ := strings.CutPrefix(extra[slices.IndexFunc(extra, func(arg string) bool { return strings.HasPrefix(arg, "--path=") })], "--path=")
+	name := strings.ReplaceAll(repository, "/", "-")
+	f.push(repository, filepath.Join(folder, "settings.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+", namespace: default}\n")
+	f.run("flux", "reconcile", "kustomization", "flux-system", "--with-source")
+	if _, err := f.cluster.Client.Get(f.Context(), configMaps, "default", name); err != nil {
+		f.Errorf("%s: what was committed was not applied: %v", repository, err)
+	}
+	f.run("flux", "check")
+	f.run("flux", "uninstall", "--silent")
+}
+
+// state is what a second run must not change.
+type state struct {
+	Commits    []string
+	Private    bool   `json:"private"`
+	Updated    string `json:"updated_at"`
+	Keys       []deployKey
+	Deployed   map[string]string
+	Repository string `json:"full_name"`
+}
+
+type deployKey struct {
+	ID       int    `json:"id"`
+	Title    string `json:"title"`
+	ReadOnly bool   `json:"read_only"`
+}
+
+func (f *forge) state(repository string) state {
+	f.Helper()
+	var s state
+	f.server.As(f, f.alice, http.MethodGet, "/repos/"+repository, nil, &s)
+	f.server.As(f, f.alice, http.MethodGet, "/repos/"+repository+"/keys", nil, &s.Keys)
+	s.Commits, s.Deployed = f.subjects(repository), f.generations()
+	return s
+}
+
+// keyOfFleet checks what the organisation's repository was given.
+func (f *forge) keyOfFleet() {
+	f.Helper()
+	found := f.state("acme/fleet")
+	if len(found.Keys) != 1 || !found.Keys[0].ReadOnly || found.Keys[0].Title != "flux-system-main-clusters-production" || !found.Private {
+		f.Errorf("acme/fleet is %+v", found)
+	}
+	var teams []struct{ Name string }
+	f.server.As(f, f.alice, http.MethodGet, "/repos/acme/fleet/teams", nil, &teams)
+	if fmt.Sprint(teams) != "[{Owners} {ops}]" {
+		f.Errorf("teams of acme/fleet: %v", teams)
+	}
+	if keys := f.state("alice/fleet").Keys; len(keys) > 0 {
+		f.Errorf("alice/fleet has deploy keys though the cluster used the token: %+v", keys)
+	}
+}
+
+// git runs Git with alice's token, which is neither in an address nor among
+// the arguments.
+func (f *forge) git(dir string, args ...string) string {
+	f.Helper()
+	basic := base64.StdEncoding.EncodeToString([]byte("alice:" + f.alice.Token))
+	s := *f.story
+	s.clone, s.env = dir, append(slices.Clip(f.env), "GIT_SSL_CAINFO="+f.server.CAFile,
+		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=http.extraHeader", "GIT_CONFIG_VALUE_0=Authorization: Basic "+basic)
+	return s.run("git", args...)
+}
+
+// checkout clones a repository.
+func (f *forge) checkout(repository string) string {
+	f.Helper()
+	dir := f.TempDir()
+	f.git(dir, "clone", "--quiet", "https://"+f.server.Hostname+"/"+repository+".git", ".")
+	return dir
+}
+
+// subjects are those of the commits on the default branch, newest first.
+func (f *forge) subjects(repository string) []string {
+	f.Helper()
+	return strings.Split(strings.TrimSpace(f.git(f.checkout(repository), "log", "--format=%s")), "\n")
+}
+
+// push commits a file.
+func (f *forge) push(repository, name, content string) {
+	f.Helper()
+	dir := f.checkout(repository)
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+		f.Fatal(err)
+	}
+	f.git(dir, "add", "--all")
+	f.git(dir, "commit", "--quiet", "--message=Add "+name)
+	f.git(dir, "push", "--quiet")
+}
