@@ -34,11 +34,13 @@ type bootstrapFlags struct {
 	author, email, appendix string
 
 	privateKeyFile string
+	knownHostsFile string
 	sshHostname    string
 	key            sshkey.Kind
 	hostKeyAlgos   []string
 
 	sign signFlags
+	mode bootstrapMode
 }
 
 // signFlags are how commits are signed.
@@ -79,7 +81,9 @@ func (o *bootstrapFlags) add(fs *pflag.FlagSet) {
 	fs.Var(choice{&o.key.Curve, sshkey.Curves}, "ssh-ecdsa-curve", "the curve of an ecdsa key: "+strings.Join(sshkey.Curves, ", "))
 	fs.Var((*keyBits)(&o.key.Bits), "ssh-rsa-bits", "the size of an rsa key, a multiple of 8")
 	fs.StringSliceVar(&o.hostKeyAlgos, "ssh-hostkey-algos", nil, "the types of host keys to ask SSH servers for, in order of preference")
+	fs.StringVar(&o.knownHostsFile, "ssh-known-hosts-file", "", "a known_hosts file: only SSH servers with a key in it are trusted")
 	o.sign.add(fs)
+	o.mode.add(fs)
 }
 
 func (s *signFlags) add(fs *pflag.FlagSet) {
@@ -128,6 +132,9 @@ func (p *repositoryPath) Set(s string) error {
 
 // plan returns what the flags ask for, apart from the host's own.
 func (o *bootstrapFlags) plan(a *app, cmd *cobra.Command, privateKey []byte, password string) (bootstrap.Plan, error) {
+	if err := o.mode.validate(); err != nil {
+		return bootstrap.Plan{}, err
+	}
 	set, err := o.set(a, cmd)
 	if err != nil {
 		return bootstrap.Plan{}, err
@@ -142,6 +149,12 @@ func (o *bootstrapFlags) plan(a *app, cmd *cobra.Command, privateKey []byte, pas
 	}
 	key := bootstrap.Key{
 		Private: privateKey, Algorithm: o.key.Algorithm, Bits: o.key.Bits, Curve: o.key.Curve, HostKeyAlgorithms: o.hostKeyAlgos,
+		HostKeysFile: o.knownHostsFile, Trust: a.trustHost,
+	}
+	if o.knownHostsFile != "" {
+		if _, err := readFile("ssh-known-hosts-file", o.knownHostsFile); err != nil {
+			return bootstrap.Plan{}, err
+		}
 	}
 	if home := a.env("HOME"); home != "" {
 		key.KnownHostsFile = filepath.Join(home, ".ssh", "known_hosts")
@@ -193,34 +206,6 @@ func (s *signFlags) signer(privateKey []byte, password string) (gitsign.Signer, 
 		return nil, fmt.Errorf("using the SSH key that signs commits: %w", err)
 	}
 	return gitsign.SSH(key), nil
-}
-
-// bootstrap runs a plan and shows how it goes.
-func (a *app) bootstrap(ctx context.Context, plan bootstrap.Plan) error {
-	cfg, err := a.restConfig()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := a.bounded(ctx)
-	defer cancel()
-	err = bootstrap.Run(ctx, cfg, plan, &bootstrapProgress{terminal: a.ui, app: a})
-	var several *bootstrap.PreflightError
-	if errors.As(err, &several) && ctx.Err() == nil {
-		for _, one := range several.Errs {
-			a.exit(ctx, nil, withHint(one))
-		}
-		return errReported
-	}
-	return withHint(err)
-}
-
-// withHint takes the way out from where the library keeps it.
-func withHint(err error) error {
-	var known *bootstrap.Error
-	if errors.As(err, &known) {
-		return &hintedError{err, known.Hint}
-	}
-	return err
 }
 
 // confirmKey shows a public key and, unless silent, asks whether it has been

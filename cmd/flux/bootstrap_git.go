@@ -97,7 +97,10 @@ func (a *app) bootstrapGit(cmd *cobra.Command, o *bootstrapGitFlags) error {
 	plan.Host = a.plainGit(cmd, o, address, githost.Access{
 		Password: password, CABundle: ca, PrivateKey: privateKey, Passphrase: password, AgentSocket: a.env("SSH_AUTH_SOCK"),
 	})
-	return a.bootstrap(cmd.Context(), plan)
+	if o.silent {
+		plan.Key.Trust = nil
+	}
+	return a.bootstrap(cmd.Context(), plan, o.mode)
 }
 
 // warnIdle names the flags that have no effect beside the others, since a user

@@ -112,11 +112,11 @@ func (a *app) scanHost(ctx context.Context, u *url.URL) (string, error) {
 	}
 	if home := a.env("HOME"); home != "" {
 		file := filepath.Join(home, ".ssh", "known_hosts")
-		contradicted, err := sshkey.Contradicted(file, key)
+		verdict, err := sshkey.Look(file, key)
 		if err != nil {
 			return "", err
 		}
-		if contradicted {
+		if verdict == sshkey.Contradicted {
 			return "", hinted("if its key was changed on purpose, correct that file",
 				"%s shows the host key %s, which is not the one in %s: somebody may be listening in", u.Host, key.Fingerprint(), file)
 		}

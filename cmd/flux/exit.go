@@ -20,7 +20,6 @@ import (
 const (
 	exitDone        = 0
 	exitFailed      = 1
-	exitDiffFailed  = 2
 	exitInterrupted = 130
 )
 
@@ -73,12 +72,8 @@ func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 		a.ui.Failure("interrupted")
 		return exitInterrupted
 	}
-	failed := exitFailed
-	if diffFailed(cmd) {
-		failed = exitDiffFailed
-	}
 	if errors.Is(err, errReported) {
-		return failed
+		return exitFailed
 	}
 	message, hint := explain(err, cmd)
 	if hint == "" {
@@ -88,7 +83,7 @@ func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 	if hint != "" {
 		a.ui.Line("  %s", redact.Text(hint))
 	}
-	return failed
+	return exitFailed
 }
 
 // explain puts an error into words that say what, which and the way out.

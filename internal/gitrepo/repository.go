@@ -35,8 +35,12 @@ type Repository struct {
 	// head is the commit to build on: the branch's, the default branch's where
 	// the branch is new, zero in an empty repository.
 	head plumbing.Hash
+	// base is the commit that was fetched.
+	base plumbing.Hash
 	// known is where the branch is on the server.
 	known plumbing.Hash
+	// beside is another parent of the next commit, zero for none.
+	beside plumbing.Hash
 	// added are the objects of the commits that are to be pushed.
 	added []plumbing.Hash
 	// unsent are the objects that were ever made here and not pushed: they are
@@ -83,6 +87,7 @@ func (r *Repository) Refresh(ctx context.Context) error {
 		return r.remote.explain(ctx, "cloning", err)
 	}
 	r.head, r.known, r.added = found.start(), found.branch, nil
+	r.base, r.beside = r.head, plumbing.ZeroHash
 	return nil
 }
 
@@ -98,6 +103,9 @@ func (r *Repository) Head() string {
 	}
 	return r.head.String()
 }
+
+// Branch is the branch that commits go to.
+func (r *Repository) Branch() string { return r.branch.Short() }
 
 // Branched tells whether the branch exists on the server.
 func (r *Repository) Branched() bool { return !r.known.IsZero() }
@@ -196,10 +204,7 @@ func (r *Repository) Commit(c Change) (bool, error) {
 		return false, nil
 	}
 	by := object.Signature{Name: c.AuthorName, Email: c.AuthorEmail, When: c.When}
-	commit := &object.Commit{Author: by, Committer: by, Message: c.Message, TreeHash: after}
-	if !r.head.IsZero() {
-		commit.ParentHashes = []plumbing.Hash{r.head}
-	}
+	commit := &object.Commit{Author: by, Committer: by, Message: c.Message, TreeHash: after, ParentHashes: r.parents()}
 	if err := sign(commit, c.Sign); err != nil {
 		return false, err
 	}
@@ -207,7 +212,7 @@ func (r *Repository) Commit(c Change) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r.head = hash
+	r.head, r.beside = hash, plumbing.ZeroHash
 	r.added = append(r.added, w.added...)
 	return true, nil
 }
@@ -258,7 +263,7 @@ func (r *Repository) Push(ctx context.Context) error {
 	if now != r.head {
 		return ErrMoved
 	}
-	r.known, r.added = r.head, nil
+	r.known, r.base, r.added = r.head, r.head, nil
 	clear(r.unsent)
 	return nil
 }

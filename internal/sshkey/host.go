@@ -91,28 +91,45 @@ func Known(text []byte, key HostKey) (known, other bool) {
 	return known, other && !known
 }
 
-// Contradicted tells whether a known_hosts file of a user has another key of
-// the same type for the server, or revokes its key. A file that is not there
-// contradicts nothing.
-func Contradicted(file string, key HostKey) (bool, error) {
+// Verdict is what a known_hosts file says of a server's key.
+type Verdict int
+
+// What a known_hosts file says.
+const (
+	// Unlisted: it knows no key of that type for the server.
+	Unlisted Verdict = iota
+	// Listed: it has the key.
+	Listed
+	// Contradicted: it has another key of the same type, or revokes this one.
+	Contradicted
+)
+
+// Look looks a server's key up in a known_hosts file. A file that is not there
+// lists nothing.
+func Look(file string, key HostKey) (Verdict, error) {
 	check, err := knownhosts.New(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return Unlisted, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading %s: %w", file, err)
+		return Unlisted, fmt.Errorf("reading %s: %w", file, err)
 	}
 	// The server is looked up by its name; the other address only has to be one.
 	err = check(key.Address, &net.TCPAddr{IP: net.IPv4zero}, key.PublicKey)
 	var revoked *knownhosts.RevokedError
-	if errors.As(err, &revoked) {
-		return true, nil
-	}
 	var mismatch *knownhosts.KeyError
-	if !errors.As(err, &mismatch) {
-		return false, err
+	switch {
+	case err == nil:
+		return Listed, nil
+	case errors.As(err, &revoked):
+		return Contradicted, nil
+	case !errors.As(err, &mismatch):
+		return Unlisted, err
+	case slices.ContainsFunc(mismatch.Want, func(k knownhosts.KnownKey) bool { return k.Key.Type() == key.Type() }):
+		return Contradicted, nil
+	default:
+		return Unlisted, nil
 	}
-	return slices.ContainsFunc(mismatch.Want, func(k knownhosts.KnownKey) bool { return k.Key.Type() == key.Type() }), nil
 }
 
 // Address returns the host and port of an SSH host, port 22 where none is named.

@@ -187,7 +187,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-func TestContradicted(t *testing.T) {
+func TestLook(t *testing.T) {
 	t.Parallel()
 	address, keys := newServer(t, Kind{Algorithm: "ed25519"})
 	other, err := Generate(Kind{Algorithm: "ed25519"})
@@ -202,26 +202,26 @@ func TestContradicted(t *testing.T) {
 	host := knownhosts.Normalize(address)
 	for name, test := range map[string]struct {
 		text string
-		want bool
+		want Verdict
 	}{
-		"empty":               {"", false},
-		"itself":              {shown.Line() + "\n", false},
-		"another key":         {host + " " + string(other.Public), true},
-		"another key, hashed": {knownhosts.HashHostname(host) + " " + string(other.Public), true},
-		"another type":        {host + " " + string(ecdsa.Public), false},
-		"another host":        {"example.com " + string(other.Public), false},
-		"revoked":             {"@revoked * " + strings.SplitN(shown.Line(), " ", 2)[1] + "\n", true},
+		"empty":               {"", Unlisted},
+		"itself":              {shown.Line() + "\n", Listed},
+		"another key":         {host + " " + string(other.Public), Contradicted},
+		"another key, hashed": {knownhosts.HashHostname(host) + " " + string(other.Public), Contradicted},
+		"another type":        {host + " " + string(ecdsa.Public), Unlisted},
+		"another host":        {"example.com " + string(other.Public), Unlisted},
+		"revoked":             {"@revoked * " + strings.SplitN(shown.Line(), " ", 2)[1] + "\n", Contradicted},
 	} {
 		file := filepath.Join(t.TempDir(), "known_hosts")
 		if err := os.WriteFile(file, []byte(test.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Contradicted(file, shown); err != nil || got != test.want {
-			t.Errorf("%s: %t, %v", name, got, err)
+		if got, err := Look(file, shown); err != nil || got != test.want {
+			t.Errorf("%s: %d, %v", name, got, err)
 		}
 	}
-	if got, err := Contradicted(filepath.Join(t.TempDir(), "missing"), shown); got || err != nil {
-		t.Errorf("a missing file: %t, %v", got, err)
+	if got, err := Look(filepath.Join(t.TempDir(), "missing"), shown); got != Unlisted || err != nil {
+		t.Errorf("a missing file: %d, %v", got, err)
 	}
 }
 

@@ -25,7 +25,7 @@ func (r *run) build() ([]*unstructured.Unstructured, error) {
 	if r.built != nil {
 		return slices.Clone(r.built), nil
 	}
-	files, err := r.syncFiles()
+	files, err := r.syncFiles(r.clone)
 	if err != nil {
 		return nil, err
 	}

@@ -198,7 +198,7 @@ func (w *world) run(plan bootstrap.Plan, wrap func(http.RoundTripper) http.Round
 		cfg.Wrap(wrap)
 	}
 	var p progress
-	err := bootstrap.Run(ctx, cfg, plan, &p)
+	_, err := bootstrap.Run(ctx, cfg, plan, &p)
 	return p.text.String(), err
 }
 
@@ -261,7 +261,7 @@ func (c *changes) RoundTrip(r *http.Request) (*http.Response, error) {
 		return c.next.RoundTrip(r)
 	}
 	c.mu.Lock()
-	c.seen = append(c.seen, r.Method+" "+r.URL.Path)
+	c.seen = append(c.seen, r.Method+" "+r.URL.RequestURI())
 	number := len(c.seen)
 	c.mu.Unlock()
 	cut := c.cutAt > 0 && number >= c.cutAt

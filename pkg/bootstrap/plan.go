@@ -6,6 +6,7 @@
 package bootstrap
 
 import (
+	"context"
 	"fmt"
 	"path"
 	"regexp"
@@ -92,6 +93,12 @@ type Key struct {
 	// KnownHostsFile is a known_hosts file of the user: a server that shows
 	// another key than it has is not trusted. It may be missing.
 	KnownHostsFile string
+	// HostKeysFile is a known_hosts file that alone says which servers are
+	// trusted, "" for none.
+	HostKeysFile string
+	// Trust asks whether the key of a server that nobody vouches for is the
+	// right one; nil shows it and goes on.
+	Trust func(ctx context.Context, key ServerKey) error
 	// HostKeyAlgorithms are the types of host keys to ask a server for, in
 	// order of preference; nil for all.
 	HostKeyAlgorithms []string
@@ -137,6 +144,9 @@ func (p Plan) validate() error {
 	}
 	if _, ok := p.Host.(githost.Tokener); p.DeployToken && !ok {
 		return failure("let the cluster use your token with --token-auth, or a key without either", "this Git host makes no deploy tokens")
+	}
+	if _, ok := p.Host.(githost.Requester); p.ChangeRequest && !ok {
+		return errNoRequests
 	}
 	if problems := validation.IsDNS1123Subdomain(p.Sync.SecretName); len(problems) > 0 {
 		return fmt.Errorf("invalid secret name %q: %s", p.Sync.SecretName, problems[0])

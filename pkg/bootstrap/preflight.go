@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -80,27 +79,31 @@ func (r *run) visit(ctx context.Context) error {
 
 // want is what the host is going to be asked.
 func (r *run) want() githost.Want {
-	w := githost.Want{Branch: r.plan.Branch, DeployToken: r.plan.DeployToken}
+	w := githost.Want{Branch: r.plan.Branch, DeployToken: r.plan.DeployToken, ChangeRequest: r.plan.ChangeRequest}
 	if r.plan.bySSH() {
 		w.KeyTitle = r.keyTitle()
 	}
 	return w
 }
 
-// mayPush refuses a branch that the host protects, where a commit is needed.
+// mayPush refuses a branch that takes no commits, where one is needed.
 func (r *run) mayPush(context.Context) error {
-	if r.hosted.Protected == "" {
-		return nil
-	}
-	pending, err := r.pending()
+	pending, err := r.pending(r.clone)
 	if err != nil || !pending {
 		return err
 	}
-	hint := "allow this account to push to it, or use another branch with --branch"
-	if _, ok := r.plan.Host.(githost.Requester); ok {
-		hint = "have the change reviewed and merged with --pull-request, or allow this account to push to it"
+	_, requests := r.plan.Host.(githost.Requester)
+	switch {
+	case r.plan.ChangeRequest && !r.clone.Branched():
+		return failure("push a first commit to it, or run the command once without --pull-request",
+			"branch %q does not exist yet: there is nothing that a change could be merged into", r.plan.Branch)
+	case r.plan.ChangeRequest || r.hosted.Protected == "":
+		return nil
+	case requests:
+		return failure("have the change reviewed and merged with --pull-request, or allow this account to push to it", "branch %q takes no push: %s", r.plan.Branch, r.hosted.Protected)
+	default:
+		return failure("allow this account to push to it, or use another branch with --branch", "branch %q takes no push: %s", r.plan.Branch, r.hosted.Protected)
 	}
-	return failure(hint, "branch %q takes no push: %s", r.plan.Branch, r.hosted.Protected)
 }
 
 // remote is how the repository is opened from here. Over SSH the server is
@@ -136,47 +139,6 @@ func (r *run) remote(ctx context.Context) (gitrepo.Remote, error) {
 	}
 	remote.Auth = gitrepo.SSH(user, keys, shown.PublicKey)
 	return remote, nil
-}
-
-// scan asks an SSH server for its key, once.
-func (r *run) scan(ctx context.Context, address string) (sshkey.HostKey, error) {
-	if r.shown != nil && r.shown.Address == address {
-		return *r.shown, nil
-	}
-	shown, err := sshkey.Scan(ctx, address, r.plan.Key.HostKeyAlgorithms)
-	var dial *net.OpError
-	var lookup *net.DNSError
-	switch {
-	case err == nil:
-		r.shown = &shown
-		return shown, r.vouch(shown)
-	case errors.As(err, &lookup):
-		err = failure("check the host in --url, or name it with --ssh-hostname", "asking the SSH server of %s for its key: host %q is not known", address, lookup.Name)
-	case errors.As(err, &dial) && dial.Op == "dial":
-		err = failure("check the host in --url, name another one with --ssh-hostname, or let the cluster use the password or token with --token-auth",
-			"asking the SSH server of %s for its key: cannot reach it: %s", address, dial.Err)
-	default:
-		err = failure("check the host in --url, or ask for other types of host keys with --ssh-hostkey-algos", "asking the SSH server of %s for its key: %w", address, err)
-	}
-	return shown, err
-}
-
-// vouch refuses a server that shows another key than the user knows.
-func (r *run) vouch(shown sshkey.HostKey) error {
-	file := r.plan.Key.KnownHostsFile
-	if file == "" {
-		return nil
-	}
-	wrong, err := sshkey.Contradicted(file, shown)
-	if err != nil {
-		r.say.Warning("the host key of %s is not compared with those that you know: %s", shown.Address, err)
-		return nil
-	}
-	if wrong {
-		return failure("if the server's key was changed on purpose, remove the old one from "+file,
-			"%s shows the host key %s, which is not the one in %s: somebody may be listening in", shown.Address, shown.Fingerprint(), file)
-	}
-	return nil
 }
 
 // signers returns where the keys that open the repository over SSH come from.
@@ -228,9 +190,10 @@ func (r *run) prepareKey(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.identify(shown); err != nil {
+	if err := r.strange(shown); err != nil {
 		return err
 	}
+	r.identify(shown)
 	if err := r.chooseKey(ctx); err != nil {
 		return err
 	}

@@ -60,6 +60,9 @@ func (r *run) stored() (gitrepo.Remote, error) {
 	return remote, nil
 }
 
+// deployToken is what a host has made for the cluster.
+type deployToken struct{ username, token string }
+
 // prepareToken keeps the token that the host has made for the cluster as long
 // as it opens the repository: hosts show a token only once.
 func (r *run) prepareToken(ctx context.Context) error {
@@ -67,7 +70,7 @@ func (r *run) prepareToken(ctx context.Context) error {
 		return nil
 	}
 	data := secretData(r.found.secret)
-	if data[usernameKey] != "" && data[passwordKey] != "" && r.opens(ctx) {
+	if data[usernameKey] != "" && data[passwordKey] != "" && !r.plan.RotateKey && r.opens(ctx) {
 		r.deployed = deployToken{data[usernameKey], data[passwordKey]}
 	}
 	return nil

@@ -29,6 +29,9 @@ const pushAttempts = 6
 // the cluster is touched: a push that the server refuses leaves it as it was.
 // When others push at the same time, it starts again from what they pushed.
 func (r *run) commitManifests(ctx context.Context) error {
+	if r.plan.ChangeRequest {
+		return r.requestChange(ctx)
+	}
 	for attempt := 1; ; attempt++ {
 		changed, err := r.commit()
 		if err != nil {
@@ -37,12 +40,7 @@ func (r *run) commitManifests(ctx context.Context) error {
 		if !changed && r.clone.Branched() {
 			return nil
 		}
-		r.say.Action("pushing manifests to %q", redact.URL(r.host.Access.URL))
-		err = r.clone.Push(ctx)
-		if err == nil {
-			r.say.Success("pushed manifests")
-		}
-		if !errors.Is(err, gitrepo.ErrMoved) {
+		if err = r.push(ctx); !errors.Is(err, gitrepo.ErrMoved) {
 			return err
 		}
 		if attempt == pushAttempts {
@@ -54,6 +52,15 @@ func (r *run) commitManifests(ctx context.Context) error {
 		}
 		r.built = nil
 	}
+}
+
+func (r *run) push(ctx context.Context) error {
+	r.say.Action("pushing manifests to %q", redact.URL(r.host.Access.URL))
+	err := r.clone.Push(ctx)
+	if err == nil {
+		r.say.Success("pushed manifests")
+	}
+	return err
 }
 
 // prepareRepository has the host make what is missing there.
@@ -84,16 +91,17 @@ func (r *run) prepareRepository(ctx context.Context) error {
 }
 
 // pending tells whether the branch lacks something that is to be committed.
-func (r *run) pending() (bool, error) {
-	if !r.clone.Branched() {
+func (r *run) pending(repository *gitrepo.Repository) (bool, error) {
+	if !repository.Branched() {
 		return true, nil
 	}
-	files, err := r.files()
+	files, err := r.syncFiles(repository)
 	if err != nil {
 		return false, err
 	}
+	files[path.Join(r.folder, componentsFile)] = r.components
 	for name, content := range files {
-		there, err := r.clone.ReadFile(name)
+		there, err := repository.ReadFile(name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}
@@ -102,16 +110,6 @@ func (r *run) pending() (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// files returns everything that is to be in the repository.
-func (r *run) files() (map[string][]byte, error) {
-	files, err := r.syncFiles()
-	if err != nil {
-		return nil, err
-	}
-	files[path.Join(r.folder, componentsFile)] = r.components
-	return files, nil
 }
 
 // commit adds the commits that the repository lacks, and tells whether it lacked any.
@@ -125,7 +123,7 @@ func (r *run) commit() (bool, error) {
 		return false, err
 	}
 	r.say.Action("generating sync manifests")
-	sync, err := r.syncFiles()
+	sync, err := r.syncFiles(r.clone)
 	if err != nil {
 		return false, err
 	}
@@ -147,7 +145,7 @@ func (r *run) commitFiles(what, message string, files map[string][]byte) (bool, 
 	case err != nil:
 		return false, fmt.Errorf("committing %s: %w", what, err)
 	case changed:
-		r.say.Success("committed %s to %q (%q)", what, r.plan.Branch, r.clone.Head())
+		r.say.Success("committed %s to %q (%q)", what, r.clone.Branch(), r.clone.Head())
 	default:
 		r.say.Success("%s are up to date", what)
 	}
@@ -156,12 +154,12 @@ func (r *run) commitFiles(what, message string, files map[string][]byte) (bool, 
 
 // syncFiles returns the files of the second commit, which depend on what
 // stands in the repository.
-func (r *run) syncFiles() (map[string][]byte, error) {
+func (r *run) syncFiles(repository *gitrepo.Repository) (map[string][]byte, error) {
 	sync, err := r.syncManifests()
 	if err != nil {
 		return nil, err
 	}
-	name, kustomization, err := r.kustomization()
+	name, kustomization, err := r.kustomization(repository)
 	if err != nil {
 		return nil, err
 	}
@@ -170,10 +168,10 @@ func (r *run) syncFiles() (map[string][]byte, error) {
 
 // kustomization returns the path and the contents of the folder's
 // kustomization, in which the two files are listed.
-func (r *run) kustomization() (string, []byte, error) {
+func (r *run) kustomization(repository *gitrepo.Repository) (string, []byte, error) {
 	for _, name := range []string{kustomizationFile, "kustomization.yml", "Kustomization"} {
 		file := path.Join(r.folder, name)
-		data, err := r.clone.ReadFile(file)
+		data, err := repository.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

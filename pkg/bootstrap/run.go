@@ -45,6 +45,7 @@ type run struct {
 	// components is gotk-components.yaml.
 	components []byte
 
+	result Result
 	// secretChanged says that what the cluster fetched before proves nothing
 	// about what it fetches with now.
 	secretChanged bool
@@ -73,41 +74,86 @@ func (r *run) steps() []step {
 		{"install the components and the sync manifests", false, r.install},
 		{"wait for the controllers", true, r.awaitComponents},
 		{"wait for the GitRepository", true, r.awaitSource},
+		{"take the old key's access away", false, r.retireKey},
 		{"wait for the Kustomization", true, r.awaitSync},
 		{"confirm that the components are healthy", true, r.confirmComponents},
 	}
 }
 
+// Result is what came of a run.
+type Result struct {
+	// Request is the change request that has to be merged before the cluster
+	// is touched; nil where there is none.
+	Request *githost.Request
+}
+
 // Run bootstraps a cluster. It changes nothing anywhere before it has found
 // that the repository can be read and the cluster can take Flux.
-func Run(ctx context.Context, cfg *rest.Config, plan Plan, progress Progress) (err error) {
-	if err := plan.validate(); err != nil {
-		return err
-	}
-	client, err := kube.New(cfg)
+func Run(ctx context.Context, cfg *rest.Config, plan Plan, progress Progress) (_ Result, err error) {
+	r, err := begin(cfg, plan, progress)
 	if err != nil {
-		return err
-	}
-	clusterPath, err := CleanPath(plan.Path)
-	if err != nil {
-		return err
-	}
-	plan.Path = clusterPath
-	r := &run{
-		plan: plan, say: progress, client: client,
-		folder: path.Join(clusterPath, plan.Components.Namespace),
-		token:  plan.Now().Format(time.RFC3339Nano),
+		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	for _, s := range r.steps() {
-		end := progress.Step(s.name, s.waits)
-		err := s.do(ctx)
-		end()
-		if err != nil {
-			return explain(err)
+		if err := r.take(ctx, s); err != nil || r.result.Request != nil {
+			return r.result, err
 		}
 	}
-	return nil
+	return r.result, nil
+}
+
+// Preflight finds out whether Run would work and changes nothing. The checks
+// say what was looked at, in so far as it could be.
+func Preflight(ctx context.Context, cfg *rest.Config, plan Plan, progress Progress) (_ []Check, err error) {
+	r, err := begin(cfg, plan, progress)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	err = r.take(ctx, r.steps()[0])
+	return r.checks, err
+}
+
+// Rehearse finds out what Run would create or change, and changes nothing.
+func Rehearse(ctx context.Context, cfg *rest.Config, plan Plan, progress Progress) (p Preview, err error) {
+	plan.Commit.Sign = nil // the commits are thrown away
+	r, err := begin(cfg, plan, progress)
+	if err != nil {
+		return p, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.take(ctx, r.steps()[0]); err != nil {
+		return p, err
+	}
+	err = r.take(ctx, step{"compare", false, func(ctx context.Context) (err error) {
+		p, err = r.preview(ctx)
+		return err
+	}})
+	return p, err
+}
+
+func begin(cfg *rest.Config, plan Plan, progress Progress) (*run, error) {
+	if err := plan.validate(); err != nil {
+		return nil, err
+	}
+	client, err := kube.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if plan.Path, err = CleanPath(plan.Path); err != nil {
+		return nil, err
+	}
+	return &run{
+		plan: plan, say: progress, client: client,
+		folder: path.Join(plan.Path, plan.Components.Namespace),
+		token:  plan.Now().Format(time.RFC3339Nano),
+	}, nil
+}
+
+func (r *run) take(ctx context.Context, s step) error {
+	defer r.say.Step(s.name, s.waits)()
+	return explain(s.do(ctx))
 }
 
 func (r *run) close() error {

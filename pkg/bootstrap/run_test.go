@@ -52,6 +52,10 @@ func TestRun(t *testing.T) {
 		"forbidden": forbidden,
 		"protected": protected,
 		"tokened":   tokened,
+		"requested": requested,
+		"rehearsed": rehearsed,
+		"rotated":   rotated,
+		"vouched":   vouched,
 	} {
 		t.Run(name, func(t *testing.T) { test(newWorld(t, cluster, name)) })
 	}

@@ -1,22 +1,17 @@
 package bootstrap
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
-	"golang.org/x/crypto/ssh"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/sshkey"
-	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -30,21 +25,6 @@ const (
 	publicKey     = "identity.pub"
 	knownHostsKey = "known_hosts"
 )
-
-// sourceKey is the key by which the cluster reads the repository over SSH.
-type sourceKey struct {
-	pair sshkey.Pair
-	// ask says that a person or the host has to give the key access.
-	ask bool
-}
-
-// deployToken is what a host has made for the cluster.
-type deployToken struct{ username, token string }
-
-// keyTitle names the cluster's key, and its token, to people.
-func (r *run) keyTitle() string {
-	return r.namespace() + "-" + r.plan.Branch + "-" + strings.ReplaceAll(r.plan.Path, "/", "-")
-}
 
 // wantedSecret returns what the source Secret is to hold.
 func (r *run) wantedSecret() map[string]string {
@@ -73,62 +53,17 @@ func (r *run) wantedSecret() map[string]string {
 	return data
 }
 
-// chooseKey takes the given key, else the one that the cluster has already,
-// else a new one.
-func (r *run) chooseKey(ctx context.Context) error {
-	k := r.plan.Key
-	if k.Private != nil {
-		signer, err := r.unlock(k.Private, k.Passphrase)
-		if err != nil {
+// reconcileSecret gives the cluster what opens the repository. A new key is in
+// the cluster before it is given access, so that one that was given access is
+// the one that is used, however this run ends. One that takes the place of a
+// key which works is given access first, so that the cluster never has a key
+// that opens nothing.
+func (r *run) reconcileSecret(ctx context.Context) error {
+	if r.key.replaces {
+		if err := r.giveAccess(ctx); err != nil {
 			return err
 		}
-		// The key that has just opened the repository over SSH needs nobody's help.
-		opened := strings.HasPrefix(r.host.Access.URL, "ssh://") && bytes.Equal(k.Private, r.host.Access.PrivateKey)
-		r.key = sourceKey{sshkey.Pair{Private: k.Private, Public: ssh.MarshalAuthorizedKey(signer.PublicKey())}, !opened}
-		return nil
 	}
-	if stored := secretData(r.found.secret)[identityKey]; stored != "" {
-		pair, err := sshkey.Load([]byte(stored), secretData(r.found.secret)[passwordKey])
-		if err == nil {
-			r.key = sourceKey{pair, !r.opens(ctx)}
-			return nil
-		}
-		r.say.Warning("the key in Secret %s/%s cannot be used and is replaced: %s", r.namespace(), r.plan.Sync.SecretName, err)
-	}
-	pair, err := sshkey.Generate(sshkey.Kind{Algorithm: k.Algorithm, Bits: k.Bits, Curve: k.Curve})
-	r.key = sourceKey{pair, true}
-	return err
-}
-
-// identify asks the SSH server of the sync address who it is. A server that
-// shows another key than the cluster knows is not trusted.
-func (r *run) identify(shown sshkey.HostKey) error {
-	stored := []byte(secretData(r.found.secret)[knownHostsKey])
-	known, other := sshkey.Known(stored, shown)
-	if other {
-		return failure(fmt.Sprintf("if the server's key was changed on purpose, remove the old one: kubectl -n %s delete secret %s", r.namespace(), r.plan.Sync.SecretName),
-			"%s shows the host key %s, which is not the one in Secret %s/%s: somebody may be listening in",
-			shown.Address, shown.Fingerprint(), r.namespace(), r.plan.Sync.SecretName)
-	}
-	if known {
-		r.knownHosts = string(stored)
-		return nil
-	}
-	r.say.Success("host key of %s: %s %s", shown.Address, shown.Type(), shown.Fingerprint())
-	r.knownHosts = shown.Line() + "\n"
-	return nil
-}
-
-// sshAddress is the host and port of an SSH address.
-func sshAddress(address string) (string, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "", err
-	}
-	return sshkey.Address(u.Host), nil
-}
-
-func (r *run) reconcileSecret(ctx context.Context) error {
 	name := r.plan.Sync.SecretName
 	r.say.Action("determining if source secret %q exists", r.namespace()+"/"+name)
 	if err := r.makeToken(ctx); err != nil {
@@ -146,17 +81,10 @@ func (r *run) reconcileSecret(ctx context.Context) error {
 		r.secretChanged = true
 		r.say.Success("reconciled source secret")
 	}
-	if !r.plan.bySSH() {
+	if r.key.replaces {
 		return nil
 	}
-	// A person is asked only where it is needed; a host finds out itself
-	// whether the key is there and may do no more and no less than it should.
-	if _, person := r.plan.Host.(githost.Preparer); person && !r.key.ask {
-		return nil
-	}
-	// The key is in the cluster before it is shown, so that one that was given
-	// access is the one that is used, however this run ends.
-	return r.plan.Host.DeployKey(ctx, githost.DeployKey{Title: r.keyTitle(), Public: strings.TrimSpace(string(r.key.pair.Public))})
+	return r.giveAccess(ctx)
 }
 
 // writeSecret makes a Secret hold the data and nothing else.

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/ui"
+	"github.com/fluxkit/flux/pkg/bootstrap"
+)
+
+// bootstrapMode is how far bootstrap goes.
+type bootstrapMode struct {
+	preflight, dryRun, pullRequest, rotateKey bool
+	// output is the format of what --preflight and --dry-run report, "" for text.
+	output string
+}
+
+func (m *bootstrapMode) add(fs *pflag.FlagSet) {
+	fs.BoolVar(&m.preflight, "preflight", false, "find out whether bootstrap would work, and change nothing")
+	fs.BoolVar(&m.dryRun, "dry-run", false, "print what would be created or changed, and change nothing")
+	fs.BoolVar(&m.pullRequest, "pull-request", false, "commit to a branch of its own and ask for it to be merged; run again after the merge, the cluster follows")
+	fs.BoolVar(&m.rotateKey, "rotate-key", false, "give the cluster a new key or deploy token, though the present one works")
+	fs.VarP(choice{&m.output, []string{"json", "yaml"}}, "output", "o", "print what --preflight or --dry-run reports as json or yaml")
+}
+
+// validate refuses what contradicts each other.
+func (m *bootstrapMode) validate() error {
+	switch {
+	case m.preflight && m.dryRun:
+		return errors.New("give --preflight or --dry-run: a dry run begins with the preflight")
+	case m.output != "" && !m.preflight && !m.dryRun:
+		return errors.New("--output is for what --preflight and --dry-run report")
+	default:
+		return nil
+	}
+}
+
+// bootstrap runs a plan as far as it is asked for and shows how it goes.
+func (a *app) bootstrap(ctx context.Context, plan bootstrap.Plan, mode bootstrapMode) error {
+	cfg, err := a.restConfig()
+	if err != nil {
+		return err
+	}
+	plan.ChangeRequest, plan.RotateKey = mode.pullRequest, mode.rotateKey
+	if mode.preflight || mode.dryRun || !a.ui.Interactive() {
+		plan.Key.Trust = nil // nothing is sent to the server, or nobody could answer
+	}
+	ctx, cancel := a.bounded(ctx)
+	defer cancel()
+	progress := &bootstrapProgress{terminal: a.ui, app: a}
+	switch {
+	case mode.preflight:
+		return a.bootstrapPreflight(ctx, cfg, plan, progress, mode.output)
+	case mode.dryRun:
+		return a.bootstrapDryRun(ctx, cfg, plan, progress, mode.output)
+	}
+	result, err := bootstrap.Run(ctx, cfg, plan, progress)
+	if err != nil {
+		return a.bootstrapFailed(ctx, err)
+	}
+	if result.Request != nil {
+		return a.printf("%s\n", result.Request.URL)
+	}
+	return nil
+}
+
+// bootstrapFailed reports everything that was found wrong at once.
+func (a *app) bootstrapFailed(ctx context.Context, err error) error {
+	var several *bootstrap.PreflightError
+	if !errors.As(err, &several) || ctx.Err() != nil {
+		return withHint(err)
+	}
+	for _, one := range several.Errs {
+		a.exit(ctx, nil, withHint(one))
+	}
+	return errReported
+}
+
+// withHint takes the way out from where the library keeps it.
+func withHint(err error) error {
+	var known *bootstrap.Error
+	if errors.As(err, &known) {
+		return &hintedError{err, known.Hint}
+	}
+	return err
+}
+
+// checkReport is how a check of the preflight is printed.
+type checkReport struct {
+	Name    string `json:"name"`
+	Passed  bool   `json:"passed"`
+	Message string `json:"message,omitempty"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+func (a *app) bootstrapPreflight(ctx context.Context, cfg *rest.Config, plan bootstrap.Plan, progress bootstrap.Progress, format string) error {
+	checks, err := bootstrap.Preflight(ctx, cfg, plan, progress)
+	if format != "" && ctx.Err() == nil && len(checks) > 0 {
+		reports := make([]checkReport, len(checks))
+		for i, c := range checks {
+			reports[i] = checkReport{Name: c.Name, Passed: c.Err == nil}
+			if c.Err != nil {
+				message, hint := explain(withHint(c.Err), nil)
+				reports[i].Message, reports[i].Hint = redact.Text(message), redact.Text(hint)
+			}
+		}
+		if err := a.printBootstrap(format, map[string]any{"passed": err == nil, "checks": reports}); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return a.bootstrapFailed(ctx, err)
+	}
+	a.ui.Success("bootstrap would work; nothing was changed")
+	return nil
+}
+
+func (a *app) bootstrapDryRun(ctx context.Context, cfg *rest.Config, plan bootstrap.Plan, progress bootstrap.Progress, format string) error {
+	p, err := bootstrap.Rehearse(ctx, cfg, plan, progress)
+	if err != nil {
+		return a.bootstrapFailed(ctx, err)
+	}
+	if format != "" {
+		return a.printBootstrap(format, p)
+	}
+	var text strings.Builder
+	for _, change := range p.Host {
+		fmt.Fprintf(&text, "host: would %s\n", change)
+	}
+	for _, o := range p.Cluster {
+		fmt.Fprintf(&text, "cluster: %s %s\n", o, o.Action)
+	}
+	if p.Patch == "" {
+		fmt.Fprintf(&text, "repository: branch %s unchanged\n", p.Branch)
+	} else {
+		fmt.Fprintf(&text, "repository: branch %s would be changed\n", p.Branch)
+	}
+	// Patch programs skip the lines above, so the whole can be applied.
+	text.WriteString(a.shortened(p.Patch))
+	if err := a.printf("%s", text.String()); err != nil {
+		return err
+	}
+	a.ui.Success("nothing was changed")
+	return nil
+}
+
+// shownLines is how much of a new file a terminal shows.
+const shownLines = 20
+
+// shortened cuts new files on a terminal: the controllers' manifests are
+// thousands of lines. What is piped is whole.
+func (a *app) shortened(patch string) string {
+	if !ui.IsTerminal(a.out) {
+		return patch
+	}
+	var short strings.Builder
+	for i, file := range strings.SplitAfter(patch, "\ndiff --git ") {
+		lines := strings.SplitAfter(file, "\n")
+		isNew := len(lines) > 1 && strings.HasPrefix(lines[1], "new file")
+		if !isNew || len(lines) <= 2*shownLines {
+			short.WriteString(file)
+			continue
+		}
+		short.WriteString(strings.Join(lines[:shownLines], ""))
+		fmt.Fprintf(&short, "… %d more lines, which are all there when the output is piped\n", len(lines)-shownLines)
+		if strings.HasSuffix(file, "\ndiff --git ") && i >= 0 {
+			short.WriteString("diff --git ")
+		}
+	}
+	return short.String()
+}
+
+func (a *app) printBootstrap(format string, report any) error {
+	var text []byte
+	var err error
+	if format == "yaml" {
+		text, err = yaml.Marshal(report)
+	} else {
+		text, err = json.MarshalIndent(report, "", "  ")
+		text = append(text, '\n')
+	}
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return a.printf("%s", text)
+}
+
+// trustHost asks whether the key of an SSH server that nobody vouches for is
+// the right one.
+func (a *app) trustHost(ctx context.Context, key bootstrap.ServerKey) error {
+	a.ui.Warning("nobody vouches for the host key of %s: %s %s", key.Address, key.Type, key.Fingerprint)
+	yes, err := a.confirm(ctx, "Is it the right one?")
+	if err == nil && !yes {
+		return hinted("get the server's key from who runs it, and give it with --ssh-known-hosts-file", "the host key of %s is not trusted", key.Address)
+	}
+	return err
+}
