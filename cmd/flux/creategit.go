@@ -34,7 +34,7 @@ func newGitAuthFlags(caFlag string) *gitAuthFlags {
 
 func (g *gitAuthFlags) add(fs *pflag.FlagSet) {
 	fs.StringVarP(&g.username, "username", "u", "", "the user name over HTTPS")
-	g.password.add(fs, "p", "the password or token over HTTPS, or the passphrase of the SSH key")
+	g.password.add(fs, "p", "the password or token over HTTPS, or the passphrase of the SSH key", "")
 	fs.StringVar(&g.keyFile, "private-key-file", "", "a file with the SSH key to use; one is made unless given; '-' is standard input")
 	g.tls.add(fs)
 	fs.Var(choice{&g.key.Algorithm, sshkey.Algorithms}, "ssh-key-algorithm", "the kind of SSH key to make: "+strings.Join(sshkey.Algorithms, ", "))

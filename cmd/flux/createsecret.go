@@ -119,7 +119,7 @@ func secretHelm() secretBuilder {
   flux create secret helm charts --username=me --password-file=./password --export > charts.yaml`,
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVarP(&username, "username", "u", "", "the user name")
-			password.add(fs, "p", "the password")
+			password.add(fs, "p", "the password", "")
 			files.add(fs)
 		},
 		build: func(_ context.Context, c *creation) (*unstructured.Unstructured, error) {
@@ -147,7 +147,7 @@ func secretOCI() secretBuilder {
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&registry, "url", "", "the host of the registry, and a path if need be")
 			fs.StringVarP(&username, "username", "u", "", "the user name")
-			password.add(fs, "p", "the password or token")
+			password.add(fs, "p", "the password or token", "")
 		},
 		build: func(_ context.Context, c *creation) (*unstructured.Unstructured, error) {
 			c.need("url", registry)
@@ -175,7 +175,7 @@ func secretProxy() secretBuilder {
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&address, "address", "", "the address of the proxy: https or http")
 			fs.StringVarP(&username, "username", "u", "", "the user name")
-			password.add(fs, "p", "the password")
+			password.add(fs, "p", "the password", "")
 		},
 		build: func(_ context.Context, c *creation) (*unstructured.Unstructured, error) {
 			c.address("address", address, "https", "http", "socks5")

@@ -37,7 +37,7 @@ func secretGit() secretBuilder {
   flux create secret git app --url=https://github.com/org/app --bearer-token-stdin --export < token`,
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&address, "url", "", "the address of the repository: ssh, https or http")
-			bearer.add(fs, "", "the token to send as a bearer token")
+			bearer.add(fs, "", "the token to send as a bearer token", "")
 			auth.add(fs)
 		},
 		build: func(ctx context.Context, c *creation) (*unstructured.Unstructured, error) {
@@ -182,7 +182,7 @@ func secretReceiver() secretBuilder {
   flux create secret receiver github-receiver --type=github --hostname=flux.example.com --token-file=./token`,
 		flags: func(fs *pflag.FlagSet) {
 			fs.Var(choice{&typ, receiverTypes}, "type", "who calls: "+strings.Join(receiverTypes, ", "))
-			token.add(fs, "", "the token, made unless given")
+			token.add(fs, "", "the token", ", made unless given")
 			fs.StringVar(&hostname, "hostname", "", "the host under which the webhook is reached, such as flux.example.com")
 			fs.StringVar(&email, "email-claim", "", "for gcr: the service account that calls")
 			fs.StringVar(&audience, "audience-claim", "", "for gcr: whom its tokens are for; the webhook's address unless given")

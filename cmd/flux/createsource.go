@@ -148,7 +148,7 @@ func buildBucket() builder {
 			fs.StringVar(&bucket, "bucket-name", "", "the name of the bucket")
 			fs.StringVar(&endpoint, "endpoint", "", "the host, and port, of the store")
 			fs.StringVar(&accessKey, "access-key", "", "the access key, to make a Secret from")
-			secretKey.add(fs, "", "the secret key, to make a Secret from")
+			secretKey.add(fs, "", "the secret key", ", to make a Secret from")
 			fs.StringVar(&region, "region", "", "the region of the bucket")
 			fs.StringVar(&secretRef, "secret-ref", "", "the Secret with the keys")
 			fs.StringVar(&proxy, "proxy-secret-ref", "", "the Secret with the address and credentials of a proxy")
@@ -206,7 +206,7 @@ func buildHelmRepository() builder {
 		flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&url, "url", "", "the address of the repository: https, http or oci")
 			fs.StringVarP(&username, "username", "u", "", "the user name, to make a Secret from")
-			password.add(fs, "p", "the password, to make a Secret from")
+			password.add(fs, "p", "the password", ", to make a Secret from")
 			files.add(fs)
 			fs.StringVar(&secretRef, "secret-ref", "", "the Secret with the credentials")
 			fs.StringVar(&provider, "oci-provider", "", "whose identity opens the registry: "+strings.Join(clouds, ", "))

@@ -141,8 +141,9 @@ type secretFlag struct {
 
 func newSecretFlag(name string) *secretFlag { return &secretFlag{name: name} }
 
-func (s *secretFlag) add(fs *pflag.FlagSet, short, what string) {
-	fs.StringVarP(&s.value, s.name, short, "", what+"; --"+s.name+"-file and --"+s.name+"-stdin keep it off the command line")
+// add makes the flags. what names the value, more says what else there is to know of it.
+func (s *secretFlag) add(fs *pflag.FlagSet, short, what, more string) {
+	fs.StringVarP(&s.value, s.name, short, "", what+more+"; --"+s.name+"-file and --"+s.name+"-stdin keep it off the command line")
 	fs.StringVar(&s.file, s.name+"-file", "", "a file with "+what)
 	fs.BoolVar(&s.stdin, s.name+"-stdin", false, "read "+what+" from standard input")
 }

@@ -38,15 +38,14 @@ type triggerFlags struct {
 
 func (o *triggerFlags) add(fs *pflag.FlagSet, systemNamespace string) {
 	o.token, o.oidc = newSecretFlag("token"), newSecretFlag("oidc-token")
-	o.typeName = "generic"
-	fs.Var(choice{&o.typeName, webhook.Names()}, "type", "the type of the Receiver; its own unless given, where the cluster is asked")
+	fs.StringVar(&o.typeName, "type", "generic", "the type of the Receiver; its own unless given, where the cluster is asked")
 	fs.StringVar(&o.url, "url", "", "the address under which webhooks are reached; by way of the Kubernetes API unless given")
-	o.token.add(fs, "", "the token of the Receiver, that of its Secret unless given")
+	o.token.add(fs, "", "the token of the Receiver", ", that of its Secret unless given")
 	fs.StringVar(&o.payload, "payload", "{}", "the body of the request")
 	fs.StringVar(&o.payloadFile, "payload-file", "", "a file with the body of the request; '-' is standard input")
 	fs.StringVar(&o.event, "event", "", "the event to tell of, such as push; the first that the Receiver listens to unless given")
 	fs.StringVar(&o.provider, "oidc-provider", "", "for generic-oidc: the CI system to get a token from: "+strings.Join(actionsProviders, ", "))
-	o.oidc.add(fs, "", "for generic-oidc and gcr: the OpenID Connect token, that of "+oidcVariable+" unless given")
+	o.oidc.add(fs, "", "the OpenID Connect token", " for generic-oidc and gcr, that of "+oidcVariable+" unless given")
 	fs.StringVar(&o.audience, "oidc-audience", "", "with --oidc-provider: whom the token is for (default \""+webhook.Audience+"\")")
 	fs.IntVar(&o.retries, "retries", 10, "how often to try again while the webhook cannot be reached or is in trouble")
 	fs.DurationVar(&o.delay, "retry-delay", 10*time.Second, "how long to wait before each of these")
@@ -87,6 +86,7 @@ CI job call that has no access to it.`,
 	}
 	o.add(cmd.Flags(), a.env("FLUX_SYSTEM_NAMESPACE"))
 	completeFlag(cmd, "flux-namespace", a.completeNamespaces())
+	completeFlag(cmd, "type", cobra.FixedCompletions(webhook.Names(), cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(cmd, "oidc-provider", cobra.FixedCompletions(actionsProviders, cobra.ShellCompDirectiveNoFileComp))
 	return group("trigger", "Call the webhooks of Receivers", cmd)
 }
@@ -144,15 +144,19 @@ func (t *triggering) read() {
 	t.request.Payload = []byte(t.payload)
 	t.exclusive("one of them is the body", "payload", "payload-file")
 	if t.payloadFile != "" {
-		t.request.Payload = t.file("payload-file", t.payloadFile)
+		before := len(t.problems)
+		if t.request.Payload = t.file("payload-file", t.payloadFile); len(t.request.Payload) == 0 && len(t.problems) == before {
+			t.flagged("payload-file", errors.New("there is nothing in it"))
+		}
 	}
+	t.oneOf("type", t.typeName, webhook.Names())
 	t.oneOf("oidc-provider", t.provider, actionsProviders)
 	t.exclusive("one of them is the token", append(t.oidc.names(), "oidc-provider")...)
 	t.needs("oidc-provider", "oidc-audience")
 	if t.retries < 0 || t.delay < 0 {
 		t.wrong(errors.New("--retries and --retry-delay cannot be less than 0"))
 	}
-	if t.typeKnown() {
+	if t.typeKnown() && t.typ.Name != "" {
 		t.wrong(t.fits())
 	}
 }

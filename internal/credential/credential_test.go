@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"math/big"
 	"testing"
@@ -126,4 +127,48 @@ func TestWebhookPath(t *testing.T) {
 	if got := credential.WebhookPath("abc", "hook", "flux-system"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+}
+
+// FuzzFiles has every check look at any text: it answers, and no two of them
+// take the same text for different things.
+func FuzzFiles(f *testing.F) {
+	f.Add([]byte("-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"))
+	f.Add([]byte("-----BEGIN RSA PRIVATE KEY-----\nMAA=\n-----END RSA PRIVATE KEY-----\n"))
+	f.Add([]byte(`{"version":"1.0","trustPolicies":[{"name":"a","signatureVerification":{"level":"strict"}}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		taken := 0
+		for _, err := range []error{credential.Certificates(text), credential.RSAKey(text), credential.TrustPolicy(text)} {
+			if err == nil {
+				taken++
+			}
+		}
+		if taken > 1 {
+			t.Errorf("%q is taken for several things", text)
+		}
+	})
+}
+
+// FuzzDockerConfig reads back what was written.
+func FuzzDockerConfig(f *testing.F) {
+	f.Add("ghcr.io", "me", `p<a>s"s`)
+	f.Fuzz(func(t *testing.T, registry, username, password string) {
+		text, err := credential.DockerConfig(registry, username, password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config struct {
+			Auths map[string]struct{ Auth []byte }
+		}
+		if err := json.Unmarshal([]byte(text), &config); err != nil {
+			t.Fatal(err)
+		}
+		for _, auth := range config.Auths {
+			if got := string(auth.Auth); got != username+":"+password {
+				t.Errorf("the credentials are %q, want %q and %q", got, username, password)
+			}
+		}
+		if len(config.Auths) != 1 {
+			t.Errorf("there are %d registries", len(config.Auths))
+		}
+	})
 }

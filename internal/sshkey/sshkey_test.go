@@ -1,6 +1,7 @@
 package sshkey
 
 import (
+	"bytes"
 	"context"
 	"encoding/pem"
 	"errors"
@@ -234,4 +235,30 @@ func TestAddress(t *testing.T) {
 			t.Errorf("%s: %s, want %s", host, got, want)
 		}
 	}
+}
+
+// FuzzLoad reads keys that may be none; one that is taken opens what its
+// public half belongs to.
+func FuzzLoad(f *testing.F) {
+	for _, kind := range []Kind{{Algorithm: "ed25519"}, {Algorithm: "ecdsa", Curve: "p256"}} {
+		pair, err := Generate(kind)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(pair.Private, "")
+	}
+	f.Add([]byte("-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEA\n-----END OPENSSH PRIVATE KEY-----\n"), "open sesame")
+	f.Fuzz(func(t *testing.T, private []byte, passphrase string) {
+		pair, err := Load(private, passphrase)
+		if err != nil {
+			return
+		}
+		signer, err := Signer(pair.Private, passphrase)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if public := ssh.MarshalAuthorizedKey(signer.PublicKey()); !bytes.Equal(bytes.TrimSpace(public), bytes.TrimSpace(pair.Public)) {
+			t.Errorf("the public key is %q, want %q", pair.Public, public)
+		}
+	})
 }

@@ -53,8 +53,13 @@ func (s Sender) Send(ctx context.Context, address *url.URL, t Type, r Request) e
 	client := *s.Client
 	// What proves that the caller has the token must not go elsewhere.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	header, err := t.header(r)
+	if err != nil {
+		return err
+	}
+	header.Set("User-Agent", s.UserAgent)
 	for left := s.Retries; ; left-- {
-		err := s.once(ctx, &client, address, t, r)
+		err := s.once(ctx, &client, address, header, r)
 		var refused *StatusError
 		if err == nil || ctx.Err() != nil || left <= 0 || errors.As(err, &refused) && !refused.temporary() {
 			return err
@@ -71,15 +76,14 @@ func (s Sender) Send(ctx context.Context, address *url.URL, t Type, r Request) e
 // attemptTime bounds one try: a server that does not answer may do so the next time.
 const attemptTime = 30 * time.Second
 
-func (s Sender) once(ctx context.Context, client *http.Client, address *url.URL, t Type, r Request) error {
+func (s Sender) once(ctx context.Context, client *http.Client, address *url.URL, header http.Header, r Request) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address.String(), bytes.NewReader(r.Payload))
 	if err != nil {
 		return fmt.Errorf("preparing the request: %w", hidden(err))
 	}
-	request.Header = t.header(r)
-	request.Header.Set("User-Agent", s.UserAgent)
+	request.Header = header.Clone()
 	response, err := client.Do(request)
 	if err != nil {
 		return hidden(err)

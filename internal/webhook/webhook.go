@@ -8,8 +8,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"hash"
 	"net/http"
+	"strings"
+	"unicode"
 )
 
 // Request is what is sent to a webhook.
@@ -80,8 +83,9 @@ func Find(name string) (Type, bool) {
 // HasEvents tells whether requests say what has happened.
 func (t Type) HasEvents() bool { return t.event != "" }
 
-// header is what makes a request acceptable to a Receiver of the type.
-func (t Type) header(r Request) http.Header {
+// header is what makes a request acceptable to a Receiver of the type. Values
+// that HTTP cannot carry are refused without being named.
+func (t Type) header(r Request) (http.Header, error) {
 	h := http.Header{"Content-Type": {"application/json"}}
 	if t.event != "" {
 		h.Set(t.event, t.eventOf(r))
@@ -89,7 +93,12 @@ func (t Type) header(r Request) http.Header {
 	if t.prove != nil {
 		t.prove(r, h)
 	}
-	return h
+	for name := range h {
+		if strings.ContainsFunc(h.Get(name), unicode.IsControl) {
+			return nil, fmt.Errorf("the header %s cannot be sent: there are line breaks or other control characters in its value", name)
+		}
+	}
+	return h, nil
 }
 
 // eventOf is the event that was given, else the one that a CDEvent names

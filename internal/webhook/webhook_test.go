@@ -3,10 +3,12 @@ package webhook_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
@@ -136,4 +138,32 @@ func TestTokensOfJobs(t *testing.T) {
 			t.Errorf("%s: %q, %v, want the error %q", answer, token, err, want)
 		}
 	}
+}
+
+// FuzzRequests sends whatever a request is made of: it is sent as it is or
+// refused at once, without what is secret in it.
+func FuzzRequests(f *testing.F) {
+	f.Add("s3cret", "push", []byte(`{"context":{"type":"dev.cdevents"}}`))
+	f.Add("a\nb", "", []byte("\x00"))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		_, _ = fmt.Fprintf(w, "%d", len(body)) // nobody reads it
+	}))
+	f.Cleanup(server.Close)
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, token, event string, payload []byte) {
+		for _, typ := range webhook.Types() {
+			err := webhook.Sender{Client: server.Client()}.Send(t.Context(), u, typ, webhook.Request{Token: token, Bearer: token, Event: event, Payload: payload})
+			if err != nil && !strings.Contains(err.Error(), "control characters") {
+				t.Errorf("%s with %q and %q: %v", typ.Name, token, event, err)
+			}
+		}
+	})
 }
