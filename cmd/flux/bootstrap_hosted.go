@@ -121,7 +121,7 @@ func (a *app) bootstrapHosted(cmd *cobra.Command, o *hostedFlags, row hostRow) e
 	if err != nil {
 		return err
 	}
-	plan.Path, plan.Sync.Interval = string(o.path), o.interval
+	plan.Path, plan.Sync.Interval, plan.DeployToken = string(o.path), o.interval, o.deployToken
 	if plan.Host, err = row.host(hosted, client, o); err != nil {
 		return err
 	}
@@ -148,10 +148,13 @@ func (o *hostedFlags) hosted(cmd *cobra.Command, row hostRow) (githost.Hosted, e
 	}
 	owner := strings.Trim(o.owner, "/")
 	parts := strings.Split(owner, "/")
+	if row.spaced {
+		parts = strings.Split(strings.ReplaceAll(owner, " ", "-"), "/")
+	}
 	if len(parts) > 1 && !row.nested || slices.ContainsFunc(parts, func(p string) bool { return !ownerName.MatchString(p) }) {
 		return none, hinted("as it stands in the addresses of "+row.name, "invalid owner %q", o.owner)
 	}
-	scheme, hostname, err := parseHostname(o.hostname, o.allowHTTP)
+	scheme, hostname, below, err := parseHostname(o.hostname, o.allowHTTP, row.below)
 	if err != nil {
 		return none, err
 	}
@@ -166,7 +169,7 @@ func (o *hostedFlags) hosted(cmd *cobra.Command, row hostRow) (githost.Hosted, e
 		}
 	}
 	return githost.Hosted{
-		Hostname: hostname, Scheme: scheme, Owner: owner, Name: o.repository, Personal: o.personal,
+		Hostname: hostname, Scheme: scheme, BasePath: below, Owner: owner, Name: o.repository, Personal: o.personal,
 		Visibility: visibility, Description: o.description, Branch: o.branch, Teams: teams, Reconcile: o.reconcile,
 		TokenAuth: o.tokenAuth, ReadWriteKey: o.readWriteKey, SSHHostname: o.sshHostname,
 	}, nil
@@ -188,8 +191,9 @@ func (o *hostedFlags) visible(cmd *cobra.Command) (string, error) {
 	return byPrivate, nil
 }
 
-// parseHostname reads --hostname: a host, and port, after a scheme or not.
-func parseHostname(s string, allowHTTP bool) (scheme, host string, err error) {
+// parseHostname reads --hostname: a host, and port, after a scheme or
+// not, and where hosts may live below a path, that path.
+func parseHostname(s string, allowHTTP, mayBeBelow bool) (scheme, host, below string, err error) {
 	const way = "give the host alone, as in --hostname=git.example.com"
 	address := s
 	if !strings.Contains(s, "://") {
@@ -198,19 +202,19 @@ func parseHostname(s string, allowHTTP bool) (scheme, host string, err error) {
 	u, err := url.Parse(address)
 	switch {
 	case s == "":
-		return "", "", hinted(way, "no host is named")
+		return "", "", "", hinted(way, "no host is named")
 	case err != nil || u.Hostname() == "" || strings.ContainsAny(u.Host, " _"):
-		return "", "", hinted(way, "--hostname is not a host")
+		return "", "", "", hinted(way, "--hostname is not a host")
 	case u.User != nil:
-		return "", "", hinted(way, "--hostname has a user name or password in it")
-	case strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
-		return "", "", hinted(way, "the host %q in --hostname is followed by a path", u.Host)
+		return "", "", "", hinted(way, "--hostname has a user name or password in it")
+	case strings.Trim(u.Path, "/") != "" && !mayBeBelow || u.RawQuery != "" || u.Fragment != "":
+		return "", "", "", hinted(way, "the host %q in --hostname is followed by a path", u.Host)
 	case u.Scheme == "http" && !allowHTTP:
-		return "", "", hinted("leave http:// out, or allow it with --allow-insecure-http", "http shows the token to everybody on the way")
+		return "", "", "", hinted("leave http:// out, or allow it with --allow-insecure-http", "http shows the token to everybody on the way")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return "", "", hinted(way, "unknown scheme %q in --hostname", u.Scheme)
+		return "", "", "", hinted(way, "unknown scheme %q in --hostname", u.Scheme)
 	}
-	return u.Scheme, strings.ToLower(u.Host), nil
+	return u.Scheme, strings.ToLower(u.Host), strings.Trim(u.Path, "/"), nil
 }
 
 // warnIdle names the flags that have no effect beside the others.
@@ -250,6 +254,8 @@ type teamWords struct {
 	// permission is what they get unless it is said, permissions what they can get.
 	permission  string
 	permissions []string
+	// spaced says that names may have spaces in them.
+	spaced bool
 }
 
 func (t teamWords) usage() string {
@@ -268,7 +274,7 @@ func (t teamWords) parse(words []string) ([]githost.Team, error) {
 		if !given {
 			permission = t.permission
 		}
-		if name == "" || strings.ContainsAny(name, " \t") {
+		if name == "" || strings.ContainsAny(name, " \t") && !t.spaced {
 			return nil, hinted("name it as in --"+t.flag+"=ops", "invalid %s %q", t.flag, word)
 		}
 		if !slices.Contains(t.permissions, permission) {

@@ -16,9 +16,13 @@ type hostRow struct {
 	tokenEnv, scopes string
 	// hostname is the default one, "" where it has to be given.
 	hostname string
+	// below says that the host may live below a path, as in example.com/git.
+	below bool
 	// owner says what owns a repository; nested says that slashes lead to subgroups.
 	owner  string
 	nested bool
+	// spaced says that owners may have spaces in their names.
+	spaced bool
 	// visibilities are the words of --visibility, visibility its default; nil
 	// where there is --private only.
 	visibilities []string
@@ -33,7 +37,7 @@ type hostRow struct {
 
 // hostRows are the Git hosts with an API.
 func hostRows() []hostRow {
-	return []hostRow{githubRow(), giteaRow()}
+	return []hostRow{githubRow(), gitlabRow(), giteaRow(), bitbucketRow()}
 }
 
 func githubRow() hostRow {

@@ -20,6 +20,7 @@ import (
 const (
 	exitDone        = 0
 	exitFailed      = 1
+	exitDiffFailed  = 2
 	exitInterrupted = 130
 )
 
@@ -72,8 +73,12 @@ func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 		a.ui.Failure("interrupted")
 		return exitInterrupted
 	}
+	failed := exitFailed
+	if diffFailed(cmd) {
+		failed = exitDiffFailed
+	}
 	if errors.Is(err, errReported) {
-		return exitFailed
+		return failed
 	}
 	message, hint := explain(err, cmd)
 	if hint == "" {
@@ -83,7 +88,7 @@ func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 	if hint != "" {
 		a.ui.Line("  %s", redact.Text(hint))
 	}
-	return exitFailed
+	return failed
 }
 
 // explain puts an error into words that say what, which and the way out.

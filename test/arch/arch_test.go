@@ -24,6 +24,7 @@ var layers = []string{"cmd/flux", "pkg", "internal", "pkg/controllers"}
 // packages up to pkg, which the plan provides for.
 var allowed = map[string][]string{
 	"pkg/diff":          {"pkg/build"},
+	"pkg/diff/render":   {"pkg/diff"},
 	"internal/diagnose": {"internal/kube"},
 }
 

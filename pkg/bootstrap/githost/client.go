@@ -256,7 +256,7 @@ func (h Hosted) explain(ctx context.Context, doing string, err error) error {
 		return failure("name the authority's certificate with --ca-file", "%s: the certificate of %s is signed by an unknown authority", doing, h.Hostname)
 	case errors.As(err, &wrongName):
 		return failure("use the name that stands in the host's certificate", "%s: %w", doing, wrongName)
-	case errors.As(err, &record):
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return failure("check the port in --hostname", "%s: %s does not speak TLS", doing, h.Hostname)
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return failure("check --hostname and that the host can be reached from here", "%s: cannot reach %s: %w", doing, h.Hostname, dial.Err)

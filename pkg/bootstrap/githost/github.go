@@ -1,15 +1,16 @@
 package githost
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/google/go-github/v60/github"
-	"golang.org/x/sync/errgroup"
 )
 
 // GitHub is a repository on github.com or on a GitHub Enterprise server.
@@ -55,15 +56,8 @@ func (g *GitHub) settings(path string) string { return g.HTTPURL(path) }
 
 // Survey implements Host.
 func (g *GitHub) Survey(ctx context.Context, want Want) (Survey, error) {
-	var owner *github.User
-	group, gctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return g.askAccount(gctx) })
-	group.Go(func() (err error) {
-		owner, err = g.askOwner(gctx)
-		return err
-	})
-	group.Go(func() error { return g.askRepository(gctx) })
-	if err := group.Wait(); err != nil {
+	owner, err := g.ask(ctx)
+	if err != nil {
 		return Survey{}, err
 	}
 	if err := g.rightOwner(owner); err != nil {
@@ -89,10 +83,24 @@ func (g *GitHub) Survey(ctx context.Context, want Want) (Survey, error) {
 	return survey, err
 }
 
+// ask finds out, at the same time, who asks for which repository of whom. Of
+// several failures the one that explains the others is returned.
+func (g *GitHub) ask(ctx context.Context) (owner *github.User, err error) {
+	var asking sync.WaitGroup
+	var ofAccount, ofOwner, ofRepository error
+	asking.Go(func() { ofAccount = g.askAccount(ctx) })
+	asking.Go(func() { owner, ofOwner = g.askOwner(ctx) })
+	asking.Go(func() { ofRepository = g.askRepository(ctx) })
+	asking.Wait()
+	return owner, cmp.Or(ofAccount, ofOwner, ofRepository)
+}
+
 // askAccount finds out whose token it is and of which kind.
 func (g *GitHub) askAccount(ctx context.Context) error {
 	user, answer, err := g.api.Users.Get(ctx, "")
-	g.found.token = readGitHubToken(g.Token, answer)
+	if answer != nil {
+		g.found.token = readGitHubToken(g.Token, answer.Header)
+	}
 	switch {
 	case err == nil:
 		g.found.account = user.GetLogin()

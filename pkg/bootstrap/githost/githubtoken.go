@@ -36,14 +36,16 @@ const (
 	signOnHeader         = "X-Github-Sso"
 )
 
-func readGitHubToken(token string, answer *github.Response) githubToken {
-	if strings.HasPrefix(token, "ghs_") {
+// readGitHubToken tells the kind of a token by what an answer says about it.
+func readGitHubToken(token string, h http.Header) githubToken {
+	switch {
+	case strings.HasPrefix(token, "ghs_"):
 		return githubToken{kind: installationToken}
-	}
-	if answer == nil || answer.Header.Values(scopesHeader) == nil {
+	case h.Values(scopesHeader) == nil:
 		return githubToken{kind: fineToken}
+	default:
+		return githubToken{classicToken, list(h.Get(scopesHeader))}
 	}
-	return githubToken{classicToken, list(answer.Header.Get(scopesHeader))}
 }
 
 // list takes a header apart that lists words.
@@ -74,18 +76,18 @@ func (g *GitHub) scopesSuffice() error {
 		scope, why = "public_repo", "a public repository"
 	}
 	if !g.found.token.has(scope) {
-		return g.lacksScope(scope, why)
+		return g.lacksScope(g.found.token, scope, why)
 	}
 	if len(g.Teams) > 0 && !g.found.token.has("read:org") {
-		return g.lacksScope("read:org", "giving teams access")
+		return g.lacksScope(g.found.token, "read:org", "giving teams access")
 	}
 	return nil
 }
 
-func (g *GitHub) lacksScope(scope, why string) error {
+func (g *GitHub) lacksScope(token githubToken, scope, why string) error {
 	has := "no scope at all"
-	if len(g.found.token.scopes) > 0 {
-		has = strings.Join(g.found.token.scopes, ", ")
+	if len(token.scopes) > 0 {
+		has = strings.Join(token.scopes, ", ")
 	}
 	return failure(fmt.Sprintf("add the scope at %s, or with gh auth refresh --hostname %s --scopes %s", g.settings("settings/tokens"), g.Hostname, scope),
 		"the token lacks the scope %q, which %s needs; it has %s", scope, why, has)
@@ -146,10 +148,10 @@ func (g *GitHub) refused(ctx context.Context, doing string, err error) error {
 	case signOn(err):
 		_, page, _ := strings.Cut(header.Get(signOnHeader), "url=")
 		return failure("authorise it at "+page, "%s: the organisation %s asks for single sign-on, for which the token is not authorised", doing, g.Owner)
-	case g.found.token.kind == classicToken && lacking(header) != "":
-		return g.lacksScope(lacking(header), doing)
+	case lacking(header) != "":
+		return g.lacksScope(readGitHubToken(g.Token, header), lacking(header), doing)
 	case status == http.StatusForbidden && header.Get(permissionsHeader) != "":
-		return failure(fmt.Sprintf("add the permission %s for %s at %s", permissions(header), g.Hosted, g.settings("settings/tokens?type=beta")),
+		return failure(fmt.Sprintf("add the permission %s for %s at %s", permissions(header), g.Hosted, g.settings("settings/personal-access-tokens")),
 			"%s: the token lacks the permission %s", doing, permissions(header))
 	case status == http.StatusForbidden:
 		return failure("check what the token and its owner may do", "%s: GitHub refuses it (403): %s", doing, said)
@@ -166,7 +168,7 @@ func (g *GitHub) refused(ctx context.Context, doing string, err error) error {
 // none of those. GitHub hides with 404 what a token's scopes do not reach.
 func lacking(h http.Header) string {
 	accepted, token := list(h.Get(acceptedScopesHeader)), githubToken{classicToken, list(h.Get(scopesHeader))}
-	if len(accepted) == 0 || slices.ContainsFunc(accepted, token.has) {
+	if h.Values(scopesHeader) == nil || len(accepted) == 0 || slices.ContainsFunc(accepted, token.has) {
 		return ""
 	}
 	if slices.Contains(accepted, "repo") {

@@ -12,6 +12,8 @@ type Hosted struct {
 	Hostname string
 	// Scheme is "https", or "http" where the user allowed it.
 	Scheme string
+	// BasePath is the path below which the host lives, "" for its root.
+	BasePath string
 	// Token is what the API and Git over HTTP accept.
 	Token string
 	// CABundle is trusted besides the system's certificates.
@@ -59,6 +61,9 @@ func (h Hosted) String() string { return strings.Trim(h.Owner, "/") + "/" + h.Na
 // HTTPURL returns the address of the repository over HTTP.
 func (h Hosted) HTTPURL(path string) string {
 	u := url.URL{Scheme: h.Scheme, Host: h.Hostname, Path: "/" + strings.TrimPrefix(path, "/")}
+	if base := strings.Trim(h.BasePath, "/"); base != "" {
+		u.Path = "/" + base + u.Path
+	}
 	if u.Scheme == "" {
 		u.Scheme = "https"
 	}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/fatih/color"
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/ui"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/render"
+)
+
+func newDiff(a *app) *cobra.Command {
+	return group("diff", "Show what would change, without changing anything",
+		newDiffKustomization(a))
+}
+
+// diffOptions are the flags of diff kustomization.
+type diffOptions struct {
+	buildOptions
+	ignoreNotFound bool
+	progress       bool
+	exitCode       bool
+	format         string
+}
+
+// diffFormats are the values of -o.
+var diffFormats = []string{"human", "unified", "json", "github", "gitlab", "html"}
+
+func newDiffKustomization(a *app) *cobra.Command {
+	o := &diffOptions{format: "human"}
+	k, _ := controllers.FindKind("Kustomization")
+	cmd := &cobra.Command{
+		Use:     "kustomization [name]",
+		Aliases: []string{"ks"},
+		Short:   "Show what a Kustomization would change on the cluster",
+		Long: `Show what a Kustomization would change on the cluster: what it would create,
+change, recreate and prune, field by field. The API server is asked for a dry
+run of every object as kustomize-controller would apply it, so that defaults,
+webhooks and the fields of others are as they will be.
+
+Without --path, it compares what the source has fetched with what is live: the
+drift. With --path, it compares a local folder, such as a branch that is to
+be merged. Nothing is written, neither on the cluster nor to the folder, and
+secret values are not shown.
+
+It exits with 0 when nothing would change, 1 when something would, and 2 when
+that could not be found out or the controller would fail.`,
+		Example: `  # Has anything drifted from what the source has?
+  flux diff kustomization my-app
+
+  # What would these files change?
+  flux diff kustomization my-app --path ./apps/my-app
+
+  # With the Kustomizations that it brings
+  flux diff kustomization flux-system --path ./clusters/production --recursive
+
+  # A comment for a pull request, which does not fail the pipeline
+  flux diff kustomization my-app --path ./apps/my-app -o github --exit-code=false`,
+		ValidArgsFunction: a.completeNames(k),
+		RunE:              func(cmd *cobra.Command, names []string) error { return a.diffKustomization(cmd, o, names) },
+	}
+	fs := cmd.Flags()
+	o.add(fs)
+	fs.Lookup("path").Usage = "the folder to compare (default: what the source has fetched)"
+	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "take a Kustomization that is not on the cluster for one to be created, or with no file for nothing to do")
+	fs.BoolVar(&o.progress, "progress-bar", true, "say on standard error what is being done")
+	fs.BoolVar(&o.exitCode, "exit-code", true, "exit with 1 when something would change")
+	fs.VarP(choice{&o.format, diffFormats}, "output", "o", "print as human, unified, json, github, gitlab or html")
+	return cmd
+}
+
+func (a *app) diffKustomization(cmd *cobra.Command, o *diffOptions, names []string) error {
+	if len(names) != 1 {
+		return hinted("flux diff kustomization NAME", "one Kustomization name is required")
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	plan, err := a.planDiff(ctx, cmd, o, names[0])
+	if err != nil || plan == nil {
+		return err
+	}
+	a.progress(o, "building %s", diff.RefOf(plan.ks))
+	built, childErr := plan.run(ctx)
+	if built == nil {
+		return explainBuild(childErr)
+	}
+	a.progress(o, "comparing %d objects with the cluster", len(built.Objects))
+	results, err := a.compare(ctx, plan, built)
+	if err != nil {
+		return err
+	}
+	if err := a.printDiff(o.format, results); err != nil {
+		return err
+	}
+	return a.concludeDiff(o, results, a.reportChildren(childErr))
+}
+
+func (a *app) progress(o *diffOptions, format string, args ...any) {
+	if o.progress {
+		a.ui.Action(format, args...)
+	}
+}
+
+func (a *app) printDiff(format string, results []*diff.Result) error {
+	switch format {
+	case "json":
+		return render.JSON(a.out, results)
+	case "unified":
+		return render.Unified(a.out, results, a.diffStyle())
+	default:
+		return render.Human(a.out, results, a.diffStyle())
+	}
+}
+
+// diffStyle is in colour on a terminal.
+func (a *app) diffStyle() render.Style {
+	if !ui.IsTerminal(a.out) || a.env("NO_COLOR") != "" || a.env("TERM") == "dumb" {
+		return render.Style{}
+	}
+	hues := map[diff.Op]color.Attribute{diff.Added: color.FgGreen, diff.Removed: color.FgRed, diff.Replaced: color.FgYellow, "": color.Bold}
+	return render.Style{Paint: func(op diff.Op, text string) string {
+		c := color.New(hues[op])
+		c.EnableColor()
+		return c.Sprint(text)
+	}}
+}
+
+// dangerWords are what people read of a danger.
+var dangerWords = map[diff.Danger]string{
+	diff.DangerPrune:      "is deleted",
+	diff.DangerImmutable:  "has an immutable field that changes",
+	diff.DangerData:       "takes its data with it",
+	diff.DangerDefinition: "takes every object of its kind with it",
+	diff.DangerNamespace:  "takes everything in it with it",
+	diff.DangerLost:       "is deleted and cannot be created again",
+}
+
+// concludeDiff tells what went wrong and what is dangerous, and how it ends.
+func (a *app) concludeDiff(o *diffOptions, results []*diff.Result, failed error) error {
+	different := false
+	for _, r := range results {
+		different = different || r.Different()
+		for _, warning := range r.Warnings {
+			a.ui.Warning("%s", warning)
+		}
+		for _, c := range r.Changes {
+			if c.Action == diff.Failed {
+				a.ui.Failure("%s: %s", c.Object, redact.Text(c.Reason))
+				failed = errReported
+			}
+			a.warnOfDangers(c)
+		}
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case !different:
+		a.ui.Success("no changes")
+		return nil
+	case !o.exitCode:
+		return nil
+	}
+	a.ui.Warning("there are changes: exiting with 1")
+	return &exitCodeError{1}
+}
+
+func (a *app) warnOfDangers(c diff.Change) {
+	var said []string
+	for _, d := range c.Dangers {
+		if d != diff.DangerPrune && d != diff.DangerImmutable || c.Action == diff.Recreated || c.Action == diff.Failed {
+			said = append(said, dangerWords[d])
+		}
+	}
+	if len(said) > 0 {
+		a.ui.Warning("%s %s", c.Object, strings.Join(said, " and "))
+	}
+}
+
+// diffFailed gives diff its own code for what went wrong: 1 says that
+// something would change.
+func diffFailed(cmd *cobra.Command) bool {
+	return cmd != nil && strings.HasPrefix(cmd.CommandPath()+" ", "flux diff ")
+}

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/artifact"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// diffPlan is a build and what its result is compared with.
+type diffPlan struct {
+	buildPlan
+	client *kube.Client
+	// live is the Kustomization on the cluster, nil where there is none.
+	live *unstructured.Unstructured
+	// revision is what is built, for people.
+	revision string
+	// stored fetches what sources have, each once.
+	stored *storedSources
+}
+
+// planDiff finds the Kustomization and the files. It returns nothing where
+// there is nothing to do.
+func (a *app) planDiff(ctx context.Context, cmd *cobra.Command, o *diffOptions, name string) (*diffPlan, error) {
+	client, namespace, err := a.place(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFolder(o.path); err != nil {
+		return nil, err
+	}
+	live, err := a.liveKustomization(ctx, client, namespace, name)
+	var absent *notFoundError
+	if errors.As(err, &absent) && o.ignoreNotFound {
+		if o.file == "" {
+			a.ui.Success("%s: there is nothing to compare", err)
+			return nil, nil
+		}
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	plan := &diffPlan{client: client, live: live, stored: &storedSources{client: client, home: namespace}}
+	if o.path != "" {
+		err = plan.local(ctx, a, cmd, o, name)
+	} else {
+		err = plan.fetched(ctx, a, o, namespace, name)
+	}
+	return plan, err
+}
+
+// liveKustomization is nil, with an error, where there is none.
+func (a *app) liveKustomization(ctx context.Context, client *kube.Client, namespace, name string) (*unstructured.Unstructured, error) {
+	k, _ := controllers.FindKind("Kustomization")
+	t := target{kind: k, namespace: namespace, name: name}
+	if err := a.read(ctx, client, &t); err != nil {
+		return nil, err
+	}
+	return &unstructured.Unstructured{Object: t.object}, nil
+}
+
+// local builds a folder on disk.
+func (p *diffPlan) local(ctx context.Context, a *app, cmd *cobra.Command, o *diffOptions, name string) error {
+	work, err := workTreeAround(o.path)
+	if err != nil {
+		return err
+	}
+	plan, err := a.planBuildOf(ctx, o, work, p.live, cmd, name)
+	if err != nil {
+		return err
+	}
+	p.buildPlan, p.revision = *plan, "the files in "+o.path
+	if o.recursive {
+		local := p.sources
+		p.sources = func(ctx context.Context, source build.Reference) (fs.FS, error) {
+			tree, err := local(ctx, source)
+			if errors.Is(err, build.ErrNotFound) {
+				return p.stored.tree(ctx, source)
+			}
+			return tree, err
+		}
+	}
+	return nil
+}
+
+// planBuildOf spares asking for the Kustomization again.
+func (a *app) planBuildOf(ctx context.Context, o *diffOptions, work workTree, live *unstructured.Unstructured, cmd *cobra.Command, name string) (*buildPlan, error) {
+	ks := live
+	if o.file != "" || live == nil {
+		namespace, err := a.namespace(cmd)
+		if err != nil {
+			return nil, err
+		}
+		if ks, err = a.kustomizationIn(o.file, namespace, name); err != nil {
+			return nil, err
+		}
+	}
+	vars, err := o.vars()
+	if err != nil {
+		return nil, err
+	}
+	plan := &buildPlan{ks: ks, tree: work.tree(), options: build.Options{
+		Vars: vars, Strict: o.strict, Ignore: o.ignore, Filter: true, Lookup: build.LookupFunc(a.clusterData),
+	}}
+	if plan.options.Path, err = work.inside(o.path); err != nil {
+		return nil, err
+	}
+	if o.recursive {
+		plan.sources, err = o.localSources(work, ks)
+	}
+	return plan, err
+}
+
+// fetched builds what the source of the Kustomization has now.
+func (p *diffPlan) fetched(ctx context.Context, a *app, o *diffOptions, namespace, name string) error {
+	ks := p.live
+	var err error
+	if o.file != "" {
+		if ks, err = a.kustomizationIn(o.file, namespace, name); err != nil {
+			return err
+		}
+	}
+	vars, err := o.vars()
+	if err != nil {
+		return err
+	}
+	source := build.SourceOf(ks)
+	a.progress(o, "fetching what %s has", source)
+	stored, err := p.stored.get(ctx, source)
+	if err != nil {
+		return hinted("compare a local folder with --path", "%w", err)
+	}
+	p.revision = stored.revision
+	p.buildPlan = buildPlan{ks: ks, tree: stored.tree, options: build.Options{
+		Vars: vars, Strict: o.strict, Ignore: o.ignore, Lookup: build.LookupFunc(a.clusterData),
+	}}
+	if o.recursive {
+		p.sources = p.stored.tree
+	}
+	return nil
+}
+
+// storedSources are the artifacts of sources on the cluster.
+type storedSources struct {
+	client *kube.Client
+	home   string
+	known  map[build.Reference]storedSource
+}
+
+type storedSource struct {
+	tree     fs.FS
+	revision string
+}
+
+func (s *storedSources) tree(ctx context.Context, source build.Reference) (fs.FS, error) {
+	stored, err := s.get(ctx, source)
+	return stored.tree, err
+}
+
+func (s *storedSources) get(ctx context.Context, source build.Reference) (storedSource, error) {
+	if known, ok := s.known[source]; ok {
+		return known, nil
+	}
+	stored, err := s.fetch(ctx, source)
+	var gone *artifact.GoneError
+	if errors.As(err, &gone) { // a newer one has come between the two requests
+		stored, err = s.fetch(ctx, source)
+	}
+	if err != nil {
+		return stored, err
+	}
+	if s.known == nil {
+		s.known = map[build.Reference]storedSource{}
+	}
+	s.known[source] = stored
+	return stored, nil
+}
+
+func (s *storedSources) fetch(ctx context.Context, source build.Reference) (storedSource, error) {
+	kind, ok := controllers.FindKind(source.Kind)
+	if !ok {
+		return storedSource{}, fmt.Errorf("%s is of a kind that is not known", source)
+	}
+	t := target{kind: kind, namespace: source.Namespace, name: source.Name}
+	err := s.client.With(ctx, kind, func(r kube.Resource) (err error) {
+		t.object, err = s.client.Get(ctx, r, source.Namespace, source.Name)
+		return err
+	})
+	if err != nil {
+		return storedSource{}, missing(err, t)
+	}
+	a, ok := artifact.Of(t.object)
+	if !ok {
+		return storedSource{}, fmt.Errorf("%s has fetched nothing yet: %s", source, kind.Ready(t.object).Message)
+	}
+	archive, err := artifact.Fetch(ctx, s.client, a, s.home)
+	if err != nil {
+		return storedSource{}, err
+	}
+	tree, err := build.Archive(bytes.NewReader(archive))
+	if err != nil {
+		return storedSource{}, fmt.Errorf("unpacking the artifact of %s: %w", source, err)
+	}
+	return storedSource{tree, a.Revision}, nil
+}
+
+// compare compares what each Kustomization brings, in the order of the build.
+func (a *app) compare(ctx context.Context, p *diffPlan, built *build.Result) ([]*diff.Result, error) {
+	engine, err := diff.New(p.client.Config)
+	if err != nil {
+		return nil, err
+	}
+	plans, err := a.plansOf(ctx, p, built)
+	if err != nil {
+		return nil, err
+	}
+	var results []*diff.Result
+	for _, plan := range plans {
+		result, err := engine.Compare(ctx, plan)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, result)
+	}
+	return results, nil
+}
+
+// plansOf takes a build apart into what each Kustomization brings. Those that
+// are among the objects hold with the spec that they will have.
+func (a *app) plansOf(ctx context.Context, p *diffPlan, built *build.Result) ([]diff.Plan, error) {
+	root := build.Reference{Kind: p.ks.GetKind(), Namespace: p.ks.GetNamespace(), Name: p.ks.GetName()}
+	specs := map[build.Reference]*unstructured.Unstructured{}
+	parts := map[build.Reference]*build.Result{root: {SecretValues: built.SecretValues}}
+	order := []build.Reference{root}
+	for _, o := range built.Objects {
+		if build.IsKustomization(o.Unstructured) {
+			specs[build.Reference{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}] = o.Unstructured
+		}
+		if parts[o.Owner] == nil {
+			parts[o.Owner] = &build.Result{SecretValues: built.SecretValues}
+			order = append(order, o.Owner)
+		}
+		parts[o.Owner].Objects = append(parts[o.Owner].Objects, o)
+	}
+	plans := make([]diff.Plan, len(order))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnceDiff)
+	for i, owner := range order {
+		plans[i] = diff.Plan{Kustomization: withStatus(specs[owner], nil), Build: parts[owner], Revision: p.revision}
+		if owner == root {
+			plans[i].Kustomization = withStatus(p.ks, p.live)
+			continue
+		}
+		g.Go(func() error {
+			live, err := a.liveKustomization(ctx, p.client, owner.Namespace, owner.Name)
+			var absent *notFoundError
+			if err != nil && !errors.As(err, &absent) {
+				return err
+			}
+			plans[i].Kustomization = withStatus(specs[owner], live)
+			return nil
+		})
+	}
+	return plans, g.Wait()
+}
+
+// atOnceDiff bounds how many Kustomizations are asked for together.
+const atOnceDiff = 16
+
+// withStatus is a Kustomization with the status of the live one: its inventory.
+func withStatus(ks, live *unstructured.Unstructured) *unstructured.Unstructured {
+	if ks == nil || ks == live {
+		return ks
+	}
+	joined := ks.DeepCopy()
+	delete(joined.Object, "status")
+	if live != nil && live.Object["status"] != nil {
+		joined.Object["status"] = live.Object["status"]
+	}
+	return joined
+}

@@ -1,0 +1,111 @@
+// Package artifact fetches what a source of Flux has fetched: the archive that
+// source-controller serves inside the cluster, through the API server.
+package artifact
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// sizeMax bounds an archive: what is larger is no set of manifests.
+const sizeMax = 512 << 20
+
+// Artifact is what the status of a source says of its archive.
+type Artifact struct {
+	URL, Digest, Revision string
+}
+
+// Of reads the artifact out of a source, false where it has none yet.
+func Of(source controllers.Object) (Artifact, bool) {
+	field := func(name string) string { return controllers.Path{"status.artifact." + name}.String(source) }
+	a := Artifact{URL: field("url"), Digest: field("digest"), Revision: field("revision")}
+	return a, a.URL != "" && a.Digest != ""
+}
+
+// GoneError says that the server has no such archive any more: a newer one has come.
+type GoneError struct{ URL string }
+
+func (e *GoneError) Error() string { return "the artifact " + e.URL + " is gone" }
+
+// Fetch returns the archive after its digest has been verified. home is the
+// namespace of the controllers, where an address does not tell.
+func Fetch(ctx context.Context, client *kube.Client, a Artifact, home string) ([]byte, error) {
+	address, err := url.Parse(a.URL)
+	if err != nil {
+		return nil, fmt.Errorf("reading the address of the artifact: %w", err)
+	}
+	digest, want, err := hasher(a.Digest)
+	if err != nil {
+		return nil, err
+	}
+	pod, err := find(ctx, client, serviceOf(address, home))
+	if err != nil {
+		return nil, fmt.Errorf("finding the server of %s: %w", a.URL, err)
+	}
+	archive, err := get(ctx, address, func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return client.Forward(ctx, pod.namespace, pod.name, pod.port)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("fetching %s: %w", a.URL, err)
+	}
+	digest.Write(archive)
+	if got := hex.EncodeToString(digest.Sum(nil)); got != want {
+		return nil, fmt.Errorf("the artifact %s has the digest %s instead of %s", a.URL, got, want)
+	}
+	return archive, nil
+}
+
+func hasher(digest string) (hash.Hash, string, error) {
+	algorithm, want, _ := strings.Cut(digest, ":")
+	switch algorithm {
+	case "sha256":
+		return sha256.New(), want, nil
+	case "sha384":
+		return sha512.New384(), want, nil
+	case "sha512":
+		return sha512.New(), want, nil
+	default:
+		return nil, "", fmt.Errorf("the artifact's digest %q cannot be verified: sha256, sha384 and sha512 can", digest)
+	}
+}
+
+func get(ctx context.Context, address *url.URL, dial func(context.Context, string, string) (net.Conn, error)) (body []byte, err error) {
+	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound, http.StatusGone:
+		return nil, &GoneError{address.String()}
+	default:
+		return nil, fmt.Errorf("the server answered %s", response.Status)
+	}
+	var content bytes.Buffer
+	n, err := io.Copy(&content, io.LimitReader(response.Body, sizeMax+1))
+	if err == nil && n > sizeMax {
+		err = fmt.Errorf("it is larger than %d MiB", sizeMax>>20)
+	}
+	return content.Bytes(), err
+}

@@ -1,0 +1,117 @@
+package artifact
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// service is what an address in the cluster leads to.
+type service struct {
+	namespace, name string
+	port            int64
+}
+
+// serviceOf reads name.namespace.svc.cluster.local. What is no such address
+// is of a controller that has been told another one: source-controller.
+func serviceOf(address *url.URL, home string) service {
+	s := service{namespace: home, name: "source-controller", port: 80}
+	host := address.Hostname()
+	if net.ParseIP(host) != nil {
+		return s
+	}
+	parts := strings.Split(strings.TrimSuffix(host, "."), ".")
+	s.name = parts[0]
+	if len(parts) > 1 {
+		s.namespace = parts[1]
+	}
+	if port, err := strconv.ParseInt(address.Port(), 10, 32); err == nil {
+		s.port = port
+	}
+	return s
+}
+
+type podPort struct {
+	namespace, name string
+	port            int
+}
+
+var (
+	services = kube.Of(controllers.Kind{Version: "v1", Kind: "Service", Resource: "services"})
+	pods     = kube.Of(controllers.Kind{Version: "v1", Kind: "Pod", Resource: "pods"})
+)
+
+// find returns a ready pod behind a service and the port that it listens on.
+func find(ctx context.Context, client *kube.Client, s service) (podPort, error) {
+	o, err := client.Get(ctx, services, s.namespace, s.name)
+	if err != nil {
+		return podPort{}, err
+	}
+	wanted, ok := targetPort(o, s.port)
+	if !ok {
+		return podPort{}, fmt.Errorf("service %s/%s has no port %d", s.namespace, s.name, s.port)
+	}
+	labels, _ := controllers.Path{"spec.selector"}.Lookup(o)
+	selector, _ := labels.(map[string]any)
+	var terms []string
+	for key, value := range selector {
+		terms = append(terms, fmt.Sprintf("%s=%s", key, value))
+	}
+	slices.Sort(terms)
+	found := podPort{namespace: s.namespace}
+	selection := kube.Selection{Namespace: s.namespace, Labels: strings.Join(terms, ","), Without: []string{"metadata.managedFields"}}
+	_, err = client.List(ctx, pods, selection, func(pod controllers.Object) error {
+		ready, _ := controllers.FindCondition(pod, "Ready")
+		if port, ok := containerPort(pod, wanted); ok && found.name == "" && ready.Status == "True" {
+			found.name, found.port = controllers.Name(pod), port
+		}
+		return nil
+	})
+	if err == nil && found.name == "" {
+		err = fmt.Errorf("no pod of service %s/%s is ready", s.namespace, s.name)
+	}
+	return found, err
+}
+
+// targetPort is the port of the pods behind a service's port: a number or a name.
+func targetPort(service controllers.Object, port int64) (any, bool) {
+	list, _ := controllers.Path{"spec.ports"}.Lookup(service)
+	ports, _ := list.([]any)
+	for _, p := range ports {
+		m, _ := p.(map[string]any)
+		if m["port"] != port && len(ports) > 1 {
+			continue
+		}
+		if target := m["targetPort"]; target != nil {
+			return target, true
+		}
+		return m["port"], true
+	}
+	return nil, false
+}
+
+func containerPort(pod controllers.Object, wanted any) (int, bool) {
+	if number, ok := wanted.(int64); ok {
+		return int(number), true
+	}
+	list, _ := controllers.Path{"spec.containers"}.Lookup(pod)
+	containers, _ := list.([]any)
+	for _, c := range containers {
+		m, _ := c.(map[string]any)
+		ports, _ := m["ports"].([]any)
+		for _, p := range ports {
+			if port, _ := p.(map[string]any); port["name"] == wanted {
+				number, ok := port["containerPort"].(int64)
+				return int(number), ok
+			}
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,76 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// DryRun returns what a server-side apply under a manager's name, by force,
+// would make of an object. An object without a resourceVersion is new.
+func (c *Client) DryRun(ctx context.Context, r Resource, o controllers.Object, manager string) (controllers.Object, error) {
+	body, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s %q: %w", r.Kind, controllers.Name(o), err)
+	}
+	body, err = answer(ctx, c.raw.Patch(types.ApplyPatchType).
+		AbsPath(r.path(controllers.Namespace(o), controllers.Name(o))).
+		Param("dryRun", "All").Param("force", "true").Param("fieldManager", manager).
+		Body(body))
+	if err != nil {
+		return nil, err
+	}
+	var result controllers.Object
+	if err := utiljson.Unmarshal(body, &result); err != nil {
+		return nil, fmt.Errorf("reading the dry run of %s %q: %w", r.Kind, controllers.Name(o), err)
+	}
+	return result, nil
+}
+
+// Kinds returns the resources that the server has in a version of a group, by
+// their kinds. It is an error of the API (IsNotFound) when there is none.
+func (c *Client) Kinds(ctx context.Context, gv schema.GroupVersion) (map[string]Resource, error) {
+	path := "/apis/" + gv.String()
+	if gv.Group == "" {
+		path = "/api/" + gv.Version
+	}
+	body, err := answer(ctx, c.raw.Get().AbsPath(path))
+	if err != nil {
+		return nil, err
+	}
+	var list metav1.APIResourceList
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, fmt.Errorf("reading the kinds of %s: %w", gv, err)
+	}
+	kinds := map[string]Resource{}
+	for _, r := range list.APIResources {
+		if _, known := kinds[r.Kind]; known || !apply(r) {
+			continue // a subresource
+		}
+		kinds[r.Kind] = Resource{GroupVersionResource: gv.WithResource(r.Name), Kind: r.Kind, ClusterScoped: !r.Namespaced}
+	}
+	return kinds, nil
+}
+
+// apply tells whether objects of a resource can be applied: subresources and
+// reviews cannot.
+func apply(r metav1.APIResource) bool {
+	for _, verb := range r.Verbs {
+		if verb == "patch" {
+			for _, c := range r.Name {
+				if c == '/' {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,279 @@
+package githost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Bitbucket is a repository on a Bitbucket Server or Data Center.
+type Bitbucket struct {
+	hosted   Hosted
+	username string
+	api      *bitbucketAPI
+
+	// Found out by Survey.
+	surveyed   bool
+	want       Want
+	project    bitbucketProject
+	repository *bitbucketRepository // nil where there is none yet
+	edits      *bitbucketRepository
+	grants     []Team
+}
+
+var bitbucketPermissions = []string{"read", "write", "admin"}
+
+// BitbucketPermissions are the words for what a group may do with a repository.
+func BitbucketPermissions() []string { return slices.Clone(bitbucketPermissions) }
+
+// bitbucketPermission returns the API's word for one of bitbucketPermissions.
+func bitbucketPermission(word string) string { return "REPO_" + strings.ToUpper(word) }
+
+// NewBitbucket returns the row of Bitbucket Server. The user name goes with
+// the token over HTTP. The client has to bound its requests.
+func NewBitbucket(hosted Hosted, username string, client *http.Client) *Bitbucket {
+	hosted.Owner = strings.Trim(hosted.Owner, "/")
+	if strings.HasPrefix(hosted.Owner, "~") {
+		hosted.Personal = true
+	}
+	return &Bitbucket{hosted: hosted, username: username, api: &bitbucketAPI{client: client, hosted: hosted}}
+}
+
+// bitbucketSlug is the name of a repository as it stands in addresses.
+func bitbucketSlug(name string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return r + 'a' - 'A'
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '-', r == '_', r == '.':
+			return r
+		default:
+			return '-'
+		}
+	}, name), "-")
+}
+
+// Survey implements Host.
+func (b *Bitbucket) Survey(ctx context.Context, want Want) (Survey, error) {
+	b.want, b.surveyed = want, false
+	if err := b.findProject(ctx); err != nil {
+		return Survey{}, err
+	}
+	var err error
+	if b.repository, err = b.find(ctx); err != nil {
+		return Survey{}, err
+	}
+	survey := Survey{Exists: b.repository != nil}
+	if b.repository == nil {
+		err = b.mayCreate(ctx)
+		survey.Changes = append(survey.Changes, fmt.Sprintf("create the %s repository %s", b.hosted.Visibility, b))
+	} else {
+		survey.Changes, survey.Protected, err = b.surveyRepository(ctx)
+	}
+	if err != nil {
+		return survey, err
+	}
+	grants, err := b.surveyGroups(ctx)
+	survey.Changes = append(survey.Changes, grants...)
+	survey.Account = b.api.account
+	if err != nil {
+		return survey, err
+	}
+	survey.Repository, err = b.describe()
+	b.surveyed = err == nil
+	return survey, err
+}
+
+// String names the repository by its project and slug.
+func (b *Bitbucket) String() string { return b.project.Key + "/" + bitbucketSlug(b.hosted.Name) }
+
+// findProject finds the project by its key or, as people know it, its name.
+func (b *Bitbucket) findProject(ctx context.Context) error {
+	owner := b.hosted.Owner
+	key := owner
+	if b.hosted.Personal {
+		key = "~" + strings.ToLower(strings.TrimPrefix(owner, "~"))
+	}
+	doing := "finding project " + owner
+	err := b.api.call(ctx, http.MethodGet, bitbucketCore+"/projects/"+url.PathEscape(key), nil, nil, &b.project)
+	if err == nil {
+		return nil
+	}
+	if bitbucketStatus(err) != http.StatusNotFound && bitbucketStatus(err) != http.StatusBadRequest {
+		return b.problem(ctx, doing, err)
+	}
+	if b.hosted.Personal {
+		// A user's own project comes into being with its first repository.
+		if b.api.account == "" || strings.EqualFold(bitbucketSlug(b.api.account), key[1:]) {
+			b.project = bitbucketProject{Key: key, Type: "PERSONAL"}
+			return nil
+		}
+		return failure("check --owner, or leave --personal out if it is a project", "there is no user %s with repositories that the token of %s sees", key[1:], b.who())
+	}
+	named, err := bitbucketList[bitbucketProject](ctx, b.api, bitbucketCore+"/projects", url.Values{"name": {owner}})
+	if err != nil {
+		return b.problem(ctx, doing, err)
+	}
+	var matches []bitbucketProject
+	for _, p := range named {
+		if strings.EqualFold(p.Name, owner) {
+			matches = append(matches, p)
+		}
+	}
+	switch {
+	case len(matches) == 0:
+		return failure("give its key or name with --owner, or --personal for a user's repository", "there is no project %q that the token of %s sees", owner, b.who())
+	case len(matches) > 1:
+		return failure("give its key with --owner", "there are %d projects with the name %q", len(matches), owner)
+	}
+	b.project = matches[0]
+	return nil
+}
+
+// find returns the repository, nil where there is none.
+func (b *Bitbucket) find(ctx context.Context) (*bitbucketRepository, error) {
+	var found bitbucketRepository
+	err := b.api.call(ctx, http.MethodGet, bitbucketCore+bitbucketPath(b.project.Key, bitbucketSlug(b.hosted.Name)), nil, nil, &found)
+	var refused *bitbucketError
+	switch {
+	case bitbucketStatus(err) == http.StatusNotFound:
+		return nil, nil //nolint:nilnil // there is none
+	case errors.As(err, &refused) && refused.status == http.StatusUnauthorized && refused.known:
+		return nil, failure("ask an administrator of the project for access", "repository %s is there, and %s may not see it", b, b.who())
+	case err != nil:
+		return nil, b.problem(ctx, "finding repository "+b.String(), err)
+	}
+	if !strings.EqualFold(found.Project.Key, b.project.Key) || found.Slug != bitbucketSlug(b.hosted.Name) {
+		return nil, failure(fmt.Sprintf("write --owner=%s --repository=%s", found.Project.Key, found.Slug), "repository %s has been moved to %s", b, found)
+	}
+	return &found, nil
+}
+
+// Ensure implements Host.
+func (b *Bitbucket) Ensure(ctx context.Context) (Repository, error) {
+	if !b.surveyed {
+		if _, err := b.Survey(ctx, Want{Branch: b.hosted.Branch}); err != nil {
+			return Repository{}, err
+		}
+	}
+	if b.repository == nil {
+		if err := b.create(ctx); err != nil {
+			return Repository{}, err
+		}
+	}
+	if b.edits != nil {
+		var edited bitbucketRepository
+		if err := b.api.call(ctx, http.MethodPut, bitbucketCore+b.repository.path(), nil, b.edits, &edited); err != nil {
+			return Repository{}, b.problem(ctx, "changing repository "+b.String(), err)
+		}
+		b.repository, b.edits = &edited, nil
+	}
+	for len(b.grants) > 0 {
+		grant := b.grants[0]
+		query := url.Values{"name": {grant.Name}, "permission": {bitbucketPermission(grant.Permission)}}
+		if err := b.api.call(ctx, http.MethodPut, bitbucketCore+b.repository.path()+"/permissions/groups", query, nil, nil); err != nil {
+			return Repository{}, b.problem(ctx, fmt.Sprintf("giving group %s access to repository %s", grant.Name, b), err)
+		}
+		b.grants = b.grants[1:]
+	}
+	return b.describe()
+}
+
+func (b *Bitbucket) create(ctx context.Context) error {
+	wanted := bitbucketRepository{
+		Name: b.hosted.Name, ScmID: "git", Public: b.hosted.Visibility == "public",
+		Description: b.hosted.Description, Branch: b.hosted.Branch, Project: bitbucketProject{Key: b.project.Key},
+	}
+	var made bitbucketRepository
+	err := b.api.call(ctx, http.MethodPost, bitbucketCore+"/projects/"+url.PathEscape(b.project.Key)+"/repos", nil, wanted, &made)
+	if bitbucketStatus(err) == http.StatusConflict {
+		// Somebody else made it, or an earlier request of this run whose answer was lost.
+		found, findErr := b.find(ctx)
+		if findErr != nil {
+			return findErr
+		}
+		if found != nil {
+			b.repository = found
+			return nil
+		}
+	}
+	if err != nil {
+		return b.problem(ctx, "creating repository "+b.String(), err)
+	}
+	b.repository = &made
+	return nil
+}
+
+// describe returns the repository as Git sees it. Its addresses are those that
+// the server gives, because only it knows the port of SSH.
+func (b *Bitbucket) describe() (Repository, error) {
+	h := b.hosted
+	path := strings.ToLower(b.project.Key) + "/" + bitbucketSlug(h.Name) + ".git"
+	http := h.HTTPURL("/scm/" + path)
+	ssh := url.URL{Scheme: "ssh", User: url.User("git"), Host: bare(url.URL{Host: h.Hostname}) + ":7999", Path: "/" + path}
+	r := Repository{DefaultBranch: h.Branch}
+	if b.repository != nil {
+		r.DefaultBranch = b.repository.Branch
+		link := b.repository.link("http")
+		if link == nil {
+			return r, failure("ask an administrator to switch it on", "Git over HTTP is switched off on %s", h.Hostname)
+		}
+		// The server may know itself by another name or scheme than works from here.
+		link.User, link.Host, link.Scheme = nil, h.Hostname, h.Scheme
+		http = link.String()
+		if link := b.repository.link("ssh"); link != nil {
+			ssh = *link
+		} else if !h.TokenAuth {
+			return r, failure("let the cluster use the token with --token-auth, or ask an administrator to switch SSH on", "Git over SSH is switched off on %s", h.Hostname)
+		}
+	}
+	if h.SSHHostname != "" {
+		ssh.Host = h.SSHHostname
+	}
+	if h.SSHUsername != "" {
+		ssh.User = url.User(h.SSHUsername)
+	}
+	r.Access = Access{URL: http, Username: b.username, Password: h.Token, CABundle: h.CABundle}
+	r.SyncURL = http
+	if !h.TokenAuth {
+		r.SyncURL = ssh.String()
+	}
+	return r, nil
+}
+
+// who is the account in words.
+func (b *Bitbucket) who() string {
+	if b.api.account == "" {
+		return "the token's account"
+	}
+	return b.api.account
+}
+
+// problem puts a failed request into words with the way out.
+func (b *Bitbucket) problem(ctx context.Context, doing string, err error) error {
+	if known := b.hosted.explain(ctx, doing, err); known != nil {
+		return known
+	}
+	var refused *bitbucketError
+	if !errors.As(err, &refused) {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	tokens := b.hosted.HTTPURL("/plugins/servlet/access-tokens/manage")
+	switch {
+	case refused.status == http.StatusUnauthorized && !refused.known:
+		return failure("check BITBUCKET_TOKEN and --hostname, or make a new token at "+tokens, "%s: %s does not know the token, or it has expired", doing, b.hosted.Hostname)
+	case refused.status == http.StatusUnauthorized || refused.status == http.StatusForbidden:
+		return failure("use a token with the permission repository admin, made at "+tokens+", of somebody who has it", "%s: %s may not: %w", doing, b.who(), err)
+	case refused.status >= http.StatusInternalServerError:
+		return failure("try again later", "%s: %s answers %d %s", doing, b.hosted.Hostname, refused.status, http.StatusText(refused.status))
+	case len(refused.messages) == 0:
+		return failure("check --hostname: it has to be the address of a Bitbucket Server or Data Center, with the path below which it lives",
+			"%s: %s answers %d %s", doing, b.hosted.Hostname, refused.status, http.StatusText(refused.status))
+	default:
+		return fmt.Errorf("%s: Bitbucket refuses: %w", doing, err)
+	}
+}

@@ -1,0 +1,290 @@
+package githost_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fluxkit/flux/internal/testgithost"
+	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+)
+
+// refusal is a case in which nothing may be changed.
+type refusal struct {
+	token string
+	edit  func(*githost.Hosted)
+	setup func(*hub)
+	// message and hint have HOST for the host.
+	message, hint string
+}
+
+func personal(owner string) func(*githost.Hosted) {
+	return func(h *githost.Hosted) { h.Owner, h.Personal = owner, true }
+}
+
+func team(name string) func(*githost.Hosted) {
+	return func(h *githost.Hosted) { h.Teams = []githost.Team{{Name: name, Permission: "maintain"}} }
+}
+
+func exists(edit func(*testgithost.GitHubRepository)) func(*hub) {
+	return func(h *hub) {
+		r := h.add("acme/fleet", "private")
+		if edit != nil {
+			edit(r)
+		}
+	}
+}
+
+var tokenRefusals = map[string]refusal{
+	"wrong token": {
+		token:   "wrong",
+		message: "HOST does not accept the token (401)",
+		hint:    "it may be wrong, expired or revoked: make a new one at https://HOST/settings/tokens",
+	},
+	"no scope": {
+		token: "few", setup: func(h *hub) { h.Classic("few", "ada") },
+		message: `the token lacks the scope "repo", which a private repository needs; it has no scope at all`,
+		hint:    "add the scope at https://HOST/settings/tokens, or with gh auth refresh --hostname HOST --scopes repo",
+	},
+	"scope of public repositories": {
+		token: "few", setup: func(h *hub) { h.Classic("few", "ada", "public_repo", "gist") },
+		message: `the token lacks the scope "repo", which a private repository needs; it has public_repo, gist`,
+		hint:    "add the scope at https://HOST/settings/tokens, or with gh auth refresh --hostname HOST --scopes repo",
+	},
+	"no scope for teams": {
+		token: "few", setup: func(h *hub) { h.Classic("few", "ada", "repo") }, edit: team("ops"),
+		message: `the token lacks the scope "read:org", which giving teams access needs; it has repo`,
+		hint:    "add the scope at https://HOST/settings/tokens, or with gh auth refresh --hostname HOST --scopes read:org",
+	},
+	"no permission to see keys": {
+		token: "fine", setup: func(h *hub) { exists(nil)(h); h.Fine("fine", "ada", "contents=write") },
+		message: `listing the deploy keys of acme/fleet: the token lacks the permission "administration" (read)`,
+		hint:    `add the permission "administration" (read) for acme/fleet at https://HOST/settings/personal-access-tokens`,
+	},
+	"no permission to see teams": {
+		token: "fine", setup: func(h *hub) { h.Fine("fine", "ada", "contents=write", "administration=write") }, edit: team("ops"),
+		message: `looking for the team acme/ops: the token lacks the permission "members" (read)`,
+		hint:    `add the permission "members" (read) for acme/fleet at https://HOST/settings/personal-access-tokens`,
+	},
+	"single sign-on": {
+		token: "classic", setup: func(h *hub) { exists(nil)(h); h.Tokens["classic"].SignOn = []string{"acme"} },
+		message: "looking for the repository acme/fleet: the organisation acme asks for single sign-on, for which the token is not authorised",
+		hint:    "authorise it at https://HOST/orgs/acme/sso?authorization_request=A1B2",
+	},
+	"rate limit": {
+		token: "classic", setup: func(h *hub) {
+			h.Limit = testgithost.GitHubLimit{Until: time.Date(2026, 11, 20, 14, 7, 0, 0, time.UTC), Times: 9}
+		},
+		message: "checking the token: HOST takes no more requests with this token until 2026-11-20T14:07:00Z: its rate limit is used up",
+		hint:    "run the command again then: it goes on where it stopped",
+	},
+	"secondary rate limit": {
+		token: "classic", setup: func(h *hub) { h.Limit = testgithost.GitHubLimit{RetryAfter: 300, Times: 9} },
+		message: "checking the token: HOST takes no more requests with this token until 2026-11-20T13:05:00Z: its rate limit is used up",
+		hint:    "run the command again then: it goes on where it stopped",
+	},
+}
+
+var ownerRefusals = map[string]refusal{
+	"no such owner": {
+		token: "classic", edit: func(h *githost.Hosted) { h.Owner = "nobody" },
+		message: `there is no user or organisation "nobody" on HOST, or the token may not see it`,
+		hint:    "check --owner",
+	},
+	"a user": {
+		token: "classic", edit: func(h *githost.Hosted) { h.Owner = "ada" },
+		message: "ada is a user and not an organisation", hint: "add --personal",
+	},
+	"an organisation": {
+		token: "classic", edit: func(h *githost.Hosted) { h.Personal = true },
+		message: "acme is an organisation and not a user", hint: "leave --personal out",
+	},
+	"an internal repository of a user": {
+		token: "classic", edit: func(h *githost.Hosted) { personal("ada")(h); h.Visibility = "internal" },
+		message: "a user's repository cannot be internal", hint: "give --visibility=private or public",
+	},
+	"another user": {
+		token: "bobs", edit: personal("ada"),
+		message: "the token belongs to bob, who can neither see nor make the repository ada/fleet",
+		hint:    "use a token of ada, or let ada make the repository and give bob access",
+	},
+	"an app for a user": {
+		token: "ghs_app", edit: personal("ada"), setup: func(h *hub) { h.Fine("ghs_app", "", "administration=write") },
+		message: "the token belongs to an app, which cannot make a repository for the user ada",
+		hint:    "use a personal access token, or make the repository first",
+	},
+	"no member": {
+		token: "eves", setup: func(h *hub) { h.Classic("eves", "eve", "repo", "read:org") },
+		message: "eve is no member of the organisation acme, which has no repository fleet that the token may see",
+		hint:    "ask to be invited, or use the token of a member",
+	},
+	"invited": {
+		token: "eves", setup: func(h *hub) {
+			h.Classic("eves", "eve", "repo", "read:org")
+			h.Organizations["acme"].Roles["eve"] = "pending"
+		},
+		message: "eve has not accepted the invitation to the organisation acme yet",
+		hint:    "accept the invitation at https://HOST/orgs/acme/invitation",
+	},
+	"members make none": {
+		token: "bobs", setup: func(h *hub) { h.Organizations["acme"].MembersCannotCreate = []string{"private"} },
+		message: "members of the organisation acme may not make private repositories",
+		hint:    "ask an owner of acme to make the repository, or to let members make them",
+	},
+	"no such team": {
+		token: "classic", edit: team("nobody"), setup: exists(nil),
+		message: `there is no team "nobody" in the organisation acme, or the token may not see it`,
+		hint:    "name it as it stands in its address, see https://HOST/orgs/acme/teams",
+	},
+	"no deploy keys": {
+		token: "bobs", setup: func(h *hub) { h.Organizations["acme"].NoDeployKeys = true },
+		message: "deploy keys are not allowed for acme/fleet by a policy of its owner",
+		hint:    "let the cluster use the token with --token-auth, or have an owner allow deploy keys at https://HOST/organizations/acme/settings/member_privileges",
+	},
+}
+
+var repositoryRefusals = map[string]refusal{
+	"archived": {
+		token: "classic", setup: exists(func(r *testgithost.GitHubRepository) { r.Archived = true }),
+		message: "the repository acme/fleet is archived and takes no pushes", hint: "unarchive it at https://HOST/acme/fleet/settings",
+	},
+	"disabled": {
+		token: "classic", setup: exists(func(r *testgithost.GitHubRepository) { r.Disabled = true }),
+		message: "the repository acme/fleet is disabled by GitHub", hint: "ask GitHub's support",
+	},
+	"renamed": {
+		token: "classic", setup: func(h *hub) { h.add("acme/flotilla", "private"); h.Renamed["acme/fleet"] = "acme/flotilla" },
+		message: "the repository acme/fleet is called acme/flotilla now", hint: "give its name with --owner=acme --repository=flotilla",
+	},
+	"read only": {
+		token: "bobs", setup: exists(func(r *testgithost.GitHubRepository) { r.Roles["bob"] = "triage" }),
+		message: "bob may not push to acme/fleet", hint: "ask for write access, or use the token of somebody who has it",
+	},
+	"no administrator": {
+		token: "bobs", setup: exists(func(r *testgithost.GitHubRepository) { r.Roles["bob"] = "maintain" }),
+		message: "bob is no administrator of acme/fleet, which deploy keys, teams and settings need",
+		hint:    "ask for the role admin, or use the token of somebody who has it; with --token-auth no deploy key is needed",
+	},
+}
+
+func TestGitHubRefusals(t *testing.T) {
+	t.Parallel()
+	for _, table := range []map[string]refusal{tokenRefusals, ownerRefusals, repositoryRefusals} {
+		for name, test := range table {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				h := newHub(t)
+				h.Users = append(h.Users, "eve")
+				if test.setup != nil {
+					test.setup(h)
+				}
+				_, err := h.host(test.token, test.edit).Survey(t.Context(), want)
+				h.refused(err, test.message, test.hint)
+				if changes := h.Changes(); len(changes) > 0 {
+					t.Errorf("something was changed: %v", changes)
+				}
+			})
+		}
+	}
+}
+
+// refused compares a failure with what it has to say.
+func (h *hub) refused(err error, message, hint string) {
+	h.t.Helper()
+	var known *githost.Error
+	if !errors.As(err, &known) {
+		h.t.Fatalf("no failure with a way out: %v", err)
+	}
+	h.equal(message, strings.ReplaceAll(err.Error(), h.Hostname, "HOST"))
+	h.equal(hint, strings.ReplaceAll(known.Hint, h.Hostname, "HOST"))
+}
+
+// What GitHub shows only when something is changed is put into words too.
+func TestGitHubLateRefusals(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		refusal
+		do func(t *testing.T, g *githost.GitHub) error
+	}{
+		"no permission to create": {
+			refusal{
+				token: "fine", setup: func(h *hub) { h.Fine("fine", "ada", "contents=write") },
+				message: `creating the repository acme/fleet: the token lacks the permission "administration" (write)`,
+				hint:    `add the permission "administration" (write) for acme/fleet at https://HOST/settings/personal-access-tokens`,
+			},
+			func(t *testing.T, g *githost.GitHub) error {
+				_, err := g.Ensure(t.Context())
+				return err
+			},
+		},
+		"hidden repository": {
+			refusal{
+				token: "fine", setup: func(h *hub) {
+					exists(nil)(h)
+					h.Fine("fine", "ada", "contents=write", "administration=write")
+					h.Tokens["fine"].Sees = []string{}
+				},
+				message: "there is a repository acme/fleet already, which the token may not see",
+				hint:    "give the token access to it, or choose another name with --repository",
+			},
+			func(t *testing.T, g *githost.GitHub) error {
+				_, err := g.Ensure(t.Context())
+				return err
+			},
+		},
+		"key of another repository": {
+			refusal{
+				token: "classic", setup: func(h *hub) {
+					exists(nil)(h)
+					h.add("acme/other", "private").Keys = []*testgithost.GitHubKey{{ID: 1, Key: key1}}
+				},
+				message: "the key is in use elsewhere on HOST and cannot be a deploy key of acme/fleet",
+				hint:    "give the cluster another key: on GitHub a key belongs to one repository or user",
+			},
+			addKey(key1),
+		},
+		"policy": {
+			refusal{
+				token: "classic", setup: func(h *hub) { exists(nil)(h); h.Organizations["acme"].NoDeployKeys = true },
+				message: "deploy keys are not allowed for acme/fleet by a policy of its owner",
+				hint:    "let the cluster use the token with --token-auth, or have an owner allow deploy keys at https://HOST/organizations/acme/settings/member_privileges",
+			},
+			addKey(key1),
+		},
+		"no key": {
+			refusal{
+				token: "classic", setup: exists(nil),
+				message: `adding the deploy key "flux" to acme/fleet: GitHub refuses it (422): Validation Failed: key is invalid. You must supply a key in OpenSSH public key format`,
+			},
+			addKey("no key at all"),
+		},
+		"hidden by scopes": {
+			refusal{
+				token: "few", setup: func(h *hub) {
+					h.add("acme/fleet", "public").Roles["bob"] = "admin"
+					h.Classic("few", "bob", "read:org")
+				},
+				message: `the token lacks the scope "repo", which adding the deploy key "flux" to acme/fleet needs; it has read:org`,
+				hint:    "add the scope at https://HOST/settings/tokens, or with gh auth refresh --hostname HOST --scopes repo",
+			},
+			addKey(key1),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHub(t)
+			test.setup(h)
+			h.refused(test.do(t, h.host(test.token, test.edit)), test.message, test.hint)
+			if changes := h.Changes(); len(changes) > 0 {
+				t.Errorf("something was changed: %v", changes)
+			}
+		})
+	}
+}
+
+func addKey(key string) func(*testing.T, *githost.GitHub) error {
+	return func(t *testing.T, g *githost.GitHub) error {
+		return g.DeployKey(t.Context(), githost.DeployKey{Title: "flux", Public: key})
+	}
+}

@@ -1,0 +1,599 @@
+package githost
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/testgithost"
+)
+
+const (
+	keyOne = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILkYXU2fVeO4/0rDCSsswP5iIX2+B6tv15YT3KObgyDl"
+	keyTwo = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
+)
+
+// gitlabPeople is a GitLab with people and groups, and tokens of all kinds.
+const gitlabPeople = `
+user alice
+user bob
+user root admin
+group acme private alice=owner bob=developer
+group acme/platform private
+group acme/operators private
+group public-acme public alice=maintainer bob=developer creation=developer
+group closed private alice=owner creation=noone
+group locked private alice=owner sharelock
+token alice-api alice api
+token alice-read alice read_api
+token alice-git alice read_api,write_repository
+token alice-user alice read_user
+token alice-old alice api expired
+token alice-gone alice api revoked
+token bob-api bob api
+token root-api root api
+`
+
+func openGitLab(t *testing.T, contents string) *testgithost.GitLab {
+	t.Helper()
+	g, err := testgithost.OpenGitLab(contents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// caller talks to hosts without waiting in real time.
+func caller(sleep func(context.Context, time.Duration) error) Caller {
+	return Caller{UserAgent: "test", Now: time.Now, Waiting: func(string, ...any) {}, sleep: sleep}
+}
+
+func gitlabRow(t *testing.T, g *testgithost.GitLab, edit func(*Hosted)) *GitLab {
+	t.Helper()
+	h := Hosted{
+		Hostname: g.Hostname, Scheme: "https", BasePath: g.Base, Token: "alice-api", CABundle: g.CA,
+		Owner: "acme", Name: "fleet", Visibility: "private", Branch: "main",
+	}
+	if edit != nil {
+		edit(&h)
+	}
+	client, err := caller(nil).Client(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := NewGitLab(h, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return row
+}
+
+// wrong compares a failure, which has to name the way out, with what is expected.
+func wrong(t *testing.T, err error, want, hint string) {
+	t.Helper()
+	var known *Error
+	switch {
+	case err == nil:
+		t.Errorf("no error, not %q", want)
+	case !errors.As(err, &known):
+		t.Errorf("no way out of %v", err)
+	case err.Error() != want:
+		t.Errorf("the error\n%s\nis not\n%s", err, want)
+	case !strings.Contains(known.Hint, hint) || hint == "":
+		t.Errorf("the hint %q has no %q", known.Hint, hint)
+	}
+}
+
+// TestGitLabRefused holds the survey to finding out what could not work, and
+// to changing nothing.
+func TestGitLabRefused(t *testing.T) {
+	t.Parallel()
+	push := Want{Branch: "main"}
+	keyed := Want{Branch: "main", KeyTitle: "flux"}
+	for name, test := range map[string]struct {
+		contents string
+		edit     func(*Hosted)
+		want     Want
+		err      string
+		hint     string
+	}{
+		"unknown token": {
+			"", func(h *Hosted) { h.Token = "nobody" }, push,
+			"asking whom the token belongs to: HOST does not know the token", "GITLAB_TOKEN",
+		},
+		"expired token": {
+			"", func(h *Hosted) { h.Token = "alice-old" }, push, "asking whom the token belongs to: the token has expired", "make a new one",
+		},
+		"revoked token": {
+			"", func(h *Hosted) { h.Token = "alice-gone" }, push, "asking whom the token belongs to: the token has been revoked", "make a new one",
+		},
+		"scope to find": {
+			"", func(h *Hosted) { h.Token = "alice-user" }, push,
+			`finding the project: the token lacks the scope "api": it has read_user`, "make a token with the scope api",
+		},
+		"scope to push": {
+			"", func(h *Hosted) { h.Token = "alice-read" }, push,
+			`pushing to the repository: the token lacks the scope "api": it has read_api`, "scope api",
+		},
+		"scope to create": {
+			"", func(h *Hosted) { h.Token = "alice-git" }, push,
+			`to create the private project acme/fleet: the token lacks the scope "api": it has read_api, write_repository`, "scope api",
+		},
+		"scope for a key": {
+			"project acme/fleet", func(h *Hosted) { h.Token = "alice-git" }, keyed,
+			`adding a deploy key: the token lacks the scope "api": it has read_api, write_repository`, "scope api",
+		},
+		"scope for a token": {
+			"project acme/fleet", func(h *Hosted) { h.Token = "alice-git" }, Want{Branch: "main", DeployToken: true},
+			`making a deploy token: the token lacks the scope "api": it has read_api, write_repository`, "scope api",
+		},
+		"scope for a request": {
+			"project acme/fleet", func(h *Hosted) { h.Token = "alice-git" }, Want{Branch: "main", ChangeRequest: true},
+			`opening a merge request: the token lacks the scope "api": it has read_api, write_repository`, "scope api",
+		},
+		"scope, older version": {
+			"old", func(h *Hosted) { h.Token = "alice-user" }, push,
+			`finding project acme/fleet: the token lacks the scope "api"`, "scope",
+		},
+		"top group": {
+			"", func(h *Hosted) { h.Owner = "acne/platform/infra" }, push,
+			"there is no group acne that the token of alice sees", "--owner",
+		},
+		"subgroup": {
+			"", func(h *Hosted) { h.Owner = "acme/platform/infra/eu" }, push,
+			"group acme/platform has no subgroup acme/platform/infra that the token of alice sees", "create it there",
+		},
+		"user, not group": {
+			"", func(h *Hosted) { h.Owner = "bob" }, push, "bob is a user, not a group", "--personal",
+		},
+		"group, not user": {
+			"", func(h *Hosted) { h.Personal = true }, push, "acme is a group, not a user", "leave --personal out",
+		},
+		"another user": {
+			"", func(h *Hosted) { h.Personal, h.Owner = true, "bob" }, push,
+			"there is no project bob/fleet that the token sees, and alice cannot create one for another user", "token of bob",
+		},
+		"group creates nothing": {
+			"", func(h *Hosted) { h.Owner = "closed" }, push, "group closed lets nobody create projects", "settings",
+		},
+		"role to create": {
+			"", func(h *Hosted) { h.Token = "bob-api" }, push,
+			"bob may not create projects in group acme: that needs the role Maintainer, and it has Developer", "role Maintainer",
+		},
+		"visibility": {
+			"", func(h *Hosted) { h.Visibility = "public" }, push,
+			"group acme is private, so it cannot have a project that is public", "--visibility=private",
+		},
+		"name": {
+			"", func(h *Hosted) { h.Name = "-fleet" }, push, `GitLab takes no project with the name "-fleet"`, "--repository",
+		},
+		"archived": {
+			"project acme/fleet archived", nil, push, "project acme/fleet is archived, so nothing can be pushed to it", "unarchive",
+		},
+		"pending deletion": {
+			"project acme/fleet deleting", nil, push, "project acme/fleet is going to be deleted", "restore",
+		},
+		"no repository": {
+			"project acme/fleet norepository", nil, push, "project acme/fleet has its repository switched off", "switch it on",
+		},
+		"no requests": {
+			"project acme/fleet norequests", nil, Want{Branch: "main", ChangeRequest: true}, "project acme/fleet has merge requests switched off", "switch them on",
+		},
+		"role to push": {
+			"user eve\ntoken eve-api eve api\nproject acme/fleet internal eve=reporter", func(h *Hosted) { h.Token = "eve-api" }, push,
+			"eve may not push to it, project acme/fleet: that needs the role Developer, and it has Reporter", "role Developer",
+		},
+		"stranger": {
+			"user eve\ntoken eve-api eve api\nproject acme/fleet public", func(h *Hosted) { h.Token = "eve-api" }, push,
+			"eve may not push to it, project acme/fleet: that needs the role Developer, and it has no role", "role Developer",
+		},
+		"role for a key": {
+			"project acme/fleet", func(h *Hosted) { h.Token = "bob-api" }, keyed,
+			"bob may not add a deploy key, project acme/fleet: that needs the role Maintainer, and it has Developer", "role Maintainer",
+		},
+		"role to reconcile": {
+			"project public-acme/fleet private", func(h *Hosted) { h.Owner, h.Reconcile, h.Visibility = "public-acme", true, "public" }, push,
+			"alice may not change its visibility, project public-acme/fleet: that needs the role Owner, and it has Maintainer", "role Owner",
+		},
+		"no such team": {
+			"project acme/fleet", func(h *Hosted) { h.Teams = []Team{{"acme/nobody", "maintain"}} }, push,
+			"there is no group acme/nobody that the token of alice sees", "--team",
+		},
+		"team above": {
+			"project acme/platform/fleet", func(h *Hosted) { h.Owner, h.Teams = "acme/platform", []Team{{"acme", "maintain"}} }, push,
+			"the project is in group acme, whose members have access already", "leave --team=acme out",
+		},
+		"shares locked": {
+			"", func(h *Hosted) { h.Owner, h.Teams = "locked", []Team{{"acme", "maintain"}} }, push,
+			"group locked does not let its projects be shared with other groups", "leave --team out",
+		},
+		"rate limit": {
+			"limit 3 3600", nil, push, "", "run the command again",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := openGitLab(t, gitlabPeople+test.contents)
+			before := g.State()
+			_, err := gitlabRow(t, g, test.edit).Survey(t.Context(), test.want)
+			if test.err == "" {
+				var limit *RateLimitError
+				if !errors.As(err, &limit) || time.Until(limit.Until) < 50*time.Minute {
+					t.Fatalf("no rate limit, or one without its end: %v", err)
+				}
+				test.err = err.Error()
+			}
+			wrong(t, err, strings.ReplaceAll(test.err, "HOST", g.Hostname), test.hint)
+			if diff := cmp.Diff(before, g.State()); diff != "" || len(g.Changes()) > 0 {
+				t.Errorf("the survey changed %v: %s", g.Changes(), diff)
+			}
+			if err != nil && strings.Contains(err.Error(), "alice-") {
+				t.Errorf("the token is shown: %v", err)
+			}
+		})
+	}
+}
+
+// TestGitLabEnsure holds the row to the state that it leaves, and to leaving
+// it alone the next time.
+func TestGitLabEnsure(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		contents string
+		edit     func(*Hosted)
+		changes  []string
+		state    string
+		http     string
+		ssh      string
+	}{
+		"group": {
+			"", nil, []string{"create the private project acme/fleet"}, "acme/fleet private empty\n", "/acme/fleet.git", "/acme/fleet",
+		},
+		"subgroup, described, for a team": {
+			"", func(h *Hosted) {
+				h.Owner, h.Description, h.Teams = "acme/platform", "The fleet", []Team{{"acme/operators", "developer"}, {"public-acme", "admin"}}
+			},
+			[]string{
+				"create the private project acme/platform/fleet", "give group acme/operators the role Developer in acme/platform/fleet",
+				"give group public-acme the role Owner in acme/platform/fleet",
+			},
+			"acme/platform/fleet private empty \"The fleet\"\n  group acme/operators developer\n  group public-acme owner\n",
+			"/acme/platform/fleet.git", "/acme/platform/fleet",
+		},
+		"personal, internal": {
+			"", func(h *Hosted) { h.Personal, h.Owner, h.Visibility = true, "alice", "internal" },
+			[]string{"create the internal project alice/fleet"}, "alice/fleet internal empty\n", "/alice/fleet.git", "/alice/fleet",
+		},
+		"public, by a developer": {
+			"", func(h *Hosted) { h.Token, h.Owner, h.Visibility = "bob-api", "public-acme", "public" },
+			[]string{"create the public project public-acme/fleet"}, "public-acme/fleet public empty\n", "/public-acme/fleet.git", "/public-acme/fleet",
+		},
+		"older version, administrator": {
+			"old", func(h *Hosted) { h.Token = "root-api" }, []string{"create the private project acme/fleet"}, "acme/fleet private empty\n", "/acme/fleet.git", "/acme/fleet",
+		},
+		"below a path": {
+			"base tools/gitlab", nil, []string{"create the private project acme/fleet"}, "acme/fleet private empty\n", "/tools/gitlab/acme/fleet.git", "/acme/fleet",
+		},
+		"there, otherwise": {
+			"project acme/fleet internal\nshare acme/fleet acme/operators guest", func(h *Hosted) { h.Teams = []Team{{"acme/operators", "owner"}} },
+			nil, "acme/fleet internal empty\n  group acme/operators guest\n", "/acme/fleet.git", "/acme/fleet",
+		},
+		"there, in capitals": {
+			"project Acme-Labs/Fleet private alice=owner", func(h *Hosted) { h.Owner = "acme-labs" },
+			nil, "Acme-Labs/Fleet private empty\n", "/Acme-Labs/Fleet.git", "/Acme-Labs/Fleet",
+		},
+		"reconciled": {
+			"project public-acme/fleet public alice=owner\nshare public-acme/fleet acme/operators guest",
+			func(h *Hosted) {
+				h.Owner, h.Reconcile, h.Description, h.Teams = "public-acme", true, "New", []Team{{"acme/operators", "maintain"}}
+			},
+			[]string{
+				"make project public-acme/fleet private (it is public)", `describe project public-acme/fleet as "New"`,
+				"change the role of group acme/operators in public-acme/fleet from Guest to Maintainer",
+			},
+			"public-acme/fleet private empty \"New\"\n  group acme/operators maintainer\n", "/public-acme/fleet.git", "/public-acme/fleet",
+		},
+		"little rights for little": {
+			"project acme/fleet", func(h *Hosted) { h.Token, h.TokenAuth = "alice-git", true }, nil, "acme/fleet private empty\n", "/acme/fleet.git", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := openGitLab(t, gitlabPeople+test.contents)
+			row := gitlabRow(t, g, test.edit)
+			survey, err := row.Survey(t.Context(), Want{Branch: "main"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.changes, survey.Changes); diff != "" || len(g.Changes()) > 0 {
+				t.Errorf("the survey changed %v, and says: %s", g.Changes(), diff)
+			}
+			if survey.Exists != strings.Contains(test.contents, "project") {
+				t.Errorf("there: %t", survey.Exists)
+			}
+			made, err := row.Ensure(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.state, g.State()); diff != "" {
+				t.Error(diff)
+			}
+			web, ssh := "https://"+g.Hostname+test.http, "ssh://git@127.0.0.1:2222"+test.ssh
+			if test.ssh == "" {
+				ssh = web
+			}
+			if made.Access.URL != web || made.SyncURL != ssh || made.Access.Password != row.hosted.Token {
+				t.Errorf("it is at %s and %s", made.Access.URL, made.SyncURL)
+			}
+			g.Forget()
+			again := gitlabRow(t, g, test.edit)
+			if survey, err = again.Survey(t.Context(), Want{Branch: "main"}); err != nil || len(survey.Changes) > 0 || !survey.Exists {
+				t.Errorf("the second time: %v, %v", survey.Changes, err)
+			}
+			if _, err := again.Ensure(t.Context()); err != nil || len(g.Changes()) > 0 {
+				t.Errorf("the second time: %v, %v", g.Changes(), err)
+			}
+		})
+	}
+}
+
+// TestGitLabProtected holds the survey to telling what a push would be told.
+func TestGitLabProtected(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		token, rule, want string
+		empty             bool
+	}{
+		"open":               {"bob-api", "", "", false},
+		"maintainers":        {"bob-api", "main maintainer", "project acme/fleet protects it: pushing is allowed to Maintainers, and the role of bob is Developer", false},
+		"maintainer":         {"alice-api", "main maintainer", "", false},
+		"administrator":      {"root-api", "main maintainer", "", false},
+		"developers":         {"bob-api", "main developer", "", false},
+		"nobody":             {"alice-api", "main noone", "project acme/fleet protects it: pushing is allowed to no one, and the role of alice is Owner", false},
+		"no branch yet":      {"bob-api", "m*n maintainer", "project acme/fleet protects it: pushing is allowed to Maintainers, and the role of bob is Developer", true},
+		"none, another rule": {"bob-api", "release/* maintainer", "", true},
+		"none, let in":       {"alice-api", "* maintainer", "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := openGitLab(t, gitlabPeople+"project acme/fleet\n")
+			if !test.empty {
+				if err := g.Git.Commit("acme/fleet", "main", "One", map[string]string{"a": "b"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.rule != "" {
+				if err := g.Add("protect acme/fleet " + test.rule); err != nil {
+					t.Fatal(err)
+				}
+			}
+			survey, err := gitlabRow(t, g, func(h *Hosted) { h.Token = test.token }).Survey(t.Context(), Want{Branch: "main"})
+			if err != nil || survey.Protected != test.want {
+				t.Errorf("%q, %v", survey.Protected, err)
+			}
+		})
+	}
+}
+
+func TestGitLabDeployKey(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		contents string
+		key      DeployKey
+		write    bool
+		state    string
+		calls    int
+	}{
+		"none":            {"", DeployKey{Title: "flux", Public: keyOne}, false, "  key ro flux ssh-ed25519\n", 1},
+		"to write":        {"", DeployKey{Title: "flux", Public: keyOne}, true, "  key rw flux ssh-ed25519\n", 1},
+		"there":           {"key acme/fleet ro flux " + keyOne + " comment", DeployKey{Title: "flux", Public: keyOne}, false, "  key ro flux ssh-ed25519\n", 0},
+		"other rights":    {"key acme/fleet ro flux " + keyOne, DeployKey{Title: "flux", Public: keyOne}, true, "  key rw flux ssh-ed25519\n", 1},
+		"fewer rights":    {"key acme/fleet rw flux " + keyOne, DeployKey{Title: "flux", Public: keyOne}, false, "  key ro flux ssh-ed25519\n", 1},
+		"another key":     {"key acme/fleet ro flux " + keyTwo, DeployKey{Title: "flux", Public: keyOne}, false, "  key ro flux ssh-ed25519\n", 2},
+		"kept":            {"key acme/fleet ro flux " + keyTwo, DeployKey{Title: "flux", Public: keyOne, KeepOthers: true}, false, "  key ro flux ssh-ed25519\n  key ro flux ssh-ed25519\n", 1},
+		"another's":       {"key acme/fleet ro mine " + keyTwo, DeployKey{Title: "flux", Public: keyOne}, false, "  key ro mine ssh-ed25519\n  key ro flux ssh-ed25519\n", 1},
+		"expired":         {"key acme/fleet expired flux " + keyOne, DeployKey{Title: "flux", Public: keyOne}, false, "  key ro flux ssh-ed25519\n", 2},
+		"another project": {"project acme/other\nkey acme/other ro theirs " + keyOne, DeployKey{Title: "flux", Public: keyOne}, true, "  key rw theirs ssh-ed25519\nacme/other private empty\n  key ro theirs ssh-ed25519\n", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := openGitLab(t, gitlabPeople+"project acme/fleet\n"+test.contents)
+			edit := func(h *Hosted) { h.ReadWriteKey = test.write }
+			row := gitlabRow(t, g, edit)
+			if _, err := row.Ensure(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := row.DeployKey(t.Context(), test.key); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff("acme/fleet private empty\n"+test.state, g.State()); diff != "" || len(g.Changes()) != test.calls {
+				t.Errorf("by %v: %s", g.Changes(), diff)
+			}
+			g.Forget()
+			if err := row.DeployKey(t.Context(), test.key); err != nil || len(g.Changes()) > 0 {
+				t.Errorf("the second time: %v, %v", g.Changes(), err)
+			}
+		})
+	}
+	g := openGitLab(t, gitlabPeople+"project acme/fleet\nuserkey bob "+keyOne)
+	row := gitlabRow(t, g, nil)
+	if _, err := row.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wrong(t, row.DeployKey(t.Context(), DeployKey{Title: "flux", Public: keyOne}),
+		"adding a deploy key to project acme/fleet: GitLab knows the key already, of a user or of a project that alice does not see", "--private-key-file")
+}
+
+// TestGitLabDeployKeyPages finds a key on the second page of many.
+func TestGitLabDeployKeyPages(t *testing.T) {
+	t.Parallel()
+	g := openGitLab(t, gitlabPeople+"project acme/fleet\n"+strings.Repeat("key acme/fleet ro other "+keyTwo+"\n", 100)+"key acme/fleet ro flux "+keyOne)
+	row := gitlabRow(t, g, nil)
+	if _, err := row.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := row.DeployKey(t.Context(), DeployKey{Title: "flux", Public: keyOne}); err != nil || len(g.Changes()) > 0 {
+		t.Errorf("%v, %v", g.Changes(), err)
+	}
+}
+
+func TestGitLabDeployToken(t *testing.T) {
+	t.Parallel()
+	g := openGitLab(t, gitlabPeople+"project acme/fleet\n")
+	row := gitlabRow(t, g, nil)
+	survey, err := row.Survey(t.Context(), Want{Branch: "main", DeployToken: true})
+	if err != nil || survey.Repository.SyncURL != "https://"+g.Hostname+"/acme/fleet.git" {
+		t.Fatalf("%s, %v", survey.Repository.SyncURL, err)
+	}
+	first, firstToken, err := row.DeployToken(t.Context(), "flux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, secondToken, err := row.DeployToken(t.Context(), "flux")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("acme/fleet private empty\n  deploy token flux read_repository\n", g.State()); diff != "" {
+		t.Error(diff)
+	}
+	if g.GitAccess(first, firstToken, "acme/fleet").Known {
+		t.Error("the first token is still good")
+	}
+	if access := g.GitAccess(second, secondToken, "acme/fleet"); !access.Read || access.Write {
+		t.Errorf("the token allows %+v", access)
+	}
+}
+
+func TestGitLabRequestChange(t *testing.T) {
+	t.Parallel()
+	g := openGitLab(t, gitlabPeople+"project acme/fleet\n")
+	for _, branch := range []string{"main", "flux"} {
+		if err := g.Git.Commit("acme/fleet", branch, "One", map[string]string{branch: "b"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	row := gitlabRow(t, g, nil)
+	if _, err := row.Survey(t.Context(), Want{Branch: "main", ChangeRequest: true}); err != nil {
+		t.Fatal(err)
+	}
+	change := Change{Head: "flux", Base: "main", Title: "Bootstrap", Body: "Why"}
+	want := Request{URL: "https://" + g.Hostname + "/acme/fleet/-/merge_requests/1", Number: 1, Opened: true}
+	for range 2 {
+		got, err := row.RequestChange(t.Context(), change)
+		if err != nil || got != want {
+			t.Errorf("%+v, %v", got, err)
+		}
+		want.Opened = false
+	}
+	if diff := cmp.Diff("acme/fleet private main\n  merge request !1 flux → main \"Bootstrap\"\n", g.State()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestGitLabLostAnswers hangs up on each request that changes something, before
+// and after it was done: the same steps once more have to end in the same state.
+func TestGitLabLostAnswers(t *testing.T) {
+	t.Parallel()
+	edit := func(h *Hosted) { h.Teams = []Team{{"acme/operators", "maintain"}} }
+	steps := func(g *testgithost.GitLab) error {
+		row := gitlabRow(t, g, edit)
+		if _, err := row.Survey(t.Context(), Want{Branch: "main", KeyTitle: "flux"}); err != nil {
+			return err
+		}
+		if _, err := row.Ensure(t.Context()); err != nil {
+			return err
+		}
+		return row.DeployKey(t.Context(), DeployKey{Title: "flux", Public: keyOne})
+	}
+	const state = "acme/fleet private empty\n  group acme/operators maintainer\n  key ro flux ssh-ed25519\n"
+	for change := 1; change <= 3; change++ {
+		for _, late := range []bool{false, true} {
+			g := openGitLab(t, gitlabPeople)
+			g.Inject(func(r testgithost.Request, done bool) bool { return r.Change == change && done == late })
+			if err := steps(g); err == nil {
+				t.Errorf("change %d: nothing was lost", change)
+			}
+			g.Inject(nil)
+			if err := steps(g); err != nil {
+				t.Errorf("change %d, late %t: %v", change, late, err)
+			}
+			if diff := cmp.Diff(state, g.State()); diff != "" {
+				t.Errorf("change %d, late %t: %s", change, late, diff)
+			}
+		}
+	}
+}
+
+// TestGitLabPatience waits for a rate limit that ends soon.
+func TestGitLabPatience(t *testing.T) {
+	t.Parallel()
+	g := openGitLab(t, gitlabPeople+"limit 2 5")
+	h := gitlabRow(t, g, nil).hosted
+	var waits []time.Duration
+	client, err := caller(func(_ context.Context, d time.Duration) error {
+		waits = append(waits, d.Round(time.Second))
+		g.Lift()
+		return nil
+	}).Client(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row, err := NewGitLab(h, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := row.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(waits, []time.Duration{5 * time.Second}) {
+		t.Errorf("it waited %v", waits)
+	}
+}
+
+// TestGitLabElsewhere is told by what is no GitLab, or out of order.
+func TestGitLabElsewhere(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]string{
+		http.StatusInternalServerError: "answers 500 Internal Server Error", http.StatusTeapot: "answers 418 I'm a teapot",
+	} {
+		g := openGitLab(t, gitlabPeople)
+		h := gitlabRow(t, g, nil).hosted
+		client := &http.Client{Transport: answers(status)}
+		row, err := NewGitLab(h, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := row.Survey(t.Context(), Want{Branch: "main"}); err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "<html>") {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}
+
+// answers is a server that answers everything with a page.
+type answers int
+
+func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: int(a), Body: http.NoBody, Header: http.Header{}, Request: r}, nil
+}
+
+func TestMatchesBranch(t *testing.T) {
+	t.Parallel()
+	for pattern, want := range map[string]bool{
+		"main": true, "mai": false, "maine": false, "*": true, "m*": true, "*n": true, "m*n": true, "m*a*n": true, "x*": false, "m*x*n": false, "main*main": false,
+	} {
+		if got := matchesBranch(pattern, "main"); got != want {
+			t.Errorf("%s: %t", pattern, got)
+		}
+	}
+}

@@ -1,0 +1,277 @@
+package githost
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/xanzy/go-gitlab"
+	"golang.org/x/sync/errgroup"
+)
+
+// gitlabAccount is whom a token belongs to and what it allows.
+type gitlabAccount struct {
+	id    int
+	name  string
+	admin bool
+	// scopes is nil where GitLab does not tell.
+	scopes []string
+}
+
+// allows tells whether the token has one of the scopes, as far as is known.
+func (a gitlabAccount) allows(scopes ...string) bool {
+	return a.scopes == nil || slices.ContainsFunc(scopes, func(s string) bool { return slices.Contains(a.scopes, s) })
+}
+
+// identify finds out whom the token belongs to and what it allows.
+func (g *GitLab) identify(ctx context.Context) error {
+	var user *gitlab.User
+	var token *gitlab.PersonalAccessToken
+	group, gctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		user, _, err = g.api.Users.CurrentUser(gitlab.WithContext(gctx))
+		return err
+	})
+	group.Go(func() (err error) {
+		// Versions before 15.5 do not know it, nor does it know tokens of OAuth.
+		token, _, err = g.api.PersonalAccessTokens.GetSinglePersonalAccessToken(gitlab.WithContext(gctx))
+		if status := gitlabStatus(err); status == 400 || status == 403 || status == 404 || status == 405 {
+			return nil
+		}
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return g.problem(ctx, "asking whom the token belongs to", err)
+	}
+	g.account = gitlabAccount{id: user.ID, name: user.Username, admin: user.IsAdmin}
+	if token != nil {
+		g.account.scopes = token.Scopes
+	}
+	switch {
+	case !g.account.allows("api", "read_api"):
+		return g.lacks("api", "finding the project")
+	case !g.account.allows("api", "write_repository"):
+		return g.lacks("api", "pushing to the repository")
+	}
+	return nil
+}
+
+// lacks says that the token has not the scope that something needs.
+func (g *GitLab) lacks(scope, doing string) error {
+	return failure(fmt.Sprintf("make a token with the scope %s at %s", scope, g.hosted.HTTPURL("/-/user_settings/personal_access_tokens")),
+		"%s: the token lacks the scope %q: it has %s", doing, scope, listed(g.account.scopes))
+}
+
+// listed is a list in words.
+func listed(words []string) string {
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
+}
+
+// find returns the project, nil where there is none that the token sees.
+func (g *GitLab) find(ctx context.Context) (*gitlab.Project, error) {
+	project, _, err := g.api.Projects.GetProject(g.hosted.String(), nil, gitlab.WithContext(ctx))
+	if gitlabMissing(err) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil {
+		return nil, g.problem(ctx, "finding project "+g.hosted.String(), err)
+	}
+	if !strings.EqualFold(project.PathWithNamespace, g.hosted.String()) {
+		owner, name := path.Split(project.PathWithNamespace)
+		return nil, failure(fmt.Sprintf("write --owner=%s --repository=%s", strings.Trim(owner, "/"), name),
+			"project %s has been moved to %s", g.hosted, project.PathWithNamespace)
+	}
+	return project, nil
+}
+
+// surveyOwner finds out whether the project can be made.
+func (g *GitLab) surveyOwner(ctx context.Context) error {
+	name := g.hosted.Name
+	if strings.HasPrefix(name, "-") || strings.HasSuffix(name, ".git") || strings.HasSuffix(name, ".atom") {
+		return failure("choose another name with --repository", "GitLab takes no project with the name %q", name)
+	}
+	if g.hosted.Personal {
+		return g.surveyPersonal(ctx)
+	}
+	group, err := g.group(ctx, g.hosted.Owner)
+	if err != nil {
+		return err
+	}
+	if group == nil {
+		return g.noGroup(ctx)
+	}
+	g.namespace = group
+	if wanted := gitlab.VisibilityValue(g.hosted.Visibility); gitlabOpenness(wanted) > gitlabOpenness(group.Visibility) {
+		return failure(fmt.Sprintf("use --visibility=%s, or open the group", group.Visibility),
+			"group %s is %s, so it cannot have a project that is %s", group.FullPath, group.Visibility, wanted)
+	}
+	least, known := map[gitlab.ProjectCreationLevelValue]gitlab.AccessLevelValue{
+		gitlab.NoOneProjectCreation: gitlab.AdminPermissions + 1, gitlab.DeveloperProjectCreation: gitlab.DeveloperPermissions,
+		"owner": gitlab.OwnerPermissions, "administrator": gitlab.AdminPermissions,
+	}[group.ProjectCreationLevel]
+	if !known {
+		least = gitlab.MaintainerPermissions
+	}
+	if least > gitlab.AdminPermissions {
+		return failure("ask an owner of the group to change that in its settings", "group %s lets nobody create projects", group.FullPath)
+	}
+	has, err := g.levelIn(ctx, group)
+	if err != nil || has >= least {
+		return err
+	}
+	return failure(fmt.Sprintf("ask an owner of the group for the role %s", gitlabRole(least)),
+		"%s may not create projects in group %s: that needs the role %s, and it has %s", g.account.name, group.FullPath, gitlabRole(least), gitlabRole(has))
+}
+
+// gitlabOpenness orders visibilities.
+func gitlabOpenness(v gitlab.VisibilityValue) int {
+	return slices.Index([]gitlab.VisibilityValue{gitlab.PrivateVisibility, gitlab.InternalVisibility, gitlab.PublicVisibility}, v)
+}
+
+// surveyPersonal finds out whether the project can be made for a user.
+func (g *GitLab) surveyPersonal(ctx context.Context) error {
+	if strings.EqualFold(g.hosted.Owner, g.account.name) {
+		return nil
+	}
+	group, err := g.group(ctx, g.hosted.Owner)
+	if err != nil {
+		return err
+	}
+	if group != nil {
+		return failure("leave --personal out", "%s is a group, not a user", group.FullPath)
+	}
+	return failure("use a token of "+g.hosted.Owner+", or create the project there and give "+g.account.name+" the role Maintainer",
+		"there is no project %s that the token sees, and %s cannot create one for another user", g.hosted, g.account.name)
+}
+
+// group returns a group, nil where there is none that the token sees.
+func (g *GitLab) group(ctx context.Context, name string) (*gitlab.Group, error) {
+	group, _, err := g.api.Groups.GetGroup(name, &gitlab.GetGroupOptions{WithProjects: gitlab.Ptr(false)}, gitlab.WithContext(ctx))
+	if gitlabMissing(err) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil {
+		return nil, g.problem(ctx, "finding group "+name, err)
+	}
+	return group, nil
+}
+
+// noGroup says which part of the owner is missing.
+func (g *GitLab) noGroup(ctx context.Context) error {
+	parts := strings.Split(g.hosted.Owner, "/")
+	there := ""
+	for i := 1; i < len(parts); i++ {
+		above := strings.Join(parts[:i], "/")
+		group, err := g.group(ctx, above)
+		if err != nil {
+			return err
+		}
+		if group == nil {
+			break
+		}
+		there = above
+	}
+	gone := strings.Join(parts[:strings.Count(there, "/")+min(len(there), 1)+1], "/")
+	switch {
+	case there != "":
+		return failure("create it there, or use a token that sees it", "group %s has no subgroup %s that the token of %s sees", there, gone, g.account.name)
+	case len(parts) == 1 && g.isUser(ctx, gone):
+		return failure("add --personal", "%s is a user, not a group", gone)
+	default:
+		return failure(fmt.Sprintf("check --owner, create the group at %s, or use a token that sees it", g.hosted.HTTPURL("/groups/new")),
+			"there is no group %s that the token of %s sees", gone, g.account.name)
+	}
+}
+
+// isUser tells whether a name is a user's, as far as GitLab tells.
+func (g *GitLab) isUser(ctx context.Context, name string) bool {
+	users, _, err := g.api.Users.ListUsers(&gitlab.ListUsersOptions{Username: &name}, gitlab.WithContext(ctx))
+	return err == nil && len(users) > 0
+}
+
+// levelIn returns the role of the account in a group, with what it inherits.
+func (g *GitLab) levelIn(ctx context.Context, group *gitlab.Group) (gitlab.AccessLevelValue, error) {
+	if g.account.admin {
+		return gitlab.AdminPermissions, nil
+	}
+	member, _, err := g.api.GroupMembers.GetInheritedGroupMember(group.ID, g.account.id, gitlab.WithContext(ctx))
+	if gitlabMissing(err) {
+		return gitlab.NoPermissions, nil
+	}
+	if err != nil {
+		return 0, g.problem(ctx, "asking for the role of "+g.account.name+" in group "+group.FullPath, err)
+	}
+	return member.AccessLevel, nil
+}
+
+// surveyTeams finds out which groups have to be given access.
+func (g *GitLab) surveyTeams(ctx context.Context) (changes []string, err error) {
+	g.shares = nil
+	owner := g.hosted.Owner
+	for _, team := range g.hosted.Teams {
+		level := gitlabLevel(team.Permission)
+		if level == gitlab.NoPermissions {
+			return nil, failure("use one of "+strings.Join(gitlabPermissions[:5], ", "), "GitLab knows no access %q for group %s", team.Permission, team.Name)
+		}
+		group, err := g.group(ctx, team.Name)
+		switch {
+		case err != nil:
+			return nil, err
+		case group == nil:
+			return nil, failure("check --team, and write subgroups with all that is above them, as in acme/platform",
+				"there is no group %s that the token of %s sees", team.Name, g.account.name)
+		case strings.HasPrefix(strings.ToLower(owner)+"/", strings.ToLower(group.FullPath)+"/"):
+			return nil, failure("leave --team="+team.Name+" out", "the project is in group %s, whose members have access already", group.FullPath)
+		}
+		share := gitlabShare{team: team, group: group.ID, level: level, had: g.sharedWith(group.ID)}
+		switch {
+		case share.had == gitlab.NoPermissions:
+			changes = append(changes, fmt.Sprintf("give group %s the role %s in %s", group.FullPath, gitlabRole(level), g.hosted))
+		case share.had != level && g.hosted.Reconcile:
+			changes = append(changes, fmt.Sprintf("change the role of group %s in %s from %s to %s", group.FullPath, g.hosted, gitlabRole(share.had), gitlabRole(level)))
+		default:
+			continue
+		}
+		g.shares = append(g.shares, share)
+	}
+	if len(g.shares) > 0 && g.namespace != nil && g.namespace.ShareWithGroupLock {
+		return nil, failure("leave --team out, or ask an owner of the group to change that", "group %s does not let its projects be shared with other groups", g.namespace.FullPath)
+	}
+	return changes, nil
+}
+
+// sharedWith returns the access that a group has been given.
+func (g *GitLab) sharedWith(group int) gitlab.AccessLevelValue {
+	if g.project == nil {
+		return gitlab.NoPermissions
+	}
+	for _, s := range g.project.SharedWithGroups {
+		if s.GroupID == group {
+			return gitlab.AccessLevelValue(s.GroupAccessLevel)
+		}
+	}
+	return gitlab.NoPermissions
+}
+
+// mayChange tells whether the token's scopes allow what is going to be done.
+func (g *GitLab) mayChange(changes []string) error {
+	if g.account.allows("api") {
+		return nil
+	}
+	switch {
+	case len(changes) > 0:
+		return g.lacks("api", "to "+changes[0])
+	case g.want.KeyTitle != "":
+		return g.lacks("api", "adding a deploy key")
+	case g.want.DeployToken:
+		return g.lacks("api", "making a deploy token")
+	case g.want.ChangeRequest:
+		return g.lacks("api", "opening a merge request")
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package diff
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// dangers are the reasons to look twice at a change.
+func dangers(c Change) []Danger {
+	if c.Action != Pruned && c.Action != Recreated {
+		return nil
+	}
+	var found []Danger
+	if c.Action == Pruned {
+		found = append(found, DangerPrune)
+	}
+	switch {
+	case c.Object.Group == "" && c.Object.Kind == "PersistentVolumeClaim", c.Object.Kind == "StatefulSet" && c.Action == Pruned:
+		found = append(found, DangerData)
+	case isDefinition(c.Object):
+		found = append(found, DangerDefinition)
+	case isNamespace(c.Object):
+		found = append(found, DangerNamespace)
+	}
+	return found
+}
+
+// images compares the container images of two versions of an object, wherever
+// in it there are containers.
+func images(before, after map[string]any) []Image {
+	old, young := map[string]string{}, map[string]string{}
+	containers(before, old)
+	containers(after, young)
+	all := maps.Clone(old)
+	maps.Copy(all, young)
+	var changed []Image
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if old[name] != young[name] {
+			changed = append(changed, Image{Container: name, Before: old[name], After: young[name]})
+		}
+	}
+	return changed
+}
+
+func containers(v any, found map[string]string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, below := range v {
+			if list, ok := below.([]any); ok && (key == "containers" || strings.HasSuffix(key, "Containers")) {
+				imagesOf(list, found)
+			}
+			containers(below, found)
+		}
+	case []any:
+		for _, below := range v {
+			containers(below, found)
+		}
+	}
+}
+
+func imagesOf(list []any, found map[string]string) {
+	for _, item := range list {
+		m, _ := item.(map[string]any)
+		name, _ := m["name"].(string)
+		if image, ok := m["image"].(string); ok {
+			found[name] = image
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package diff
+
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// atOnce is how many requests are under way together: below what an HTTP/2
+// connection carries, and enough for distance to cost little.
+const atOnce = 48
+
+// Engine compares plans with one cluster. It remembers what plans bring, so
+// that a plan may stand on the namespaces and definitions of an earlier one.
+type Engine struct {
+	client *kube.Client
+	kinds  *kinds
+
+	mu         sync.Mutex
+	namespaces map[string]bool
+	defined    map[schema.GroupKind]definition
+}
+
+// New returns an engine for a cluster. It sends no request.
+func New(cfg *rest.Config) (*Engine, error) {
+	client, err := kube.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{
+		client: client, kinds: newKinds(client),
+		namespaces: map[string]bool{}, defined: map[schema.GroupKind]definition{},
+	}, nil
+}
+
+// Compare returns what the controller would do with a plan. What concerns one
+// object stands in its change, also when the controller will fail with it;
+// an error means that the comparison could not be made.
+//
+// It sends at most two requests an object and, once, one for each version of a
+// group that Kubernetes does not have by itself.
+func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
+	parsed, err := p.parsed()
+	if err != nil {
+		return nil, err
+	}
+	if err := e.kinds.learn(ctx, parsed.wanted()); err != nil {
+		return nil, err
+	}
+	c := &comparison{Engine: e, plan: parsed}
+	// A list that one object waits for serves all: it must not end with the first of them.
+	c.live = newLive(ctx, e.client, parsed.ref, c.scopes())
+	changes := make([]Change, len(parsed.objects)+len(parsed.stale))
+	for _, stage := range c.stages() {
+		if err := c.run(ctx, stage, changes); err != nil {
+			return nil, err
+		}
+	}
+	result := &Result{Kustomization: parsed.ref, Revision: p.Revision, Warnings: parsed.warnings()}
+	result.Changes = changes
+	if result.Count(Failed) > 0 {
+		result.unpruned()
+	}
+	return result, nil
+}
+
+// unpruned takes back what would be pruned: a controller that fails to apply
+// does not get that far.
+func (r *Result) unpruned() {
+	for i, c := range r.Changes {
+		if c.Action == Pruned {
+			r.Changes[i] = Change{Object: c.Object, Action: Skipped, Reason: "the controller fails before it prunes"}
+		}
+	}
+	r.Warnings = append(r.Warnings, r.Kustomization.String()+" will not become ready, and nothing of it is pruned, until what fails is resolved")
+}
+
+// comparison is one plan on its way.
+type comparison struct {
+	*Engine
+	*plan
+	live *live
+
+	once    sync.Once
+	last    *build.Result
+	lastErr error
+}
+
+func (p *plan) wanted() []schema.GroupVersionKind {
+	var all []schema.GroupVersionKind
+	for _, o := range p.objects {
+		all = append(all, o.GroupVersionKind())
+	}
+	for _, ref := range p.stale {
+		all = append(all, ref.kind())
+	}
+	return all
+}
+
+func (p *plan) warnings() []string {
+	var said []string
+	if suspended, _, _ := unstructured.NestedBool(p.Kustomization.Object, "spec", "suspend"); suspended {
+		said = append(said, p.ref.String()+" is suspended: nothing happens until it is resumed")
+	}
+	if !p.prune && len(p.stale) > 0 {
+		said = append(said, p.ref.String()+" does not prune: objects that are no longer in its source stay")
+	}
+	return said
+}
+
+// scopes counts the objects by where a list would find them.
+func (c *comparison) scopes() map[scope]int {
+	counts := map[scope]int{}
+	count := func(ref Ref) {
+		if r, ok := c.kinds.of(ref.kind()); ok {
+			counts[scopeOf(r, ref)]++
+		}
+	}
+	for _, o := range c.objects {
+		count(o.ref())
+	}
+	for _, ref := range c.stale {
+		count(ref)
+	}
+	return counts
+}
+
+func scopeOf(r kube.Resource, ref Ref) scope {
+	if r.ClusterScoped {
+		return scope{resource: r}
+	}
+	return scope{resource: r, namespace: ref.Namespace}
+}
+
+// stages are the indexes of what is compared together: what others stand on
+// comes first, so that it is known what the plan brings.
+func (c *comparison) stages() [][]int {
+	var first, rest []int
+	for i, o := range c.objects {
+		if ref := o.ref(); isNamespace(ref) || isDefinition(ref) {
+			first = append(first, i)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	for i := range c.stale {
+		rest = append(rest, len(c.objects)+i)
+	}
+	return [][]int{first, rest}
+}
+
+func (c *comparison) run(ctx context.Context, stage []int, changes []Change) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for _, i := range stage {
+		g.Go(func() (err error) {
+			if i >= len(c.objects) {
+				changes[i], err = c.pruned(ctx, c.stale[i-len(c.objects)])
+			} else {
+				changes[i], err = c.applied(ctx, c.objects[i])
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}

@@ -1,0 +1,206 @@
+package diff
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+)
+
+// names are the fields by which elements of lists are told apart, in the order
+// in which they are tried. A list is keyed by the first that all its elements
+// have and no two share; other lists are compared by content.
+var names = []string{"name", "key", "id", "mountPath", "devicePath", "containerPort", "port", "topologyKey", "path", "host", "type", "ip"}
+
+// Fields lists what differs between two objects, in the order of names. What
+// is empty and what is not there are the same, as for the API.
+func Fields(before, after map[string]any) []Field {
+	w := &walker{}
+	w.maps(at{}, before, after)
+	return w.found
+}
+
+// at is a place in an object, as people and as RFC 6901 spell it.
+type at struct{ path, pointer string }
+
+func (a at) child(name, key string) at {
+	path := name
+	if a.path != "" {
+		path = a.path + "." + name
+	}
+	key = strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
+	return at{path, a.pointer + "/" + key}
+}
+
+type walker struct{ found []Field }
+
+func (w *walker) add(parent at, name, key string, inList bool, op Op, before, after any) {
+	here := parent.child(name, key)
+	w.found = append(w.found, Field{
+		Path: here.path, Pointer: here.pointer, Op: op, Before: before, After: after,
+		Parent: parent.path, Key: name, InList: inList,
+	})
+}
+
+func (w *walker) maps(here at, before, after map[string]any) {
+	keys := slices.Sorted(maps.Keys(before))
+	for key := range after {
+		if _, ok := before[key]; !ok {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		b, a := before[key], after[key]
+		switch {
+		case apiequality.Semantic.DeepEqual(b, a) || empty(b) && empty(a):
+		case empty(b) && !scalar(a) || b == nil:
+			w.add(here, key, key, false, Added, nil, a)
+		case empty(a) && !scalar(b) || a == nil:
+			w.add(here, key, key, false, Removed, b, nil)
+		default:
+			w.values(here, key, key, b, a)
+		}
+	}
+}
+
+// values compares two that differ and are both there.
+func (w *walker) values(parent at, name, key string, before, after any) {
+	here := parent.child(name, key)
+	switch b := before.(type) {
+	case map[string]any:
+		if a, ok := after.(map[string]any); ok {
+			w.maps(here, b, a)
+			return
+		}
+	case []any:
+		if a, ok := after.([]any); ok {
+			w.lists(parent, name, key, b, a)
+			return
+		}
+	}
+	w.add(parent, name, key, false, Replaced, before, after)
+}
+
+func (w *walker) lists(parent at, name, key string, before, after []any) {
+	here := parent.child(name, key)
+	id := identifier(before, after)
+	label := func(i int, v any) string {
+		if id == "" {
+			return strconv.Itoa(i)
+		}
+		return text(v.(map[string]any)[id])
+	}
+	identity := func(v any) string {
+		if id == "" {
+			return canonical(v)
+		}
+		return text(v.(map[string]any)[id])
+	}
+	old := positions(before, identity)
+	found := len(w.found)
+	var kept []int
+	for i, a := range after {
+		match, ok := old.take(identity(a))
+		if !ok {
+			w.add(here, label(i, a), strconv.Itoa(i), true, Added, nil, a)
+			continue
+		}
+		kept = append(kept, match)
+		if !apiequality.Semantic.DeepEqual(before[match], a) {
+			w.values(here, label(i, a), strconv.Itoa(i), before[match], a)
+		}
+	}
+	for i, b := range before {
+		if old.left(identity(b), i) {
+			w.add(here, label(i, b), strconv.Itoa(i), true, Removed, b, nil)
+		}
+	}
+	if !slices.IsSorted(kept) && len(w.found) == found {
+		w.add(parent, name, key, false, Reordered, before, after)
+	}
+}
+
+// index finds elements of a list by what they are.
+type index map[string][]int
+
+func positions(list []any, identity func(any) string) index {
+	at := index{}
+	for i, v := range list {
+		at[identity(v)] = append(at[identity(v)], i)
+	}
+	return at
+}
+
+func (x index) take(id string) (int, bool) {
+	found := x[id]
+	if len(found) == 0 {
+		return 0, false
+	}
+	x[id] = found[1:]
+	return found[0], true
+}
+
+func (x index) left(id string, i int) bool { return slices.Contains(x[id], i) }
+
+// identifier is the field that tells the elements of both lists apart, "" where there is none.
+func identifier(lists ...[]any) string {
+	for _, name := range names {
+		if slices.IndexFunc(lists, func(list []any) bool { return !identifies(name, list) }) < 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+func identifies(name string, list []any) bool {
+	seen := map[string]bool{}
+	for _, v := range list {
+		m, ok := v.(map[string]any)
+		if !ok || !scalar(m[name]) || m[name] == nil || seen[text(m[name])] {
+			return false
+		}
+		seen[text(m[name])] = true
+	}
+	return true
+}
+
+func scalar(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+func empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		return len(v) == 0
+	case []any:
+		return len(v) == 0
+	}
+	return false
+}
+
+func text(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	return fmt.Sprint(v)
+}
+
+// canonical is a text that two values share only if they are equal: JSON has sorted keys.
+func canonical(v any) string {
+	data, err := json.Marshal(v)
+	if err != nil { // what came out of JSON goes into it
+		return fmt.Sprintf("%#v", v)
+	}
+	return string(data)
+}

@@ -1,0 +1,157 @@
+package diff
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// rule is one of spec.ignore: fields that do not count as drift.
+type rule struct {
+	paths  []pointer
+	target *selector
+}
+
+// pointer is an RFC 6901 path, taken apart.
+type pointer []string
+
+func parsePointer(s string) (pointer, error) {
+	if !strings.HasPrefix(s, "/") {
+		return nil, fmt.Errorf("path %q does not begin with a slash", s)
+	}
+	steps := strings.Split(s[1:], "/")
+	for i, step := range steps {
+		steps[i] = strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
+	}
+	return steps, nil
+}
+
+// without returns v less the field. Maps are changed in place, lists are made anew.
+func (p pointer) without(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		below, ok := v[p[0]]
+		switch {
+		case !ok:
+		case len(p) == 1:
+			delete(v, p[0])
+		default:
+			v[p[0]] = p[1:].without(below)
+		}
+		return v
+	case []any:
+		i, err := strconv.Atoi(p[0])
+		if err != nil || i < 0 || i >= len(v) {
+			return v
+		}
+		if len(p) == 1 {
+			return append(append([]any{}, v[:i]...), v[i+1:]...)
+		}
+		v[i] = p[1:].without(v[i])
+		return v
+	default:
+		return v
+	}
+}
+
+// selector is a target of kustomize: regular expressions that have to match
+// whole names, and label selectors.
+type selector struct {
+	names               map[string]*regexp.Regexp
+	labels, annotations labels.Selector
+}
+
+func rulesOf(kustomization map[string]any) ([]rule, error) {
+	list, _ := controllers.Path{"spec.ignore"}.Lookup(kustomization)
+	items, _ := list.([]any)
+	var rules []rule
+	for _, item := range items {
+		r, err := ruleOf(item)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+func ruleOf(item any) (rule, error) {
+	var spec struct {
+		Paths  []string
+		Target *struct{ Group, Version, Kind, Name, Namespace, LabelSelector, AnnotationSelector string }
+	}
+	data, err := json.Marshal(item)
+	if err != nil {
+		return rule{}, err
+	}
+	if err := json.Unmarshal(data, &spec); err != nil {
+		return rule{}, err
+	}
+	var r rule
+	for _, path := range spec.Paths {
+		p, err := parsePointer(path)
+		if err != nil {
+			return rule{}, err
+		}
+		r.paths = append(r.paths, p)
+	}
+	if t := spec.Target; t != nil {
+		r.target, err = newSelector(map[string]string{
+			"group": t.Group, "version": t.Version, "kind": t.Kind, "name": t.Name, "namespace": t.Namespace,
+		}, t.LabelSelector, t.AnnotationSelector)
+	}
+	return r, err
+}
+
+func newSelector(names map[string]string, labelSelector, annotationSelector string) (*selector, error) {
+	s := &selector{names: map[string]*regexp.Regexp{}}
+	var failed []error
+	for field, pattern := range names {
+		if pattern == "" {
+			continue
+		}
+		expression, err := regexp.Compile("^(?:" + strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$") + ")$")
+		failed = append(failed, err)
+		s.names[field] = expression
+	}
+	var err error
+	s.labels, err = labels.Parse(labelSelector)
+	failed = append(failed, err)
+	s.annotations, err = labels.Parse(annotationSelector)
+	return s, errors.Join(append(failed, err)...)
+}
+
+func (s *selector) matches(ref Ref, o map[string]any) bool {
+	if s == nil {
+		return true
+	}
+	values := map[string]string{"group": ref.Group, "version": ref.Version, "kind": ref.Kind, "name": ref.Name, "namespace": ref.Namespace}
+	for field, expression := range s.names {
+		if !expression.MatchString(values[field]) {
+			return false
+		}
+	}
+	return s.labels.Matches(labels.Set(textMap(o, "metadata", "labels"))) &&
+		s.annotations.Matches(labels.Set(textMap(o, "metadata", "annotations")))
+}
+
+// ignore takes out of both objects what the rules say does not count. Which
+// rules hold is decided by the object to come, as the controller does.
+func (p *plan) ignore(ref Ref, before, after map[string]any) {
+	for _, r := range p.rules {
+		if !r.target.matches(ref, after) {
+			continue
+		}
+		for _, path := range r.paths {
+			path.without(before)
+			path.without(after)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package diff
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// worthwhile is how many objects of a kind in a namespace make one list of
+// them cheaper than a request each.
+const worthwhile = 3
+
+// scope is where a list looks.
+type scope struct {
+	resource  kube.Resource
+	namespace string
+}
+
+// live finds the objects as they are now. Those that the Kustomization owns
+// already come by a list for each kind and namespace, which halves the number of
+// requests; the rest, and what may not be listed, one by one.
+type live struct {
+	client *kube.Client
+	owner  Ref
+	lists  map[scope]func() (map[string]controllers.Object, error)
+}
+
+func newLive(ctx context.Context, client *kube.Client, owner Ref, wanted map[scope]int) *live {
+	l := &live{client: client, owner: owner, lists: map[scope]func() (map[string]controllers.Object, error){}}
+	for s, n := range wanted {
+		if n >= worthwhile {
+			l.lists[s] = sync.OnceValues(func() (map[string]controllers.Object, error) { return l.list(ctx, s) })
+		}
+	}
+	return l
+}
+
+func (l *live) list(ctx context.Context, s scope) (map[string]controllers.Object, error) {
+	found := map[string]controllers.Object{}
+	labels := fmt.Sprintf("%s/name=%s,%s/namespace=%s", group, l.owner.Name, group, l.owner.Namespace)
+	selection := kube.Selection{Namespace: s.namespace, Labels: labels, Without: []string{"status"}}
+	_, err := l.client.List(ctx, s.resource, selection, func(o controllers.Object) error {
+		found[controllers.Name(o)] = o
+		return nil
+	})
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil, nil // one by one, it may be allowed
+	}
+	return found, err
+}
+
+// listed returns an object that a list has brought along.
+func (l *live) listed(s scope, name string) (controllers.Object, error) {
+	list, ok := l.lists[s]
+	if !ok {
+		return nil, nil
+	}
+	found, err := list()
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", s.resource.Resource, err)
+	}
+	return found[name], nil
+}
+
+// get asks for one object; it is nil where there is none.
+func (l *live) get(ctx context.Context, s scope, name string) (controllers.Object, error) {
+	o, err := l.client.Get(ctx, s.resource, s.namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return o, err
+}

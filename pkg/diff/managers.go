@@ -1,0 +1,177 @@
+package diff
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/fluxkit/flux/internal/kube"
+)
+
+// leftovers is metadata that the controller removes from live objects.
+var leftovers = map[string][]string{
+	"annotations": {kubectlCopy, "kustomize.toolkit.fluxcd.io/checksum", "fluxcd.io/sync-checksum"},
+	"labels":      {"fluxcd.io/sync-gc-mark"},
+}
+
+// cleaned makes of the dry run what the controller makes of the object: before
+// it applies, it takes over what kubectl owns, so that fields of kubectl's that
+// are not in the build go away. No dry run shows that.
+func (c *comparison) cleaned(ctx context.Context, r kube.Resource, o item, before, after map[string]any) {
+	if marked(o.Object, "ssa", "Merge") || marked(before, "ssa", "Merge") {
+		return
+	}
+	for at, keys := range leftovers {
+		metadata, _ := after["metadata"].(map[string]any)
+		m, _ := metadata[at].(map[string]any)
+		for _, key := range keys {
+			if m[key] != textMap(o.Object, "metadata", at)[key] {
+				delete(m, key)
+			}
+		}
+	}
+	gone := takenOver(&unstructured.Unstructured{Object: before}, &unstructured.Unstructured{Object: after})
+	if gone == nil || gone.Empty() {
+		return
+	}
+	var defaults map[string]any
+	gone.Leaves().Iterate(func(p fieldpath.Path) {
+		if len(p) == 0 || *orEmpty(p[0].FieldName) == "status" {
+			return
+		}
+		if spec := *orEmpty(p[0].FieldName); defaults == nil && spec != "metadata" && spec != "data" {
+			defaults = c.defaults(ctx, r, o)
+		}
+		replace(after, defaults, slices.Clone(p))
+	})
+}
+
+func orEmpty(s *string) *string {
+	if s == nil {
+		return new(string)
+	}
+	return s
+}
+
+// takenOver are the fields that only kubectl, or the controller before it
+// used server-side apply, owns: the build does not have them, and nobody else.
+func takenOver(before, after *unstructured.Unstructured) *fieldpath.Set {
+	var theirs, others *fieldpath.Set = fieldpath.NewSet(), fieldpath.NewSet()
+	found := false
+	for _, entry := range before.GetManagedFields() {
+		if undone(entry) {
+			found = true
+			theirs = theirs.Union(fieldsOf(entry))
+		} else if entry.Manager != manager || entry.Operation != metav1.ManagedFieldsOperationApply {
+			others = others.Union(fieldsOf(entry))
+		}
+	}
+	if !found {
+		return nil
+	}
+	for _, entry := range after.GetManagedFields() {
+		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+			others = others.Union(fieldsOf(entry))
+		}
+	}
+	return theirs.Leaves().Difference(others)
+}
+
+// undone tells whether the controller takes over what an entry says is owned.
+func undone(entry metav1.ManagedFieldsEntry) bool {
+	if entry.Subresource != "" {
+		return false
+	}
+	switch entry.Operation {
+	case metav1.ManagedFieldsOperationApply:
+		return strings.HasPrefix(entry.Manager, "kubectl")
+	case metav1.ManagedFieldsOperationUpdate:
+		return strings.HasPrefix(entry.Manager, "kubectl") || strings.HasPrefix(entry.Manager, "before-first-apply") || strings.HasPrefix(entry.Manager, manager)
+	}
+	return false
+}
+
+func fieldsOf(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
+	set := fieldpath.NewSet()
+	if entry.FieldsV1 == nil {
+		return set
+	}
+	if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+		return fieldpath.NewSet() // the server wrote it; what cannot be read is left out
+	}
+	return set
+}
+
+// defaults is what the server makes of the object where there is none.
+func (c *comparison) defaults(ctx context.Context, r kube.Resource, o item) map[string]any {
+	fresh := o.DeepCopy()
+	fresh.SetName(probeName)
+	made, err := c.client.DryRun(ctx, r, fresh.Object, manager)
+	if err != nil {
+		return map[string]any{}
+	}
+	return made
+}
+
+// replace gives a field the value of its default, or takes it away.
+func replace(v, from any, path fieldpath.Path) any {
+	switch step := path[0]; {
+	case step.FieldName != nil:
+		m, ok := v.(map[string]any)
+		if !ok {
+			return v
+		}
+		f, _ := from.(map[string]any)
+		if len(path) > 1 {
+			if below, ok := m[*step.FieldName]; ok {
+				m[*step.FieldName] = replace(below, f[*step.FieldName], path[1:])
+			}
+		} else if value, ok := f[*step.FieldName]; ok {
+			m[*step.FieldName] = value
+		} else {
+			delete(m, *step.FieldName)
+		}
+		return m
+	default:
+		list, ok := v.([]any)
+		if !ok {
+			return v
+		}
+		f, _ := from.([]any)
+		at := slices.IndexFunc(list, func(e any) bool { return isElement(e, step) })
+		if at < 0 {
+			return v
+		}
+		if len(path) == 1 {
+			return slices.Concat(list[:at], list[at+1:])
+		}
+		var below any
+		if i := slices.IndexFunc(f, func(e any) bool { return isElement(e, step) }); i >= 0 {
+			below = f[i]
+		}
+		list[at] = replace(list[at], below, path[1:])
+		return list
+	}
+}
+
+// isElement tells whether a path's step names the element of a list.
+func isElement(e any, step fieldpath.PathElement) bool {
+	if step.Value != nil {
+		return text((*step.Value).Unstructured()) == text(e)
+	}
+	m, ok := e.(map[string]any)
+	if !ok || step.Key == nil {
+		return false
+	}
+	for _, field := range *step.Key {
+		if text(m[field.Name]) != text(field.Value.Unstructured()) {
+			return false
+		}
+	}
+	return true
+}

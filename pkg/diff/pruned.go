@@ -1,0 +1,95 @@
+package diff
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// pruned tells what becomes of an object of the inventory that is no longer
+// in the build.
+func (c *comparison) pruned(ctx context.Context, ref Ref) (Change, error) {
+	change := Change{Object: ref, Action: Skipped}
+	if !c.prune {
+		change.Reason = "the Kustomization does not prune"
+		return change, nil
+	}
+	r, served := c.kinds.of(ref.kind())
+	if !served {
+		change.Reason = "the cluster no longer serves its kind"
+		return change, nil
+	}
+	at := scopeOf(r, ref)
+	o, err := c.live.listed(at, ref.Name)
+	if err == nil && o == nil {
+		o, err = c.live.get(ctx, at, ref.Name)
+	}
+	if err != nil {
+		return change, fmt.Errorf("looking for %s: %w", ref, err)
+	}
+	labels := textMap(o, "metadata", "labels")
+	switch reason := excluded(o); {
+	case o == nil:
+		change.Reason = "it is gone already"
+	case labels[group+"/name"] != c.ref.Name || labels[group+"/namespace"] != c.ref.Namespace:
+		change.Reason = "it is not owned by this Kustomization"
+	case marked(o, "prune", "disabled"):
+		change.Reason = group + "/prune: disabled"
+	case reason != "":
+		change.Reason = reason
+	default:
+		change.Action = Pruned
+		return c.finish(change, item{}, o, nil), nil
+	}
+	return change, nil
+}
+
+// finish fills in what differs, in what may be shown, and what is dangerous
+// about it. A change that makes no difference is none.
+func (c *comparison) finish(change Change, o item, before, after controllers.Object) Change {
+	b, a := tidy(before), tidy(after)
+	if change.Action == Changed && len(Fields(content(b), content(a))) == 0 {
+		return Change{Object: change.Object, Action: Unchanged}
+	}
+	mask(change.Object, built(o), content(b), content(a), o.built.Secret)
+	change.Before, change.After = b, a
+	if before != nil && after != nil {
+		change.Fields = Fields(content(b), content(a))
+	}
+	change.Images = images(content(b), content(a))
+	change.Dangers = append(change.Dangers, dangers(change)...)
+	return change
+}
+
+func built(o item) map[string]any { return content(o.built.Unstructured) }
+
+func content(u *unstructured.Unstructured) map[string]any {
+	if u == nil {
+		return nil
+	}
+	return u.Object
+}
+
+// kept is the metadata that a build can set and the controller compares.
+var kept = []string{"name", "namespace", "labels", "annotations"}
+
+// tidy returns a copy of an object without what the server keeps about it.
+func tidy(o map[string]any) *unstructured.Unstructured {
+	if o == nil {
+		return nil
+	}
+	clean := (&unstructured.Unstructured{Object: o}).DeepCopy()
+	delete(clean.Object, "status")
+	metadata, _ := clean.Object["metadata"].(map[string]any)
+	short := map[string]any{}
+	for _, field := range kept {
+		if v, ok := metadata[field]; ok && !empty(v) {
+			short[field] = v
+		}
+	}
+	clean.Object["metadata"] = short
+	return clean
+}

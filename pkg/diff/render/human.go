@@ -1,0 +1,254 @@
+// Package render writes what a diff found in the forms that people and
+// programs read: text, unified diffs, JSON, Markdown for a pull request, HTML.
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// Style is how text is shown. The zero value is that of a pipe.
+type Style struct {
+	// Paint colours a text for what it shows: an added, removed or replaced
+	// thing, or "" for a heading. Nil leaves it as it is.
+	Paint func(op diff.Op, text string) string
+}
+
+func (s Style) paint(op diff.Op, text string) string {
+	if s.Paint == nil {
+		return text
+	}
+	return s.Paint(op, text)
+}
+
+// words are what happens to an object, as people read it. What is not here is
+// not shown: it does not change, or it is an error.
+var words = map[diff.Action]string{
+	diff.Created:   "created",
+	diff.Changed:   "drifted",
+	diff.Recreated: "recreated",
+	diff.Pruned:    "deleted",
+	diff.Encrypted: "encrypted, cannot compare",
+}
+
+// Human writes every change as a line and, below it, the fields that differ.
+func Human(w io.Writer, results []*diff.Result, s Style) error {
+	var b bytes.Buffer
+	for _, r := range results {
+		for _, c := range r.Changes {
+			word, ok := words[c.Action]
+			if c.Action == diff.Failed && c.Before != nil {
+				word, ok = "cannot be applied", true // why is an error, and not said here
+			}
+			if ok {
+				humanChange(&b, c, word, s)
+			}
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func humanChange(b *bytes.Buffer, c diff.Change, word string, s Style) {
+	fmt.Fprintf(b, "► %s %s\n", c.Object, s.paint(opOf(c.Action), word))
+	for _, note := range c.Notes {
+		fmt.Fprintf(b, "  %s\n", note)
+	}
+	if len(c.Fields) == 0 {
+		return
+	}
+	for _, g := range grouped(c.Fields) {
+		b.WriteString("\n")
+		g.write(b, s)
+	}
+	b.WriteString("\n")
+}
+
+func opOf(a diff.Action) diff.Op {
+	switch a {
+	case diff.Created:
+		return diff.Added
+	case diff.Pruned:
+		return diff.Removed
+	default:
+		return diff.Replaced
+	}
+}
+
+// block is what is shown below one path: a field, or all that is removed from
+// and added to one map or list.
+type block struct {
+	path           string
+	inList         bool
+	single         *diff.Field
+	removed, added []diff.Field
+}
+
+func grouped(fields []diff.Field) []*block {
+	var blocks []*block
+	type place struct {
+		path   string
+		inList bool
+	}
+	known := map[place]*block{}
+	for _, f := range fields {
+		if f.Op == diff.Replaced || f.Op == diff.Reordered {
+			blocks = append(blocks, &block{path: f.Path, single: &f})
+			continue
+		}
+		at := place{f.Parent, f.InList}
+		g := known[at]
+		if g == nil {
+			g = &block{path: f.Parent, inList: f.InList}
+			known[at] = g
+			blocks = append(blocks, g)
+		}
+		if f.Op == diff.Removed {
+			g.removed = append(g.removed, f)
+		} else {
+			g.added = append(g.added, f)
+		}
+	}
+	return blocks
+}
+
+func (g *block) write(b *bytes.Buffer, s Style) {
+	path := g.path
+	if path == "" {
+		path = "(root level)"
+	}
+	fmt.Fprintf(b, "%s\n", s.paint("", path))
+	switch {
+	case g.single == nil:
+		g.entries(b, "-", "removed", diff.Removed, g.removed, s)
+		g.entries(b, "+", "added", diff.Added, g.added, s)
+	case g.single.Op == diff.Reordered:
+		fmt.Fprintln(b, s.paint(diff.Replaced, "⇆ order changed"))
+		sided(b, "- ", diff.Removed, inYAML(g.single.Before), s)
+		sided(b, "+ ", diff.Added, inYAML(g.single.After), s)
+	default:
+		replaced(b, *g.single, s)
+	}
+}
+
+// entries writes "+ two map entries added:" and what they are.
+func (g *block) entries(b *bytes.Buffer, sign, done string, op diff.Op, fields []diff.Field, s Style) {
+	if len(fields) == 0 {
+		return
+	}
+	what, many := "map entry", "map entries"
+	if g.inList {
+		what, many = "list entry", "list entries"
+	}
+	if len(fields) > 1 {
+		what = many
+	}
+	fmt.Fprintln(b, s.paint(op, fmt.Sprintf("%s %s %s %s:", sign, number(len(fields)), what, done)))
+	for _, line := range strings.Split(strings.TrimRight(g.yaml(fields), "\n"), "\n") {
+		fmt.Fprintf(b, "  %s\n", s.paint(op, line))
+	}
+}
+
+func number(n int) string {
+	names := []string{"no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"}
+	if n < len(names) {
+		return names[n]
+	}
+	return fmt.Sprint(n)
+}
+
+func (g *block) yaml(fields []diff.Field) string {
+	value := func(f diff.Field) any {
+		if f.Op == diff.Removed {
+			return f.Before
+		}
+		return f.After
+	}
+	if g.inList {
+		var list []any
+		for _, f := range fields {
+			list = append(list, value(f))
+		}
+		return inYAML(list)
+	}
+	m := map[string]any{}
+	for _, f := range fields {
+		m[f.Key] = value(f)
+	}
+	return inYAML(m)
+}
+
+func replaced(b *bytes.Buffer, f diff.Field, s Style) {
+	before, after := inYAML(f.Before), inYAML(f.After)
+	x, xText := f.Before.(string)
+	y, yText := f.After.(string)
+	switch {
+	case xText && yText && strings.Contains(x+y, "\n"):
+		fmt.Fprintln(b, s.paint(diff.Replaced, "± value change in multiline text"))
+		for _, line := range hunks(x, y) {
+			op := diff.Op("")
+			switch line[0] {
+			case '+':
+				op = diff.Added
+			case '-':
+				op = diff.Removed
+			}
+			if op != "" {
+				line = s.paint(op, line)
+			}
+			fmt.Fprintf(b, "  %s\n", line)
+		}
+		return
+	case kindOf(f.Before) != kindOf(f.After):
+		fmt.Fprintln(b, s.paint(diff.Replaced, fmt.Sprintf("± type change from %s to %s", kindOf(f.Before), kindOf(f.After))))
+	default:
+		fmt.Fprintln(b, s.paint(diff.Replaced, "± value change"))
+	}
+	if xText {
+		before = x
+	}
+	if yText {
+		after = y
+	}
+	sided(b, "- ", diff.Removed, before, s)
+	sided(b, "+ ", diff.Added, after, s)
+}
+
+func sided(b *bytes.Buffer, sign string, op diff.Op, text string, s Style) {
+	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		fmt.Fprintln(b, s.paint(op, sign+line))
+	}
+}
+
+func kindOf(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "string"
+	case bool:
+		return "bool"
+	case int64, int:
+		return "int"
+	case float64:
+		return "float"
+	case []any:
+		return "list"
+	default:
+		return "map"
+	}
+}
+
+func inYAML(v any) string {
+	data, err := yaml.Marshal(v)
+	if err != nil { // what came out of JSON can be YAML
+		return fmt.Sprint(v)
+	}
+	return string(data)
+}

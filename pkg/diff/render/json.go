@@ -1,0 +1,63 @@
+package render
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// Summary counts what will happen.
+type Summary struct {
+	Created   int `json:"created"`
+	Changed   int `json:"changed"`
+	Recreated int `json:"recreated"`
+	Pruned    int `json:"pruned"`
+	Encrypted int `json:"encrypted"`
+	Failed    int `json:"failed"`
+	Skipped   int `json:"skipped"`
+	Unchanged int `json:"unchanged"`
+	// Dangers are those of all changes, each once.
+	Dangers []diff.Danger `json:"dangers"`
+}
+
+// Sum adds up what will happen in several Kustomizations.
+func Sum(results []*diff.Result) Summary {
+	s := Summary{Dangers: []diff.Danger{}}
+	for _, r := range results {
+		s.Created += r.Count(diff.Created)
+		s.Changed += r.Count(diff.Changed)
+		s.Recreated += r.Count(diff.Recreated)
+		s.Pruned += r.Count(diff.Pruned)
+		s.Encrypted += r.Count(diff.Encrypted)
+		s.Failed += r.Count(diff.Failed)
+		s.Skipped += r.Count(diff.Skipped)
+		s.Unchanged += r.Count(diff.Unchanged)
+		for _, c := range r.Changes {
+			s.Dangers = append(s.Dangers, c.Dangers...)
+		}
+	}
+	slices.Sort(s.Dangers)
+	s.Dangers = slices.Compact(s.Dangers)
+	return s
+}
+
+// JSON writes a summary and every object that is not unchanged.
+func JSON(w io.Writer, results []*diff.Result) error {
+	report := struct {
+		Different      bool           `json:"different"`
+		Summary        Summary        `json:"summary"`
+		Kustomizations []*diff.Result `json:"kustomizations"`
+	}{Summary: Sum(results), Kustomizations: []*diff.Result{}}
+	for _, r := range results {
+		report.Different = report.Different || r.Different()
+		shown := *r
+		shown.Changes = slices.DeleteFunc(slices.Clone(r.Changes), func(c diff.Change) bool { return c.Action == diff.Unchanged && len(c.Notes) == 0 })
+		report.Kustomizations = append(report.Kustomizations, &shown)
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(report)
+}

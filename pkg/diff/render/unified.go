@@ -1,0 +1,105 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	lines "github.com/rogpeppe/go-internal/diff"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// Unified writes the changes as a unified diff of YAML, which patch tools and
+// editors read.
+func Unified(w io.Writer, results []*diff.Result, s Style) error {
+	var b bytes.Buffer
+	for _, r := range results {
+		for _, c := range r.Changes {
+			for _, line := range strings.SplitAfter(unified(c), "\n") {
+				b.WriteString(painted(line, s))
+			}
+		}
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func painted(line string, s Style) string {
+	text, end := strings.CutSuffix(line, "\n")
+	op := diff.Op("none")
+	switch {
+	case strings.HasPrefix(text, "---"), strings.HasPrefix(text, "+++"), strings.HasPrefix(text, "@@"):
+		op = ""
+	case strings.HasPrefix(text, "+"):
+		op = diff.Added
+	case strings.HasPrefix(text, "-"):
+		op = diff.Removed
+	}
+	if op == "none" || text == "" {
+		return line
+	}
+	text = s.paint(op, text)
+	if end {
+		text += "\n"
+	}
+	return text
+}
+
+// unified is the diff of one object, "" where nothing of it can be shown.
+func unified(c diff.Change) string {
+	if _, shown := words[c.Action]; !shown {
+		return ""
+	}
+	name := c.Object.Kind + "/" + c.Object.Name
+	if c.Object.Namespace != "" {
+		name = c.Object.Namespace + "/" + name
+	}
+	before, after := "live/"+name, "new/"+name
+	old, young := manifest(c.Before), manifest(c.After)
+	if len(old) == 0 {
+		before = "/dev/null"
+	}
+	if len(young) == 0 {
+		after = "/dev/null"
+	}
+	if c.Action == diff.Encrypted || bytes.Equal(old, young) {
+		return fmt.Sprintf("Objects %s and %s differ: %s\n", before, after, strings.Join(append([]string{words[c.Action]}, c.Notes...), "; "))
+	}
+	body := lines.Diff(before, old, after, young)
+	// The first line is the command that would make the diff, which there is none of.
+	if _, rest, ok := bytes.Cut(body, []byte("\n")); ok && bytes.HasPrefix(body, []byte("diff ")) {
+		body = rest
+	}
+	return string(body)
+}
+
+func manifest(u *unstructured.Unstructured) []byte {
+	if u == nil {
+		return nil
+	}
+	return []byte(inYAML(u.Object))
+}
+
+// hunks are the lines of a diff of two texts, without its heading.
+func hunks(before, after string) []string {
+	ended := func(s string) []byte {
+		if s != "" && !strings.HasSuffix(s, "\n") {
+			s += "\n"
+		}
+		return []byte(s)
+	}
+	body := string(lines.Diff("a", ended(before), "b", ended(after)))
+	var shown []string
+	for i, line := range strings.Split(strings.TrimRight(body, "\n"), "\n") {
+		if i > 2 && line != "" {
+			shown = append(shown, line)
+		}
+	}
+	if len(shown) == 0 { // only the line break at the end differs
+		shown = append(shown, "± line break at the end")
+	}
+	return shown
+}
