@@ -19,6 +19,7 @@ func commands() []word {
 		{name: "completion", make: newCompletion},
 		{name: "create", make: newCreate},
 		{name: "delete", make: newDelete},
+		{name: "deps", make: newDeps},
 		{name: "diff", make: newDiff},
 		{name: "docgen", make: newDocgen, whole: true},
 		{name: "export", make: newExport},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,18 +53,30 @@ type Style struct {
 	Separator string
 	// Width cuts the message where a line is longer; 0 leaves it whole.
 	Width int
+	// Bare leaves out restarts and age.
+	Bare bool
 	// Paint colours a padded cell by the status of its line; nil leaves it.
 	Paint func(Status, string) string
 }
 
 // Wide prints the tree with the status, restarts and age of every object, and
 // a blank line at the end.
-func Wide(w io.Writer, root *Node, style Style) error {
+func Wide(w io.Writer, root *Node, style Style) error { return Table(w, []*Node{root}, style) }
+
+// Table prints several trees below one heading, as Wide does.
+func Table(w io.Writer, roots []*Node, style Style) error {
 	rows := [][]string{{"NAME", "STATUS", "RESTARTS", "AGE", "MESSAGE"}}
 	statuses := []Status{""}
-	for _, l := range lines(root) {
-		rows = append(rows, append([]string{l.branch + l.node.Object.String()}, style.cells(l.node)...))
-		statuses = append(statuses, l.node.Status)
+	for _, root := range roots {
+		for _, l := range lines(root) {
+			rows = append(rows, append([]string{l.branch + l.node.Object.String()}, style.cells(l.node)...))
+			statuses = append(statuses, l.node.Status)
+		}
+	}
+	if style.Bare {
+		for i, row := range rows {
+			rows[i] = slices.Delete(row, 2, 4)
+		}
 	}
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

@@ -1,0 +1,106 @@
+// Package diagram draws boxes and arrows: as DOT and Mermaid for other
+// programs, as SVG and HTML for people. It knows nothing of what they mean.
+package diagram
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Diagram is what is drawn, from left to right.
+type Diagram struct {
+	// Title stands above the picture.
+	Title string
+	Boxes []Box
+	// Arrows lead from a box to another.
+	Arrows []Arrow
+}
+
+// Box is a box with one or two lines of text.
+type Box struct {
+	// ID is what arrows name; no two boxes share one.
+	ID string
+	// Head and Text are the lines of the box, Note is shown by a pointing device.
+	Head, Text, Note string
+	Mood             Mood
+}
+
+// Arrow leads from one box to another.
+type Arrow struct {
+	From, To, Label string
+}
+
+// Mood is the colour of a box.
+type Mood int
+
+// The moods: what nothing is known of, what is well, at work, and not well.
+const (
+	Neutral Mood = iota
+	Good
+	Busy
+	Bad
+)
+
+// colours are the fill and the border of the moods; text is dark on all of them.
+var colours = map[Mood]struct{ fill, border string }{
+	Neutral: {"#f4f5f7", "#8a919c"},
+	Good:    {"#e3f4e7", "#2e7d43"},
+	Busy:    {"#fdf3d8", "#a87b14"},
+	Bad:     {"#fbe3e1", "#b3362b"},
+}
+
+// Formats are the ways to draw.
+func Formats() []string { return []string{"dot", "mermaid", "svg", "html"} }
+
+// Draw writes the diagram in one of the Formats.
+func (d Diagram) Draw(w io.Writer, format string) error {
+	draw, ok := map[string]func() string{"dot": d.dot, "mermaid": d.mermaid, "svg": d.svg, "html": d.html}[format]
+	if !ok {
+		return fmt.Errorf("diagrams cannot be drawn as %q: use %s", format, strings.Join(Formats(), ", "))
+	}
+	_, err := io.WriteString(w, draw())
+	return err
+}
+
+// dot is the language of Graphviz.
+func (d Diagram) dot() string {
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace
+	var b strings.Builder
+	fmt.Fprintf(&b, "digraph {\n  label=\"%s\"\n  labelloc=t\n  rankdir=LR\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\"]\n", quote(d.Title))
+	for _, box := range d.Boxes {
+		c := colours[box.Mood]
+		fmt.Fprintf(&b, "  \"%s\" [label=\"%s\\n%s\", tooltip=\"%s\", fillcolor=\"%s\", color=\"%s\"]\n",
+			quote(box.ID), quote(box.Head), quote(box.Text), quote(box.Note), c.fill, c.border)
+	}
+	for _, a := range d.Arrows {
+		fmt.Fprintf(&b, "  \"%s\" -> \"%s\" [label=\"%s\"]\n", quote(a.From), quote(a.To), quote(a.Label))
+	}
+	return b.String() + "}\n"
+}
+
+// mermaid is what Markdown renderers draw.
+func (d Diagram) mermaid() string {
+	quote := strings.NewReplacer("&", "&amp;", `"`, "&quot;", "<", "&lt;", ">", "&gt;", "\n", " ").Replace
+	number := map[string]int{}
+	var b strings.Builder
+	b.WriteString("flowchart LR\n")
+	for i, box := range d.Boxes {
+		number[box.ID] = i
+		fmt.Fprintf(&b, "  n%d[\"%s<br>%s\"]:::%s\n", i, quote(box.Head), quote(box.Text), moodNames[box.Mood])
+	}
+	for _, a := range d.Arrows {
+		if a.Label == "" {
+			fmt.Fprintf(&b, "  n%d --> n%d\n", number[a.From], number[a.To])
+			continue
+		}
+		fmt.Fprintf(&b, "  n%d -->|%s| n%d\n", number[a.From], quote(a.Label), number[a.To])
+	}
+	for _, mood := range []Mood{Neutral, Good, Busy, Bad} {
+		c := colours[mood]
+		fmt.Fprintf(&b, "  classDef %s fill:%s,stroke:%s,color:#1c1f24\n", moodNames[mood], c.fill, c.border)
+	}
+	return b.String()
+}
+
+var moodNames = map[Mood]string{Neutral: "neutral", Good: "good", Busy: "busy", Bad: "bad"}

@@ -1,0 +1,354 @@
+package tree
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Graph says which objects of Flux need which others.
+type Graph struct {
+	// Vertices are in the order of their kinds in the catalogue and, within
+	// one, of their names.
+	Vertices []*Vertex
+	// Edges are in the order of the vertices that they start at.
+	Edges []Edge
+	// Cycles are objects that wait for each other; each begins at its first
+	// object in alphabetical order.
+	Cycles [][]Object
+
+	at       map[Object]*Vertex
+	from, to map[Object][]Edge
+}
+
+// Vertex is an object of Flux.
+type Vertex struct {
+	Object Object
+	// Ready is "True", "False" or "Unknown", "" for one that is Missing or was
+	// read from a file, which says nothing about readiness.
+	Ready, Message string
+	Suspended      bool
+	// Missing says that others refer to the object, and that it is not there.
+	Missing bool
+	// BlockedBy are the objects at the roots of why this one is not ready:
+	// they are not ready or missing, and need nothing that is not.
+	BlockedBy []Object
+}
+
+// Edge says that From needs To.
+type Edge struct {
+	From, To Object
+	// Relation is the catalogue's word: source, dependency, provider, image, resource.
+	Relation string
+}
+
+// Dependencies lists the objects of Flux in a namespace, "" for all, and says
+// which need which. Kinds that the cluster does not have are left out; those
+// that may not be listed are gaps.
+func Dependencies(ctx context.Context, cfg *rest.Config, namespace string) (*Graph, []Gap, error) {
+	client, err := kube.New(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	found := make([][]controllers.Object, len(controllers.Kinds))
+	var missed gaps
+	g, ctx := errgroup.WithContext(ctx)
+	for i, k := range controllers.Kinds {
+		g.Go(func() error {
+			err := client.With(ctx, k, func(r kube.Resource) error {
+				found[i] = nil
+				_, err := client.List(ctx, r, kube.Selection{Namespace: namespace, Without: []string{"status.inventory"}}, func(o controllers.Object) error {
+					found[i] = append(found[i], o)
+					return nil
+				})
+				return err
+			})
+			var absent *kube.MissingKindError
+			switch {
+			case errors.As(err, &absent):
+				return nil
+			case apierrors.IsForbidden(err):
+				missed.add(kube.Of(k), namespace, err)
+				return nil
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, nil, fmt.Errorf("listing the objects of Flux: %w", err)
+	}
+	known := func(o Object) bool {
+		k, _ := controllers.KindOf(o.GroupKind.Group, o.GroupKind.Kind)
+		return (namespace == "" || o.Namespace == namespace) && missed.covers(kube.Of(k).GroupResource().String(), o.Namespace) == nil
+	}
+	return needs(slices.Concat(found...), true, known), missed.list(), nil
+}
+
+// Needs says which of the objects need which. An object that only others refer
+// to is Missing. The objects are as files have them, which say nothing about
+// readiness.
+func Needs(objects []controllers.Object) *Graph {
+	return needs(objects, false, func(Object) bool { return true })
+}
+
+// needs is Needs, with live for objects as a cluster has them; known tells
+// whether an object would be among them if it were there.
+func needs(objects []controllers.Object, live bool, known func(Object) bool) *Graph {
+	g := &Graph{at: map[Object]*Vertex{}}
+	type row struct {
+		kind   controllers.Kind
+		object controllers.Object
+	}
+	var rows []row
+	for _, o := range objects {
+		k, ok := kindOf(o)
+		if !ok {
+			continue
+		}
+		v := g.vertex(k, controllers.Namespace(o), controllers.Name(o))
+		rows = append(rows, row{k, o})
+		v.Suspended = k.Suspension.Is(o)
+		if live {
+			ready := k.Ready(o)
+			v.Ready, v.Message = ready.Status, ready.Message
+		}
+	}
+	for _, r := range rows {
+		from := objectIn(r.kind, controllers.Namespace(r.object), controllers.Name(r.object))
+		for _, n := range g.needs(r.kind, r.object) {
+			to, ok := controllers.FindKind(n.target.Kind)
+			if !ok || n.target.Name == "" || n.target.Name == "*" {
+				continue
+			}
+			object := objectIn(to, n.target.Namespace, n.target.Name)
+			if _, there := g.at[object]; !there {
+				g.vertex(to, n.target.Namespace, n.target.Name).Missing = known(object)
+			}
+			g.Edges = append(g.Edges, Edge{from, object, n.relation})
+		}
+	}
+	g.sort()
+	g.index()
+	g.findCycles()
+	g.block()
+	return g
+}
+
+func kindOf(o controllers.Object) (controllers.Kind, bool) {
+	group, _, ok := strings.Cut(controllers.Path{"apiVersion"}.String(o), "/")
+	if !ok {
+		return controllers.Kind{}, false
+	}
+	return controllers.KindOf(group, controllers.Path{"kind"}.String(o))
+}
+
+func objectIn(k controllers.Kind, namespace, name string) Object {
+	return Object{namespace, name, schema.GroupKind{Group: k.Group, Kind: k.Kind}}
+}
+
+func (g *Graph) vertex(k controllers.Kind, namespace, name string) *Vertex {
+	object := objectIn(k, namespace, name)
+	v, ok := g.at[object]
+	if !ok {
+		v = &Vertex{Object: object}
+		g.at[object] = v
+		g.Vertices = append(g.Vertices, v)
+	}
+	return v
+}
+
+type need struct {
+	relation string
+	target   controllers.Target
+}
+
+// needs are the references of an object. A release needs its chart where there
+// is one on the cluster, else, as in a folder of manifests, its repository.
+func (g *Graph) needs(k controllers.Kind, o controllers.Object) []need {
+	var all []need
+	up := k.SourceOf(o)
+	if chart := k.Upstream(o); len(chart) == 1 && chart[0].Kind == "HelmChart" {
+		if c, _ := controllers.FindKind("HelmChart"); g.at[objectIn(c, chart[0].Namespace, chart[0].Name)] != nil {
+			up = chart
+		}
+	}
+	for _, t := range up {
+		all = append(all, need{"source", t})
+	}
+	for _, r := range k.Refs {
+		for _, t := range r.Targets(o) {
+			all = append(all, need{r.Relation, t})
+		}
+	}
+	// What an ImageUpdateAutomation writes down are the tags of policies.
+	v, _ := controllers.Path{"status.observedPolicies"}.Lookup(o)
+	policies, _ := v.(map[string]any)
+	for name := range policies {
+		all = append(all, need{"image", controllers.Target{Kind: "ImagePolicy", Namespace: controllers.Namespace(o), Name: name}})
+	}
+	return all
+}
+
+func (g *Graph) sort() {
+	rank := func(o Object) int {
+		return slices.IndexFunc(controllers.Kinds, func(k controllers.Kind) bool { return k.Kind == o.GroupKind.Kind })
+	}
+	compare := func(a, b Object) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	}
+	slices.SortFunc(g.Vertices, func(a, b *Vertex) int { return compare(a.Object, b.Object) })
+	slices.SortStableFunc(g.Edges, func(a, b Edge) int {
+		return cmp.Or(compare(a.From, b.From), strings.Compare(a.Relation, b.Relation), compare(a.To, b.To))
+	})
+}
+
+// index drops edges that are named twice and finds those of each object.
+func (g *Graph) index() {
+	g.Edges = slices.Compact(g.Edges)
+	g.from, g.to = map[Object][]Edge{}, map[Object][]Edge{}
+	for _, e := range g.Edges {
+		g.from[e.From], g.to[e.To] = append(g.from[e.From], e), append(g.to[e.To], e)
+	}
+}
+
+// Vertex returns the vertex of an object, nil where there is none.
+func (g *Graph) Vertex(o Object) *Vertex { return g.at[o] }
+
+// From returns the edges to what an object needs.
+func (g *Graph) From(o Object) []Edge { return g.from[o] }
+
+// To returns the edges from what needs an object.
+func (g *Graph) To(o Object) []Edge { return g.to[o] }
+
+// waits tells whether an object is held up by what it needs. What an alert or a
+// receiver is about may be out of order without them.
+func (e Edge) waits() bool { return e.Relation != "resource" }
+
+// Around returns the part of the graph that an object needs or is needed by,
+// however far.
+func (g *Graph) Around(o Object) *Graph {
+	keep := map[Object]bool{}
+	var walk func(o Object, next func(Object) []Edge, end func(Edge) Object)
+	walk = func(o Object, next func(Object) []Edge, end func(Edge) Object) {
+		keep[o] = true
+		for _, e := range next(o) {
+			if !keep[end(e)] {
+				walk(end(e), next, end)
+			}
+		}
+	}
+	walk(o, g.From, func(e Edge) Object { return e.To })
+	walk(o, g.To, func(e Edge) Object { return e.From })
+	part := &Graph{at: map[Object]*Vertex{}}
+	for _, v := range g.Vertices {
+		if keep[v.Object] {
+			part.Vertices, part.at[v.Object] = append(part.Vertices, v), v
+		}
+	}
+	for _, e := range g.Edges {
+		if keep[e.From] && keep[e.To] {
+			part.Edges = append(part.Edges, e)
+		}
+	}
+	part.index()
+	for _, cycle := range g.Cycles {
+		if keep[cycle[0]] {
+			part.Cycles = append(part.Cycles, cycle)
+		}
+	}
+	return part
+}
+
+// Reversed is the graph with its edges turned round: what needs an object is
+// where what it needs was.
+func (g *Graph) Reversed() *Graph {
+	turned := &Graph{Vertices: g.Vertices, Cycles: g.Cycles, at: g.at}
+	for _, e := range g.Edges {
+		turned.Edges = append(turned.Edges, Edge{e.To, e.From, e.Relation})
+	}
+	turned.sort()
+	turned.index()
+	return turned
+}
+
+// findCycles walks along what waits and notes each way back once.
+func (g *Graph) findCycles() {
+	const under, done = 1, 2
+	state := map[Object]int{}
+	var way []Object
+	var walk func(o Object)
+	walk = func(o Object) {
+		state[o] = under
+		way = append(way, o)
+		for _, e := range g.From(o) {
+			switch {
+			case !e.waits() || state[e.To] == done:
+			case state[e.To] == under:
+				g.Cycles = append(g.Cycles, turned(way[slices.Index(way, e.To):]))
+			default:
+				walk(e.To)
+			}
+		}
+		way, state[o] = way[:len(way)-1], done
+	}
+	for _, v := range g.Vertices {
+		if state[v.Object] == 0 {
+			walk(v.Object)
+		}
+	}
+}
+
+// turned is a cycle from its first object in alphabetical order on.
+func turned(cycle []Object) []Object {
+	first := 0
+	for i, o := range cycle {
+		if o.String() < cycle[first].String() {
+			first = i
+		}
+	}
+	return slices.Concat(cycle[first:], cycle[:first])
+}
+
+// out tells whether an object is out of order, so that others wait for it.
+func (v *Vertex) out() bool { return v.Missing || v.Ready != "" && v.Ready != "True" }
+
+// block finds for each object that is out of order the objects that it really
+// waits for: those at the ends of the chains of what is out of order.
+func (g *Graph) block() {
+	for _, v := range g.Vertices {
+		if !v.out() {
+			continue
+		}
+		seen := map[Object]bool{v.Object: true}
+		var walk func(o Object)
+		walk = func(o Object) {
+			end := true
+			for _, e := range g.From(o) {
+				if !e.waits() || !g.at[e.To].out() {
+					continue
+				}
+				end = false
+				if !seen[e.To] {
+					seen[e.To] = true
+					walk(e.To)
+				}
+			}
+			if end && o != v.Object {
+				v.BlockedBy = append(v.BlockedBy, o)
+			}
+		}
+		walk(v.Object)
+	}
+}
