@@ -88,11 +88,11 @@ func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructure
 	}
 	files := &files{ctx: ctx, tree: tree, decrypt: decrypterOf(ks, o)}
 	if err := files.generate(folder, ks, o); err != nil {
-		return nil, fmt.Errorf("generating the kustomization.yaml of %s: %w", folder, err)
+		return nil, fmt.Errorf("building %s: %w", referenceTo(ks), err)
 	}
 	built, err := files.run(folder)
 	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", folder, err)
+		return nil, fmt.Errorf("building %s: %w", referenceTo(ks), err)
 	}
 	vars, err := variablesOf(ctx, ks, o)
 	if err != nil {

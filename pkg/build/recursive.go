@@ -27,7 +27,10 @@ func (e *ChildError) Error() string {
 	if errors.Is(e.err, ErrNotFound) {
 		return fmt.Sprintf("building %s: its source %s is not at hand", e.Child, e.Source)
 	}
-	return fmt.Sprintf("building %s: %s", e.Child, e.err)
+	if prefix := fmt.Sprintf("building %s: ", e.Child); !strings.HasPrefix(e.err.Error(), prefix) {
+		return prefix + e.err.Error()
+	}
+	return e.err.Error()
 }
 
 // Unwrap returns why.

@@ -184,8 +184,9 @@ func (v *variables) evaluate(text string, value func(string) string) (map[string
 		return value(name), set || !v.strict
 	})
 	if err != nil {
-		if len(missing) > 0 {
-			return nil, &UnsetError{missing[0]}
+		// Those before the last one had a default.
+		if last := len(missing) - 1; last >= 0 && strings.Contains(err.Error(), strconv.Quote(missing[last])) {
+			return nil, &UnsetError{missing[last]}
 		}
 		return nil, err
 	}
