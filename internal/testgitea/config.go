@@ -76,6 +76,10 @@ ENABLED = false
 [packages]
 ENABLED = false
 
+[migrations]
+ALLOW_LOCALNETWORKS = true
+SKIP_TLS_VERIFY = true
+
 [cron.update_checker]
 ENABLED = false
 `

@@ -153,6 +153,8 @@ func (g *Gitea) problem(ctx context.Context, doing string, err error) error {
 		return failure("check GITEA_TOKEN and --hostname, or make a token at "+tokens, "%s: %s does not know the token%w", doing, g.hosted.Hostname, quiet{err})
 	case code == http.StatusForbidden && len(scopesAsked(err)) > 0:
 		return g.lacking(err)
+	case code == http.StatusForbidden && strings.Contains(said(err), "limited to public"):
+		return failure("make one that is not limited to public repositories at "+tokens, "%s: the token is for public repositories only%w", doing, quiet{err})
 	case code == http.StatusForbidden:
 		return failure("ask an owner for the access that it needs", "%s: %s may not: %w", doing, g.who(), err)
 	case code == http.StatusNotFound:

@@ -243,6 +243,9 @@ func refusedBeforehand(t *testing.T, s *server) {
 	s.As(t, s.alice, http.MethodPatch, "/repos/alice/archived", map[string]any{"archived": true}, nil)
 	s.repository(t, "alice/closed")
 	s.As(t, s.alice, http.MethodPatch, "/repos/alice/closed", map[string]any{"has_pull_requests": false}, nil)
+	s.As(t, s.alice, http.MethodPost, "/repos/migrate", map[string]any{
+		"clone_addr": "https://" + s.Hostname + "/alice/closed.git", "auth_token": s.alice.Token, "repo_name": "mirror", "mirror": true,
+	}, nil)
 	s.repository(t, "acme/read")
 	s.As(t, s.alice, http.MethodPut, "/repos/acme/read/teams/readers", nil, nil)
 	s.repository(t, "acme/pushed")
@@ -257,6 +260,8 @@ func refusedBeforehand(t *testing.T, s *server) {
 	}{
 		"unknown token":        {"alice/archived", strings.Repeat("0", 40), Want{}, nil, "checking the token: " + s.Hostname + " does not know the token"},
 		"archived":             {"alice/archived", s.alice.Token, Want{}, nil, "repository alice/archived is archived: nobody can push to it"},
+		"mirror":               {"alice/mirror", s.alice.Token, Want{}, nil, "repository alice/mirror is a mirror: nobody can push to it"},
+		"public only":          {"alice/closed", s.Token(t, s.alice, "public-only", "write:repository"), Want{}, nil, "looking for repository alice/closed: the token is for public repositories only"},
 		"no pull requests":     {"alice/closed", s.alice.Token, Want{ChangeRequest: true}, nil, "repository alice/closed has no pull requests"},
 		"no push":              {"acme/read", s.bob.Token, Want{}, nil, "bob may not push to acme/read"},
 		"no deploy key":        {"acme/pushed", s.bob.Token, Want{KeyTitle: "flux"}, nil, "adding a deploy key: bob does not administer acme/pushed"},
