@@ -25,7 +25,8 @@ type forge struct {
 }
 
 // TestGitea bootstraps out of a real Gitea: repositories of a person and of an
-// organisation, over HTTPS with the token and over SSH with a deploy key.
+// organisation, over HTTPS with the token and over SSH with a deploy key, and
+// a branch that only takes what was reviewed.
 func TestGitea(t *testing.T) {
 	t.Parallel()
 	f := &forge{story: newStory(t), server: testgitea.Start(t)}
@@ -34,9 +35,15 @@ func TestGitea(t *testing.T) {
 	f.server.Team(t, f.alice, "acme", "ops", "write")
 
 	f.refusals()
+	f.planned("alice/fleet", "--personal", "--token-auth", "--path=clusters/mine")
 	f.synchronised("alice/fleet", "--personal", "--token-auth", "--path=clusters/mine")
-	f.synchronised("acme/fleet", "--team=ops", "--path=clusters/production", "--description=What runs where")
+	f.run("flux", "uninstall", "--silent")
+	production := []string{"--team=ops", "--path=clusters/production", "--description=What runs where"}
+	f.synchronised("acme/fleet", production...)
 	f.keyOfFleet()
+	f.rotated("acme/fleet", production...)
+	f.run("flux", "uninstall", "--silent")
+	f.reviewed("acme/guarded", "--token-auth", "--path=clusters/reviewed", "--pull-request")
 }
 
 // args is the command line of a bootstrap out of a repository "owner/name".
@@ -78,11 +85,8 @@ func (f *forge) refusals() {
 			f.Errorf("%s: the error does not say %q, or shows the token:\n%s", test.what, test.problem, stderr)
 		}
 	}
-	for _, repository := range []string{"alice/unmade", "acme/unmade"} {
-		if err := f.server.Call(f.Context(), f.server.Admin.Token, http.MethodGet, "/api/v1/repos/"+repository, nil, nil); err == nil {
-			f.Errorf("%s was made", repository)
-		}
-	}
+	f.untouched("alice/unmade")
+	f.untouched("acme/unmade")
 	if subjects := f.subjects("acme/guarded"); len(subjects) != 1 {
 		f.Errorf("the protected branch has the commits %q", subjects)
 	}
@@ -111,7 +115,71 @@ func (f *forge) synchronised(repository string, extra ...string) {
 		f.Errorf("%s: what was committed was not applied: %v", repository, err)
 	}
 	f.run("flux", "check")
-	f.run("flux", "uninstall", "--silent")
+}
+
+// planned says what would be done and does nothing.
+func (f *forge) planned(repository string, extra ...string) {
+	f.Helper()
+	for flag, want := range map[string]string{
+		"--preflight": "", "--dry-run": "host: would create the private repository " + repository + "\n",
+	} {
+		stdout := f.with(f.alice.Token).run("flux", f.args(repository, append([]string{flag}, extra...)...)...)
+		if !strings.HasPrefix(stdout, want) || want == "" && stdout != "" {
+			f.Errorf("%s prints %.300q, not %q", flag, stdout, want)
+		}
+	}
+	f.untouched(repository)
+}
+
+// untouched checks that there is neither the repository nor a Flux.
+func (f *forge) untouched(repository string) {
+	f.Helper()
+	if err := f.server.Call(f.Context(), f.server.Admin.Token, http.MethodGet, "/api/v1/repos/"+repository, nil, nil); err == nil {
+		f.Errorf("%s was made", repository)
+	}
+	if _, err := f.cluster.Client.Get(f.Context(), namespaces, "", "flux-system"); err == nil {
+		f.Error("the cluster was touched")
+	}
+}
+
+// rotated gives the cluster another key: the server has that one alone then,
+// and the controllers fetch with it.
+func (f *forge) rotated(repository string, extra ...string) {
+	f.Helper()
+	before := f.state(repository).Keys
+	f.with(f.alice.Token).run("flux", f.args(repository, append([]string{"--rotate-key"}, extra...)...)...)
+	after := f.state(repository).Keys
+	if len(after) != 1 || after[0].ID == before[0].ID || !after[0].ReadOnly {
+		f.Errorf("%s has the keys %+v, before %+v", repository, after, before)
+	}
+	f.run("flux", "reconcile", "source", "git", "flux-system")
+}
+
+// reviewed asks for a change, once, and goes on with the cluster when it has
+// been merged.
+func (f *forge) reviewed(repository string, args ...string) {
+	f.Helper()
+	as, args := f.with(f.bob.Token), f.args(repository, args...)
+	asked := as.run("flux", args...)
+	again := as.run("flux", args...)
+	if want := "https://" + f.server.Hostname + "/" + repository + "/pulls/1\n"; asked != want || again != want {
+		f.Fatalf("asked for %q and %q, not %q twice", asked, again, want)
+	}
+	if _, err := f.cluster.Client.Get(f.Context(), namespaces, "", "flux-system"); err == nil {
+		f.Error("the cluster was touched before the change was merged")
+	}
+	if subjects := f.subjects(repository); len(subjects) != 1 {
+		f.Errorf("the protected branch has the commits %q before the change was merged", subjects)
+	}
+	f.server.As(f, f.alice, http.MethodPost, "/repos/"+repository+"/pulls/1/merge", map[string]any{"Do": "merge"}, nil)
+	merged := f.subjects(repository)
+	if out := as.run("flux", args...); out != "" {
+		f.Errorf("asked again after the merge: %q", out)
+	}
+	f.run("flux", "check")
+	if diff := cmp.Diff(merged, f.subjects(repository)); diff != "" {
+		f.Errorf("committed after the merge: %s", diff)
+	}
 }
 
 // state is what a second run must not change.
