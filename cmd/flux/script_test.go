@@ -86,6 +86,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			env.Setenv("HOME", env.WorkDir)
 			newBackground(env)
 			env.Values[lineKey{}] = &lineHolder{}
+			env.Values[hostKey{}] = &hostHolder{}
 			env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+testcluster.Bin())
 			if serial { // an earlier script may have removed them
 				if err := cluster.InstallCRDs(t.Context()); err != nil {
@@ -108,8 +109,10 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			"answer":  func(ts *testscript.TestScript, neg bool, args []string) { answer(ts, cluster, neg, args) },
 			"observe": func(ts *testscript.TestScript, neg bool, args []string) { observe(ts, cluster, neg, args) },
 			"sshhost": sshhost,
-			"keys":    makeKeys,
-			"hook":    hook,
+			"githost": startGithost, "sethost": setHost, "hoststate": hostState, "hostchanges": hostChanges, "clone": clone,
+			"playflux": func(ts *testscript.TestScript, neg bool, args []string) { playFlux(ts, cluster, neg, args) },
+			"keys":     makeKeys,
+			"hook":     hook,
 		},
 	})
 }
@@ -168,7 +171,10 @@ var (
 	timeoutSeconds  = regexp.MustCompile(`&?timeoutSeconds=\d+`)
 )
 
-var varying = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+var (
+	varying    = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	commitHash = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
+)
 
 // mask writes stdout or stderr to a file with what differs from run to run
 // replaced, to be compared whole: mask stdout|stderr FILE
@@ -177,6 +183,7 @@ func mask(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: mask stdout|stderr FILE")
 	}
 	text := varying.ReplaceAllString(ts.ReadFile(args[0]), "127.0.0.1:PORT")
+	text = commitHash.ReplaceAllString(text, "COMMIT")
 	text = strings.ReplaceAll(text, ts.Getenv("NS"), "NAMESPACE")
 	text = strings.ReplaceAll(text, ts.Getenv("WORK"), "WORK")
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))

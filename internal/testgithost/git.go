@@ -204,10 +204,14 @@ func (g *Repositories) serve(w http.ResponseWriter, r *http.Request, repository,
 func (g *Repositories) run(folder string, args ...string) (string, error) {
 	cmd := exec.Command(g.git, args...)
 	cmd.Dir = folder
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + g.dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0"}
+	cmd.Env = g.environment()
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("git %s: %w: %s", args[0], err, out)
 	}
 	return strings.TrimSpace(string(out)), err
+}
+
+func (g *Repositories) environment() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + g.dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0"}
 }

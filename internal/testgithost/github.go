@@ -262,6 +262,23 @@ func (g *GitHub) GitAccess(_, secret, repository string) Access {
 	return Access{Known: true, Read: g.sees(t, r), Write: write}
 }
 
+// KeyAccess implements Keyed.
+func (g *GitHub) KeyAccess(key, repository string) Access {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var access Access
+	for name, r := range g.Repositories {
+		for _, k := range r.Keys {
+			if k.Key == key {
+				access.Known = true
+				access.Read = access.Read || name == repository
+				access.Write = access.Write || name == repository && !k.ReadOnly && !r.Archived
+			}
+		}
+	}
+	return access
+}
+
 // closeBranches has Git refuse what protection and rules do not let a user push.
 func (g *GitHub) closeBranches(r *GitHubRepository, login string) {
 	closed := map[string]string{}

@@ -59,11 +59,14 @@ type Server struct {
 	// Hostname is the host and port, CA its certificate authority in PEM form.
 	Hostname string
 	CA       []byte
+	// SSHHostname is the host and port of SSH, "" where the API knows no keys.
+	SSHHostname string
 	// Git has the repositories.
 	Git *Repositories
 
 	api  API
 	http *httptest.Server
+	ssh  *sshServer
 
 	mu       sync.Mutex
 	requests []Request
@@ -85,6 +88,12 @@ func Open(newAPI func(*Server) API) (*Server, error) {
 	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
 	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that open more connections than they need
 	s.api = newAPI(s)
+	if keyed, ok := s.api.(Keyed); ok {
+		if s.ssh, err = openSSH(s.Git, keyed); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(dir))
+		}
+		s.SSHHostname = s.ssh.listener.Addr().String()
+	}
 	s.http.StartTLS()
 	s.Hostname = s.http.Listener.Addr().String()
 	s.CA = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.http.Certificate().Raw})
@@ -95,7 +104,11 @@ func Open(newAPI func(*Server) API) (*Server, error) {
 // made that the API does not know.
 func (s *Server) Close() error {
 	s.http.Close()
-	err := os.RemoveAll(s.Git.dir)
+	var err error
+	if s.ssh != nil {
+		err = s.ssh.close()
+	}
+	err = errors.Join(err, os.RemoveAll(s.Git.dir))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, call := range s.unknown {
