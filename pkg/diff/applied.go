@@ -137,6 +137,9 @@ func (c *comparison) refused(ctx context.Context, r kube.Resource, ref Ref, o it
 	switch {
 	case invalid == nil && forced:
 		change.Action = Recreated
+		if cleansUp(o.Object, s.before) {
+			change.Notes = append(change.Notes, "kubectl has changed it: the controller deletes it, fails once, and creates it when it tries again")
+		}
 		change.Dangers = append(change.Dangers, DangerImmutable)
 	case invalid == nil:
 		change.Dangers = append(change.Dangers, DangerImmutable)

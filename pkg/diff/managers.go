@@ -58,6 +58,22 @@ func orEmpty(s *string) *string {
 	return s
 }
 
+// cleansUp tells whether the controller writes to the live object before it
+// applies the desired one.
+func cleansUp(desired, live map[string]any) bool {
+	if marked(desired, "ssa", "Merge") || marked(live, "ssa", "Merge") {
+		return false
+	}
+	for at, keys := range leftovers {
+		for _, key := range keys {
+			if _, there := textMap(live, "metadata", at)[key]; there {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc((&unstructured.Unstructured{Object: live}).GetManagedFields(), undone)
+}
+
 // takenOver are the fields that only kubectl, or the controller before it
 // used server-side apply, owns: the build does not have them, and nobody else.
 func takenOver(before, after *unstructured.Unstructured) *fieldpath.Set {

@@ -1,0 +1,229 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// TestDiffForetellsTheController changes many Kustomizations at once: what diff
+// has announced from the files is what kustomize-controller then does, object
+// by object, as a watch sees it.
+func TestDiffForetellsTheController(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.bootstrap()
+	cases := diffCases()
+	s.begin(cases)
+	for _, c := range cases {
+		if c.live != nil {
+			c.live(s)
+		}
+	}
+
+	s.change(cases)
+	announced := map[string]*diff.Result{}
+	before := s.treeHash()
+	for _, c := range cases {
+		announced[c.name] = s.announce(c)
+	}
+	if after := s.treeHash(); after != before {
+		t.Errorf("diff has changed the work tree: %s, before %s", after, before)
+	}
+	watch := s.witness()
+	ready := s.apply(cases)
+	seen := watch.end()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if r := ready[c.name]; (r.Status != "True") != c.fails {
+				t.Errorf("the controller ended with %s %s: %s", r.Status, r.Reason, r.Message)
+			}
+			said := actionsOf(announced[c.name])
+			if d := cmp.Diff(c.want, said); d != "" {
+				t.Errorf("announced (-want +got):\n%s", d)
+			}
+			done := seen.of(c, announced[c.name])
+			// What the controller fails with or leaves alone is not seen to happen.
+			maps.DeleteFunc(said, func(_ string, a diff.Action) bool {
+				return a == diff.Unchanged || a == diff.Skipped || a == diff.Failed
+			})
+			if d := cmp.Diff(said, done); d != "" && !c.fails {
+				t.Errorf("the controller did otherwise (-announced +done):\n%s", d)
+			}
+			if c.fails && len(done) > 0 {
+				t.Errorf("the controller was to fail, and did %v", done)
+			}
+			seen.holds(t, announced[c.name])
+		})
+	}
+	for _, c := range cases {
+		s.settled(c)
+	}
+}
+
+// settled checks that afterwards nothing differs from what the source has.
+func (s *story) settled(c diffCase) {
+	s.Helper()
+	stdout, stderr, err := s.try("flux", "diff", "kustomization", c.name, "--progress-bar=false")
+	if c.fails {
+		if err == nil {
+			s.Errorf("diff of %s, with which the controller fails, found nothing", c.name)
+		}
+		return
+	}
+	if err != nil || stdout != "" {
+		s.Errorf("%s differs after it was applied: %v\n%s%s", c.name, err, stdout, stderr)
+	}
+}
+
+// begin applies what the cases start from.
+func (s *story) begin(cases []diffCase) {
+	s.Helper()
+	files := map[string]string{}
+	for _, c := range cases {
+		files["clusters/test/"+c.name+".yaml"] = c.kustomization()
+		for name, content := range c.before {
+			files[filepath.Join("cases", c.name, name)] = content
+		}
+	}
+	s.commit("Begin", files)
+	s.reconcile()
+	for _, c := range cases {
+		s.run("flux", "wait", "kustomization", c.name)
+	}
+}
+
+// change writes what is to come into the work tree, and commits nothing.
+func (s *story) change(cases []diffCase) {
+	s.Helper()
+	for _, c := range cases {
+		dir := filepath.Join(s.clone, "cases", c.name)
+		for name, content := range c.after {
+			path := filepath.Join(dir, name)
+			if content == "" {
+				if err := os.Remove(path); err != nil {
+					s.Fatal(err)
+				}
+				continue
+			}
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				s.Fatal(err)
+			}
+		}
+	}
+}
+
+// treeHash is what Git makes of all files.
+func (s *story) treeHash() string {
+	s.Helper()
+	s.run("git", "add", "--all")
+	return strings.TrimSpace(s.run("git", "write-tree"))
+}
+
+// announce asks diff what the files will change.
+func (s *story) announce(c diffCase) *diff.Result {
+	s.Helper()
+	stdout, stderr, err := s.try("flux", "diff", "kustomization", c.name, "--path", filepath.Join(s.clone, "cases", c.name),
+		"-o", "json", "--exit-code=false", "--progress-bar=false")
+	if (err != nil) != c.fails {
+		s.Fatalf("diff of %s: %v\n%s%s", c.name, err, stdout, stderr)
+	}
+	var report struct{ Kustomizations []*diff.Result }
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || len(report.Kustomizations) != 1 {
+		s.Fatalf("reading the diff of %s: %v\n%s", c.name, err, stdout)
+	}
+	return report.Kustomizations[0]
+}
+
+// apply pushes the change and waits until the controller is done with it, well or not.
+func (s *story) apply(cases []diffCase) map[string]controllers.Condition {
+	s.Helper()
+	s.run("git", "commit", "--quiet", "--message", "Change")
+	s.run("git", "push", "--quiet")
+	commit := strings.TrimSpace(s.run("git", "rev-parse", "HEAD"))
+	s.run("flux", "reconcile", "source", "git", "flux-system")
+	ended := map[string]controllers.Condition{}
+	k, _ := controllers.FindKind("Kustomization")
+	s.eventually("the Kustomizations to be reconciled", kube.Of(k), kube.Selection{Namespace: "flux-system"}, func(e kube.Event) bool {
+		ready, _ := controllers.FindCondition(e.Object, "Ready")
+		name := controllers.Name(e.Object)
+		if strings.HasSuffix(text(e.Object, "status.lastAttemptedRevision"), commit) && ready.Status != "Unknown" {
+			ended[name] = ready
+		}
+		return !slices.ContainsFunc(cases, func(c diffCase) bool { _, done := ended[c.name]; return !done })
+	})
+	return ended
+}
+
+// actionsOf is what was announced, without what does not change.
+func actionsOf(r *diff.Result) map[string]diff.Action {
+	actions := map[string]diff.Action{}
+	for _, c := range r.Changes {
+		if c.Action != diff.Unchanged {
+			actions[c.Object.String()] = c.Action
+		}
+	}
+	return actions
+}
+
+// holds checks that what was foretold of fields is what the objects have now.
+func (w witnessed) holds(t *testing.T, r *diff.Result) {
+	t.Helper()
+	for _, c := range r.Changes {
+		if c.Action != diff.Changed && c.Action != diff.Recreated || r.Count(diff.Failed) > 0 {
+			continue
+		}
+		o := w.last[c.Object.String()]
+		if len(c.Fields) == 0 {
+			t.Errorf("%s %s without saying in what", c.Object, c.Action)
+		}
+		for _, f := range c.Fields {
+			got, _ := at(o, f.Pointer)
+			want := f.After
+			if masked, ok := want.(string); ok && strings.HasPrefix(masked, "***") {
+				continue
+			}
+			if f.Op == diff.Removed {
+				if !f.InList && got != nil && !strings.Contains(f.Pointer, "/0") {
+					t.Errorf("%s: %s was to go, and is %v", c.Object, f.Path, got)
+				}
+				continue
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s: %s was to become %v, and is %v", c.Object, f.Path, want, got)
+			}
+		}
+	}
+}
+
+// at follows an RFC 6901 path.
+func at(v any, pointer string) (any, bool) {
+	for _, step := range strings.Split(pointer, "/")[1:] {
+		step = strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
+		switch below := v.(type) {
+		case map[string]any:
+			v = below[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(below) {
+				return nil, false
+			}
+			v = below[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, v != nil
+}

@@ -1,0 +1,228 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// watchedKinds are those that the cases change. A kind that a case brings is not
+// there to be watched; its objects are looked for at the end.
+var watchedKinds = []schema.GroupVersionKind{
+	{Version: "v1", Kind: "Namespace"}, {Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "Service"},
+	{Group: "apps", Version: "v1", Kind: "Deployment"},
+	{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+}
+
+var gadgets = schema.GroupVersionKind{Group: "diff.example.com", Version: "v1", Kind: "Gadget"}
+
+// witness sees everything that happens to objects of some kinds.
+type witness struct {
+	s      *story
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+
+	mu     sync.Mutex
+	errs   []error
+	start  map[string]controllers.Object
+	events map[string][]kube.Event
+	news   chan struct{}
+}
+
+func (s *story) witness() *witness {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), stepTime)
+	w := &witness{s: s, cancel: cancel, start: map[string]controllers.Object{}, events: map[string][]kube.Event{}, news: make(chan struct{}, 1)}
+	s.Cleanup(cancel)
+	for _, gvk := range watchedKinds {
+		r := kube.Guess(gvk)
+		var there []types.NamespacedName
+		version, err := s.cluster.Client.List(ctx, r, kube.Selection{}, func(o controllers.Object) error {
+			w.start[named(o)] = o
+			there = append(there, types.NamespacedName{Namespace: controllers.Namespace(o), Name: controllers.Name(o)})
+			return nil
+		})
+		if err != nil {
+			s.Fatal(err)
+		}
+		w.group.Go(func() {
+			err := s.cluster.Client.FollowFrom(ctx, r, kube.Selection{}, version, there, w.see)
+			if err != nil && !errors.Is(err, context.Canceled) {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.errs = append(w.errs, err)
+			}
+		})
+	}
+	return w
+}
+
+func named(o controllers.Object) string {
+	kind := text(o, "kind")
+	if namespace := controllers.Namespace(o); namespace != "" {
+		return kind + "/" + namespace + "/" + controllers.Name(o)
+	}
+	return kind + "/" + controllers.Name(o)
+}
+
+func (w *witness) see(e kube.Event) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events[named(e.Object)] = append(w.events[named(e.Object)], e)
+	select {
+	case w.news <- struct{}{}:
+	default:
+	}
+	return false, nil
+}
+
+// end waits until the watch has shown all that is the case now.
+func (w *witness) end() witnessed {
+	w.s.Helper()
+	now := map[string]controllers.Object{}
+	for _, gvk := range append([]schema.GroupVersionKind{gadgets}, watchedKinds...) {
+		_, err := w.s.cluster.Client.List(w.s.Context(), kube.Guess(gvk), kube.Selection{}, func(o controllers.Object) error {
+			now[named(o)] = o
+			return nil
+		})
+		if err != nil {
+			w.s.Fatal(err)
+		}
+	}
+	late := w.s.deadline()
+	for !w.upTo(now) {
+		select {
+		case <-w.news:
+		case <-late:
+			w.s.Fatal("the watch did not show everything that happened")
+		}
+	}
+	w.cancel()
+	w.group.Wait()
+	for _, err := range w.errs {
+		w.s.Error(err)
+	}
+	return witnessed{w.start, w.events, now}
+}
+
+// upTo tells whether every object that is there has been seen as it is, or a
+// later version of it, and every other one has been seen to go.
+func (w *witness) upTo(now map[string]controllers.Object) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, o := range now {
+		if text(o, "kind") == gadgets.Kind || text(w.start[name], "metadata.resourceVersion") == text(o, "metadata.resourceVersion") {
+			continue
+		}
+		seen := false
+		for _, e := range w.events[name] {
+			seen = seen || text(e.Object, "metadata.resourceVersion") == text(o, "metadata.resourceVersion")
+		}
+		if !seen {
+			return false
+		}
+	}
+	for name := range w.start {
+		if _, there := now[name]; there {
+			continue
+		}
+		events := w.events[name]
+		if len(events) == 0 || !events[len(events)-1].Deleted {
+			return false
+		}
+	}
+	return true
+}
+
+// witnessed is all that has happened.
+type witnessed struct {
+	start  map[string]controllers.Object
+	events map[string][]kube.Event
+	last   map[string]controllers.Object
+}
+
+// of is what has happened to the objects that a case is about: those that its
+// Kustomization owns, owned, or that diff has spoken of.
+func (w witnessed) of(c diffCase, r *diff.Result) map[string]diff.Action {
+	done := map[string]diff.Action{}
+	about := map[string]bool{}
+	for _, change := range r.Changes {
+		about[change.Object.String()] = true
+	}
+	mine := func(o controllers.Object) bool {
+		labels, _ := controllers.Path{"metadata.labels"}.Lookup(o)
+		m, _ := labels.(map[string]any)
+		return about[named(o)] || m["kustomize.toolkit.fluxcd.io/name"] == c.name
+	}
+	for name, events := range w.events {
+		before := w.start[name]
+		if mine(before) || mine(events[len(events)-1].Object) {
+			if action := happened(before, events); action != "" {
+				done[name] = action
+			}
+		}
+	}
+	for name, o := range w.last {
+		if text(o, "kind") == gadgets.Kind && mine(o) {
+			done[name] = diff.Created
+		}
+	}
+	return done
+}
+
+// happened is what a sequence of events comes to, "" where only what the
+// server and others keep about the object has changed.
+func happened(before controllers.Object, events []kube.Event) diff.Action {
+	last := events[len(events)-1]
+	deleted := false
+	for _, e := range events[:len(events)-1] {
+		deleted = deleted || e.Deleted
+	}
+	switch {
+	case before == nil && !last.Deleted:
+		return diff.Created
+	case last.Deleted:
+		return diff.Pruned
+	case deleted:
+		return diff.Recreated
+	case content(before) != content(last.Object):
+		return diff.Changed
+	default:
+		return ""
+	}
+}
+
+// content is what can be wanted of an object: neither its status, nor what
+// the server or the Deployment controller notes in its metadata.
+func content(o controllers.Object) string {
+	kept := map[string]any{}
+	for key, value := range o {
+		if key != "status" && key != "metadata" {
+			kept[key] = value
+		}
+	}
+	metadata, _ := o["metadata"].(map[string]any)
+	annotations := map[string]any{}
+	if m, ok := metadata["annotations"].(map[string]any); ok {
+		for key, value := range m {
+			if !strings.HasPrefix(key, "deployment.kubernetes.io/") {
+				annotations[key] = value
+			}
+		}
+	}
+	kept["labels"], kept["annotations"] = metadata["labels"], annotations
+	data, err := json.Marshal(kept)
+	if err != nil {
+		return err.Error()
+	}
+	return string(data)
+}
