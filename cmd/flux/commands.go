@@ -22,6 +22,7 @@ func commands() []word {
 		{name: "deps", make: newDeps},
 		{name: "diff", make: newDiff},
 		{name: "docgen", make: newDocgen, whole: true},
+		{name: "events", make: newEvents},
 		{name: "export", make: newExport},
 		{name: "get", make: newGet},
 		{name: "install", make: newInstall},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,8 @@ type Selection struct {
 	Name string
 	// Labels is a label selector, "" for all.
 	Labels string
+	// Fields is a field selector beside the name, such as "type=Warning".
+	Fields string
 	// Without are fields that a list leaves out, such as "status.inventory":
 	// they are not even decoded.
 	Without []string
@@ -33,9 +36,9 @@ type Selection struct {
 
 func (s Selection) fields() string {
 	if s.Name == "" {
-		return ""
+		return s.Fields
 	}
-	return "metadata.name=" + s.Name
+	return strings.TrimSuffix("metadata.name="+s.Name+","+s.Fields, ",")
 }
 
 // List calls each with every selected object, one at a time and as it comes

@@ -27,7 +27,7 @@ const (
 )
 
 // whole are the columns whose cells are copied and pasted and so never cut.
-var whole = []string{"NAMESPACE", "KIND", "NAME", "WEBHOOK PATH"}
+var whole = []string{"NAMESPACE", "KIND", "NAME", "OBJECT", "WEBHOOK PATH"}
 
 // Show prints the table for people: columns apart by spaces, lines cut to the
 // screen's width, and colours where the screen has them.
@@ -108,7 +108,7 @@ func paint(header, cell string, dim bool) string {
 		return ""
 	case header == "READY" && cell == "False":
 		hue = color.FgRed
-	case header == "READY" && cell == "Unknown":
+	case header == "READY" && cell == "Unknown", header == "TYPE" && cell == "Warning":
 		hue = color.FgYellow
 	case dim:
 		hue = color.Faint

@@ -19,6 +19,7 @@ type Stream struct {
 var roomFor = map[string]int{
 	"NAME": 16, "READY": 7, "SUSPENDED": 9, "REVISION": 20, "TAG": 10,
 	"LAST SCAN": 20, "LAST RUN": 20, "LAST HANDLED": 12, "AGE": 5,
+	"TYPE": 7, "REASON": 23, "OBJECT": 28,
 }
 
 // NewStream prints to w. It asks screen for every row, since a window may

@@ -1,0 +1,306 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type eventsOptions struct {
+	allNamespaces bool
+	subject       string
+	types         []string
+	reasons       []string
+	since         time.Duration
+	watch         bool
+	noHeader      bool
+	noTrunc       bool
+	format        string
+}
+
+func newEvents(a *app) *cobra.Command {
+	o := &eventsOptions{}
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "Show what Kubernetes has recorded of the objects of Flux, in the order of time",
+		Long: `Show the events about the objects of Flux, the oldest first.
+
+--for shows those of one object and of what is above it: the sources of a
+Kustomization, the chart and the repository of a HelmRelease, the provider of an
+Alert. --watch goes on with every event that comes until it is interrupted; it
+outlives lost connections, and --timeout does not bound it.
+
+A cluster forgets events after an hour, unless it is set up otherwise.`,
+		Example: `  # Those of one namespace
+  flux events -n apps
+
+  # Those of one application and of all that it comes from
+  flux events --for Kustomization/my-app
+  flux events --for hr/my-app -n apps
+
+  # What has gone wrong anywhere in the last ten minutes, and what does from now on
+  flux events -A --types Warning --since 10m --watch
+
+  # For scripts
+  flux events -A --reason HealthCheckFailed -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.events(cmd, o) },
+	}
+	fs := cmd.Flags()
+	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show the events of all namespaces")
+	fs.StringVar(&o.subject, "for", "", "show the events of an object and of what is above it: KIND/NAME")
+	fs.StringSliceVar(&o.types, "types", nil, "show only events of these types: Normal, Warning")
+	fs.StringSliceVar(&o.reasons, "reason", nil, "show only events with these reasons, such as ReconciliationFailed")
+	fs.DurationVar(&o.since, "since", 0, "show only what has happened since so long ago, such as 10m")
+	fs.BoolVarP(&o.watch, "watch", "w", false, "show what there is, then every event that comes, until interrupted")
+	fs.BoolVar(&o.noHeader, "no-header", false, "leave out the table's header")
+	fs.BoolVar(&o.noTrunc, "no-trunc", false, "on a terminal: do not cut lines to its width")
+	fs.StringVarP(&o.format, "output", "o", "", "print "+output.Formats)
+	completeFlag(cmd, "for", a.completeSubject())
+	completeFlag(cmd, "types", listCompletion([]string{"Normal", "Warning"}))
+	completeFlag(cmd, "reason", cobra.NoFileCompletions)
+	completeFlag(cmd, "output", formatCompletion)
+	return cmd
+}
+
+// check says what is wrong with the flags before a request is sent.
+func (o *eventsOptions) check() error {
+	for i, typ := range o.types {
+		switch strings.ToLower(typ) {
+		case "normal":
+			o.types[i] = "Normal"
+		case "warning":
+			o.types[i] = "Warning"
+		default:
+			return hinted("events are of the types Normal and Warning", "--types %q is not known", typ)
+		}
+	}
+	if o.since < 0 {
+		return fmt.Errorf("--since %s is in the future: give a time such as 10m", o.since)
+	}
+	if o.printsObjects() {
+		_, err := output.ObjectPrinter(o.format)
+		return err
+	}
+	return nil
+}
+
+func (o *eventsOptions) printsObjects() bool { return o.format != "" && o.format != "wide" }
+
+// eventQuery is which events are shown, and how.
+type eventQuery struct {
+	app       *app
+	client    *kube.Client
+	options   *eventsOptions
+	namespace string
+	subject   *target // nil where the events of all objects are meant
+}
+
+func (a *app) events(cmd *cobra.Command, o *eventsOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	namespace, err := a.namespace(cmd)
+	if err != nil {
+		return err
+	}
+	q := &eventQuery{app: a, options: o, namespace: namespace}
+	if o.allNamespaces {
+		q.namespace = ""
+	}
+	if o.subject != "" {
+		subject, err := parseSubject(o.subject, q.namespace)
+		if err != nil {
+			return err
+		}
+		q.subject = &subject
+	}
+	if q.client, err = a.cluster(); err != nil {
+		return err
+	}
+	if o.watch {
+		return q.watch(cmd.Context())
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	return q.list(ctx)
+}
+
+// list prints the events that there are.
+func (q *eventQuery) list(ctx context.Context) error {
+	var found []happening
+	var mu sync.Mutex
+	var up climber
+	visit := func(ctx context.Context, scopes []eventScope) error {
+		return q.ask(ctx, scopes, func(h happening) {
+			mu.Lock()
+			defer mu.Unlock()
+			found = append(found, h)
+		})
+	}
+	if q.subject == nil {
+		if err := visit(ctx, []eventScope{{namespace: q.namespace}}); err != nil {
+			return err
+		}
+	} else {
+		up = climber{app: q.app, client: q.client}
+		err := up.climb(ctx, *q.subject, func(ctx context.Context, level []target) error { return visit(ctx, scopesOf(level)) })
+		if err != nil {
+			return err
+		}
+		if !up.found && len(found) == 0 {
+			return &notFoundError{*q.subject}
+		}
+	}
+	sortHappenings(found)
+	return q.print(found)
+}
+
+func (q *eventQuery) print(found []happening) error {
+	if q.options.printsObjects() {
+		objects := make([]controllers.Object, len(found))
+		for i, h := range found {
+			objects[i] = h.object
+		}
+		return output.PrintObjects(q.app.out, q.options.format, unstructuredOf(objects), false)
+	}
+	if len(found) == 0 {
+		q.app.ui.Line("No events found%s.", q.where())
+		return nil
+	}
+	table := output.Table{Headers: q.headers()}
+	for _, h := range found {
+		table.Rows = append(table.Rows, q.row(h))
+	}
+	if screen, ok := q.app.screen(q.options.noTrunc); ok {
+		return table.Show(q.app.out, !q.options.noHeader, screen)
+	}
+	return table.Write(q.app.out, !q.options.noHeader)
+}
+
+func (q *eventQuery) where() string {
+	if q.namespace == "" {
+		return ""
+	}
+	return " in " + q.namespace + " namespace"
+}
+
+// ask lists the events of several scopes at once.
+func (q *eventQuery) ask(ctx context.Context, scopes []eventScope, each func(happening)) error {
+	failures := make([]error, len(scopes))
+	var wg sync.WaitGroup
+	for i, s := range scopes {
+		wg.Go(func() {
+			_, err := q.client.List(ctx, eventResource(), s.selection(), func(o controllers.Object) error {
+				if h := happened(o); q.shows(s, h) {
+					each(h)
+				}
+				return nil
+			})
+			failures[i] = s.explain(err)
+		})
+	}
+	wg.Wait()
+	for i, err := range failures {
+		if err == nil {
+			continue
+		}
+		if q.mayLack(scopes[i], err) {
+			q.app.ui.Warning("you may not list the events in namespace %q: those of %s are left out", scopes[i].namespace, strings.Join(scopes[i].subjects(), ", "))
+			continue
+		}
+		return err
+	}
+	return nil
+}
+
+// mayLack tells an error that only hides what is above the object that was
+// asked for, in a namespace that somebody else looks after.
+func (q *eventQuery) mayLack(s eventScope, err error) bool {
+	return q.subject != nil && q.namespace != "" && s.namespace != q.subject.namespace && apierrors.IsForbidden(err)
+}
+
+// shows tells whether the filters let an event of a scope through.
+func (q *eventQuery) shows(s eventScope, h happening) bool {
+	o := q.options
+	switch {
+	case !s.includes(h), len(o.types) > 0 && !slices.Contains(o.types, h.typ):
+		return false
+	case o.since > 0 && h.at.Before(q.app.now().Add(-o.since)):
+		return false
+	}
+	return len(o.reasons) == 0 || slices.ContainsFunc(o.reasons, func(r string) bool { return strings.EqualFold(r, h.reason) })
+}
+
+// eventScope is a list of events: all of a namespace, or those of some objects
+// of a kind there.
+type eventScope struct {
+	namespace string // "" for all
+	kind      controllers.Kind
+	names     []string
+}
+
+// scopesOf are the fewest lists that have the events of all the objects.
+func scopesOf(targets []target) []eventScope {
+	var scopes []eventScope
+	for _, t := range targets {
+		i := slices.IndexFunc(scopes, func(s eventScope) bool { return s.namespace == t.namespace && s.kind.Kind == t.kind.Kind })
+		if i < 0 {
+			i, scopes = len(scopes), append(scopes, eventScope{namespace: t.namespace, kind: t.kind})
+		}
+		scopes[i].names = append(scopes[i].names, t.name)
+	}
+	return scopes
+}
+
+func (s eventScope) selection() kube.Selection {
+	selection := kube.Selection{Namespace: s.namespace, Without: []string{"metadata.managedFields"}}
+	if s.kind.Kind != "" {
+		selection.Fields = "involvedObject.kind=" + s.kind.Kind
+	}
+	if len(s.names) == 1 {
+		selection.Fields += ",involvedObject.name=" + s.names[0]
+	}
+	return selection
+}
+
+// includes tells whether an event is about an object of the scope.
+func (s eventScope) includes(h happening) bool {
+	k, ok := controllers.KindOf(h.group, h.kind)
+	if s.kind.Kind == "" {
+		return ok
+	}
+	return ok && k.Kind == s.kind.Kind && slices.Contains(s.names, h.name)
+}
+
+func (s eventScope) subjects() []string {
+	var words []string
+	for _, name := range s.names {
+		words = append(words, s.kind.Kind+"/"+name)
+	}
+	return words
+}
+
+func (s eventScope) explain(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("listing the events: %w", err)
+}
+
+func eventResource() kube.Resource {
+	r := kube.Resource{Kind: "Event"}
+	r.Version, r.Resource = "v1", "events"
+	return r
+}
