@@ -1,0 +1,354 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type statsOptions struct {
+	allNamespaces bool
+	metrics       bool
+	fluxNamespace string
+	format        string
+}
+
+func newStats(a *app) *cobra.Command {
+	o := &statsOptions{}
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Count the objects of Flux: running, failing, suspended, and what they store",
+		Long: `Count the objects of Flux by kind: those that run, those that are not ready,
+those that are suspended, and how much their artifacts take.
+
+-o wide adds those that controllers have given up and what has been failing for
+the longest time. -o prometheus prints the series gotk_reconcile_condition and
+gotk_suspend_status, which controllers no longer export themselves.
+
+--metrics asks every controller's pod for its metrics, over a port-forward:
+reconciliations, how many of them failed, how long half and 95% of them took at
+most, and how many objects wait in the queue.`,
+		Example: `  # Of one namespace, and of all
+  flux stats -n apps
+  flux stats -A -o wide
+
+  # How the controllers keep up
+  flux stats --metrics
+
+  # For a textfile that alert rules read
+  flux stats -A -o prometheus`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.metrics {
+				return a.controllerStats(cmd, o)
+			}
+			return a.stats(cmd, o)
+		},
+	}
+	cmd.PersistentFlags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "count the objects of all namespaces")
+	fs := cmd.Flags()
+	fs.BoolVar(&o.metrics, "metrics", false, "show what the controllers measure of themselves")
+	fs.StringVar(&o.fluxNamespace, "flux-namespace", a.fluxNamespace(), "with --metrics: the namespace of the controllers")
+	fs.StringVarP(&o.format, "output", "o", "", "print wide|json|yaml|prometheus")
+	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"wide", "json", "yaml", "prometheus"}, cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "flux-namespace", a.completeNamespaces())
+	return cmd
+}
+
+// fluxNamespace is where the controllers are unless a flag says otherwise.
+func (a *app) fluxNamespace() string {
+	if namespace := a.env("FLUX_SYSTEM_NAMESPACE"); namespace != "" {
+		return namespace
+	}
+	return defaultNamespace
+}
+
+func (o *statsOptions) check() error {
+	switch o.format {
+	case "", "wide", "json", "yaml":
+		return nil
+	case "prometheus":
+		if !o.metrics {
+			return nil
+		}
+		return hinted("Prometheus reads them from the controllers; leave out --metrics for the series of objects", "-o prometheus does not go with --metrics")
+	}
+	return fmt.Errorf("output format %q is not known: use wide, json, yaml or prometheus", o.format)
+}
+
+// countedKinds are those of the table of Flux 2.9, in its order; -o wide and
+// the formats for programs have the others too.
+var countedKinds = []string{
+	"GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket", "Kustomization", "HelmRelease",
+	"Alert", "Provider", "Receiver", "ImageUpdateAutomation", "ImagePolicy", "ImageRepository",
+}
+
+func (o *statsOptions) kinds() []controllers.Kind {
+	names := countedKinds
+	if o.format != "" {
+		names = append(names[:len(names):len(names)], "ExternalArtifact", "ArtifactGenerator")
+	}
+	var rows []controllers.Kind
+	for _, name := range names {
+		if k, ok := controllers.FindKind(name); ok {
+			rows = append(rows, k)
+		}
+	}
+	return rows
+}
+
+// kindStats is what is counted of a kind.
+type kindStats struct {
+	Kind      string `json:"kind"`
+	Running   int    `json:"running"`
+	Failing   int    `json:"failing"`
+	Suspended int    `json:"suspended"`
+	Stalled   int    `json:"stalled"`
+	// Storage is what the artifacts take, in bytes.
+	Storage int64 `json:"storageBytes"`
+	// Oldest is what has not been ready for the longest time.
+	Oldest *failure `json:"oldestFailure,omitempty"`
+
+	states []objectState
+	err    error
+}
+
+// failure is an object that is not ready.
+type failure struct {
+	Kind      string    `json:"kind"`
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	Since     time.Time `json:"since"`
+	Message   string    `json:"message"`
+}
+
+// objectState is what the series of one object say.
+type objectState struct {
+	kind, namespace, name, ready string
+	suspended                    bool
+}
+
+func (a *app) stats(cmd *cobra.Command, o *statsOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	client, namespace, err := a.place(cmd)
+	if err != nil {
+		return err
+	}
+	if o.allNamespaces {
+		namespace = ""
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	all := make([]kindStats, len(o.kinds()))
+	var wg sync.WaitGroup
+	for i, k := range o.kinds() {
+		wg.Go(func() { all[i] = count(ctx, client, k, namespace, o.format == "prometheus") })
+	}
+	wg.Wait()
+	var there []kindStats
+	var failed error
+	for _, s := range all {
+		var absent *kube.MissingKindError
+		switch {
+		case s.err == nil:
+			there = append(there, s)
+		case errors.As(s.err, &absent):
+		case ctx.Err() != nil || unreachable(s.err):
+			return s.err
+		default:
+			a.report(s.err)
+			failed = errReported
+		}
+	}
+	if len(there) == 0 && failed == nil {
+		return hinted("install Flux with flux install, or bootstrap it out of Git", "the cluster serves none of the kinds of Flux")
+	}
+	if err := a.printStats(o, there); err != nil {
+		return err
+	}
+	return failed
+}
+
+// count looks at every object of a kind.
+func count(ctx context.Context, client *kube.Client, k controllers.Kind, namespace string, states bool) kindStats {
+	s := kindStats{Kind: k.Kind}
+	selection := kube.Selection{Namespace: namespace, Without: []string{
+		"metadata.managedFields", "metadata.annotations.kubectl.kubernetes.io/last-applied-configuration",
+		"spec.values", "spec.postRenderers", "spec.patches", "spec.postBuild", "status.inventory", "status.history",
+	}}
+	s.err = client.With(ctx, k, func(r kube.Resource) error {
+		s = kindStats{Kind: k.Kind}
+		_, err := client.List(ctx, r, selection, func(o controllers.Object) error {
+			s.take(k, o, states)
+			return nil
+		})
+		return err
+	})
+	return s
+}
+
+func (s *kindStats) take(k controllers.Kind, o controllers.Object, state bool) {
+	suspended := k.Suspension.Is(o)
+	if suspended {
+		s.Suspended++
+	} else {
+		s.Running++
+	}
+	if _, stalled := controllers.Stalled(o); stalled {
+		s.Stalled++
+	}
+	size, _ := controllers.Path{"status.artifact.size"}.Lookup(o)
+	if n, ok := size.(int64); ok {
+		s.Storage += n
+	}
+	ready, ok := controllers.FindCondition(o, "Ready")
+	if ok && ready.Status == "False" {
+		s.Failing++
+		s.fails(k, o, ready)
+	}
+	if state {
+		s.states = append(s.states, objectState{k.Kind, controllers.Namespace(o), controllers.Name(o), k.Ready(o).Status, suspended})
+	}
+}
+
+// fails keeps what has been failing for the longest time.
+func (s *kindStats) fails(k controllers.Kind, o controllers.Object, ready controllers.Condition) {
+	since, err := time.Parse(time.RFC3339, ready.LastTransitionTime)
+	if err != nil || s.Oldest != nil && !since.Before(s.Oldest.Since) {
+		return
+	}
+	s.Oldest = &failure{k.Kind, controllers.Namespace(o), controllers.Name(o), since, redact.Text(ready.Message)}
+}
+
+// add makes a sum of what was counted of several kinds.
+func (s *kindStats) add(other kindStats) {
+	s.Running += other.Running
+	s.Failing += other.Failing
+	s.Suspended += other.Suspended
+	s.Stalled += other.Stalled
+	s.Storage += other.Storage
+	if other.Oldest != nil && (s.Oldest == nil || other.Oldest.Since.Before(s.Oldest.Since)) {
+		s.Oldest = other.Oldest
+	}
+}
+
+// fluxStats is the answer for programs.
+type fluxStats struct {
+	Reconcilers []kindStats `json:"reconcilers"`
+	Total       kindStats   `json:"total"`
+}
+
+func (a *app) printStats(o *statsOptions, all []kindStats) error {
+	total := kindStats{Kind: "Total"}
+	for _, s := range all {
+		total.add(s)
+	}
+	switch o.format {
+	case "json", "yaml":
+		return a.printValue(o.format, fluxStats{all, total})
+	case "prometheus":
+		return a.printSeries(all)
+	}
+	wide := o.format == "wide"
+	t := output.Table{Headers: []string{"RECONCILERS", "RUNNING", "FAILING", "SUSPENDED", "STORAGE"}}
+	if wide {
+		t.Headers = []string{"RECONCILERS", "RUNNING", "FAILING", "SUSPENDED", "STALLED", "STORAGE", "OLDEST FAILURE"}
+		all = append(all[:len(all):len(all)], total)
+	}
+	for _, s := range all {
+		t.Rows = append(t.Rows, a.statsRow(s, wide))
+	}
+	if screen, ok := a.screen(false); ok {
+		return t.Show(a.out, true, screen)
+	}
+	return t.Write(a.out, true)
+}
+
+func (a *app) statsRow(s kindStats, wide bool) []string {
+	row := []string{s.Kind, fmt.Sprint(s.Running), fmt.Sprint(s.Failing), fmt.Sprint(s.Suspended)}
+	if !wide {
+		return append(row, size(s.Storage))
+	}
+	oldest := ""
+	if f := s.Oldest; f != nil {
+		oldest = fmt.Sprintf("%s/%s/%s for %s", f.Kind, f.Namespace, f.Name, a.since(f.Since))
+	}
+	return append(row, fmt.Sprint(s.Stalled), size(s.Storage), oldest)
+}
+
+// size is a number of bytes for people, "-" for none.
+func size(bytes int64) string {
+	if bytes == 0 {
+		return "-"
+	}
+	if bytes < 1024 {
+		return fmt.Sprintf("%d B", bytes)
+	}
+	value, unit := float64(bytes)/1024, 0
+	for ; value >= 1024 && unit < 3; unit++ {
+		value /= 1024
+	}
+	return fmt.Sprintf("%.1f %ciB", value, "KMGT"[unit])
+}
+
+// printSeries prints what alert rules expect that were written for controllers
+// that exported it themselves, in the text format of Prometheus.
+func (a *app) printSeries(all []kindStats) error {
+	err := a.printf("# HELP gotk_reconcile_condition The current condition status of a Flux object.\n# TYPE gotk_reconcile_condition gauge\n")
+	each := func(print func(objectState) error) {
+		for _, s := range all {
+			for _, o := range s.states {
+				err = errors.Join(err, print(o))
+			}
+		}
+	}
+	each(func(o objectState) error {
+		var failed error
+		for _, status := range []string{"True", "False", "Unknown", "Deleted"} {
+			failed = errors.Join(failed, a.printf("gotk_reconcile_condition{kind=%q,name=%q,namespace=%q,status=%q,type=\"Ready\"} %d\n",
+				o.kind, o.name, o.namespace, status, oneIf(o.ready == status)))
+		}
+		return failed
+	})
+	err = errors.Join(err, a.printf("# HELP gotk_suspend_status The current suspend status of a Flux object.\n# TYPE gotk_suspend_status gauge\n"))
+	each(func(o objectState) error {
+		return a.printf("gotk_suspend_status{kind=%q,name=%q,namespace=%q} %d\n", o.kind, o.name, o.namespace, oneIf(o.suspended))
+	})
+	return err
+}
+
+func oneIf(true bool) int {
+	if true {
+		return 1
+	}
+	return 0
+}
+
+// printValue prints an answer for programs.
+func (a *app) printValue(format string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if format == "yaml" {
+		text, err = yaml.Marshal(v)
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the answer: %w", err)
+	}
+	if format != "yaml" {
+		text = append(text, '\n')
+	}
+	_, err = a.out.Write(text)
+	return err
+}
