@@ -29,6 +29,7 @@ func commands() []word {
 		{name: "reconcile", make: newReconcile},
 		{name: "resume", make: newResume},
 		{name: "sandbox", make: newSandbox},
+		{name: "stats", make: newStats},
 		{name: "suspend", make: newSuspend},
 		{name: "trace", make: newTrace},
 		{name: "tree", make: newTree},

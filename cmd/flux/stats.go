@@ -2,25 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 type statsOptions struct {
 	allNamespaces bool
-	metrics       bool
-	fluxNamespace string
 	format        string
 }
 
@@ -35,54 +30,27 @@ those that are suspended, and how much their artifacts take.
 -o wide adds those that controllers have given up and what has been failing for
 the longest time. -o prometheus prints the series gotk_reconcile_condition and
 gotk_suspend_status, which controllers no longer export themselves.
-
---metrics asks every controller's pod for its metrics, over a port-forward:
-reconciliations, how many of them failed, how long half and 95% of them took at
-most, and how many objects wait in the queue.`,
+`,
 		Example: `  # Of one namespace, and of all
   flux stats -n apps
   flux stats -A -o wide
 
-  # How the controllers keep up
-  flux stats --metrics
-
   # For a textfile that alert rules read
   flux stats -A -o prometheus`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.metrics {
-				return a.controllerStats(cmd, o)
-			}
-			return a.stats(cmd, o)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.stats(cmd, o) },
 	}
 	cmd.PersistentFlags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "count the objects of all namespaces")
 	fs := cmd.Flags()
-	fs.BoolVar(&o.metrics, "metrics", false, "show what the controllers measure of themselves")
-	fs.StringVar(&o.fluxNamespace, "flux-namespace", a.fluxNamespace(), "with --metrics: the namespace of the controllers")
 	fs.StringVarP(&o.format, "output", "o", "", "print wide|json|yaml|prometheus")
 	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"wide", "json", "yaml", "prometheus"}, cobra.ShellCompDirectiveNoFileComp))
-	completeFlag(cmd, "flux-namespace", a.completeNamespaces())
 	return cmd
-}
-
-// fluxNamespace is where the controllers are unless a flag says otherwise.
-func (a *app) fluxNamespace() string {
-	if namespace := a.env("FLUX_SYSTEM_NAMESPACE"); namespace != "" {
-		return namespace
-	}
-	return defaultNamespace
 }
 
 func (o *statsOptions) check() error {
 	switch o.format {
-	case "", "wide", "json", "yaml":
+	case "", "wide", "json", "yaml", "prometheus":
 		return nil
-	case "prometheus":
-		if !o.metrics {
-			return nil
-		}
-		return hinted("Prometheus reads them from the controllers; leave out --metrics for the series of objects", "-o prometheus does not go with --metrics")
 	}
 	return fmt.Errorf("output format %q is not known: use wide, json, yaml or prometheus", o.format)
 }
@@ -186,7 +154,7 @@ func (a *app) stats(cmd *cobra.Command, o *statsOptions) error {
 func count(ctx context.Context, client *kube.Client, k controllers.Kind, namespace string, states bool) kindStats {
 	s := kindStats{Kind: k.Kind}
 	selection := kube.Selection{Namespace: namespace, Without: []string{
-		"metadata.managedFields", "metadata.annotations.kubectl.kubernetes.io/last-applied-configuration",
+		"metadata.managedFields",
 		"spec.values", "spec.postRenderers", "spec.patches", "spec.postBuild", "status.inventory", "status.history",
 	}}
 	s.err = client.With(ctx, k, func(r kube.Resource) error {
@@ -220,8 +188,17 @@ func (s *kindStats) take(k controllers.Kind, o controllers.Object, state bool) {
 		s.fails(k, o, ready)
 	}
 	if state {
-		s.states = append(s.states, objectState{k.Kind, controllers.Namespace(o), controllers.Name(o), k.Ready(o).Status, suspended})
+		s.states = append(s.states, objectState{k.Kind, controllers.Namespace(o), controllers.Name(o), known(k, o), suspended})
 	}
+}
+
+// known is how ready an object is, Unknown where no controller has said so yet:
+// an alert is for what has failed.
+func known(k controllers.Kind, o controllers.Object) string {
+	if ready := k.Ready(o); ready.Reason != "" || ready.Status == "True" {
+		return ready.Status
+	}
+	return "Unknown"
 }
 
 // fails keeps what has been failing for the longest time.
@@ -243,112 +220,4 @@ func (s *kindStats) add(other kindStats) {
 	if other.Oldest != nil && (s.Oldest == nil || other.Oldest.Since.Before(s.Oldest.Since)) {
 		s.Oldest = other.Oldest
 	}
-}
-
-// fluxStats is the answer for programs.
-type fluxStats struct {
-	Reconcilers []kindStats `json:"reconcilers"`
-	Total       kindStats   `json:"total"`
-}
-
-func (a *app) printStats(o *statsOptions, all []kindStats) error {
-	total := kindStats{Kind: "Total"}
-	for _, s := range all {
-		total.add(s)
-	}
-	switch o.format {
-	case "json", "yaml":
-		return a.printValue(o.format, fluxStats{all, total})
-	case "prometheus":
-		return a.printSeries(all)
-	}
-	wide := o.format == "wide"
-	t := output.Table{Headers: []string{"RECONCILERS", "RUNNING", "FAILING", "SUSPENDED", "STORAGE"}}
-	if wide {
-		t.Headers = []string{"RECONCILERS", "RUNNING", "FAILING", "SUSPENDED", "STALLED", "STORAGE", "OLDEST FAILURE"}
-		all = append(all[:len(all):len(all)], total)
-	}
-	for _, s := range all {
-		t.Rows = append(t.Rows, a.statsRow(s, wide))
-	}
-	if screen, ok := a.screen(false); ok {
-		return t.Show(a.out, true, screen)
-	}
-	return t.Write(a.out, true)
-}
-
-func (a *app) statsRow(s kindStats, wide bool) []string {
-	row := []string{s.Kind, fmt.Sprint(s.Running), fmt.Sprint(s.Failing), fmt.Sprint(s.Suspended)}
-	if !wide {
-		return append(row, size(s.Storage))
-	}
-	oldest := ""
-	if f := s.Oldest; f != nil {
-		oldest = fmt.Sprintf("%s/%s/%s for %s", f.Kind, f.Namespace, f.Name, a.since(f.Since))
-	}
-	return append(row, fmt.Sprint(s.Stalled), size(s.Storage), oldest)
-}
-
-// size is a number of bytes for people, "-" for none.
-func size(bytes int64) string {
-	if bytes == 0 {
-		return "-"
-	}
-	if bytes < 1024 {
-		return fmt.Sprintf("%d B", bytes)
-	}
-	value, unit := float64(bytes)/1024, 0
-	for ; value >= 1024 && unit < 3; unit++ {
-		value /= 1024
-	}
-	return fmt.Sprintf("%.1f %ciB", value, "KMGT"[unit])
-}
-
-// printSeries prints what alert rules expect that were written for controllers
-// that exported it themselves, in the text format of Prometheus.
-func (a *app) printSeries(all []kindStats) error {
-	err := a.printf("# HELP gotk_reconcile_condition The current condition status of a Flux object.\n# TYPE gotk_reconcile_condition gauge\n")
-	each := func(print func(objectState) error) {
-		for _, s := range all {
-			for _, o := range s.states {
-				err = errors.Join(err, print(o))
-			}
-		}
-	}
-	each(func(o objectState) error {
-		var failed error
-		for _, status := range []string{"True", "False", "Unknown", "Deleted"} {
-			failed = errors.Join(failed, a.printf("gotk_reconcile_condition{kind=%q,name=%q,namespace=%q,status=%q,type=\"Ready\"} %d\n",
-				o.kind, o.name, o.namespace, status, oneIf(o.ready == status)))
-		}
-		return failed
-	})
-	err = errors.Join(err, a.printf("# HELP gotk_suspend_status The current suspend status of a Flux object.\n# TYPE gotk_suspend_status gauge\n"))
-	each(func(o objectState) error {
-		return a.printf("gotk_suspend_status{kind=%q,name=%q,namespace=%q} %d\n", o.kind, o.name, o.namespace, oneIf(o.suspended))
-	})
-	return err
-}
-
-func oneIf(true bool) int {
-	if true {
-		return 1
-	}
-	return 0
-}
-
-// printValue prints an answer for programs.
-func (a *app) printValue(format string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if format == "yaml" {
-		text, err = yaml.Marshal(v)
-	}
-	if err != nil {
-		return fmt.Errorf("encoding the answer: %w", err)
-	}
-	if format != "yaml" {
-		text = append(text, '\n')
-	}
-	_, err = a.out.Write(text)
-	return err
 }
