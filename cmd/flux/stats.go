@@ -188,13 +188,13 @@ func (s *kindStats) take(k controllers.Kind, o controllers.Object, state bool) {
 		s.fails(k, o, ready)
 	}
 	if state {
-		s.states = append(s.states, objectState{k.Kind, controllers.Namespace(o), controllers.Name(o), known(k, o), suspended})
+		s.states = append(s.states, objectState{k.Kind, controllers.Namespace(o), controllers.Name(o), readiness(k, o), suspended})
 	}
 }
 
-// known is how ready an object is, Unknown where no controller has said so yet:
+// readiness is how ready an object is, Unknown where no controller has said so yet:
 // an alert is for what has failed.
-func known(k controllers.Kind, o controllers.Object) string {
+func readiness(k controllers.Kind, o controllers.Object) string {
 	if ready := k.Ready(o); ready.Reason != "" || ready.Status == "True" {
 		return ready.Status
 	}
