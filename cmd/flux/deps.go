@@ -206,16 +206,9 @@ func depsDiagram(g *tree.Graph) diagram.Diagram {
 		if len(g.From(v.Object)) == 0 && len(g.To(v.Object)) == 0 {
 			continue
 		}
-		box := diagram.Box{ID: v.Object.String(), Head: v.Object.GroupKind.Kind, Text: v.Object.Namespace + "/" + v.Object.Name, Note: v.Message}
-		switch {
-		case v.Missing:
-			box.Mood, box.Note = diagram.Bad, "not there"
-		case v.Ready == "True":
-			box.Mood = diagram.Good
-		case v.Ready == "False":
-			box.Mood = diagram.Bad
-		case v.Ready == "Unknown":
-			box.Mood = diagram.Busy
+		box := diagram.Box{ID: v.Object.String(), Head: v.Object.GroupKind.Kind, Text: v.Object.Namespace + "/" + v.Object.Name, Note: v.Message, Mood: mood(v.Status())}
+		if v.Missing {
+			box.Note = "not there"
 		}
 		d.Boxes = append(d.Boxes, box)
 	}

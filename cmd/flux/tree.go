@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fatih/color"
@@ -10,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fluxkit/flux/internal/diagram"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -17,30 +20,47 @@ import (
 )
 
 type treeOptions struct {
-	compact, all  bool
-	depth, format string
+	compact, all, failed bool
+	depth, format        string
 }
+
+// treeFormats are the values of --output.
+func treeFormats() []string { return append([]string{"wide", "json", "yaml"}, diagram.Formats()...) }
 
 func newTree(a *app) *cobra.Command {
 	o := &treeOptions{}
-	return a.multiply(verb{
+	cmd := a.multiply(verb{
 		name: "tree", applies: controllers.Tree,
 		short: "Show what hangs below an object, down to the pods",
 		of:    "Show what hangs below a %s, down to the pods",
-		example: `  # Everything that it applies and what that owns, with how ready it is
+		example: `  # Everything that it applies or that comes from it, and what that owns, with how ready it is
   flux tree %[1]s my-app -o wide
 
-  # Only what its inventory names, as flux 2.9 shows it
-  flux tree %[1]s my-app --depth inventory`,
-		kindFlags: o.add,
+  # Only what leads to trouble
+  flux tree %[1]s my-app --failed
+
+  # Only what inventories name, as flux 2.9 shows it
+  flux tree %[1]s my-app --depth inventory
+
+  # A picture
+  flux tree %[1]s my-app -o html > my-app.html`,
+		flags:     o.add,
+		kindFlags: o.addOfKind,
 		run:       func(cmd *cobra.Command, k controllers.Kind, names []string) error { return a.tree(cmd, o, k, names) },
 	})
+	completeFlag(cmd, "output", cobra.FixedCompletions(treeFormats(), cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "depth", cobra.FixedCompletions([]string{"all", "inventory"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
 }
 
-func (o *treeOptions) add(k controllers.Kind, fs *pflag.FlagSet) {
-	fs.StringVarP(&o.format, "output", "o", "", "print json|yaml|wide; wide adds status, restarts and age, and is the default on a terminal")
+func (o *treeOptions) add(fs *pflag.FlagSet) {
+	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(treeFormats(), "|")+"; wide adds status, restarts and age, and is the default on a terminal")
+	fs.BoolVar(&o.failed, "failed", false, "show only what is not ready and what leads to it")
 	fs.StringVar(&o.depth, "depth", "all", "how far down to go: inventory (what the object applies) or all (with what that owns)")
-	if k.Family == "" {
+}
+
+func (o *treeOptions) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
+	if k.Family != "artifact" {
 		fs.BoolVar(&o.compact, "compact", false, "show only the kinds of Flux")
 		fs.BoolVar(&o.all, "all", false, "show ReplicaSets of earlier rollouts, too")
 	}
@@ -52,15 +72,15 @@ func (o *treeOptions) parsed(terminal bool) (tree.Options, error) {
 		return tree.Options{}, fmt.Errorf("depth %q is not known: use inventory or all", o.depth)
 	}
 	t := tree.Options{InventoryOnly: o.depth == "inventory", FluxOnly: o.compact, All: o.all}
-	switch o.format {
-	case "":
-		t.Status = terminal
-	case "wide":
+	switch {
+	case o.format == "":
+		t.Status = terminal || o.failed
+	case o.format == "json" || o.format == "yaml":
+		t.Status = !t.InventoryOnly || o.failed
+	case slices.Contains(treeFormats(), o.format):
 		t.Status = true
-	case "json", "yaml":
-		t.Status = !t.InventoryOnly
 	default:
-		return t, fmt.Errorf("output format %q is not known: use json, yaml or wide", o.format)
+		return t, fmt.Errorf("output format %q is not known: use %s", o.format, strings.Join(treeFormats(), ", "))
 	}
 	return t, nil
 }
@@ -87,6 +107,12 @@ func (a *app) tree(cmd *cobra.Command, o *treeOptions, k controllers.Kind, names
 	if err != nil {
 		return err
 	}
+	if o.failed {
+		if t.Root = t.Root.Trouble(); t.Root == nil {
+			a.ui.Success("everything below %s is ready", root)
+			return a.reportGaps(t.Gaps)
+		}
+	}
 	if err := a.printTree(t.Root, o.format, options); err != nil {
 		return err
 	}
@@ -99,10 +125,45 @@ func (a *app) printTree(root *tree.Node, format string, options tree.Options) er
 		return tree.JSON(a.out, root)
 	case format == "yaml":
 		return tree.YAML(a.out, root)
+	case slices.Contains(diagram.Formats(), format):
+		return treeDiagram(root).Draw(a.out, format)
 	case options.Status:
 		return tree.Wide(a.out, root, a.treeStyle())
 	default:
 		return tree.Text(a.out, root)
+	}
+}
+
+// treeDiagram has a box for each line of the tree.
+func treeDiagram(root *tree.Node) diagram.Diagram {
+	d := diagram.Diagram{Title: root.Object.String()}
+	var add func(n *tree.Node, parent string)
+	add = func(n *tree.Node, parent string) {
+		id := strconv.Itoa(len(d.Boxes)) // an object may stand in several places
+		name := strings.TrimPrefix(n.Object.String(), n.Object.GroupKind.Kind+"/")
+		note := strings.TrimSpace(string(n.Status) + " " + n.Message)
+		d.Boxes = append(d.Boxes, diagram.Box{ID: id, Head: n.Object.GroupKind.Kind, Text: name, Note: note, Mood: mood(n.Status)})
+		if parent != "" {
+			d.Arrows = append(d.Arrows, diagram.Arrow{From: parent, To: id})
+		}
+		for _, child := range n.Children {
+			add(child, id)
+		}
+	}
+	add(root, "")
+	return d
+}
+
+func mood(status tree.Status) diagram.Mood {
+	switch status {
+	case tree.Ready:
+		return diagram.Good
+	case tree.Failed, tree.NotFound:
+		return diagram.Bad
+	case tree.InProgress, tree.Terminating:
+		return diagram.Busy
+	default:
+		return diagram.Neutral
 	}
 }
 

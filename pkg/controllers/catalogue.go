@@ -23,35 +23,35 @@ var (
 var Kinds = []Kind{
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2"}, Kind: "OCIRepository", Resource: "ocirepositories",
-		Controller: "source-controller", Family: "source", Word: "oci", Plural: "oci", Verbs: steered,
+		Controller: "source-controller", Family: "source", Word: "oci", Plural: "oci", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 	},
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "Bucket", Resource: "buckets",
-		Controller: "source-controller", Family: "source", Word: "bucket", Plural: "bucket", Verbs: steered,
+		Controller: "source-controller", Family: "source", Word: "bucket", Plural: "bucket", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 	},
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "GitRepository", Resource: "gitrepositories",
-		Controller: "source-controller", Family: "source", Word: "git", Plural: "git", Verbs: steered,
+		Controller: "source-controller", Family: "source", Word: "git", Plural: "git", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 	},
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "HelmRepository", Resource: "helmrepositories",
-		Controller: "source-controller", Family: "source", Word: "helm", Plural: "helm", Verbs: steered,
+		Controller: "source-controller", Family: "source", Word: "helm", Plural: "helm", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 		Static: func(o Object) bool { return Path{"spec.type"}.String(o) == "oci" },
 	},
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "HelmChart", Resource: "helmcharts",
-		Controller: "source-controller", Family: "source", Word: "chart", Plural: "chart", Verbs: steered,
+		Controller: "source-controller", Family: "source", Word: "chart", Plural: "chart", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 		Attempts: []Attempt{{Path: Path{"status.observedSourceArtifactRevision"}}},
 		Source:   &Ref{Relation: "source", Path: Path{"spec.sourceRef"}, Kinds: []string{"HelmRepository", "GitRepository", "Bucket"}},
 	},
 	{
 		Group: sourceGroup, Version: "v1", Kind: "ExternalArtifact", Resource: "externalartifacts",
-		Controller: "source-controller", Family: "source", Word: "external", Plural: "external", Verbs: Get | Export,
+		Controller: "source-controller", Family: "source", Word: "external", Plural: "external", Verbs: Get | Export | Tree,
 		Columns: []Column{revision(artifact), {Header: "SOURCE", Field: Path{"spec.sourceRef"}, Value: generator}}, Result: artifact,
 		Source: &Ref{Relation: "source", Path: Path{"spec.sourceRef"}, Kinds: []string{"ArtifactGenerator"}, CrossNamespace: true},
 	},

@@ -25,8 +25,9 @@ type Options struct {
 	All bool
 }
 
-// Build collects the tree below a Flux object that has an inventory: a
-// Kustomization, a HelmRelease or an ArtifactGenerator. That the root is not
+// Build collects the tree below a Flux object that has an inventory, a
+// Kustomization, a HelmRelease or an ArtifactGenerator, or below a source, from
+// which such objects take their content. That the root is not
 // there is an error of the API (IsNotFound); what may not be listed is a gap
 // of the tree and no error.
 //
@@ -40,7 +41,13 @@ func Build(ctx context.Context, cfg *rest.Config, root Object, options Options) 
 	}
 	b := &builder{cluster: c, options: options, flux: map[Object]fluxObject{}, listed: map[scope]bool{}, expanded: map[Object]bool{}}
 	node := &Node{Object: root}
-	if err := b.structure(ctx, node); err != nil {
+	if k, ok := consumed(root.GroupKind); ok {
+		node.version = k.Version
+		err = b.consumers(ctx, cfg, node, k)
+	} else {
+		err = b.structure(ctx, node)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if err := b.populate(ctx, node); err != nil {
@@ -70,17 +77,26 @@ func (b *builder) structure(ctx context.Context, root *Node) error {
 		return err
 	}
 	pending, err := b.expand(root)
-	for round := 1; err == nil && len(pending) > 0; {
-		sent, failed := b.read(ctx, pending, round > 2)
-		if failed != nil {
-			return failed
+	if err != nil {
+		return err
+	}
+	return b.grow(ctx, pending)
+}
+
+func (b *builder) grow(ctx context.Context, pending []*Node) error {
+	for round := 1; len(pending) > 0; {
+		sent, err := b.read(ctx, pending, round > 2)
+		if err != nil {
+			return err
 		}
 		if sent {
 			round++
 		}
-		pending, err = b.expandAll(pending)
+		if pending, err = b.expandAll(pending); err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 func (b *builder) expandAll(nodes []*Node) ([]*Node, error) {
@@ -133,7 +149,7 @@ func (b *builder) expand(node *Node) ([]*Node, error) {
 	}
 	var next []*Node
 	for _, e := range f.inventory {
-		if e.object == node.Object || b.options.FluxOnly && !ofFlux(e.object.GroupKind) {
+		if e.object == node.Object || node.has(e.object) || b.options.FluxOnly && !ofFlux(e.object.GroupKind) {
 			continue
 		}
 		child := &Node{Object: e.object, version: e.version, remote: f.remote || node.remote}

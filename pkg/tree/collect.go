@@ -166,6 +166,16 @@ func (g *gaps) add(r kube.Resource, namespace string, err error) {
 	}
 }
 
+// keep adds a gap that was found elsewhere.
+func (g *gaps) keep(gap Gap) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.all == nil {
+		g.all = map[string]*Gap{}
+	}
+	g.all[gap.Resource] = &gap
+}
+
 // covers tells whether objects of the resource could not be listed there.
 func (g *gaps) covers(resource, namespace string) error {
 	g.mu.Lock()

@@ -24,7 +24,7 @@ func (g *Graph) Tree(o Object) *Node { return g.tree(o, map[Object]bool{}) }
 
 func (g *Graph) tree(o Object, shown map[Object]bool) *Node {
 	v := g.at[o]
-	node := &Node{Object: o, Status: v.status(), Message: g.why(v)}
+	node := &Node{Object: o, Status: v.Status(), Message: g.why(v)}
 	if shown[o] {
 		return node
 	}
@@ -35,8 +35,9 @@ func (g *Graph) tree(o Object, shown map[Object]bool) *Node {
 	return node
 }
 
-// status is the word that trees have for how ready an object is.
-func (v *Vertex) status() Status {
+// Status is the word that trees have for how ready an object is, "" where that
+// is not known.
+func (v *Vertex) Status() Status {
 	switch {
 	case v.Missing:
 		return NotFound

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -62,6 +63,11 @@ func (n *Node) each(visit func(*Node)) {
 	for _, child := range n.Children {
 		child.each(visit)
 	}
+}
+
+// has tells whether an object hangs directly below the node.
+func (n *Node) has(o Object) bool {
+	return slices.ContainsFunc(n.Children, func(child *Node) bool { return child.Object == o })
 }
 
 // describe puts what is known of the live object into the node.

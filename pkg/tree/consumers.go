@@ -1,0 +1,57 @@
+package tree
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// consumed tells whether objects of the kind are what others take their
+// content from, and have no inventory of their own.
+func consumed(kind schema.GroupKind) (controllers.Kind, bool) {
+	k, ok := controllers.KindOf(kind.Group, kind.Kind)
+	return k, ok && k.Family == "source"
+}
+
+// consumers hangs below a source what takes its content from it, however far:
+// charts below repositories and releases below charts. What of these has an
+// inventory is expanded like everywhere else.
+func (b *builder) consumers(ctx context.Context, cfg *rest.Config, root *Node, k controllers.Kind) error {
+	g, gaps, err := Dependencies(ctx, cfg, "")
+	if err != nil {
+		return err
+	}
+	for _, gap := range gaps {
+		if gap.Resource == k.CRD() {
+			return gap.Err
+		}
+		b.gaps.keep(gap)
+	}
+	if v := g.Vertex(root.Object); v == nil || v.Missing {
+		return apierrors.NewNotFound(schema.GroupResource{Group: k.Group, Resource: k.Resource}, root.Object.Name)
+	}
+	var pending []*Node
+	seen := map[Object]bool{root.Object: true}
+	var hang func(n *Node)
+	hang = func(n *Node) {
+		for _, e := range g.To(n.Object) {
+			if e.Relation != "source" || seen[e.From] {
+				continue
+			}
+			seen[e.From] = true
+			row, _ := controllers.KindOf(e.From.GroupKind.Group, e.From.GroupKind.Kind)
+			child := &Node{Object: e.From, version: row.Version}
+			n.Children = append(n.Children, child)
+			if row.Inventory != nil {
+				pending = append(pending, child)
+			}
+			hang(child)
+		}
+	}
+	hang(root)
+	return b.grow(ctx, pending)
+}
