@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -239,10 +240,18 @@ type terminal interface {
 	Warning(format string, args ...any)
 }
 
+// stillWaiting is how often a step that waits and says nothing is mentioned.
+const stillWaiting = 15 * time.Second
+
 // Step implements bootstrap.Progress.
 func (p *bootstrapProgress) Step(name string, waits bool) func() {
 	start := p.app.now()
+	quiet := func() {}
+	if waits {
+		quiet = p.mention(strings.TrimPrefix(name, "wait "), start)
+	}
 	return func() {
+		quiet()
 		took := p.app.now().Sub(start)
 		label := ""
 		if waits {
@@ -254,6 +263,29 @@ func (p *bootstrapProgress) Step(name string, waits bool) func() {
 		if p.app.global.verbose {
 			p.app.ui.Line("  %s: %.2fs%s (so far %.2fs, and %.2fs waiting)", name, took.Seconds(), label, p.busy.Seconds(), p.waited.Seconds())
 		}
+	}
+}
+
+// mention tells from time to time how long a step has been waiting, until the
+// function that it returns is called.
+func (p *bootstrapProgress) mention(what string, start time.Time) func() {
+	ticker := time.NewTicker(stillWaiting)
+	over := make(chan struct{})
+	var mentioning sync.WaitGroup
+	mentioning.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			case <-ticker.C:
+				p.Waiting("still waiting %s (%s)", what, p.app.now().Sub(start).Round(time.Second))
+			}
+		}
+	})
+	return func() {
+		ticker.Stop()
+		close(over)
+		mentioning.Wait()
 	}
 }
 

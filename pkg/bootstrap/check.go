@@ -3,6 +3,8 @@ package bootstrap
 import (
 	"context"
 	"errors"
+	"net"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -67,11 +69,12 @@ func (c *checks) run(ctx context.Context, stage []check) error {
 	return &PreflightError{failed}
 }
 
+// said tells whether an error is among others: the same words, or the same
+// server that cannot be reached.
 func said(errs []error, err error) bool {
-	for _, e := range errs {
-		if e.Error() == err.Error() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(errs, func(e error) bool {
+		var one, other *net.OpError
+		return e.Error() == err.Error() ||
+			errors.As(e, &one) && errors.As(err, &other) && one.Op == other.Op && one.Addr != nil && other.Addr != nil && one.Addr.String() == other.Addr.String()
+	})
 }

@@ -21,16 +21,15 @@ import (
 type survey struct {
 	secret, pullSecret controllers.Object
 	source, sync       controllers.Object
-	definition         controllers.Object
-	// deployments are the names of those in the namespace.
-	deployments []string
+	definition, home   controllers.Object
+	// deployments are those in the namespace by name, the word of each being
+	// the tool that manages it.
+	deployments map[string]string
 }
 
-// survey looks at the cluster and refuses one that cannot take Flux.
+// survey finds out what is on the cluster and refuses one that cannot take Flux.
 func (r *run) survey(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return r.supported(gctx) })
-	g.Go(func() error { return r.client.Allowed(gctx, r.permissions()) })
 	get := func(into *controllers.Object, res kube.Resource, namespace, name string) {
 		g.Go(func() error {
 			o, err := r.client.Get(gctx, res, namespace, name)
@@ -48,16 +47,11 @@ func (r *run) survey(ctx context.Context) error {
 	get(&f.secret, secretResource(), ns, r.plan.Sync.SecretName)
 	get(&f.source, kube.Of(kind("GitRepository")), ns, ns)
 	get(&f.sync, kube.Of(kind("Kustomization")), ns, ns)
+	get(&f.home, kube.Guess(coreKind("Namespace")), "", ns)
 	get(&f.definition, kube.Guess(schema.FromAPIVersionAndKind("apiextensions.k8s.io/v1", "CustomResourceDefinition")), "", kind("GitRepository").CRD())
-	g.Go(func() error {
-		_, err := r.client.List(gctx, kube.Guess(schema.FromAPIVersionAndKind("apps/v1", "Deployment")), kube.Selection{Namespace: ns}, func(o controllers.Object) error {
-			f.deployments = append(f.deployments, controllers.Name(o))
-			return nil
-		})
-		if err != nil && !apierrors.IsForbidden(err) {
-			return fmt.Errorf("listing the Deployments in namespace %q: %w", ns, err)
-		}
-		return nil
+	g.Go(func() (err error) {
+		f.deployments, err = r.deployments(gctx)
+		return err
 	})
 	if p := r.plan.PullSecret; p != nil {
 		get(&f.pullSecret, secretResource(), ns, p.GetName())
@@ -66,6 +60,23 @@ func (r *run) survey(ctx context.Context) error {
 		return err
 	}
 	return r.unclaimed()
+}
+
+func (r *run) deployments(ctx context.Context) (map[string]string, error) {
+	managers := map[string]string{}
+	_, err := r.client.List(ctx, kube.Guess(schema.FromAPIVersionAndKind("apps/v1", "Deployment")), kube.Selection{Namespace: r.namespace()}, func(o controllers.Object) error {
+		managers[controllers.Name(o)] = kube.Label(o, kube.ManagedByLabel)
+		return nil
+	})
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("listing the Deployments in namespace %q: %w", r.namespace(), err)
+	}
+	return managers, nil
+}
+
+// permitted asks the server for everything that is going to be done.
+func (r *run) permitted(ctx context.Context) error {
+	return r.client.Allowed(ctx, r.permissions())
 }
 
 func (r *run) supported(ctx context.Context) error {
@@ -110,12 +121,37 @@ func (r *run) permissions() []kube.Permission {
 // unclaimed refuses a cluster whose Flux belongs to something else: another
 // tool, or another folder of a repository. Both would fight over it.
 func (r *run) unclaimed() error {
-	manager := kube.Label(r.found.definition, kube.ManagedByLabel)
-	if manager != "" && manager != "flux" && !r.plan.Force {
+	for _, o := range []controllers.Object{r.found.definition, r.found.home} {
+		if (controllers.Path{"metadata.deletionTimestamp"}).String(o) != "" {
+			return failure("finish it with 'flux uninstall', which says what holds it up, then run the command again",
+				"an earlier removal is not finished: %s is being deleted", controllers.Name(o))
+		}
+	}
+	if r.plan.Force {
+		return r.unfollowed()
+	}
+	if manager := kube.Label(r.found.definition, kube.ManagedByLabel); foreign(manager) {
 		return failure("upgrade it with that, or take it over with --force", "Flux on this cluster is managed by %s", manager)
 	}
+	for _, name := range r.plan.Components.Components {
+		if manager := r.found.deployments[name]; foreign(manager) {
+			return failure("remove it with that, or take it over with --force", "Deployment %s/%s is managed by %s", r.namespace(), name, manager)
+		}
+	}
+	return r.unfollowed()
+}
+
+func foreign(manager string) bool { return manager != "" && manager != "flux" }
+
+// unfollowed refuses to overwrite a Kustomization that applies something else.
+func (r *run) unfollowed() error {
 	if r.found.sync == nil {
 		return nil
+	}
+	name := r.namespace() + "/" + r.namespace()
+	from := controllers.Path{"spec.sourceRef.kind"}.String(r.found.sync) + "/" + controllers.Path{"spec.sourceRef.name"}.String(r.found.sync)
+	if want := "GitRepository/" + r.namespace(); from != want && !r.plan.Force {
+		return failure("take it over with --force, or remove it first", "Kustomization %s is there and applies %s: bootstrap would have it apply %s", name, from, want)
 	}
 	at := controllers.Path{"spec.path"}.String(r.found.sync)
 	clean, err := CleanPath(at)
@@ -131,7 +167,7 @@ func (r *run) unclaimed() error {
 // and nobody has removed a controller since.
 func (r *run) follows() bool {
 	for _, name := range r.plan.Components.Components {
-		if !slices.Contains(r.found.deployments, name) {
+		if _, there := r.found.deployments[name]; !there {
 			return false
 		}
 	}

@@ -24,7 +24,9 @@ import (
 func (r *run) preflight(ctx context.Context) error {
 	for _, stage := range [][]check{
 		{
-			{"the cluster", r.survey},
+			{"the cluster's version", r.supported},
+			{"the permissions on the cluster", r.permitted},
+			{"what is on the cluster", r.survey},
 			{"the repository", r.visit},
 			{"the manifests", r.render},
 		},

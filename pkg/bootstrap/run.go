@@ -76,7 +76,7 @@ func (r *run) steps() []step {
 		{"wait for the GitRepository", true, r.awaitSource},
 		{"take the old key's access away", false, r.retireKey},
 		{"wait for the Kustomization", true, r.awaitSync},
-		{"confirm that the components are healthy", true, r.confirmComponents},
+		{"wait for the components to be healthy", true, r.confirmComponents},
 	}
 }
 

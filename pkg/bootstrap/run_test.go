@@ -241,9 +241,11 @@ func (w *world) impersonated(plan bootstrap.Plan, secret map[string]string) {
 	}
 }
 
-// elsewhere: a cluster that follows another folder is left alone.
+// elsewhere: a cluster that follows another folder, or whose Flux belongs to
+// another tool, is left alone.
 func elsewhere(w *world) {
 	w.mustRun(w.plan())
+	w.claimed()
 	plan := w.plan()
 	plan.Path = "clusters/other"
 	var c changes
@@ -253,6 +255,40 @@ func elsewhere(w *world) {
 	}
 	if len(c.seen) > 0 || len(w.log()) != 2 {
 		w.t.Errorf("something was changed: %v, %v", c.seen, w.log())
+	}
+}
+
+// claimed has others own parts of Flux for a moment.
+func (w *world) claimed() {
+	w.t.Helper()
+	for _, owned := range []struct {
+		resource      kube.Resource
+		name          string
+		theirs, ours  map[string]any
+		message, hint string
+	}{
+		{
+			guess("apps/v1", "Deployment"), "source-controller",
+			map[string]any{"metadata": map[string]any{"labels": map[string]any{kube.ManagedByLabel: "Helm"}}},
+			map[string]any{"metadata": map[string]any{"labels": map[string]any{kube.ManagedByLabel: nil}}},
+			"Deployment elsewhere/source-controller is managed by Helm", "remove it with that, or take it over with --force",
+		},
+		{
+			guess("kustomize.toolkit.fluxcd.io/v1", "Kustomization"), w.namespace,
+			map[string]any{"spec": map[string]any{"sourceRef": map[string]any{"kind": "OCIRepository"}}},
+			map[string]any{"spec": map[string]any{"sourceRef": map[string]any{"kind": "GitRepository"}}},
+			"Kustomization elsewhere/elsewhere is there and applies OCIRepository/elsewhere: bootstrap would have it apply GitRepository/elsewhere",
+			"take it over with --force, or remove it first",
+		},
+	} {
+		change := func(to map[string]any) {
+			if _, err := w.cluster.Client.Merge(w.t.Context(), owned.resource, w.namespace, owned.name, to); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		change(owned.theirs)
+		w.wantFailure(owned.message, owned.hint)
+		change(owned.ours)
 	}
 }
 
@@ -343,9 +379,24 @@ func failing(w *world) {
 	w.fail(map[string][2]string{"GitRepository": {"GitOperationFailed", "failed to checkout: authentication required"}, "Kustomization": broken})
 	w.wantFailure("GitRepository failing/failing is not ready: GitOperationFailed: failed to checkout: authentication required",
 		"the server refuses the cluster the password or token in Secret failing/flux-system: check that it may read the repository")
+	for message, hint := range map[string]string{
+		"failed to checkout: couldn't find remote ref \"refs/heads/main\"": `the cluster sees no branch "main" at ` + w.url + ": check that this is the repository that was pushed to",
+		"x509: certificate signed by unknown authority":                    "the cluster does not trust the server's certificate: name its authority with --ca-file",
+		"ssh: handshake failed: knownhosts: key mismatch":                  "the server shows the cluster another host key than it showed here: check that Secret failing/flux-system holds the right known_hosts",
+	} {
+		w.fail(map[string][2]string{"GitRepository": {"GitOperationFailed", message}})
+		w.wantFailure("GitRepository failing/failing is not ready: GitOperationFailed: "+message, hint)
+	}
 	w.fail(map[string][2]string{"Kustomization": broken})
 	w.wantFailure("Kustomization failing/failing is not ready: BuildFailed: kustomize build failed: no such file",
 		"mend the manifests in the repository, push, and run the command again; see also: kubectl logs deployment/kustomize-controller -n failing")
+	for reason, told := range map[string][2]string{
+		"HealthCheckFailed":    {"timeout waiting for: [Deployment/failing/app status: 'InProgress']", "see what keeps the object from being healthy: flux tree kustomization failing -n failing"},
+		"ReconciliationFailed": {"Deployment/failing/app dry-run failed: spec.replicas: Invalid value", "the API server refuses that object: mend it in the repository, push, and run the command again"},
+	} {
+		w.fail(map[string][2]string{"Kustomization": {reason, told[0]}})
+		w.wantFailure("Kustomization failing/failing is not ready: "+reason+": "+told[0], told[1])
+	}
 	w.fail(nil)
 	w.mustRun(w.plan())
 }

@@ -81,6 +81,10 @@ func (r *run) sourceHint(c controllers.Condition) string {
 		return "give the key in " + secret + " read access to the repository, then run the command again: " + strings.TrimSpace(string(r.key.pair.Public))
 	case strings.Contains(message, "host key"), strings.Contains(message, "knownhosts"):
 		return "the server shows the cluster another host key than it showed here: check that " + secret + " holds the right known_hosts"
+	case strings.Contains(message, "couldn't find remote ref"), strings.Contains(message, "reference not found"), strings.Contains(message, "unable to find branch"):
+		return fmt.Sprintf("the cluster sees no branch %q at %s: check that this is the repository that was pushed to", r.plan.Branch, redact.URL(r.host.SyncURL))
+	case strings.Contains(message, "x509"), strings.Contains(message, "certificate"):
+		return "the cluster does not trust the server's certificate: name its authority with --ca-file"
 	case strings.Contains(message, "dial tcp"), strings.Contains(message, "no such host"), strings.Contains(message, "i/o timeout"):
 		return "the cluster cannot reach " + redact.URL(r.host.SyncURL) + ": check its network, and the address as it is seen from there"
 	default:
@@ -93,11 +97,26 @@ func (r *run) awaitSync(ctx context.Context) error {
 	w.at = func(o controllers.Object) bool {
 		return controllers.Path{"status.lastAppliedRevision"}.String(o) == r.revision
 	}
-	w.hint = func(controllers.Condition) string {
-		return "mend the manifests in the repository, push, and run the command again; see also: kubectl logs deployment/kustomize-controller -n " + r.namespace()
-	}
+	w.hint = r.syncHint
 	_, err := w.wait(ctx)
 	return err
+}
+
+// syncHint knows the way out of what kustomize-controller tells.
+func (r *run) syncHint(c controllers.Condition) string {
+	message := strings.ToLower(c.Message)
+	switch {
+	case c.Reason == "HealthCheckFailed":
+		return fmt.Sprintf("see what keeps the object from being healthy: flux tree kustomization %s -n %s", r.namespace(), r.namespace())
+	case strings.Contains(message, "dry-run failed") && strings.Contains(message, "forbidden"):
+		return "the controller may not apply that object: give its service account the right, or take the object out of the repository"
+	case strings.Contains(message, "dry-run failed"):
+		return "the API server refuses that object: mend it in the repository, push, and run the command again"
+	case strings.Contains(message, "dependency"):
+		return fmt.Sprintf("see what it depends on: flux get kustomizations -n %s", r.namespace())
+	default:
+		return "mend the manifests in the repository, push, and run the command again; see also: kubectl logs deployment/kustomize-controller -n " + r.namespace()
+	}
 }
 
 // waiter waits until one object is reconciled.
@@ -111,6 +130,8 @@ type waiter struct {
 	hint func(controllers.Condition) string
 	// asked is the request for a reconciliation, "" where none was needed.
 	asked string
+	// told is what was last shown of its progress.
+	told string
 }
 
 func (r *run) waiter(kindName string, before controllers.Object) *waiter {
@@ -134,6 +155,7 @@ func (w *waiter) wait(ctx context.Context) (controllers.Object, error) {
 				return false, fmt.Errorf("%s %s was deleted while it was waited for", w.kind.Kind, r.namespace())
 			}
 			last = e.Object
+			w.tell(last)
 			return w.done(last), w.failed(last)
 		})
 	}
@@ -169,6 +191,16 @@ func (w *waiter) ask(ctx context.Context, res kube.Resource) (controllers.Object
 		}
 	}
 	return o, controllers.Path{"metadata.resourceVersion"}.String(o), nil
+}
+
+// tell shows what the controller reports on the way, each thing once.
+func (w *waiter) tell(o controllers.Object) {
+	c, ok := controllers.FindCondition(o, "Reconciling")
+	if !ok || c.Status != "True" || c.Message == "" || c.Message == w.told || !current(o, c) {
+		return
+	}
+	w.told = c.Message
+	w.run.say.Waiting("%s: %s", w.kind.Kind, redact.Text(c.Message))
 }
 
 // answered tells whether the status is about this run: of an object that was

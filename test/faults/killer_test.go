@@ -1,0 +1,129 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/internal/testgithost"
+)
+
+// killer stands on every way by which a flux changes something. It counts the
+// changes and, at one of them, kills the process: before the server gets the
+// request, or after the server has done it and before its answer is read.
+type killer struct {
+	mu   sync.Mutex
+	seen []string
+	// at is the change to kill at, 0 for none; late is after the server.
+	at   int
+	late bool
+	// kill ends the process and returns when it is dead.
+	kill func()
+}
+
+// arrive counts a change.
+func (k *killer) arrive(what string) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.seen = append(k.seen, what)
+	return len(k.seen)
+}
+
+// strikes kills the process if it is its turn.
+func (k *killer) strikes(number int, late bool) bool {
+	k.mu.Lock()
+	hit := number == k.at && late == k.late
+	k.mu.Unlock()
+	if hit {
+		k.kill()
+	}
+	return hit
+}
+
+func (k *killer) counted() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return append([]string(nil), k.seen...)
+}
+
+// fault has the changes of a Git host pass the killer.
+func (k *killer) fault() testgithost.Fault {
+	var mu sync.Mutex
+	numbers := map[int]int{}
+	return func(r testgithost.Request, done bool) bool {
+		if r.Change == 0 {
+			return false
+		}
+		mu.Lock()
+		if !done {
+			numbers[r.Number] = k.arrive(r.Method + " " + r.Path)
+		}
+		number := numbers[r.Number]
+		mu.Unlock()
+		return k.strikes(number, done)
+	}
+}
+
+type numberKey struct{}
+
+// proxy starts a server on the way to another one whose changes pass the killer.
+func (k *killer) proxy(t *testing.T, target string, transport http.RoundTripper, changes func(*http.Request) bool) string {
+	t.Helper()
+	to, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reverse := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		Transport:     transport,
+		FlushInterval: -1,
+		ModifyResponse: func(answer *http.Response) error {
+			if number, ok := answer.Request.Context().Value(numberKey{}).(int); ok && k.strikes(number, true) {
+				return http.ErrAbortHandler
+			}
+			return nil
+		},
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if changes(r) {
+			number := k.arrive(r.Method + " " + r.URL.Path)
+			if k.strikes(number, false) {
+				panic(http.ErrAbortHandler)
+			}
+			r = r.WithContext(context.WithValue(r.Context(), numberKey{}, number))
+		}
+		reverse.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// kubeconfig leads to a cluster through the killer.
+func (k *killer) kubeconfig(t *testing.T, c *testcluster.Cluster) string {
+	t.Helper()
+	transport, err := rest.TransportFor(rest.CopyConfig(c.Client.Config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := k.proxy(t, c.Client.Config.Host, transport, func(r *http.Request) bool {
+		return r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews")
+	})
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: k, cluster: {server: %q}}]\ncontexts: [{name: k, context: {cluster: k, user: k}}]\ncurrent-context: k\nusers: [{name: k, user: {}}]\n", address)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
