@@ -3,6 +3,7 @@ package githost
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -596,4 +597,15 @@ func TestMatchesBranch(t *testing.T) {
 			t.Errorf("%s: %t", pattern, got)
 		}
 	}
+}
+
+// answering is a client of a server that answers everything with a page.
+func answering(page string) *http.Client {
+	return &http.Client{Transport: pages(page)}
+}
+
+type pages string
+
+func (p pages) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(string(p))), Header: http.Header{}, Request: r}, nil
 }

@@ -1,0 +1,439 @@
+package githost
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/testgithost"
+)
+
+// bitbucketPeople is a Bitbucket with projects and people, and tokens of all
+// kinds. Project PLAT is called "Platform Team".
+const bitbucketPeople = `
+user alice
+user bob
+group operators
+group dev ops
+group readers
+project PLAT Platform_Team alice=admin bob=write
+project OTHER Other bob=read
+project TWIN Twins alice=admin
+project TWIN2 Twins alice=admin
+token alice-admin alice admin
+token alice-write alice write
+token alice-read alice read
+token alice-old alice admin expired
+token bob-admin bob admin
+`
+
+func openBitbucket(t *testing.T, contents string) *testgithost.Bitbucket {
+	t.Helper()
+	b, err := testgithost.OpenBitbucket(contents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func bitbucketRow(t *testing.T, b *testgithost.Bitbucket, edit func(*Hosted)) *Bitbucket {
+	t.Helper()
+	h := Hosted{
+		Hostname: b.Hostname, Scheme: "https", BasePath: b.Base, Token: "alice-admin", CABundle: b.CA,
+		Owner: "PLAT", Name: "fleet", Visibility: "private", Branch: "main",
+	}
+	if edit != nil {
+		edit(&h)
+	}
+	client, err := caller(nil).Client(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewBitbucket(h, "git", client)
+}
+
+// TestBitbucketRefused holds the survey to finding out what could not work,
+// and to changing nothing.
+func TestBitbucketRefused(t *testing.T) {
+	t.Parallel()
+	push := Want{Branch: "main"}
+	keyed := Want{Branch: "main", KeyTitle: "flux"}
+	for name, test := range map[string]struct {
+		contents string
+		edit     func(*Hosted)
+		want     Want
+		err      string
+		hint     string
+	}{
+		"unknown token": {
+			"", func(h *Hosted) { h.Token = "nobody" }, push,
+			"finding project PLAT: HOST does not know the token, or it has expired", "BITBUCKET_TOKEN",
+		},
+		"expired token": {
+			"", func(h *Hosted) { h.Token = "alice-old" }, push,
+			"finding project PLAT: HOST does not know the token, or it has expired", "make a new token",
+		},
+		"no such project": {
+			"", func(h *Hosted) { h.Owner = "NONE" }, push, `there is no project "NONE" that the token of alice sees`, "--owner",
+		},
+		"two projects": {
+			"", func(h *Hosted) { h.Owner = "Twins" }, push, `there are 2 projects with the name "Twins"`, "key",
+		},
+		"invisible project": {
+			"", func(h *Hosted) { h.Owner = "OTHER" }, push,
+			"finding project OTHER: alice may not: You are not permitted to access this resource", "repository admin",
+		},
+		"invisible repository": {
+			"repository OTHER open bob=read alice=read\nrepository OTHER fleet", func(h *Hosted) { h.Owner = "OTHER" }, push,
+			"repository OTHER/fleet is there, and alice may not see it", "access",
+		},
+		"may not create": {
+			"", func(h *Hosted) { h.Token = "bob-admin" }, push,
+			"there is no repository PLAT/fleet, and bob may not create one in project PLAT", "project admin",
+		},
+		"token may not create": {
+			"", func(h *Hosted) { h.Token = "alice-write" }, push,
+			"there is no repository PLAT/fleet, and alice may not create one in project PLAT", "project admin",
+		},
+		"another user": {
+			"repository ~bob open alice=read", func(h *Hosted) { h.Owner, h.Personal = "bob", true }, push,
+			"there is no repository ~bob/fleet, and alice cannot create one for another user", "token of bob",
+		},
+		"nobody's": {
+			"", func(h *Hosted) { h.Owner = "~eve" }, push, "there is no user eve with repositories that the token of alice sees", "--owner",
+		},
+		"archived": {
+			"repository PLAT fleet archived", nil, push, "repository PLAT/fleet is archived, so nothing can be pushed to it", "unarchive",
+		},
+		"broken": {
+			"repository PLAT fleet broken", nil, push, "repository PLAT/fleet is not available: its state is INITIALISATION_FAILED", "administrator",
+		},
+		"no SSH": {
+			"nossh\nrepository PLAT fleet", nil, push, "Git over SSH is switched off on HOST", "--token-auth",
+		},
+		"may not push": {
+			"repository PLAT fleet", func(h *Hosted) { h.Token = "alice-read" }, push,
+			"alice may not push to repository PLAT/fleet", "repository write",
+		},
+		"may add no key": {
+			"repository PLAT fleet", func(h *Hosted) { h.Token = "alice-write" }, keyed,
+			"alice may not add an access key, repository PLAT/fleet: that needs the permission admin", "repository admin",
+		},
+		"may give no access": {
+			"repository PLAT fleet", func(h *Hosted) { h.Token, h.Teams = "bob-admin", []Team{{"operators", "write"}} }, push,
+			"bob may not give groups access, repository PLAT/fleet: that needs the permission admin", "repository admin",
+		},
+		"may change nothing": {
+			"repository PLAT fleet", func(h *Hosted) { h.Token, h.Reconcile, h.Visibility = "bob-admin", true, "public" }, push,
+			"bob may not change its settings, repository PLAT/fleet: that needs the permission admin", "repository admin",
+		},
+		"no such group": {
+			"repository PLAT fleet", func(h *Hosted) { h.Teams = []Team{{"oper", "write"}} }, push, `there is no group "oper"`, "--group",
+		},
+		"rate limit": {
+			"limit 1 3600", nil, push, "", "run the command again",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := openBitbucket(t, bitbucketPeople+test.contents)
+			before := b.State()
+			_, err := bitbucketRow(t, b, test.edit).Survey(t.Context(), test.want)
+			if test.err == "" {
+				var limit *RateLimitError
+				if !errors.As(err, &limit) || time.Until(limit.Until) < 50*time.Minute {
+					t.Fatalf("no rate limit, or one without its end: %v", err)
+				}
+				test.err = err.Error()
+			}
+			wrong(t, err, strings.ReplaceAll(test.err, "HOST", b.Hostname), test.hint)
+			if diff := cmp.Diff(before, b.State()); diff != "" || len(b.Changes()) > 0 {
+				t.Errorf("the survey changed %v: %s", b.Changes(), diff)
+			}
+		})
+	}
+}
+
+// TestBitbucketEnsure holds the row to the state that it leaves, and to leaving
+// it alone the next time.
+func TestBitbucketEnsure(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		contents string
+		edit     func(*Hosted)
+		changes  []string
+		state    string
+		path     string
+	}{
+		"by key": {"", nil, []string{"create the private repository PLAT/fleet"}, "PLAT/fleet private empty\n", "plat/fleet.git"},
+		"by name, for groups": {
+			"", func(h *Hosted) {
+				h.Owner, h.Description = "platform team", "The fleet"
+				h.Teams = []Team{{"dev ops", "write"}, {"operators", "admin"}, {"readers", "read"}}
+			},
+			[]string{
+				"create the private repository PLAT/fleet", "give group dev ops the permission write on PLAT/fleet",
+				"give group operators the permission admin on PLAT/fleet", "give group readers the permission read on PLAT/fleet",
+			},
+			"PLAT/fleet private empty \"The fleet\"\n  group operators admin\n  group dev ops write\n  group readers read\n", "plat/fleet.git",
+		},
+		"personal, the first": {
+			"", func(h *Hosted) { h.Owner, h.Personal, h.Visibility, h.Name = "alice", true, "public", "My-Fleet" },
+			[]string{"create the public repository ~alice/my-fleet"}, "~alice/my-fleet public empty\n", "~alice/my-fleet.git",
+		},
+		"below a path": {
+			"base tools/bitbucket", nil, []string{"create the private repository PLAT/fleet"}, "PLAT/fleet private empty\n", "plat/fleet.git",
+		},
+		"there, otherwise": {
+			"repository PLAT fleet public\ngrant PLAT fleet operators read", func(h *Hosted) { h.Teams = []Team{{"operators", "write"}} },
+			nil, "PLAT/fleet public empty\n  group operators read\n", "plat/fleet.git",
+		},
+		"there, by a writer": {
+			"repository PLAT fleet", func(h *Hosted) { h.Token = "bob-admin" }, nil, "PLAT/fleet private empty\n", "plat/fleet.git",
+		},
+		"reconciled": {
+			"repository PLAT fleet public\ngrant PLAT fleet operators read",
+			func(h *Hosted) { h.Reconcile, h.Description, h.Teams = true, "New", []Team{{"operators", "write"}} },
+			[]string{
+				"make repository PLAT/fleet private", `describe repository PLAT/fleet as "New"`,
+				"change the permission of group operators on PLAT/fleet from read to write",
+			},
+			"PLAT/fleet private empty \"New\"\n  group operators write\n", "plat/fleet.git",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := openBitbucket(t, bitbucketPeople+test.contents)
+			row := bitbucketRow(t, b, test.edit)
+			survey, err := row.Survey(t.Context(), Want{Branch: "main"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.changes, survey.Changes); diff != "" || len(b.Changes()) > 0 {
+				t.Errorf("the survey changed %v, and says: %s", b.Changes(), diff)
+			}
+			made, err := row.Ensure(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.state, b.State()); diff != "" {
+				t.Error(diff)
+			}
+			want := Repository{
+				SyncURL: "ssh://git@127.0.0.1:7999/" + test.path, DefaultBranch: "main",
+				Access: Access{
+					URL:      "https://" + strings.TrimSuffix(b.Hostname+"/"+b.Base, "/") + "/scm/" + test.path,
+					Username: "git", Password: row.hosted.Token, CABundle: b.CA,
+				},
+			}
+			for what, got := range map[string]Repository{"planned": survey.Repository, "made": made} {
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Errorf("as %s: %s", what, diff)
+				}
+			}
+			b.Forget()
+			again := bitbucketRow(t, b, test.edit)
+			if survey, err = again.Survey(t.Context(), Want{Branch: "main"}); err != nil || len(survey.Changes) > 0 || !survey.Exists {
+				t.Errorf("the second time: %v, %v", survey.Changes, err)
+			}
+			if _, err := again.Ensure(t.Context()); err != nil || len(b.Changes()) > 0 {
+				t.Errorf("the second time: %v, %v", b.Changes(), err)
+			}
+		})
+	}
+}
+
+// TestBitbucketProtected holds the survey to telling what a push would be told.
+func TestBitbucketProtected(t *testing.T) {
+	t.Parallel()
+	const (
+		nobody   = "a restriction of repository PLAT/fleet says that nobody may change it, and alice is no exception"
+		requests = "a restriction of repository PLAT/fleet says that it is changed by pull requests only, and alice is no exception"
+	)
+	for rule, want := range map[string]string{
+		"read-only BRANCH main":                      nobody,
+		"read-only BRANCH main bob":                  nobody,
+		"read-only BRANCH main bob alice":            "",
+		"read-only BRANCH side":                      "",
+		"pull-request-only PATTERN m*":               requests,
+		"pull-request-only PATTERN release/":         "",
+		"fast-forward-only BRANCH main":              "",
+		"no-deletes BRANCH main":                     "",
+		"read-only ANY_REF ANY_REF_MATCHER_ID":       nobody,
+		"pull-request-only MODEL_BRANCH development": requests,
+		"pull-request-only MODEL_BRANCH production":  "",
+		"read-only MODEL_CATEGORY RELEASE":           "",
+		"no-deletes BRANCH main\nread-only BRANCH x\nno-deletes BRANCH y\nread-only PATTERN main": nobody,
+	} {
+		t.Run(rule, func(t *testing.T) {
+			t.Parallel()
+			rules := "restrict PLAT fleet " + strings.ReplaceAll(rule, "\n", "\nrestrict PLAT fleet ")
+			b := openBitbucket(t, bitbucketPeople+"repository PLAT fleet\n"+rules)
+			survey, err := bitbucketRow(t, b, nil).Survey(t.Context(), Want{Branch: "main"})
+			if err != nil || survey.Protected != want {
+				t.Errorf("%q, %v", survey.Protected, err)
+			}
+		})
+	}
+}
+
+func TestMatchesPattern(t *testing.T) {
+	t.Parallel()
+	for pattern, branches := range map[string]map[string]bool{
+		"main":            {"main": true, "team/main": true, "domain": false, "main/a": false},
+		"refs/heads/main": {"main": true, "team/main": false},
+		"release/":        {"release/1": true, "release/1/2": true, "release": false},
+		"release/*":       {"release/1": true, "release/1/2": false},
+		"release/**/fix":  {"release/fix": true, "release/1/fix": true, "release/1/2/fix": true, "release/1": false},
+		"v?.x":            {"v1.x": true, "v10.x": false},
+		"**":              {"main": true, "a/b": true},
+	} {
+		for branch, want := range branches {
+			if got := matchesPattern(pattern, branch); got != want {
+				t.Errorf("%s, %s: %t", pattern, branch, got)
+			}
+		}
+	}
+}
+
+func TestBitbucketDeployKey(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		contents string
+		key      DeployKey
+		write    bool
+		state    string
+		calls    int
+	}{
+		"none":         {"", DeployKey{Title: "flux", Public: keyOne}, false, "  key read flux ssh-ed25519\n", 1},
+		"to write":     {"", DeployKey{Title: "flux", Public: keyOne}, true, "  key write flux ssh-ed25519\n", 1},
+		"there":        {"key PLAT fleet read flux " + keyOne + " comment", DeployKey{Title: "flux", Public: keyOne}, false, "  key read flux ssh-ed25519\n", 0},
+		"other rights": {"key PLAT fleet read flux " + keyOne, DeployKey{Title: "flux", Public: keyOne}, true, "  key write flux ssh-ed25519\n", 1},
+		"another key":  {"key PLAT fleet read flux " + keyTwo, DeployKey{Title: "flux", Public: keyOne}, false, "  key read flux ssh-ed25519\n", 2},
+		"kept": {
+			"key PLAT fleet read flux " + keyTwo, DeployKey{Title: "flux", Public: keyOne, KeepOthers: true}, false,
+			"  key read flux ssh-ed25519\n  key read flux ssh-ed25519\n", 1,
+		},
+		"pages": {
+			strings.Repeat("key PLAT fleet read other "+keyTwo+"\n", 5) + "key PLAT fleet read flux " + keyOne,
+			DeployKey{Title: "flux", Public: keyOne}, false, strings.Repeat("  key read other ssh-ed25519\n", 5) + "  key read flux ssh-ed25519\n", 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := openBitbucket(t, bitbucketPeople+"repository PLAT fleet\n"+test.contents)
+			row := bitbucketRow(t, b, func(h *Hosted) { h.ReadWriteKey = test.write })
+			if _, err := row.Ensure(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := row.DeployKey(t.Context(), test.key); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff("PLAT/fleet private empty\n"+test.state, b.State()); diff != "" || len(b.Changes()) != test.calls {
+				t.Errorf("by %v: %s", b.Changes(), diff)
+			}
+			b.Forget()
+			if err := row.DeployKey(t.Context(), test.key); err != nil || len(b.Changes()) > 0 {
+				t.Errorf("the second time: %v, %v", b.Changes(), err)
+			}
+		})
+	}
+}
+
+func TestBitbucketRequestChange(t *testing.T) {
+	t.Parallel()
+	b := openBitbucket(t, bitbucketPeople+"repository PLAT fleet\n")
+	for _, branch := range []string{"main", "flux"} {
+		if err := b.Git.Commit("scm/plat/fleet", branch, "One", map[string]string{branch: "b"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	row := bitbucketRow(t, b, nil)
+	if _, err := row.Survey(t.Context(), Want{Branch: "main", ChangeRequest: true}); err != nil {
+		t.Fatal(err)
+	}
+	change := Change{Head: "flux", Base: "main", Title: "Bootstrap", Body: "Why"}
+	want := Request{URL: "https://" + b.Hostname + "/projects/PLAT/repos/fleet/pull-requests/1", Number: 1, Opened: true}
+	for range 2 {
+		got, err := row.RequestChange(t.Context(), change)
+		if err != nil || got != want {
+			t.Errorf("%+v, %v", got, err)
+		}
+		want.Opened = false
+	}
+	if diff := cmp.Diff("PLAT/fleet private main\n  pull request #1 refs/heads/flux → refs/heads/main \"Bootstrap\"\n", b.State()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestBitbucketLostAnswers hangs up on each request that changes something,
+// before and after it was done: the same steps once more have to end in the
+// same state.
+func TestBitbucketLostAnswers(t *testing.T) {
+	t.Parallel()
+	steps := func(b *testgithost.Bitbucket) error {
+		row := bitbucketRow(t, b, func(h *Hosted) { h.Teams = []Team{{"operators", "write"}} })
+		if _, err := row.Survey(t.Context(), Want{Branch: "main", KeyTitle: "flux"}); err != nil {
+			return err
+		}
+		if _, err := row.Ensure(t.Context()); err != nil {
+			return err
+		}
+		return row.DeployKey(t.Context(), DeployKey{Title: "flux", Public: keyOne})
+	}
+	const state = "PLAT/fleet private empty\n  group operators write\n  key read flux ssh-ed25519\n"
+	for change := 1; change <= 3; change++ {
+		for _, late := range []bool{false, true} {
+			b := openBitbucket(t, bitbucketPeople)
+			b.Inject(func(r testgithost.Request, done bool) bool { return r.Change == change && done == late })
+			if err := steps(b); err == nil {
+				t.Errorf("change %d: nothing was lost", change)
+			}
+			b.Inject(nil)
+			if err := steps(b); err != nil {
+				t.Errorf("change %d, late %t: %v", change, late, err)
+			}
+			if diff := cmp.Diff(state, b.State()); diff != "" {
+				t.Errorf("change %d, late %t: %s", change, late, diff)
+			}
+		}
+	}
+}
+
+// TestBitbucketPatience waits for a rate limit that ends soon.
+func TestBitbucketPatience(t *testing.T) {
+	t.Parallel()
+	b := openBitbucket(t, bitbucketPeople+"limit 2 5")
+	h := bitbucketRow(t, b, nil).hosted
+	waits := 0
+	client, err := caller(func(context.Context, time.Duration) error {
+		waits++
+		b.Lift()
+		return nil
+	}).Client(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewBitbucket(h, "git", client).Ensure(t.Context()); err != nil || waits != 1 {
+		t.Errorf("it waited %d times, %v", waits, err)
+	}
+}
+
+// TestBitbucketElsewhere is told of an address where no Bitbucket is.
+func TestBitbucketElsewhere(t *testing.T) {
+	t.Parallel()
+	g := openGitLab(t, gitlabPeople)
+	h := Hosted{Hostname: g.Hostname, Scheme: "https", Token: "alice-api", CABundle: g.CA, Owner: "PLAT", Name: "fleet"}
+	row := NewBitbucket(h, "git", answering(`<html>Welcome</html>`))
+	_, err := row.Survey(t.Context(), Want{Branch: "main"})
+	wrong(t, err, g.Hostname+" does not answer as Bitbucket does", "--hostname")
+}
