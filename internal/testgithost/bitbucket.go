@@ -225,10 +225,13 @@ func (b *Bitbucket) newRepository(p *bitbucketProject, slug, name, branch string
 	return r, b.Git.Create(b.gitName(r), branch)
 }
 
-// gitName is what a repository is called by Git.
+// gitName is what a repository is called by Git, and over SSH.
 func (b *Bitbucket) gitName(r *bitbucketRepository) string {
-	return strings.TrimPrefix(b.Base+"/scm/"+strings.ToLower(r.project.key)+"/"+r.slug, "/")
+	return strings.ToLower(r.project.key) + "/" + r.slug
 }
+
+// GitName implements Below: over HTTP a repository is below scm.
+func (b *Bitbucket) GitName(path string) string { return below("scm", below(b.Base, path)) }
 
 func (b *Bitbucket) id() int {
 	b.ids++
@@ -282,16 +285,42 @@ func (b *Bitbucket) GitAccess(username, secret, repository string) Access {
 		return Access{}
 	}
 	access := Access{Known: true}
-	path := strings.TrimPrefix(strings.TrimPrefix(repository, b.Base), "/")
-	parts := strings.Split(strings.TrimPrefix(path, "scm/"), "/")
-	if len(parts) != 2 {
-		return access
-	}
-	if r := b.repository(parts[0], parts[1]); r != nil {
+	key, slug, _ := strings.Cut(repository, "/")
+	if r := b.repository(key, slug); r != nil {
 		has := t.inRepository(r)
 		access.Read, access.Write = has >= level("read"), has >= level("write") && !r.archived
 	}
 	return access
+}
+
+// KeyAccess implements Keyed.
+func (b *Bitbucket) KeyAccess(key, repository string) Access {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var access Access
+	for _, p := range b.projects {
+		for _, r := range p.repositories {
+			for _, k := range r.keys {
+				if bareKey(k.text) != key {
+					continue
+				}
+				access.Known = true
+				if b.gitName(r) == strings.ToLower(repository) {
+					access.Read, access.Write = true, k.permission > level("read") && !r.archived
+				}
+			}
+		}
+	}
+	return access
+}
+
+// Set adds to the contents as a script says it; commit KEY/SLUG BRANCH FILE
+// TEXT… commits as somebody else.
+func (b *Bitbucket) Set(words ...string) error {
+	if words[0] == "commit" && len(words) > 4 {
+		return b.Git.Commit(words[1], words[2], "Change "+words[3], map[string]string{words[3]: strings.Join(words[4:], " ") + "\n"})
+	}
+	return b.Add(strings.Join(words, " "))
 }
 
 // Lift ends a rate limit.
@@ -303,7 +332,7 @@ func (b *Bitbucket) Lift() {
 
 // State tells how the repositories are, a line each and what belongs to one
 // below it.
-func (b *Bitbucket) State() string {
+func (b *Bitbucket) State() (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var out strings.Builder
@@ -329,9 +358,12 @@ func (b *Bitbucket) State() string {
 			for _, pull := range r.pulls {
 				fmt.Fprintf(&out, "  pull request #%s %s → %s %q\n", strconv.Itoa(pull.number), pull.head, pull.base, pull.title)
 			}
+			if err := b.Git.describe(&out, b.gitName(r)); err != nil {
+				return "", err
+			}
 		}
 	}
-	return out.String()
+	return out.String(), nil
 }
 
 // standard is the default branch. Bitbucket keeps it as it was made, whichever

@@ -149,11 +149,10 @@ func describeProject(p *bitbucketProject) map[string]any {
 }
 
 func (b *Bitbucket) describe(r *bitbucketRepository) map[string]any {
-	host, _, _ := strings.Cut(b.Hostname, ":")
-	path := strings.ToLower(r.project.key) + "/" + r.slug
-	clone := []map[string]any{{"name": "http", "href": scheme + b.Hostname + "/" + b.gitName(r) + ".git"}}
+	path := b.gitName(r)
+	clone := []map[string]any{{"name": "http", "href": scheme + strings.TrimSuffix(b.Hostname+"/"+b.Base, "/") + "/scm/" + path + ".git"}}
 	if !b.noSSH {
-		clone = append(clone, map[string]any{"name": "ssh", "href": "ssh://git@" + host + ":7999/" + path + ".git"})
+		clone = append(clone, map[string]any{"name": "ssh", "href": "ssh://git@" + b.SSHHostname + "/" + path + ".git"})
 	}
 	branch, _ := b.standard(r)
 	return map[string]any{
@@ -219,10 +218,14 @@ func (b *Bitbucket) getGroups(c *bitbucketCall) {
 
 func (b *Bitbucket) getRepositories(c *bitbucketCall) {
 	q := c.r.URL.Query()
+	least := level("read")
+	if q.Has("permission") {
+		least = level(q.Get("permission"))
+	}
 	all := []map[string]any{}
 	for _, p := range b.projects {
 		for _, r := range p.repositories {
-			if strings.EqualFold(p.key, q.Get("projectkey")) && strings.Contains(r.name, q.Get("name")) && c.token.inRepository(r) >= level(q.Get("permission")) {
+			if (!q.Has("projectkey") || strings.EqualFold(p.key, q.Get("projectkey"))) && strings.Contains(r.name, q.Get("name")) && c.token.inRepository(r) >= least {
 				all = append(all, b.describe(r))
 			}
 		}

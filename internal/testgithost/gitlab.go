@@ -181,7 +181,7 @@ func (g *GitLab) add(verb string, args []string) error {
 	switch verb {
 	case "protect":
 		p.protected[args[1]] = gitlabLevels[args[2]]
-		return g.Git.Protect(g.gitName(p), args[1], "GitLab: You are not allowed to push code to protected branches on this project.")
+		return g.Git.Protect(p.path, args[1], "GitLab: You are not allowed to push code to protected branches on this project.")
 	case "key":
 		k := &gitlabKey{id: g.id(), title: args[2], text: strings.Join(args[3:], " "), expired: args[1] == "expired"}
 		g.keys = append(g.keys, k)
@@ -242,12 +242,15 @@ func (g *GitLab) newProject(path, visibility string) (*gitlabProject, error) {
 		members: map[*gitlabUser]int{}, protected: map[string]int{}, keys: map[*gitlabKey]bool{},
 	}
 	g.projects = append(g.projects, p)
-	return p, g.Git.Create(g.gitName(p), "main")
+	return p, g.Git.Create(p.path, "main")
 }
 
-// gitName is what the repository of a project is called by Git.
-func (g *GitLab) gitName(p *gitlabProject) string {
-	return strings.TrimPrefix(g.Base+"/"+p.path, "/")
+// GitName implements Below: over HTTP a repository is below the host's path.
+func (g *GitLab) GitName(path string) string { return below(g.Base, path) }
+
+// below takes a path off another that begins with it.
+func below(base, path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(path, base), "/")
 }
 
 func (g *GitLab) id() int {
@@ -312,7 +315,7 @@ func (g *GitLab) level(u *gitlabUser, p *gitlabProject) int {
 func (g *GitLab) GitAccess(username, secret, repository string) Access {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := g.project(strings.TrimPrefix(strings.TrimPrefix(repository, g.Base), "/"))
+	p := g.project(repository)
 	if p != nil {
 		for _, t := range p.tokens {
 			if t.username == username && t.secret == secret {
@@ -337,6 +340,44 @@ func (g *GitLab) GitAccess(username, secret, repository string) Access {
 		access.Bypass = access.Bypass && least > 0 && (level >= least || t.user.admin)
 	}
 	return access
+}
+
+// KeyAccess implements Keyed.
+func (g *GitLab) KeyAccess(key, repository string) Access {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var access Access
+	for _, p := range g.projects {
+		for k, writes := range p.keys {
+			if k.expired || bareKey(k.text) != key {
+				continue
+			}
+			access.Known = true
+			if strings.EqualFold(p.path, repository) {
+				access.Read, access.Write = true, writes && !p.archived
+			}
+		}
+	}
+	return access
+}
+
+// bareKey is a public key without its comment.
+func bareKey(text string) string {
+	fields := strings.Fields(text)
+	return strings.Join(fields[:min(2, len(fields))], " ")
+}
+
+// Set adds to the contents as a script says it; merge PROJECT merges what is
+// open, commit PROJECT BRANCH FILE TEXT… commits as somebody else.
+func (g *GitLab) Set(words ...string) error {
+	switch {
+	case words[0] == "merge" && len(words) == 2:
+		return g.Merge(words[1])
+	case words[0] == "commit" && len(words) > 4:
+		return g.Git.Commit(words[1], words[2], "Change "+words[3], map[string]string{words[3]: strings.Join(words[4:], " ") + "\n"})
+	default:
+		return g.Add(strings.Join(words, " "))
+	}
 }
 
 // quota is how many requests are taken, and for how long none then.

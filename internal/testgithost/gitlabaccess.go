@@ -177,7 +177,7 @@ func (g *GitLab) describeMerge(p *gitlabProject, m *gitlabMerge) map[string]any 
 	return map[string]any{
 		"id": m.number, "iid": m.number, "title": m.title, "state": state, "source_branch": m.head, "target_branch": m.base,
 		"project_id": p.id, "source_project_id": p.id, "target_project_id": p.id,
-		"web_url": scheme + g.Hostname + "/" + g.gitName(p) + "/-/merge_requests/" + strconv.Itoa(m.number),
+		"web_url": g.web(p) + "/-/merge_requests/" + strconv.Itoa(m.number),
 	}
 }
 
@@ -220,7 +220,7 @@ func (g *GitLab) addMerge(c *gitlabCall) {
 		}
 	}
 	for _, branch := range []string{in.Head, in.Base} {
-		if _, err := g.Git.Head(g.gitName(c.project), branch); err != nil {
+		if _, err := g.Git.Head(c.project.path, branch); err != nil {
 			c.fail(http.StatusUnprocessableEntity, map[string]any{"base": []string{"branch " + branch + " does not exist"}})
 			return
 		}
@@ -231,7 +231,7 @@ func (g *GitLab) addMerge(c *gitlabCall) {
 }
 
 // State tells how the projects are, a line each and what belongs to one below it.
-func (g *GitLab) State() string {
+func (g *GitLab) State() (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var out strings.Builder
@@ -265,8 +265,29 @@ func (g *GitLab) State() string {
 		for _, m := range p.merges {
 			fmt.Fprintf(&out, "  merge request !%d %s → %s %q\n", m.number, m.head, m.base, m.title)
 		}
+		if err := g.Git.describe(&out, p.path); err != nil {
+			return "", err
+		}
 	}
-	return out.String()
+	return out.String(), nil
+}
+
+// describe writes down the branches of a repository and their commits.
+func (g *Repositories) describe(out *strings.Builder, repository string) error {
+	branches, err := g.Branches(repository)
+	if err != nil {
+		return err
+	}
+	for _, branch := range branches {
+		log, err := g.Log(repository, branch)
+		if err != nil {
+			return err
+		}
+		for _, commit := range log {
+			fmt.Fprintf(out, "  %s: %s\n", branch, commit)
+		}
+	}
+	return nil
 }
 
 // Merge merges the open merge requests of a project by a fast forward.
@@ -278,7 +299,7 @@ func (g *GitLab) Merge(project string) error {
 		if !m.open {
 			continue
 		}
-		if _, err := g.Git.run(g.Git.Path(g.gitName(p)), "update-ref", "refs/heads/"+m.base, "refs/heads/"+m.head); err != nil {
+		if _, err := g.Git.run(g.Git.Path(p.path), "update-ref", "refs/heads/"+m.base, "refs/heads/"+m.head); err != nil {
 			return err
 		}
 		m.open = false

@@ -14,13 +14,12 @@ const scheme = "https://"
 
 func (g *GitLab) describe(c *gitlabCall, p *gitlabProject) map[string]any {
 	owner, name, _ := cutLast(p.path)
-	host, _, _ := strings.Cut(g.Hostname, ":")
-	web := scheme + g.Hostname + "/" + g.gitName(p)
+	web := g.web(p)
 	standard, empty := g.standard(p)
 	body := map[string]any{
 		"id": p.id, "name": name, "path": name, "path_with_namespace": p.path, "description": p.description, "visibility": p.visibility,
 		"archived": p.archived, "empty_repo": empty, "web_url": web, "http_url_to_repo": web + ".git",
-		"ssh_url_to_repo":         "ssh://git@" + host + ":2222/" + p.path + ".git",
+		"ssh_url_to_repo":         "ssh://git@" + g.SSHHostname + "/" + p.path + ".git",
 		"repository_access_level": p.repository, "merge_requests_access_level": p.requests,
 		"namespace": map[string]any{"full_path": owner}, "marked_for_deletion_at": nil,
 		"default_branch": standard, "permissions": g.permissions(c.user, p),
@@ -37,6 +36,11 @@ func (g *GitLab) describe(c *gitlabCall, p *gitlabProject) map[string]any {
 	}
 	body["shared_with_groups"] = shares
 	return body
+}
+
+// web is where people see a project.
+func (g *GitLab) web(p *gitlabProject) string {
+	return scheme + strings.TrimSuffix(g.Hostname+"/"+g.Base, "/") + "/" + p.path
 }
 
 // permissions are those that GitLab shows with a project: of the member, and
@@ -58,21 +62,31 @@ func (g *GitLab) permissions(u *gitlabUser, p *gitlabProject) map[string]any {
 // standard is the default branch: in an empty repository it becomes the one
 // that is pushed first.
 func (g *GitLab) standard(p *gitlabProject) (branch string, empty bool) {
-	branches, err := g.Git.Branches(g.gitName(p))
+	branches, err := g.Git.Branches(p.path)
 	if err != nil {
 		panic(err)
 	}
-	branch, err = g.Git.Default(g.gitName(p))
+	branch, err = g.Git.Default(p.path)
 	if err != nil {
 		panic(err)
 	}
 	if len(branches) == 0 || slices.Contains(branches, branch) {
 		return branch, len(branches) == 0
 	}
-	if err := g.Git.SetDefault(g.gitName(p), branches[0]); err != nil {
+	if err := g.Git.SetDefault(p.path, branches[0]); err != nil {
 		panic(err)
 	}
 	return branches[0], false
+}
+
+func (g *GitLab) getProjects(c *gitlabCall) {
+	all := []map[string]any{}
+	for _, p := range g.projects {
+		if p.visibility != "private" || c.user.admin || g.level(c.user, p) > 0 {
+			all = append(all, g.describe(c, p))
+		}
+	}
+	page(c, all)
 }
 
 func (g *GitLab) getProject(c *gitlabCall) { c.reply(http.StatusOK, g.describe(c, c.project)) }
@@ -125,7 +139,7 @@ func (g *GitLab) createProject(c *gitlabCall) {
 		if branch == "" {
 			branch = "main"
 		}
-		err = g.Git.Commit(g.gitName(p), branch, "Initial commit", map[string]string{"README.md": "# " + in.Name + "\n"})
+		err = g.Git.Commit(p.path, branch, "Initial commit", map[string]string{"README.md": "# " + in.Name + "\n"})
 	}
 	if err != nil {
 		panic(err)
@@ -224,7 +238,7 @@ func (p *gitlabProject) mayPush(level int, branch string) bool {
 
 func (g *GitLab) getBranch(c *gitlabCall) {
 	branch := c.r.PathValue("branch")
-	head, err := g.Git.Head(g.gitName(c.project), branch)
+	head, err := g.Git.Head(c.project.path, branch)
 	if err != nil {
 		c.fail(http.StatusNotFound, "404 Branch Not Found")
 		return

@@ -82,6 +82,7 @@ func (g *GitLab) routes() *http.ServeMux {
 		{"GET /personal_access_tokens/self", nil, "", g.getToken},
 		{"GET /groups/{group}", read, "", g.getGroup},
 		{"GET /groups/{group}/members/all/{user}", read, "", g.getGroupMember},
+		{"GET /projects", read, "", g.getProjects},
 		{"POST /projects", write, "", g.createProject},
 		{"GET /projects/{project}", read, "noone", g.getProject},
 		{"PUT /projects/{project}", write, "maintainer", g.editProject},

@@ -29,6 +29,13 @@ type API interface {
 	GitAccess(username, secret, repository string) Access
 }
 
+// Below is an API of a host whose repositories are, over HTTP, below a path.
+type Below interface {
+	// GitName returns the name of a repository, by which SSH knows it too, from
+	// its path over HTTP.
+	GitName(path string) string
+}
+
 // Access is what somebody may do with a repository.
 type Access struct {
 	// Known says that the credentials are good.
@@ -229,6 +236,9 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request, repository, se
 	username, secret, given := r.BasicAuth()
 	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		secret, given = bearer, true
+	}
+	if b, ok := s.api.(Below); ok {
+		repository = b.GitName(repository)
 	}
 	access := s.api.GitAccess(username, secret, repository)
 	switch {

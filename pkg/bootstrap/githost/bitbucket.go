@@ -23,6 +23,8 @@ type Bitbucket struct {
 	repository *bitbucketRepository // nil where there is none yet
 	edits      *bitbucketRepository
 	grants     []Team
+	// ssh is where the server serves SSH, nil where nobody knows.
+	ssh *url.URL
 }
 
 var bitbucketPermissions = []string{"read", "write", "admin"}
@@ -81,6 +83,9 @@ func (b *Bitbucket) Survey(ctx context.Context, want Want) (Survey, error) {
 	survey.Changes = append(survey.Changes, grants...)
 	survey.Account = b.api.account
 	if err != nil {
+		return survey, err
+	}
+	if err := b.findSSH(ctx); err != nil {
 		return survey, err
 	}
 	survey.Repository, err = b.describe()
@@ -208,6 +213,24 @@ func (b *Bitbucket) create(ctx context.Context) error {
 	return nil
 }
 
+// findSSH finds out where SSH is served, before a repository is made that
+// tells: any other does.
+func (b *Bitbucket) findSSH(ctx context.Context) error {
+	if b.hosted.TokenAuth || b.hosted.SSHHostname != "" || b.repository != nil || b.ssh != nil {
+		return nil
+	}
+	var page struct {
+		Values []bitbucketRepository `json:"values"`
+	}
+	if err := b.api.call(ctx, http.MethodGet, bitbucketCore+"/repos", url.Values{"limit": {"1"}}, nil, &page); err != nil {
+		return b.problem(ctx, "asking where SSH is served", err)
+	}
+	for _, other := range page.Values {
+		b.ssh = other.link("ssh")
+	}
+	return nil
+}
+
 // describe returns the repository as Git sees it. Its addresses are those that
 // the server gives, because only it knows the port of SSH.
 func (b *Bitbucket) describe() (Repository, error) {
@@ -215,6 +238,9 @@ func (b *Bitbucket) describe() (Repository, error) {
 	path := strings.ToLower(b.project.Key) + "/" + bitbucketSlug(h.Name) + ".git"
 	http := h.HTTPURL("/scm/" + path)
 	ssh := url.URL{Scheme: "ssh", User: url.User("git"), Host: bare(url.URL{Host: h.Hostname}) + ":7999", Path: "/" + path}
+	if b.ssh != nil {
+		ssh.User, ssh.Host = b.ssh.User, b.ssh.Host
+	}
 	r := Repository{DefaultBranch: h.Branch}
 	if b.repository != nil {
 		r.DefaultBranch = b.repository.Branch

@@ -27,6 +27,8 @@ type GitLab struct {
 	namespace *gitlab.Group
 	edits     *gitlab.EditProjectOptions
 	shares    []gitlabShare
+	// sshHost is where the host serves SSH, "" where it has not been asked.
+	sshHost string
 }
 
 // gitlabShare is a group that is to be given access.
@@ -123,6 +125,9 @@ func (g *GitLab) Survey(ctx context.Context, want Want) (Survey, error) {
 	if err := g.mayChange(survey.Changes); err != nil {
 		return survey, err
 	}
+	if err := g.findSSH(ctx); err != nil {
+		return survey, err
+	}
 	survey.Repository = g.repository()
 	g.surveyed = true
 	return survey, nil
@@ -137,6 +142,9 @@ func (g *GitLab) Ensure(ctx context.Context) (Repository, error) {
 	}
 	if g.project == nil {
 		if err := g.create(ctx); err != nil {
+			return Repository{}, err
+		}
+		if err := g.findSSH(ctx); err != nil {
 			return Repository{}, err
 		}
 	}
@@ -209,11 +217,11 @@ func (g *GitLab) repository() Repository {
 	path := g.hosted.String()
 	r := Repository{DefaultBranch: g.hosted.Branch}
 	ssh := g.hosted
+	if ssh.SSHHostname == "" {
+		ssh.SSHHostname = g.sshHost
+	}
 	if g.project != nil {
 		path, r.DefaultBranch = g.project.PathWithNamespace, g.project.DefaultBranch
-		if ssh.SSHHostname == "" {
-			ssh.SSHHostname = sshHost(g.project.SSHURLToRepo)
-		}
 	}
 	address := g.hosted.HTTPURL(path + ".git")
 	r.Access = Access{URL: address, Username: "git", Password: g.hosted.Token, CABundle: g.hosted.CABundle}
@@ -222,6 +230,27 @@ func (g *GitLab) repository() Repository {
 		r.SyncURL = ssh.SSHURL(path)
 	}
 	return r
+}
+
+// findSSH finds out where SSH is served, which only the address of a project
+// tells: of this one or, before it is made, of any other.
+func (g *GitLab) findSSH(ctx context.Context) error {
+	if g.hosted.TokenAuth || g.want.DeployToken || g.hosted.SSHHostname != "" || g.sshHost != "" {
+		return nil
+	}
+	if g.project != nil {
+		g.sshHost = sshHost(g.project.SSHURLToRepo)
+		return nil
+	}
+	options := &gitlab.ListProjectsOptions{ListOptions: gitlab.ListOptions{PerPage: 1}, Simple: gitlab.Ptr(true)}
+	others, _, err := g.api.Projects.ListProjects(options, gitlab.WithContext(ctx))
+	if err != nil {
+		return g.problem(ctx, "asking where SSH is served", err)
+	}
+	for _, other := range others {
+		g.sshHost = sshHost(other.SSHURLToRepo)
+	}
+	return nil
 }
 
 // sshHost returns the host, and port where it is not the usual one, of an SSH
