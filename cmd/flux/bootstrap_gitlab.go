@@ -18,7 +18,7 @@ a project that is there, read_api and write_repository are enough.`,
 		teams: teamWords{flag: "team", permission: "maintain", permissions: githost.GitLabPermissions()},
 		extra: func(o *hostedFlags, fs *pflag.FlagSet) {
 			fs.BoolVar(&o.deployToken, "deploy-token-auth", false, "let the cluster use a deploy token of the project that only reads it")
-			_ = fs.MarkDeprecated("private", "use --visibility")
+			_ = fs.MarkHidden("private") // --visibility says more
 		},
 		example: `  # A private project in a subgroup, with a deploy key for the cluster
   GITLAB_TOKEN=… flux bootstrap gitlab --owner=acme/platform --repository=fleet --path=clusters/production

@@ -143,6 +143,8 @@ func (o *hostedFlags) hosted(cmd *cobra.Command, row hostRow) (githost.Hosted, e
 		return none, hinted("name it with --repository, as in --repository=fleet", "no repository is named")
 	case !repositoryName.MatchString(o.repository) || strings.Trim(o.repository, ".") == "":
 		return none, hinted("give the name alone, as in --repository=fleet, and its owner with --owner", "invalid repository name %q", o.repository)
+	case o.tokenAuth && o.deployToken:
+		return none, hinted("leave one of them out: with --deploy-token-auth the cluster cannot write to the repository", "--token-auth and --deploy-token-auth contradict each other")
 	case strings.HasSuffix(o.repository, ".git"):
 		return none, hinted("write --repository="+strings.TrimSuffix(o.repository, ".git"), "the name of a repository does not end in .git")
 	}
@@ -221,6 +223,9 @@ func parseHostname(s string, allowHTTP, mayBeBelow bool) (scheme, host, below st
 func (o *hostedFlags) warnIdle(a *app, cmd *cobra.Command, row hostRow) {
 	byToken := o.tokenAuth || o.deployToken
 	algorithm := o.key.Algorithm
+	if f := cmd.Flags().Lookup("private"); f.Hidden && f.Changed {
+		a.ui.Warning("--private is deprecated: use --visibility")
+	}
 	warnIdle(a, cmd, []idleFlags{
 		{byToken, "the cluster uses the token and no SSH key", []string{"ssh-hostname", "ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits", "ssh-hostkey-algos", "read-write-key"}},
 		{byToken && !o.sign.reuse, "the cluster uses the token and no SSH key", []string{"private-key-file"}},

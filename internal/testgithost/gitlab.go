@@ -90,6 +90,8 @@ type gitlabMerge struct {
 	number            int
 	head, base, title string
 	open              bool
+	// remove has the branch removed when it is merged.
+	remove bool
 }
 
 var gitlabLevels = map[string]int{"noone": 0, "guest": 10, "reporter": 20, "developer": 30, "maintainer": 40, "owner": 50}

@@ -225,7 +225,7 @@ func (g *GitLab) addMerge(c *gitlabCall) {
 			return
 		}
 	}
-	m := &gitlabMerge{len(c.project.merges) + 1, in.Head, in.Base, in.Title, true}
+	m := &gitlabMerge{len(c.project.merges) + 1, in.Head, in.Base, in.Title, true, in.Remove}
 	c.project.merges = append(c.project.merges, m)
 	c.reply(http.StatusCreated, g.describeMerge(c.project, m))
 }
@@ -301,6 +301,11 @@ func (g *GitLab) Merge(project string) error {
 		}
 		if _, err := g.Git.run(g.Git.Path(p.path), "update-ref", "refs/heads/"+m.base, "refs/heads/"+m.head); err != nil {
 			return err
+		}
+		if m.remove {
+			if _, err := g.Git.run(g.Git.Path(p.path), "update-ref", "-d", "refs/heads/"+m.head); err != nil {
+				return err
+			}
 		}
 		m.open = false
 	}
