@@ -41,6 +41,8 @@ var scriptHosts = map[string]func() (scriptHost, *testgithost.Server, error){
 		g.Classic("s3cret", "ada", "repo", "read:org")
 		return g, g.Server, nil
 	},
+	"gitlab":    scriptGitLab,
+	"bitbucket": scriptBitbucket,
 }
 
 // hostKey is under which a script keeps its host.
