@@ -52,6 +52,28 @@ func (h *keyHost) DeployKey(_ context.Context, key githost.DeployKey) error {
 	return nil
 }
 
+// guessingHost tells the address of its SSH server once there is a repository.
+type guessingHost struct{ *keyHost }
+
+func (h guessingHost) Survey(ctx context.Context, want githost.Want) (githost.Survey, error) {
+	s, err := h.keyHost.Survey(ctx, want)
+	s.Repository.SyncURL = strings.Replace(s.Repository.SyncURL, "127.0.0.1", "localhost", 1)
+	return s, err
+}
+
+// guessed: the cluster knows the SSH server that the host has told in the end.
+func guessed(w *world) {
+	if err := os.RemoveAll(w.bare); err != nil {
+		w.t.Fatal(err)
+	}
+	plan := w.on(guessingHost{&keyHost{host: w.host(), keys: map[string]bool{}}})
+	plan.TokenAuth = false
+	w.mustRun(plan)
+	if known := w.secret("flux-system")["known_hosts"]; !strings.HasPrefix(known, "[127.0.0.1]:") {
+		w.t.Errorf("the cluster knows %q", known)
+	}
+}
+
 // rotated: a new key is given access before the cluster gets it, and the old
 // one keeps it until the cluster fetches by the new one.
 func rotated(w *world) {

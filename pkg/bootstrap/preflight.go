@@ -184,6 +184,20 @@ func (r *run) prepareKey(ctx context.Context) error {
 	if !r.plan.bySSH() {
 		return r.prepareToken(ctx)
 	}
+	if err := r.meet(ctx); err != nil {
+		return err
+	}
+	if err := r.chooseKey(ctx); err != nil {
+		return err
+	}
+	if p, ok := r.plan.Host.(githost.Preparer); ok && r.key.ask {
+		return p.CanDeployKey()
+	}
+	return nil
+}
+
+// meet finds out who answers at the address by which the cluster will fetch.
+func (r *run) meet(ctx context.Context) error {
 	address, err := sshAddress(r.host.SyncURL)
 	if err != nil {
 		return fmt.Errorf("reading the repository's SSH address: %w", err)
@@ -196,12 +210,6 @@ func (r *run) prepareKey(ctx context.Context) error {
 		return err
 	}
 	r.identify(shown)
-	if err := r.chooseKey(ctx); err != nil {
-		return err
-	}
-	if p, ok := r.plan.Host.(githost.Preparer); ok && r.key.ask {
-		return p.CanDeployKey()
-	}
 	return nil
 }
 

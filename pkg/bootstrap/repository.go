@@ -75,9 +75,15 @@ func (r *run) prepareRepository(ctx context.Context) error {
 	if len(r.hosted.Changes) > 0 {
 		r.say.Success("the Git host is prepared")
 	}
-	before := r.host.Access.URL
+	before := r.host
 	r.host = repository
-	if r.hosted.Exists && before == repository.Access.URL {
+	if r.plan.bySSH() && before.SyncURL != repository.SyncURL {
+		// A host without any repository cannot tell where its SSH server is.
+		if err := r.meet(ctx); err != nil {
+			return err
+		}
+	}
+	if r.hosted.Exists && before.Access.URL == repository.Access.URL {
 		return nil
 	}
 	// The host may have put a first commit into the repository that it made.

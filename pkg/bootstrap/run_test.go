@@ -55,6 +55,7 @@ func TestRun(t *testing.T) {
 		"requested": requested,
 		"rehearsed": rehearsed,
 		"rotated":   rotated,
+		"guessed":   guessed,
 		"vouched":   vouched,
 	} {
 		t.Run(name, func(t *testing.T) { test(newWorld(t, cluster, name)) })

@@ -124,13 +124,12 @@ func (g *Gitea) Ensure(ctx context.Context) (Repository, error) {
 	return g.repository(), nil
 }
 
-// create makes the repository. A pull request needs a branch to go to, so for
-// one the repository begins with a commit; otherwise it is empty.
+// create makes the repository, which is empty.
 func (g *Gitea) create(ctx context.Context) error {
 	var made giteaRepository
 	err := g.call(ctx, "creating repository "+g.hosted.String(), http.MethodPost, g.owner()+"/repos", map[string]any{
 		"name": g.hosted.Name, "description": g.hosted.Description, "private": g.hosted.Visibility != "public",
-		"default_branch": g.hosted.Branch, "auto_init": g.want.ChangeRequest,
+		"default_branch": g.hosted.Branch,
 	}, &made)
 	if status(err) != http.StatusConflict {
 		if err == nil {

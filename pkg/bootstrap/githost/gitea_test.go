@@ -121,35 +121,31 @@ func TestGitea(t *testing.T) {
 func createdRepositories(t *testing.T, s *server) {
 	for name, test := range map[string]struct {
 		change  func(*Hosted)
-		want    Want
 		changes string
 		see     seen
 	}{
 		"alice/fleet": {
-			func(h *Hosted) { h.Description = "What runs where" }, Want{Branch: "main"}, "create the private repository alice/fleet",
+			func(h *Hosted) { h.Description = "What runs where" }, "create the private repository alice/fleet",
 			seen{Private: true, Description: "What runs where", DefaultBranch: "main", Empty: true},
 		},
 		"acme/fleet": {
-			func(h *Hosted) { h.Visibility, h.Branch = "public", "trunk" }, Want{Branch: "trunk"}, "create the public repository acme/fleet",
+			func(h *Hosted) { h.Visibility, h.Branch = "public", "trunk" }, "create the public repository acme/fleet",
 			seen{DefaultBranch: "trunk", Empty: true},
 		},
-		"acme/reviewed": {
-			func(*Hosted) {}, Want{Branch: "main", ChangeRequest: true}, "create the private repository acme/reviewed",
-			seen{Private: true, DefaultBranch: "main"},
-		},
 	} {
-		changes, repository := ensure(t, s.gitea(t, name, s.alice.Token, test.change), test.want)
+		want := Want{Branch: test.see.DefaultBranch}
+		changes, repository := ensure(t, s.gitea(t, name, s.alice.Token, test.change), want)
 		if diff := cmp.Diff([]string{test.changes}, changes); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 		if diff := cmp.Diff(test.see, s.see(t, name)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
-		if want := "https://" + s.Hostname + "/" + name + ".git"; repository.Access.URL != want || repository.SyncURL != want || repository.DefaultBranch != test.see.DefaultBranch {
+		if address := "https://" + s.Hostname + "/" + name + ".git"; repository.Access.URL != address || repository.SyncURL != address || repository.DefaultBranch != test.see.DefaultBranch {
 			t.Errorf("%s: %+v", name, repository)
 		}
 		again := s.gitea(t, name, s.alice.Token, test.change)
-		survey, err := again.Survey(t.Context(), test.want)
+		survey, err := again.Survey(t.Context(), want)
 		if err != nil || !survey.Exists || len(survey.Changes) > 0 || survey.Account != "alice" || survey.Protected != "" {
 			t.Errorf("%s: a second run finds %+v, %v", name, survey, err)
 		}
