@@ -129,7 +129,7 @@ func (a *app) trigger(cmd *cobra.Command, o *triggerFlags, args []string) error 
 		defer forward.CloseIdleConnections()
 		client.Transport, t.base = forward, &url.URL{Scheme: "http", Host: "notification-controller"}
 	}
-	if err := t.bear(ctx, client); err != nil {
+	if err := t.bear(ctx); err != nil {
 		return err
 	}
 	return t.send(ctx, client)
@@ -196,23 +196,23 @@ func (t *triggering) fits() error {
 	case !t.typ.Bears && len(t.given(append(t.oidc.names(), "oidc-provider")...)) > 0:
 		return fmt.Errorf("%s is for Receivers of type generic-oidc or gcr, and not for %s", t.given(append(t.oidc.names(), "oidc-provider")...)[0], t.typ.Name)
 	case t.typ.Name == "generic-oidc" && t.asked(t.token):
-		return errors.New("Receivers of type generic-oidc have no token: --oidc-provider or --oidc-token is what they ask for")
+		return errors.New("a Receiver of type generic-oidc has no token: --oidc-provider or --oidc-token is what it asks for")
 	case t.event != "" && !t.typ.HasEvents():
-		return fmt.Errorf("Receivers of type %s look at no events: leave out --event", t.typ.Name)
+		return fmt.Errorf("a Receiver of type %s looks at no events: leave out --event", t.typ.Name)
 	case t.typ.Payload != "" && len(t.given("payload", "payload-file")) == 0:
-		return fmt.Errorf("--payload or --payload-file is required: Receivers of type %s take nothing but %s", t.typ.Name, t.typ.Payload)
+		return fmt.Errorf("--payload or --payload-file is required: a Receiver of type %s takes nothing but %s", t.typ.Name, t.typ.Payload)
 	}
 	return nil
 }
 
 // bear gets the token of OpenID Connect, where the type asks for one.
-func (t *triggering) bear(ctx context.Context, client *http.Client) error {
+func (t *triggering) bear(ctx context.Context) error {
 	if !t.typ.Bears || t.request.Bearer != "" {
 		return nil
 	}
 	if t.provider == "" {
 		if t.request.Bearer = strings.TrimSpace(t.app.env(oidcVariable)); t.request.Bearer == "" {
-			return hinted("give it with --oidc-provider, --oidc-token-stdin or "+oidcVariable, "Receivers of type %s ask for an OpenID Connect token", t.typ.Name)
+			return hinted("give it with --oidc-provider, --oidc-token-stdin or "+oidcVariable, "a Receiver of type %s asks for an OpenID Connect token", t.typ.Name)
 		}
 		return nil
 	}

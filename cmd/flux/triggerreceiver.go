@@ -64,7 +64,7 @@ func (t *triggering) takeType(receiver controllers.Object) error {
 	}
 	typ, ok := webhook.Find(name)
 	if !ok {
-		return fmt.Errorf("Receiver %s is of type %q, which this version of flux does not know", t.name, name)
+		return fmt.Errorf("this version of flux does not know the type %q of Receiver %s", name, t.name)
 	}
 	t.typ = typ
 	return t.fits()

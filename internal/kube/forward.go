@@ -13,14 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	constants "k8s.io/apimachinery/pkg/util/portforward"
 	"k8s.io/client-go/tools/portforward"
+	spdytransport "k8s.io/client-go/transport/spdy"
 	"k8s.io/client-go/transport/websocket"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
 const (
-	// forwardProtocol is the way to forward ports that API servers speak since 1.30.
-	forwardProtocol = constants.WebsocketsSPDYTunnelingPrefix + portforward.PortForwardProtocolV1Name
 	// forwardPings keep a quiet connection from being cut on its way.
 	forwardPings = 10 * time.Second
 	// mostReason bounds what is read of why a port cannot be reached.
@@ -38,22 +37,45 @@ func (c *Client) Forward(ctx context.Context, namespace, pod string, port int) (
 }
 
 func (c *Client) forward(ctx context.Context, namespace, pod string, port int) (net.Conn, error) {
+	pods := Resource{}
+	pods.Version, pods.Resource = "v1", "pods"
+	address := c.raw.Get().AbsPath(pods.path(namespace, pod), "portforward").URL().String()
+	streams, err := c.streams(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	f, err := newForwarded(streams, port)
+	if err != nil {
+		return nil, errors.Join(err, streams.Close())
+	}
+	return f, nil
+}
+
+// streams opens a connection that carries several streams. A proxy on the way
+// may know no WebSockets, and these are a GET: a role may allow the POST alone.
+func (c *Client) streams(ctx context.Context, address string) (httpstream.Connection, error) {
+	streams, err := c.overWebSocket(ctx, address)
+	if !httpstream.IsUpgradeFailure(err) && !httpstream.IsHTTPSProxyError(err) {
+		return streams, err
+	}
+	streams, fallback := c.overSPDY(ctx, address)
+	var refused *httpstream.UpgradeFailureError
+	if fallback != nil && errors.As(err, &refused) {
+		return nil, refused.Cause // the server's own words
+	}
+	return streams, fallback
+}
+
+func (c *Client) overWebSocket(ctx context.Context, address string) (httpstream.Connection, error) {
 	transport, holder, err := websocket.RoundTripperFor(c.Config)
 	if err != nil {
 		return nil, err
 	}
-	pods := Resource{}
-	pods.Version, pods.Resource = "v1", "pods"
-	address := c.raw.Get().AbsPath(pods.path(namespace, pod), "portforward").URL()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}
-	socket, err := websocket.Negotiate(transport, holder, request, forwardProtocol)
-	var refused *httpstream.UpgradeFailureError
-	if errors.As(err, &refused) {
-		return nil, refused.Cause // the server's own words
-	}
+	socket, err := websocket.Negotiate(transport, holder, request, constants.WebsocketsSPDYTunnelingPortForwardV1)
 	if err != nil {
 		return nil, err
 	}
@@ -62,11 +84,20 @@ func (c *Client) forward(ctx context.Context, namespace, pod string, port int) (
 	if err != nil {
 		return nil, errors.Join(err, tunnel.Close())
 	}
-	f, err := newForwarded(streams, port)
+	return streams, nil
+}
+
+func (c *Client) overSPDY(ctx context.Context, address string) (httpstream.Connection, error) {
+	transport, upgrader, err := spdytransport.RoundTripperFor(c.Config)
 	if err != nil {
-		return nil, errors.Join(err, streams.Close())
+		return nil, err
 	}
-	return f, nil
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	streams, _, err := spdytransport.NegotiateStreaming(upgrader, &http.Client{Transport: transport}, request, constants.PortForwardV1Name)
+	return streams, err
 }
 
 // forwarded is a connection to a port of a pod. The streams know no deadlines;
