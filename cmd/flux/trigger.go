@@ -230,11 +230,11 @@ func (t *triggering) bear(ctx context.Context) error {
 }
 
 func (t *triggering) send(ctx context.Context, client *http.Client) error {
-	where := "by way of the Kubernetes API"
+	where := "through the Kubernetes API"
 	if t.url != "" {
 		where = "at " + redact.URL(t.base.Scheme+"://"+t.base.Host)
 	}
-	t.app.ui.Action("calling the webhook of Receiver %s in %s namespace %s", t.name, t.namespace, where)
+	t.app.ui.Action("calling Receiver %s in %s namespace %s", t.name, t.namespace, where)
 	sender := webhook.Sender{
 		Client: client, UserAgent: "flux/" + version, Retries: t.retries, Delay: t.delay,
 		Again: t.again,

@@ -179,7 +179,7 @@ func (t *triggering) explain(ctx context.Context, err error) error {
 	k, _ := controllers.FindKind("Receiver")
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("calling the webhook of Receiver %s: %w; before that: %s", t.name, context.Cause(ctx), err.Error())
+		return fmt.Errorf("calling Receiver %s: %w; before that: %s", t.name, context.Cause(ctx), err.Error())
 	case errors.As(err, &refused):
 		hint := remedies[refused.Code]
 		if t.url == "" {
@@ -192,6 +192,6 @@ func (t *triggering) explain(ctx context.Context, err error) error {
 		// What is said of connections elsewhere is about the Kubernetes API.
 		return hinted("check --url", "cannot reach the webhook at %s: %s", t.base.Host, err.Error())
 	default:
-		return fmt.Errorf("calling the webhook of Receiver %s: %w", t.name, err)
+		return fmt.Errorf("calling Receiver %s: %w", t.name, err)
 	}
 }
