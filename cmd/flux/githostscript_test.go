@@ -62,7 +62,8 @@ func holder(ts *testscript.TestScript) *hostHolder {
 }
 
 // startGithost runs a stand-in until the script ends, its addresses in
-// GIT_HOST and SSH_HOST, its certificate authority in ca.crt: githost NAME
+// GIT_HOST and SSH_HOST, its certificate authority in ca.crt and its SSH host
+// key in known_hosts: githost NAME
 func startGithost(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || scriptHosts[args[0]] == nil {
 		ts.Fatalf("usage: githost NAME")
@@ -71,6 +72,7 @@ func startGithost(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	*ts.Value(hostKey{}).(*hostHolder) = hostHolder{host, server}
 	ts.Check(os.WriteFile(ts.MkAbs("ca.crt"), server.CA, 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("known_hosts"), []byte(server.KnownHosts), 0o600))
 	ts.Setenv("GIT_HOST", server.Hostname)
 	ts.Setenv("SSH_HOST", server.SSHHostname)
 	ts.Defer(func() { ts.Check(host.Close()) })

@@ -68,6 +68,8 @@ type Server struct {
 	CA       []byte
 	// SSHHostname is the host and port of SSH, "" where the API knows no keys.
 	SSHHostname string
+	// KnownHosts is its line in a known_hosts file.
+	KnownHosts string
 	// Git has the repositories.
 	Git *Repositories
 
@@ -99,7 +101,7 @@ func Open(newAPI func(*Server) API) (*Server, error) {
 		if s.ssh, err = openSSH(s.Git, keyed); err != nil {
 			return nil, errors.Join(err, os.RemoveAll(dir))
 		}
-		s.SSHHostname = s.ssh.listener.Addr().String()
+		s.SSHHostname, s.KnownHosts = s.ssh.listener.Addr().String(), s.ssh.knownHosts()
 	}
 	s.http.StartTLS()
 	s.Hostname = s.http.Listener.Addr().String()

@@ -26,6 +26,7 @@ type sshServer struct {
 	keys     Keyed
 	listener net.Listener
 	config   *ssh.ServerConfig
+	hostKey  ssh.PublicKey
 	serving  sync.WaitGroup
 
 	mu    sync.Mutex
@@ -41,7 +42,7 @@ func openSSH(git *Repositories, keys Keyed) (*sshServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sshServer{git: git, keys: keys, conns: map[net.Conn]bool{}}
+	s := &sshServer{git: git, keys: keys, hostKey: signer.PublicKey(), conns: map[net.Conn]bool{}}
 	s.config = &ssh.ServerConfig{PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 		text := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 		if !keys.KeyAccess(text, "").Known {
@@ -55,6 +56,12 @@ func openSSH(git *Repositories, keys Keyed) (*sshServer, error) {
 	}
 	s.serving.Go(s.accept)
 	return s, nil
+}
+
+// knownHosts is the line of the server in a known_hosts file.
+func (s *sshServer) knownHosts() string {
+	host, port, _ := strings.Cut(s.listener.Addr().String(), ":")
+	return fmt.Sprintf("[%s]:%s %s", host, port, ssh.MarshalAuthorizedKey(s.hostKey))
 }
 
 func (s *sshServer) close() error {
