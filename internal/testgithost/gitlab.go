@@ -25,6 +25,8 @@ type GitLab struct {
 	mu       sync.Mutex
 	ids      int
 	old      bool
+	noSSH    bool
+	noHTTP   bool
 	limit    *quota
 	users    []*gitlabUser
 	tokens   map[string]*gitlabToken
@@ -51,7 +53,9 @@ type gitlabGroup struct {
 	path, visibility string
 	creation         string
 	shareLock        bool
-	members          map[*gitlabUser]int
+	// protects has new projects keep developers from their default branch.
+	protects bool
+	members  map[*gitlabUser]int
 }
 
 type gitlabProject struct {
@@ -101,13 +105,14 @@ var gitlabLevels = map[string]int{"noone": 0, "guest": 10, "reporter": 20, "deve
 //
 //	user NAME [admin]
 //	token SECRET USER SCOPE,SCOPE [expired|revoked]
-//	group PATH [VISIBILITY] [creation=LEVEL] [sharelock] [USER=ROLE…]
+//	group PATH [VISIBILITY] [creation=LEVEL] [sharelock] [protects] [USER=ROLE…]
 //	project PATH [VISIBILITY] [archived] [deleting] [norepository] [norequests] [USER=ROLE…]
 //	protect PROJECT BRANCH ROLE
 //	key PROJECT ro|rw|expired TITLE PUBLIC KEY
 //	userkey USER PUBLIC KEY
 //	share PROJECT GROUP ROLE
 //	base PATH         live below a path
+//	nossh, nohttp     serve no Git over it
 //	old               know no /personal_access_tokens/self
 //	limit N SECONDS   take N requests, then none for a while
 func OpenGitLab(contents string) (*GitLab, error) {
@@ -165,6 +170,12 @@ func (g *GitLab) add(verb string, args []string) error {
 	case "old":
 		g.old = true
 		return nil
+	case "nossh":
+		g.noSSH = true
+		return nil
+	case "nohttp":
+		g.noHTTP = true
+		return nil
 	case "base":
 		g.Base = args[0]
 		return nil
@@ -182,8 +193,7 @@ func (g *GitLab) add(verb string, args []string) error {
 	}
 	switch verb {
 	case "protect":
-		p.protected[args[1]] = gitlabLevels[args[2]]
-		return g.Git.Protect(p.path, args[1], "GitLab: You are not allowed to push code to protected branches on this project.")
+		return g.protect(p, args[1], gitlabLevels[args[2]])
 	case "key":
 		k := &gitlabKey{id: g.id(), title: args[2], text: strings.Join(args[3:], " "), expired: args[1] == "expired"}
 		g.keys = append(g.keys, k)
@@ -196,6 +206,12 @@ func (g *GitLab) add(verb string, args []string) error {
 	return nil
 }
 
+// protect lets only those with a role push to a branch.
+func (g *GitLab) protect(p *gitlabProject, branch string, least int) error {
+	p.protected[branch] = least
+	return g.Git.Protect(p.path, branch, "GitLab: You are not allowed to push code to protected branches on this project.")
+}
+
 func (g *GitLab) addGroup(path string, args []string) error {
 	group := &gitlabGroup{id: g.id(), path: path, visibility: "private", creation: "maintainer", members: map[*gitlabUser]int{}}
 	g.groups = append(g.groups, group)
@@ -204,6 +220,8 @@ func (g *GitLab) addGroup(path string, args []string) error {
 		switch {
 		case arg == "sharelock":
 			group.shareLock = true
+		case arg == "protects":
+			group.protects = true
 		case name == "creation":
 			group.creation = value
 		case given:

@@ -27,6 +27,12 @@ func (g *GitLab) describe(c *gitlabCall, p *gitlabProject) map[string]any {
 	if empty {
 		body["default_branch"] = nil
 	}
+	if g.noSSH {
+		body["ssh_url_to_repo"] = ""
+	}
+	if g.noHTTP {
+		body["http_url_to_repo"] = ""
+	}
 	if p.deleting {
 		body["marked_for_deletion_at"] = "2030-01-02"
 	}
@@ -113,8 +119,9 @@ func (g *GitLab) createProject(c *gitlabCall) {
 		return
 	}
 	owner := c.user.name
+	var group *gitlabGroup
 	if in.Namespace != 0 {
-		group := g.group(strconv.Itoa(in.Namespace))
+		group = g.group(strconv.Itoa(in.Namespace))
 		if group == nil || !g.creates(c.user, group) {
 			c.fail(http.StatusBadRequest, map[string]any{"namespace": []string{"is not valid"}})
 			return
@@ -141,11 +148,13 @@ func (g *GitLab) createProject(c *gitlabCall) {
 		}
 		err = g.Git.Commit(p.path, branch, "Initial commit", map[string]string{"README.md": "# " + in.Name + "\n"})
 	}
+	if err == nil && group != nil && group.protects {
+		err = g.protect(p, "main", gitlabLevels["maintainer"])
+	}
 	if err != nil {
 		panic(err)
 	}
 	p.description = in.Description
-	p.members[c.user] = gitlabLevels["maintainer"]
 	c.reply(http.StatusCreated, g.describe(c, p))
 }
 

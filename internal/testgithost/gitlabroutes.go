@@ -220,7 +220,7 @@ func (g *GitLab) getGroup(c *gitlabCall) {
 	_, name, _ := cutLast(group.path)
 	c.reply(http.StatusOK, map[string]any{
 		"id": group.id, "name": name, "path": name, "full_path": group.path, "visibility": group.visibility,
-		"project_creation_level": group.creation, "share_with_group_lock": group.shareLock,
+		"project_creation_level": group.creation, "default_branch_protection": map[bool]int{true: 2, false: 0}[group.protects], "share_with_group_lock": group.shareLock,
 	})
 }
 

@@ -109,7 +109,7 @@ func (g *GitLab) Survey(ctx context.Context, want Want) (Survey, error) {
 	}
 	survey := Survey{Exists: g.project != nil, Account: g.account.name}
 	if g.project == nil {
-		err = g.surveyOwner(ctx)
+		survey.Protected, err = g.surveyOwner(ctx)
 		survey.Changes = append(survey.Changes, fmt.Sprintf("create the %s project %s", g.hosted.Visibility, g.hosted))
 	} else {
 		survey.Changes, survey.Protected, err = g.surveyProject(ctx)

@@ -213,6 +213,16 @@ func TestGitLabRefused(t *testing.T) {
 			"project acme/fleet", func(h *Hosted) { h.Token = "bob-api" }, keyed,
 			"bob may not add a deploy key, project acme/fleet: that needs the role Maintainer, and it has Developer", "role Maintainer",
 		},
+		"role for a key of a new project": {
+			"", func(h *Hosted) { h.Token, h.Owner = "bob-api", "public-acme" }, keyed,
+			"bob may not add a deploy key, project public-acme/fleet: that needs the role Maintainer, and it has Developer", "role Maintainer",
+		},
+		"no SSH": {
+			"project acme/fleet\nnossh", nil, keyed, "Git over SSH is switched off on HOST", "--token-auth",
+		},
+		"no HTTP": {
+			"project acme/fleet\nnohttp", nil, push, "Git over HTTP is switched off on HOST", "administrator",
+		},
 		"role to reconcile": {
 			"project public-acme/fleet private", func(h *Hosted) { h.Owner, h.Reconcile, h.Visibility = "public-acme", true, "public" }, push,
 			"alice may not change its visibility, project public-acme/fleet: that needs the role Owner, and it has Maintainer", "role Owner",
@@ -394,6 +404,22 @@ func TestGitLabProtected(t *testing.T) {
 				t.Errorf("%q, %v", survey.Protected, err)
 			}
 		})
+	}
+}
+
+// TestGitLabProtectedGroup holds the survey to telling of a first push what the
+// server would.
+func TestGitLabProtectedGroup(t *testing.T) {
+	t.Parallel()
+	g := openGitLab(t, gitlabPeople+"group strict private alice=maintainer bob=developer creation=developer protects")
+	for token, want := range map[string]string{
+		"alice-api": "",
+		"bob-api":   "group strict protects the default branch of new projects: pushing is allowed to Maintainers, and the role of bob is Developer",
+	} {
+		survey, err := gitlabRow(t, g, func(h *Hosted) { h.Token, h.Owner = token, "strict" }).Survey(t.Context(), Want{Branch: "main"})
+		if err != nil || survey.Protected != want {
+			t.Errorf("%s: %q, %v", token, survey.Protected, err)
+		}
 	}
 }
 

@@ -21,6 +21,10 @@ func (g *GitLab) surveyProject(ctx context.Context) (changes []string, protected
 		return nil, "", failure("restore it under "+settings+", or choose another name", "project %s is going to be deleted", p.PathWithNamespace)
 	case p.RepositoryAccessLevel == gitlab.DisabledAccessControl:
 		return nil, "", failure("switch it on under "+settings, "project %s has its repository switched off", p.PathWithNamespace)
+	case p.HTTPURLToRepo == "":
+		return nil, "", failure("ask an administrator to switch it on", "Git over HTTP is switched off on %s", g.hosted.Hostname)
+	case g.want.KeyTitle != "" && p.SSHURLToRepo == "":
+		return nil, "", failure("let the cluster use the token with --token-auth, or ask an administrator to switch SSH on", "Git over SSH is switched off on %s", g.hosted.Hostname)
 	case g.want.ChangeRequest && p.MergeRequestsAccessLevel == gitlab.DisabledAccessControl:
 		return nil, "", failure("switch them on under "+settings+", or leave --pull-request out", "project %s has merge requests switched off", p.PathWithNamespace)
 	}
@@ -101,7 +105,7 @@ func (g *GitLab) suffices(has gitlab.AccessLevelValue, edits bool) error {
 		if need.when && has < need.least {
 			return failure(fmt.Sprintf("ask an owner of the project for the role %s, or use a token of somebody who has it", gitlabRole(need.least)),
 				"%s may not %s, project %s: that needs the role %s, and it has %s",
-				g.account.name, need.to, g.project.PathWithNamespace, gitlabRole(need.least), gitlabRole(has))
+				g.account.name, need.to, g.hosted, gitlabRole(need.least), gitlabRole(has))
 		}
 	}
 	return nil

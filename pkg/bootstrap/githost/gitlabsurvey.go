@@ -89,25 +89,46 @@ func (g *GitLab) find(ctx context.Context) (*gitlab.Project, error) {
 	return project, nil
 }
 
-// surveyOwner finds out whether the project can be made.
-func (g *GitLab) surveyOwner(ctx context.Context) error {
+// surveyOwner finds out whether the project can be made, and why its first
+// push would be refused.
+func (g *GitLab) surveyOwner(ctx context.Context) (protected string, err error) {
 	name := g.hosted.Name
 	if strings.HasPrefix(name, "-") || strings.HasSuffix(name, ".git") || strings.HasSuffix(name, ".atom") {
-		return failure("choose another name with --repository", "GitLab takes no project with the name %q", name)
+		return "", failure("choose another name with --repository", "GitLab takes no project with the name %q", name)
 	}
 	if g.hosted.Personal {
-		return g.surveyPersonal(ctx)
+		return "", g.surveyPersonal(ctx)
 	}
-	group, err := g.group(ctx, g.hosted.Owner)
-	if err != nil {
-		return err
+	if g.namespace, err = g.group(ctx, g.hosted.Owner); err != nil {
+		return "", err
 	}
-	if group == nil {
-		return g.noGroup(ctx)
+	if g.namespace == nil {
+		return "", g.noGroup(ctx)
 	}
-	g.namespace = group
+	has, err := g.mayCreate(ctx, g.namespace)
+	if err != nil || has >= gitlab.MaintainerPermissions {
+		return "", err
+	}
+	// Who makes a project has in it the role in the group, and no higher one.
+	if err := g.suffices(has, false); err != nil {
+		return "", err
+	}
+	if gitlabFull(g.namespace.DefaultBranchProtection) {
+		protected = fmt.Sprintf("group %s protects the default branch of new projects: pushing is allowed to Maintainers, and the role of %s is %s",
+			g.namespace.FullPath, g.account.name, gitlabRole(has))
+	}
+	return protected, nil
+}
+
+// gitlabFull tells whether one of GitLab's levels of protection keeps
+// developers from the first push.
+func gitlabFull(level int) bool { return level == 2 || level == 3 }
+
+// mayCreate returns the role of the account in a group where it may make the
+// project.
+func (g *GitLab) mayCreate(ctx context.Context, group *gitlab.Group) (gitlab.AccessLevelValue, error) {
 	if wanted := gitlab.VisibilityValue(g.hosted.Visibility); gitlabOpenness(wanted) > gitlabOpenness(group.Visibility) {
-		return failure(fmt.Sprintf("use --visibility=%s, or open the group", group.Visibility),
+		return 0, failure(fmt.Sprintf("use --visibility=%s, or open the group", group.Visibility),
 			"group %s is %s, so it cannot have a project that is %s", group.FullPath, group.Visibility, wanted)
 	}
 	least, known := map[gitlab.ProjectCreationLevelValue]gitlab.AccessLevelValue{
@@ -118,13 +139,13 @@ func (g *GitLab) surveyOwner(ctx context.Context) error {
 		least = gitlab.MaintainerPermissions
 	}
 	if least > gitlab.AdminPermissions {
-		return failure("ask an owner of the group to change that in its settings", "group %s lets nobody create projects", group.FullPath)
+		return 0, failure("ask an owner of the group to change that in its settings", "group %s lets nobody create projects", group.FullPath)
 	}
 	has, err := g.levelIn(ctx, group)
 	if err != nil || has >= least {
-		return err
+		return has, err
 	}
-	return failure(fmt.Sprintf("ask an owner of the group for the role %s", gitlabRole(least)),
+	return 0, failure(fmt.Sprintf("ask an owner of the group for the role %s", gitlabRole(least)),
 		"%s may not create projects in group %s: that needs the role %s, and it has %s", g.account.name, group.FullPath, gitlabRole(least), gitlabRole(has))
 }
 
