@@ -218,10 +218,18 @@ func (g *GitLab) getGroup(c *gitlabCall) {
 		return
 	}
 	_, name, _ := cutLast(group.path)
-	c.reply(http.StatusOK, map[string]any{
+	body := map[string]any{
 		"id": group.id, "name": name, "path": name, "full_path": group.path, "visibility": group.visibility,
 		"project_creation_level": group.creation, "default_branch_protection": map[bool]int{true: 2, false: 0}[group.protects], "share_with_group_lock": group.shareLock,
-	})
+	}
+	if !g.old { // the field came with version 17.0
+		pushers := []map[string]any{{"access_level": gitlabLevels["maintainer"]}}
+		if !group.protects {
+			pushers = append(pushers, map[string]any{"access_level": gitlabLevels["developer"]})
+		}
+		body["default_branch_protection_defaults"] = map[string]any{"allowed_to_push": pushers}
+	}
+	c.reply(http.StatusOK, body)
 }
 
 func (g *GitLab) getGroupMember(c *gitlabCall) {

@@ -15,7 +15,7 @@ import (
 // REST API (https://docs.gitlab.com/api/rest/).
 type GitLab struct {
 	hosted Hosted
-	api    *gitlab.Client
+	api    *gitlab.Client //nolint:staticcheck // it is frozen, and has all that is called here
 
 	// Found out by Survey.
 	surveyed bool
@@ -83,7 +83,7 @@ func NewGitLab(hosted Hosted, client *http.Client) (*GitLab, error) {
 	hosted.Owner = strings.Trim(hosted.Owner, "/")
 	// Personal, project and group tokens work as bearer tokens as those of
 	// OAuth do, and Go sends no Authorization header on to another host.
-	api, err := gitlab.NewOAuthClient(hosted.Token, gitlab.WithHTTPClient(client), gitlab.WithBaseURL(hosted.HTTPURL("/api/v4")),
+	api, err := gitlab.NewOAuthClient(hosted.Token, gitlab.WithHTTPClient(client), gitlab.WithBaseURL(hosted.HTTPURL("/api/v4")), //nolint:staticcheck // as above
 		gitlab.WithoutRetries(), gitlab.WithCustomLimiter(unlimited{}))
 	if err != nil {
 		return nil, fmt.Errorf("reading the address of GitLab: %w", err)

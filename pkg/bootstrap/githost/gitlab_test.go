@@ -411,14 +411,19 @@ func TestGitLabProtected(t *testing.T) {
 // server would.
 func TestGitLabProtectedGroup(t *testing.T) {
 	t.Parallel()
-	g := openGitLab(t, gitlabPeople+"group strict private alice=maintainer bob=developer creation=developer protects")
-	for token, want := range map[string]string{
-		"alice-api": "",
-		"bob-api":   "group strict protects the default branch of new projects: pushing is allowed to Maintainers, and the role of bob is Developer",
-	} {
-		survey, err := gitlabRow(t, g, func(h *Hosted) { h.Token, h.Owner = token, "strict" }).Survey(t.Context(), Want{Branch: "main"})
-		if err != nil || survey.Protected != want {
-			t.Errorf("%s: %q, %v", token, survey.Protected, err)
+	const strict = "group strict private alice=maintainer bob=developer creation=developer protects\n"
+	for _, contents := range []string{strict, strict + "old"} {
+		g := openGitLab(t, gitlabPeople+contents)
+		for owner, protected := range map[string]string{
+			"strict alice-api":    "",
+			"public-acme bob-api": "",
+			"strict bob-api":      "group strict protects the default branch of new projects: pushing is allowed to Maintainers, and the role of bob is Developer",
+		} {
+			name, token, _ := strings.Cut(owner, " ")
+			survey, err := gitlabRow(t, g, func(h *Hosted) { h.Token, h.Owner = token, name }).Survey(t.Context(), Want{Branch: "main"})
+			if err != nil || survey.Protected != protected {
+				t.Errorf("%s: %q, %v", owner, survey.Protected, err)
+			}
 		}
 	}
 }

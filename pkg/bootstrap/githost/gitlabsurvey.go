@@ -113,16 +113,24 @@ func (g *GitLab) surveyOwner(ctx context.Context) (protected string, err error) 
 	if err := g.suffices(has, false); err != nil {
 		return "", err
 	}
-	if gitlabFull(g.namespace.DefaultBranchProtection) {
+	if gitlabFull(g.namespace) {
 		protected = fmt.Sprintf("group %s protects the default branch of new projects: pushing is allowed to Maintainers, and the role of %s is %s",
 			g.namespace.FullPath, g.account.name, gitlabRole(has))
 	}
 	return protected, nil
 }
 
-// gitlabFull tells whether one of GitLab's levels of protection keeps
-// developers from the first push.
-func gitlabFull(level int) bool { return level == 2 || level == 3 }
+// gitlabFull tells whether a group keeps developers from the first push to the
+// default branch of a new project.
+func gitlabFull(group *gitlab.Group) bool {
+	if d := group.DefaultBranchProtectionDefaults; d != nil {
+		return !d.DeveloperCanInitialPush && len(d.AllowedToPush) > 0 && !slices.ContainsFunc(d.AllowedToPush, func(a *gitlab.GroupAccessLevel) bool {
+			return a.AccessLevel != nil && *a.AccessLevel == gitlab.DeveloperPermissions
+		})
+	}
+	level := group.DefaultBranchProtection //nolint:staticcheck // versions before 17.0 have nothing else
+	return level == 2 || level == 3
+}
 
 // mayCreate returns the role of the account in a group where it may make the
 // project.
