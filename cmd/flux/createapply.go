@@ -132,21 +132,30 @@ func (c *creation) await(ctx context.Context, k controllers.Kind, done kube.Upse
 
 // outcome says how the wait has ended.
 func (c *creation) outcome(k controllers.Kind, last controllers.Object, err error) error {
-	ready := k.Ready(last)
-	ready.Message = strings.TrimSpace(ready.Message) // some end in a line break
-	object := fmt.Sprintf("%s %s/%s", k.Kind, c.namespace, c.name)
-	logs := controllerLog(k)
+	t := target{kind: k, namespace: c.namespace, name: c.name}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return hinted(logs, "%s is not ready after %s: %s", object, c.app.global.timeout, ready.Message)
+		return c.unready(t, last, fmt.Sprintf("%s is not ready after %s: %s", t, c.app.global.timeout, condition(k, last)))
 	case err != nil:
 		return err
-	case ready.Status != "True":
-		return hinted(logs, "%s is not ready: %s: %s", object, ready.Reason, ready.Message)
+	case k.Ready(last).Status != "True":
+		return c.unready(t, last, fmt.Sprintf("%s is not ready: %s", t, condition(k, last)))
 	}
 	c.app.ui.Success("%s %s is ready", nounOf(k), c.name)
 	if result := k.Result.String(last); result != "" && k.Done != "" {
 		c.app.ui.Success(k.Done, result)
 	}
 	return nil
+}
+
+// unready is the error of an object that is not ready, with its events and pods
+// below the message. Looking these up ends with the command, not with --timeout.
+func (c *creation) unready(t target, last controllers.Object, message string) error {
+	failure := &unreadyError{message: strings.TrimSpace(message)} // some end in a line break
+	client, err := c.app.cluster()
+	if err != nil {
+		return err
+	}
+	failure.details = c.app.circumstances(c.cmd.Context(), client, t, last)
+	return &hintedError{failure, remedy(t, last)}
 }
