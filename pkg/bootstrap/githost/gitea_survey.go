@@ -22,6 +22,8 @@ func (g *Gitea) identify(ctx context.Context) error {
 		return nil // it is valid, and may not say whose it is
 	case status(err) == http.StatusNotFound:
 		return failure("check --hostname: the host alone, as in --hostname=git.example.com", "%s: %s has no API of Gitea", doing, g.hosted.Hostname)
+	case status(err) == http.StatusBadRequest && g.hosted.Scheme == "http":
+		return failure("leave http:// out of --hostname", "%s: %s does not take requests over http", doing, g.hosted.Hostname)
 	case err == nil && g.account == "":
 		return failure("check --hostname", "%s: %s does not answer as Gitea does", doing, g.hosted.Hostname)
 	}

@@ -56,16 +56,22 @@ func (s *server) gitea(t *testing.T, repository, token string, change ...func(*H
 	return NewGitea(h, client)
 }
 
-// repository makes one of alice's, with a commit on main.
+// repository makes an empty one of alice's.
 func (s *server) repository(t *testing.T, name string) string {
+	t.Helper()
+	s.make(t, name, false)
+	return name
+}
+
+// make makes a repository of alice's, with a first commit or without.
+func (s *server) make(t *testing.T, name string, commit bool) {
 	t.Helper()
 	owner, short, _ := strings.Cut(name, "/")
 	path := "/user/repos"
 	if owner == "acme" {
 		path = "/orgs/acme/repos"
 	}
-	s.As(t, s.alice, http.MethodPost, path, map[string]any{"name": short, "auto_init": true, "default_branch": "main", "private": true}, nil)
-	return name
+	s.As(t, s.alice, http.MethodPost, path, map[string]any{"name": short, "auto_init": commit, "default_branch": "main", "private": true}, nil)
 }
 
 // seen is what the tests compare of a repository.
@@ -109,7 +115,7 @@ func TestGitea(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *server){
 		"create": createdRepositories, "reconcile": reconciled, "teams": teamsGivenAccess, "scopes": missingScopes,
 		"refusals": refusedBeforehand, "keys": deployKeys, "protection": protectedBranches, "request": pullRequests,
-		"ssh": sshAddresses, "renamed": renamedRepository,
+		"ssh": sshAddresses, "renamed": renamedRepository, "cut off": cutOff,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -171,7 +177,7 @@ func reconciled(t *testing.T, s *server) {
 	if diff := cmp.Diff([]string{"make alice/reconciled public", "change the description of alice/reconciled"}, changes); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(seen{Description: "Shown", DefaultBranch: "main"}, s.see(t, name)); diff != "" {
+	if diff := cmp.Diff(seen{Description: "Shown", DefaultBranch: "main", Empty: true}, s.see(t, name)); diff != "" {
 		t.Error(diff)
 	}
 	if changes, _ := ensure(t, s.gitea(t, name, s.alice.Token, public, func(h *Hosted) { h.Reconcile = true }), Want{Branch: "main"}); len(changes) > 0 {
@@ -237,7 +243,7 @@ func missingScopes(t *testing.T, s *server) {
 func refusedBeforehand(t *testing.T, s *server) {
 	s.repository(t, "alice/archived")
 	s.As(t, s.alice, http.MethodPatch, "/repos/alice/archived", map[string]any{"archived": true}, nil)
-	s.repository(t, "alice/closed")
+	s.make(t, "alice/closed", true) // an empty one is not mirrored
 	s.As(t, s.alice, http.MethodPatch, "/repos/alice/closed", map[string]any{"has_pull_requests": false}, nil)
 	s.As(t, s.alice, http.MethodPost, "/repos/migrate", map[string]any{
 		"clone_addr": "https://" + s.Hostname + "/alice/closed.git", "auth_token": s.alice.Token, "repo_name": "mirror", "mirror": true,
@@ -357,7 +363,7 @@ func deployKeys(t *testing.T, s *server) {
 }
 
 func protectedBranches(t *testing.T, s *server) {
-	s.repository(t, "acme/protected")
+	s.make(t, "acme/protected", true)
 	s.As(t, s.alice, http.MethodPut, "/repos/acme/protected/collaborators/bob", map[string]any{"permission": "write"}, nil)
 	for _, rule := range []map[string]any{
 		{"rule_name": "main", "enable_push": true, "enable_push_whitelist": true, "push_whitelist_usernames": []string{"alice"}},
@@ -382,7 +388,8 @@ func protectedBranches(t *testing.T, s *server) {
 }
 
 func pullRequests(t *testing.T, s *server) {
-	name := s.repository(t, "alice/requests")
+	const name = "alice/requests"
+	s.make(t, name, true)
 	for _, branch := range []string{"flux/bootstrap", "other"} {
 		s.As(t, s.alice, http.MethodPost, "/repos/"+name+"/contents/"+strings.ReplaceAll(branch, "/", "-"), map[string]any{
 			"content": base64.StdEncoding.EncodeToString([]byte(branch)), "new_branch": branch, "branch": "main",
@@ -460,6 +467,7 @@ func TestGiteaUnreachable(t *testing.T) {
 		problem string
 	}{
 		"unknown authority": {func(h *Hosted) { h.CABundle = nil }, "checking the token: the certificate of " + s.Hostname + " is signed by an unknown authority"},
+		"not plain HTTP":    {func(h *Hosted) { h.Scheme = "http" }, "checking the token: " + s.Hostname + " does not take requests over http"},
 		"not HTTP":          {func(h *Hosted) { h.Hostname = s.SSH }, "checking the token: " + s.SSH + " does not speak TLS"},
 	} {
 		_, err := s.gitea(t, "alice/fleet", s.Admin.Token, test.change).Survey(t.Context(), Want{Branch: "main"})
