@@ -143,25 +143,36 @@ func (r Remote) fetch(ctx context.Context, branch plumbing.ReferenceName, into p
 
 // Probe asks the server whether it lets these credentials read the repository.
 func (r Remote) Probe(ctx context.Context) error {
-	err := r.probe(ctx)
-	if err == nil || errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		return nil
-	}
-	return r.explain(ctx, "opening", err)
+	return probe(ctx, r, "opening", transport.Transport.NewUploadPackSession)
 }
 
-func (r Remote) probe(ctx context.Context) error {
+// ProbePush asks the server whether it lets these credentials push to the
+// repository. What a hook will say to a certain push, only the push tells.
+func (r Remote) ProbePush(ctx context.Context) error {
+	return probe(ctx, r, "asking for the right to push to", transport.Transport.NewReceivePackSession)
+}
+
+// advertiser is a session of either direction.
+type advertiser interface {
+	AdvertisedReferencesContext(context.Context) (*packp.AdvRefs, error)
+	Close() error
+}
+
+func probe[S advertiser](ctx context.Context, r Remote, doing string, open func(transport.Transport, *transport.Endpoint, transport.AuthMethod) (S, error)) error {
 	t, endpoint, err := r.connect()
 	if err != nil {
-		return err
+		return r.explain(ctx, doing, err)
 	}
-	session, err := t.NewUploadPackSession(endpoint, r.Auth)
+	session, err := open(t, endpoint, r.Auth)
 	if err != nil {
-		return err
+		return r.explain(ctx, doing, err)
 	}
 	defer func() { _ = session.Close() }() // nothing is lost with it
 	_, err = session.AdvertisedReferencesContext(ctx)
-	return err
+	if err == nil || errors.Is(err, transport.ErrEmptyRemoteRepository) {
+		return nil
+	}
+	return r.explain(ctx, doing, err)
 }
 
 // start is the commit that the next one stands on.

@@ -91,6 +91,9 @@ func (r *Repository) Refresh(ctx context.Context) error {
 	return nil
 }
 
+// Pushable asks the server whether a push would be taken at all.
+func (r *Repository) Pushable(ctx context.Context) error { return r.remote.ProbePush(ctx) }
+
 // Close removes the temporary folder.
 func (r *Repository) Close() error {
 	return errors.Join(r.store.Close(), os.RemoveAll(r.folder))

@@ -195,3 +195,24 @@ func tokened(w *world) {
 		w.t.Errorf("the token is shown:\n%s", text)
 	}
 }
+
+// readonly: credentials that may not push are told before anything is changed.
+func readonly(w *world) {
+	w.closed()
+	w.sandbox("reads", "git", "credentials", "set", "--username", "reader", "--password-stdin", "--read-only")
+	plan := w.plan()
+	plan.Host = githost.Git{Access: githost.Access{URL: w.url, Username: "reader", Password: "reads"}, TokenAuth: true}
+	ctx := w.t.Context()
+	var told progress
+	checks, err := bootstrap.Preflight(ctx, w.cluster.Client.Config, plan, &told)
+	var known *bootstrap.Error
+	if !errors.As(err, &known) || known.Hint == "" || !strings.Contains(err.Error(), "asking for the right to push to") || !strings.Contains(err.Error(), "(403)") {
+		w.t.Errorf("credentials that only read: %v\n%s", err, told.text.String())
+	}
+	failed := slices.DeleteFunc(checks, func(c bootstrap.Check) bool { return c.Err == nil })
+	if len(checks) != 8 || len(failed) != 1 || failed[0].Name != "the branch" {
+		w.t.Errorf("the checks are %v", checks)
+	}
+	w.mustRun(w.plan())
+	w.mustRun(plan) // nothing is to be pushed
+}

@@ -89,7 +89,7 @@ func (r *run) want() githost.Want {
 }
 
 // mayPush refuses a branch that takes no commits, where one is needed.
-func (r *run) mayPush(context.Context) error {
+func (r *run) mayPush(ctx context.Context) error {
 	pending, err := r.pending(r.clone)
 	if err != nil || !pending {
 		return err
@@ -100,12 +100,20 @@ func (r *run) mayPush(context.Context) error {
 		return failure("push a first commit to it, or run the command once without --pull-request",
 			"branch %q does not exist yet: there is nothing that a change could be merged into", r.plan.Branch)
 	case r.plan.ChangeRequest || r.hosted.Protected == "":
-		return nil
+		return r.takesPushes(ctx)
 	case requests:
 		return failure("have the change reviewed and merged with --pull-request, or allow this account to push to it", "branch %q takes no push: %s", r.plan.Branch, r.hosted.Protected)
 	default:
 		return failure("allow this account to push to it, or use another branch with --branch", "branch %q takes no push: %s", r.plan.Branch, r.hosted.Protected)
 	}
+}
+
+// takesPushes asks the Git server for the right to push.
+func (r *run) takesPushes(ctx context.Context) error {
+	if !r.hosted.Exists {
+		return nil
+	}
+	return r.clone.Pushable(ctx)
 }
 
 // remote is how the repository is opened from here. Over SSH the server is

@@ -52,6 +52,7 @@ func TestRun(t *testing.T) {
 		"forbidden": forbidden,
 		"protected": protected,
 		"tokened":   tokened,
+		"readonly":  readonly,
 		"requested": requested,
 		"rehearsed": rehearsed,
 		"rotated":   rotated,
