@@ -41,6 +41,8 @@ type GitHubToken struct {
 	Permissions map[string]string
 	// Sees are the repositories that a fine-grained token sees; nil for all.
 	Sees []string
+	// Expires is when it ends, zero for never.
+	Expires time.Time
 	// SignOn are organisations with single sign-on for which the token is not authorised.
 	SignOn []string
 }

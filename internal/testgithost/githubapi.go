@@ -105,6 +105,9 @@ func (g *GitHub) answer(route gitHubRoute, w http.ResponseWriter, r *http.Reques
 		c.refuse(http.StatusForbidden, "Request forbidden by administrative rules. Please make sure your request has a User-Agent header")
 		return
 	}
+	if end := c.token.Expires; !end.IsZero() {
+		w.Header().Set("GitHub-Authentication-Token-Expiration", end.UTC().Format("2006-01-02 15:04:05 MST"))
+	}
 	if c.token.Classic {
 		w.Header().Set("X-OAuth-Scopes", strings.Join(c.token.Scopes, ", "))
 		w.Header().Set("X-Accepted-OAuth-Scopes", strings.Join(route.scopes, ", "))

@@ -93,6 +93,11 @@ var gitHubSettings = map[string]func(g *GitHub, words []string) error{
 		g.Edit(func() { g.Tokens[w[0]].SignOn = w[1:] })
 		return nil
 	},
+	"expires": func(g *GitHub, w []string) error {
+		end, err := time.Parse(time.RFC3339, w[1])
+		g.Edit(func() { g.Tokens[w[0]].Expires = end })
+		return err
+	},
 	"limit": func(g *GitHub, w []string) error {
 		until, err := time.Parse(time.RFC3339, w[0])
 		g.Edit(func() { g.Limit = GitHubLimit{Until: until, Times: 100} })

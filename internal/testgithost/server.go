@@ -17,7 +17,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"testing"
 )
 
 // API is a host's API and what it knows about who may use Git.
@@ -124,21 +123,6 @@ func (s *Server) Close() error {
 		err = errors.Join(err, fmt.Errorf("the host does not know the call %s", call))
 	}
 	return err
-}
-
-// start runs a host until the test is over.
-func start(t testing.TB, newAPI func(*Server) API) *Server {
-	t.Helper()
-	s, err := Open(newAPI)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
 }
 
 // Inject has every request from now on pass a fault; nil for none.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -49,6 +50,17 @@ func (r *run) render(context.Context) (err error) {
 	return err
 }
 
+// introduceToken tells whose token it is, and of its end where the cluster is
+// going to use it.
+func (r *run) introduceToken() {
+	if r.hosted.Account != "" {
+		r.say.Success("the token belongs to %s", r.hosted.Account)
+	}
+	if end := r.hosted.Expires; r.plan.TokenAuth && !end.IsZero() {
+		r.say.Warning("the cluster loses access when this token expires, on %s: run bootstrap again with a new one before", end.Format(time.DateOnly))
+	}
+}
+
 // visit asks the host about the repository and clones it.
 func (r *run) visit(ctx context.Context) error {
 	var err error
@@ -56,9 +68,7 @@ func (r *run) visit(ctx context.Context) error {
 		return err
 	}
 	r.host = r.hosted.Repository
-	if r.hosted.Account != "" {
-		r.say.Success("the token belongs to %s", r.hosted.Account)
-	}
+	r.introduceToken()
 	if !r.hosted.Exists {
 		r.say.Action("repository %q does not exist yet", redact.URL(r.host.Access.URL))
 		r.clone, err = gitrepo.New(gitrepo.Remote{URL: r.host.Access.URL}, r.plan.Branch)

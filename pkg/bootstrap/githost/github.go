@@ -75,7 +75,9 @@ func (g *GitHub) Survey(ctx context.Context, want Want) (Survey, error) {
 			return Survey{}, err
 		}
 	}
-	survey := Survey{Repository: g.repository(), Exists: g.found.repository != nil, Changes: changes, Account: g.found.account}
+	survey := Survey{
+		Repository: g.repository(), Exists: g.found.repository != nil, Changes: changes, Account: g.found.account, Expires: g.found.token.expires,
+	}
 	if survey.Exists {
 		survey.Protected, err = g.protected(ctx, want.Branch)
 	}

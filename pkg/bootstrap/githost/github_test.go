@@ -202,6 +202,8 @@ func TestGitHubAddresses(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	h.add("acme/fleet", "private")
+	end := time.Date(2026, 12, 24, 18, 0, 0, 0, time.UTC)
+	h.Tokens["classic"].Expires = end
 	for _, test := range []struct {
 		edit func(*githost.Hosted)
 		want string
@@ -214,7 +216,7 @@ func TestGitHubAddresses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.equal(githost.Survey{Exists: true, Account: "ada", Repository: githost.Repository{
+		h.equal(githost.Survey{Exists: true, Account: "ada", Expires: end, Repository: githost.Repository{
 			Access:  githost.Access{URL: "https://" + h.Hostname + "/acme/fleet.git", Username: "git", Password: "classic", CABundle: h.CA},
 			SyncURL: test.want, DefaultBranch: "main",
 		}}, survey)

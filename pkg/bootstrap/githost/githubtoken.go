@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/go-github/v60/github"
 )
@@ -27,6 +28,8 @@ const (
 type githubToken struct {
 	kind   githubTokenKind
 	scopes []string
+	// expires is zero where it never does.
+	expires time.Time
 }
 
 const (
@@ -34,18 +37,30 @@ const (
 	acceptedScopesHeader = "X-Accepted-Oauth-Scopes"
 	permissionsHeader    = "X-Accepted-Github-Permissions"
 	signOnHeader         = "X-Github-Sso"
+	expirationHeader     = "Github-Authentication-Token-Expiration"
 )
 
 // readGitHubToken tells the kind of a token by what an answer says about it.
 func readGitHubToken(token string, h http.Header) githubToken {
-	switch {
-	case strings.HasPrefix(token, "ghs_"):
-		return githubToken{kind: installationToken}
-	case h.Values(scopesHeader) == nil:
-		return githubToken{kind: fineToken}
-	default:
-		return githubToken{classicToken, list(h.Get(scopesHeader))}
+	t := githubToken{kind: classicToken, scopes: list(h.Get(scopesHeader)), expires: expiration(h.Get(expirationHeader))}
+	if h.Values(scopesHeader) == nil {
+		t.kind = fineToken
 	}
+	if strings.HasPrefix(token, "ghs_") {
+		t.kind = installationToken
+	}
+	return t
+}
+
+// expiration reads the time in both forms in which GitHub writes it, zero
+// where there is none.
+func expiration(s string) time.Time {
+	for _, form := range []string{"2006-01-02 15:04:05 MST", "2006-01-02 15:04:05 -0700"} {
+		if at, err := time.Parse(form, s); err == nil {
+			return at.UTC()
+		}
+	}
+	return time.Time{}
 }
 
 // list takes a header apart that lists words.
@@ -167,7 +182,7 @@ func (g *GitHub) refused(ctx context.Context, doing string, err error) error {
 // lacking returns a scope that would have been accepted where the token has
 // none of those. GitHub hides with 404 what a token's scopes do not reach.
 func lacking(h http.Header) string {
-	accepted, token := list(h.Get(acceptedScopesHeader)), githubToken{classicToken, list(h.Get(scopesHeader))}
+	accepted, token := list(h.Get(acceptedScopesHeader)), readGitHubToken("", h)
 	if h.Values(scopesHeader) == nil || len(accepted) == 0 || slices.ContainsFunc(accepted, token.has) {
 		return ""
 	}

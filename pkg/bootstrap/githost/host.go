@@ -4,7 +4,10 @@
 // have in common is [Hosted].
 package githost
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Host is where a repository lives.
 type Host interface {
@@ -69,6 +72,8 @@ type Survey struct {
 	Protected string
 	// Account is whom the token belongs to, "" where nobody knows.
 	Account string
+	// Expires is when the token does, zero where it never does or nobody knows.
+	Expires time.Time
 }
 
 // Repository is a repository as its host has it.
