@@ -19,8 +19,9 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: manifests ## Build bin/flux with the manifests of the controllers inside
+build: manifests ## Build bin/flux with the manifests of the controllers inside, and bin/flux-helm beside it
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/flux ./cmd/flux
+	$(GO) build -ldflags '-s -w' -o $(BIN)/flux-helm ./cmd/flux-helm
 
 .PHONY: manifests
 manifests: ## Generate the CustomResourceDefinitions out of the pinned API modules

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -20,7 +21,7 @@ import (
 
 func newBuild(a *app) *cobra.Command {
 	return group("build", "Render what Flux would apply, without touching the cluster or the work tree",
-		newBuildArtifact(a), newBuildKustomization(a))
+		newBuildArtifact(a), newBuildHelmRelease(a), newBuildKustomization(a))
 }
 
 // buildOptions are the flags of all that builds Kustomizations.
@@ -37,7 +38,8 @@ type buildOptions struct {
 }
 
 func newBuildKustomization(a *app) *cobra.Command {
-	o := &buildOptions{format: "yaml"}
+	o, h := &buildOptions{format: "yaml"}, &helmOptions{}
+	withHelm := false
 	k, _ := controllers.FindKind("Kustomization")
 	cmd := &cobra.Command{
 		Use:     "kustomization [name]",
@@ -68,13 +70,23 @@ Secrets whose variables it substitutes.`,
   flux build kustomization flux-system --path ./clusters/production --recursive \
     --local-sources GitRepository/flux-system/flux-system=./
 
+  # Down to what its HelmReleases install
+  flux build kustomization flux-system --recursive --with-helm
+
   # With other values for variables
   flux build kustomization my-app --set region=eu --vars-file ./staging.env`,
 		ValidArgsFunction: a.completeNames(k),
-		RunE:              func(cmd *cobra.Command, names []string) error { return a.buildKustomization(cmd, o, names) },
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if withHelm {
+				return a.buildKustomization(cmd, o, h, names)
+			}
+			return a.buildKustomization(cmd, o, nil, names)
+		},
 	}
 	fs := cmd.Flags()
 	o.add(fs)
+	h.add(fs)
+	fs.BoolVar(&withHelm, "with-helm", false, "render the HelmReleases that it brings, too")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "ask no cluster: what the build needs is taken from the work tree")
 	fs.VarP(choice{&o.format, []string{"yaml", "json"}}, "output", "o", "print yaml or json")
 	return cmd
@@ -92,7 +104,8 @@ func (o *buildOptions) add(fs *pflag.FlagSet) {
 	fs.Bool("in-memory-build", false, "accepted for compatibility: builds always happen in memory")
 }
 
-func (a *app) buildKustomization(cmd *cobra.Command, o *buildOptions, names []string) error {
+// buildKustomization also renders HelmReleases where h is given.
+func (a *app) buildKustomization(cmd *cobra.Command, o *buildOptions, h *helmOptions, names []string) error {
 	if len(names) != 1 {
 		return hinted("flux build kustomization NAME", "one Kustomization name is required")
 	}
@@ -106,10 +119,13 @@ func (a *app) buildKustomization(cmd *cobra.Command, o *buildOptions, names []st
 	if result == nil {
 		return explainBuild(err)
 	}
-	if err := errors.Join(a.printBuild(o.format, result), ctx.Err()); err != nil {
-		return err
+	failed := a.reportChildren(err)
+	if h != nil {
+		if err := a.addReleases(ctx, o, h, plan, result); err != nil {
+			failed = err
+		}
 	}
-	return a.reportChildren(err)
+	return errors.Join(a.printBuild(o.format, result), failed, ctx.Err())
 }
 
 // buildPlan is all that a build of a Kustomization needs.
@@ -119,6 +135,7 @@ type buildPlan struct {
 	options build.Options
 	// sources is nil where children are not built.
 	sources build.Sources
+	work    workTree
 }
 
 func (p *buildPlan) run(ctx context.Context) (*build.Result, error) {
@@ -184,11 +201,15 @@ func (a *app) printBuild(format string, result *build.Result) error {
 	return a.printf("%s", b.String())
 }
 
-// warnOnce returns a function that gives each warning once.
+// warnOnce returns a function that gives each warning once, to be called by
+// several at a time.
 func (a *app) warnOnce() func(format string, args ...any) {
+	var mu sync.Mutex
 	said := map[string]bool{}
 	return func(format string, args ...any) {
 		text := redact.Text(fmt.Sprintf(format, args...))
+		mu.Lock()
+		defer mu.Unlock()
 		if !said[text] {
 			a.ui.Warning("%s", text)
 		}

@@ -23,7 +23,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"flux": func() { os.Exit(start(scriptClock)) }})
+	testscript.Main(m, map[string]func(){
+		"flux":      func() { os.Exit(start(scriptClock)) },
+		"flux-helm": renderCharts,
+	})
 }
 
 // scriptClock is the time of the variable CLOCK, which the command clock sets;

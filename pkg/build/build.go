@@ -22,6 +22,9 @@ type Options struct {
 	// Lookup finds the ConfigMaps and Secrets of postBuild.substituteFrom. Nil
 	// means that they are not looked for, as with --dry-run.
 	Lookup Lookup
+	// Missing is asked about a ConfigMap or Secret that cannot be read and is
+	// not optional: true builds without it. Nil fails the build.
+	Missing func(object Reference, err error) bool
 	// Vars are variables that stand above those of the spec.
 	Vars map[string]string
 	// Strict fails the build when a variable without a default is not set.

@@ -38,7 +38,7 @@ func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) 
 		return v, nil
 	}
 	if o.Lookup != nil {
-		if err := v.from(ctx, ks, o.Lookup); err != nil {
+		if err := v.from(ctx, ks, o); err != nil {
 			return nil, err
 		}
 	}
@@ -66,7 +66,7 @@ func (v *variables) set(values map[string]string, secret bool) {
 	}
 }
 
-func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, lookup Lookup) error {
+func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, o Options) error {
 	references, _, err := unstructured.NestedSlice(ks.Object, "spec", "postBuild", "substituteFrom")
 	if err != nil {
 		return fmt.Errorf("reading spec.postBuild.substituteFrom: %w", err)
@@ -83,9 +83,11 @@ func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, loo
 			return fmt.Errorf("spec.postBuild.substituteFrom[%d] refers to a %s: only ConfigMap and Secret can be", i, kind)
 		}
 		wanted := Reference{kind, ks.GetNamespace(), name}
-		data, err := lookup.Data(ctx, wanted)
+		data, err := o.Lookup.Data(ctx, wanted)
 		switch {
 		case errors.Is(err, ErrNotFound) && optional:
+			continue
+		case err != nil && ctx.Err() == nil && o.Missing != nil && o.Missing(wanted, err):
 			continue
 		case err != nil:
 			return &VariablesError{Object: wanted, err: err}

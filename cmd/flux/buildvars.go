@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// vars are the variables of the command line: --set above --vars-file.
+func (o *buildOptions) vars() (map[string]string, error) {
+	vars := map[string]string{}
+	if o.varsFile != "" {
+		text, err := os.ReadFile(o.varsFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading the variables: %w", err)
+		}
+		if vars, err = readVars(text); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", o.varsFile, err)
+		}
+	}
+	for name, value := range o.set {
+		vars[name] = value
+	}
+	return vars, nil
+}
+
+// readVars reads variables from a ConfigMap, a Secret, a map or lines.
+func readVars(text []byte) (map[string]string, error) {
+	var object map[string]any
+	if yaml.Unmarshal(text, &object) != nil {
+		return readLines(string(text))
+	}
+	for name := range object {
+		if strings.Contains(name, "=") { // "URL=http: //x" is both
+			return readLines(string(text))
+		}
+	}
+	vars := map[string]string{}
+	if kind := object["kind"]; kind == "ConfigMap" || kind == "Secret" {
+		data, err := build.DataOf(&unstructured.Unstructured{Object: object})
+		for name, value := range data {
+			vars[name] = string(value)
+		}
+		return vars, err
+	}
+	for name, value := range object {
+		switch value.(type) {
+		case map[string]any, []any:
+			return nil, fmt.Errorf("the value of %q is not text", name)
+		}
+		vars[name] = fmt.Sprint(value)
+	}
+	return vars, nil
+}
+
+// readLines reads NAME=value lines; empty ones and those that begin with # say nothing.
+func readLines(text string) (map[string]string, error) {
+	vars := map[string]string{}
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok {
+			return nil, fmt.Errorf("line %d is not NAME=value", i+1)
+		}
+		vars[strings.TrimSpace(name)] = value
+	}
+	return vars, nil
+}

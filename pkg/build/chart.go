@@ -1,0 +1,74 @@
+package build
+
+import "context"
+
+// Chart says where a Helm chart is: in files, in an archive, or in a repository.
+type Chart struct {
+	// Files are those of a tree with the chart in Folder, and with those that
+	// it refers to by file://.
+	Files  map[string][]byte `json:"files,omitempty"`
+	Folder string            `json:"folder,omitempty"`
+	// Archive is a packed chart.
+	Archive []byte `json:"archive,omitempty"`
+
+	// URL is a Helm repository (https://), or what holds charts in a registry
+	// (oci://). Name is the chart in it; without one, an oci:// URL names the chart.
+	URL  string `json:"url,omitempty"`
+	Name string `json:"name,omitempty"`
+	// Version is a version or a range; "" means the newest release.
+	Version string `json:"version,omitempty"`
+	// Tag and Digest pin what an oci:// URL means. A digest wins over a tag.
+	Tag    string `json:"tag,omitempty"`
+	Digest string `json:"digest,omitempty"`
+	// Access is what a repository asks for.
+	Access Access `json:"access,omitzero"`
+
+	// ValuesFiles are files of the chart whose values stand in for values.yaml.
+	ValuesFiles []string `json:"valuesFiles,omitempty"`
+	// IgnoreMissingValuesFiles passes over those that are not there.
+	IgnoreMissingValuesFiles bool `json:"ignoreMissingValuesFiles,omitempty"`
+}
+
+// Access is how a repository of charts is reached.
+type Access struct {
+	Username string `json:"username,omitempty"`
+	Password string `json:"password,omitempty"`
+	// CA, Cert and Key are PEM.
+	CA   []byte `json:"ca,omitempty"`
+	Cert []byte `json:"cert,omitempty"`
+	Key  []byte `json:"key,omitempty"`
+	// Insecure allows a registry without TLS.
+	Insecure bool `json:"insecure,omitempty"`
+	// PassCredentials also gives the password to other hosts that an index names.
+	PassCredentials bool `json:"passCredentials,omitempty"`
+}
+
+// Release is what a chart is rendered with.
+type Release struct {
+	Chart     Chart          `json:"chart"`
+	Name      string         `json:"name"`
+	Namespace string         `json:"namespace"`
+	Values    map[string]any `json:"values,omitempty"`
+	// KubeVersion is the version that the chart sees, such as v1.33.0; "" is Helm's own.
+	KubeVersion string `json:"kubeVersion,omitempty"`
+	// APIVersions are what .Capabilities.APIVersions has besides.
+	APIVersions []string `json:"apiVersions,omitempty"`
+	// SkipSchema does not check the values against the chart's schema.
+	SkipSchema bool `json:"skipSchema,omitempty"`
+}
+
+// Rendered is what a chart comes to: YAML documents.
+type Rendered struct {
+	Chart     string   `json:"chart"`
+	Version   string   `json:"version"`
+	CRDs      []string `json:"crds,omitempty"`
+	Manifests []string `json:"manifests,omitempty"`
+	Hooks     []string `json:"hooks,omitempty"`
+}
+
+// Renderer renders charts. The one of pkg/build/helm does it by Helm's SDK,
+// which takes a while to start: programs that need it rarely run it as a
+// process of its own.
+type Renderer interface {
+	Render(ctx context.Context, release Release) (*Rendered, error)
+}

@@ -1,0 +1,284 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// SourceError says that the source of a chart is not at hand.
+type SourceError struct {
+	Source Reference
+	err    error
+}
+
+func (e *SourceError) Error() string {
+	if errors.Is(e.err, ErrNotFound) {
+		return fmt.Sprintf("its source %s is not at hand", e.Source)
+	}
+	return fmt.Sprintf("reading its source %s: %s", e.Source, e.err)
+}
+
+// Unwrap returns why.
+func (e *SourceError) Unwrap() error { return e.err }
+
+// chartFinder follows the references of a HelmRelease to its chart.
+type chartFinder struct {
+	ctx     context.Context
+	hr      *unstructured.Unstructured
+	options HelmOptions
+}
+
+func (f *chartFinder) chart(spec *releaseSpec) (*Chart, error) {
+	if spec.ChartRef != nil {
+		return f.referred(*spec.ChartRef)
+	}
+	if spec.Chart == nil {
+		return nil, ErrNoChart
+	}
+	return f.templated(spec.Chart.Spec, f.hr.GetNamespace())
+}
+
+// source names a source, in a namespace unless it says another.
+func (s sourceReference) in(namespace string) Reference {
+	if s.Namespace != "" {
+		namespace = s.Namespace
+	}
+	return Reference{s.Kind, namespace, s.Name}
+}
+
+func (f *chartFinder) find(source Reference) (*unstructured.Unstructured, error) {
+	if f.options.Find == nil {
+		return nil, &SourceError{source, ErrNotFound}
+	}
+	o, err := f.options.Find(f.ctx, source)
+	if err != nil {
+		return nil, &SourceError{source, err}
+	}
+	return o, nil
+}
+
+// referred is the chart that spec.chartRef means.
+func (f *chartFinder) referred(reference sourceReference) (*Chart, error) {
+	source := reference.in(f.hr.GetNamespace())
+	switch source.Kind {
+	case "OCIRepository":
+		return f.artifact(source)
+	case "HelmChart":
+		o, err := f.find(source)
+		if err != nil {
+			return nil, err
+		}
+		var spec chartSpec
+		if err := convert(o.Object["spec"], &spec); err != nil {
+			return nil, &SourceError{source, err}
+		}
+		return f.templated(spec, source.Namespace)
+	}
+	return f.inTree(source, ".", chartSpec{}) // an ExternalArtifact is a folder
+}
+
+// artifact is a chart that an OCIRepository fetches.
+func (f *chartFinder) artifact(source Reference) (*Chart, error) {
+	if chart, err := f.inTree(source, ".", chartSpec{}); err == nil {
+		return chart, nil // the caller has its content
+	}
+	o, err := f.find(source)
+	if err != nil {
+		return nil, err
+	}
+	var spec struct {
+		URL      string `json:"url"`
+		Insecure bool   `json:"insecure"`
+		Ref      struct {
+			Tag    string `json:"tag"`
+			SemVer string `json:"semver"`
+			Digest string `json:"digest"`
+		} `json:"ref"`
+	}
+	if err := convert(o.Object["spec"], &spec); err != nil {
+		return nil, &SourceError{source, err}
+	}
+	chart := &Chart{URL: spec.URL, Tag: spec.Ref.Tag, Digest: spec.Ref.Digest, Version: spec.Ref.SemVer}
+	if chart.Version != "" {
+		chart.Tag = "" // the controller looks at the range first
+	} else if chart.Tag == "" && chart.Digest == "" {
+		chart.Tag = "latest"
+	}
+	chart.Access, err = f.access(o)
+	chart.Access.Insecure = spec.Insecure
+	return chart, err
+}
+
+// templated is the chart that a HelmChart would fetch.
+func (f *chartFinder) templated(spec chartSpec, namespace string) (*Chart, error) {
+	source := spec.SourceRef.in(namespace)
+	if source.Kind != "HelmRepository" {
+		return f.inTree(source, spec.Chart, spec)
+	}
+	o, err := f.find(source)
+	if err != nil {
+		return nil, err
+	}
+	var repository struct {
+		URL             string `json:"url"`
+		Insecure        bool   `json:"insecure"`
+		PassCredentials bool   `json:"passCredentials"`
+	}
+	if err := convert(o.Object["spec"], &repository); err != nil {
+		return nil, &SourceError{source, err}
+	}
+	chart := &Chart{
+		URL: repository.URL, Name: spec.Chart, Version: spec.Version,
+		ValuesFiles: spec.ValuesFiles, IgnoreMissingValuesFiles: spec.IgnoreMissingValuesFiles,
+	}
+	chart.Access, err = f.access(o)
+	chart.Access.Insecure, chart.Access.PassCredentials = repository.Insecure, repository.PassCredentials
+	return chart, err
+}
+
+// inTree is a chart in a folder or an archive of a source.
+func (f *chartFinder) inTree(source Reference, name string, spec chartSpec) (*Chart, error) {
+	if f.options.Sources == nil {
+		return nil, &SourceError{source, ErrNotFound}
+	}
+	tree, err := f.options.Sources(f.ctx, source)
+	if err != nil {
+		return nil, &SourceError{source, err}
+	}
+	chart, err := ChartIn(tree, name)
+	if err != nil {
+		return nil, fmt.Errorf("reading chart %s of %s: %w", name, source, err)
+	}
+	chart.ValuesFiles, chart.IgnoreMissingValuesFiles = spec.ValuesFiles, spec.IgnoreMissingValuesFiles
+	return chart, nil
+}
+
+// access reads the Secrets that a repository names.
+func (f *chartFinder) access(repository *unstructured.Unstructured) (Access, error) {
+	var spec struct {
+		SecretRef     *sourceReference `json:"secretRef"`
+		CertSecretRef *sourceReference `json:"certSecretRef"`
+	}
+	var access Access
+	if err := convert(repository.Object["spec"], &spec); err != nil {
+		return access, &SourceError{referenceTo(repository), err}
+	}
+	for _, reference := range []*sourceReference{spec.SecretRef, spec.CertSecretRef} {
+		if reference == nil || f.options.Lookup == nil {
+			continue
+		}
+		secret := Reference{"Secret", repository.GetNamespace(), reference.Name}
+		data, err := f.options.Lookup.Data(f.ctx, secret)
+		if err != nil && f.ctx.Err() == nil && f.options.Missing != nil && f.options.Missing(secret, err) {
+			continue
+		}
+		if err != nil {
+			return access, fmt.Errorf("reading %s of %s: %w", secret, referenceTo(repository), err)
+		}
+		if err := access.add(data, repository); err != nil {
+			return access, fmt.Errorf("reading %s: %w", secret, err)
+		}
+	}
+	return access, nil
+}
+
+// add takes what a Secret has to give.
+func (a *Access) add(data map[string][]byte, repository *unstructured.Unstructured) error {
+	for key, field := range map[string]*[]byte{"ca.crt": &a.CA, "tls.crt": &a.Cert, "tls.key": &a.Key} {
+		if value, ok := data[key]; ok {
+			*field = value
+		}
+	}
+	if user, ok := data["username"]; ok {
+		a.Username, a.Password = string(user), string(data["password"])
+	}
+	if text, ok := data[".dockerconfigjson"]; ok {
+		address, _, _ := unstructured.NestedString(repository.Object, "spec", "url")
+		return a.login(text, address)
+	}
+	return nil
+}
+
+// login finds the login for a registry in what 'docker login' writes.
+func (a *Access) login(text []byte, address string) error {
+	var config struct {
+		Auths map[string]struct {
+			Username string `json:"username"`
+			Password string `json:"password"`
+			Auth     []byte `json:"auth"`
+		} `json:"auths"`
+	}
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		return errors.New("it holds no login for a registry") // the text itself is secret
+	}
+	host, _, _ := strings.Cut(strings.TrimPrefix(address, "oci://"), "/")
+	for name, login := range config.Auths {
+		if name = strings.TrimPrefix(name, "https://"); strings.TrimSuffix(strings.TrimSuffix(name, "/v1/"), "/") != host {
+			continue
+		}
+		a.Username, a.Password = login.Username, login.Password
+		if user, password, ok := bytes.Cut(login.Auth, []byte(":")); ok && a.Username == "" {
+			a.Username, a.Password = string(user), string(password)
+		}
+	}
+	return nil
+}
+
+// ChartIn reads a chart out of a tree: a folder, with those that it refers to
+// by file://, or an archive.
+func ChartIn(tree fs.FS, name string) (*Chart, error) {
+	name = inside(name)
+	info, err := fs.Stat(tree, name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		packed, err := fs.ReadFile(tree, name)
+		return &Chart{Archive: packed}, err
+	}
+	chart := &Chart{Folder: name, Files: map[string][]byte{}}
+	return chart, chart.collect(tree, name, map[string]bool{})
+}
+
+// collect adds the files of a folder, and those of the charts that it refers to.
+func (c *Chart) collect(tree fs.FS, folder string, seen map[string]bool) error {
+	if seen[folder] {
+		return nil
+	}
+	seen[folder] = true
+	err := fs.WalkDir(tree, folder, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(tree, name)
+		c.Files[name] = content
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var metadata struct {
+		Dependencies []struct {
+			Repository string `json:"repository"`
+		} `json:"dependencies"`
+	}
+	if err := yaml.Unmarshal(c.Files[path.Join(folder, "Chart.yaml")], &metadata); err != nil {
+		return fmt.Errorf("reading Chart.yaml: %w", err)
+	}
+	for _, d := range metadata.Dependencies {
+		if relative, ok := strings.CutPrefix(d.Repository, "file://"); ok {
+			if err := c.collect(tree, inside(path.Join("/", folder, relative)), seen); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,237 @@
+package helm
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/Masterminds/semver/v3"
+	goyaml "go.yaml.in/yaml/v3"
+
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// fetchMax bounds what is read from a repository: indexes of large ones have
+// some tens of megabytes.
+const fetchMax = 256 << 20
+
+// fetch returns a packed chart out of a repository, a registry or the cache.
+func (r *Renderer) fetch(ctx context.Context, from build.Chart) ([]byte, error) {
+	u, err := url.Parse(from.URL)
+	if err != nil {
+		return nil, fmt.Errorf("reading the address of chart %s: %w", from.Name, err)
+	}
+	switch u.Scheme {
+	case "oci":
+		return r.pull(ctx, from)
+	case "http", "https":
+		return r.download(ctx, from)
+	}
+	return nil, fmt.Errorf("chart %s: %q is not the address of a repository: https:// or oci:// is", from.Name, from.URL)
+}
+
+// index is what is read of a repository's index.yaml.
+type index struct {
+	Entries map[string][]indexEntry `yaml:"entries"`
+}
+
+type indexEntry struct {
+	Version string   `yaml:"version"`
+	URLs    []string `yaml:"urls"`
+	Digest  string   `yaml:"digest"`
+}
+
+// indexOnce is an index that is fetched once, however many charts are in it.
+type indexOnce struct {
+	once  sync.Once
+	index *index
+	err   error
+}
+
+func (r *Renderer) download(ctx context.Context, from build.Chart) ([]byte, error) {
+	repository := strings.TrimSuffix(from.URL, "/") + "/"
+	all, err := r.indexOf(ctx, repository, from.Access)
+	if err != nil {
+		return nil, err
+	}
+	entry, err := choose(all.Entries[from.Name], from)
+	if err != nil {
+		return nil, err
+	}
+	digest := strings.TrimPrefix(entry.Digest, "sha256:")
+	if packed := r.cached(digest); packed != nil {
+		return packed, nil
+	}
+	if len(entry.URLs) == 0 {
+		return nil, fmt.Errorf("the index of %s says nowhere to find chart %s %s", from.URL, from.Name, entry.Version)
+	}
+	address, err := resolve(repository, entry.URLs[0])
+	if err != nil {
+		return nil, err
+	}
+	packed, err := r.get(ctx, address, repository, from.Access)
+	if err != nil {
+		return nil, fmt.Errorf("fetching chart %s %s: %w", from.Name, entry.Version, err)
+	}
+	if got := digestOf(packed); digest != "" && got != digest {
+		return nil, fmt.Errorf("chart %s %s has digest %s, but the index of %s says %s", from.Name, entry.Version, got, from.URL, digest)
+	}
+	return packed, r.keep(packed)
+}
+
+// resolve makes an address of an index absolute.
+func resolve(repository, address string) (string, error) {
+	base, err := url.Parse(repository)
+	if err != nil {
+		return "", fmt.Errorf("reading the address of a repository: %w", err)
+	}
+	relative, err := url.Parse(address)
+	if err != nil {
+		return "", fmt.Errorf("reading the address of a chart: %w", err)
+	}
+	return base.ResolveReference(relative).String(), nil
+}
+
+func (r *Renderer) indexOf(ctx context.Context, repository string, access build.Access) (*index, error) {
+	r.mu.Lock()
+	if r.indexes == nil {
+		r.indexes = map[string]*indexOnce{}
+	}
+	key := repository + "\n" + access.Username
+	once := r.indexes[key]
+	if once == nil {
+		once = &indexOnce{}
+		r.indexes[key] = once
+	}
+	r.mu.Unlock()
+	once.once.Do(func() {
+		var text []byte
+		if text, once.err = r.get(ctx, repository+"index.yaml", repository, access); once.err != nil {
+			once.err = fmt.Errorf("fetching the index of the Helm repository: %w", once.err)
+			return
+		}
+		once.index = &index{}
+		if err := goyaml.Unmarshal(text, once.index); err != nil {
+			once.err = fmt.Errorf("reading the index of %s: %w", repository, err)
+		}
+	})
+	return once.index, once.err
+}
+
+// choose finds the newest entry that fits, or the one of exactly that version.
+func choose(entries []indexEntry, from build.Chart) (*indexEntry, error) {
+	if len(entries) == 0 {
+		return nil, fmt.Errorf("there is no chart %q in %s", from.Name, from.URL)
+	}
+	versions := make([]string, len(entries))
+	for i, entry := range entries {
+		versions[i] = entry.Version
+	}
+	version, err := newest(versions, from.Version)
+	if err != nil {
+		return nil, fmt.Errorf("chart %q in %s: %w", from.Name, from.URL, err)
+	}
+	return &entries[slices.Index(versions, version)], nil
+}
+
+// newest is the highest version in a range, "" meaning any release.
+func newest(versions []string, wanted string) (string, error) {
+	if slices.Contains(versions, wanted) {
+		return wanted, nil
+	}
+	if wanted == "" {
+		wanted = "*"
+	}
+	constraint, err := semver.NewConstraint(wanted)
+	if err != nil {
+		return "", fmt.Errorf("%q is neither a version nor a range: %w", wanted, err)
+	}
+	best, text := (*semver.Version)(nil), ""
+	for _, candidate := range versions {
+		version, err := semver.NewVersion(candidate)
+		if err == nil && constraint.Check(version) && (best == nil || version.GreaterThan(best)) {
+			best, text = version, candidate
+		}
+	}
+	if best == nil {
+		return "", fmt.Errorf("no version fits %q", wanted)
+	}
+	return text, nil
+}
+
+// get fetches a file. The password goes to the repository's own host only,
+// unless it is meant for others too.
+func (r *Renderer) get(ctx context.Context, address, repository string, access build.Access) (_ []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	if access.Username != "" && (access.PassCredentials || sameHost(address, repository)) {
+		request.SetBasicAuth(access.Username, access.Password)
+	}
+	client, err := r.client(access)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s", request.URL.Redacted(), response.Status)
+	}
+	content, err := io.ReadAll(io.LimitReader(response.Body, fetchMax+1))
+	if err == nil && len(content) > fetchMax {
+		err = fmt.Errorf("%s is larger than %d MiB", request.URL.Redacted(), fetchMax>>20)
+	}
+	return content, err
+}
+
+func sameHost(a, b string) bool {
+	one, errOne := url.Parse(a)
+	other, errOther := url.Parse(b)
+	return errOne == nil && errOther == nil && one.Host == other.Host && one.Scheme == other.Scheme
+}
+
+func (r *Renderer) client(access build.Access) (*http.Client, error) {
+	if len(access.CA) == 0 && len(access.Cert) == 0 {
+		if r.HTTP != nil {
+			return r.HTTP, nil
+		}
+		return http.DefaultClient, nil
+	}
+	transport, err := transportFor(access)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: transport}, nil
+}
+
+// transportFor trusts a certificate authority and shows a certificate.
+func transportFor(access build.Access) (*http.Transport, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(access.CA) > 0 {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(access.CA) {
+			return nil, errors.New("reading the certificate authority of the repository: there is no certificate in it")
+		}
+	}
+	if len(access.Cert) > 0 {
+		pair, err := tls.X509KeyPair(access.Cert, access.Key)
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificate for the repository: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true}
+	return transport, nil
+}

@@ -1,0 +1,138 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// chartLayer is the media type by which Helm pushes charts.
+const chartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+
+// pull fetches a chart from a registry. What its digest says is in the cache
+// already is not fetched again.
+func (r *Renderer) pull(ctx context.Context, from build.Chart) ([]byte, error) {
+	address := strings.TrimSuffix(strings.TrimPrefix(from.URL, "oci://"), "/")
+	if from.Name != "" {
+		address += "/" + from.Name
+	}
+	options, err := r.registry(ctx, from.Access)
+	if err != nil {
+		return nil, err
+	}
+	reference, err := referenceOf(address, from, options)
+	if err != nil {
+		return nil, err
+	}
+	image, err := remote.Image(reference, options...)
+	if err != nil {
+		return nil, fmt.Errorf("fetching chart oci://%s: %w", address, err)
+	}
+	layer, err := layerOf(image)
+	if err != nil {
+		return nil, fmt.Errorf("reading chart oci://%s: %w", address, err)
+	}
+	digest, err := layer.Digest()
+	if err != nil {
+		return nil, fmt.Errorf("reading chart oci://%s: %w", address, err)
+	}
+	if packed := r.cached(digest.Hex); packed != nil {
+		return packed, nil
+	}
+	packed, err := readLayer(layer)
+	if err != nil {
+		return nil, fmt.Errorf("fetching chart oci://%s: %w", address, err)
+	}
+	return packed, r.keep(packed)
+}
+
+func (r *Renderer) registry(ctx context.Context, access build.Access) ([]remote.Option, error) {
+	options := []remote.Option{remote.WithContext(ctx)}
+	if access.Username != "" {
+		options = append(options, remote.WithAuth(&authn.Basic{Username: access.Username, Password: access.Password}))
+	} else {
+		options = append(options, remote.WithAuthFromKeychain(authn.DefaultKeychain)) // what 'docker login' left
+	}
+	var transport http.RoundTripper
+	if r.HTTP != nil {
+		transport = r.HTTP.Transport
+	}
+	if len(access.CA) > 0 || len(access.Cert) > 0 {
+		own, err := transportFor(access)
+		if err != nil {
+			return nil, err
+		}
+		transport = own
+	}
+	if transport != nil {
+		options = append(options, remote.WithTransport(transport))
+	}
+	return options, nil
+}
+
+// referenceOf is the digest, the tag, or the newest tag in a range.
+func referenceOf(address string, from build.Chart, options []remote.Option) (name.Reference, error) {
+	var strict []name.Option
+	if from.Access.Insecure {
+		strict = append(strict, name.Insecure)
+	}
+	repository, err := name.NewRepository(address, strict...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the address of chart oci://%s: %w", address, err)
+	}
+	switch {
+	case from.Digest != "":
+		return repository.Digest(from.Digest), nil
+	case from.Tag != "":
+		return repository.Tag(from.Tag), nil
+	}
+	tags, err := remote.List(repository, options...)
+	if err != nil {
+		return nil, fmt.Errorf("listing the versions of chart oci://%s: %w", address, err)
+	}
+	for i := range tags {
+		tags[i] = strings.ReplaceAll(tags[i], "_", "+") // a tag cannot have a plus
+	}
+	version, err := newest(tags, from.Version)
+	if err != nil {
+		return nil, fmt.Errorf("chart oci://%s: %w", address, err)
+	}
+	return repository.Tag(strings.ReplaceAll(version, "+", "_")), nil
+}
+
+// layerOf is the layer with the chart: Helm's, or the first.
+func layerOf(image v1.Image) (v1.Layer, error) {
+	layers, err := image.Layers()
+	if err != nil {
+		return nil, err
+	}
+	for _, layer := range layers {
+		if kind, err := layer.MediaType(); err == nil && string(kind) == chartLayer {
+			return layer, nil
+		}
+	}
+	if len(layers) == 0 {
+		return nil, errors.New("there is no layer in it")
+	}
+	return layers[0], nil
+}
+
+// readLayer reads a layer; the library compares its digest at the end.
+func readLayer(layer v1.Layer) (_ []byte, err error) {
+	content, err := layer.Compressed()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	return io.ReadAll(io.LimitReader(content, fetchMax))
+}

@@ -1,0 +1,221 @@
+// Package helm renders charts by Helm's SDK: fetched from repositories and
+// registries and kept in a cache, or given as files. Nothing is installed, and
+// no cluster is asked.
+package helm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	chartutil "helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	v2util "helm.sh/helm/v4/pkg/chart/v2/util"
+	"helm.sh/helm/v4/pkg/engine"
+	"helm.sh/helm/v4/pkg/ignore"
+	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
+
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// Renderer implements build.Renderer. Renders may go on at once.
+type Renderer struct {
+	// Cache is the folder where fetched charts are kept by digest; "" keeps none.
+	Cache string
+	// HTTP sends requests to repositories that need no certificates of their own.
+	HTTP *http.Client
+
+	mu      sync.Mutex
+	indexes map[string]*indexOnce
+}
+
+// Render implements build.Renderer.
+func (r *Renderer) Render(ctx context.Context, release build.Release) (*build.Rendered, error) {
+	c, err := r.load(ctx, release.Chart)
+	if err != nil {
+		return nil, err
+	}
+	if c.Metadata.Type == "library" {
+		return nil, fmt.Errorf("chart %s is a library: it renders nothing by itself", c.Name())
+	}
+	if err := chooseValues(c, release.Chart); err != nil {
+		return nil, err
+	}
+	values, err := valuesOf(c, release)
+	if err != nil {
+		return nil, err
+	}
+	files, err := (engine.Engine{}).Render(c, values)
+	if err != nil {
+		return nil, fmt.Errorf("rendering chart %s %s: %w", c.Name(), c.Metadata.Version, err)
+	}
+	maps.DeleteFunc(files, func(name, _ string) bool { return path.Base(name) == "NOTES.txt" })
+	return sorted(c, files)
+}
+
+// sorted splits what was rendered into documents, in the order of installation.
+func sorted(c *chart.Chart, files map[string]string) (*build.Rendered, error) {
+	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
+	if err != nil {
+		return nil, fmt.Errorf("reading what chart %s rendered: %w", c.Name(), err)
+	}
+	rendered := &build.Rendered{Chart: c.Name(), Version: c.Metadata.Version}
+	for _, crd := range c.CRDObjects() {
+		rendered.CRDs = append(rendered.CRDs, string(crd.File.Data))
+	}
+	for _, m := range manifests {
+		rendered.Manifests = append(rendered.Manifests, m.Content)
+	}
+	for _, h := range hooks {
+		rendered.Hooks = append(rendered.Hooks, h.Manifest)
+	}
+	return rendered, nil
+}
+
+// valuesOf are the values that templates see, those of the chart below.
+func valuesOf(c *chart.Chart, release build.Release) (common.Values, error) {
+	caps := common.DefaultCapabilities.Copy()
+	if release.KubeVersion != "" {
+		version, err := common.ParseKubeVersion(release.KubeVersion)
+		if err != nil {
+			return nil, fmt.Errorf("reading Kubernetes version %q: %w", release.KubeVersion, err)
+		}
+		caps.KubeVersion = *version
+	}
+	caps.APIVersions = append(caps.APIVersions, release.APIVersions...)
+	if wanted := c.Metadata.KubeVersion; wanted != "" && !v2util.IsCompatibleRange(wanted, caps.KubeVersion.Version) {
+		return nil, fmt.Errorf("chart %s needs Kubernetes %s, which %s is not", c.Name(), wanted, caps.KubeVersion.Version)
+	}
+	given := release.Values
+	if given == nil {
+		given = map[string]any{}
+	}
+	if err := v2util.ProcessDependencies(c, given); err != nil {
+		return nil, fmt.Errorf("reading the dependencies of chart %s: %w", c.Name(), err)
+	}
+	options := common.ReleaseOptions{Name: release.Name, Namespace: release.Namespace, Revision: 1, IsInstall: true}
+	values, err := chartutil.ToRenderValuesWithSchemaValidation(c, given, options, caps, release.SkipSchema)
+	if err != nil {
+		return nil, fmt.Errorf("checking the values of chart %s: %w", c.Name(), err)
+	}
+	return values, nil
+}
+
+// chooseValues puts the values files that were asked for in the place of values.yaml.
+func chooseValues(c *chart.Chart, asked build.Chart) error {
+	if len(asked.ValuesFiles) == 0 {
+		return nil
+	}
+	chosen := map[string]any{}
+	for _, name := range asked.ValuesFiles {
+		at := slices.IndexFunc(c.Raw, func(f *common.File) bool { return f.Name == path.Clean(name) })
+		if at < 0 {
+			if asked.IgnoreMissingValuesFiles {
+				continue
+			}
+			return fmt.Errorf("chart %s has no file %s", c.Name(), name)
+		}
+		values, err := common.ReadValues(c.Raw[at].Data)
+		if err != nil {
+			return fmt.Errorf("reading %s of chart %s: %w", name, c.Name(), err)
+		}
+		chosen = build.MergeValues(chosen, values)
+	}
+	c.Values = chosen
+	return nil
+}
+
+// load reads a chart and the charts that it depends on.
+func (r *Renderer) load(ctx context.Context, from build.Chart) (*chart.Chart, error) {
+	if from.Files != nil {
+		return r.loadFiles(ctx, from.Files, from.Folder)
+	}
+	packed := from.Archive
+	if packed == nil {
+		var err error
+		if packed, err = r.fetch(ctx, from); err != nil {
+			return nil, err
+		}
+	}
+	c, err := loader.LoadArchive(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("reading the chart: %w", err)
+	}
+	return c, nil
+}
+
+var errNoChart = errors.New("there is no Chart.yaml in it")
+
+// loadFiles reads a chart out of a folder among files.
+func (r *Renderer) loadFiles(ctx context.Context, files map[string][]byte, folder string) (*chart.Chart, error) {
+	var own []*archive.BufferedFile
+	prefix := folder + "/"
+	if folder == "." || folder == "" {
+		prefix = ""
+	}
+	ignored, err := ignore.Parse(bytes.NewReader(files[prefix+".helmignore"]))
+	if err != nil {
+		return nil, fmt.Errorf("reading the .helmignore in folder %q: %w", folder, err)
+	}
+	ignored.AddDefaults()
+	tree := build.NewTree(files)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		rest, ok := strings.CutPrefix(name, prefix)
+		if ok && !hidden(tree, ignored, prefix, rest) {
+			own = append(own, &archive.BufferedFile{Name: rest, Data: files[name]})
+		}
+	}
+	if _, ok := files[prefix+"Chart.yaml"]; !ok {
+		return nil, fmt.Errorf("reading the chart in folder %q: %w", folder, errNoChart)
+	}
+	c, err := loader.LoadFiles(own)
+	if err != nil {
+		return nil, fmt.Errorf("reading the chart in folder %q: %w", folder, err)
+	}
+	return c, r.addMissing(ctx, c, files, folder)
+}
+
+// hidden tells whether .helmignore leaves out a file, or a folder that it is in.
+func hidden(tree *build.Tree, rules *ignore.Rules, prefix, name string) bool {
+	for at := name; at != "."; at = path.Dir(at) {
+		if info, err := tree.Stat(prefix + at); err == nil && rules.Ignore(at, info) {
+			return true
+		}
+	}
+	return false
+}
+
+// addMissing loads the dependencies that are not in the chart's charts folder,
+// as source-controller does when it packs a chart.
+func (r *Renderer) addMissing(ctx context.Context, c *chart.Chart, files map[string][]byte, folder string) error {
+	for _, d := range c.Metadata.Dependencies {
+		if slices.ContainsFunc(c.Dependencies(), func(have *chart.Chart) bool { return have.Name() == d.Name }) {
+			continue
+		}
+		var dependency *chart.Chart
+		var err error
+		if relative, ok := strings.CutPrefix(d.Repository, "file://"); ok || d.Repository == "" {
+			if !ok {
+				relative = path.Join("charts", d.Name)
+			}
+			dependency, err = r.loadFiles(ctx, files, strings.TrimPrefix(path.Join("/", folder, relative), "/"))
+		} else {
+			dependency, err = r.load(ctx, build.Chart{URL: d.Repository, Name: d.Name, Version: d.Version})
+		}
+		if err != nil {
+			return fmt.Errorf("dependency %s of chart %s: %w", d.Name, c.Name(), err)
+		}
+		c.AddDependency(dependency)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package helmprocess
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// Program implements build.Renderer by a process that is started when the
+// first chart is to be rendered, and lives until Close.
+type Program struct {
+	// Find returns the path of the program.
+	Find func() (string, error)
+	// Cache is where it keeps charts.
+	Cache string
+	// Stderr is where it says what is wrong with itself.
+	Stderr io.Writer
+
+	mu      sync.Mutex
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	next    int
+	waiting map[int]chan response
+	ended   chan struct{}
+	err     error
+}
+
+// Render implements build.Renderer.
+func (p *Program) Render(ctx context.Context, release build.Release) (*build.Rendered, error) {
+	answer, err := p.ask(ctx, release)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case r, ok := <-answer:
+		if !ok {
+			return nil, fmt.Errorf("flux-helm ended before its work: %w", p.err)
+		}
+		if r.Error != "" {
+			return nil, errors.New(r.Error)
+		}
+		return r.Rendered, nil
+	}
+}
+
+// ask sends a request and returns where the answer will come.
+func (p *Program) ask(ctx context.Context, release build.Release) (<-chan response, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cmd == nil {
+		if err := p.start(ctx); err != nil {
+			return nil, err
+		}
+	}
+	p.next++
+	line, err := json.Marshal(request{p.next, release})
+	if err != nil {
+		return nil, fmt.Errorf("asking flux-helm: %w", err)
+	}
+	answer := make(chan response, 1)
+	if p.waiting == nil {
+		close(answer) // it has ended
+		return answer, nil
+	}
+	p.waiting[p.next] = answer
+	if _, err := p.in.Write(append(line, '\n')); err != nil {
+		return nil, fmt.Errorf("asking flux-helm: %w", err)
+	}
+	return answer, nil
+}
+
+func (p *Program) start(ctx context.Context) error {
+	path, err := p.Find()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, path, p.Cache)
+	cmd.Stderr = p.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("starting flux-helm: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("starting flux-helm: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting flux-helm: %w", err)
+	}
+	p.cmd, p.in, p.waiting, p.ended = cmd, in, map[int]chan response{}, make(chan struct{})
+	go p.listen(out)
+	return nil
+}
+
+// listen hands answers to those who wait, until the program ends.
+func (p *Program) listen(out io.Reader) {
+	defer close(p.ended)
+	for answers := json.NewDecoder(out); ; {
+		var r response
+		if err := answers.Decode(&r); err != nil {
+			p.end(err)
+			return
+		}
+		p.mu.Lock()
+		answer := p.waiting[r.ID]
+		delete(p.waiting, r.ID)
+		p.mu.Unlock()
+		if answer != nil {
+			answer <- r
+		}
+	}
+}
+
+func (p *Program) end(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = err
+	for _, answer := range p.waiting {
+		close(answer)
+	}
+	p.waiting = nil
+}
+
+// Close ends the program and waits for it.
+func (p *Program) Close() error {
+	p.mu.Lock()
+	cmd := p.cmd
+	p.mu.Unlock()
+	if cmd == nil {
+		return nil
+	}
+	err := p.in.Close()
+	<-p.ended
+	return errors.Join(err, cmd.Wait())
+}

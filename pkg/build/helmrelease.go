@@ -1,0 +1,297 @@
+package build
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kustomize "sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+)
+
+// HelmOptions say how a HelmRelease is built where its spec does not.
+type HelmOptions struct {
+	// Renderer renders the chart.
+	Renderer Renderer
+	// Lookup finds the ConfigMaps and Secrets of spec.valuesFrom, and the
+	// Secrets of repositories. Nil means that they are not looked for.
+	Lookup Lookup
+	// Missing is asked about a ConfigMap or Secret that cannot be read and is
+	// not optional: true builds without it. Nil fails the build.
+	Missing func(object Reference, err error) bool
+	// Find finds the HelmRepository, OCIRepository or HelmChart that the
+	// release refers to. The error of one that is not there is ErrNotFound.
+	Find func(ctx context.Context, object Reference) (*unstructured.Unstructured, error)
+	// Sources finds the trees of charts in Git repositories and buckets.
+	Sources Sources
+	// Chart is rendered instead of the release's own, where it is set.
+	Chart *Chart
+	// Values stand above those of the release.
+	Values map[string]any
+	// KubeVersion and APIVersions are what the chart sees of the cluster.
+	KubeVersion string
+	APIVersions []string
+}
+
+// HelmResult is what a HelmRelease comes to.
+type HelmResult struct {
+	Result
+	// CRDs are in the chart's folder crds. Helm creates them before the rest
+	// and, unless spec.upgrade.crds says so, never touches them again. They
+	// are missing where spec.install.crds is Skip.
+	CRDs []Object
+	// Hooks are run at certain times and belong to no release.
+	Hooks []Object
+	// Name and Namespace are the release's.
+	Name, Namespace string
+	// Chart and Version are what was rendered.
+	Chart, Version string
+}
+
+// releaseSpec is what a build reads of a HelmRelease's spec.
+type releaseSpec struct {
+	ReleaseName     string            `json:"releaseName"`
+	TargetNamespace string            `json:"targetNamespace"`
+	ChartRef        *sourceReference  `json:"chartRef"`
+	Chart           *chartTemplate    `json:"chart"`
+	Values          map[string]any    `json:"values"`
+	ValuesFrom      []valuesReference `json:"valuesFrom"`
+	PostRenderers   []postRenderer    `json:"postRenderers"`
+	CommonMetadata  struct {
+		Labels      map[string]string `json:"labels"`
+		Annotations map[string]string `json:"annotations"`
+	} `json:"commonMetadata"`
+	Install struct {
+		CRDs                    string `json:"crds"`
+		SkipCRDs                bool   `json:"skipCRDs"`
+		DisableSchemaValidation bool   `json:"disableSchemaValidation"`
+	} `json:"install"`
+}
+
+type sourceReference struct {
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+}
+
+type chartTemplate struct {
+	Spec chartSpec `json:"spec"`
+}
+
+// chartSpec stands in a HelmRelease and in a HelmChart.
+type chartSpec struct {
+	Chart                    string          `json:"chart"`
+	Version                  string          `json:"version"`
+	SourceRef                sourceReference `json:"sourceRef"`
+	ValuesFiles              []string        `json:"valuesFiles"`
+	IgnoreMissingValuesFiles bool            `json:"ignoreMissingValuesFiles"`
+}
+
+type postRenderer struct {
+	Kustomize *struct {
+		Patches []patch           `json:"patches"`
+		Images  []kustomize.Image `json:"images"`
+	} `json:"kustomize"`
+}
+
+const helmToolkit = "helm.toolkit.fluxcd.io"
+
+// IsHelmRelease tells whether an object is a HelmRelease of Flux.
+func IsHelmRelease(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "HelmRelease" && strings.HasPrefix(o.GetAPIVersion(), helmToolkit+"/")
+}
+
+// HelmRelease renders what helm-controller would install for a HelmRelease.
+func HelmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptions) (*HelmResult, error) {
+	result, err := helmRelease(ctx, hr, o)
+	if err != nil {
+		return nil, fmt.Errorf("building %s: %w", referenceTo(hr), err)
+	}
+	return result, nil
+}
+
+func helmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptions) (*HelmResult, error) {
+	var spec releaseSpec
+	if err := convert(hr.Object["spec"], &spec); err != nil {
+		return nil, fmt.Errorf("reading the spec: %w", err)
+	}
+	values, secrets, err := releaseValues(ctx, hr, &spec, o)
+	if err != nil {
+		return nil, err
+	}
+	chart := o.Chart
+	if chart == nil {
+		finder := &chartFinder{ctx: ctx, hr: hr, options: o}
+		if chart, err = finder.chart(&spec); err != nil {
+			return nil, err
+		}
+	}
+	result := &HelmResult{Name: releaseName(hr, &spec), Namespace: spec.TargetNamespace}
+	if result.Namespace == "" {
+		result.Namespace = hr.GetNamespace()
+	}
+	rendered, err := o.Renderer.Render(ctx, Release{
+		Chart: *chart, Name: result.Name, Namespace: result.Namespace, Values: MergeValues(values, o.Values),
+		KubeVersion: o.KubeVersion, APIVersions: o.APIVersions, SkipSchema: spec.Install.DisableSchemaValidation,
+	})
+	if err != nil {
+		return nil, err
+	}
+	result.Chart, result.Version = rendered.Chart, rendered.Version
+	slices.Sort(secrets)
+	result.SecretValues = slices.Compact(secrets)
+	return result, result.take(ctx, hr, &spec, rendered)
+}
+
+// convert reads a part of an object into a struct.
+func convert(from, into any) error {
+	text, err := json.Marshal(from)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
+}
+
+// releaseName is what Helm knows the release by; Helm's limit is 53 letters.
+func releaseName(hr *unstructured.Unstructured, spec *releaseSpec) string {
+	name := hr.GetName()
+	switch {
+	case spec.ReleaseName != "":
+		return spec.ReleaseName
+	case spec.TargetNamespace != "":
+		name = spec.TargetNamespace + "-" + name
+	}
+	const limit, hashed = 53, 12
+	if len(name) <= limit {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:limit-hashed-1] + "-" + hex.EncodeToString(sum[:])[:hashed]
+}
+
+// take makes objects of what was rendered and treats them as the controller's
+// post-renderers do.
+func (r *HelmResult) take(ctx context.Context, hr *unstructured.Unstructured, spec *releaseSpec, rendered *Rendered) error {
+	objects, err := postRendered(ctx, append(slices.Clone(rendered.Manifests), rendered.Hooks...), spec)
+	if err != nil {
+		return err
+	}
+	owner := map[string]string{helmToolkit + "/name": hr.GetName(), helmToolkit + "/namespace": hr.GetNamespace()}
+	for _, o := range objects {
+		o.Owner = referenceTo(hr)
+		o.SetLabels(merged(o.GetLabels(), spec.CommonMetadata.Labels, owner))
+		if len(spec.CommonMetadata.Annotations) > 0 {
+			o.SetAnnotations(merged(o.GetAnnotations(), spec.CommonMetadata.Annotations))
+		}
+		o.Secret = containing(o.Object, r.SecretValues, nil)
+		if _, hook := o.GetAnnotations()["helm.sh/hook"]; hook {
+			r.Hooks = append(r.Hooks, o)
+		} else {
+			r.Objects = append(r.Objects, o)
+		}
+	}
+	if spec.Install.SkipCRDs || spec.Install.CRDs == "Skip" {
+		return nil
+	}
+	crds, err := postRendered(ctx, rendered.CRDs, &releaseSpec{})
+	for _, o := range crds {
+		o.Owner = referenceTo(hr)
+		r.CRDs = append(r.CRDs, o)
+	}
+	return err
+}
+
+// postRendered reads documents by kustomize, with the patches and images of
+// spec.postRenderers one after the other.
+func postRendered(ctx context.Context, documents []string, spec *releaseSpec) ([]Object, error) {
+	var nonEmpty []string
+	for _, document := range documents {
+		if strings.TrimSpace(document) != "" {
+			nonEmpty = append(nonEmpty, strings.TrimSuffix(document, "\n")+"\n")
+		}
+	}
+	if len(nonEmpty) == 0 {
+		return nil, nil
+	}
+	text := []byte(strings.Join(nonEmpty, "---\n"))
+	objects, err := kustomized(ctx, text, &kustomize.Kustomization{})
+	for i, renderer := range spec.PostRenderers {
+		if err != nil || renderer.Kustomize == nil {
+			continue
+		}
+		k := &kustomize.Kustomization{Images: renderer.Kustomize.Images}
+		for _, p := range renderer.Kustomize.Patches {
+			k.Patches = append(k.Patches, kustomize.Patch{Patch: p.Patch, Target: p.Target.kustomize()})
+		}
+		if text, err = marshalAll(objects); err != nil {
+			return nil, err
+		}
+		if objects, err = kustomized(ctx, text, k); err != nil {
+			return nil, fmt.Errorf("spec.postRenderers[%d]: %w", i, err)
+		}
+	}
+	return objects, err
+}
+
+func marshalAll(objects []Object) ([]byte, error) {
+	var all []byte
+	for _, o := range objects {
+		text, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(all, "---\n"...), text...)
+	}
+	return all, nil
+}
+
+// kustomized reads objects through a kustomization.
+func kustomized(ctx context.Context, manifests []byte, k *kustomize.Kustomization) ([]Object, error) {
+	const rendered, folder = "rendered.yaml", "release"
+	k.APIVersion, k.Kind, k.Resources = kustomize.KustomizationVersion, kustomize.KustomizationKind, []string{rendered}
+	text, err := yaml.Marshal(k)
+	if err != nil {
+		return nil, err
+	}
+	tree := NewTree(map[string][]byte{folder + "/kustomization.yaml": text, folder + "/" + rendered: manifests})
+	return (&files{ctx: ctx, tree: tree}).run(folder)
+}
+
+// recognisable is how long a value must be to be looked for within others.
+const recognisable = 6
+
+// containing returns the paths of values that are a secret, or hold one.
+func containing(value any, secrets []string, at []string) [][]string {
+	var paths [][]string
+	switch value := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			paths = append(paths, containing(value[key], secrets, append(slices.Clone(at), key))...)
+		}
+	case []any:
+		for i, item := range value {
+			paths = append(paths, containing(item, secrets, append(slices.Clone(at), strconv.Itoa(i)))...)
+		}
+	case string, int64, float64:
+		text := fmt.Sprint(value)
+		for _, secret := range secrets {
+			encoded := base64.StdEncoding.EncodeToString([]byte(secret))
+			if text == secret || text == encoded || len(secret) >= recognisable && strings.Contains(text, secret) {
+				return [][]string{at}
+			}
+		}
+	}
+	return paths
+}
+
+// ErrNoChart says that a HelmRelease names no chart.
+var ErrNoChart = errors.New("it has neither spec.chart nor spec.chartRef")

@@ -1,0 +1,141 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/strvals"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// MergeValues lays values over others: maps are merged, all else is replaced.
+func MergeValues(below, above map[string]any) map[string]any {
+	all := maps.Clone(below)
+	if all == nil {
+		all = map[string]any{}
+	}
+	for key, value := range above {
+		over, isMap := value.(map[string]any)
+		under, wasMap := all[key].(map[string]any)
+		if isMap && wasMap {
+			value = MergeValues(under, over)
+		}
+		all[key] = value
+	}
+	return all
+}
+
+// valuesReference is an entry of a HelmRelease's spec.valuesFrom.
+type valuesReference struct {
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
+	ValuesKey  string `json:"valuesKey"`
+	TargetPath string `json:"targetPath"`
+	Optional   bool   `json:"optional"`
+	Literal    bool   `json:"literal"`
+}
+
+// releaseValues composes the values of a HelmRelease: valuesFrom in their
+// order, spec.values above. It also returns what of them came from Secrets.
+func releaseValues(ctx context.Context, hr *unstructured.Unstructured, spec *releaseSpec, o HelmOptions) (map[string]any, []string, error) {
+	values := map[string]any{}
+	var secrets []string
+	for i, reference := range spec.ValuesFrom {
+		text, found, err := reference.read(ctx, hr.GetNamespace(), o)
+		if err != nil {
+			return nil, nil, fmt.Errorf("spec.valuesFrom[%d]: %w", i, err)
+		}
+		if !found {
+			continue
+		}
+		var layer map[string]any
+		if reference.TargetPath != "" {
+			// A path is set among the inline values, as the controller does it.
+			values = MergeValues(values, spec.Values)
+			err = reference.set(values, string(text))
+			secrets = reference.remember(secrets, string(text))
+		} else if err = yaml.Unmarshal(text, &layer); err == nil {
+			values = MergeValues(values, layer)
+			secrets = reference.remember(secrets, layer)
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("spec.valuesFrom[%d]: reading key %q of %s/%s: %w", i, reference.key(), reference.Kind, reference.Name, err)
+		}
+	}
+	return MergeValues(values, spec.Values), secrets, nil
+}
+
+func (r valuesReference) key() string {
+	if r.ValuesKey == "" {
+		return "values.yaml"
+	}
+	return r.ValuesKey
+}
+
+// read returns the text that a reference names, and whether there is one.
+func (r valuesReference) read(ctx context.Context, namespace string, o HelmOptions) ([]byte, bool, error) {
+	if o.Lookup == nil {
+		return nil, false, nil
+	}
+	if r.Kind != "ConfigMap" && r.Kind != "Secret" {
+		return nil, false, fmt.Errorf("it refers to a %s: only ConfigMap and Secret can be", r.Kind)
+	}
+	object := Reference{r.Kind, namespace, r.Name}
+	data, err := o.Lookup.Data(ctx, object)
+	if errors.Is(err, ErrNotFound) && r.Optional {
+		return nil, false, nil
+	}
+	if err != nil && ctx.Err() == nil && o.Missing != nil && o.Missing(object, err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, &VariablesError{Object: object, err: err}
+	}
+	text, ok := data[r.key()]
+	if !ok && !r.Optional {
+		return nil, false, fmt.Errorf("%s has no key %q", object, r.key())
+	}
+	return text, ok, nil
+}
+
+// set puts one value at a path, in the notation of Helm's --set.
+func (r valuesReference) set(values map[string]any, text string) error {
+	if r.Literal {
+		return strvals.ParseLiteralInto(r.TargetPath+"="+text, values)
+	}
+	for _, quote := range []string{`'`, `"`} {
+		if strings.HasPrefix(text, quote) && strings.HasSuffix(text, quote) {
+			return strvals.ParseIntoString(r.TargetPath+"="+strings.Trim(text, `'"`), values)
+		}
+	}
+	return strvals.ParseInto(r.TargetPath+"="+text, values)
+}
+
+// remember collects the values that came from a Secret.
+func (r valuesReference) remember(secrets []string, value any) []string {
+	if r.Kind != "Secret" {
+		return secrets
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for _, v := range value {
+			secrets = r.remember(secrets, v)
+		}
+	case []any:
+		for _, v := range value {
+			secrets = r.remember(secrets, v)
+		}
+	case string:
+		if value != "" {
+			secrets = append(secrets, value)
+		}
+	case nil, bool: // there are too few of them to be a secret
+	default:
+		secrets = append(secrets, fmt.Sprint(value))
+	}
+	return secrets
+}
