@@ -91,9 +91,17 @@ func (c *creation) explain(err error, o *unstructured.Unstructured) error {
 	return err
 }
 
+// outdated tells whether an object that was left unchanged says nothing of how
+// things are now, until it is reconciled anew: a Secret that was renewed is no
+// change of the object, and what made it fail may be mended elsewhere.
+func outdated(k controllers.Kind, done kube.Upserted, renewed bool) bool {
+	if done.Before == nil || len(done.Changes()) > 0 || !k.Has(controllers.Reconcile) || k.Static != nil && k.Static(done.After) {
+		return false
+	}
+	return renewed || k.Finished(done.After) && k.Ready(done.After).Status != "True"
+}
+
 // await watches until the controller has come to an end with what was applied.
-// A Secret that was renewed is no change of the object, which says nothing of
-// it until it is reconciled anew.
 func (c *creation) await(ctx context.Context, k controllers.Kind, done kube.Upserted, renewed bool) (controllers.Object, error) {
 	ui, last := c.app.ui, done.After
 	if k.Suspension.Is(last) {
@@ -106,10 +114,10 @@ func (c *creation) await(ctx context.Context, k controllers.Kind, done kube.Upse
 		return last, err
 	}
 	ended := k.Finished
-	if renewed && done.Before != nil && len(done.Changes()) == 0 && k.Has(controllers.Reconcile) && (k.Static == nil || !k.Static(last)) {
+	if outdated(k, done, renewed) {
 		token := c.app.now().Format(time.RFC3339Nano)
 		if last, err = client.Annotate(ctx, done.Resource, c.namespace, c.name, map[string]any{requestAnnotation: token}); err != nil {
-			return last, fmt.Errorf("asking for a reconciliation with the new secret: %w", err)
+			return last, fmt.Errorf("asking for a reconciliation: %w", err)
 		}
 		ended = func(o controllers.Object) bool { return k.Settled(o, token) }
 	}

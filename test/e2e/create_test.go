@@ -21,16 +21,20 @@ func TestCreate(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
 	s.run("flux", "install", "--components-extra=image-reflector-controller,image-automation-controller")
-	for name, tell := range map[string]func(*story){
-		"git": (*story).gitAndKustomization, "helm": (*story).helmAndRelease, "oci": (*story).ociAndKustomization,
-		"bucket": (*story).bucketAndKustomization, "alert": (*story).alertAndProvider, "image": (*story).imageUpdate,
-		"sops": (*story).sopsSecrets, "tenants": (*story).tenants, "receiver": (*story).receivers,
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			tell(s.chapter(t))
-		})
-	}
+	t.Run("chapters", func(t *testing.T) {
+		for name, tell := range map[string]func(*story){
+			"git": (*story).gitAndKustomization, "helm": (*story).helmAndRelease, "oci": (*story).ociAndKustomization,
+			"bucket": (*story).bucketAndKustomization, "alert": (*story).alertAndProvider, "image": (*story).imageUpdate,
+			"sops": (*story).sopsSecrets, "tenants": (*story).tenants, "receiver": (*story).receivers,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				tell(s.chapter(t))
+			})
+		}
+	})
+	// With the first key the Git server stops to let everybody in.
+	t.Run("ssh", func(t *testing.T) { s.chapter(t).deployKey() })
 }
 
 // chapter is a part of the story with a namespace and a repository of its own.
@@ -119,6 +123,26 @@ func (s *story) gitAndKustomization() {
 	if err == nil || !strings.Contains(stderr, "✗ Kustomization git/broken is not ready: BuildFailed: ") {
 		s.Errorf("creating a broken Kustomization: %v\n%s", err, stderr)
 	}
+}
+
+// deployKey opens a repository over SSH with a key that create makes and that
+// is given access afterwards.
+func (s *story) deployKey() {
+	s.commit("Run app", map[string]string{"deploy/app.yaml": s.configMap("ssh")})
+	_, somebody := s.sshKey("unused")
+	s.run("flux-sandbox", "git", "keys", "add", somebody, "--dir", s.cluster.Dir)
+	args := []string{"source", "git", "app", "--url=" + s.cluster.Env["FLUX_SANDBOX_GIT_SSH_URL"] + "/ssh.git", "--branch=main", "--silent", "--interval=1h"}
+
+	_, stderr, err := s.try("flux", append([]string{"create"}, args...)...)
+	_, rest, shown := strings.Cut(stderr, "✔ public key: ")
+	key, _, _ := strings.Cut(rest, "\n")
+	if err == nil || !shown || !strings.Contains(rest, "✗ GitRepository ssh/app is not ready: ") {
+		s.Fatalf("a key without access: %v\n%s", err, stderr)
+	}
+	s.run("flux-sandbox", "git", "keys", "add", s.write("key.pub", key+"\n"), "--dir", s.cluster.Dir)
+	s.create(args, "✔ GitRepository source app is ready", "✔ fetched revision "+s.head())
+	s.kustomization("GitRepository/app", s.head())
+	s.has(configMaps, "app", "data.from", "ssh")
 }
 
 // sopsSecrets applies a Secret that is encrypted with age in the repository.
