@@ -26,6 +26,7 @@ func commands() []word {
 		{name: "export", make: newExport},
 		{name: "get", make: newGet},
 		{name: "install", make: newInstall},
+		{name: "logs", make: newLogs},
 		{name: "reconcile", make: newReconcile},
 		{name: "resume", make: newResume},
 		{name: "sandbox", make: newSandbox},

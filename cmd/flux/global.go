@@ -45,3 +45,11 @@ func (g *globalFlags) add(fs *pflag.FlagSet, systemNamespace string) {
 	fs.Float32("kube-api-qps", 50, "accepted for compatibility: requests are not limited here")
 	fs.Int("kube-api-burst", 300, "accepted for compatibility: requests are not limited here")
 }
+
+// fluxNamespace is where the controllers are unless a flag says otherwise.
+func (a *app) fluxNamespace() string {
+	if namespace := a.env("FLUX_SYSTEM_NAMESPACE"); namespace != "" {
+		return namespace
+	}
+	return defaultNamespace
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fatih/color"
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/logs"
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type logsOptions struct {
+	allNamespaces bool
+	fluxNamespace string
+	follow        bool
+	kind          string
+	name          string
+	level         choice
+	since         time.Duration
+	sinceTime     string
+	tail          int64
+	subject       string
+	streams       int
+	format        string
+}
+
+func newLogs(a *app) *cobra.Command {
+	o := &logsOptions{level: choice{value: new(string), allowed: logs.Levels()}}
+	cmd := &cobra.Command{
+		Use:   "logs",
+		Short: "Show what the controllers say, as one stream in the order of time",
+		Long: `Show the logs of all pods of all controllers as one stream in the order of time:
+what they say about the objects of a namespace, with -A about all objects and
+about themselves.
+
+--for shows what is said about an object and about what is below it: the nested
+Kustomizations, releases and sources that it applies. Lines that are no records,
+such as those of a panic, are shown unless an object or a kind is asked for.
+
+--follow goes on until it is interrupted. It outlives lost connections and
+follows the pods that replace others: no line is lost and none comes twice.`,
+		Example: `  # What went wrong with anything, lately
+  flux logs -A --level error --since 1h
+
+  # About one application and all that it is made of, as it happens
+  flux logs --for Kustomization/my-app --follow
+
+  # About a kind, or an object
+  flux logs --kind HelmRelease -n apps
+  flux logs --kind Kustomization --name my-app -n apps
+
+  # For scripts: the records as the controllers wrote them
+  flux logs -A --tail 100 -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.logs(cmd, o) },
+	}
+	fs := cmd.Flags()
+	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show what is said about the objects of all namespaces, and about no object")
+	fs.StringVar(&o.fluxNamespace, "flux-namespace", a.fluxNamespace(), "the namespace of the controllers")
+	fs.BoolVarP(&o.follow, "follow", "f", false, "go on with what is said from now on, until interrupted")
+	fs.StringVar(&o.kind, "kind", "", "show what is said about objects of this kind, such as GitRepository or ks")
+	fs.StringVar(&o.name, "name", "", "show what is said about objects of this name")
+	fs.Var(o.level, "level", "show lines of this level or above: "+strings.Join(logs.Levels(), ", "))
+	fs.DurationVar(&o.since, "since", 0, "show what was said since so long ago, such as 10m; 0 for all")
+	fs.StringVar(&o.sinceTime, "since-time", "", "show what was said since a time, such as 2026-11-01T10:00:00Z")
+	fs.Int64Var(&o.tail, "tail", -1, "read so many lines from the end of each pod's log, before anything is left out; -1 for all")
+	fs.StringVar(&o.subject, "for", "", "show what is said about an object and what is below it: KIND/NAME")
+	fs.IntVar(&o.streams, "max-log-requests", 50, "how many logs are read at once at most")
+	fs.StringVarP(&o.format, "output", "o", "", "print json: a record a line, with the pod")
+	completeFlag(cmd, "for", a.completeSubject())
+	completeFlag(cmd, "kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "name", a.completeNamed(&o.kind))
+	completeFlag(cmd, "flux-namespace", a.completeNamespaces())
+	completeFlag(cmd, "since-time", cobra.NoFileCompletions)
+	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func kindNames() []string {
+	var names []string
+	for _, k := range controllers.Kinds {
+		names = append(names, k.Kind)
+	}
+	return names
+}
+
+// completeNamed offers the names of objects of the kind that a flag names.
+func (a *app) completeNamed(kind *string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		rows := controllers.Called(*kind)
+		if len(rows) != 1 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return a.completeNames(rows[0])(cmd, given, prefix)
+	}
+}
+
+// parsed says what is wrong with the flags before a request is sent.
+func (o *logsOptions) parsed() (logs.Options, error) {
+	options := logs.Options{Since: o.since, Tail: o.tail, Streams: o.streams}
+	options.Filter.Level, options.Filter.Name, options.Filter.Kind = o.level.String(), o.name, o.kind
+	switch {
+	case o.format != "" && o.format != "json":
+		return options, fmt.Errorf("output format %q is not known: use json", o.format)
+	case o.since < 0:
+		return options, fmt.Errorf("--since %s is in the future: give a time such as 10m", o.since)
+	case o.tail < -1:
+		return options, fmt.Errorf("--tail %d is no number of lines: give -1 for all", o.tail)
+	case o.streams < 1:
+		return options, fmt.Errorf("--max-log-requests %d reads nothing: give 1 or more", o.streams)
+	case o.since > 0 && o.sinceTime != "":
+		return options, errors.New("give --since or --since-time, not both")
+	case o.subject != "" && (o.kind != "" || o.name != ""):
+		return options, errors.New("give --for or --kind and --name, not both")
+	}
+	if o.sinceTime != "" {
+		at, err := time.Parse(time.RFC3339, o.sinceTime)
+		if err != nil {
+			return options, hinted("write it as in --since-time 2026-11-01T10:00:00Z", "--since-time %q is not a time", o.sinceTime)
+		}
+		options.SinceTime = at
+	}
+	// A word that is no kind of Flux stays as it is: some record may have it.
+	if rows := controllers.Called(o.kind); len(rows) == 1 {
+		options.Filter.Kind = rows[0].Kind
+	}
+	return options, nil
+}
+
+func (a *app) logs(cmd *cobra.Command, o *logsOptions) error {
+	options, err := o.parsed()
+	if err != nil {
+		return err
+	}
+	namespace, err := a.namespace(cmd)
+	if err != nil {
+		return err
+	}
+	var subject target
+	if o.subject != "" {
+		if subject, err = parseSubject(o.subject, namespace); err != nil {
+			return err
+		}
+	}
+	client, err := a.cluster()
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.subject != "":
+		if options.Filter.Objects, err = a.below(cmd.Context(), client, subject); err != nil {
+			return err
+		}
+	case !o.allNamespaces:
+		options.Filter.Namespace = namespace
+	}
+	var failed error
+	options.Warn = a.ui.Warning
+	options.Failed = func(err error) {
+		a.report(err)
+		failed = errReported
+	}
+	if o.follow {
+		// Several pods report at once, and nobody asks for the code before the end.
+		options.Failed = a.report
+		return a.followLogs(cmd.Context(), client, o, options)
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	pods, err := logs.Pods(ctx, client, o.fluxNamespace)
+	if err != nil {
+		return err
+	}
+	if len(pods) == 0 {
+		return hinted("name the namespace of the controllers with --flux-namespace", "no controllers' pods found in %q namespace", o.fluxNamespace)
+	}
+	out := bufio.NewWriterSize(a.out, 64<<10)
+	format := a.logFormat(o)
+	err = logs.Read(ctx, client, pods, options, func(e *logs.Entry) error { return format(out, e) })
+	if err := errors.Join(err, out.Flush()); err != nil {
+		return manyLogs(err)
+	}
+	return failed
+}
+
+func (a *app) followLogs(ctx context.Context, client *kube.Client, o *logsOptions, options logs.Options) error {
+	format := a.logFormat(o)
+	err := logs.Follow(ctx, client, o.fluxNamespace, options, func(e *logs.Entry) error { return format(a.out, e) })
+	if errors.Is(err, logs.ErrRefused) {
+		return errReported
+	}
+	return manyLogs(err)
+}
+
+func manyLogs(err error) error {
+	var many *logs.ManyError
+	if errors.As(err, &many) {
+		return hinted(fmt.Sprintf("allow it with --max-log-requests %d", many.Pods), "%w", err)
+	}
+	return err
+}
+
+// logFormat is how lines are shown: on a terminal with the level in colour.
+func (a *app) logFormat(o *logsOptions) logs.Format {
+	if o.format == "json" {
+		return logs.JSON
+	}
+	screen, terminal := a.screen(true)
+	if !terminal {
+		return logs.Text
+	}
+	return logs.Screen(func(level string) string { return paintLevel(screen, level) })
+}
+
+func paintLevel(screen output.Screen, level string) string {
+	hues := map[string]color.Attribute{"debug": color.Faint, "info": color.FgGreen, "error": color.FgRed}
+	hue, ok := hues[level]
+	if !ok || !screen.Colour {
+		return level
+	}
+	c := color.New(hue)
+	c.EnableColor()
+	return c.Sprint(level)
+}

@@ -1,0 +1,164 @@
+package logs
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/fluxkit/flux/internal/kube"
+)
+
+// Options say what of the logs is read.
+type Options struct {
+	Filter Filter
+	// Since leaves out what is older, SinceTime what was before.
+	Since     time.Duration
+	SinceTime time.Time
+	// Tail is how many lines of each container are read at the beginning, -1 for all.
+	Tail int64
+	// Streams bounds how many logs are read at once.
+	Streams int
+	// Warn is told what of a log could not be had, Failed which log could not
+	// be read.
+	Warn   func(format string, args ...any)
+	Failed func(error)
+}
+
+func (o Options) sinceSeconds() int64 {
+	return int64((o.Since + time.Second - 1) / time.Second)
+}
+
+// ManyError says that there are more containers than logs may be read at once.
+type ManyError struct{ Pods, Streams int }
+
+func (e *ManyError) Error() string {
+	return fmt.Sprintf("there are %d controllers' pods, and at most %d logs are read at once", e.Pods, e.Streams)
+}
+
+// Read calls each with what the pods' containers have printed so far, in the
+// order of time. An entry holds until each returns.
+func Read(ctx context.Context, client *kube.Client, pods []Pod, o Options, each func(*Entry) error) error {
+	sources, err := sourcesOf(client, pods, o)
+	if err != nil {
+		return err
+	}
+	return merge(ctx, sources, o, each)
+}
+
+// sourcesOf are the logs of the containers that have one.
+func sourcesOf(client *kube.Client, pods []Pod, o Options) ([]*source, error) {
+	if len(pods) > o.Streams {
+		return nil, &ManyError{len(pods), o.Streams}
+	}
+	var sources []*source
+	for _, p := range pods {
+		if p.Started {
+			sources = append(sources, newSource(client, p, o))
+			continue
+		}
+		o.Warn("pod %s/%s has not started and has no log yet: %s", p.Namespace, p.Name, p.Waiting)
+	}
+	return sources, nil
+}
+
+// merge reads the sources to their ends. It holds one line of each and leaves
+// the rest to the connections, so that its memory does not grow with the logs.
+func merge(ctx context.Context, sources []*source, o Options, each func(*Entry) error) error {
+	heads := make([]*head, len(sources))
+	var wg sync.WaitGroup
+	for i, s := range sources {
+		heads[i] = &head{source: s, order: i}
+		wg.Go(func() { heads[i].advance(ctx, o.Filter) })
+	}
+	wg.Wait()
+	defer func() {
+		for _, s := range sources {
+			s.close()
+		}
+	}()
+	var queue headQueue
+	for _, h := range heads {
+		if h.take(o) {
+			queue = append(queue, h)
+		}
+	}
+	heap.Init(&queue)
+	for len(queue) > 0 {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		h := queue[0]
+		if err := each(&h.entry); err != nil {
+			return err
+		}
+		h.advance(ctx, o.Filter)
+		if h.take(o) {
+			heap.Fix(&queue, 0)
+		} else {
+			heap.Pop(&queue)
+		}
+	}
+	return ctx.Err()
+}
+
+// head is the next entry of a source.
+type head struct {
+	source *source
+	order  int
+	entry  Entry
+	// at is the entry's time, or that of an earlier one of its container where
+	// that is later: the order within a log stays as it is.
+	at  time.Time
+	err error
+}
+
+// advance reads on to the next entry that the filter lets through.
+func (h *head) advance(ctx context.Context, f Filter) {
+	for {
+		l, err := h.source.read(ctx)
+		if err != nil {
+			h.err = err
+			return
+		}
+		h.entry = h.source.entry(l)
+		if h.entry.At.After(h.at) {
+			h.at = h.entry.At
+		}
+		if f.Shows(&h.entry) {
+			return
+		}
+	}
+}
+
+// take tells whether there is an entry, and reports a log that could not be read.
+func (h *head) take(o Options) bool {
+	if h.err != nil && !errors.Is(h.err, io.EOF) && !errors.Is(h.err, context.Canceled) {
+		o.Failed(h.err)
+	}
+	return h.err == nil
+}
+
+type headQueue []*head
+
+func (q headQueue) Len() int { return len(q) }
+func (q headQueue) Less(i, j int) bool {
+	if !q[i].at.Equal(q[j].at) {
+		return q[i].at.Before(q[j].at)
+	}
+	return q[i].order < q[j].order
+}
+func (q headQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push implements heap.Interface.
+func (q *headQueue) Push(h any) { *q = append(*q, h.(*head)) }
+
+// Pop implements heap.Interface.
+func (q *headQueue) Pop() any {
+	last := (*q)[len(*q)-1]
+	*q = (*q)[:len(*q)-1]
+	return last
+}

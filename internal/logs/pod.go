@@ -1,0 +1,86 @@
+package logs
+
+import (
+	"path"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Pod is a pod of a controller as far as its log goes.
+type Pod struct {
+	Namespace, Name, Container string
+	// Started says that the container runs or has run; Waiting is why it does not.
+	Started bool
+	Waiting string
+
+	run run
+}
+
+// run is one of the runs of a container: a restart begins another, and so does
+// another pod by the same name.
+type run struct {
+	uid      string
+	restarts int64
+	// running says that it goes on.
+	running bool
+}
+
+// Of returns a pod of a controller; false says that it is something else.
+func Of(o controllers.Object) (Pod, bool) {
+	field := func(p string) string { return controllers.Path{p}.String(o) }
+	containers, _ := controllers.Path{"spec.containers"}.Lookup(o)
+	container, ours := manager(containers)
+	if !ours && kube.Label(o, kube.PartOfLabel) != "flux" || container == "" {
+		return Pod{}, false
+	}
+	p := Pod{Namespace: field("metadata.namespace"), Name: field("metadata.name"), Container: container}
+	p.run.uid = field("metadata.uid")
+	statuses, _ := controllers.Path{"status.containerStatuses"}.Lookup(o)
+	items, _ := statuses.([]any)
+	for _, item := range items {
+		status, _ := item.(map[string]any)
+		if status["name"] == container {
+			p.read(status)
+		}
+	}
+	return p, true
+}
+
+// manager is the container that is the controller, and whether its image says so.
+func manager(containers any) (string, bool) {
+	first := ""
+	items, _ := containers.([]any)
+	for _, item := range items {
+		c, _ := item.(map[string]any)
+		name, _ := c["name"].(string)
+		image, _ := c["image"].(string)
+		if _, known := controllers.Find(imageName(image)); known {
+			return name, true
+		}
+		if first == "" || name == "manager" {
+			first = name
+		}
+	}
+	return first, false
+}
+
+// imageName is the last element of an image's name, without tag and digest.
+func imageName(image string) string {
+	name, _, _ := strings.Cut(path.Base(image), "@")
+	name, _, _ = strings.Cut(name, ":")
+	return name
+}
+
+func (p *Pod) read(status map[string]any) {
+	p.run.restarts, _ = status["restartCount"].(int64)
+	state, _ := status["state"].(map[string]any)
+	last, _ := status["lastState"].(map[string]any)
+	_, running := state["running"].(map[string]any)
+	_, ended := state["terminated"].(map[string]any)
+	_, before := last["terminated"].(map[string]any)
+	p.run.running = running
+	p.Started = running || ended || before
+	p.Waiting = controllers.Path{"waiting.reason"}.String(state)
+}

@@ -1,0 +1,128 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/kube"
+)
+
+// attempts is how often in a row a stream may break without a new line before
+// it is given up, where nobody follows it.
+const attempts = 5
+
+// pause separates attempts to open a stream anew.
+const pause = 200 * time.Millisecond
+
+// source is the log of one container.
+type source struct {
+	client  *kube.Client
+	options Options
+	pod     Pod
+	seen    *seen
+	stream  *lines
+	last    time.Time
+	// plain is the level of the text that came last, "" after a record.
+	plain string
+	// follows says that the stream goes on with what comes.
+	follows bool
+}
+
+func newSource(client *kube.Client, pod Pod, options Options) *source {
+	return &source{client: client, pod: pod, options: options, seen: newSeen()}
+}
+
+// open opens the log where the last line was, or where the options say.
+func (s *source) open(ctx context.Context, follow, previous bool) error {
+	s.close()
+	l := kube.LogStream{
+		Namespace: s.pod.Namespace, Pod: s.pod.Name, Container: s.pod.Container,
+		Follow: follow, Previous: previous, Since: s.seen.since(), Tail: -1,
+	}
+	if l.Since.IsZero() {
+		l.Since, l.SinceSeconds, l.Tail = s.options.SinceTime, s.options.sinceSeconds(), s.options.Tail
+	}
+	body, err := s.client.StreamLog(ctx, l)
+	if err != nil {
+		return fmt.Errorf("reading the log of pod %s/%s: %w", s.pod.Namespace, s.pod.Name, err)
+	}
+	s.seen.reopened()
+	s.stream, s.follows = newLines(body), follow
+	return nil
+}
+
+func (s *source) close() {
+	if s.stream != nil {
+		// What a log that is only read says when it is closed is of no interest.
+		_ = s.stream.from.Close()
+		s.stream = nil
+	}
+}
+
+// next returns the next line that has not come yet; its text holds until the
+// next call.
+func (s *source) next() (line, error) {
+	for {
+		l, err := s.stream.next()
+		if err != nil {
+			return line{}, err
+		}
+		if l.cut && s.follows {
+			return line{}, io.EOF // it comes again, whole
+		}
+		if l.at.IsZero() {
+			l.at = s.last
+		}
+		s.last = l.at
+		if s.seen.fresh(l) {
+			return l, nil
+		}
+	}
+}
+
+// read is next for a log that is read to its end: a stream that breaks is
+// opened anew.
+func (s *source) read(ctx context.Context) (line, error) {
+	for failed := 0; ; {
+		var l line
+		err := error(nil)
+		if s.stream == nil {
+			err = s.open(ctx, false, false)
+		}
+		if err == nil {
+			if l, err = s.next(); err == nil || errors.Is(err, io.EOF) {
+				return l, err
+			}
+			s.close()
+		}
+		if failed++; failed == attempts || ctx.Err() != nil || final(err) {
+			return line{}, err
+		}
+		if err := wait(ctx, pause); err != nil {
+			return line{}, err
+		}
+	}
+}
+
+// final tells an answer that trying again gives again.
+func final(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && !apierrors.IsServerTimeout(err) && !apierrors.IsTooManyRequests(err) &&
+		!apierrors.IsServiceUnavailable(err) && !apierrors.IsInternalError(err)
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
