@@ -60,7 +60,12 @@ func newBootstrap(a *app) *cobra.Command {
 	}
 	cmd.Long = `Commit the manifests of Flux to a Git repository, install them on the cluster,
 and let the cluster follow the repository from then on. Run it again to
-upgrade, to finish what was interrupted, or to change a flag.`
+upgrade, to finish what was interrupted, or to change a flag.
+
+What would fail is found before anything is changed; --preflight stops there,
+and --dry-run shows what would be created or changed. Where a branch takes no
+pushes, --pull-request asks for the change to be merged: run the same command
+again after the merge, and it goes on with the cluster.`
 	o.add(cmd.PersistentFlags())
 	return cmd
 }
