@@ -31,12 +31,12 @@ func (r *run) scan(ctx context.Context, address string) (sshkey.HostKey, error) 
 		r.shown = &shown
 		return shown, r.vouch(ctx, shown)
 	case errors.As(err, &lookup):
-		err = failure("check the host in --url, or name it with --ssh-hostname", "asking the SSH server of %s for its key: host %q is not known", address, lookup.Name)
+		err = failure("check --url or --hostname, or name it with --ssh-hostname", "asking the SSH server of %s for its key: host %q is not known", address, lookup.Name)
 	case errors.As(err, &dial) && dial.Op == "dial":
-		err = failure("check the host in --url, name another one with --ssh-hostname, or let the cluster use the password or token with --token-auth",
+		err = failure("check --url or --hostname, name another one with --ssh-hostname, or let the cluster use the password or token with --token-auth",
 			"asking the SSH server of %s for its key: cannot reach it: %s", address, dial.Err)
 	default:
-		err = failure("check the host in --url, or ask for other types of host keys with --ssh-hostkey-algos", "asking the SSH server of %s for its key: %w", address, err)
+		err = failure("check --url or --hostname, or ask for other types of host keys with --ssh-hostkey-algos", "asking the SSH server of %s for its key: %w", address, err)
 	}
 	return shown, err
 }

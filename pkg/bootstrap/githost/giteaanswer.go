@@ -174,8 +174,8 @@ func (quiet) Error() string { return "" }
 // Unwrap returns the error.
 func (q quiet) Unwrap() error { return q.error }
 
-// scopeRefusal is how servers name the scopes that a request needs, and since
-// Gitea 1.22 those that the token has.
+// scopeRefusal is how servers name the scopes that a request needs; newer ones
+// add those that the token has.
 var scopeRefusal = regexp.MustCompile(`required scope\(s\)[:,] *(?:required=)?\[([^\]]*)\](?:, *token scope=(\S*))?`)
 
 // scopesAsked are the scopes without which a request was refused, nil where it

@@ -1,0 +1,209 @@
+package githost
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/fluxkit/flux/internal/testgitea"
+)
+
+// missingScopes names every scope that is missing at once.
+func missingScopes(t *testing.T, s *server) {
+	s.repository(t, "alice/scoped")
+	for name, test := range map[string]struct {
+		repository string
+		scopes     []string
+		teams      []Team
+		lacks      string
+	}{
+		"nothing at all":            {"alice/scoped", []string{"read:misc"}, nil, "the token lacks the scope write:repository"},
+		"reading only":              {"alice/scoped", []string{"read:repository"}, nil, "the token lacks the scope write:repository"},
+		"no personal repositories":  {"alice/unmade", []string{"write:repository"}, nil, "the token lacks the scope write:user"},
+		"reading, to make one":      {"alice/unmade", []string{"read:repository", "read:user"}, nil, "the token lacks the scopes write:repository and write:user"},
+		"no organisation":           {"acme/unmade", []string{"write:repository"}, nil, "the token lacks the scope write:organization"},
+		"no writing, organisation":  {"acme/unmade", []string{"read:repository", "write:organization"}, nil, "the token lacks the scope write:repository"},
+		"no teams":                  {"acme/scoped", []string{"write:repository"}, []Team{{"readers", "read"}}, "the token lacks the scope read:organization"},
+		"enough for what is there":  {"alice/scoped", []string{"write:repository"}, nil, ""},
+		"enough to make a personal": {"alice/unmade", []string{"write:repository", "write:user"}, nil, ""},
+		"enough to make a common":   {"acme/unmade", []string{"write:repository", "write:organization"}, []Team{{"readers", "read"}}, ""},
+	} {
+		if test.repository == "acme/scoped" {
+			s.repository(t, test.repository)
+		}
+		g := s.gitea(t, test.repository, s.Token(t, s.alice, test.scopes...), func(h *Hosted) { h.Teams = test.teams })
+		_, err := g.Survey(t.Context(), Want{Branch: "main", KeyTitle: "flux"})
+		if test.lacks == "" && err != nil || test.lacks != "" && (err == nil || err.Error() != test.lacks) {
+			t.Errorf("%s: %v, want %q", name, err, test.lacks)
+		}
+		var known *Error
+		if errors.As(err, &known) && !strings.Contains(known.Hint, "https://"+s.Hostname+"/user/settings/applications") {
+			t.Errorf("%s: the way out is %q", name, known.Hint)
+		}
+	}
+	s.absent(t, "alice/unmade")
+	s.absent(t, "acme/unmade")
+}
+
+// TestGiteaScopes reads what servers of several versions say of scopes.
+func TestGiteaScopes(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		"token does not have at least one of required scope(s): [write:repository]":                                            "the token lacks the scope write:repository",
+		"token does not have at least one of required scope(s): [read:repository]":                                             "the token lacks the scope write:repository",
+		"token does not have at least one of required scope(s): [read:user]":                                                   "the token lacks the scope read:user",
+		"token does not have at least one of required scope(s), required=[write:user], token scope=read:user":                  "the token lacks the scopes write:repository and write:user",
+		"token does not have at least one of required scope(s), required=[write:user], token scope=read:user,write:repository": "the token lacks the scope write:user",
+	} {
+		g := &Gitea{hosted: Hosted{Hostname: "git.example.com", Owner: "me", Name: "fleet", Personal: true}, absent: strings.Contains(message, "write:user")}
+		err := g.problem(t.Context(), "looking", &refusal{http.StatusForbidden, message})
+		if err.Error() != want {
+			t.Errorf("%s: %v, want %q", message, err, want)
+		}
+	}
+	g := &Gitea{hosted: Hosted{Hostname: "git.example.com"}}
+	if err := g.problem(t.Context(), "looking", &refusal{http.StatusForbidden, "only admins"}); err.Error() != "looking: the token's account may not: only admins" {
+		t.Error(err)
+	}
+}
+
+// refusedBeforehand has what Survey refuses, in a user's words.
+func refusedBeforehand(t *testing.T, s *server) {
+	s.repository(t, "alice/archived")
+	s.As(t, s.alice, http.MethodPatch, "/repos/alice/archived", map[string]any{"archived": true}, nil)
+	s.make(t, "alice/closed", true) // an empty one is not mirrored
+	s.As(t, s.alice, http.MethodPatch, "/repos/alice/closed", map[string]any{"has_pull_requests": false}, nil)
+	s.As(t, s.alice, http.MethodPost, "/repos/migrate", map[string]any{
+		"clone_addr": "https://" + s.Hostname + "/alice/closed.git", "auth_token": s.alice.Token, "repo_name": "mirror", "mirror": true,
+	}, nil)
+	s.repository(t, "acme/read")
+	s.As(t, s.alice, http.MethodPut, "/repos/acme/read/teams/readers", nil, nil)
+	s.repository(t, "acme/pushed")
+	s.As(t, s.alice, http.MethodPut, "/repos/acme/pushed/collaborators/bob", map[string]any{"permission": "write"}, nil)
+
+	common := func(h *Hosted) { h.Personal = false }
+	for name, test := range map[string]struct {
+		repository, token string
+		want              Want
+		change            func(*Hosted)
+		problem           string
+	}{
+		"unknown token":        {"alice/archived", strings.Repeat("0", 40), Want{}, nil, "checking the token: " + s.Hostname + " does not know the token"},
+		"archived":             {"alice/archived", s.alice.Token, Want{}, nil, "repository alice/archived is archived: nobody can push to it"},
+		"mirror":               {"alice/mirror", s.alice.Token, Want{}, nil, "repository alice/mirror is a mirror: nobody can push to it"},
+		"public only":          {"alice/closed", s.Token(t, s.alice, "public-only", "write:repository"), Want{}, nil, "looking for repository alice/closed: the token is for public repositories only"},
+		"no pull requests":     {"alice/closed", s.alice.Token, Want{ChangeRequest: true}, nil, "repository alice/closed has no pull requests"},
+		"no push":              {"acme/read", s.bob.Token, Want{}, nil, "bob may not push to acme/read"},
+		"no deploy key":        {"acme/pushed", s.bob.Token, Want{KeyTitle: "flux"}, nil, "adding a deploy key: bob does not administer acme/pushed"},
+		"no edit":              {"acme/pushed", s.bob.Token, Want{}, func(h *Hosted) { h.Reconcile, h.Visibility = true, "public" }, "bob does not administer acme/pushed, so it may not make acme/pushed public"},
+		"no repositories":      {"acme/bobs", s.bob.Token, Want{}, nil, "bob may not make repositories in organisation acme"},
+		"another's account":    {"alice/bobs", s.bob.Token, Want{}, nil, "repository alice/bobs cannot be made: the token belongs to bob"},
+		"a user, not personal": {"alice/common", s.alice.Token, Want{}, common, "alice is a user on " + s.Hostname + ", not an organisation"},
+		"no such organisation": {"nobody/fleet", s.alice.Token, Want{}, common, "there is no organisation nobody on " + s.Hostname + ", or it is hidden from alice"},
+		"no such team":         {"acme/read", s.alice.Token, Want{}, func(h *Hosted) { h.Teams = []Team{{"ops", "read"}} }, `organisation acme has no team "ops"`},
+		"a team that may less": {"acme/read", s.alice.Token, Want{}, func(h *Hosted) { h.Teams = []Team{{"readers", "write"}} }, "team readers has read access to its repositories, not write"},
+		"a team of a user":     {"alice/closed", s.alice.Token, Want{}, func(h *Hosted) { h.Teams = []Team{{"readers", "read"}} }, "repository alice/closed belongs to a user, who has no teams"},
+	} {
+		test.want.Branch = "main"
+		changes := []func(*Hosted){}
+		if test.change != nil {
+			changes = append(changes, test.change)
+		}
+		_, err := s.gitea(t, test.repository, test.token, changes...).Survey(t.Context(), test.want)
+		var known *Error
+		if !errors.As(err, &known) || known.Hint == "" || err.Error() != test.problem || strings.Contains(err.Error()+known.Hint, test.token) {
+			t.Errorf("%s: %v, want %q", name, err, test.problem)
+		}
+	}
+	for _, repository := range []string{"acme/bobs", "alice/bobs", "alice/common", "nobody/fleet"} {
+		s.absent(t, repository)
+	}
+}
+
+func protectedBranches(t *testing.T, s *server) {
+	s.make(t, "acme/protected", true)
+	s.As(t, s.alice, http.MethodPut, "/repos/acme/protected/collaborators/bob", map[string]any{"permission": "write"}, nil)
+	for _, rule := range []map[string]any{
+		{"rule_name": "main", "enable_push": true, "enable_push_whitelist": true, "push_whitelist_usernames": []string{"alice"}},
+		{"rule_name": "release/*", "enable_push": false},
+	} {
+		s.As(t, s.alice, http.MethodPost, "/repos/acme/protected/branch_protections", rule, nil)
+	}
+	for name, test := range map[string]struct {
+		token, branch, want string
+	}{
+		"one of the list":     {s.alice.Token, "main", ""},
+		"not of the list":     {s.bob.Token, "main", "branch main is protected, and bob is not among those who may push to it"},
+		"no such branch yet":  {s.alice.Token, "release/1.0", "branch release/1.0 is protected by rule release/*, and alice is not among those who may push to it"},
+		"another branch":      {s.alice.Token, "release", ""},
+		"rules are not shown": {s.bob.Token, "release/1.0", ""},
+	} {
+		survey, err := s.gitea(t, "acme/protected", test.token).Survey(t.Context(), Want{Branch: test.branch})
+		if err != nil || survey.Protected != test.want {
+			t.Errorf("%s: %q, %v, want %q", name, survey.Protected, err, test.want)
+		}
+	}
+}
+
+// sshAddresses come from the server, which listens on another port.
+func sshAddresses(t *testing.T, s *server) {
+	s.repository(t, "alice/there")
+	bySSH := func(h *Hosted) { h.TokenAuth = false }
+	for name, want := range map[string]string{
+		"alice/there":     "ssh://git@" + s.SSH + "/alice/there",
+		"alice/not-there": "ssh://git@" + s.SSH + "/alice/not-there",
+	} {
+		survey, err := s.gitea(t, name, s.alice.Token, bySSH).Survey(t.Context(), Want{Branch: "main", KeyTitle: "flux"})
+		if err != nil || survey.Repository.SyncURL != want || survey.Repository.Access.URL != "https://"+s.Hostname+"/"+name+".git" {
+			t.Errorf("%s: %+v, %v", name, survey.Repository, err)
+		}
+	}
+	named := func(h *Hosted) { h.TokenAuth, h.SSHHostname = false, "ssh.example.com:443" }
+	survey, err := s.gitea(t, "alice/there", s.alice.Token, named).Survey(t.Context(), Want{Branch: "main"})
+	if err != nil || survey.Repository.SyncURL != "ssh://git@ssh.example.com:443/alice/there" {
+		t.Errorf("with --ssh-hostname: %s, %v", survey.Repository.SyncURL, err)
+	}
+	for address, want := range map[string]string{
+		"ssh://gitea@git.example.com:2222/a/b.git": "gitea git.example.com:2222", "git@git.example.com:a/b.git": "git git.example.com",
+		"ssh://git@git.example.com:22/a/b.git": "git git.example.com", "": " ", "nonsense": " ",
+	} {
+		if user, host := sshLogin(address); user+" "+host != want {
+			t.Errorf("%q: user %q, host %q", address, user, host)
+		}
+	}
+}
+
+func renamedRepository(t *testing.T, s *server) {
+	s.repository(t, "alice/old-name")
+	s.As(t, s.alice, http.MethodPatch, "/repos/alice/old-name", map[string]any{"name": "new-name"}, nil)
+	_, repository := ensure(t, s.gitea(t, "alice/old-name", s.alice.Token), Want{Branch: "main"})
+	if want := "https://" + s.Hostname + "/alice/new-name.git"; repository.SyncURL != want {
+		t.Errorf("the cluster fetches %s, not %s", repository.SyncURL, want)
+	}
+}
+
+// TestGiteaUnreachable has what is wrong before there is a Gitea.
+func TestGiteaUnreachable(t *testing.T) {
+	t.Parallel()
+	s := &server{Server: testgitea.Start(t)}
+	for name, test := range map[string]struct {
+		change  func(*Hosted)
+		problem string
+	}{
+		"unknown authority": {func(h *Hosted) { h.CABundle = nil }, "checking the token: the certificate of " + s.Hostname + " is signed by an unknown authority"},
+		"not plain HTTP":    {func(h *Hosted) { h.Scheme = "http" }, "checking the token: " + s.Hostname + " does not take requests over http"},
+		"not HTTP":          {func(h *Hosted) { h.Hostname = s.SSH }, "checking the token: " + s.SSH + " does not speak TLS"},
+	} {
+		_, err := s.gitea(t, "alice/fleet", s.Admin.Token, test.change).Survey(t.Context(), Want{Branch: "main"})
+		if err == nil || err.Error() != test.problem {
+			t.Errorf("%s: %v, want %q", name, err, test.problem)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("interrupted"))
+	if _, err := s.gitea(t, "alice/fleet", s.Admin.Token).Survey(ctx, Want{Branch: "main"}); err == nil || !strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("interrupted: %v", err)
+	}
+}
