@@ -84,7 +84,7 @@ func (a *app) completeFrom(ask func(context.Context, *cobra.Command, *kube.Clien
 // completionClient makes the client as the command would: cobra does not run
 // what goes before a command when it only completes.
 func (a *app) completionClient(cmd *cobra.Command) (*kube.Client, error) {
-	if err := config.Apply(cmd.Flags(), a.env); err != nil {
+	if err := config.Apply(cmd.Root().PersistentFlags(), a.env); err != nil {
 		return nil, err
 	}
 	return a.cluster()
@@ -101,7 +101,7 @@ func offered(words, given []string, prefix string) []string {
 // completeConfig offers names out of the kubeconfig.
 func (a *app) completeConfig(names func(api.Config) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		if err := config.Apply(cmd.Flags(), a.env); err != nil {
+		if err := config.Apply(cmd.Root().PersistentFlags(), a.env); err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		raw, err := a.global.kube.ToRawKubeConfigLoader().RawConfig()

@@ -33,7 +33,7 @@ people and scripts see and steer what Flux does there.`,
 		Version:           version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return config.Apply(cmd.Flags(), a.env) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return config.Apply(cmd.Root().PersistentFlags(), a.env) },
 		Args:              noSubcommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
