@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/fatih/color"
@@ -105,12 +106,21 @@ func (a *app) progress(o *diffOptions, format string, args ...any) {
 	}
 }
 
+// gitlabMax is how many characters GitLab takes in a comment.
+const gitlabMax = 1_000_000
+
 func (a *app) printDiff(format string, results []*diff.Result) error {
 	switch format {
 	case "json":
 		return render.JSON(a.out, results)
 	case "unified":
 		return render.Unified(a.out, results, a.diffStyle())
+	case "github":
+		return render.Markdown(a.out, results, render.CommentMax)
+	case "gitlab":
+		return render.Markdown(a.out, results, gitlabMax)
+	case "html":
+		return render.HTML(a.out, results)
 	default:
 		return render.Human(a.out, results, a.diffStyle())
 	}
@@ -127,16 +137,6 @@ func (a *app) diffStyle() render.Style {
 		c.EnableColor()
 		return c.Sprint(text)
 	}}
-}
-
-// dangerWords are what people read of a danger.
-var dangerWords = map[diff.Danger]string{
-	diff.DangerPrune:      "is deleted",
-	diff.DangerImmutable:  "has an immutable field that changes",
-	diff.DangerData:       "takes its data with it",
-	diff.DangerDefinition: "takes every object of its kind with it",
-	diff.DangerNamespace:  "takes everything in it with it",
-	diff.DangerLost:       "is deleted and cannot be created again",
 }
 
 // concludeDiff tells what went wrong and what is dangerous, and how it ends.
@@ -168,14 +168,11 @@ func (a *app) concludeDiff(o *diffOptions, results []*diff.Result, failed error)
 	return &exitCodeError{1}
 }
 
+// warnOfDangers says what of a change may be more than it looks like. That an
+// object is deleted stands in the diff.
 func (a *app) warnOfDangers(c diff.Change) {
-	var said []string
-	for _, d := range c.Dangers {
-		if d != diff.DangerPrune && d != diff.DangerImmutable || c.Action == diff.Recreated || c.Action == diff.Failed {
-			said = append(said, dangerWords[d])
-		}
-	}
-	if len(said) > 0 {
+	c.Dangers = slices.DeleteFunc(slices.Clone(c.Dangers), func(d diff.Danger) bool { return d == diff.DangerPrune })
+	if said := render.Warnings(c); len(said) > 0 {
 		a.ui.Warning("%s %s", c.Object, strings.Join(said, " and "))
 	}
 }

@@ -52,11 +52,17 @@ func (a *app) planDiff(ctx context.Context, cmd *cobra.Command, o *diffOptions, 
 	if err != nil {
 		return nil, err
 	}
+	ks := live
+	if o.file != "" {
+		if ks, err = a.kustomizationIn(o.file, namespace, name); err != nil {
+			return nil, err
+		}
+	}
 	plan := &diffPlan{client: client, live: live, stored: &storedSources{client: client, home: namespace}}
 	if o.path != "" {
-		err = plan.local(ctx, a, cmd, o, name)
+		err = plan.local(a, o, ks)
 	} else {
-		err = plan.fetched(ctx, a, o, namespace, name)
+		err = plan.fetched(ctx, a, o, ks)
 	}
 	return plan, err
 }
@@ -71,68 +77,46 @@ func (a *app) liveKustomization(ctx context.Context, client *kube.Client, namesp
 	return &unstructured.Unstructured{Object: t.object}, nil
 }
 
+// options are those of the build, of which Path is left to the caller.
+func (a *app) diffBuildOptions(o *diffOptions, ks *unstructured.Unstructured) (build.Options, error) {
+	vars, err := o.vars()
+	return build.Options{
+		Vars: vars, Strict: o.strict, Ignore: o.ignore, Lookup: build.LookupFunc(a.clusterData), Decrypt: a.decrypterFor(ks),
+	}, err
+}
+
 // local builds a folder on disk.
-func (p *diffPlan) local(ctx context.Context, a *app, cmd *cobra.Command, o *diffOptions, name string) error {
+func (p *diffPlan) local(a *app, o *diffOptions, ks *unstructured.Unstructured) error {
 	work, err := workTreeAround(o.path)
 	if err != nil {
 		return err
 	}
-	plan, err := a.planBuildOf(ctx, o, work, p.live, cmd, name)
+	options, err := a.diffBuildOptions(o, ks)
 	if err != nil {
 		return err
 	}
-	p.buildPlan, p.revision = *plan, "the files in "+o.path
-	if o.recursive {
-		local := p.sources
-		p.sources = func(ctx context.Context, source build.Reference) (fs.FS, error) {
-			tree, err := local(ctx, source)
-			if errors.Is(err, build.ErrNotFound) {
-				return p.stored.tree(ctx, source)
-			}
-			return tree, err
+	options.Filter = true
+	if options.Path, err = work.inside(o.path); err != nil {
+		return err
+	}
+	p.buildPlan, p.revision = buildPlan{ks: ks, tree: work.tree(), options: options}, "the files in "+o.path
+	if !o.recursive {
+		return nil
+	}
+	local, err := o.localSources(work, ks)
+	p.sources = func(ctx context.Context, source build.Reference) (fs.FS, error) {
+		tree, err := local(ctx, source)
+		if errors.Is(err, build.ErrNotFound) {
+			return p.stored.tree(ctx, source)
 		}
+		return tree, err
 	}
-	return nil
-}
-
-// planBuildOf spares asking for the Kustomization again.
-func (a *app) planBuildOf(ctx context.Context, o *diffOptions, work workTree, live *unstructured.Unstructured, cmd *cobra.Command, name string) (*buildPlan, error) {
-	ks := live
-	if o.file != "" || live == nil {
-		namespace, err := a.namespace(cmd)
-		if err != nil {
-			return nil, err
-		}
-		if ks, err = a.kustomizationIn(o.file, namespace, name); err != nil {
-			return nil, err
-		}
-	}
-	vars, err := o.vars()
-	if err != nil {
-		return nil, err
-	}
-	plan := &buildPlan{ks: ks, tree: work.tree(), options: build.Options{
-		Vars: vars, Strict: o.strict, Ignore: o.ignore, Filter: true, Lookup: build.LookupFunc(a.clusterData),
-	}}
-	if plan.options.Path, err = work.inside(o.path); err != nil {
-		return nil, err
-	}
-	if o.recursive {
-		plan.sources, err = o.localSources(work, ks)
-	}
-	return plan, err
+	return err
 }
 
 // fetched builds what the source of the Kustomization has now.
-func (p *diffPlan) fetched(ctx context.Context, a *app, o *diffOptions, namespace, name string) error {
-	ks := p.live
-	var err error
-	if o.file != "" {
-		if ks, err = a.kustomizationIn(o.file, namespace, name); err != nil {
-			return err
-		}
-	}
-	vars, err := o.vars()
+func (p *diffPlan) fetched(ctx context.Context, a *app, o *diffOptions, ks *unstructured.Unstructured) error {
+	options, err := a.diffBuildOptions(o, ks)
 	if err != nil {
 		return err
 	}
@@ -142,14 +126,31 @@ func (p *diffPlan) fetched(ctx context.Context, a *app, o *diffOptions, namespac
 	if err != nil {
 		return hinted("compare a local folder with --path", "%w", err)
 	}
-	p.revision = stored.revision
-	p.buildPlan = buildPlan{ks: ks, tree: stored.tree, options: build.Options{
-		Vars: vars, Strict: o.strict, Ignore: o.ignore, Lookup: build.LookupFunc(a.clusterData),
-	}}
+	p.buildPlan, p.revision = buildPlan{ks: ks, tree: stored.tree, options: options}, stored.revision
 	if o.recursive {
 		p.sources = p.stored.tree
 	}
 	return nil
+}
+
+// applied builds what the controller has applied last, where the source still
+// has it: what is encrypted can only be compared with that.
+func (p *diffPlan) applied(ctx context.Context, live *unstructured.Unstructured) (*build.Result, error) {
+	if live == nil {
+		return nil, nil
+	}
+	stored, err := p.stored.get(ctx, build.SourceOf(live))
+	if err != nil || stored.revision != text(live, "status", "lastAppliedRevision") {
+		return nil, err
+	}
+	options := p.options
+	options.Path, options.Filter, options.Ignore = "", false, nil
+	return build.Kustomization(ctx, stored.tree, live, options)
+}
+
+func text(o *unstructured.Unstructured, path ...string) string {
+	s, _, _ := unstructured.NestedString(o.Object, path...)
+	return s
 }
 
 // storedSources are the artifacts of sources on the cluster.
@@ -261,6 +262,7 @@ func (a *app) plansOf(ctx context.Context, p *diffPlan, built *build.Result) ([]
 		plans[i] = diff.Plan{Kustomization: withStatus(specs[owner], nil), Build: parts[owner], Revision: p.revision}
 		if owner == root {
 			plans[i].Kustomization = withStatus(p.ks, p.live)
+			plans[i].Applied = func(ctx context.Context) (*build.Result, error) { return p.applied(ctx, p.live) }
 			continue
 		}
 		g.Go(func() error {
@@ -270,6 +272,7 @@ func (a *app) plansOf(ctx context.Context, p *diffPlan, built *build.Result) ([]
 				return err
 			}
 			plans[i].Kustomization = withStatus(specs[owner], live)
+			plans[i].Applied = func(ctx context.Context) (*build.Result, error) { return p.applied(ctx, live) }
 			return nil
 		})
 	}

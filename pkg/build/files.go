@@ -100,7 +100,11 @@ func (f *files) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	if format, ok := f.encrypted[name]; ok {
-		if data, err = f.decrypt.Decrypt(f.ctx, data, format); err != nil {
+		clear, err := f.decrypt.Decrypt(f.ctx, data, format)
+		if errors.Is(err, ErrNoKey) {
+			return data, nil
+		}
+		if data = clear; err != nil {
 			return nil, fmt.Errorf("decrypting %s: %w", name, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -13,6 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 )
+
+// ErrNoKey is what a Decrypter returns for a document that is encrypted for
+// others. The build goes on with what is encrypted.
+var ErrNoKey = errors.New("no key at hand decrypts it")
 
 // Decrypter decrypts a document that SOPS has encrypted.
 type Decrypter interface {
@@ -70,14 +75,22 @@ func (o *Object) decrypt(ctx context.Context, with Decrypter) error {
 		return nil
 	}
 	if whole {
-		return o.decryptWhole(ctx, with)
+		return unlessKeyless(o.decryptWhole(ctx, with))
 	}
 	for _, key := range keys {
-		if err := o.decryptKey(ctx, with, key); err != nil {
+		if err := unlessKeyless(o.decryptKey(ctx, with, key)); err != nil {
 			return fmt.Errorf("key %q: %w", key, err)
 		}
 	}
 	return nil
+}
+
+// unlessKeyless lets what nobody here can decrypt stay encrypted.
+func unlessKeyless(err error) error {
+	if errors.Is(err, ErrNoKey) {
+		return nil
+	}
+	return err
 }
 
 func (o *Object) decryptWhole(ctx context.Context, with Decrypter) error {

@@ -14,6 +14,10 @@ import (
 // cannot tell whether it is the same, only the file that was applied last can.
 func (c *comparison) unreadable(ctx context.Context, r kube.Resource, ref Ref, o item) (Change, error) {
 	change := Change{Object: ref, Action: Encrypted, Reason: "encrypted, cannot compare"}
+	if !c.decrypts() && isSecret(ref) {
+		change.Action, change.Reason = Failed, "it is encrypted with SOPS, and the Kustomization has no spec.decryption"
+		return change, nil
+	}
 	live, err := c.live.get(ctx, scopeOf(r, ref), ref.Name)
 	if err != nil {
 		return change, fmt.Errorf("looking for %s: %w", ref, err)
@@ -50,4 +54,10 @@ func (c *comparison) lastApplied(ctx context.Context) (*build.Result, error) {
 	}
 	c.once.Do(func() { c.last, c.lastErr = c.Applied(ctx) })
 	return c.last, c.lastErr
+}
+
+// decrypts tells whether the controller decrypts what it builds.
+func (p *plan) decrypts() bool {
+	spec, _ := p.Kustomization.Object["spec"].(map[string]any)
+	return spec["decryption"] != nil
 }

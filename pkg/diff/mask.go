@@ -43,6 +43,81 @@ func mask(ref Ref, built, before, after map[string]any, secret [][]string) {
 	}
 }
 
+// veilTexts masks what may have come out of a secret although nothing of the
+// build tells: texts with a value that variables have now, wherever they stand,
+// and, where the source is encrypted, all texts that it no longer has.
+func veilTexts(before, after any, secrets []string, encrypted bool) (any, any) {
+	switch b := before.(type) {
+	case map[string]any:
+		a, _ := after.(map[string]any)
+		for _, key := range slices.Concat(keysOf(b), keysOf(a)) {
+			old, was := b[key]
+			young, is := a[key]
+			old, young = veilTexts(old, young, secrets, encrypted)
+			if was {
+				b[key] = old
+			}
+			if is {
+				a[key] = young
+			}
+		}
+		return before, after
+	case []any:
+		a, _ := after.([]any)
+		for i := range max(len(b), len(a)) {
+			switch {
+			case i < len(b) && i < len(a):
+				b[i], a[i] = veilTexts(b[i], a[i], secrets, encrypted)
+			case i < len(b):
+				b[i], _ = veilTexts(b[i], nil, secrets, encrypted)
+			default:
+				_, a[i] = veilTexts(nil, a[i], secrets, encrypted)
+			}
+		}
+		return before, after
+	case nil:
+		if _, leaf := after.(string); !leaf && after != nil {
+			veilTexts(likewise(after), after, secrets, encrypted)
+			return before, after
+		}
+	}
+	return veilText(before, after, secrets, encrypted)
+}
+
+// likewise is an empty value of the same kind.
+func likewise(v any) any {
+	switch v.(type) {
+	case map[string]any:
+		return map[string]any{}
+	case []any:
+		return []any{}
+	}
+	return ""
+}
+
+func veilText(before, after any, secrets []string, encrypted bool) (any, any) {
+	b, was := before.(string)
+	a, is := after.(string)
+	hot := func(s string) bool {
+		return slices.ContainsFunc(secrets, func(secret string) bool { return holds(s, secret) })
+	}
+	switch {
+	case before == after && hot(b):
+		return maskSame, maskSame
+	case was && (hot(b) || encrypted && after == nil):
+		before = maskBefore
+	}
+	if is && hot(a) {
+		after = maskAfter
+	}
+	return before, after
+}
+
+// short is the length of values that are found by chance in other texts.
+const short = 4
+
+func holds(text, secret string) bool { return len(secret) >= short && strings.Contains(text, secret) }
+
 // veilAll masks each value of a map; what should be one and is not is masked whole.
 func veilAll(before, after map[string]any, field string) {
 	b, bMap := before[field].(map[string]any)

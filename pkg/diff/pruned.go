@@ -54,7 +54,12 @@ func (c *comparison) finish(change Change, o item, before, after controllers.Obj
 	if change.Action == Changed && len(Fields(content(b), content(a))) == 0 {
 		return Change{Object: change.Object, Action: Unchanged}
 	}
+	if change.Action == Pruned && c.hasSecrets() {
+		// Nothing tells any more which of its values were secret.
+		b = bare(b)
+	}
 	mask(change.Object, built(o), content(b), content(a), o.built.Secret)
+	c.veil(b, a, o.built.Encrypted)
 	change.Before, change.After = b, a
 	if before != nil && after != nil {
 		change.Fields = Fields(content(b), content(a))
@@ -92,4 +97,58 @@ func tidy(o map[string]any) *unstructured.Unstructured {
 	}
 	clean.Object["metadata"] = short
 	return clean
+}
+
+// hasSecrets tells whether objects may hold values that came out of Secrets or
+// encrypted files without being Secrets.
+func (p *plan) hasSecrets() bool {
+	secrets := p.decrypts()
+	from, _, _ := unstructured.NestedSlice(p.Kustomization.Object, "spec", "postBuild", "substituteFrom")
+	for _, item := range from {
+		m, _ := item.(map[string]any)
+		secrets = secrets || m["kind"] == "Secret"
+	}
+	return secrets
+}
+
+// bare is no more than which object it is.
+func bare(o *unstructured.Unstructured) *unstructured.Unstructured {
+	only := &unstructured.Unstructured{Object: map[string]any{}}
+	only.SetGroupVersionKind(o.GroupVersionKind())
+	only.SetNamespace(o.GetNamespace())
+	only.SetName(o.GetName())
+	return only
+}
+
+// veil masks texts in all of both versions but what names the object.
+func (c *comparison) veil(before, after *unstructured.Unstructured, encrypted bool) {
+	b, a := settable(before), settable(after)
+	veilTexts(b, a, c.Build.SecretValues, encrypted)
+	for o, fields := range map[*unstructured.Unstructured]map[string]any{before: b, after: a} {
+		for key := range fields {
+			if key != "metadata" && o != nil {
+				o.Object[key] = fields[key]
+			}
+		}
+	}
+}
+
+// settable is what of an object may hold any text. It shares maps and lists
+// with the object.
+func settable(o *unstructured.Unstructured) map[string]any {
+	fields := map[string]any{}
+	if o == nil {
+		return fields
+	}
+	for key, value := range o.Object {
+		switch key {
+		case "apiVersion", "kind":
+		case "metadata":
+			metadata, _ := value.(map[string]any)
+			fields[key] = map[string]any{"labels": metadata["labels"], "annotations": metadata["annotations"]}
+		default:
+			fields[key] = value
+		}
+	}
+	return fields
 }

@@ -21,7 +21,7 @@ import (
 
 func main() {
 	runs := flag.Int("runs", 11, "how often each command is run; the median counts")
-	only := flag.String("only", "", "measure only one of startup, lists, reconcile")
+	only := flag.String("only", "", "measure only one of startup, lists, reconcile, diff")
 	large := flag.Bool("large", false, "let lists grow to 30,000 objects, which take minutes to seed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -42,7 +42,7 @@ func measure(ctx context.Context, b *bench, only string) (err error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"startup", b.startup}, {"lists", b.lists}, {"reconcile", b.reconcile}} {
+	}{{"startup", b.startup}, {"lists", b.lists}, {"reconcile", b.reconcile}, {"diff", b.diff}} {
 		if only != "" && only != part.name {
 			continue
 		}
@@ -52,7 +52,7 @@ func measure(ctx context.Context, b *bench, only string) (err error) {
 		}
 	}
 	if !known {
-		return fmt.Errorf("nothing is called %q: there are startup, lists and reconcile", only)
+		return fmt.Errorf("nothing is called %q: there are startup, lists, reconcile and diff", only)
 	}
 	return nil
 }
@@ -63,6 +63,8 @@ type bench struct {
 	env   []string
 	// measure is the program that runs the others.
 	measure string
+	// exit is the code with which commands have to end.
+	exit int
 }
 
 // target is the most that flux may cost in relation to kubectl; 0 is no target.
@@ -94,7 +96,7 @@ func (b *bench) prepare(ctx context.Context) (remove func() error, err error) {
 
 // run executes a command and returns its cost.
 func (b *bench) run(ctx context.Context, name string, args ...string) (s sample, err error) {
-	cmd := exec.CommandContext(ctx, b.measure, append([]string{tool(name)}, args...)...)
+	cmd := exec.CommandContext(ctx, b.measure, append([]string{fmt.Sprintf("-exit=%d", b.exit), tool(name)}, args...)...)
 	cmd.Env = b.env
 	var said strings.Builder
 	cmd.Stderr = &said

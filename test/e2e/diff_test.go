@@ -25,7 +25,7 @@ func TestDiffForetellsTheController(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
 	s.bootstrap()
-	cases := diffCases()
+	cases := diffCases(t)
 	s.begin(cases)
 	for _, c := range cases {
 		if c.live != nil {

@@ -3,7 +3,9 @@ package e2e_test
 import (
 	"fmt"
 	"strings"
+	"testing"
 
+	"github.com/fluxkit/flux/internal/sops/sopstest"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -13,6 +15,8 @@ type diffCase struct {
 	// spec is added to that of its Kustomization.
 	spec          string
 	before, after map[string]string
+	// vars are more lines of a Secret in flux-system.
+	vars string
 	// anywhere leaves out targetNamespace.
 	anywhere bool
 	// live changes the cluster by hand before the files change.
@@ -38,7 +42,7 @@ metadata: {name: %[1]s}
 apiVersion: v1
 kind: Secret
 metadata: {name: %[1]s-vars, namespace: flux-system}
-stringData: {secret_word: open-sesame}
+stringData: {secret_word: open-sesame, %[3]s}
 ---
 apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
@@ -49,7 +53,7 @@ spec:
   path: ./cases/%[1]s
   sourceRef: {kind: GitRepository, name: flux-system}
 %[2]s
-`, c.name, strings.TrimPrefix(spec, "\n"))
+`, c.name, strings.TrimPrefix(spec, "\n"), c.vars)
 }
 
 // configMap is one with an optional line for its metadata.
@@ -96,8 +100,33 @@ metadata: {name: one}
 spec: {size: 1}
 `
 
-func diffCases() []diffCase {
-	return append(diffBuildCases(), diffApplyCases()...)
+func diffCases(t *testing.T) []diffCase {
+	t.Helper()
+	return append(append(diffBuildCases(), diffApplyCases()...), sealedCase(t))
+}
+
+// sealedCase has Secrets that SOPS has encrypted: one with another value, one
+// with the same value encrypted again.
+func sealedCase(t *testing.T) diffCase {
+	t.Helper()
+	keys, err := sopstest.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret := func(name, value string) string {
+		manifest, err := keys.Secret(name, "password", value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return manifest
+	}
+	return diffCase{
+		name: "sealed", spec: "\n  decryption: {provider: sops, secretRef: {name: sealed-vars}}",
+		vars:   "keys.agekey: " + keys.Identity.String(),
+		before: map[string]string{"changed.yaml": secret("changed", "one"), "again.yaml": secret("again", "same")},
+		after:  map[string]string{"changed.yaml": secret("changed", "two"), "again.yaml": secret("again", "same"), "new.yaml": secret("new", "three")},
+		want:   map[string]diff.Action{"Secret/sealed/changed": diff.Changed, "Secret/sealed/new": diff.Created},
+	}
 }
 
 // diffBuildCases are about what is rendered.

@@ -50,7 +50,7 @@ func painted(line string, s Style) string {
 
 // unified is the diff of one object, "" where nothing of it can be shown.
 func unified(c diff.Change) string {
-	if _, shown := words[c.Action]; !shown {
+	if _, shown := words[c.Action]; !shown && (c.Action != diff.Failed || c.Before == nil) {
 		return ""
 	}
 	name := c.Object.Kind + "/" + c.Object.Name

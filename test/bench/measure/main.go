@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -20,15 +22,25 @@ func main() {
 }
 
 func measure(line []string) error {
+	want := 0
+	if len(line) > 0 {
+		if code, ok := strings.CutPrefix(line[0], "-exit="); ok {
+			var err error
+			if want, err = strconv.Atoi(code); err != nil {
+				return err
+			}
+			line = line[1:]
+		}
+	}
 	if len(line) == 0 {
-		return fmt.Errorf("usage: measure COMMAND [ARG…]")
+		return fmt.Errorf("usage: measure [-exit=CODE] COMMAND [ARG…]")
 	}
 	cmd := exec.Command(line[0], line[1:]...)
 	start := time.Now()
 	out, err := cmd.CombinedOutput()
 	wall := time.Since(start)
-	if err != nil {
-		return fmt.Errorf("%w\n%s", err, out)
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != want {
+		return fmt.Errorf("want exit code %d: %w\n%s", want, err, out)
 	}
 	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {

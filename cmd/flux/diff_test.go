@@ -1,0 +1,71 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/fluxkit/flux/internal/sops/sopstest"
+)
+
+var unsealed = regexp.MustCompile(`(?m)^  ([a-z]+): SEAL (.*)$`)
+
+// seal encrypts the values "SEAL text" below stringData of files as SOPS does,
+// and writes the age key that decrypts them: seal KEYFILE FILE…
+func seal(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: seal KEYFILE FILE…")
+	}
+	s, err := sopstest.New()
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(s.Identity.String()+"\n"), 0o600))
+	for _, name := range args[1:] {
+		body := unsealed.ReplaceAllStringFunc(ts.ReadFile(name), func(line string) string {
+			m := unsealed.FindStringSubmatch(line)
+			value, err := s.Value("str", m[2], "stringData:"+m[1]+":")
+			ts.Check(err)
+			return "  " + m[1] + ": " + value
+		})
+		document, err := s.YAML(body)
+		ts.Check(err)
+		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(document), 0o600))
+	}
+}
+
+// untouched checks that a folder is as it was when the script began to look,
+// names, contents and times: untouched FOLDER
+func untouched(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: untouched FOLDER")
+	}
+	var state strings.Builder
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[0]), func(path string, entry os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		state.WriteString(path + " " + info.Mode().String() + " " + info.ModTime().String() + "\n")
+		if entry.Type().IsRegular() {
+			content, err := os.ReadFile(path)
+			state.Write(content)
+			return err
+		}
+		return nil
+	}))
+	note := ts.MkAbs("." + strings.ReplaceAll(args[0], "/", "_") + ".state")
+	before, err := os.ReadFile(note)
+	if os.IsNotExist(err) {
+		ts.Check(os.WriteFile(note, []byte(state.String()), 0o600))
+		return
+	}
+	ts.Check(err)
+	if string(before) != state.String() {
+		ts.Fatalf("%s has been changed", args[0])
+	}
+}

@@ -1,0 +1,226 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// CommentMax is how many characters GitHub takes in a comment.
+const CommentMax = 65536
+
+// Markdown writes a comment for a pull request: a table of what will happen
+// on top, the dangers and new images below it, and the changes of each object
+// folded away. What does not fit into most bytes is left out, the details
+// first, and the comment says so; 0 is no limit.
+func Markdown(w io.Writer, results []*diff.Result, most int) error {
+	full := markdown(results, -1)
+	if most <= 0 || len(full) <= most {
+		_, err := io.WriteString(w, full)
+		return err
+	}
+	// The details get what is left beside everything else.
+	spare := most - len(markdown(results, 0))
+	short := markdown(results, max(spare, 0))
+	if len(short) > most {
+		short = cutAt(short, most)
+	}
+	_, err := io.WriteString(w, short)
+	return err
+}
+
+// left is what a comment says when not all fits.
+const left = "\n> [!NOTE]\n> Details of %d of %d changes are left out: the comment would be too long.\n"
+
+// markdown writes details up to a number of bytes, all of them for -1.
+func markdown(results []*diff.Result, room int) string {
+	var b bytes.Buffer
+	sum := Sum(results)
+	b.WriteString("### " + title(sum, results) + "\n\n")
+	writeTable(&b, results)
+	writeDangers(&b, results)
+	writeImages(&b, results)
+	shown, all := 0, 0
+	for _, r := range results {
+		for _, c := range r.Changes {
+			if !c.Different() {
+				continue
+			}
+			all++
+			d := detail(c)
+			if room >= 0 && len(d) > room {
+				continue
+			}
+			if room >= 0 {
+				room -= len(d)
+			}
+			shown++
+			b.WriteString(d)
+		}
+	}
+	if shown < all {
+		fmt.Fprintf(&b, left, all-shown, all)
+	}
+	return b.String()
+}
+
+// title is the whole in one line.
+func title(s Summary, results []*diff.Result) string {
+	var names []string
+	for _, r := range results {
+		names = append(names, "`"+strings.TrimPrefix(r.Kustomization.String(), "Kustomization/")+"`")
+	}
+	const few = 3
+	if len(names) > few {
+		names = append(names[:few], fmt.Sprintf("%d more", len(names)-few))
+	}
+	return "Flux: " + counted(s) + " in " + strings.Join(names, ", ")
+}
+
+func counted(s Summary) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{s.Created, "created"}, {s.Changed, "changed"}, {s.Recreated, "recreated"}, {s.Pruned, "deleted"},
+		{s.Encrypted, "encrypted"}, {s.Failed, "failing"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	if len(parts) == 0 {
+		return "no changes"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func writeTable(b *bytes.Buffer, results []*diff.Result) {
+	b.WriteString("| Kustomization | created | changed | recreated | deleted | failing | unchanged |\n|---|---|---|---|---|---|---|\n")
+	for _, r := range results {
+		fmt.Fprintf(b, "| `%s` | %d | %d | %d | %d | %d | %d |\n", strings.TrimPrefix(r.Kustomization.String(), "Kustomization/"),
+			r.Count(diff.Created), r.Count(diff.Changed)+r.Count(diff.Encrypted), r.Count(diff.Recreated), r.Count(diff.Pruned), r.Count(diff.Failed), r.Count(diff.Unchanged))
+	}
+	b.WriteString("\n")
+}
+
+// warned are what a reader is to see before anything else.
+var warned = map[diff.Danger]string{
+	diff.DangerPrune:      "is deleted",
+	diff.DangerImmutable:  "has an immutable field that changes",
+	diff.DangerData:       "loses its data",
+	diff.DangerDefinition: "takes every object of its kind with it",
+	diff.DangerNamespace:  "takes everything in it with it",
+	diff.DangerLost:       "is deleted and cannot be created again",
+}
+
+// Warnings are the dangers in words, the worst of an object last.
+func Warnings(c diff.Change) []string {
+	var said []string
+	for _, d := range c.Dangers {
+		said = append(said, warned[d])
+	}
+	return said
+}
+
+func writeDangers(b *bytes.Buffer, results []*diff.Result) {
+	var lines []string
+	for _, r := range results {
+		for _, w := range r.Warnings {
+			lines = append(lines, "> "+inline(w)+"<br>\n")
+		}
+		for _, c := range r.Changes {
+			if c.Action == diff.Failed {
+				lines = append(lines, fmt.Sprintf("> ✗ `%s` cannot be applied: %s<br>\n", c.Object, inline(c.Reason)))
+			} else if len(c.Dangers) > 0 {
+				lines = append(lines, fmt.Sprintf("> `%s` %s<br>\n", c.Object, strings.Join(Warnings(c), ", ")))
+			}
+		}
+	}
+	const most = 50
+	if len(lines) > most {
+		lines = append(lines[:most], fmt.Sprintf("> and %d more\n", len(lines)-most))
+	}
+	if len(lines) > 0 {
+		b.WriteString("> [!WARNING]\n" + strings.Join(lines, "") + "\n")
+	}
+}
+
+// inline keeps a text on one line and out of the markup.
+func inline(s string) string {
+	s = strings.NewReplacer("\n", " ", "<", "&lt;", ">", "&gt;", "|", "\\|").Replace(s)
+	const most = 300
+	if len(s) > most {
+		s = cutAt(s, most) + "…"
+	}
+	return s
+}
+
+func writeImages(b *bytes.Buffer, results []*diff.Result) {
+	var rows []string
+	for _, r := range results {
+		for _, c := range r.Changes {
+			for _, i := range c.Images {
+				if c.Before != nil && c.After != nil {
+					rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |\n", c.Object, code(i.Container), code(i.Before), code(i.After)))
+				}
+			}
+		}
+	}
+	const most = 50
+	if len(rows) > most {
+		rows = append(rows[:most], fmt.Sprintf("| and %d more | | | |\n", len(rows)-most))
+	}
+	if len(rows) > 0 {
+		b.WriteString("| object | container | image | becomes |\n|---|---|---|---|\n" + strings.Join(rows, "") + "\n")
+	}
+}
+
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + strings.ReplaceAll(s, "|", "\\|") + "`"
+}
+
+// detail is one change, folded away.
+func detail(c diff.Change) string {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "<details><summary><code>%s</code> %s</summary>\n\n", inline(c.Object.String()), verdict(c))
+	for _, note := range c.Notes {
+		fmt.Fprintf(&b, "%s\n\n", inline(note))
+	}
+	if body := unified(c); body != "" && c.Action != diff.Encrypted {
+		// A fence is longer than any in the text, so that none ends it.
+		fence := "```"
+		for strings.Contains(body, fence) {
+			fence += "`"
+		}
+		fmt.Fprintf(&b, "%sdiff\n%s%s\n\n", fence, body, fence)
+	}
+	b.WriteString("</details>\n")
+	return b.String()
+}
+
+func verdict(c diff.Change) string {
+	if c.Action == diff.Failed {
+		return "cannot be applied"
+	}
+	if c.Action == diff.Changed {
+		return "changed"
+	}
+	return words[c.Action]
+}
+
+// cutAt shortens a text without cutting a character in two.
+func cutAt(s string, most int) string {
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
+}
