@@ -76,12 +76,18 @@ func (f *files) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name)) && bytes.Contains(data, []byte("openapi:")) {
+	if cloned(name) || !slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name)) {
+		return data, nil
+	}
+	if bytes.Contains(data, []byte("openapi:")) {
 		// A schema of its own is meant to add to the built-in one, which has to be there first.
 		f.schema = true
 		openapi.Schema()
 	}
-	return data, nil
+	if f.decrypt != nil {
+		err = f.noteSources(path.Dir(inside(name)), data)
+	}
+	return data, err
 }
 
 func (f *files) read(name string) ([]byte, error) {

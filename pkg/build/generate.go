@@ -26,9 +26,6 @@ func (f *files) generate(folder string, ks *unstructured.Unstructured, o Options
 		return err
 	}
 	ignored.filter(k, folder)
-	if err := f.decryptSources(folder, k); err != nil {
-		return err
-	}
 	var spec additions
 	if err := decodeSpec(ks, &spec); err != nil {
 		return err
@@ -243,53 +240,4 @@ func local(component string) bool {
 		}
 	}
 	return !strings.Contains(lower, "://") && !path.IsAbs(component)
-}
-
-// decryptSources notes the files of secretGenerators that are encrypted.
-func (f *files) decryptSources(folder string, k *kustomize.Kustomization) error {
-	if f.decrypt == nil {
-		return nil
-	}
-	f.encrypted = map[string]string{}
-	for _, generator := range k.SecretGenerator {
-		sources := append([]string{}, generator.FileSources...)
-		for _, env := range append(generator.EnvSources, generator.EnvSource) {
-			if env != "" {
-				sources = append(sources, env+"=") // marks the format below
-			}
-		}
-		for _, source := range sources {
-			if err := f.noteSource(folder, source); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// noteSource notes a source such as "key=file" or "file", or "file=" for variables.
-func (f *files) noteSource(folder, source string) error {
-	name, format := source, ""
-	if file, env := strings.CutSuffix(source, "="); env {
-		name = file
-		if format = formatOf(file); format == "binary" {
-			format = "dotenv"
-		}
-	} else if key, file, keyed := strings.Cut(source, "="); keyed {
-		if name = file; formatOf(file) == "binary" {
-			format = formatOf(key)
-		}
-	}
-	if format == "" {
-		format = formatOf(name)
-	}
-	name = path.Join(folder, name)
-	text, err := fs.ReadFile(f.tree, name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // kustomize tells who wants it
-	}
-	if err == nil && encryptedFile(text) {
-		f.encrypted[name] = format
-	}
-	return err
 }

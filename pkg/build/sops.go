@@ -67,11 +67,30 @@ func encryptedKeys(o *unstructured.Unstructured) []string {
 	return keys
 }
 
+// encryptedValues are the keys that hold a single encrypted value: what a
+// secretGenerator makes of an encrypted dotenv file.
+func encryptedValues(o *unstructured.Unstructured) []string {
+	if o.GetKind() != "Secret" {
+		return nil
+	}
+	data, err := DataOf(o)
+	if err != nil {
+		return nil
+	}
+	var keys []string
+	for key, value := range data {
+		if bytes.HasPrefix(value, []byte("ENC[AES256_GCM,")) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // decrypt notes whether the object is encrypted, and decrypts it if there is a way.
 func (o *Object) decrypt(ctx context.Context, with Decrypter) error {
 	whole, keys := encrypted(o.Object), encryptedKeys(o.Unstructured)
-	o.Encrypted = whole || len(keys) > 0
-	if with == nil || !o.Encrypted || o.GetAnnotations()[toolkit+"/decrypt"] == "disabled" {
+	o.Encrypted = whole || len(keys)+len(encryptedValues(o.Unstructured)) > 0
+	if with == nil || !whole && len(keys) == 0 || o.GetAnnotations()[toolkit+"/decrypt"] == "disabled" {
 		return nil
 	}
 	if whole {
@@ -153,7 +172,7 @@ const hidden = "**SOPS**"
 // has encrypted, and whether there was anything. What remains can be applied,
 // if not used.
 func Masked(o *unstructured.Unstructured) (*unstructured.Unstructured, bool) {
-	whole, keys := encrypted(o.Object), encryptedKeys(o)
+	whole, keys := encrypted(o.Object), append(encryptedKeys(o), encryptedValues(o)...)
 	if !whole && len(keys) == 0 {
 		return o, false
 	}

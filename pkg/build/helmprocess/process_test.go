@@ -1,0 +1,110 @@
+package helmprocess_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/helmprocess"
+)
+
+// echo renders the release's name, or fails, or ends the process.
+type echo struct{}
+
+func (echo) Render(_ context.Context, r build.Release) (*build.Rendered, error) {
+	switch r.Name {
+	case "fail":
+		return nil, errors.New("as asked")
+	case "end":
+		os.Exit(3)
+	}
+	return &build.Rendered{Manifests: []string{r.Name}}, nil
+}
+
+// TestMain is the program, where it is started as that.
+func TestMain(m *testing.M) {
+	if os.Getenv("SERVE") != "" {
+		if err := helmprocess.Serve(context.Background(), echo{}, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		return
+	}
+	if err := os.Setenv("SERVE", "1"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+func program(t *testing.T) *helmprocess.Program {
+	t.Helper()
+	return &helmprocess.Program{Find: os.Executable, Stderr: os.Stderr}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	p := program(t)
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			name := fmt.Sprintf("release-%d", i)
+			got, err := p.Render(context.Background(), build.Release{Name: name})
+			if err != nil || got.Manifests[0] != name {
+				t.Errorf("%s: %v, %v", name, got, err)
+			}
+		})
+	}
+	wg.Wait()
+	if _, err := p.Render(context.Background(), build.Release{Name: "fail"}); err == nil || err.Error() != "as asked" {
+		t.Error(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestProgramEnds(t *testing.T) {
+	t.Parallel()
+	p := program(t)
+	for range 2 { // also when it has ended before
+		_, err := p.Render(context.Background(), build.Release{Name: "end"})
+		if err == nil || !strings.Contains(err.Error(), "flux-helm ended before its work") {
+			t.Error(err)
+		}
+	}
+	if err := p.Close(); err == nil {
+		t.Error("its exit code was lost")
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	p := program(t)
+	if _, err := p.Render(context.Background(), build.Release{Name: "first"}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := p.Render(ctx, build.Release{Name: "fail"}); !errors.Is(err, context.Canceled) && (err == nil || err.Error() != "as asked") {
+		t.Error(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNotFound(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("nowhere")
+	p := &helmprocess.Program{Find: func() (string, error) { return "", gone }}
+	if _, err := p.Render(context.Background(), build.Release{}); !errors.Is(err, gone) {
+		t.Error(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
