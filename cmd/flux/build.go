@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
@@ -191,7 +190,7 @@ func (a *app) printBuild(format string, result *build.Result) error {
 	var b strings.Builder
 	for _, o := range result.Objects {
 		masked, _ := build.Masked(o.Unstructured)
-		text, err := yaml.Marshal(masked.Object)
+		text, err := output.Manifest(masked.Object)
 		if err != nil {
 			return fmt.Errorf("printing %s %q: %w", o.GetKind(), o.GetName(), err)
 		}

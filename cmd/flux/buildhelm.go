@@ -240,5 +240,9 @@ func explainHelm(err error) error {
 	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
 		return hinted(fmt.Sprintf("give the chart by --chart, or the folder of the source by --local-sources %s=PATH", source.Source), "%w", err)
 	}
-	return explainBuild(err)
+	var values *build.VariablesError
+	if errors.As(err, &values) && errors.Is(err, build.ErrNotFound) {
+		return hinted("create it, mark it optional in the spec, or build with --dry-run and give the values with --values", "%w", err)
+	}
+	return err
 }

@@ -109,7 +109,7 @@ type VariablesError struct {
 }
 
 func (e *VariablesError) Error() string {
-	return fmt.Sprintf("reading the variables of %s: %s", e.Object, e.err)
+	return fmt.Sprintf("reading %s: %s", e.Object, e.err)
 }
 
 // Unwrap returns why.
