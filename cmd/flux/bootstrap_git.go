@@ -47,6 +47,9 @@ Flux, and nothing on the cluster before the repository has taken the commits.`,
   # Over HTTPS, with a password or token that the cluster uses too
   GIT_PASSWORD=… flux bootstrap git --url=https://example.com/org/fleet --username=me --token-auth --path=clusters/production
 
+  # What would be created or changed, and nothing else
+  GIT_PASSWORD=… flux bootstrap git --url=https://example.com/org/fleet --username=me --token-auth --path=clusters/production --dry-run
+
   # The same with the token from standard input, and a certificate authority of your own
   flux bootstrap git --url=https://git.example.com/org/fleet --token-auth --with-bearer-token --password=- --ca-file=./ca.crt < token`,
 		Args: cobra.NoArgs,
@@ -109,7 +112,9 @@ func (o *bootstrapGitFlags) warnIdle(a *app, cmd *cobra.Command, scheme string) 
 	ssh := scheme == "ssh"
 	warnIdle(a, cmd, []idleFlags{
 		{o.tokenAuth, "with --token-auth the cluster uses no SSH key", []string{"ssh-hostname", "ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
-		{o.tokenAuth && !ssh, "nothing is opened over SSH", []string{"ssh-hostkey-algos"}},
+		{o.tokenAuth && !ssh, "nothing is opened over SSH", []string{"ssh-hostkey-algos", "ssh-known-hosts-file"}},
+		{o.tokenAuth, "with --token-auth the cluster uses your password or token, which is yours to replace", []string{"rotate-key"}},
+		{!o.tokenAuth && o.privateKeyFile != "", "the cluster gets the key of --private-key-file", []string{"rotate-key"}},
 		{o.tokenAuth && !ssh && !o.sign.reuse, "nothing is opened over SSH", []string{"private-key-file"}},
 		{!o.tokenAuth && ssh, "nothing is opened over HTTP", []string{"with-bearer-token", "ca-file", "allow-insecure-http"}},
 		{!o.tokenAuth && o.privateKeyFile != "", "no key is made with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},

@@ -253,7 +253,9 @@ func (o *hostedFlags) warnIdle(a *app, cmd *cobra.Command, row hostRow) {
 		a.ui.Warning("--private is deprecated: use --visibility")
 	}
 	warnIdle(a, cmd, []idleFlags{
-		{byToken, "the cluster uses the token and no SSH key", []string{"ssh-hostname", "ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits", "ssh-hostkey-algos", "read-write-key"}},
+		{byToken, "the cluster uses the token and no SSH key", []string{"ssh-hostname", "ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits", "ssh-hostkey-algos", "ssh-known-hosts-file", "read-write-key"}},
+		{o.tokenAuth && !o.deployToken, "with --token-auth the cluster uses your token, which is yours to replace", []string{"rotate-key"}},
+		{!byToken && o.privateKeyFile != "", "the cluster gets the key of --private-key-file", []string{"rotate-key"}},
 		{byToken && !o.sign.reuse, "the cluster uses the token and no SSH key", []string{"private-key-file"}},
 		{!byToken && o.privateKeyFile != "", "no key is made with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
 		{!byToken && algorithm != "rsa", "the key to make is no RSA key", []string{"ssh-rsa-bits"}},

@@ -169,6 +169,7 @@ func explain(err error) error {
 	var git *gitrepo.Error
 	var host *githost.Error
 	var inTheWay *gitrepo.InTheWayError
+	var denied *kube.DeniedError
 	switch {
 	case errors.As(err, &known):
 		return err
@@ -176,6 +177,8 @@ func explain(err error) error {
 		return &Error{err, host.Hint}
 	case errors.As(err, &git):
 		return &Error{err, git.Hint}
+	case errors.As(err, &denied):
+		return &Error{err, "ask who administers the cluster for these, or name another user with --context or --user"}
 	case errors.As(err, &inTheWay):
 		return &Error{err, "move it away, or choose another folder with --path"}
 	default:
