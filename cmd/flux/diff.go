@@ -16,7 +16,7 @@ import (
 
 func newDiff(a *app) *cobra.Command {
 	return group("diff", "Show what would change, without changing anything",
-		newDiffKustomization(a))
+		newDiffArtifact(a), newDiffKustomization(a))
 }
 
 // diffOptions are the flags of diff kustomization.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,7 +10,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/fluxkit/flux/internal/registry/registrytest"
 	"github.com/fluxkit/flux/internal/sops/sopstest"
+	"github.com/fluxkit/flux/pkg/build"
 )
 
 var unsealed = regexp.MustCompile(`(?m)^  ([a-z]+): SEAL (.*)$`)
@@ -68,4 +72,18 @@ func untouched(ts *testscript.TestScript, neg bool, args []string) {
 	if string(before) != state.String() {
 		ts.Fatalf("%s has been changed", args[0])
 	}
+}
+
+// publish puts the files of a folder into a registry of the script's own, the
+// address of which becomes $REGISTRY: publish FOLDER NAME:TAG
+func publish(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: publish FOLDER NAME:TAG")
+	}
+	var archive bytes.Buffer
+	ts.Check(build.Artifact(context.Background(), &archive, ts.MkAbs(args[0]), build.ArtifactOptions{}))
+	r := registrytest.Start()
+	ts.Defer(r.Close)
+	ts.Check(r.Push(args[1], archive.Bytes()))
+	ts.Setenv("REGISTRY", r.Host())
 }

@@ -3,6 +3,7 @@
 package compat_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fluxkit/flux/internal/registry/registrytest"
 	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -128,7 +131,12 @@ func prepare(t *testing.T) func(*testing.T, string) answer {
 	}
 	env := append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig, "NAME=web", "HOME="+dir,
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	run := func(t *testing.T, command string) answer { return execute(t, command, dir, env) }
+	registry := seededRegistry(t, dir)
+	run := func(t *testing.T, command string) answer {
+		got := execute(t, strings.ReplaceAll(command, recordedRegistry, registry), dir, env)
+		got.Stdout = strings.ReplaceAll(got.Stdout, registry, recordedRegistry)
+		return got
+	}
 	all := controllers.Extras()
 	if got := run(t, "flux install --components-extra="+strings.Join(all, ",")); got.Exit != 0 {
 		t.Fatalf("installing: %s", got.Stderr)
@@ -141,6 +149,25 @@ func prepare(t *testing.T) func(*testing.T, string) answer {
 		t.Fatal(err)
 	}
 	return run
+}
+
+// recordedRegistry is where the registry of the recording was.
+const recordedRegistry = "127.0.0.1:15000"
+
+// seededRegistry is a registry with what the recorded session had pushed when
+// it compared, and returns its address.
+func seededRegistry(t *testing.T, dir string) string {
+	t.Helper()
+	r := registrytest.Start()
+	t.Cleanup(r.Close)
+	var archive bytes.Buffer
+	if err := build.Artifact(t.Context(), &archive, filepath.Join(dir, "artifact"), build.ArtifactOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Push("app:1.0.0", archive.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	return r.Host()
 }
 
 // execute runs a recorded line by a shell, as it was recorded. Standard input
