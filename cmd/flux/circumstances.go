@@ -74,10 +74,10 @@ func remedy(t target, o controllers.Object) string {
 	if t.kind.Kind == "HelmRelease" && o != nil && controllers.RetriesExhausted(o) {
 		return fmt.Sprintf("its retries are exhausted; mend the cause and try again: flux reconcile hr %s -n %s --reset", t.name, t.namespace)
 	}
-	return controllerLog(t.kind)
+	return logsOf(t)
 }
 
-// controllerLog is how to see what the controller of a kind has to say.
-func controllerLog(k controllers.Kind) string {
-	return fmt.Sprintf("kubectl logs -n %s deployment/%s", defaultNamespace, k.Controller)
+// logsOf is how to see what the controllers have to say about an object.
+func logsOf(t target) string {
+	return fmt.Sprintf("flux logs --for %s/%s -n %s", t.kind.Kind, t.name, t.namespace)
 }

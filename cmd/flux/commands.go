@@ -18,6 +18,7 @@ func commands() []word {
 		{name: "check", make: newCheck},
 		{name: "completion", make: newCompletion},
 		{name: "create", make: newCreate},
+		{name: "debug", make: newDebug},
 		{name: "delete", make: newDelete},
 		{name: "deps", make: newDeps},
 		{name: "diff", make: newDiff},

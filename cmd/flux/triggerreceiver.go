@@ -51,7 +51,7 @@ func (t *triggering) callable(receiver target) error {
 		return hinted(fmt.Sprintf("flux resume receiver %s -n %s", t.name, t.namespace), "%s is suspended and takes no calls", receiver)
 	}
 	if k.Ready(o).Status != "True" || k.Result.String(o) == "" {
-		return hinted(controllerLog(k), "%s is not ready and takes no calls: %s", receiver, condition(k, o))
+		return hinted(logsOf(receiver), "%s is not ready and takes no calls: %s", receiver, condition(k, o))
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (t *triggering) explain(ctx context.Context, err error) error {
 	case errors.As(err, &refused):
 		hint := remedies[refused.Code]
 		if t.url == "" {
-			hint = strings.TrimPrefix(hint+"; "+controllerLog(k), "; ")
+			hint = strings.TrimPrefix(hint+"; "+logsOf(target{kind: k, namespace: t.namespace, name: t.name}), "; ")
 		}
 		return hinted(hint, "%w", err)
 	case errors.As(err, &nobody):

@@ -391,7 +391,7 @@ func failing(w *world) {
 	}
 	w.fail(map[string][2]string{"Kustomization": broken})
 	w.wantFailure("Kustomization failing/failing is not ready: BuildFailed: kustomize build failed: no such file",
-		"mend the manifests in the repository, push, and run the command again; see also: kubectl logs deployment/kustomize-controller -n failing")
+		"mend the manifests in the repository, push, and run the command again; see also: flux logs --for Kustomization/failing -n failing --flux-namespace failing")
 	for reason, told := range map[string][2]string{
 		"HealthCheckFailed":    {"timeout waiting for: [Deployment/failing/app status: 'InProgress']", "see what keeps the object from being healthy: flux tree kustomization failing -n failing"},
 		"ReconciliationFailed": {"Deployment/failing/app dry-run failed: spec.replicas: Invalid value", "the API server refuses that object: mend it in the repository, push, and run the command again"},

@@ -88,7 +88,7 @@ func (r *run) sourceHint(c controllers.Condition) string {
 	case strings.Contains(message, "dial tcp"), strings.Contains(message, "no such host"), strings.Contains(message, "i/o timeout"):
 		return "the cluster cannot reach " + redact.URL(r.host.SyncURL) + ": check its network, and the address as it is seen from there"
 	default:
-		return "see the controller's log: kubectl logs deployment/source-controller -n " + r.namespace()
+		return "see what the controllers say of it: " + r.logsOf("GitRepository")
 	}
 }
 
@@ -115,7 +115,7 @@ func (r *run) syncHint(c controllers.Condition) string {
 	case strings.Contains(message, "dependency"):
 		return fmt.Sprintf("see what it depends on: flux get kustomizations -n %s", r.namespace())
 	default:
-		return "mend the manifests in the repository, push, and run the command again; see also: kubectl logs deployment/kustomize-controller -n " + r.namespace()
+		return "mend the manifests in the repository, push, and run the command again; see also: " + r.logsOf("Kustomization")
 	}
 }
 
@@ -132,6 +132,12 @@ type waiter struct {
 	asked string
 	// told is what was last shown of its progress.
 	told string
+}
+
+// logsOf is how to see what the controllers say of an object of the sync.
+func (r *run) logsOf(kind string) string {
+	namespace := r.namespace()
+	return fmt.Sprintf("flux logs --for %s/%s -n %s --flux-namespace %s", kind, namespace, namespace, namespace)
 }
 
 func (r *run) waiter(kindName string, before controllers.Object) *waiter {

@@ -21,7 +21,9 @@ type variables struct {
 	values map[string]string
 	// secret are the names of those that came from Secrets.
 	secret map[string]bool
-	strict bool
+	// origins are the ConfigMaps and Secrets that they came from.
+	origins map[string]Reference
+	strict  bool
 	// idle tells that nothing is to be substituted.
 	idle bool
 }
@@ -31,7 +33,7 @@ var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
 // variablesOf collects the variables of a Kustomization: those of
 // substituteFrom in their order, those of substitute above, then those given.
 func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) (*variables, error) {
-	v := &variables{values: map[string]string{}, secret: map[string]bool{}, strict: o.Strict}
+	v := &variables{values: map[string]string{}, secret: map[string]bool{}, origins: map[string]Reference{}, strict: o.Strict}
 	_, asked, _ := unstructured.NestedMap(ks.Object, "spec", "postBuild")
 	if !asked && len(o.Vars) == 0 {
 		v.idle = true
@@ -46,8 +48,8 @@ func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) 
 	if err != nil {
 		return nil, fmt.Errorf("reading spec.postBuild.substitute: %w", err)
 	}
-	v.set(inline, false)
-	v.set(o.Vars, false)
+	v.set(inline, Reference{})
+	v.set(o.Vars, Reference{})
 	for _, name := range slices.Sorted(maps.Keys(v.values)) {
 		if !variableName.MatchString(name) {
 			return nil, fmt.Errorf("%q cannot be the name of a variable: letters, digits and _ only, and no digit first", name)
@@ -59,10 +61,10 @@ func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) 
 }
 
 // set keeps values, which are one line each: the controller takes line breaks out.
-func (v *variables) set(values map[string]string, secret bool) {
+func (v *variables) set(values map[string]string, from Reference) {
 	for name, value := range values {
 		v.values[name] = strings.ReplaceAll(value, "\n", "")
-		v.secret[name] = secret
+		v.secret[name], v.origins[name] = from.Kind == "Secret", from
 	}
 }
 
@@ -96,7 +98,7 @@ func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, o O
 		for key, value := range data {
 			values[key] = string(value)
 		}
-		v.set(values, kind == "Secret")
+		v.set(values, wanted)
 	}
 	return nil
 }

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// debugOptions are those of one kind; inputs is what it is made of: values or vars.
+type debugOptions struct {
+	inputs, status, history bool
+	reveal, origin          bool
+	format                  string
+}
+
+func newDebug(a *app) *cobra.Command {
+	return group("debug", "Show what an object is made of: its final values or variables, its status, its history",
+		a.debugCommand("HelmRelease", "values", `  # The values that the chart is rendered with; those from Secrets are masked
+  flux debug hr my-app --show-values
+
+  # Where each of them comes from
+  flux debug hr my-app --show-values --origin
+
+  # As they are, to render the chart with them
+  flux debug hr my-app --show-values --reveal > values.yaml
+
+  # The status, and the releases so far
+  flux debug hr my-app --show-status
+  flux debug hr my-app --show-history`),
+		a.debugCommand("Kustomization", "vars", `  # The variables of its substitutions; those from Secrets are masked
+  flux debug ks my-app --show-vars
+
+  # Where each of them comes from
+  flux debug ks my-app --show-vars --origin
+
+  # As they are, to build with them
+  flux debug ks my-app --show-vars --reveal > vars.env
+
+  # The status, and the reconciliations so far
+  flux debug ks my-app --show-status
+  flux debug ks my-app --show-history`))
+}
+
+func (a *app) debugCommand(kind, inputs, example string) *cobra.Command {
+	o := &debugOptions{}
+	k, _ := controllers.FindKind(kind)
+	cmd := &cobra.Command{
+		Use: k.Word + " [name]", Aliases: []string{k.Short},
+		Short:             "Show what a " + k.Kind + " is made of, its status or its history",
+		Example:           example,
+		ValidArgsFunction: a.completeNames(k),
+		RunE:              func(cmd *cobra.Command, names []string) error { return a.debug(cmd, o, k, names) },
+	}
+	what := map[string]string{"values": "the values that the chart is rendered with", "vars": "the variables of post-build substitutions"}[inputs]
+	fs := cmd.Flags()
+	fs.BoolVar(&o.inputs, "show-"+inputs, false, "show "+what)
+	fs.BoolVar(&o.status, "show-status", false, "show the status")
+	fs.BoolVar(&o.history, "show-history", false, "show what has been tried so far")
+	fs.BoolVar(&o.reveal, "reveal", false, "with --show-"+inputs+": show what comes from Secrets")
+	fs.BoolVar(&o.origin, "origin", false, "with --show-"+inputs+": show where each comes from")
+	fs.StringVarP(&o.format, "output", "o", "", "print json or yaml")
+	completeReportFormat(cmd)
+	return cmd
+}
+
+func (o *debugOptions) check(cmd *cobra.Command, k controllers.Kind, names []string) error {
+	inputs := map[string]string{"HelmRelease": "--show-values", "Kustomization": "--show-vars"}[k.Kind]
+	if len(names) != 1 {
+		return hinted(fmt.Sprintf("%s NAME %s", cmd.CommandPath(), inputs), "%s name is required", k.Kind)
+	}
+	asked := 0
+	for _, given := range []bool{o.inputs, o.status, o.history} {
+		asked += oneIf(given)
+	}
+	switch {
+	case asked != 1:
+		return fmt.Errorf("give one of %s, --show-status and --show-history", inputs)
+	case (o.reveal || o.origin) && !o.inputs:
+		return fmt.Errorf("--reveal and --origin go with %s", inputs)
+	}
+	return checkReportFormat(o.format)
+}
+
+func (a *app) debug(cmd *cobra.Command, o *debugOptions, k controllers.Kind, names []string) error {
+	if err := o.check(cmd, k, names); err != nil {
+		return err
+	}
+	client, namespace, err := a.place(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	t := target{kind: k, namespace: namespace, name: names[0]}
+	if err := a.read(ctx, client, &t); err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{Object: t.object}
+	switch {
+	case o.status:
+		return a.printStatus(o, k, object, "status")
+	case o.history:
+		return a.printStatus(o, k, object, "history")
+	case k.Kind == "Kustomization":
+		return a.debugVars(ctx, o, object)
+	default:
+		return a.debugValues(ctx, o, object)
+	}
+}
+
+// statusDocs is where what the status says is explained.
+var statusDocs = map[string]string{
+	"Kustomization status":  "https://fluxcd.io/flux/components/kustomize/kustomizations/#kustomization-status",
+	"Kustomization history": "https://fluxcd.io/flux/components/kustomize/kustomizations/#history",
+	"HelmRelease status":    "https://fluxcd.io/flux/components/helm/helmreleases/#helmrelease-status",
+	"HelmRelease history":   "https://fluxcd.io/flux/components/helm/helmreleases/#history",
+}
+
+// printStatus prints the status, or the history in it.
+func (a *app) printStatus(o *debugOptions, k controllers.Kind, object *unstructured.Unstructured, part string) error {
+	history, _, err := unstructured.NestedSlice(object.Object, "status", "history")
+	if err != nil {
+		return fmt.Errorf("reading the history: %w", err)
+	}
+	if k.Kind == "HelmRelease" {
+		explicit(history)
+	}
+	if history == nil {
+		history = []any{}
+	}
+	var v any = history
+	if part == "status" {
+		status, _, err := unstructured.NestedMap(object.Object, "status")
+		if err != nil {
+			return fmt.Errorf("reading the status: %w", err)
+		}
+		if len(history) > 0 {
+			status["history"] = history
+		}
+		if status == nil {
+			status = map[string]any{}
+		}
+		v = status
+	}
+	if o.format != "" {
+		return a.printValue(o.format, v)
+	}
+	text, err := yaml.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encoding the %s: %w", part, err)
+	}
+	return a.printf("# %s documentation: %s\n%s", strings.ToUpper(part[:1])+part[1:], statusDocs[k.Kind+" "+part], redact.Text(string(text)))
+}
+
+// explicit says of every release when it was deleted, null for those that were
+// not: scripts read the field.
+func explicit(history []any) {
+	for _, item := range history {
+		release, ok := item.(map[string]any)
+		if _, there := release["deleted"]; ok && !there {
+			release["deleted"] = nil
+		}
+	}
+}
+
+// shownVariable is a variable as programs read it.
+type shownVariable struct {
+	Name   string `json:"name"`
+	Value  any    `json:"value"`
+	Origin string `json:"origin"`
+	Masked bool   `json:"masked,omitempty"`
+}
+
+func (a *app) debugVars(ctx context.Context, o *debugOptions, object *unstructured.Unstructured) error {
+	if _, asked, _ := unstructured.NestedMap(object.Object, "spec", "postBuild"); !asked {
+		return errors.New("no post build substitutions found")
+	}
+	variables, err := build.Variables(ctx, object, build.LookupFunc(a.clusterData))
+	if err != nil {
+		return err
+	}
+	shown := []shownVariable{}
+	for _, v := range variables {
+		s := shownVariable{Name: v.Name, Value: v.Value, Origin: originText(v.From, "")}
+		if v.From.Kind == "Secret" && !o.reveal {
+			s.Value, s.Masked = redact.Mask, true
+		}
+		shown = append(shown, s)
+	}
+	a.tellMasked(shown)
+	if o.format != "" {
+		return a.printValue(o.format, shown)
+	}
+	for _, s := range shown {
+		comment := ""
+		if o.origin {
+			comment = " # " + s.Origin
+		}
+		if err := a.printf("%s=%v%s\n", s.Name, s.Value, comment); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tellMasked keeps people from taking masked values for the real ones.
+func (a *app) tellMasked(shown []shownVariable) {
+	masked := 0
+	for _, s := range shown {
+		masked += oneIf(s.Masked)
+	}
+	if masked > 0 {
+		a.ui.Warning("%d from Secrets are masked: show them with --reveal", masked)
+	}
+}
+
+// originText is where something comes from, in words for people.
+func originText(from build.Reference, key string) string {
+	if from.Name == "" {
+		return "inline"
+	}
+	if key == "" {
+		return from.String()
+	}
+	return from.String() + " " + key
+}

@@ -1,0 +1,141 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// Variable is a variable of postBuild.
+type Variable struct {
+	Name, Value string
+	// From is the ConfigMap or Secret that it came from, zero for the object itself.
+	From Reference
+}
+
+// Variables returns the variables of a Kustomization, sorted: those of
+// substituteFrom in their order, those of substitute above.
+func Variables(ctx context.Context, ks *unstructured.Unstructured, lookup Lookup) ([]Variable, error) {
+	v, err := variablesOf(ctx, ks, Options{Lookup: lookup})
+	if err != nil {
+		return nil, err
+	}
+	var all []Variable
+	for _, name := range slices.Sorted(maps.Keys(v.values)) {
+		all = append(all, Variable{name, v.values[name], v.origins[name]})
+	}
+	return all, nil
+}
+
+// ValueOrigin says of the values at a path, and of all below it, where they
+// come from.
+type ValueOrigin struct {
+	// Path are the keys, and the places in lists, that lead to the value.
+	Path []string
+	From Reference
+	// Key is the key of the ConfigMap or Secret.
+	Key string
+}
+
+// Values returns what the values of a HelmRelease come to, and where those of
+// them come from that spec.values does not give.
+func Values(ctx context.Context, hr *unstructured.Unstructured, lookup Lookup) (map[string]any, []ValueOrigin, error) {
+	var spec releaseSpec
+	if err := convert(hr.Object["spec"], &spec); err != nil {
+		return nil, nil, fmt.Errorf("reading the spec: %w", err)
+	}
+	known := remembering(lookup)
+	values, _, err := releaseValues(ctx, hr, &spec, HelmOptions{Lookup: known})
+	if err != nil {
+		return nil, nil, err
+	}
+	var origins []ValueOrigin
+	asked := map[valuesReference]bool{}
+	for _, reference := range spec.ValuesFrom {
+		same := valuesReference{Kind: reference.Kind, Name: reference.Name, ValuesKey: reference.key()}
+		if asked[same] {
+			continue
+		}
+		asked[same] = true
+		// What differs with another content of the key comes from there.
+		object := Reference{reference.Kind, hr.GetNamespace(), reference.Name}
+		other := LookupFunc(func(ctx context.Context, o Reference) (map[string][]byte, error) {
+			data, err := known.Data(ctx, o)
+			text, there := data[reference.key()]
+			if o != object || !there {
+				return data, err
+			}
+			data = maps.Clone(data)
+			data[reference.key()], err = reference.disguised(text)
+			return data, err
+		})
+		changed, _, err := releaseValues(ctx, hr, &spec, HelmOptions{Lookup: other})
+		if err != nil {
+			// Its content decides what is a value at all: then all may be its.
+			origins = append(origins, ValueOrigin{nil, object, reference.key()})
+			continue
+		}
+		for _, path := range different(values, changed, nil) {
+			origins = append(origins, ValueOrigin{path, object, reference.key()})
+		}
+	}
+	return values, origins, nil
+}
+
+// remembering asks for every object once.
+func remembering(lookup Lookup) Lookup {
+	found := map[Reference]map[string][]byte{}
+	return LookupFunc(func(ctx context.Context, object Reference) (map[string][]byte, error) {
+		data, ok := found[object]
+		if ok && data == nil {
+			return nil, ErrNotFound
+		}
+		if ok {
+			return data, nil
+		}
+		data, err := lookup.Data(ctx, object)
+		if err == nil && data == nil {
+			data = map[string][]byte{}
+		}
+		if err == nil || errors.Is(err, ErrNotFound) {
+			found[object] = data
+		}
+		return data, err
+	})
+}
+
+// disguised is another content of a key: the same values, each another one.
+func (r valuesReference) disguised(text []byte) ([]byte, error) {
+	if r.TargetPath != "" {
+		return []byte(disguise(string(text)) + "x"), nil
+	}
+	var values any
+	if err := yaml.Unmarshal(text, &values); err != nil {
+		return nil, err
+	}
+	return yaml.Marshal(otherValues(values))
+}
+
+func otherValues(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		other := make(map[string]any, len(value))
+		for key, v := range value {
+			other[key] = otherValues(v)
+		}
+		return other
+	case []any:
+		other := make([]any, len(value))
+		for i, v := range value {
+			other[i] = otherValues(v)
+		}
+		return other
+	default:
+		return disguise(fmt.Sprint(value)) + "x"
+	}
+}
