@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -154,10 +154,20 @@ func (a *app) bootstrapHosted(cmd *cobra.Command, o *hostedFlags, row hostRow) e
 	return a.bootstrap(cmd.Context(), plan, o.mode)
 }
 
-var (
-	ownerName      = regexp.MustCompile(`^~?[\pL\pN_][\pL\pN_.-]*$`)
-	repositoryName = regexp.MustCompile(`^[\pL\pN_.-]+$`)
-)
+// wellNamed tells whether a text is a name as hosts take them: letters and digits
+// of any language, and some of . - _ between them.
+func wellNamed(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("._-", r)
+	})
+}
+
+// ownerNamed is wellNamed for owners, which may begin with a tilde and begin with
+// neither a dot nor a dash.
+func ownerNamed(text string) bool {
+	text = strings.TrimPrefix(text, "~")
+	return wellNamed(text) && text[0] != '.' && text[0] != '-'
+}
 
 // hosted returns the repository that the flags describe.
 func (o *hostedFlags) hosted(cmd *cobra.Command, row hostRow) (githost.Hosted, error) {
@@ -167,7 +177,7 @@ func (o *hostedFlags) hosted(cmd *cobra.Command, row hostRow) (githost.Hosted, e
 		return none, hinted("name it with --owner", "no owner is named: %s", row.owner)
 	case o.repository == "":
 		return none, hinted("name it with --repository, as in --repository=fleet", "no repository is named")
-	case !repositoryName.MatchString(o.repository) || strings.Trim(o.repository, ".") == "":
+	case !wellNamed(o.repository) || strings.Trim(o.repository, ".") == "":
 		return none, hinted("give the name alone, as in --repository=fleet, and its owner with --owner", "invalid repository name %q", o.repository)
 	case o.tokenAuth && o.deployToken:
 		return none, hinted("leave one of them out: with --deploy-token-auth the cluster cannot write to the repository", "--token-auth and --deploy-token-auth contradict each other")
@@ -179,7 +189,7 @@ func (o *hostedFlags) hosted(cmd *cobra.Command, row hostRow) (githost.Hosted, e
 	if row.spaced {
 		parts = strings.Split(strings.ReplaceAll(owner, " ", "-"), "/")
 	}
-	if len(parts) > 1 && !row.nested || slices.ContainsFunc(parts, func(p string) bool { return !ownerName.MatchString(p) }) {
+	if len(parts) > 1 && !row.nested || slices.ContainsFunc(parts, func(p string) bool { return !ownerNamed(p) }) {
 		return none, hinted("as it stands in the addresses of "+row.name, "invalid owner %q", o.owner)
 	}
 	scheme, hostname, below, err := parseHostname(o.hostname, o.allowHTTP, row.below)

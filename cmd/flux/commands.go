@@ -39,6 +39,7 @@ func commands() []word {
 		{name: "uninstall", make: newUninstall},
 		{name: "version", make: newVersion},
 		{name: "wait", make: newWait},
+		{name: "why", make: newWhy},
 	}
 }
 

@@ -146,7 +146,7 @@ func (a *app) graphOfFolder(ctx context.Context, path, namespace string) (*tree.
 		}
 		objects = append(objects, m.Object)
 	}
-	return tree.Needs(objects), nil
+	return tree.Needs(objects, false), nil
 }
 
 func (a *app) depsAnswer(o *depsOptions, g *tree.Graph, trees func() []*tree.Node) error {

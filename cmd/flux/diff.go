@@ -176,9 +176,3 @@ func (a *app) warnOfDangers(c diff.Change) {
 		a.ui.Warning("%s %s", c.Object, strings.Join(said, " and "))
 	}
 }
-
-// diffFailed gives diff its own code for what went wrong: 1 says that
-// something would change.
-func diffFailed(cmd *cobra.Command) bool {
-	return cmd != nil && strings.HasPrefix(cmd.CommandPath()+" ", "flux diff ")
-}

@@ -20,7 +20,7 @@ import (
 const (
 	exitDone        = 0
 	exitFailed      = 1
-	exitDiffFailed  = 2
+	exitUnanswered  = 2
 	exitInterrupted = 130
 )
 
@@ -74,8 +74,8 @@ func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 		return exitInterrupted
 	}
 	failed := exitFailed
-	if diffFailed(cmd) {
-		failed = exitDiffFailed
+	if answersByCode(cmd) {
+		failed = exitUnanswered
 	}
 	if errors.Is(err, errReported) {
 		return failed
@@ -89,6 +89,16 @@ func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 		a.ui.Line("  %s", redact.Text(hint))
 	}
 	return failed
+}
+
+// answersByCode tells whether a command answers with the exit code 1 that
+// something would change or is not well, so that what went wrong has another.
+func answersByCode(cmd *cobra.Command) bool {
+	if cmd == nil {
+		return false
+	}
+	words := strings.Fields(cmd.CommandPath())
+	return len(words) > 1 && (words[1] == "diff" || words[1] == "why")
 }
 
 // explain puts an error into words that say what, which and the way out.

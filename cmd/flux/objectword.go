@@ -8,19 +8,27 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// fluxObject reads an object of Flux from the words of a command line: KIND
-// NAME or KIND/NAME, and none where there are no words.
-func fluxObject(args []string) (k controllers.Kind, name string, err error) {
-	const example = "as in 'kustomization my-app' or 'ks/my-app'"
+// objectWords reads an object from the words of a command line: KIND NAME or
+// KIND/NAME, and none where there are no words.
+func objectWords(args []string) (word, name string, err error) {
 	if len(args) == 0 {
-		return k, "", nil
+		return "", "", nil
 	}
 	word, name, slash := strings.Cut(args[0], "/")
-	if slash == (len(args) == 2) || len(args) == 2 && args[1] == "" || slash && name == "" {
-		return k, "", hinted(example, "%q names no object", strings.Join(args, " "))
-	}
-	if len(args) == 2 {
+	if len(args) == 2 && !slash {
 		name = args[1]
+	}
+	if word == "" || name == "" || slash && len(args) == 2 {
+		return "", "", hinted("as in 'kustomization my-app' or 'ks/my-app'", "%q names no object", strings.Join(args, " "))
+	}
+	return word, name, nil
+}
+
+// fluxObject reads an object of Flux from the words of a command line.
+func fluxObject(args []string) (k controllers.Kind, name string, err error) {
+	word, name, err := objectWords(args)
+	if err != nil || word == "" {
+		return k, "", err
 	}
 	rows := controllers.Called(word)
 	if len(rows) != 1 {

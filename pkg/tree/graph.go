@@ -3,16 +3,11 @@ package tree
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -62,49 +57,31 @@ func Dependencies(ctx context.Context, cfg *rest.Config, namespace string) (*Gra
 	if err != nil {
 		return nil, nil, err
 	}
-	found := make([][]controllers.Object, len(controllers.Kinds))
-	var missed gaps
-	g, ctx := errgroup.WithContext(ctx)
-	for i, k := range controllers.Kinds {
-		g.Go(func() error {
-			err := client.With(ctx, k, func(r kube.Resource) error {
-				found[i] = nil
-				_, err := client.List(ctx, r, kube.Selection{Namespace: namespace, Without: []string{"status.inventory"}}, func(o controllers.Object) error {
-					found[i] = append(found[i], o)
-					return nil
-				})
-				return err
-			})
-			var absent *kube.MissingKindError
-			switch {
-			case errors.As(err, &absent):
-				return nil
-			case apierrors.IsForbidden(err):
-				missed.add(kube.Of(k), namespace, err)
-				return nil
-			}
-			return err
-		})
+	objects, refused, err := client.Fleet(ctx, kube.Selection{Namespace: namespace, Without: []string{"status.inventory"}})
+	if err != nil {
+		return nil, nil, err
 	}
-	if err := g.Wait(); err != nil {
-		return nil, nil, fmt.Errorf("listing the objects of Flux: %w", err)
+	var missed gaps
+	for kind, err := range refused {
+		k, _ := controllers.FindKind(kind)
+		missed.add(kube.Of(k), namespace, err)
 	}
 	known := func(o Object) bool {
 		k, _ := controllers.KindOf(o.GroupKind.Group, o.GroupKind.Kind)
 		return (namespace == "" || o.Namespace == namespace) && missed.covers(kube.Of(k).GroupResource().String(), o.Namespace) == nil
 	}
-	return needs(slices.Concat(found...), true, known), missed.list(), nil
+	return needs(objects, true, known), missed.list(), nil
 }
 
 // Needs says which of the objects need which. An object that only others refer
-// to is Missing. The objects are as files have them, which say nothing about
-// readiness.
-func Needs(objects []controllers.Object) *Graph {
-	return needs(objects, false, func(Object) bool { return true })
+// to is Missing. With live the objects are as a cluster has them, else as files
+// have them, which say nothing about readiness.
+func Needs(objects []controllers.Object, live bool) *Graph {
+	return needs(objects, live, func(Object) bool { return true })
 }
 
-// needs is Needs, with live for objects as a cluster has them; known tells
-// whether an object would be among them if it were there.
+// needs is Needs; known tells whether an object would be among the objects if
+// it were there.
 func needs(objects []controllers.Object, live bool, known func(Object) bool) *Graph {
 	g := &Graph{at: map[Object]*Vertex{}}
 	type row struct {

@@ -20,6 +20,8 @@ type Trace struct {
 	Object Object
 	// Images are those of the containers, where the object is a workload.
 	Images []string
+	// Applied is what was applied: the object itself, or the last of Owners.
+	Applied controllers.Object
 	// Owners own the object, the nearest first; the last one was applied.
 	Owners []Object
 	// Applier is the Kustomization or the HelmRelease.
@@ -86,6 +88,7 @@ func Up(ctx context.Context, cfg *rest.Config, apiVersion, word, namespace, name
 	if err != nil {
 		return nil, err
 	}
+	trace.Applied = top
 	applier, ok := applierOf(top)
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", trace.Object, ErrUnmanaged)

@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"pkg/build/helm":        {"pkg/build"},
 	"pkg/build/helmprocess": {"pkg/build"},
 	"pkg/diff/render":       {"pkg/diff"},
-	"internal/diagnose":     {"internal/kube"},
+	"internal/diagnose":     {"internal/kube", "internal/artifact", "pkg/tree", "pkg/build"},
 }
 
 func TestImportsPointDown(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,14 +31,16 @@ type story struct {
 	// namespace is that of a chapter, "" in a story of one.
 	namespace string
 	clone     string // work tree of the fleet repository
-	url       string
-	stdin     *os.File
+	// pushing lets chapters that share the work tree push one after another.
+	pushing *sync.Mutex
+	url     string
+	stdin   *os.File
 }
 
 func newStory(t *testing.T) *story {
 	t.Helper()
 	bin := testcluster.BuildFlux(t)
-	s := &story{T: t, cluster: testcluster.Start(t, "all")}
+	s := &story{T: t, cluster: testcluster.Start(t, "all"), pushing: &sync.Mutex{}}
 	s.cluster.Sandbox(t, "git", "create", "fleet")
 	s.url = s.cluster.Env["FLUX_SANDBOX_GIT_URL"] + "/fleet.git"
 	s.clone = filepath.Join(t.TempDir(), "fleet")
@@ -116,6 +119,8 @@ func (s *story) bootstrap(extra ...string) {
 // commit writes files (nil content removes one), commits and pushes.
 func (s *story) commit(message string, files map[string]string) {
 	s.Helper()
+	s.pushing.Lock()
+	defer s.pushing.Unlock()
 	if _, err := os.Stat(s.clone); err != nil {
 		if out, err := exec.CommandContext(s.Context(), "git", "clone", "--quiet", s.url, s.clone).CombinedOutput(); err != nil {
 			s.Fatalf("cloning: %v\n%s", err, out)

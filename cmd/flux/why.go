@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/fatih/color"
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/diagnose"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/ui"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// blockedShown is how many of the objects that a cause holds up are named.
+const blockedShown = 8
+
+func newWhy(a *app) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "why [kind name]",
+		Short: "Say why something is not ready, or not as it is in Git, and what to do",
+		Long: `Say why an object is not ready, or why a change has not arrived, and what to do
+about it: the cause at the root first, then the way from the object to it, what
+else it holds up, and the commands or edits that get out. Without an object all
+of Flux is looked at.
+
+The object may be one of Flux or any that Flux has applied, such as a Deployment.
+
+The exit code is 0 when all is well, 1 when something is not, 2 when that could
+not be found out.`,
+		Example: `  # Is anything wrong?
+  flux why
+
+  # Why is my change not live?
+  flux why kustomization my-app
+  flux why deployment my-app -n apps
+  flux why hr/my-app -n apps
+
+  # For a script
+  flux why -o json | jq -r '.cases[].root.code'`,
+		Args:              cobra.MaximumNArgs(2),
+		ValidArgsFunction: a.completeObject,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.why(cmd, format, args) },
+	}
+	addReportFormat(cmd.Flags(), &format)
+	completeReportFormat(cmd)
+	return cmd
+}
+
+func (a *app) why(cmd *cobra.Command, format string, args []string) error {
+	if err := checkReportFormat(format); err != nil {
+		return err
+	}
+	word, name, err := objectWords(args)
+	if err != nil {
+		return err
+	}
+	client, namespace, err := a.place(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	doctor := diagnose.Doctor{Client: client, Home: a.home(), Now: a.now()}
+	verdict, err := a.verdict(ctx, doctor, word, namespace, name)
+	if err != nil {
+		return err
+	}
+	if format != "" {
+		err = a.encode(format, verdictReportOf(verdict))
+	} else {
+		err = a.printVerdict(verdict, word, namespace, name)
+	}
+	if err == nil && len(verdict.Cases) > 0 {
+		err = &exitCodeError{exitFailed}
+	}
+	return err
+}
+
+// home is the namespace of the controllers, wherever the objects are.
+func (a *app) home() string {
+	if namespace := a.env("FLUX_SYSTEM_NAMESPACE"); namespace != "" {
+		return namespace
+	}
+	return defaultNamespace
+}
+
+func (a *app) verdict(ctx context.Context, doctor diagnose.Doctor, word, namespace, name string) (diagnose.Verdict, error) {
+	if word == "" {
+		return doctor.Everything(ctx)
+	}
+	if rows := controllers.Called(word); len(rows) == 1 {
+		v, err := doctor.Object(ctx, rows[0], namespace, name)
+		if apierrors.IsNotFound(err) {
+			err = &notFoundError{target{kind: rows[0], namespace: namespace, name: name}}
+		}
+		return v, err
+	}
+	v, err := doctor.Deployed(ctx, word, namespace, name)
+	var unknown *kube.UnknownWordError
+	if errors.As(err, &unknown) {
+		return v, hinted("kubectl api-resources lists what there is", "%w", err)
+	}
+	if apierrors.IsNotFound(err) {
+		err = hinted("neither is it in the inventory of anything, nor do events tell that it was pruned", "%s/%s not found in %q namespace", word, name, namespace)
+	}
+	return v, err
+}
+
+// printVerdict writes the causes, the one that holds up most first.
+func (a *app) printVerdict(v diagnose.Verdict, word, namespace, name string) error {
+	for _, text := range v.Unknown {
+		a.ui.Warning("%s", text)
+	}
+	if len(v.Cases) == 0 {
+		if word == "" && len(v.Unknown) > 0 {
+			return a.printf("Nothing wrong was found with %d objects of Flux, but not everything could be looked at.\n", v.Looked)
+		}
+		if word == "" {
+			return a.printf("All is well: %d objects of Flux are ready or suspended.\n", v.Looked)
+		}
+		return a.printf("All is well with %s %s/%s.\n", word, namespace, name)
+	}
+	var b strings.Builder
+	for i, c := range v.Cases {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		a.writeCase(&b, c)
+	}
+	return a.printf("%s", redact.Text(b.String()))
+}
+
+func (a *app) writeCase(b *strings.Builder, c diagnose.Case) {
+	head := "✗ " + c.Root.Object.String() + ": " + c.Root.Message
+	b.WriteString(a.bold(head) + "\n")
+	for _, detail := range c.Root.Details {
+		b.WriteString("    " + detail + "\n")
+	}
+	if len(c.Chain) > 1 {
+		b.WriteString("  The way to it\n")
+		for i, f := range c.Chain {
+			b.WriteString("    " + strings.Repeat("  ", i) + f.Object.String() + ": " + f.Message + "\n")
+		}
+	}
+	if n := len(c.Blocks); n > 0 {
+		b.WriteString("  It also holds up\n")
+		for _, t := range c.Blocks[:min(n, blockedShown)] {
+			b.WriteString("    " + t.String() + "\n")
+		}
+		if n > blockedShown {
+			fmt.Fprintf(b, "    and %d more\n", n-blockedShown)
+		}
+	}
+	if len(c.Root.Remedies) > 0 {
+		b.WriteString("  What to do\n")
+		for _, remedy := range c.Root.Remedies {
+			b.WriteString("    " + remedy + "\n")
+		}
+	}
+}
+
+// bold makes the cause stand out on a terminal.
+func (a *app) bold(text string) string {
+	if !ui.IsTerminal(a.out) || a.env("NO_COLOR") != "" || a.env("TERM") == "dumb" {
+		return text
+	}
+	c := color.New(color.Bold, color.FgRed)
+	c.EnableColor()
+	return c.Sprint(text)
+}
+
+// verdictReport is what why tells a script.
+type verdictReport struct {
+	Healthy bool         `json:"healthy"`
+	Looked  int          `json:"looked"`
+	Cases   []caseReport `json:"cases"`
+	Unknown []string     `json:"unknown,omitempty"`
+}
+
+type caseReport struct {
+	Object objectName      `json:"object"`
+	Root   findingReport   `json:"root"`
+	Chain  []findingReport `json:"chain"`
+	Blocks []objectName    `json:"blocks"`
+}
+
+type findingReport struct {
+	Object   objectName `json:"object"`
+	Code     string     `json:"code"`
+	Message  string     `json:"message"`
+	Details  []string   `json:"details,omitempty"`
+	Remedies []string   `json:"remedies,omitempty"`
+}
+
+func verdictReportOf(v diagnose.Verdict) verdictReport {
+	r := verdictReport{Healthy: len(v.Cases) == 0, Looked: v.Looked, Cases: []caseReport{}, Unknown: v.Unknown}
+	for _, c := range v.Cases {
+		report := caseReport{Object: targetName(c.Object), Root: findingReportOf(c.Root), Blocks: []objectName{}}
+		for _, f := range c.Chain {
+			report.Chain = append(report.Chain, findingReportOf(f))
+		}
+		for _, t := range c.Blocks {
+			report.Blocks = append(report.Blocks, targetName(t))
+		}
+		r.Cases = append(r.Cases, report)
+	}
+	return r
+}
+
+func findingReportOf(f diagnose.Finding) findingReport {
+	r := findingReport{Object: targetName(f.Object), Code: f.Code, Message: redact.Text(f.Message)}
+	for _, detail := range f.Details {
+		r.Details = append(r.Details, redact.Text(detail))
+	}
+	for _, remedy := range f.Remedies {
+		r.Remedies = append(r.Remedies, redact.Text(remedy))
+	}
+	return r
+}
+
+func targetName(t controllers.Target) objectName {
+	k, _ := controllers.FindKind(t.Kind)
+	return objectName{k.Group, t.Kind, t.Namespace, t.Name}
+}

@@ -1,0 +1,53 @@
+package diagnose
+
+import (
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Finding is one thing that keeps an object from being as it should be.
+type Finding struct {
+	// Object is where it was found; its APIVersion is empty.
+	Object controllers.Target
+	// Code names the kind of trouble for programs, as in "source-authentication".
+	Code string
+	// Message says what is wrong, in a line.
+	Message string
+	// Details are what the cluster itself says: conditions, events, logs.
+	Details []string
+	// Remedies are the ways out, each a command or what to do.
+	Remedies []string
+}
+
+// Case is an object that is not as it should be, and why.
+type Case struct {
+	// Object is the one that was asked about.
+	Object controllers.Target
+	// Root is what has to be mended.
+	Root Finding
+	// Chain leads from the object to the root, both included.
+	Chain []Finding
+	// Blocks are the objects that the root keeps from being ready, the root's
+	// own object left out.
+	Blocks []controllers.Target
+}
+
+// Verdict is what was found out.
+type Verdict struct {
+	// Cases are what is not as it should be, what blocks most first. It is
+	// empty where all is well.
+	Cases []Case
+	// Looked is how many objects were looked at.
+	Looked int
+	// Unknown says what could not be looked at, and why.
+	Unknown []string
+}
+
+// key is a target as it is compared: whatever the version.
+func key(t controllers.Target) controllers.Target {
+	t.APIVersion = ""
+	return t
+}
+
+func targetOf(k controllers.Kind, o controllers.Object) controllers.Target {
+	return controllers.Target{Kind: k.Kind, Namespace: controllers.Namespace(o), Name: controllers.Name(o)}
+}

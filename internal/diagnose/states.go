@@ -1,0 +1,115 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// lostLease is how many times its duration a lease may be old before nobody is
+// taken to hold it.
+const lostLease = 3
+
+// controllers finds the controllers that do not work. What may not be read is
+// said and no error.
+func (d Doctor) controllers(ctx context.Context) (map[string]Finding, []string, error) {
+	down := map[string]Finding{}
+	r := &Rollout{Client: d.Client, Namespace: d.Home}
+	found, err := r.Look(ctx)
+	if apierrors.IsForbidden(err) {
+		return down, []string{"the controllers in namespace " + d.Home + " may not be looked at"}, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	names := controllers.Names(func(controllers.Controller) bool { return true })
+	if !slices.ContainsFunc(names, func(name string) bool { return found[name] != nil }) {
+		return down, []string{fmt.Sprintf("no controllers in namespace %s: is Flux somewhere else? name it with -n or FLUX_SYSTEM_NAMESPACE", d.Home)}, nil
+	}
+	var weak []controllers.Target
+	for _, name := range names {
+		deployment := found[name]
+		t := controllers.Target{Kind: "Deployment", Namespace: d.Home, Name: name}
+		switch {
+		case deployment == nil:
+			down[name] = Finding{
+				Object: t, Code: "controller-missing", Message: "the " + name + " is not installed",
+				Remedies: []string{install(name)},
+			}
+		case wanted(deployment) == 0:
+			down[name] = Finding{
+				Object: t, Code: "controller-stopped", Message: "the " + name + " is scaled to zero",
+				Remedies: []string{fmt.Sprintf("kubectl -n %s scale deployment %s --replicas=1", d.Home, name)},
+			}
+		case deployment.Status.AvailableReplicas == 0:
+			weak = append(weak, t)
+			down[name] = Finding{
+				Object: t, Code: "controller-down", Message: "the " + name + " is not running",
+				Remedies: []string{fmt.Sprintf("kubectl -n %s describe pods -l app=%s", d.Home, name)},
+			}
+		}
+	}
+	for _, t := range weak {
+		for _, trouble := range Workloads(ctx, d.Client, []controllers.Target{t}) {
+			f := down[t.Name]
+			f.Message = "the " + t.Name + " is not running: " + trouble.Message
+			f.Details = trouble.Details()
+			down[t.Name] = f
+		}
+	}
+	return down, nil, d.leaders(ctx, down)
+}
+
+func install(name string) string {
+	if c, ok := controllers.Find(name); ok && c.Extra {
+		return "flux install --components-extra=" + name + ", or add it to the flags of flux bootstrap"
+	}
+	return "flux install, or run flux bootstrap again"
+}
+
+// leaders finds controllers that run and do nothing because no pod leads.
+func (d Doctor) leaders(ctx context.Context, down map[string]Finding) error {
+	r := resource(coordinationv1.SchemeGroupVersion, "Lease")
+	_, err := d.Client.List(ctx, r, kube.Selection{Namespace: d.Home}, func(o controllers.Object) error {
+		name, ok := cutSuffix(controllers.Name(o), "-leader-election")
+		if _, known := controllers.Find(name); !ok || !known || down[name].Code != "" {
+			return nil
+		}
+		text := func(field string) string { return controllers.Path{"spec." + field}.String(o) }
+		renewed, err := time.Parse(time.RFC3339Nano, text("renewTime"))
+		seconds, _ := time.ParseDuration(text("leaseDurationSeconds") + "s")
+		if err != nil || seconds == 0 || d.Now.Sub(renewed) < lostLease*seconds {
+			return nil
+		}
+		down[name] = Finding{
+			Object: controllers.Target{Kind: "Deployment", Namespace: d.Home, Name: name}, Code: "controller-leaderless",
+			Message:  fmt.Sprintf("no pod of the %s leads: the last one that did, %s, was heard of at %s", name, text("holderIdentity"), renewed.UTC().Format(time.RFC3339)),
+			Remedies: []string{fmt.Sprintf("kubectl -n %s rollout restart deployment %s", d.Home, name)},
+		}
+		return nil
+	})
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil // who leads is then not known
+	}
+	if err != nil {
+		return fmt.Errorf("listing the leases in namespace %q: %w", d.Home, err)
+	}
+	return nil
+}
+
+func cutSuffix(s, suffix string) (string, bool) {
+	if len(s) > len(suffix) && s[len(s)-len(suffix):] == suffix {
+		return s[:len(s)-len(suffix)], true
+	}
+	return s, false
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,289 @@
+package e2e_test
+
+// troubled is a Deployment whose pods the sandbox plays in a state.
+func troubled(state string) string {
+	return `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}, annotations: {sandbox.fluxkit.dev/state: ` + state + `}}
+    spec: {containers: [{name: web, image: "example.com/web:1"}]}
+`
+}
+
+const plainMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata: {a: b}\n"
+
+const chartRelease = `${DEFAULT}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: app}
+spec:
+  interval: 1h
+  timeout: 10s
+  chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: app}}}
+`
+
+// whyCases are the ways in which Flux is broken.
+func whyCases() []whyCase {
+	return append(append(whySources(), whyKustomizations()...), append(whyReleases(), whyOthers()...)...)
+}
+
+func whySources() []whyCase {
+	source := func(spec string) string {
+		return "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: app}\nspec: {interval: 1h, timeout: 20s, " + spec + "}\n---\n" + `
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: app}
+spec: {interval: 1h, retryInterval: 10s, path: ./, prune: true, sourceRef: {kind: GitRepository, name: app}}
+`
+	}
+	return []whyCase{
+		{
+			name: "authentication", root: "GitRepository/app", code: "source-authentication", says: "Secret why-authentication/wrong",
+			objects: source(`url: "${URL}", secretRef: {name: wrong}`) + `
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: wrong}
+stringData: {username: dev, password: guessed}
+`,
+		},
+		{name: "anonymous", root: "GitRepository/app", code: "source-authentication", says: "spec.secretRef names none", objects: source(`url: "${URL}"`)},
+		{name: "branch", root: "GitRepository/app", code: "source-reference", says: "branch gone", objects: source(`url: "${URL}", secretRef: {name: git}, ref: {branch: gone}`)},
+		{name: "repository", root: "GitRepository/app", code: "source-not-found", says: "there is no repository at", objects: source(`url: "${URL}.gone", secretRef: {name: git}`)},
+		{name: "unreachable", root: "GitRepository/app", code: "source-unreachable", says: "the network", objects: source(`url: "http://127.0.0.1:1/fleet.git"`)},
+		{name: "secret", root: "GitRepository/app", code: "secret-missing", says: "flux create secret", objects: source(`url: "${URL}", secretRef: {name: gone}`)},
+		{
+			name: "source", root: "GitRepository/gone", code: "missing", says: "create it, or correct the reference",
+			objects: "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: app}\nspec: {interval: 1h, path: ./, prune: true, sourceRef: {kind: GitRepository, name: gone}}\n",
+		},
+		{name: "stopped", root: "GitRepository/app", code: "suspended", says: "flux resume source git app -n why-stopped", objects: source(`url: "${URL}", suspend: true`)},
+		{
+			name: "artifact", ask: []string{"ocirepository", "app"}, root: "OCIRepository/app", code: "source-reference", says: "tag gone",
+			objects: "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: app}\nspec: {interval: 1h, insecure: true, url: \"oci://${REGISTRY}/app\", ref: {tag: gone}}\n",
+		},
+		{
+			name: "index", ask: []string{"helmrepository", "app"}, root: "HelmRepository/app", code: "source-unreachable", says: "http://127.0.0.1:1",
+			objects: "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: app}\nspec: {interval: 1h, url: \"http://127.0.0.1:1/charts\"}\n",
+		},
+	}
+}
+
+func whyKustomizations() []whyCase {
+	yes := map[string]string{"settings.yaml": plainMap}
+	return []whyCase{
+		{
+			name: "suspended", files: yes, root: "Kustomization/app", code: "suspended", says: "frozen for the release",
+			then: func(s *story) {
+				s.run("flux", "suspend", "kustomization", "app", "-n", s.namespace, "--reason=frozen for the release")
+			},
+		},
+		{name: "build", files: map[string]string{"kustomization.yaml": "resources: [gone.yaml]\n"}, root: "Kustomization/app", code: "build", says: "flux build kustomization app"},
+		{name: "path", root: "Kustomization/app", code: "build-path", says: `spec.path, which is "cases/path"`},
+		{
+			name: "dependency", files: yes, ask: []string{"kustomization", "later"}, root: "Kustomization/app", code: "suspended",
+			objects: `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: app}
+spec: {interval: 1h, suspend: true, path: ./, prune: true, sourceRef: {kind: GitRepository, name: app}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: later}
+spec: {interval: 1h, path: "${PATH}", prune: true, targetNamespace: "${NS}", dependsOn: [{name: app}], sourceRef: {kind: GitRepository, name: app}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: app}
+spec: {interval: 1h, url: "${URL}", ref: {branch: main}, secretRef: {name: git}}
+`,
+		},
+		{
+			name: "cycle", files: yes, root: "Kustomization/later", code: "cycle", says: "these objects wait for each other",
+			objects: `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: app}
+spec: {interval: 1h, path: "${PATH}", prune: true, dependsOn: [{name: later}], sourceRef: {kind: GitRepository, name: app}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: later}
+spec: {interval: 1h, path: "${PATH}", prune: true, dependsOn: [{name: app}], sourceRef: {kind: GitRepository, name: app}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: app}
+spec: {interval: 1h, url: "${URL}", ref: {branch: main}, secretRef: {name: git}}
+`,
+		},
+		{
+			name: "substitution", files: yes, root: "Kustomization/app", code: "substitution", says: "substituteFrom",
+			objects: kustomizationWith(`postBuild: {substituteFrom: [{kind: ConfigMap, name: gone}]}`),
+		},
+		{
+			name: "decryption", root: "Kustomization/app", code: "decryption", says: "spec.decryption names no keys",
+			files: map[string]string{"secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: locked}\ndata: {a: \"ENC[AES256_GCM,data:AAAA,iv:AAAA,tag:AAAA,type:str]\"}\nsops:\n  mac: ENC[AES256_GCM,data:AAAA]\n  version: 3.10.0\n"},
+		},
+		{
+			name: "old", root: "Kustomization/app", code: "api-missing", says: "cases/old/deep/scaler.yaml",
+			files: map[string]string{"deep/scaler.yaml": "apiVersion: autoscaling/v2beta2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\nspec: {maxReplicas: 2, scaleTargetRef: {kind: Deployment, name: web}}\n"},
+		},
+		{
+			name: "old-flux", root: "Kustomization/app", code: "api-missing", says: "flux migrate -f cases/old-flux/deep",
+			files: map[string]string{"deep/source.yaml": "apiVersion: source.toolkit.fluxcd.io/v1alpha1\nkind: GitRepository\nmetadata: {name: old}\nspec: {interval: 1h, url: \"http://127.0.0.1:1/x\"}\n"},
+		},
+		{
+			name: "admission", files: yes, root: "Kustomization/app", code: "admission", says: "change the manifest, or the rule",
+			objects: `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: why-admission}
+spec:
+  matchConstraints: {resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]}
+  matchConditions: [{name: here, expression: "object.metadata.namespace == 'why-admission' && object.metadata.name == 'settings'"}]
+  validations: [{expression: "false", message: "no settings here"}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: why-admission}
+spec: {policyName: why-admission, validationActions: [Deny]}
+---
+${DEFAULT}`,
+		},
+		{
+			name: "permission", files: yes, root: "Kustomization/app", code: "permission", says: "ServiceAccount why-permission/weak",
+			objects: kustomizationWith("serviceAccountName: weak") + "\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: weak}\n",
+		},
+		{
+			name: "quota", root: "Kustomization/app", code: "quota", says: "raise the ResourceQuota",
+			files: map[string]string{"quota.yaml": "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few}\nspec: {hard: {configmaps: \"1\"}}\n"},
+			then: func(s *story) {
+				s.commit("One map too many", map[string]string{"cases/quota/settings.yaml": plainMap})
+				_, _, _ = s.try("flux", "reconcile", "kustomization", "app", "-n", s.namespace, "--with-source")
+			},
+		},
+		{
+			name: "namespace", root: "Kustomization/app", code: "namespace-missing", says: "spec.dependsOn",
+			files:   map[string]string{"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: why-nowhere}\n"},
+			objects: kustomizationWith(""),
+		},
+		{
+			name: "invalid", root: "Kustomization/app", code: "invalid", says: "refuses a manifest",
+			files: map[string]string{"web.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: many, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: x}]}}}\n"},
+		},
+		{
+			name: "immutable", files: map[string]string{"web.yaml": deployment("web", "web", 1, "example.com/web:1")}, root: "Kustomization/app", code: "immutable", says: "kustomize.toolkit.fluxcd.io/force: enabled",
+			then: func(s *story) {
+				s.commit("Select others", map[string]string{"cases/immutable/web.yaml": deployment("web", "other", 1, "example.com/web:1")})
+				_, _, _ = s.try("flux", "reconcile", "kustomization", "app", "-n", s.namespace, "--with-source")
+			},
+		},
+		{name: "image", files: map[string]string{"web.yaml": troubled("image-pull-error")}, root: "Kustomization/app", code: "health", says: "cannot be pulled"},
+		{name: "crash", files: map[string]string{"web.yaml": troubled("crash-loop")}, root: "Kustomization/app", code: "health", says: "ended with exit code"},
+		{name: "unschedulable", files: map[string]string{"web.yaml": troubled("pending")}, ask: []string{"deployment", "web"}, root: "Deployment/web", code: "health", says: "no node takes pod"},
+	}
+}
+
+// kustomizationWith is the usual pair of objects with more in the
+// Kustomization's spec, and without a target namespace where that is all.
+func kustomizationWith(spec string) string {
+	if spec == "" {
+		spec = "force: false"
+	} else {
+		spec += `, targetNamespace: "${NS}"`
+	}
+	return `apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: app}
+spec: {interval: 1h, url: "${URL}", ref: {branch: main}, secretRef: {name: git}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: app}
+spec: {interval: 1h, retryInterval: 10s, timeout: 20s, path: "${PATH}", prune: true, ` + spec + `, sourceRef: {kind: GitRepository, name: app}}
+`
+}
+
+func whyReleases() []whyCase {
+	release := []string{"helmrelease", "app"}
+	yes := map[string]string{"settings.yaml": plainMap}
+	return []whyCase{
+		{name: "chart", files: yes, ask: release, root: "HelmChart/why-chart-app", code: "chart-version", says: "correct chart and version", objects: chartAt("./gone", "")},
+		{name: "values", files: yes, ask: release, root: "HelmRelease/app", code: "values-missing", says: "spec.valuesFrom", objects: chartRelease + "  valuesFrom: [{kind: ConfigMap, name: gone}]\n"},
+		{
+			name: "template", ask: release, root: "HelmRelease/app", code: "template", says: "correct spec.values",
+			files:   map[string]string{"chart/Chart.yaml": chart, "chart/templates/app.yaml": "{{ fail \"from is wanted\" }}\n", "kustomization.yaml": "resources: []\n"},
+			objects: chartAt("./cases/template/chart", ""),
+		},
+		{
+			name: "exhausted", ask: release, root: "HelmRelease/app", code: "retries-exhausted", says: "flux reconcile helmrelease app -n why-exhausted --with-source --reset",
+			files:   map[string]string{"chart/Chart.yaml": chart, "chart/templates/web.yaml": troubled("image-pull-error"), "kustomization.yaml": "resources: []\n"},
+			objects: chartAt("./cases/exhausted/chart", "  install: {remediation: {retries: 0}, strategy: {name: RemediateOnFailure}}\n"),
+		},
+	}
+}
+
+// chartAt is a release with its chart from a folder of the repository.
+func chartAt(path, more string) string {
+	return `apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: app}
+spec: {interval: 1h, url: "${URL}", ref: {branch: main}, secretRef: {name: git}}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: app}
+spec:
+  interval: 1h
+  timeout: 10s
+  chart: {spec: {chart: ` + path + `, sourceRef: {kind: GitRepository, name: app}}}
+` + more
+}
+
+func whyOthers() []whyCase {
+	yes := map[string]string{"settings.yaml": plainMap}
+	return []whyCase{
+		{
+			name: "deleted", files: yes, ask: []string{"configmap", "settings"}, root: "ConfigMap/settings", code: "deleted", says: "the next reconciliation brings it back",
+			then: func(s *story) { s.run("kubectl", "-n", s.namespace, "delete", "configmap", "settings") },
+		},
+		{
+			name: "pruned", files: map[string]string{"settings.yaml": plainMap, "more.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n"},
+			ask: []string{"configmap", "settings"}, root: "ConfigMap/settings", code: "pruned", says: "bring it back in the source",
+			then: func(s *story) {
+				s.commit("Take the settings out", map[string]string{"cases/pruned/settings.yaml": ""})
+				s.run("flux", "reconcile", "kustomization", "app", "-n", s.namespace, "--with-source")
+			},
+		},
+		{
+			name: "disabled", ask: []string{"configmap", "settings"}, root: "ConfigMap/settings", code: "disabled", says: "nothing is applied to it",
+			files: map[string]string{"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, annotations: {kustomize.toolkit.fluxcd.io/reconcile: disabled}}\n"},
+			then:  func(s *story) { s.run("kubectl", "-n", s.namespace, "get", "kustomization", "app") },
+		},
+		{
+			name: "unmanaged", files: yes, ask: []string{"configmap", "mine"}, root: "configmap/mine", code: "unmanaged", says: "add it to a source",
+			then: func(s *story) { s.run("kubectl", "-n", s.namespace, "create", "configmap", "mine") },
+		},
+		{
+			name: "finalizer", files: yes, root: "Kustomization/app", code: "deleting", says: "example.com/hold",
+			then: func(s *story) {
+				s.run("kubectl", "-n", s.namespace, "patch", "kustomization", "app", "--type=json", `-p=[{"op":"add","path":"/metadata/finalizers/-","value":"example.com/hold"}]`)
+				s.run("kubectl", "-n", s.namespace, "delete", "kustomization", "app", "--wait=false")
+				s.Cleanup(func() {
+					_, _, _ = s.try("kubectl", "-n", s.namespace, "patch", "kustomization", "app", "--type=merge", `-p={"metadata":{"finalizers":null}}`)
+				})
+			},
+		},
+		{
+			name: "receiver", ask: []string{"receiver", "app"}, root: "Receiver/app", code: "secret-missing", says: "make the Secret",
+			objects: "apiVersion: notification.toolkit.fluxcd.io/v1\nkind: Receiver\nmetadata: {name: app}\nspec: {type: generic, secretRef: {name: gone}, resources: [{kind: GitRepository, name: app}]}\n",
+		},
+		{
+			name: "scan", ask: []string{"imagepolicy", "app"}, root: "ImageRepository/app", code: "source-unreachable", says: "127.0.0.1:1/app",
+			objects: "apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageRepository\nmetadata: {name: app}\nspec: {interval: 1h, timeout: 5s, image: \"127.0.0.1:1/app\", insecure: true}\n---\n" +
+				"apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImagePolicy\nmetadata: {name: app}\nspec: {imageRepositoryRef: {name: app}, policy: {semver: {range: 1.x}}}\n",
+		},
+	}
+}
