@@ -63,6 +63,7 @@ func (h guessingHost) Survey(ctx context.Context, want githost.Want) (githost.Su
 
 // guessed: the cluster knows the SSH server that the host has told in the end.
 func guessed(w *world) {
+	w.closed() // the keys that it adds would close the server to the other cases
 	if err := os.RemoveAll(w.bare); err != nil {
 		w.t.Fatal(err)
 	}
