@@ -18,53 +18,50 @@ const CommentMax = 65536
 // folded away. What does not fit into most bytes is left out, the details
 // first, and the comment says so; 0 is no limit.
 func Markdown(w io.Writer, results []*diff.Result, most int) error {
-	full := markdown(results, -1)
-	if most <= 0 || len(full) <= most {
-		_, err := io.WriteString(w, full)
-		return err
+	head := heading(results)
+	var details []string
+	for _, r := range results {
+		for _, c := range r.Changes {
+			if c.Different() {
+				details = append(details, detail(c))
+			}
+		}
 	}
-	// The details get what is left beside everything else.
-	spare := most - len(markdown(results, 0))
-	short := markdown(results, max(spare, 0))
-	if len(short) > most {
-		short = cutAt(short, most)
+	full := head + strings.Join(details, "")
+	if most > 0 && len(full) > most {
+		full = shortened(head, details, most)
 	}
-	_, err := io.WriteString(w, short)
+	_, err := io.WriteString(w, full)
 	return err
+}
+
+// shortened leaves out the details that do not fit beside the heading.
+func shortened(head string, details []string, most int) string {
+	room := most - len(head) - len(fmt.Sprintf(left, len(details), len(details)))
+	var kept []string
+	for _, d := range details {
+		if len(d) <= room {
+			kept = append(kept, d)
+			room -= len(d)
+		}
+	}
+	text := head + strings.Join(kept, "") + fmt.Sprintf(left, len(details)-len(kept), len(details))
+	if len(text) > most {
+		text = cutAt(text, most)
+	}
+	return text
 }
 
 // left is what a comment says when not all fits.
 const left = "\n> [!NOTE]\n> Details of %d of %d changes are left out: the comment would be too long.\n"
 
-// markdown writes details up to a number of bytes, all of them for -1.
-func markdown(results []*diff.Result, room int) string {
+// heading is what stands above the details.
+func heading(results []*diff.Result) string {
 	var b bytes.Buffer
-	sum := Sum(results)
-	b.WriteString("### " + title(sum, results) + "\n\n")
+	b.WriteString("### " + title(Sum(results), results) + "\n\n")
 	writeTable(&b, results)
 	writeDangers(&b, results)
 	writeImages(&b, results)
-	shown, all := 0, 0
-	for _, r := range results {
-		for _, c := range r.Changes {
-			if !c.Different() {
-				continue
-			}
-			all++
-			d := detail(c)
-			if room >= 0 && len(d) > room {
-				continue
-			}
-			if room >= 0 {
-				room -= len(d)
-			}
-			shown++
-			b.WriteString(d)
-		}
-	}
-	if shown < all {
-		fmt.Fprintf(&b, left, all-shown, all)
-	}
 	return b.String()
 }
 

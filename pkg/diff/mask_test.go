@@ -1,0 +1,130 @@
+package diff
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/yaml"
+)
+
+func parse(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var m map[string]any
+	if err := yaml.Unmarshal([]byte(text), &m); err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestMaskByOrigin(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ref                   Ref
+		before, built, after  string
+		secret                [][]string
+		wantBefore, wantAfter string
+	}{
+		"a Secret": {
+			ref:        Ref{Kind: "Secret"},
+			before:     "data: {a: b2xk, b: c2FtZQ==, c: Z29uZQ==}\nmetadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: all, x: y}}",
+			after:      "data: {a: bmV3, b: c2FtZQ==, d: bmV3}",
+			wantBefore: "data: {a: '*** (before)', b: '***', c: '***'}\nmetadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: '***', x: y}}",
+			wantAfter:  "data: {a: '*** (after)', b: '***', d: '***'}",
+		},
+		"data that is no map": {ref: Ref{Kind: "Secret"}, before: "data: text", after: "{}", wantBefore: "data: '***'", wantAfter: "{}"},
+		"an element by its name": {
+			built:      "l: [{name: y, v: new}]",
+			before:     "l: [{name: x, v: plain}, {name: y, v: old}]",
+			after:      "l: [{name: x, v: plain}, {name: y, v: new}]",
+			secret:     [][]string{{"l", "0", "v"}},
+			wantBefore: "l: [{name: x, v: plain}, {name: y, v: '*** (before)'}]",
+			wantAfter:  "l: [{name: x, v: plain}, {name: y, v: '*** (after)'}]",
+		},
+		"an element without a name": {
+			built: "l: [a, new]", before: "l: [old]", after: "l: [a, new]", secret: [][]string{{"l", "1"}},
+			wantBefore: "l: '*** (before)'", wantAfter: "l: '*** (after)'",
+		},
+		"another kind of value live": {
+			built: "a: {b: new}", before: "a: old", after: "a: {b: new}", secret: [][]string{{"a", "b"}},
+			wantBefore: "a: '*** (before)'", wantAfter: "a: '*** (after)'",
+		},
+		"everything": {
+			built: "kind: X\nspec: new", before: "kind: X\nspec: old\nmore: old", after: "kind: X\nspec: new", secret: [][]string{{}},
+			wantBefore: "kind: X\nspec: '*** (before)'\nmore: '***'", wantAfter: "kind: X\nspec: '*** (after)'",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before, after := parse(t, c.before), parse(t, c.after)
+			mask(c.ref, parse(t, c.built), before, after, c.secret)
+			if d := cmp.Diff(parse(t, c.wantBefore), before); d != "" {
+				t.Errorf("before (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(parse(t, c.wantAfter), after); d != "" {
+				t.Errorf("after (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestMaskByValue(t *testing.T) {
+	t.Parallel()
+	before := parse(t, "a: 'say open-sesame'\nb: [x, open-sesame]\nc: {d: eu}\nsame: open-sesame\ngone: text")
+	after := parse(t, "a: plain\nb: [x]\nc: {d: eu, e: {f: [open-sesame]}}\nsame: open-sesame")
+	veilTexts(before, after, []string{"open-sesame", "eu"}, true)
+	wantBefore := parse(t, "a: '*** (before)'\nb: [x, '*** (before)']\nc: {d: eu}\nsame: '***'\ngone: '*** (before)'")
+	wantAfter := parse(t, "a: plain\nb: [x]\nc: {d: eu, e: {f: ['*** (after)']}}\nsame: '***'")
+	if d := cmp.Diff(wantBefore, before); d != "" {
+		t.Errorf("before (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(wantAfter, after); d != "" {
+		t.Errorf("after (-want +got):\n%s", d)
+	}
+}
+
+func TestPointers(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/a/b":     "a: {c: 1}\nl: [{x: 1}, 2]",
+		"/a":       "l: [{x: 1}, 2]",
+		"/l/0":     "a: {b: 1, c: 1}\nl: [2]",
+		"/l/0/x":   "a: {b: 1, c: 1}\nl: [{}, 2]",
+		"/l/7":     "a: {b: 1, c: 1}\nl: [{x: 1}, 2]",
+		"/l/x":     "a: {b: 1, c: 1}\nl: [{x: 1}, 2]",
+		"/none/at": "a: {b: 1, c: 1}\nl: [{x: 1}, 2]",
+	} {
+		p, err := parsePointer(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := parse(t, "a: {b: 1, c: 1}\nl: [{x: 1}, 2]")
+		p.without(o)
+		if d := cmp.Diff(parse(t, want), o); d != "" {
+			t.Errorf("without %s (-want +got):\n%s", path, d)
+		}
+	}
+	if _, err := parsePointer("a"); err == nil || !strings.Contains(err.Error(), "slash") {
+		t.Errorf("a path without a slash: %v", err)
+	}
+}
+
+func TestReplaceByDefault(t *testing.T) {
+	t.Parallel()
+	container := fieldpath.KeyByFields("name", "app")
+	o := parse(t, "spec: {replicas: 3, list: [{name: app, image: x, extra: y}, {name: other}], words: [a, b]}")
+	defaults := parse(t, "spec: {replicas: 1}")
+	for _, path := range []fieldpath.Path{
+		fieldpath.MakePathOrDie("spec", "replicas"),
+		fieldpath.MakePathOrDie("spec", "list", container, "extra"),
+		fieldpath.MakePathOrDie("spec", "list", fieldpath.KeyByFields("name", "other")),
+		fieldpath.MakePathOrDie("spec", "missing", "below"),
+	} {
+		replace(o, defaults, path)
+	}
+	want := parse(t, "spec: {replicas: 1, list: [{name: app, image: x}], words: [a, b]}")
+	if d := cmp.Diff(want, o); d != "" {
+		t.Errorf("object (-want +got):\n%s", d)
+	}
+}
