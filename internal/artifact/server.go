@@ -43,14 +43,13 @@ type podPort struct {
 	port            int
 }
 
-var (
-	services = kube.Of(controllers.Kind{Version: "v1", Kind: "Service", Resource: "services"})
-	pods     = kube.Of(controllers.Kind{Version: "v1", Kind: "Pod", Resource: "pods"})
-)
+func core(kind, resource string) kube.Resource {
+	return kube.Of(controllers.Kind{Version: "v1", Kind: kind, Resource: resource})
+}
 
 // find returns a ready pod behind a service and the port that it listens on.
 func find(ctx context.Context, client *kube.Client, s service) (podPort, error) {
-	o, err := client.Get(ctx, services, s.namespace, s.name)
+	o, err := client.Get(ctx, core("Service", "services"), s.namespace, s.name)
 	if err != nil {
 		return podPort{}, err
 	}
@@ -67,7 +66,7 @@ func find(ctx context.Context, client *kube.Client, s service) (podPort, error) 
 	slices.Sort(terms)
 	found := podPort{namespace: s.namespace}
 	selection := kube.Selection{Namespace: s.namespace, Labels: strings.Join(terms, ","), Without: []string{"metadata.managedFields"}}
-	_, err = client.List(ctx, pods, selection, func(pod controllers.Object) error {
+	_, err = client.List(ctx, core("Pod", "pods"), selection, func(pod controllers.Object) error {
 		ready, _ := controllers.FindCondition(pod, "Ready")
 		if port, ok := containerPort(pod, wanted); ok && found.name == "" && ready.Status == "True" {
 			found.name, found.port = controllers.Name(pod), port

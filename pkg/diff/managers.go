@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strings"
@@ -77,7 +76,7 @@ func cleansUp(desired, live map[string]any) bool {
 // takenOver are the fields that only kubectl, or the controller before it
 // used server-side apply, owns: the build does not have them, and nobody else.
 func takenOver(before, after *unstructured.Unstructured) *fieldpath.Set {
-	var theirs, others *fieldpath.Set = fieldpath.NewSet(), fieldpath.NewSet()
+	theirs, others := fieldpath.NewSet(), fieldpath.NewSet()
 	found := false
 	for _, entry := range before.GetManagedFields() {
 		if undone(entry) {
@@ -117,7 +116,7 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
 	if entry.FieldsV1 == nil {
 		return set
 	}
-	if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+	if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 		return fieldpath.NewSet() // the server wrote it; what cannot be read is left out
 	}
 	return set
