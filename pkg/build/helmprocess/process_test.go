@@ -16,10 +16,12 @@ import (
 // echo renders the release's name, or fails, or ends the process.
 type echo struct{}
 
-func (echo) Render(_ context.Context, r build.Release) (*build.Rendered, error) {
+func (echo) Render(ctx context.Context, r build.Release) (*build.Rendered, error) {
 	switch r.Name {
 	case "fail":
 		return nil, errors.New("as asked")
+	case "hang":
+		<-ctx.Done()
 	case "end":
 		os.Exit(3)
 	}
@@ -84,14 +86,18 @@ func TestProgramEnds(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	p := program(t)
-	if _, err := p.Render(context.Background(), build.Release{Name: "first"}); err != nil {
+	ctx, cancel := context.WithCancel(context.Background())
+	if _, err := p.Render(ctx, build.Release{Name: "first"}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := p.Render(ctx, build.Release{Name: "hang"}); err == nil {
+			t.Error("it went on")
+		}
+	})
 	cancel()
-	if _, err := p.Render(ctx, build.Release{Name: "fail"}); !errors.Is(err, context.Canceled) && (err == nil || err.Error() != "as asked") {
-		t.Error(err)
-	}
+	wg.Wait()
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}

@@ -24,6 +24,7 @@ type Program struct {
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd
+	begun   context.Context
 	in      io.WriteCloser
 	next    int
 	waiting map[int]chan response
@@ -41,6 +42,9 @@ func (p *Program) Render(ctx context.Context, release build.Release) (*build.Ren
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case r, ok := <-answer:
+		if !ok && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if !ok {
 			return nil, fmt.Errorf("flux-helm ended before its work: %w", p.err)
 		}
@@ -95,7 +99,7 @@ func (p *Program) start(ctx context.Context) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting flux-helm: %w", err)
 	}
-	p.cmd, p.in, p.waiting, p.ended = cmd, in, map[int]chan response{}, make(chan struct{})
+	p.cmd, p.begun, p.in, p.waiting, p.ended = cmd, ctx, in, map[int]chan response{}, make(chan struct{})
 	go p.listen(out)
 	return nil
 }
@@ -129,7 +133,8 @@ func (p *Program) end(err error) {
 	p.waiting = nil
 }
 
-// Close ends the program and waits for it.
+// Close ends the program and waits for it. That it was killed when the context
+// ended is no error of its own.
 func (p *Program) Close() error {
 	p.mu.Lock()
 	cmd := p.cmd
@@ -139,5 +144,9 @@ func (p *Program) Close() error {
 	}
 	err := p.in.Close()
 	<-p.ended
-	return errors.Join(err, cmd.Wait())
+	err = errors.Join(err, cmd.Wait())
+	if p.begun.Err() != nil {
+		return nil // it was ended, which is known
+	}
+	return err
 }
