@@ -64,7 +64,7 @@ func fingerprint(t *testing.T, folder string) string {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(hash, path, info.Mode(), info.ModTime().UnixNano(), info.Size())
+		hash.Write(fmt.Appendln(nil, path, info.Mode(), info.ModTime().UnixNano(), info.Size()))
 		if entry.IsDir() {
 			return nil
 		}

@@ -88,19 +88,24 @@ func (r *repository) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 	if strings.HasSuffix(request.URL.Path, "/index.yaml") {
 		r.indexes.Add(1)
-		fmt.Fprintln(w, "entries:\n  app:")
+		list := "entries:\n  app:\n"
 		for version, chart := range r.charts {
 			sum := digest(chart)
 			if r.wrong {
 				sum = digest([]byte("another"))
 			}
-			fmt.Fprintf(w, "  - {version: %q, digest: %q, urls: [\"files/app-%s.tgz\"]}\n", version, sum, version)
+			list += fmt.Sprintf("  - {version: %q, digest: %q, urls: [\"files/app-%s.tgz\"]}\n", version, sum, version)
 		}
+		send(w, []byte(list))
 		return
 	}
 	r.downloads.Add(1)
 	version := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(request.URL.Path), "app-"), ".tgz")
-	if _, err := w.Write(r.charts[version]); err != nil {
+	send(w, r.charts[version])
+}
+
+func send(w http.ResponseWriter, content []byte) {
+	if _, err := w.Write(content); err != nil {
 		log.Print(err)
 	}
 }
@@ -209,13 +214,11 @@ func TestPasswordStaysWithItsHost(t *testing.T) {
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, password, _ := r.BasicAuth()
 		given.Store(password)
-		if _, err := w.Write(chart); err != nil {
-			log.Print(err)
-		}
+		send(w, chart)
 	}))
 	t.Cleanup(other.Close)
 	repo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fmt.Fprintf(w, "entries: {app: [{version: 1.0.0, urls: [%q]}]}\n", other.URL+"/app.tgz")
+		send(w, fmt.Appendf(nil, "entries: {app: [{version: 1.0.0, urls: [%q]}]}\n", other.URL+"/app.tgz"))
 	}))
 	t.Cleanup(repo.Close)
 	for pass, want := range map[bool]string{false: "", true: "hunter2"} {
