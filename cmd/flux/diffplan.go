@@ -219,17 +219,24 @@ func (s *storedSources) fetch(ctx context.Context, source build.Reference) (stor
 
 // compare compares what each Kustomization brings, in the order of the build.
 func (a *app) compare(ctx context.Context, p *diffPlan, built *build.Result) ([]*diff.Result, error) {
-	engine, err := diff.New(p.client.Config)
-	if err != nil {
-		return nil, err
-	}
 	plans, err := a.plansOf(ctx, p, built)
 	if err != nil {
 		return nil, err
 	}
+	// What one Kustomization brings, the next on the same cluster may stand on.
+	engines := map[string]*diff.Engine{}
 	var results []*diff.Result
 	for _, plan := range plans {
-		result, err := engine.Compare(ctx, plan)
+		cfg, err := a.clusterOf(ctx, plan.Kustomization, p.client.Config)
+		if err != nil {
+			return nil, err
+		}
+		if engines[cfg.Host] == nil {
+			if engines[cfg.Host], err = diff.New(cfg); err != nil {
+				return nil, err
+			}
+		}
+		result, err := engines[cfg.Host].Compare(ctx, plan)
 		if err != nil {
 			return nil, err
 		}
