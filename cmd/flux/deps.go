@@ -146,7 +146,7 @@ func (a *app) graphOfFolder(ctx context.Context, path, namespace string) (*tree.
 		}
 		objects = append(objects, m.Object)
 	}
-	return tree.Needs(objects, false), nil
+	return tree.Needs(objects, false, func(tree.Object) bool { return true }), nil
 }
 
 func (a *app) depsAnswer(o *depsOptions, g *tree.Graph, trees func() []*tree.Node) error {
@@ -242,15 +242,8 @@ type edgeReport struct {
 
 func graphReportOf(g *tree.Graph) graphReport {
 	r := graphReport{Objects: []vertexReport{}, Dependencies: []edgeReport{}, Cycles: [][]objectName{}}
-	names := func(objects []tree.Object) []objectName {
-		var all []objectName
-		for _, o := range objects {
-			all = append(all, named(o))
-		}
-		return all
-	}
 	for _, v := range g.Vertices {
-		r.Objects = append(r.Objects, vertexReport{named(v.Object), v.Ready, v.Message, v.Suspended, v.Missing, names(v.BlockedBy)})
+		r.Objects = append(r.Objects, vertexReportOf(v))
 	}
 	for _, e := range g.Edges {
 		r.Dependencies = append(r.Dependencies, edgeReport{named(e.From), named(e.To), e.Relation})
@@ -259,4 +252,16 @@ func graphReportOf(g *tree.Graph) graphReport {
 		r.Cycles = append(r.Cycles, names(cycle))
 	}
 	return r
+}
+
+func vertexReportOf(v *tree.Vertex) vertexReport {
+	return vertexReport{named(v.Object), v.Ready, v.Message, v.Suspended, v.Missing, names(v.BlockedBy)}
+}
+
+func names(objects []tree.Object) []objectName {
+	var all []objectName
+	for _, o := range objects {
+		all = append(all, named(o))
+	}
+	return all
 }

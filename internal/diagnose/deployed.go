@@ -28,7 +28,7 @@ var leaveAlone = []struct{ annotation, value, effect string }{
 // The word is one of kubectl's for a resource type. That the object is not
 // there, and that nobody knows why, is an error of the API (IsNotFound).
 func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Verdict, error) {
-	s, err := d.look(ctx)
+	s, err := d.look(ctx, namespace)
 	if err != nil {
 		return Verdict{}, err
 	}

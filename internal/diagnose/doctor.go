@@ -33,7 +33,7 @@ const patienceWithNews = time.Minute
 // Everything looks at all objects of Flux and at the controllers. What has one
 // root is one case.
 func (d Doctor) Everything(ctx context.Context) (Verdict, error) {
-	s, err := d.look(ctx)
+	s, err := d.look(ctx, "")
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -74,7 +74,7 @@ func (s *snapshot) add(v *Verdict, t controllers.Target, chain []Finding) {
 // Object looks at one object of Flux. That it is not there is an error of the
 // API (IsNotFound).
 func (d Doctor) Object(ctx context.Context, k controllers.Kind, namespace, name string) (Verdict, error) {
-	s, err := d.look(ctx)
+	s, err := d.look(ctx, namespace)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -138,19 +138,20 @@ type snapshot struct {
 	objects map[controllers.Target]controllers.Object
 	graph   *tree.Graph
 	// down are the controllers that do not work, by name.
-	down    map[string]Finding
-	refused map[string]error
+	down map[string]Finding
+	view
 	unknown []string
 }
 
 // look reads the objects of Flux and the state of its controllers together.
-func (d Doctor) look(ctx context.Context) (*snapshot, error) {
+// Those who may not see all namespaces may see the given one.
+func (d Doctor) look(ctx context.Context, namespace string) (*snapshot, error) {
 	s := &snapshot{Doctor: d, objects: map[controllers.Target]controllers.Object{}}
 	var objects []controllers.Object
 	var state []string
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		objects, s.refused, err = d.Client.Fleet(gctx, kube.Selection{})
+		objects, s.view, err = d.visible(gctx, namespace)
 		return err
 	})
 	g.Go(func() (err error) {
@@ -163,10 +164,7 @@ func (d Doctor) look(ctx context.Context) (*snapshot, error) {
 	if len(s.refused) == len(controllers.Kinds) {
 		return nil, s.refused["Kustomization"]
 	}
-	s.unknown = state
-	for _, kind := range sortedKeys(s.refused) {
-		s.unknown = append(s.unknown, kind+" objects may not be listed")
-	}
+	s.unknown = append(state, s.blind()...)
 	used := map[string]bool{}
 	for _, o := range objects {
 		k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
@@ -178,7 +176,7 @@ func (d Doctor) look(ctx context.Context) (*snapshot, error) {
 			delete(s.down, name) // it was not installed, and nobody misses it
 		}
 	}
-	s.graph = tree.Needs(objects, true)
+	s.graph = tree.Needs(objects, true, func(o tree.Object) bool { return s.hidden(target(o)) == nil })
 	return s, nil
 }
 
@@ -354,7 +352,7 @@ func (s *snapshot) behind(sub subject) *Finding {
 
 // missing tells of an object that others name and that is not there.
 func (s *snapshot) missing(t controllers.Target) *Finding {
-	if s.refused[t.Kind] != nil {
+	if s.hidden(t) != nil {
 		return nil // nobody knows
 	}
 	f := &Finding{Object: t, Code: "missing", Message: t.Kind + " " + t.Namespace + "/" + t.Name + " does not exist"}

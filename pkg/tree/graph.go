@@ -70,19 +70,14 @@ func Dependencies(ctx context.Context, cfg *rest.Config, namespace string) (*Gra
 		k, _ := controllers.KindOf(o.GroupKind.Group, o.GroupKind.Kind)
 		return (namespace == "" || o.Namespace == namespace) && missed.covers(kube.Of(k).GroupResource().String(), o.Namespace) == nil
 	}
-	return needs(objects, true, known), missed.list(), nil
+	return Needs(objects, true, known), missed.list(), nil
 }
 
 // Needs says which of the objects need which. An object that only others refer
-// to is Missing. With live the objects are as a cluster has them, else as files
+// to is Missing, unless known tells that it would not be among the objects if
+// it were there. With live the objects are as a cluster has them, else as files
 // have them, which say nothing about readiness.
-func Needs(objects []controllers.Object, live bool) *Graph {
-	return needs(objects, live, func(Object) bool { return true })
-}
-
-// needs is Needs; known tells whether an object would be among the objects if
-// it were there.
-func needs(objects []controllers.Object, live bool, known func(Object) bool) *Graph {
+func Needs(objects []controllers.Object, live bool, known func(Object) bool) *Graph {
 	g := &Graph{at: map[Object]*Vertex{}}
 	type row struct {
 		kind   controllers.Kind

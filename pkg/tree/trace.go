@@ -94,7 +94,7 @@ func Up(ctx context.Context, cfg *rest.Config, apiVersion, word, namespace, name
 		return nil, fmt.Errorf("%s: %w", trace.Object, ErrUnmanaged)
 	}
 	trace.Applier = t.link(ctx, applier)
-	trace.Sources = t.sources(ctx, trace.Applier)
+	trace.Sources = Above(trace.Applier, func(at controllers.Target) Link { return t.link(ctx, at) })
 	return trace, nil
 }
 
@@ -197,24 +197,6 @@ func (t tracer) link(ctx context.Context, at controllers.Target) Link {
 	return link
 }
 
-// sources follows an object to where its content comes from.
-func (t tracer) sources(ctx context.Context, from Link) []Link {
-	var chain []Link
-	next := from.Kind.Upstream(from.Live)
-	for len(next) > 0 && len(chain) < deepest {
-		link := t.link(ctx, next[0])
-		chain, next = append(chain, link), next[1:]
-		switch {
-		case link.Live != nil:
-			next = append(next, link.Kind.Upstream(link.Live)...)
-		case link.Kind.Kind == "HelmChart":
-			// The release names the repository of the chart as well.
-			next = append(next, from.Kind.SourceOf(from.Live)...)
-		}
-	}
-	return chain
-}
-
 // Outcome says how the last reconciliation of a link ended.
 func (l Link) Outcome() Outcome {
 	ready := l.Kind.Ready(l.Live)
@@ -235,16 +217,9 @@ func (l Link) Outcome() Outcome {
 // lastGood reads the history that the controllers keep (fluxcd/pkg/apis/meta,
 // Snapshot, and the helm-controller's own).
 func (l Link) lastGood() time.Time {
-	list, _ := controllers.Path{"status.history"}.Lookup(l.Live)
-	entries, _ := list.([]any)
-	for _, entry := range entries {
-		m, _ := entry.(map[string]any)
-		field := func(name string) string { return controllers.Path{name}.String(m) }
-		switch {
-		case field("lastReconciledStatus") == "ReconciliationSucceeded":
-			return moment(field("lastReconciled"))
-		case field("status") == "deployed":
-			return moment(field("lastDeployed"))
+	for _, run := range l.Runs() {
+		if run.Good {
+			return run.At
 		}
 	}
 	return time.Time{}
