@@ -32,6 +32,7 @@ func commands() []word {
 		{name: "resume", make: newResume},
 		{name: "sandbox", make: newSandbox},
 		{name: "stats", make: newStats},
+		{name: "status", make: newStatus},
 		{name: "suspend", make: newSuspend},
 		{name: "trace", make: newTrace},
 		{name: "tree", make: newTree},

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fatih/color"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/fluxkit/flux/internal/diagnose"
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/tree"
+)
+
+// How much of what may be long is shown, so that all fits on a screen.
+const (
+	neighboursShown = 8
+	troubleShown    = 12
+	eventsShown     = 5
+)
+
+// sheet is the screen being written: sections of rows whose columns stand in line.
+type sheet struct {
+	app    *app
+	screen output.Screen
+	b      strings.Builder
+}
+
+// printSituation writes what is wrong first, and the rest in the order in which
+// changes come: source, reconciliation, what was applied.
+func (a *app) printSituation(s situation) error {
+	for _, text := range s.unknown {
+		a.ui.Warning("%s", redact.Text(text))
+	}
+	screen, _ := a.screen(false)
+	p := &sheet{app: a, screen: screen}
+	p.head(s)
+	p.section("Source", p.sources(s))
+	p.section("Reconciliation", a.reconciliationRows(s))
+	p.section("Needs", neighbourRows(s.Needs))
+	p.section("Needed by", neighbourRows(s.NeededBy))
+	p.inventory(s)
+	p.section("Events", a.eventRows(s.events))
+	return a.printf("%s", p.b.String())
+}
+
+// head is the object, what it says of itself, and why it is not well.
+func (p *sheet) head(s situation) {
+	state, hue := readyWord(s)
+	p.b.WriteString(p.paint(color.Bold, s.Link.Object.String()) + "  " + p.paint(hue, state) + "\n")
+	if message := lineOf(s.outcome.Message); message != "" && !tells(s.Verdict, message) {
+		p.b.WriteString(p.folded(message, "  "))
+	}
+	for _, c := range s.Verdict.Cases {
+		p.b.WriteString("\n")
+		var text strings.Builder
+		p.app.writeCase(&text, c)
+		p.b.WriteString(redact.Text(text.String()))
+	}
+}
+
+// tells says whether a case has the message already.
+func tells(v diagnose.Verdict, message string) bool {
+	return slices.ContainsFunc(v.Cases, func(c diagnose.Case) bool { return strings.Contains(lineOf(c.Root.Message), message) })
+}
+
+// lineOf is what an object says, as a line that may be shown.
+func lineOf(message string) string { return strings.Join(strings.Fields(redact.Text(message)), " ") }
+
+func readyWord(s situation) (string, color.Attribute) {
+	word, hue := "Not ready", color.FgRed
+	switch s.outcome.Status {
+	case "True":
+		word, hue = "Ready", color.FgGreen
+	case "Unknown":
+		word, hue = "Reconciling", color.FgYellow
+	}
+	if s.outcome.Reason != "" && s.outcome.Status != "True" {
+		word += " (" + s.outcome.Reason + ")"
+	}
+	if s.Link.Kind.Suspension.Is(s.Link.Live) {
+		word, hue = word+", suspended", color.FgYellow
+	}
+	return word, hue
+}
+
+// section writes rows below a title; without rows there is none.
+func (p *sheet) section(title string, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	p.b.WriteString("\n" + p.paint(color.Bold, title) + "\n")
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range rows {
+		line := "  "
+		for i, cell := range row {
+			line += cell
+			if i < len(row)-1 {
+				line += strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
+			}
+		}
+		p.b.WriteString(p.cut(strings.TrimRight(line, " ")) + "\n")
+	}
+}
+
+func (p *sheet) sources(s situation) [][]string {
+	var rows [][]string
+	for _, link := range s.Sources {
+		name := link.Object.String()
+		if link.Err != nil {
+			rows = append(rows, []string{name, unreadable(link.Err), "", ""})
+			continue
+		}
+		out := link.Outcome()
+		word, since := "Ready", ""
+		if out.Status != "True" {
+			word = "Not ready: " + out.Reason
+		}
+		if link.Kind.Suspension.Is(link.Live) {
+			word += ", suspended"
+		}
+		if at := fetchedAt(link); !at.IsZero() {
+			since = "fetched " + duration.HumanDuration(p.app.now().Sub(at)) + " ago"
+		}
+		rows = append(rows, []string{name, word, shortRevision(out.Revision), since})
+	}
+	return rows
+}
+
+// fetchedAt is when a source's artifact was made.
+func fetchedAt(l tree.Link) time.Time {
+	at, err := time.Parse(time.RFC3339, controllers.Path{"status.artifact.lastUpdateTime"}.String(l.Live))
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+func shortRevision(revision string) string { return controllers.Shorten(revision) }
+
+func (a *app) reconciliationRows(s situation) [][]string {
+	var rows [][]string
+	add := func(label, value string) {
+		if value != "" {
+			rows = append(rows, []string{label, value})
+		}
+	}
+	when := func(t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return a.moment(t)
+	}
+	add("Applied", s.outcome.Revision)
+	if s.outcome.Attempted != s.outcome.Revision {
+		add("Attempted", s.outcome.Attempted)
+	}
+	good, failed := s.outcome.Good, s.timing.failed.At
+	if s.outcome.Status == "True" && s.timing.last.Good {
+		good = s.timing.last.At
+	}
+	if s.outcome.Status == "False" && failed.Before(s.outcome.Since) {
+		failed = s.outcome.Since
+	}
+	add("Last success", when(good))
+	add("Last failure", when(failed))
+	if s.timing.last.Took > 0 {
+		add("Took", s.timing.last.Took.Round(time.Millisecond).String())
+	}
+	add("Interval", intervalText(s.timing))
+	switch {
+	case s.Link.Kind.Suspension.Is(s.Link.Live):
+		add("Next", strings.TrimSpace("none: it is suspended "+controllers.SuspendNote(s.Link.Live)))
+	case !s.timing.next.IsZero() && s.timing.next.Before(a.now()):
+		add("Next", "was due at "+a.moment(s.timing.next))
+	case !s.timing.next.IsZero():
+		add("Next", "about "+a.moment(s.timing.next))
+	}
+	return rows
+}
+
+func intervalText(t timing) string {
+	if t.interval == 0 {
+		return ""
+	}
+	text := duration.HumanDuration(t.interval)
+	if t.retry > 0 && t.retry != t.interval {
+		text += ", " + duration.HumanDuration(t.retry) + " after a failure"
+	}
+	return text
+}
+
+func neighbourRows(vertices []*tree.Vertex) [][]string {
+	var rows [][]string
+	for i, v := range vertices {
+		if i == neighboursShown {
+			return append(rows, []string{fmt.Sprintf("and %d more", len(vertices)-i), "", ""})
+		}
+		message := ""
+		if v.Status() != tree.Ready {
+			message = lineOf(v.Message)
+		}
+		word := string(v.Status())
+		if v.Suspended {
+			word += ", suspended"
+		}
+		rows = append(rows, []string{v.Object.String(), word, message})
+	}
+	return rows
+}
+
+// inventory counts what was applied, and shows the branches with trouble.
+func (p *sheet) inventory(s situation) {
+	if s.tree == nil {
+		return
+	}
+	count := countInventory(s.tree)
+	p.b.WriteString("\n" + p.paint(color.Bold, "Inventory") + "\n" + p.folded(count.String(), "  "))
+	trouble := s.tree.Trouble()
+	if trouble == nil || len(trouble.Children) == 0 {
+		return
+	}
+	style := p.app.treeStyle()
+	style.Separator, style.Bare = "  ", true
+	if p.screen.Width > 0 {
+		style.Width = p.screen.Width
+	}
+	var drawn bytes.Buffer
+	_ = tree.Table(&drawn, []*tree.Node{trouble}, style) // a buffer takes everything
+	lines := strings.Split(strings.TrimRight(drawn.String(), "\n"), "\n")
+	p.b.WriteString("\n")
+	for i, line := range lines {
+		if i == troubleShown {
+			fmt.Fprintf(&p.b, "and %d more: flux tree %s %s -n %s --failed\n", len(lines)-i, s.Link.Kind.Word, s.Link.Object.Name, s.Link.Object.Namespace)
+			break
+		}
+		p.b.WriteString(strings.TrimRight(redact.Text(line), " ") + "\n")
+	}
+}
+
+func (a *app) eventRows(events []happening) [][]string {
+	var rows [][]string
+	for _, h := range events[max(0, len(events)-eventsShown):] {
+		seen := duration.HumanDuration(a.now().Sub(h.at)) + " ago"
+		if h.count > 1 {
+			seen += fmt.Sprintf(" (x%d)", h.count)
+		}
+		rows = append(rows, []string{seen, h.typ, h.reason, lineOf(h.message)})
+	}
+	return rows
+}
+
+// cut shortens a line to the terminal, which has no room for the whole message.
+func (p *sheet) cut(line string) string {
+	runes := []rune(line)
+	if p.screen.Width < 2 || len(runes) <= p.screen.Width {
+		return line
+	}
+	return string(runes[:p.screen.Width-1]) + "…"
+}
+
+// folded breaks text between words where the terminal ends.
+func (p *sheet) folded(text, indent string) string {
+	if p.screen.Width == 0 {
+		return indent + text + "\n"
+	}
+	var b strings.Builder
+	line := indent
+	for _, word := range strings.Fields(text) {
+		if line != indent && utf8.RuneCountInString(line+word) > p.screen.Width {
+			b.WriteString(strings.TrimRight(line, " ") + "\n")
+			line = indent
+		}
+		line += word + " "
+	}
+	return b.String() + strings.TrimRight(line, " ") + "\n"
+}
+
+func (p *sheet) paint(attribute color.Attribute, text string) string {
+	if !p.screen.Colour {
+		return text
+	}
+	c := color.New(attribute)
+	c.EnableColor()
+	return c.Sprint(text)
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/tree"
+)
+
+// timing is when an object is reconciled.
+type timing struct {
+	// interval is between two reconciliations, retry the one after a failure.
+	interval, retry time.Duration
+	// last is the newest one that is known of, and took how long it was.
+	last tree.Run
+	// failed is the newest one that failed.
+	failed tree.Run
+	// next is when another one is due; zero where that is not known.
+	next time.Time
+}
+
+// timingOf reads spec and history. Only a Kustomization's history has every
+// reconciliation: that of a HelmRelease has releases, which tell nothing of
+// what comes next.
+func timingOf(l tree.Link) timing {
+	span := func(field string) time.Duration {
+		d, err := time.ParseDuration(controllers.Path{field}.String(l.Live))
+		if err != nil {
+			return 0 // the API server lets no other text in
+		}
+		return d
+	}
+	t := timing{interval: span("spec.interval"), retry: span("spec.retryInterval")}
+	for _, run := range l.Runs() {
+		if run.At.After(t.last.At) {
+			t.last = run
+		}
+		if !run.Good && run.At.After(t.failed.At) {
+			t.failed = run
+		}
+	}
+	wait := t.interval
+	if !t.last.Good && t.retry > 0 {
+		wait = t.retry
+	}
+	if l.Kind.Kind == "Kustomization" && wait > 0 && !t.last.At.IsZero() && !l.Kind.Suspension.Is(l.Live) && !l.Kind.Pending(l.Live) {
+		t.next = t.last.At.Add(wait)
+	}
+	return t
+}
+
+// moment is a time as the screen shows it, with how far from now it is.
+func (a *app) moment(t time.Time) string {
+	text := t.UTC().Format("2006-01-02 15:04:05 MST")
+	if now := a.now(); t.After(now) {
+		return text + " (in " + duration.HumanDuration(t.Sub(now)) + ")"
+	}
+	return text + " (" + duration.HumanDuration(a.now().Sub(t)) + " ago)"
+}
