@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -162,6 +163,7 @@ func (a *app) logs(cmd *cobra.Command, o *logsOptions) error {
 	case !o.allNamespaces:
 		options.Filter.Namespace = namespace
 	}
+	boundMemory()
 	var failed error
 	options.Warn = a.ui.Warning
 	options.Failed = func(err error) {
@@ -191,9 +193,21 @@ func (a *app) logs(cmd *cobra.Command, o *logsOptions) error {
 	return failed
 }
 
+// logMemory is what the garbage collector is to keep the process below. What is
+// held at a time is a line a log and what the connections have read ahead, a
+// few mebibytes each; without a limit the collector would let twice that grow.
+const logMemory = 64 << 20
+
+func boundMemory() {
+	if debug.SetMemoryLimit(-1) > logMemory {
+		debug.SetMemoryLimit(logMemory)
+	}
+}
+
 func (a *app) followLogs(ctx context.Context, client *kube.Client, o *logsOptions, options logs.Options) error {
 	format := a.logFormat(o)
-	err := logs.Follow(ctx, client, o.fluxNamespace, options, func(e *logs.Entry) error { return format(a.out, e) })
+	out := bufio.NewWriter(a.out)
+	err := logs.Follow(ctx, client, o.fluxNamespace, options, func(e *logs.Entry) error { return errors.Join(format(out, e), out.Flush()) })
 	if errors.Is(err, logs.ErrRefused) {
 		return errReported
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,7 +29,9 @@ type Client struct {
 
 	dynamic dynamic.Interface
 	raw     rest.Interface
-	served  versions
+	// apart is for answers that are read slowly or never end.
+	apart  func() (rest.Interface, error)
+	served versions
 }
 
 // New connects lazily: no request is sent.
@@ -39,12 +42,28 @@ func New(cfg *rest.Config) (*Client, error) {
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	}
+	alone := rest.CopyConfig(cfg)
 	cfg.Wrap(newOpening)
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", cfg.Host, err)
 	}
-	return NewForHTTP(cfg, httpClient)
+	c, err := NewForHTTP(cfg, httpClient)
+	if err == nil {
+		c.apart = sync.OnceValues(func() (rest.Interface, error) { return newStreams(alone) })
+	}
+	return c, err
+}
+
+// newStreams gives every answer a connection of its own. HTTP/2 would read four
+// mebibytes of each ahead into memory; TCP leaves them to the kernel and the server.
+func newStreams(cfg *rest.Config) (rest.Interface, error) {
+	cfg.NextProtos = []string{"http/1.1"}
+	httpClient, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("preparing a connection to %s: %w", cfg.Host, err)
+	}
+	return newRaw(cfg, httpClient)
 }
 
 // NewForHTTP connects with an HTTP client that is already authenticated.
@@ -53,6 +72,15 @@ func NewForHTTP(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", cfg.Host, err)
 	}
+	raw, err := newRaw(cfg, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{Config: cfg, dynamic: dyn, raw: raw, apart: func() (rest.Interface, error) { return raw, nil }}, nil
+}
+
+// newRaw is for requests by their paths.
+func newRaw(cfg *rest.Config, httpClient *http.Client) (rest.Interface, error) {
 	plain := rest.CopyConfig(cfg)
 	plain.GroupVersion = &schema.GroupVersion{}
 	plain.NegotiatedSerializer = serializer.NewCodecFactory(scheme.Scheme).WithoutConversion()
@@ -60,7 +88,7 @@ func NewForHTTP(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", cfg.Host, err)
 	}
-	return &Client{Config: cfg, dynamic: dyn, raw: raw}, nil
+	return raw, nil
 }
 
 // Resource names a collection of objects on the server.

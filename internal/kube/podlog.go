@@ -46,7 +46,11 @@ type LogStream struct {
 func (c *Client) StreamLog(ctx context.Context, l LogStream) (io.ReadCloser, error) {
 	pods := Resource{}
 	pods.Version, pods.Resource = "v1", "pods"
-	request := c.raw.Get().AbsPath(pods.path(l.Namespace, l.Pod), "log").
+	streams, err := c.apart()
+	if err != nil {
+		return nil, err
+	}
+	request := streams.Get().AbsPath(pods.path(l.Namespace, l.Pod), "log").
 		Param("container", l.Container).
 		Param("timestamps", "true")
 	if l.Follow {

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/redact"
 )
 
-// Format writes a line of a log.
+// Format writes a line of a log, in several pieces.
 type Format func(io.Writer, *Entry) error
 
 // Text writes lines as scripts know them: time, level, object, message and
@@ -28,6 +28,7 @@ func Screen(paint func(level string) string) Format {
 	}
 }
 
+// writeText writes a line piece by piece: one of a mebibyte is not held twice.
 func writeText(w io.Writer, e *Entry, level string) error {
 	about := e.Kind
 	if e.Plain {
@@ -35,8 +36,16 @@ func writeText(w io.Writer, e *Entry, level string) error {
 	} else if e.Kind != "" && e.Name != "" {
 		about += "/" + e.Name + "." + e.Namespace
 	}
-	_, err := io.WriteString(w, e.Time+" "+level+" "+about+" - "+redacted(e.Message)+" "+redacted(e.Error)+"\n")
-	return err
+	return writeAll(w, e.Time, " ", level, " ", about, " - ", redacted(e.Message), " ", redacted(e.Error), "\n")
+}
+
+func writeAll(w io.Writer, parts ...string) error {
+	for _, part := range parts {
+		if _, err := io.WriteString(w, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // redacted looks only at texts that have an address at all, since most have none.
@@ -76,6 +85,5 @@ func JSON(w io.Writer, e *Entry) error {
 	if bytes.HasPrefix(rest, []byte("}")) {
 		comma = ""
 	}
-	_, err = io.WriteString(w, `{"pod":`+string(pod)+comma+redacted(string(rest))+"\n")
-	return err
+	return writeAll(w, `{"pod":`, string(pod), comma, redacted(string(rest)), "\n")
 }
