@@ -258,9 +258,10 @@ func whyOthers() []whyCase {
 			},
 		},
 		{
-			name: "disabled", ask: []string{"configmap", "settings"}, root: "ConfigMap/settings", code: "disabled", says: "nothing is applied to it",
-			files: map[string]string{"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, annotations: {kustomize.toolkit.fluxcd.io/reconcile: disabled}}\n"},
-			then:  func(s *story) { s.run("kubectl", "-n", s.namespace, "get", "kustomization", "app") },
+			name: "disabled", files: yes, ask: []string{"configmap", "settings"}, root: "ConfigMap/settings", code: "disabled", says: "nothing is applied to it",
+			then: func(s *story) {
+				s.run("kubectl", "-n", s.namespace, "annotate", "configmap", "settings", "kustomize.toolkit.fluxcd.io/reconcile=disabled")
+			},
 		},
 		{
 			name: "unmanaged", files: yes, ask: []string{"configmap", "mine"}, root: "configmap/mine", code: "unmanaged", says: "add it to a source",
