@@ -39,10 +39,19 @@ func writeReference(root *cobra.Command, path string) error {
 // so that the reference changes only with the commands.
 func timeless(root *cobra.Command) {
 	root.DisableAutoGenTag = true
-	defaults := map[string]string{"cache-dir": "$HOME/.kube/cache", "namespace": defaultNamespace}
-	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
+	defaults := map[string]string{"cache-dir": "$HOME/.kube/cache", "namespace": defaultNamespace, "flux-namespace": defaultNamespace}
+	still := func(f *pflag.Flag) {
 		if value, ok := defaults[f.Name]; ok {
 			f.DefValue = value
 		}
-	})
+	}
+	root.PersistentFlags().VisitAll(still)
+	var each func(cmd *cobra.Command)
+	each = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(still)
+		for _, child := range cmd.Commands() {
+			each(child)
+		}
+	}
+	each(root)
 }

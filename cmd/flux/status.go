@@ -138,7 +138,7 @@ func (a *app) situation(ctx context.Context, client *kube.Client, kinds []contro
 	failures := make([]error, len(kinds))
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		doctor := diagnose.Doctor{Client: client, Home: a.home(), Now: a.now()}
+		doctor := diagnose.Doctor{Client: client, Home: a.fluxNamespace(), Now: a.now()}
 		s.Surroundings, err = doctor.Around(ctx, kinds, namespace, name)
 		if apierrors.IsNotFound(err) {
 			err = notFoundOf(kinds, namespace, name)

@@ -67,7 +67,7 @@ func (a *app) why(cmd *cobra.Command, format string, args []string) error {
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	doctor := diagnose.Doctor{Client: client, Home: a.home(), Now: a.now()}
+	doctor := diagnose.Doctor{Client: client, Home: a.fluxNamespace(), Now: a.now()}
 	verdict, err := a.verdict(ctx, doctor, word, namespace, name)
 	if err != nil {
 		return err
@@ -81,14 +81,6 @@ func (a *app) why(cmd *cobra.Command, format string, args []string) error {
 		err = &exitCodeError{exitFailed}
 	}
 	return err
-}
-
-// home is the namespace of the controllers, wherever the objects are.
-func (a *app) home() string {
-	if namespace := a.env("FLUX_SYSTEM_NAMESPACE"); namespace != "" {
-		return namespace
-	}
-	return defaultNamespace
 }
 
 func (a *app) verdict(ctx context.Context, doctor diagnose.Doctor, word, namespace, name string) (diagnose.Verdict, error) {
