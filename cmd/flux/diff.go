@@ -6,6 +6,7 @@ import (
 
 	"github.com/fatih/color"
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/ui"
@@ -91,6 +92,9 @@ func (a *app) diffKustomization(cmd *cobra.Command, o *diffOptions, names []stri
 	}
 	a.progress(o, "comparing %d objects with the cluster", len(built.Objects))
 	results, err := a.compare(ctx, plan, built)
+	if apierrors.IsForbidden(err) {
+		return hinted("diff asks the API server for dry runs, which need the permissions to get, list and patch what is compared", "%w", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -91,6 +91,9 @@ func version(o controllers.Object) string {
 // no time, no permission to ask, a server in trouble.
 func broken(err error) error {
 	var status apierrors.APIStatus
+	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot patch resource ") {
+		return err // that who asks may not do it says nothing about the controller
+	}
 	if err == nil || errors.As(err, &status) && !apierrors.IsUnauthorized(err) && !apierrors.IsTooManyRequests(err) &&
 		!apierrors.IsServerTimeout(err) && !apierrors.IsServiceUnavailable(err) {
 		return nil
