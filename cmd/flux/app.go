@@ -24,8 +24,10 @@ type app struct {
 	out io.Writer
 	err io.Writer
 	env func(string) string
-	now func() time.Time
-	ui  *ui.Terminal
+	// lookupEnv tells an empty variable from one that is not set.
+	lookupEnv func(string) (string, bool)
+	now       func() time.Time
+	ui        *ui.Terminal
 
 	global  globalFlags
 	cluster func() (*kube.Client, error)
@@ -35,6 +37,7 @@ type app struct {
 
 func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time) *app {
 	a := &app{in: in, out: out, err: err, env: env, now: now, ui: ui.New(in, err, env)}
+	a.lookupEnv = func(name string) (string, bool) { value := env(name); return value, value != "" }
 	a.global = newGlobalFlags()
 	a.cluster = a.connectOnce()
 	return a

@@ -50,8 +50,7 @@ func crdProblem(crd controllers.Object, stored []string) string {
 	served := servedVersions(crd)
 	for _, v := range stored {
 		if !slices.Contains(served, v) {
-			return fmt.Sprintf("objects may be stored as %s, which is no longer served: write them anew with 'kubectl get %s -A -o json | kubectl replace -f -'",
-				v, controllers.Name(crd))
+			return fmt.Sprintf("objects may be stored as %s, which is no longer served: write them anew with 'flux migrate'", v)
 		}
 	}
 	return ""

@@ -41,9 +41,7 @@ are given; those of a cloud come from its credential helper for docker.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.path, "path", "", "the folder or file to compare with; - for standard input")
 	o.add(flags)
-	flags.StringVar(&o.access.Credentials, "creds", "", "user:password or a token for the registry")
-	flags.BoolVar(&o.access.Insecure, "insecure-registry", false, "speak plain HTTP with the registry")
-	flags.Var(choice{&o.access.Provider, []string{"generic", "aws", "azure", "gcp"}}, "provider", "where credentials come from: generic, aws, azure or gcp")
+	addAccess(flags, &o.access)
 	return cmd
 }
 

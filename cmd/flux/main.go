@@ -35,5 +35,7 @@ func start(now func() time.Time) int {
 	klog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return newApp(os.Stdin, os.Stdout, os.Stderr, os.Getenv, now).run(ctx, os.Args[1:])
+	a := newApp(os.Stdin, os.Stdout, os.Stderr, os.Getenv, now)
+	a.lookupEnv = os.LookupEnv
+	return a.run(ctx, os.Args[1:])
 }

@@ -1,4 +1,4 @@
-// Package registry reads artifacts of Flux out of OCI registries.
+// Package registry puts artifacts of Flux into OCI registries, and gets them back.
 package registry
 
 import (
@@ -18,6 +18,9 @@ import (
 
 // contentMedia is the media type of the layer with the files.
 const contentMedia = "application/vnd.cncf.flux.content.v1.tar+gzip"
+
+// atOnce bounds the requests that are under way at the same time.
+const atOnce = 16
 
 // sizeMax bounds what is read of a layer.
 const sizeMax = 512 << 20
@@ -39,37 +42,104 @@ type Access struct {
 // registries, as docker uses them: their SDKs would be in every start of flux.
 var helpers = map[string]string{"aws": "ecr-login", "azure": "acr-env", "gcp": "gcr"}
 
+// Scheme begins the address of an artifact.
+const Scheme = "oci://"
+
+// Artifact is what a registry tells of an artifact.
+type Artifact struct {
+	// Repository is the address without scheme, tag and digest.
+	Repository string
+	// Tag is "" where the artifact was named by its digest.
+	Tag    string
+	Digest string
+	// Annotations are those of its manifest.
+	Annotations map[string]string
+}
+
+// URL is the address that means this very content.
+func (a Artifact) URL() string { return Scheme + a.Repository + "@" + a.Digest }
+
+// AddressError says that something is no address of an artifact.
+type AddressError struct{ Address string }
+
+func (e *AddressError) Error() string {
+	return fmt.Sprintf("the address %q does not begin with oci://", e.Address)
+}
+
 // Pull returns the archive of files of the artifact at an address oci://….
 func Pull(ctx context.Context, address string, access Access) ([]byte, error) {
-	rest, ok := strings.CutPrefix(address, "oci://")
-	if !ok {
-		return nil, fmt.Errorf("the address %q does not begin with oci://", address)
-	}
-	var options []name.Option
-	if access.Insecure {
-		options = append(options, name.Insecure)
-	}
-	reference, err := name.ParseReference(rest, options...)
+	_, content, err := Fetch(ctx, address, access)
+	return content, err
+}
+
+// Fetch returns what is known of the artifact at an address, and its archive of files.
+func Fetch(ctx context.Context, address string, access Access) (Artifact, []byte, error) {
+	reference, options, err := access.reach(ctx, address)
 	if err != nil {
-		return nil, fmt.Errorf("reading the address %s: %w", address, err)
+		return Artifact{}, nil, err
 	}
-	keys, err := access.keychain(ctx)
+	image, err := remote.Image(reference, options...)
 	if err != nil {
-		return nil, err
+		return Artifact{}, nil, fmt.Errorf("fetching %s: %w", address, err)
 	}
-	asked := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(keys)}
-	if access.Transport != nil {
-		asked = append(asked, remote.WithTransport(access.Transport))
-	}
-	image, err := remote.Image(reference, asked...)
+	found, err := describe(reference, image)
 	if err != nil {
-		return nil, fmt.Errorf("fetching %s: %w", address, err)
+		return Artifact{}, nil, fmt.Errorf("reading the manifest of %s: %w", address, err)
 	}
 	content, err := contentOf(image)
 	if err != nil {
-		return nil, fmt.Errorf("fetching %s: %w", address, err)
+		return Artifact{}, nil, fmt.Errorf("fetching %s: %w", address, err)
 	}
-	return content, nil
+	return found, content, nil
+}
+
+// reach is what an address means and how its registry is spoken to.
+func (a Access) reach(ctx context.Context, address string) (name.Reference, []remote.Option, error) {
+	rest, ok := strings.CutPrefix(address, Scheme)
+	if !ok {
+		return nil, nil, &AddressError{address}
+	}
+	reference, err := name.ParseReference(rest, a.strictness()...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the address %s: %w", address, err)
+	}
+	options, err := a.options(ctx)
+	return reference, options, err
+}
+
+func (a Access) strictness() []name.Option {
+	if a.Insecure {
+		return []name.Option{name.Insecure}
+	}
+	return nil
+}
+
+func (a Access) options(ctx context.Context) ([]remote.Option, error) {
+	keys, err := a.keychain(ctx)
+	if err != nil {
+		return nil, err
+	}
+	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(keys), remote.WithJobs(atOnce)}
+	if a.Transport != nil {
+		options = append(options, remote.WithTransport(a.Transport))
+	}
+	return options, nil
+}
+
+func describe(reference name.Reference, image v1.Image) (Artifact, error) {
+	digest, err := image.Digest()
+	if err != nil {
+		return Artifact{}, err
+	}
+	manifest, err := image.Manifest()
+	if err != nil {
+		return Artifact{}, err
+	}
+	a := Artifact{Repository: reference.Context().Name(), Digest: digest.String(), Annotations: manifest.Annotations}
+	if tag, ok := reference.(name.Tag); ok {
+		a.Tag = tag.TagStr()
+	}
+	return a, nil
 }
 
 // contentOf reads the layer of Flux, or the first where none is marked so. The

@@ -46,7 +46,9 @@ func Artifact(ctx context.Context, w io.Writer, from string, o ArtifactOptions) 
 	}
 	if info.IsDir() {
 		p.open = []string{realPath(from)}
-		err = p.folder(from, "")
+		if err = p.header("."); err == nil {
+			err = p.folder(from, "")
+		}
 	} else {
 		err = p.file(from, filepath.Base(from), info)
 	}
@@ -113,13 +115,22 @@ func (p *packing) below(at, name string) error {
 			return fmt.Errorf("%s is a symbolic link to a folder that it is in", at)
 		}
 	}
-	header := &tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o755, Format: tar.FormatPAX}
-	if err := p.archive.WriteHeader(header); err != nil {
-		return fmt.Errorf("packing %s: %w", name, err)
+	if err := p.header(name); err != nil {
+		return err
 	}
 	p.open = append(p.open, real)
 	defer func() { p.open = p.open[:len(p.open)-1] }()
 	return p.folder(at, name)
+}
+
+// header packs the entry of a folder: the one at the top too, and its name
+// without a slash, so that a folder has the digest that Flux has always given it.
+func (p *packing) header(folder string) error {
+	header := &tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755, Format: tar.FormatPAX}
+	if err := p.archive.WriteHeader(header); err != nil {
+		return fmt.Errorf("packing %s: %w", folder, err)
+	}
+	return nil
 }
 
 func realPath(folder string) string {

@@ -3,7 +3,6 @@
 package compat_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/registry/registrytest"
 	"github.com/fluxkit/flux/internal/testcluster"
-	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -131,7 +129,7 @@ func prepare(t *testing.T) func(*testing.T, string) answer {
 	}
 	env := append(os.Environ(), "KUBECONFIG="+cluster.Kubeconfig, "NAME=web", "HOME="+dir,
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	registry := seededRegistry(t, dir)
+	registry := emptyRegistry(t)
 	run := func(t *testing.T, command string) answer {
 		got := execute(t, strings.ReplaceAll(command, recordedRegistry, registry), dir, env)
 		got.Stdout = strings.ReplaceAll(got.Stdout, registry, recordedRegistry)
@@ -154,19 +152,11 @@ func prepare(t *testing.T) func(*testing.T, string) answer {
 // recordedRegistry is where the registry of the recording was.
 const recordedRegistry = "127.0.0.1:15000"
 
-// seededRegistry is a registry with what the recorded session had pushed when
-// it compared, and returns its address.
-func seededRegistry(t *testing.T, dir string) string {
+// emptyRegistry is a registry as the recording had one, and returns its address.
+func emptyRegistry(t *testing.T) string {
 	t.Helper()
 	r := registrytest.Start()
 	t.Cleanup(r.Close)
-	var archive bytes.Buffer
-	if err := build.Artifact(t.Context(), &archive, filepath.Join(dir, "artifact"), build.ArtifactOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Push("app:1.0.0", archive.Bytes()); err != nil {
-		t.Fatal(err)
-	}
 	return r.Host()
 }
 

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/internal/registry"
+)
+
+// addAccess adds the flags of all that speaks with a registry.
+func addAccess(flags *pflag.FlagSet, access *registry.Access) {
+	access.Provider = "generic"
+	flags.StringVar(&access.Credentials, "creds", "", "user:password or a token for the registry")
+	flags.BoolVar(&access.Insecure, "insecure-registry", false, "speak plain HTTP with the registry")
+	flags.Var(choice{&access.Provider, []string{"generic", "aws", "azure", "gcp"}}, "provider", "where credentials come from: generic, aws, azure or gcp")
+}
+
+// addReport adds -o to a command that reports in words without it.
+func addReport(flags *pflag.FlagSet, format *string) {
+	flags.VarP(choice{format, []string{"json", "yaml"}}, "output", "o", "report as json or yaml instead of in words")
+}
+
+// artifactAddress is the one argument of these commands.
+func artifactAddress(cmd *cobra.Command, args []string) (string, error) {
+	usage := cmd.CommandPath() + " oci://ghcr.io/org/manifests"
+	if len(args) != 1 {
+		return "", hinted(usage, "one address of an artifact is required")
+	}
+	if rest, ok := strings.CutPrefix(args[0], registry.Scheme); !ok || rest == "" {
+		return "", hinted(usage, "the address %q has to begin with %s", withoutPassword(args[0]), registry.Scheme)
+	}
+	return args[0], nil
+}
+
+// completeAddress begins the address: there is no asking a registry for what it has.
+func completeAddress(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 && strings.HasPrefix(registry.Scheme, prefix) {
+		return []string{registry.Scheme}, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// registryError adds the way out to what a registry answered.
+func (a *app) registryError(ctx context.Context, access registry.Access, err error) error {
+	var answered *transport.Error
+	if err == nil || ctx.Err() != nil || !errors.As(err, &answered) {
+		return err
+	}
+	switch {
+	case answered.StatusCode == http.StatusUnauthorized && access.Credentials == "" && access.Provider == "generic":
+		return &hintedError{err, "log in with 'docker login', or give credentials with --creds"}
+	case answered.StatusCode == http.StatusUnauthorized:
+		return &hintedError{err, "the registry does not accept these credentials"}
+	case answered.StatusCode == http.StatusForbidden:
+		return &hintedError{err, "these credentials may not do this: check what they are allowed in the repository"}
+	case answered.StatusCode == http.StatusNotFound:
+		return &hintedError{err, "check the address; 'flux list artifacts' shows the tags of a repository"}
+	}
+	return err
+}
+
+// withoutPassword takes credentials out of an address, as those that CI
+// systems put into the addresses of their checkouts.
+func withoutPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil || u.Scheme == "ssh" {
+		return address
+	}
+	u.User = nil
+	return u.String()
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/migrate"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type migrateOptions struct {
+	path       string
+	extensions []string
+	version    string
+	dryRun     bool
+	yes        bool
+	format     string
+}
+
+func newMigrate(a *app) *cobra.Command {
+	o := &migrateOptions{}
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Bring objects or manifests of Flux to the current API versions",
+		Long: `Bring the objects of Flux that a cluster stores, or with --path the manifests
+in files, to the current API versions. Do both before an upgrade that no longer
+serves older ones.
+
+On a cluster every object that may be stored in an older version is written
+anew, unchanged, and the older versions are struck from its definition. Who owns
+which field is kept.
+
+In files the lines that name an older version of a kind of Flux are changed, in
+selectors and in patches inside of texts too. Everything else, comments and
+layout, stays as it is. Lines that leave open what they are about are named.`,
+		Example: `  # What is stored in older versions?
+  flux migrate --dry-run
+
+  # Write it anew
+  flux migrate
+
+  # See what would change in the manifests of a repository, then change it
+  flux migrate -f . --dry-run
+  flux migrate -f . --yes
+
+  # Templates of charts, too
+  flux migrate -f ./charts --extensions=.yaml,.yml,.tpl
+
+  # Manifests for clusters that still run Flux 2.6
+  flux migrate -f . --version=2.6`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return a.migrate(cmd, o) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.path, "path", "f", "", "change the manifests of a folder, or a file, instead of a cluster")
+	flags.StringSliceVarP(&o.extensions, "extensions", "e", []string{".yaml", ".yml"}, "the extensions of the files to change, with --path")
+	flags.StringVarP(&o.version, "version", "v", "", "the minor version of Flux to migrate to, such as 2.6, with --path")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would be done, and do nothing")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "change files without asking")
+	addReport(flags, &o.format)
+	completeFlag(cmd, "version", cobra.FixedCompletions(releases(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// releases are the values of --version.
+func releases() []string {
+	var all []string
+	newest, err := migrate.ParseRelease("")
+	for i := 0; err == nil && i <= int(newest); i++ {
+		all = append(all, fmt.Sprintf("2.%d", i))
+	}
+	return all
+}
+
+func (a *app) migrate(cmd *cobra.Command, o *migrateOptions) error {
+	if o.path != "" {
+		return a.migrateFiles(cmd.Context(), o)
+	}
+	for _, flag := range []string{"extensions", "version"} {
+		if cmd.Flags().Changed(flag) {
+			return hinted("name the files with --path", "--%s is about files", flag)
+		}
+	}
+	client, err := a.cluster()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	return a.migrateCluster(ctx, client, o)
+}
+
+// migratedDefinition is what scripts get of a definition.
+type migratedDefinition struct {
+	Definition string   `json:"definition"`
+	Kind       string   `json:"kind"`
+	Version    string   `json:"version"`
+	Stored     []string `json:"stored"`
+	Objects    int      `json:"objects"`
+	Error      string   `json:"error,omitempty"`
+}
+
+func (a *app) migrateCluster(ctx context.Context, client *kube.Client, o *migrateOptions) error {
+	var crds []controllers.Object
+	_, err := client.List(ctx, crdResource(), kube.Selection{}, func(crd controllers.Object) error {
+		if kube.IsFluxGroup(controllers.Path{"spec.group"}.String(crd)) {
+			crds = append(crds, crd)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
+	}
+	if len(crds) == 0 {
+		return hinted("install it with 'flux install'", "the cluster has no definitions of Flux")
+	}
+	due, err := migrate.Survey(ctx, client, crds)
+	if err != nil {
+		return err
+	}
+	if len(due) > 0 && !o.dryRun {
+		if err := client.Allowed(ctx, migrate.Permissions(due)); err != nil {
+			return err
+		}
+	}
+	report, failed := []migratedDefinition{}, false
+	for _, d := range due {
+		line := migratedDefinition{Definition: d.Name, Kind: d.Resource.Kind, Version: d.Resource.Version, Stored: slices.Concat([]string{}, d.Stored), Objects: len(d.Objects)}
+		if err := a.migrateDefinition(ctx, client, d, o.dryRun); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			a.ui.Failure("%s: %s", d.Name, err)
+			line.Error, failed = err.Error(), true
+		}
+		report = append(report, line)
+	}
+	if len(due) == 0 {
+		a.ui.Success("everything is stored in its current version")
+	}
+	if o.format != "" {
+		err = a.printValue(o.format, report)
+	}
+	if failed {
+		err = errors.Join(err, errReported)
+	}
+	return err
+}
+
+func (a *app) migrateDefinition(ctx context.Context, client *kube.Client, d *migrate.Definition, dryRun bool) error {
+	what := fmt.Sprintf("%s: %s", d.Name, inWords(len(d.Objects), "object"))
+	stored := strings.Join(d.Stored, " and ")
+	if dryRun {
+		a.ui.Action("%s to write anew as %s", what, d.Resource.Version)
+		if stored != "" {
+			a.ui.Action("%s: %s to strike from the stored versions", d.Name, stored)
+		}
+		return nil
+	}
+	if err := d.Migrate(ctx, client, crdResource()); err != nil {
+		return err
+	}
+	if stored != "" {
+		stored = ", " + stored + " no longer stored"
+	}
+	a.ui.Success("%s written anew as %s%s", what, d.Resource.Version, stored)
+	return nil
+}
+
+// inWords puts a number before a noun.
+func inWords(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/registry"
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+func newPush(a *app) *cobra.Command {
+	return group("push", "Put artifacts into registries", newPushArtifact(a))
+}
+
+type pushOptions struct {
+	packOptions
+	access           registry.Access
+	source, revision string
+	annotations      []string
+	reproducible     bool
+	debug            bool
+	format           string
+}
+
+func newPushArtifact(a *app) *cobra.Command {
+	o := &pushOptions{}
+	cmd := &cobra.Command{
+		Use:   "artifact [oci://address:tag]",
+		Short: "Pack a folder and push it to a registry",
+		Long: `Pack a folder into an artifact and push it to an OCI registry, where an
+OCIRepository fetches it from. Credentials are those of 'docker login' unless
+others are given; those of a cloud come from its credential helper for docker.`,
+		Example: `  # Push the manifests of a folder, and say which commit they are of
+  flux push artifact oci://ghcr.io/org/manifests:$(git rev-parse --short HEAD) \
+    --path ./deploy \
+    --source "$(git config --get remote.origin.url)" \
+    --revision "$(git branch --show-current)@sha1:$(git rev-parse HEAD)"
+
+  # Sign what was pushed, by its digest
+  digest=$(flux push artifact oci://ghcr.io/org/manifests:v1.2.0 --path ./deploy \
+    --source https://github.com/org/app --revision "v1.2.0@sha1:$(git rev-parse HEAD)" -o json | jq -r .digest)
+  cosign sign ghcr.io/org/manifests@$digest
+
+  # The same files and flags give the same digest
+  flux push artifact oci://ghcr.io/org/manifests:latest --path ./deploy --reproducible \
+    --source https://github.com/org/app --revision "main@sha1:$(git rev-parse HEAD)"
+
+  # Push what another command prints
+  kustomize build ./overlays/production | flux push artifact oci://ghcr.io/org/production:latest --path - \
+    --source https://github.com/org/app --revision "main@sha1:$(git rev-parse HEAD)"`,
+		ValidArgsFunction: completeAddress,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.pushArtifact(cmd, o, args) },
+	}
+	flags := cmd.Flags()
+	o.add(flags)
+	addAccess(flags, &o.access)
+	flags.StringVarP(&o.path, "path", "f", "", "the folder or file to push; - for standard input")
+	flags.StringVar(&o.source, "source", "", "the address that the files come from, such as that of the Git repository")
+	flags.StringVar(&o.revision, "revision", "", "the revision that the files are of, such as main@sha1:6f9a1b2c")
+	flags.StringArrayVarP(&o.annotations, "annotations", "a", nil, "an annotation for the artifact as key=value; can be given several times")
+	flags.BoolVar(&o.reproducible, "reproducible", false, "date the artifact 1970-01-01, so that the same files give the same digest")
+	flags.BoolVar(&o.resolve, "resolve-symlinks", false, "pack what symbolic links point to, instead of leaving them out")
+	flags.BoolVar(&o.debug, "debug", false, "show what is asked of the registry")
+	addReport(flags, &o.format)
+	return cmd
+}
+
+func (a *app) pushArtifact(cmd *cobra.Command, o *pushOptions, args []string) error {
+	address, err := artifactAddress(cmd, args)
+	if err != nil {
+		return err
+	}
+	annotations, err := o.check(a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	archive, err := a.pack(ctx, &o.packOptions)
+	if err != nil {
+		return err
+	}
+	created := time.Unix(0, 0)
+	if !o.reproducible {
+		created = a.now()
+	}
+	if o.debug {
+		o.access.Transport = &spoken{say: a.ui.Line, next: http.DefaultTransport}
+	}
+	a.ui.Action("pushing artifact to %s", strings.TrimPrefix(address, registry.Scheme))
+	pushed, err := registry.Push(ctx, address, archive, annotations, created, o.access)
+	if err != nil {
+		return a.registryError(ctx, o.access, err)
+	}
+	a.ui.Success("artifact successfully pushed to %s@%s", pushed.Repository, pushed.Digest)
+	if o.format == "" {
+		return nil
+	}
+	// What was given is not part of the answer.
+	return a.printValue(o.format, artifactEntry{URL: pushed.URL(), Repository: pushed.Repository, Tag: pushed.Tag, Digest: pushed.Digest})
+}
+
+// check says everything that is wrong with the flags, and returns the annotations.
+func (o *pushOptions) check(a *app) (map[string]string, error) {
+	var wrong []error
+	for _, needed := range []struct{ flag, value, example string }{
+		{"path", o.path, "./deploy"},
+		{"source", o.source, `"$(git config --get remote.origin.url)"`},
+		{"revision", o.revision, `"$(git branch --show-current)@sha1:$(git rev-parse HEAD)"`},
+	} {
+		if needed.value == "" {
+			wrong = append(wrong, fmt.Errorf("--%s is required, such as --%s %s", needed.flag, needed.flag, needed.example))
+		}
+	}
+	annotations := map[string]string{}
+	for _, item := range o.annotations {
+		key, value, ok := strings.Cut(item, "=")
+		if !ok || key == "" {
+			wrong = append(wrong, fmt.Errorf("annotation %q is not of the form key=value", item))
+		}
+		if _, err := time.Parse(time.RFC3339, value); key == registry.CreatedAnnotation && err != nil {
+			wrong = append(wrong, fmt.Errorf("annotation %s has to be a time such as 2026-01-31T10:00:00Z", key))
+		}
+		annotations[key] = value
+	}
+	annotations[registry.SourceAnnotation] = withoutPassword(o.source)
+	annotations[registry.RevisionAnnotation] = o.revision
+	if annotations[registry.SourceAnnotation] != o.source {
+		a.ui.Warning("the credentials in --source are left out")
+	}
+	return annotations, errors.Join(wrong...)
+}
+
+// pack returns the files as an archive.
+func (a *app) pack(ctx context.Context, o *packOptions) ([]byte, error) {
+	from, remove, err := a.packable(o.path)
+	if err != nil {
+		return nil, err
+	}
+	var archive bytes.Buffer
+	options := build.ArtifactOptions{Ignore: slices.Concat(o.ignore, o.alsoIgnore), ResolveSymlinks: o.resolve}
+	if err := errors.Join(build.Artifact(ctx, &archive, from, options), remove()); err != nil {
+		return nil, err
+	}
+	return archive.Bytes(), nil
+}
+
+// spoken shows requests and their answers, without what may be secret in them.
+type spoken struct {
+	say  func(format string, args ...any)
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *spoken) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := s.next.RoundTrip(r)
+	status := "no answer"
+	if err == nil {
+		status = answer.Status
+	}
+	s.say("%s %s://%s%s: %s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.Path, status)
+	return answer, err
+}

@@ -1,0 +1,86 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// sizeMax bounds the files that are read: what is larger is no manifest.
+const sizeMax = 32 << 20
+
+// File is a file with older versions in it.
+type File struct {
+	Path string
+	Text
+}
+
+// Find returns the files at a path that name older versions than a release has:
+// those of a folder with one of the extensions, or the one file.
+func Find(ctx context.Context, path string, extensions []string, r Release) ([]File, error) {
+	var found []File
+	err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		if err == nil {
+			err = ctx.Err()
+		}
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && entry.Name() == ".git":
+			return filepath.SkipDir
+		case entry.IsDir(), name != path && !(entry.Type().IsRegular() && slices.Contains(extensions, filepath.Ext(name))):
+			return nil
+		}
+		file, err := read(name, r)
+		if err == nil && len(file.Changes)+len(file.Unclear) > 0 {
+			found = append(found, file)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the manifests: %w", err)
+	}
+	return found, nil
+}
+
+func read(name string, r Release) (File, error) {
+	info, err := os.Stat(name)
+	if err != nil || info.Size() > sizeMax {
+		return File{}, err
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return File{}, err
+	}
+	return File{name, Rewrite(string(text), r)}, nil
+}
+
+// Write puts the new content in the place of the old, at once: nobody finds
+// half of it, and a link stays one.
+func (f File) Write() (err error) {
+	name, err := filepath.EvalSymlinks(f.Path)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", f.Path, err)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", f.Path, err)
+	}
+	beside, err := os.CreateTemp(filepath.Dir(name), ".migrate-*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", f.Path, err)
+	}
+	_, err = beside.WriteString(f.Content)
+	err = errors.Join(err, beside.Chmod(info.Mode().Perm()), beside.Close())
+	if err == nil {
+		err = os.Rename(beside.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("writing %s: %w", f.Path, err), os.Remove(beside.Name()))
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package migrate
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Change is a line that names an older version.
+type Change struct {
+	Line int    `json:"line"`
+	Kind string `json:"kind"`
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// Text is what becomes of a file.
+type Text struct {
+	Content string
+	Changes []Change
+	// Unclear are the numbers of lines that name a version which nothing serves
+	// any more, in a way that leaves open what of.
+	Unclear []int
+}
+
+var (
+	// entry is a key of a mapping with a plain value. Lines are matched and not
+	// documents, so that comments, templates and patches inside of texts are
+	// reached and nothing else of a file changes.
+	entry = regexp.MustCompile(`^( *(?:- +)*)["']?(apiVersion|kind|group|version)["']?:[ \t]+["']?([A-Za-z0-9./-]+)["']?,?[ \t]*(?:#.*)?\r?$`)
+	named = regexp.MustCompile(`\b([a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/(v[0-9]+(?:(?:alpha|beta)[0-9]+)?)\b`)
+	lead  = regexp.MustCompile(`^( *(?:- +)*)`)
+)
+
+// Rewrite brings the versions of Flux's kinds in a text to those of a release:
+// beside a kind as apiVersion, and in selectors as group, version and kind.
+func Rewrite(text string, r Release) Text {
+	lines := strings.SplitAfter(text, "\n")
+	var t Text
+	var content strings.Builder
+	for i, line := range lines {
+		changed, c := rewriteLine(lines, i, r)
+		if c != nil {
+			t.Changes = append(t.Changes, *c)
+		} else if unclear(line, r) {
+			t.Unclear = append(t.Unclear, i+1)
+		}
+		content.WriteString(changed)
+	}
+	t.Content = content.String()
+	return t
+}
+
+// rewriteLine returns a line as it should be, and what has changed in it.
+func rewriteLine(lines []string, i int, r Release) (string, *Change) {
+	line := lines[i]
+	m := entry.FindStringSubmatchIndex(strings.TrimSuffix(line, "\n"))
+	if m == nil {
+		return line, nil
+	}
+	key, value := line[m[4]:m[5]], line[m[6]:m[7]]
+	var group, from string
+	switch key {
+	case "apiVersion":
+		group, from, _ = strings.Cut(value, "/")
+	case "version":
+		from = value
+	default:
+		return line, nil
+	}
+	beside := siblings(lines, i, m[3]-m[2])
+	if key == "version" {
+		group = beside["group"]
+	}
+	to, older := r.Target(group, beside["kind"], from)
+	if !older {
+		return line, nil
+	}
+	start := m[7] - len(from)
+	return line[:start] + to + line[m[7]:], &Change{i + 1, beside["kind"], group + "/" + from, group + "/" + to}
+}
+
+// unclear tells whether a line that was left as it is names what is gone.
+func unclear(line string, r Release) bool {
+	if strings.HasPrefix(strings.TrimSpace(line), "#") {
+		return false
+	}
+	for _, m := range named.FindAllStringSubmatch(line, -1) {
+		if r.outdated(m[1], m[2]) {
+			return true
+		}
+	}
+	return false
+}
+
+// siblings are the plain values beside the key in a line that begins at a column.
+func siblings(lines []string, at, column int) map[string]string {
+	found := map[string]string{}
+	look := func(i int) (end bool) {
+		indent, first, skip := position(lines[i])
+		switch {
+		case skip || indent > column:
+			return false
+		case indent < column || strings.HasPrefix(lines[i], "---"):
+			return true
+		}
+		if m := entry.FindStringSubmatch(strings.TrimSuffix(lines[i], "\n")); m != nil && found[m[2]] == "" {
+			found[m[2]] = m[3]
+		}
+		return first
+	}
+	_, first, _ := position(lines[at])
+	for i := at - 1; i >= 0 && !first; i-- {
+		if look(i) {
+			break
+		}
+	}
+	for i := at + 1; i < len(lines); i++ {
+		// The first line of the next item is not a sibling any more.
+		if indent, next, _ := position(lines[i]); next && indent <= column || look(i) {
+			break
+		}
+	}
+	return found
+}
+
+// position is the column at which the key of a line begins, and whether it is
+// the first of an item of a list. Empty lines, comments and directives of
+// templates stand between keys without a position of their own.
+func position(line string) (column int, first, skip bool) {
+	before := lead.FindString(line)
+	rest := strings.TrimSpace(line[len(before):])
+	skip = rest == "" || strings.HasPrefix(rest, "#") || strings.HasPrefix(rest, "{{")
+	return len(before), strings.Contains(before, "-"), skip
+}

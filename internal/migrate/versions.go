@@ -1,0 +1,94 @@
+// Package migrate brings the kinds of Flux to their current versions, in what
+// a cluster stores and in files.
+package migrate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// since lists with which minor version of Flux 2 a version of a kind came. What
+// is not listed was there before.
+var since = map[string]map[string]int{
+	"OCIRepository":         {"v1": 6},
+	"Bucket":                {"v1": 4},
+	"HelmRepository":        {"v1": 3},
+	"HelmChart":             {"v1": 3},
+	"ExternalArtifact":      {"v1": 7},
+	"ArtifactGenerator":     {"v1beta1": 7},
+	"HelmRelease":           {"v2": 3, "v2beta2": 2},
+	"Provider":              {"v1beta3": 2},
+	"Alert":                 {"v1beta3": 2},
+	"ImageRepository":       {"v1": 7},
+	"ImagePolicy":           {"v1": 7},
+	"ImageUpdateAutomation": {"v1": 7, "v1beta2": 3},
+}
+
+// Release is a minor version of Flux 2.
+type Release int
+
+// ParseRelease reads a version such as 2.6 or v2.6.1, "" for the newest.
+func ParseRelease(text string) (Release, error) {
+	newest := minor(controllers.Distribution)
+	if text == "" {
+		return Release(newest), nil
+	}
+	asked := minor(strings.TrimPrefix(text, "v"))
+	if asked < 0 || asked > newest {
+		return 0, fmt.Errorf("version %q is not known: it has to be one of 2.0 to 2.%d", text, newest)
+	}
+	return Release(asked), nil
+}
+
+// minor is the second number of 2.x or 2.x.y, -1 where it is no such version.
+func minor(text string) int {
+	parts := strings.Split(text, ".")
+	if len(parts) < 2 || len(parts) > 3 || parts[0] != "2" {
+		return -1
+	}
+	for _, part := range parts {
+		if n, err := strconv.Atoi(part); err != nil || n < 0 {
+			return -1
+		}
+	}
+	n, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// Target returns the newest version of a kind that a release has, if that is
+// newer than the given one.
+func (r Release) Target(group, kind, from string) (string, bool) {
+	k, ok := controllers.KindOf(group, kind)
+	if !ok {
+		return "", false
+	}
+	for _, v := range append([]string{k.Version}, k.Older...) {
+		if since[k.Kind][v] <= int(r) {
+			return v, version.CompareKubeAwareVersionStrings(v, from) > 0
+		}
+	}
+	return "", false
+}
+
+// outdated tells whether a version of a group is older than that of every kind in it.
+func (r Release) outdated(group, from string) bool {
+	found := false
+	for _, k := range controllers.Kinds {
+		if k.Group != group {
+			continue
+		}
+		if _, older := r.Target(group, k.Kind, from); !older {
+			return false
+		}
+		found = true
+	}
+	return found
+}

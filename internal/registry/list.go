@@ -1,0 +1,72 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"golang.org/x/sync/errgroup"
+)
+
+// List returns the artifacts of a repository whose tags are wanted, in the
+// reverse order of their tags. Signatures and what else is attached to an
+// artifact is no artifact.
+func List(ctx context.Context, address string, wanted func(tag string) bool, access Access) ([]Artifact, error) {
+	rest, ok := strings.CutPrefix(address, Scheme)
+	if !ok {
+		return nil, &AddressError{address}
+	}
+	repository, err := name.NewRepository(rest, access.strictness()...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the address %s: %w", address, err)
+	}
+	options, err := access.options(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := remote.List(repository, options...)
+	if err != nil {
+		return nil, fmt.Errorf("listing the tags of %s: %w", address, err)
+	}
+	tags = slices.DeleteFunc(tags, func(tag string) bool { return attached(tag) || !wanted(tag) })
+	slices.Sort(tags)
+	slices.Reverse(tags)
+	found := make([]Artifact, len(tags))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	options = append(options, remote.WithContext(ctx))
+	for i, tag := range tags {
+		g.Go(func() error {
+			one, err := manifestOf(repository.Tag(tag), options)
+			found[i] = one
+			return err
+		})
+	}
+	return found, g.Wait()
+}
+
+// attached tells the tags by which cosign attaches signatures, attestations
+// and bills of material.
+func attached(tag string) bool {
+	return strings.HasSuffix(tag, ".sig") || strings.HasSuffix(tag, ".att") || strings.HasSuffix(tag, ".sbom")
+}
+
+// manifestOf costs one request; the manifest of an index has annotations too.
+func manifestOf(tag name.Tag, options []remote.Option) (Artifact, error) {
+	got, err := remote.Get(tag, options...)
+	if err != nil {
+		return Artifact{}, fmt.Errorf("reading the manifest of %s: %w", tag, err)
+	}
+	var manifest v1.Manifest
+	if err := json.Unmarshal(got.Manifest, &manifest); err != nil {
+		return Artifact{}, fmt.Errorf("reading the manifest of %s: %w", tag, err)
+	}
+	return Artifact{
+		Repository: tag.Context().Name(), Tag: tag.TagStr(), Digest: got.Digest.String(), Annotations: manifest.Annotations,
+	}, nil
+}

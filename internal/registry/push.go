@@ -1,0 +1,97 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// configMedia is the media type by which source-controller knows an artifact of Flux.
+const configMedia = "application/vnd.cncf.flux.config.v1+json"
+
+// The annotations by which an artifact says where it comes from.
+const (
+	SourceAnnotation   = "org.opencontainers.image.source"
+	RevisionAnnotation = "org.opencontainers.image.revision"
+	CreatedAnnotation  = "org.opencontainers.image.created"
+)
+
+// Push stores an archive of files as an artifact. The same archive,
+// annotations and time give the same digest.
+func Push(ctx context.Context, address string, archive []byte, annotations map[string]string, created time.Time, access Access) (Artifact, error) {
+	reference, options, err := access.reach(ctx, address)
+	if err != nil {
+		return Artifact{}, err
+	}
+	image, err := assemble(archive, annotations, created)
+	if err != nil {
+		return Artifact{}, fmt.Errorf("making the artifact: %w", err)
+	}
+	if err := remote.Write(reference, image, options...); err != nil {
+		return Artifact{}, fmt.Errorf("pushing %s: %w", address, err)
+	}
+	pushed, err := describe(reference, image)
+	if err != nil {
+		return Artifact{}, fmt.Errorf("making the artifact: %w", err)
+	}
+	return pushed, nil
+}
+
+func assemble(archive []byte, annotations map[string]string, created time.Time) (v1.Image, error) {
+	created = created.UTC().Truncate(time.Second)
+	notes := map[string]string{CreatedAnnotation: created.Format(time.RFC3339)}
+	maps.Copy(notes, annotations)
+	layer, err := tarball.LayerFromOpener(
+		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive)), nil },
+		tarball.WithMediaType(contentMedia),
+	)
+	if err != nil {
+		return nil, err
+	}
+	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), configMedia)
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config = config.DeepCopy()
+	config.Created = v1.Time{Time: created}
+	if image, err = mutate.ConfigFile(image, config); err != nil {
+		return nil, err
+	}
+	annotated, ok := mutate.Annotations(image, notes).(v1.Image)
+	if !ok {
+		return nil, fmt.Errorf("annotating it gave no image")
+	}
+	return mutate.Append(annotated, mutate.Addendum{Layer: layer})
+}
+
+// Tag gives the artifact at an address one more tag.
+func Tag(ctx context.Context, address, tag string, access Access) (Artifact, error) {
+	reference, options, err := access.reach(ctx, address)
+	if err != nil {
+		return Artifact{}, err
+	}
+	wanted, err := name.NewTag(reference.Context().Name()+":"+tag, access.strictness()...)
+	if err != nil {
+		return Artifact{}, fmt.Errorf("reading the tag: %w", err)
+	}
+	found, err := remote.Get(reference, options...)
+	if err != nil {
+		return Artifact{}, fmt.Errorf("fetching %s: %w", address, err)
+	}
+	if err := remote.Tag(wanted, found, options...); err != nil {
+		return Artifact{}, fmt.Errorf("tagging %s as %s: %w", address, tag, err)
+	}
+	return Artifact{Repository: wanted.Context().Name(), Tag: wanted.TagStr(), Digest: found.Digest.String()}, nil
+}
