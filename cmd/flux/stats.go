@@ -16,6 +16,8 @@ import (
 
 type statsOptions struct {
 	allNamespaces bool
+	metrics       bool
+	fluxNamespace string
 	format        string
 }
 
@@ -35,13 +37,24 @@ gotk_suspend_status, which controllers no longer export themselves.
   flux stats -n apps
   flux stats -A -o wide
 
+  # How the controllers keep up
+  flux stats --metrics
+
   # For a textfile that alert rules read
   flux stats -A -o prometheus`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.stats(cmd, o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.metrics {
+				return a.controllerStats(cmd, o)
+			}
+			return a.stats(cmd, o)
+		},
 	}
 	cmd.PersistentFlags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "count the objects of all namespaces")
 	fs := cmd.Flags()
+	fs.BoolVar(&o.metrics, "metrics", false, "show what the controllers measure of themselves")
+	fs.StringVar(&o.fluxNamespace, "flux-namespace", a.fluxNamespace(), "with --metrics: the namespace of the controllers")
+	completeFlag(cmd, "flux-namespace", a.completeNamespaces())
 	fs.StringVarP(&o.format, "output", "o", "", "print wide|json|yaml|prometheus")
 	completeFlag(cmd, "output", cobra.FixedCompletions([]string{"wide", "json", "yaml", "prometheus"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -49,7 +62,12 @@ gotk_suspend_status, which controllers no longer export themselves.
 
 func (o *statsOptions) check() error {
 	switch o.format {
-	case "", "wide", "json", "yaml", "prometheus":
+	case "", "wide", "json", "yaml":
+		return nil
+	case "prometheus":
+		if o.metrics {
+			return hinted("scrape the controllers, or leave out --metrics for the series of objects", "-o prometheus does not go with --metrics")
+		}
 		return nil
 	}
 	return fmt.Errorf("output format %q is not known: use wide, json, yaml or prometheus", o.format)
