@@ -71,6 +71,9 @@ func (l *live) ownedBy(u *unstructured.Unstructured) {
 // it is not ready kstatus thinks it is still being worked on; people who look
 // for what is wrong need to find it.
 func readiness(u *unstructured.Unstructured) (Status, string) {
+	if metadataSuffices[u.GroupVersionKind().GroupKind()] && u.GetDeletionTimestamp() == nil {
+		return Ready, "" // its status has not been read
+	}
 	result, err := status.Compute(u)
 	if err != nil {
 		return Unknown, err.Error()
