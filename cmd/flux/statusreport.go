@@ -133,12 +133,15 @@ func (r inventoryReport) String() string {
 		}
 		kinds = append(kinds, text)
 	}
-	text := fmt.Sprintf("%d objects, %d not ready: ", r.Total, r.NotReady)
-	if r.NotReady == 0 {
-		text = fmt.Sprintf("%d objects: ", r.Total)
+	text := fmt.Sprintf("%d objects", r.Total)
+	if r.Total == 1 {
+		text = "1 object"
+	}
+	if r.NotReady > 0 {
+		text += fmt.Sprintf(", %d not ready", r.NotReady)
 	}
 	if r.Unknown > 0 {
 		kinds = append(kinds, fmt.Sprintf("%d of them not looked at", r.Unknown))
 	}
-	return redact.Text(text + strings.Join(kinds, ", "))
+	return redact.Text(text + ": " + strings.Join(kinds, ", "))
 }

@@ -23,6 +23,7 @@ const (
 	neighboursShown = 8
 	troubleShown    = 12
 	eventsShown     = 5
+	messageShown    = 200
 )
 
 // sheet is the screen being written: sections of rows whose columns stand in line.
@@ -54,7 +55,7 @@ func (a *app) printSituation(s situation) error {
 func (p *sheet) head(s situation) {
 	state, hue := readyWord(s)
 	p.b.WriteString(p.paint(color.Bold, s.Link.Object.String()) + "  " + p.paint(hue, state) + "\n")
-	if message := lineOf(s.outcome.Message); message != "" && !tells(s.Verdict, message) {
+	if message := lineOf(s.outcome.Message); message != "" && !explained(s) {
 		p.b.WriteString(p.folded(message, "  "))
 	}
 	for _, c := range s.Verdict.Cases {
@@ -65,9 +66,9 @@ func (p *sheet) head(s situation) {
 	}
 }
 
-// tells says whether a case has the message already.
-func tells(v diagnose.Verdict, message string) bool {
-	return slices.ContainsFunc(v.Cases, func(c diagnose.Case) bool { return strings.Contains(lineOf(c.Root.Message), message) })
+// explained tells whether a case is about the object itself, which says it better.
+func explained(s situation) bool {
+	return slices.ContainsFunc(s.Verdict.Cases, func(c diagnose.Case) bool { return len(c.Chain) == 1 && c.Root.Object == c.Object })
 }
 
 // lineOf is what an object says, as a line that may be shown.
@@ -175,7 +176,7 @@ func (a *app) reconciliationRows(s situation) [][]string {
 	}
 	add("Last success", when(good))
 	add("Last failure", when(failed))
-	if s.timing.last.Took > 0 {
+	if s.timing.last.Took > 0 && s.timing.current {
 		add("Took", s.timing.last.Took.Round(time.Millisecond).String())
 	}
 	add("Interval", intervalText(s.timing))
@@ -256,18 +257,25 @@ func (a *app) eventRows(events []happening) [][]string {
 		if h.count > 1 {
 			seen += fmt.Sprintf(" (x%d)", h.count)
 		}
-		rows = append(rows, []string{seen, h.typ, h.reason, lineOf(h.message)})
+		rows = append(rows, []string{seen, h.typ, h.reason, cutTo(lineOf(h.message), messageShown)})
 	}
 	return rows
 }
 
 // cut shortens a line to the terminal, which has no room for the whole message.
 func (p *sheet) cut(line string) string {
-	runes := []rune(line)
-	if p.screen.Width < 2 || len(runes) <= p.screen.Width {
+	if p.screen.Width == 0 {
 		return line
 	}
-	return string(runes[:p.screen.Width-1]) + "…"
+	return cutTo(line, p.screen.Width)
+}
+
+func cutTo(text string, width int) string {
+	runes := []rune(text)
+	if len(runes) <= width || width < 2 {
+		return text
+	}
+	return string(runes[:width-1]) + "…"
 }
 
 // folded breaks text between words where the terminal ends.

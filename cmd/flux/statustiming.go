@@ -15,6 +15,9 @@ type timing struct {
 	interval, retry time.Duration
 	// last is the newest one that is known of, and took how long it was.
 	last tree.Run
+	// current says that the object is as last left it: what fails before
+	// anything is applied leaves no trace in the history.
+	current bool
 	// failed is the newest one that failed.
 	failed tree.Run
 	// next is when another one is due; zero where that is not known.
@@ -45,7 +48,8 @@ func timingOf(l tree.Link) timing {
 	if !t.last.Good && t.retry > 0 {
 		wait = t.retry
 	}
-	if l.Kind.Kind == "Kustomization" && wait > 0 && !t.last.At.IsZero() && !l.Kind.Suspension.Is(l.Live) && !l.Kind.Pending(l.Live) {
+	t.current = !t.last.At.IsZero() && t.last.Good == (l.Kind.Ready(l.Live).Status == "True")
+	if l.Kind.Kind == "Kustomization" && t.current && wait > 0 && !l.Kind.Suspension.Is(l.Live) && !l.Kind.Pending(l.Live) {
 		t.next = t.last.At.Add(wait)
 	}
 	return t
