@@ -43,6 +43,10 @@ gitea: ## Build a real Gitea for the tests of bootstrap (3 minutes the first tim
 demo: build sandbox controllers ## Bootstrap Flux in a sandbox from its own Git server and show it at work
 	test/demo.sh
 
+.PHONY: pictures
+pictures: demo ## Draw the pictures in docs/pictures of what the demo runs
+	test/pictures.sh
+
 .PHONY: test
 test: manifests sandbox gitea ## Run the unit tests and the command scripts against a real API server
 	$(GOTEST) ./cmd/... ./pkg/... ./internal/... ./manifests/... ./test/arch/... ./test/compat/... ./test/faults/...
