@@ -171,20 +171,29 @@ func (o *releaseOptions) override(options *build.HelmOptions) error {
 	return nil
 }
 
-// helmBuild is what HelmReleases are built with. The program is started when
-// the first chart is rendered, and has to be closed.
-func (a *app) helmBuild(ctx context.Context, o *buildOptions, h *helmOptions, work workTree) (*build.HelmOptions, *helmprocess.Program, error) {
+// helmRenderer is the program that renders charts. It is started when the
+// first one is to be rendered, and has to be closed.
+func (a *app) helmRenderer() (*helmprocess.Program, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return nil, nil, fmt.Errorf("finding the cache folder: %w", err)
+		return nil, fmt.Errorf("finding the cache folder: %w", err)
 	}
-	program := &helmprocess.Program{Cache: filepath.Join(cache, "flux", "charts"), Stderr: a.err, Find: func() (string, error) {
+	return &helmprocess.Program{Cache: filepath.Join(cache, "flux", "charts"), Stderr: a.err, Find: func() (string, error) {
 		path, err := findBeside(helmProgram)
 		if err != nil {
 			err = hinted("it comes with flux: put it beside it, or on PATH", "%s, which renders charts, lies neither beside flux nor on PATH", helmProgram)
 		}
 		return path, err
-	}}
+	}}, nil
+}
+
+// helmBuild is what HelmReleases are built with. The program is started when
+// the first chart is rendered, and has to be closed.
+func (a *app) helmBuild(ctx context.Context, o *buildOptions, h *helmOptions, work workTree) (*build.HelmOptions, *helmprocess.Program, error) {
+	program, err := a.helmRenderer()
+	if err != nil {
+		return nil, nil, err
+	}
 	options := &build.HelmOptions{
 		Renderer: program, Lookup: a.lookupFor(o, work), Missing: a.missingFor(o, "values", "--values"), KubeVersion: h.kubeVersion, APIVersions: slices.Clone(h.apiVersions),
 	}

@@ -16,8 +16,8 @@ import (
 )
 
 func newDiff(a *app) *cobra.Command {
-	return group("diff", "Show what would change, without changing anything",
-		newDiffArtifact(a), newDiffKustomization(a))
+	return addBase(a, group("diff", "Show what would change, without changing anything",
+		newDiffArtifact(a), newDiffKustomization(a)))
 }
 
 // diffOptions are the flags of diff kustomization.

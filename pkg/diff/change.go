@@ -142,6 +142,8 @@ type Result struct {
 	Changes []Change `json:"changes"`
 	// Warnings concern the whole, such as a suspended Kustomization.
 	Warnings []string `json:"warnings,omitempty"`
+	// Builds tells that two builds are compared, and no cluster.
+	Builds bool `json:"-"`
 }
 
 // Count returns how many objects an action concerns.

@@ -59,7 +59,7 @@ func (c *comparison) finish(change Change, o item, before, after controllers.Obj
 		b = bare(b)
 	}
 	mask(change.Object, built(o), content(b), content(a), o.built.Secret)
-	c.veil(b, a, o.built.Encrypted)
+	veilObjects(b, a, c.Build.SecretValues, o.built.Encrypted)
 	change.Before, change.After = b, a
 	if before != nil && after != nil {
 		change.Fields = Fields(content(b), content(a))
@@ -120,10 +120,10 @@ func bare(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return only
 }
 
-// veil masks texts in all of both versions but what names the object.
-func (c *comparison) veil(before, after *unstructured.Unstructured, encrypted bool) {
+// veilObjects masks texts in all of both versions but what names the object.
+func veilObjects(before, after *unstructured.Unstructured, secrets []string, encrypted bool) {
 	b, a := settable(before), settable(after)
-	veilTexts(b, a, c.Build.SecretValues, encrypted)
+	veilTexts(b, a, secrets, encrypted)
 	for o, fields := range map[*unstructured.Unstructured]map[string]any{before: b, after: a} {
 		for key := range fields {
 			if key != "metadata" && o != nil {

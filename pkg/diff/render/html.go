@@ -72,7 +72,7 @@ func HTML(w io.Writer, results []*diff.Result) error {
 		shown := pageResult{Name: r.Kustomization.String(), Revision: r.Revision, Warnings: r.Warnings}
 		for _, c := range r.Changes {
 			if c.Different() {
-				shown.Changes = append(shown.Changes, pageOf(c))
+				shown.Changes = append(shown.Changes, pageOf(c, r.Builds))
 			}
 		}
 		data.Results = append(data.Results, shown)
@@ -89,13 +89,13 @@ func HTML(w io.Writer, results []*diff.Result) error {
 	return err
 }
 
-func pageOf(c diff.Change) pageChange {
+func pageOf(c diff.Change, builds bool) pageChange {
 	p := pageChange{Name: c.Object.String(), Verdict: verdict(c), Open: c.Action == diff.Failed || len(c.Dangers) > 0}
 	if c.Action == diff.Failed {
 		p.Said = append(p.Said, c.Reason)
 	}
 	p.Said = append(append(p.Said, Warnings(c)...), c.Notes...)
-	for _, line := range strings.Split(strings.TrimRight(unified(c), "\n"), "\n") {
+	for _, line := range strings.Split(strings.TrimRight(unified(c, builds), "\n"), "\n") {
 		class := ""
 		switch {
 		case line == "":

@@ -43,6 +43,9 @@ func Human(w io.Writer, results []*diff.Result, s Style) error {
 	for _, r := range results {
 		for _, c := range r.Changes {
 			word, ok := words[c.Action]
+			if c.Action == diff.Changed && r.Builds {
+				word = "changed" // drift is what happens on a cluster
+			}
 			if c.Action == diff.Failed && c.Before != nil {
 				word, ok = "cannot be applied", true // why is an error, and not said here
 			}

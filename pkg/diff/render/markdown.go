@@ -23,7 +23,7 @@ func Markdown(w io.Writer, results []*diff.Result, most int) error {
 	for _, r := range results {
 		for _, c := range r.Changes {
 			if c.Different() {
-				details = append(details, detail(c))
+				details = append(details, detail(c, r.Builds))
 			}
 		}
 	}
@@ -186,13 +186,13 @@ func code(s string) string {
 }
 
 // detail is one change, folded away.
-func detail(c diff.Change) string {
+func detail(c diff.Change, builds bool) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "<details><summary><code>%s</code> %s</summary>\n\n", inline(c.Object.String()), verdict(c))
 	for _, note := range c.Notes {
 		fmt.Fprintf(&b, "%s\n\n", inline(note))
 	}
-	if body := unified(c); body != "" && c.Action != diff.Encrypted {
+	if body := unified(c, builds); body != "" && c.Action != diff.Encrypted {
 		// A fence is longer than any in the text, so that none ends it.
 		fence := "```"
 		for strings.Contains(body, fence) {

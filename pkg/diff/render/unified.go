@@ -18,7 +18,7 @@ func Unified(w io.Writer, results []*diff.Result, s Style) error {
 	var b bytes.Buffer
 	for _, r := range results {
 		for _, c := range r.Changes {
-			for _, line := range strings.SplitAfter(unified(c), "\n") {
+			for _, line := range strings.SplitAfter(unified(c, r.Builds), "\n") {
 				b.WriteString(painted(line, s))
 			}
 		}
@@ -49,7 +49,7 @@ func painted(line string, s Style) string {
 }
 
 // unified is the diff of one object, "" where nothing of it can be shown.
-func unified(c diff.Change) string {
+func unified(c diff.Change, builds bool) string {
 	if _, shown := words[c.Action]; !shown && (c.Action != diff.Failed || c.Before == nil) {
 		return ""
 	}
@@ -58,6 +58,9 @@ func unified(c diff.Change) string {
 		name = c.Object.Namespace + "/" + name
 	}
 	before, after := "live/"+name, "new/"+name
+	if builds {
+		before = "old/" + name
+	}
 	old, young := manifest(c.Before), manifest(c.After)
 	if len(old) == 0 {
 		before = "/dev/null"

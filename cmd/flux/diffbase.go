@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/snapshot"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/revision"
+)
+
+// baseOptions are the flags of diff itself.
+type baseOptions struct {
+	diffOptions
+	helmOptions
+	base, head string
+	mergeBase  bool
+	withHelm   bool
+}
+
+// addBase makes diff itself a command: with --base, it compares two revisions
+// of the repository; without, it shows its help as before.
+func addBase(a *app, cmd *cobra.Command) *cobra.Command {
+	o := &baseOptions{diffOptions: diffOptions{format: "human"}}
+	cmd.Long = `Show what would change, without changing anything.
+
+The commands below compare with the cluster. With --base, flux diff compares
+two revisions of the Git repository around the current folder instead, without
+a cluster, for pull requests: it follows the Kustomizations and HelmReleases of
+the cluster's folder (--path), takes their sources for the repository where
+their address is one of its remotes, renders what the changes reach at both
+revisions, and compares object by object.
+
+It reads Git's objects and writes nothing. The new side is the work tree, with
+files that are not committed yet, unless --head names a revision. Secret values
+are not shown; what SOPS has encrypted is compared in clear where a key is at
+hand.
+
+It exits with 0 when nothing would change, 1 when something would, and 2 when
+that could not be found out.`
+	cmd.Example = `  # What does this branch change on production?
+  flux diff --base main --path clusters/production
+
+  # Only what the branch itself changes, although main has moved on
+  flux diff --base main --merge-base --path clusters/production
+
+  # A comment for a pull request, which does not fail the pipeline
+  flux diff --base origin/main --head HEAD --path clusters/production -o github --exit-code=false`
+	fs := cmd.Flags()
+	fs.StringVar(&o.base, "base", "", "compare two revisions of the Git repository: the branch, tag or commit to compare with")
+	fs.StringVar(&o.head, "head", "", "the revision to compare (default the work tree)")
+	fs.BoolVar(&o.mergeBase, "merge-base", false, "compare with the commit at which --head left --base")
+	fs.StringVar(&o.path, "path", "", "the folder of the cluster, such as clusters/production")
+	fs.StringToStringVar(&o.sources, "local-sources", nil, "the folders of sources that have another address, such as OCIRepository/flux-system/apps=./apps")
+	fs.BoolVar(&o.strict, "strict-substitute", false, "fail when a variable without a default has no value")
+	fs.StringToStringVar(&o.set, "set", nil, "give variables values, such as region=eu, above those of Kustomizations")
+	fs.StringVar(&o.varsFile, "vars-file", "", "a file of variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
+	fs.BoolVar(&o.withHelm, "with-helm", true, "render the charts of HelmReleases, too")
+	fs.StringVar(&o.kubeVersion, "kube-version", assumedKubernetes, "the version of Kubernetes that charts see")
+	fs.StringSliceVar(&o.apiVersions, "api-versions", nil, "APIs that charts see besides, such as monitoring.coreos.com/v1")
+	fs.BoolVar(&o.progress, "progress-bar", true, "say on standard error what is being done")
+	fs.BoolVar(&o.exitCode, "exit-code", true, "exit with 1 when something would change")
+	fs.VarP(choice{&o.format, diffFormats}, "output", "o", "print as human, unified, json, github, gitlab or html")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("base") {
+			if cmd.Flags().NFlag() > 0 && cmd.LocalNonPersistentFlags().Changed("path") {
+				return hinted("flux diff --base main --path "+o.path, "name what to compare with by --base")
+			}
+			return cmd.Help()
+		}
+		return a.diffBase(cmd, o)
+	}
+	return cmd
+}
+
+func (a *app) diffBase(cmd *cobra.Command, o *baseOptions) (err error) {
+	if o.path == "" {
+		return hinted("flux diff --base "+o.base+" --path clusters/production", "name the folder of the cluster with --path")
+	}
+	namespace, err := a.namespace(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	repository, err := openRepository()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, repository.Close()) }()
+	options, err := a.baseBuild(o, repository, namespace)
+	if err != nil {
+		return err
+	}
+	base, head, err := o.revisions(ctx, repository)
+	if err != nil {
+		return err
+	}
+	if o.withHelm {
+		program, err := a.helmRenderer()
+		if err != nil {
+			return err
+		}
+		options.Renderer = program
+		defer func() { err = errors.Join(err, program.Close()) }()
+	}
+	a.progress(&o.diffOptions, "comparing %s with %s", head.Name, base.Name)
+	outcome, failures := revision.Compare(ctx, base, head, options)
+	if outcome == nil {
+		return failures
+	}
+	a.progress(&o.diffOptions, "rendered %d of %d Kustomizations and HelmReleases: the others are the same", outcome.Rendered, outcome.Followed)
+	results := outcome.Results
+	if len(results) == 0 {
+		results = []*diff.Result{{Kustomization: outcome.Root, Revision: head.Name, Builds: true}}
+	}
+	if err := a.printDiff(o.format, results); err != nil {
+		return err
+	}
+	return a.concludeDiff(&o.diffOptions, results, a.reportChildren(failures))
+}
+
+func openRepository() (*snapshot.Repository, error) {
+	repository, err := snapshot.Open(".")
+	if errors.Is(err, snapshot.ErrNoRepository) {
+		return nil, hinted("run it in a clone of the repository", "the current folder is not in a Git repository")
+	}
+	return repository, err
+}
+
+// baseBuild is how both sides are built.
+func (a *app) baseBuild(o *baseOptions, repository *snapshot.Repository, namespace string) (revision.Options, error) {
+	options := revision.Options{
+		Namespace: namespace, Strict: o.strict, KubeVersion: o.kubeVersion, APIVersions: o.apiVersions,
+		Decrypter: a.offlineDecrypter, Warn: func(text string) { a.ui.Warning("%s", text) },
+		Folders: map[build.Reference]string{},
+	}
+	addresses, err := repository.Remotes()
+	if err != nil {
+		return options, err
+	}
+	known := map[string]bool{}
+	for _, address := range addresses {
+		known[comparable(address)] = true
+	}
+	options.Local = func(address string) bool { return known[comparable(address)] }
+	if options.Vars, err = o.vars(); err != nil {
+		return options, err
+	}
+	if options.Path, err = insideOf(repository, o.path); err != nil {
+		return options, err
+	}
+	for source, folder := range o.sources {
+		parts := strings.Split(source, "/")
+		if len(parts) != 3 {
+			return options, hinted("write it as Kind/namespace/name=path", "%q does not name a source", source)
+		}
+		inside, err := insideOf(repository, folder)
+		if err != nil {
+			return options, err
+		}
+		options.Folders[build.Reference{Kind: parts[0], Namespace: parts[1], Name: parts[2]}] = inside
+	}
+	return options, nil
+}
+
+// insideOf is a folder, which may be gone, as a path in the repository.
+func insideOf(repository *snapshot.Repository, folder string) (string, error) {
+	if repository.Root() == "" {
+		return path.Clean(filepath.ToSlash(folder)), nil
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding the current folder: %w", err)
+	}
+	if !filepath.IsAbs(folder) {
+		folder = filepath.Join(here, folder)
+	}
+	root := repository.Root()
+	for _, root := range []string{root, realPath(root)} {
+		relative, err := filepath.Rel(root, folder)
+		if err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator)) {
+			return filepath.ToSlash(relative), nil
+		}
+	}
+	return "", fmt.Errorf("%s is not in the Git repository %s", folder, root)
+}
+
+func realPath(name string) string {
+	if resolved, err := filepath.EvalSymlinks(name); err == nil {
+		return resolved
+	}
+	return name
+}
+
+// revisions are the two sides.
+func (o *baseOptions) revisions(ctx context.Context, r *snapshot.Repository) (base, head revision.Revision, err error) {
+	from, err := r.Commit(o.base)
+	if err != nil {
+		return base, head, unknownRevision(err)
+	}
+	name := o.head
+	if name == "" && (r.Root() == "" || o.mergeBase) {
+		name = "HEAD"
+	}
+	if name != "" {
+		to, err := r.Commit(name)
+		if err != nil {
+			return base, head, unknownRevision(err)
+		}
+		if o.mergeBase {
+			if from, err = r.MergeBase(from, to); err != nil {
+				return base, head, hinted("a shallow clone may lack it: git fetch --unshallow", "looking for where %s left %s: %w", name, o.base, err)
+			}
+		}
+		if head.Tree, err = r.At(to); err != nil {
+			return base, head, err
+		}
+	}
+	if o.head == "" && r.Root() != "" {
+		tree, err := r.WorkTree(ctx)
+		if err != nil {
+			return base, head, err
+		}
+		head.Tree, name = tree, "the work tree"
+	}
+	tree, err := r.At(from)
+	return revision.Revision{Tree: tree, Name: o.base}, revision.Revision{Tree: head.Tree, Name: name}, err
+}
+
+func unknownRevision(err error) error {
+	var unknown *snapshot.UnknownError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	branch := strings.TrimPrefix(unknown.Revision, "origin/")
+	way := fmt.Sprintf("fetch it: git fetch origin %s:refs/remotes/origin/%[1]s", branch)
+	if unknown.Shallow {
+		way = "the clone is shallow; " + way
+	}
+	return hinted(way, "%w", err)
+}
+
+// offlineDecrypter decrypts with what is at hand without asking a cluster.
+func (a *app) offlineDecrypter(ks *unstructured.Unstructured) build.Decrypter {
+	keyless := ks.DeepCopy()
+	unstructured.RemoveNestedField(keyless.Object, "spec", "decryption", "secretRef")
+	return a.decrypterFor(keyless)
+}

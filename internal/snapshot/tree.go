@@ -1,0 +1,227 @@
+package snapshot
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/object"
+)
+
+const (
+	linkMode   = filemode.Symlink
+	folderMode = filemode.Dir
+	// keepMost is the size of files that are kept in memory once read.
+	keepMost = 1 << 20
+)
+
+// Tree is a tree of files that does not change. It implements fs.FS and its
+// companions. Links are not in it, since source-controller puts none into
+// artifacts.
+type Tree struct{ root *node }
+
+// node is a file or a folder.
+type node struct {
+	name   string
+	folder bool
+	hash   plumbing.Hash
+	// executable is only known, and of use, in work trees.
+	executable bool
+	// read reads a file, load lists a folder.
+	read func() ([]byte, error)
+	load func() ([]*node, error)
+
+	once     sync.Once
+	children []*node
+	byName   map[string]*node
+	err      error
+	// hashed computes the hash of what is not a Git object yet.
+	hashed func() (plumbing.Hash, error)
+}
+
+func (n *node) list() ([]*node, error) {
+	n.once.Do(func() {
+		n.children, n.err = n.load()
+		slices.SortFunc(n.children, func(a, b *node) int { return strings.Compare(a.name, b.name) })
+		n.byName = make(map[string]*node, len(n.children))
+		for _, child := range n.children {
+			n.byName[child.name] = child
+		}
+	})
+	return n.children, n.err
+}
+
+func (t *Tree) find(op, name string) (*node, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
+	}
+	at := t.root
+	if name == "." {
+		return at, nil
+	}
+	for _, part := range strings.Split(name, "/") {
+		if !at.folder {
+			return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+		}
+		if _, err := at.list(); err != nil {
+			return nil, &fs.PathError{Op: op, Path: name, Err: err}
+		}
+		next, ok := at.byName[part]
+		if !ok {
+			return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// Hash is Git's hash of a file or folder: what has the same has the same
+// content. The error of what is not there is fs.ErrNotExist.
+func (t *Tree) Hash(name string) (string, error) {
+	n, err := t.find("hash", name)
+	if err != nil {
+		return "", err
+	}
+	if n.hashed == nil {
+		return n.hash.String(), nil
+	}
+	hash, err := n.hashed()
+	return hash.String(), err
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (t *Tree) ReadFile(name string) ([]byte, error) {
+	n, err := t.find("read", name)
+	if err != nil {
+		return nil, err
+	}
+	if n.folder {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it is a folder")}
+	}
+	content, err := n.read()
+	return bytes.Clone(content), err
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
+	n, err := t.find("list", name)
+	if err != nil {
+		return nil, err
+	}
+	if !n.folder {
+		return nil, &fs.PathError{Op: "list", Path: name, Err: fmt.Errorf("it is a file")}
+	}
+	children, err := n.list()
+	entries := make([]fs.DirEntry, len(children))
+	for i, child := range children {
+		entries[i] = entry{child}
+	}
+	return entries, err
+}
+
+// Stat implements fs.StatFS.
+func (t *Tree) Stat(name string) (fs.FileInfo, error) {
+	n, err := t.find("stat", name)
+	if err != nil {
+		return nil, err
+	}
+	return n.info(path.Base(name))
+}
+
+// Open implements fs.FS.
+func (t *Tree) Open(name string) (fs.File, error) {
+	info, err := t.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		entries, err := t.ReadDir(name)
+		return &openFolder{info: info, entries: entries}, err
+	}
+	content, err := t.ReadFile(name)
+	return &openFile{info: info, Reader: bytes.NewReader(content)}, err
+}
+
+func (n *node) info(name string) (fs.FileInfo, error) {
+	i := info{name: name, folder: n.folder}
+	if n.folder {
+		return i, nil
+	}
+	content, err := n.read()
+	i.size = int64(len(content))
+	return i, err
+}
+
+type entry struct{ n *node }
+
+func (e entry) Name() string               { return e.n.name }
+func (e entry) IsDir() bool                { return e.n.folder }
+func (e entry) Type() fs.FileMode          { return info{folder: e.n.folder}.Mode().Type() }
+func (e entry) Info() (fs.FileInfo, error) { return e.n.info(e.n.name) }
+
+type info struct {
+	name   string
+	folder bool
+	size   int64
+}
+
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return i.size }
+func (i info) IsDir() bool        { return i.folder }
+func (i info) ModTime() time.Time { return time.Time{} }
+func (i info) Sys() any           { return nil }
+func (i info) Mode() fs.FileMode {
+	if i.folder {
+		return fs.ModeDir | 0o555
+	}
+	return 0o444
+}
+
+type openFile struct {
+	info fs.FileInfo
+	*bytes.Reader
+}
+
+func (f *openFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *openFile) Close() error               { return nil }
+
+type openFolder struct {
+	info    fs.FileInfo
+	entries []fs.DirEntry
+}
+
+func (f *openFolder) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f *openFolder) Close() error               { return nil }
+func (f *openFolder) Read([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: f.info.Name(), Err: fmt.Errorf("it is a folder")}
+}
+
+// ReadDir implements fs.ReadDirFile.
+func (f *openFolder) ReadDir(n int) ([]fs.DirEntry, error) {
+	if n <= 0 {
+		n = len(f.entries)
+	} else if len(f.entries) == 0 {
+		return nil, io.EOF
+	}
+	n = min(n, len(f.entries))
+	some := f.entries[:n]
+	f.entries = f.entries[n:]
+	return some, nil
+}
+
+func readAll(blob *object.Blob) (content []byte, err error) {
+	reader, err := blob.Reader()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = reader.Close() }() // nothing was written
+	return io.ReadAll(reader)
+}

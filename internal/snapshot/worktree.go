@@ -1,0 +1,171 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
+	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+)
+
+// ErrBare says that a repository has no work tree.
+var ErrBare = errors.New("the repository is bare and has no work tree")
+
+// WorkTree is what a commit of all files would hold: those that Git knows and
+// those that it would take in. Contents are read when they are asked for.
+func (r *Repository) WorkTree(ctx context.Context) (*Tree, error) {
+	if r.root == "" {
+		return nil, ErrBare
+	}
+	w := &walk{ctx: ctx, root: r.root, tracked: map[string]bool{}}
+	r.mu.Lock()
+	index, err := r.git.Storer.Index()
+	r.mu.Unlock()
+	if err != nil {
+		return nil, fmt.Errorf("reading the Git index: %w", err)
+	}
+	for _, entry := range index.Entries {
+		for name := entry.Name; name != "."; name = path.Dir(name) {
+			w.tracked[name] = true
+		}
+	}
+	patterns := w.patterns(filepath.Join(".git", "info", "exclude"), nil)
+	root, err := w.folder(".", patterns)
+	if err != nil {
+		return nil, fmt.Errorf("reading the work tree: %w", err)
+	}
+	return &Tree{root: root}, nil
+}
+
+type walk struct {
+	ctx     context.Context
+	root    string
+	tracked map[string]bool
+}
+
+// patterns reads a file of patterns, if it is there.
+func (w *walk) patterns(file string, domain []string) []gitignore.Pattern {
+	text, err := os.ReadFile(filepath.Join(w.root, file))
+	if err != nil {
+		return nil
+	}
+	var found []gitignore.Pattern
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimRight(line, "\r\n"); line != "" && !strings.HasPrefix(line, "#") {
+			found = append(found, gitignore.ParsePattern(line, domain))
+		}
+	}
+	return found
+}
+
+func (w *walk) folder(name string, patterns []gitignore.Pattern) (*node, error) {
+	if err := w.ctx.Err(); err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(filepath.Join(w.root, name))
+	if err != nil {
+		return nil, err
+	}
+	var domain []string
+	if name != "." {
+		domain = strings.Split(name, "/")
+	}
+	patterns = append(slices.Clip(patterns), w.patterns(path.Join(name, ".gitignore"), domain)...)
+	ignored := gitignore.NewMatcher(patterns)
+	folder := &node{name: path.Base(name), folder: true}
+	var children, listed []*node
+	for _, e := range entries {
+		below := path.Join(name, e.Name())
+		if e.Name() == ".git" || !w.tracked[below] && ignored.Match(strings.Split(below, "/"), e.IsDir()) {
+			continue
+		}
+		child, err := w.entry(below, e, patterns)
+		if err != nil {
+			return nil, err
+		}
+		if child == nil {
+			continue
+		}
+		children = append(children, child)
+		if child.folder || child.read != nil {
+			listed = append(listed, child)
+		}
+	}
+	folder.load = func() ([]*node, error) { return listed, nil }
+	folder.hashed = sync.OnceValues(func() (plumbing.Hash, error) { return hashFolder(children) })
+	folder.children = children
+	return folder, nil
+}
+
+// entry is nil for what Git would not take in: empty folders, other
+// repositories, sockets.
+func (w *walk) entry(name string, e fs.DirEntry, patterns []gitignore.Pattern) (*node, error) {
+	onDisk := filepath.Join(w.root, name)
+	switch {
+	case e.IsDir():
+		if _, err := os.Lstat(filepath.Join(onDisk, ".git")); err == nil {
+			return nil, nil
+		}
+		folder, err := w.folder(name, patterns)
+		if err != nil || len(folder.children) == 0 {
+			return nil, err
+		}
+		return folder, nil
+	case e.Type()&fs.ModeSymlink != 0:
+		return &node{name: e.Name(), hashed: func() (plumbing.Hash, error) {
+			target, err := os.Readlink(onDisk)
+			return plumbing.ComputeHash(plumbing.BlobObject, []byte(filepath.ToSlash(target))), err
+		}}, nil
+	case !e.Type().IsRegular():
+		return nil, nil
+	}
+	read := sync.OnceValues(func() ([]byte, error) { return os.ReadFile(onDisk) })
+	info, err := e.Info()
+	if err != nil {
+		return nil, err
+	}
+	return &node{name: e.Name(), executable: info.Mode()&0o100 != 0, read: read, hashed: func() (plumbing.Hash, error) {
+		content, err := read()
+		return plumbing.ComputeHash(plumbing.BlobObject, content), err
+	}}, nil
+}
+
+// hashFolder is the hash of the tree object that Git would make.
+func hashFolder(children []*node) (plumbing.Hash, error) {
+	sorted := slices.Clone(children)
+	key := func(n *node) string {
+		if n.folder {
+			return n.name + "/"
+		}
+		return n.name
+	}
+	slices.SortFunc(sorted, func(a, b *node) int { return strings.Compare(key(a), key(b)) })
+	var text []byte
+	for _, child := range sorted {
+		hash, err := child.hashed()
+		if err != nil {
+			return hash, err
+		}
+		mode := filemode.Regular
+		switch {
+		case child.folder:
+			mode = filemode.Dir
+		case child.read == nil:
+			mode = filemode.Symlink
+		case child.executable:
+			mode = filemode.Executable
+		}
+		text = fmt.Appendf(text, "%o %s\x00", uint32(mode), child.name)
+		text = append(text, hash[:]...)
+	}
+	return plumbing.ComputeHash(plumbing.TreeObject, text), nil
+}

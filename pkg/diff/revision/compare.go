@@ -1,0 +1,299 @@
+// Package revision compares what a repository makes of a cluster at two of its
+// revisions, without the cluster: it follows Kustomizations and HelmReleases
+// from the folder of the cluster down, and renders only what the difference
+// between the two trees can have reached.
+package revision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// Tree is what a repository holds at one revision.
+type Tree interface {
+	fs.FS
+	// Hash is the same for files and folders of the same content. The error of
+	// what is not there is fs.ErrNotExist.
+	Hash(name string) (string, error)
+}
+
+// Revision is one side of the comparison.
+type Revision struct {
+	Tree Tree
+	// Name is what messages call it.
+	Name string
+}
+
+// Options say what belongs to the cluster, and how it is built.
+type Options struct {
+	// Path is the folder that the cluster is bootstrapped from.
+	Path string
+	// Namespace is Flux's own.
+	Namespace string
+	// Local tells whether an address is that of the repository.
+	Local func(address string) bool
+	// Folders are those that sources hold which cannot be told by their address.
+	Folders map[build.Reference]string
+	// Vars and Strict are as in build.Options.
+	Vars   map[string]string
+	Strict bool
+	// Decrypter decrypts for a Kustomization. It may be nil.
+	Decrypter func(ks *unstructured.Unstructured) build.Decrypter
+	// Renderer renders charts. Where it is nil, HelmReleases are not followed.
+	Renderer build.Renderer
+	// KubeVersion and APIVersions are what charts see.
+	KubeVersion string
+	APIVersions []string
+	// Warn is told once of what is left out. It may be nil.
+	Warn func(text string)
+	// All renders everything, also what cannot have changed.
+	All bool
+}
+
+// Outcome is what a comparison came to.
+type Outcome struct {
+	// Results are those in which something differs, from the top down.
+	Results []*diff.Result
+	// Root is the Kustomization that everything hangs from.
+	Root diff.Ref
+	// Followed counts the Kustomizations and HelmReleases, Rendered those that
+	// had to be rendered on both sides.
+	Followed, Rendered int
+}
+
+// Compare compares two revisions. What cannot be built is left out and named
+// in the error, which then comes together with an outcome.
+func Compare(ctx context.Context, base, head Revision, o Options) (*Outcome, error) {
+	o.Path = strings.TrimPrefix(path.Clean("/"+o.Path), "/")
+	if o.Path == "" {
+		o.Path = "."
+	}
+	w := &walker{ctx: ctx, Options: o, base: newSide(base), head: newSide(head), seen: map[build.Reference]bool{}, warned: map[string]bool{}}
+	roots, err := w.roots()
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range []*unstructured.Unstructured{roots.base, roots.head} {
+		if o != nil {
+			w.seen[reference(o)] = true
+		}
+	}
+	w.kustomization(roots, family{}, family{}, false)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	outcome := &Outcome{Root: diff.RefOf(roots.either()), Followed: w.followed, Rendered: len(w.found)}
+	for _, r := range diff.Builds(w.found) {
+		r.Revision = head.Name
+		if r.Different() || len(r.Warnings) > 0 {
+			outcome.Results = append(outcome.Results, r)
+		}
+	}
+	return outcome, errors.Join(w.failed...)
+}
+
+// BuildError says that something cannot be built at one of the revisions.
+type BuildError struct {
+	Revision string
+	err      error
+}
+
+func (e *BuildError) Error() string { return "at " + e.Revision + ": " + e.err.Error() }
+
+// Unwrap returns why.
+func (e *BuildError) Unwrap() error { return e.err }
+
+// pair is an object on both sides, or on one of them.
+type pair struct{ base, head *unstructured.Unstructured }
+
+func (p pair) either() *unstructured.Unstructured {
+	if p.head != nil {
+		return p.head
+	}
+	return p.base
+}
+
+type walker struct {
+	Options
+	ctx        context.Context
+	base, head *side
+	seen       map[build.Reference]bool
+	found      []diff.Desired
+	followed   int
+	failed     []error
+	warned     map[string]bool
+}
+
+// roots is the Kustomization of the cluster's folder: the one in it that is
+// about it, or else one as bootstrap makes it.
+func (w *walker) roots() (pair, error) {
+	var p pair
+	for _, s := range []struct {
+		*side
+		to **unstructured.Unstructured
+	}{{w.base, &p.base}, {w.head, &p.head}} {
+		found, err := s.root(w.ctx, w.Path, w.Namespace)
+		if err != nil {
+			return p, err
+		}
+		*s.to = found
+	}
+	if p.base == nil && p.head == nil {
+		return p, &build.PathError{Path: w.Path, Problem: "neither revision has such a folder"}
+	}
+	for _, o := range []*unstructured.Unstructured{p.base, p.head} {
+		if o != nil {
+			source := build.SourceOf(o)
+			w.base.own[source], w.head.own[source] = ".", "."
+		}
+	}
+	return p, nil
+}
+
+func (w *walker) warn(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if w.Warn != nil && !w.warned[text] {
+		w.Warn(text)
+	}
+	w.warned[text] = true
+}
+
+func (w *walker) fail(s *side, err error) {
+	w.failed = append(w.failed, &BuildError{s.Name, err})
+}
+
+// kustomization compares what a Kustomization brings, and goes on to what that
+// brings. The families are the objects of all above it.
+func (w *walker) kustomization(p pair, base, head family, kept bool) {
+	if p.base != nil && p.head != nil && !w.All {
+		same, leaf := w.untouched(p, base, head)
+		if same && leaf {
+			w.followed++
+			return
+		}
+		if same {
+			w.followed++
+			w.unchanged(p, base, head)
+			return
+		}
+	}
+	w.followed++
+	before, beforeOK := w.buildSide(w.base, p.base, base)
+	after, afterOK := w.buildSide(w.head, p.head, head)
+	if !beforeOK || !afterOK {
+		return
+	}
+	w.found = append(w.found, diff.Desired{Before: before, After: after, Kept: kept})
+	w.children(before, after, base, head, kept)
+}
+
+// unchanged renders one side of what is the same on both, only to find what
+// it brings.
+func (w *walker) unchanged(p pair, base, head family) {
+	built, ok := w.buildSide(w.head, p.head, head)
+	if ok && built != nil {
+		w.children(built, built, base, head, false)
+	}
+}
+
+// buildSide renders one side. It is nil, and fine, where there is none.
+func (w *walker) buildSide(s *side, ks *unstructured.Unstructured, above family) (*diff.Side, bool) {
+	if ks == nil || w.ctx.Err() != nil {
+		return nil, w.ctx.Err() == nil
+	}
+	tree, err := s.source(w, build.SourceOf(ks), above)
+	if err != nil {
+		w.warn("what %s brings is not compared: its source %s is not this repository", reference(ks), build.SourceOf(ks))
+		return nil, false
+	}
+	options := build.Options{
+		Filter: true, Vars: w.Vars, Strict: w.Strict, Lookup: s.lookup(w, above), Missing: w.missing("variables", "; give them with --vars-file"),
+	}
+	if reference(ks) == s.rootRef {
+		options.Path = w.Path
+	}
+	if w.Decrypter != nil {
+		options.Decrypt = w.Decrypter(ks)
+	}
+	result, err := build.Kustomization(w.ctx, tree, ks, options)
+	if err != nil {
+		w.fail(s, err)
+		return nil, false
+	}
+	return &diff.Side{Owner: ks, Build: result}, true
+}
+
+// missing lets a build go on without what may well be only on the cluster.
+func (w *walker) missing(what, way string) func(build.Reference, error) bool {
+	return func(object build.Reference, err error) bool {
+		if w.ctx.Err() != nil {
+			return false
+		}
+		w.warn("the %s of %s are left out: %s%s", what, object, err, way)
+		return true
+	}
+}
+
+// children goes on to the Kustomizations and HelmReleases among the objects of
+// both sides: those of the new one in their order, then those that go.
+func (w *walker) children(before, after *diff.Side, base, head family, kept bool) {
+	base, head = base.with(before), head.with(after)
+	for _, p := range pairs(before, after) {
+		ref := reference(p.either())
+		if w.seen[ref] || w.ctx.Err() != nil {
+			continue
+		}
+		w.seen[ref] = true
+		stays := kept || p.head == nil && after != nil && !prunes(after.Owner, p.base)
+		if build.IsKustomization(p.either()) {
+			w.kustomization(p, base, head, stays)
+		} else if w.Renderer != nil {
+			w.release(p, base, head, stays)
+		}
+	}
+}
+
+// prunes tells whether an object goes away when its owner has it no more.
+func prunes(owner, o *unstructured.Unstructured) bool {
+	prune, _, _ := unstructured.NestedBool(owner.Object, "spec", "prune")
+	return prune && o.GetAnnotations()["kustomize.toolkit.fluxcd.io/prune"] != "disabled"
+}
+
+func pairs(before, after *diff.Side) []pair {
+	var all []pair
+	at := map[build.Reference]int{}
+	for i, s := range []*diff.Side{after, before} {
+		if s == nil {
+			continue
+		}
+		for _, o := range s.Build.Objects {
+			if !build.IsKustomization(o.Unstructured) && !build.IsHelmRelease(o.Unstructured) {
+				continue
+			}
+			ref := reference(o.Unstructured)
+			if _, known := at[ref]; !known {
+				at[ref] = len(all)
+				all = append(all, pair{})
+			}
+			if i == 0 {
+				all[at[ref]].head = o.Unstructured
+			} else {
+				all[at[ref]].base = o.Unstructured
+			}
+		}
+	}
+	return all
+}
+
+func reference(o *unstructured.Unstructured) build.Reference {
+	return build.Reference{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+}
