@@ -111,7 +111,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			"mask":    mask,
 			"answer":  func(ts *testscript.TestScript, neg bool, args []string) { answer(ts, cluster, neg, args) },
 			"observe": func(ts *testscript.TestScript, neg bool, args []string) { observe(ts, cluster, neg, args) },
-			"seal":    seal, "untouched": untouched, "publish": publish,
+			"seal":    seal, "commit": commit, "untouched": untouched, "publish": publish,
 			"sshhost": sshhost,
 			"githost": startGithost, "sethost": setHost, "hoststate": hostState, "hostchanges": hostChanges, "clone": clone,
 			"playflux": func(ts *testscript.TestScript, neg bool, args []string) { playFlux(ts, cluster, neg, args) },

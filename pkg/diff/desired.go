@@ -24,6 +24,17 @@ type Side struct {
 	// Owner is the Kustomization or HelmRelease.
 	Owner *unstructured.Unstructured
 	Build *build.Result
+	// Namespace is where objects without a namespace go, as those of charts.
+	Namespace string
+}
+
+// key is what makes an object the same on another side.
+func (s *Side) key(o build.Object) Ref {
+	ref := RefOf(o.Unstructured).identity()
+	if ref.Namespace == "" {
+		ref.Namespace = s.Namespace
+	}
+	return ref
 }
 
 // Builds compares builds with builds, without a cluster: fields that only a
@@ -47,7 +58,7 @@ func (s *Side) objects() identified {
 		return found
 	}
 	for _, o := range s.Build.Objects {
-		found[RefOf(o.Unstructured).identity()] = o
+		found[s.key(o)] = o
 	}
 	return found
 }
@@ -97,9 +108,10 @@ func (d Desired) compare(moves map[Ref]move) *Result {
 	if d.After != nil {
 		for _, o := range d.After.Build.Objects {
 			ref := RefOf(o.Unstructured)
-			old, was := before[ref.identity()]
+			key := d.After.key(o)
+			old, was := before[key]
 			var note string
-			if m, moved := moves[ref.identity()]; moved && !was {
+			if m, moved := moves[key]; moved && !was {
 				old, was = m.object, true
 				note = fmt.Sprintf("it moves here from %s: where that one is pruned first, it is deleted and created anew", m.from)
 			}
@@ -109,10 +121,11 @@ func (d Desired) compare(moves map[Ref]move) *Result {
 	if d.Before != nil {
 		for _, o := range d.Before.Build.Objects {
 			ref := RefOf(o.Unstructured)
-			if _, stays := after[ref.identity()]; stays {
+			key := d.Before.key(o)
+			if _, stays := after[key]; stays {
 				continue
 			}
-			if m, moved := moves[ref.identity()]; moved {
+			if m, moved := moves[key]; moved {
 				result.Changes = append(result.Changes, Change{Object: ref, Action: Skipped, Reason: "it moves to " + m.to.String()})
 				continue
 			}

@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"pkg/build/helm":        {"pkg/build"},
 	"pkg/build/helmprocess": {"pkg/build"},
 	"pkg/diff/render":       {"pkg/diff"},
+	"pkg/diff/revision":     {"pkg/build", "pkg/diff"},
 	"internal/diagnose":     {"internal/kube", "internal/artifact", "pkg/tree", "pkg/build"},
 }
 

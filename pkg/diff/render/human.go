@@ -37,20 +37,26 @@ var words = map[diff.Action]string{
 	diff.Encrypted: "encrypted, cannot compare",
 }
 
+// word is what happens to an object. Drift is what happens on a cluster.
+func word(a diff.Action, builds bool) string {
+	if a == diff.Changed && builds {
+		return "changed"
+	}
+	return words[a]
+}
+
 // Human writes every change as a line and, below it, the fields that differ.
 func Human(w io.Writer, results []*diff.Result, s Style) error {
 	var b bytes.Buffer
 	for _, r := range results {
 		for _, c := range r.Changes {
-			word, ok := words[c.Action]
-			if c.Action == diff.Changed && r.Builds {
-				word = "changed" // drift is what happens on a cluster
-			}
+			_, ok := words[c.Action]
+			said := word(c.Action, r.Builds)
 			if c.Action == diff.Failed && c.Before != nil {
-				word, ok = "cannot be applied", true // why is an error, and not said here
+				said, ok = "cannot be applied", true // why is an error, and not said here
 			}
 			if ok {
-				humanChange(&b, c, word, s)
+				humanChange(&b, c, said, s)
 			}
 		}
 	}

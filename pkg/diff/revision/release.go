@@ -48,7 +48,7 @@ func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, above family
 	if policy, _, _ := unstructured.NestedString(hr.Object, "spec", "upgrade", "crds"); !upgrade || policy == "Create" || policy == "CreateReplace" {
 		built.Objects = append(result.CRDs, built.Objects...)
 	}
-	return &diff.Side{Owner: hr, Build: &built}, true
+	return &diff.Side{Owner: hr, Build: &built, Namespace: result.Namespace}, true
 }
 
 // chartPart is what of a HelmRelease or HelmChart says where a chart is.
