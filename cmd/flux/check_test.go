@@ -71,7 +71,7 @@ func TestCheckSaysWhatIsMissing(t *testing.T) {
 ► ghcr.io/fluxcd/source-controller:v1.9.5
 ► checking crds
 ✔ externalartifacts.source.toolkit.fluxcd.io/v1
-✗ gitrepositories.source.toolkit.fluxcd.io: objects may be stored as v1beta2, which is no longer served: write them anew with 'kubectl get gitrepositories.source.toolkit.fluxcd.io -A -o json | kubectl replace -f -'
+✗ gitrepositories.source.toolkit.fluxcd.io: objects may be stored as v1beta2, which is no longer served: write them anew with 'flux migrate'
 ✔ helmcharts.source.toolkit.fluxcd.io/v1
 ✔ helmreleases.helm.toolkit.fluxcd.io/v2
 ✔ helmrepositories.source.toolkit.fluxcd.io/v1

@@ -87,6 +87,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			env.Setenv("FLUX_SYSTEM_NAMESPACE", namespace)
 			env.Setenv("KUBECONFIG", cluster.Kubeconfig)
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("REGISTRY", cluster.Env["FLUX_SANDBOX_REGISTRY"])
 			newBackground(env)
 			env.Values[lineKey{}] = &lineHolder{}
 			env.Values[hostKey{}] = &hostHolder{}
