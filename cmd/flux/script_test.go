@@ -188,7 +188,12 @@ func mask(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: mask stdout|stderr FILE")
 	}
 	text := varying.ReplaceAllString(ts.ReadFile(args[0]), "127.0.0.1:PORT")
-	text = commitHash.ReplaceAllString(text, "COMMIT")
+	text = commitHash.ReplaceAllStringFunc(text, func(hash string) string {
+		if strings.Trim(hash, hash[:1]) == "" {
+			return hash // one that a script has made up
+		}
+		return "COMMIT"
+	})
 	text = strings.ReplaceAll(text, ts.Getenv("NS"), "NAMESPACE")
 	text = strings.ReplaceAll(text, ts.Getenv("WORK"), "WORK")
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
