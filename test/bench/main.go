@@ -21,7 +21,7 @@ import (
 
 func main() {
 	runs := flag.Int("runs", 11, "how often each command is run; the median counts")
-	only := flag.String("only", "", "measure only one of startup, lists, tree, reconcile, build, diff")
+	only := flag.String("only", "", "measure only one of startup, lists, tree, reconcile, build, diff, base")
 	large := flag.Bool("large", false, "let lists grow to 30,000 objects, which take minutes to seed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -42,7 +42,7 @@ func measure(ctx context.Context, b *bench, only string) (err error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"startup", b.startup}, {"lists", b.lists}, {"tree", b.tree}, {"reconcile", b.reconcile}, {"build", b.build}, {"diff", b.diff}} {
+	}{{"startup", b.startup}, {"lists", b.lists}, {"tree", b.tree}, {"reconcile", b.reconcile}, {"build", b.build}, {"diff", b.diff}, {"base", b.base}} {
 		if only != "" && only != part.name {
 			continue
 		}
@@ -52,7 +52,7 @@ func measure(ctx context.Context, b *bench, only string) (err error) {
 		}
 	}
 	if !known {
-		return fmt.Errorf("nothing is called %q: there are startup, lists, tree, reconcile, build and diff", only)
+		return fmt.Errorf("nothing is called %q: there are startup, lists, tree, reconcile, build, diff and base", only)
 	}
 	return nil
 }
@@ -61,6 +61,8 @@ type bench struct {
 	runs  int
 	large bool
 	env   []string
+	// dir is where commands run, "" for here.
+	dir string
 	// measure is the program that runs the others.
 	measure string
 	// exit is the code with which commands have to end.
@@ -97,7 +99,7 @@ func (b *bench) prepare(ctx context.Context) (remove func() error, err error) {
 // run executes a command and returns its cost.
 func (b *bench) run(ctx context.Context, name string, args ...string) (s sample, err error) {
 	cmd := exec.CommandContext(ctx, b.measure, append([]string{fmt.Sprintf("-exit=%d", b.exit), tool(name)}, args...)...)
-	cmd.Env = b.env
+	cmd.Env, cmd.Dir = b.env, b.dir
 	var said strings.Builder
 	cmd.Stderr = &said
 	out, err := cmd.Output()
