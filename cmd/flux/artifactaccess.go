@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -50,10 +51,16 @@ func completeAddress(_ *cobra.Command, args []string, prefix string) ([]string, 
 // registryError adds the way out to what a registry answered.
 func (a *app) registryError(ctx context.Context, access registry.Access, err error) error {
 	var answered *transport.Error
-	if err == nil || ctx.Err() != nil || !errors.As(err, &answered) {
-		return err
-	}
+	var dial *net.OpError
 	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return hinted("check the address of the registry, and that it can be reached from here", "cannot reach the registry: %w", err)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return &hintedError{err, "the registry speaks plain HTTP: allow that with --insecure-registry"}
+	case !errors.As(err, &answered):
+		return err
 	case answered.StatusCode == http.StatusUnauthorized && access.Credentials == "" && access.Provider == "generic":
 		return &hintedError{err, "log in with 'docker login', or give credentials with --creds"}
 	case answered.StatusCode == http.StatusUnauthorized:

@@ -60,7 +60,7 @@ func (a *app) diffArtifact(ctx context.Context, o *artifactDiffOptions, args []s
 	}
 	archive, err := registry.Pull(ctx, args[0], o.access)
 	if err != nil {
-		return err
+		return a.registryError(ctx, o.access, err)
 	}
 	there, err := filesOf(archive)
 	if err != nil {
