@@ -33,6 +33,9 @@ var ErrNoRepository = errors.New("there is no Git repository around it")
 func Open(folder string) (*Repository, error) {
 	opened, err := git.PlainOpenWithOptions(folder, &git.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true})
 	if errors.Is(err, git.ErrRepositoryNotExists) {
+		opened, err = git.PlainOpen(folder) // a bare one has no .git to be found
+	}
+	if errors.Is(err, git.ErrRepositoryNotExists) {
 		return nil, ErrNoRepository
 	}
 	if err != nil {

@@ -143,6 +143,31 @@ func TestChanged(t *testing.T) {
 	}
 }
 
+// TestBare opens a repository without a work tree.
+func TestBare(t *testing.T) {
+	t.Parallel()
+	root, _ := clone(t)
+	bare := t.TempDir()
+	if _, err := git.PlainClone(bare, true, &git.CloneOptions{URL: root}); err != nil {
+		t.Fatal(err)
+	}
+	repository, err := snapshot.Open(bare)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := repository.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := repository.Commit("HEAD"); err != nil {
+		t.Error(err)
+	}
+	if _, err := repository.WorkTree(t.Context()); !errors.Is(err, snapshot.ErrBare) {
+		t.Errorf("its work tree: %v", err)
+	}
+}
+
 func TestUnknown(t *testing.T) {
 	t.Parallel()
 	if _, err := snapshot.Open(t.TempDir()); !errors.Is(err, snapshot.ErrNoRepository) {

@@ -216,7 +216,7 @@ func (w *walker) buildSide(s *side, ks *unstructured.Unstructured, above family)
 		return nil, false
 	}
 	options := build.Options{
-		Filter: true, Vars: w.Vars, Strict: w.Strict, Lookup: s.lookup(w, above), Missing: w.missing("variables", "; give them with --vars-file"),
+		Filter: true, Vars: w.Vars, Strict: w.Strict, Lookup: s.lookup(above), Missing: w.missing("variables", "; give them with --vars-file"),
 	}
 	if reference(ks) == s.rootRef {
 		options.Path = w.Path

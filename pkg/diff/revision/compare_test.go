@@ -35,7 +35,7 @@ func (t *tree) Hash(name string) (string, error) {
 	sum := sha256.New()
 	err := fs.WalkDir(t.MapFS, name, func(file string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
-			fmt.Fprintf(sum, "%q %q\n", strings.TrimPrefix(file, name), t.MapFS[file].Data)
+			_, err = fmt.Fprintf(sum, "%q %q\n", strings.TrimPrefix(file, name), t.MapFS[file].Data)
 		}
 		return err
 	})

@@ -201,7 +201,7 @@ func within(folder, name string) bool {
 }
 
 // lookup finds ConfigMaps and Secrets the way find does.
-func (s *side) lookup(w *walker, above family) build.Lookup {
+func (s *side) lookup(above family) build.Lookup {
 	in := []build.Lookup{}
 	if above.lookup != nil {
 		in = append(in, above.lookup)

@@ -59,8 +59,8 @@ func (w *walker) sameVariables(ks *unstructured.Unstructured, base, head family)
 }
 
 func (w *walker) sameData(object build.Reference, base, head family) bool {
-	was, wasErr := w.base.lookup(w, base).Data(w.ctx, object)
-	is, isErr := w.head.lookup(w, head).Data(w.ctx, object)
+	was, wasErr := w.base.lookup(base).Data(w.ctx, object)
+	is, isErr := w.head.lookup(head).Data(w.ctx, object)
 	if wasErr != nil || isErr != nil {
 		return wasErr != nil && isErr != nil && wasErr.Error() == isErr.Error()
 	}
