@@ -21,7 +21,7 @@ func (a *app) clusterOf(ctx context.Context, ks *unstructured.Unstructured, here
 	}
 	name := text(ks, "spec", "kubeConfig", "secretRef", "name")
 	if name == "" {
-		return nil, fmt.Errorf("Kustomization %s/%s applies to another cluster, by spec.kubeConfig without a Secret: diff cannot reach that", ks.GetNamespace(), ks.GetName())
+		return nil, fmt.Errorf("the Kustomization %s/%s applies to another cluster, by spec.kubeConfig without a Secret: diff cannot reach that", ks.GetNamespace(), ks.GetName())
 	}
 	secret := build.Reference{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name}
 	data, err := a.clusterData(ctx, secret)

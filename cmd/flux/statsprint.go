@@ -73,10 +73,10 @@ func size(bytes int64) string {
 // that exported it themselves, in the text format of Prometheus.
 func (a *app) printSeries(all []kindStats) error {
 	err := a.printf("# HELP gotk_reconcile_condition The current condition status of a Flux object.\n# TYPE gotk_reconcile_condition gauge\n")
-	each := func(print func(objectState) error) {
+	each := func(show func(objectState) error) {
 		for _, s := range all {
 			for _, o := range s.states {
-				err = errors.Join(err, print(o))
+				err = errors.Join(err, show(o))
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func unknownSubject(word string) error {
 
 // completeSubject offers the words for kinds, then the names of the kind's objects.
 func (a *app) completeSubject() cobra.CompletionFunc {
-	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		word, name, ok := strings.Cut(prefix, "/")
 		if !ok {
 			var words []string

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -21,13 +20,12 @@ type subject struct {
 // controllers work in: they are gone, and say nothing.
 func newSubject(k controllers.Kind, o controllers.Object) subject {
 	ready := k.Ready(o)
-	ready.Message = workFolder().ReplaceAllString(ready.Message, "")
+	if ready.Status != "True" {
+		folders := regexp.MustCompile(`/[^\s'"]*/(kustomization|helmchart|gitrepository|bucket|ocirepository)-[^/\s'"]+/(source/)?`)
+		ready.Message = folders.ReplaceAllString(ready.Message, "")
+	}
 	return subject{k, o, ready}
 }
-
-var workFolder = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`/[^\s'"]*/(kustomization|helmchart|gitrepository|bucket|ocirepository)-[^/\s'"]+/(source/)?`)
-})
 
 func (s subject) text(field string) string { return controllers.Path{field}.String(s.object) }
 func (s subject) namespace() string        { return controllers.Namespace(s.object) }

@@ -216,7 +216,7 @@ func (k *kubelet) send(w http.ResponseWriter, r *http.Request, pod string, p *pr
 				continue
 			}
 			if sent++; sent == limit || sent == -limit {
-				fmt.Fprintf(w, "%s %s", l.at.UTC().Format(time.RFC3339Nano), l.text[:len(l.text)/2])
+				_, _ = fmt.Fprintf(w, "%s %s", l.at.UTC().Format(time.RFC3339Nano), l.text[:len(l.text)/2])
 				flusher.Flush()
 			}
 			if sent == limit {
