@@ -355,7 +355,7 @@ func (s *snapshot) missing(t controllers.Target) *Finding {
 	if s.hidden(t) != nil {
 		return nil // nobody knows
 	}
-	f := &Finding{Object: t, Code: "missing", Message: t.Kind + " " + t.Namespace + "/" + t.Name + " does not exist"}
+	f := &Finding{Object: t, Code: "missing", Message: "it does not exist"}
 	for other := range s.objects {
 		if other.Kind == t.Kind && other.Name == t.Name {
 			f.Remedies = append(f.Remedies, fmt.Sprintf("it exists in namespace %q: name that in the reference", other.Namespace))
