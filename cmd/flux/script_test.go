@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,6 +91,11 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			env.Setenv("REGISTRY", cluster.Env["FLUX_SANDBOX_REGISTRY"])
 			newBackground(env)
 			env.Values[lineKey{}] = &lineHolder{}
+			stated, err := commitsIn(env.WorkDir)
+			if err != nil {
+				return err
+			}
+			env.Values[statedKey{}] = stated
 			env.Values[hostKey{}] = &hostHolder{}
 			env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+testcluster.Bin())
 			if serial { // an earlier script may have removed them
@@ -181,6 +187,26 @@ var (
 	commitHash = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
 )
 
+// statedKey is under which a script keeps the commits that stand in its files.
+type statedKey struct{}
+
+// commitsIn are the commits that the files of a script name, expectations too:
+// these are not left to chance.
+func commitsIn(dir string) (map[string]bool, error) {
+	stated := map[string]bool{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, hash := range commitHash.FindAllString(string(text), -1) {
+			stated[hash] = true
+		}
+		return err
+	})
+	return stated, err
+}
+
 // mask writes stdout or stderr to a file with what differs from run to run
 // replaced, to be compared whole: mask stdout|stderr FILE
 func mask(ts *testscript.TestScript, neg bool, args []string) {
@@ -189,8 +215,8 @@ func mask(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	text := varying.ReplaceAllString(ts.ReadFile(args[0]), "127.0.0.1:PORT")
 	text = commitHash.ReplaceAllStringFunc(text, func(hash string) string {
-		if strings.Trim(hash, hash[:1]) == "" {
-			return hash // one that a script has made up
+		if ts.Value(statedKey{}).(map[string]bool)[hash] {
+			return hash
 		}
 		return "COMMIT"
 	})
