@@ -121,14 +121,8 @@ func OpenBitbucket(contents string) (*Bitbucket, error) {
 func (b *Bitbucket) Add(contents string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for line := range strings.Lines(contents) {
-		words := strings.Fields(line)
-		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
-			continue
-		}
-		if err := b.add(words[0], words[1:]); err != nil {
-			return fmt.Errorf("%s: %w", strings.TrimSpace(line), err)
-		}
+	if err := eachLine(contents, b.add); err != nil {
+		return err
 	}
 	b.mux = b.routes()
 	return nil

@@ -134,14 +134,8 @@ func OpenGitLab(contents string) (*GitLab, error) {
 func (g *GitLab) Add(contents string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for line := range strings.Lines(contents) {
-		words := strings.Fields(line)
-		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
-			continue
-		}
-		if err := g.add(words[0], words[1:]); err != nil {
-			return fmt.Errorf("%s: %w", strings.TrimSpace(line), err)
-		}
+	if err := eachLine(contents, g.add); err != nil {
+		return err
 	}
 	g.mux = g.routes()
 	return nil

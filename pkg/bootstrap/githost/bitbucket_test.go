@@ -384,33 +384,12 @@ func TestBitbucketRequestChange(t *testing.T) {
 // same state.
 func TestBitbucketLostAnswers(t *testing.T) {
 	t.Parallel()
-	steps := func(b *testgithost.Bitbucket) error {
-		row := bitbucketRow(t, b, func(h *Hosted) { h.Teams = []Team{{"operators", "write"}} })
-		if _, err := row.Survey(t.Context(), Want{Branch: "main", KeyTitle: "flux"}); err != nil {
-			return err
-		}
-		if _, err := row.Ensure(t.Context()); err != nil {
-			return err
-		}
-		return row.DeployKey(t.Context(), DeployKey{Title: "flux", Public: keyOne})
-	}
 	const want = "PLAT/fleet private empty\n  group operators write\n  key read flux ssh-ed25519\n"
-	for change := 1; change <= 3; change++ {
-		for _, late := range []bool{false, true} {
-			b := openBitbucket(t, bitbucketPeople)
-			b.Inject(func(r testgithost.Request, done bool) bool { return r.Change == change && done == late })
-			if err := steps(b); err == nil {
-				t.Errorf("change %d: nothing was lost", change)
-			}
-			b.Inject(nil)
-			if err := steps(b); err != nil {
-				t.Errorf("change %d, late %t: %v", change, late, err)
-			}
-			if diff := cmp.Diff(want, state(t, b)); diff != "" {
-				t.Errorf("change %d, late %t: %s", change, late, diff)
-			}
-		}
-	}
+	lostAnswers(t, want, func() (faulty, func() Host) {
+		b := openBitbucket(t, bitbucketPeople)
+		edit := func(h *Hosted) { h.Teams = []Team{{"operators", "write"}} }
+		return b, func() Host { return bitbucketRow(t, b, edit) }
+	})
 }
 
 // TestBitbucketPatience waits for a rate limit that ends soon.

@@ -548,33 +548,11 @@ func TestGitLabRequestChange(t *testing.T) {
 func TestGitLabLostAnswers(t *testing.T) {
 	t.Parallel()
 	edit := func(h *Hosted) { h.Teams = []Team{{"acme/operators", "maintain"}} }
-	steps := func(g *testgithost.GitLab) error {
-		row := gitlabRow(t, g, edit)
-		if _, err := row.Survey(t.Context(), Want{Branch: "main", KeyTitle: "flux"}); err != nil {
-			return err
-		}
-		if _, err := row.Ensure(t.Context()); err != nil {
-			return err
-		}
-		return row.DeployKey(t.Context(), DeployKey{Title: "flux", Public: keyOne})
-	}
 	const want = "acme/fleet private empty\n  group acme/operators maintainer\n  key ro flux ssh-ed25519\n"
-	for change := 1; change <= 3; change++ {
-		for _, late := range []bool{false, true} {
-			g := openGitLab(t, gitlabPeople)
-			g.Inject(func(r testgithost.Request, done bool) bool { return r.Change == change && done == late })
-			if err := steps(g); err == nil {
-				t.Errorf("change %d: nothing was lost", change)
-			}
-			g.Inject(nil)
-			if err := steps(g); err != nil {
-				t.Errorf("change %d, late %t: %v", change, late, err)
-			}
-			if diff := cmp.Diff(want, state(t, g)); diff != "" {
-				t.Errorf("change %d, late %t: %s", change, late, diff)
-			}
-		}
-	}
+	lostAnswers(t, want, func() (faulty, func() Host) {
+		g := openGitLab(t, gitlabPeople)
+		return g, func() Host { return gitlabRow(t, g, edit) }
+	})
 }
 
 // TestGitLabPatience waits for a rate limit that ends soon.

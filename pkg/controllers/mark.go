@@ -1,0 +1,17 @@
+package controllers
+
+import "strings"
+
+// Marked tells whether an object carries a mark that controllers obey, as in
+// kustomize.toolkit.fluxcd.io/reconcile: disabled. kustomize-controller reads
+// marks from labels and annotations, without regard to case.
+func Marked(o Object, key, value string) bool {
+	for _, at := range []string{"metadata.labels", "metadata.annotations"} {
+		v, _ := Path{at}.Lookup(o)
+		marks, _ := v.(map[string]any)
+		if is, _ := marks[key].(string); is != "" && strings.EqualFold(is, value) {
+			return true
+		}
+	}
+	return false
+}
