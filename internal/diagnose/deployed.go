@@ -14,9 +14,9 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// leaveAlone are the annotations by which people keep Flux away from an object
+// leaveAlone are the marks by which people keep Flux away from an object
 // (kustomize-controller, "Controlling the apply behavior of resources").
-var leaveAlone = []struct{ annotation, value, effect string }{
+var leaveAlone = []struct{ key, value, effect string }{
 	{"kustomize.toolkit.fluxcd.io/reconcile", "disabled", "nothing is applied to it"},
 	{"kustomize.toolkit.fluxcd.io/ssa", "Ignore", "nothing is applied to it"},
 	{"kustomize.toolkit.fluxcd.io/ssa", "IfNotPresent", "it is made once and never changed"},
@@ -56,10 +56,14 @@ func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Ver
 		v.Cases = append(v.Cases, single(Finding{Object: object, Code: "health", Message: trouble.Message, Details: trouble.Details()}))
 	}
 	for _, l := range leaveAlone {
-		if controllers.Annotation(trace.Applied, l.annotation) == l.value {
+		if controllers.Marked(trace.Applied, l.key, l.value) {
+			at, command := "annotation", "annotate"
+			if controllers.Annotation(trace.Applied, l.key) == "" {
+				at, command = "label", "label"
+			}
 			v.Cases = append(v.Cases, single(Finding{
-				Object: object, Code: "disabled", Message: fmt.Sprintf("the annotation %s: %s is on it: %s", l.annotation, l.value, l.effect),
-				Remedies: []string{fmt.Sprintf("take the annotation away in the source, or kubectl -n %s annotate %s %s %s-", namespace, word, name, l.annotation)},
+				Object: object, Code: "disabled", Message: fmt.Sprintf("the %s %s: %s is on it: %s", at, l.key, l.value, l.effect),
+				Remedies: []string{fmt.Sprintf("take the %s away in the source, or kubectl -n %s %s %s %s %s-", at, namespace, command, word, name, l.key)},
 			}))
 		}
 	}

@@ -137,16 +137,23 @@ type snapshot struct {
 	Doctor
 	objects map[controllers.Target]controllers.Object
 	graph   *tree.Graph
+	// judged is what local has found: many objects wait for the same few.
+	judged map[controllers.Target]judgement
 	// down are the controllers that do not work, by name.
 	down map[string]Finding
 	view
 	unknown []string
 }
 
+type judgement struct {
+	finding *Finding
+	waits   bool
+}
+
 // look reads the objects of Flux and the state of its controllers together.
 // Those who may not see all namespaces may see the given one.
 func (d Doctor) look(ctx context.Context, namespace string) (*snapshot, error) {
-	s := &snapshot{Doctor: d, objects: map[controllers.Target]controllers.Object{}}
+	s := &snapshot{Doctor: d, objects: map[controllers.Target]controllers.Object{}, judged: map[controllers.Target]judgement{}}
 	var objects []controllers.Object
 	var state []string
 	g, gctx := errgroup.WithContext(ctx)
@@ -276,6 +283,15 @@ func (s *snapshot) cycleOf(t controllers.Target) string {
 // that it waits for others, so that these know better. It is nil for one that
 // is as it should be.
 func (s *snapshot) local(t controllers.Target) (f *Finding, waits bool) {
+	known, ok := s.judged[t]
+	if !ok {
+		known.finding, known.waits = s.judge(t)
+		s.judged[t] = known
+	}
+	return known.finding, known.waits
+}
+
+func (s *snapshot) judge(t controllers.Target) (f *Finding, waits bool) {
 	o, there := s.objects[t]
 	if !there {
 		return s.missing(t), false

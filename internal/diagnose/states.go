@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -79,7 +80,7 @@ func install(name string) string {
 func (d Doctor) leaders(ctx context.Context, down map[string]Finding) error {
 	r := resource(coordinationv1.SchemeGroupVersion, "Lease")
 	_, err := d.Client.List(ctx, r, kube.Selection{Namespace: d.Home}, func(o controllers.Object) error {
-		name, ok := cutSuffix(controllers.Name(o), "-leader-election")
+		name, ok := strings.CutSuffix(controllers.Name(o), "-leader-election")
 		if _, known := controllers.Find(name); !ok || !known || down[name].Code != "" {
 			return nil
 		}
@@ -103,13 +104,6 @@ func (d Doctor) leaders(ctx context.Context, down map[string]Finding) error {
 		return fmt.Errorf("listing the leases in namespace %q: %w", d.Home, err)
 	}
 	return nil
-}
-
-func cutSuffix(s, suffix string) (string, bool) {
-	if len(s) > len(suffix) && s[len(s)-len(suffix):] == suffix {
-		return s[:len(s)-len(suffix)], true
-	}
-	return s, false
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

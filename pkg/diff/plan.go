@@ -3,7 +3,6 @@ package diff
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/fluxcd/cli-utils/pkg/object"
 	"github.com/fluxcd/pkg/ssa/normalize"
@@ -157,18 +156,10 @@ func anywhere(desired map[Ref]bool, ref Ref) bool {
 	return false
 }
 
-// marked tells whether an object carries a mark of the controller, as label or
-// annotation, such as "reconcile" with "disabled".
+// marked tells whether an object carries a mark of the controller, such as
+// "reconcile" with "disabled".
 func marked(o map[string]any, name, value string) bool {
-	if o == nil {
-		return false
-	}
-	for _, at := range []string{"labels", "annotations"} {
-		if is := textMap(o, "metadata", at)[group+"/"+name]; is != "" && strings.EqualFold(is, value) {
-			return true
-		}
-	}
-	return false
+	return controllers.Marked(o, group+"/"+name, value)
 }
 
 // excluded tells why the controller leaves an object alone, "" where it does not.
