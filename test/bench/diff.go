@@ -26,20 +26,9 @@ const patience = 300
 
 // diff compares a Kustomization of ConfigMaps, of which one has drifted, with
 // `kubectl diff --server-side` on the same files, near and far.
-func (b *bench) diff(ctx context.Context) (err error) {
-	cluster, err := testcluster.Up(ctx, "none")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cluster.Down()) }()
-	if err := cluster.InstallCRDs(ctx); err != nil {
-		return err
-	}
-	home, err := os.MkdirTemp("", "flux-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
+func (b *bench) diff(ctx context.Context) error { return b.onCluster(ctx, b.diffOn) }
+
+func (b *bench) diffOn(ctx context.Context, cluster *testcluster.Cluster, home string) error {
 	client, err := dynamic.NewForConfig(cluster.Client.Config)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/fluxkit/flux/internal/testcluster"
@@ -22,22 +21,9 @@ const (
 
 // lists compares lists with kubectl at 3,000 objects, near and far, and shows
 // how the cost of `flux get all -A` grows with the number of objects.
-func (b *bench) lists(ctx context.Context) (err error) {
-	cluster, err := testcluster.Up(ctx, "none")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cluster.Down()) }()
-	if err := cluster.InstallCRDs(ctx); err != nil {
-		return err
-	}
-	// kubectl keeps what it discovers in HOME: it is measured with that cache
-	// filled, which is how its users meet it.
-	home, err := os.MkdirTemp("", "flux-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
+func (b *bench) lists(ctx context.Context) error { return b.onCluster(ctx, b.listsOn) }
+
+func (b *bench) listsOn(ctx context.Context, cluster *testcluster.Cluster, home string) error {
 	near := b.with("KUBECONFIG="+cluster.Kubeconfig, "HOME="+home)
 	seeder, err := newSeeder(cluster)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,20 +23,9 @@ const (
 
 // tree compares the tree of a Kustomization, down to the pods, with kubectl's
 // list of all pods, far away, where requests that wait for each other count.
-func (b *bench) tree(ctx context.Context) (err error) {
-	cluster, err := testcluster.Up(ctx, "none")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, cluster.Down()) }()
-	if err := cluster.InstallCRDs(ctx); err != nil {
-		return err
-	}
-	home, err := os.MkdirTemp("", "flux-bench-")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
+func (b *bench) tree(ctx context.Context) error { return b.onCluster(ctx, b.treeOn) }
+
+func (b *bench) treeOn(ctx context.Context, cluster *testcluster.Cluster, home string) (err error) {
 	s, err := newSeeder(cluster)
 	if err != nil {
 		return err

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/fluxkit/flux/internal/testcluster"
+)
+
+// onCluster measures on a cluster with the definitions of Flux and no
+// controllers. kubectl keeps what it discovers in HOME: it is measured with
+// that cache filled, which is how its users meet it.
+func (b *bench) onCluster(ctx context.Context, measure func(ctx context.Context, cluster *testcluster.Cluster, home string) error) (err error) {
+	cluster, err := testcluster.Up(ctx, "none")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cluster.Down()) }()
+	if err := cluster.InstallCRDs(ctx); err != nil {
+		return err
+	}
+	home, err := os.MkdirTemp("", "flux-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
+	return measure(ctx, cluster, home)
+}
