@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -110,10 +109,7 @@ func (a *app) status(cmd *cobra.Command, format string, args []string) error {
 	} else {
 		err = a.printSituation(s)
 	}
-	if err == nil && !s.well() {
-		err = &exitCodeError{exitFailed}
-	}
-	return err
+	return answered(err, s.well())
 }
 
 // situation is all that a screen shows.
@@ -138,8 +134,7 @@ func (a *app) situation(ctx context.Context, client *kube.Client, kinds []contro
 	failures := make([]error, len(kinds))
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		doctor := diagnose.Doctor{Client: client, Home: a.fluxNamespace(), Now: a.now()}
-		s.Surroundings, err = doctor.Around(ctx, kinds, namespace, name)
+		s.Surroundings, err = a.doctor(client).Around(ctx, kinds, namespace, name)
 		if apierrors.IsNotFound(err) {
 			err = notFoundOf(kinds, namespace, name)
 		}
@@ -181,11 +176,8 @@ func notFoundOf(kinds []controllers.Kind, namespace, name string) error {
 // eventsNamed lists the events about objects of a name, the oldest first.
 func eventsNamed(ctx context.Context, client *kube.Client, namespace, name string) ([]happening, error) {
 	var found []happening
-	var mu sync.Mutex
 	selection := kube.Selection{Namespace: namespace, Fields: "involvedObject.name=" + name, Without: []string{"metadata.managedFields"}}
 	_, err := client.List(ctx, eventResource(), selection, func(o controllers.Object) error {
-		mu.Lock()
-		defer mu.Unlock()
 		found = append(found, happened(o))
 		return nil
 	})

@@ -67,8 +67,7 @@ func (a *app) why(cmd *cobra.Command, format string, args []string) error {
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	doctor := diagnose.Doctor{Client: client, Home: a.fluxNamespace(), Now: a.now()}
-	verdict, err := a.verdict(ctx, doctor, word, namespace, name)
+	verdict, err := a.verdict(ctx, a.doctor(client), word, namespace, name)
 	if err != nil {
 		return err
 	}
@@ -77,8 +76,18 @@ func (a *app) why(cmd *cobra.Command, format string, args []string) error {
 	} else {
 		err = a.printVerdict(verdict, word, namespace, name)
 	}
-	if err == nil && len(verdict.Cases) > 0 {
-		err = &exitCodeError{exitFailed}
+	return answered(err, len(verdict.Cases) == 0)
+}
+
+func (a *app) doctor(client *kube.Client) diagnose.Doctor {
+	return diagnose.Doctor{Client: client, Home: a.fluxNamespace(), Now: a.now()}
+}
+
+// answered is the end of a command that has given its answer: its exit code
+// tells whether all is well.
+func answered(err error, well bool) error {
+	if err == nil && !well {
+		return &exitCodeError{exitFailed}
 	}
 	return err
 }
