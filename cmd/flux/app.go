@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/kubeconfig"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/ui"
 )
@@ -38,7 +38,7 @@ type app struct {
 func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time) *app {
 	a := &app{in: in, out: out, err: err, env: env, now: now, ui: ui.New(in, err, env)}
 	a.lookupEnv = func(name string) (string, bool) { value := env(name); return value, value != "" }
-	a.global = newGlobalFlags()
+	a.global.kube = kubeconfig.New(env)
 	a.cluster = a.connectOnce()
 	return a
 }
@@ -76,30 +76,13 @@ func (a *app) connectOnce() func() (*kube.Client, error) {
 }
 
 func (a *app) restConfig() (*rest.Config, error) {
-	if err := a.kubeconfigFound(); err != nil {
-		return nil, err
-	}
-	cfg, err := a.global.kube.ToRESTConfig()
+	cfg, err := a.global.kube.REST()
 	if err != nil {
 		return nil, &configError{err}
 	}
 	cfg.UserAgent = "flux/" + version
 	cfg.WarningHandler = &warnings{say: a.ui.Warning, said: map[string]bool{}}
 	return cfg, nil
-}
-
-// kubeconfigFound refuses to guess a cluster: without a kubeconfig and outside
-// a pod, client-go would try localhost:8080.
-func (a *app) kubeconfigFound() error {
-	loader := a.global.kube.ToRawKubeConfigLoader()
-	raw, err := loader.RawConfig()
-	if err != nil {
-		return &configError{err}
-	}
-	if !api.IsConfigEmpty(&raw) || *a.global.kube.APIServer != "" || a.env("KUBERNETES_SERVICE_HOST") != "" {
-		return nil
-	}
-	return &configError{fmt.Errorf("there is none at %s", strings.Join(loader.ConfigAccess().GetLoadingPrecedence(), ", "))}
 }
 
 // warnings shows what the API server warns of, each warning once.
@@ -124,9 +107,9 @@ func (w *warnings) HandleWarningHeader(code int, _, text string) {
 // --ns-follows-kube-context asks for it, else FLUX_SYSTEM_NAMESPACE or flux-system.
 func (a *app) namespace(cmd *cobra.Command) (string, error) {
 	if cmd.Flags().Changed("namespace") || !a.global.followContext {
-		return *a.global.kube.Namespace, nil
+		return a.global.namespace, nil
 	}
-	namespace, _, err := a.global.kube.ToRawKubeConfigLoader().Namespace()
+	namespace, err := a.global.kube.Namespace()
 	if err != nil {
 		return "", &configError{err}
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/pkg/build"
@@ -217,30 +216,16 @@ func (a *app) capabilities(ctx context.Context, options *build.HelmOptions) erro
 	if err != nil {
 		return err
 	}
-	asked, err := discovery.NewDiscoveryClientForConfig(client.Config)
-	if err != nil {
-		return fmt.Errorf("asking for the cluster's APIs: %w", err)
-	}
 	if options.KubeVersion == "" {
-		version, err := asked.ServerVersion()
+		version, err := client.ServerVersion(ctx)
 		if err != nil {
-			return fmt.Errorf("asking for the cluster's version: %w", err)
+			return err
 		}
-		options.KubeVersion = version.GitVersion
+		options.KubeVersion = "v" + version.String()
 	}
-	_, lists, err := asked.ServerGroupsAndResources()
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return fmt.Errorf("asking for the cluster's APIs: %w", err)
-	}
-	for _, list := range lists {
-		options.APIVersions = append(options.APIVersions, list.GroupVersion)
-		for _, resource := range list.APIResources {
-			options.APIVersions = append(options.APIVersions, list.GroupVersion+"/"+resource.Kind)
-		}
-	}
-	slices.Sort(options.APIVersions)
-	options.APIVersions = slices.Compact(options.APIVersions)
-	return ctx.Err()
+	served, err := client.APIs(ctx)
+	options.APIVersions = append(options.APIVersions, served...)
+	return err
 }
 
 // explainHelm adds the way out to what keeps a chart from being rendered.

@@ -104,7 +104,7 @@ func (a *app) completeConfig(names func(api.Config) []string) cobra.CompletionFu
 		if err := config.Apply(cmd.Root().PersistentFlags(), a.env); err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		raw, err := a.global.kube.ToRawKubeConfigLoader().RawConfig()
+		raw, err := a.global.kube.Raw()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -39,7 +39,7 @@ func writeReference(root *cobra.Command, path string) error {
 // so that the reference changes only with the commands.
 func timeless(root *cobra.Command) {
 	root.DisableAutoGenTag = true
-	defaults := map[string]string{"cache-dir": "$HOME/.kube/cache", "namespace": defaultNamespace, "flux-namespace": defaultNamespace}
+	defaults := map[string]string{"namespace": defaultNamespace, "flux-namespace": defaultNamespace}
 	still := func(f *pflag.Flag) {
 		if value, ok := defaults[f.Name]; ok {
 			f.DefValue = value

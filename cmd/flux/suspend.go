@@ -148,26 +148,11 @@ func (a *app) askUser(ctx context.Context, client *kube.Client) (user func() str
 	}()
 	user = func() string {
 		<-done
-		return cmp.Or(name, a.kubeconfigUser())
+		return cmp.Or(name, a.global.kube.User())
 	}
 	stop = func() {
 		cancel()
 		<-done
 	}
 	return user, stop
-}
-
-// kubeconfigUser is the name that the kubeconfig has for the user, "" inside a pod.
-func (a *app) kubeconfigUser() string {
-	if *a.global.kube.AuthInfoName != "" {
-		return *a.global.kube.AuthInfoName
-	}
-	raw, err := a.global.kube.ToRawKubeConfigLoader().RawConfig()
-	if err != nil {
-		return ""
-	}
-	if c, ok := raw.Contexts[cmp.Or(*a.global.kube.Context, raw.CurrentContext)]; ok {
-		return c.AuthInfo
-	}
-	return ""
 }

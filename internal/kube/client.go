@@ -12,9 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 )
 
@@ -81,9 +79,11 @@ func NewForHTTP(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
 
 // newRaw is for requests by their paths.
 func newRaw(cfg *rest.Config, httpClient *http.Client) (rest.Interface, error) {
-	plain := rest.CopyConfig(cfg)
+	// The dynamic client's codecs suffice: answers are read here, and the only
+	// type to decode is the Status of a refusal. Those of client-go's own scheme
+	// would cost every start the registration of all the types of Kubernetes.
+	plain := dynamic.ConfigFor(cfg)
 	plain.GroupVersion = &schema.GroupVersion{}
-	plain.NegotiatedSerializer = serializer.NewCodecFactory(scheme.Scheme).WithoutConversion()
 	raw, err := rest.RESTClientForConfigAndClient(plain, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", cfg.Host, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -112,16 +113,11 @@ func value(r *Resource) Resource {
 // lookUp returns the first resource that means accepts, in the server's order
 // of preference; nil where there is none.
 func (c *Client) lookUp(ctx context.Context, root string, means func(r apidiscovery.APIResourceDiscovery, group string) bool) (*Resource, error) {
-	const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-	body, err := answer(ctx, c.raw.Get().AbsPath(root).SetHeader("Accept", aggregated))
+	groups, err := c.resourceTypes(ctx, root)
 	if err != nil {
-		return nil, fmt.Errorf("asking the cluster for its resource types: %w", err)
+		return nil, err
 	}
-	var list apidiscovery.APIGroupDiscoveryList
-	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("reading the cluster's resource types: %w", err)
-	}
-	for _, group := range list.Items {
+	for _, group := range groups {
 		for _, version := range group.Versions {
 			for _, r := range version.Resources {
 				if r.ResponseKind == nil || !slices.Contains(r.Verbs, "get") || !means(r, group.Name) {
@@ -135,4 +131,58 @@ func (c *Client) lookUp(ctx context.Context, root string, means func(r apidiscov
 		}
 	}
 	return nil, nil //nolint:nilnil // nothing is called so
+}
+
+// APIs returns what the cluster serves, sorted: its API versions, such as
+// apps/v1, and the kinds in them, such as apps/v1/Deployment.
+func (c *Client) APIs(ctx context.Context) ([]string, error) {
+	var served []string
+	for _, root := range []string{"/apis", "/api"} {
+		groups, err := c.resourceTypes(ctx, root)
+		if err != nil {
+			return nil, err
+		}
+		for _, group := range groups {
+			for _, version := range group.Versions {
+				gv := schema.GroupVersion{Group: group.Name, Version: version.Version}.String()
+				served = append(served, gv)
+				for _, kind := range kindsOf(version) {
+					served = append(served, gv+"/"+kind)
+				}
+			}
+		}
+	}
+	slices.Sort(served)
+	return slices.Compact(served), nil
+}
+
+func kindsOf(version apidiscovery.APIVersionDiscovery) []string {
+	var kinds []string
+	add := func(kind *metav1.GroupVersionKind) {
+		if kind != nil {
+			kinds = append(kinds, kind.Kind)
+		}
+	}
+	for _, r := range version.Resources {
+		add(r.ResponseKind)
+		for _, below := range r.Subresources {
+			add(below.ResponseKind)
+		}
+	}
+	return kinds
+}
+
+// resourceTypes is all that the server knows below /api or /apis, in one
+// request: aggregated discovery, which every Kubernetes that Flux supports has.
+func (c *Client) resourceTypes(ctx context.Context, root string) ([]apidiscovery.APIGroupDiscovery, error) {
+	const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+	body, err := answer(ctx, c.raw.Get().AbsPath(root).SetHeader("Accept", aggregated))
+	if err != nil {
+		return nil, fmt.Errorf("asking the cluster for its resource types: %w", err)
+	}
+	var list apidiscovery.APIGroupDiscoveryList
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, fmt.Errorf("reading the cluster's resource types: %w", err)
+	}
+	return list.Items, nil
 }

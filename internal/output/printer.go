@@ -3,10 +3,10 @@ package output
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
@@ -19,16 +19,55 @@ func ObjectPrinter(format string) (printers.ResourcePrinter, error) {
 	if spec, ok := strings.CutPrefix(format, "custom-columns="); ok {
 		return newColumnPrinter(spec)
 	}
-	flags := genericclioptions.NewPrintFlags("").WithDefaultOutput("")
-	flags.OutputFormat = &format
-	if flags.NamePrintFlags != nil && format == "name" {
-		return &printers.NamePrinter{ShortOutput: false}, nil
+	switch format {
+	case "json":
+		return &printers.OmitManagedFieldsPrinter{Delegate: &printers.JSONPrinter{}}, nil
+	case "yaml":
+		return &printers.OmitManagedFieldsPrinter{Delegate: &printers.YAMLPrinter{}}, nil
+	case "kyaml":
+		return &printers.OmitManagedFieldsPrinter{Delegate: &printers.KYAMLPrinter{}}, nil
+	case "name":
+		return &printers.NamePrinter{}, nil
 	}
-	p, err := flags.ToPrinter()
-	if err != nil {
-		return nil, fmt.Errorf("output format %q is not known: use one of %s", format, Formats)
+	if kind, template, ok := strings.Cut(format, "="); ok {
+		return templatePrinter(kind, template)
 	}
-	return p, nil
+	return nil, unknownFormat(format)
+}
+
+func unknownFormat(format string) error {
+	return fmt.Errorf("output format %q is not known: use one of %s", format, Formats)
+}
+
+// templatePrinter returns the printer of a format with a template, given by
+// itself or, for a kind with -file, in a file. What an object lacks is left out.
+func templatePrinter(kind, template string) (printers.ResourcePrinter, error) {
+	what, inFile := strings.CutSuffix(kind, "-file")
+	if inFile && (what == "jsonpath" || what == "go-template") {
+		text, err := os.ReadFile(template)
+		if err != nil {
+			return nil, fmt.Errorf("reading the template of -o %s: %w", kind, err)
+		}
+		kind, template = what, string(text)
+	}
+	switch kind {
+	case "jsonpath", "jsonpath-as-json":
+		p, err := printers.NewJSONPathPrinter(template)
+		if err != nil {
+			return nil, fmt.Errorf("-o %s: %w", kind, err)
+		}
+		p.AllowMissingKeys(true)
+		p.EnableJSONOutput(kind == "jsonpath-as-json")
+		return p, nil
+	case "go-template":
+		p, err := printers.NewGoTemplatePrinter([]byte(template))
+		if err != nil {
+			return nil, fmt.Errorf("-o %s: %w", kind, err)
+		}
+		p.AllowMissingKeys(true)
+		return p, nil
+	}
+	return nil, unknownFormat(kind)
 }
 
 // List makes one object of several, as kubectl prints them.

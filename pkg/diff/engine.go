@@ -20,8 +20,9 @@ const atOnce = 48
 // Engine compares plans with one cluster. It remembers what plans bring, so
 // that a plan may stand on the namespaces and definitions of an earlier one.
 type Engine struct {
-	client *kube.Client
-	kinds  *kinds
+	client     *kube.Client
+	kinds      *kinds
+	normalizer *normalizer
 
 	mu         sync.Mutex
 	namespaces map[string]bool
@@ -34,8 +35,12 @@ func New(cfg *rest.Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	normal, err := newNormalizer()
+	if err != nil {
+		return nil, err
+	}
 	return &Engine{
-		client: client, kinds: newKinds(client),
+		client: client, kinds: newKinds(client), normalizer: normal,
 		namespaces: map[string]bool{}, defined: map[schema.GroupKind]definition{},
 	}, nil
 }
@@ -47,7 +52,7 @@ func New(cfg *rest.Config) (*Engine, error) {
 // It sends at most two requests an object and, once, one for each version of a
 // group that Kubernetes does not have by itself.
 func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
-	parsed, err := p.parsed()
+	parsed, err := p.parsed(e.normalizer)
 	if err != nil {
 		return nil, err
 	}

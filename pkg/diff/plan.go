@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/fluxcd/cli-utils/pkg/object"
-	"github.com/fluxcd/pkg/ssa/normalize"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
@@ -50,6 +48,7 @@ func (i item) encrypted() bool {
 // plan is a Plan taken apart.
 type plan struct {
 	Plan
+	*normalizer
 	ref     Ref
 	objects []item
 	stale   []Ref
@@ -58,10 +57,10 @@ type plan struct {
 	prune   bool
 }
 
-func (p Plan) parsed() (*plan, error) {
+func (p Plan) parsed(n *normalizer) (*plan, error) {
 	k := p.Kustomization.Object
 	parsed := &plan{
-		Plan: p, ref: RefOf(p.Kustomization),
+		Plan: p, normalizer: n, ref: RefOf(p.Kustomization),
 		force: controllers.Path{"spec.force"}.String(k) == "true",
 		prune: controllers.Path{"spec.prune"}.String(k) == "true",
 	}
@@ -88,8 +87,8 @@ func (p *plan) complete(o *unstructured.Unstructured) error {
 	if o.GetName() == "" || o.GetKind() == "" || o.GetAPIVersion() == "" {
 		return fmt.Errorf("an object of the build has no name, kind or apiVersion: %s", RefOf(o))
 	}
-	if err := normalize.UnstructuredList([]*unstructured.Unstructured{o}); err != nil {
-		return fmt.Errorf("normalizing %s: %w", RefOf(o), err)
+	if err := p.normalize(o); err != nil {
+		return err
 	}
 	labels := map[string]string{group + "/name": p.ref.Name, group + "/namespace": p.ref.Namespace}
 	common := p.Kustomization.Object
@@ -133,7 +132,7 @@ func stale(kustomization map[string]any, objects []item) ([]Ref, error) {
 	for _, entry := range entries {
 		m, _ := entry.(map[string]any)
 		id := controllers.Path{"id"}.String(m)
-		parsed, err := object.ParseObjMetadata(id)
+		parsed, err := controllers.ParseInventoryID(id)
 		if err != nil {
 			return nil, err
 		}

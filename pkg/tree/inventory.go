@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/fluxcd/cli-utils/pkg/object"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -56,7 +55,7 @@ func entryOf(m map[string]any) (entry, error) {
 		kind := schema.GroupKind{Group: artifact.Group, Kind: artifact.Kind}
 		return entry{Object{field("namespace"), field("name"), kind}, artifact.Version}, nil
 	}
-	parsed, err := object.ParseObjMetadata(id)
+	parsed, err := controllers.ParseInventoryID(id)
 	return entry{Object(parsed), field("v")}, err
 }
 

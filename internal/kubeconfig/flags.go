@@ -1,0 +1,139 @@
+// Package kubeconfig finds the cluster that a command line means: the flags
+// that kubectl has for it, over the kubeconfig files of the user.
+package kubeconfig
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// ErrNone says that there is neither a kubeconfig, nor a server named by a
+// flag, nor a pod around this process.
+var ErrNone = errors.New("there is none")
+
+// Flags are the flags that choose a cluster and who one is there. Their names
+// and meanings are those of kubectl, except that -s is not short for --server.
+// The zero value names nothing; Add binds it to a command line.
+type Flags struct {
+	path      string
+	overrides clientcmd.ConfigOverrides
+	extra     []string
+	// insideCluster tells whether this process runs in a pod.
+	insideCluster func() bool
+}
+
+// New returns flags for a process with an environment.
+func New(env func(string) string) *Flags {
+	return &Flags{insideCluster: func() bool { return env("KUBERNETES_SERVICE_HOST") != "" }}
+}
+
+// Add defines the flags.
+func (f *Flags) Add(fs *pflag.FlagSet) {
+	fs.StringVar(&f.path, "kubeconfig", "", "the kubeconfig file to use (default from KUBECONFIG, else $HOME/.kube/config)")
+	fs.StringVar(&f.overrides.CurrentContext, "context", "", "the context of the kubeconfig to use")
+	fs.StringVar(&f.overrides.Context.Cluster, "cluster", "", "the cluster of the kubeconfig to use")
+	fs.StringVar(&f.overrides.Context.AuthInfo, "user", "", "the user of the kubeconfig to use")
+	f.addServer(fs)
+	f.addUser(fs)
+	// kubectl caches its discovery; nothing is kept between two commands here.
+	fs.String("cache-dir", "$HOME/.kube/cache", "accepted for compatibility: nothing is cached here")
+}
+
+func (f *Flags) addServer(fs *pflag.FlagSet) {
+	server := &f.overrides.ClusterInfo
+	fs.StringVar(&server.Server, "server", "", "the address and port of the Kubernetes API server")
+	fs.StringVar(&server.CertificateAuthority, "certificate-authority", "", "a file with the certificates of the authority that the server's is checked by")
+	fs.StringVar(&server.TLSServerName, "tls-server-name", "", "the name that the server's certificate has to have (default the server's host)")
+	fs.BoolVar(&server.InsecureSkipTLSVerify, "insecure-skip-tls-verify", false, "do not check the server's certificate, which lets others read and change everything")
+	fs.BoolVar(&server.DisableCompression, "disable-compression", false, "ask the server not to compress its answers")
+}
+
+func (f *Flags) addUser(fs *pflag.FlagSet) {
+	user := &f.overrides.AuthInfo
+	fs.StringVar(&user.ClientCertificate, "client-certificate", "", "a file with the certificate to authenticate with")
+	fs.StringVar(&user.ClientKey, "client-key", "", "a file with the key of the certificate")
+	fs.StringVar(&user.Token, "token", "", "the bearer token to authenticate with")
+	fs.StringVar(&user.Impersonate, "as", "", "the user to impersonate, such as system:serviceaccount:apps:deployer")
+	fs.StringVar(&user.ImpersonateUID, "as-uid", "", "the UID to impersonate")
+	fs.StringArrayVar(&user.ImpersonateGroups, "as-group", nil, "a group to impersonate; may be given several times")
+	fs.StringArrayVar(&f.extra, "as-user-extra", nil, "further information on the impersonated user as key=value; may be given several times")
+}
+
+// REST returns how to reach the cluster. It refuses to guess one: client-go by
+// itself would try localhost:8080 where nothing is configured.
+func (f *Flags) REST() (*rest.Config, error) {
+	loader, err := f.loader()
+	if err != nil {
+		return nil, err
+	}
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return nil, err
+	}
+	if api.IsConfigEmpty(&raw) && f.overrides.ClusterInfo.Server == "" && !f.insideCluster() {
+		return nil, fmt.Errorf("%w at %s", ErrNone, strings.Join(loader.ConfigAccess().GetLoadingPrecedence(), ", "))
+	}
+	return loader.ClientConfig()
+}
+
+// Raw returns the merged kubeconfig files without what flags change.
+func (f *Flags) Raw() (api.Config, error) {
+	loader, err := f.loader()
+	if err != nil {
+		return api.Config{}, err
+	}
+	return loader.RawConfig()
+}
+
+// Namespace returns the namespace of the chosen context, "default" where it has none.
+func (f *Flags) Namespace() (string, error) {
+	loader, err := f.loader()
+	if err != nil {
+		return "", err
+	}
+	namespace, _, err := loader.Namespace()
+	return namespace, err
+}
+
+// User returns the name that the kubeconfig has for the user, "" inside a pod.
+func (f *Flags) User() string {
+	if f.overrides.Context.AuthInfo != "" {
+		return f.overrides.Context.AuthInfo
+	}
+	raw, err := f.Raw()
+	if err != nil {
+		return ""
+	}
+	name := raw.CurrentContext
+	if f.overrides.CurrentContext != "" {
+		name = f.overrides.CurrentContext
+	}
+	if c, ok := raw.Contexts[name]; ok {
+		return c.AuthInfo
+	}
+	return ""
+}
+
+func (f *Flags) loader() (clientcmd.ClientConfig, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.path
+	overrides := f.overrides
+	for _, pair := range f.extra {
+		key, value, ok := strings.Cut(pair, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("--as-user-extra %q is not of the form key=value", pair)
+		}
+		if overrides.AuthInfo.ImpersonateUserExtra == nil {
+			overrides.AuthInfo.ImpersonateUserExtra = map[string][]string{}
+		}
+		all := overrides.AuthInfo.ImpersonateUserExtra
+		all[key] = append(all[key], value)
+	}
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &overrides), nil
+}

@@ -1,0 +1,106 @@
+package kubeconfig
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+const twoClusters = `apiVersion: v1
+kind: Config
+current-context: near
+clusters:
+- {name: near, cluster: {server: "https://near.example.com"}}
+- {name: far, cluster: {server: "https://far.example.com"}}
+users:
+- {name: alice, user: {token: token-of-alice}}
+- {name: bob, user: {username: bob, password: secret}}
+contexts:
+- {name: near, context: {cluster: near, user: alice, namespace: apps}}
+- {name: far, context: {cluster: far, user: bob}}
+`
+
+// parsed are the flags of a line, over a kubeconfig file that KUBECONFIG names.
+func parsed(t *testing.T, kubeconfig string, line ...string) *Flags {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "config")
+	if kubeconfig != "" {
+		if err := os.WriteFile(path, []byte(kubeconfig), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("KUBECONFIG", path)
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	f := New(os.Getenv)
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	f.Add(fs)
+	if err := fs.Parse(line); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestContextsAndOverrides(t *testing.T) {
+	for _, c := range []struct {
+		line                           string
+		host, token, namespace, person string
+	}{
+		{"", "https://near.example.com", "token-of-alice", "apps", "alice"},
+		{"--context=far", "https://far.example.com", "", "default", "bob"},
+		{"--cluster=far", "https://far.example.com", "token-of-alice", "apps", "alice"},
+		{"--context=far --user=alice", "https://far.example.com", "token-of-alice", "default", "alice"},
+		{"--server=https://127.0.0.1:7", "https://127.0.0.1:7", "token-of-alice", "apps", "alice"},
+		{"--token=mine", "https://near.example.com", "mine", "apps", "alice"},
+	} {
+		f := parsed(t, twoClusters, strings.Fields(c.line)...)
+		cfg, err := f.REST()
+		if err != nil {
+			t.Errorf("%q: %v", c.line, err)
+			continue
+		}
+		namespace, err := f.Namespace()
+		if err != nil || cfg.Host != c.host || cfg.BearerToken != c.token || namespace != c.namespace || f.User() != c.person {
+			t.Errorf("%q: %s, %q, %s, %s, %v", c.line, cfg.Host, cfg.BearerToken, namespace, f.User(), err)
+		}
+	}
+}
+
+func TestImpersonation(t *testing.T) {
+	line := []string{"--as=carol", "--as-uid=7", "--as-group=dev", "--as-group=ops", "--as-user-extra=team=a,b", "--as-user-extra=team=c"}
+	cfg, err := parsed(t, twoClusters, line...).REST()
+	if err != nil {
+		t.Fatal(err)
+	}
+	as := cfg.Impersonate
+	if as.UserName != "carol" || as.UID != "7" || !slices.Equal(as.Groups, []string{"dev", "ops"}) || !slices.Equal(as.Extra["team"], []string{"a,b", "c"}) {
+		t.Errorf("impersonates %+v", as)
+	}
+	if _, err := parsed(t, twoClusters, "--as=carol", "--as-user-extra=team").REST(); err == nil || !strings.Contains(err.Error(), `"team" is not of the form key=value`) {
+		t.Errorf("half an extra is answered by %v", err)
+	}
+}
+
+func TestServerWithoutKubeconfig(t *testing.T) {
+	cfg, err := parsed(t, "", "--server=https://127.0.0.1:7", "--token=mine", "--insecure-skip-tls-verify").REST()
+	if err != nil || cfg.Host != "https://127.0.0.1:7" || cfg.BearerToken != "mine" || !cfg.Insecure {
+		t.Errorf("%+v, %v", cfg, err)
+	}
+}
+
+func TestNoClusterIsGuessed(t *testing.T) {
+	f := parsed(t, "")
+	if _, err := f.REST(); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), os.Getenv("KUBECONFIG")) {
+		t.Errorf("no kubeconfig is answered by %v", err)
+	}
+	if _, err := parsed(t, twoClusters, "--context=middle").REST(); err == nil || !strings.Contains(err.Error(), "middle") {
+		t.Errorf("an unknown context is answered by %v", err)
+	}
+	if _, err := parsed(t, twoClusters, "--kubeconfig=/nonexistent/config").REST(); err == nil || !strings.Contains(err.Error(), "/nonexistent/config") {
+		t.Errorf("a kubeconfig that does not exist is answered by %v", err)
+	}
+}
