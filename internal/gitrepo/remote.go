@@ -35,6 +35,10 @@ type Remote struct {
 	Auth transport.AuthMethod
 	// CABundle is trusted besides the system's certificates.
 	CABundle []byte
+	// Cert and Key are a client certificate, in PEM form.
+	Cert, Key []byte
+	// Proxy is asked to reach the host, where it has a URL.
+	Proxy transport.ProxyOptions
 }
 
 // Basic authenticates by user name and password.
@@ -47,14 +51,28 @@ func Bearer(token string) transport.AuthMethod { return &githttp.TokenAuth{Token
 
 // SSH authenticates by keys to a server that shows the given host key.
 func SSH(user string, keys func() ([]ssh.Signer, error), hostKey ssh.PublicKey) transport.AuthMethod {
-	return &keyAuth{user: user, keys: keys, hostKey: hostKey}
+	return CheckedSSH(user, keys, ssh.FixedHostKey(hostKey), []string{hostKey.Type()})
 }
 
-// keyAuth trusts one host key and asks the server for that type of key only.
+// CheckedSSH authenticates by keys to a server whose host key, which is of one
+// of the types, passes a check.
+func CheckedSSH(user string, keys func() ([]ssh.Signer, error), check ssh.HostKeyCallback, hostKeys []string) transport.AuthMethod {
+	a := &keyAuth{user: user, keys: keys, check: check}
+	for _, algorithm := range hostKeys {
+		if algorithm == ssh.KeyAlgoRSA {
+			a.algorithms = append(a.algorithms, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256)
+		}
+		a.algorithms = append(a.algorithms, algorithm)
+	}
+	return a
+}
+
+// keyAuth asks the server for those types of host keys only that can be checked.
 type keyAuth struct {
-	user    string
-	keys    func() ([]ssh.Signer, error)
-	hostKey ssh.PublicKey
+	user       string
+	keys       func() ([]ssh.Signer, error)
+	check      ssh.HostKeyCallback
+	algorithms []string
 }
 
 // Name implements transport.AuthMethod.
@@ -65,13 +83,9 @@ func (a *keyAuth) String() string { return "user: " + a.user + ", name: " + a.Na
 
 // ClientConfig implements the SSH transport's AuthMethod.
 func (a *keyAuth) ClientConfig() (*ssh.ClientConfig, error) {
-	algorithms := []string{a.hostKey.Type()}
-	if a.hostKey.Type() == ssh.KeyAlgoRSA {
-		algorithms = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSA}
-	}
 	return &ssh.ClientConfig{
 		User: a.user, Auth: []ssh.AuthMethod{ssh.PublicKeysCallback(a.keys)},
-		HostKeyCallback: ssh.FixedHostKey(a.hostKey), HostKeyAlgorithms: algorithms, Timeout: connectTimeout,
+		HostKeyCallback: a.check, HostKeyAlgorithms: a.algorithms, Timeout: connectTimeout,
 	}, nil
 }
 
@@ -80,7 +94,8 @@ func (r Remote) connect() (transport.Transport, *transport.Endpoint, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	endpoint.CaBundle = r.CABundle
+	endpoint.CaBundle, endpoint.ClientCert, endpoint.ClientKey = r.CABundle, r.Cert, r.Key
+	endpoint.Proxy = r.Proxy
 	t, err := client.NewClient(endpoint)
 	return t, endpoint, err
 }

@@ -6,6 +6,8 @@ package snapshot
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/go-git/go-git/v5"
@@ -58,6 +60,19 @@ func Open(folder string) (*Repository, error) {
 	return r, nil
 }
 
+// In is a repository whose objects are in a store, which stays the caller's.
+func In(store *filesystem.Storage) (*Repository, error) {
+	head := plumbing.NewHashReference(plumbing.HEAD, plumbing.ZeroHash) // a repository has one
+	if err := store.SetReference(head); err != nil {
+		return nil, fmt.Errorf("opening the Git repository: %w", err)
+	}
+	opened, err := git.Open(store, nil)
+	if err != nil {
+		return nil, fmt.Errorf("opening the Git repository: %w", err)
+	}
+	return &Repository{git: opened, contents: map[plumbing.Hash][]byte{}}, nil
+}
+
 // Close closes what is open of the repository.
 func (r *Repository) Close() error {
 	if r.store == nil {
@@ -80,6 +95,34 @@ func (r *Repository) Remotes() ([]string, error) {
 		addresses = append(addresses, remote.Config().URLs...)
 	}
 	return addresses, nil
+}
+
+// Names are the branches and tags that the clone knows, those of its remotes too.
+func (r *Repository) Names() (branches, tags []string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all, err := r.git.References()
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the references: %w", err)
+	}
+	err = all.ForEach(func(ref *plumbing.Reference) error {
+		name := ref.Name()
+		switch {
+		case name.IsBranch():
+			branches = append(branches, name.Short())
+		case name.IsRemote() && ref.Type() == plumbing.HashReference:
+			_, branch, _ := strings.Cut(name.Short(), "/")
+			branches = append(branches, branch)
+		case name.IsTag():
+			tags = append(tags, name.Short())
+		}
+		return nil
+	})
+	for _, names := range []*[]string{&branches, &tags} {
+		slices.Sort(*names)
+		*names = slices.Compact(*names)
+	}
+	return branches, tags, err
 }
 
 // UnknownError says that the clone has no such revision.

@@ -28,6 +28,7 @@ var allowed = map[string][]string{
 	"pkg/build/helmprocess": {"pkg/build"},
 	"pkg/diff/render":       {"pkg/diff"},
 	"pkg/diff/revision":     {"pkg/build", "pkg/diff"},
+	"internal/gitsource":    {"internal/gitrepo", "internal/sshkey", "internal/snapshot"},
 	"internal/diagnose":     {"internal/kube", "internal/artifact", "pkg/tree", "pkg/build"},
 }
 
