@@ -27,6 +27,8 @@ type diffOptions struct {
 	progress       bool
 	exitCode       bool
 	format         string
+	// revision and branch are what of the source is compared, "" for what it has.
+	revision, branch string
 }
 
 // diffFormats are the values of -o.
@@ -46,7 +48,10 @@ webhooks and the fields of others are as they will be.
 
 Without --path, it compares what the source has fetched with what is live: the
 drift. With --path, it compares a local folder, such as a branch that is to
-be merged. Nothing is written, neither on the cluster nor to the folder, and
+be merged. With --revision or --branch, it compares another revision of the
+source, which it fetches from where the source is, with the source's
+credentials: of a GitRepository a branch, a tag, a reference or a commit, of an
+OCIRepository a tag or a digest. Nothing is written, neither on the cluster nor to the folder, and
 secret values are not shown.
 
 It exits with 0 when nothing would change, 1 when something would, and 2 when
@@ -56,6 +61,10 @@ that could not be found out or the controller would fail.`,
 
   # What would these files change?
   flux diff kustomization my-app --path ./apps/my-app
+
+  # What would this branch of the source's repository change, or this commit?
+  flux diff kustomization my-app --branch my-feature
+  flux diff kustomization my-app --revision 5394cb7f48332b2de7c17dd8b8384bbc84b7e738
 
   # With the Kustomizations that it brings
   flux diff kustomization flux-system --path ./clusters/production --recursive
@@ -68,6 +77,7 @@ that could not be found out or the controller would fail.`,
 	fs := cmd.Flags()
 	o.add(fs)
 	fs.Lookup("path").Usage = "the folder to compare (default: what the source has fetched)"
+	a.addRevision(cmd, o)
 	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "take a Kustomization that is not on the cluster for one to be created, or with no file for nothing to do")
 	fs.BoolVar(&o.progress, "progress-bar", true, "say on standard error what is being done")
 	fs.BoolVar(&o.exitCode, "exit-code", true, "exit with 1 when something would change")
@@ -78,6 +88,9 @@ that could not be found out or the controller would fail.`,
 func (a *app) diffKustomization(cmd *cobra.Command, o *diffOptions, names []string) error {
 	if len(names) != 1 {
 		return hinted("flux diff kustomization NAME", "one Kustomization name is required")
+	}
+	if err := o.checkRevision(); err != nil {
+		return err
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()

@@ -59,9 +59,12 @@ func (a *app) planDiff(ctx context.Context, cmd *cobra.Command, o *diffOptions, 
 		}
 	}
 	plan := &diffPlan{client: client, live: live, stored: &storedSources{client: client, home: namespace}}
-	if o.path != "" {
+	switch {
+	case o.path != "":
 		err = plan.local(a, o, ks)
-	} else {
+	case o.revised():
+		err = plan.revised(ctx, a, o, ks)
+	default:
 		err = plan.fetched(ctx, a, o, ks)
 	}
 	return plan, err
@@ -189,10 +192,11 @@ func (s *storedSources) get(ctx context.Context, source build.Reference) (stored
 	return stored, nil
 }
 
-func (s *storedSources) fetch(ctx context.Context, source build.Reference) (storedSource, error) {
+// object reads a source from the cluster.
+func (s *storedSources) object(ctx context.Context, source build.Reference) (target, error) {
 	kind, ok := controllers.FindKind(source.Kind)
 	if !ok {
-		return storedSource{}, fmt.Errorf("%s is of a kind that is not known", source)
+		return target{}, fmt.Errorf("%s is of a kind that is not known", source)
 	}
 	t := target{kind: kind, namespace: source.Namespace, name: source.Name}
 	err := s.client.With(ctx, kind, func(r kube.Resource) (err error) {
@@ -200,11 +204,19 @@ func (s *storedSources) fetch(ctx context.Context, source build.Reference) (stor
 		return err
 	})
 	if err != nil {
-		return storedSource{}, missing(err, t)
+		return t, missing(err, t)
+	}
+	return t, nil
+}
+
+func (s *storedSources) fetch(ctx context.Context, source build.Reference) (storedSource, error) {
+	t, err := s.object(ctx, source)
+	if err != nil {
+		return storedSource{}, err
 	}
 	a, ok := artifact.Of(t.object)
 	if !ok {
-		return storedSource{}, fmt.Errorf("%s has fetched nothing yet: %s", source, kind.Ready(t.object).Message)
+		return storedSource{}, fmt.Errorf("%s has fetched nothing yet: %s", source, t.kind.Ready(t.object).Message)
 	}
 	archive, err := artifact.Fetch(ctx, s.client, a, s.home)
 	if err != nil {

@@ -112,6 +112,28 @@ func hostChanges(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(b.String()), 0o600))
 }
 
+// hostGit runs Git in a repository of the host: hostgit REPOSITORY ARG…
+func hostGit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: hostgit REPOSITORY ARG…")
+	}
+	ts.Check(ts.Exec("git", append([]string{
+		"-C", holder(ts).server.Git.Path(args[0]), "-c", "user.name=ada", "-c", "user.email=ada@example.com",
+	}, args[1:]...)...))
+}
+
+// deployKey lets the holder of a private key read a repository of the host:
+// deploykey REPOSITORY FILE
+func deployKey(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: deploykey REPOSITORY FILE")
+	}
+	signer, err := ssh.ParsePrivateKey([]byte(ts.ReadFile(args[1])))
+	ts.Check(err)
+	public := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
+	ts.Check(holder(ts).host.Set("key", args[0], public))
+}
+
 // clone clones a branch of the host's into a folder: clone REPOSITORY BRANCH FOLDER
 func clone(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {

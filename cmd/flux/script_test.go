@@ -124,6 +124,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			"playflux": func(ts *testscript.TestScript, neg bool, args []string) { playFlux(ts, cluster, neg, args) },
 			"keys":     makeKeys,
 			"hook":     hook,
+			"hostgit":  hostGit, "deploykey": deployKey,
 		},
 	})
 }

@@ -69,6 +69,11 @@ var gitHubSettings = map[string]func(g *GitHub, words []string) error{
 		}
 		return err
 	},
+	"key": func(g *GitHub, w []string) error {
+		return g.change(w[0], func(r *GitHubRepository) {
+			r.Keys = append(r.Keys, &GitHubKey{Title: "script", Key: strings.Join(w[1:], " "), ReadOnly: true})
+		})
+	},
 	"archive": func(g *GitHub, w []string) error {
 		return g.change(w[0], func(r *GitHubRepository) { r.Archived = true })
 	},
