@@ -175,7 +175,7 @@ func tokened(w *world) {
 	plan.TokenAuth, plan.DeployToken = false, true
 	w.mustRun(plan)
 	w.mustRun(plan)
-	title := "token tokened-main-clusters-demo"
+	title := "token tokened-main-flux-system-./clusters/demo"
 	h.wantDone(w.t, title)
 	want := map[string]string{"username": "deploy", "password": "t0ken"}
 	if diff := cmp.Diff(want, w.secret("flux-system")); diff != "" {

@@ -24,9 +24,10 @@ type sourceKey struct {
 	before string
 }
 
-// keyTitle names the cluster's key, and its token, to people.
+// keyTitle names the cluster's key, and its token, to people. It is the title
+// that Flux 2 gives them: a cluster that is built anew replaces its old key by it.
 func (r *run) keyTitle() string {
-	return r.namespace() + "-" + r.plan.Branch + "-" + strings.ReplaceAll(r.plan.Path, "/", "-")
+	return strings.Join([]string{r.namespace(), r.plan.Branch, r.plan.Sync.SecretName, "./" + r.plan.Path}, "-")
 }
 
 // chooseKey takes the given key, else the one that the cluster has already,

@@ -211,7 +211,7 @@ func (f *forge) state(repository string) state {
 func (f *forge) keyOfFleet() {
 	f.Helper()
 	found := f.state("acme/fleet")
-	if len(found.Keys) != 1 || !found.Keys[0].ReadOnly || found.Keys[0].Title != "flux-system-main-clusters-production" || !found.Private {
+	if len(found.Keys) != 1 || !found.Keys[0].ReadOnly || found.Keys[0].Title != "flux-system-main-flux-system-./clusters/production" || !found.Private {
 		f.Errorf("acme/fleet is %+v", found)
 	}
 	var teams []struct{ Name string }
