@@ -28,6 +28,8 @@ type diffPlan struct {
 	revision string
 	// stored fetches what sources have, each once.
 	stored *storedSources
+	// settings are those of the controller, as far as they can be seen.
+	settings controllerSettings
 }
 
 // planDiff finds the Kustomization and the files. It returns nothing where
@@ -40,7 +42,7 @@ func (a *app) planDiff(ctx context.Context, cmd *cobra.Command, o *diffOptions, 
 	if err := checkFolder(o.path); err != nil {
 		return nil, err
 	}
-	live, err := a.liveKustomization(ctx, client, namespace, name)
+	live, settings, err := a.liveWithSettings(ctx, client, namespace, name)
 	var absent *notFoundError
 	if errors.As(err, &absent) && o.ignoreNotFound {
 		if o.file == "" {
@@ -58,7 +60,7 @@ func (a *app) planDiff(ctx context.Context, cmd *cobra.Command, o *diffOptions, 
 			return nil, err
 		}
 	}
-	plan := &diffPlan{client: client, live: live, stored: &storedSources{client: client, home: namespace}}
+	plan := &diffPlan{client: client, live: live, settings: settings, stored: &storedSources{client: client, home: a.fluxNamespace()}}
 	switch {
 	case o.path != "":
 		err = plan.local(a, o, ks)
@@ -248,6 +250,7 @@ func (a *app) compare(ctx context.Context, p *diffPlan, built *build.Result) ([]
 				return nil, err
 			}
 		}
+		plan.Account = diff.Account(plan.Kustomization, p.settings.account)
 		result, err := engines[cfg.Host].Compare(ctx, plan)
 		if err != nil {
 			return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -21,10 +22,13 @@ func (a *app) clusterOf(ctx context.Context, ks *unstructured.Unstructured, here
 	}
 	name := text(ks, "spec", "kubeConfig", "secretRef", "name")
 	if name == "" {
-		return nil, fmt.Errorf("the Kustomization %s/%s applies to another cluster, by spec.kubeConfig without a Secret: diff cannot reach that", ks.GetNamespace(), ks.GetName())
+		return nil, fmt.Errorf("the Kustomization %s/%s applies to another cluster, which spec.kubeConfig reaches without a Secret: only the controller can", ks.GetNamespace(), ks.GetName())
 	}
 	secret := build.Reference{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name}
 	data, err := a.clusterData(ctx, secret)
+	if apierrors.IsForbidden(err) {
+		return nil, hinted("that cluster is reached by what the Secret holds", "reading the kubeconfig of %s: %s", secret, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", secret, err)
 	}

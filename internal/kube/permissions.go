@@ -14,6 +14,8 @@ type Permission struct {
 	Verb, Group, Resource string
 	// Namespace is "" for what is cluster-scoped.
 	Namespace string
+	// Name is "" for all objects there.
+	Name string
 }
 
 // String names the permission as kubectl does: create deployments.apps in namespace "web".
@@ -82,11 +84,14 @@ func (c *Client) Allowed(ctx context.Context, permissions []Permission) error {
 	return nil
 }
 
+// May tells whether the user has a permission.
+func (c *Client) May(ctx context.Context, p Permission) (bool, error) { return c.allowed(ctx, p) }
+
 func (c *Client) allowed(ctx context.Context, p Permission) (bool, error) {
 	review := map[string]any{
 		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
 		"spec": map[string]any{"resourceAttributes": map[string]any{
-			"verb": p.Verb, "group": p.Group, "resource": p.Resource, "namespace": p.Namespace,
+			"verb": p.Verb, "group": p.Group, "resource": p.Resource, "namespace": p.Namespace, "name": p.Name,
 		}},
 	}
 	body, err := json.Marshal(review)

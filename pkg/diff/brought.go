@@ -78,8 +78,28 @@ func (c *comparison) intoNewNamespace(ctx context.Context, r kube.Resource, ref 
 	}
 	if invalid != nil {
 		change.Action, change.Reason = Failed, c.said(o, invalid)
+	} else if !c.grants(ref.Namespace) {
+		for _, verb := range []string{"patch", "create"} {
+			may, err := c.actor.allowed(ctx, verb, r, ref)
+			if err != nil {
+				return change, fmt.Errorf("asking who may %s %s: %w", verb, ref, err)
+			}
+			if !may {
+				change.Action, change.Reason = Failed, "applying it is forbidden: "+c.actor.mayNot(verb, r, ref)
+				break
+			}
+		}
 	}
 	return c.finish(change, o, nil, o.Object), nil
+}
+
+// grants tells whether the plan gives permissions in a namespace that it brings:
+// what its account may do there afterwards is not known before.
+func (c *comparison) grants(namespace string) bool {
+	return slices.ContainsFunc(c.objects, func(o item) bool {
+		ref := o.ref()
+		return ref.Group == "rbac.authorization.k8s.io" && (ref.Namespace == namespace || ref.Kind == "ClusterRoleBinding")
+	})
 }
 
 // probeName is short enough for every kind, and nobody's.
@@ -94,7 +114,13 @@ func (c *comparison) probe(ctx context.Context, r kube.Resource, o item, namespa
 	if !r.ClusterScoped {
 		copied.SetNamespace(namespace)
 	}
-	_, refused := c.client.DryRun(ctx, r, copied.Object, manager)
+	_, refused := c.actor.client.DryRun(ctx, r, copied.Object, manager)
+	if c.actor.denied(refused) {
+		// What it may do there says nothing about where the object goes.
+		if _, refused = c.client.DryRun(ctx, r, copied.Object, manager); apierrors.IsForbidden(refused) {
+			return nil, nil
+		}
+	}
 	if err := broken(refused); err != nil {
 		return nil, fmt.Errorf("validating %s: %w", o.ref(), err)
 	}

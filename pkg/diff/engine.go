@@ -20,9 +20,15 @@ const atOnce = 48
 // Engine compares plans with one cluster. It remembers what plans bring, so
 // that a plan may stand on the namespaces and definitions of an earlier one.
 type Engine struct {
+	config     *rest.Config
 	client     *kube.Client
 	kinds      *kinds
 	normalizer *normalizer
+	// self asks as who runs the comparison, actors as service accounts.
+	self   *actor
+	acting sync.Mutex
+	actors map[string]*actor
+	warned bool
 
 	mu         sync.Mutex
 	namespaces map[string]bool
@@ -40,6 +46,7 @@ func New(cfg *rest.Config) (*Engine, error) {
 		return nil, err
 	}
 	return &Engine{
+		config: cfg, self: &actor{client: client}, actors: map[string]*actor{},
 		client: client, kinds: newKinds(client), normalizer: normal,
 		namespaces: map[string]bool{}, defined: map[schema.GroupKind]definition{},
 	}, nil
@@ -56,10 +63,17 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.kinds.learn(ctx, parsed.wanted()); err != nil {
+	c := &comparison{Engine: e, plan: parsed}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return e.kinds.learn(gctx, parsed.wanted()) })
+	said := ""
+	g.Go(func() (err error) {
+		c.actor, said, err = e.actorFor(gctx, p.Account)
+		return err
+	})
+	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	c := &comparison{Engine: e, plan: parsed}
 	// A list that one object waits for serves all: it must not end with the first of them.
 	c.live = newLive(ctx, e.client, parsed.ref, c.scopes())
 	changes := make([]Change, len(parsed.objects)+len(parsed.stale))
@@ -69,18 +83,21 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 		}
 	}
 	result := &Result{Kustomization: parsed.ref, Revision: p.Revision, Warnings: parsed.warnings()}
+	if said != "" {
+		result.Warnings = append([]string{said}, result.Warnings...)
+	}
 	result.Changes = changes
-	if result.Count(Failed) > 0 {
-		result.unpruned()
+	if failing := (&Result{Changes: changes[:len(parsed.objects)]}).Count(Failed); failing > 0 {
+		result.unpruned(len(parsed.objects))
 	}
 	return result, nil
 }
 
 // unpruned takes back what would be pruned: a controller that fails to apply
-// does not get that far.
-func (r *Result) unpruned() {
+// does not get that far. What would be pruned stands behind the rest.
+func (r *Result) unpruned(from int) {
 	for i, c := range r.Changes {
-		if c.Action == Pruned {
+		if i >= from && (c.Action == Pruned || c.Action == Failed) {
 			r.Changes[i] = Change{Object: c.Object, Action: Skipped, Reason: "the controller fails before it prunes"}
 		}
 	}
@@ -91,7 +108,8 @@ func (r *Result) unpruned() {
 type comparison struct {
 	*Engine
 	*plan
-	live *live
+	live  *live
+	actor *actor
 
 	once    sync.Once
 	last    *build.Result

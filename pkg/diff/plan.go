@@ -25,6 +25,8 @@ type Plan struct {
 	Build *build.Result
 	// Revision is what it was built from, for people.
 	Revision string
+	// Account is the user that the controller impersonates for it, "" for none.
+	Account string
 	// Applied returns the build of what the controller applied last, where that
 	// can be had: what is encrypted and cannot be read is compared with it. It is
 	// asked at most once, and may be nil.

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -41,10 +42,23 @@ func (c *comparison) pruned(ctx context.Context, ref Ref) (Change, error) {
 	case reason != "":
 		change.Reason = reason
 	default:
-		change.Action = Pruned
-		return c.finish(change, item{}, o, nil), nil
+		return c.deleted(ctx, r, change, o)
 	}
 	return change, nil
+}
+
+// deleted is the change of an object that the controller deletes, if it may.
+func (c *comparison) deleted(ctx context.Context, r kube.Resource, change Change, o controllers.Object) (Change, error) {
+	may, err := c.actor.allowed(ctx, "delete", r, change.Object)
+	if err != nil {
+		return change, fmt.Errorf("looking for %s: %w", change.Object, err)
+	}
+	if !may {
+		change.Action, change.Reason = Failed, "pruning it is forbidden: "+c.actor.mayNot("delete", r, change.Object)
+		return change, nil
+	}
+	change.Action = Pruned
+	return c.finish(change, item{}, o, nil), nil
 }
 
 // finish fills in what differs, in what may be shown, and what is dangerous
