@@ -251,8 +251,6 @@ func unknownRevision(err error) error {
 }
 
 // offlineDecrypter decrypts with what is at hand without asking a cluster.
-func (a *app) offlineDecrypter(ks *unstructured.Unstructured) build.Decrypter {
-	keyless := ks.DeepCopy()
-	unstructured.RemoveNestedField(keyless.Object, "spec", "decryption", "secretRef")
-	return a.decrypterFor(keyless)
+func (a *app) offlineDecrypter(*unstructured.Unstructured) build.Decrypter {
+	return a.decrypterFor(build.FromObjects(nil))
 }

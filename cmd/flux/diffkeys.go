@@ -21,8 +21,8 @@ import (
 // decrypterFor decrypts with the age keys that are at hand (of the person, and
 // of the cluster where they may be read) and, failing these, with the sops on
 // PATH. What nobody can decrypt stays encrypted.
-func (a *app) decrypterFor(ks *unstructured.Unstructured) build.Decrypter {
-	d := &sops.Decrypter{Identities: func(ctx context.Context) ([]age.Identity, error) { return a.ageKeys(ctx, ks) }}
+func (a *app) decrypterFor(secrets build.Lookup, named ...build.Reference) build.Decrypter {
+	d := &sops.Decrypter{Identities: func(ctx context.Context) ([]age.Identity, error) { return a.ageKeys(ctx, secrets, named) }}
 	if program, err := exec.LookPath("sops"); err == nil {
 		d.Program = func(ctx context.Context, document []byte, format string) ([]byte, error) {
 			return runSOPS(ctx, program, document, format)
@@ -42,25 +42,40 @@ func (k keyed) Decrypt(ctx context.Context, document []byte, format string) ([]b
 	return clear, err
 }
 
-// ageKeys are those that SOPS would use, and those of the Kustomization.
-func (a *app) ageKeys(ctx context.Context, ks *unstructured.Unstructured) ([]age.Identity, error) {
+// decrypters decrypt for each Kustomization with the keys of its own Secret, or,
+// as the controller does, with those that are meant for all.
+func (a *app) decrypters(settings controllerSettings) func(*unstructured.Unstructured, build.Lookup) build.Decrypter {
+	return func(ks *unstructured.Unstructured, lookup build.Lookup) build.Decrypter {
+		var named []build.Reference
+		if name := text(ks, "spec", "decryption", "secretRef", "name"); name != "" {
+			named = append(named, build.Reference{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name})
+		}
+		if settings.ageSecret != "" {
+			named = append(named, build.Reference{Kind: "Secret", Namespace: a.fluxNamespace(), Name: settings.ageSecret})
+		}
+		return a.decrypterFor(lookup, named...)
+	}
+}
+
+// ageKeys are those that SOPS would use, and those of the Secrets that are named.
+func (a *app) ageKeys(ctx context.Context, secrets build.Lookup, named []build.Reference) ([]age.Identity, error) {
 	texts := []string{a.env("SOPS_AGE_KEY")}
-	file, named := a.env("SOPS_AGE_KEY_FILE"), true
+	file, asked := a.env("SOPS_AGE_KEY_FILE"), true
 	if file == "" {
 		config := a.env("XDG_CONFIG_HOME")
 		if config == "" {
 			config = filepath.Join(a.env("HOME"), ".config")
 		}
-		file, named = filepath.Join(config, "sops", "age", "keys.txt"), false
+		file, asked = filepath.Join(config, "sops", "age", "keys.txt"), false
 	}
 	content, err := os.ReadFile(file)
-	if err != nil && (named || !errors.Is(err, fs.ErrNotExist)) {
+	if err != nil && (asked || !errors.Is(err, fs.ErrNotExist)) {
 		return nil, fmt.Errorf("reading age keys: %w", err)
 	}
 	texts = append(texts, string(content))
-	if name, _, _ := unstructured.NestedString(ks.Object, "spec", "decryption", "secretRef", "name"); name != "" {
+	for _, secret := range named {
 		// Who may not read the cluster's key has to do without it.
-		data, err := a.clusterData(ctx, build.Reference{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name})
+		data, err := secrets.Data(ctx, secret)
 		if err != nil && ctx.Err() != nil {
 			return nil, err
 		}

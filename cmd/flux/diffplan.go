@@ -83,10 +83,10 @@ func (a *app) liveKustomization(ctx context.Context, client *kube.Client, namesp
 }
 
 // options are those of the build, of which Path is left to the caller.
-func (a *app) diffBuildOptions(o *diffOptions, ks *unstructured.Unstructured) (build.Options, error) {
+func (a *app) diffBuildOptions(o *diffOptions, settings controllerSettings) (build.Options, error) {
 	vars, err := o.vars()
 	return build.Options{
-		Vars: vars, Strict: o.strict, Ignore: o.ignore, Lookup: build.LookupFunc(a.clusterData), Decrypt: a.decrypterFor(ks),
+		Vars: vars, Strict: o.strict, Ignore: o.ignore, Lookup: build.LookupFunc(a.clusterData), Decrypt: a.decrypters(settings),
 	}, err
 }
 
@@ -96,7 +96,7 @@ func (p *diffPlan) local(a *app, o *diffOptions, ks *unstructured.Unstructured) 
 	if err != nil {
 		return err
 	}
-	options, err := a.diffBuildOptions(o, ks)
+	options, err := a.diffBuildOptions(o, p.settings)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (p *diffPlan) local(a *app, o *diffOptions, ks *unstructured.Unstructured) 
 
 // fetched builds what the source of the Kustomization has now.
 func (p *diffPlan) fetched(ctx context.Context, a *app, o *diffOptions, ks *unstructured.Unstructured) error {
-	options, err := a.diffBuildOptions(o, ks)
+	options, err := a.diffBuildOptions(o, p.settings)
 	if err != nil {
 		return err
 	}

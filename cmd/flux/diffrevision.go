@@ -70,7 +70,7 @@ func (o *diffOptions) wanted() gitrepo.Revision {
 // revised builds another revision of the source. Children that have the same
 // source are built from the same revision.
 func (p *diffPlan) revised(ctx context.Context, a *app, o *diffOptions, ks *unstructured.Unstructured) error {
-	options, err := a.diffBuildOptions(o, ks)
+	options, err := a.diffBuildOptions(o, p.settings)
 	if err != nil {
 		return err
 	}

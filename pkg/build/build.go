@@ -35,8 +35,10 @@ type Options struct {
 	// Filter makes .sourceignore files count. An artifact has none of what they
 	// name any more; a work tree still has.
 	Filter bool
-	// Decrypt decrypts what SOPS has encrypted. Nil leaves it as it is.
-	Decrypt Decrypter
+	// Decrypt returns what decrypts for a Kustomization what SOPS has encrypted:
+	// each has keys of its own, in a Secret that the lookup finds. Nil leaves all
+	// of it as it is.
+	Decrypt func(ks *unstructured.Unstructured, lookup Lookup) Decrypter
 }
 
 // Result is what a build comes to.
@@ -89,7 +91,8 @@ func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructure
 	if err != nil {
 		return nil, err
 	}
-	files := &files{ctx: ctx, tree: tree, decrypt: decrypterOf(ks, o)}
+	decrypt := decrypterOf(ks, o)
+	files := &files{ctx: ctx, tree: tree, decrypt: decrypt}
 	if err := files.generate(folder, ks, o); err != nil {
 		return nil, fmt.Errorf("building %s: %w", referenceTo(ks), err)
 	}
@@ -104,7 +107,7 @@ func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructure
 	result := &Result{SecretValues: vars.secretValues()}
 	for _, object := range built {
 		object.Owner = Reference{kustomizationKind, ks.GetNamespace(), ks.GetName()}
-		if err := object.finish(ctx, ks, o, vars); err != nil {
+		if err := object.finish(ctx, decrypt, vars); err != nil {
 			return nil, err
 		}
 		if strings.HasPrefix(object.GetAPIVersion(), "kustomize.config.k8s.io/") {
@@ -146,11 +149,11 @@ type PathError struct {
 func (e *PathError) Error() string { return fmt.Sprintf("cannot build %q: %s", e.Path, e.Problem) }
 
 // finish decrypts an object and substitutes its variables.
-func (o *Object) finish(ctx context.Context, ks *unstructured.Unstructured, options Options, vars *variables) error {
+func (o *Object) finish(ctx context.Context, decrypt Decrypter, vars *variables) error {
 	if o.GetName() == "" || o.GetKind() == "" || o.GetAPIVersion() == "" {
 		return fmt.Errorf("an object lacks apiVersion, kind or name: %s", describe(o.Unstructured))
 	}
-	if err := o.decrypt(ctx, decrypterOf(ks, options)); err != nil {
+	if err := o.decrypt(ctx, decrypt); err != nil {
 		return fmt.Errorf("decrypting %s: %w", describe(o.Unstructured), err)
 	}
 	if err := vars.substitute(o); err != nil {

@@ -87,7 +87,7 @@ func (r *recursion) child(ks *unstructured.Unstructured) error {
 	}
 	o := r.options
 	if o.Lookup != nil {
-		o.Lookup = Lookups(FromObjects(r.result.Unstructured()), o.Lookup)
+		o.Lookup = Lookups(FromObjects(r.readable()), o.Lookup)
 	}
 	built, err := Kustomization(r.ctx, tree, ks, o)
 	if err != nil {
@@ -95,6 +95,18 @@ func (r *recursion) child(ks *unstructured.Unstructured) error {
 	}
 	r.take(built)
 	return nil
+}
+
+// readable are the objects that nobody has to decrypt first: of the others,
+// only the cluster knows what they hold.
+func (r *recursion) readable() []*unstructured.Unstructured {
+	var objects []*unstructured.Unstructured
+	for _, o := range r.result.Objects {
+		if !encrypted(o.Object) && len(encryptedKeys(o.Unstructured)) == 0 {
+			objects = append(objects, o.Unstructured)
+		}
+	}
+	return objects
 }
 
 // IsKustomization tells whether an object is a Kustomization of Flux.

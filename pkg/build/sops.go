@@ -31,10 +31,14 @@ type Decrypter interface {
 // decrypterOf is nil where the Kustomization does not ask to decrypt.
 func decrypterOf(ks *unstructured.Unstructured, o Options) Decrypter {
 	provider, _, _ := unstructured.NestedString(ks.Object, "spec", "decryption", "provider")
-	if provider != "sops" {
+	if provider != "sops" || o.Decrypt == nil {
 		return nil
 	}
-	return o.Decrypt
+	lookup := o.Lookup
+	if lookup == nil {
+		lookup = FromObjects(nil)
+	}
+	return o.Decrypt(ks, lookup)
 }
 
 // encrypted tells whether SOPS has encrypted an object as a whole.

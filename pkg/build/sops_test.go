@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
 )
@@ -117,7 +118,7 @@ func TestMasked(t *testing.T) {
 func TestDecrypts(t *testing.T) {
 	t.Parallel()
 	key := rot{map[string]bool{}}
-	result, err := build.Kustomization(context.Background(), tree(sopsTree), object(t, decrypting), build.Options{Decrypt: key})
+	result, err := build.Kustomization(context.Background(), tree(sopsTree), object(t, decrypting), build.Options{Decrypt: with(key)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,12 +155,17 @@ func TestDecryptsOnlyWhatIsAsked(t *testing.T) {
 	switched := object(t, decrypting)
 	delete(switched.Object["spec"].(map[string]any), "decryption")
 	key := rot{map[string]bool{}}
-	if _, err := build.Kustomization(context.Background(), tree(sopsTree), switched, build.Options{Decrypt: key}); err != nil || len(key.formats) > 0 {
+	if _, err := build.Kustomization(context.Background(), tree(sopsTree), switched, build.Options{Decrypt: with(key)}); err != nil || len(key.formats) > 0 {
 		t.Errorf("%v, %v", key.formats, err)
 	}
 	lost := tree("-- app/secret.yaml --\napiVersion: v1\nkind: Secret\nmetadata: {name: no-key}\ndata: {a: x}\nsops: {mac: x}\n")
-	_, err := build.Kustomization(context.Background(), lost, object(t, decrypting), build.Options{Decrypt: key})
+	_, err := build.Kustomization(context.Background(), lost, object(t, decrypting), build.Options{Decrypt: with(key)})
 	if err == nil || err.Error() != "decrypting Secret/no-key: there is no key for it" {
 		t.Error(err)
 	}
+}
+
+// with gives every Kustomization the same keys.
+func with(d build.Decrypter) func(*unstructured.Unstructured, build.Lookup) build.Decrypter {
+	return func(*unstructured.Unstructured, build.Lookup) build.Decrypter { return d }
 }

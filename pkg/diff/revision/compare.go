@@ -222,7 +222,7 @@ func (w *walker) buildSide(s *side, ks *unstructured.Unstructured, above family)
 		options.Path = w.Path
 	}
 	if w.Decrypter != nil {
-		options.Decrypt = w.Decrypter(ks)
+		options.Decrypt = func(ks *unstructured.Unstructured, _ build.Lookup) build.Decrypter { return w.Decrypter(ks) }
 	}
 	result, err := build.Kustomization(w.ctx, tree, ks, options)
 	if err != nil {
