@@ -238,26 +238,16 @@ func (a *app) compare(ctx context.Context, p *diffPlan, built *build.Result) ([]
 		return nil, err
 	}
 	// What one Kustomization brings, the next on the same cluster may stand on.
-	engines := map[string]*diff.Engine{}
+	c := &clusters{app: a, here: p.client.Config, settings: p.settings}
 	var results []*diff.Result
 	for _, plan := range plans {
-		cfg, err := a.clusterOf(ctx, plan.Kustomization, p.client.Config)
-		if err != nil {
-			return nil, err
-		}
-		if engines[cfg.Host] == nil {
-			if engines[cfg.Host], err = diff.New(cfg); err != nil {
-				return nil, err
-			}
-		}
-		plan.Account = diff.Account(plan.Kustomization, p.settings.account)
-		result, err := engines[cfg.Host].Compare(ctx, plan)
+		result, err := c.compare(ctx, plan)
 		if err != nil {
 			return nil, err
 		}
 		results = append(results, result)
 	}
-	return results, nil
+	return c.withGoing(ctx, results)
 }
 
 // plansOf takes a build apart into what each Kustomization brings. Those that

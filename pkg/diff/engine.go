@@ -2,6 +2,7 @@ package diff
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -74,6 +75,13 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
+	gone, err := c.accountGone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if gone {
+		c.prune, c.stay = false, "its service account is gone"
+	}
 	// A list that one object waits for serves all: it must not end with the first of them.
 	c.live = newLive(ctx, e.client, parsed.ref, c.scopes())
 	changes := make([]Change, len(parsed.objects)+len(parsed.stale))
@@ -129,6 +137,15 @@ func (p *plan) wanted() []schema.GroupVersionKind {
 
 func (p *plan) warnings() []string {
 	var said []string
+	if p.going {
+		if !p.prune && len(p.stale) > 0 {
+			said = append(said, fmt.Sprintf("%s goes, and what it has applied stays: %s", p.ref, p.stay))
+		}
+		if p.prune && len(p.stale) == 0 && isRelease(p.ref) {
+			said = append(said, fmt.Sprintf("%s goes with what it has installed, which its status does not list", p.ref))
+		}
+		return said
+	}
 	if suspended, _, _ := unstructured.NestedBool(p.Kustomization.Object, "spec", "suspend"); suspended {
 		said = append(said, p.ref.String()+" is suspended: nothing happens until it is resumed")
 	}

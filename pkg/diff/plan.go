@@ -31,6 +31,9 @@ type Plan struct {
 	// can be had: what is encrypted and cannot be read is compared with it. It is
 	// asked at most once, and may be nil.
 	Applied func(context.Context) (*build.Result, error)
+
+	// going tells that the Kustomization, or HelmRelease, itself is deleted.
+	going bool
 }
 
 // item is an object of the build, completed as the controller sends it.
@@ -57,6 +60,8 @@ type plan struct {
 	rules   []rule
 	force   bool
 	prune   bool
+	// stay is why nothing is pruned.
+	stay string
 }
 
 func (p Plan) parsed(n *normalizer) (*plan, error) {
@@ -64,8 +69,13 @@ func (p Plan) parsed(n *normalizer) (*plan, error) {
 	parsed := &plan{
 		Plan: p, normalizer: n, ref: RefOf(p.Kustomization),
 		force: controllers.Path{"spec.force"}.String(k) == "true",
-		prune: controllers.Path{"spec.prune"}.String(k) == "true",
 	}
+	if p.going {
+		parsed.stay = stays(p.Kustomization)
+	} else if prune := (controllers.Path{"spec.prune"}).String(k); prune != "true" {
+		parsed.stay = "the Kustomization does not prune"
+	}
+	parsed.prune = parsed.stay == ""
 	var err error
 	if parsed.rules, err = rulesOf(k); err != nil {
 		return nil, fmt.Errorf("reading spec.ignore of %s: %w", parsed.ref, err)

@@ -15,7 +15,7 @@ import (
 func (c *comparison) pruned(ctx context.Context, ref Ref) (Change, error) {
 	change := Change{Object: ref, Action: Skipped}
 	if !c.prune {
-		change.Reason = "the Kustomization does not prune"
+		change.Reason = c.stay
 		return change, nil
 	}
 	r, served := c.kinds.of(ref.kind())
@@ -35,6 +35,10 @@ func (c *comparison) pruned(ctx context.Context, ref Ref) (Change, error) {
 	switch reason := excluded(o); {
 	case o == nil:
 		change.Reason = "it is gone already"
+	case isRelease(c.ref):
+		if change.Reason = uninstalled(ref, o); change.Reason == "" {
+			return c.deleted(ctx, r, change, o)
+		}
 	case labels[group+"/name"] != c.ref.Name || labels[group+"/namespace"] != c.ref.Namespace:
 		change.Reason = "it is not owned by this Kustomization"
 	case marked(o, "prune", "disabled"):
@@ -118,6 +122,8 @@ func tidy(o map[string]any) *unstructured.Unstructured {
 func (p *plan) hasSecrets() bool {
 	secrets := p.decrypts()
 	from, _, _ := unstructured.NestedSlice(p.Kustomization.Object, "spec", "postBuild", "substituteFrom")
+	values, _, _ := unstructured.NestedSlice(p.Kustomization.Object, "spec", "valuesFrom")
+	from = append(from, values...)
 	for _, item := range from {
 		m, _ := item.(map[string]any)
 		secrets = secrets || m["kind"] == "Secret"

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// clusters are those that Kustomizations apply to, each with what has been
+// compared with it.
+type clusters struct {
+	*app
+	here     *rest.Config
+	settings controllerSettings
+	engines  map[string]*diff.Engine
+}
+
+// engine is the one of the cluster that a Kustomization or HelmRelease applies to.
+func (c *clusters) engine(ctx context.Context, owner *unstructured.Unstructured) (*diff.Engine, error) {
+	cfg, key := c.here, ""
+	if applied, err := c.clusterOf(ctx, owner, c.here); err != nil {
+		return nil, err
+	} else if applied != c.here {
+		cfg, key = applied, owner.GetNamespace()+"/"+text(owner, "spec", "kubeConfig", "secretRef", "name")+"/"+text(owner, "spec", "kubeConfig", "secretRef", "key")
+	}
+	if known := c.engines[key]; known != nil {
+		return known, nil
+	}
+	engine, err := diff.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if c.engines == nil {
+		c.engines = map[string]*diff.Engine{}
+	}
+	c.engines[key] = engine
+	return engine, nil
+}
+
+func (c *clusters) compare(ctx context.Context, plan diff.Plan) (*diff.Result, error) {
+	engine, err := c.engine(ctx, plan.Kustomization)
+	if err != nil {
+		return nil, err
+	}
+	standard := c.settings.account
+	if !build.IsKustomization(plan.Kustomization) {
+		standard = "" // it is a setting of kustomize-controller
+	}
+	plan.Account = diff.Account(plan.Kustomization, standard)
+	return engine.Compare(ctx, plan)
+}
+
+// withGoing adds what goes with Kustomizations and HelmReleases that are
+// pruned, and with those among that, and so on.
+func (c *clusters) withGoing(ctx context.Context, results []*diff.Result) ([]*diff.Result, error) {
+	here, err := c.engine(ctx, &unstructured.Unstructured{Object: map[string]any{}})
+	if err != nil {
+		return nil, err
+	}
+	seen := map[diff.Ref]bool{}
+	applied := appliedBy(results)
+	for i := 0; i < len(results); i++ { // more come while it runs
+		for _, ref := range results[i].Owners() {
+			if seen[ref] {
+				continue
+			}
+			seen[ref] = true
+			live, err := here.Live(ctx, ref)
+			if err != nil {
+				return nil, err
+			}
+			if live == nil {
+				continue // it is an object of another cluster, and acts there
+			}
+			gone, err := c.compare(ctx, diff.Going(live))
+			if ctx.Err() != nil {
+				return nil, err
+			}
+			if err != nil { // that it goes is certain, and the controller may fail with the same
+				gone = &diff.Result{Kustomization: ref, Warnings: []string{fmt.Sprintf("what goes with %s cannot be told: %s", ref, redact.Text(err.Error()))}}
+			}
+			noteMoves(gone, results[i].Kustomization, applied)
+			results = append(results, gone)
+		}
+	}
+	return results, nil
+}
+
+// appliedBy tells which Kustomization applies an object.
+func appliedBy(results []*diff.Result) map[diff.Ref]diff.Ref {
+	by := map[diff.Ref]diff.Ref{}
+	for _, r := range results {
+		for _, c := range r.Changes {
+			if c.After != nil || c.Action == diff.Unchanged {
+				by[c.Object] = r.Kustomization
+			}
+		}
+	}
+	return by
+}
+
+// noteMoves tells of what goes with one owner while another one applies it. Who
+// prunes the owner applies before that, and the object is its own then.
+func noteMoves(gone *diff.Result, pruner diff.Ref, applied map[diff.Ref]diff.Ref) {
+	for i, c := range gone.Changes {
+		to, moves := applied[c.Object]
+		switch {
+		case !moves || c.Action != diff.Pruned:
+		case to == pruner:
+			gone.Changes[i] = diff.Change{Object: c.Object, Action: diff.Skipped, Reason: "it moves to " + to.String()}
+		default:
+			gone.Changes[i].Notes = append(c.Notes, fmt.Sprintf("%s applies it: unless that one is first, it is deleted and created anew", to))
+		}
+	}
+}
