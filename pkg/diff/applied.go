@@ -30,7 +30,7 @@ func (c *comparison) applied(ctx context.Context, o item) (Change, error) {
 	}
 	r, served := c.kinds.of(ref.kind())
 	if !served {
-		return c.unserved(ref, o), nil
+		return c.unserved(ctx, ref, o)
 	}
 	if r.ClusterScoped {
 		o.SetNamespace("")
@@ -112,6 +112,9 @@ func (c *comparison) judge(ctx context.Context, r kube.Resource, ref Ref, o item
 	if s.before != nil && marked(o.Object, "ssa", "IfNotPresent") {
 		return Change{Object: ref, Action: Skipped, Reason: group + "/ssa: IfNotPresent, and it is there"}, nil
 	}
+	if change, ok := c.redefined(ref, o, s); ok {
+		return change, nil
+	}
 	if s.refused != nil {
 		return c.refused(ctx, r, ref, o, s)
 	}
@@ -119,13 +122,14 @@ func (c *comparison) judge(ctx context.Context, r kube.Resource, ref Ref, o item
 		c.bring(ref, o)
 		return c.finish(Change{Object: ref, Action: Created}, o, nil, o.Object), nil
 	}
-	if isDefinition(ref) {
-		c.bring(ref, o) // it may serve more than now
-	}
 	before, after := s.before, s.after
 	c.cleaned(ctx, r, o, before, after)
 	c.ignore(ref, before, after)
-	return c.finish(Change{Object: ref, Action: Changed}, o, before, after), nil
+	change := c.finish(Change{Object: ref, Action: Changed}, o, before, after)
+	if isDefinition(ref) && change.Action == Changed {
+		c.redefine(before, after) // it may serve more than now
+	}
+	return change, nil
 }
 
 // refused tells what follows from the server's refusal: an immutable field

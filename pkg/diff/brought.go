@@ -7,18 +7,9 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/pkg/controllers"
 )
-
-// definition is what a plan's CustomResourceDefinition will serve.
-type definition struct {
-	versions      []string
-	clusterScoped bool
-}
 
 // bring remembers what others of this plan and the next may stand on.
 func (e *Engine) bring(ref Ref, o item) {
@@ -30,15 +21,7 @@ func (e *Engine) bring(ref Ref, o item) {
 	if !isDefinition(ref) {
 		return
 	}
-	d := definition{clusterScoped: controllers.Path{"spec.scope"}.String(o.Object) == "Cluster"}
-	versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
-	for _, v := range versions {
-		if m, ok := v.(map[string]any); ok && m["served"] == true {
-			d.versions = append(d.versions, controllers.Path{"name"}.String(m))
-		}
-	}
-	kind := schema.GroupKind{Group: controllers.Path{"spec.group"}.String(o.Object), Kind: controllers.Path{"spec.names.kind"}.String(o.Object)}
-	e.defined[kind] = d
+	e.defined[definedKind(o.Object)] = definitionOf(o.Object)
 }
 
 // brings tells whether a namespace is one that the plan creates.
@@ -46,26 +29,6 @@ func (e *Engine) brings(namespace string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.namespaces[namespace]
-}
-
-// unserved judges an object of a kind that the server does not know: it is
-// created where the plan brings the definition, and cannot be otherwise.
-func (c *comparison) unserved(ref Ref, o item) Change {
-	change := Change{Object: ref, Action: Created}
-	c.mu.Lock()
-	d, brought := c.defined[ref.kind().GroupKind()]
-	c.mu.Unlock()
-	switch {
-	case !brought:
-		change.Action, change.Reason = Failed, fmt.Sprintf("the cluster does not serve %s %s, and nothing here defines it", ref.Kind, o.GetAPIVersion())
-	case !slices.Contains(d.versions, ref.Version):
-		change.Action, change.Reason = Failed, fmt.Sprintf("its definition does not serve version %s", ref.Version)
-	case !d.clusterScoped && ref.Namespace == "":
-		change.Action, change.Reason = Failed, "namespace not specified"
-	default:
-		change.Notes = append(change.Notes, "not validated: its definition is created by the same change")
-	}
-	return c.finish(change, o, nil, o.Object)
 }
 
 // intoNewNamespace judges an object that can only be created once its

@@ -124,6 +124,9 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
 
 // defaults is what the server makes of the object where there is none.
 func (c *comparison) defaults(ctx context.Context, r kube.Resource, o item) map[string]any {
+	if isDefinition(o.ref()) {
+		return definitionDefaults(o.Object) // its name follows from what it says: no other one can be tried
+	}
 	fresh := o.DeepCopy()
 	fresh.SetName(probeName)
 	made, err := c.client.DryRun(ctx, r, fresh.Object, manager)
