@@ -31,12 +31,14 @@ type app struct {
 
 	global  globalFlags
 	cluster func() (*kube.Client, error)
+	// blameTime bounds how long the cause of a failure is looked for.
+	blameTime time.Duration
 	// elsewhere returns the other namespaces that have an object of that name.
 	elsewhere func(*notFoundError) []string
 }
 
 func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time) *app {
-	a := &app{in: in, out: out, err: err, env: env, now: now, ui: ui.New(in, err, env)}
+	a := &app{in: in, out: out, err: err, env: env, now: now, ui: ui.New(in, err, env), blameTime: blameTime}
 	a.lookupEnv = func(name string) (string, bool) { value := env(name); return value, value != "" }
 	a.global.kube = kubeconfig.New(env)
 	a.cluster = a.connectOnce()

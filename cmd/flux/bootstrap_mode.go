@@ -11,9 +11,11 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fluxkit/flux/internal/diagnose"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/bootstrap"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // bootstrapMode is how far bootstrap goes.
@@ -53,6 +55,7 @@ func (a *app) bootstrap(ctx context.Context, plan bootstrap.Plan, mode bootstrap
 	if mode.preflight || mode.dryRun || !a.ui.Interactive() {
 		plan.Key.Trust = nil // nothing is sent to the server, or nobody could answer
 	}
+	user := ctx
 	ctx, cancel := a.bounded(ctx)
 	defer cancel()
 	progress := &bootstrapProgress{terminal: a.ui, app: a}
@@ -64,12 +67,40 @@ func (a *app) bootstrap(ctx context.Context, plan bootstrap.Plan, mode bootstrap
 	}
 	result, err := bootstrap.Run(ctx, cfg, plan, progress)
 	if err != nil {
-		return a.bootstrapFailed(ctx, err)
+		return a.bootstrapUnready(user, plan.Components.Namespace, err)
 	}
 	if result.Request != nil {
 		return a.printf("%s\n", result.Request.URL)
 	}
 	return nil
+}
+
+// bootstrapUnready says why the cluster does not follow the repository, where
+// that is what has failed.
+func (a *app) bootstrapUnready(ctx context.Context, namespace string, err error) error {
+	var known *bootstrap.Error
+	var controllersDown *diagnose.NotReadyError
+	var object *bootstrap.UnreadyError
+	if !errors.As(err, &known) || ctx.Err() != nil {
+		return a.bootstrapFailed(ctx, err)
+	}
+	switch {
+	case errors.As(err, &controllersDown):
+		return a.reportNotReady(controllersDown, known.Hint)
+	case errors.As(err, &object):
+		client, clientErr := a.cluster()
+		if clientErr != nil {
+			return clientErr
+		}
+		k, _ := controllers.FindKind(object.Kind)
+		failure := unready(target{kind: k, namespace: object.Namespace, name: object.Name}, object.Object, "%s", object)
+		failure.ways = []string{known.Hint}
+		doctor := a.doctor(client)
+		doctor.Home = namespace
+		return a.failed(ctx, doctor, failure)
+	default:
+		return a.bootstrapFailed(ctx, err)
+	}
 }
 
 // bootstrapFailed reports everything that was found wrong at once.

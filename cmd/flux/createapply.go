@@ -135,35 +135,28 @@ func (c *creation) await(ctx context.Context, k controllers.Kind, done kube.Upse
 			return ended(last), nil
 		})
 	}
-	return last, c.outcome(k, last, err)
+	return last, c.outcome(client, k, last, err)
 }
 
 // outcome says how the wait has ended.
-func (c *creation) outcome(k controllers.Kind, last controllers.Object, err error) error {
+func (c *creation) outcome(client *kube.Client, k controllers.Kind, last controllers.Object, err error) error {
 	t := target{kind: k, namespace: c.namespace, name: c.name}
+	var failure *unreadyError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return c.unready(t, last, fmt.Sprintf("%s is not ready after %s: %s", t, c.app.global.timeout, condition(k, last)))
+		failure = unready(t, last, "%s is not ready after %s: %s", t, c.app.global.timeout, condition(k, last))
+		failure.late = true
 	case err != nil:
 		return err
 	case k.Ready(last).Status != "True":
-		return c.unready(t, last, fmt.Sprintf("%s is not ready: %s", t, condition(k, last)))
+		failure = unready(t, last, "%s is not ready: %s", t, condition(k, last))
+	}
+	if failure != nil {
+		return c.app.failed(c.cmd.Context(), c.app.doctor(client), failure)
 	}
 	c.app.ui.Success("%s %s is ready", nounOf(k), c.name)
 	if result := k.Result.String(last); result != "" && k.Done != "" {
 		c.app.ui.Success(k.Done, result)
 	}
 	return nil
-}
-
-// unready is the error of an object that is not ready, with its events and pods
-// below the message. Looking these up ends with the command, not with --timeout.
-func (c *creation) unready(t target, last controllers.Object, message string) error {
-	failure := &unreadyError{message: strings.TrimSpace(message)} // some end in a line break
-	client, err := c.app.cluster()
-	if err != nil {
-		return err
-	}
-	failure.details = c.app.circumstances(c.cmd.Context(), client, t, last)
-	return &hintedError{failure, remedy(t, last)}
 }

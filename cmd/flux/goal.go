@@ -102,6 +102,19 @@ func (g goal) missed(t target, o controllers.Object) string {
 	}
 }
 
+// explicable tells whether an object that falls short of the goal has a cause
+// that can be looked for, and not only nobody who did what was waited for.
+func (g goal) explicable(t target, o controllers.Object) bool {
+	switch g.state {
+	case stateDeleted:
+		return (controllers.Path{"metadata.deletionTimestamp"}).String(o) != ""
+	case stateSuspended:
+		return false
+	default:
+		return !t.kind.Suspension.Is(o)
+	}
+}
+
 // finalError says that an object will not come to its goal by waiting.
 type finalError struct{ reason, hint string }
 

@@ -235,24 +235,26 @@ func (a *app) waitForControllers(ctx context.Context, client *kube.Client, names
 		Ready:   func(name string) { a.ui.Success("%s: deployment ready", name) },
 		Trouble: func(t diagnose.Trouble) { a.ui.Warning("%s: %s", t.Name, redact.Text(t.Message)) },
 	}
-	return a.reportNotReady(rollout.Wait(ctx))
+	err := rollout.Wait(ctx)
+	var notReady *diagnose.NotReadyError
+	if errors.As(err, &notReady) {
+		return a.reportNotReady(notReady)
+	}
+	return err
 }
 
-// reportNotReady shows why workloads are not ready, a cause each.
-func (a *app) reportNotReady(err error) error {
-	var notReady *diagnose.NotReadyError
-	if !errors.As(err, &notReady) {
-		return err
+// reportNotReady shows which controllers are not ready, and why: a cause that
+// several have once.
+func (a *app) reportNotReady(e *diagnose.NotReadyError, ways ...string) error {
+	told := make([]string, len(e.Troubles))
+	for i, t := range e.Troubles {
+		told[i] = redact.Text(t.Message)
+		a.ui.Failure("%s: deployment not ready: %s", t.Name, told[i])
 	}
-	for _, t := range notReady.Troubles {
-		a.ui.Failure("%s: deployment not ready: %s", t.Name, redact.Text(t.Message))
-		for _, line := range t.Details() {
-			a.ui.Line("  %s", redact.Text(line))
-		}
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(e, context.DeadlineExceeded) {
 		a.ui.Failure("not all controllers were ready within --timeout %s", a.global.timeout)
 	}
+	a.sayCauses(e.Verdict(), told, ways)
 	return errReported
 }
 

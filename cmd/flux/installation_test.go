@@ -171,14 +171,14 @@ func (s site) breakController() {
 	if err := os.WriteFile(file, []byte(annotated), 0o600); err != nil {
 		s.Fatal(err)
 	}
-	cause := "✗ source-controller: deployment not ready: the image \"" + image("source-controller") + "\" cannot be pulled: not found\n" +
-		"  check --registry, --image-pull-secret and that the nodes reach the registry\n"
+	cause := "✗ source-controller: deployment not ready: the image \"" + image("source-controller") + "\" cannot be pulled: not found\n"
+	const way = "check --registry, --image-pull-secret and that the nodes reach the registry\n"
 	got := s.flux("install", "--manifests", file)
-	if !strings.HasSuffix(got.Err, cause) || got.Code != 1 {
+	if !strings.HasSuffix(got.Err, cause+"  What to do\n    "+way) || got.Code != 1 {
 		s.Errorf("install says %d\n%s", got.Code, got.Err)
 	}
 	got = s.flux("check")
-	if want := cause + "► " + image("source-controller") + "\n► checking crds\n"; !strings.Contains(got.Err, want) || got.Code != 1 {
+	if want := cause + "  " + way + "► " + image("source-controller") + "\n► checking crds\n"; !strings.Contains(got.Err, want) || got.Code != 1 {
 		s.Errorf("check says %d\n%s", got.Code, got.Err)
 	}
 }

@@ -23,9 +23,18 @@ type objectOutcome struct {
 	Message   string `json:"message"`
 	Revision  string `json:"revision"`
 	// Error is why the command did not come to a good end with the object, ""
-	// where it did, and Details what else is known: events, pods.
-	Error   string   `json:"error,omitempty"`
-	Details []string `json:"details,omitempty"`
+	// where it did; Cause is what is behind it, as far as that could be found
+	// out, and Unknown what could not be looked at.
+	Error   string       `json:"error,omitempty"`
+	Cause   *causeReport `json:"cause,omitempty"`
+	Unknown []string     `json:"unknown,omitempty"`
+}
+
+// causeReport is the root of why an object is not ready, and the objects that
+// lead from it to the root where they are not the same.
+type causeReport struct {
+	findingReport
+	Way []objectName `json:"way,omitempty"`
 }
 
 func outcomeOf(t target, o controllers.Object, err error) objectOutcome {
@@ -39,15 +48,26 @@ func outcomeOf(t target, o controllers.Object, err error) objectOutcome {
 		return result
 	}
 	message, _ := explain(err, nil)
-	var unready *unreadyError
-	if errors.As(err, &unready) {
-		message = unready.message
-		for _, line := range unready.details {
-			result.Details = append(result.Details, redact.Text(line))
-		}
+	var failure *unreadyError
+	if errors.As(err, &failure) {
+		result.Cause, result.Unknown = failure.report(), failure.unknown
 	}
 	result.Ready, result.Error = false, redact.Text(message)
 	return result
+}
+
+// report is the cause as programs read it, nil where none is known.
+func (e *unreadyError) report() *causeReport {
+	if e.cause == nil {
+		return nil
+	}
+	r := &causeReport{findingReport: findingReportOf(e.cause.Root)}
+	if e.cause.Object == e.subject() && len(e.cause.Chain) > 1 {
+		for _, f := range e.cause.Chain {
+			r.Way = append(r.Way, targetName(f.Object))
+		}
+	}
+	return r
 }
 
 func addReportFormat(fs *pflag.FlagSet, format *string) {

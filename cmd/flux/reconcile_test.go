@@ -33,7 +33,10 @@ type steered struct {
 func steer(t *testing.T, names []string, answer func(s *steered, o controllers.Object, patch int)) *steered {
 	t.Helper()
 	s := &steered{Server: fakeapi.New(t), patches: map[string]int{}}
-	s.Serve(eventPath)
+	s.Serve(eventPath, "/apis/apps/v1/namespaces/flux-system/deployments")
+	for _, k := range controllers.Kinds { // for who asks why something has failed
+		s.Serve(fleetPath(k))
+	}
 	for _, name := range names {
 		s.Put(kustomizationPath, controllers.Object{
 			"metadata": map[string]any{"name": name, "namespace": "flux-system", "generation": 1},
@@ -63,6 +66,9 @@ func steer(t *testing.T, names []string, answer func(s *steered, o controllers.O
 	}
 	return s
 }
+
+// fleetPath is where all objects of a kind are listed.
+func fleetPath(k controllers.Kind) string { return "/apis/" + k.APIVersion() + "/" + k.Resource }
 
 // merged is a merge patch as far as the tests need it.
 func merged(o, change controllers.Object) controllers.Object {

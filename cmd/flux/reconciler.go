@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,10 +31,9 @@ type reconciler struct {
 	watches *watches
 	slots   chan struct{}
 
-	mu      sync.Mutex
-	nodes   map[string]*node
-	order   []*node
-	details int
+	mu    sync.Mutex
+	nodes map[string]*node
+	order []*node
 }
 
 // node is an object to be reconciled once its sources are.
@@ -86,12 +86,31 @@ func (r *reconciler) run(ctx context.Context, c chosen) error {
 		})
 	}
 	wg.Wait()
+	r.app.blame(r.user, r.app.doctor(r.client), r.failures())
 	for _, n := range r.order {
 		if n.err != nil {
 			return errReported
 		}
 	}
 	return nil
+}
+
+// failures are the objects that are not ready, what was asked for first.
+func (r *reconciler) failures() []*unreadyError {
+	var list []*unreadyError
+	add := func(n *node) {
+		var failure *unreadyError
+		if errors.As(n.err, &failure) && !slices.Contains(list, failure) {
+			list = append(list, failure)
+		}
+	}
+	for _, n := range r.order {
+		add(n)
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.nodes)) {
+		add(r.nodes[key])
+	}
+	return list
 }
 
 // subscribe decides how each object is watched. It comes before any request for a
@@ -129,7 +148,7 @@ func (r *reconciler) reconcile(ctx context.Context, n *node) (err error) {
 		case <-s.done:
 		}
 		if s.err != nil {
-			return fmt.Errorf("%s was left alone: its source %s could not be reconciled", n.target, s.target)
+			return unready(n.target, n.last, "%s was left alone: its source %s could not be reconciled", n.target, s.target)
 		}
 	}
 	if !n.ask {

@@ -57,7 +57,7 @@ func (r *reconciler) await(ctx context.Context, n *node, token string, attempt i
 	case err != nil:
 		return err
 	case ready.Status != "True":
-		return r.unready(n, "%s is not ready: %s", n.target, condition(n.kind, n.last))
+		return unready(n.target, n.last, "%s is not ready: %s", n.target, condition(n.kind, n.last))
 	}
 	done := ready.Message
 	if n.kind.Result != nil {
@@ -83,7 +83,9 @@ func (r *reconciler) tooLate(n *node, err error) error {
 	if n.last != nil {
 		state = condition(n.kind, n.last)
 	}
-	return r.unready(n, "%s was not reconciled within %s: %s", n.target, r.app.global.timeout, state)
+	failure := unready(n.target, n.last, "%s was not reconciled within %s: %s", n.target, r.app.global.timeout, state)
+	failure.late = true
+	return failure
 }
 
 // putOff tells whether a controller has answered by not beginning: a dependency
@@ -144,22 +146,8 @@ func (r *reconciler) awaitDependencies(ctx context.Context, n *node) error {
 		case <-d.done:
 		}
 		if d.err != nil {
-			return fmt.Errorf("%s is not ready: its dependency %s is not", n.target, d.target)
+			return unready(n.target, n.last, "%s is not ready: its dependency %s is not", n.target, d.target)
 		}
 	}
 	return nil
-}
-
-// unready is the error of an object that is not ready, with what else is known
-// about it below the message, and the way out.
-func (r *reconciler) unready(n *node, format string, args ...any) error {
-	failure := &unreadyError{message: fmt.Sprintf(format, args...)}
-	r.mu.Lock()
-	r.details++
-	explained := r.details <= explainedObjects
-	r.mu.Unlock()
-	if explained {
-		failure.details = r.app.circumstances(r.user, r.client, n.target, n.last)
-	}
-	return &hintedError{failure, remedy(n.target, n.last)}
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
+	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/output"
@@ -117,3 +119,5 @@ func (a *app) printValue(format string, v any) error {
 	_, err = a.out.Write(text)
 	return err
 }
+
+func (a *app) since(at time.Time) string { return duration.HumanDuration(a.now().Sub(at)) }

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/diagnose"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
 )
@@ -56,13 +57,12 @@ func (p *sheet) head(s situation) {
 	state, hue := readyWord(s)
 	p.b.WriteString(p.paint(color.Bold, s.Link.Object.String()) + "  " + p.paint(hue, state) + "\n")
 	if message := lineOf(s.outcome.Message); message != "" && !explained(s) {
-		p.b.WriteString(p.folded(message, "  "))
+		p.b.WriteString(p.folded(message))
 	}
 	for _, c := range s.Verdict.Cases {
-		p.b.WriteString("\n")
-		var text strings.Builder
-		p.app.writeCase(&text, c)
-		p.b.WriteString(redact.Text(text.String()))
+		text := p.app.page()
+		text.whole(c)
+		p.b.WriteString("\n" + text.b.String())
 	}
 }
 
@@ -227,7 +227,7 @@ func (p *sheet) inventory(s situation) {
 		return
 	}
 	count := countInventory(s.tree)
-	p.b.WriteString("\n" + p.paint(color.Bold, "Inventory") + "\n" + p.folded(count.String(), "  "))
+	p.b.WriteString("\n" + p.paint(color.Bold, "Inventory") + "\n" + p.folded(count.String()))
 	trouble := s.tree.Trouble()
 	if trouble == nil || len(trouble.Children) == 0 {
 		return
@@ -278,21 +278,9 @@ func cutTo(text string, width int) string {
 	return string(runes[:width-1]) + "…"
 }
 
-// folded breaks text between words where the terminal ends.
-func (p *sheet) folded(text, indent string) string {
-	if p.screen.Width == 0 {
-		return indent + text + "\n"
-	}
-	var b strings.Builder
-	line := indent
-	for _, word := range strings.Fields(text) {
-		if line != indent && utf8.RuneCountInString(line+word) > p.screen.Width {
-			b.WriteString(strings.TrimRight(line, " ") + "\n")
-			line = indent
-		}
-		line += word + " "
-	}
-	return b.String() + strings.TrimRight(line, " ") + "\n"
+// folded is a line of text, broken where the terminal ends.
+func (p *sheet) folded(text string) string {
+	return ui.Fold("  "+text, indent, p.screen.Width) + "\n"
 }
 
 func (p *sheet) paint(attribute color.Attribute, text string) string {

@@ -174,7 +174,7 @@ func (a *app) treeStyle() tree.Style {
 	if !ui.IsTerminal(a.out) {
 		return style
 	}
-	style.Separator, style.Width = "  ", ui.Width(a.out)
+	style.Separator, style.Width = "  ", ui.Columns(a.out, a.env)
 	if a.env("NO_COLOR") == "" && a.env("TERM") != "dumb" {
 		style.Paint = paintStatus
 	}

@@ -116,7 +116,7 @@ func (a *app) wait(cmd *cobra.Command, o *waitOptions, k controllers.Kind, names
 	if cmd.Context().Err() != nil {
 		return context.Cause(cmd.Context())
 	}
-	return errors.Join(failed, a.printReport(o.format, w.outcomes))
+	return errors.Join(failed, a.printReport(o.format, w.outcomes()))
 }
 
 // listNamed finds many named objects by one list, so that one watch, which

@@ -21,12 +21,17 @@ type waiter struct {
 	watches *watches
 	slots   chan struct{}
 
-	mu        sync.Mutex
-	seen      map[string]bool
-	explained int
-	outcomes  []objectOutcome
-	failed    bool
-	running   sync.WaitGroup
+	mu      sync.Mutex
+	seen    map[string]bool
+	ends    []ending
+	running sync.WaitGroup
+}
+
+// ending is what has become of an object that was waited for.
+type ending struct {
+	target target
+	last   controllers.Object
+	err    error
 }
 
 func (w *waiter) run(ctx context.Context, c chosen) error {
@@ -44,15 +49,33 @@ func (w *waiter) run(ctx context.Context, c chosen) error {
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w.watches.start(watching)
-	w.outcomes = make([]objectOutcome, len(c.targets))
+	w.ends = make([]ending, len(c.targets))
 	for i, t := range c.targets {
 		w.running.Go(func() { w.one(ctx, g, t, subs[i], i) })
 	}
 	w.running.Wait()
-	if w.failed {
-		return errReported
+	var failed error
+	var failures []*unreadyError
+	for _, end := range w.ends {
+		var failure *unreadyError
+		if errors.As(end.err, &failure) {
+			failures = append(failures, failure)
+		}
+		if end.err != nil {
+			failed = errReported
+		}
 	}
-	return nil
+	w.app.blame(w.user, w.app.doctor(w.client), failures)
+	return failed
+}
+
+// outcomes are those of all objects that were waited for.
+func (w *waiter) outcomes() []objectOutcome {
+	var list []objectOutcome
+	for _, end := range w.ends {
+		list = append(list, outcomeOf(end.target, end.last, end.err))
+	}
+	return list
 }
 
 func (w *waiter) say(targets []target, g goal) {
@@ -71,8 +94,7 @@ func (w *waiter) one(ctx context.Context, g goal, t target, sub *subscription, p
 	last, err := w.await(ctx, g, t, sub)
 	err = w.inWords(g, t, last, err)
 	w.mu.Lock()
-	w.outcomes[place] = outcomeOf(t, last, err)
-	w.failed = w.failed || err != nil
+	w.ends[place] = ending{t, last, err}
 	w.mu.Unlock()
 	switch {
 	case err != nil && w.user.Err() == nil:
@@ -109,8 +131,8 @@ func (w *waiter) children(ctx context.Context, t target, o controllers.Object) {
 			continue
 		}
 		w.seen[child.key()] = true
-		place := len(w.outcomes)
-		w.outcomes = append(w.outcomes, objectOutcome{})
+		place := len(w.ends)
+		w.ends = append(w.ends, ending{})
 		w.mu.Unlock()
 		w.running.Go(func() { w.one(ctx, goal{state: stateReady}, child, nil, place) })
 	}
@@ -151,29 +173,22 @@ func (w *waiter) look(ctx context.Context, t *target) error {
 	return w.app.read(ctx, w.client, t)
 }
 
-// inWords makes the error that the user sees, with what else is known about
-// the object below the message.
+// inWords makes the error that the user sees.
 func (w *waiter) inWords(g goal, t target, o controllers.Object, err error) error {
 	var final *finalError
-	var message, hint string
+	late := errors.Is(err, context.DeadlineExceeded) && o != nil
 	switch {
+	case errors.As(err, &final) && t.kind.Suspension.Is(o):
+		return hinted(final.hint, "%s %s", t, final.reason)
 	case errors.As(err, &final):
-		message, hint = fmt.Sprintf("%s %s", t, final.reason), final.hint
-	case errors.Is(err, context.DeadlineExceeded) && o != nil:
-		message = fmt.Sprintf("%s is not %s after %s: %s", t, g, w.app.global.timeout, g.missed(t, o))
+		return unready(t, o, "%s %s", t, final.reason)
+	case late && !g.explicable(t, o):
+		return fmt.Errorf("%s is not %s after %s: %s", t, g, w.app.global.timeout, g.missed(t, o))
+	case late:
+		failure := unready(t, o, "%s is not %s after %s: %s", t, g, w.app.global.timeout, g.missed(t, o))
+		failure.late = true
+		return failure
 	default:
 		return err
 	}
-	if g.state != stateReady || t.kind.Suspension.Is(o) {
-		return hinted(hint, "%s", message)
-	}
-	w.mu.Lock()
-	w.explained++
-	explain := w.explained <= explainedObjects
-	w.mu.Unlock()
-	failure := &unreadyError{message: message}
-	if explain {
-		failure.details = w.app.circumstances(w.user, w.client, t, o)
-	}
-	return &hintedError{failure, orElse(hint, remedy(t, o))}
 }

@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
-	"github.com/fatih/color"
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -128,53 +125,24 @@ func (a *app) printVerdict(v diagnose.Verdict, word, namespace, name string) err
 		}
 		return a.printf("All is well with %s %s/%s.\n", word, namespace, name)
 	}
-	var b strings.Builder
+	p := a.page()
 	for i, c := range v.Cases {
 		if i > 0 {
-			b.WriteString("\n")
+			p.b.WriteString("\n")
 		}
-		a.writeCase(&b, c)
+		p.whole(c)
 	}
-	return a.printf("%s", redact.Text(b.String()))
+	return a.printf("%s", p.b.String())
 }
 
-func (a *app) writeCase(b *strings.Builder, c diagnose.Case) {
-	head := "✗ " + c.Root.Object.String() + ": " + c.Root.Message
-	b.WriteString(a.bold(head) + "\n")
-	for _, detail := range c.Root.Details {
-		b.WriteString("    " + detail + "\n")
+// page is an answer on standard output.
+func (a *app) page() *page {
+	screen, _ := a.screen(false)
+	p := &page{width: screen.Width, strong: func(text string) string { return text }}
+	if screen.Colour {
+		p.strong = ui.Strong
 	}
-	if len(c.Chain) > 1 {
-		b.WriteString("  The way to it\n")
-		for i, f := range c.Chain {
-			b.WriteString("    " + strings.Repeat("  ", i) + f.Object.String() + ": " + f.Message + "\n")
-		}
-	}
-	if n := len(c.Blocks); n > 0 {
-		b.WriteString("  It also holds up\n")
-		for _, t := range c.Blocks[:min(n, blockedShown)] {
-			b.WriteString("    " + t.String() + "\n")
-		}
-		if n > blockedShown {
-			fmt.Fprintf(b, "    and %d more\n", n-blockedShown)
-		}
-	}
-	if len(c.Root.Remedies) > 0 {
-		b.WriteString("  What to do\n")
-		for _, remedy := range c.Root.Remedies {
-			b.WriteString("    " + remedy + "\n")
-		}
-	}
-}
-
-// bold makes the cause stand out on a terminal.
-func (a *app) bold(text string) string {
-	if !ui.IsTerminal(a.out) || a.env("NO_COLOR") != "" || a.env("TERM") == "dumb" {
-		return text
-	}
-	c := color.New(color.Bold, color.FgRed)
-	c.EnableColor()
-	return c.Sprint(text)
+	return p
 }
 
 // verdictReport is what why tells a script.

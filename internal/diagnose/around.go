@@ -27,7 +27,7 @@ type Surroundings struct {
 // Around looks at the object of that name of the first of some kinds that has
 // one. That none has is an error of the API (IsNotFound).
 func (d Doctor) Around(ctx context.Context, kinds []controllers.Kind, namespace, name string) (Surroundings, error) {
-	s, err := d.look(ctx, namespace)
+	s, err := d.look(ctx, namespace, nil, apierrors.IsForbidden)
 	if err != nil {
 		return Surroundings{}, err
 	}

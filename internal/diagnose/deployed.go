@@ -28,7 +28,7 @@ var leaveAlone = []struct{ key, value, effect string }{
 // The word is one of kubectl's for a resource type. That the object is not
 // there, and that nobody knows why, is an error of the API (IsNotFound).
 func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Verdict, error) {
-	s, err := d.look(ctx, namespace)
+	s, err := d.look(ctx, namespace, nil, apierrors.IsForbidden)
 	if err != nil {
 		return Verdict{}, err
 	}

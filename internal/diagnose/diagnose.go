@@ -16,7 +16,10 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Cause is why a workload is not ready.
@@ -72,17 +75,45 @@ func (e *NotReadyError) Error() string {
 	return b.String()
 }
 
+// Verdict has a case for each way out: several workloads that want the same are
+// one case. Those whose containers have said something have one each.
+func (e *NotReadyError) Verdict() Verdict {
+	v := Verdict{Looked: len(e.Troubles)}
+	for _, t := range e.Troubles {
+		object := controllers.Target{Kind: "Deployment", Namespace: e.Namespace, Name: t.Name}
+		same := func(c Case) bool {
+			return t.Remedy != "" && len(t.Log) == 0 && slices.Equal(c.Root.Remedies, []string{t.Remedy})
+		}
+		if i := slices.IndexFunc(v.Cases, same); i >= 0 {
+			v.Cases[i].Also = append(v.Cases[i].Also, object)
+			continue
+		}
+		f := Finding{Object: object, Code: "controller-down", Message: t.Message, Details: t.logged()}
+		if t.Remedy != "" {
+			f.Remedies = []string{t.Remedy}
+		}
+		v.Cases = append(v.Cases, single(f))
+	}
+	return v
+}
+
 // Unwrap returns what ended the wait.
 func (e *NotReadyError) Unwrap() error { return e.Err }
 
 // Details are the lines below the message: the end of the log, and the way out.
 func (c Cause) Details() []string {
+	lines := c.logged()
+	if c.Remedy != "" {
+		lines = append(lines, c.Remedy)
+	}
+	return lines
+}
+
+// logged are the lines of the log, marked as such.
+func (c Cause) logged() []string {
 	var lines []string
 	for _, line := range c.Log {
 		lines = append(lines, "| "+line)
-	}
-	if c.Remedy != "" {
-		lines = append(lines, c.Remedy)
 	}
 	return lines
 }

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ func (s *snapshot) examine(ctx context.Context, c *Case) {
 	}
 	k := s.kindOf(root.Object)
 	sub := newSubject(k, o)
-	if said := spoken(sub.ready); sub.ready.Status != "True" && !strings.Contains(root.Message, oneLine(sub.ready.Message)) {
+	if said := spoken(sub.ready); sub.ready.Status != "True" && sub.ready.Reason != "" && !strings.Contains(root.Message, oneLine(sub.ready.Message)) {
 		root.Details = append(root.Details, said)
 	}
 	if s.asksPods(sub, root.Code) {
@@ -37,12 +38,25 @@ func (s *snapshot) examine(ctx context.Context, c *Case) {
 		s.file(ctx, root, sub)
 	}
 	events, err := Events(ctx, s.Client, root.Object.Kind, root.Object.Namespace, root.Object.Name, eventsShown)
+	if err != nil {
+		events = nil
+	}
+	message := timeless(oneLine(sub.ready.Message))
+	told := timeless(spoken(sub.ready) + "\n" + strings.Join(root.Details, "\n"))
 	for _, e := range events {
-		if err == nil && e.Type == "Warning" && !strings.Contains(strings.Join(root.Details, "\n"), e.Text) && !strings.Contains(e.Text, oneLine(sub.ready.Message)) {
+		text := timeless(e.Text)
+		if e.Type == "Warning" && !strings.Contains(told, text) && (message == "" || !strings.Contains(text, message)) {
 			root.Details = append(root.Details, fmt.Sprintf("event %s: %s", e.At.UTC().Format("15:04:05"), e.Text))
+			told += "\n" + text
 		}
 	}
 	c.settle()
+}
+
+// timeless is a message without the durations in it, in which two of the same
+// failure differ.
+func timeless(message string) string {
+	return regexp.MustCompile(`\b[0-9][0-9.]*(ms|µs|s)\b`).ReplaceAllString(message, "")
 }
 
 // settle makes the end of the chain what the root has become.

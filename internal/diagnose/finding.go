@@ -1,6 +1,8 @@
 package diagnose
 
 import (
+	"slices"
+
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -22,6 +24,8 @@ type Finding struct {
 type Case struct {
 	// Object is the one that was asked about.
 	Object controllers.Target
+	// Also are further objects that were asked about and have the same root.
+	Also []controllers.Target
 	// Root is what has to be mended.
 	Root Finding
 	// Chain leads from the object to the root, both included.
@@ -40,6 +44,21 @@ type Verdict struct {
 	Looked int
 	// Unknown says what could not be looked at, and why.
 	Unknown []string
+}
+
+// caseOf returns the place of the case with that root, -1 where there is none.
+func (v Verdict) caseOf(root Finding) int {
+	return slices.IndexFunc(v.Cases, func(c Case) bool { return c.Root.Object == root.Object && c.Root.Code == root.Code })
+}
+
+// Of returns the case of an object that was asked about.
+func (v Verdict) Of(t controllers.Target) (Case, bool) {
+	for _, c := range v.Cases {
+		if c.Object == key(t) || slices.Contains(c.Also, key(t)) {
+			return c, true
+		}
+	}
+	return Case{}, false
 }
 
 // key is a target as it is compared: whatever the version.

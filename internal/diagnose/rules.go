@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -16,15 +17,26 @@ type subject struct {
 	ready  controllers.Readiness
 }
 
-// newSubject reads what an object says of itself, without the folders that
-// controllers work in: they are gone, and say nothing.
+// newSubject reads what an object says of itself.
 func newSubject(k controllers.Kind, o controllers.Object) subject {
 	ready := k.Ready(o)
 	if ready.Status != "True" {
-		folders := regexp.MustCompile(`/[^\s'"]*/(kustomization|helmchart|gitrepository|bucket|ocirepository)-[^/\s'"]+/(source/)?`)
-		ready.Message = folders.ReplaceAllString(ready.Message, "")
+		ready.Message = withoutFolders(ready.Message)
 	}
 	return subject{k, o, ready}
+}
+
+// withoutFolders takes the folders out of a message that controllers have worked
+// in: they are gone, and say nothing.
+func withoutFolders(message string) string {
+	folders := regexp.MustCompile(`/[^\s'"]*/(kustomization|helmchart|gitrepository|bucket|ocirepository)-[^/\s'"]+/(source/)?`)
+	return folders.ReplaceAllString(message, "")
+}
+
+// Said is what an object says of itself, without the folders that its
+// controller works in.
+func Said(k controllers.Kind, o controllers.Object) controllers.Readiness {
+	return newSubject(k, o).ready
 }
 
 func (s subject) text(field string) string { return controllers.Path{field}.String(s.object) }
@@ -42,6 +54,11 @@ func (s subject) again() string {
 		return s.command("reconcile", "--with-source")
 	}
 	return s.command("reconcile")
+}
+
+// logs is how to see what the controllers have to say about it.
+func (s subject) logs() string {
+	return fmt.Sprintf("flux logs --for %s/%s -n %s", s.kind.Kind, s.name(), s.namespace())
 }
 
 // secret names the Secret that opens a source.
@@ -281,7 +298,7 @@ var rules = []rule{
 		kinds: []string{"Kustomization"}, reasons: []string{"BuildFailed"}, words: []string{""}, code: "build",
 		says: func(s subject) string { return "the manifests do not build: " + oneLine(s.ready.Message) },
 		remedies: func(s subject) []string {
-			return []string{"see it here: flux build kustomization " + s.name() + " -n " + s.namespace() + " --path FOLDER", s.again()}
+			return []string{"see it here: flux build kustomization " + s.name() + " -n " + s.namespace() + " --path " + cmp.Or(s.text("spec.path"), "."), s.again()}
 		},
 	},
 	{

@@ -21,19 +21,21 @@ const lostLease = 3
 
 // controllers finds the controllers that do not work. What may not be read is
 // said and no error.
-func (d Doctor) controllers(ctx context.Context) (map[string]Finding, []string, error) {
+func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map[string]Finding, []string, error) {
 	down := map[string]Finding{}
 	r := &Rollout{Client: d.Client, Namespace: d.Home}
 	found, err := r.Look(ctx)
-	if apierrors.IsForbidden(err) {
+	switch {
+	case apierrors.IsForbidden(err):
 		return down, []string{"the controllers in namespace " + d.Home + " may not be looked at"}, nil
-	}
-	if err != nil {
+	case err != nil && bearable(err):
+		return down, []string{unseen(err) + ": the controllers in namespace " + d.Home}, nil
+	case err != nil:
 		return nil, nil, err
 	}
 	names := controllers.Names(func(controllers.Controller) bool { return true })
 	if !slices.ContainsFunc(names, func(name string) bool { return found[name] != nil }) {
-		return down, []string{fmt.Sprintf("no controllers in namespace %s: is Flux somewhere else? name it with -n or FLUX_SYSTEM_NAMESPACE", d.Home)}, nil
+		return down, []string{d.vacant()}, nil
 	}
 	var weak []controllers.Target
 	for _, name := range names {
@@ -54,19 +56,32 @@ func (d Doctor) controllers(ctx context.Context) (map[string]Finding, []string, 
 			weak = append(weak, t)
 			down[name] = Finding{
 				Object: t, Code: "controller-down", Message: "the " + name + " is not running",
-				Remedies: []string{fmt.Sprintf("kubectl -n %s describe pods -l app=%s", d.Home, name)},
+				Remedies: []string{
+					fmt.Sprintf("kubectl -n %s describe pods -l app=%s", d.Home, name),
+					fmt.Sprintf("undo a change that did it: kubectl -n %s rollout undo deployment %s", d.Home, name),
+				},
 			}
 		}
 	}
 	for _, t := range weak {
-		for _, trouble := range Workloads(ctx, d.Client, []controllers.Target{t}) {
+		for _, trouble := range workloads(ctx, d.Client, d.Home, []controllers.Target{t}) {
 			f := down[t.Name]
-			f.Message = "the " + t.Name + " is not running: " + trouble.Message
-			f.Details = trouble.Details()
+			f.Message, f.Details = "the "+t.Name+" is not running: "+trouble.Message, trouble.logged()
+			if trouble.Remedy != "" {
+				f.Remedies = append([]string{trouble.Remedy}, f.Remedies[len(f.Remedies)-2:]...)
+			}
 			down[t.Name] = f
 		}
 	}
-	return down, nil, d.leaders(ctx, down)
+	if err := d.leaders(ctx, down); err != nil && !bearable(err) {
+		return nil, nil, err
+	}
+	return down, nil, nil // who leads is not known where the leases are not
+}
+
+// vacant says that nobody is at home.
+func (d Doctor) vacant() string {
+	return fmt.Sprintf("no controllers in namespace %s: is Flux somewhere else? name it with FLUX_SYSTEM_NAMESPACE", d.Home)
 }
 
 func install(name string) string {
@@ -97,10 +112,7 @@ func (d Doctor) leaders(ctx context.Context, down map[string]Finding) error {
 		}
 		return nil
 	})
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		return nil // who leads is then not known
-	}
-	if err != nil {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("listing the leases in namespace %q: %w", d.Home, err)
 	}
 	return nil

@@ -2,7 +2,10 @@ package diagnose
 
 import (
 	"context"
+	"errors"
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -18,14 +21,14 @@ type view struct {
 
 // visible lists the objects of Flux: of all namespaces and, of the kinds where
 // that is forbidden, of the given one, which is all that tenants mostly may see.
-func (d Doctor) visible(ctx context.Context, namespace string) ([]controllers.Object, view, error) {
+func (d Doctor) visible(ctx context.Context, namespace string, bearable func(error) bool) ([]controllers.Object, view, error) {
 	v := view{namespace: namespace, narrowed: map[string]error{}}
-	objects, refused, err := d.Client.Fleet(ctx, kube.Selection{})
+	objects, refused, err := d.Client.Fleet(ctx, kube.Selection{}, bearable)
 	v.refused = refused
-	if err != nil || len(refused) == 0 || namespace == "" {
+	if err != nil || namespace == "" || !forbidden(refused) {
 		return objects, v, err
 	}
-	own, refusedThere, err := d.Client.Fleet(ctx, kube.Selection{Namespace: namespace})
+	own, refusedThere, err := d.Client.Fleet(ctx, kube.Selection{Namespace: namespace}, bearable)
 	if err != nil {
 		return nil, v, err
 	}
@@ -41,6 +44,15 @@ func (d Doctor) visible(ctx context.Context, namespace string) ([]controllers.Ob
 		}
 	}
 	return objects, v, nil
+}
+
+func forbidden(refused map[string]error) bool {
+	for _, err := range refused {
+		if apierrors.IsForbidden(err) {
+			return true
+		}
+	}
+	return false
 }
 
 // hidden is why nobody can tell whether an object that was not listed is there,
@@ -59,8 +71,28 @@ func (v view) blind() []string {
 	if len(v.narrowed) > 0 {
 		lines = append(lines, "you may list only in namespace "+v.namespace+": "+strings.Join(sortedKeys(v.narrowed), ", "))
 	}
-	if len(v.refused) > 0 {
-		lines = append(lines, "you may not list: "+strings.Join(sortedKeys(v.refused), ", "))
+	kinds := map[string][]string{}
+	for _, kind := range sortedKeys(v.refused) {
+		why := unseen(v.refused[kind])
+		kinds[why] = append(kinds[why], kind)
+	}
+	for _, why := range sortedKeys(kinds) {
+		if len(kinds[why]) == len(controllers.Kinds) {
+			kinds[why] = []string{"any kind of Flux"}
+		}
+		lines = append(lines, why+": "+strings.Join(kinds[why], ", "))
 	}
 	return lines
+}
+
+// unseen says why something could not be looked at, as in "… : what".
+func unseen(err error) string {
+	switch {
+	case apierrors.IsForbidden(err):
+		return "you may not list"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer in time about"
+	default:
+		return "the cluster does not answer (" + oneLine(err.Error()) + ") about"
+	}
 }

@@ -3,7 +3,6 @@ package diagnose
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -40,6 +39,9 @@ func Workloads(ctx context.Context, client *kube.Client, objects []controllers.T
 	var troubles []Trouble
 	for _, namespace := range namespaces {
 		troubles = append(troubles, workloads(ctx, client, namespace, byNamespace[namespace])...)
+	}
+	for i := range troubles {
+		troubles[i].Remedy = "" // the ways out of Flux's own pods are not those of any pod
 	}
 	return troubles
 }
@@ -78,9 +80,11 @@ func podTroubles(t controllers.Target, pods []*corev1.Pod) (troubles []Trouble, 
 		if !found || len(troubles) == shownPods {
 			continue
 		}
-		// The ways out that a pod of Flux itself has are not those of any pod.
-		c.Remedy = ""
-		troubles = append(troubles, Trouble{fmt.Sprintf("%s %s, pod %s", t.Kind, t.Name, p.Name), c})
+		name := t.String()
+		if t.Kind != "Pod" && !strings.Contains(c.Message, p.Name) {
+			name += ", pod " + p.Name
+		}
+		troubles = append(troubles, Trouble{name, c})
 	}
 	return troubles, has
 }
@@ -120,8 +124,7 @@ func podless(ctx context.Context, client *kube.Client, namespace string, mute []
 			return nil
 		}
 		if c, found := Deployment(d); found {
-			c.Remedy = ""
-			troubles = append(troubles, Trouble{"Deployment " + d.Name, c})
+			troubles = append(troubles, Trouble{"Deployment/" + namespace + "/" + d.Name, c})
 		}
 		return nil
 	})

@@ -7,18 +7,17 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/fluxkit/flux/pkg/controllers"
+	"golang.org/x/sync/errgroup"
 )
 
 // Fleet lists the objects of all kinds of Flux, one list a kind and all at
 // once, in the order of the catalogue. Kinds that the cluster does not have are
-// left out; refused are the errors of those that may not be listed.
-func (c *Client) Fleet(ctx context.Context, s Selection) (objects []controllers.Object, refused map[string]error, err error) {
+// left out. An error that is bearable is kept with its kind, such as that the
+// kind may not be listed; any other ends the look at all of them.
+func (c *Client) Fleet(ctx context.Context, s Selection, bearable func(error) bool) (objects []controllers.Object, missed map[string]error, err error) {
 	found := make([][]controllers.Object, len(controllers.Kinds))
-	refused = map[string]error{}
+	missed = map[string]error{}
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
 	for i, k := range controllers.Kinds {
@@ -35,10 +34,10 @@ func (c *Client) Fleet(ctx context.Context, s Selection) (objects []controllers.
 			switch {
 			case errors.As(err, &absent):
 				return nil
-			case apierrors.IsForbidden(err):
+			case err != nil && bearable(err):
 				mu.Lock()
 				defer mu.Unlock()
-				refused[k.Kind] = err
+				missed[k.Kind] = err
 				return nil
 			}
 			return err
@@ -47,5 +46,5 @@ func (c *Client) Fleet(ctx context.Context, s Selection) (objects []controllers.
 	if err := g.Wait(); err != nil {
 		return nil, nil, fmt.Errorf("listing the objects of Flux: %w", err)
 	}
-	return slices.Concat(found...), refused, nil
+	return slices.Concat(found...), missed, nil
 }

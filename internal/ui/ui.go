@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -26,6 +27,8 @@ type Terminal struct {
 	noted sync.Mutex
 	paint bool
 	asks  bool
+	// columns is the width of err, 0 where it is no terminal.
+	columns int
 }
 
 // New returns a Terminal over the streams. Colour needs a terminal and an
@@ -36,6 +39,8 @@ func New(in io.Reader, err io.Writer, env func(string) string) *Terminal {
 		err:   err,
 		paint: IsTerminal(err) && env("NO_COLOR") == "" && env("TERM") != "dumb",
 		asks:  IsTerminal(in) && IsTerminal(err),
+
+		columns: Columns(err, env),
 	}
 }
 
@@ -45,13 +50,16 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Width is the number of columns of a stream that is a terminal, 0 of any other.
-func Width(stream any) int {
-	f, ok := stream.(*os.File)
-	if !ok {
+// Columns is the width of a stream that is a terminal, 0 of any other. The
+// variable COLUMNS stands above what the terminal says.
+func Columns(stream any, env func(string) string) int {
+	if !IsTerminal(stream) {
 		return 0
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
+	if columns, err := strconv.Atoi(env("COLUMNS")); err == nil && columns > 0 {
+		return columns
+	}
+	width, _, err := term.GetSize(int(stream.(*os.File).Fd()))
 	if err != nil {
 		return 0
 	}
@@ -73,8 +81,36 @@ func (t *Terminal) Success(format string, args ...any) { t.say("✔", color.FgGr
 // Warning says what deserves attention but stops nothing.
 func (t *Terminal) Warning(format string, args ...any) { t.say("⚠️", color.FgYellow, format, args) }
 
-// Failure says what has failed.
-func (t *Terminal) Failure(format string, args ...any) { t.say("✗", color.FgRed, format, args) }
+// Failure says what has failed; on a terminal a long line is folded.
+func (t *Terminal) Failure(format string, args ...any) {
+	lines := strings.Split(fmt.Sprintf(format, args...), "\n")
+	for i, line := range lines {
+		lines[i] = Fold(line, hanging, t.columns-hanging)
+	}
+	t.say("✗", color.FgRed, "%s", []any{strings.Join(lines, "\n")})
+}
+
+// hanging is the width of a glyph and the space behind it.
+const hanging = 2
+
+// Columns is the width of the terminal that the conversation is on, 0 where it
+// is on none.
+func (t *Terminal) Columns() int { return t.columns }
+
+// Strong makes a text stand out where it can be painted.
+func (t *Terminal) Strong(text string) string {
+	if !t.paint {
+		return text
+	}
+	return Strong(text)
+}
+
+// Strong paints what has to stand out.
+func Strong(text string) string {
+	c := color.New(color.Bold, color.FgRed)
+	c.EnableColor()
+	return c.Sprint(text)
+}
 
 // Line writes a line without a glyph.
 func (t *Terminal) Line(format string, args ...any) {

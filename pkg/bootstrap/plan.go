@@ -18,6 +18,7 @@ import (
 
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Plan is what to bootstrap.
@@ -130,6 +131,26 @@ func (e *Error) Unwrap() error { return e.Err }
 func failure(hint, format string, args ...any) error {
 	return &Error{fmt.Errorf(format, args...), hint}
 }
+
+// UnreadyError says that an object by which the cluster follows the repository
+// is not ready.
+type UnreadyError struct {
+	Kind, Namespace, Name string
+	// Object is how it was seen last, nil where it was not.
+	Object controllers.Object
+	// Message says what is wrong with it.
+	Message string
+	// Err is what ended the wait where it was not the object: the end of the
+	// context; nil otherwise.
+	Err error
+}
+
+func (e *UnreadyError) Error() string {
+	return fmt.Sprintf("%s %s/%s %s", e.Kind, e.Namespace, e.Name, e.Message)
+}
+
+// Unwrap returns what ended the wait.
+func (e *UnreadyError) Unwrap() error { return e.Err }
 
 var branchName = regexp.MustCompile(`^[^\s~^:?*\[\\\x00-\x1f\x7f]+$`)
 

@@ -69,26 +69,18 @@ func (r *run) awaitSource(ctx context.Context) error {
 	return nil
 }
 
-// sourceHint knows the way out of what source-controller tells.
+// sourceHint is the way out that only this run knows: the key that it has made,
+// and its own flags.
 func (r *run) sourceHint(c controllers.Condition) string {
 	message := strings.ToLower(c.Message)
-	secret := fmt.Sprintf("Secret %s/%s", r.namespace(), r.plan.Sync.SecretName)
 	switch {
-	case strings.Contains(message, "unable to authenticate"), strings.Contains(message, "authentication required"), strings.Contains(message, "authorization failed"):
-		if !r.plan.bySSH() {
-			return "the server refuses the cluster the password or token in " + secret + ": check that it may read the repository"
-		}
-		return "give the key in " + secret + " read access to the repository, then run the command again: " + strings.TrimSpace(string(r.key.pair.Public))
-	case strings.Contains(message, "host key"), strings.Contains(message, "knownhosts"):
-		return "the server shows the cluster another host key than it showed here: check that " + secret + " holds the right known_hosts"
-	case strings.Contains(message, "couldn't find remote ref"), strings.Contains(message, "reference not found"), strings.Contains(message, "unable to find branch"):
-		return fmt.Sprintf("the cluster sees no branch %q at %s: check that this is the repository that was pushed to", r.plan.Branch, redact.URL(r.host.SyncURL))
 	case strings.Contains(message, "x509"), strings.Contains(message, "certificate"):
-		return "the cluster does not trust the server's certificate: name its authority with --ca-file"
-	case strings.Contains(message, "dial tcp"), strings.Contains(message, "no such host"), strings.Contains(message, "i/o timeout"):
-		return "the cluster cannot reach " + redact.URL(r.host.SyncURL) + ": check its network, and the address as it is seen from there"
+		return "name the authority of the server's certificate with --ca-file, and run the command again"
+	case r.plan.bySSH() && strings.Contains(message, "unable to authenticate"):
+		return fmt.Sprintf("give the key in Secret %s/%s read access to the repository, then run the command again: %s",
+			r.namespace(), r.plan.Sync.SecretName, strings.TrimSpace(string(r.key.pair.Public)))
 	default:
-		return "see what the controllers say of it: " + r.logsOf("GitRepository")
+		return "mend the cause and run the command again: it goes on where it stopped"
 	}
 }
 
@@ -102,21 +94,8 @@ func (r *run) awaitSync(ctx context.Context) error {
 	return err
 }
 
-// syncHint knows the way out of what kustomize-controller tells.
-func (r *run) syncHint(c controllers.Condition) string {
-	message := strings.ToLower(c.Message)
-	switch {
-	case c.Reason == "HealthCheckFailed":
-		return fmt.Sprintf("see what keeps the object from being healthy: flux tree kustomization %s -n %s", r.namespace(), r.namespace())
-	case strings.Contains(message, "dry-run failed") && strings.Contains(message, "forbidden"):
-		return "the controller may not apply that object: give its service account the right, or take the object out of the repository"
-	case strings.Contains(message, "dry-run failed"):
-		return "the API server refuses that object: mend it in the repository, push, and run the command again"
-	case strings.Contains(message, "dependency"):
-		return fmt.Sprintf("see what it depends on: flux get kustomizations -n %s", r.namespace())
-	default:
-		return "mend the manifests in the repository, push, and run the command again; see also: " + r.logsOf("Kustomization")
-	}
+func (r *run) syncHint(controllers.Condition) string {
+	return "mend it in the repository, push, and run the command again"
 }
 
 // waiter waits until one object is reconciled.
@@ -132,12 +111,6 @@ type waiter struct {
 	asked string
 	// told is what was last shown of its progress.
 	told string
-}
-
-// logsOf is how to see what the controllers say of an object of the sync.
-func (r *run) logsOf(kind string) string {
-	namespace := r.namespace()
-	return fmt.Sprintf("flux logs --for %s/%s -n %s --flux-namespace %s", kind, namespace, namespace, namespace)
 }
 
 func (r *run) waiter(kindName string, before controllers.Object) *waiter {
@@ -223,7 +196,7 @@ func (w *waiter) done(o controllers.Object) bool {
 func (w *waiter) failed(o controllers.Object) error {
 	c, ok := controllers.FindCondition(o, "Ready")
 	if message, stalled := controllers.Stalled(o); stalled && w.answered(o) {
-		return w.failure(controllers.Condition{Reason: "Stalled", Message: message})
+		return w.failure(o, controllers.Condition{Reason: "Stalled", Message: message})
 	}
 	if !ok || c.Status != "False" || slices.Contains(passing, c.Reason) || !current(o, c) {
 		return nil
@@ -231,11 +204,14 @@ func (w *waiter) failed(o controllers.Object) error {
 	if !w.answered(o) {
 		return nil
 	}
-	return w.failure(c)
+	return w.failure(o, c)
 }
 
-func (w *waiter) failure(c controllers.Condition) error {
-	return failure(w.hint(c), "%s %s/%s is not ready: %s: %s", w.kind.Kind, w.run.namespace(), w.run.namespace(), c.Reason, redact.Text(c.Message))
+func (w *waiter) failure(o controllers.Object, c controllers.Condition) error {
+	return &Error{&UnreadyError{
+		Kind: w.kind.Kind, Namespace: w.run.namespace(), Name: w.run.namespace(), Object: o,
+		Message: fmt.Sprintf("is not ready: %s: %s", c.Reason, redact.Text(c.Message)),
+	}, w.hint(c)}
 }
 
 // explain says what was waited for when the time is over.
@@ -247,8 +223,10 @@ func (w *waiter) explain(ctx context.Context, last controllers.Object, err error
 	if found, ok := controllers.FindCondition(last, "Ready"); ok {
 		c = found
 	}
-	return failure(w.hint(c), "%s %s/%s was not reconciled: %s: %s: %s",
-		w.kind.Kind, w.run.namespace(), w.run.namespace(), context.Cause(ctx), c.Reason, redact.Text(c.Message))
+	return &Error{&UnreadyError{
+		Kind: w.kind.Kind, Namespace: w.run.namespace(), Name: w.run.namespace(), Object: last,
+		Message: fmt.Sprintf("was not reconciled: %s: %s: %s", context.Cause(ctx), c.Reason, redact.Text(c.Message)), Err: err,
+	}, w.hint(c)}
 }
 
 // isReady tells whether an object's status says that it is ready in its

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
@@ -57,7 +58,7 @@ func Dependencies(ctx context.Context, cfg *rest.Config, namespace string) (*Gra
 	if err != nil {
 		return nil, nil, err
 	}
-	objects, refused, err := client.Fleet(ctx, kube.Selection{Namespace: namespace, Without: []string{"status.inventory"}})
+	objects, refused, err := client.Fleet(ctx, kube.Selection{Namespace: namespace, Without: []string{"status.inventory"}}, apierrors.IsForbidden)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+const refused = "exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1"
+
+// failing is a cluster whose Kustomization app fails for a reason that can be
+// read off it, and where every list of the diagnosis is answered by hand.
+func failing(t *testing.T, answer http.HandlerFunc) *steered {
+	t.Helper()
+	s := steer(t, []string{"app"}, func(s *steered, _ controllers.Object, _ int) {
+		s.say("app", "False", "ReconciliationFailed", "Deployment/apps/web dry-run failed: "+refused)
+	})
+	for _, k := range controllers.Kinds {
+		s.Handle("GET "+fleetPath(k), answer)
+	}
+	s.Handle("GET /apis/apps/v1/namespaces/flux-system/deployments", answer)
+	return s
+}
+
+// reconciling runs flux, which may look so long for a cause.
+func reconciling(ctx context.Context, s *steered, patience time.Duration) outcome {
+	var out, err bytes.Buffer
+	a := newApp(strings.NewReader(""), &out, &err, func(string) string { return "" }, func() time.Time { return time.Unix(0, 0) })
+	a.cluster = func() (*kube.Client, error) { return s.Client, nil }
+	a.blameTime = patience
+	code := a.run(ctx, []string{"reconcile", "ks", "app"})
+	return outcome{code, out.String(), err.String()}
+}
+
+const failedSoFar = `► annotating Kustomization app in flux-system namespace
+✔ Kustomization annotated
+◎ waiting for Kustomization reconciliation
+✗ Kustomization flux-system/app is not ready: ReconciliationFailed: Deployment/apps/web dry-run failed: ` + refused + `
+  The cause
+    a quota is used up
+  What to do
+    raise the ResourceQuota, or ask for less
+    flux reconcile kustomization app -n flux-system --with-source
+`
+
+// A cluster that does not answer in time only costs details: what the object
+// itself says is recognised all the same.
+func TestFailureOnASlowCluster(t *testing.T) {
+	t.Parallel()
+	s := failing(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	want := failedSoFar + `  Not known
+    no answer in time about: the controllers in namespace flux-system
+    no answer in time about: any kind of Flux
+`
+	expect(t, reconciling(t.Context(), s, time.Millisecond), outcome{1, "", want})
+}
+
+// What may not be seen is said once.
+func TestFailureWithoutPermissions(t *testing.T) {
+	t.Parallel()
+	forbidden := func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "forbidden", http.StatusForbidden) }
+	s := failing(t, forbidden)
+	for _, k := range controllers.Kinds { // nor into the namespace, apart from what is reconciled
+		if k.Kind != "Kustomization" {
+			s.Handle("GET "+strings.Replace(fleetPath(k), "/"+k.Resource, "/namespaces/flux-system/"+k.Resource, 1), forbidden)
+		}
+	}
+	a := reconciling(t.Context(), s, time.Minute)
+	want := failedSoFar + `  Not known
+    the controllers in namespace flux-system may not be looked at
+    you may list only in namespace flux-system: Kustomization
+    you may not list: Alert, ArtifactGenerator, Bucket, ExternalArtifact, GitRepository, HelmChart, HelmRelease, HelmRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation, OCIRepository, Provider, Receiver
+`
+	expect(t, a, outcome{1, "", want})
+}
+
+// Ctrl-C ends the look for a cause.
+func TestInterruptDuringTheLookForACause(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancel(t.Context())
+	s := failing(t, func(_ http.ResponseWriter, r *http.Request) {
+		interrupt()
+		<-r.Context().Done()
+	})
+	got := reconciling(ctx, s, time.Minute)
+	if got.Code != exitInterrupted || !strings.HasSuffix(got.Err, "✗ interrupted\n") || strings.Contains(got.Err, "The cause") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestUnsaid(t *testing.T) {
+	t.Parallel()
+	const said = "BuildFailed: kustomize build failed: no such file or directory"
+	for message, want := range map[string]string{
+		"kustomize build failed: no such file or directory":                             "",
+		"the manifests do not build: kustomize build failed: no such file or directory": "the manifests do not build",
+		"the manifests do not build: kustomize build failed: no such file…":             "the manifests do not build",
+		"the source has no such folder: ./app":                                          "the source has no such folder: ./app",
+		"a reason: BuildFailed":                                                         "a reason: BuildFailed",
+	} {
+		if diff := cmp.Diff(want, unsaid(message, said)); diff != "" {
+			t.Errorf("%s: %s", message, diff)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// local is what is wrong with one object as far as it tells itself; waits says
+// that it waits for others, so that these know better. It is nil for one that
+// is as it should be.
+func (s *snapshot) local(t controllers.Target) (f *Finding, waits bool) {
+	known, ok := s.judged[t]
+	if !ok {
+		known.finding, known.waits = s.judge(t)
+		s.judged[t] = known
+	}
+	return known.finding, known.waits
+}
+
+func (s *snapshot) judge(t controllers.Target) (f *Finding, waits bool) {
+	o, there := s.objects[t]
+	if !there {
+		return s.missing(t), false
+	}
+	k := s.kindOf(t)
+	sub := newSubject(k, o)
+	down, broken := s.down[k.Controller]
+	finding := func(code, message string, remedies ...string) *Finding {
+		return &Finding{Object: t, Code: code, Message: message, Remedies: remedies}
+	}
+	switch {
+	case controllers.Path{"metadata.deletionTimestamp"}.String(o) != "":
+		held := strings.Join(kube.Finalizers(o), ", ")
+		if broken {
+			return &down, false
+		}
+		return finding("deleting", "it is being deleted and waits for its finalizers: "+held,
+			fmt.Sprintf("see what the controller says: flux logs --kind=%s --name=%s --namespace=%s", t.Kind, t.Name, t.Namespace)), false
+	case k.Suspension.Is(o):
+		note := "it is suspended"
+		if why := controllers.SuspendNote(o); why != "" {
+			note += ": " + why
+		}
+		return finding("suspended", note, sub.command("resume")), false
+	case fine(k, o) && (!broken || k.Static != nil && k.Static(o)):
+		return s.behind(sub), false
+	case broken:
+		return &down, false
+	case sub.ready.Reason == "" && sub.ready.Status != "True":
+		return finding("unreconciled", "its controller has not looked at it yet", sub.logs(), sub.command("reconcile")), true
+	case sub.ready.Status == "Unknown":
+		message := sub.ready.Message
+		if doing, ok := controllers.FindCondition(o, "Reconciling"); ok && doing.Message != "" {
+			message = doing.Message
+		}
+		return finding("progressing", "its controller is at work: "+oneLine(message)), true
+	}
+	if slices.Contains(upstream, sub.ready.Reason) {
+		return finding("waiting", oneLine(sub.ready.Message), sub.again()), true
+	}
+	found, recognised := recognise(sub)
+	switch {
+	case controllers.RetriesExhausted(o):
+		f := finding("retries-exhausted", "its retries are exhausted: "+oneLine(sub.ready.Message), "mend the cause", sub.command("reconcile", "--with-source", "--reset"))
+		if recognised {
+			f.Details = []string{found.Message}
+			f.Remedies = append(found.Remedies[:len(found.Remedies)-1], f.Remedies[1])
+		}
+		return f, false
+	case recognised:
+		return &found, false
+	default:
+		return finding("not-ready", spoken(sub.ready), sub.logs(), sub.again()), false
+	}
+}
+
+// fine tells whether an object says that it is as its spec has it.
+func fine(k controllers.Kind, o controllers.Object) bool {
+	return k.Ready(o).Status == "True" && controllers.Observed(o)
+}
+
+// spoken is what an object says of itself in a line.
+func spoken(r controllers.Readiness) string { return join(r.Reason, r.Message) }
+
+// behind tells of an object that is ready and has not begun with what its
+// source has fetched, although it had the time.
+func (s *snapshot) behind(sub subject) *Finding {
+	for _, e := range s.graph.From(s.vertex(targetOf(sub.kind, sub.object))) {
+		source := s.objects[target(e.To)]
+		k := s.kindOf(target(e.To))
+		if e.Relation != "source" || source == nil {
+			continue
+		}
+		fetched, at := k.Result.String(source), controllers.Path{"status.artifact.lastUpdateTime"}.String(source)
+		when, err := time.Parse(time.RFC3339, at)
+		if err != nil || fetched == "" || sub.kind.Tried(sub.object, k, fetched) || s.Now.Sub(when) < patienceWithNews {
+			continue
+		}
+		return &Finding{
+			Object: targetOf(sub.kind, sub.object), Code: "behind", Remedies: []string{sub.command("reconcile")},
+			Message: fmt.Sprintf("it has not begun with %s, which %s fetched at %s", fetched, target(e.To), when.UTC().Format(time.RFC3339)),
+		}
+	}
+	return nil
+}
+
+// missing tells of an object that others name and that is not there.
+func (s *snapshot) missing(t controllers.Target) *Finding {
+	if s.hidden(t) != nil {
+		return nil // nobody knows
+	}
+	f := &Finding{Object: t, Code: "missing", Message: "it does not exist"}
+	var elsewhere []string
+	for other := range s.objects {
+		if other.Kind == t.Kind && other.Name == t.Name {
+			elsewhere = append(elsewhere, other.Namespace)
+		}
+	}
+	slices.Sort(elsewhere)
+	switch n := len(elsewhere); {
+	case n > namespacesShown:
+		f.Remedies = append(f.Remedies, fmt.Sprintf("it exists in %d namespaces, such as %s: name one in the reference", n, strings.Join(elsewhere[:namespacesShown], ", ")))
+	case n > 0:
+		f.Remedies = append(f.Remedies, fmt.Sprintf("it exists in namespace %s: name that in the reference", strings.Join(elsewhere, ", ")))
+	}
+	f.Remedies = append(f.Remedies, "create it, or correct the reference to it")
+	return f
+}
+
+// namespacesShown is how many namespaces are named that have an object of the
+// name that is missing.
+const namespacesShown = 3
