@@ -35,18 +35,33 @@ type helmOptions struct {
 }
 
 func (o *helmOptions) add(fs *pflag.FlagSet) {
-	fs.StringVar(&o.kubeVersion, "kube-version", "", "the version of Kubernetes that charts see (default the cluster's, or "+assumedKubernetes+" where none is asked)")
-	fs.StringSliceVar(&o.apiVersions, "api-versions", nil, "APIs that charts see besides, such as monitoring.coreos.com/v1")
+	o.addCapabilities(fs)
 	fs.BoolVar(&o.hooks, "hooks", false, "print the hooks of charts, too")
 	fs.BoolVar(&o.crds, "crds", true, "print the definitions that charts bring")
+}
+
+// addCapabilities adds what charts see of a cluster.
+func (o *helmOptions) addCapabilities(fs *pflag.FlagSet) {
+	fs.StringVar(&o.kubeVersion, "kube-version", "", "the version of Kubernetes that charts see (default the cluster's, or "+assumedKubernetes+" where none is asked)")
+	fs.StringSliceVar(&o.apiVersions, "api-versions", nil, "APIs that charts see besides, such as monitoring.coreos.com/v1")
 }
 
 // releaseOptions are the flags of build helmrelease.
 type releaseOptions struct {
 	buildOptions
 	helmOptions
+	chartOptions
+}
+
+// chartOptions are the flags for what lies over a HelmRelease.
+type chartOptions struct {
 	chart  string
 	values []string
+}
+
+func (o *chartOptions) add(fs *pflag.FlagSet) {
+	fs.StringVar(&o.chart, "chart", "", "a folder or packed chart to render instead of the HelmRelease's")
+	fs.StringArrayVar(&o.values, "values", nil, "a file with values above those of the HelmRelease")
 }
 
 func newBuildHelmRelease(a *app) *cobra.Command {
@@ -80,9 +95,8 @@ and Secrets.`,
 		RunE:              func(cmd *cobra.Command, names []string) error { return a.buildHelmRelease(cmd, o, names) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.chart, "chart", "", "a folder or packed chart to render instead of the HelmRelease's")
+	o.chartOptions.add(fs)
 	fs.StringVar(&o.file, "helmrelease-file", "", "a file with the HelmRelease, instead of the cluster's; - for standard input")
-	fs.StringArrayVar(&o.values, "values", nil, "a file with values above those of the HelmRelease")
 	fs.StringToStringVar(&o.sources, "local-sources", nil, "the folders of sources, such as GitRepository/flux-system/my-repo=./repo")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "ask no cluster: what the build needs is taken from the work tree")
 	fs.VarP(choice{&o.format, []string{"yaml", "json"}}, "output", "o", "print yaml or json")
@@ -117,11 +131,23 @@ func (a *app) buildHelmRelease(cmd *cobra.Command, o *releaseOptions, names []st
 	if err := o.override(options); err != nil {
 		return err
 	}
+	options.Revision = deployedRevision(hr)
 	result, err := build.HelmRelease(ctx, hr, *options)
 	if err != nil {
 		return explainHelm(err)
 	}
 	return a.printBuild(o.format, &build.Result{Objects: o.shown(result)})
+}
+
+// deployedRevision is the number of the release that is there, 0 where none is.
+func deployedRevision(hr *unstructured.Unstructured) int {
+	history, _, _ := unstructured.NestedSlice(hr.Object, "status", "history")
+	if len(history) == 0 {
+		return 0
+	}
+	last, _ := history[0].(map[string]any)
+	version, _ := last["version"].(int64)
+	return int(version)
 }
 
 // shown are the objects that the flags ask for.
@@ -138,7 +164,7 @@ func (o *helmOptions) shown(result *build.HelmResult) []build.Object {
 }
 
 // override lays what the command line has over what the release says.
-func (o *releaseOptions) override(options *build.HelmOptions) error {
+func (o *chartOptions) override(options *build.HelmOptions) error {
 	if o.chart != "" {
 		absolute, err := filepath.Abs(o.chart)
 		if err != nil {

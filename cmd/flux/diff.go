@@ -6,6 +6,7 @@ import (
 
 	"github.com/fatih/color"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/redact"
@@ -17,7 +18,7 @@ import (
 
 func newDiff(a *app) *cobra.Command {
 	return addBase(a, group("diff", "Show what would change, without changing anything",
-		newDiffArtifact(a), newDiffKustomization(a)))
+		newDiffArtifact(a), newDiffHelmRelease(a), newDiffKustomization(a)))
 }
 
 // diffOptions are the flags of diff kustomization.
@@ -79,10 +80,15 @@ that could not be found out or the controller would fail.`,
 	fs.Lookup("path").Usage = "the folder to compare (default: what the source has fetched)"
 	a.addRevision(cmd, o)
 	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "take a Kustomization that is not on the cluster for one to be created, or with no file for nothing to do")
+	o.addOutput(fs)
+	return cmd
+}
+
+// addOutput adds the flags for how a difference is shown.
+func (o *diffOptions) addOutput(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.progress, "progress-bar", true, "say on standard error what is being done")
 	fs.BoolVar(&o.exitCode, "exit-code", true, "exit with 1 when something would change")
 	fs.VarP(choice{&o.format, diffFormats}, "output", "o", "print as human, unified, json, github, gitlab or html")
-	return cmd
 }
 
 func (a *app) diffKustomization(cmd *cobra.Command, o *diffOptions, names []string) error {

@@ -16,14 +16,28 @@ import (
 // DryRun returns what a server-side apply under a manager's name, by force,
 // would make of an object. An object without a resourceVersion is new.
 func (c *Client) DryRun(ctx context.Context, r Resource, o controllers.Object, manager string) (controllers.Object, error) {
+	return c.DryRunAs(ctx, r, o, Applier{Manager: manager})
+}
+
+// Applier is who applies.
+type Applier struct {
+	Manager string
+	// Strict refuses fields that the server does not know.
+	Strict bool
+}
+
+// DryRunAs is DryRun by somebody who may be strict.
+func (c *Client) DryRunAs(ctx context.Context, r Resource, o controllers.Object, by Applier) (controllers.Object, error) {
 	body, err := json.Marshal(o)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s %q: %w", r.Kind, controllers.Name(o), err)
 	}
-	body, err = answer(ctx, c.raw.Patch(types.ApplyPatchType).
-		AbsPath(r.path(controllers.Namespace(o), controllers.Name(o))).
-		Param("dryRun", "All").Param("force", "true").Param("fieldManager", manager).
-		Body(body))
+	request := c.raw.Patch(types.ApplyPatchType).AbsPath(r.path(controllers.Namespace(o), controllers.Name(o))).
+		Param("dryRun", "All").Param("force", "true").Param("fieldManager", by.Manager)
+	if by.Strict {
+		request.Param("fieldValidation", "Strict")
+	}
+	body, err = answer(ctx, request.Body(body))
 	if err != nil {
 		return nil, err
 	}

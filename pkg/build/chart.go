@@ -1,6 +1,9 @@
 package build
 
-import "context"
+import (
+	"context"
+	"strings"
+)
 
 // Chart says where a Helm chart is: in files, in an archive, or in a repository.
 type Chart struct {
@@ -22,6 +25,11 @@ type Chart struct {
 	Digest string `json:"digest,omitempty"`
 	// Access is what a repository asks for.
 	Access Access `json:"access,omitzero"`
+	// Build is appended to the chart's version. The controller does so with the
+	// digest of what an OCIRepository has fetched, so that a moved tag is seen.
+	Build string `json:"build,omitempty"`
+	// BuildByDigest appends the digest of what is pulled by an oci:// URL.
+	BuildByDigest bool `json:"buildByDigest,omitempty"`
 
 	// ValuesFiles are files of the chart whose values stand in for values.yaml.
 	ValuesFiles []string `json:"valuesFiles,omitempty"`
@@ -49,6 +57,9 @@ type Release struct {
 	Name      string         `json:"name"`
 	Namespace string         `json:"namespace"`
 	Values    map[string]any `json:"values,omitempty"`
+	// Revision counts the releases by this name; the first is an installation,
+	// and all others are upgrades. 0 is as good as 1.
+	Revision int `json:"revision,omitempty"`
 	// KubeVersion is the version that the chart sees, such as v1.33.0; "" is Helm's own.
 	KubeVersion string `json:"kubeVersion,omitempty"`
 	// APIVersions are what .Capabilities.APIVersions has besides.
@@ -64,6 +75,17 @@ type Rendered struct {
 	CRDs      []string `json:"crds,omitempty"`
 	Manifests []string `json:"manifests,omitempty"`
 	Hooks     []string `json:"hooks,omitempty"`
+}
+
+// BuildOf is the part of an artifact's digest (algorithm:hex, a tag may stand
+// before) that the controller appends to a chart's version.
+func BuildOf(revision string) string {
+	const shown = 12
+	_, hex, ok := strings.Cut(revision[strings.LastIndex(revision, "@")+1:], ":")
+	if !ok || len(hex) < shown {
+		return ""
+	}
+	return hex[:shown]
 }
 
 // Renderer renders charts. The one of pkg/build/helm does it by Helm's SDK,

@@ -106,7 +106,7 @@ func (f *chartFinder) artifact(source Reference) (*Chart, error) {
 	if err := convert(o.Object["spec"], &spec); err != nil {
 		return nil, &SourceError{source, err}
 	}
-	chart := &Chart{URL: spec.URL, Tag: spec.Ref.Tag, Digest: spec.Ref.Digest, Version: spec.Ref.SemVer}
+	chart := &Chart{URL: spec.URL, Tag: spec.Ref.Tag, Digest: spec.Ref.Digest, Version: spec.Ref.SemVer, BuildByDigest: true}
 	if chart.Version != "" {
 		chart.Tag = "" // the controller looks at the range first
 	} else if chart.Tag == "" && chart.Digest == "" {

@@ -37,6 +37,8 @@ type HelmOptions struct {
 	Chart *Chart
 	// Values stand above those of the release.
 	Values map[string]any
+	// Revision is the number of the release that is built; above 1, it is an upgrade.
+	Revision int
 	// KubeVersion and APIVersions are what the chart sees of the cluster.
 	KubeVersion string
 	APIVersions []string
@@ -45,36 +47,49 @@ type HelmOptions struct {
 // HelmResult is what a HelmRelease comes to.
 type HelmResult struct {
 	Result
-	// CRDs are in the chart's folder crds. Helm creates them before the rest
-	// and, unless spec.upgrade.crds says so, never touches them again. They
-	// are missing where spec.install.crds is Skip.
+	// CRDs are in the chart's folder crds, and applied before the rest. They
+	// are missing where spec.install.crds, or spec.upgrade.crds, is Skip.
 	CRDs []Object
 	// Hooks are run at certain times and belong to no release.
 	Hooks []Object
-	// Name and Namespace are the release's.
-	Name, Namespace string
+	Target
 	// Chart and Version are what was rendered.
 	Chart, Version string
+	// Values are what it was rendered with, without those of the chart.
+	Values map[string]any
 }
 
 // releaseSpec is what a build reads of a HelmRelease's spec.
 type releaseSpec struct {
-	ReleaseName     string            `json:"releaseName"`
-	TargetNamespace string            `json:"targetNamespace"`
-	ChartRef        *sourceReference  `json:"chartRef"`
-	Chart           *chartTemplate    `json:"chart"`
-	Values          map[string]any    `json:"values"`
-	ValuesFrom      []valuesReference `json:"valuesFrom"`
-	PostRenderers   []postRenderer    `json:"postRenderers"`
-	CommonMetadata  struct {
+	ReleaseName      string            `json:"releaseName"`
+	TargetNamespace  string            `json:"targetNamespace"`
+	StorageNamespace string            `json:"storageNamespace"`
+	ChartRef         *sourceReference  `json:"chartRef"`
+	Chart            *chartTemplate    `json:"chart"`
+	Values           map[string]any    `json:"values"`
+	ValuesFrom       []valuesReference `json:"valuesFrom"`
+	PostRenderers    []postRenderer    `json:"postRenderers"`
+	CommonMetadata   struct {
 		Labels      map[string]string `json:"labels"`
 		Annotations map[string]string `json:"annotations"`
 	} `json:"commonMetadata"`
-	Install struct {
-		CRDs                    string `json:"crds"`
-		SkipCRDs                bool   `json:"skipCRDs"`
-		DisableSchemaValidation bool   `json:"disableSchemaValidation"`
-	} `json:"install"`
+	Install releaseAction `json:"install"`
+	Upgrade releaseAction `json:"upgrade"`
+}
+
+// releaseAction is what installing and upgrading are told alike.
+type releaseAction struct {
+	CRDs                    string `json:"crds"`
+	SkipCRDs                bool   `json:"skipCRDs"`
+	DisableSchemaValidation bool   `json:"disableSchemaValidation"`
+}
+
+// action is what is done at a revision.
+func (s *releaseSpec) action(revision int) releaseAction {
+	if revision > 1 {
+		return s.Upgrade
+	}
+	return s.Install
 }
 
 type sourceReference struct {
@@ -135,21 +150,46 @@ func helmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptio
 			return nil, err
 		}
 	}
-	result := &HelmResult{Name: releaseName(hr, &spec), Namespace: spec.TargetNamespace}
-	if result.Namespace == "" {
-		result.Namespace = hr.GetNamespace()
-	}
+	result := &HelmResult{Target: spec.target(hr), Values: MergeValues(values, o.Values)}
 	rendered, err := o.Renderer.Render(ctx, Release{
-		Chart: *chart, Name: result.Name, Namespace: result.Namespace, Values: MergeValues(values, o.Values),
-		KubeVersion: o.KubeVersion, APIVersions: o.APIVersions, SkipSchema: spec.Install.DisableSchemaValidation,
+		Chart: *chart, Name: result.Name, Namespace: result.Namespace, Values: result.Values,
+		KubeVersion: o.KubeVersion, APIVersions: o.APIVersions, Revision: o.Revision, SkipSchema: spec.action(o.Revision).DisableSchemaValidation,
 	})
-	if err != nil {
-		return nil, err
-	}
-	result.Chart, result.Version = rendered.Chart, rendered.Version
 	slices.Sort(secrets)
 	result.SecretValues = slices.Compact(secrets)
-	return result, result.take(ctx, hr, &spec, rendered)
+	if err != nil {
+		return nil, discreet(err, result.SecretValues)
+	}
+	result.Chart, result.Version = rendered.Chart, rendered.Version
+	return result, result.take(ctx, hr, &spec, rendered, o.Revision)
+}
+
+// Target is which release of Helm a HelmRelease is about.
+type Target struct {
+	// Name and Namespace are the release's.
+	Name, Namespace string
+	// Storage is the namespace where Helm keeps books of it.
+	Storage string
+}
+
+// TargetOf tells which release of Helm a HelmRelease is about.
+func TargetOf(hr *unstructured.Unstructured) (Target, error) {
+	var spec releaseSpec
+	if err := convert(hr.Object["spec"], &spec); err != nil {
+		return Target{}, fmt.Errorf("reading the spec of %s: %w", referenceTo(hr), err)
+	}
+	return spec.target(hr), nil
+}
+
+func (s *releaseSpec) target(hr *unstructured.Unstructured) Target {
+	t := Target{Name: releaseName(hr, s), Namespace: s.TargetNamespace, Storage: s.StorageNamespace}
+	if t.Namespace == "" {
+		t.Namespace = hr.GetNamespace()
+	}
+	if t.Storage == "" {
+		t.Storage = hr.GetNamespace()
+	}
+	return t
 }
 
 // convert reads a part of an object into a struct.
@@ -180,15 +220,13 @@ func releaseName(hr *unstructured.Unstructured, spec *releaseSpec) string {
 
 // take makes objects of what was rendered and treats them as the controller's
 // post-renderers do.
-func (r *HelmResult) take(ctx context.Context, hr *unstructured.Unstructured, spec *releaseSpec, rendered *Rendered) error {
+func (r *HelmResult) take(ctx context.Context, hr *unstructured.Unstructured, spec *releaseSpec, rendered *Rendered, revision int) error {
 	objects, err := postRendered(ctx, append(slices.Clone(rendered.Manifests), rendered.Hooks...), spec)
 	if err != nil {
 		return err
 	}
-	owner := map[string]string{helmToolkit + "/name": hr.GetName(), helmToolkit + "/namespace": hr.GetNamespace()}
 	for _, o := range objects {
-		o.Owner = referenceTo(hr)
-		o.SetLabels(merged(o.GetLabels(), spec.CommonMetadata.Labels, owner))
+		o.own(hr, spec.CommonMetadata.Labels)
 		if len(spec.CommonMetadata.Annotations) > 0 {
 			o.SetAnnotations(merged(o.GetAnnotations(), spec.CommonMetadata.Annotations))
 		}
@@ -199,15 +237,25 @@ func (r *HelmResult) take(ctx context.Context, hr *unstructured.Unstructured, sp
 			r.Objects = append(r.Objects, o)
 		}
 	}
-	if spec.Install.SkipCRDs || spec.Install.CRDs == "Skip" {
+	if action := spec.action(revision); action.SkipCRDs || action.CRDs == "Skip" {
 		return nil
 	}
 	crds, err := postRendered(ctx, rendered.CRDs, &releaseSpec{})
 	for _, o := range crds {
-		o.Owner = referenceTo(hr)
+		if o.GetKind() != "CustomResourceDefinition" {
+			continue // the controller ignores what else lies there
+		}
+		o.own(hr, nil)
 		r.CRDs = append(r.CRDs, o)
 	}
 	return err
+}
+
+// own labels an object with the HelmRelease that brings it.
+func (o *Object) own(hr *unstructured.Unstructured, common map[string]string) {
+	o.Owner = referenceTo(hr)
+	origin := map[string]string{helmToolkit + "/name": hr.GetName(), helmToolkit + "/namespace": hr.GetNamespace()}
+	o.SetLabels(merged(o.GetLabels(), common, origin))
 }
 
 // postRendered reads documents by kustomize, with the patches and images of

@@ -25,8 +25,11 @@ type sight struct {
 // that only concern the object are its change.
 func (c *comparison) applied(ctx context.Context, o item) (Change, error) {
 	ref := o.ref()
-	if reason := excluded(o.Object); reason != "" {
+	if reason := c.excluded(o.Object); reason != "" {
 		return Change{Object: ref, Action: Skipped, Reason: reason}, nil
+	}
+	if c.ignores(ref, o.Object) {
+		return Change{Object: ref, Action: Skipped, Reason: "an ignore rule is about all of it"}, nil
 	}
 	r, served := c.kinds.of(ref.kind())
 	if !served {
@@ -58,7 +61,7 @@ func (c *comparison) look(ctx context.Context, r kube.Resource, ref Ref, o item)
 	_, listed := c.live.lists[at]
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		s.after, s.refused = c.actor.client.DryRun(gctx, r, o.Object, manager)
+		s.after, s.refused = c.actor.client.DryRunAs(gctx, r, o.Object, c.by.Applier)
 		if c.actor.denied(s.refused) {
 			return nil
 		}
@@ -106,10 +109,19 @@ func broken(err error) error {
 
 // judge turns what was seen into a change.
 func (c *comparison) judge(ctx context.Context, r kube.Resource, ref Ref, o item, s sight) (Change, error) {
-	if reason := excluded(s.before); reason != "" {
+	if reason := c.excluded(s.before); reason != "" {
 		return Change{Object: ref, Action: Skipped, Reason: reason + " on the live object"}, nil
 	}
-	if s.before != nil && marked(o.Object, "ssa", "IfNotPresent") {
+	if reason := c.stays(o, s.before); reason != "" {
+		return Change{Object: ref, Action: Skipped, Reason: reason}, nil
+	}
+	if reason := c.foreign(ref, o, s.before); reason != "" {
+		return c.finish(Change{Object: ref, Action: Failed, Reason: reason}, o, s.before, overlaid(s.before, o.Object)), nil
+	}
+	if c.renewed(ref, s.before) {
+		return c.anew(ctx, r, ref, o, s)
+	}
+	if s.before != nil && c.marked(o.Object, "ssa", "IfNotPresent") {
 		return Change{Object: ref, Action: Skipped, Reason: group + "/ssa: IfNotPresent, and it is there"}, nil
 	}
 	if change, ok := c.redefined(ref, o, s); ok {
@@ -125,6 +137,7 @@ func (c *comparison) judge(ctx context.Context, r kube.Resource, ref Ref, o item
 	before, after := s.before, s.after
 	c.cleaned(ctx, r, o, before, after)
 	c.ignore(ref, before, after)
+	c.tolerate(before, after)
 	change := c.finish(Change{Object: ref, Action: Changed}, o, before, after)
 	if isDefinition(ref) && change.Action == Changed {
 		c.redefine(before, after) // it may serve more than now
@@ -143,7 +156,7 @@ func (c *comparison) refused(ctx context.Context, r kube.Resource, ref Ref, o it
 	if err != nil {
 		return change, err
 	}
-	forced := c.force || marked(o.Object, "force", "enabled") || marked(s.before, "force", "enabled")
+	forced := c.force || c.marked(o.Object, "force", "enabled") || c.marked(s.before, "force", "enabled")
 	switch {
 	case invalid == nil && forced:
 		change.Action = Recreated

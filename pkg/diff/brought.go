@@ -77,10 +77,10 @@ func (c *comparison) probe(ctx context.Context, r kube.Resource, o item, namespa
 	if !r.ClusterScoped {
 		copied.SetNamespace(namespace)
 	}
-	_, refused := c.actor.client.DryRun(ctx, r, copied.Object, manager)
+	_, refused := c.actor.client.DryRunAs(ctx, r, copied.Object, c.by.Applier)
 	if c.actor.denied(refused) {
 		// What it may do there says nothing about where the object goes.
-		if _, refused = c.client.DryRun(ctx, r, copied.Object, manager); apierrors.IsForbidden(refused) {
+		if _, refused = c.client.DryRunAs(ctx, r, copied.Object, c.by.Applier); apierrors.IsForbidden(refused) {
 			return nil, nil
 		}
 	}

@@ -133,10 +133,12 @@ type Change struct {
 // Different tells whether the controller will change the object, or try to.
 func (c Change) Different() bool { return c.Action != Unchanged && c.Action != Skipped }
 
-// Result is what a Kustomization will do.
+// Result is what a Kustomization or a HelmRelease will do.
 type Result struct {
 	Kustomization Ref    `json:"kustomization"`
 	Revision      string `json:"revision,omitempty"`
+	// Step is what becomes of the release, where it is about a HelmRelease.
+	Step Step `json:"step,omitempty"`
 	// Changes has every object that is looked at once: those to apply in the
 	// order of the build, then those to prune.
 	Changes []Change `json:"changes"`

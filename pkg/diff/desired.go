@@ -188,8 +188,8 @@ func (d Desired) removed(c *between, ref Ref, o build.Object) Change {
 	case d.Kept:
 		change.Reason = "nothing prunes what brings it"
 	case build.IsHelmRelease(d.owner()):
-		if textMap(o.Object, "metadata", "annotations")["helm.sh/resource-policy"] == "keep" {
-			change.Reason = "helm.sh/resource-policy: keep"
+		if keeps(o.Object) {
+			change.Reason = keepPolicy + ": keep"
 			return change
 		}
 		change.Action = Pruned
@@ -247,5 +247,5 @@ func (c *between) shown(o build.Object) *unstructured.Unstructured {
 
 // sealed tells that nobody here has decrypted an object.
 func sealed(o build.Object) bool {
-	return o.Unstructured != nil && item{o.Unstructured, o}.encrypted()
+	return o.Unstructured != nil && item{Unstructured: o.Unstructured, built: o}.encrypted()
 }

@@ -83,7 +83,7 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 		c.prune, c.stay = false, "its service account is gone"
 	}
 	// A list that one object waits for serves all: it must not end with the first of them.
-	c.live = newLive(ctx, e.client, parsed.ref, c.scopes())
+	c.live = newLive(ctx, e.client, parsed.by.labels(parsed.ref), c.scopes())
 	changes := make([]Change, len(parsed.objects)+len(parsed.stale))
 	for _, stage := range c.stages() {
 		if err := c.run(ctx, stage, changes); err != nil {
@@ -95,6 +95,9 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 		result.Warnings = append([]string{said}, result.Warnings...)
 	}
 	result.Changes = changes
+	if p.Release != nil {
+		parsed.conclude(result)
+	}
 	if failing := (&Result{Changes: changes[:len(parsed.objects)]}).Count(Failed); failing > 0 {
 		result.unpruned(len(parsed.objects))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,9 @@ type rule struct {
 type pointer []string
 
 func parsePointer(s string) (pointer, error) {
+	if s == "" {
+		return nil, nil // the whole object
+	}
 	if !strings.HasPrefix(s, "/") {
 		return nil, fmt.Errorf("path %q does not begin with a slash", s)
 	}
@@ -68,8 +72,8 @@ type selector struct {
 	labels, annotations labels.Selector
 }
 
-func rulesOf(kustomization map[string]any) ([]rule, error) {
-	list, _ := controllers.Path{"spec.ignore"}.Lookup(kustomization)
+func rulesOf(owner map[string]any, at string) ([]rule, error) {
+	list, _ := controllers.Path{at}.Lookup(owner)
 	items, _ := list.([]any)
 	var rules []rule
 	for _, item := range items {
@@ -150,8 +154,20 @@ func (p *plan) ignore(ref Ref, before, after map[string]any) {
 			continue
 		}
 		for _, path := range r.paths {
-			path.without(before)
-			path.without(after)
+			if len(path) > 0 {
+				path.without(before)
+				path.without(after)
+			}
 		}
 	}
+}
+
+// ignores tells whether the rules leave out all of an object.
+func (p *plan) ignores(ref Ref, o map[string]any) bool {
+	for _, r := range p.rules {
+		if slices.ContainsFunc(r.paths, func(path pointer) bool { return len(path) == 0 }) && r.target.matches(ref, o) {
+			return true
+		}
+	}
+	return false
 }

@@ -21,17 +21,17 @@ type scope struct {
 	namespace string
 }
 
-// live finds the objects as they are now. Those that the Kustomization owns
+// live finds the objects as they are now. Those that the owner has labelled
 // already come by a list for each kind and namespace, which halves the number of
 // requests; the rest, and what may not be listed, one by one.
 type live struct {
 	client *kube.Client
-	owner  Ref
+	labels string
 	lists  map[scope]func() (map[string]controllers.Object, error)
 }
 
-func newLive(ctx context.Context, client *kube.Client, owner Ref, wanted map[scope]int) *live {
-	l := &live{client: client, owner: owner, lists: map[scope]func() (map[string]controllers.Object, error){}}
+func newLive(ctx context.Context, client *kube.Client, labels string, wanted map[scope]int) *live {
+	l := &live{client: client, labels: labels, lists: map[scope]func() (map[string]controllers.Object, error){}}
 	for s, n := range wanted {
 		if n >= worthwhile {
 			l.lists[s] = sync.OnceValues(func() (map[string]controllers.Object, error) { return l.list(ctx, s) })
@@ -42,8 +42,7 @@ func newLive(ctx context.Context, client *kube.Client, owner Ref, wanted map[sco
 
 func (l *live) list(ctx context.Context, s scope) (map[string]controllers.Object, error) {
 	found := map[string]controllers.Object{}
-	labels := fmt.Sprintf("%s/name=%s,%s/namespace=%s", group, l.owner.Name, group, l.owner.Namespace)
-	selection := kube.Selection{Namespace: s.namespace, Labels: labels, Without: []string{"status"}}
+	selection := kube.Selection{Namespace: s.namespace, Labels: l.labels, Without: []string{"status"}}
 	_, err := l.client.List(ctx, s.resource, selection, func(o controllers.Object) error {
 		found[controllers.Name(o)] = o
 		return nil

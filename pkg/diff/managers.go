@@ -22,10 +22,10 @@ var leftovers = map[string][]string{
 // it applies, it takes over what kubectl owns, so that fields of kubectl's that
 // are not in the build go away. No dry run shows that.
 func (c *comparison) cleaned(ctx context.Context, r kube.Resource, o item, before, after map[string]any) {
-	if marked(o.Object, "ssa", "Merge") || marked(before, "ssa", "Merge") {
+	if c.marked(o.Object, "ssa", "Merge") || c.marked(before, "ssa", "Merge") {
 		return
 	}
-	for at, keys := range leftovers {
+	for at, keys := range c.by.leftovers {
 		metadata, _ := after["metadata"].(map[string]any)
 		m, _ := metadata[at].(map[string]any)
 		for _, key := range keys {
@@ -34,7 +34,7 @@ func (c *comparison) cleaned(ctx context.Context, r kube.Resource, o item, befor
 			}
 		}
 	}
-	gone := takenOver(&unstructured.Unstructured{Object: before}, &unstructured.Unstructured{Object: after})
+	gone := c.by.takenOver(&unstructured.Unstructured{Object: before}, &unstructured.Unstructured{Object: after})
 	if gone == nil || gone.Empty() {
 		return
 	}
@@ -75,14 +75,14 @@ func cleansUp(desired, live map[string]any) bool {
 
 // takenOver are the fields that only kubectl, or the controller before it
 // used server-side apply, owns: the build does not have them, and nobody else.
-func takenOver(before, after *unstructured.Unstructured) *fieldpath.Set {
+func (a applier) takenOver(before, after *unstructured.Unstructured) *fieldpath.Set {
 	theirs, others := fieldpath.NewSet(), fieldpath.NewSet()
 	found := false
 	for _, entry := range before.GetManagedFields() {
-		if undone(entry) {
+		if a.takesOver(entry) {
 			found = true
 			theirs = theirs.Union(fieldsOf(entry))
-		} else if entry.Manager != manager || entry.Operation != metav1.ManagedFieldsOperationApply {
+		} else if entry.Manager != a.Manager || entry.Operation != metav1.ManagedFieldsOperationApply {
 			others = others.Union(fieldsOf(entry))
 		}
 	}
@@ -90,7 +90,7 @@ func takenOver(before, after *unstructured.Unstructured) *fieldpath.Set {
 		return nil
 	}
 	for _, entry := range after.GetManagedFields() {
-		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+		if entry.Manager == a.Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
 			others = others.Union(fieldsOf(entry))
 		}
 	}
@@ -129,7 +129,7 @@ func (c *comparison) defaults(ctx context.Context, r kube.Resource, o item) map[
 	}
 	fresh := o.DeepCopy()
 	fresh.SetName(probeName)
-	made, err := c.client.DryRun(ctx, r, fresh.Object, manager)
+	made, err := c.client.DryRunAs(ctx, r, fresh.Object, c.by.Applier)
 	if err != nil {
 		return map[string]any{}
 	}

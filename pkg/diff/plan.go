@@ -16,7 +16,7 @@ const (
 	group   = "kustomize.toolkit.fluxcd.io"
 )
 
-// Plan is what a Kustomization would apply.
+// Plan is what a Kustomization or a HelmRelease would apply.
 type Plan struct {
 	// Kustomization is the object with the spec that will hold and, where it
 	// exists already, the status of the live one: its inventory tells what is pruned.
@@ -27,6 +27,9 @@ type Plan struct {
 	Revision string
 	// Account is the user that the controller impersonates for it, "" for none.
 	Account string
+	// Release says how helm-controller applies the plan, where Kustomization is
+	// a HelmRelease.
+	Release *Release
 	// Applied returns the build of what the controller applied last, where that
 	// can be had: what is encrypted and cannot be read is compared with it. It is
 	// asked at most once, and may be nil.
@@ -40,6 +43,8 @@ type Plan struct {
 type item struct {
 	*unstructured.Unstructured
 	built build.Object
+	// ahead tells that it is applied before a release, and is no part of it.
+	ahead bool
 }
 
 func (i item) ref() Ref { return RefOf(i.Unstructured) }
@@ -62,12 +67,16 @@ type plan struct {
 	prune   bool
 	// stay is why nothing is pruned.
 	stay string
+	by      applier
 }
 
 func (p Plan) parsed(n *normalizer) (*plan, error) {
+	if p.Release != nil {
+		return p.parsedRelease()
+	}
 	k := p.Kustomization.Object
 	parsed := &plan{
-		Plan: p, normalizer: n, ref: RefOf(p.Kustomization),
+		Plan: p, normalizer: n, ref: RefOf(p.Kustomization), by: kustomizeController(),
 		force: controllers.Path{"spec.force"}.String(k) == "true",
 	}
 	if p.going {
@@ -77,7 +86,7 @@ func (p Plan) parsed(n *normalizer) (*plan, error) {
 	}
 	parsed.prune = parsed.stay == ""
 	var err error
-	if parsed.rules, err = rulesOf(k); err != nil {
+	if parsed.rules, err = rulesOf(k, "spec.ignore"); err != nil {
 		return nil, fmt.Errorf("reading spec.ignore of %s: %w", parsed.ref, err)
 	}
 	for _, built := range p.Build.Objects {
@@ -85,7 +94,7 @@ func (p Plan) parsed(n *normalizer) (*plan, error) {
 		if err := parsed.complete(o); err != nil {
 			return nil, err
 		}
-		parsed.objects = append(parsed.objects, item{o, built})
+		parsed.objects = append(parsed.objects, item{Unstructured: o, built: built})
 	}
 	if parsed.stale, err = stale(k, parsed.objects); err != nil {
 		return nil, fmt.Errorf("reading the inventory of %s: %w", parsed.ref, err)
@@ -165,6 +174,23 @@ func anywhere(desired map[Ref]bool, ref Ref) bool {
 		}
 	}
 	return false
+}
+
+// marked tells whether an object carries a mark that the plan's controller obeys.
+func (p *plan) marked(o map[string]any, name, value string) bool {
+	return p.Release == nil && marked(o, name, value)
+}
+
+// excluded tells why the plan's controller leaves an object alone.
+func (p *plan) excluded(o map[string]any) string {
+	switch {
+	case p.Release == nil:
+		return excluded(o)
+	case p.Release.Step == Keep && controllers.Marked(o, helmGroup+"/driftDetection", "disabled"):
+		return helmGroup + "/driftDetection: disabled"
+	default:
+		return ""
+	}
 }
 
 // marked tells whether an object carries a mark of the controller, such as

@@ -14,7 +14,7 @@ import (
 // in the build.
 func (c *comparison) pruned(ctx context.Context, ref Ref) (Change, error) {
 	change := Change{Object: ref, Action: Skipped}
-	if !c.prune {
+	if c.Release == nil && !c.prune {
 		change.Reason = c.stay
 		return change, nil
 	}
@@ -22,6 +22,9 @@ func (c *comparison) pruned(ctx context.Context, ref Ref) (Change, error) {
 	if !served {
 		change.Reason = "the cluster no longer serves its kind"
 		return change, nil
+	}
+	if r.ClusterScoped {
+		ref.Namespace, change.Object.Namespace = "", ""
 	}
 	at := scopeOf(r, ref)
 	o, err := c.live.listed(at, ref.Name)
@@ -35,6 +38,10 @@ func (c *comparison) pruned(ctx context.Context, ref Ref) (Change, error) {
 	switch reason := excluded(o); {
 	case o == nil:
 		change.Reason = "it is gone already"
+	case c.Release != nil && c.kept(ref, o):
+		change.Reason = keepPolicy + ": keep"
+	case c.Release != nil:
+		return c.deleted(ctx, r, change, o)
 	case isRelease(c.ref):
 		if change.Reason = uninstalled(ref, o); change.Reason == "" {
 			return c.deleted(ctx, r, change, o)

@@ -23,19 +23,21 @@ import (
 // some tens of megabytes.
 const fetchMax = 256 << 20
 
-// fetch returns a packed chart out of a repository, a registry or the cache.
-func (r *Renderer) fetch(ctx context.Context, from build.Chart) ([]byte, error) {
+// fetch returns a packed chart out of a repository, a registry or the cache,
+// and what of its digest is to be appended to its version.
+func (r *Renderer) fetch(ctx context.Context, from build.Chart) (packed []byte, digest string, err error) {
 	u, err := url.Parse(from.URL)
 	if err != nil {
-		return nil, fmt.Errorf("reading the address of chart %s: %w", from.Name, err)
+		return nil, "", fmt.Errorf("reading the address of chart %s: %w", from.Name, err)
 	}
 	switch u.Scheme {
 	case "oci":
 		return r.pull(ctx, from)
 	case "http", "https":
-		return r.download(ctx, from)
+		packed, err = r.download(ctx, from)
+		return packed, from.Build, err
 	}
-	return nil, fmt.Errorf("chart %s: %q is not the address of a repository: https:// or oci:// is", from.Name, from.URL)
+	return nil, "", fmt.Errorf("chart %s: %q is not the address of a repository: https:// or oci:// is", from.Name, from.URL)
 }
 
 // index is what is read of a repository's index.yaml.

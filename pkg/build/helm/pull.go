@@ -21,39 +21,46 @@ const chartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
 // pull fetches a chart from a registry. What its digest says is in the cache
 // already is not fetched again.
-func (r *Renderer) pull(ctx context.Context, from build.Chart) ([]byte, error) {
+func (r *Renderer) pull(ctx context.Context, from build.Chart) (packed []byte, appended string, err error) {
 	address := strings.TrimSuffix(strings.TrimPrefix(from.URL, "oci://"), "/")
 	if from.Name != "" {
 		address += "/" + from.Name
 	}
 	options, err := r.registry(ctx, from.Access)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	reference, err := referenceOf(address, from, options)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	image, err := remote.Image(reference, options...)
 	if err != nil {
-		return nil, fmt.Errorf("fetching chart oci://%s: %w", address, err)
+		return nil, "", fmt.Errorf("fetching chart oci://%s: %w", address, err)
+	}
+	if appended = from.Build; from.BuildByDigest {
+		manifest, err := image.Digest()
+		if err != nil {
+			return nil, "", fmt.Errorf("reading chart oci://%s: %w", address, err)
+		}
+		appended = build.BuildOf(manifest.String())
 	}
 	layer, err := layerOf(image)
 	if err != nil {
-		return nil, fmt.Errorf("reading chart oci://%s: %w", address, err)
+		return nil, "", fmt.Errorf("reading chart oci://%s: %w", address, err)
 	}
 	digest, err := layer.Digest()
 	if err != nil {
-		return nil, fmt.Errorf("reading chart oci://%s: %w", address, err)
+		return nil, "", fmt.Errorf("reading chart oci://%s: %w", address, err)
 	}
 	if packed := r.cached(digest.Hex); packed != nil {
-		return packed, nil
+		return packed, appended, nil
 	}
-	packed, err := readLayer(layer)
+	packed, err = readLayer(layer)
 	if err != nil {
-		return nil, fmt.Errorf("fetching chart oci://%s: %w", address, err)
+		return nil, "", fmt.Errorf("fetching chart oci://%s: %w", address, err)
 	}
-	return packed, r.keep(packed)
+	return packed, appended, r.keep(packed)
 }
 
 func (r *Renderer) registry(ctx context.Context, access build.Access) ([]remote.Option, error) {

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/Masterminds/semver/v3"
 	"helm.sh/helm/v4/pkg/chart/common"
 	chartutil "helm.sh/helm/v4/pkg/chart/common/util"
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
@@ -103,7 +104,10 @@ func valuesOf(c *chart.Chart, release build.Release) (common.Values, error) {
 	if err := v2util.ProcessDependencies(c, given); err != nil {
 		return nil, fmt.Errorf("reading the dependencies of chart %s: %w", c.Name(), err)
 	}
-	options := common.ReleaseOptions{Name: release.Name, Namespace: release.Namespace, Revision: 1, IsInstall: true}
+	upgrade := release.Revision > 1
+	options := common.ReleaseOptions{
+		Name: release.Name, Namespace: release.Namespace, Revision: max(1, release.Revision), IsInstall: !upgrade, IsUpgrade: upgrade,
+	}
 	values, err := chartutil.ToRenderValuesWithSchemaValidation(c, given, options, caps, release.SkipSchema)
 	if err != nil {
 		return nil, fmt.Errorf("checking the values of chart %s: %w", c.Name(), err)
@@ -143,7 +147,7 @@ func (r *Renderer) load(ctx context.Context, from build.Chart) (*chart.Chart, er
 	packed := from.Archive
 	if packed == nil {
 		var err error
-		if packed, err = r.fetch(ctx, from); err != nil {
+		if packed, from.Build, err = r.fetch(ctx, from); err != nil {
 			return nil, err
 		}
 	}
@@ -151,7 +155,24 @@ func (r *Renderer) load(ctx context.Context, from build.Chart) (*chart.Chart, er
 	if err != nil {
 		return nil, fmt.Errorf("reading the chart: %w", err)
 	}
-	return c, nil
+	return c, appendBuild(c, from.Build)
+}
+
+// appendBuild makes 1.2.3+digest of a chart's version 1.2.3.
+func appendBuild(c *chart.Chart, digest string) error {
+	if digest == "" {
+		return nil
+	}
+	version, err := semver.NewVersion(c.Metadata.Version)
+	if err != nil {
+		return fmt.Errorf("reading version %q of chart %s: %w", c.Metadata.Version, c.Name(), err)
+	}
+	marked, err := version.SetMetadata(digest)
+	if err != nil {
+		return fmt.Errorf("appending a digest to version %q of chart %s: %w", c.Metadata.Version, c.Name(), err)
+	}
+	c.Metadata.Version = marked.String()
+	return nil
 }
 
 var errNoChart = errors.New("there is no Chart.yaml in it")

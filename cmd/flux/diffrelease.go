@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/artifact"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/helmprocess"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// releasePlanner plans and compares what HelmReleases do.
+type releasePlanner struct {
+	app     *app
+	client  *kube.Client
+	program *helmprocess.Program
+	options *build.HelmOptions
+	// home is the namespace of the controllers.
+	home string
+	// local are the trees of sources that are at hand here.
+	local build.Sources
+	// built is what the same change brings.
+	built map[build.Reference]*unstructured.Unstructured
+	// engines compare, one for each cluster: what one release brings, the next
+	// may stand on.
+	engines map[string]*diff.Engine
+}
+
+// newReleasePlanner asks the cluster what charts may build on. Its program has
+// to be closed.
+func (a *app) newReleasePlanner(ctx context.Context, o *releaseDiffOptions, home string) (*releasePlanner, error) {
+	client, err := a.cluster()
+	if err != nil {
+		return nil, err
+	}
+	work, err := workTreeAround(".")
+	if err != nil {
+		return nil, err
+	}
+	p := &releasePlanner{app: a, client: client, home: home, engines: map[string]*diff.Engine{}}
+	if p.local, err = o.localSources(work, nil); err != nil {
+		return nil, err
+	}
+	if p.options, p.program, err = a.helmBuild(ctx, &o.buildOptions, &o.helmOptions, work); err != nil {
+		return nil, err
+	}
+	stored := &storedSources{client: client, home: home}
+	var mu sync.Mutex
+	p.options.Sources = func(ctx context.Context, source build.Reference) (fs.FS, error) {
+		tree, err := p.local(ctx, source)
+		if !errors.Is(err, build.ErrNotFound) {
+			return tree, err
+		}
+		mu.Lock() // it remembers what it has fetched
+		defer mu.Unlock()
+		return stored.tree(ctx, source)
+	}
+	return p, nil
+}
+
+// compare tells what the controller will do with a HelmRelease.
+func (p *releasePlanner) compare(ctx context.Context, o *diffOptions, h diff.HelmRelease) (*diff.Result, error) {
+	engine, err := p.engine(ctx, h.Object)
+	if err != nil {
+		return nil, err
+	}
+	chart := sync.OnceValues(func() (*build.Chart, error) { return p.chart(ctx, h.Object) })
+	h.Render = func(ctx context.Context, revision int) (*build.HelmResult, error) {
+		options := *p.options
+		options.Revision = revision
+		if options.Chart == nil {
+			if options.Chart, err = chart(); err != nil {
+				return nil, err
+			}
+		}
+		return build.HelmRelease(ctx, h.Object, options)
+	}
+	plan, err := engine.PlanRelease(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	p.app.progress(o, "comparing %d objects of %s with the cluster", len(plan.Build.Objects)+len(plan.Release.Ahead), diff.RefOf(h.Object))
+	return engine.Compare(ctx, plan)
+}
+
+func (p *releasePlanner) engine(ctx context.Context, hr *unstructured.Unstructured) (*diff.Engine, error) {
+	cfg, err := p.app.clusterOf(ctx, hr, p.client.Config)
+	if err != nil {
+		return nil, err
+	}
+	if p.engines[cfg.Host] == nil {
+		if p.engines[cfg.Host], err = diff.New(cfg); err != nil {
+			return nil, err
+		}
+	}
+	return p.engines[cfg.Host], nil
+}
+
+// chartOrigin is where the controller takes a chart from.
+type chartOrigin struct {
+	// object is what has the chart as its artifact: a HelmChart or a source.
+	object build.Reference
+	// source is what a HelmChart is made from.
+	source build.Reference
+	// template is what a HelmChart has to look like, nil where any will do.
+	template map[string]any
+}
+
+func chartOriginOf(hr *unstructured.Unstructured) chartOrigin {
+	if ref, ok, _ := unstructured.NestedStringMap(hr.Object, "spec", "chartRef"); ok {
+		found := build.Reference{Kind: ref["kind"], Namespace: ref["namespace"], Name: ref["name"]}
+		if found.Namespace == "" {
+			found.Namespace = hr.GetNamespace()
+		}
+		return chartOrigin{object: found, source: found}
+	}
+	template, _, _ := unstructured.NestedMap(hr.Object, "spec", "chart", "spec")
+	ref, _, _ := unstructured.NestedStringMap(template, "sourceRef")
+	source := build.Reference{Kind: ref["kind"], Namespace: ref["namespace"], Name: ref["name"]}
+	if source.Namespace == "" {
+		source.Namespace = hr.GetNamespace()
+	}
+	chart := build.Reference{Kind: "HelmChart", Namespace: source.Namespace, Name: hr.GetNamespace() + "-" + hr.GetName()}
+	return chartOrigin{object: chart, source: source, template: template}
+}
+
+// chart is the one that source-controller has for a HelmRelease, nil where it
+// has none, or another than the spec asks for.
+func (p *releasePlanner) chart(ctx context.Context, hr *unstructured.Unstructured) (*build.Chart, error) {
+	origin := chartOriginOf(hr)
+	if _, err := p.local(ctx, origin.source); !errors.Is(err, build.ErrNotFound) {
+		return nil, err
+	}
+	live, err := p.app.liveObject(ctx, origin.object.Kind, origin.object.Namespace, origin.object.Name)
+	var absent *notFoundError
+	if errors.As(err, &absent) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if origin.template != nil && !asTemplate(origin.template, live) || p.changes(ctx, origin.source) || !observed(live) {
+		return nil, nil
+	}
+	a, ok := artifact.Of(live.Object)
+	if !ok {
+		return nil, nil
+	}
+	archive, err := artifact.Fetch(ctx, p.client, a, p.home)
+	if err != nil && ctx.Err() == nil {
+		p.app.ui.Warning("%s: what it has fetched cannot be had (%s): looking for the chart where it comes from", origin.object, err)
+		return nil, nil
+	}
+	chart := &build.Chart{Archive: archive}
+	if origin.object.Kind != "HelmChart" {
+		chart.Build = build.BuildOf(a.Revision)
+	}
+	return chart, err
+}
+
+// observed tells whether the controller has seen what an object asks for.
+func observed(o *unstructured.Unstructured) bool {
+	generation, ok, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+	return !ok || generation == o.GetGeneration()
+}
+
+// chartDefaults are what the API server fills into a HelmChart.
+var chartDefaults = map[string]string{"version": "*", "reconcileStrategy": "ChartVersion"}
+
+// asTemplate tells whether a HelmChart is what the HelmRelease asks for.
+func asTemplate(template map[string]any, chart *unstructured.Unstructured) bool {
+	spec, _, _ := unstructured.NestedMap(chart.Object, "spec")
+	for _, field := range []string{"chart", "version", "reconcileStrategy", "valuesFiles", "ignoreMissingValuesFiles"} {
+		was, is := shownValue(spec, field), shownValue(template, field)
+		if was != is {
+			return false
+		}
+	}
+	for _, field := range []string{"kind", "name"} {
+		was, _, _ := unstructured.NestedString(spec, "sourceRef", field)
+		is, _, _ := unstructured.NestedString(template, "sourceRef", field)
+		if was != is {
+			return false
+		}
+	}
+	return true
+}
+
+func shownValue(spec map[string]any, field string) string {
+	value := spec[field]
+	if value == nil || value == "" {
+		value = chartDefaults[field]
+	}
+	if value == false || value == "" {
+		return ""
+	}
+	return fmt.Sprint(value)
+}
+
+// changes tells whether the same change makes another source of one.
+func (p *releasePlanner) changes(ctx context.Context, source build.Reference) bool {
+	desired := p.built[source]
+	if desired == nil {
+		return false
+	}
+	live, err := p.app.liveObject(ctx, source.Kind, source.Namespace, source.Name)
+	return err != nil || !within(desired.Object["spec"], live.Object["spec"])
+}
+
+// within tells whether all that one value says stands in another, which may
+// have defaults besides.
+func within(desired, live any) bool {
+	switch desired := desired.(type) {
+	case map[string]any:
+		m, _ := live.(map[string]any)
+		for key, value := range desired {
+			if !within(value, m[key]) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		list, _ := live.([]any)
+		if len(list) != len(desired) {
+			return false
+		}
+		for i, value := range desired {
+			if !within(value, list[i]) {
+				return false
+			}
+		}
+		return true
+	default:
+		return fmt.Sprint(desired) == fmt.Sprint(live)
+	}
+}

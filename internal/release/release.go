@@ -1,0 +1,158 @@
+// Package release reads what Helm keeps about its releases: Secrets beside
+// them, one for each revision.
+package release
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// The states of a release that matter to others.
+const (
+	Deployed    = "deployed"
+	Failed      = "failed"
+	Uninstalled = "uninstalled"
+)
+
+// Release is a revision of a release, as it is stored.
+type Release struct {
+	Name      string `json:"name"`
+	Namespace string `json:"namespace"`
+	Version   int    `json:"version"`
+	Info      struct {
+		Status      string `json:"status"`
+		Description string `json:"description"`
+	} `json:"info"`
+	Chart struct {
+		Metadata struct {
+			Name    string `json:"name"`
+			Version string `json:"version"`
+		} `json:"metadata"`
+	} `json:"chart"`
+	// Config are the values it was given, without those of the chart.
+	Config map[string]any `json:"config"`
+	// Manifest is what it has applied: YAML documents, without hooks.
+	Manifest string `json:"manifest"`
+	// ApplyMethod is "ssa" where it was applied on the server's side.
+	ApplyMethod string `json:"apply_method"`
+}
+
+// History is the newest revision of a release and the one that is deployed,
+// which differ where an upgrade has failed.
+type History struct {
+	Last, Deployed *Release
+}
+
+// sizeMax bounds a release that is unpacked; the Secret has at most a mebibyte.
+const sizeMax = 128 << 20
+
+// Read returns the history of a release, nil where there is none.
+func Read(ctx context.Context, client *kube.Client, namespace, name string) (*History, error) {
+	last, deployed := revision{}, revision{}
+	selection := kube.Selection{Namespace: namespace, Labels: "owner=helm,name=" + name, Without: []string{"data"}}
+	_, err := client.List(ctx, secrets(), selection, func(o controllers.Object) error {
+		version, err := strconv.Atoi(label(o, "version"))
+		if err != nil {
+			return nil // not Helm's
+		}
+		found := revision{controllers.Name(o), version}
+		if version > last.version {
+			last = found
+		}
+		if label(o, "status") == Deployed && version > deployed.version {
+			deployed = found
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the revisions of release %s/%s: %w", namespace, name, err)
+	}
+	if last.version == 0 {
+		return nil, nil
+	}
+	history := &History{}
+	if history.Last, err = last.read(ctx, client, namespace); err != nil {
+		return nil, err
+	}
+	switch deployed {
+	case revision{}:
+	case last:
+		history.Deployed = history.Last
+	default:
+		history.Deployed, err = deployed.read(ctx, client, namespace)
+	}
+	return history, err
+}
+
+// Current is the revision that an upgrade starts from.
+func (h *History) Current() *Release {
+	if h.Deployed != nil {
+		return h.Deployed
+	}
+	return h.Last
+}
+
+// revision is a Secret of a release.
+type revision struct {
+	secret  string
+	version int
+}
+
+func (r revision) read(ctx context.Context, client *kube.Client, namespace string) (*Release, error) {
+	secret, err := client.Get(ctx, secrets(), namespace, r.secret)
+	if err != nil {
+		return nil, fmt.Errorf("reading revision %d of the release: %w", r.version, err)
+	}
+	data, err := base64.StdEncoding.DecodeString(controllers.Path{"data.release"}.String(secret))
+	if err == nil {
+		var found *Release
+		if found, err = Decode(data); err == nil {
+			return found, nil
+		}
+	}
+	return nil, fmt.Errorf("reading the release in Secret %s/%s: %w", namespace, r.secret, err)
+}
+
+// Decode reads what Helm writes: JSON, packed, in base64.
+func Decode(text []byte) (*Release, error) {
+	packed, err := base64.StdEncoding.DecodeString(string(text))
+	if err != nil {
+		return nil, errors.New("it is not in base64") // the error may quote it
+	}
+	content := io.Reader(bytes.NewReader(packed))
+	if bytes.HasPrefix(packed, []byte{0x1f, 0x8b}) { // releases of old are not packed
+		unpacked, err := gzip.NewReader(content)
+		if err != nil {
+			return nil, fmt.Errorf("unpacking it: %w", err)
+		}
+		content = io.LimitReader(unpacked, sizeMax)
+	}
+	var found Release
+	if err := json.NewDecoder(content).Decode(&found); err != nil {
+		return nil, errors.New("it is not the JSON of a release")
+	}
+	return &found, nil
+}
+
+func label(o controllers.Object, key string) string {
+	labels, _ := controllers.Path{"metadata.labels"}.Lookup(o)
+	m, _ := labels.(map[string]any)
+	value, _ := m[key].(string)
+	return value
+}
+
+func secrets() kube.Resource {
+	return kube.Guess(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+}

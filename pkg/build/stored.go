@@ -1,0 +1,38 @@
+package build
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// Stored reads the manifest that Helm keeps of a release. secrets are values
+// that it may hold, to be known again.
+func Stored(hr *unstructured.Unstructured, manifest string, secrets []string) ([]Object, error) {
+	var objects []Object
+	for documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest))); ; {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the manifest of the release: %w", err)
+		}
+		text, err := yaml.YAMLToJSON(document)
+		if err != nil {
+			return nil, errors.New("reading the manifest of the release: it is malformed") // the error may quote it
+		}
+		o := &unstructured.Unstructured{}
+		if json.Unmarshal(text, &o.Object) != nil || len(o.Object) == 0 {
+			continue // a comment
+		}
+		objects = append(objects, Object{Unstructured: o, Owner: referenceTo(hr), Secret: containing(o.Object, secrets, nil)})
+	}
+}

@@ -1,0 +1,257 @@
+package e2e_test
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/release"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// TestDiffForetellsHelm changes many HelmReleases at once while helm-controller
+// is away: what diff has announced is what the controller does when it comes
+// back, object by object, as a watch sees it.
+func TestDiffForetellsHelm(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.bootstrap()
+	charts := s.chartServer()
+	cases := releaseCases(s.cluster.Env["FLUX_SANDBOX_REGISTRY"], charts)
+	s.beginReleases(cases)
+	s.run("flux", "suspend", "kustomization", "flux-system")
+	s.run("kubectl", "--namespace=flux-system", "scale", "deployment", "helm-controller", "--replicas=0")
+	s.run("kubectl", "--namespace=flux-system", "wait", "--for=delete", "pod", "--selector=app=helm-controller", "--timeout=2m")
+	for _, c := range cases {
+		if c.live != nil {
+			c.live(s)
+		}
+	}
+	s.commitReleases("Change", cases, true)
+	s.run("flux", "reconcile", "kustomization", "releases", "--with-source")
+	announced := map[string]*diff.Result{}
+	for _, c := range cases {
+		if c.source == "" {
+			s.run("flux", "reconcile", "source", "chart", c.name+"-app")
+		}
+		announced[c.name] = s.announceRelease(c)
+	}
+	watch := s.witness()
+	s.run("kubectl", "--namespace=flux-system", "scale", "deployment", "helm-controller", "--replicas=1")
+	for _, c := range cases {
+		stdout, stderr, err := s.try("flux", "reconcile", "helmrelease", "app", "--namespace="+c.name)
+		if (err != nil) != c.fails {
+			t.Errorf("%s: the controller ended with %v\n%s%s", c.name, err, stdout, stderr)
+		}
+	}
+	seen := watch.end()
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := announced[c.name]
+			said := actionsOf(r)
+			if d := cmp.Diff(c.want, said); d != "" {
+				t.Errorf("announced (-want +got):\n%s", d)
+			}
+			if r.Step != c.step {
+				t.Errorf("announced %s, want %s", r.Step, c.step)
+			}
+			maps.DeleteFunc(said, func(_ string, a diff.Action) bool { return a == diff.Skipped || a == diff.Failed })
+			if d := cmp.Diff(said, seen.ofRelease(c.name, r)); d != "" {
+				t.Errorf("the controller did otherwise (-announced +done):\n%s", d)
+			}
+			seen.holds(t, r)
+			s.rebuilt(t, c)
+		})
+	}
+	for _, c := range cases {
+		s.settledRelease(c)
+	}
+}
+
+// beginReleases installs what the cases start from.
+func (s *story) beginReleases(cases []releaseCase) {
+	s.Helper()
+	s.commitReleases("Begin", cases, false)
+	s.reconcile()
+	s.run("flux", "wait", "kustomization", "releases")
+	for _, c := range cases {
+		if !c.first {
+			s.run("flux", "wait", "helmrelease", "app", "--namespace="+c.name)
+		}
+	}
+}
+
+// commitReleases pushes the files of all cases, before or after their change.
+func (s *story) commitReleases(message string, cases []releaseCase, after bool) {
+	s.Helper()
+	files := map[string]string{}
+	if !after {
+		files["clusters/test/releases.yaml"] = `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: releases, namespace: flux-system}
+spec: {interval: 1h, path: ./releases, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}
+`
+	}
+	for _, c := range cases {
+		files[path.Join("releases", c.name+".yaml")] = c.manifests(after)
+		chart := c.chart
+		if after {
+			chart = c.chartAfter
+		}
+		for name, content := range chart {
+			files[path.Join("charts", c.name, name)] = content
+		}
+	}
+	s.commit(message, files)
+}
+
+// announceRelease asks diff what the controller will do.
+func (s *story) announceRelease(c releaseCase) *diff.Result {
+	s.Helper()
+	stdout, stderr, err := s.try("flux", "diff", "helmrelease", "app", "--namespace="+c.name, "-o", "json", "--exit-code=false")
+	if (err != nil) != c.fails {
+		s.Fatalf("diff of %s: %v\n%s%s", c.name, err, stdout, stderr)
+	}
+	if strings.Contains(stdout+stderr, "open-sesame") {
+		s.Errorf("diff of %s shows a secret:\n%s%s", c.name, stdout, stderr)
+	}
+	var report struct{ Kustomizations []*diff.Result }
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || len(report.Kustomizations) != 1 {
+		s.Fatalf("reading the diff of %s: %v\n%s", c.name, err, stdout)
+	}
+	return report.Kustomizations[0]
+}
+
+// ofRelease is what has happened to the objects of a release, or to those that
+// diff has spoken of. Hooks are no objects of a release.
+func (w witnessed) ofRelease(namespace string, r *diff.Result) map[string]diff.Action {
+	about := map[string]bool{}
+	for _, change := range r.Changes {
+		about[change.Object.String()] = true
+	}
+	mark := func(o controllers.Object, at, key string) string {
+		v, _ := controllers.Path{"metadata." + at}.Lookup(o)
+		m, _ := v.(map[string]any)
+		text, _ := m[key].(string)
+		return text
+	}
+	mine := func(o controllers.Object) bool {
+		return about[named(o)] || mark(o, "labels", "helm.toolkit.fluxcd.io/namespace") == namespace && mark(o, "annotations", "helm.sh/hook") == ""
+	}
+	done := map[string]diff.Action{}
+	for name, events := range w.events {
+		before := w.start[name]
+		if mine(before) || mine(events[len(events)-1].Object) {
+			if action := happened(before, events); action != "" {
+				done[name] = action
+			}
+		}
+	}
+	for name, o := range w.last {
+		if text(o, "kind") == gadgets.Kind && mine(o) {
+			done[name] = diff.Created
+		}
+	}
+	return done
+}
+
+// rebuilt checks that build renders what Helm has stored.
+func (s *story) rebuilt(t *testing.T, c releaseCase) {
+	t.Helper()
+	if c.fails || c.unlike {
+		return
+	}
+	hr, err := s.cluster.Client.Get(s.Context(), kube.Of(mustKind(t, "HelmRelease")), c.name, "app")
+	if err != nil {
+		t.Fatal(err)
+	}
+	history, err := release.Read(s.Context(), s.cluster.Client, text(hr, "status.storageNamespace"), text(hr, "status.history[0].name"))
+	if err != nil || history == nil {
+		t.Fatalf("reading the release: %v, %v", history, err)
+	}
+	stored, err := build.ReadManifests(strings.NewReader(history.Current().Manifest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, err := s.try("flux", "build", "helmrelease", "app", "--namespace="+c.name, "--crds=false", "--local-sources", "GitRepository/flux-system/flux-system="+s.clone)
+	if err != nil {
+		t.Fatalf("build of %s: %v\n%s", c.name, err, stderr)
+	}
+	built, err := build.ReadManifests(strings.NewReader(stdout))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := map[string]any{}, map[string]any{}
+	for _, o := range stored {
+		want[named(o.Object)] = o.Object
+	}
+	for _, o := range built {
+		got[named(o.Object)] = o.Object
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("build renders something else (-stored +built):\n%s", d)
+	}
+}
+
+func mustKind(t *testing.T, word string) controllers.Kind {
+	t.Helper()
+	k, ok := controllers.FindKind(word)
+	if !ok {
+		t.Fatalf("no kind %s", word)
+	}
+	return k
+}
+
+// settledRelease checks that afterwards nothing will be done.
+func (s *story) settledRelease(c releaseCase) {
+	s.Helper()
+	stdout, stderr, err := s.try("flux", "diff", "helmrelease", "app", "--namespace="+c.name, "--progress-bar=false")
+	if c.fails {
+		if err == nil {
+			s.Errorf("diff of %s, with which the controller fails, found nothing", c.name)
+		}
+		return
+	}
+	if err != nil {
+		s.Errorf("%s differs after it was applied: %v\n%s%s", c.name, err, stdout, stderr)
+	}
+}
+
+// chartServer is a Helm repository of two versions of a chart, and a registry
+// with the same.
+func (s *story) chartServer() string {
+	s.Helper()
+	packed := map[string][]byte{}
+	var entries strings.Builder
+	for version, value := range map[string]string{"1.0.0": "old", "1.1.0": "new"} {
+		files := map[string]string{
+			"app/Chart.yaml":          fmt.Sprintf("apiVersion: v2\nname: app\nversion: %s\n", version),
+			"app/templates/app.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app, labels: {helm.sh/chart: '{{ .Chart.Name }}-{{ .Chart.Version | replace \"+\" \"_\" }}'}}\ndata: {from: " + value + "}\n",
+			"app/templates/same.yaml": configMap("same", "a: b"),
+		}
+		layer := s.archive(files)
+		packed["/app-"+version+".tgz"] = layer
+		fmt.Fprintf(&entries, "  - {apiVersion: v2, name: app, version: %s, urls: [app-%[1]s.tgz], digest: %x}\n", version, sha256.Sum256(layer))
+		s.push("charts/app", version, "application/vnd.cncf.helm.config.v1+json", "application/vnd.cncf.helm.chart.content.v1.tar+gzip", layer)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if content, ok := packed[r.URL.Path]; ok {
+			_, _ = w.Write(content) // who asks sees what is missing
+			return
+		}
+		_, _ = fmt.Fprintf(w, "apiVersion: v1\nentries:\n  app:\n%s", entries.String())
+	}))
+	s.Cleanup(server.Close)
+	return server.URL
+}

@@ -1,0 +1,316 @@
+package e2e_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// releaseCase is a HelmRelease "app" in a namespace of its own, and a change to
+// it, its chart, or what is live.
+type releaseCase struct {
+	name string
+	// spec and specAfter are lines of its spec; specAfter "" is the same.
+	spec, specAfter string
+	// chart and chartAfter are the files of its chart; "" removes one.
+	chart, chartAfter map[string]string
+	// more and moreAfter are other objects; moreAfter "" is the same.
+	more, moreAfter string
+	// source stands for a chart that is not in Git.
+	source string
+	// live changes the cluster by hand.
+	live func(*story)
+	// first says that there is no HelmRelease before.
+	first bool
+	want  map[string]diff.Action
+	step  diff.Step
+	// fails says that the controller will not be able to apply the change.
+	fails bool
+	// unlike says that what Helm has stored is not what would be rendered now.
+	unlike bool
+}
+
+func (c releaseCase) manifests(after bool) string {
+	spec, more := c.spec, c.more
+	if after && c.specAfter != "" {
+		spec = c.specAfter
+	}
+	if after && c.moreAfter != "" {
+		more = c.moreAfter
+	}
+	text := fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", c.name)
+	if more != "" {
+		text += "---\n" + strings.TrimSuffix(more, "---\n")
+	}
+	if c.first && !after {
+		return text
+	}
+	chart := "  chart: {spec: {chart: ./charts/" + c.name + ", sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}\n"
+	if c.source != "" {
+		chart = ""
+	}
+	return text + fmt.Sprintf(`---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: app, namespace: %s}
+spec:
+  interval: 1h
+%s%s`, c.name, chart, spec)
+}
+
+// chartFiles are those of a chart "app" with templates by name.
+func chartFiles(version string, templates ...string) map[string]string {
+	files := map[string]string{"Chart.yaml": "apiVersion: v2\nname: app\nversion: " + version + "\n"}
+	for i := 0; i+1 < len(templates); i += 2 {
+		files["templates/"+templates[i]+".yaml"] = templates[i+1]
+	}
+	return files
+}
+
+// valued is a ConfigMap with what a chart may build on.
+const valued = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: '{{ .Release.Name }}-valued'}
+data:
+  color: {{ .Values.color | default "red" | quote }}
+  revision: {{ .Release.Revision | quote }}
+  upgrade: {{ .Release.IsUpgrade | quote }}
+  apps: {{ .Capabilities.APIVersions.Has "apps/v1/Deployment" | quote }}
+`
+
+func releaseCases(registry, charts string) []releaseCase {
+	return append(append(releaseChartCases(registry, charts), releaseSpecCases()...), releaseDriftCases()...)
+}
+
+const keptMap = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: kept, annotations: {helm.sh/resource-policy: keep}}
+data: {a: b}
+`
+
+const hookMap = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: hook, annotations: {helm.sh/hook: "pre-install,pre-upgrade", helm.sh/hook-delete-policy: before-hook-creation}}
+data: {color: %s}
+`
+
+func definition(version, more string) string {
+	return fmt.Sprintf(`apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[2]s.%[1]s.example.com}
+spec:
+  group: %[1]s.example.com
+  names: {kind: Widget%[1]s, plural: %[2]s}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}%[3]s}}}}}
+`, version, "widgets", more)
+}
+
+// releaseChartCases are about charts: what they bring and where they come from.
+func releaseChartCases(registry, charts string) []releaseCase {
+	repository := func(version string) string {
+		return "  chart: {spec: {chart: app, version: " + version + ", sourceRef: {kind: HelmRepository, name: charts}}}\n"
+	}
+	oci := func(tag string) string {
+		return fmt.Sprintf(`apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: charts, namespace: oci}
+spec: {interval: 1h, url: "oci://%s/charts/app", insecure: true, ref: {tag: %s}, layerSelector: {mediaType: application/vnd.cncf.helm.chart.content.v1.tar+gzip, operation: copy}}
+`, registry, tag)
+	}
+	crds := func(name, spec string, want map[string]diff.Action) releaseCase {
+		return releaseCase{
+			name: name, spec: spec, step: diff.Upgrade, want: want,
+			chart: map[string]string{"Chart.yaml": chartFiles("1.0.0")["Chart.yaml"], "crds/widget.yaml": definition(name, ""), "templates/a.yaml": configMap("a", "a: b")},
+			chartAfter: map[string]string{
+				"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "crds/widget.yaml": definition(name, ", color: {type: string}"),
+				"templates/a.yaml": configMap("a", "a: c"),
+			},
+		}
+	}
+	return []releaseCase{
+		{
+			name:  "objects",
+			chart: chartFiles("1.0.0", "stays", configMap("stays", "a: b"), "goes", configMap("goes", "a: b"), "kept", keptMap, "web", deployment("web", "web", 1, "web:1")),
+			chartAfter: map[string]string{
+				"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/goes.yaml": "", "templates/kept.yaml": "",
+				"templates/new.yaml": configMap("new", "a: b"), "templates/web.yaml": deployment("web", "web", 2, "web:2"),
+			},
+			step: diff.Upgrade,
+			want: map[string]diff.Action{
+				"ConfigMap/objects/new": diff.Created, "ConfigMap/objects/goes": diff.Pruned, "ConfigMap/objects/kept": diff.Skipped, "Deployment/objects/web": diff.Changed,
+			},
+		},
+		{
+			name:       "hooks",
+			chart:      chartFiles("1.0.0", "main", configMap("main", "a: b"), "hook", fmt.Sprintf(hookMap, "red")),
+			chartAfter: chartFiles("1.1.0", "main", configMap("main", "a: c"), "hook", fmt.Sprintf(hookMap, "blue")),
+			step:       diff.Upgrade, want: map[string]diff.Action{"ConfigMap/hooks/main": diff.Changed},
+		},
+		crds("crds", "", map[string]diff.Action{"ConfigMap/crds/a": diff.Changed, "CustomResourceDefinition/widgets.crds.example.com": diff.Changed}),
+		crds("crdsreplace", "  upgrade: {crds: CreateReplace}\n", map[string]diff.Action{
+			"ConfigMap/crdsreplace/a": diff.Changed, "CustomResourceDefinition/widgets.crdsreplace.example.com": diff.Changed,
+		}),
+		crds("crdsskip", "  upgrade: {crds: Skip}\n", map[string]diff.Action{"ConfigMap/crdsskip/a": diff.Changed}),
+		{
+			name:  "newkind",
+			chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
+			chartAfter: map[string]string{
+				"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "crds/gadget.yaml": strings.Split(gadgetDefinition, "---\n")[0],
+				"templates/gadget.yaml": strings.Split(gadgetDefinition, "---\n")[1],
+			},
+			step: diff.Upgrade,
+			want: map[string]diff.Action{"CustomResourceDefinition/gadgets.diff.example.com": diff.Created, "Gadget/newkind/one": diff.Created},
+		},
+		{
+			name: "repository", source: "HelmRepository", spec: repository("1.0.0"), specAfter: repository("1.1.0"),
+			more: "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: charts, namespace: repository}\nspec: {interval: 1h, url: \"" + charts + "\"}\n",
+			step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/repository/app": diff.Changed},
+		},
+		{
+			name: "oci", source: "OCIRepository", spec: "  chartRef: {kind: OCIRepository, name: charts}\n", more: oci("1.0.0"), moreAfter: oci("1.1.0"),
+			step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/oci/app": diff.Changed},
+		},
+		{
+			name: "sameversion", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")), chartAfter: chartFiles("1.0.0", "a", configMap("a", "a: c")),
+			step: diff.Keep, want: map[string]diff.Action{}, unlike: true,
+		},
+	}
+}
+
+// releaseSpecCases are about what the HelmRelease says.
+func releaseSpecCases() []releaseCase {
+	immutable := func(value string) string { return "immutable: true\n" + configMap("fixed", "a: "+value) }
+	secret := func(name, value string) string {
+		return fmt.Sprintf(`apiVersion: v1
+kind: Secret
+metadata: {name: values, namespace: %[1]s}
+stringData: {values.yaml: "password: open-sesame-%[2]s", user: open-sesame-user-%[2]s}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: values, namespace: %[1]s}
+data: {values.yaml: "color: %[2]s"}
+`, name, value)
+	}
+	target := "  targetNamespace: elsewhere\n  storageNamespace: target\n  releaseName: renamed\n  install: {createNamespace: true}\n"
+	patched := func(text string) string {
+		return "  postRenderers:\n  - kustomize:\n      patches:\n      - {target: {kind: ConfigMap, name: one}, patch: '[{op: add, path: /data/patched, value: \"" + text + "\"}]'}\n      images: [{name: web, newTag: \"" + text + "\"}]\n" +
+			"  commonMetadata: {labels: {team: \"" + text + "\"}, annotations: {note: \"" + text + "\"}}\n"
+	}
+	return []releaseCase{
+		{
+			name: "values", spec: "  values: {color: green}\n", specAfter: "  values: {color: blue}\n",
+			chart: chartFiles("1.0.0", "valued", valued, "same", configMap("same", "a: b")),
+			step:  diff.Upgrade, want: map[string]diff.Action{"ConfigMap/values/app-valued": diff.Changed},
+		},
+		{
+			name: "from", more: secret("from", "old"), moreAfter: secret("from", "new"),
+			spec: "  valuesFrom:\n  - {kind: ConfigMap, name: values}\n  - {kind: Secret, name: values}\n  - {kind: Secret, name: values, valuesKey: user, targetPath: user}\n",
+			chart: chartFiles("1.0.0", "valued", valued, "secret", "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\nstringData: {password: '{{ .Values.password }}'}\n",
+				"url", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: url}\ndata: {url: 'http://{{ .Values.user }}@host/'}\n"),
+			step: diff.Upgrade,
+			want: map[string]diff.Action{"ConfigMap/from/app-valued": diff.Changed, "Secret/from/login": diff.Changed, "ConfigMap/from/url": diff.Changed},
+		},
+		{
+			name: "target", spec: target + "  values: {color: green}\n", specAfter: target + "  values: {color: blue}\n",
+			chart: chartFiles("1.0.0", "valued", valued), step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/elsewhere/renamed-valued": diff.Changed},
+		},
+		{
+			name: "post", spec: patched("v1"), specAfter: patched("v2"),
+			chart: chartFiles("1.0.0", "one", configMap("one", "a: b"), "web", deployment("web", "web", 1, "web:1")),
+			step:  diff.Upgrade, want: map[string]diff.Action{"ConfigMap/post/one": diff.Changed, "Deployment/post/web": diff.Changed},
+		},
+		{
+			name:       "immutable",
+			chart:      chartFiles("1.0.0", "fixed", immutable("old"), "other", configMap("other", "a: b"), "goes", configMap("goes", "a: b")),
+			chartAfter: map[string]string{"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/fixed.yaml": immutable("new"), "templates/other.yaml": configMap("other", "a: c"), "templates/goes.yaml": ""},
+			step:       diff.Upgrade, fails: true,
+			want: map[string]diff.Action{"ConfigMap/immutable/fixed": diff.Failed, "ConfigMap/immutable/other": diff.Changed, "ConfigMap/immutable/goes": diff.Skipped},
+		},
+		{
+			name: "first", first: true, spec: "  targetNamespace: first-created\n  install: {createNamespace: true}\n  values: {color: green}\n",
+			chart: chartFiles("1.0.0", "valued", valued, "secret", "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\nstringData: {password: x}\n"),
+			step:  diff.Install,
+			want: map[string]diff.Action{
+				"Namespace/first-created": diff.Created, "ConfigMap/first-created/first-created-app-valued": diff.Created, "Secret/first-created/login": diff.Created,
+			},
+		},
+		{
+			name: "moved", spec: "  releaseName: one\n", specAfter: "  releaseName: two\n",
+			chart: chartFiles("1.0.0", "valued", valued, "fixed", configMap("fixed", "a: b"), "kept", keptMap),
+			step:  diff.Reinstall,
+			want: map[string]diff.Action{
+				"ConfigMap/moved/one-valued": diff.Pruned, "ConfigMap/moved/two-valued": diff.Created, "ConfigMap/moved/fixed": diff.Recreated, "ConfigMap/moved/kept": diff.Changed,
+			},
+		},
+		{
+			name: "patched", spec: "  install: {serverSideApply: false}\n",
+			chart: chartFiles("1.0.0", "web", deployment("web", "web", 1, "web:1"), "map", configMap("map", "a: b, gone: x")),
+			chartAfter: map[string]string{
+				"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/map.yaml": configMap("map", "a: b, come: x"), "templates/web.yaml": deployment("web", "web", 2, "web:1"),
+			},
+			step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/patched/map": diff.Changed, "Deployment/patched/web": diff.Changed},
+		},
+		{
+			name: "adopt", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
+			more:       "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: there, namespace: adopt, annotations: {kustomize.toolkit.fluxcd.io/ssa: IfNotPresent}}\ndata: {a: other}\n",
+			chartAfter: map[string]string{"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/there.yaml": configMap("there", "a: b")},
+			step:       diff.Upgrade, want: map[string]diff.Action{"ConfigMap/adopt/there": diff.Changed},
+		},
+	}
+}
+
+// releaseDriftCases are about releases that stay as they are.
+func releaseDriftCases() []releaseCase {
+	files := func() map[string]string {
+		return chartFiles("1.0.0", "a", configMap("a", "a: b"), "gone", configMap("gone", "a: b"), "ignored", configMap("ignored", "a: b"),
+			"off", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"off\", annotations: {helm.toolkit.fluxcd.io/driftDetection: disabled}}\ndata: {a: b}\n",
+			"web", deployment("web", "web", 1, "web:1"))
+	}
+	drift := func(namespace string) func(*story) {
+		return func(s *story) {
+			for _, name := range []string{"a", "off", "ignored"} {
+				s.run("kubectl", "--namespace="+namespace, "patch", "configmap", name, "--type=merge", `--patch={"data":{"a":"hand"}}`)
+			}
+			s.run("kubectl", "--namespace="+namespace, "label", "configmap", "a", "by=hand")
+			s.run("kubectl", "--namespace="+namespace, "delete", "configmap", "gone")
+			s.run("kubectl", "--namespace="+namespace, "scale", "deployment", "web", "--replicas=3")
+		}
+	}
+	ignored := "ignore: [{paths: [/spec/replicas], target: {kind: Deployment}}, {paths: [\"\"], target: {name: ignored}}]"
+	return []releaseCase{
+		{
+			name: "drifted", spec: "  driftDetection: {mode: enabled, " + ignored + "}\n", chart: files(), live: drift("drifted"), step: diff.Keep,
+			want: map[string]diff.Action{
+				"ConfigMap/drifted/a": diff.Changed, "ConfigMap/drifted/gone": diff.Created, "ConfigMap/drifted/ignored": diff.Skipped, "ConfigMap/drifted/off": diff.Skipped,
+			},
+		},
+		{
+			name: "warned", spec: "  driftDetection: {mode: warn}\n", chart: files(), live: drift("warned"), step: diff.Keep,
+			want: map[string]diff.Action{
+				"ConfigMap/warned/a": diff.Skipped, "ConfigMap/warned/gone": diff.Skipped, "ConfigMap/warned/ignored": diff.Skipped, "ConfigMap/warned/off": diff.Skipped,
+				"Deployment/warned/web": diff.Skipped,
+			},
+		},
+		{
+			name: "left", chart: files(), live: drift("left"), step: diff.Keep,
+			want: map[string]diff.Action{
+				"ConfigMap/left/a": diff.Skipped, "ConfigMap/left/gone": diff.Skipped, "ConfigMap/left/ignored": diff.Skipped, "ConfigMap/left/off": diff.Skipped,
+				"Deployment/left/web": diff.Skipped,
+			},
+		},
+		{
+			name: "upgraded", chart: files(), live: drift("upgraded"), spec: "  values: {}\n", specAfter: "  values: {any: thing}\n", step: diff.Upgrade,
+			want: map[string]diff.Action{
+				"ConfigMap/upgraded/a": diff.Changed, "ConfigMap/upgraded/gone": diff.Created, "ConfigMap/upgraded/ignored": diff.Changed, "ConfigMap/upgraded/off": diff.Changed,
+				"Deployment/upgraded/web": diff.Changed,
+			},
+		},
+	}
+}
