@@ -87,7 +87,7 @@ func (s *story) beginReleases(cases []releaseCase) {
 	s.run("flux", "wait", "kustomization", "releases")
 	for _, c := range cases {
 		if !c.first {
-			s.run("flux", "wait", "helmrelease", "app", "--namespace="+c.name)
+			s.run("flux", "wait", "helmrelease", "app", "--namespace="+c.name, "--timeout=90s")
 		}
 	}
 }

@@ -200,8 +200,15 @@ data: {values.yaml: "color: %[2]s"}
 	}
 	target := "  targetNamespace: elsewhere\n  storageNamespace: target\n  releaseName: renamed\n  install: {createNamespace: true}\n"
 	patched := func(text string) string {
-		return "  postRenderers:\n  - kustomize:\n      patches:\n      - {target: {kind: ConfigMap, name: one}, patch: '[{op: add, path: /data/patched, value: \"" + text + "\"}]'}\n      images: [{name: web, newTag: \"" + text + "\"}]\n" +
-			"  commonMetadata: {labels: {team: \"" + text + "\"}, annotations: {note: \"" + text + "\"}}\n"
+		return strings.ReplaceAll(`  postRenderers:
+  - kustomize:
+      patches:
+      - target: {kind: ConfigMap, name: one}
+        patch: |-
+          - {op: add, path: /data/patched, value: TEXT}
+      images: [{name: web, newTag: TEXT}]
+  commonMetadata: {labels: {team: TEXT}, annotations: {note: TEXT}}
+`, "TEXT", text)
 	}
 	return []releaseCase{
 		{
