@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -36,7 +37,8 @@ type diffOptions struct {
 var diffFormats = []string{"human", "unified", "json", "github", "gitlab", "html"}
 
 func newDiffKustomization(a *app) *cobra.Command {
-	o := &diffOptions{format: "human"}
+	o, h := &diffOptions{format: "human"}, &helmOptions{}
+	withHelm := false
 	k, _ := controllers.FindKind("Kustomization")
 	cmd := &cobra.Command{
 		Use:     "kustomization [name]",
@@ -70,13 +72,23 @@ that could not be found out or the controller would fail.`,
   # With the Kustomizations that it brings
   flux diff kustomization flux-system --path ./clusters/production --recursive
 
+  # Down to what its HelmReleases would change
+  flux diff kustomization flux-system --path ./clusters/production --recursive --with-helm
+
   # A comment for a pull request, which does not fail the pipeline
   flux diff kustomization my-app --path ./apps/my-app -o github --exit-code=false`,
 		ValidArgsFunction: a.completeNames(k),
-		RunE:              func(cmd *cobra.Command, names []string) error { return a.diffKustomization(cmd, o, names) },
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if withHelm {
+				return a.diffKustomization(cmd, o, h, names)
+			}
+			return a.diffKustomization(cmd, o, nil, names)
+		},
 	}
 	fs := cmd.Flags()
 	o.add(fs)
+	h.addCapabilities(fs)
+	fs.BoolVar(&withHelm, "with-helm", false, "compare what the HelmReleases do that it brings, too")
 	fs.Lookup("path").Usage = "the folder to compare (default: what the source has fetched)"
 	a.addRevision(cmd, o)
 	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "take a Kustomization that is not on the cluster for one to be created, or with no file for nothing to do")
@@ -91,7 +103,8 @@ func (o *diffOptions) addOutput(fs *pflag.FlagSet) {
 	fs.VarP(choice{&o.format, diffFormats}, "output", "o", "print as human, unified, json, github, gitlab or html")
 }
 
-func (a *app) diffKustomization(cmd *cobra.Command, o *diffOptions, names []string) error {
+// diffKustomization also compares what HelmReleases do where h is given.
+func (a *app) diffKustomization(cmd *cobra.Command, o *diffOptions, h *helmOptions, names []string) error {
 	if len(names) != 1 {
 		return hinted("flux diff kustomization NAME", "one Kustomization name is required")
 	}
@@ -117,10 +130,20 @@ func (a *app) diffKustomization(cmd *cobra.Command, o *diffOptions, names []stri
 	if err != nil {
 		return err
 	}
+	failed := a.reportChildren(childErr)
+	if h != nil {
+		more, err := a.compareReleases(ctx, o, h, plan, built, results)
+		if err != nil && !errors.Is(err, errReported) {
+			return err
+		}
+		if results = append(results, more...); err != nil {
+			failed = err
+		}
+	}
 	if err := a.printDiff(o.format, results); err != nil {
 		return err
 	}
-	return a.concludeDiff(o, results, a.reportChildren(childErr))
+	return a.concludeDiff(o, results, failed)
 }
 
 func (a *app) progress(o *diffOptions, format string, args ...any) {

@@ -78,11 +78,7 @@ func (a *app) diffHelmRelease(cmd *cobra.Command, o *releaseDiffOptions, names [
 	if err != nil || h == nil {
 		return err
 	}
-	namespace, err := a.namespace(cmd)
-	if err != nil {
-		return err
-	}
-	planner, err := a.newReleasePlanner(ctx, o, namespace)
+	planner, err := a.newReleasePlanner(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -92,7 +88,12 @@ func (a *app) diffHelmRelease(cmd *cobra.Command, o *releaseDiffOptions, names [
 	}
 	h.Forced = o.chart != "" || len(o.values) > 0
 	a.progress(&o.diffOptions, "rendering %s", diff.RefOf(h.Object))
-	result, err := planner.compare(ctx, &o.diffOptions, *h)
+	plan, err := planner.plan(ctx, *h)
+	if err != nil {
+		return explainDiff(err)
+	}
+	a.progress(&o.diffOptions, "comparing %d objects with the cluster", len(plan.Build.Objects)+len(plan.Release.Ahead))
+	result, err := planner.clusters.compare(ctx, plan)
 	if err != nil {
 		return explainDiff(err)
 	}

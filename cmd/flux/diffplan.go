@@ -30,6 +30,8 @@ type diffPlan struct {
 	stored *storedSources
 	// settings are those of the controller, as far as they can be seen.
 	settings controllerSettings
+	// clusters are those that have been compared with.
+	clusters *clusters
 }
 
 // planDiff finds the Kustomization and the files. It returns nothing where
@@ -239,6 +241,7 @@ func (a *app) compare(ctx context.Context, p *diffPlan, built *build.Result) ([]
 	}
 	// What one Kustomization brings, the next on the same cluster may stand on.
 	c := &clusters{app: a, here: p.client.Config, settings: p.settings}
+	p.clusters = c
 	var results []*diff.Result
 	for _, plan := range plans {
 		result, err := c.compare(ctx, plan)

@@ -22,20 +22,18 @@ type releasePlanner struct {
 	client  *kube.Client
 	program *helmprocess.Program
 	options *build.HelmOptions
-	// home is the namespace of the controllers.
-	home string
 	// local are the trees of sources that are at hand here.
 	local build.Sources
 	// built is what the same change brings.
 	built map[build.Reference]*unstructured.Unstructured
-	// engines compare, one for each cluster: what one release brings, the next
-	// may stand on.
-	engines map[string]*diff.Engine
+	// clusters are compared with: what one release brings, the next may stand on.
+	clusters *clusters
+	mu       sync.Mutex // for clusters
 }
 
 // newReleasePlanner asks the cluster what charts may build on. Its program has
 // to be closed.
-func (a *app) newReleasePlanner(ctx context.Context, o *releaseDiffOptions, home string) (*releasePlanner, error) {
+func (a *app) newReleasePlanner(ctx context.Context, o *releaseDiffOptions) (*releasePlanner, error) {
 	client, err := a.cluster()
 	if err != nil {
 		return nil, err
@@ -44,14 +42,14 @@ func (a *app) newReleasePlanner(ctx context.Context, o *releaseDiffOptions, home
 	if err != nil {
 		return nil, err
 	}
-	p := &releasePlanner{app: a, client: client, home: home, engines: map[string]*diff.Engine{}}
+	p := &releasePlanner{app: a, client: client, clusters: &clusters{app: a, here: client.Config}}
 	if p.local, err = o.localSources(work, nil); err != nil {
 		return nil, err
 	}
 	if p.options, p.program, err = a.helmBuild(ctx, &o.buildOptions, &o.helmOptions, work); err != nil {
 		return nil, err
 	}
-	stored := &storedSources{client: client, home: home}
+	stored := &storedSources{client: client, home: a.fluxNamespace()}
 	var mu sync.Mutex
 	p.options.Sources = func(ctx context.Context, source build.Reference) (fs.FS, error) {
 		tree, err := p.local(ctx, source)
@@ -65,42 +63,28 @@ func (a *app) newReleasePlanner(ctx context.Context, o *releaseDiffOptions, home
 	return p, nil
 }
 
-// compare tells what the controller will do with a HelmRelease.
-func (p *releasePlanner) compare(ctx context.Context, o *diffOptions, h diff.HelmRelease) (*diff.Result, error) {
-	engine, err := p.engine(ctx, h.Object)
+// plan finds out what the controller will do with a HelmRelease. Several may be
+// planned at once.
+func (p *releasePlanner) plan(ctx context.Context, h diff.HelmRelease) (diff.Plan, error) {
+	p.mu.Lock()
+	engine, err := p.clusters.engine(ctx, h.Object)
+	p.mu.Unlock()
 	if err != nil {
-		return nil, err
+		return diff.Plan{}, err
 	}
 	chart := sync.OnceValues(func() (*build.Chart, error) { return p.chart(ctx, h.Object) })
 	h.Render = func(ctx context.Context, revision int) (*build.HelmResult, error) {
 		options := *p.options
 		options.Revision = revision
 		if options.Chart == nil {
+			var err error
 			if options.Chart, err = chart(); err != nil {
 				return nil, err
 			}
 		}
 		return build.HelmRelease(ctx, h.Object, options)
 	}
-	plan, err := engine.PlanRelease(ctx, h)
-	if err != nil {
-		return nil, err
-	}
-	p.app.progress(o, "comparing %d objects of %s with the cluster", len(plan.Build.Objects)+len(plan.Release.Ahead), diff.RefOf(h.Object))
-	return engine.Compare(ctx, plan)
-}
-
-func (p *releasePlanner) engine(ctx context.Context, hr *unstructured.Unstructured) (*diff.Engine, error) {
-	cfg, err := p.app.clusterOf(ctx, hr, p.client.Config)
-	if err != nil {
-		return nil, err
-	}
-	if p.engines[cfg.Host] == nil {
-		if p.engines[cfg.Host], err = diff.New(cfg); err != nil {
-			return nil, err
-		}
-	}
-	return p.engines[cfg.Host], nil
+	return engine.PlanRelease(ctx, h)
 }
 
 // chartOrigin is where the controller takes a chart from.
@@ -153,7 +137,7 @@ func (p *releasePlanner) chart(ctx context.Context, hr *unstructured.Unstructure
 	if !ok {
 		return nil, nil
 	}
-	archive, err := artifact.Fetch(ctx, p.client, a, p.home)
+	archive, err := artifact.Fetch(ctx, p.client, a, p.app.fluxNamespace())
 	if err != nil && ctx.Err() == nil {
 		p.app.ui.Warning("%s: what it has fetched cannot be had (%s): looking for the chart where it comes from", origin.object, err)
 		return nil, nil

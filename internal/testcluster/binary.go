@@ -12,9 +12,9 @@ import (
 // buildTime bounds the build of flux, which takes a minute at worst.
 const buildTime = 5 * time.Minute
 
-// BuildFlux builds flux out of the working tree into a temporary folder and
-// returns the folder, to be put first on PATH.
-func BuildFlux(t testing.TB) string {
+// BuildFlux builds flux, and other programs of cmd, out of the working tree into
+// a temporary folder and returns the folder, to be put first on PATH.
+func BuildFlux(t testing.TB, others ...string) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "flux-bin-")
 	if err != nil {
@@ -27,11 +27,13 @@ func BuildFlux(t testing.TB) string {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), buildTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w -X main.version=0.0.0-test", "-o", filepath.Join(dir, "flux"), "./cmd/flux")
-	cmd.Dir = Root()
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building flux: %v\n%s", err, out)
+	for _, program := range append([]string{"flux"}, others...) {
+		cmd := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w -X main.version=0.0.0-test", "-o", filepath.Join(dir, program), "./cmd/"+program)
+		cmd.Dir = Root()
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("building %s: %v\n%s", program, err, out)
+		}
 	}
 	return dir
 }

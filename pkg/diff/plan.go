@@ -72,7 +72,7 @@ type plan struct {
 
 func (p Plan) parsed(n *normalizer) (*plan, error) {
 	if p.Release != nil {
-		return p.parsedRelease()
+		return p.parsedRelease(n)
 	}
 	k := p.Kustomization.Object
 	parsed := &plan{

@@ -29,7 +29,6 @@ const (
 	Install   Step = "install"
 	Upgrade   Step = "upgrade"
 	Reinstall Step = "reinstall"
-	Uninstall Step = "uninstall"
 	Keep      Step = "keep"
 )
 
@@ -54,8 +53,8 @@ type Release struct {
 	CreateOnly bool
 }
 
-func (p Plan) parsedRelease() (*plan, error) {
-	parsed := &plan{Plan: p, ref: RefOf(p.Kustomization), by: p.Release.applier()}
+func (p Plan) parsedRelease(n *normalizer) (*plan, error) {
+	parsed := &plan{Plan: p, normalizer: n, ref: RefOf(p.Kustomization), by: p.Release.applier()}
 	var err error
 	if p.Release.Step == Keep {
 		if parsed.rules, err = rulesOf(p.Kustomization.Object, "spec.driftDetection.ignore"); err != nil {
@@ -70,6 +69,12 @@ func (p Plan) parsedRelease() (*plan, error) {
 		o := built.DeepCopy()
 		if o.GetName() == "" || o.GetKind() == "" || o.GetAPIVersion() == "" {
 			return nil, fmt.Errorf("an object of the chart has no name, kind or apiVersion: %s", RefOf(o))
+		}
+		if p.Release.Step == Keep {
+			// Helm sends what the chart says as it is; drift is looked for in normal form.
+			if err := n.normalize(o); err != nil {
+				return nil, fmt.Errorf("normalizing %s: %w", RefOf(o), err)
+			}
 		}
 		p.Release.complete(o)
 		parsed.objects = append(parsed.objects, item{Unstructured: o, built: built})

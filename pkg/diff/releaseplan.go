@@ -27,8 +27,6 @@ type HelmRelease struct {
 	// Forced plans an upgrade although neither the chart's version nor the values
 	// have changed, as for a chart that is being worked on.
 	Forced bool
-	// Gone tells that the HelmRelease itself goes away.
-	Gone bool
 }
 
 // snapshot is what the status says of the newest revision.
@@ -110,9 +108,6 @@ func (o *outlook) read(ctx context.Context, e *Engine) error {
 
 // step decides what the controller will do, and renders the chart on the way.
 func (o *outlook) step(ctx context.Context) (Step, error) {
-	if o.Gone {
-		return Uninstall, nil
-	}
 	last := 0
 	if o.unread && o.known != nil {
 		last = o.known.Version

@@ -37,9 +37,10 @@ type story struct {
 	stdin   *os.File
 }
 
-func newStory(t *testing.T) *story {
+// newStory begins one. programs are those that the person has besides.
+func newStory(t *testing.T, programs ...string) *story {
 	t.Helper()
-	bin := testcluster.BuildFlux(t)
+	bin := testcluster.BuildFlux(t, programs...)
 	s := &story{T: t, cluster: testcluster.Start(t, "all"), pushing: &sync.Mutex{}}
 	s.cluster.Sandbox(t, "git", "create", "fleet")
 	s.url = s.cluster.Env["FLUX_SANDBOX_GIT_URL"] + "/fleet.git"
