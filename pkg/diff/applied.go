@@ -112,7 +112,7 @@ func (c *comparison) judge(ctx context.Context, r kube.Resource, ref Ref, o item
 	if reason := c.excluded(s.before); reason != "" {
 		return Change{Object: ref, Action: Skipped, Reason: reason + " on the live object"}, nil
 	}
-	if reason := c.stays(o, s.before); reason != "" {
+	if reason := c.leaves(o, s.before); reason != "" {
 		return Change{Object: ref, Action: Skipped, Reason: reason}, nil
 	}
 	if reason := c.foreign(ref, o, s.before); reason != "" {

@@ -67,7 +67,7 @@ type plan struct {
 	prune   bool
 	// stay is why nothing is pruned.
 	stay string
-	by      applier
+	by   applier
 }
 
 func (p Plan) parsed(n *normalizer) (*plan, error) {

@@ -14,7 +14,7 @@ import (
 // in the build.
 func (c *comparison) pruned(ctx context.Context, ref Ref) (Change, error) {
 	change := Change{Object: ref, Action: Skipped}
-	if c.Release == nil && !c.prune {
+	if !c.prune {
 		change.Reason = c.stay
 		return change, nil
 	}

@@ -54,7 +54,7 @@ type Release struct {
 }
 
 func (p Plan) parsedRelease(n *normalizer) (*plan, error) {
-	parsed := &plan{Plan: p, normalizer: n, ref: RefOf(p.Kustomization), by: p.Release.applier()}
+	parsed := &plan{Plan: p, normalizer: n, ref: RefOf(p.Kustomization), by: p.Release.applier(), prune: true}
 	var err error
 	if p.Release.Step == Keep {
 		if parsed.rules, err = rulesOf(p.Kustomization.Object, "spec.driftDetection.ignore"); err != nil {
@@ -152,8 +152,8 @@ func (p *plan) kept(ref Ref, live map[string]any) bool {
 	return last != nil && keeps(last.Object)
 }
 
-// stays tells why an object that exists is not even looked at.
-func (c *comparison) stays(o item, live map[string]any) string {
+// leaves tells why an object that exists is not even looked at.
+func (c *comparison) leaves(o item, live map[string]any) string {
 	if o.ahead && live != nil && c.Release.CreateOnly {
 		return "definitions that exist are left alone"
 	}
