@@ -190,6 +190,9 @@ func (a *app) concludeDiff(o *diffOptions, results []*diff.Result, failed error)
 	different := false
 	for _, r := range results {
 		different = different || r.Different()
+		if len(r.Hooks) > 0 && r.Different() {
+			a.ui.Action("%s: the %s also runs the hooks %s", r.Kustomization, r.Step, joined(r.Hooks))
+		}
 		for _, warning := range r.Warnings {
 			a.ui.Warning("%s", warning)
 		}
@@ -212,6 +215,14 @@ func (a *app) concludeDiff(o *diffOptions, results []*diff.Result, failed error)
 	}
 	a.ui.Warning("there are changes: exiting with 1")
 	return &exitCodeError{1}
+}
+
+func joined(refs []diff.Ref) string {
+	names := make([]string, len(refs))
+	for i, ref := range refs {
+		names[i] = ref.String()
+	}
+	return strings.Join(names, ", ")
 }
 
 // warnOfDangers says what of a change may be more than it looks like. That an

@@ -133,12 +133,17 @@ type Change struct {
 // Different tells whether the controller will change the object, or try to.
 func (c Change) Different() bool { return c.Action != Unchanged && c.Action != Skipped }
 
+// Left tells whether the object differs, and the controller leaves it so.
+func (c Change) Left() bool { return c.Action == Skipped && (c.Before != nil || c.After != nil) }
+
 // Result is what a Kustomization or a HelmRelease will do.
 type Result struct {
 	Kustomization Ref    `json:"kustomization"`
 	Revision      string `json:"revision,omitempty"`
 	// Step is what becomes of the release, where it is about a HelmRelease.
 	Step Step `json:"step,omitempty"`
+	// Hooks are run with the step. They are no objects of the release, and not compared.
+	Hooks []Ref `json:"hooks,omitempty"`
 	// Changes has every object that is looked at once: those to apply in the
 	// order of the build, then those to prune.
 	Changes []Change `json:"changes"`

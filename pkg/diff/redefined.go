@@ -119,6 +119,10 @@ func (c *comparison) unserved(ctx context.Context, ref Ref, o item) (Change, err
 		return c.finish(Change{Object: ref, Action: Failed, Reason: fmt.Sprintf(reason, args...)}, o, nil, o.Object), nil
 	}
 	d, brought := c.definition(ref.kind().GroupKind())
+	if c.Release != nil && d.clusterScoped {
+		ref.Namespace = "" // until here, it was taken for one of the release's namespace
+		o.SetNamespace("")
+	}
 	shape, serves := d.shapes[ref.Version]
 	switch {
 	case !brought:

@@ -43,6 +43,8 @@ type Release struct {
 	// Last are the objects of the revision that is deployed: those that the plan
 	// no longer has are removed.
 	Last []*unstructured.Unstructured
+	// Hooks are what is run with the step.
+	Hooks []Ref
 	// ClientSide tells that objects are patched, as by Helm 3, and not applied.
 	ClientSide bool
 	// FromClientSide tells that they have been until now.
@@ -218,7 +220,7 @@ func (c *comparison) tolerate(before, after map[string]any) {
 // conclude says what the comparison of objects does not: whether drift is
 // corrected, and what the step is.
 func (p *plan) conclude(result *Result) {
-	result.Step = p.Release.Step
+	result.Step, result.Hooks = p.Release.Step, p.Release.Hooks
 	if p.Release.Step != Keep {
 		return
 	}

@@ -7,7 +7,9 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -38,6 +40,7 @@ func TestDiffForetellsHelm(t *testing.T) {
 			c.live(s)
 		}
 	}
+	fromFiles := s.announceFiles(cases)
 	s.commitReleases("Change", cases, true)
 	s.run("flux", "reconcile", "kustomization", "releases", "--with-source")
 	announced := map[string]*diff.Result{}
@@ -66,6 +69,11 @@ func TestDiffForetellsHelm(t *testing.T) {
 			if r.Step != c.step {
 				t.Errorf("announced %s, want %s", r.Step, c.step)
 			}
+			if before := fromFiles[c.name]; before == nil || before.Step != r.Step {
+				t.Errorf("from the files, it was announced to be %v", before)
+			} else if d := cmp.Diff(said, actionsOf(before)); d != "" {
+				t.Errorf("announced from the files (-from the cluster +from the files):\n%s", d)
+			}
 			maps.DeleteFunc(said, func(_ string, a diff.Action) bool { return a == diff.Skipped || a == diff.Failed })
 			if d := cmp.Diff(said, seen.ofRelease(c.name, r)); d != "" {
 				t.Errorf("the controller did otherwise (-announced +done):\n%s", d)
@@ -92,9 +100,52 @@ func (s *story) beginReleases(cases []releaseCase) {
 	}
 }
 
+// announceFiles asks diff what the files would do, by the Kustomization that
+// brings the HelmReleases, before anybody has pushed them.
+func (s *story) announceFiles(cases []releaseCase) map[string]*diff.Result {
+	s.Helper()
+	work := filepath.Join(s.TempDir(), "work")
+	if err := os.CopyFS(work, os.DirFS(s.clone)); err != nil {
+		s.Fatal(err)
+	}
+	for name, content := range releaseFiles(cases, true) {
+		file := filepath.Join(work, name)
+		err := os.MkdirAll(filepath.Dir(file), 0o755)
+		switch {
+		case err != nil:
+		case content == "":
+			err = os.Remove(file)
+		default:
+			err = os.WriteFile(file, []byte(content), 0o600)
+		}
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
+	stdout, stderr, err := s.try("flux", "diff", "kustomization", "releases", "--path", filepath.Join(work, "releases"), "--with-helm", "-o", "json")
+	var report struct{ Kustomizations []*diff.Result }
+	if problem := json.Unmarshal([]byte(stdout), &report); problem != nil {
+		s.Fatalf("diff of the files: %v, %v\n%s%s", err, problem, stdout, stderr)
+	}
+	if strings.Contains(stdout+stderr, "open-sesame") {
+		s.Errorf("diff of the files shows a secret:\n%s%s", stdout, stderr)
+	}
+	announced := map[string]*diff.Result{}
+	for _, r := range report.Kustomizations {
+		if r.Kustomization.Kind == "HelmRelease" {
+			announced[r.Kustomization.Namespace] = r
+		}
+	}
+	return announced
+}
+
 // commitReleases pushes the files of all cases, before or after their change.
 func (s *story) commitReleases(message string, cases []releaseCase, after bool) {
 	s.Helper()
+	s.commit(message, releaseFiles(cases, after))
+}
+
+func releaseFiles(cases []releaseCase, after bool) map[string]string {
 	files := map[string]string{}
 	if !after {
 		files["clusters/test/releases.yaml"] = `apiVersion: kustomize.toolkit.fluxcd.io/v1
@@ -113,7 +164,7 @@ spec: {interval: 1h, path: ./releases, prune: true, sourceRef: {kind: GitReposit
 			files[path.Join("charts", c.name, name)] = content
 		}
 	}
-	s.commit(message, files)
+	return files
 }
 
 // announceRelease asks diff what the controller will do.

@@ -51,7 +51,10 @@ func Human(w io.Writer, results []*diff.Result, s Style) error {
 	for _, r := range results {
 		for _, c := range r.Changes {
 			_, ok := words[c.Action]
-			said := word(c.Action, r.Builds)
+			said := word(c.Action, r.Builds || r.Step != "" && r.Step != diff.Keep)
+			if c.Left() {
+				said, ok = left(c), true
+			}
 			if c.Action == diff.Failed && c.Before != nil {
 				said, ok = "cannot be applied", true // why is an error, and not said here
 			}
@@ -62,6 +65,14 @@ func Human(w io.Writer, results []*diff.Result, s Style) error {
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// left is what is the matter with an object that the controller leaves alone.
+func left(c diff.Change) string {
+	if c.Before == nil {
+		return "missing, and stays so"
+	}
+	return "drifted, and stays so"
 }
 
 func humanChange(b *bytes.Buffer, c diff.Change, word string, s Style) {

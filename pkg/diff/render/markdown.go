@@ -37,7 +37,7 @@ func Markdown(w io.Writer, results []*diff.Result, most int) error {
 
 // shortened leaves out the details that do not fit beside the heading.
 func shortened(head string, details []string, most int) string {
-	room := most - len(head) - len(fmt.Sprintf(left, len(details), len(details)))
+	room := most - len(head) - len(fmt.Sprintf(leftOut, len(details), len(details)))
 	var kept []string
 	for _, d := range details {
 		if len(d) <= room {
@@ -45,15 +45,15 @@ func shortened(head string, details []string, most int) string {
 			room -= len(d)
 		}
 	}
-	text := head + strings.Join(kept, "") + fmt.Sprintf(left, len(details)-len(kept), len(details))
+	text := head + strings.Join(kept, "") + fmt.Sprintf(leftOut, len(details)-len(kept), len(details))
 	if len(text) > most {
 		text = cutAt(text, most)
 	}
 	return text
 }
 
-// left is what a comment says when not all fits.
-const left = "\n> [!NOTE]\n> Details of %d of %d changes are left out: the comment would be too long.\n"
+// leftOut is what a comment says when not all fits.
+const leftOut = "\n> [!NOTE]\n> Details of %d of %d changes are left out: the comment would be too long.\n"
 
 // heading is what stands above the details.
 func heading(results []*diff.Result) string {
