@@ -77,12 +77,11 @@ with spec.valuesFrom and spec.values, patched by spec.postRenderers, labelled.
 The chart comes from where the HelmRelease says: a Helm repository, a registry,
 or, in a Git repository, the work tree around the current folder or a folder
 named by --local-sources. What is fetched is kept in the user's cache folder.
-Charts see the version and the APIs of the cluster; their lookup function finds
-nothing.
+Charts see the version and the APIs of the cluster, and look up its objects.
 
 With --dry-run, no cluster is asked: the HelmRelease is read from
 --helmrelease-file, or found in the work tree, as are its source, ConfigMaps
-and Secrets.`,
+and Secrets; charts that look objects up find none.`,
 		Example: `  # What the chart would become on the cluster
   flux build helmrelease my-app
 
@@ -242,6 +241,7 @@ func (a *app) capabilities(ctx context.Context, options *build.HelmOptions) erro
 	if err != nil {
 		return err
 	}
+	options.Live = finderIn(client)
 	if options.KubeVersion == "" {
 		version, err := client.ServerVersion(ctx)
 		if err != nil {

@@ -53,8 +53,13 @@ func (a *app) newReleasePlanner(ctx context.Context, o *releaseDiffOptions) (*re
 	var mu sync.Mutex
 	p.options.Sources = func(ctx context.Context, source build.Reference) (fs.FS, error) {
 		tree, err := p.local(ctx, source)
-		if !errors.Is(err, build.ErrNotFound) {
+		switch {
+		case !errors.Is(err, build.ErrNotFound):
 			return tree, err
+		case source.Kind == "OCIRepository":
+			return nil, err // its artifact is a chart, and no tree with one
+		case p.changes(ctx, source):
+			return nil, fmt.Errorf("the same change makes another source of it: name its folder with --local-sources %s=PATH", source)
 		}
 		mu.Lock() // it remembers what it has fetched
 		defer mu.Unlock()
@@ -72,10 +77,16 @@ func (p *releasePlanner) plan(ctx context.Context, h diff.HelmRelease) (diff.Pla
 	if err != nil {
 		return diff.Plan{}, err
 	}
+	live := p.options.Live
+	if remote, _, _ := unstructured.NestedMap(h.Object.Object, "spec", "kubeConfig"); remote != nil {
+		if live, err = p.onRemote(ctx, h.Object); err != nil {
+			return diff.Plan{}, err
+		}
+	}
 	chart := sync.OnceValues(func() (*build.Chart, error) { return p.chart(ctx, h.Object) })
 	h.Render = func(ctx context.Context, revision int) (*build.HelmResult, error) {
 		options := *p.options
-		options.Revision = revision
+		options.Revision, options.Live = revision, live
 		if options.Chart == nil {
 			var err error
 			if options.Chart, err = chart(); err != nil {
@@ -85,6 +96,19 @@ func (p *releasePlanner) plan(ctx context.Context, h diff.HelmRelease) (diff.Pla
 		return build.HelmRelease(ctx, h.Object, options)
 	}
 	return engine.PlanRelease(ctx, h)
+}
+
+// onRemote finds what templates look up on the cluster that a release goes to.
+func (p *releasePlanner) onRemote(ctx context.Context, hr *unstructured.Unstructured) (build.Finder, error) {
+	cfg, err := p.app.clusterOf(ctx, hr, p.client.Config)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kube.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return finderIn(client), nil
 }
 
 // chartOrigin is where the controller takes a chart from.

@@ -67,8 +67,11 @@ type Object struct {
 	// Secret are the paths of values that variables out of Secrets went into:
 	// keys of maps and indices of lists.
 	Secret [][]string
-	// Owner is the Kustomization that brings the object.
+	// Owner is the Kustomization or HelmRelease that brings the object.
 	Owner Reference
+	// Ahead tells that it is applied before a release and is no part of it, as the
+	// definitions in a chart's folder crds: nobody removes it.
+	Ahead bool
 }
 
 // Reference names an object.

@@ -64,9 +64,24 @@ type Release struct {
 	KubeVersion string `json:"kubeVersion,omitempty"`
 	// APIVersions are what .Capabilities.APIVersions has besides.
 	APIVersions []string `json:"apiVersions,omitempty"`
+	// Find is what the templates' lookup function asks; nil finds nothing.
+	Find Finder `json:"-"`
 	// SkipSchema does not check the values against the chart's schema.
 	SkipSchema bool `json:"skipSchema,omitempty"`
 }
+
+// Wanted is what a template looks for: an object, or all of a kind where there
+// is no name.
+type Wanted struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name,omitempty"`
+}
+
+// Finder finds what templates look for. It returns nil for an object that is
+// not there, and a list where no name is given.
+type Finder func(ctx context.Context, wanted Wanted) (map[string]any, error)
 
 // Rendered is what a chart comes to: YAML documents.
 type Rendered struct {

@@ -37,6 +37,8 @@ type HelmOptions struct {
 	Chart *Chart
 	// Values stand above those of the release.
 	Values map[string]any
+	// Live finds the objects of the cluster that templates look up. Nil finds none.
+	Live Finder
 	// Revision is the number of the release that is built; above 1, it is an upgrade.
 	Revision int
 	// KubeVersion and APIVersions are what the chart sees of the cluster.
@@ -151,10 +153,12 @@ func helmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptio
 		}
 	}
 	result := &HelmResult{Target: spec.target(hr), Values: MergeValues(values, o.Values)}
+	seen := &seenSecrets{}
 	rendered, err := o.Renderer.Render(ctx, Release{
 		Chart: *chart, Name: result.Name, Namespace: result.Namespace, Values: result.Values,
-		KubeVersion: o.KubeVersion, APIVersions: o.APIVersions, Revision: o.Revision, SkipSchema: spec.action(o.Revision).DisableSchemaValidation,
+		KubeVersion: o.KubeVersion, APIVersions: o.APIVersions, Find: seen.watch(o.Live), Revision: o.Revision, SkipSchema: spec.action(o.Revision).DisableSchemaValidation,
 	})
+	secrets = append(secrets, seen.values...)
 	slices.Sort(secrets)
 	result.SecretValues = slices.Compact(secrets)
 	if err != nil {
@@ -246,6 +250,7 @@ func (r *HelmResult) take(ctx context.Context, hr *unstructured.Unstructured, sp
 			continue // the controller ignores what else lies there
 		}
 		o.own(hr, nil)
+		o.Ahead = true
 		r.CRDs = append(r.CRDs, o)
 	}
 	return err

@@ -187,6 +187,8 @@ func (d Desired) removed(c *between, ref Ref, o build.Object) Change {
 	switch reason := excluded(o.Object); {
 	case d.Kept:
 		change.Reason = "nothing prunes what brings it"
+	case o.Ahead:
+		change.Reason = crdsStay
 	case build.IsHelmRelease(d.owner()):
 		if keeps(o.Object) {
 			change.Reason = keepPolicy + ": keep"

@@ -93,6 +93,8 @@ func (c *comparison) accountGone(ctx context.Context) (bool, error) {
 	return false, err
 }
 
+const crdsStay = "Helm leaves the definitions of a chart's crds folder"
+
 // uninstalled tells why Helm leaves an object of a release, "" where it does not.
 func uninstalled(ref Ref, o controllers.Object) string {
 	annotations := textMap(o, "metadata", "annotations")
@@ -100,7 +102,7 @@ func uninstalled(ref Ref, o controllers.Object) string {
 	case annotations["helm.sh/resource-policy"] == "keep":
 		return "helm.sh/resource-policy: keep"
 	case isDefinition(ref) && annotations["meta.helm.sh/release-name"] == "":
-		return "Helm leaves the definitions of a chart's crds folder"
+		return crdsStay
 	}
 	return ""
 }

@@ -43,8 +43,6 @@ type Plan struct {
 type item struct {
 	*unstructured.Unstructured
 	built build.Object
-	// ahead tells that it is applied before a release, and is no part of it.
-	ahead bool
 }
 
 func (i item) ref() Ref { return RefOf(i.Unstructured) }

@@ -64,7 +64,7 @@ func (p Plan) parsedRelease(n *normalizer) (*plan, error) {
 		}
 	}
 	for _, built := range p.Release.Ahead {
-		parsed.objects = append(parsed.objects, item{Unstructured: built.DeepCopy(), built: built, ahead: true})
+		parsed.objects = append(parsed.objects, item{Unstructured: built.DeepCopy(), built: built})
 	}
 	desired := map[Ref]bool{}
 	for _, built := range p.Build.Objects {
@@ -156,7 +156,7 @@ func (p *plan) kept(ref Ref, live map[string]any) bool {
 
 // leaves tells why an object that exists is not even looked at.
 func (c *comparison) leaves(o item, live map[string]any) string {
-	if o.ahead && live != nil && c.Release.CreateOnly {
+	if o.built.Ahead && live != nil && c.Release.CreateOnly {
 		return "definitions that exist are left alone"
 	}
 	return ""
@@ -164,7 +164,7 @@ func (c *comparison) leaves(o item, live map[string]any) string {
 
 // foreign tells why Helm refuses to make an object its own.
 func (c *comparison) foreign(ref Ref, o item, live map[string]any) string {
-	if c.Release == nil || live == nil || o.ahead || !c.Release.NoAdoption || c.Release.last(ref) != nil {
+	if c.Release == nil || live == nil || o.built.Ahead || !c.Release.NoAdoption || c.Release.last(ref) != nil {
 		return ""
 	}
 	annotations := textMap(live, "metadata", "annotations")

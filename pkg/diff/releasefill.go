@@ -54,7 +54,7 @@ func (o *outlook) ahead() {
 	if r.Step != Upgrade {
 		action = "install"
 		if field(hr, "spec.install.createNamespace") == "true" && field(hr, "spec.targetNamespace") != "" {
-			r.Ahead = append(r.Ahead, build.Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{
+			r.Ahead = append(r.Ahead, build.Object{Ahead: true, Unstructured: &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "v1", "kind": "Namespace",
 				"metadata": map[string]any{"name": r.Namespace, "labels": map[string]any{"name": r.Namespace}},
 			}}})

@@ -79,6 +79,16 @@ data:
   apps: {{ .Capabilities.APIVersions.Has "apps/v1/Deployment" | quote }}
 `
 
+// generated is a password that stays what it once was.
+const generated = `{{- $there := lookup "v1" "Secret" .Release.Namespace "generated" }}
+apiVersion: v1
+kind: Secret
+metadata: {name: generated}
+data:
+  password: {{ if $there }}{{ $there.data.password }}{{ else }}{{ randAlphaNum 20 | b64enc }}{{ end }}
+  node: {{ range (lookup "v1" "Node" "" "").items }}{{ .metadata.name | b64enc }}{{ end }}
+`
+
 func releaseCases(registry, charts string) []releaseCase {
 	return append(append(releaseChartCases(registry, charts), releaseSpecCases()...), releaseDriftCases()...)
 }
@@ -223,6 +233,11 @@ data: {values.yaml: "color: %[2]s"}
 				"url", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: url}\ndata: {url: 'http://{{ .Values.user }}@host/'}\n"),
 			step: diff.Upgrade,
 			want: map[string]diff.Action{"ConfigMap/from/app-valued": diff.Changed, "Secret/from/login": diff.Changed, "ConfigMap/from/url": diff.Changed},
+		},
+		{
+			name: "lookup", spec: "  values: {color: green}\n", specAfter: "  values: {color: blue}\n",
+			chart: chartFiles("1.0.0", "valued", valued, "generated", generated),
+			step:  diff.Upgrade, want: map[string]diff.Action{"ConfigMap/lookup/app-valued": diff.Changed},
 		},
 		{
 			name: "target", spec: target + "  values: {color: green}\n", specAfter: target + "  values: {color: blue}\n",

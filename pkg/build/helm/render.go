@@ -22,7 +22,6 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	v2util "helm.sh/helm/v4/pkg/chart/v2/util"
-	"helm.sh/helm/v4/pkg/engine"
 	"helm.sh/helm/v4/pkg/ignore"
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 
@@ -56,7 +55,7 @@ func (r *Renderer) Render(ctx context.Context, release build.Release) (*build.Re
 	if err != nil {
 		return nil, err
 	}
-	files, err := (engine.Engine{}).Render(c, values)
+	files, err := r.templates(ctx, c, values, release.Find)
 	if err != nil {
 		return nil, fmt.Errorf("rendering chart %s %s: %w", c.Name(), c.Metadata.Version, err)
 	}

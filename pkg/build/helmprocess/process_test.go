@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/helmprocess"
 )
@@ -20,6 +22,13 @@ func (echo) Render(ctx context.Context, r build.Release) (*build.Rendered, error
 	switch r.Name {
 	case "fail":
 		return nil, errors.New("as asked")
+	case "look":
+		var seen []string
+		for _, name := range []string{"there", "gone", "denied"} {
+			found, err := r.Find(ctx, build.Wanted{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: name})
+			seen = append(seen, fmt.Sprintf("%s: %v %v", name, found, err))
+		}
+		return &build.Rendered{Manifests: seen}, nil
 	case "hang":
 		<-ctx.Done()
 	case "end":
@@ -64,6 +73,38 @@ func TestManyAtOnce(t *testing.T) {
 	if _, err := p.Render(context.Background(), build.Release{Name: "fail"}); err == nil || err.Error() != "as asked" {
 		t.Error(err)
 	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLookups(t *testing.T) {
+	t.Parallel()
+	p := program(t)
+	find := func(_ context.Context, w build.Wanted) (map[string]any, error) {
+		switch w {
+		case build.Wanted{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "there"}:
+			return map[string]any{"count": int64(12345678)}, nil
+		case build.Wanted{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "gone"}:
+			return nil, nil
+		}
+		return nil, errors.New("not allowed")
+	}
+	want := []string{"there: map[count:12345678] <nil>", "gone: map[] <nil>", "denied: map[] not allowed"}
+	var wg sync.WaitGroup
+	for range 30 { // more than are rendered at once
+		wg.Go(func() {
+			got, err := p.Render(context.Background(), build.Release{Name: "look", Find: find})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if d := cmp.Diff(want, got.Manifests); d != "" {
+				t.Errorf("seen (-want +got):\n%s", d)
+			}
+		})
+	}
+	wg.Wait()
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}

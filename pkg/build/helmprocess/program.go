@@ -38,20 +38,26 @@ func (p *Program) Render(ctx context.Context, release build.Release) (*build.Ren
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case r, ok := <-answer:
-		if !ok && ctx.Err() != nil {
+	for {
+		select {
+		case <-ctx.Done():
 			return nil, context.Cause(ctx)
+		case r, ok := <-answer:
+			switch {
+			case !ok && ctx.Err() != nil:
+				return nil, context.Cause(ctx)
+			case !ok:
+				return nil, fmt.Errorf("flux-helm ended before its work: %w", p.err)
+			case r.Wanted != nil:
+				if err := p.find(ctx, release.Find, r.Wanted); err != nil {
+					return nil, err
+				}
+				continue
+			case r.Error != "":
+				return nil, errors.New(r.Error)
+			}
+			return r.Rendered, nil
 		}
-		if !ok {
-			return nil, fmt.Errorf("flux-helm ended before its work: %w", p.err)
-		}
-		if r.Error != "" {
-			return nil, errors.New(r.Error)
-		}
-		return r.Rendered, nil
 	}
 }
 
@@ -65,20 +71,42 @@ func (p *Program) ask(ctx context.Context, release build.Release) (<-chan respon
 		}
 	}
 	p.next++
-	line, err := json.Marshal(request{p.next, release})
-	if err != nil {
-		return nil, fmt.Errorf("asking flux-helm: %w", err)
-	}
-	answer := make(chan response, 1)
+	// Of one release, there is a question or the answer under way, and an error
+	// where nobody has taken the question.
+	answer := make(chan response, 2)
 	if p.waiting == nil {
 		close(answer) // it has ended
 		return answer, nil
 	}
 	p.waiting[p.next] = answer
-	if _, err := p.in.Write(append(line, '\n')); err != nil {
-		return nil, fmt.Errorf("asking flux-helm: %w", err)
+	return answer, p.send(request{ID: p.next, Release: &release, Finds: release.Find != nil})
+}
+
+// send writes a line. p.mu is held.
+func (p *Program) send(r request) error {
+	line, err := json.Marshal(r)
+	if err == nil {
+		_, err = p.in.Write(append(line, '\n'))
 	}
-	return answer, nil
+	if err != nil {
+		return fmt.Errorf("asking flux-helm: %w", err)
+	}
+	return nil
+}
+
+// find answers what a template looks for.
+func (p *Program) find(ctx context.Context, find build.Finder, w *wanted) error {
+	answer := &found{Number: w.Number}
+	object, err := find(ctx, w.Wanted)
+	if err == nil && object != nil {
+		answer.Object, err = json.Marshal(object)
+	}
+	if err != nil {
+		answer.Error = err.Error()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.send(request{Found: answer})
 }
 
 func (p *Program) start(ctx context.Context) error {
@@ -115,7 +143,9 @@ func (p *Program) listen(out io.Reader) {
 		}
 		p.mu.Lock()
 		answer := p.waiting[r.ID]
-		delete(p.waiting, r.ID)
+		if r.Wanted == nil {
+			delete(p.waiting, r.ID)
+		}
 		p.mu.Unlock()
 		if answer != nil {
 			answer <- r

@@ -20,21 +20,25 @@ func (w *walker) release(p pair, base, head family, kept bool) {
 	if p.base != nil && p.head != nil && !w.All && w.sameRelease(p, base, head) {
 		return
 	}
-	before, beforeOK := w.renderSide(w.base, p.base, base, false)
-	after, afterOK := w.renderSide(w.head, p.head, head, p.base != nil)
+	revision := 1
+	if p.base != nil && p.head != nil {
+		revision = 2 // an upgrade, on both sides: they are to differ in nothing else
+	}
+	before, beforeOK := w.renderSide(w.base, p.base, base, revision)
+	after, afterOK := w.renderSide(w.head, p.head, head, revision)
 	if beforeOK && afterOK {
 		w.found = append(w.found, diff.Desired{Before: before, After: after, Kept: kept})
 	}
 }
 
 // renderSide renders one side. It is nil, and fine, where there is none.
-func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, above family, upgrade bool) (*diff.Side, bool) {
+func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, above family, revision int) (*diff.Side, bool) {
 	if hr == nil || w.ctx.Err() != nil {
 		return nil, w.ctx.Err() == nil
 	}
 	result, err := build.HelmRelease(w.ctx, hr, build.HelmOptions{
 		Renderer: w.Renderer, Lookup: s.lookup(above), Missing: w.missing("values", ""),
-		KubeVersion: w.KubeVersion, APIVersions: w.APIVersions,
+		KubeVersion: w.KubeVersion, APIVersions: w.APIVersions, Revision: revision,
 		Find: func(ctx context.Context, o build.Reference) (*unstructured.Unstructured, error) {
 			return s.find(ctx, o, above)
 		},
@@ -45,9 +49,7 @@ func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, above family
 		return nil, false
 	}
 	built := result.Result
-	if policy, _, _ := unstructured.NestedString(hr.Object, "spec", "upgrade", "crds"); !upgrade || policy == "Create" || policy == "CreateReplace" {
-		built.Objects = append(result.CRDs, built.Objects...)
-	}
+	built.Objects = append(result.CRDs, built.Objects...)
 	return &diff.Side{Owner: hr, Build: &built, Namespace: result.Namespace}, true
 }
 

@@ -1,0 +1,71 @@
+package helm
+
+import (
+	"context"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	"helm.sh/helm/v4/pkg/engine"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// templates renders a chart. Its lookup function asks find, where there is one.
+func (r *Renderer) templates(ctx context.Context, c *chart.Chart, values common.Values, find build.Finder) (map[string]string, error) {
+	if find == nil {
+		return engine.Render(c, values)
+	}
+	return engine.RenderWithClientProvider(c, values, provider{ctx, find})
+}
+
+// provider is the cluster, as far as templates see it.
+type provider struct {
+	ctx  context.Context
+	find build.Finder
+}
+
+// GetClientFor implements engine.ClientProvider. Whether a kind is in
+// namespaces is known to who finds its objects.
+func (p provider) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
+	return &finder{provider: p, wanted: build.Wanted{APIVersion: apiVersion, Kind: kind}}, true, nil
+}
+
+// finder reads objects of a kind, and can do nothing else.
+type finder struct {
+	dynamic.NamespaceableResourceInterface
+	provider
+	wanted build.Wanted
+}
+
+// Namespace implements dynamic.NamespaceableResourceInterface.
+func (f *finder) Namespace(namespace string) dynamic.ResourceInterface {
+	in := *f
+	in.wanted.Namespace = namespace
+	return &in
+}
+
+// Get implements dynamic.ResourceInterface.
+func (f *finder) Get(_ context.Context, name string, _ metav1.GetOptions, _ ...string) (*unstructured.Unstructured, error) {
+	wanted := f.wanted
+	wanted.Name = name
+	found, err := f.find(f.ctx, wanted)
+	if err == nil && found == nil {
+		err = apierrors.NewNotFound(schema.GroupResource{Resource: wanted.Kind}, name)
+	}
+	return &unstructured.Unstructured{Object: found}, err
+}
+
+// List implements dynamic.ResourceInterface.
+func (f *finder) List(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	found, err := f.find(f.ctx, f.wanted)
+	list := &unstructured.UnstructuredList{}
+	if err == nil && found != nil {
+		list.SetUnstructuredContent(found)
+	}
+	return list, err
+}
