@@ -3,7 +3,6 @@ package diff
 import (
 	"strings"
 
-	"github.com/fluxcd/cli-utils/pkg/object"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
@@ -120,7 +119,7 @@ func (o *outlook) fromInventory() {
 	entries, _, _ := unstructured.NestedSlice(o.Live.Object, "status", "inventory", "entries")
 	for _, entry := range entries {
 		m, _ := entry.(map[string]any)
-		parsed, err := object.ParseObjMetadata(controllers.Path{"id"}.String(m))
+		parsed, err := controllers.ParseInventoryID(controllers.Path{"id"}.String(m))
 		if err != nil || parsed.GroupKind.Kind == "CustomResourceDefinition" {
 			continue
 		}

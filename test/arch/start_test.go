@@ -1,0 +1,41 @@
+package arch_test
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// heavy are packages that no start can afford, with what they cost: they
+// initialise, whatever the command does. Measure before one is taken out of here.
+var heavy = map[string]string{
+	"k8s.io/client-go/kubernetes/scheme":       "registers all types of Kubernetes: 2 ms and 7 MiB",
+	"k8s.io/cli-runtime/pkg/genericclioptions": "links kubernetes/scheme: internal/kubeconfig has the flags",
+	"k8s.io/cli-runtime/pkg/resource":          "links kubernetes/scheme",
+	"k8s.io/client-go/discovery":               "links kubernetes/scheme: internal/kube asks for what there is",
+	"github.com/fluxcd/cli-utils/pkg/object":   "links kubernetes/scheme: pkg/controllers reads inventories",
+	"github.com/fluxcd/pkg/ssa/normalize":      "links kubernetes/scheme: pkg/diff normalizes",
+	"helm.sh/helm/v4/pkg/action":               "takes 6 ms to initialise: flux-helm has it",
+	"helm.sh/helm/v3/pkg/action":               "takes 6 ms to initialise: flux-helm has it",
+}
+
+func TestStartIsLight(t *testing.T) {
+	t.Parallel()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/flux")
+	cmd.Dir = filepath.Join("..", "..")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked := strings.Fields(string(out))
+	if !slices.Contains(linked, module+"internal/kube") {
+		t.Fatalf("%d packages are linked, and internal/kube is not among them", len(linked))
+	}
+	for name, cost := range heavy {
+		if slices.Contains(linked, name) {
+			t.Errorf("flux links %s, which %s", name, cost)
+		}
+	}
+}
