@@ -194,21 +194,26 @@ func paintStatus(status tree.Status, text string) string {
 	return c.Sprint(text)
 }
 
-// reportGaps names what is not in the tree. That somebody may not see a kind
-// is no failure: the rest of the tree is what was asked for.
+// reportGaps names what is missing in an answer, all that may not be seen at
+// once. That somebody may not see a kind is no failure: the rest is what was
+// asked for.
 func (a *app) reportGaps(gaps []tree.Gap) error {
 	var failed error
+	var forbidden []string
 	for _, gap := range gaps {
-		where := ""
+		text := gap.Resource
 		if len(gap.Namespaces) > 0 {
-			where = " in " + strings.Join(gap.Namespaces, ", ")
+			text += " in " + strings.Join(gap.Namespaces, ", ")
 		}
 		if apierrors.IsForbidden(gap.Err) {
-			a.ui.Warning("you may not list %s%s: that part of the tree is incomplete", gap.Resource, where)
+			forbidden = append(forbidden, text)
 			continue
 		}
-		a.ui.Failure("listing %s%s: %s", gap.Resource, where, gap.Err)
+		a.ui.Failure("listing %s: %s", text, gap.Err)
 		failed = errReported
+	}
+	if len(forbidden) > 0 {
+		a.ui.Warning("what you may not list is left out: %s", strings.Join(forbidden, "; "))
 	}
 	return failed
 }

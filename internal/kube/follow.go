@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,7 +150,8 @@ func (f *follower) take(event watch.Event) (done, broken bool, err error) {
 }
 
 // relist lists the objects anew and returns what has changed since they were
-// known: first what has gone, then the others in the order of the server.
+// known: first what has gone, then the others in the order in which a watch
+// would have brought them.
 func (f *follower) relist(ctx context.Context) ([]Event, error) {
 	found := map[string]controllers.Object{}
 	var there, gone []Event
@@ -170,8 +172,15 @@ func (f *follower) relist(ctx context.Context) ([]Event, error) {
 		}
 	}
 	slices.SortFunc(gone, func(a, b Event) int { return strings.Compare(key(a.Object), key(b.Object)) })
+	slices.SortStableFunc(there, func(a, b Event) int { return compareVersions(versionOf(a.Object), versionOf(b.Object)) })
 	f.known, f.version = found, version
 	return append(gone, there...), nil
+}
+
+// compareVersions orders resource versions, which are numbers of any length
+// (Kubernetes API conventions, comparable resource versions).
+func compareVersions(a, b string) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
 
 func versionOf(o controllers.Object) string {

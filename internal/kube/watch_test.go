@@ -42,6 +42,7 @@ func TestWatchSurvives(t *testing.T) {
 			s.Handle("WATCH "+pods, func(w http.ResponseWriter, r *http.Request) {
 				s.Handle("WATCH "+pods, nil)
 				s.Take(pods, "gone")
+				s.Put(pods, pod("other")) // after "new" in the list, before it in time
 				s.Put(pods, pod("new"))
 				test.cut(w, r)
 			})
@@ -65,7 +66,7 @@ func TestWatchSurvives(t *testing.T) {
 			if !errors.Is(err, errEnough) {
 				t.Errorf("ended with %v", err)
 			}
-			if diff := cmp.Diff([]string{"gone", "deleted gone", "new", "last"}, seen); diff != "" {
+			if diff := cmp.Diff([]string{"gone", "deleted gone", "other", "new", "last"}, seen); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(test.requests, s.Requests()); diff != "" {

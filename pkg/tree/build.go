@@ -33,7 +33,8 @@ type Options struct {
 //
 // The number of requests depends on the kinds and namespaces in the tree and
 // not on how many objects there are; at most five wait for each other, unless
-// lists of all namespaces are forbidden and Kustomizations nest across many.
+// lists of all namespaces are forbidden and Kustomizations nest across many, or
+// releases have no inventories, which costs a request each.
 func Build(ctx context.Context, cfg *rest.Config, root Object, options Options) (*Tree, error) {
 	c, err := connect(cfg)
 	if err != nil {
@@ -76,7 +77,7 @@ func (b *builder) structure(ctx context.Context, root *Node) error {
 	if err := b.readRoot(ctx, root.Object); err != nil {
 		return err
 	}
-	pending, err := b.expand(root)
+	pending, err := b.expandAll(ctx, []*Node{root})
 	if err != nil {
 		return err
 	}
@@ -92,14 +93,17 @@ func (b *builder) grow(ctx context.Context, pending []*Node) error {
 		if sent {
 			round++
 		}
-		if pending, err = b.expandAll(pending); err != nil {
+		if pending, err = b.expandAll(ctx, pending); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b *builder) expandAll(nodes []*Node) ([]*Node, error) {
+func (b *builder) expandAll(ctx context.Context, nodes []*Node) ([]*Node, error) {
+	if err := b.restore(ctx, nodes); err != nil {
+		return nil, err
+	}
 	var next []*Node
 	for _, node := range nodes {
 		below, err := b.expand(node)

@@ -15,6 +15,8 @@ type fluxObject struct {
 	inventory []entry
 	// remote says that the inventory is of another cluster.
 	remote bool
+	// stored is where to look for what has no inventory, nil for all others.
+	stored *storage
 	// broken says why the inventory cannot be read. It matters only where the
 	// object is in the tree: lists bring others along.
 	broken error
@@ -26,7 +28,7 @@ type entry struct {
 }
 
 func fluxObjectOf(k controllers.Kind, o controllers.Object) fluxObject {
-	f := fluxObject{live: liveOf(o)}
+	f := fluxObject{live: liveOf(o), stored: storageOf(k, o)}
 	_, f.remote = controllers.Path{"spec.kubeConfig"}.Lookup(o)
 	list, _ := k.Inventory.Lookup(o)
 	items, _ := list.([]any)

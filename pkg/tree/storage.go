@@ -1,0 +1,182 @@
+package tree
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// largestRelease bounds what a Secret of at most a mebibyte unpacks to.
+const largestRelease = 64 << 20
+
+// storage is where Helm keeps a release, and the namespace that it is in.
+type storage struct{ namespace, name, target string }
+
+// storageOf returns where the objects of a HelmRelease are recorded that has no
+// inventory: helm-controller has written one since Flux 2.8 only. The Secret
+// of a release in another cluster is there, and nobody can read it here.
+func storageOf(k controllers.Kind, o controllers.Object) *storage {
+	_, inventory := controllers.Path{"status.inventory"}.Lookup(o)
+	_, remote := controllers.Path{"spec.kubeConfig"}.Lookup(o)
+	field := func(paths ...string) string { return controllers.Path(paths).String(o) }
+	version := field("status.history[0].version", "status.lastReleaseRevision")
+	if k.Kind != "HelmRelease" || inventory || remote || version == "" || version == "0" {
+		return nil
+	}
+	release := field("status.history[0].name", "spec.releaseName")
+	if release == "" {
+		release = field("metadata.name")
+		if target := field("spec.targetNamespace"); target != "" {
+			release = target + "-" + release
+		}
+	}
+	return &storage{
+		namespace: field("status.storageNamespace", "spec.storageNamespace", "metadata.namespace"),
+		name:      "sh.helm.release.v1." + release + ".v" + version,
+		target:    field("status.history[0].namespace", "spec.targetNamespace", "metadata.namespace"),
+	}
+}
+
+var secrets = kube.Guess(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+
+// restore reads the inventories of nodes out of Helm's storage where the
+// objects themselves have none, a request a release.
+func (b *builder) restore(ctx context.Context, nodes []*Node) error {
+	found := make([]fluxObject, len(nodes))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i, node := range nodes {
+		f, ok := b.flux[node.Object]
+		if !ok || f.stored == nil || b.expanded[node.Object] {
+			continue
+		}
+		group.Go(func() error {
+			found[i] = b.cluster.recall(groupCtx, f, &b.gaps)
+			return groupCtx.Err()
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("reading releases: %w", context.Cause(ctx))
+	}
+	for i, node := range nodes {
+		if found[i].stored != nil {
+			b.flux[node.Object] = found[i]
+		}
+	}
+	return nil
+}
+
+// recall completes a release by what Helm's Secret says that it consists of.
+func (c *cluster) recall(ctx context.Context, f fluxObject, g *gaps) fluxObject {
+	o, err := c.Get(ctx, secrets, f.stored.namespace, f.stored.name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return f // uninstalled: there is nothing
+	case err != nil:
+		g.add(secrets, f.stored.namespace, err)
+		return f
+	}
+	manifests, err := releasedManifests(controllers.Path{"data.release"}.String(o))
+	if err == nil {
+		f.inventory, err = c.released(ctx, manifests, f.stored.target)
+	}
+	if err != nil {
+		f.broken = fmt.Errorf("reading the release of %s in Secret %s/%s: %w", f.object, f.stored.namespace, f.stored.name, err)
+	}
+	return f
+}
+
+// releasedManifests unpacks a release: JSON, compressed unless it is from an old Helm,
+// and encoded twice, by Helm and by the API.
+func releasedManifests(data string) (string, error) {
+	outer, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		return "", err
+	}
+	packed, err := base64.StdEncoding.DecodeString(string(outer))
+	if err != nil {
+		return "", err
+	}
+	var from io.Reader = bytes.NewReader(packed)
+	if bytes.HasPrefix(packed, []byte{0x1f, 0x8b}) {
+		if from, err = gzip.NewReader(from); err != nil {
+			return "", err
+		}
+	}
+	var release struct{ Manifest string }
+	err = json.NewDecoder(io.LimitReader(from, largestRelease)).Decode(&release)
+	return release.Manifest, err
+}
+
+// manifest is what an inventory needs of a manifest.
+type manifest struct {
+	APIVersion string
+	Kind       string
+	Metadata   struct{ Namespace, Name string }
+	Items      []manifest
+}
+
+// released are the objects of a release. Those that name no namespace are in
+// that of the release, unless their kind is in none.
+func (c *cluster) released(ctx context.Context, text, namespace string) ([]entry, error) {
+	var all []manifest
+	for documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader([]byte(text)))); ; {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		var m manifest
+		if err == nil {
+			err = yaml.Unmarshal(document, &m)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(all, m), m.Items...)
+	}
+	var entries []entry
+	scoped := map[schema.GroupKind]bool{}
+	for _, m := range all {
+		gvk := schema.FromAPIVersionAndKind(m.APIVersion, m.Kind)
+		if m.Kind == "" || m.Metadata.Name == "" {
+			continue // a comment, or a list
+		}
+		e := entry{Object{m.Metadata.Namespace, m.Metadata.Name, gvk.GroupKind()}, gvk.Version}
+		if e.object.Namespace == "" && !c.clusterScoped(ctx, gvk, scoped) {
+			e.object.Namespace = namespace
+		}
+		entries = append(entries, e)
+	}
+	return entries, nil
+}
+
+// clusterScoped tells whether a kind is in no namespace. Of a custom one only
+// the server knows; where it does not tell, most are in one.
+func (c *cluster) clusterScoped(ctx context.Context, gvk schema.GroupVersionKind, known map[schema.GroupKind]bool) bool {
+	r := kube.Guess(gvk)
+	if r.ClusterScoped || !custom(gvk.GroupKind()) {
+		return r.ClusterScoped
+	}
+	is, asked := known[gvk.GroupKind()]
+	if !asked {
+		served, err := c.lookUp(ctx, r)
+		is = err == nil && served.ClusterScoped
+		known[gvk.GroupKind()] = is
+	}
+	return is
+}
