@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -22,14 +21,14 @@ func newStatus(a *app) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "status [kind] name",
-		Short: "Show all there is to know of a Kustomization or a HelmRelease on one screen",
-		Long: `Show all there is to know of a Kustomization or a HelmRelease on one screen: whether
-it is ready and, if not, why and what to do; where its content comes from; when
-it was reconciled last and will be next; what it needs and what needs it; what
-it has applied, and what of that is not ready; the last events.
+		Short: "Show all there is to know of an object of Flux on one screen",
+		Long: `Show all there is to know of an object of Flux on one screen: whether it is
+ready and, if not, why and what to do; where its content comes from; when it was
+reconciled last and will be next; what it needs and what needs it; what it has
+applied, and what of that is not ready; the last events.
 
 A name alone means the Kustomization of that name or, where there is none, the
-HelmRelease.
+HelmRelease, or else an object of any other kind of Flux.
 
 The exit code is 0 when the object is ready and nothing keeps changes from it,
 else 1.`,
@@ -37,9 +36,12 @@ else 1.`,
   flux status kustomization my-app -n apps
   flux status hr/my-app -n apps
 
+  # A chain of images: what was found, chosen and written down
+  flux status image update my-app
+
   # For a script
   flux status my-app -o json | jq -r '.object.revision'`,
-		Args:              cobra.RangeArgs(1, 2),
+		Args:              cobra.RangeArgs(1, 3),
 		ValidArgsFunction: a.completeStatus,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.status(cmd, format, args) },
 	}
@@ -48,8 +50,19 @@ else 1.`,
 	return cmd
 }
 
-// statusKinds are the kinds that have a status screen, the more likely first.
+// statusKinds are the kinds that a name alone may mean, the more likely first.
 func statusKinds() []controllers.Kind {
+	kinds := applyingKinds()
+	for _, k := range controllers.Kinds {
+		if !slices.ContainsFunc(kinds, func(first controllers.Kind) bool { return first.Kind == k.Kind }) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+// applyingKinds are those that people mean by the name of an application.
+func applyingKinds() []controllers.Kind {
 	var kinds []controllers.Kind
 	for _, kind := range []string{"Kustomization", "HelmRelease"} {
 		k, _ := controllers.FindKind(kind)
@@ -64,14 +77,11 @@ func statusSubject(args []string) ([]controllers.Kind, string, error) {
 	if len(args) == 1 && args[0] != "" && !strings.Contains(args[0], "/") {
 		return statusKinds(), args[0], nil
 	}
+	if len(args) == 3 { // the family and the word of a kind, as after other verbs
+		args = []string{args[0] + " " + args[1], args[2]}
+	}
 	k, name, err := fluxObject(args)
-	if err != nil {
-		return nil, "", err
-	}
-	if !slices.ContainsFunc(statusKinds(), func(known controllers.Kind) bool { return known.Kind == k.Kind }) {
-		return nil, "", hinted(fmt.Sprintf("flux why %s/%s tells whether it is ready, and why not", k.Word, name), "status is of a Kustomization or a HelmRelease, not of %s", k.Kind)
-	}
-	return []controllers.Kind{k}, name, nil
+	return []controllers.Kind{k}, name, err
 }
 
 func (a *app) completeStatus(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
@@ -79,11 +89,11 @@ func (a *app) completeStatus(cmd *cobra.Command, args []string, toComplete strin
 		return a.completeObject(cmd, args, toComplete)
 	}
 	var all []string
-	for _, k := range statusKinds() {
+	for _, k := range applyingKinds() {
 		names, _ := a.completeNames(k)(cmd, nil, toComplete)
 		all = append(all, names...)
 	}
-	return append(all, offered(kindWords(statusKinds()), nil, toComplete)...), cobra.ShellCompDirectiveNoFileComp
+	return append(all, offered(kindWords(controllers.Kinds), nil, toComplete)...), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (a *app) status(cmd *cobra.Command, format string, args []string) error {
@@ -141,6 +151,9 @@ func (a *app) situation(ctx context.Context, client *kube.Client, kinds []contro
 		return err
 	})
 	for i, k := range kinds {
+		if k.Inventory == nil {
+			continue
+		}
 		g.Go(func() error {
 			root := tree.Object{Namespace: namespace, Name: name, GroupKind: schema.GroupKind{Group: k.Group, Kind: k.Kind}}
 			trees[i], failures[i] = tree.Build(ctx, client.Config, root, tree.Options{Status: true})
@@ -170,7 +183,7 @@ func notFoundOf(kinds []controllers.Kind, namespace, name string) error {
 	if len(kinds) == 1 {
 		return &notFoundError{target{kind: kinds[0], namespace: namespace, name: name}}
 	}
-	return hinted("flux get all -A lists what there is", "neither a Kustomization nor a HelmRelease is called %q in %q namespace", name, namespace)
+	return hinted("flux get all -A lists what there is", "no object of Flux is called %q in %q namespace", name, namespace)
 }
 
 // eventsNamed lists the events about objects of a name, the oldest first.

@@ -134,7 +134,7 @@ func (p *sheet) sources(s situation) [][]string {
 		if at := fetchedAt(link); !at.IsZero() {
 			since = "fetched " + duration.HumanDuration(p.app.now().Sub(at)) + " ago"
 		}
-		rows = append(rows, []string{name, word, shortRevision(out.Revision), since})
+		rows = append(rows, []string{name, word, resultOf(link, shortRevision(out.Revision)), since})
 	}
 	return rows
 }
@@ -146,6 +146,15 @@ func fetchedAt(l tree.Link) time.Time {
 		return time.Time{}
 	}
 	return at
+}
+
+// resultOf is what a link has come to: a revision speaks for itself, the tag or
+// the number of a kind of images needs its words.
+func resultOf(l tree.Link, revision string) string {
+	if revision == "" || l.Kind.Family != "image" {
+		return revision
+	}
+	return fmt.Sprintf(l.Kind.Done, revision)
 }
 
 func shortRevision(revision string) string { return controllers.Shorten(revision) }
@@ -163,7 +172,11 @@ func (a *app) reconciliationRows(s situation) [][]string {
 		}
 		return a.moment(t)
 	}
-	add("Applied", s.outcome.Revision)
+	if k := s.Link.Kind; k.Inventory != nil && k.Family == "" {
+		add("Applied", s.outcome.Revision)
+	} else if s.outcome.Revision != "" {
+		add("Result", fmt.Sprintf(k.Done, s.outcome.Revision))
+	}
 	if s.outcome.Attempted != s.outcome.Revision {
 		add("Attempted", s.outcome.Attempted)
 	}

@@ -47,7 +47,8 @@ func (d Doctor) Around(ctx context.Context, kinds []controllers.Kind, namespace,
 	around := Surroundings{Link: s.link(t), Verdict: Verdict{Looked: 1, Unknown: s.unknown}}
 	around.Sources = tree.Above(around.Link, s.link)
 	for _, e := range s.graph.From(s.vertex(t)) {
-		if e.Relation != "source" {
+		source := slices.ContainsFunc(around.Sources, func(l tree.Link) bool { return l.Object == e.To })
+		if e.Relation != "source" && !source {
 			around.Needs = append(around.Needs, s.graph.Vertex(e.To))
 		}
 	}
