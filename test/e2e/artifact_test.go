@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"archive/tar"
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
@@ -10,9 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -101,15 +98,7 @@ func (s *story) helmAndRelease() {
 	packed := s.archive(map[string]string{
 		"app/Chart.yaml": chart, "app/values.yaml": "from: nowhere\n", "app/templates/app.yaml": chartTemplate,
 	})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/app-1.2.3.tgz" {
-			_, _ = w.Write(packed) // the controller sees what is missing
-			return
-		}
-		_, _ = fmt.Fprintf(w, "apiVersion: v1\nentries:\n  app:\n  - {apiVersion: v2, name: app, version: 1.2.3, urls: [app-1.2.3.tgz], digest: %x}\n", sha256.Sum256(packed))
-	}))
-	defer server.Close()
-	_, stderr, err := s.try("flux", "create", "source", "helm", "charts", "--url="+server.URL, "--interval=1h")
+	_, stderr, err := s.try("flux", "create", "source", "helm", "charts", "--url="+s.chartServer(packed), "--interval=1h")
 	if err != nil || !strings.Contains(stderr, "\n✔ HelmRepository source charts is ready\n✔ fetched revision sha256:") {
 		s.Fatalf("creating a HelmRepository: %v\n%s", err, stderr)
 	}
@@ -128,33 +117,8 @@ func (s *story) bucketAndKustomization() {
 	if err := os.WriteFile(filepath.Join(folder, "deploy", "app.yaml"), []byte(s.configMap("bucket")), 0o600); err != nil {
 		s.Fatal(err)
 	}
-	store := exec.CommandContext(s.Context(), s.outside("bucket"), "manifests", folder)
-	store.Stderr = os.Stderr
-	stdin, err := store.StdinPipe()
-	if err != nil {
-		s.Fatal(err)
-	}
-	stdout, err := store.StdoutPipe()
-	if err != nil {
-		s.Fatal(err)
-	}
-	if err := store.Start(); err != nil {
-		s.Fatal(err)
-	}
-	defer func() {
-		if err := stdin.Close(); err != nil {
-			s.Error(err)
-		}
-		if err := store.Wait(); err != nil {
-			s.Errorf("the store ended with %v", err)
-		}
-	}()
-	endpoint, err := bufio.NewReader(stdout).ReadString('\n')
-	if err != nil {
-		s.Fatalf("reading the address of the store: %v", err)
-	}
 	key := s.write("key", "not checked\n")
-	_, stderr, err := s.try("flux", "create", "source", "bucket", "app", "--endpoint="+strings.TrimSpace(endpoint), "--bucket-name=manifests",
+	_, stderr, err := s.try("flux", "create", "source", "bucket", "app", "--endpoint="+s.bucket(folder), "--bucket-name=manifests",
 		"--insecure", "--access-key=flux", "--secret-key-file="+key, "--interval=1h")
 	_, revision, found := strings.Cut(stderr, "✔ Bucket source app is ready\n✔ fetched revision ")
 	if err != nil || !found {

@@ -1,0 +1,130 @@
+package e2e_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// traced is what the test reads of a trace.
+type traced struct {
+	Object    tracedLink
+	AppliedBy tracedLink `json:"appliedBy"`
+	Owners    []tracedLink
+	Sources   []tracedLink
+}
+
+type tracedLink struct {
+	Kind, Namespace, Name, Revision, Commit, Attempted, Ready string
+	LastSucceeded, Since                                      string
+}
+
+// chains are the ways onto the cluster: an object and what it comes from, the
+// nearest first.
+var chains = map[string][]string{
+	"ks-git":        {"Kustomization/ks-git", "GitRepository/app"},
+	"ks-oci":        {"Kustomization/ks-oci", "OCIRepository/manifests"},
+	"ks-bucket":     {"Kustomization/ks-bucket", "Bucket/app"},
+	"ks-external":   {"Kustomization/ks-external", "ExternalArtifact/manifests", "ArtifactGenerator/parts", "GitRepository/app"},
+	"hr-git":        {"HelmRelease/hr-git", "HelmChart/apps-hr-git", "GitRepository/app"},
+	"hr-bucket":     {"HelmRelease/hr-bucket", "HelmChart/apps-hr-bucket", "Bucket/app"},
+	"hr-repository": {"HelmRelease/hr-repository", "HelmChart/apps-hr-repository", "HelmRepository/app"},
+	"hr-oci":        {"HelmRelease/hr-oci", "OCIRepository/chart"},
+	"hr-chart":      {"HelmRelease/hr-chart", "HelmChart/own", "HelmRepository/app"},
+	"hr-external":   {"HelmRelease/hr-external", "ExternalArtifact/chart", "ArtifactGenerator/parts", "GitRepository/app"},
+}
+
+// traces follows each of the ways upwards.
+func (s *story) traces() {
+	for name, want := range chains {
+		s.Run(name, func(t *testing.T) {
+			one := *s
+			one.T = t
+			one.tracesTo(name, want)
+		})
+	}
+	s.tracesFailure()
+	_, stderr, err := s.try("flux", "trace", "configmap", "kube-root-ca.crt", "-n", "kube-system")
+	if err == nil || !strings.Contains(stderr, `✗ configmap/kube-root-ca.crt in namespace kube-system is not managed by Flux`) {
+		s.Errorf("tracing what Flux does not manage ends with %v:\n%s", err, stderr)
+	}
+}
+
+func (s *story) tracesTo(name string, want []string) {
+	s.Helper()
+	got := s.traceOf(name)
+	links := append([]tracedLink{got.AppliedBy}, got.Sources...)
+	var names []string
+	for _, l := range links {
+		names = append(names, l.Kind+"/"+l.Name)
+		s.tells(l)
+	}
+	if diff := gocmp.Diff(want, names); diff != "" {
+		s.Errorf("-chain +trace:\n%s", diff)
+	}
+	if head := strings.TrimSpace(s.run("git", "rev-parse", "HEAD")); links[len(links)-1].Kind == "GitRepository" && links[len(links)-1].Commit != head {
+		s.Errorf("the commit is %q, want %s", links[len(links)-1].Commit, head)
+	}
+	text := s.run("flux", "trace", "configmap", name, "--namespace=apps")
+	for _, l := range links {
+		if l.Kind != "HelmChart" && !strings.Contains(text, l.Kind+":") {
+			s.Errorf("the text does not speak of the %s:\n%s", l.Kind, text)
+		}
+	}
+}
+
+// tells compares a link with the object on the cluster.
+func (s *story) tells(l tracedLink) {
+	s.Helper()
+	k, _ := controllers.FindKind(l.Kind)
+	o, err := s.cluster.Client.Get(s.Context(), kube.Of(k), l.Namespace, l.Name)
+	if err != nil {
+		s.Fatal(err)
+	}
+	ready, _ := controllers.FindCondition(o, "Ready")
+	path := map[string]string{
+		"Kustomization": "status.lastAppliedRevision", "HelmRelease": "status.history[0].chartVersion",
+		"ImageRepository": "status.lastScanResult.tagCount", "ImagePolicy": "status.latestRef.tag", "ImageUpdateAutomation": "status.lastPushCommit",
+	}[l.Kind]
+	revision := text(o, cmp.Or(path, "status.artifact.revision"))
+	if l.Revision != revision || l.Ready != ready.Status || l.Since != ready.LastTransitionTime {
+		s.Errorf("trace says %+v of an object at %q that is ready since %s: %s", l, revision, ready.LastTransitionTime, ready.Status)
+	}
+}
+
+// tracesFailure breaks a Kustomization: what was applied last is told apart from
+// what has failed.
+func (s *story) tracesFailure() {
+	s.Helper()
+	before := s.traceOf("ks-oci").AppliedBy
+	s.run("kubectl", "patch", "kustomization", "ks-oci", "--namespace=apps", "--type=merge", `--patch={"spec":{"path":"./nowhere"}}`)
+	k, _ := controllers.FindKind("Kustomization")
+	s.eventually("the Kustomization to fail", kube.Of(k), kube.Selection{Namespace: "apps", Name: "ks-oci"}, func(e kube.Event) bool {
+		ready, _ := controllers.FindCondition(e.Object, "Ready")
+		return ready.Status == "False"
+	})
+	after := s.traceOf("ks-oci").AppliedBy
+	if after.Ready != "False" || after.Revision != before.Revision || after.LastSucceeded == "" || after.LastSucceeded > after.Since {
+		s.Errorf("before the failure: %+v\nafter it: %+v", before, after)
+	}
+	out := s.run("flux", "trace", "configmap", "ks-oci", "--namespace=apps")
+	if !strings.Contains(out, "Last reconciliation failed at ") || !strings.Contains(out, "Last Success:") || !strings.Contains(out, "nowhere") {
+		s.Errorf("the text does not tell the failure from the success:\n%s", out)
+	}
+	s.run("kubectl", "patch", "kustomization", "ks-oci", "--namespace=apps", "--type=merge", `--patch={"spec":{"path":"./oci"}}`)
+	s.run("flux", "wait", "kustomization", "ks-oci", "--namespace=apps")
+}
+
+func (s *story) traceOf(name string) (t traced) {
+	s.Helper()
+	if err := json.Unmarshal([]byte(s.run("flux", "trace", "configmap", name, "--namespace=apps", "--output=json")), &t); err != nil {
+		s.Fatal(err)
+	}
+	return t
+}
