@@ -189,5 +189,4 @@ func namedAll(links []tracedLink) []tracedLink {
 	return all
 }
 
-func (s *story) follows()    {}
 func (s *story) happenings() {}

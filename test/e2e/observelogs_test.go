@@ -1,0 +1,256 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// manyLines are so many that a pod is in the middle of them when it ends.
+const manyLines = 1000
+
+// follows replaces a busy controller's pod while its log is followed, and
+// compares what is shown with the files that the pods' processes have written.
+func (s *story) follows() {
+	const busy = "notification-controller"
+	files := s.logFiles()
+	proxy, most := s.watched()
+	f := s.follow(proxy, "logs", "--all-namespaces", "--follow", "--output=json", fmt.Sprintf("--max-log-requests=%d", len(files)))
+	old := s.controllerPod(busy)
+	// It says something of every request until it ends.
+	var calling sync.WaitGroup
+	calling.Go(func() {
+		address := s.webhook(old)
+		for i := 0; s.calls404(address, i) == nil; i++ {
+		}
+	})
+	f.waits("the first lines", func(lines []string) bool { return len(of(lines, old)) > manyLines })
+	s.run("kubectl", "delete", "pod", old, "--namespace=flux-system", "--wait=false")
+	s.eventually("another pod", pods, kube.Selection{Namespace: "flux-system", Labels: "app=" + busy}, func(e kube.Event) bool {
+		ready, _ := controllers.FindCondition(e.Object, "Ready")
+		return !e.Deleted && controllers.Name(e.Object) != old && ready.Status == "True"
+	})
+	calling.Wait()
+	for name, file := range s.logFiles() {
+		files[name] = file
+	}
+	young := s.controllerPod(busy)
+	for address, i := s.webhook(young), 0; i < manyLines; i++ {
+		if err := s.calls404(address, i); err != nil {
+			s.Fatal(err)
+		}
+	}
+	f.waits("the new pod's lines", func(lines []string) bool { return len(of(lines, young)) > manyLines })
+	written := map[string][]string{}
+	for name, file := range files {
+		written[name] = s.written(file)
+	}
+	f.waits("all that has been written", func(lines []string) bool {
+		for name := range files {
+			if len(of(lines, name)) < len(written[name]) {
+				return false
+			}
+		}
+		return true
+	})
+	lines, code := f.interrupt()
+	if code != 130 {
+		s.Errorf("interrupted, flux logs ends with %d", code)
+	}
+	for name, file := range files {
+		s.same(name, s.written(file), of(lines, name))
+	}
+	if n := most(); n > int64(len(files)-1) {
+		s.Errorf("%d logs were read at once, %d are allowed", n, len(files)-1)
+	}
+	delete(files, old)
+	s.about(files)
+}
+
+// webhook is where the process of a notification-controller listens for calls.
+func (s *story) webhook(pod string) string {
+	s.Helper()
+	for _, record := range s.podRecords() {
+		if record.Name == pod {
+			return fmt.Sprintf("http://127.0.0.1:%d/hook/", record.Ports["9292"])
+		}
+	}
+	s.Fatalf("the sandbox does not know pod %s", pod)
+	return ""
+}
+
+// calls404 calls a webhook that there is not. The controller keeps what it says
+// again and again to itself, so each has a name of its own.
+func (s *story) calls404(address string, number int) error {
+	request, err := http.NewRequestWithContext(s.Context(), http.MethodPost, address+strconv.Itoa(number), http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, response.Body)
+	return errors.Join(err, response.Body.Close())
+}
+
+// podRecord is what the sandbox keeps of a pod that is a process.
+type podRecord struct {
+	Name    string
+	LogFile string
+	Ports   map[string]int
+}
+
+func (s *story) podRecords() []podRecord {
+	s.Helper()
+	paths, err := filepath.Glob(filepath.Join(s.cluster.Dir, "pods", "*", "pod.json"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	var all []podRecord
+	for _, path := range paths {
+		var record podRecord
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = json.Unmarshal(data, &record)
+		}
+		if err != nil {
+			s.Fatal(err)
+		}
+		all = append(all, record)
+	}
+	return all
+}
+
+// logFiles links the files that the sandbox keeps of each pod's output, by the
+// pod's name, to where they stay when the pod goes.
+func (s *story) logFiles() map[string]string {
+	s.Helper()
+	kept := filepath.Join(s.cluster.Dir, "kept")
+	if err := os.MkdirAll(kept, 0o700); err != nil {
+		s.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, record := range s.podRecords() {
+		files[record.Name] = filepath.Join(kept, record.Name)
+		if err := os.Link(record.LogFile, files[record.Name]); err != nil && !errors.Is(err, os.ErrExist) {
+			s.Fatal(err)
+		}
+	}
+	return files
+}
+
+// written are the lines of a log file, which is in the format of container
+// runtimes: a time, a stream, whether the line ends here, and text.
+func (s *story) written(file string) []string {
+	s.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		s.Fatal(err)
+	}
+	var lines []string
+	part := ""
+	for line := range strings.Lines(string(data)) {
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 4)
+		if len(fields) < 4 || !strings.HasSuffix(line, "\n") {
+			break // it is being written
+		}
+		if part += fields[3]; fields[2] == "F" {
+			lines, part = append(lines, part), ""
+		}
+	}
+	return lines
+}
+
+// of are the lines that are shown of a pod.
+func of(lines []string, pod string) []string {
+	var mine []string
+	for _, line := range lines {
+		if strings.HasPrefix(line, fmt.Sprintf("{%q:%q", "pod", pod)) {
+			mine = append(mine, line)
+		}
+	}
+	return mine
+}
+
+// same compares what a pod has written with what is shown of it: the records as
+// they are, with the pod before them, and of other text the message.
+func (s *story) same(pod string, written, shown []string) {
+	s.Helper()
+	if len(shown) > len(written) {
+		s.Errorf("%s: %d lines are shown of %d", pod, len(shown), len(written))
+		return
+	}
+	var want, got []string
+	for i, line := range shown {
+		text := written[i]
+		if rest, ok := strings.CutPrefix(text, "{"); ok {
+			text = fmt.Sprintf("{%q:%q,", "pod", pod) + rest
+		} else {
+			var r struct{ Msg string }
+			if err := json.Unmarshal([]byte(line), &r); err != nil {
+				s.Fatal(err)
+			}
+			line = r.Msg
+		}
+		want, got = append(want, text), append(got, line)
+	}
+	if diff := gocmp.Diff(want, got); diff != "" {
+		s.Errorf("%s: -written +shown:\n%s", pod, diff)
+	}
+}
+
+func (s *story) controllerPod(app string) string {
+	s.Helper()
+	newest, name := "", ""
+	_, err := s.cluster.Client.List(s.Context(), pods, kube.Selection{Namespace: "flux-system", Labels: "app=" + app}, func(o controllers.Object) error {
+		if created := text(o, "metadata.creationTimestamp"); text(o, "metadata.deletionTimestamp") == "" && created > newest {
+			newest, name = created, controllers.Name(o)
+		}
+		return nil
+	})
+	if err != nil || name == "" {
+		s.Fatalf("looking for the pod of %s: %v", app, err)
+	}
+	return name
+}
+
+// watched is a way to the cluster that counts how many logs are read at once.
+func (s *story) watched() (kubeconfig string, most func() int64) {
+	s.Helper()
+	proxy, err := testcluster.NewProxy(s.cluster, 0)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			s.Error(err)
+		}
+	})
+	var open, peak atomic.Int64
+	proxy.Misbehave(func(_ http.ResponseWriter, r *http.Request) bool {
+		if strings.HasSuffix(r.URL.Path, "/log") {
+			now := open.Add(1)
+			for before := peak.Load(); now > before && !peak.CompareAndSwap(before, now); before = peak.Load() {
+			}
+			context.AfterFunc(r.Context(), func() { open.Add(-1) })
+		}
+		return false
+	})
+	return proxy.Kubeconfig, peak.Load
+}
