@@ -151,17 +151,8 @@ func quantile(buckets map[float64]float64, share float64) *float64 {
 // metrics, past Kubernetes.
 func (s *story) endpoints() []string {
 	s.Helper()
-	var status struct {
-		Processes []struct {
-			Name  string
-			Ports map[string]int
-		}
-	}
-	if err := json.Unmarshal([]byte(s.cluster.Sandbox(s.T, "status", "--output=json")), &status); err != nil {
-		s.Fatal(err)
-	}
 	var all []string
-	for _, p := range status.Processes {
+	for _, p := range s.parts() {
 		if port := p.Ports["8080"]; port != 0 {
 			all = append(all, fmt.Sprintf("http://127.0.0.1:%d/metrics", port))
 		}

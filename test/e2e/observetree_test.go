@@ -188,5 +188,3 @@ func namedAll(links []tracedLink) []tracedLink {
 	}
 	return all
 }
-
-func (s *story) happenings() {}
