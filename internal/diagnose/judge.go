@@ -81,7 +81,7 @@ func (s *snapshot) judge(t controllers.Target) (f *Finding, waits bool) {
 
 // fine tells whether an object says that it is as its spec has it.
 func fine(k controllers.Kind, o controllers.Object) bool {
-	return k.Ready(o).Status == "True" && controllers.Observed(o)
+	return k.Ready(o).Status == "True" && (controllers.Observed(o) || k.Static != nil && k.Static(o))
 }
 
 // spoken is what an object says of itself in a line.
