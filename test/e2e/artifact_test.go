@@ -98,7 +98,7 @@ func (s *story) helmAndRelease() {
 	packed := s.archive(map[string]string{
 		"app/Chart.yaml": chart, "app/values.yaml": "from: nowhere\n", "app/templates/app.yaml": chartTemplate,
 	})
-	_, stderr, err := s.try("flux", "create", "source", "helm", "charts", "--url="+s.chartServer(packed), "--interval=1h")
+	_, stderr, err := s.try("flux", "create", "source", "helm", "charts", "--url="+s.chartRepository(map[string][]byte{"1.2.3": packed}), "--interval=1h")
 	if err != nil || !strings.Contains(stderr, "\n✔ HelmRepository source charts is ready\n✔ fetched revision sha256:") {
 		s.Fatalf("creating a HelmRepository: %v\n%s", err, stderr)
 	}

@@ -1,12 +1,9 @@
 package e2e_test
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path"
 	"path/filepath"
@@ -284,7 +281,6 @@ func (s *story) settledRelease(c releaseCase) {
 func (s *story) chartServer() string {
 	s.Helper()
 	packed := map[string][]byte{}
-	var entries strings.Builder
 	for version, value := range map[string]string{"1.0.0": "old", "1.1.0": "new"} {
 		files := map[string]string{
 			"app/Chart.yaml":          fmt.Sprintf("apiVersion: v2\nname: app\nversion: %s\n", version),
@@ -292,17 +288,8 @@ func (s *story) chartServer() string {
 			"app/templates/same.yaml": configMap("same", "a: b"),
 		}
 		layer := s.archive(files)
-		packed["/app-"+version+".tgz"] = layer
-		fmt.Fprintf(&entries, "  - {apiVersion: v2, name: app, version: %s, urls: [app-%[1]s.tgz], digest: %x}\n", version, sha256.Sum256(layer))
+		packed[version] = layer
 		s.push("charts/app", version, "application/vnd.cncf.helm.config.v1+json", "application/vnd.cncf.helm.chart.content.v1.tar+gzip", layer)
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if content, ok := packed[r.URL.Path]; ok {
-			_, _ = w.Write(content) // who asks sees what is missing
-			return
-		}
-		_, _ = fmt.Fprintf(w, "apiVersion: v1\nentries:\n  app:\n%s", entries.String())
-	}))
-	s.Cleanup(server.Close)
-	return server.URL
+	return s.chartRepository(packed)
 }

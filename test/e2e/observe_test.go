@@ -66,7 +66,7 @@ func (s *story) deploy() {
 		"fleet/fleet.yaml": fleetManifests, "workloads/crd.yaml": canaryDefinition, "workloads/workloads.yaml": workloadManifests,
 	})
 	s.run("kubectl", "create", "secret", "generic", "bucket", "--namespace=apps", "--from-literal=accesskey=flux", "--from-literal=secretkey=unchecked")
-	objects := strings.NewReplacer("${GIT}", s.url, "${REGISTRY}", registry, "${CHARTS}", s.chartServer(packed), "${BUCKET}", s.bucket(folder)).Replace(observedObjects)
+	objects := strings.NewReplacer("${GIT}", s.url, "${REGISTRY}", registry, "${CHARTS}", s.chartRepository(map[string][]byte{"1.2.3": packed}), "${BUCKET}", s.bucket(folder)).Replace(observedObjects)
 	s.run("kubectl", "apply", "--namespace=apps", "--filename="+s.write("objects.yaml", objects))
 	s.run("flux", "wait", "kustomization", "fleet", "--namespace=apps", "--timeout=2m") // it brings others
 	for _, kind := range [][]string{{"kustomization"}, {"helmrelease"}, {"image", "update"}} {
@@ -74,14 +74,20 @@ func (s *story) deploy() {
 	}
 }
 
-// chartServer serves one chart as a repository of charts, until the test is over.
-func (s *story) chartServer(packed []byte) string {
+// chartRepository serves versions of a chart called app, until the test is over.
+func (s *story) chartRepository(charts map[string][]byte) string {
+	var index strings.Builder
+	index.WriteString("apiVersion: v1\nentries:\n  app:\n")
+	for version, packed := range charts {
+		fmt.Fprintf(&index, "  - {apiVersion: v2, name: app, version: %s, urls: [app-%[1]s.tgz], digest: %x}\n", version, sha256.Sum256(packed))
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/app-1.2.3.tgz" {
-			_, _ = w.Write(packed) // the controller sees what is missing
-			return
+		version := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/app-"), ".tgz")
+		content, ok := charts[version]
+		if !ok {
+			content = []byte(index.String())
 		}
-		_, _ = fmt.Fprintf(w, "apiVersion: v1\nentries:\n  app:\n  - {apiVersion: v2, name: app, version: 1.2.3, urls: [app-1.2.3.tgz], digest: %x}\n", sha256.Sum256(packed))
+		_, _ = w.Write(content) // who asks sees what is missing
 	}))
 	s.Cleanup(server.Close)
 	return server.URL
