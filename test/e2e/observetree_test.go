@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// generated are the ends of names that controllers choose.
-var generated = regexp.MustCompile(`(?m)((?:ReplicaSet|Pod)/apps/(?:web-primary|web|migrate|backup-now))-[0-9a-z]+(-[0-9a-z]{5})?$`)
+// generatedName has an end that controllers choose.
+var generatedName = regexp.MustCompile(`(?m)((?:ReplicaSet|Pod)/apps/(?:web-primary|web|migrate|backup-now))-[0-9a-z]+(-[0-9a-z]{5})?$`)
 
 const wholeTree = `Kustomization/apps/fleet
 ├── HelmRelease/apps/shop
@@ -48,7 +48,7 @@ func (s *story) trees() {
 	}
 	s.run("kubectl", "wait", "job", "--all", "--for=condition=Complete", "--namespace=apps", "--timeout=2m")
 	whole := s.tree()
-	if diff := cmp.Diff(wholeTree, generated.ReplaceAllString(whole, "$1-X")); diff != "" {
+	if diff := cmp.Diff(wholeTree, generatedName.ReplaceAllString(whole, "$1-X")); diff != "" {
 		s.Errorf("-want +tree:\n%s", diff)
 	}
 	s.unseen("canaries.delivery.example.com", "configmaps", "cronjobs.batch", "customresourcedefinitions.apiextensions.k8s.io",
