@@ -25,7 +25,7 @@ func TestDiffForetellsTheController(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
 	s.bootstrap()
-	cases := diffCases(t)
+	cases := diffCases(s)
 	s.begin(cases)
 	for _, c := range cases {
 		if c.live != nil {
@@ -37,7 +37,13 @@ func TestDiffForetellsTheController(t *testing.T) {
 	announced := map[string]*diff.Result{}
 	before := s.treeHash()
 	for _, c := range cases {
-		announced[c.name] = s.announce(c)
+		announced[c.name] = s.announce(c, "--path="+filepath.Join(s.clone, "cases", c.name))
+	}
+	s.branch("change")
+	for _, c := range cases {
+		if d := cmp.Diff(announced[c.name].Changes, s.announce(c, "--branch=change").Changes); d != "" {
+			t.Errorf("%s is announced otherwise from the branch on the server than from its files (-files +branch):\n%s", c.name, d)
+		}
 	}
 	if after := s.treeHash(); after != before {
 		t.Errorf("diff has changed the work tree: %s, before %s", after, before)
@@ -132,19 +138,34 @@ func (s *story) treeHash() string {
 	return strings.TrimSpace(s.run("git", "write-tree"))
 }
 
-// announce asks diff what the files will change.
-func (s *story) announce(c diffCase) *diff.Result {
+// announce asks diff what a change will do, as one result where children bring more.
+func (s *story) announce(c diffCase, from string) *diff.Result {
 	s.Helper()
-	stdout, stderr, err := s.try("flux", "diff", "kustomization", c.name, "--path", filepath.Join(s.clone, "cases", c.name),
-		"-o", "json", "--exit-code=false", "--progress-bar=false")
+	args := []string{"diff", "kustomization", c.name, from, "-o", "json", "--exit-code=false", "--progress-bar=false"}
+	if len(c.children) > 0 {
+		args = append(args, "--recursive")
+	}
+	stdout, stderr, err := s.try("flux", args...)
 	if (err != nil) != c.fails {
 		s.Fatalf("diff of %s: %v\n%s%s", c.name, err, stdout, stderr)
 	}
 	var report struct{ Kustomizations []*diff.Result }
-	if err := json.Unmarshal([]byte(stdout), &report); err != nil || len(report.Kustomizations) != 1 {
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil || len(report.Kustomizations) == 0 {
 		s.Fatalf("reading the diff of %s: %v\n%s", c.name, err, stdout)
 	}
-	return report.Kustomizations[0]
+	all := report.Kustomizations[0]
+	for _, more := range report.Kustomizations[1:] {
+		all.Changes = append(all.Changes, more.Changes...)
+	}
+	return all
+}
+
+// branch pushes what is in the work tree to a branch that nobody follows.
+func (s *story) branch(name string) {
+	s.Helper()
+	tree := s.treeHash()
+	commit := strings.TrimSpace(s.run("git", "commit-tree", tree, "-p", "HEAD", "-m", "Try"))
+	s.run("git", "push", "--quiet", "origin", commit+":refs/heads/"+name)
 }
 
 // apply pushes the change and waits until the controller is done with it, well or not.
@@ -162,8 +183,15 @@ func (s *story) apply(cases []diffCase) map[string]controllers.Condition {
 		if strings.HasSuffix(text(e.Object, "status.lastAttemptedRevision"), commit) && ready.Status != "Unknown" {
 			ended[name] = ready
 		}
-		return !slices.ContainsFunc(cases, func(c diffCase) bool { _, done := ended[c.name]; return !done })
+		return !slices.ContainsFunc(cases, func(c diffCase) bool {
+			return slices.ContainsFunc(append(c.children, c.name), func(name string) bool { _, done := ended[name]; return !done })
+		})
 	})
+	for _, c := range cases {
+		for _, name := range c.gone {
+			s.run("kubectl", "--namespace=flux-system", "wait", "--for=delete", "kustomization/"+name, "--timeout=2m")
+		}
+	}
 	return ended
 }
 

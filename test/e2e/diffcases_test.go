@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +20,11 @@ type diffCase struct {
 	vars string
 	// anywhere leaves out targetNamespace.
 	anywhere bool
+	// setup are more objects beside the Kustomization.
+	setup string
+	// children are Kustomizations of flux-system that it brings and diff follows;
+	// gone are those that it takes away.
+	children, gone []string
 	// live changes the cluster by hand before the files change.
 	live func(*story)
 	want map[string]diff.Action
@@ -53,7 +59,9 @@ spec:
   path: ./cases/%[1]s
   sourceRef: {kind: GitRepository, name: flux-system}
 %[2]s
-`, c.name, strings.TrimPrefix(spec, "\n"), c.vars)
+---
+%[4]s
+`, c.name, strings.TrimPrefix(spec, "\n"), c.vars, c.setup)
 }
 
 // configMap is one with an optional line for its metadata.
@@ -100,9 +108,9 @@ metadata: {name: one}
 spec: {size: 1}
 `
 
-func diffCases(t *testing.T) []diffCase {
-	t.Helper()
-	return append(append(diffBuildCases(), diffApplyCases()...), sealedCase(t))
+func diffCases(s *story) []diffCase {
+	s.Helper()
+	return slices.Concat(diffBuildCases(), diffApplyCases(), diffOwnerCases(s), []diffCase{sealedCase(s.T)})
 }
 
 // sealedCase has Secrets that SOPS has encrypted: one with another value, one

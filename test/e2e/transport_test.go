@@ -36,6 +36,12 @@ func TestTransports(t *testing.T) {
 		s.run("flux", "reconcile", "kustomization", "flux-system", "--with-source")
 		s.run("flux", args...)
 		s.run("flux", "check")
+		if out := s.run("flux", "diff", "kustomization", "flux-system", "--branch=main"); out != "" {
+			t.Errorf("the branch that is applied differs, fetched over %s:\n%s", name, out)
+		}
+		if _, stderr, err := s.try("flux", "diff", "kustomization", "flux-system", "--branch=none"); err == nil || !strings.Contains(stderr, `has no branch "none"`) {
+			t.Errorf("a branch that is not there, over %s: %v\n%s", name, err, stderr)
+		}
 		s.run("flux", "uninstall", "--silent")
 		s.Logf("bootstrapped over %s, twice, and uninstalled", name)
 	}
