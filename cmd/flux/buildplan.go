@@ -48,15 +48,40 @@ func (a *app) planBuild(ctx context.Context, cmd *cobra.Command, o *buildOptions
 	if _, substitutes, _ := unstructured.NestedMap(ks.Object, "spec", "postBuild"); len(vars) > 0 && !substitutes {
 		a.ui.Warning("Kustomization %q has no spec.postBuild: no variables are substituted in its own objects", name)
 	}
-	if o.path != "" {
+	fetcher := &sourceFetcher{app: a, o: o, work: work, say: a.ui.Action}
+	switch {
+	case o.path != "":
 		plan.options.Path, err = work.inside(o.path)
-	} else if !work.git {
+	case !work.git && !o.dryRun && build.SourceOf(ks).Name != "":
+		plan.options.Filter = false // what is left out is not in it
+		if plan.tree, err = fetcher.fetch(ctx, build.SourceOf(ks)); err != nil {
+			err = hinted("name the folder with --path, or stand in a clone of its repository", "%w", err)
+		}
+	case !work.git:
 		err = hinted("name the folder with --path", "there is no Git work tree around the current folder to find spec.path in")
 	}
 	if err == nil && o.recursive {
-		plan.sources, err = a.treesOf(o, work, ks)
+		plan.sources, err = plan.children(o, fetcher)
 	}
 	return plan, err
+}
+
+// children are the trees that Kustomizations among the objects are built from.
+func (p *buildPlan) children(o *buildOptions, fetcher *sourceFetcher) (build.Sources, error) {
+	local, err := fetcher.treesOf(o, p.work, p.ks)
+	if err != nil {
+		return nil, err
+	}
+	beyond := fetcher.beyond(local)
+	if o.path != "" || p.work.git {
+		return beyond, nil
+	}
+	return func(ctx context.Context, source build.Reference) (fs.FS, error) {
+		if source == build.SourceOf(p.ks) {
+			return p.tree, nil
+		}
+		return beyond(ctx, source)
+	}, nil
 }
 
 // checkFolder tells early that a folder is not there.

@@ -111,13 +111,8 @@ func (p *diffPlan) local(a *app, o *diffOptions, ks *unstructured.Unstructured) 
 		return nil
 	}
 	local, err := o.localSources(work, ks)
-	p.sources = func(ctx context.Context, source build.Reference) (fs.FS, error) {
-		tree, err := local(ctx, source)
-		if errors.Is(err, build.ErrNotFound) {
-			return p.stored.tree(ctx, source)
-		}
-		return tree, err
-	}
+	say := func(format string, args ...any) { a.progress(o, format, args...) }
+	p.sources = (&sourceFetcher{app: a, o: &o.buildOptions, work: work, stored: p.stored, say: say}).beyond(local)
 	return err
 }
 

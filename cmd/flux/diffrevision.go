@@ -101,6 +101,12 @@ func (a *app) sourceAt(ctx context.Context, stored *storedSources, o *diffOption
 	switch source.Kind {
 	case "GitRepository":
 		return a.gitAt(ctx, stored, &unstructured.Unstructured{Object: t.object}, o.wanted())
+	case "OCIRepository":
+		if o.branch != "" {
+			return storedSource{}, hinted("name a tag or a digest with --revision", "%s has no branches", source)
+		}
+		repository := &unstructured.Unstructured{Object: t.object}
+		return a.ociTree(ctx, repository, inRegistry(wantedOf(repository), o.revision), build.LookupFunc(a.clusterData), nil)
 	default:
 		return storedSource{}, hinted("compare a local folder with --path", "%s has no revisions to choose from: a GitRepository and an OCIRepository have", source)
 	}

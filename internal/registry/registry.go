@@ -3,10 +3,13 @@ package registry
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"strings"
 
@@ -34,6 +37,11 @@ type Access struct {
 	Provider string
 	// Insecure allows plain HTTP.
 	Insecure bool
+	// CA is trusted besides the system's certificates; Cert and Key are a client
+	// certificate. All are PEM.
+	CA, Cert, Key []byte
+	// Proxy is asked to reach the registry; nil means the one of the environment.
+	Proxy *url.URL
 	// Transport is nil for the usual one.
 	Transport http.RoundTripper
 }
@@ -120,10 +128,45 @@ func (a Access) options(ctx context.Context) ([]remote.Option, error) {
 		return nil, err
 	}
 	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(keys), remote.WithJobs(atOnce)}
-	if a.Transport != nil {
-		options = append(options, remote.WithTransport(a.Transport))
+	through, err := a.transport()
+	if err != nil {
+		return nil, err
+	}
+	if through != nil {
+		options = append(options, remote.WithTransport(through))
 	}
 	return options, nil
+}
+
+// transport is nil where the usual one does.
+func (a Access) transport() (http.RoundTripper, error) {
+	usual, ok := remote.DefaultTransport.(*http.Transport)
+	if a.Transport != nil || !ok || len(a.CA)+len(a.Cert)+len(a.Key) == 0 && a.Proxy == nil {
+		return a.Transport, nil
+	}
+	own := usual.Clone()
+	own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	if a.Proxy != nil {
+		own.Proxy = http.ProxyURL(a.Proxy)
+	}
+	if len(a.CA) > 0 {
+		pool, err := x509.SystemCertPool()
+		if err != nil {
+			pool = x509.NewCertPool()
+		}
+		if !pool.AppendCertsFromPEM(a.CA) {
+			return nil, errors.New("the certificate authority of the registry is no certificate")
+		}
+		own.TLSClientConfig.RootCAs = pool
+	}
+	if len(a.Cert) > 0 {
+		pair, err := tls.X509KeyPair(a.Cert, a.Key)
+		if err != nil {
+			return nil, fmt.Errorf("reading the client certificate for the registry: %w", err)
+		}
+		own.TLSClientConfig.Certificates = []tls.Certificate{pair}
+	}
+	return own, nil
 }
 
 func describe(reference name.Reference, image v1.Image) (Artifact, error) {
@@ -144,7 +187,7 @@ func describe(reference name.Reference, image v1.Image) (Artifact, error) {
 
 // contentOf reads the layer of Flux, or the first where none is marked so. The
 // library compares its digest at the end.
-func contentOf(image v1.Image) (content []byte, err error) {
+func contentOf(image v1.Image) ([]byte, error) {
 	layers, err := image.Layers()
 	if err != nil {
 		return nil, err
@@ -159,7 +202,12 @@ func contentOf(image v1.Image) (content []byte, err error) {
 			break
 		}
 	}
-	reader, err := chosen.Compressed()
+	return compressed(chosen)
+}
+
+// compressed reads a layer as it is stored.
+func compressed(layer v1.Layer) (content []byte, err error) {
+	reader, err := layer.Compressed()
 	if err != nil {
 		return nil, err
 	}

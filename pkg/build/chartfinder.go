@@ -190,6 +190,16 @@ func (f *chartFinder) access(repository *unstructured.Unstructured) (Access, err
 	return access, nil
 }
 
+// AccessOf reads how a repository is reached: its address and the Secrets that
+// it names. Missing is asked about one that cannot be read: true goes on
+// without.
+func AccessOf(ctx context.Context, repository *unstructured.Unstructured, lookup Lookup, missing func(Reference, error) bool) (Access, error) {
+	f := &chartFinder{ctx: ctx, options: HelmOptions{Lookup: lookup, Missing: missing}}
+	access, err := f.access(repository)
+	access.Insecure, _, _ = unstructured.NestedBool(repository.Object, "spec", "insecure")
+	return access, err
+}
+
 // add takes what a Secret has to give.
 func (a *Access) add(data map[string][]byte, repository *unstructured.Unstructured) error {
 	for key, field := range map[string]*[]byte{"ca.crt": &a.CA, "tls.crt": &a.Cert, "tls.key": &a.Key} {

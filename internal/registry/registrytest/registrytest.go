@@ -32,16 +32,28 @@ func (r *Registry) Close() { r.server.Close() }
 // Host is its address: a loopback host and port.
 func (r *Registry) Host() string { return strings.TrimPrefix(r.server.URL, "http://") }
 
-// Push stores an archive of files as an artifact of Flux under name:tag.
-func (r *Registry) Push(tag string, archive []byte) error {
+// Layer is content of a media type.
+type Layer struct {
+	Media   string
+	Content []byte
+}
+
+// PushLayers stores several layers under name:tag.
+func (r *Registry) PushLayers(tag string, layers ...Layer) error {
 	reference, err := name.ParseReference(r.Host() + "/" + tag)
 	if err != nil {
 		return err
 	}
-	layer := static.NewLayer(archive, types.MediaType("application/vnd.cncf.flux.content.v1.tar+gzip"))
-	image, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layer)
-	if err != nil {
-		return err
+	image := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
+	for _, l := range layers {
+		if image, err = mutate.AppendLayers(image, static.NewLayer(l.Content, types.MediaType(l.Media))); err != nil {
+			return err
+		}
 	}
 	return remote.Write(reference, image)
+}
+
+// Push stores an archive of files as an artifact of Flux under name:tag.
+func (r *Registry) Push(tag string, archive []byte) error {
+	return r.PushLayers(tag, Layer{"application/vnd.cncf.flux.content.v1.tar+gzip", archive})
 }

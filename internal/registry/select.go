@@ -1,0 +1,143 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// Wanted is what of a repository an OCIRepository wants. A digest counts before
+// a range of versions, and that before a tag; none of them is the tag latest.
+type Wanted struct {
+	Tag, Digest string
+	// SemVer is a range, of the tags that match the expression Filter.
+	SemVer, Filter string
+	// MediaType is the layer's, "" for the first one.
+	MediaType string
+}
+
+// NoMatchError says that no tag is in a range of versions.
+type NoMatchError struct{ SemVer, Filter string }
+
+func (e *NoMatchError) Error() string {
+	if e.Filter != "" {
+		return fmt.Sprintf("no tag that matches %q is in the range %q", e.Filter, e.SemVer)
+	}
+	return fmt.Sprintf("no tag is in the range %q", e.SemVer)
+}
+
+// Select returns the layer that is wanted, as it is stored, and the artifact
+// that it is of.
+func Select(ctx context.Context, address string, wanted Wanted, access Access) (Artifact, []byte, error) {
+	rest, ok := strings.CutPrefix(address, Scheme)
+	if !ok {
+		return Artifact{}, nil, &AddressError{address}
+	}
+	repository, err := name.NewRepository(rest, access.strictness()...)
+	if err != nil {
+		return Artifact{}, nil, fmt.Errorf("reading the address %s: %w", address, err)
+	}
+	options, err := access.options(ctx)
+	if err != nil {
+		return Artifact{}, nil, err
+	}
+	reference, err := wanted.reference(repository, options)
+	if err != nil {
+		return Artifact{}, nil, fmt.Errorf("looking into %s: %w", address, err)
+	}
+	image, err := remote.Image(reference, options...)
+	if err != nil {
+		return Artifact{}, nil, fmt.Errorf("fetching %s: %w", reference, err)
+	}
+	found, err := describe(reference, image)
+	if err != nil {
+		return Artifact{}, nil, fmt.Errorf("reading the manifest of %s: %w", reference, err)
+	}
+	layer, err := wanted.layer(image)
+	if err != nil {
+		return found, nil, fmt.Errorf("fetching %s: %w", reference, err)
+	}
+	content, err := compressed(layer)
+	if err != nil {
+		return found, nil, fmt.Errorf("fetching %s: %w", reference, err)
+	}
+	return found, content, nil
+}
+
+func (w Wanted) reference(repository name.Repository, options []remote.Option) (name.Reference, error) {
+	switch {
+	case w.Digest != "":
+		digest, err := v1.NewHash(w.Digest)
+		if err != nil {
+			return nil, fmt.Errorf("%q is no digest: %w", w.Digest, err)
+		}
+		return repository.Digest(digest.String()), nil
+	case w.SemVer != "":
+		tags, err := remote.List(repository, options...)
+		if err != nil {
+			return nil, fmt.Errorf("listing its tags: %w", err)
+		}
+		tag, err := w.newest(tags)
+		return repository.Tag(tag), err
+	case w.Tag != "":
+		return repository.Tag(w.Tag), nil
+	}
+	return repository.Tag(name.DefaultTag), nil
+}
+
+// newest is the tag of the highest version in the range.
+func (w Wanted) newest(tags []string) (string, error) {
+	constraint, err := semver.NewConstraint(w.SemVer)
+	if err != nil {
+		return "", fmt.Errorf("%q is no range of versions: %w", w.SemVer, err)
+	}
+	filter, err := regexp.Compile(w.Filter)
+	if err != nil {
+		return "", fmt.Errorf("%q is no expression: %w", w.Filter, err)
+	}
+	var best *semver.Version
+	newest := ""
+	for _, tag := range tags {
+		version, err := semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
+		if err != nil || !filter.MatchString(tag) || !constraint.Check(version) {
+			continue
+		}
+		if best == nil || version.GreaterThan(best) {
+			best, newest = version, tag
+		}
+	}
+	if best == nil {
+		return "", &NoMatchError{w.SemVer, w.Filter}
+	}
+	return newest, nil
+}
+
+func (w Wanted) layer(image v1.Image) (v1.Layer, error) {
+	layers, err := image.Layers()
+	if err != nil {
+		return nil, err
+	}
+	if len(layers) == 0 {
+		return nil, errors.New("there is no layer in it")
+	}
+	if w.MediaType == "" {
+		return layers[0], nil
+	}
+	for _, layer := range layers {
+		media, err := layer.MediaType()
+		if err != nil {
+			return nil, err
+		}
+		if string(media) == w.MediaType {
+			return layer, nil
+		}
+	}
+	return nil, fmt.Errorf("it has no layer of the media type %s", w.MediaType)
+}
