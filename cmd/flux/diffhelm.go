@@ -92,7 +92,7 @@ func (a *app) diffHelmRelease(cmd *cobra.Command, o *releaseDiffOptions, names [
 	if err != nil {
 		return explainDiff(err)
 	}
-	a.progress(&o.diffOptions, "comparing %d objects with the cluster", len(plan.Build.Objects)+len(plan.Release.Ahead))
+	a.progress(&o.diffOptions, "comparing %d objects with the cluster (%s, %s)", len(plan.Build.Objects)+len(plan.Release.Ahead), plan.Release.Step, plan.Revision)
 	result, err := planner.clusters.compare(ctx, plan)
 	if err != nil {
 		return explainDiff(err)
@@ -135,6 +135,10 @@ func (a *app) releaseToDiff(ctx context.Context, cmd *cobra.Command, o *releaseD
 
 // explainDiff adds the way out to what keeps objects from being compared.
 func explainDiff(err error) error {
+	var values *build.VariablesError
+	if apierrors.IsForbidden(err) && errors.As(err, &values) {
+		return hinted("a HelmRelease is rendered with your own permissions, which have to include what its values come from", "%w", err)
+	}
 	if apierrors.IsForbidden(err) {
 		return hinted("diff asks the API server for dry runs, which need the permissions to get, list and patch what is compared", "%w", err)
 	}

@@ -53,6 +53,8 @@ type Release struct {
 	NoAdoption bool
 	// CreateOnly leaves definitions alone that exist.
 	CreateOnly bool
+	// Warnings are what may come otherwise than it is planned.
+	Warnings []string
 }
 
 func (p Plan) parsedRelease(n *normalizer) (*plan, error) {
@@ -221,6 +223,7 @@ func (c *comparison) tolerate(before, after map[string]any) {
 // corrected, and what the step is.
 func (p *plan) conclude(result *Result) {
 	result.Step, result.Hooks = p.Release.Step, p.Release.Hooks
+	result.Warnings = append(result.Warnings, p.Release.Warnings...)
 	if p.Release.Step != Keep {
 		return
 	}

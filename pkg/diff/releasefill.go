@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +23,7 @@ func (o *outlook) fill() error {
 		o.plan.Revision = "chart " + o.result.Chart + " " + o.result.Version
 		o.ahead()
 		o.hooks()
+		o.warn()
 	} else {
 		o.plan.Build.SecretValues = o.oldSecrets()
 	}
@@ -61,6 +63,39 @@ func (o *outlook) ahead() {
 	}
 	r.Ahead = append(r.Ahead, o.result.CRDs...)
 	r.CreateOnly = r.ClientSide && field(hr, "spec."+action+".crds") != "CreateReplace"
+}
+
+// warn says what may come otherwise than it is planned.
+func (o *outlook) warn() {
+	r, ref := o.plan.Release, RefOf(o.Object)
+	say := func(format string, args ...any) {
+		r.Warnings = append(r.Warnings, ref.String()+": "+fmt.Sprintf(format, args...))
+	}
+	if o.unread && o.known != nil {
+		say("what Helm keeps of release %s may not be read: an upgrade is taken for granted, and what it removes is told by status.inventory", o.target.Name)
+	}
+	if r.Step != Upgrade {
+		return
+	}
+	if field(o.Object, "spec.upgrade.preserveValues") == "true" {
+		say("spec.upgrade.preserveValues keeps values of the deployed release, which are not rendered here")
+	}
+	if r.ClientSide && field(o.Object, "spec.upgrade.force") == "true" {
+		say("spec.upgrade.force replaces objects: that it takes away what others have set is not shown")
+	}
+	if o.exhausted() {
+		say("its retries are used up: nothing happens until the chart or its values change, or 'flux reconcile helmrelease %s -n %s --reset'", ref.Name, ref.Namespace)
+	}
+}
+
+// exhausted tells whether the controller has given up on what is planned.
+func (o *outlook) exhausted() bool {
+	if o.Live == nil || o.Forced || o.history == nil {
+		return false
+	}
+	stalled, _ := controllers.FindCondition(o.Live.Object, "Stalled")
+	return stalled.Status == "True" && stalled.Reason == "RetriesExceeded" && same(o.Live.Object["spec"], o.Object.Object["spec"]) &&
+		field(o.Live, "status.lastAttemptedRevision") == o.result.Version && same(o.history.Last.Config, o.result.Values)
 }
 
 // hooks names what is run besides, with the namespace that it goes to.
