@@ -21,7 +21,7 @@ import (
 
 func main() {
 	runs := flag.Int("runs", 11, "how often each command is run; the median counts")
-	only := flag.String("only", "", "measure only one of startup, lists, tree, reconcile, build, diff, base")
+	only := flag.String("only", "", "measure only one of startup, lists, tree, logs, reconcile, build, diff, base")
 	large := flag.Bool("large", false, "let lists grow to 30,000 objects, which take minutes to seed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -42,7 +42,7 @@ func measure(ctx context.Context, b *bench, only string) (err error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"startup", b.startup}, {"lists", b.lists}, {"tree", b.tree}, {"reconcile", b.reconcile}, {"build", b.build}, {"diff", b.diff}, {"base", b.base}} {
+	}{{"startup", b.startup}, {"lists", b.lists}, {"tree", b.tree}, {"logs", b.logs}, {"reconcile", b.reconcile}, {"build", b.build}, {"diff", b.diff}, {"base", b.base}} {
 		if only != "" && only != part.name {
 			continue
 		}
@@ -52,7 +52,7 @@ func measure(ctx context.Context, b *bench, only string) (err error) {
 		}
 	}
 	if !known {
-		return fmt.Errorf("nothing is called %q: there are startup, lists, tree, reconcile, build, diff and base", only)
+		return fmt.Errorf("nothing is called %q: there are startup, lists, tree, logs, reconcile, build, diff and base", only)
 	}
 	return nil
 }

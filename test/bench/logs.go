@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/fluxkit/flux/internal/testcluster"
+)
+
+// What is in the logs: so many lines of all pods together, of which every so
+// many one is of a mebibyte.
+const (
+	logLines   = 200_000
+	longEvery  = 5_000
+	longLine   = 1 << 20
+	logPods    = 7
+	logRuns    = 3
+	runtimeCut = 16 << 10 // container runtimes break lines there
+	// logMemory is the most that flux may take, in MiB.
+	logMemory = 100
+)
+
+// logs has flux merge the logs of seven controllers, through a real API
+// server, and checks that all lines are there in their order.
+func (b *bench) logs(ctx context.Context) (err error) {
+	cluster, err := testcluster.Up(ctx, "all")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cluster.Down()) }()
+	on := b.with("KUBECONFIG=" + cluster.Kubeconfig)
+	if _, err := on.run(ctx, "flux", "install", "--components-extra=image-reflector-controller,image-automation-controller,source-watcher"); err != nil {
+		return err
+	}
+	if err := fillLogs(cluster); err != nil {
+		return fmt.Errorf("writing logs: %w", err)
+	}
+	var samples []sample
+	for range min(b.runs, logRuns) {
+		s, err := on.merge(ctx, filepath.Join(cluster.Dir, "merged"))
+		if err != nil {
+			return err
+		}
+		samples = append(samples, s)
+	}
+	m := medians(samples)
+	memory := float64(m.Memory) / 1024
+	fmt.Printf("Logs of %d pods, %d lines, %d of them of a mebibyte\n", logPods, logLines, logLines/longEvery)
+	fmt.Printf("  %-46s %10s %10s %10s\n", "", "wall", "cpu", "memory")
+	fmt.Printf("  %-46s %8.1fms %8.1fms %7.1fMiB\n", "flux logs --all-namespaces", ms(m.Wall), ms(m.CPU), memory)
+	fmt.Printf("  %-46s %10s %10s %10s\n\n", "target", "", "", strings.Replace(target{}.judge(memory, logMemory), ".00", " MiB", 1))
+	return nil
+}
+
+// fillLogs appends to the files that the sandbox keeps of its controllers'
+// output, a line a millisecond, as container runtimes write them.
+func fillLogs(cluster *testcluster.Cluster) error {
+	records, err := filepath.Glob(filepath.Join(cluster.Dir, "pods", "*", "pod.json"))
+	if err != nil {
+		return err
+	}
+	if len(records) != logPods {
+		return fmt.Errorf("there are %d pods, want %d", len(records), logPods)
+	}
+	var texts [logPods]bytes.Buffer
+	// Later than what the controllers say meanwhile, which would hold lines up.
+	start, long := time.Now().UTC().Add(time.Hour), strings.Repeat("x", longLine)
+	for i := range logLines {
+		at := start.Add(time.Duration(i) * time.Millisecond)
+		message := fmt.Sprintf("line %d ", i)
+		if i%longEvery == 1 {
+			message += long
+		}
+		text := fmt.Sprintf(`{"level":"info","ts":%q,"msg":%q,"controllerKind":"GitRepository","name":"app","namespace":"apps"}`,
+			at.Format("2006-01-02T15:04:05.000Z"), message)
+		writeLine(&texts[(i*7919/13)%logPods], at, text)
+	}
+	for i, path := range records {
+		var record struct{ LogFile string }
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = json.Unmarshal(data, &record)
+		}
+		if err == nil {
+			err = appendFile(record.LogFile, texts[i].Bytes())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendFile writes at once: the controller goes on writing, and its lines
+// must not come in the middle of others.
+func appendFile(path string, data []byte) error {
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	return errors.Join(err, file.Close())
+}
+
+// writeLine writes a line in the pieces in which runtimes keep it.
+func writeLine(w *bytes.Buffer, at time.Time, text string) {
+	stamp := at.Format("2006-01-02T15:04:05.000000000Z")
+	for len(text) > runtimeCut {
+		fmt.Fprintf(w, "%s stdout P %s\n", stamp, text[:runtimeCut])
+		text = text[runtimeCut:]
+	}
+	fmt.Fprintf(w, "%s stdout F %s\n", stamp, text)
+}
+
+// merge runs flux once and reads what it has written.
+func (b *bench) merge(ctx context.Context, file string) (s sample, err error) {
+	script := fmt.Sprintf("exec %q logs --all-namespaces >%q", tool("flux"), file)
+	cmd := exec.CommandContext(ctx, b.measure, "sh", "-c", script)
+	cmd.Env = b.env
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return s, fmt.Errorf("reading logs: %w\n%s", err, said.String())
+	}
+	if err := json.Unmarshal(out, &s); err != nil {
+		return s, err
+	}
+	return s, checkMerged(file)
+}
+
+// checkMerged wants every line once and in its order; what the controllers say
+// for themselves lies between.
+func checkMerged(file string) (err error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	next := 0
+	for r := bufio.NewReaderSize(f, 2*longLine); ; {
+		line, err := r.ReadString('\n')
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		_, text, mine := strings.Cut(line, " info GitRepository/app.apps - line ")
+		if !mine {
+			continue
+		}
+		number, rest, _ := strings.Cut(text, " ")
+		if number != fmt.Sprint(next) {
+			return fmt.Errorf("line %s stands where %d should", number, next)
+		}
+		if next%longEvery == 1 && len(strings.TrimSpace(rest)) != longLine {
+			return fmt.Errorf("line %d has %d bytes", next, len(rest))
+		}
+		next++
+	}
+	if next != logLines {
+		return fmt.Errorf("%d lines of %d", next, logLines)
+	}
+	return nil
+}
