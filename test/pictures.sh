@@ -1,14 +1,31 @@
 #!/usr/bin/env bash
 # The pictures in docs/pictures, drawn by flux of the cluster that the demo
-# leaves behind.
+# leaves behind. Commits and pods have other names on every cluster: a picture
+# that differs in nothing else is left as it is.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 sandbox=$("$root/bin/flux" sandbox env)
 eval "$sandbox"
 export PATH="$root/bin:$PATH"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
-mkdir -p "$root/docs/pictures"
-flux deps --all-namespaces --output svg >"$root/docs/pictures/deps.svg"
-flux tree kustomization my-app --output svg >"$root/docs/pictures/tree.svg"
-echo "docs/pictures/deps.svg and docs/pictures/tree.svg are drawn anew"
+# nameless is a picture without what a cluster names by chance.
+nameless() { sed -E 's/@sha1:[0-9a-f]+/@sha1:X/g; s/(my-app-[0-9a-f]{8,10})-[0-9a-z]{5}\b/\1-X/g' "$1"; }
+
+draw() {
+	local picture=$1 old=$root/docs/pictures/$1
+	shift
+	flux "$@" --output svg >"$work/$picture"
+	if [[ -f $old ]] && diff <(nameless "$old") <(nameless "$work/$picture") >/dev/null; then
+		echo "docs/pictures/$picture is as it was"
+		return
+	fi
+	mkdir -p "$root/docs/pictures"
+	cp "$work/$picture" "$old"
+	echo "docs/pictures/$picture is drawn anew"
+}
+
+draw deps.svg deps --all-namespaces
+draw tree.svg tree kustomization my-app
