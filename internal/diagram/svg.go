@@ -35,7 +35,10 @@ func (d Diagram) svg() string {
 	b.WriteString(`<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 8 4 0 8z" fill="#6b7280"/></marker></defs>` + "\n")
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="#ffffff"/><text x="%d" y="28" font-size="16" font-weight="600" fill="#1c1f24">%s</text>`+"\n", margin, html.EscapeString(d.Title))
 	for _, a := range d.Arrows {
-		b.WriteString(arrow(at[a.From], at[a.To], a.Label))
+		b.WriteString(arrow(at[a.From], at[a.To]))
+	}
+	for _, a := range d.Arrows {
+		b.WriteString(label(at[a.From], at[a.To], a.Label))
 	}
 	for _, box := range d.Boxes {
 		b.WriteString(box.draw(at[box.ID]))
@@ -54,17 +57,22 @@ func (box Box) draw(p place) string {
 
 // arrow is a curve from the right side of a box to the left side of another,
 // or, where that stands to the left, around below.
-func arrow(from, to place, label string) string {
+func arrow(from, to place) string {
 	x1, y1, x2, y2 := from.x+from.width, from.y+boxHeight/2, to.x, to.y+boxHeight/2
 	bend := columnGap / 2
 	if x2 <= x1 {
 		bend = columnGap
 	}
-	text := ""
-	if label != "" {
-		text = fmt.Sprintf(`<text x="%d" y="%d" text-anchor="middle" fill="#6b7280" font-size="10">%s</text>`, (x1+x2)/2, (y1+y2)/2-4, html.EscapeString(label))
+	return fmt.Sprintf(`<path d="M%d %dC%d %d %d %d %d %d" fill="none" stroke="#6b7280" marker-end="url(#tip)"/>`+"\n", x1, y1, x1+bend, y1, x2-bend, y2, x2, y2)
+}
+
+// label is the text in the middle of an arrow, whose line ends around it.
+func label(from, to place, text string) string {
+	if text == "" {
+		return ""
 	}
-	return fmt.Sprintf(`<path d="M%d %dC%d %d %d %d %d %d" fill="none" stroke="#6b7280" marker-end="url(#tip)"/>%s`+"\n", x1, y1, x1+bend, y1, x2-bend, y2, x2, y2, text)
+	return fmt.Sprintf(`<text x="%d" y="%d" text-anchor="middle" fill="#4b5563" font-size="10" stroke="#ffffff" stroke-width="4" paint-order="stroke">%s</text>`+"\n",
+		(from.x+from.width+to.x)/2, (from.y+to.y+boxHeight)/2+3, html.EscapeString(text))
 }
 
 func cut(text string) string {
