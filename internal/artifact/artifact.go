@@ -27,12 +27,17 @@ const sizeMax = 512 << 20
 // Artifact is what the status of a source says of its archive.
 type Artifact struct {
 	URL, Digest, Revision string
+	// Server is the service that has it where its address does not tell.
+	Server string
 }
 
 // Of reads the artifact out of a source, false where it has none yet.
 func Of(source controllers.Object) (Artifact, bool) {
 	field := func(name string) string { return controllers.Path{"status.artifact." + name}.String(source) }
-	a := Artifact{URL: field("url"), Digest: field("digest"), Revision: field("revision")}
+	a := Artifact{URL: field("url"), Digest: field("digest"), Revision: field("revision"), Server: "source-controller"}
+	if (controllers.Path{"kind"}).String(source) == "ExternalArtifact" {
+		a.Server = "source-watcher"
+	}
 	return a, a.URL != "" && a.Digest != ""
 }
 
@@ -52,7 +57,7 @@ func Fetch(ctx context.Context, client *kube.Client, a Artifact, home string) ([
 	if err != nil {
 		return nil, err
 	}
-	pod, err := find(ctx, client, serviceOf(address, home))
+	pod, err := find(ctx, client, serviceOf(address, home, a.Server))
 	if err != nil {
 		return nil, fmt.Errorf("finding the server of %s: %w", a.URL, err)
 	}

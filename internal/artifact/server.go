@@ -20,9 +20,9 @@ type service struct {
 }
 
 // serviceOf reads name.namespace.svc.cluster.local. What is no such address
-// is of a controller that has been told another one: source-controller.
-func serviceOf(address *url.URL, home string) service {
-	s := service{namespace: home, name: "source-controller", port: 80}
+// is of a controller that has been told another one.
+func serviceOf(address *url.URL, home, server string) service {
+	s := service{namespace: home, name: server, port: 80}
 	host := address.Hostname()
 	if net.ParseIP(host) != nil {
 		return s

@@ -51,20 +51,17 @@ func Bearer(token string) transport.AuthMethod { return &githttp.TokenAuth{Token
 
 // SSH authenticates by keys to a server that shows the given host key.
 func SSH(user string, keys func() ([]ssh.Signer, error), hostKey ssh.PublicKey) transport.AuthMethod {
-	return CheckedSSH(user, keys, ssh.FixedHostKey(hostKey), []string{hostKey.Type()})
+	algorithms := []string{hostKey.Type()}
+	if hostKey.Type() == ssh.KeyAlgoRSA {
+		algorithms = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSA}
+	}
+	return CheckedSSH(user, keys, ssh.FixedHostKey(hostKey), algorithms)
 }
 
-// CheckedSSH authenticates by keys to a server whose host key, which is of one
-// of the types, passes a check.
-func CheckedSSH(user string, keys func() ([]ssh.Signer, error), check ssh.HostKeyCallback, hostKeys []string) transport.AuthMethod {
-	a := &keyAuth{user: user, keys: keys, check: check}
-	for _, algorithm := range hostKeys {
-		if algorithm == ssh.KeyAlgoRSA {
-			a.algorithms = append(a.algorithms, ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256)
-		}
-		a.algorithms = append(a.algorithms, algorithm)
-	}
-	return a
+// CheckedSSH authenticates by keys to a server whose host key, shown by one of
+// the algorithms, passes a check.
+func CheckedSSH(user string, keys func() ([]ssh.Signer, error), check ssh.HostKeyCallback, algorithms []string) transport.AuthMethod {
+	return &keyAuth{user: user, keys: keys, check: check, algorithms: algorithms}
 }
 
 // keyAuth asks the server for those types of host keys only that can be checked.

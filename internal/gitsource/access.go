@@ -1,6 +1,7 @@
 package gitsource
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -13,7 +14,7 @@ import (
 
 // remote is how the repository at an address is opened. Away from the host of
 // the source, no user name, password or token is shown to anybody.
-func (s Source) remote(address string) (gitrepo.Remote, error) {
+func (s Source) remote(ctx context.Context, address string) (gitrepo.Remote, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return gitrepo.Remote{}, errors.New("its address is malformed") // the error may quote credentials
@@ -34,7 +35,7 @@ func (s Source) remote(address string) (gitrepo.Remote, error) {
 		}
 		return r, nil
 	case "ssh":
-		return r, s.key(&r, u)
+		return r, s.key(ctx, &r, u)
 	}
 	return r, fmt.Errorf("Git is not spoken over %q here: http, https and ssh are", u.Scheme)
 }
@@ -49,7 +50,7 @@ func (s Source) first(keys ...string) []byte {
 }
 
 // key opens a repository by the SSH key of the Secret, on a host that it knows.
-func (s Source) key(r *gitrepo.Remote, u *url.URL) error {
+func (s Source) key(ctx context.Context, r *gitrepo.Remote, u *url.URL) error {
 	if len(s.Secret["identity"]) == 0 {
 		return errors.New("SSH needs a Secret with an SSH key: it has none under \"identity\"")
 	}
@@ -58,15 +59,23 @@ func (s Source) key(r *gitrepo.Remote, u *url.URL) error {
 		return err
 	}
 	address := sshkey.Address(u.Host)
-	check, types, err := sshkey.Check(s.Secret["known_hosts"], address)
+	check, algorithms, err := sshkey.Check(s.Secret["known_hosts"], address)
 	if err != nil {
 		return fmt.Errorf("looking for the host key of %s: %w", address, err)
+	}
+	// Git's library would wait for ever for a server that says nothing.
+	shown, err := sshkey.Scan(ctx, address, algorithms)
+	if err != nil {
+		return fmt.Errorf("fetching over SSH: %w", err)
+	}
+	if err := check(address, nil, shown.PublicKey); err != nil {
+		return err
 	}
 	user := "git"
 	if u.User != nil && u.User.Username() != "" {
 		user = u.User.Username()
 	}
 	keys := func() ([]ssh.Signer, error) { return []ssh.Signer{signer}, nil }
-	r.Auth = gitrepo.CheckedSSH(user, keys, check, types)
+	r.Auth = gitrepo.CheckedSSH(user, keys, check, algorithms)
 	return nil
 }

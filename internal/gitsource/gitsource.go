@@ -82,7 +82,7 @@ func Named(name string, commit plumbing.Hash) string {
 
 // add fetches one repository, and its submodules where these are wanted.
 func (f *Fetched) add(ctx context.Context, s Source, address, at string, revision gitrepo.Revision, depth int) (*gitrepo.Checkout, error) {
-	remote, err := s.remote(address)
+	remote, err := s.remote(ctx, address)
 	if err != nil {
 		return nil, err
 	}

@@ -127,7 +127,7 @@ func TestCredentialsStayHome(t *testing.T) {
 		"https://other.example.com/acme/lib":    false,
 		"https://git.example.com.evil.com/acme": false,
 	} {
-		remote, err := source.remote(address)
+		remote, err := source.remote(t.Context(), address)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func TestCredentialsStayHome(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"file:///etc", "/etc", "ext::sh -c touch", "git://git.example.com/acme/lib"} {
-		if remote, err := source.remote(address); err == nil {
+		if remote, err := source.remote(t.Context(), address); err == nil {
 			t.Errorf("%s is opened as %v", address, remote)
 		}
 	}

@@ -15,8 +15,9 @@ import (
 var ErrUnlisted = errors.New("known_hosts has no key of it")
 
 // Check returns what checks the key of a server by the text of a known_hosts
-// file, hashed lines and patterns too, and the types of the keys that stand there.
-func Check(text []byte, address string) (check ssh.HostKeyCallback, types []string, err error) {
+// file, hashed lines and patterns too, and by which algorithms it may prove
+// that it has one of those.
+func Check(text []byte, address string) (check ssh.HostKeyCallback, algorithms []string, err error) {
 	parsed, err := parseKnownHosts(text)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading known_hosts: %w", err)
@@ -36,11 +37,21 @@ func Check(text []byte, address string) (check ssh.HostKeyCallback, types []stri
 		return nil, nil, ErrUnlisted
 	}
 	for _, known := range mismatch.Want {
-		if !slices.Contains(types, known.Key.Type()) {
-			types = append(types, known.Key.Type())
+		for _, algorithm := range hostAlgorithms(known.Key.Type()) {
+			if !slices.Contains(algorithms, algorithm) {
+				algorithms = append(algorithms, algorithm)
+			}
 		}
 	}
-	return check, types, nil
+	return check, algorithms, nil
+}
+
+// hostAlgorithms are those by which a key of a type signs, the best first.
+func hostAlgorithms(keyType string) []string {
+	if keyType == ssh.KeyAlgoRSA {
+		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSA}
+	}
+	return []string{keyType}
 }
 
 // parseKnownHosts reads by way of a file, since the library takes nothing else.

@@ -38,7 +38,7 @@ var errSeen = errors.New("host key seen")
 // Scan asks a server for its key by a handshake that stops before anybody
 // logs in. With algorithms, the key is of the first of these that both know.
 func Scan(ctx context.Context, address string, algorithms []string) (HostKey, error) {
-	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, scanTimeout, fmt.Errorf("nothing came within %s", scanTimeout))
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
