@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fluxkit/flux/internal/fold"
 	"github.com/fluxkit/flux/internal/sshkey"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
@@ -60,35 +60,17 @@ func newBootstrapHosted(a *app, common *bootstrapFlags, row hostRow) *cobra.Comm
 
 // long is the help of a row's command.
 func (row hostRow) long() string {
-	return fold(fmt.Sprintf(`Make a repository on %s where there is none, commit
+	return paragraph(fmt.Sprintf(`Make a repository on %s where there is none, commit
 the manifests of Flux to it, install them on the cluster, and let the cluster
 follow the repository from then on. Run it again to upgrade, to finish what was
 interrupted, or to change a flag. Nothing is changed before the token has been
 found good enough, the repository within reach and the cluster able to run Flux.`, row.name)) + "\n\n" +
-		fold(fmt.Sprintf(`The token comes from %s, from standard input or from the programs
+		paragraph(fmt.Sprintf(`The token comes from %s, from standard input or from the programs
 gh and glab (--token-from), else it is asked for. %s`, row.tokenEnv, row.scopes))
 }
 
-// fold breaks a paragraph into lines that a terminal of 80 columns shows.
-func fold(text string) string {
-	var b strings.Builder
-	column := 0
-	for _, word := range strings.Fields(text) {
-		width := utf8.RuneCountInString(word)
-		switch {
-		case column == 0:
-		case column+1+width > 79:
-			b.WriteByte('\n')
-			column = 0
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += width
-	}
-	return b.String()
-}
+// paragraph breaks a text into lines that a terminal of 80 columns shows.
+func paragraph(text string) string { return fold.Line(strings.Join(strings.Fields(text), " "), 0, 79) }
 
 func (o *hostedFlags) add(fs *pflag.FlagSet, row hostRow) {
 	fs.StringVar(&o.owner, "owner", "", row.owner)

@@ -70,10 +70,11 @@ func (a *app) deps(cmd *cobra.Command, o *depsOptions, args []string) error {
 	if o.format != "" && !slices.Contains(depsFormats(), o.format) {
 		return fmt.Errorf("output format %q is not known: use %s", o.format, strings.Join(depsFormats(), ", "))
 	}
-	k, name, err := fluxObject(args)
+	k, ref, err := fluxObject(args)
 	if err != nil {
 		return err
 	}
+	name := ref.name
 	if o.reverse && name == "" {
 		return hinted("flux deps kustomization my-app --reverse", "--reverse needs an object")
 	}
@@ -81,6 +82,7 @@ func (a *app) deps(cmd *cobra.Command, o *depsOptions, args []string) error {
 	if err != nil {
 		return err
 	}
+	namespace = ref.in(namespace)
 	g, err := a.graph(cmd, o, namespace, name != "")
 	if err != nil {
 		return err
@@ -167,7 +169,7 @@ func (a *app) depsText(o *depsOptions, trees []*tree.Node) error {
 	}
 	if o.format == "wide" || ui.IsTerminal(a.out) {
 		style := a.treeStyle()
-		style.Bare = true
+		style.Bare, style.Fold = true, o.format == "wide"
 		return tree.Table(a.out, trees, style)
 	}
 	for _, root := range trees {

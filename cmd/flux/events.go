@@ -184,6 +184,7 @@ func (q *eventQuery) print(found []happening) error {
 		table.Rows = append(table.Rows, q.row(h))
 	}
 	if screen, ok := q.app.screen(q.options.noTrunc); ok {
+		screen.Fold = q.options.format == "wide"
 		return table.Show(q.app.out, !q.options.noHeader, screen)
 	}
 	return table.Write(q.app.out, !q.options.noHeader)

@@ -200,6 +200,7 @@ func (a *app) printKind(q *query, l listing) error {
 // show prints a table: for people on a terminal, as scripts know it elsewhere.
 func (a *app) show(q *query, t output.Table) error {
 	if screen, ok := a.screen(q.options.noTrunc); ok {
+		screen.Fold = q.wide()
 		return t.Show(a.out, !q.options.noHeader, screen)
 	}
 	return t.Write(a.out, !q.options.noHeader)

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/diagnose"
+	"github.com/fluxkit/flux/internal/fold"
 	"github.com/fluxkit/flux/internal/redact"
-	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -30,7 +30,7 @@ func (p *page) line(steps int, text string) {
 }
 
 func (p *page) folded(steps int, text string) string {
-	return ui.Fold(strings.Repeat(" ", steps*indent)+redact.Text(text), (steps+1)*indent, p.width)
+	return fold.Line(strings.Repeat(" ", steps*indent)+redact.Text(text), (steps+1)*indent, p.width)
 }
 
 // section writes lines below a title; without lines there is none.
@@ -54,7 +54,11 @@ func (p *page) whole(c diagnose.Case) {
 	if len(c.Chain) > 1 {
 		p.line(1, "The way to it")
 		for i, f := range c.Chain {
-			p.line(2+i, f.Object.String()+": "+f.Message)
+			text := f.Object.String() + ": " + f.Message
+			if p.width > 0 && i == len(c.Chain)-1 { // it stands above, and takes room here
+				text = f.Object.String()
+			}
+			p.line(2+i, text)
 		}
 	}
 	p.section("It also holds up", listed(c.Blocks))

@@ -73,15 +73,15 @@ func applyingKinds() []controllers.Kind {
 
 // statusSubject reads NAME, KIND NAME or KIND/NAME; a name alone may be of
 // several kinds.
-func statusSubject(args []string) ([]controllers.Kind, string, error) {
+func statusSubject(args []string) ([]controllers.Kind, objectRef, error) {
 	if len(args) == 1 && args[0] != "" && !strings.Contains(args[0], "/") {
-		return statusKinds(), args[0], nil
+		return statusKinds(), objectRef{name: args[0]}, nil
 	}
 	if len(args) == 3 { // the family and the word of a kind, as after other verbs
 		args = []string{args[0] + " " + args[1], args[2]}
 	}
-	k, name, err := fluxObject(args)
-	return []controllers.Kind{k}, name, err
+	k, ref, err := fluxObject(args)
+	return []controllers.Kind{k}, ref, err
 }
 
 func (a *app) completeStatus(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
@@ -100,7 +100,7 @@ func (a *app) status(cmd *cobra.Command, format string, args []string) error {
 	if err := checkReportFormat(format); err != nil {
 		return err
 	}
-	kinds, name, err := statusSubject(args)
+	kinds, ref, err := statusSubject(args)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (a *app) status(cmd *cobra.Command, format string, args []string) error {
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	s, err := a.situation(ctx, client, kinds, namespace, name)
+	s, err := a.situation(ctx, client, kinds, ref.in(namespace), ref.name)
 	if err != nil {
 		return err
 	}

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/fluxkit/flux/internal/diagnose"
+	"github.com/fluxkit/flux/internal/fold"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
-	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
 )
@@ -293,7 +293,7 @@ func cutTo(text string, width int) string {
 
 // folded is a line of text, broken where the terminal ends.
 func (p *sheet) folded(text string) string {
-	return ui.Fold("  "+text, indent, p.screen.Width) + "\n"
+	return fold.Line("  "+text, indent, p.screen.Width) + "\n"
 }
 
 func (p *sheet) paint(attribute color.Attribute, text string) string {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -9,37 +8,15 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// parseSubject reads what --for names: KIND/NAME, with any word for the kind,
-// or KIND/NAMESPACE/NAME as tables show references.
+// parseSubject reads what --for names; namespace is that of an object that none
+// is written with.
 func parseSubject(text, namespace string) (target, error) {
-	cut := strings.LastIndexByte(text, '/')
-	if cut < 1 || cut == len(text)-1 {
+	r, ok := readObject([]string{text})
+	if !ok {
 		return target{}, hinted("write it as in --for Kustomization/my-app or --for hr/my-app", "--for %q is not of the form KIND/NAME", text)
 	}
-	word, name := text[:cut], text[cut+1:]
-	rows := controllers.Called(word)
-	if kind, within, ok := strings.Cut(word, "/"); ok && len(rows) == 0 {
-		word, namespace = kind, within
-		rows = controllers.Called(word)
-	}
-	switch len(rows) {
-	case 0:
-		return target{}, unknownSubject(word)
-	case 1:
-		return target{kind: rows[0], namespace: namespace, name: name}, nil
-	}
-	return target{}, hinted("name one of "+strings.Join(kindWords(rows), ", "), "%q means several kinds", word)
-}
-
-func unknownSubject(word string) error {
-	near := nearest{word: strings.ToLower(word)}
-	for _, k := range controllers.Kinds {
-		near.try(k.Kind, k.Words())
-	}
-	if kind := near.meant(); kind != "" {
-		return hinted(fmt.Sprintf("did you mean %s?", kind), "'%s' is not a recognized Flux kind", word)
-	}
-	return hinted("the kinds are "+strings.Join(kindWords(controllers.Kinds), ", "), "'%s' is not a recognized Flux kind", word)
+	k, err := r.kind()
+	return target{kind: k, namespace: r.in(namespace), name: r.name}, err
 }
 
 // completeSubject offers the words for kinds, then the names of the kind's objects.

@@ -128,7 +128,9 @@ func (a *app) printTree(root *tree.Node, format string, options tree.Options) er
 	case slices.Contains(diagram.Formats(), format):
 		return treeDiagram(root).Draw(a.out, format)
 	case options.Status:
-		return tree.Wide(a.out, root, a.treeStyle())
+		style := a.treeStyle()
+		style.Fold = format == "wide"
+		return tree.Wide(a.out, root, style)
 	default:
 		return tree.Text(a.out, root)
 	}

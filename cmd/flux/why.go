@@ -54,7 +54,7 @@ func (a *app) why(cmd *cobra.Command, format string, args []string) error {
 	if err := checkReportFormat(format); err != nil {
 		return err
 	}
-	word, name, err := objectWords(args)
+	ref, err := objectWords(args)
 	if err != nil {
 		return err
 	}
@@ -64,14 +64,15 @@ func (a *app) why(cmd *cobra.Command, format string, args []string) error {
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	verdict, err := a.verdict(ctx, a.doctor(client), word, namespace, name)
+	ref.namespace = ref.in(namespace)
+	verdict, err := a.verdict(ctx, a.doctor(client), ref)
 	if err != nil {
 		return err
 	}
 	if format != "" {
 		err = a.encode(format, verdictReportOf(verdict))
 	} else {
-		err = a.printVerdict(verdict, word, namespace, name)
+		err = a.printVerdict(verdict, ref)
 	}
 	return answered(err, len(verdict.Cases) == 0)
 }
@@ -89,14 +90,15 @@ func answered(err error, well bool) error {
 	return err
 }
 
-func (a *app) verdict(ctx context.Context, doctor diagnose.Doctor, word, namespace, name string) (diagnose.Verdict, error) {
-	if word == "" {
+func (a *app) verdict(ctx context.Context, doctor diagnose.Doctor, ref objectRef) (diagnose.Verdict, error) {
+	word, namespace, name := ref.word, ref.namespace, ref.name
+	if name == "" {
 		return doctor.Everything(ctx)
 	}
-	if rows := controllers.Called(word); len(rows) == 1 {
-		v, err := doctor.Object(ctx, rows[0], namespace, name)
+	if len(ref.kinds) == 1 {
+		v, err := doctor.Object(ctx, ref.kinds[0], namespace, name)
 		if apierrors.IsNotFound(err) {
-			err = &notFoundError{target{kind: rows[0], namespace: namespace, name: name}}
+			err = &notFoundError{target{kind: ref.kinds[0], namespace: namespace, name: name}}
 		}
 		return v, err
 	}
@@ -112,18 +114,18 @@ func (a *app) verdict(ctx context.Context, doctor diagnose.Doctor, word, namespa
 }
 
 // printVerdict writes the causes, the one that holds up most first.
-func (a *app) printVerdict(v diagnose.Verdict, word, namespace, name string) error {
+func (a *app) printVerdict(v diagnose.Verdict, ref objectRef) error {
 	for _, text := range v.Unknown {
 		a.ui.Warning("%s", text)
 	}
 	if len(v.Cases) == 0 {
-		if word == "" && len(v.Unknown) > 0 {
+		if ref.name == "" && len(v.Unknown) > 0 {
 			return a.printf("Nothing wrong was found with %d objects of Flux, but not everything could be looked at.\n", v.Looked)
 		}
-		if word == "" {
+		if ref.name == "" {
 			return a.printf("All is well: %d objects of Flux are ready or suspended.\n", v.Looked)
 		}
-		return a.printf("All is well with %s %s/%s.\n", word, namespace, name)
+		return a.printf("All is well with %s %s/%s.\n", ref.word, ref.namespace, ref.name)
 	}
 	p := a.page()
 	for i, c := range v.Cases {

@@ -15,6 +15,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,9 +90,7 @@ func (e *NotReadyError) Verdict() Verdict {
 			continue
 		}
 		f := Finding{Object: object, Code: "controller-down", Message: t.Message, Details: t.logged()}
-		if t.Remedy != "" {
-			f.Remedies = []string{t.Remedy}
-		}
+		f.Remedies = []string{cmp.Or(t.Remedy, fmt.Sprintf("kubectl -n %s describe pods -l app=%s", e.Namespace, t.Name))}
 		v.Cases = append(v.Cases, single(f))
 	}
 	return v

@@ -45,7 +45,7 @@ func Events(ctx context.Context, client *kube.Client, kind, namespace, name stri
 
 func eventOf(o controllers.Object) Event {
 	field := func(name string) string { return controllers.Path{name}.String(o) }
-	e := Event{Type: field("type"), Text: join(field("reason"), withoutFolders(field("message")))}
+	e := Event{Type: field("type"), Text: join(field("reason"), WithoutFolders(field("message")))}
 	when := cmp.Or(field("series.lastObservedTime"), field("lastTimestamp"), field("eventTime"), field("metadata.creationTimestamp"))
 	if at, err := time.Parse(time.RFC3339, when); err == nil {
 		e.At = at

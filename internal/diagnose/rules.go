@@ -21,14 +21,14 @@ type subject struct {
 func newSubject(k controllers.Kind, o controllers.Object) subject {
 	ready := k.Ready(o)
 	if ready.Status != "True" {
-		ready.Message = withoutFolders(ready.Message)
+		ready.Message = WithoutFolders(ready.Message)
 	}
 	return subject{k, o, ready}
 }
 
-// withoutFolders takes the folders out of a message that controllers have worked
+// WithoutFolders takes the folders out of a message that controllers have worked
 // in: they are gone, and say nothing.
-func withoutFolders(message string) string {
+func WithoutFolders(message string) string {
 	folders := regexp.MustCompile(`/[^\s'"]*/(kustomization|helmchart|gitrepository|bucket|ocirepository)-[^/\s'"]+/(source/)?`)
 	return folders.ReplaceAllString(message, "")
 }

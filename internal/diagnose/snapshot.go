@@ -111,7 +111,7 @@ func target(o tree.Object) controllers.Target {
 // upstream are the reasons by which controllers say that they wait for another
 // object, so that it has to be asked.
 var upstream = []string{
-	"ArtifactFailed", "DependencyNotReady", "SourceNotReady", "SourceNotFound", "SourceUnavailable", "GitRepositoryNotAvailable",
+	"ArtifactFailed", "DependencyNotReady", "SourceNotReady", "SourceNotFound", "SourceUnavailable", "GitRepositoryNotAvailable", "NoSourceArtifact",
 	"HelmChartNotReady", "Progressing", "ProgressingWithRetry", "",
 }
 

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/fatih/color"
+
+	"github.com/fluxkit/flux/internal/fold"
 )
 
 // Screen is a terminal that tables are shown on.
@@ -16,6 +18,9 @@ type Screen struct {
 	Width int
 	// Colour paints what is not ready, and dims what is suspended.
 	Colour bool
+	// Fold shows the last column whole, on as many lines as it takes: in the
+	// column where there is room, else below the row.
+	Fold bool
 }
 
 const (
@@ -24,6 +29,9 @@ const (
 	// leastCell, then the last one again down to leastMessage. Where even that
 	// is too wide lines wrap, and may as well say more.
 	goodMessage, leastCell, leastMessage = 24, 10, 7
+	// foldedMessage is how wide the last column has to be for text that is
+	// folded in it, and below how far it stands in where it is not.
+	foldedMessage, below = 40, 4
 )
 
 // whole are the columns whose cells are copied and pasted and so never cut.
@@ -56,7 +64,12 @@ func (s Screen) fit(headers []string, widths []int) []int {
 	for _, width := range widths[:last] {
 		room -= width
 	}
-	for good := min(widths[last], goodMessage); room < good; room++ {
+	good := min(widths[last], goodMessage)
+	if s.Fold && room < min(widths[last], foldedMessage) {
+		good = 0
+		defer func() { widths[last] = 0 }()
+	}
+	for ; room < good; room++ {
 		widest := -1
 		for i, width := range widths[:last] {
 			if width > max(leastCell, utf8.RuneCountInString(headers[i])) && !slices.Contains(whole, headers[i]) && (widest < 0 || width > widths[widest]) {
@@ -79,25 +92,34 @@ func (s Screen) write(b *strings.Builder, headers, row []string, widths []int, h
 	suspended := slices.Index(headers, "SUSPENDED")
 	dim := !header && suspended >= 0 && row[suspended] == "True"
 	var line strings.Builder
+	column := 0
 	for i, cell := range row {
-		cut := cutMiddle
-		if i == len(row)-1 {
-			cut = cutEnd
-		}
+		last := i == len(row)-1
 		cell = printable(cell)
-		if header || !slices.Contains(whole, headers[i]) {
-			cell = cut(cell, widths[i])
+		switch {
+		case last && s.Fold && widths[i] == 0: // it comes below the row
+			continue
+		case last && s.Fold:
+			cell = strings.TrimLeft(fold.Line(strings.Repeat(" ", column)+cell, column, s.Width), " ")
+		case last:
+			cell = cutEnd(cell, widths[i])
+		case header || !slices.Contains(whole, headers[i]):
+			cell = cutMiddle(cell, widths[i])
 		}
 		padding := ""
-		if i < len(row)-1 {
+		if !last {
 			padding = strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(cell))) + gap
 		}
+		column += utf8.RuneCountInString(cell) + len(padding)
 		if s.Colour && !header {
 			cell = paint(headers[i], cell, dim)
 		}
 		line.WriteString(cell + padding)
 	}
 	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	if end := row[len(row)-1]; s.Fold && !header && widths[len(row)-1] == 0 && end != "" {
+		b.WriteString(fold.Line(strings.Repeat(" ", below)+printable(end), below, s.Width) + "\n")
+	}
 }
 
 // paint colours a cell by what it says of the object.

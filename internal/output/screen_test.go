@@ -52,6 +52,23 @@ app     mai…9a1b2c  False      True     Applied revision: m…
 broken              False      False    kustomize build fai…
 busy    mai…9a1b2c  False      Unknown  at  [5mwork
 `},
+		"long messages folded": {output.Screen{Width: 90, Fold: true}, true, `
+NAME    REVISION            SUSPENDED  READY    MESSAGE
+app     main@sha1:6f9a1b2c  False      True     Applied revision: main@sha1:6f9a1b2c
+broken                      False      False    kustomize build failed: collecting all
+                                                resources: no such file
+busy    main@sha1:6f9a1b2c  False      Unknown  at  [5mwork
+`},
+		"or put below where there is no room": {output.Screen{Width: 60, Fold: true}, true, `
+NAME    REVISION            SUSPENDED  READY
+app     main@sha1:6f9a1b2c  False      True
+    Applied revision: main@sha1:6f9a1b2c
+broken                      False      False
+    kustomize build failed: collecting all resources: no
+    such file
+busy    main@sha1:6f9a1b2c  False      Unknown
+    at  [5mwork
+`},
 		"too narrow for anything": {output.Screen{Width: 30}, true, `
 NAME    REVISION    SUSPENDED  READY    MESSAGE
 app     mai…9a1b2c  False      True     Applied revision: main@…

@@ -15,6 +15,8 @@ import (
 
 	"github.com/fatih/color"
 	"golang.org/x/term"
+
+	"github.com/fluxkit/flux/internal/fold"
 )
 
 // ErrNoTerminal is returned by Confirm where nobody can answer.
@@ -85,7 +87,7 @@ func (t *Terminal) Warning(format string, args ...any) { t.say("⚠️", color.F
 func (t *Terminal) Failure(format string, args ...any) {
 	lines := strings.Split(fmt.Sprintf(format, args...), "\n")
 	for i, line := range lines {
-		lines[i] = Fold(line, hanging, t.columns-hanging)
+		lines[i] = fold.Line(line, hanging, t.columns-hanging)
 	}
 	t.say("✗", color.FgRed, "%s", []any{strings.Join(lines, "\n")})
 }

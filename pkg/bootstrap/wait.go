@@ -210,7 +210,7 @@ func (w *waiter) failed(o controllers.Object) error {
 func (w *waiter) failure(o controllers.Object, c controllers.Condition) error {
 	return &Error{&UnreadyError{
 		Kind: w.kind.Kind, Namespace: w.run.namespace(), Name: w.run.namespace(), Object: o,
-		Message: fmt.Sprintf("is not ready: %s: %s", c.Reason, redact.Text(c.Message)),
+		Message: fmt.Sprintf("is not ready: %s: %s", c.Reason, spoken(c)),
 	}, w.hint(c)}
 }
 
@@ -225,9 +225,12 @@ func (w *waiter) explain(ctx context.Context, last controllers.Object, err error
 	}
 	return &Error{&UnreadyError{
 		Kind: w.kind.Kind, Namespace: w.run.namespace(), Name: w.run.namespace(), Object: last,
-		Message: fmt.Sprintf("was not reconciled: %s: %s: %s", context.Cause(ctx), c.Reason, redact.Text(c.Message)), Err: err,
+		Message: fmt.Sprintf("was not reconciled: %s: %s: %s", context.Cause(ctx), c.Reason, spoken(c)), Err: err,
 	}, w.hint(c)}
 }
+
+// spoken is what a condition says, in so far as others may read it.
+func spoken(c controllers.Condition) string { return redact.Text(diagnose.WithoutFolders(c.Message)) }
 
 // isReady tells whether an object's status says that it is ready in its
 // present form; nil is not.

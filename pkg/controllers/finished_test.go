@@ -38,3 +38,25 @@ func TestFinished(t *testing.T) {
 		t.Error("an Alert has nothing to wait for")
 	}
 }
+
+func TestSettled(t *testing.T) {
+	t.Parallel()
+	answered := func(conditions ...any) Object {
+		return Object{"status": map[string]any{"lastHandledReconcileAt": "now", "conditions": conditions}}
+	}
+	k, _ := FindKind("GitRepository")
+	for name, c := range map[string]struct {
+		object  Object
+		settled bool
+	}{
+		"ready":             {answered(map[string]any{"type": "Ready", "status": "True", "reason": "Succeeded"}), true},
+		"failed":            {answered(map[string]any{"type": "Ready", "status": "False", "reason": "GitOperationFailed"}), true},
+		"at work":           {answered(map[string]any{"type": "Ready", "status": "Unknown", "reason": "Progressing"}), false},
+		"without a verdict": {answered(), false},
+		"not answered":      {Object{"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True", "reason": "Succeeded"}}}}, false},
+	} {
+		if got := k.Settled(c.object, "now"); got != c.settled {
+			t.Errorf("%s: settled is %v", name, got)
+		}
+	}
+}

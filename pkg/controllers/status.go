@@ -107,11 +107,12 @@ func (k Kind) Settled(o Object, token string) bool {
 	if c, ok := FindCondition(o, "Reconciling"); ok && c.Status == "True" && c.Reason == "Progressing" {
 		return false
 	}
-	switch k.Ready(o).Status {
+	ready := k.Ready(o)
+	switch ready.Status {
 	case "True":
 		return Observed(o)
 	case "False":
-		return true
+		return ready.Reason != "" // without a condition it has only just begun
 	default:
 		return false
 	}

@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/fold"
 )
 
 // Text prints a line an object, as scripts read it, and a blank line at the end.
@@ -53,6 +55,9 @@ type Style struct {
 	Separator string
 	// Width cuts the message where a line is longer; 0 leaves it whole.
 	Width int
+	// Fold shows messages whole, on as many lines as they take, where they are
+	// longer than Width: below the line of their object.
+	Fold bool
 	// Bare leaves out restarts and age.
 	Bare bool
 	// Paint colours a padded cell by the status of its line; nil leaves it.
@@ -66,11 +71,11 @@ func Wide(w io.Writer, root *Node, style Style) error { return Table(w, []*Node{
 // Table prints several trees below one heading, as Wide does.
 func Table(w io.Writer, roots []*Node, style Style) error {
 	rows := [][]string{{"NAME", "STATUS", "RESTARTS", "AGE", "MESSAGE"}}
-	statuses := []Status{""}
+	statuses, under := []Status{""}, []string{""}
 	for _, root := range roots {
 		for _, l := range lines(root) {
 			rows = append(rows, append([]string{l.branch + l.node.Object.String()}, style.cells(l.node)...))
-			statuses = append(statuses, l.node.Status)
+			statuses, under = append(statuses, l.node.Status), append(under, l.under)
 		}
 	}
 	if style.Bare {
@@ -86,10 +91,39 @@ func Table(w io.Writer, roots []*Node, style Style) error {
 	}
 	out := bufio.NewWriter(w)
 	for i, row := range rows {
+		message := row[len(row)-1]
+		folded := style.Fold && style.Width > 0 && i > 0 && utf8.RuneCountInString(message) > style.room(widths)
+		if folded {
+			row[len(row)-1] = ""
+		}
 		out.WriteString(style.line(row, widths, statuses[i]) + "\n")
+		if folded {
+			out.WriteString(style.below(under[i], message))
+		}
 	}
 	out.WriteString("\n")
 	return out.Flush()
+}
+
+// room is what the other columns leave to messages.
+func (s Style) room(widths []int) int {
+	room := s.Width
+	for _, width := range widths[:len(widths)-1] {
+		room -= width + len(s.Separator)
+	}
+	return room
+}
+
+// below writes a message under the line of its object, along the branches that
+// go on there.
+func (s Style) below(under, message string) string {
+	under += strings.Repeat(" ", 4)
+	hang := utf8.RuneCountInString(under)
+	var b strings.Builder
+	for text := range strings.Lines(fold.Line(strings.Repeat(" ", hang)+message, hang, s.Width)) {
+		b.WriteString(under + strings.TrimSpace(text) + "\n")
+	}
+	return b.String()
 }
 
 func (s Style) cells(n *Node) []string {
@@ -136,14 +170,23 @@ func cut(text string, width int) string {
 	return string([]rune(text)[:width-1]) + "…"
 }
 
+// line is an object in a tree: the branch that it is on, and what goes on under it.
 type line struct {
-	branch string
-	node   *Node
+	branch, under string
+	node          *Node
+}
+
+// stem is where the branches of an object begin.
+func stem(n *Node) string {
+	if len(n.Children) == 0 {
+		return " "
+	}
+	return "│"
 }
 
 // lines lays the tree out from top to bottom.
 func lines(root *Node) []line {
-	all := []line{{"", root}}
+	all := []line{{"", stem(root), root}}
 	var below func(indent string, n *Node)
 	below = func(indent string, n *Node) {
 		for i, child := range n.Children {
@@ -151,7 +194,7 @@ func lines(root *Node) []line {
 			if i == len(n.Children)-1 {
 				branch, deeper = "└── ", "    "
 			}
-			all = append(all, line{indent + branch, child})
+			all = append(all, line{indent + branch, indent + deeper + stem(child), child})
 			below(indent+deeper, child)
 		}
 	}

@@ -56,3 +56,31 @@ func TestWideOnANarrowTerminal(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// What is asked for with -o wide is shown whole: below its object, and the
+// branches go on beside it.
+func TestWideFolded(t *testing.T) {
+	t.Parallel()
+	node := func(name, message string, children ...*tree.Node) *tree.Node {
+		return &tree.Node{Object: tree.Object{Namespace: "apps", Name: name, GroupKind: schema.GroupKind{Kind: "Kustomization"}}, Status: tree.Failed, Message: message, Children: children}
+	}
+	root := node("all", "a message that is far too long for this terminal", node("one", "another one of which there is no end either", node("deep", "short")), node("two", ""))
+	var out bytes.Buffer
+	if err := tree.Wide(&out, root, tree.Style{Separator: "  ", Width: 50, Bare: true, Fold: true}); err != nil {
+		t.Fatal(err)
+	}
+	want := `NAME                             STATUS  MESSAGE
+Kustomization/apps/all           Failed
+│    a message that is far too long for this
+│    terminal
+├── Kustomization/apps/one       Failed
+│   │    another one of which there is no end
+│   │    either
+│   └── Kustomization/apps/deep  Failed  short
+└── Kustomization/apps/two       Failed
+
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

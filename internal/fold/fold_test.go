@@ -1,12 +1,12 @@
-package ui_test
+package fold_test
 
 import (
 	"testing"
 
-	"github.com/fluxkit/flux/internal/ui"
+	"github.com/fluxkit/flux/internal/fold"
 )
 
-func TestFold(t *testing.T) {
+func TestLine(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		line        string
@@ -22,7 +22,7 @@ func TestFold(t *testing.T) {
 		"and begins a line":     {"    this brings it back: flux reconcile kustomization app", 6, 30, "    this brings it back:\n      flux reconcile kustomization app"},
 		"narrower than nothing": {"    many words", 6, 5, "    many words"},
 	} {
-		if got := ui.Fold(c.line, c.hang, c.width); got != c.want {
+		if got := fold.Line(c.line, c.hang, c.width); got != c.want {
 			t.Errorf("%s:\ngot:\n%s\nwant:\n%s", name, got, c.want)
 		}
 	}

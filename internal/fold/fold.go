@@ -1,15 +1,16 @@
-package ui
+// Package fold breaks long lines for people who read them on a terminal.
+package fold
 
 import (
 	"strings"
 	"unicode/utf8"
 )
 
-// Fold breaks a line between words where the terminal ends, and begins the
+// Line breaks a line between words where the terminal ends, and begins the
 // lines that follow with a hanging indent. Without a width the line stays
 // whole. So does a command in it, which somebody may copy: the terminal breaks
 // that without a line end.
-func Fold(line string, hang, width int) string {
+func Line(line string, hang, width int) string {
 	if width <= hang || utf8.RuneCountInString(line) <= width {
 		return line
 	}

@@ -1,0 +1,207 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestCause breaks what commands wait for, and reads how they end: what failed,
+// the cause at the root, and the ways out.
+func TestCause(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	t.Run("bootstrap", func(t *testing.T) { s.told(t, "flux-system").bootstrapOfNothing() })
+	t.Run("install", func(t *testing.T) { s.told(t, "flux-system").installThatCrashes() })
+	s.run("flux", "install")
+	s.feed("correct horse\n", "flux-sandbox", "git", "credentials", "set", "--username=dev", "--password-stdin", "--dir", s.cluster.Dir)
+	open, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := s.url
+	open.User = url.UserPassword("dev", "correct horse")
+	s.url = open.String()
+	s.run("git", "remote", "set-url", "origin", s.url)
+	s.commit("Break everything", map[string]string{"good/settings.yaml": plainMap, "crash/web.yaml": troubled("crash-loop")})
+	t.Run("reconcile", func(t *testing.T) { s.told(t, "cause-reconcile").reconcileWhatFails(closed) })
+	t.Run("create", func(t *testing.T) { s.told(t, "cause-create").createWhatFails(closed) })
+	t.Run("wait", func(t *testing.T) { s.told(t, "cause-wait").waitForNobody(closed) })
+}
+
+// told is the story in a namespace of a part.
+func (s *story) told(t *testing.T, namespace string) *story {
+	part := *s
+	part.T, part.namespace = t, namespace
+	return &part
+}
+
+// fails runs flux, which has to exit with 1 and to say at the end what is given:
+// lines, each a regular expression.
+func (s *story) fails(end string, args ...string) string {
+	s.Helper()
+	stdout, stderr, err := s.try("flux", args...)
+	if err == nil {
+		s.Fatalf("flux %s succeeds:\n%s%s", strings.Join(args, " "), stdout, stderr)
+	}
+	pattern := `(?s)(^|\n)` + strings.ReplaceAll(strings.TrimPrefix(end, "\n"), "NS", s.namespace) + `$`
+	if !regexp.MustCompile(pattern).MatchString(stderr) {
+		s.Errorf("flux %s does not end with\n%s\nbut says\n%s", strings.Join(args, " "), end, stderr)
+	}
+	return stdout
+}
+
+// bootstrapOfNothing bootstraps a folder that names another one that is not there.
+func (s *story) bootstrapOfNothing() {
+	s.commit("Want the apps", map[string]string{"clusters/test/kustomization.yaml": "resources: [flux-system, ../../apps]\n"})
+	s.fails(`
+✗ Kustomization NS/NS is not ready: BuildFailed: kustomize build failed: [^\n]*open apps: no such file or directory[^\n]*
+  The cause
+    the manifests do not build
+  What to do
+    mend it in the repository, push, and run the command again
+    see it here: flux build kustomization flux-system -n NS --path ./clusters/test
+    flux reconcile kustomization flux-system -n NS --with-source
+`, "bootstrap", "git", "--url="+s.url, "--allow-insecure-http", "--branch=main", "--path=clusters/test",
+		"--username=dev", "--password=not-checked", "--token-auth", "--silent")
+
+	// The way out is one.
+	s.commit("Bring the apps", map[string]string{"apps/settings.yaml": strings.Replace(plainMap, "settings}", "settings, namespace: default}", 1), "apps/kustomization.yaml": "resources: [settings.yaml]\n"})
+	s.bootstrap()
+	s.run("flux", "uninstall", "--silent")
+}
+
+// installThatCrashes installs a controller with a flag that it does not know.
+func (s *story) installThatCrashes() {
+	manifests := strings.Split(s.run("flux", "install", "--export"), "\n---\n")
+	for i, m := range manifests {
+		if strings.Contains(m, "kind: Deployment") && strings.Contains(m, "name: kustomize-controller") {
+			manifests[i] = strings.Replace(m, "- --log-level=info\n", "- --log-level=info\n        - --no-such-flag\n", 1)
+		}
+	}
+	file := s.write("flux.yaml", strings.Join(manifests, "\n---\n"))
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "--no-such-flag") {
+		s.Fatal("the manifests are not as this test expects them")
+	}
+	s.fails(`
+✗ kustomize-controller: deployment not ready: container manager of pod kustomize-controller-[^ ]+ ended with exit code 2 \(\d+ restarts\)
+  The cause
+(    \| [^\n]*\n)*    \| unknown flag: --no-such-flag
+  What to do
+    kubectl -n NS describe pods -l app=kustomize-controller
+`, "install", "--manifests", file)
+}
+
+// reconcileWhatFails reconciles with a wrong password, what depends on something
+// suspended, and what does not become healthy.
+func (s *story) reconcileWhatFails(address string) {
+	const source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: locked}\nspec: {interval: 1h, url: \"${URL}\", ref: {branch: main}, secretRef: {name: wrong}}\n" +
+		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: wrong}\nstringData: {username: dev, password: guessed}\n"
+	s.begins(whyCase{name: "reconcile", objects: strings.Join([]string{
+		source, gitRepository, applied("locked", "GitRepository", "locked", "good", ""),
+		applied("later", "GitRepository", "app", "good", "dependsOn: [{name: locked}]"),
+		applied("frozen", "GitRepository", "app", "good", "suspend: true"), applied("thawed", "GitRepository", "app", "good", "dependsOn: [{name: frozen}]"),
+		applied("crash", "GitRepository", "app", "crash", "wait: true, timeout: 20s"),
+	}, "---\n")}, address)
+	s.run("flux", "wait", "source", "git", "app", "-n", s.namespace)
+	const locked = `
+    put a token or key that may read ` + `http://[^ ]+` + ` into Secret NS/wrong
+    flux reconcile source git locked -n NS
+`
+	s.fails(`
+✗ GitRepository NS/locked is not ready: GitOperationFailed: [^\n]*
+  The cause
+    the server refuses the credentials in Secret NS/wrong
+  What to do`+locked, "reconcile", "source", "git", "locked", "-n", s.namespace)
+	s.fails(`
+✗ Kustomization NS/locked is not ready: ArtifactFailed: [^\n]*
+✗ Kustomization NS/later is not ready: its dependency Kustomization NS/locked is not
+  The cause of both
+    GitRepository/NS/locked: the server refuses the credentials in Secret NS/wrong
+    GitOperationFailed: [^\n]*
+  What to do`+locked, "reconcile", "kustomization", "locked", "later", "-n", s.namespace)
+	s.fails(`
+✗ Kustomization NS/thawed is not ready: DependencyNotReady: [^\n]*
+  The cause
+    Kustomization/NS/frozen: it is suspended
+  What to do
+    flux resume kustomization frozen -n NS
+`, "reconcile", "kustomization", "thawed", "-n", s.namespace)
+	report := s.fails(`
+✗ Kustomization NS/crash is not ready: HealthCheckFailed: [^\n]*
+  The cause
+    Deployment/NS/web: container web of pod web-[^ ]+ ended with exit code 1 [^\n]*
+    \| [^\n]*it crashes[^\n]*
+  What to do
+    mend the workload in the source, and push
+    flux reconcile kustomization crash -n NS --with-source
+`, "reconcile", "kustomization", "crash", "-n", s.namespace, "-o", "json")
+	var outcomes []struct{ Cause finding }
+	if err := json.Unmarshal([]byte(report), &outcomes); err != nil || len(outcomes) != 1 || outcomes[0].Cause.Code != "health" {
+		s.Errorf("the report does not name the cause: %v\n%s", err, report)
+	}
+}
+
+// createWhatFails creates what refers to a source, and to a chart, that is not there.
+func (s *story) createWhatFails(address string) {
+	s.begins(whyCase{name: "create", objects: gitRepository}, address)
+	s.run("flux", "wait", "source", "git", "app", "-n", s.namespace)
+	s.fails(`
+✗ Kustomization NS/app is not ready: ArtifactFailed: [^\n]*"gone" not found
+  The cause
+    GitRepository/NS/gone: it does not exist
+  What to do
+    create it, or correct the reference to it
+`, "create", "kustomization", "app", "--source=GitRepository/gone", "--path=./good", "--prune", "--interval=1h", "-n", s.namespace)
+	s.fails(`
+✗ HelmRelease NS/app is not ready after 15s: SourceNotReady: [^\n]*
+  The cause
+    HelmChart/NS/NS-app: the repository has no such chart: [^\n]*
+  What to do
+    correct chart and version in the HelmRelease
+    flux reconcile source chart NS-app -n NS --with-source
+`, "create", "helmrelease", "app", "--source=GitRepository/app", "--chart=./gone", "--interval=1h", "--timeout=15s", "-n", s.namespace)
+}
+
+// waitForNobody waits while kustomize-controller crashes.
+func (s *story) waitForNobody(address string) {
+	s.run("kubectl", "-n", "flux-system", "patch", "deployment", "kustomize-controller", "--type=json",
+		`-p=[{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--no-such-flag"},{"op":"add","path":"/spec/strategy","value":{"type":"Recreate"}}]`)
+	s.begins(whyCase{name: "wait", objects: gitRepository + "---\n" + applied("app", "GitRepository", "app", "good", "")}, address)
+	s.why(whyCase{root: "Deployment/kustomize-controller", code: "controller-down", says: "ended with exit code 2"})
+	s.fails(`
+✗ Kustomization NS/app is not ready after 10s: waiting to be reconciled
+  The cause
+    Deployment/flux-system/kustomize-controller: the kustomize-controller is not running: container manager of pod kustomize-controller-[^ ]+ ended with exit code 2 [^\n]*
+(    \| [^\n]*\n)*    \| unknown flag: --no-such-flag
+  What to do
+    kubectl -n flux-system describe pods -l app=kustomize-controller
+    undo a change that did it: kubectl -n flux-system rollout undo deployment kustomize-controller
+`, "wait", "kustomization", "app", "-n", s.namespace, "--timeout=10s")
+
+	// The way out is one.
+	s.run("kubectl", "-n", "flux-system", "rollout", "undo", "deployment", "kustomize-controller")
+	s.run("flux", "wait", "kustomization", "app", "-n", s.namespace)
+}
+
+const gitRepository = `apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: app}
+spec: {interval: 1h, url: "${URL}", ref: {branch: main}, secretRef: {name: git}}
+`
+
+// applied is a Kustomization that applies a folder of a source.
+func applied(name, kind, source, path, more string) string {
+	if more != "" {
+		more = ", " + more
+	}
+	return fmt.Sprintf(`apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: %s}
+spec: {interval: 1h, retryInterval: 1h, path: ./%s, prune: true, targetNamespace: "${NS}", sourceRef: {kind: %s, name: %s}%s}
+`, name, path, kind, source, more)
+}
