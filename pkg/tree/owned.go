@@ -12,9 +12,10 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// The built-in kinds that own others or are owned.
+// The built-in kinds that own others or are owned, and where Helm keeps releases.
 var (
 	pod         = schema.GroupKind{Kind: "Pod"}
+	secret      = schema.GroupKind{Kind: "Secret"}
 	claim       = schema.GroupKind{Kind: "PersistentVolumeClaim"}
 	replicaSet  = schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
 	deployment  = schema.GroupKind{Group: "apps", Kind: "Deployment"}

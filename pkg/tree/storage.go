@@ -52,8 +52,6 @@ func storageOf(k controllers.Kind, o controllers.Object) *storage {
 	}
 }
 
-var secrets = kube.Guess(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
-
 // restore reads the inventories of nodes out of Helm's storage where the
 // objects themselves have none, a request a release.
 func (b *builder) restore(ctx context.Context, nodes []*Node) error {
@@ -83,6 +81,7 @@ func (b *builder) restore(ctx context.Context, nodes []*Node) error {
 
 // recall completes a release by what Helm's Secret says that it consists of.
 func (c *cluster) recall(ctx context.Context, f fluxObject, g *gaps) fluxObject {
+	secrets := resourceOf(secret, "")
 	o, err := c.Get(ctx, secrets, f.stored.namespace, f.stored.name)
 	switch {
 	case apierrors.IsNotFound(err):

@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -35,8 +34,9 @@ func (s *story) follows() {
 	// It says something of every request until it ends.
 	var calling sync.WaitGroup
 	calling.Go(func() {
-		address := s.webhook(old)
-		for i := 0; s.calls404(address, i) == nil; i++ {
+		address, failed := s.webhook(old), error(nil)
+		for i := 0; failed == nil; i++ {
+			failed = s.calls404(address, i)
 		}
 	})
 	f.waits("the first lines", func(lines []string) bool { return len(of(lines, old)) > manyLines })
@@ -75,7 +75,7 @@ func (s *story) follows() {
 	for name, file := range files {
 		s.same(name, s.written(file), of(lines, name))
 	}
-	if n := most(); n > int64(len(files)-1) {
+	if n := most(); n > len(files)-1 {
 		s.Errorf("%d logs were read at once, %d are allowed", n, len(files)-1)
 	}
 	delete(files, old)
@@ -231,7 +231,7 @@ func (s *story) controllerPod(app string) string {
 }
 
 // watched is a way to the cluster that counts how many logs are read at once.
-func (s *story) watched() (kubeconfig string, most func() int64) {
+func (s *story) watched() (kubeconfig string, most func() int) {
 	s.Helper()
 	proxy, err := testcluster.NewProxy(s.cluster, 0)
 	if err != nil {
@@ -242,15 +242,25 @@ func (s *story) watched() (kubeconfig string, most func() int64) {
 			s.Error(err)
 		}
 	})
-	var open, peak atomic.Int64
+	var mu sync.Mutex
+	open, peak := 0, 0
 	proxy.Misbehave(func(_ http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "/log") {
-			now := open.Add(1)
-			for before := peak.Load(); now > before && !peak.CompareAndSwap(before, now); before = peak.Load() {
-			}
-			context.AfterFunc(r.Context(), func() { open.Add(-1) })
+			mu.Lock()
+			open++
+			peak = max(peak, open)
+			mu.Unlock()
+			context.AfterFunc(r.Context(), func() {
+				mu.Lock()
+				defer mu.Unlock()
+				open--
+			})
 		}
 		return false
 	})
-	return proxy.Kubeconfig, peak.Load
+	return proxy.Kubeconfig, func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return peak
+	}
 }
