@@ -88,28 +88,46 @@ func (a *app) blame(ctx context.Context, doctor diagnose.Doctor, failed []*unrea
 	if ctx.Err() != nil {
 		return
 	}
+	verdict.Cases = append(verdict.Cases, unexplained(verdict, failed)...)
 	var told, ways []string
 	for _, e := range failed {
 		told = append(told, e.message)
 		ways = append(ways, e.ways...)
 		e.unknown = verdict.Unknown
-		if c, ok := verdict.Of(e.subject()); ok {
-			e.cause = &c
-		}
+		e.cause = e.caseIn(verdict)
 	}
-	if slices.ContainsFunc(failed, (*unreadyError).hasty) {
-		ways = append(ways, "give it more time with --timeout")
-	}
-	verdict.Cases = append(verdict.Cases, unexplained(failed)...)
 	a.sayCauses(verdict, told, ways)
 }
 
+// caseIn finds why an object failed, nil where nothing speaks against it. Where
+// only time has run out, more of it is the first way out.
+func (e *unreadyError) caseIn(v diagnose.Verdict) *diagnose.Case {
+	for i := range v.Cases {
+		c := &v.Cases[i]
+		if c.Object != e.subject() && !slices.Contains(c.Also, e.subject()) {
+			continue
+		}
+		root := &c.Root
+		if e.late && slices.Contains([]string{"", "unreconciled", "progressing"}, root.Code) && !slices.Contains(root.Remedies, moreTime) {
+			root.Remedies = append([]string{moreTime}, root.Remedies...)
+		}
+		if root.Code == "" {
+			return nil
+		}
+		return c
+	}
+	return nil
+}
+
+const moreTime = "give it more time with --timeout"
+
 // unexplained makes what nothing was found against a case without a cause.
-func unexplained(failed []*unreadyError) []diagnose.Case {
+func unexplained(v diagnose.Verdict, failed []*unreadyError) []diagnose.Case {
 	var c diagnose.Case
 	for _, e := range failed {
+		_, found := v.Of(e.subject())
 		switch {
-		case e.cause != nil:
+		case found:
 		case c.Object.Name == "":
 			c.Object, c.Root.Object = e.subject(), e.subject()
 			c.Root.Remedies = []string{logsOf(e.target)}
@@ -125,11 +143,6 @@ func unexplained(failed []*unreadyError) []diagnose.Case {
 
 func (e *unreadyError) subject() controllers.Target {
 	return controllers.Target{Kind: e.target.kind.Kind, Namespace: e.target.namespace, Name: e.target.name}
-}
-
-// hasty tells whether all that is known is that the time was over.
-func (e *unreadyError) hasty() bool {
-	return e.late && (e.cause == nil || slices.Contains([]string{"unreconciled", "progressing"}, e.cause.Root.Code))
 }
 
 // sayCauses writes causes below failures that have been told, and ways out that

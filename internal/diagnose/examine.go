@@ -31,8 +31,9 @@ func (s *snapshot) examine(ctx context.Context, c *Case) {
 	if said := spoken(sub.ready); sub.ready.Status != "True" && sub.ready.Reason != "" && !strings.Contains(root.Message, oneLine(sub.ready.Message)) {
 		root.Details = append(root.Details, said)
 	}
-	if s.asksPods(sub, root.Code) {
-		s.pods(ctx, root, sub)
+	if s.asksPods(sub, root.Code) && s.pods(ctx, root, sub) {
+		c.settle() // pods say more than events, which only say that they were waited for
+		return
 	}
 	if root.Code == "api-missing" {
 		s.file(ctx, root, sub)
@@ -71,24 +72,22 @@ func (s *snapshot) asksPods(sub subject, code string) bool {
 }
 
 // pods looks for workloads of the object that are not ready, and names the
-// first as the cause.
-func (s *snapshot) pods(ctx context.Context, root *Finding, sub subject) {
-	for i, trouble := range Workloads(ctx, s.Client, sub.kind.Managed(sub.object)) {
+// first as the cause; false says that there is none.
+func (s *snapshot) pods(ctx context.Context, root *Finding, sub subject) bool {
+	troubles := Workloads(ctx, s.Client, sub.kind.Managed(sub.object))
+	for i, trouble := range troubles {
 		line := trouble.Name + ": " + trouble.Message
-		if i > 0 {
-			root.Details = append(root.Details, line)
-			continue
-		}
-		if root.Code != "retries-exhausted" {
+		if i == 0 && root.Code != "retries-exhausted" {
 			root.Code, root.Message = "health", line
+			root.Remedies = []string{"mend the workload in the source, and push", sub.again()}
 		} else {
 			root.Details = append(root.Details, line)
 		}
-		root.Details = append(root.Details, trouble.Details()...)
+		if i == 0 {
+			root.Details = append(root.Details, trouble.Details()...)
+		}
 	}
-	if root.Code == "health" {
-		root.Remedies = []string{"mend the workload in the source, and push", sub.again()}
-	}
+	return len(troubles) > 0
 }
 
 // file names the file with an API version that the cluster does not serve, out

@@ -1,0 +1,145 @@
+package diagnose
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/tree"
+)
+
+// kustomization is an object as a controller has left it.
+func kustomization(name, status, reason, message string, spec map[string]any) controllers.Object {
+	return controllers.Object{
+		"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
+		"metadata": map[string]any{"namespace": "apps", "name": name, "generation": int64(1)},
+		"spec":     spec,
+		"status": map[string]any{"observedGeneration": int64(1), "conditions": []any{
+			map[string]any{"type": "Ready", "status": status, "reason": reason, "message": message},
+		}},
+	}
+}
+
+// snapshotOf is a cluster with these objects, of which some are looked at as
+// they were before.
+func snapshotOf(listed, known []controllers.Object) *snapshot {
+	s := &snapshot{objects: map[controllers.Target]controllers.Object{}, judged: map[controllers.Target]judgement{}, down: map[string]Finding{}}
+	objects, now := replaced(listed, known)
+	for _, o := range objects {
+		k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
+		s.objects[targetOf(k, o)] = o
+	}
+	s.now, s.graph = now, tree.Needs(objects, true, func(tree.Object) bool { return true })
+	return s
+}
+
+func named(name string) controllers.Target {
+	return controllers.Target{Kind: "Kustomization", Namespace: "apps", Name: name}
+}
+
+// roots are the roots of a verdict with the objects that they explain.
+func roots(v Verdict) map[string][]string {
+	found := map[string][]string{}
+	for _, c := range v.Cases {
+		key := c.Root.Object.Name + " " + c.Root.Code
+		for _, t := range append([]controllers.Target{c.Object}, c.Also...) {
+			found[key] = append(found[key], t.Name)
+		}
+	}
+	return found
+}
+
+// What has one root is one case, and what failed is judged as it was then.
+func TestFailedObjectsShareTheirRoot(t *testing.T) {
+	t.Parallel()
+	on := func(name string) map[string]any {
+		return map[string]any{"dependsOn": []any{map[string]any{"name": name}}}
+	}
+	broken := kustomization("infra", "False", "BuildFailed", "no such file", nil)
+	apps := kustomization("apps", "False", "DependencyNotReady", "dependency 'apps/infra' is not ready", on("infra"))
+	shop := kustomization("shop", "False", "DependencyNotReady", "dependency 'apps/apps' is not ready", on("apps"))
+	again := kustomization("infra", "Unknown", "Progressing", "at work again", nil)
+	s := snapshotOf([]controllers.Object{again, apps, shop}, []controllers.Object{broken, apps, shop})
+	var v Verdict
+	for _, name := range []string{"infra", "apps", "shop"} {
+		s.failure(&v, named(name))
+	}
+	if diff := cmp.Diff(map[string][]string{"infra build": {"infra", "apps", "shop"}}, roots(v)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFailedObjectThatHasRecovered(t *testing.T) {
+	t.Parallel()
+	failed := kustomization("apps", "False", "DependencyNotReady", "dependency 'apps/infra' is not ready", nil)
+	s := snapshotOf([]controllers.Object{kustomization("apps", "True", "ReconciliationSucceeded", "applied", nil)}, []controllers.Object{failed})
+	var v Verdict
+	s.failure(&v, named("apps"))
+	if diff := cmp.Diff(map[string][]string{"apps recovered": {"apps"}}, roots(v)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// An object that is ready from before and has not answered: its controller
+// counts, and what is suspended or at rest above it does not.
+func TestFailedObjectThatIsReady(t *testing.T) {
+	t.Parallel()
+	ready := kustomization("apps", "True", "ReconciliationSucceeded", "applied", nil)
+	s := snapshotOf([]controllers.Object{ready}, []controllers.Object{ready})
+	var v Verdict
+	s.failure(&v, named("apps"))
+	if diff := cmp.Diff(map[string][]string{}, roots(v)); diff != "" {
+		t.Errorf("nothing speaks against it: %s", diff)
+	}
+	s = snapshotOf([]controllers.Object{ready}, []controllers.Object{ready})
+	down := controllers.Target{Kind: "Deployment", Namespace: "flux-system", Name: "kustomize-controller"}
+	s.down["kustomize-controller"] = Finding{Object: down, Code: "controller-down"}
+	s.failure(&v, named("apps"))
+	if diff := cmp.Diff(map[string][]string{"kustomize-controller controller-down": {"apps"}}, roots(v)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A health check that goes on does not wait for what is above it, where that is
+// suspended and has brought what it has.
+func TestSuspendedDependencyThatIsReady(t *testing.T) {
+	t.Parallel()
+	frozen := kustomization("infra", "True", "ReconciliationSucceeded", "applied", map[string]any{"suspend": true})
+	needs := map[string]any{"dependsOn": []any{map[string]any{"name": "infra"}}}
+	for want, apps := range map[string]controllers.Object{
+		"apps progressing": kustomization("apps", "Unknown", "Progressing", "running health checks", needs),
+		"infra suspended":  kustomization("apps", "False", "DependencyNotReady", "dependency 'apps/infra' revision is not up to date", needs),
+	} {
+		s := snapshotOf([]controllers.Object{frozen, apps}, nil)
+		var v Verdict
+		s.failure(&v, named("apps"))
+		if diff := cmp.Diff(map[string][]string{want: {"apps"}}, roots(v)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// Controllers that want the same are one case; what one has logged is its own.
+func TestNotReadyErrorsShareTheirWayOut(t *testing.T) {
+	t.Parallel()
+	pull := Cause{Message: "the image cannot be pulled", Remedy: "check --registry"}
+	e := &NotReadyError{Namespace: "flux-system", Troubles: []Trouble{
+		{"helm-controller", pull}, {"kustomize-controller", Cause{Message: "it ended", Log: []string{"unknown flag"}}}, {"source-controller", pull},
+	}}
+	want := Verdict{Looked: 3, Cases: []Case{
+		single(Finding{Object: atHome("helm-controller"), Code: "controller-down", Message: pull.Message, Remedies: []string{"check --registry"}}),
+		single(Finding{
+			Object: atHome("kustomize-controller"), Code: "controller-down", Message: "it ended", Details: []string{"| unknown flag"},
+			Remedies: []string{"kubectl -n flux-system describe pods -l app=kustomize-controller"},
+		}),
+	}}
+	want.Cases[0].Also = []controllers.Target{atHome("source-controller")}
+	if diff := cmp.Diff(want, e.Verdict()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func atHome(name string) controllers.Target {
+	return controllers.Target{Kind: "Deployment", Namespace: "flux-system", Name: name}
+}
