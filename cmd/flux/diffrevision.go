@@ -120,12 +120,9 @@ func (a *app) gitAt(ctx context.Context, stored *storedSources, repository *unst
 		return storedSource{}, err
 	}
 	defer func() { _ = folders.Close() }() // what is left in a temporary folder goes a day later
-	spec := controllers.Object(repository.Object)
-	var only []string
-	dirs, _, _ := unstructured.NestedStringSlice(spec, "spec", "sparseCheckout")
-	for _, dir := range dirs {
-		only = append(only, strings.TrimPrefix(dir, "./"))
-		if _, err := fs.Stat(folders.Folders[0].Tree, strings.Trim(strings.TrimPrefix(dir, "./"), "/")); err != nil {
+	only := sparse(repository)
+	for _, dir := range only {
+		if !folders.Has(dir) {
 			return storedSource{}, fmt.Errorf("the folder %q of spec.sparseCheckout is not in %s", dir, revision)
 		}
 	}
@@ -139,6 +136,17 @@ func (a *app) gitAt(ctx context.Context, stored *storedSources, repository *unst
 	}
 	tree, err := build.Assemble(ctx, append(parts, included...), text(repository, "spec", "ignore"))
 	return storedSource{tree, revision}, err
+}
+
+// sparse are the beginnings of the paths that a GitRepository checks out, nil
+// for all of them.
+func sparse(repository *unstructured.Unstructured) []string {
+	var only []string
+	dirs, _, _ := unstructured.NestedStringSlice(repository.Object, "spec", "sparseCheckout")
+	for _, dir := range dirs {
+		only = append(only, strings.TrimPrefix(dir, "./"))
+	}
+	return only
 }
 
 // includes are what other GitRepositories give to one, as they are now.
@@ -170,6 +178,9 @@ func (a *app) gitFolders(ctx context.Context, repository *unstructured.Unstructu
 	clone, closed := cloneOf(text(repository, "spec", "url"))
 	defer closed()
 	submodules, _, _ := unstructured.NestedBool(repository.Object, "spec", "recurseSubmodules")
+	if only := sparse(repository); only != nil && !slices.ContainsFunc(only, func(p string) bool { return strings.HasPrefix(".gitmodules", p) }) {
+		submodules = false // they are only known by a file that is not checked out
+	}
 	if submodules {
 		clone = nil // what they have is not in it
 	}

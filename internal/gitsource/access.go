@@ -37,7 +37,7 @@ func (s Source) remote(ctx context.Context, address string) (gitrepo.Remote, err
 	case "ssh":
 		return r, s.key(ctx, &r, u)
 	}
-	return r, fmt.Errorf("Git is not spoken over %q here: http, https and ssh are", u.Scheme)
+	return r, fmt.Errorf("its address begins with %q: http, https and ssh are spoken here", u.Scheme)
 }
 
 func (s Source) first(keys ...string) []byte {

@@ -46,6 +46,8 @@ type Fetched struct {
 	Folders []Folder
 
 	checkouts []*gitrepo.Checkout
+	// links are where submodules are, fetched or not.
+	links []string
 }
 
 // deepest is how far submodules of submodules are followed, as by Git's library.
@@ -58,6 +60,26 @@ func (f *Fetched) Close() error {
 		failed = errors.Join(failed, c.Close())
 	}
 	return failed
+}
+
+// Has tells whether there is such a file or folder.
+func (f *Fetched) Has(name string) bool {
+	name = path.Clean(name)
+	if slices.Contains(f.links, name) {
+		return true
+	}
+	return slices.ContainsFunc(f.Folders, func(folder Folder) bool {
+		inside := name
+		if folder.At != "" {
+			below, ok := strings.CutPrefix(name+"/", folder.At+"/")
+			if !ok {
+				return false
+			}
+			inside = path.Clean(below)
+		}
+		_, err := fs.Stat(folder.Tree, inside)
+		return err == nil
+	})
 }
 
 // Fetch fetches a revision.
@@ -100,15 +122,16 @@ func (f *Fetched) add(ctx context.Context, s Source, address, at string, revisio
 		return nil, err
 	}
 	f.Folders = append(f.Folders, Folder{at, tree})
-	if !s.Submodules || depth == deepest {
-		return c, nil
-	}
 	modules, err := submodules(tree, c.Store, c.Commit)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range modules {
 		below := path.Join(at, m.path)
+		f.links = append(f.links, below)
+		if !s.Submodules || depth == deepest {
+			continue
+		}
 		if _, err := f.add(ctx, s, resolved(address, m.url), below, gitrepo.Revision{Name: m.commit.String()}, depth+1); err != nil {
 			return nil, fmt.Errorf("fetching the submodule %s: %w", below, err)
 		}

@@ -107,6 +107,11 @@ func files(t *testing.T, source Source) map[string]string {
 			t.Fatal(err)
 		}
 	}
+	for name, has := range map[string]bool{"./own.yaml": true, "own": false, "lib/": true, "lib/own.yaml": source.Submodules, "lib/none": false} {
+		if fetched.Has(name) != has {
+			t.Errorf("that %s is there: %v", name, !has)
+		}
+	}
 	if err := fetched.Close(); err != nil {
 		t.Fatal(err)
 	}

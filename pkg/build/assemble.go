@@ -27,7 +27,7 @@ type Part struct {
 
 // Assemble puts together what source-controller makes an archive of: the parts,
 // of which a later one replaces files of those before it, without what
-// .sourceignore files, the patterns of spec.ignore and the defaults leave out.
+// .sourceignore files and the patterns of spec.ignore, or the defaults, leave out.
 func Assemble(ctx context.Context, parts []Part, ignore string) (*Tree, error) {
 	a := &assembly{files: map[string]origin{}}
 	for _, part := range parts {
@@ -91,8 +91,9 @@ func (a *assembly) list(ctx context.Context, part Part) error {
 	})
 }
 
-// matcher knows the defaults, the .sourceignore files and the patterns of the
-// spec, each of which overrules those before it.
+// matcher knows the .sourceignore files and the patterns of the spec, which
+// overrule those, or the defaults where there are none of these. What belongs
+// to Git is left out in any case.
 func (a *assembly) matcher(ignore string) (gitignore.Matcher, error) {
 	var names []string
 	for name := range a.files {
@@ -114,5 +115,8 @@ func (a *assembly) matcher(ignore string) (gitignore.Matcher, error) {
 		patterns = append(patterns, sourceignore.ReadPatterns(bytes.NewReader(text), domain(path.Dir(name)))...)
 	}
 	patterns = append(patterns, sourceignore.ReadPatterns(strings.NewReader(ignore), nil)...)
-	return sourceignore.NewDefaultMatcher(patterns, nil), nil
+	if len(patterns) == 0 {
+		patterns = sourceignore.DefaultPatterns(nil)
+	}
+	return sourceignore.NewMatcher(append(sourceignore.VCSPatterns(nil), patterns...)), nil
 }

@@ -15,7 +15,7 @@ func TestAssemble(t *testing.T) {
 	own := fstest.MapFS{}
 	for _, name := range []string{
 		"apps/one.yaml", "apps/two.yaml", "apps/picture.png", "apps/deep/drop.yaml", "apps/deep/keep.yaml", "apps-more/three.yaml",
-		"infra/four.yaml", ".github/workflow.yaml", ".sops.yaml", "kept.png", "lib/old.yaml",
+		"infra/four.yaml", ".github/workflow.yaml", ".sops.yaml", ".gitattributes", "lib/old.yaml",
 	} {
 		own[name] = &fstest.MapFile{Data: []byte("own")}
 	}
@@ -27,16 +27,20 @@ func TestAssemble(t *testing.T) {
 		want   map[string]string
 	}{
 		"all": {
-			parts: []Part{{Tree: own}, {Tree: other, From: "./base", At: "lib"}}, ignore: "/infra\n!/kept.png\n",
+			parts: []Part{{Tree: own}, {Tree: other, From: "./base", At: "lib"}}, ignore: "/infra\n*.png\n",
 			want: map[string]string{
-				"apps/one.yaml": "own", "apps/two.yaml": "own", "apps/deep/keep.yaml": "own", "apps/deep/.sourceignore": "# all\n*.yaml\n!keep.yaml\n",
-				"apps-more/three.yaml": "own", "kept.png": "own", "lib/old.yaml": "other", "lib/b/new.yaml": "other",
+				"apps/one.yaml": "own", "apps/two.yaml": "own", "apps/deep/keep.yaml": "own", ".github/workflow.yaml": "own", ".sops.yaml": "own", "apps/deep/.sourceignore": "# all\n*.yaml\n!keep.yaml\n",
+				"apps-more/three.yaml": "own", "lib/old.yaml": "other", "lib/b/new.yaml": "other",
 			},
+		},
+		"the defaults, where nothing is said": {
+			parts: []Part{{Tree: own, Only: []string{"infra", "apps/o", "apps/p", "."}}},
+			want:  map[string]string{"apps/one.yaml": "own", "infra/four.yaml": "own"},
 		},
 		"sparse": {
 			parts: []Part{{Tree: own, Only: []string{"infra", "apps/"}}, {Tree: other, At: "lib"}},
 			want: map[string]string{
-				"apps/one.yaml": "own", "apps/two.yaml": "own", "apps/deep/keep.yaml": "own", "apps/deep/.sourceignore": "# all\n*.yaml\n!keep.yaml\n",
+				"apps/one.yaml": "own", "apps/two.yaml": "own", "apps/picture.png": "own", "apps/deep/keep.yaml": "own", "apps/deep/.sourceignore": "# all\n*.yaml\n!keep.yaml\n",
 				"infra/four.yaml": "own", "lib/base/old.yaml": "other", "lib/base/b/new.yaml": "other", "lib/not.yaml": "",
 			},
 		},
