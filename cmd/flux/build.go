@@ -54,7 +54,11 @@ encrypted with SOPS are printed with their values masked.
 Without --path, the folder is spec.path in the Git work tree around the current
 folder. With --dry-run, no cluster is asked: the Kustomization is read from
 --kustomization-file, or found in the work tree, as are the ConfigMaps and
-Secrets whose variables it substitutes.`,
+Secrets whose variables it substitutes.
+
+With --recursive, children that have another source are built from what
+source-controller has of it, unless --local-sources names a folder; an
+OCIRepository that is not on the cluster is fetched from its registry.`,
 		Example: `  # What the files here would become on the cluster
   flux build kustomization my-app
 

@@ -52,10 +52,16 @@ webhooks and the fields of others are as they will be.
 Without --path, it compares what the source has fetched with what is live: the
 drift. With --path, it compares a local folder, such as a branch that is to
 be merged. With --revision or --branch, it compares another revision of the
-source, which it fetches from where the source is, with the source's
-credentials: of a GitRepository a branch, a tag, a reference or a commit, of an
-OCIRepository a tag or a digest. Nothing is written, neither on the cluster nor to the folder, and
-secret values are not shown.
+source: of a GitRepository a branch, a tag, a reference or a commit, of an
+OCIRepository a tag or a digest. It is fetched from its server, with the
+credentials of the source. In a clone of the repository, a commit that the
+clone has needs no server, and a revision that only the clone has is taken from
+there.
+
+Dry runs are made as the service account that the controller impersonates,
+where you may do so, and on the cluster of spec.kubeConfig. What goes with a
+Kustomization or HelmRelease that is pruned is shown, too. Nothing is written,
+neither on the cluster nor to the folder, and secret values are not shown.
 
 It exits with 0 when nothing would change, 1 when something would, and 2 when
 that could not be found out or the controller would fail.`,
