@@ -14,14 +14,14 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-const refused = "exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1"
+const refused = "Deployment/apps/web dry-run failed: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1"
 
 // failing is a cluster whose Kustomization app fails for a reason that can be
 // read off it, and where every list of the diagnosis is answered by hand.
-func failing(t *testing.T, answer http.HandlerFunc) *steered {
+func failing(t *testing.T, message string, answer http.HandlerFunc) *steered {
 	t.Helper()
 	s := steer(t, []string{"app"}, func(s *steered, _ controllers.Object, _ int) {
-		s.say("app", "False", "ReconciliationFailed", "Deployment/apps/web dry-run failed: "+refused)
+		s.say("app", "False", "ReconciliationFailed", message)
 	})
 	for _, k := range controllers.Kinds {
 		s.Handle("GET "+fleetPath(k), answer)
@@ -43,7 +43,7 @@ func reconciling(ctx context.Context, s *steered, patience time.Duration) outcom
 const failedSoFar = `► annotating Kustomization app in flux-system namespace
 ✔ Kustomization annotated
 ◎ waiting for Kustomization reconciliation
-✗ Kustomization flux-system/app is not ready: ReconciliationFailed: Deployment/apps/web dry-run failed: ` + refused + `
+✗ Kustomization flux-system/app is not ready: ReconciliationFailed: ` + refused + `
   The cause
     a quota is used up
   What to do
@@ -55,7 +55,7 @@ const failedSoFar = `► annotating Kustomization app in flux-system namespace
 // itself says is recognised all the same.
 func TestFailureOnASlowCluster(t *testing.T) {
 	t.Parallel()
-	s := failing(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	s := failing(t, refused, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	want := failedSoFar + `  Not known
     no answer in time about: the controllers in namespace flux-system
     no answer in time about: any kind of Flux
@@ -63,30 +63,40 @@ func TestFailureOnASlowCluster(t *testing.T) {
 	expect(t, reconciling(t.Context(), s, time.Millisecond), outcome{1, "", want})
 }
 
-// What may not be seen is said once.
+// What may not be seen is said where it leaves something open, and only there.
 func TestFailureWithoutPermissions(t *testing.T) {
 	t.Parallel()
 	forbidden := func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "forbidden", http.StatusForbidden) }
-	s := failing(t, forbidden)
-	for _, k := range controllers.Kinds { // nor into the namespace, apart from what is reconciled
-		if k.Kind != "Kustomization" {
-			s.Handle("GET "+strings.Replace(fleetPath(k), "/"+k.Resource, "/namespaces/flux-system/"+k.Resource, 1), forbidden)
-		}
-	}
-	a := reconciling(t.Context(), s, time.Minute)
-	want := failedSoFar + `  Not known
+	for message, want := range map[string]string{
+		refused: failedSoFar,
+		"it broke": `► annotating Kustomization app in flux-system namespace
+✔ Kustomization annotated
+◎ waiting for Kustomization reconciliation
+✗ Kustomization flux-system/app is not ready: ReconciliationFailed: it broke
+  What to do
+    flux logs --for Kustomization/app -n flux-system
+    flux reconcile kustomization app -n flux-system --with-source
+  Not known
     the controllers in namespace flux-system may not be looked at
     you may list only in namespace flux-system: Kustomization
     you may not list: Alert, ArtifactGenerator, Bucket, ExternalArtifact, GitRepository, HelmChart, HelmRelease, HelmRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation, OCIRepository, Provider, Receiver
-`
-	expect(t, a, outcome{1, "", want})
+`,
+	} {
+		s := failing(t, message, forbidden)
+		for _, k := range controllers.Kinds { // nor into the namespace, apart from what is reconciled
+			if k.Kind != "Kustomization" {
+				s.Handle("GET "+strings.Replace(fleetPath(k), "/"+k.Resource, "/namespaces/flux-system/"+k.Resource, 1), forbidden)
+			}
+		}
+		expect(t, reconciling(t.Context(), s, time.Minute), outcome{1, "", want})
+	}
 }
 
 // Ctrl-C ends the look for a cause.
 func TestInterruptDuringTheLookForACause(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())
-	s := failing(t, func(_ http.ResponseWriter, r *http.Request) {
+	s := failing(t, refused, func(_ http.ResponseWriter, r *http.Request) {
 		interrupt()
 		<-r.Context().Done()
 	})

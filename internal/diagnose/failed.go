@@ -47,10 +47,7 @@ func (d Doctor) Failed(ctx context.Context, failed []Failed) Verdict {
 	for _, f := range failed {
 		s.failure(&v, key(f.Target))
 	}
-	v.Unknown = s.unknown
-	if !s.silent(v, failed) {
-		v.Unknown = slices.DeleteFunc(v.Unknown, func(line string) bool { return line == d.vacant() })
-	}
+	v.Unknown = s.relevant(v, failed)
 	var asking sync.WaitGroup
 	for i := range v.Cases[:min(len(v.Cases), examined)] {
 		asking.Go(func() { s.examine(ctx, &v.Cases[i]) })
@@ -62,12 +59,21 @@ func (d Doctor) Failed(ctx context.Context, failed []Failed) Verdict {
 	return v
 }
 
-// silent tells whether an object has not been looked at by its controller, so
-// that it is of interest where the controllers are.
-func (s *snapshot) silent(v Verdict, failed []Failed) bool {
-	return slices.ContainsFunc(failed, func(f Failed) bool {
-		c, found := v.Of(f.Target)
-		return !found || c.Root.Code == "unreconciled"
+// open are the codes of roots that leave open what is behind them.
+var open = []string{"", "unreconciled", "progressing", "waiting", "not-ready"}
+
+// relevant is what is unknown that could change the verdict. Where the
+// controllers are is of interest only while one is silent; what the user may not
+// see, only while something is left open: tenants see little, and know it.
+func (s *snapshot) relevant(v Verdict, failed []Failed) []string {
+	silent, unclear := false, false
+	for _, f := range failed {
+		c, _ := v.Of(f.Target)
+		silent = silent || c.Root.Code == "" || c.Root.Code == "unreconciled"
+		unclear = unclear || slices.Contains(open, c.Root.Code)
+	}
+	return slices.DeleteFunc(slices.Clone(s.unknown), func(line string) bool {
+		return !silent && line == s.vacant() || !unclear && (line == s.closed() || slices.Contains(s.barred(), line))
 	})
 }
 

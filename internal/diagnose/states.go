@@ -27,7 +27,7 @@ func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map
 	found, err := r.Look(ctx)
 	switch {
 	case apierrors.IsForbidden(err):
-		return down, []string{"the controllers in namespace " + d.Home + " may not be looked at"}, nil
+		return down, []string{d.closed()}, nil
 	case err != nil && bearable(err):
 		return down, []string{unseen(err) + ": the controllers in namespace " + d.Home}, nil
 	case err != nil:
@@ -77,6 +77,11 @@ func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map
 		return nil, nil, err
 	}
 	return down, nil, nil // who leads is not known where the leases are not
+}
+
+// closed says that nobody may look inside.
+func (d Doctor) closed() string {
+	return "the controllers in namespace " + d.Home + " may not be looked at"
 }
 
 // vacant says that nobody is at home.

@@ -64,23 +64,46 @@ func (v view) hidden(t controllers.Target) error {
 	return v.refused[t.Kind]
 }
 
-// blind names what may not be seen, in a line each for what nobody may list
-// and for what is seen of one namespace only.
+// blind names what is not seen, in a line each for kinds that are seen of one
+// namespace only and for every reason for which kinds are not seen at all.
 func (v view) blind() []string {
-	var lines []string
-	if len(v.narrowed) > 0 {
-		lines = append(lines, "you may list only in namespace "+v.namespace+": "+strings.Join(sortedKeys(v.narrowed), ", "))
-	}
-	kinds := map[string][]string{}
-	for _, kind := range sortedKeys(v.refused) {
-		why := unseen(v.refused[kind])
-		kinds[why] = append(kinds[why], kind)
-	}
-	for _, why := range sortedKeys(kinds) {
-		if len(kinds[why]) == len(controllers.Kinds) {
-			kinds[why] = []string{"any kind of Flux"}
+	why := map[string]string{}
+	for kind, err := range v.refused {
+		if !apierrors.IsForbidden(err) {
+			why[kind] = unseen(err)
 		}
-		lines = append(lines, why+": "+strings.Join(kinds[why], ", "))
+	}
+	return append(v.barred(), grouped(why)...)
+}
+
+// barred are the lines of blind that tell of permissions alone.
+func (v view) barred() []string {
+	why := map[string]string{}
+	for kind := range v.narrowed {
+		why[kind] = "you may list only in namespace " + v.namespace
+	}
+	lines := grouped(why)
+	why = map[string]string{}
+	for kind, err := range v.refused {
+		if apierrors.IsForbidden(err) {
+			why[kind] = unseen(err)
+		}
+	}
+	return append(lines, grouped(why)...)
+}
+
+// grouped has a line for each reason, with its kinds.
+func grouped(why map[string]string) []string {
+	kinds := map[string][]string{}
+	for _, kind := range sortedKeys(why) {
+		kinds[why[kind]] = append(kinds[why[kind]], kind)
+	}
+	var lines []string
+	for _, reason := range sortedKeys(kinds) {
+		if len(kinds[reason]) == len(controllers.Kinds) {
+			kinds[reason] = []string{"any kind of Flux"}
+		}
+		lines = append(lines, reason+": "+strings.Join(kinds[reason], ", "))
 	}
 	return lines
 }
