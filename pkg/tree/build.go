@@ -32,9 +32,10 @@ type Options struct {
 // of the tree and no error.
 //
 // The number of requests depends on the kinds and namespaces in the tree and
-// not on how many objects there are; at most five wait for each other, unless
-// lists of all namespaces are forbidden and Kustomizations nest across many, or
-// releases have no inventories, which costs a request each.
+// not on how many objects there are; at most five wait for each other, and one
+// more where there are custom resources, unless lists of all namespaces are
+// forbidden and Kustomizations nest across many, or releases have no
+// inventories, which costs a request each.
 func Build(ctx context.Context, cfg *rest.Config, root Object, options Options) (*Tree, error) {
 	c, err := connect(cfg)
 	if err != nil {

@@ -26,7 +26,7 @@ func flagger() (kinds map[string]string, answers map[string]any, absent []string
 			{"name": "canarii/status", "kind": "Canary", "namespaced": true}, {"name": "canarii", "kind": "Canary", "namespaced": true},
 		}},
 	}
-	return kinds, answers, []string{"/apis/flagger.app/v1alpha1/namespaces/shop/canaries"}
+	return kinds, answers, []string{"/apis/flagger.app/v1alpha1", "/apis/flagger.app/v1alpha1/namespaces/shop/canaries"}
 }
 
 func shop(t *testing.T) *server {

@@ -63,7 +63,13 @@ func resourceOf(kind schema.GroupKind, version string) kube.Resource {
 
 // populate looks at the live objects of the tree and adds what they own.
 func (b *builder) populate(ctx context.Context, root *Node) error {
-	found, err := collect(ctx, b.cluster, b.wanted(root).requests(false), &b.gaps, func(o controllers.Object) (live, error) { return liveOf(o), nil })
+	wanted := b.wanted(root)
+	if !b.options.InventoryOnly && !b.options.FluxOnly {
+		if err := b.relatives(ctx, root, wanted); err != nil {
+			return err
+		}
+	}
+	found, err := collect(ctx, b.cluster, wanted.requests(false), &b.gaps, func(o controllers.Object) (live, error) { return liveOf(o), nil })
 	if err != nil {
 		return err
 	}
