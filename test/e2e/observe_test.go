@@ -27,7 +27,7 @@ func TestObserve(t *testing.T) {
 		name string
 		tell func(*story)
 	}{
-		{"trace", (*story).traces}, {"tree", (*story).trees}, {"status", (*story).screens},
+		{"fetched", (*story).fetched}, {"trace", (*story).traces}, {"tree", (*story).trees}, {"status", (*story).screens},
 		{"stats", (*story).counts}, {"logs", (*story).follows}, {"events", (*story).happenings},
 	} {
 		t.Run(chapter.name, func(t *testing.T) {

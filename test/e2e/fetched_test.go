@@ -1,0 +1,30 @@
+package e2e_test
+
+import (
+	"context"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// fetched builds Kustomizations whose source is not here, whatever its kind,
+// from what its controller has; what is built is what is live.
+func (s *story) fetched() {
+	s.Helper()
+	for name, chain := range chains {
+		if !strings.HasPrefix(name, "ks-") {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(s.Context(), stepTime)
+		cmd := exec.CommandContext(ctx, lookPath(s.env, "flux"), "build", "kustomization", name, "--namespace=apps")
+		cmd.Env, cmd.Dir = s.env, s.TempDir() // in no clone
+		out, err := cmd.Output()
+		cancel()
+		if lines := strings.Split(string(out), "\n"); err != nil || !slices.Contains(lines, "  name: "+name) {
+			s.Errorf("building %s from %s: %v\n%s", name, chain[1], err, out)
+		}
+		if out := s.run("flux", "diff", "kustomization", name, "--namespace=apps"); out != "" {
+			s.Errorf("%s differs from what %s has:\n%s", name, chain[1], out)
+		}
+	}
+}
