@@ -78,9 +78,10 @@ func (e *Engine) impersonate(ctx context.Context, account string) (*actor, error
 		return nil, err
 	}
 	switch _, err := client.WhoAmI(ctx); {
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot impersonate "):
 		return e.self, nil
-	case err != nil && !apierrors.IsNotFound(err): // a server that does not tell may still let one act
+	case err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
+		// A server that does not tell, or not everybody, lets one act all the same.
 		return nil, fmt.Errorf("acting as %s: %w", account, err)
 	}
 	return &actor{client: client, account: account, may: map[kube.Permission]bool{}}, nil

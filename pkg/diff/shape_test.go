@@ -1,0 +1,64 @@
+package diff
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+)
+
+// TestShape: what an object has and its schema does not, and what does not fit.
+func TestShape(t *testing.T) {
+	t.Parallel()
+	var s map[string]any
+	if err := yaml.Unmarshal([]byte(`
+type: object
+required: [spec]
+properties:
+  spec:
+    type: object
+    required: [size, mode]
+    properties:
+      size: {type: integer}
+      mode: {type: string, default: fast, enum: [fast, slow]}
+      ratio: {type: number}
+      on: {type: boolean}
+      port: {x-kubernetes-int-or-string: true}
+      any: {x-kubernetes-preserve-unknown-fields: true}
+      open: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {known: {type: string}}}
+      labels: {type: object, additionalProperties: {type: string}}
+      free: {type: object, additionalProperties: true}
+      template: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}
+      list: {type: array, items: {type: object, required: [name], properties: {name: {type: string}}}}
+`), &s); err != nil {
+		t.Fatal(err)
+	}
+	for spec, want := range map[string][]string{
+		`{size: 1}`: nil,
+		`{size: 1, ratio: 2, on: true, port: http, any: [1, {a: b}], open: {a: {b: c}, known: x}, labels: {a: b}, free: {a: {b: 1}}, template: {kind: X}, list: [{name: a}]}`: nil,
+		`{size: 1, mode: null}`:            nil,
+		`{}`:                               {".spec.size: it is required"},
+		`{size: "1", mode: quick}`:         {".spec.mode: it has to be one of [fast slow]", ".spec.size: it has to be of type integer"},
+		`{size: 1.5}`:                      {".spec.size: it has to be of type integer"},
+		`{size: 1, color: red}`:            {".spec.color: field not declared in schema"},
+		`{size: 1, open: {known: 1}}`:      {".spec.open.known: it has to be of type string"},
+		`{size: 1, labels: {a: 1}}`:        {".spec.labels.a: it has to be of type string"},
+		`{size: 1, list: [{name: a}, {}]}`: {".spec.list[1].name: it is required"},
+		`{size: 1, list: {}}`:              {".spec.list: it has to be of type array"},
+	} {
+		var object map[string]any
+		if err := yaml.Unmarshal([]byte("{apiVersion: x/v1, kind: X, metadata: {name: x}, spec: "+spec+"}"), &object); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, shape(s).invalid(object)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", spec, diff)
+		}
+	}
+	object := map[string]any{"kind": "X", "spec": map[string]any{"size": "many", "color": "red"}, "extra": true}
+	if diff := cmp.Diff([]string{".extra", ".spec.color"}, shape(s).undeclared(object)); diff != "" {
+		t.Errorf("what is not declared (-want +got):\n%s", diff)
+	}
+	if found := shape(nil).invalid(object); found != nil {
+		t.Errorf("without a schema: %v", found)
+	}
+}
