@@ -168,7 +168,7 @@ func (p *releasePlanner) chart(ctx context.Context, hr *unstructured.Unstructure
 	}
 	chart := &build.Chart{Archive: archive}
 	if origin.object.Kind != "HelmChart" {
-		chart.Build = build.BuildOf(a.Revision)
+		chart.Build = build.VersionMetadata(a.Revision)
 	}
 	return chart, err
 }

@@ -54,13 +54,22 @@ func (a *app) compareReleases(
 			return results, context.Cause(ctx)
 		}
 		if failure != nil {
-			a.report(explainDiff(failure))
+			a.report(explainRelease(failure))
 			failed = errReported
 			continue
 		}
 		results = append(results, result)
 	}
 	return results, failed
+}
+
+// explainRelease is explainDiff where a chart cannot be given by a flag.
+func explainRelease(err error) error {
+	var source *build.SourceError
+	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
+		return hinted(fmt.Sprintf("name the folder of the source by --local-sources %s=PATH", source.Source), "%w", err)
+	}
+	return explainDiff(err)
 }
 
 // among makes sources, ConfigMaps and Secrets of the same change stand before

@@ -92,9 +92,9 @@ type Rendered struct {
 	Hooks     []string `json:"hooks,omitempty"`
 }
 
-// BuildOf is the part of an artifact's digest (algorithm:hex, a tag may stand
+// VersionMetadata is the part of an artifact's digest (algorithm:hex, a tag may stand
 // before) that the controller appends to a chart's version.
-func BuildOf(revision string) string {
+func VersionMetadata(revision string) string {
 	const shown = 12
 	_, hex, ok := strings.Cut(revision[strings.LastIndex(revision, "@")+1:], ":")
 	if !ok || len(hex) < shown {

@@ -2,9 +2,7 @@ package build
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +13,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kustomize "sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/yaml"
 )
 
 // HelmOptions say how a HelmRelease is built where its spec does not.
@@ -63,15 +60,16 @@ type HelmResult struct {
 
 // releaseSpec is what a build reads of a HelmRelease's spec.
 type releaseSpec struct {
-	ReleaseName      string            `json:"releaseName"`
-	TargetNamespace  string            `json:"targetNamespace"`
-	StorageNamespace string            `json:"storageNamespace"`
-	ChartRef         *sourceReference  `json:"chartRef"`
-	Chart            *chartTemplate    `json:"chart"`
-	Values           map[string]any    `json:"values"`
-	ValuesFrom       []valuesReference `json:"valuesFrom"`
-	PostRenderers    []postRenderer    `json:"postRenderers"`
-	CommonMetadata   struct {
+	ReleaseName        string            `json:"releaseName"`
+	TargetNamespace    string            `json:"targetNamespace"`
+	StorageNamespace   string            `json:"storageNamespace"`
+	ChartRef           *sourceReference  `json:"chartRef"`
+	Chart              *chartTemplate    `json:"chart"`
+	Values             map[string]any    `json:"values"`
+	ValuesFrom         []valuesReference `json:"valuesFrom"`
+	PostRenderers      []postRenderer    `json:"postRenderers"`
+	PostRenderStrategy string            `json:"postRenderStrategy"`
+	CommonMetadata     struct {
 		Labels      map[string]string `json:"labels"`
 		Annotations map[string]string `json:"annotations"`
 	} `json:"commonMetadata"`
@@ -168,34 +166,6 @@ func helmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptio
 	return result, result.take(ctx, hr, &spec, rendered, o.Revision)
 }
 
-// Target is which release of Helm a HelmRelease is about.
-type Target struct {
-	// Name and Namespace are the release's.
-	Name, Namespace string
-	// Storage is the namespace where Helm keeps books of it.
-	Storage string
-}
-
-// TargetOf tells which release of Helm a HelmRelease is about.
-func TargetOf(hr *unstructured.Unstructured) (Target, error) {
-	var spec releaseSpec
-	if err := convert(hr.Object["spec"], &spec); err != nil {
-		return Target{}, fmt.Errorf("reading the spec of %s: %w", referenceTo(hr), err)
-	}
-	return spec.target(hr), nil
-}
-
-func (s *releaseSpec) target(hr *unstructured.Unstructured) Target {
-	t := Target{Name: releaseName(hr, s), Namespace: s.TargetNamespace, Storage: s.StorageNamespace}
-	if t.Namespace == "" {
-		t.Namespace = hr.GetNamespace()
-	}
-	if t.Storage == "" {
-		t.Storage = hr.GetNamespace()
-	}
-	return t
-}
-
 // convert reads a part of an object into a struct.
 func convert(from, into any) error {
 	text, err := json.Marshal(from)
@@ -205,35 +175,14 @@ func convert(from, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// releaseName is what Helm knows the release by; Helm's limit is 53 letters.
-func releaseName(hr *unstructured.Unstructured, spec *releaseSpec) string {
-	name := hr.GetName()
-	switch {
-	case spec.ReleaseName != "":
-		return spec.ReleaseName
-	case spec.TargetNamespace != "":
-		name = spec.TargetNamespace + "-" + name
-	}
-	const limit, hashed = 53, 12
-	if len(name) <= limit {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	return name[:limit-hashed-1] + "-" + hex.EncodeToString(sum[:])[:hashed]
-}
-
 // take makes objects of what was rendered and treats them as the controller's
 // post-renderers do.
 func (r *HelmResult) take(ctx context.Context, hr *unstructured.Unstructured, spec *releaseSpec, rendered *Rendered, revision int) error {
-	objects, err := postRendered(ctx, append(slices.Clone(rendered.Manifests), rendered.Hooks...), spec)
+	objects, err := spec.labelled(ctx, hr, rendered)
 	if err != nil {
 		return err
 	}
 	for _, o := range objects {
-		o.own(hr, spec.CommonMetadata.Labels)
-		if len(spec.CommonMetadata.Annotations) > 0 {
-			o.SetAnnotations(merged(o.GetAnnotations(), spec.CommonMetadata.Annotations))
-		}
 		o.Secret = containing(o.Object, r.SecretValues, nil)
 		if _, hook := o.GetAnnotations()["helm.sh/hook"]; hook {
 			r.Hooks = append(r.Hooks, o)
@@ -254,69 +203,6 @@ func (r *HelmResult) take(ctx context.Context, hr *unstructured.Unstructured, sp
 		r.CRDs = append(r.CRDs, o)
 	}
 	return err
-}
-
-// own labels an object with the HelmRelease that brings it.
-func (o *Object) own(hr *unstructured.Unstructured, common map[string]string) {
-	o.Owner = referenceTo(hr)
-	origin := map[string]string{helmToolkit + "/name": hr.GetName(), helmToolkit + "/namespace": hr.GetNamespace()}
-	o.SetLabels(merged(o.GetLabels(), common, origin))
-}
-
-// postRendered reads documents by kustomize, with the patches and images of
-// spec.postRenderers one after the other.
-func postRendered(ctx context.Context, documents []string, spec *releaseSpec) ([]Object, error) {
-	var nonEmpty []string
-	for _, document := range documents {
-		if strings.TrimSpace(document) != "" {
-			nonEmpty = append(nonEmpty, strings.TrimSuffix(document, "\n")+"\n")
-		}
-	}
-	if len(nonEmpty) == 0 {
-		return nil, nil
-	}
-	text := []byte(strings.Join(nonEmpty, "---\n"))
-	objects, err := kustomized(ctx, text, &kustomize.Kustomization{})
-	for i, renderer := range spec.PostRenderers {
-		if err != nil || renderer.Kustomize == nil {
-			continue
-		}
-		k := &kustomize.Kustomization{Images: renderer.Kustomize.Images}
-		for _, p := range renderer.Kustomize.Patches {
-			k.Patches = append(k.Patches, kustomize.Patch{Patch: p.Patch, Target: p.Target.kustomize()})
-		}
-		if text, err = marshalAll(objects); err != nil {
-			return nil, err
-		}
-		if objects, err = kustomized(ctx, text, k); err != nil {
-			return nil, fmt.Errorf("spec.postRenderers[%d]: %w", i, err)
-		}
-	}
-	return objects, err
-}
-
-func marshalAll(objects []Object) ([]byte, error) {
-	var all []byte
-	for _, o := range objects {
-		text, err := yaml.Marshal(o.Object)
-		if err != nil {
-			return nil, err
-		}
-		all = append(append(all, "---\n"...), text...)
-	}
-	return all, nil
-}
-
-// kustomized reads objects through a kustomization.
-func kustomized(ctx context.Context, manifests []byte, k *kustomize.Kustomization) ([]Object, error) {
-	const rendered, folder = "rendered.yaml", "release"
-	k.APIVersion, k.Kind, k.Resources = kustomize.KustomizationVersion, kustomize.KustomizationKind, []string{rendered}
-	text, err := yaml.Marshal(k)
-	if err != nil {
-		return nil, err
-	}
-	tree := NewTree(map[string][]byte{folder + "/kustomization.yaml": text, folder + "/" + rendered: manifests})
-	return (&files{ctx: ctx, tree: tree}).run(folder)
 }
 
 // recognisable is how long a value must be to be looked for within others.

@@ -116,6 +116,7 @@ func (c *comparison) judge(ctx context.Context, r kube.Resource, ref Ref, o item
 		return Change{Object: ref, Action: Skipped, Reason: reason}, nil
 	}
 	if reason := c.foreign(ref, o, s.before); reason != "" {
+		c.aborted.Store(true)
 		return c.finish(Change{Object: ref, Action: Failed, Reason: reason}, o, s.before, overlaid(s.before, o.Object)), nil
 	}
 	if c.renewed(ref, s.before) {

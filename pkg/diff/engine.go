@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -96,7 +97,7 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 	}
 	result.Changes = changes
 	if p.Release != nil {
-		parsed.conclude(result)
+		c.conclude(result)
 	}
 	if failing := (&Result{Changes: changes[:len(parsed.objects)]}).Count(Failed); failing > 0 {
 		result.unpruned(len(parsed.objects))
@@ -121,6 +122,9 @@ type comparison struct {
 	*plan
 	live  *live
 	actor *actor
+
+	// aborted tells that Helm fails before it changes anything.
+	aborted atomic.Bool
 
 	once    sync.Once
 	last    *build.Result

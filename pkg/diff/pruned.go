@@ -19,6 +19,11 @@ func (c *comparison) pruned(ctx context.Context, ref Ref) (Change, error) {
 		return change, nil
 	}
 	r, served := c.kinds.of(ref.kind())
+	if !served && c.Release != nil && c.Release.Step == Upgrade {
+		c.aborted.Store(true)
+		change.Action, change.Reason = Failed, "the cluster no longer serves its kind, and Helm cannot upgrade a release that has an object of it"
+		return change, nil
+	}
 	if !served {
 		change.Reason = "the cluster no longer serves its kind"
 		return change, nil

@@ -116,6 +116,7 @@ func (c *comparison) unvalidated(ref Ref, o item, before controllers.Object, why
 // otherwise.
 func (c *comparison) unserved(ctx context.Context, ref Ref, o item) (Change, error) {
 	failed := func(reason string, args ...any) (Change, error) {
+		c.aborted.Store(c.Release != nil)
 		return c.finish(Change{Object: ref, Action: Failed, Reason: fmt.Sprintf(reason, args...)}, o, nil, o.Object), nil
 	}
 	d, brought := c.definition(ref.kind().GroupKind())
@@ -124,6 +125,9 @@ func (c *comparison) unserved(ctx context.Context, ref Ref, o item) (Change, err
 		o.SetNamespace("")
 	}
 	shape, serves := d.shapes[ref.Version]
+	if c.templated(ref) {
+		return failed("its definition is in the chart's templates, and Helm has to know the kind before: it belongs into the chart's folder crds")
+	}
 	switch {
 	case !brought:
 		return failed("the cluster does not serve %s %s, and nothing here defines it", ref.Kind, o.GetAPIVersion())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -164,6 +165,14 @@ func (c *comparison) leaves(o item, live map[string]any) string {
 	return ""
 }
 
+// templated tells whether a release defines the kind of an object among its
+// own templates.
+func (c *comparison) templated(ref Ref) bool {
+	return c.Release != nil && slices.ContainsFunc(c.objects, func(o item) bool {
+		return isDefinition(o.ref()) && !o.built.Ahead && definedKind(o.Object) == ref.kind().GroupKind()
+	})
+}
+
 // foreign tells why Helm refuses to make an object its own.
 func (c *comparison) foreign(ref Ref, o item, live map[string]any) string {
 	if c.Release == nil || live == nil || o.built.Ahead || !c.Release.NoAdoption || c.Release.last(ref) != nil {
@@ -221,30 +230,49 @@ func (c *comparison) tolerate(before, after map[string]any) {
 
 // conclude says what the comparison of objects does not: whether drift is
 // corrected, and what the step is.
-func (p *plan) conclude(result *Result) {
-	result.Step, result.Hooks = p.Release.Step, p.Release.Hooks
-	result.Warnings = append(result.Warnings, p.Release.Warnings...)
-	if p.Release.Step != Keep {
-		return
+func (c *comparison) conclude(result *Result) {
+	result.Step, result.Hooks = c.Release.Step, c.Release.Hooks
+	result.Warnings = append(result.Warnings, c.Release.Warnings...)
+	if c.aborted.Load() {
+		c.abort(result)
 	}
-	mode := controllers.Path{"spec.driftDetection.mode"}.String(p.Kustomization.Object)
+	if c.Release.Step == Keep {
+		c.leave(result)
+	}
+}
+
+// abort takes back what would be done to objects: Helm fails before, when only
+// the definitions in the chart's folder for them have been applied.
+func (c *comparison) abort(result *Result) {
+	result.Hooks = nil
+	for i, change := range result.Changes {
+		ahead := i < len(c.Release.Ahead) && isDefinition(change.Object)
+		if !ahead && change.Different() && change.Action != Failed {
+			result.Changes[i] = Change{Object: change.Object, Action: Skipped, Reason: "Helm fails before it changes anything"}
+		}
+	}
+}
+
+// leave takes back the correction of drift where the controller makes none.
+func (c *comparison) leave(result *Result) {
+	mode := controllers.Path{"spec.driftDetection.mode"}.String(c.Kustomization.Object)
 	if mode == "enabled" {
 		return
 	}
 	reason := "it has drifted, and stays so: spec.driftDetection.mode is not enabled"
 	n := 0
-	for i, c := range result.Changes {
-		if c.Action != Changed && c.Action != Created {
+	for i, change := range result.Changes {
+		if change.Action != Changed && change.Action != Created {
 			continue
 		}
 		n++
-		c.Action, c.Reason, c.Dangers = Skipped, reason, nil
-		if c.Before == nil {
-			c.Reason = "it is missing, and stays so: spec.driftDetection.mode is not enabled"
+		change.Action, change.Reason, change.Dangers = Skipped, reason, nil
+		if change.Before == nil {
+			change.Reason = "it is missing, and stays so: spec.driftDetection.mode is not enabled"
 		}
-		result.Changes[i] = c
+		result.Changes[i] = change
 	}
 	if n > 0 {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("%s: %d of its objects have drifted and stay so until the next upgrade, as spec.driftDetection.mode is not enabled", p.ref, n))
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%s: %d of its objects have drifted and stay so until the next upgrade, as spec.driftDetection.mode is not enabled", c.ref, n))
 	}
 }

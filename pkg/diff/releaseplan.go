@@ -122,7 +122,7 @@ func (o *outlook) step(ctx context.Context) (Step, error) {
 		return "", err
 	}
 	strategy := field(o.Object, "spec.upgrade.chartNameChangeStrategy")
-	if o.known != nil && !moved && o.known.ChartName != o.result.Chart && strategy != "InPlace" {
+	if o.known != nil && !moved && o.known.ChartName != o.result.Chart && strategy != "InPlaceUpdate" {
 		moved = true
 		if o.result, err = o.Render(ctx, 1); err != nil {
 			return "", err

@@ -50,10 +50,7 @@ func TestDiffForetellsHelm(t *testing.T) {
 	watch := s.witness()
 	s.run("kubectl", "--namespace=flux-system", "scale", "deployment", "helm-controller", "--replicas=1")
 	for _, c := range cases {
-		stdout, stderr, err := s.try("flux", "reconcile", "helmrelease", "app", "--namespace="+c.name)
-		if (err != nil) != c.fails {
-			t.Errorf("%s: the controller ended with %v\n%s%s", c.name, err, stdout, stderr)
-		}
+		s.reconcileRelease(c)
 	}
 	seen := watch.end()
 	for _, c := range cases {
@@ -89,7 +86,7 @@ func (s *story) beginReleases(cases []releaseCase) {
 	s.Helper()
 	s.commitReleases("Begin", cases, false)
 	s.reconcile()
-	s.run("flux", "wait", "kustomization", "releases")
+	s.run("flux", "wait", "kustomization", "releases", "--timeout=100s")
 	for _, c := range cases {
 		if !c.first {
 			s.run("flux", "wait", "helmrelease", "app", "--namespace="+c.name, "--timeout=90s")
@@ -162,6 +159,20 @@ spec: {interval: 1h, path: ./releases, prune: true, sourceRef: {kind: GitReposit
 		}
 	}
 	return files
+}
+
+// reconcileRelease waits until the controller has done what it does.
+func (s *story) reconcileRelease(c releaseCase) {
+	s.Helper()
+	if !c.fails {
+		s.run("flux", "reconcile", "helmrelease", "app", "--namespace="+c.name)
+		return
+	}
+	// What fails before there is a new revision is tried again without an end.
+	s.eventually(c.name+" to fail", kube.Of(mustKind(s.T, "HelmRelease")), kube.Selection{Namespace: c.name, Name: "app"}, func(e kube.Event) bool {
+		released, _ := controllers.FindCondition(e.Object, "Released")
+		return released.Status == "False" && released.Reason == "UpgradeFailed"
+	})
 }
 
 // announceRelease asks diff what the controller will do.

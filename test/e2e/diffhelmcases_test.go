@@ -280,6 +280,54 @@ data: {values.yaml: "color: %[2]s"}
 			step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/patched/map": diff.Changed, "Deployment/patched/web": diff.Changed},
 		},
 		{
+			name: "applied", spec: "  install: {serverSideApply: false}\n", specAfter: "  upgrade: {serverSideApply: enabled}\n",
+			chart:      chartFiles("1.0.0", "map", configMap("map", "a: b, gone: x"), "same", configMap("same", "a: b")),
+			chartAfter: map[string]string{"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/map.yaml": configMap("map", "a: b")},
+			step:       diff.Upgrade, want: map[string]diff.Action{"ConfigMap/applied/map": diff.Changed},
+		},
+		{
+			name: "foreign", spec: "  upgrade: {disableTakeOwnership: true}\n", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")), fails: true,
+			more: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: there, namespace: foreign}\ndata: {a: other}\n",
+			chartAfter: map[string]string{
+				"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/there.yaml": configMap("there", "a: b"), "templates/a.yaml": configMap("a", "a: c"),
+			},
+			step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/foreign/there": diff.Failed, "ConfigMap/foreign/a": diff.Skipped},
+		},
+		{
+			name: "typo", fails: true, chart: chartFiles("1.0.0", "web", deployment("web", "web", 1, "web:1"), "a", configMap("a", "a: b")),
+			chartAfter: map[string]string{
+				"Chart.yaml":         chartFiles("1.1.0")["Chart.yaml"],
+				"templates/web.yaml": strings.Replace(deployment("web", "web", 2, "web:1"), "replicas", "replicants", 1), "templates/a.yaml": configMap("a", "a: c"),
+			},
+			step: diff.Upgrade, want: map[string]diff.Action{"Deployment/typo/web": diff.Failed, "ConfigMap/typo/a": diff.Changed},
+		},
+		{
+			name: "nokind", fails: true, chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
+			chartAfter: map[string]string{
+				"Chart.yaml":                chartFiles("1.1.0")["Chart.yaml"],
+				"templates/unknown.yaml":    "apiVersion: nobody.example.com/v1\nkind: Unknown\nmetadata: {name: one}\n",
+				"templates/a.yaml":          configMap("a", "a: c"),
+				"crds/widget.yaml":          definition("nokind", ""),
+				"templates/definition.yaml": definition("templated", ""),
+				"templates/widget.yaml":     "apiVersion: templated.example.com/v1\nkind: Widgettemplated\nmetadata: {name: two}\n",
+			},
+			step: diff.Upgrade,
+			want: map[string]diff.Action{
+				"Unknown/nokind/one": diff.Failed, "Widgettemplated/nokind/two": diff.Failed, "ConfigMap/nokind/a": diff.Skipped,
+				"CustomResourceDefinition/widgets.nokind.example.com": diff.Created, "CustomResourceDefinition/widgets.templated.example.com": diff.Skipped,
+			},
+		},
+		{
+			name: "chartname", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
+			chartAfter: map[string]string{"Chart.yaml": "apiVersion: v2\nname: other\nversion: 1.0.0\n"},
+			step:       diff.Reinstall, want: map[string]diff.Action{"ConfigMap/chartname/a": diff.Recreated},
+		},
+		{
+			name: "inplace", spec: "  upgrade: {chartNameChangeStrategy: InPlaceUpdate}\n", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
+			chartAfter: map[string]string{"Chart.yaml": "apiVersion: v2\nname: other\nversion: 1.0.0\n", "templates/a.yaml": configMap("a", "a: c")},
+			step:       diff.Upgrade, want: map[string]diff.Action{"ConfigMap/inplace/a": diff.Changed},
+		},
+		{
 			name: "adopt", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
 			more:       "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: there, namespace: adopt, annotations: {kustomize.toolkit.fluxcd.io/ssa: IfNotPresent}}\ndata: {a: other}\n",
 			chartAfter: map[string]string{"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/there.yaml": configMap("there", "a: b")},

@@ -43,7 +43,7 @@ func (r *Renderer) pull(ctx context.Context, from build.Chart) (packed []byte, a
 		if err != nil {
 			return nil, "", fmt.Errorf("reading chart oci://%s: %w", address, err)
 		}
-		appended = build.BuildOf(manifest.String())
+		appended = build.VersionMetadata(manifest.String())
 	}
 	layer, err := layerOf(image)
 	if err != nil {

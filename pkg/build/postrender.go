@@ -1,0 +1,108 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kustomize "sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
+)
+
+// labelled post-renders manifests and hooks as spec.postRenderStrategy says: in
+// one stream, in two, or the manifests only.
+func (s *releaseSpec) labelled(ctx context.Context, hr *unstructured.Unstructured, rendered *Rendered) ([]Object, error) {
+	streams, raw := [][]string{append(slices.Clone(rendered.Manifests), rendered.Hooks...)}, []string(nil)
+	switch s.PostRenderStrategy {
+	case "separate":
+		streams = [][]string{rendered.Manifests, rendered.Hooks}
+	case "nohooks":
+		streams, raw = [][]string{rendered.Manifests}, rendered.Hooks
+	}
+	var all []Object
+	for _, stream := range streams {
+		objects, err := postRendered(ctx, stream, s)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range objects {
+			o.own(hr, s.CommonMetadata.Labels)
+			if len(s.CommonMetadata.Annotations) > 0 {
+				o.SetAnnotations(merged(o.GetAnnotations(), s.CommonMetadata.Annotations))
+			}
+			all = append(all, o)
+		}
+	}
+	hooks, err := postRendered(ctx, raw, &releaseSpec{})
+	for _, o := range hooks {
+		o.Owner = referenceTo(hr)
+		all = append(all, o)
+	}
+	return all, err
+}
+
+// own labels an object with the HelmRelease that brings it.
+func (o *Object) own(hr *unstructured.Unstructured, common map[string]string) {
+	o.Owner = referenceTo(hr)
+	origin := map[string]string{helmToolkit + "/name": hr.GetName(), helmToolkit + "/namespace": hr.GetNamespace()}
+	o.SetLabels(merged(o.GetLabels(), common, origin))
+}
+
+// postRendered reads documents by kustomize, with the patches and images of
+// spec.postRenderers one after the other.
+func postRendered(ctx context.Context, documents []string, spec *releaseSpec) ([]Object, error) {
+	var nonEmpty []string
+	for _, document := range documents {
+		if strings.TrimSpace(document) != "" {
+			nonEmpty = append(nonEmpty, strings.TrimSuffix(document, "\n")+"\n")
+		}
+	}
+	if len(nonEmpty) == 0 {
+		return nil, nil
+	}
+	text := []byte(strings.Join(nonEmpty, "---\n"))
+	objects, err := kustomized(ctx, text, &kustomize.Kustomization{})
+	for i, renderer := range spec.PostRenderers {
+		if err != nil || renderer.Kustomize == nil {
+			continue
+		}
+		k := &kustomize.Kustomization{Images: renderer.Kustomize.Images}
+		for _, p := range renderer.Kustomize.Patches {
+			k.Patches = append(k.Patches, kustomize.Patch{Patch: p.Patch, Target: p.Target.kustomize()})
+		}
+		if text, err = marshalAll(objects); err != nil {
+			return nil, err
+		}
+		if objects, err = kustomized(ctx, text, k); err != nil {
+			return nil, fmt.Errorf("spec.postRenderers[%d]: %w", i, err)
+		}
+	}
+	return objects, err
+}
+
+func marshalAll(objects []Object) ([]byte, error) {
+	var all []byte
+	for _, o := range objects {
+		text, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return nil, err
+		}
+		all = append(append(all, "---\n"...), text...)
+	}
+	return all, nil
+}
+
+// kustomized reads objects through a kustomization.
+func kustomized(ctx context.Context, manifests []byte, k *kustomize.Kustomization) ([]Object, error) {
+	const rendered, folder = "rendered.yaml", "release"
+	k.APIVersion, k.Kind, k.Resources = kustomize.KustomizationVersion, kustomize.KustomizationKind, []string{rendered}
+	text, err := yaml.Marshal(k)
+	if err != nil {
+		return nil, err
+	}
+	tree := NewTree(map[string][]byte{folder + "/kustomization.yaml": text, folder + "/" + rendered: manifests})
+	return (&files{ctx: ctx, tree: tree}).run(folder)
+}
+
