@@ -44,7 +44,7 @@ type witness struct {
 
 func (s *story) witness() *witness {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), stepTime)
+	ctx, cancel := context.WithCancel(s.Context()) // it watches through many steps
 	w := &witness{s: s, cancel: cancel, start: map[string]controllers.Object{}, events: map[string][]kube.Event{}, news: make(chan struct{}, 1)}
 	s.Cleanup(cancel)
 	for _, gvk := range watchedKinds {
