@@ -112,15 +112,7 @@ func (a *app) releaseToDiff(ctx context.Context, cmd *cobra.Command, o *releaseD
 		return nil, err
 	}
 	live, err := a.liveObject(ctx, "HelmRelease", namespace, name)
-	var absent *notFoundError
-	if errors.As(err, &absent) && o.ignoreNotFound {
-		if o.file == "" {
-			a.ui.Success("%s: there is nothing to compare", err)
-			return nil, nil
-		}
-		err = nil
-	}
-	if err != nil {
+	if proceed, err := a.withoutLive(&o.diffOptions, err); !proceed {
 		return nil, err
 	}
 	hr := live

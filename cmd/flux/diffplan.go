@@ -45,15 +45,7 @@ func (a *app) planDiff(ctx context.Context, cmd *cobra.Command, o *diffOptions, 
 		return nil, err
 	}
 	live, settings, err := a.liveWithSettings(ctx, client, namespace, name)
-	var absent *notFoundError
-	if errors.As(err, &absent) && o.ignoreNotFound {
-		if o.file == "" {
-			a.ui.Success("%s: there is nothing to compare", err)
-			return nil, nil
-		}
-		err = nil
-	}
-	if err != nil {
+	if proceed, err := a.withoutLive(o, err); !proceed {
 		return nil, err
 	}
 	ks := live
@@ -72,6 +64,20 @@ func (a *app) planDiff(ctx context.Context, cmd *cobra.Command, o *diffOptions, 
 		err = plan.fetched(ctx, a, o, ks)
 	}
 	return plan, err
+}
+
+// withoutLive tells whether a comparison goes on after the live object was read
+// with an error: one that is not there may be left out, or be new.
+func (a *app) withoutLive(o *diffOptions, err error) (bool, error) {
+	var absent *notFoundError
+	if !o.ignoreNotFound || !errors.As(err, &absent) {
+		return err == nil, err
+	}
+	if o.file != "" {
+		return true, nil
+	}
+	a.ui.Success("%s: there is nothing to compare", err)
+	return false, nil
 }
 
 // liveKustomization is nil, with an error, where there is none.

@@ -115,24 +115,27 @@ func (r revision) read(ctx context.Context, client *kube.Client, namespace strin
 	if err != nil {
 		return nil, fmt.Errorf("reading revision %d of the release: %w", r.version, err)
 	}
-	data, err := base64.StdEncoding.DecodeString(controllers.Path{"data.release"}.String(secret))
-	if err == nil {
-		var found *Release
-		if found, err = Decode(data); err == nil {
-			return found, nil
-		}
+	found, err := Of(secret)
+	if err != nil {
+		return nil, fmt.Errorf("reading the release in Secret %s/%s: %w", namespace, r.secret, err)
 	}
-	return nil, fmt.Errorf("reading the release in Secret %s/%s: %w", namespace, r.secret, err)
+	return found, nil
 }
 
-// Decode reads what Helm writes: JSON, packed, in base64.
-func Decode(text []byte) (*Release, error) {
+// Of reads the release that a Secret of Helm's holds: JSON, compressed unless
+// it is from an old Helm, and encoded twice, by Helm and by the API. Errors
+// quote nothing of it.
+func Of(secret controllers.Object) (*Release, error) {
+	text, err := base64.StdEncoding.DecodeString(controllers.Path{"data.release"}.String(secret))
+	if err != nil {
+		return nil, errors.New("it is not in base64")
+	}
 	packed, err := base64.StdEncoding.DecodeString(string(text))
 	if err != nil {
-		return nil, errors.New("it is not in base64") // the error may quote it
+		return nil, errors.New("what it holds is not in base64")
 	}
 	content := io.Reader(bytes.NewReader(packed))
-	if bytes.HasPrefix(packed, []byte{0x1f, 0x8b}) { // releases of old are not packed
+	if bytes.HasPrefix(packed, []byte{0x1f, 0x8b}) {
 		unpacked, err := gzip.NewReader(content)
 		if err != nil {
 			return nil, fmt.Errorf("unpacking it: %w", err)

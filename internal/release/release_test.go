@@ -25,10 +25,15 @@ func packed(t *testing.T, text string) string {
 	return base64.StdEncoding.EncodeToString(b.Bytes())
 }
 
-func TestDecode(t *testing.T) {
+// secret is what the API shows of a Secret with a release.
+func secret(text string) map[string]any {
+	return map[string]any{"data": map[string]any{"release": base64.StdEncoding.EncodeToString([]byte(text))}}
+}
+
+func TestOf(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"packed": packed(t, stored), "of old": base64.StdEncoding.EncodeToString([]byte(stored))} {
-		r, err := release.Decode([]byte(text))
+		r, err := release.Of(secret(text))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -39,14 +44,14 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeDiscreetly holds errors to say nothing of what is secret.
-func TestDecodeDiscreetly(t *testing.T) {
+// TestDiscreet holds errors to say nothing of what is secret.
+func TestDiscreet(t *testing.T) {
 	t.Parallel()
 	whole := packed(t, `{"name":"open-sesame"`)
 	for name, text := range map[string]string{
 		"no base64": "open-sesame!", "cut": whole[:len(whole)/2], "no JSON": packed(t, "open-sesame"), "half JSON": whole, "empty": "",
 	} {
-		_, err := release.Decode([]byte(text))
+		_, err := release.Of(secret(text))
 		if err == nil || strings.Contains(err.Error(), "sesame") {
 			t.Errorf("%s: %v", name, err)
 		}

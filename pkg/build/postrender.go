@@ -105,4 +105,3 @@ func kustomized(ctx context.Context, manifests []byte, k *kustomize.Kustomizatio
 	tree := NewTree(map[string][]byte{folder + "/kustomization.yaml": text, folder + "/" + rendered: manifests})
 	return (&files{ctx: ctx, tree: tree}).run(folder)
 }
-

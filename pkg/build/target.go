@@ -52,4 +52,3 @@ func releaseName(hr *unstructured.Unstructured, spec *releaseSpec) string {
 	sum := sha256.Sum256([]byte(name))
 	return name[:limit-hashed-1] + "-" + hex.EncodeToString(sum[:])[:hashed]
 }
-

@@ -3,10 +3,7 @@ package tree
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,11 +15,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/release"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
-
-// largestRelease bounds what a Secret of at most a mebibyte unpacks to.
-const largestRelease = 64 << 20
 
 // storage is where Helm keeps a release, and the namespace that it is in.
 type storage struct{ namespace, name, target string }
@@ -38,16 +33,16 @@ func storageOf(k controllers.Kind, o controllers.Object) *storage {
 	if k.Kind != "HelmRelease" || inventory || remote || version == "" || version == "0" {
 		return nil
 	}
-	release := field("status.history[0].name", "spec.releaseName")
-	if release == "" {
-		release = field("metadata.name")
+	name := field("status.history[0].name", "spec.releaseName")
+	if name == "" {
+		name = field("metadata.name")
 		if target := field("spec.targetNamespace"); target != "" {
-			release = target + "-" + release
+			name = target + "-" + name
 		}
 	}
 	return &storage{
 		namespace: field("status.storageNamespace", "spec.storageNamespace", "metadata.namespace"),
-		name:      "sh.helm.release.v1." + release + ".v" + version,
+		name:      "sh.helm.release.v1." + name + ".v" + version,
 		target:    field("status.history[0].namespace", "spec.targetNamespace", "metadata.namespace"),
 	}
 }
@@ -90,36 +85,14 @@ func (c *cluster) recall(ctx context.Context, f fluxObject, g *gaps) fluxObject 
 		g.add(secrets, f.stored.namespace, err)
 		return f
 	}
-	manifests, err := releasedManifests(controllers.Path{"data.release"}.String(o))
+	stored, err := release.Of(o)
 	if err == nil {
-		f.inventory, err = c.released(ctx, manifests, f.stored.target)
+		f.inventory, err = c.released(ctx, stored.Manifest, f.stored.target)
 	}
 	if err != nil {
 		f.broken = fmt.Errorf("reading the release of %s in Secret %s/%s: %w", f.object, f.stored.namespace, f.stored.name, err)
 	}
 	return f
-}
-
-// releasedManifests unpacks a release: JSON, compressed unless it is from an old Helm,
-// and encoded twice, by Helm and by the API.
-func releasedManifests(data string) (string, error) {
-	outer, err := base64.StdEncoding.DecodeString(data)
-	if err != nil {
-		return "", err
-	}
-	packed, err := base64.StdEncoding.DecodeString(string(outer))
-	if err != nil {
-		return "", err
-	}
-	var from io.Reader = bytes.NewReader(packed)
-	if bytes.HasPrefix(packed, []byte{0x1f, 0x8b}) {
-		if from, err = gzip.NewReader(from); err != nil {
-			return "", err
-		}
-	}
-	var release struct{ Manifest string }
-	err = json.NewDecoder(io.LimitReader(from, largestRelease)).Decode(&release)
-	return release.Manifest, err
 }
 
 // manifest is what an inventory needs of a manifest.
