@@ -17,15 +17,8 @@ var alwaysThere = []string{"apiVersion", "kind", "metadata"}
 // undeclared are the fields that an object has and its schema does not: the
 // server refuses to apply these.
 func (s shape) undeclared(object map[string]any) []string {
-	if s == nil {
-		return nil
-	}
-	object = maps.Clone(object)
-	for _, field := range alwaysThere {
-		delete(object, field)
-	}
 	var found []string
-	s.walk(object, "", func(path, problem string) {
+	s.examine(object, func(path, problem string) {
 		if problem == notDeclared {
 			found = append(found, path)
 		}
@@ -37,16 +30,20 @@ func (s shape) undeclared(object map[string]any) []string {
 // type, or not among the values that are allowed. It is less than the server
 // checks, and never more.
 func (s shape) invalid(object map[string]any) []string {
-	if s == nil {
-		return nil
-	}
-	object = maps.Clone(object)
-	for _, field := range alwaysThere {
-		delete(object, field)
-	}
 	var found []string
-	s.walk(object, "", func(path, problem string) { found = append(found, path+": "+problem) })
+	s.examine(object, func(path, problem string) { found = append(found, path+": "+problem) })
 	return found
+}
+
+func (s shape) examine(object map[string]any, report func(path, problem string)) {
+	if s == nil {
+		return
+	}
+	own := maps.Clone(object)
+	for _, field := range alwaysThere {
+		delete(own, field)
+	}
+	s.walk(own, "", report)
 }
 
 const notDeclared = "field not declared in schema"
