@@ -195,34 +195,9 @@ func (s *story) announceRelease(c releaseCase) *diff.Result {
 // ofRelease is what has happened to the objects of a release, or to those that
 // diff has spoken of. Hooks are no objects of a release.
 func (w witnessed) ofRelease(namespace string, r *diff.Result) map[string]diff.Action {
-	about := map[string]bool{}
-	for _, change := range r.Changes {
-		about[change.Object.String()] = true
-	}
-	mark := func(o controllers.Object, at, key string) string {
-		v, _ := controllers.Path{"metadata." + at}.Lookup(o)
-		m, _ := v.(map[string]any)
-		text, _ := m[key].(string)
-		return text
-	}
-	mine := func(o controllers.Object) bool {
-		return about[named(o)] || mark(o, "labels", "helm.toolkit.fluxcd.io/namespace") == namespace && mark(o, "annotations", "helm.sh/hook") == ""
-	}
-	done := map[string]diff.Action{}
-	for name, events := range w.events {
-		before := w.start[name]
-		if mine(before) || mine(events[len(events)-1].Object) {
-			if action := happened(before, events); action != "" {
-				done[name] = action
-			}
-		}
-	}
-	for name, o := range w.last {
-		if text(o, "kind") == gadgets.Kind && mine(o) {
-			done[name] = diff.Created
-		}
-	}
-	return done
+	return w.actions(r, func(o controllers.Object) bool {
+		return note(o, "labels", "helm.toolkit.fluxcd.io/namespace") == namespace && note(o, "annotations", "helm.sh/hook") == ""
+	})
 }
 
 // rebuilt checks that build renders what Helm has stored.

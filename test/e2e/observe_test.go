@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fluxkit/flux/internal/testcluster"
 )
 
 // TestObserve looks at one cluster with everything that can be looked with: the
@@ -311,3 +313,18 @@ kind: ImageUpdateAutomation
 metadata: {name: app}
 spec: {interval: 1h, sourceRef: {kind: GitRepository, name: app}, git: {commit: {author: {email: a@example.com}}}, update: {path: ./images}}
 `
+
+// proxy stands before the API server until the story ends.
+func (s *story) proxy() *testcluster.Proxy {
+	s.Helper()
+	proxy, err := testcluster.NewProxy(s.cluster, 0)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() {
+		if err := proxy.Close(); err != nil {
+			s.Error(err)
+		}
+	})
+	return proxy
+}

@@ -17,7 +17,6 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -172,15 +171,7 @@ func (s *story) once(shown []event1, first int) {
 // lists is a way to the cluster that counts how often events are listed.
 func (s *story) lists() (kubeconfig string, count func() int64) {
 	s.Helper()
-	proxy, err := testcluster.NewProxy(s.cluster, 0)
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			s.Error(err)
-		}
-	})
+	proxy := s.proxy()
 	var n atomic.Int64
 	proxy.Misbehave(func(_ http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "/events") && r.URL.Query().Get("watch") == "" {

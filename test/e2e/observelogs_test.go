@@ -16,7 +16,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -233,15 +232,7 @@ func (s *story) controllerPod(app string) string {
 // watched is a way to the cluster that counts how many logs are read at once.
 func (s *story) watched() (kubeconfig string, most func() int) {
 	s.Helper()
-	proxy, err := testcluster.NewProxy(s.cluster, 0)
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(func() {
-		if err := proxy.Close(); err != nil {
-			s.Error(err)
-		}
-	})
+	proxy := s.proxy()
 	var mu sync.Mutex
 	open, peak := 0, 0
 	proxy.Misbehave(func(_ http.ResponseWriter, r *http.Request) bool {

@@ -160,16 +160,28 @@ type witnessed struct {
 // of is what has happened to the objects that a case is about: those that its
 // Kustomization owns, owned, or that diff has spoken of.
 func (w witnessed) of(c diffCase, r *diff.Result) map[string]diff.Action {
-	done := map[string]diff.Action{}
+	return w.actions(r, func(o controllers.Object) bool {
+		return note(o, "labels", "kustomize.toolkit.fluxcd.io/name") == c.name
+	})
+}
+
+// note is a label or an annotation of an object, "" where it has none.
+func note(o controllers.Object, at, key string) string {
+	v, _ := controllers.Path{"metadata." + at}.Lookup(o)
+	m, _ := v.(map[string]any)
+	text, _ := m[key].(string)
+	return text
+}
+
+// actions is what has happened to the objects that owned accepts, or that diff
+// has spoken of.
+func (w witnessed) actions(r *diff.Result, owned func(controllers.Object) bool) map[string]diff.Action {
 	about := map[string]bool{}
 	for _, change := range r.Changes {
 		about[change.Object.String()] = true
 	}
-	mine := func(o controllers.Object) bool {
-		labels, _ := controllers.Path{"metadata.labels"}.Lookup(o)
-		m, _ := labels.(map[string]any)
-		return about[named(o)] || m["kustomize.toolkit.fluxcd.io/name"] == c.name
-	}
+	mine := func(o controllers.Object) bool { return about[named(o)] || owned(o) }
+	done := map[string]diff.Action{}
 	for name, events := range w.events {
 		before := w.start[name]
 		if mine(before) || mine(events[len(events)-1].Object) {
