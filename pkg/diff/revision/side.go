@@ -86,7 +86,8 @@ func (s *side) root(ctx context.Context, folder, namespace string) (*unstructure
 	if err != nil {
 		return nil, err
 	}
-	found, err := build.Search(ctx, below, []string{"kustomize.toolkit.fluxcd.io"}, func(o *unstructured.Unstructured) bool {
+	// However the path is written, its last part is in it.
+	found, err := build.Search(ctx, below, []string{"kustomize.toolkit.fluxcd.io", path.Base(folder)}, func(o *unstructured.Unstructured) bool {
 		return build.IsKustomization(o) && folderOf(o) == folder
 	})
 	if err != nil {
