@@ -102,6 +102,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 				if err := cluster.InstallCRDs(t.Context()); err != nil {
 					return err
 				}
+				env.Defer(func() { leave(t, cluster, namespace) })
 			}
 			manifest := fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", namespace)
 			return cluster.Seed(t.Context(), []byte(manifest), "")
@@ -128,6 +129,20 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			"hostgit":  hostGit, "deploykey": deployKey,
 		},
 	})
+}
+
+// leave removes the objects of Flux that a script has left behind: the next one
+// may look at the whole cluster.
+func leave(t *testing.T, cluster *testcluster.Cluster, namespace string) {
+	for _, k := range controllers.Kinds {
+		err := cluster.Client.With(t.Context(), k, func(r kube.Resource) error {
+			return cluster.Client.RemoveAll(t.Context(), r, kube.Selection{Namespace: namespace, Labels: "!kept"})
+		})
+		var removed *kube.MissingKindError
+		if err != nil && !errors.As(err, &removed) {
+			t.Errorf("cleaning up after a script: %v", err)
+		}
+	}
 }
 
 // tShim runs scripts one after another where they share the cluster's state.
