@@ -3,6 +3,7 @@
 package kubeconfig
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -68,10 +69,11 @@ func (f *Flags) addUser(fs *pflag.FlagSet) {
 // REST returns how to reach the cluster. It refuses to guess one: client-go by
 // itself would try localhost:8080 where nothing is configured.
 func (f *Flags) REST() (*rest.Config, error) {
-	loader, err := f.loader()
+	overrides, err := f.effective()
 	if err != nil {
 		return nil, err
 	}
+	loader := f.loaderWith(overrides)
 	raw, err := loader.RawConfig()
 	if err != nil {
 		return nil, err
@@ -79,7 +81,28 @@ func (f *Flags) REST() (*rest.Config, error) {
 	if api.IsConfigEmpty(&raw) && f.overrides.ClusterInfo.Server == "" && !f.insideCluster() {
 		return nil, fmt.Errorf("%w at %s", ErrNone, strings.Join(loader.ConfigAccess().GetLoadingPrecedence(), ", "))
 	}
-	return loader.ClientConfig()
+	cfg, err := loader.ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	return cfg, impersonate(cfg, overrides.AuthInfo)
+}
+
+// impersonate does what the flags say also inside a pod, where client-go leaves
+// it out and would act with all the rights of the pod.
+func impersonate(cfg *rest.Config, as api.AuthInfo) error {
+	is := &cfg.Impersonate
+	is.UserName, is.UID = cmp.Or(as.Impersonate, is.UserName), cmp.Or(as.ImpersonateUID, is.UID)
+	if len(as.ImpersonateGroups) > 0 {
+		is.Groups = as.ImpersonateGroups
+	}
+	if len(as.ImpersonateUserExtra) > 0 {
+		is.Extra = as.ImpersonateUserExtra
+	}
+	if is.UserName == "" && (is.UID != "" || len(is.Groups)+len(is.Extra) > 0) {
+		return errors.New("--as-uid, --as-group and --as-user-extra say more of a user that --as has to name")
+	}
+	return nil
 }
 
 // Raw returns the merged kubeconfig files without what flags change.
@@ -121,19 +144,32 @@ func (f *Flags) User() string {
 }
 
 func (f *Flags) loader() (clientcmd.ClientConfig, error) {
+	overrides, err := f.effective()
+	if err != nil {
+		return nil, err
+	}
+	return f.loaderWith(overrides), nil
+}
+
+func (f *Flags) loaderWith(overrides *clientcmd.ConfigOverrides) clientcmd.ClientConfig {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.path
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
+}
+
+// effective is what the flags change of a kubeconfig.
+func (f *Flags) effective() (*clientcmd.ConfigOverrides, error) {
 	overrides := f.overrides
+	extra := map[string][]string{}
 	for _, pair := range f.extra {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
 			return nil, fmt.Errorf("--as-user-extra %q is not of the form key=value", pair)
 		}
-		if overrides.AuthInfo.ImpersonateUserExtra == nil {
-			overrides.AuthInfo.ImpersonateUserExtra = map[string][]string{}
-		}
-		all := overrides.AuthInfo.ImpersonateUserExtra
-		all[key] = append(all[key], value)
+		extra[key] = append(extra[key], value)
 	}
-	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &overrides), nil
+	if len(extra) > 0 {
+		overrides.AuthInfo.ImpersonateUserExtra = extra
+	}
+	return &overrides, nil
 }

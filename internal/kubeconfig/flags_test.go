@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd/api"
 )
 
 const twoClusters = `apiVersion: v1
@@ -82,6 +84,31 @@ func TestImpersonation(t *testing.T) {
 	}
 	if _, err := parsed(t, twoClusters, "--as=carol", "--as-user-extra=team").REST(); err == nil || !strings.Contains(err.Error(), `"team" is not of the form key=value`) {
 		t.Errorf("half an extra is answered by %v", err)
+	}
+}
+
+// TestImpersonationInAPod: client-go makes a configuration without one there.
+func TestImpersonationInAPod(t *testing.T) {
+	cfg := &rest.Config{BearerToken: "of the pod"}
+	err := impersonate(cfg, api.AuthInfo{Impersonate: "carol", ImpersonateGroups: []string{"dev"}, Token: "unused"})
+	if err != nil || cfg.Impersonate.UserName != "carol" || !slices.Equal(cfg.Impersonate.Groups, []string{"dev"}) || cfg.BearerToken != "of the pod" {
+		t.Errorf("%+v, %v", cfg, err)
+	}
+	file := &rest.Config{Impersonate: rest.ImpersonationConfig{UserName: "dave", Groups: []string{"ops"}}}
+	err = impersonate(file, api.AuthInfo{ImpersonateUID: "7"})
+	if is := file.Impersonate; err != nil || is.UserName != "dave" || is.UID != "7" || !slices.Equal(is.Groups, []string{"ops"}) {
+		t.Errorf("%+v, %v", is, err)
+	}
+}
+
+// TestGroupsAlone: a group without a user is a mistake, in a pod and outside.
+func TestGroupsAlone(t *testing.T) {
+	if _, err := parsed(t, twoClusters, "--as-group=dev").REST(); err == nil || !strings.Contains(err.Error(), "without impersonating a user") {
+		t.Errorf("groups without a user are answered by %v", err)
+	}
+	pod := &rest.Config{Host: "https://10.0.0.1", BearerToken: "of the pod"}
+	if err := impersonate(pod, api.AuthInfo{ImpersonateGroups: []string{"dev"}}); err == nil {
+		t.Error("groups without a user are accepted in a pod")
 	}
 }
 
