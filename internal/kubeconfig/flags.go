@@ -20,7 +20,7 @@ var ErrNone = errors.New("there is none")
 
 // Flags are the flags that choose a cluster and who one is there. Their names
 // and meanings are those of kubectl, except that -s is not short for --server.
-// The zero value names nothing; Add binds it to a command line.
+// New makes them, Add binds them to a command line.
 type Flags struct {
 	path      string
 	overrides clientcmd.ConfigOverrides
