@@ -51,7 +51,7 @@ func (a *app) children(ctx context.Context, client *kube.Client, root target, le
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			t := level[i]
-			if failures[i] = a.read(ctx, client, &t); failures[i] == nil {
+			if failures[i] = t.read(ctx, client); failures[i] == nil {
 				found[i] = childrenOf(t)
 			}
 		})

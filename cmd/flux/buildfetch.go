@@ -84,7 +84,7 @@ func (f *sourceFetcher) unasked(ctx context.Context, source build.Reference) (fs
 func (f *sourceFetcher) pulled(ctx context.Context, repository *unstructured.Unstructured) (fs.FS, error) {
 	got, err := f.ociTree(ctx, repository, wantedOf(repository), f.lookupFor(f.o, f.work), f.missingFor(f.o, "credentials", "docker login"))
 	if err != nil {
-		return nil, f.unfetched(referenceOf(repository), err)
+		return nil, f.unfetched(build.ReferenceTo(repository), err)
 	}
 	return got.tree, nil
 }

@@ -55,10 +55,20 @@ func (a *app) liveObject(ctx context.Context, kind, namespace, name string) (*un
 		return nil, fmt.Errorf("%s is not a kind of Flux", kind)
 	}
 	t := target{kind: k, namespace: namespace, name: name}
-	if err := a.read(ctx, client, &t); err != nil {
+	if err := t.read(ctx, client); err != nil {
 		return nil, err
 	}
 	return &unstructured.Unstructured{Object: t.object}, nil
+}
+
+// liveIfAny is an object of the cluster, nil where there is none.
+func (a *app) liveIfAny(ctx context.Context, ref build.Reference) (*unstructured.Unstructured, error) {
+	live, err := a.liveObject(ctx, ref.Kind, ref.Namespace, ref.Name)
+	var absent *notFoundError
+	if errors.As(err, &absent) {
+		return nil, nil
+	}
+	return live, err
 }
 
 // findSource finds the object of a source, on the cluster or in the work tree.

@@ -14,10 +14,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	kubernetes "k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/fluxkit/flux/internal/diagnose"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
 type checkOptions struct {

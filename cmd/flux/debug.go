@@ -101,7 +101,7 @@ func (a *app) debug(cmd *cobra.Command, o *debugOptions, k controllers.Kind, nam
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
 	t := target{kind: k, namespace: namespace, name: names[0]}
-	if err := a.read(ctx, client, &t); err != nil {
+	if err := t.read(ctx, client); err != nil {
 		return err
 	}
 	object := &unstructured.Unstructured{Object: t.object}

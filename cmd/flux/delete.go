@@ -109,7 +109,7 @@ func (a *app) preview(ctx context.Context, client *kube.Client, o *deleteOptions
 	}
 	err := a.each(targets, func(t target) error {
 		i := index[t.key()]
-		read[i] = a.read(ctx, client, &targets[i])
+		read[i] = targets[i].read(ctx, client)
 		return read[i]
 	})
 	var there []target

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -27,12 +28,12 @@ func (a *app) liveWithSettings(ctx context.Context, client *kube.Client, namespa
 	var settings controllerSettings
 	var g errgroup.Group
 	g.Go(func() (err error) {
-		live, err = a.liveKustomization(ctx, client, namespace, name)
+		live, err = a.liveObject(ctx, "Kustomization", namespace, name)
 		return err
 	})
 	g.Go(func() error {
-		deployments := controllers.Kind{Group: "apps", Version: "v1", Kind: "Deployment", Resource: "deployments"}
-		o, err := client.Get(ctx, kube.Of(deployments), a.fluxNamespace(), "kustomize-controller")
+		deployments := kube.Guess(schema.FromAPIVersionAndKind("apps/v1", "Deployment"))
+		o, err := client.Get(ctx, deployments, a.fluxNamespace(), "kustomize-controller")
 		if err == nil {
 			settings = settingsOf(o)
 		}

@@ -80,16 +80,6 @@ func (a *app) withoutLive(o *diffOptions, err error) (bool, error) {
 	return false, nil
 }
 
-// liveKustomization is nil, with an error, where there is none.
-func (a *app) liveKustomization(ctx context.Context, client *kube.Client, namespace, name string) (*unstructured.Unstructured, error) {
-	k, _ := controllers.FindKind("Kustomization")
-	t := target{kind: k, namespace: namespace, name: name}
-	if err := a.read(ctx, client, &t); err != nil {
-		return nil, err
-	}
-	return &unstructured.Unstructured{Object: t.object}, nil
-}
-
 // options are those of the build, of which Path is left to the caller.
 func (a *app) diffBuildOptions(o *diffOptions, settings controllerSettings) (build.Options, error) {
 	vars, err := o.vars()
@@ -204,14 +194,7 @@ func (s *storedSources) object(ctx context.Context, source build.Reference) (tar
 		return target{}, fmt.Errorf("%s is of a kind that is not known", source)
 	}
 	t := target{kind: kind, namespace: source.Namespace, name: source.Name}
-	err := s.client.With(ctx, kind, func(r kube.Resource) (err error) {
-		t.object, err = s.client.Get(ctx, r, source.Namespace, source.Name)
-		return err
-	})
-	if err != nil {
-		return t, missing(err, t)
-	}
-	return t, nil
+	return t, t.read(ctx, s.client)
 }
 
 func (s *storedSources) fetch(ctx context.Context, source build.Reference) (storedSource, error) {
@@ -257,13 +240,13 @@ func (a *app) compare(ctx context.Context, p *diffPlan, built *build.Result) ([]
 // plansOf takes a build apart into what each Kustomization brings. Those that
 // are among the objects hold with the spec that they will have.
 func (a *app) plansOf(ctx context.Context, p *diffPlan, built *build.Result) ([]diff.Plan, error) {
-	root := build.Reference{Kind: p.ks.GetKind(), Namespace: p.ks.GetNamespace(), Name: p.ks.GetName()}
+	root := build.ReferenceTo(p.ks)
 	specs := map[build.Reference]*unstructured.Unstructured{}
 	parts := map[build.Reference]*build.Result{root: {SecretValues: built.SecretValues}}
 	order := []build.Reference{root}
 	for _, o := range built.Objects {
 		if build.IsKustomization(o.Unstructured) {
-			specs[build.Reference{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}] = o.Unstructured
+			specs[build.ReferenceTo(o.Unstructured)] = o.Unstructured
 		}
 		if parts[o.Owner] == nil {
 			parts[o.Owner] = &build.Result{SecretValues: built.SecretValues}
@@ -282,9 +265,8 @@ func (a *app) plansOf(ctx context.Context, p *diffPlan, built *build.Result) ([]
 			continue
 		}
 		g.Go(func() error {
-			live, err := a.liveKustomization(ctx, p.client, owner.Namespace, owner.Name)
-			var absent *notFoundError
-			if err != nil && !errors.As(err, &absent) {
+			live, err := a.liveIfAny(ctx, owner)
+			if err != nil {
 				return err
 			}
 			plans[i].Kustomization = withStatus(specs[owner], live)

@@ -83,7 +83,7 @@ func (p *releasePlanner) among(plan *diffPlan, o *diffOptions, built *build.Resu
 			continue // what nobody here can read is taken from the cluster
 		}
 		clear.Objects = append(clear.Objects, object)
-		p.built[build.Reference{Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName()}] = object.Unstructured
+		p.built[build.ReferenceTo(object.Unstructured)] = object.Unstructured
 	}
 	preferBuilt(p.options, clear)
 	if o.path == "" && !o.revised() {
@@ -103,7 +103,7 @@ func (a *app) releasesIn(ctx context.Context, p *diffPlan, built *build.Result, 
 	changes := map[build.Reference]diff.Change{}
 	for _, r := range results {
 		for _, c := range r.Changes {
-			if c.Object.Group != "helm.toolkit.fluxcd.io" || c.Object.Kind != "HelmRelease" {
+			if !c.Object.IsHelmRelease() {
 				continue
 			}
 			changes[build.Reference{Kind: c.Object.Kind, Namespace: c.Object.Namespace, Name: c.Object.Name}] = c
@@ -111,14 +111,14 @@ func (a *app) releasesIn(ctx context.Context, p *diffPlan, built *build.Result, 
 	}
 	var releases []diff.HelmRelease
 	for _, object := range built.Objects {
-		ref := build.Reference{Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
+		ref := build.ReferenceTo(object.Unstructured)
 		c, compared := changes[ref]
 		if !build.IsHelmRelease(object.Unstructured) || !compared || c.Action == diff.Failed {
 			continue
 		}
-		live, err := a.liveRelease(ctx, ref)
+		live, err := a.liveIfAny(ctx, ref)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("reading %s: %w", ref, err)
 		}
 		release := diff.HelmRelease{Object: live, Live: live}
 		if c.Action != diff.Skipped {
@@ -129,19 +129,6 @@ func (a *app) releasesIn(ctx context.Context, p *diffPlan, built *build.Result, 
 		}
 	}
 	return releases, nil
-}
-
-// liveRelease is nil where there is none.
-func (a *app) liveRelease(ctx context.Context, ref build.Reference) (*unstructured.Unstructured, error) {
-	live, err := a.liveObject(ctx, ref.Kind, ref.Namespace, ref.Name)
-	var absent *notFoundError
-	if errors.As(err, &absent) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", ref, err)
-	}
-	return live, nil
 }
 
 // applying is what the server makes of a HelmRelease when the change is applied:

@@ -206,17 +206,13 @@ func (a *app) gitFolders(ctx context.Context, repository *unstructured.Unstructu
 				name = "refs/heads/" + name
 			}
 			if local, err := localFolders(clone, wanted.Name, name); err == nil {
-				a.ui.Warning("%s has no revision %q: it is taken from this clone, where it is %s", referenceOf(repository), wanted.Name, local.Revision)
+				a.ui.Warning("%s has no revision %q: it is taken from this clone, where it is %s", build.ReferenceTo(repository), wanted.Name, local.Revision)
 				return local, local.Revision, nil
 			}
 		}
 		return nil, "", unknownAt(unknown, repository)
 	}
 	return nil, "", a.explainGit(err, repository)
-}
-
-func referenceOf(o *unstructured.Unstructured) build.Reference {
-	return build.Reference{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
 // unknownAt names the way out of a revision that is not there, or twice.
@@ -230,7 +226,7 @@ func unknownAt(err *gitrepo.UnknownRevisionError, repository *unstructured.Unstr
 	case err.Short:
 		way = "a commit that no branch or tag ends with needs its whole hash"
 	}
-	return hinted(way, "looking in %s: %w", referenceOf(repository), err)
+	return hinted(way, "looking in %s: %w", build.ReferenceTo(repository), err)
 }
 
 // explainGit says where address and credentials come from that do not do.
@@ -247,7 +243,7 @@ func (a *app) explainGit(err error, repository *unstructured.Unstructured) error
 func (a *app) gitSource(ctx context.Context, repository *unstructured.Unstructured) (gitsource.Source, error) {
 	source := gitsource.Source{URL: text(repository, "spec", "url")}
 	if provider := text(repository, "spec", "provider"); !slices.Contains([]string{"", "generic"}, provider) {
-		return source, hinted("compare a clone of it with --path, or name a whole commit in one", "%s gets its credentials from %s, which only source-controller can ask", referenceOf(repository), provider)
+		return source, hinted("compare a clone of it with --path, or name a whole commit in one", "%s gets its credentials from %s, which only source-controller can ask", build.ReferenceTo(repository), provider)
 	}
 	for field, into := range map[string]*map[string][]byte{"secretRef": &source.Secret, "proxySecretRef": &source.Proxy} {
 		name := text(repository, "spec", field, "name")
@@ -258,7 +254,7 @@ func (a *app) gitSource(ctx context.Context, repository *unstructured.Unstructur
 		data, err := a.clusterData(ctx, secret)
 		if err != nil {
 			return source, hinted("compare a clone of it with --path, or name a whole commit in one",
-				"reading %s, which %s names in spec.%s: %w", secret, referenceOf(repository), field, err)
+				"reading %s, which %s names in spec.%s: %w", secret, build.ReferenceTo(repository), field, err)
 		}
 		*into = data
 	}

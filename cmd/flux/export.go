@@ -96,7 +96,7 @@ func (a *app) readAll(ctx context.Context, client *kube.Client, targets []target
 	var mu sync.Mutex
 	read := map[string]controllers.Object{}
 	failed := a.each(targets, func(t target) error {
-		if err := a.read(ctx, client, &t); err != nil {
+		if err := t.read(ctx, client); err != nil {
 			return err
 		}
 		mu.Lock()

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fluxkit/flux/internal/diagnose"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
 const (
@@ -54,11 +54,6 @@ func condition(k controllers.Kind, o controllers.Object) string {
 		return ready.Message
 	}
 	return ready.Reason + ": " + ready.Message
-}
-
-// logsOf is how to see what the controllers have to say about an object.
-func logsOf(t target) string {
-	return fmt.Sprintf("flux logs --for %s/%s -n %s", t.kind.Kind, t.name, t.namespace)
 }
 
 // failed reports an object that a command cannot go on without, and why it is
@@ -130,7 +125,7 @@ func unexplained(v diagnose.Verdict, failed []*unreadyError) []diagnose.Case {
 		case found:
 		case c.Object.Name == "":
 			c.Object, c.Root.Object = e.subject(), e.subject()
-			c.Root.Remedies = []string{logsOf(e.target)}
+			c.Root.Remedies = []string{diagnose.LogsOf(e.subject())}
 		default:
 			c.Also = append(c.Also, e.subject())
 		}
@@ -141,9 +136,7 @@ func unexplained(v diagnose.Verdict, failed []*unreadyError) []diagnose.Case {
 	return []diagnose.Case{c}
 }
 
-func (e *unreadyError) subject() controllers.Target {
-	return controllers.Target{Kind: e.target.kind.Kind, Namespace: e.target.namespace, Name: e.target.name}
-}
+func (e *unreadyError) subject() controllers.Target { return e.target.named() }
 
 // sayCauses writes causes below failures that have been told, and ways out that
 // the command knows beside those that were found.

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/diagnose"
 	"github.com/fluxkit/flux/internal/fold"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
 // page is text for people: indented lines, which on a terminal are folded where

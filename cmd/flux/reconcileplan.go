@@ -98,7 +98,7 @@ func (r *reconciler) above(ctx context.Context, n *node) ([]target, error) {
 func (r *reconciler) readOne(ctx context.Context, n *node) error {
 	r.slots <- struct{}{}
 	defer func() { <-r.slots }()
-	return r.app.read(ctx, r.client, &n.target)
+	return n.target.read(ctx, r.client)
 }
 
 // asks tells whether controllers answer requests for a kind. Generators do,

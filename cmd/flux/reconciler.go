@@ -159,7 +159,7 @@ func (r *reconciler) reconcile(ctx context.Context, n *node) (err error) {
 	case r.resuming:
 		change = resumption(n.kind)
 	case r.options.once && n.wanted:
-		if err := r.app.read(ctx, r.client, &n.target); err != nil {
+		if err := n.target.read(ctx, r.client); err != nil {
 			return err
 		}
 		if n.kind.Suspension.Is(n.object) {

@@ -51,7 +51,7 @@ func (a *app) ociTree(ctx context.Context, repository *unstructured.Unstructured
 	}
 	tree, err := build.Archive(bytes.NewReader(layer))
 	if err != nil {
-		return storedSource{}, fmt.Errorf("reading the layer of %s in %s: %w", revision, referenceOf(repository), err)
+		return storedSource{}, fmt.Errorf("reading the layer of %s in %s: %w", revision, build.ReferenceTo(repository), err)
 	}
 	if text(repository, "spec", "layerSelector", "operation") != "copy" {
 		// A layer that is copied is taken as it is.

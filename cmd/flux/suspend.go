@@ -66,7 +66,7 @@ func (a *app) suspend(cmd *cobra.Command, o *suspendOptions, k controllers.Kind,
 	}
 	return a.each(targets, func(t target) error {
 		a.ui.Action("suspending %s %s in %s namespace", k.Noun(), t.name, t.namespace)
-		if err := a.read(ctx, client, &t); err != nil {
+		if err := t.read(ctx, client); err != nil {
 			return err
 		}
 		already := k.Suspension.Is(t.object)

@@ -169,8 +169,13 @@ func (a *app) report(err error) {
 	}
 }
 
+// named is the target as pkg/controllers names objects.
+func (t target) named() controllers.Target {
+	return controllers.Target{Kind: t.kind.Kind, Namespace: t.namespace, Name: t.name}
+}
+
 // read fills in the object of a target that nobody has looked at yet.
-func (a *app) read(ctx context.Context, client *kube.Client, t *target) error {
+func (t *target) read(ctx context.Context, client *kube.Client) error {
 	if t.object != nil {
 		return nil
 	}

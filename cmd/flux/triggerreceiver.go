@@ -13,6 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/webhook"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
 // resolve takes what the command line does not give from the Receiver and its Secret.
@@ -23,7 +24,7 @@ func (t *triggering) resolve(ctx context.Context) error {
 	}
 	k, _ := controllers.FindKind("Receiver")
 	receiver := target{kind: k, namespace: t.namespace, name: t.name}
-	if err := t.app.read(ctx, client, &receiver); err != nil {
+	if err := receiver.read(ctx, client); err != nil {
 		return err
 	}
 	if err := t.callable(receiver); err != nil {
@@ -51,7 +52,7 @@ func (t *triggering) callable(receiver target) error {
 		return hinted(fmt.Sprintf("flux resume receiver %s -n %s", t.name, t.namespace), "%s is suspended and takes no calls", receiver)
 	}
 	if k.Ready(o).Status != "True" || k.Result.String(o) == "" {
-		return hinted(logsOf(receiver), "%s is not ready and takes no calls: %s", receiver, condition(k, o))
+		return hinted(diagnose.LogsOf(receiver.named()), "%s is not ready and takes no calls: %s", receiver, condition(k, o))
 	}
 	return nil
 }
@@ -183,7 +184,7 @@ func (t *triggering) explain(ctx context.Context, err error) error {
 	case errors.As(err, &refused):
 		hint := remedies[refused.Code]
 		if t.url == "" {
-			hint = strings.TrimPrefix(hint+"; "+logsOf(target{kind: k, namespace: t.namespace, name: t.name}), "; ")
+			hint = strings.TrimPrefix(hint+"; "+diagnose.LogsOf(controllers.Target{Kind: k.Kind, Namespace: t.namespace, Name: t.name}), "; ")
 		}
 		return hinted(hint, "%w", err)
 	case errors.As(err, &nobody):

@@ -170,7 +170,7 @@ func (w *waiter) await(ctx context.Context, g goal, t target, sub *subscription)
 func (w *waiter) look(ctx context.Context, t *target) error {
 	w.slots <- struct{}{}
 	defer func() { <-w.slots }()
-	return w.app.read(ctx, w.client, t)
+	return t.read(ctx, w.client)
 }
 
 // inWords makes the error that the user sees.

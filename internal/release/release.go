@@ -63,7 +63,7 @@ func Read(ctx context.Context, client *kube.Client, namespace, name string) (*Hi
 	last, deployed := revision{}, revision{}
 	selection := kube.Selection{Namespace: namespace, Labels: "owner=helm,name=" + name, Without: []string{"data"}}
 	_, err := client.List(ctx, secrets(), selection, func(o controllers.Object) error {
-		version, err := strconv.Atoi(label(o, "version"))
+		version, err := strconv.Atoi(kube.Label(o, "version"))
 		if err != nil {
 			return nil // not Helm's
 		}
@@ -71,7 +71,7 @@ func Read(ctx context.Context, client *kube.Client, namespace, name string) (*Hi
 		if version > last.version {
 			last = found
 		}
-		if label(o, "status") == Deployed && version > deployed.version {
+		if kube.Label(o, "status") == Deployed && version > deployed.version {
 			deployed = found
 		}
 		return nil
@@ -147,13 +147,6 @@ func Of(secret controllers.Object) (*Release, error) {
 		return nil, errors.New("it is not the JSON of a release")
 	}
 	return &found, nil
-}
-
-func label(o controllers.Object, key string) string {
-	labels, _ := controllers.Path{"metadata.labels"}.Lookup(o)
-	m, _ := labels.(map[string]any)
-	value, _ := m[key].(string)
-	return value
 }
 
 func secrets() kube.Resource {

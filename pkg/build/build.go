@@ -97,11 +97,11 @@ func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructure
 	decrypt := decrypterOf(ks, o)
 	files := &files{ctx: ctx, tree: tree, decrypt: decrypt}
 	if err := files.generate(folder, ks, o); err != nil {
-		return nil, fmt.Errorf("building %s: %w", referenceTo(ks), err)
+		return nil, fmt.Errorf("building %s: %w", ReferenceTo(ks), err)
 	}
 	built, err := files.run(folder)
 	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", referenceTo(ks), err)
+		return nil, fmt.Errorf("building %s: %w", ReferenceTo(ks), err)
 	}
 	vars, err := variablesOf(ctx, ks, o)
 	if err != nil {

@@ -169,7 +169,7 @@ func (f *chartFinder) access(repository *unstructured.Unstructured) (Access, err
 	}
 	var access Access
 	if err := convert(repository.Object["spec"], &spec); err != nil {
-		return access, &SourceError{referenceTo(repository), err}
+		return access, &SourceError{ReferenceTo(repository), err}
 	}
 	for _, reference := range []*sourceReference{spec.SecretRef, spec.CertSecretRef} {
 		if reference == nil || f.options.Lookup == nil {
@@ -181,7 +181,7 @@ func (f *chartFinder) access(repository *unstructured.Unstructured) (Access, err
 			continue
 		}
 		if err != nil {
-			return access, fmt.Errorf("reading %s of %s: %w", secret, referenceTo(repository), err)
+			return access, fmt.Errorf("reading %s of %s: %w", secret, ReferenceTo(repository), err)
 		}
 		if err := access.add(data, repository); err != nil {
 			return access, fmt.Errorf("reading %s: %w", secret, err)

@@ -60,7 +60,6 @@ type HelmResult struct {
 
 // releaseSpec is what a build reads of a HelmRelease's spec.
 type releaseSpec struct {
-	ReleaseName        string            `json:"releaseName"`
 	TargetNamespace    string            `json:"targetNamespace"`
 	StorageNamespace   string            `json:"storageNamespace"`
 	ChartRef           *sourceReference  `json:"chartRef"`
@@ -129,7 +128,7 @@ func IsHelmRelease(o *unstructured.Unstructured) bool {
 func HelmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptions) (*HelmResult, error) {
 	result, err := helmRelease(ctx, hr, o)
 	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", referenceTo(hr), err)
+		return nil, fmt.Errorf("building %s: %w", ReferenceTo(hr), err)
 	}
 	return result, nil
 }

@@ -37,7 +37,7 @@ func (s *releaseSpec) labelled(ctx context.Context, hr *unstructured.Unstructure
 	}
 	hooks, err := postRendered(ctx, raw, &releaseSpec{})
 	for _, o := range hooks {
-		o.Owner = referenceTo(hr)
+		o.Owner = ReferenceTo(hr)
 		all = append(all, o)
 	}
 	return all, err
@@ -45,7 +45,7 @@ func (s *releaseSpec) labelled(ctx context.Context, hr *unstructured.Unstructure
 
 // own labels an object with the HelmRelease that brings it.
 func (o *Object) own(hr *unstructured.Unstructured, common map[string]string) {
-	o.Owner = referenceTo(hr)
+	o.Owner = ReferenceTo(hr)
 	origin := map[string]string{helmToolkit + "/name": hr.GetName(), helmToolkit + "/namespace": hr.GetNamespace()}
 	o.SetLabels(merged(o.GetLabels(), common, origin))
 }

@@ -46,7 +46,7 @@ func Recursive(ctx context.Context, tree fs.FS, ks *unstructured.Unstructured, o
 	if err != nil {
 		return nil, err
 	}
-	r.seen[referenceTo(ks)] = true
+	r.seen[ReferenceTo(ks)] = true
 	r.result = &Result{}
 	r.options.Path, r.options.Ignore = "", nil // those were about the first folder
 	r.take(result)
@@ -69,10 +69,10 @@ func (r *recursion) take(built *Result) {
 	slices.Sort(r.result.SecretValues)
 	r.result.SecretValues = slices.Compact(r.result.SecretValues)
 	for _, o := range built.Objects {
-		if !IsKustomization(o.Unstructured) || r.seen[referenceTo(o.Unstructured)] {
+		if !IsKustomization(o.Unstructured) || r.seen[ReferenceTo(o.Unstructured)] {
 			continue
 		}
-		r.seen[referenceTo(o.Unstructured)] = true
+		r.seen[ReferenceTo(o.Unstructured)] = true
 		if err := r.child(o.Unstructured); err != nil {
 			r.failed = append(r.failed, err)
 		}
@@ -83,7 +83,7 @@ func (r *recursion) child(ks *unstructured.Unstructured) error {
 	source := SourceOf(ks)
 	tree, err := r.sources(r.ctx, source)
 	if err != nil {
-		return &ChildError{referenceTo(ks), source, err}
+		return &ChildError{ReferenceTo(ks), source, err}
 	}
 	o := r.options
 	if o.Lookup != nil {
@@ -91,7 +91,7 @@ func (r *recursion) child(ks *unstructured.Unstructured) error {
 	}
 	built, err := Kustomization(r.ctx, tree, ks, o)
 	if err != nil {
-		return &ChildError{referenceTo(ks), source, err}
+		return &ChildError{ReferenceTo(ks), source, err}
 	}
 	r.take(built)
 	return nil
@@ -124,6 +124,7 @@ func SourceOf(ks *unstructured.Unstructured) Reference {
 	return source
 }
 
-func referenceTo(o *unstructured.Unstructured) Reference {
+// ReferenceTo names an object that is at hand.
+func ReferenceTo(o *unstructured.Unstructured) Reference {
 	return Reference{o.GetKind(), o.GetNamespace(), o.GetName()}
 }

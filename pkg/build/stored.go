@@ -33,6 +33,6 @@ func Stored(hr *unstructured.Unstructured, manifest string, secrets []string) ([
 		if json.Unmarshal(text, &o.Object) != nil || len(o.Object) == 0 {
 			continue // a comment
 		}
-		objects = append(objects, Object{Unstructured: o, Owner: referenceTo(hr), Secret: containing(o.Object, secrets, nil)})
+		objects = append(objects, Object{Unstructured: o, Owner: ReferenceTo(hr), Secret: containing(o.Object, secrets, nil)})
 	}
 }

@@ -148,7 +148,7 @@ func (p *plan) warnings() []string {
 		if !p.prune && len(p.stale) > 0 {
 			said = append(said, fmt.Sprintf("%s goes, and what it has applied stays: %s", p.ref, p.stay))
 		}
-		if p.prune && len(p.stale) == 0 && isRelease(p.ref) {
+		if p.prune && len(p.stale) == 0 && p.ref.IsHelmRelease() {
 			said = append(said, fmt.Sprintf("%s goes with what it has installed, which its status does not list", p.ref))
 		}
 		return said

@@ -19,7 +19,7 @@ import (
 func (r *Result) Owners() []Ref {
 	var found []Ref
 	for _, c := range r.Changes {
-		if c.Action == Pruned && (isKustomization(c.Object) || isRelease(c.Object)) {
+		if c.Action == Pruned && (isKustomization(c.Object) || c.Object.IsHelmRelease()) {
 			found = append(found, c.Object)
 		}
 	}
@@ -27,7 +27,9 @@ func (r *Result) Owners() []Ref {
 }
 
 func isKustomization(r Ref) bool { return r.Group == group && r.Kind == "Kustomization" }
-func isRelease(r Ref) bool       { return r.Group == "helm.toolkit.fluxcd.io" && r.Kind == "HelmRelease" }
+
+// IsHelmRelease tells whether the object is a HelmRelease of Flux.
+func (r Ref) IsHelmRelease() bool { return r.Group == helmGroup && r.Kind == "HelmRelease" }
 
 // Live reads an object of the cluster; it is nil where there is none.
 func (e *Engine) Live(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
@@ -62,9 +64,9 @@ func stays(owner *unstructured.Unstructured) string {
 	switch {
 	case field("spec.suspend") == "true":
 		return "it is suspended"
-	case isRelease(RefOf(owner)) && field("status.storageNamespace") == "":
+	case RefOf(owner).IsHelmRelease() && field("status.storageNamespace") == "":
 		return "it is not installed"
-	case isRelease(RefOf(owner)):
+	case RefOf(owner).IsHelmRelease():
 		return ""
 	case policy == "Orphan":
 		return "spec.deletionPolicy: Orphan"
@@ -82,7 +84,7 @@ func (c *comparison) accountGone(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	namespace, name, _ := strings.Cut(rest, ":")
-	accounts := kube.Of(controllers.Kind{Version: "v1", Kind: "ServiceAccount", Resource: "serviceaccounts"})
+	accounts := kube.Guess(schema.FromAPIVersionAndKind("v1", "ServiceAccount"))
 	_, err := c.client.Get(ctx, accounts, namespace, name)
 	if apierrors.IsNotFound(err) {
 		return true, nil
@@ -97,11 +99,10 @@ const crdsStay = "Helm leaves the definitions of a chart's crds folder"
 
 // uninstalled tells why Helm leaves an object of a release, "" where it does not.
 func uninstalled(ref Ref, o controllers.Object) string {
-	annotations := textMap(o, "metadata", "annotations")
 	switch {
-	case annotations["helm.sh/resource-policy"] == "keep":
-		return "helm.sh/resource-policy: keep"
-	case isDefinition(ref) && annotations["meta.helm.sh/release-name"] == "":
+	case keeps(o):
+		return keepPolicy + ": keep"
+	case isDefinition(ref) && textMap(o, "metadata", "annotations")["meta.helm.sh/release-name"] == "":
 		return crdsStay
 	}
 	return ""

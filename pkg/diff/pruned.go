@@ -47,7 +47,7 @@ func (c *comparison) pruned(ctx context.Context, ref Ref) (Change, error) {
 		change.Reason = keepPolicy + ": keep"
 	case c.Release != nil:
 		return c.deleted(ctx, r, change, o)
-	case isRelease(c.ref):
+	case c.ref.IsHelmRelease():
 		if change.Reason = uninstalled(ref, o); change.Reason == "" {
 			return c.deleted(ctx, r, change, o)
 		}

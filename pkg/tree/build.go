@@ -25,6 +25,9 @@ type Options struct {
 	All bool
 }
 
+// owned tells whether what the objects of inventories own is in the tree.
+func (o Options) owned() bool { return !o.InventoryOnly && !o.FluxOnly }
+
 // Build collects the tree below a Flux object that has an inventory, a
 // Kustomization, a HelmRelease or an ArtifactGenerator, or below a source, from
 // which such objects take their content. That the root is not

@@ -18,12 +18,13 @@ import (
 
 // flagger is a custom resource whose plural and version discovery has to tell.
 func flagger() (kinds map[string]string, answers map[string]any, absent []string) {
+	verbs := []string{"get", "list", "patch"}
 	kinds = maps.Clone(builtIn)
 	kinds["flagger.app/v1beta1/canarii"] = "Canary"
 	answers = map[string]any{
 		"/apis/flagger.app": object{"kind": "APIGroup", "name": "flagger.app", "preferredVersion": object{"groupVersion": "flagger.app/v1beta1", "version": "v1beta1"}},
 		"/apis/flagger.app/v1beta1": object{"kind": "APIResourceList", "resources": []object{
-			{"name": "canarii/status", "kind": "Canary", "namespaced": true}, {"name": "canarii", "kind": "Canary", "namespaced": true},
+			{"name": "canarii/status", "kind": "Canary", "namespaced": true, "verbs": verbs}, {"name": "canarii", "kind": "Canary", "namespaced": true, "verbs": verbs},
 		}},
 	}
 	return kinds, answers, []string{"/apis/flagger.app/v1alpha1", "/apis/flagger.app/v1alpha1/namespaces/shop/canaries"}

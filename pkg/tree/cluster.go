@@ -127,21 +127,23 @@ func (c *cluster) lookUp(ctx context.Context, r kube.Resource) (kube.Resource, e
 	if r.Group == "" {
 		return r, missing
 	}
-	var group metav1.APIGroup
-	if err := c.read(ctx, "/apis/"+r.Group, &group); err != nil {
+	kinds, err := c.preferred(ctx, r.Group)
+	if err != nil {
 		return r, notServed(err, missing)
 	}
-	var resources metav1.APIResourceList
-	if err := c.read(ctx, "/apis/"+group.PreferredVersion.GroupVersion, &resources); err != nil {
-		return r, notServed(err, missing)
-	}
-	for _, served := range resources.APIResources {
-		if served.Kind == r.Kind && !isSubresource(served.Name) {
-			r.Version, r.Resource, r.ClusterScoped = group.PreferredVersion.Version, served.Name, !served.Namespaced
-			return r, nil
-		}
+	if served, ok := kinds[r.Kind]; ok {
+		return served, nil
 	}
 	return r, missing
+}
+
+// preferred are the kinds of a group in the version that the server prefers.
+func (c *cluster) preferred(ctx context.Context, name string) (map[string]kube.Resource, error) {
+	var group metav1.APIGroup
+	if err := c.read(ctx, "/apis/"+name, &group); err != nil {
+		return nil, err
+	}
+	return c.Kinds(ctx, schema.GroupVersion{Group: name, Version: group.PreferredVersion.Version})
 }
 
 func (c *cluster) read(ctx context.Context, path string, into any) error {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -34,8 +33,6 @@ func notServed(err, missing error) error {
 	}
 	return err
 }
-
-func isSubresource(name string) bool { return strings.Contains(name, "/") }
 
 // wants collects which objects are to be read, as names by resource and
 // namespace; the name "" stands for all.

@@ -64,7 +64,7 @@ func resourceOf(kind schema.GroupKind, version string) kube.Resource {
 // populate looks at the live objects of the tree and adds what they own.
 func (b *builder) populate(ctx context.Context, root *Node) error {
 	wanted := b.wanted(root)
-	if !b.options.InventoryOnly && !b.options.FluxOnly {
+	if b.options.owned() {
 		if err := b.relatives(ctx, root, wanted); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (b *builder) wanted(root *Node) wants {
 			return
 		}
 		owned := ownedKinds(n.Object)
-		if b.options.InventoryOnly || b.options.FluxOnly {
+		if !b.options.owned() {
 			owned = nil
 		}
 		if _, read := expandable(n.Object.GroupKind); !read && (b.options.Status || owned != nil) {
@@ -115,7 +115,7 @@ func (b *builder) fill(n *Node, index *index) {
 	if b.options.Status {
 		b.judge(n, l, ok)
 	}
-	if n.remote || b.options.InventoryOnly || b.options.FluxOnly {
+	if n.remote || !b.options.owned() {
 		return
 	}
 	if !ok {

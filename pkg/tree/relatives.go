@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/kube"
@@ -71,15 +70,10 @@ func (w wants) known(r kube.Resource) kube.Resource {
 // prefers; none where the server does not tell. One that cannot be reached
 // shows with the lists that follow.
 func (c *cluster) family(ctx context.Context, gv schema.GroupVersion) map[string]kube.Resource {
-	kinds, err := c.Kinds(ctx, gv)
-	if err == nil {
+	if kinds, err := c.Kinds(ctx, gv); err == nil {
 		return kinds
 	}
-	var group metav1.APIGroup
-	if err := c.read(ctx, "/apis/"+gv.Group, &group); err != nil {
-		return nil
-	}
-	kinds, err = c.Kinds(ctx, schema.GroupVersion{Group: gv.Group, Version: group.PreferredVersion.Version})
+	kinds, err := c.preferred(ctx, gv.Group)
 	if err != nil {
 		return nil
 	}

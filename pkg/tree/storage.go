@@ -33,12 +33,9 @@ func storageOf(k controllers.Kind, o controllers.Object) *storage {
 	if k.Kind != "HelmRelease" || inventory || remote || version == "" || version == "0" {
 		return nil
 	}
-	name := field("status.history[0].name", "spec.releaseName")
+	name := field("status.history[0].name")
 	if name == "" {
-		name = field("metadata.name")
-		if target := field("spec.targetNamespace"); target != "" {
-			name = target + "-" + name
-		}
+		name = controllers.ReleaseName(o)
 	}
 	return &storage{
 		namespace: field("status.storageNamespace", "spec.storageNamespace", "metadata.namespace"),

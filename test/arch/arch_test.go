@@ -29,7 +29,8 @@ var allowed = map[string][]string{
 	"pkg/diff/render":       {"pkg/diff"},
 	"pkg/diff/revision":     {"pkg/build", "pkg/diff"},
 	"internal/gitsource":    {"internal/gitrepo", "internal/sshkey", "internal/snapshot"},
-	"internal/diagnose":     {"internal/kube", "internal/artifact", "pkg/tree", "pkg/build"},
+	"pkg/diagnose":          {"pkg/tree", "pkg/build"},
+	"pkg/bootstrap":         {"pkg/diagnose"},
 }
 
 func TestImportsPointDown(t *testing.T) {

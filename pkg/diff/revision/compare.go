@@ -84,7 +84,7 @@ func Compare(ctx context.Context, base, head Revision, o Options) (*Outcome, err
 	}
 	for _, o := range []*unstructured.Unstructured{roots.base, roots.head} {
 		if o != nil {
-			w.seen[reference(o)] = true
+			w.seen[build.ReferenceTo(o)] = true
 		}
 	}
 	w.kustomization(roots, family{}, family{}, false)
@@ -212,13 +212,13 @@ func (w *walker) buildSide(s *side, ks *unstructured.Unstructured, above family)
 	}
 	tree, err := s.source(w, build.SourceOf(ks), above)
 	if err != nil {
-		w.warn("what %s brings is not compared: its source %s is not this repository", reference(ks), build.SourceOf(ks))
+		w.warn("what %s brings is not compared: its source %s is not this repository", build.ReferenceTo(ks), build.SourceOf(ks))
 		return nil, false
 	}
 	options := build.Options{
 		Filter: true, Vars: w.Vars, Strict: w.Strict, Lookup: s.lookup(above), Missing: w.missing("variables", "; give them with --vars-file"),
 	}
-	if reference(ks) == s.rootRef {
+	if build.ReferenceTo(ks) == s.rootRef {
 		options.Path = w.Path
 	}
 	if w.Decrypter != nil {
@@ -248,7 +248,7 @@ func (w *walker) missing(what, way string) func(build.Reference, error) bool {
 func (w *walker) children(before, after *diff.Side, base, head family, kept bool) {
 	base, head = base.with(before), head.with(after)
 	for _, p := range pairs(before, after) {
-		ref := reference(p.either())
+		ref := build.ReferenceTo(p.either())
 		if w.seen[ref] || w.ctx.Err() != nil {
 			continue
 		}
@@ -279,7 +279,7 @@ func pairs(before, after *diff.Side) []pair {
 			if !build.IsKustomization(o.Unstructured) && !build.IsHelmRelease(o.Unstructured) {
 				continue
 			}
-			ref := reference(o.Unstructured)
+			ref := build.ReferenceTo(o.Unstructured)
 			if _, known := at[ref]; !known {
 				at[ref] = len(all)
 				all = append(all, pair{})
@@ -292,8 +292,4 @@ func pairs(before, after *diff.Side) []pair {
 		}
 	}
 	return all
-}
-
-func reference(o *unstructured.Unstructured) build.Reference {
-	return build.Reference{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 }

@@ -103,7 +103,7 @@ func (s *side) root(ctx context.Context, folder, namespace string) (*unstructure
 			root.SetNamespace(namespace)
 		}
 	}
-	s.rootRef = reference(root)
+	s.rootRef = build.ReferenceTo(root)
 	return root, nil
 }
 
@@ -156,7 +156,7 @@ func (s *side) source(w *walker, source build.Reference, above family) (fs.FS, e
 // Kustomizations there are about, then in all files.
 func (s *side) find(ctx context.Context, wanted build.Reference, above family) (*unstructured.Unstructured, error) {
 	for _, o := range above.objects {
-		if reference(o) == wanted {
+		if build.ReferenceTo(o) == wanted {
 			return o, nil
 		}
 	}

@@ -32,7 +32,7 @@ func (w *walker) untouched(p pair, base, head family) (same, leaf bool) {
 		return false, false
 	}
 	folder := path.Join(is, folderOf(p.head))
-	if reference(p.head) == w.head.rootRef {
+	if build.ReferenceTo(p.head) == w.head.rootRef {
 		folder = w.Path
 	}
 	reads := &reads{w: w, root: is, leaf: true, done: map[string]bool{}}

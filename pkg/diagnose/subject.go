@@ -54,9 +54,11 @@ func (s subject) again() string {
 	return s.command("reconcile")
 }
 
-// logs is how to see what the controllers have to say about it.
-func (s subject) logs() string {
-	return fmt.Sprintf("flux logs --for %s/%s -n %s", s.kind.Kind, s.name(), s.namespace())
+func (s subject) logs() string { return LogsOf(targetOf(s.kind, s.object)) }
+
+// LogsOf is how to see what the controllers have to say about an object.
+func LogsOf(t controllers.Target) string {
+	return fmt.Sprintf("flux logs --for %s/%s -n %s", t.Kind, t.Name, t.Namespace)
 }
 
 // secret names the Secret that opens a source.
