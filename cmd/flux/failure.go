@@ -156,9 +156,9 @@ func (a *app) sayCauses(v diagnose.Verdict, told, ways []string) {
 		p.cause(c, whose(c, len(told)), strings.Join(said, "\n"), ways)
 	}
 	if more := len(v.Cases) - causesShown; more > 0 {
-		p.section(fmt.Sprintf("And %d more causes", more), []string{"flux why"})
+		p.section(fmt.Sprintf("And %d more root causes", more), []string{"flux why"})
 	}
-	p.section("Not known", v.Unknown)
+	p.section("Could not check", v.Unknown)
 	a.ui.Line("%s", strings.TrimSuffix(p.b.String(), "\n"))
 }
 

@@ -44,9 +44,9 @@ const failedSoFar = `► annotating Kustomization app in flux-system namespace
 ✔ Kustomization annotated
 ◎ waiting for Kustomization reconciliation
 ✗ Kustomization flux-system/app is not ready: ReconciliationFailed: ` + refused + `
-  The cause
+  Root cause
     a quota is used up
-  What to do
+  Fix
     raise the ResourceQuota, or ask for less
     flux reconcile kustomization app -n flux-system --with-source
 `
@@ -56,7 +56,7 @@ const failedSoFar = `► annotating Kustomization app in flux-system namespace
 func TestFailureOnASlowCluster(t *testing.T) {
 	t.Parallel()
 	s := failing(t, refused, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	want := failedSoFar + `  Not known
+	want := failedSoFar + `  Could not check
     no answer in time about: the controllers in namespace flux-system
     no answer in time about: any kind of Flux
 `
@@ -73,10 +73,10 @@ func TestFailureWithoutPermissions(t *testing.T) {
 ✔ Kustomization annotated
 ◎ waiting for Kustomization reconciliation
 ✗ Kustomization flux-system/app is not ready: ReconciliationFailed: it broke
-  What to do
+  Fix
     flux logs --for Kustomization/app -n flux-system
     flux reconcile kustomization app -n flux-system --with-source
-  Not known
+  Could not check
     the controllers in namespace flux-system may not be looked at
     you may list only in namespace flux-system: Kustomization
     you may not list: Alert, ArtifactGenerator, Bucket, ExternalArtifact, GitRepository, HelmChart, HelmRelease, HelmRepository, ImagePolicy, ImageRepository, ImageUpdateAutomation, OCIRepository, Provider, Receiver
@@ -101,7 +101,7 @@ func TestInterruptDuringTheLookForACause(t *testing.T) {
 		<-r.Context().Done()
 	})
 	got := reconciling(ctx, s, time.Minute)
-	if got.Code != exitInterrupted || !strings.HasSuffix(got.Err, "✗ interrupted\n") || strings.Contains(got.Err, "The cause") {
+	if got.Code != exitInterrupted || !strings.HasSuffix(got.Err, "✗ interrupted\n") || strings.Contains(got.Err, "Root cause") {
 		t.Errorf("%+v", got)
 	}
 }

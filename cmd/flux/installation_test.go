@@ -174,7 +174,7 @@ func (s site) breakController() {
 	cause := "✗ source-controller: deployment not ready: the image \"" + image("source-controller") + "\" cannot be pulled: not found\n"
 	const way = "check --registry, --image-pull-secret and that the nodes reach the registry\n"
 	got := s.flux("install", "--manifests", file)
-	if !strings.HasSuffix(got.Err, cause+"  What to do\n    "+way) || got.Code != 1 {
+	if !strings.HasSuffix(got.Err, cause+"  Fix\n    "+way) || got.Code != 1 {
 		s.Errorf("install says %d\n%s", got.Code, got.Err)
 	}
 	got = s.flux("check")

@@ -44,15 +44,15 @@ func (p *page) section(title string, lines []string) {
 	}
 }
 
-// whole writes the root of a case, the way to it, what it holds up and the
-// ways out.
+// whole writes the root cause of a case, the dependency chain that leads to
+// it, what else it blocks, and the remedies.
 func (p *page) whole(c diagnose.Case) {
 	p.b.WriteString(p.strong(p.folded(0, "✗ "+c.Root.Object.String()+": "+c.Root.Message)) + "\n")
 	for _, detail := range c.Root.Details {
 		p.line(2, detail)
 	}
 	if len(c.Chain) > 1 {
-		p.line(1, "The way to it")
+		p.line(1, "Dependency chain")
 		for i, f := range c.Chain {
 			text := f.Object.String() + ": " + f.Message
 			if p.width > 0 && i == len(c.Chain)-1 { // it stands above, and takes room here
@@ -61,8 +61,8 @@ func (p *page) whole(c diagnose.Case) {
 			p.line(2+i, text)
 		}
 	}
-	p.section("It also holds up", listed(c.Blocks))
-	p.section("What to do", c.Root.Remedies)
+	p.section("Also blocked", listed(c.Blocks))
+	p.section("Fix", c.Root.Remedies)
 }
 
 // listed names the first few objects, a line each, and how many there are more.
@@ -90,13 +90,13 @@ func (p *page) cause(c diagnose.Case, whose, told string, ways []string) {
 			details = append(details, detail)
 		}
 	}
-	about := strings.Replace(whose, " ", " about ", 1)
+	target := strings.Replace(whose, " ", " for ", 1)
 	if whose != "" {
 		whose = " of" + whose
 	}
 	if message != "" || len(details) > 0 {
-		p.line(1, "The cause"+whose)
-		about = ""
+		p.line(1, "Root cause"+whose)
+		target = ""
 	}
 	if message != "" {
 		p.b.WriteString(p.strong(p.folded(2, message)) + "\n")
@@ -105,9 +105,9 @@ func (p *page) cause(c diagnose.Case, whose, told string, ways []string) {
 		p.line(2, detail)
 	}
 	if len(c.Chain) > 2 {
-		p.section("The way to it", []string{wayOf(c)})
+		p.section("Dependency chain", []string{wayOf(c)})
 	}
-	p.section("What to do"+about, append(slices.Clip(ways), c.Root.Remedies...))
+	p.section("Fix"+target, append(slices.Clip(ways), c.Root.Remedies...))
 }
 
 func wayOf(c diagnose.Case) string {

@@ -21,25 +21,26 @@ func newWhy(a *app) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "why [kind name]",
-		Short: "Say why something is not ready, or not as it is in Git, and what to do",
-		Long: `Say why an object is not ready, or why a change has not arrived, and what to do
-about it: the cause at the root first, then the way from the object to it, what
-else it holds up, and the commands or edits that get out. Without an object all
-of Flux is looked at.
+		Short: "Explain why a resource is not ready and how to fix it",
+		Long: `Explain why a resource is not ready, or why a change is not applied yet, and how
+to fix it. The report names the root cause, the dependency chain from the
+resource to it, what else the root cause blocks, and the fix. Without a resource,
+all Flux resources are checked.
 
-The object may be one of Flux or any that Flux has applied, such as a Deployment.
+The resource can be a Flux resource or any object that Flux manages, for example
+a Deployment.
 
-The exit code is 0 when all is well, 1 when something is not, 2 when that could
-not be found out.`,
-		Example: `  # Is anything wrong?
+Exit codes: 0 if everything is healthy, 1 if there is a problem, 2 if that could
+not be determined.`,
+		Example: `  # Check all Flux resources
   flux why
 
-  # Why is my change not live?
+  # Explain why a change is not live
   flux why kustomization my-app
   flux why deployment my-app -n apps
   flux why hr/my-app -n apps
 
-  # For a script
+  # Print the codes of the root causes
   flux why -o json | jq -r '.cases[].root.code'`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: a.completeObject,

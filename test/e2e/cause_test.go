@@ -60,9 +60,9 @@ func (s *story) bootstrapOfNothing() {
 	s.commit("Want the apps", map[string]string{"clusters/test/kustomization.yaml": "resources: [flux-system, ../../apps]\n"})
 	s.fails(`
 ✗ Kustomization NS/NS is not ready: BuildFailed: kustomize build failed: [^\n]*open apps: no such file or directory[^\n]*
-  The cause
+  Root cause
     the manifests do not build
-  What to do
+  Fix
     mend it in the repository, push, and run the command again
     see it here: flux build kustomization flux-system -n NS --path ./clusters/test
     flux reconcile kustomization flux-system -n NS --with-source
@@ -89,9 +89,9 @@ func (s *story) installThatCrashes() {
 	}
 	s.fails(`
 ✗ kustomize-controller: deployment not ready: container manager of pod kustomize-controller-[^ ]+ ended with exit code 2 \(\d+ restarts\)
-  The cause
+  Root cause
 (    \| [^\n]*\n)*    \| unknown flag: --no-such-flag
-  What to do
+  Fix
     kubectl -n NS describe pods -l app=kustomize-controller
 `, "install", "--manifests", file)
 }
@@ -114,29 +114,29 @@ func (s *story) reconcileWhatFails(address string) {
 `
 	s.fails(`
 ✗ GitRepository NS/locked is not ready: GitOperationFailed: [^\n]*
-  The cause
+  Root cause
     the server refuses the credentials in Secret NS/wrong
-  What to do`+locked, "reconcile", "source", "git", "locked", "-n", s.namespace)
+  Fix`+locked, "reconcile", "source", "git", "locked", "-n", s.namespace)
 	s.fails(`
 ✗ Kustomization NS/locked is not ready: ArtifactFailed: [^\n]*
 ✗ Kustomization NS/later is not ready: its dependency Kustomization NS/locked is not
-  The cause of both
+  Root cause of both
     GitRepository/NS/locked: the server refuses the credentials in Secret NS/wrong
     GitOperationFailed: [^\n]*
-  What to do`+locked, "reconcile", "kustomization", "locked", "later", "-n", s.namespace)
+  Fix`+locked, "reconcile", "kustomization", "locked", "later", "-n", s.namespace)
 	s.fails(`
 ✗ Kustomization NS/thawed is not ready: DependencyNotReady: [^\n]*
-  The cause
+  Root cause
     Kustomization/NS/frozen: it is suspended
-  What to do
+  Fix
     flux resume kustomization frozen -n NS
 `, "reconcile", "kustomization", "thawed", "-n", s.namespace)
 	report := s.fails(`
 ✗ Kustomization NS/crash is not ready: HealthCheckFailed: [^\n]*
-  The cause
+  Root cause
     Deployment/NS/web: container web of pod web-[^ ]+ ended with exit code 1 [^\n]*
     \| [^\n]*it crashes[^\n]*
-  What to do
+  Fix
     mend the workload in the source, and push
     flux reconcile kustomization crash -n NS --with-source
 `, "reconcile", "kustomization", "crash", "-n", s.namespace, "-o", "json")
@@ -152,16 +152,16 @@ func (s *story) createWhatFails(address string) {
 	s.run("flux", "wait", "source", "git", "app", "-n", s.namespace)
 	s.fails(`
 ✗ Kustomization NS/app is not ready: ArtifactFailed: [^\n]*"gone" not found
-  The cause
+  Root cause
     GitRepository/NS/gone: it does not exist
-  What to do
+  Fix
     create it, or correct the reference to it
 `, "create", "kustomization", "app", "--source=GitRepository/gone", "--path=./good", "--prune", "--interval=1h", "-n", s.namespace)
 	s.fails(`
 ✗ HelmRelease NS/app is not ready after 15s: SourceNotReady: [^\n]*
-  The cause
+  Root cause
     HelmChart/NS/NS-app: the repository has no such chart: [^\n]*
-  What to do
+  Fix
     correct chart and version in the HelmRelease
     flux reconcile source chart NS-app -n NS --with-source
 `, "create", "helmrelease", "app", "--source=GitRepository/app", "--chart=./gone", "--interval=1h", "--timeout=15s", "-n", s.namespace)
@@ -175,10 +175,10 @@ func (s *story) waitForNobody(address string) {
 	s.why(whyCase{root: "Deployment/kustomize-controller", code: "controller-down", says: "ended with exit code 2"})
 	s.fails(`
 ✗ Kustomization NS/app is not ready after 10s: waiting to be reconciled
-  The cause
+  Root cause
     Deployment/flux-system/kustomize-controller: the kustomize-controller is not running: container manager of pod kustomize-controller-[^ ]+ ended with exit code 2 [^\n]*
 (    \| [^\n]*\n)*    \| unknown flag: --no-such-flag
-  What to do
+  Fix
     kubectl -n flux-system describe pods -l app=kustomize-controller
     undo a change that did it: kubectl -n flux-system rollout undo deployment kustomize-controller
 `, "wait", "kustomization", "app", "-n", s.namespace, "--timeout=10s")
