@@ -76,11 +76,24 @@ func buildOCIRepository() builder {
 
   # Take a Helm chart as it is
   flux create source oci chart --url=oci://ghcr.io/stefanprodan/charts/podinfo --tag=6.9.0 \
-    --layer-selector=application/vnd.cncf.helm.chart.content.v1.tar+gzip,copy`,
+    --layer-selector=application/vnd.cncf.helm.chart.content.v1.tar+gzip:copy`,
 		refers: map[string][]string{"secret-ref": {"Secret"}, "cert-ref": {"Secret"}, "proxy-secret-ref": {"Secret"}, "verify-secret-ref": {"Secret"}, "service-account": {"ServiceAccount"}},
+		words:  map[string][]string{"layer-selector": layerSelectors()},
 		flags:  o.add,
 		spec:   o.spec,
 	}
+}
+
+// layerSelectors returns the selectors that completion offers: the layers of
+// artifacts of Flux and of Helm charts.
+func layerSelectors() []string {
+	var all []string
+	for _, media := range []string{"application/vnd.cncf.flux.content.v1.tar+gzip", "application/vnd.cncf.helm.chart.content.v1.tar+gzip"} {
+		for _, operation := range input.LayerOperations {
+			all = append(all, media+":"+operation)
+		}
+	}
+	return all
 }
 
 func (o *ociRepositoryFlags) add(fs *pflag.FlagSet) {
@@ -93,7 +106,7 @@ func (o *ociRepositoryFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&o.account, "service-account", "", "the ServiceAccount whose image pull secrets are used")
 	fs.StringVar(&o.certRef, "cert-ref", "", "the Secret with TLS certificates")
 	fs.StringVar(&o.proxy, "proxy-secret-ref", "", "the Secret with the address and credentials of a proxy")
-	fs.StringVar(&o.layer, "layer-selector", "", "the layer to take: MEDIATYPE, or MEDIATYPE,copy to leave it packed")
+	fs.StringVar(&o.layer, "layer-selector", "", "layer of the artifact and what to do with it: MEDIATYPE or MEDIATYPE:OPERATION; operations: "+strings.Join(input.LayerOperations, ", ")+" (default extract)")
 	fs.StringSliceVar(&o.ignore, "ignore-paths", nil, "leave out these paths, in the format of .gitignore")
 	fs.BoolVar(&o.insecure, "insecure", false, "speak plain HTTP to the registry")
 	o.verify.add(fs)

@@ -6,7 +6,6 @@ package input
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"path"
 	"regexp"
@@ -101,36 +100,26 @@ func Path(s string) (string, error) {
 	return "./" + clean, nil
 }
 
-// Layer is the layer of an artifact to take and what to do with it.
+// LayerOperations are what source-controller can do with a layer.
+var LayerOperations = []string{"extract", "copy"}
+
+// Layer selects a layer of an OCI artifact and what is done with it.
 type Layer struct{ MediaType, Operation string }
 
-// ParseLayer reads a layer selector: a media type, "MEDIATYPE,copy", or
-// "mediaType=MEDIATYPE,operation=copy".
+// mediaType is the grammar of media types (RFC 6838, section 4.2). None of them
+// has a colon.
+var mediaType = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$`)
+
+// ParseLayer parses a layer selector, MEDIATYPE:OPERATION or MEDIATYPE alone.
 func ParseLayer(s string) (Layer, error) {
-	var l Layer
-	given := map[string]string{}
-	for i, part := range strings.Split(s, ",") {
-		key, value, named := strings.Cut(part, "=")
-		if !named {
-			key, value = []string{"mediaType", "operation"}[min(i, 1)], part
-		}
-		if _, twice := given[key]; twice || value == "" {
-			return Layer{}, fmt.Errorf("layer %q has to be of the form MEDIATYPE or MEDIATYPE,copy", s)
-		}
-		given[key] = value
-	}
-	l.MediaType, l.Operation = given["mediaType"], given["operation"]
-	delete(given, "mediaType")
-	delete(given, "operation")
+	media, operation, found := strings.Cut(s, ":")
 	switch {
-	case len(given) > 0:
-		return Layer{}, fmt.Errorf("layer %q: %q is not known, it has to be mediaType or operation", s, slices.Sorted(maps.Keys(given))[0])
-	case l.Operation != "" && l.Operation != "copy" && l.Operation != "extract":
-		return Layer{}, fmt.Errorf("layer %q: operation %q has to be extract or copy", s, l.Operation)
-	case l.MediaType != "" && !strings.Contains(l.MediaType, "/"):
-		return Layer{}, fmt.Errorf("layer %q: %q is no media type", s, l.MediaType)
+	case !mediaType.MatchString(media):
+		return Layer{}, fmt.Errorf("invalid layer selector %q: %q is not a media type: must be MEDIATYPE:OPERATION, such as application/vnd.cncf.flux.content.v1.tar+gzip:extract", s, media)
+	case found && !slices.Contains(LayerOperations, operation):
+		return Layer{}, fmt.Errorf("invalid layer selector %q: operation %q must be one of %s", s, operation, strings.Join(LayerOperations, ", "))
 	}
-	return l, nil
+	return Layer{MediaType: media, Operation: operation}, nil
 }
 
 // repository is the grammar of the names of image repositories, host and port

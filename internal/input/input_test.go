@@ -62,7 +62,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"url", address, []string{"https://a/b", "ssh://git@a:22/b"}, []string{"", "ftp://a", "https://", "a/b", "https://u:hidden@a/b", "https://u:hidden@a/%zz", "git@a:b/c"}, "hidden"},
 		{"range", input.Range, []string{"6.x", ">=1.0.0 <2.0.0", "*"}, []string{"", "newest", ">=>1"}, ""},
 		{"path", clean, []string{"", "./", "a/../b", "/a"}, []string{"..", "a/../../b", "a\x00b", `..\a`}, ""},
-		{"layer", layer, []string{"a/b", "a/b,copy", "operation=copy,mediaType=a/b"}, []string{"", "a", "a/b,move", "a/b,copy,copy", "x=y"}, ""},
+		{"layer", layer, []string{"a/b", "a/b:copy", "a/b.v1.tar+gzip:extract"}, []string{"", "a", ":copy", "a/b:", "a/b:move", "a/b:Copy", "a/b:copy:copy", "a/b,copy", "a/b/c:copy", "a b/c"}, ""},
 		{"label", labels, []string{"a=b", "a.b/c=", "a=b,a=b"}, []string{"", "a", "=b", "a=b c", "a=b,a=c"}, ""},
 		{"dependency", depends, []string{"a", "b/a"}, []string{"", "/", "a/", "/a", "a/b/c", "A"}, ""},
 		{"image", input.Image, []string{"alpine", "ghcr.io/org/app", "localhost:5000/app"}, []string{"", "https://ghcr.io/a", "ghcr.io/a:1", "ghcr.io/A", "ghcr.io/a@sha256:00", "a//b"}, ""},
@@ -170,7 +170,7 @@ func FuzzPath(f *testing.F) {
 }
 
 func FuzzLayerRangeAndImage(f *testing.F) {
-	f.Add("application/vnd.cncf.helm.chart.content.v1.tar+gzip,copy")
+	f.Add("application/vnd.cncf.helm.chart.content.v1.tar+gzip:copy")
 	f.Add(">=1.0.0 <2.0.0 || 3.x")
 	f.Add("ghcr.io/org/app")
 	f.Fuzz(func(t *testing.T, s string) {
