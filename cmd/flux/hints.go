@@ -57,11 +57,20 @@ func (a *app) newElsewhere(ctx context.Context) func(*notFoundError) []string {
 func (a *app) hint(err error) string {
 	var notFound *notFoundError
 	var absent *kube.MissingKindError
+	var unknown *kube.UnknownWordError
+	var ambiguous *kube.AmbiguousWordError
+	var version *kube.NotServedVersionError
 	switch {
 	case errors.As(err, &notFound) && a.elsewhere != nil:
 		return foundElsewhere(a.elsewhere(notFound))
 	case errors.As(err, &absent):
 		return bringsKind(absent.Kind)
+	case errors.As(err, &unknown):
+		return "'kubectl api-resources' lists the resource types of the cluster"
+	case errors.As(err, &ambiguous):
+		return "add the group, as in " + ambiguous.Resources[0]
+	case errors.As(err, &version):
+		return "use --api-version=" + version.Served[0]
 	}
 	return ""
 }

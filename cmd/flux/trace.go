@@ -46,10 +46,11 @@ An object that Flux does not manage is an error, and the exit code is 1.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.trace(cmd, o, args) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.kind, "kind", "", "the kind of the objects, such as Deployment")
-	fs.StringVar(&o.apiVersion, "api-version", "", "the API version of --kind, such as apps/v1")
+	fs.StringVar(&o.kind, "kind", "", "resource type of the objects: a kind, plural, singular or short name, e.g. Deployment or deploy")
+	fs.StringVar(&o.apiVersion, "api-version", "", "API version of --kind, e.g. apps/v1 (default: the one that the cluster prefers)")
 	fs.StringVarP(&o.format, "output", "o", "", "print json or yaml, a list where several objects are named")
 	completeReportFormat(cmd)
+	completeFlag(cmd, "kind", cobra.FixedCompletions(kube.Words(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -60,8 +61,8 @@ type traced struct{ word, name string }
 // NAME… with --kind.
 func (o *traceOptions) parsed(args []string) ([]traced, error) {
 	const example = "flux trace deployment my-app, flux trace deployment/my-app or flux trace my-app --kind=Deployment --api-version=apps/v1"
-	if (o.kind == "") != (o.apiVersion == "") {
-		return nil, hinted("as in --kind=Deployment --api-version=apps/v1", "--kind and --api-version go together")
+	if o.kind == "" && o.apiVersion != "" {
+		return nil, hinted("as in --kind=Deployment --api-version=apps/v1", "--api-version requires --kind")
 	}
 	var all []traced
 	for i, arg := range args {
@@ -132,9 +133,11 @@ func (a *app) traceOne(ctx context.Context, apiVersion string, t traced, namespa
 	}
 	trace, err := tree.Up(ctx, client.Config, apiVersion, t.word, namespace, t.name)
 	var unknown *kube.UnknownWordError
+	var ambiguous *kube.AmbiguousWordError
+	var version *kube.NotServedVersionError
 	switch {
-	case errors.As(err, &unknown):
-		return nil, hinted("kubectl api-resources lists what there is", "%w", err)
+	case errors.As(err, &unknown), errors.As(err, &ambiguous), errors.As(err, &version):
+		return nil, err
 	case errors.Is(err, tree.ErrUnmanaged):
 		return nil, hinted("neither it nor what owns it has the labels of a Kustomization or a HelmRelease",
 			"%s/%s in namespace %s is not managed by Flux", t.word, t.name, namespace)

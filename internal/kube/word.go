@@ -3,9 +3,11 @@ package kube
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,16 +58,39 @@ func Words() []string {
 	return words
 }
 
-// UnknownWordError says that a cluster serves nothing that is called so.
+// UnknownWordError is returned when a cluster serves no resource of a name.
 type UnknownWordError struct{ Word string }
 
 func (e *UnknownWordError) Error() string {
 	return fmt.Sprintf("the cluster has no resource type %q", e.Word)
 }
 
-// Named returns the resource that a word of kubectl means: a plural, singular,
-// short name or kind, with or without its group. Only what is neither Flux's
-// nor built in is looked up, in two requests.
+// AmbiguousWordError is returned when a word names resources of several API groups.
+type AmbiguousWordError struct {
+	Word string
+	// Resources are the resources with their groups, such as "clusters.example.com".
+	Resources []string
+}
+
+func (e *AmbiguousWordError) Error() string {
+	return fmt.Sprintf("resource type %q is ambiguous: the cluster serves %s", e.Word, strings.Join(e.Resources, ", "))
+}
+
+// NotServedVersionError is returned when a cluster serves a kind, but not in the
+// requested version.
+type NotServedVersionError struct {
+	Kind, Version string
+	// Served are the API versions that have the kind.
+	Served []string
+}
+
+func (e *NotServedVersionError) Error() string {
+	return fmt.Sprintf("the cluster does not serve %s in %s, only in %s", e.Kind, e.Version, strings.Join(e.Served, ", "))
+}
+
+// Named returns the resource that a word names, as in kubectl: a plural,
+// singular, short name or kind, with or without version and group, in any case.
+// Only what is neither Flux's nor built in costs requests, two at once.
 func (c *Client) Named(ctx context.Context, word string) (Resource, error) {
 	word = strings.ToLower(word)
 	for _, b := range builtinWords {
@@ -76,79 +101,121 @@ func (c *Client) Named(ctx context.Context, word string) (Resource, error) {
 	if rows := controllers.Called(word); len(rows) == 1 {
 		return Of(rows[0]), nil
 	}
-	for _, root := range []string{"/apis", "/api"} {
-		found, err := c.lookUp(ctx, root, func(r apidiscovery.APIResourceDiscovery, group string) bool {
-			names := append([]string{r.Resource, r.SingularResource, strings.ToLower(r.ResponseKind.Kind)}, r.ShortNames...)
-			return slices.ContainsFunc(names, func(name string) bool { return word == name || word == name+"."+group })
-		})
-		if err != nil || found != nil {
-			return value(found), err
-		}
+	groups, err := c.allResourceTypes(ctx)
+	if err != nil {
+		return Resource{}, err
 	}
-	return Resource{}, &UnknownWordError{word}
+	found := named(groups, word)
+	switch {
+	case len(found) == 0:
+		return Resource{}, &UnknownWordError{word}
+	case len(found) == 1 || found[0].Group == "": // as in kubectl, the core group precedes all others
+		return found[0], nil
+	}
+	ambiguous := &AmbiguousWordError{Word: word}
+	for _, r := range found {
+		ambiguous.Resources = append(ambiguous.Resources, r.GroupResource().String())
+	}
+	return Resource{}, ambiguous
 }
 
-// Kind returns the resource of a kind in an API version, as manifests name it.
-func (c *Client) Kind(ctx context.Context, gvk schema.GroupVersionKind) (Resource, error) {
+// NamedIn returns the resource that a word names in an API version.
+func (c *Client) NamedIn(ctx context.Context, gv schema.GroupVersion, word string) (Resource, error) {
+	versions, err := c.NamedInGroup(ctx, gv.Group, word)
+	if err != nil {
+		return Resource{}, err
+	}
+	missing := &NotServedVersionError{Kind: versions[0].Kind, Version: gv.String()}
+	for _, r := range versions {
+		if r.Version == gv.Version {
+			return r, nil
+		}
+		missing.Served = append(missing.Served, r.GroupVersion().String())
+	}
+	return Resource{}, missing
+}
+
+// NamedInGroup returns the resource that a word names in an API group, in all
+// versions that the server has, the preferred one first.
+func (c *Client) NamedInGroup(ctx context.Context, group, word string) ([]Resource, error) {
 	root := "/apis"
-	if gvk.Group == "" {
+	if group == "" {
 		root = "/api"
 	}
-	found, err := c.lookUp(ctx, root, func(r apidiscovery.APIResourceDiscovery, group string) bool {
-		return group == gvk.Group && r.ResponseKind.Kind == gvk.Kind
-	})
-	if err == nil && found == nil {
-		err = &UnknownWordError{gvk.GroupKind().String()}
-	}
-	return value(found), err
-}
-
-func value(r *Resource) Resource {
-	if r == nil {
-		return Resource{}
-	}
-	return *r
-}
-
-// lookUp returns the first resource that means accepts, in the server's order
-// of preference; nil where there is none.
-func (c *Client) lookUp(ctx context.Context, root string, means func(r apidiscovery.APIResourceDiscovery, group string) bool) (*Resource, error) {
 	groups, err := c.resourceTypes(ctx, root)
 	if err != nil {
 		return nil, err
 	}
+	var versions []Resource
+	for _, g := range groups {
+		if g.Name != group {
+			continue
+		}
+		for _, version := range g.Versions {
+			alone := apidiscovery.APIGroupDiscovery{ObjectMeta: g.ObjectMeta, Versions: []apidiscovery.APIVersionDiscovery{version}}
+			versions = append(versions, named([]apidiscovery.APIGroupDiscovery{alone}, strings.ToLower(word))...)
+		}
+	}
+	if len(versions) == 0 {
+		return nil, &UnknownWordError{schema.GroupKind{Group: group, Kind: word}.String()}
+	}
+	return versions, nil
+}
+
+// named returns the resources that a lower-case word names, each in the version
+// that the server prefers. A plural, singular or kind precedes a short name.
+func named(groups []apidiscovery.APIGroupDiscovery, word string) []Resource {
+	var byName, byShort []Resource
 	for _, group := range groups {
 		for _, version := range group.Versions {
 			for _, r := range version.Resources {
-				if r.ResponseKind == nil || !slices.Contains(r.Verbs, "get") || !means(r, group.Name) {
+				if r.ResponseKind == nil || !slices.Contains(r.Verbs, "get") {
 					continue
 				}
-				return &Resource{
+				called := func(name string) bool {
+					return name != "" && (word == name || word == name+"."+group.Name || word == name+"."+version.Version+"."+group.Name)
+				}
+				resource := Resource{
 					schema.GroupVersionResource{Group: group.Name, Version: version.Version, Resource: r.Resource},
 					r.ResponseKind.Kind, r.Scope == apidiscovery.ScopeCluster,
-				}, nil
+				}
+				switch {
+				case called(r.Resource) || called(r.SingularResource) || called(strings.ToLower(r.ResponseKind.Kind)):
+					byName = withResource(byName, resource)
+				case slices.ContainsFunc(r.ShortNames, called):
+					byShort = withResource(byShort, resource)
+				}
 			}
 		}
 	}
-	return nil, nil //nolint:nilnil // nothing is called so
+	if len(byName) > 0 {
+		return byName
+	}
+	return byShort
+}
+
+// withResource appends a resource unless another version of it is in the list.
+func withResource(list []Resource, r Resource) []Resource {
+	if slices.ContainsFunc(list, func(other Resource) bool { return other.GroupResource() == r.GroupResource() }) {
+		return list
+	}
+	return append(list, r)
 }
 
 // APIs returns what the cluster serves, sorted: its API versions, such as
 // apps/v1, and the kinds in them, such as apps/v1/Deployment.
 func (c *Client) APIs(ctx context.Context) ([]string, error) {
+	groups, err := c.allResourceTypes(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var served []string
-	for _, root := range []string{"/apis", "/api"} {
-		groups, err := c.resourceTypes(ctx, root)
-		if err != nil {
-			return nil, err
-		}
-		for _, group := range groups {
-			for _, version := range group.Versions {
-				gv := schema.GroupVersion{Group: group.Name, Version: version.Version}.String()
-				served = append(served, gv)
-				for _, kind := range kindsOf(version) {
-					served = append(served, gv+"/"+kind)
-				}
+	for _, group := range groups {
+		for _, version := range group.Versions {
+			gv := schema.GroupVersion{Group: group.Name, Version: version.Version}.String()
+			served = append(served, gv)
+			for _, kind := range kindsOf(version) {
+				served = append(served, gv+"/"+kind)
 			}
 		}
 	}
@@ -172,8 +239,20 @@ func kindsOf(version apidiscovery.APIVersionDiscovery) []string {
 	return kinds
 }
 
-// resourceTypes is all that the server knows below /api or /apis, in one
-// request: aggregated discovery, which every Kubernetes that Flux supports has.
+// allResourceTypes returns what the server serves, the core group first.
+func (c *Client) allResourceTypes(ctx context.Context) ([]apidiscovery.APIGroupDiscovery, error) {
+	roots := []string{"/api", "/apis"}
+	answers, failures := make([][]apidiscovery.APIGroupDiscovery, len(roots)), make([]error, len(roots))
+	var asking sync.WaitGroup
+	for i, root := range roots {
+		asking.Go(func() { answers[i], failures[i] = c.resourceTypes(ctx, root) })
+	}
+	asking.Wait()
+	return slices.Concat(answers...), errors.Join(failures...)
+}
+
+// resourceTypes returns what the server serves below /api or /apis, in one
+// request: every Kubernetes that Flux supports has aggregated discovery.
 func (c *Client) resourceTypes(ctx context.Context, root string) ([]apidiscovery.APIGroupDiscovery, error) {
 	const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 	body, err := answer(ctx, c.raw.Get().AbsPath(root).SetHeader("Accept", aggregated))

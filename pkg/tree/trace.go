@@ -66,9 +66,9 @@ var appliers = []struct{ kind, prefix string }{
 // longer, and a cycle ends.
 const deepest = 8
 
-// Up traces an object to its source. name and namespace are those of an object
-// of the resource that word means, such as "deployment" or "deploy"; with
-// apiVersion it is a kind, such as "Deployment".
+// Up traces an object to its source. word is the plural, singular, short name or
+// kind of its resource, such as "deployment" or "deploy", looked up in apiVersion
+// or, where that is empty, in all that the cluster serves.
 func Up(ctx context.Context, cfg *rest.Config, apiVersion, word, namespace, name string) (*Trace, error) {
 	client, err := kube.New(cfg)
 	if err != nil {
@@ -108,9 +108,7 @@ func (t tracer) resource(ctx context.Context, apiVersion, word string) (kube.Res
 	if err != nil {
 		return kube.Resource{}, fmt.Errorf("reading the API version %q: %w", apiVersion, err)
 	}
-	r, err := t.client.Kind(ctx, gv.WithKind(word))
-	r.Version = gv.Version
-	return r, err
+	return t.client.NamedIn(ctx, gv, word)
 }
 
 // get reads an object, of Flux's kinds in the version that the server has.
@@ -143,9 +141,9 @@ func (t tracer) owners(ctx context.Context, trace *Trace, o controllers.Object) 
 		}
 		owner, err := t.get(ctx, r, controllers.Namespace(o), name)
 		if apierrors.IsNotFound(err) {
-			resource, lookup := t.client.Kind(ctx, r.GroupVersion().WithKind(r.Kind))
-			if lookup == nil && resource != r {
-				owner, err = t.get(ctx, resource, controllers.Namespace(o), name)
+			served, lookup := t.client.NamedInGroup(ctx, r.Group, r.Kind)
+			if lookup == nil && served[0] != r {
+				owner, err = t.get(ctx, served[0], controllers.Namespace(o), name)
 			}
 		}
 		if apierrors.IsNotFound(err) {
