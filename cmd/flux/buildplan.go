@@ -37,6 +37,7 @@ func (a *app) planBuild(ctx context.Context, cmd *cobra.Command, o *buildOptions
 	if err != nil {
 		return nil, err
 	}
+	work = work.forSource(o.path, ks)
 	vars, err := o.vars()
 	if err != nil {
 		return nil, err

@@ -12,18 +12,20 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// workTree is a folder on disk that holds what a source would.
+// workTree is a directory on disk that stands for the artifact of a source.
 type workTree struct {
 	root string // absolute
-	// git tells that it is a Git work tree, and not just the whole disk.
+	// git reports that root is the top of a Git work tree.
 	git bool
 }
 
-// workTreeAround finds the Git work tree that a folder is in. Where there is
-// none, any file of the disk may be used.
+// workTreeAround finds the Git work tree that a directory is in. Where there is
+// none, the root is the current directory if the directory is below it, and
+// else the directory itself: nothing above the root is ever read.
 func workTreeAround(folder string) (workTree, error) {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {
@@ -34,22 +36,46 @@ func workTreeAround(folder string) (workTree, error) {
 			return workTree{at, true}, nil
 		}
 		if at == filepath.Dir(at) {
-			return workTree{root: at}, nil
+			break
 		}
 	}
+	current, err := filepath.Abs(".")
+	if err != nil {
+		return workTree{}, fmt.Errorf("finding the current directory: %w", err)
+	}
+	if relative, err := filepath.Rel(current, absolute); err == nil && filepath.IsLocal(relative) {
+		return workTree{root: current}, nil
+	}
+	return workTree{root: absolute}, nil
 }
 
-func (w workTree) tree() fs.FS { return os.DirFS(w.root) }
+// forSource is the work tree that a Kustomization is built in. Outside of Git it
+// is the directory without spec.path where it ends in that: other directories
+// of the source are then beside it.
+func (w workTree) forSource(folder string, ks *unstructured.Unstructured) workTree {
+	if w.git || ks == nil || folder == "" {
+		return w
+	}
+	own, _, _ := unstructured.NestedString(ks.Object, "spec", "path")
+	absolute, err := filepath.Abs(folder)
+	root, ok := strings.CutSuffix(absolute, filepath.Clean(string(filepath.Separator)+own))
+	if err != nil || !ok || root == "" {
+		return w
+	}
+	return workTree{root: root}
+}
 
-// inside is a folder on disk as a path in the work tree.
+func (w workTree) tree() fs.FS { return workspace.Folder(w.root) }
+
+// inside is a directory on disk as a path in the work tree.
 func (w workTree) inside(folder string) (string, error) {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {
 		return "", fmt.Errorf("finding %s: %w", folder, err)
 	}
 	relative, err := filepath.Rel(w.root, absolute)
-	if err != nil {
-		return "", fmt.Errorf("finding %s: %w", folder, err)
+	if err != nil || !filepath.IsLocal(relative) {
+		return "", fmt.Errorf("%s is outside of %s", folder, w.root)
 	}
 	return filepath.ToSlash(relative), nil
 }
@@ -58,7 +84,7 @@ func (w workTree) inside(folder string) (string, error) {
 // comparable.
 func (w workTree) remotes() map[string]bool {
 	known := map[string]bool{}
-	config, err := os.Open(filepath.Join(w.root, ".git", "config"))
+	config, err := w.tree().Open(".git/config")
 	if err != nil {
 		return known // a linked work tree, or none
 	}
@@ -90,11 +116,7 @@ func comparable(address string) string {
 func (o *buildOptions) localSources(work workTree, ks *unstructured.Unstructured) (build.Sources, error) {
 	trees := map[build.Reference]fs.FS{}
 	if ks != nil {
-		root := work
-		if !work.git {
-			root.root = strippedPath(o.path, ks)
-		}
-		trees[build.SourceOf(ks)] = root.tree()
+		trees[build.SourceOf(ks)] = work.forSource(o.path, ks).tree()
 	}
 	for source, folder := range o.sources {
 		parts := strings.Split(source, "/")
@@ -108,7 +130,7 @@ func (o *buildOptions) localSources(work workTree, ks *unstructured.Unstructured
 		if err != nil {
 			return nil, fmt.Errorf("finding %s: %w", folder, err)
 		}
-		trees[build.Reference{Kind: parts[0], Namespace: parts[1], Name: parts[2]}] = os.DirFS(absolute)
+		trees[build.Reference{Kind: parts[0], Namespace: parts[1], Name: parts[2]}] = workspace.Folder(absolute)
 	}
 	return func(_ context.Context, source build.Reference) (fs.FS, error) {
 		if tree, ok := trees[source]; ok {
@@ -151,15 +173,4 @@ func (a *app) treeByAddress(ctx context.Context, o *buildOptions, work workTree,
 		return work.tree(), nil
 	}
 	return nil, build.ErrNotFound
-}
-
-// strippedPath is the root of a source outside of Git: the folder that is
-// built without spec.path, where it ends in that, else the current folder.
-func strippedPath(folder string, ks *unstructured.Unstructured) string {
-	own, _, _ := unstructured.NestedString(ks.Object, "spec", "path")
-	absolute, err := filepath.Abs(folder)
-	if root, ok := strings.CutSuffix(absolute, filepath.Clean(string(filepath.Separator)+own)); err == nil && ok && root != "" {
-		return root
-	}
-	return "."
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/diagram"
 	"github.com/fluxkit/flux/internal/ui"
+	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
@@ -134,7 +135,7 @@ func (a *app) graphOfFolder(ctx context.Context, path, namespace string) (*tree.
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return nil, errors.Join(err, fmt.Errorf("--path %s is no folder", path))
 	}
-	found, err := build.Search(ctx, os.DirFS(path), []string{".fluxcd.io/"}, func(u *unstructured.Unstructured) bool {
+	found, err := build.Search(ctx, workspace.Folder(path), []string{".fluxcd.io/"}, func(u *unstructured.Unstructured) bool {
 		_, ok := controllers.KindOf(u.GroupVersionKind().Group, u.GetKind())
 		return ok
 	})

@@ -94,6 +94,7 @@ func (p *diffPlan) local(a *app, o *diffOptions, ks *unstructured.Unstructured) 
 	if err != nil {
 		return err
 	}
+	work = work.forSource(o.path, ks)
 	options, err := a.diffBuildOptions(o, p.settings)
 	if err != nil {
 		return err

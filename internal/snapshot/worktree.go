@@ -15,6 +15,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+
+	"github.com/fluxkit/flux/internal/workspace"
 )
 
 // ErrBare says that a repository has no work tree.
@@ -26,7 +28,7 @@ func (r *Repository) WorkTree(ctx context.Context) (*Tree, error) {
 	if r.root == "" {
 		return nil, ErrBare
 	}
-	w := &walk{ctx: ctx, root: r.root, tracked: map[string]bool{}}
+	w := &walk{ctx: ctx, root: r.root, tree: workspace.Folder(r.root), tracked: map[string]bool{}}
 	r.mu.Lock()
 	index, err := r.git.Storer.Index()
 	r.mu.Unlock()
@@ -38,7 +40,7 @@ func (r *Repository) WorkTree(ctx context.Context) (*Tree, error) {
 			w.tracked[name] = true
 		}
 	}
-	patterns := w.patterns(filepath.Join(".git", "info", "exclude"), nil)
+	patterns := w.patterns(".git/info/exclude", nil)
 	root, err := w.folder(".", patterns)
 	if err != nil {
 		return nil, fmt.Errorf("reading the work tree: %w", err)
@@ -49,12 +51,13 @@ func (r *Repository) WorkTree(ctx context.Context) (*Tree, error) {
 type walk struct {
 	ctx     context.Context
 	root    string
+	tree    fs.FS
 	tracked map[string]bool
 }
 
 // patterns reads a file of patterns, if it is there.
 func (w *walk) patterns(file string, domain []string) []gitignore.Pattern {
-	text, err := os.ReadFile(filepath.Join(w.root, file))
+	text, err := fs.ReadFile(w.tree, file)
 	if err != nil {
 		return nil
 	}
@@ -128,7 +131,7 @@ func (w *walk) entry(name string, e fs.DirEntry, patterns []gitignore.Pattern) (
 	case !e.Type().IsRegular():
 		return nil, nil
 	}
-	read := sync.OnceValues(func() ([]byte, error) { return os.ReadFile(onDisk) })
+	read := sync.OnceValues(func() ([]byte, error) { return fs.ReadFile(w.tree, name) })
 	info, err := e.Info()
 	if err != nil {
 		return nil, err
