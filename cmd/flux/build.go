@@ -34,6 +34,7 @@ type buildOptions struct {
 	varsFile   string
 	dryRun     bool
 	format     string
+	secrets    secretDisplay
 }
 
 func newBuildKustomization(a *app) *cobra.Command {
@@ -48,8 +49,11 @@ func newBuildKustomization(a *app) *cobra.Command {
 its spec (patches, images, components, targetNamespace, ...) is laid over the
 folder, variables are substituted, and the objects are labelled.
 
-All of it happens in memory: nothing is written to the folder. Secrets that are
-encrypted with SOPS are printed with their values masked.
+All of it happens in memory: nothing is written to the folder.
+
+On a terminal the values of Secrets, and what was substituted from them, are
+masked; --show-secrets prints them. In a pipe or a file they are printed, unless
+--mask-secrets is given. What is encrypted with SOPS is always masked.
 
 Without --path, the folder is spec.path in the Git work tree around the current
 folder. With --dry-run, no cluster is asked: the Kustomization is read from
@@ -92,6 +96,7 @@ OCIRepository that is not on the cluster is fetched from its registry.`,
 	fs.BoolVar(&withHelm, "with-helm", false, "render the HelmReleases that it brings, too")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "ask no cluster: what the build needs is taken from the work tree")
 	fs.VarP(choice{&o.format, []string{"yaml", "json"}}, "output", "o", "print yaml or json")
+	o.secrets.add(fs)
 	return cmd
 }
 
@@ -112,6 +117,9 @@ func (a *app) buildKustomization(cmd *cobra.Command, o *buildOptions, h *helmOpt
 	if len(names) != 1 {
 		return hinted("flux build kustomization NAME", "one Kustomization name is required")
 	}
+	if err := o.secrets.check(); err != nil {
+		return err
+	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
 	plan, err := a.planBuild(ctx, cmd, o, names[0])
@@ -128,7 +136,7 @@ func (a *app) buildKustomization(cmd *cobra.Command, o *buildOptions, h *helmOpt
 			failed = err
 		}
 	}
-	return errors.Join(a.printBuild(o.format, result), failed, ctx.Err())
+	return errors.Join(a.printBuild(o, result), failed, ctx.Err())
 }
 
 // buildPlan is all that a build of a Kustomization needs.
@@ -180,23 +188,30 @@ func (a *app) reportChildren(err error) error {
 	return errReported
 }
 
-// printBuild prints objects so that they can be applied. Of what SOPS has
-// encrypted, only that it is there.
-func (a *app) printBuild(format string, result *build.Result) error {
-	if format == "json" {
-		items := make([]unstructured.Unstructured, len(result.Objects))
-		for i, o := range result.Objects {
-			masked, _ := build.Masked(o.Unstructured)
-			items[i] = *masked
+// printBuild prints objects so that they can be applied, unless secret values
+// are masked. What SOPS has encrypted is always masked.
+func (a *app) printBuild(o *buildOptions, result *build.Result) error {
+	items, masked := make([]unstructured.Unstructured, len(result.Objects)), 0
+	for i, object := range result.Objects {
+		shown, n := object.Unstructured, 0
+		if o.secrets.masks(a.out) {
+			shown, n = build.WithoutSecrets(object)
+		} else {
+			shown, _ = build.Masked(shown)
 		}
-		return output.PrintObjects(a.out, format, items, false)
+		items[i], masked = *shown, masked+n
+	}
+	if masked > 0 {
+		a.ui.Warning("secret values are masked (%d): print them with --show-secrets", masked)
+	}
+	if o.format == "json" {
+		return output.PrintObjects(a.out, o.format, items, false)
 	}
 	var b strings.Builder
-	for _, o := range result.Objects {
-		masked, _ := build.Masked(o.Unstructured)
-		text, err := output.Manifest(masked.Object)
+	for _, item := range items {
+		text, err := output.Manifest(item.Object)
 		if err != nil {
-			return fmt.Errorf("printing %s %q: %w", o.GetKind(), o.GetName(), err)
+			return fmt.Errorf("printing %s %q: %w", item.GetKind(), item.GetName(), err)
 		}
 		b.Write(text)
 		b.WriteString("---\n")

@@ -99,6 +99,7 @@ and Secrets; charts that look objects up find none.`,
 	fs.StringToStringVar(&o.sources, "local-sources", nil, "the folders of sources, such as GitRepository/flux-system/my-repo=./repo")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "ask no cluster: what the build needs is taken from the work tree")
 	fs.VarP(choice{&o.format, []string{"yaml", "json"}}, "output", "o", "print yaml or json")
+	o.secrets.add(fs)
 	o.helmOptions.add(fs)
 	return cmd
 }
@@ -106,6 +107,9 @@ and Secrets; charts that look objects up find none.`,
 func (a *app) buildHelmRelease(cmd *cobra.Command, o *releaseOptions, names []string) (err error) {
 	if len(names) != 1 {
 		return hinted("flux build helmrelease NAME", "one HelmRelease name is required")
+	}
+	if err := o.secrets.check(); err != nil {
+		return err
 	}
 	namespace, err := a.namespace(cmd)
 	if err != nil {
@@ -135,7 +139,7 @@ func (a *app) buildHelmRelease(cmd *cobra.Command, o *releaseOptions, names []st
 	if err != nil {
 		return explainHelm(err)
 	}
-	return a.printBuild(o.format, &build.Result{Objects: o.shown(result)})
+	return a.printBuild(&o.buildOptions, &build.Result{Objects: o.shown(result)})
 }
 
 // deployedRevision is the number of the release that is there, 0 where none is.

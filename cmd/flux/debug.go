@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -18,31 +19,31 @@ import (
 // debugOptions are those of one kind; inputs is what it is made of: values or vars.
 type debugOptions struct {
 	inputs, status, history bool
-	reveal, origin          bool
+	reveal, mask, origin    bool
 	format                  string
 }
 
 func newDebug(a *app) *cobra.Command {
 	return group("debug", "Show what an object is made of: its final values or variables, its status, its history",
-		a.debugCommand("HelmRelease", "values", `  # The values that the chart is rendered with; those from Secrets are masked
+		a.debugCommand("HelmRelease", "values", `  # The values that the chart is rendered with; on a terminal those from Secrets are masked
   flux debug hr my-app --show-values
 
   # Where each of them comes from
   flux debug hr my-app --show-values --origin
 
-  # As they are, to render the chart with them
+  # The real values, to render the chart with them
   flux debug hr my-app --show-values --reveal > values.yaml
 
   # The status, and the releases so far
   flux debug hr my-app --show-status
   flux debug hr my-app --show-history`),
-		a.debugCommand("Kustomization", "vars", `  # The variables of its substitutions; those from Secrets are masked
+		a.debugCommand("Kustomization", "vars", `  # The variables of its substitutions; on a terminal those from Secrets are masked
   flux debug ks my-app --show-vars
 
   # Where each of them comes from
   flux debug ks my-app --show-vars --origin
 
-  # As they are, to build with them
+  # The real values, to build with them
   flux debug ks my-app --show-vars --reveal > vars.env
 
   # The status, and the reconciliations so far
@@ -55,7 +56,12 @@ func (a *app) debugCommand(kind, inputs, example string) *cobra.Command {
 	k, _ := controllers.FindKind(kind)
 	cmd := &cobra.Command{
 		Use: k.Word + " [name]", Aliases: []string{k.Short},
-		Short:             "Show what a " + k.Kind + " is made of, its status or its history",
+		Short: "Show what a " + k.Kind + " is made of, its status or its history",
+		Long: "Show what a " + k.Kind + ` is made of, its status or its history.
+
+With --show-` + inputs + `, what comes from Secrets is masked on a terminal. In a pipe
+or a file masked ` + inputs + ` would be taken for the real ones: there the command fails,
+unless --reveal prints them or --mask-secrets accepts the masks.`,
 		Example:           example,
 		ValidArgsFunction: a.completeNames(k),
 		RunE:              func(cmd *cobra.Command, names []string) error { return a.debug(cmd, o, k, names) },
@@ -66,6 +72,7 @@ func (a *app) debugCommand(kind, inputs, example string) *cobra.Command {
 	fs.BoolVar(&o.status, "show-status", false, "show the status")
 	fs.BoolVar(&o.history, "show-history", false, "show what has been tried so far")
 	fs.BoolVar(&o.reveal, "reveal", false, "with --show-"+inputs+": show what comes from Secrets")
+	fs.BoolVar(&o.mask, "mask-secrets", false, "with --show-"+inputs+": mask what comes from Secrets where standard output is not a terminal, too")
 	fs.BoolVar(&o.origin, "origin", false, "with --show-"+inputs+": show where each comes from")
 	fs.StringVarP(&o.format, "output", "o", "", "print json or yaml")
 	completeReportFormat(cmd)
@@ -84,8 +91,10 @@ func (o *debugOptions) check(cmd *cobra.Command, k controllers.Kind, names []str
 	switch {
 	case asked != 1:
 		return fmt.Errorf("give one of %s, --show-status and --show-history", inputs)
-	case (o.reveal || o.origin) && !o.inputs:
-		return fmt.Errorf("--reveal and --origin go with %s", inputs)
+	case (o.reveal || o.mask || o.origin) && !o.inputs:
+		return fmt.Errorf("--reveal, --mask-secrets and --origin require %s", inputs)
+	case o.reveal && o.mask:
+		return errors.New("--reveal and --mask-secrets are mutually exclusive")
 	}
 	return checkReportFormat(o.format)
 }
@@ -196,7 +205,9 @@ func (a *app) debugVars(ctx context.Context, o *debugOptions, object *unstructur
 		}
 		shown = append(shown, s)
 	}
-	a.tellMasked(shown)
+	if err := a.checkMasked(o, shown); err != nil {
+		return err
+	}
 	if o.format != "" {
 		return a.printValue(o.format, shown)
 	}
@@ -212,15 +223,22 @@ func (a *app) debugVars(ctx context.Context, o *debugOptions, object *unstructur
 	return nil
 }
 
-// tellMasked keeps people from taking masked values for the real ones.
-func (a *app) tellMasked(shown []shownVariable) {
+// checkMasked reports what is masked. Where nobody reads it, masked values would
+// be taken for the real ones, so that the command fails before it prints any.
+func (a *app) checkMasked(o *debugOptions, shown []shownVariable) error {
 	masked := 0
 	for _, s := range shown {
 		masked += oneIf(s.Masked)
 	}
-	if masked > 0 {
-		a.ui.Warning("%d from Secrets are masked: show them with --reveal", masked)
+	switch {
+	case masked == 0:
+		return nil
+	case !o.mask && !ui.IsTerminal(a.out):
+		return hinted("print the real ones with --reveal, or accept masks with --mask-secrets",
+			"refusing to write masked values (%d from Secrets) where standard output is not a terminal", masked)
 	}
+	a.ui.Warning("values from Secrets are masked (%d): print them with --reveal", masked)
+	return nil
 }
 
 // originText is where something comes from, in words for people.

@@ -33,7 +33,9 @@ func (a *app) debugValues(ctx context.Context, o *debugOptions, object *unstruct
 		}
 		shown = append(shown, shownVariable{strings.Join(leaves[i].path, "."), leaves[i].value(), leaves[i].origin, leaves[i].masked})
 	}
-	a.tellMasked(shown)
+	if err := a.checkMasked(o, shown); err != nil {
+		return err
+	}
 	switch {
 	case o.format != "" && o.origin:
 		return a.printValue(o.format, shown)

@@ -169,8 +169,12 @@ func formatOf(name string) string {
 	return "binary"
 }
 
-// hidden stands for what SOPS has encrypted.
-const hidden = "**SOPS**"
+// What stands for values that SOPS has encrypted. In a Secret with credentials
+// of registries the API server requires JSON.
+const (
+	hidden      = "**SOPS**"
+	hiddenLogin = `{"mask":"` + hidden + `"}`
+)
 
 // Masked returns a copy of an object in which nothing is left of what SOPS
 // has encrypted, and whether there was anything. What remains can be applied,
@@ -199,7 +203,7 @@ func Masked(o *unstructured.Unstructured) (*unstructured.Unstructured, bool) {
 			}
 			mask := hidden
 			if kind == "kubernetes.io/dockerconfigjson" {
-				mask = `{"mask":"` + hidden + `"}` // the API server wants JSON here
+				mask = hiddenLogin
 			}
 			if field == "data" {
 				mask = base64.StdEncoding.EncodeToString([]byte(mask))
