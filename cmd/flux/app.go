@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/internal/kube"
@@ -29,8 +30,10 @@ type app struct {
 	now       func() time.Time
 	ui        *ui.Terminal
 
-	global  globalFlags
-	cluster func() (*kube.Client, error)
+	global globalFlags
+	// settings is what is wrong with the environment and the configuration file.
+	settings error
+	cluster  func() (*kube.Client, error)
 	// blameTime bounds how long the cause of a failure is looked for.
 	blameTime time.Duration
 	// elsewhere returns the other namespaces that have an object of that name.
@@ -67,6 +70,9 @@ func (a *app) connectOnce() func() (*kube.Client, error) {
 	return func() (*kube.Client, error) {
 		if client != nil {
 			return client, nil
+		}
+		if a.settings != nil {
+			return nil, a.settings
 		}
 		cfg, err := a.restConfig()
 		if err != nil {
@@ -108,12 +114,15 @@ func (w *warnings) HandleWarningHeader(code int, _, text string) {
 // namespace is where objects are looked for: -n, else the context's where
 // --ns-follows-kube-context asks for it, else FLUX_SYSTEM_NAMESPACE or flux-system.
 func (a *app) namespace(cmd *cobra.Command) (string, error) {
-	if cmd.Flags().Changed("namespace") || !a.global.followContext {
-		return a.global.namespace, nil
+	namespace := a.global.namespace
+	if !cmd.Flags().Changed("namespace") && a.global.followContext {
+		var err error
+		if namespace, err = a.global.kube.Namespace(); err != nil {
+			return "", &configError{err}
+		}
 	}
-	namespace, err := a.global.kube.Namespace()
-	if err != nil {
-		return "", &configError{err}
+	if len(validation.IsDNS1123Label(namespace)) > 0 {
+		return "", fmt.Errorf("invalid namespace %q: must be an RFC 1123 label: at most 63 lower-case letters, digits and '-'", namespace)
 	}
 	return namespace, nil
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +35,7 @@ people and scripts see and steer what Flux does there.`,
 		Version:           version,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return config.Apply(cmd.Root().PersistentFlags(), a.env) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.applySettings(cmd) },
 		Args:              noSubcommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -41,6 +43,22 @@ people and scripts see and steer what Flux does there.`,
 	root.AddCommand(needed(a, args)...)
 	root.InitDefaultVersionFlag()
 	return root
+}
+
+// withoutSettings are the commands that neither ask a cluster nor take time:
+// what is wrong with the settings of others does not keep them from working.
+// version asks a cluster without --client, and gets the error with it.
+var withoutSettings = []string{"completion", "docgen", "envsubst", "help", "version"}
+
+// applySettings fills the flags that were not given from the environment and the
+// configuration file.
+func (a *app) applySettings(cmd *cobra.Command) error {
+	a.settings = config.Apply(cmd.Root().PersistentFlags(), a.env)
+	words := strings.Fields(cmd.CommandPath())
+	if len(words) == 1 || slices.Contains(withoutSettings, words[1]) || strings.HasPrefix(words[1], cobra.ShellCompRequestCmd) {
+		return nil
+	}
+	return a.settings
 }
 
 // noSubcommand refuses words below a command that only holds others.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/internal/registry"
@@ -52,13 +50,11 @@ func (a *app) tagArtifact(cmd *cobra.Command, o *tagOptions, args []string) erro
 	defer cancel()
 	a.ui.Action("tagging %s", address)
 	var tagged []artifactEntry
-	var failed error
-	for _, tag := range o.tags {
-		artifact, err := registry.Tag(ctx, address, tag, o.access)
-		if err != nil {
-			failed = errors.Join(failed, a.registryError(ctx, o.access, err))
-			continue
-		}
+	artifacts, failed := registry.Tag(ctx, address, o.tags, o.access)
+	if failed != nil {
+		failed = a.registryError(ctx, o.access, failed)
+	}
+	for _, artifact := range artifacts {
 		tagged = append(tagged, entryOf(artifact))
 		a.ui.Success("artifact tagged as %s:%s", artifact.Repository, artifact.Tag)
 	}

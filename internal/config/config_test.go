@@ -18,7 +18,11 @@ func flags(t *testing.T, args ...string) *pflag.FlagSet {
 	fs.String("namespace", "flux-system", "")
 	fs.String("context", "", "")
 	fs.Duration("timeout", 0, "")
-	fs.StringArray("as-group", nil, "")
+	fs.Bool("verbose", false, "")
+	for _, name := range []string{"token", "server", "user", "cluster", "as", "kubeconfig", "certificate-authority", "client-key"} {
+		fs.String(name, "", "")
+	}
+	fs.Bool("insecure-skip-tls-verify", false, "")
 	if err := fs.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +32,7 @@ func flags(t *testing.T, args ...string) *pflag.FlagSet {
 func TestPrecedence(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte("namespace: from-file\ncontext: from-file\ntimeout: 3m\nas-group: [a, b]\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("namespace: from-file\ncontext: from-file\ntimeout: 3m\nverbose: true\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	env := map[string]string{"FLUX_CONFIG": file, "FLUX_NAMESPACE": "from-env", "FLUX_CONTEXT": "from-env", "FLUX_VERSION": "2.0.0"}
@@ -36,9 +40,30 @@ func TestPrecedence(t *testing.T) {
 	if err := config.Apply(fs, func(name string) string { return env[name] }); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"context": "from-flag", "namespace": "from-env", "timeout": "3m0s", "as-group": "[a,b]"} {
+	for name, want := range map[string]string{"context": "from-flag", "namespace": "from-env", "timeout": "3m0s", "verbose": "true"} {
 		if got := fs.Lookup(name).Value.String(); got != want {
 			t.Errorf("--%s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestNotSettable: what decides who talks to which server, and whether its
+// certificate is checked, is never taken from variables that others may have set.
+func TestNotSettable(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"token", "server", "user", "cluster", "as", "kubeconfig", "certificate-authority", "client-key", "insecure-skip-tls-verify"} {
+		variable := "FLUX_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+		fs := flags(t)
+		if err := config.Apply(fs, func(v string) string { return map[string]string{variable: "true"}[v] }); err != nil || fs.Changed(name) {
+			t.Errorf("%s=true: error %v, --%s is %q", variable, err, name, fs.Lookup(name).Value)
+		}
+		file := filepath.Join(t.TempDir(), "config.yaml")
+		if err := os.WriteFile(file, []byte(name+": true\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := config.Apply(fs, func(v string) string { return map[string]string{"FLUX_CONFIG": file}[v] })
+		if err == nil || !strings.Contains(err.Error(), name) || fs.Changed(name) {
+			t.Errorf("%s in the file: error %v, --%s is %q", name, err, name, fs.Lookup(name).Value)
 		}
 	}
 }
@@ -50,10 +75,10 @@ func TestWrongSettings(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
-		"unknown setting": {"colour: red\n", nil, `unknown setting "colour"`},
-		"broken file":     {"namespace: [\n", nil, "reading the config file"},
-		"wrong value":     {"timeout: soon\n", nil, "timeout in "},
-		"wrong variable":  {"", map[string]string{"FLUX_TIMEOUT": "soon"}, "FLUX_TIMEOUT: "},
+		"unknown setting": {"colour: red\n", nil, `"colour" cannot be set in the configuration file`},
+		"broken file":     {"namespace: [\n", nil, "reading the configuration file"},
+		"wrong value":     {"timeout: soon\n", nil, `config.yaml: timeout: invalid value "soon"`},
+		"wrong variable":  {"", map[string]string{"FLUX_TIMEOUT": "soon"}, `environment variable FLUX_TIMEOUT: invalid value "soon"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,9 +106,35 @@ func TestPath(t *testing.T) {
 		"/xdg/flux/config.yaml":             {"XDG_CONFIG_HOME": "/xdg", "HOME": "/home/me"},
 		"/home/me/.config/flux/config.yaml": {"HOME": "/home/me"},
 		"":                                  {},
+		"/home/us/.config/flux/config.yaml": {"XDG_CONFIG_HOME": "relative", "HOME": "/home/us"},
 	} {
 		if got := config.Path(func(name string) string { return env[name] }); got != want {
 			t.Errorf("Path with %v is %q, want %q", env, got, want)
 		}
+	}
+}
+
+// TestOthersFile refuses a file that other users may write to.
+func TestOthersFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte("namespace: theirs\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := func(name string) string { return map[string]string{"FLUX_CONFIG": file}[name] }
+	for _, mode := range []os.FileMode{0o660, 0o602, 0o666} {
+		if err := os.Chmod(file, mode); err != nil {
+			t.Fatal(err)
+		}
+		fs := flags(t)
+		if err := config.Apply(fs, env); err == nil || !strings.Contains(err.Error(), "chmod go-w") || fs.Changed("namespace") {
+			t.Errorf("mode %o: got %v", mode, err)
+		}
+	}
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := config.Apply(flags(t), env); err != nil {
+		t.Errorf("a file that only its owner writes: %v", err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -107,17 +106,20 @@ func (c *Client) collection(r Resource, namespace string) dynamic.ResourceInterf
 	return c.dynamic.Resource(r.GroupVersionResource).Namespace(namespace)
 }
 
-func (r Resource) path(namespace, name string) string {
-	parts := []string{"/api", r.Version}
+// locate puts the path of an object, or of a collection for no name, into a
+// request. Namespaces and names that would lead to another path make the
+// request fail before it is sent.
+func (r Resource) locate(request *rest.Request, namespace, name string) *rest.Request {
+	root := []string{"/api", r.Version}
 	if r.Group != "" {
-		parts = []string{"/apis", r.Group, r.Version}
+		root = []string{"/apis", r.Group, r.Version}
 	}
-	if namespace != "" && !r.ClusterScoped {
-		parts = append(parts, "namespaces", namespace)
+	request = request.AbsPath(root...).Resource(r.Resource)
+	if !r.ClusterScoped {
+		request = request.Namespace(namespace)
 	}
-	parts = append(parts, r.Resource)
 	if name != "" {
-		parts = append(parts, name)
+		request = request.Name(name)
 	}
-	return strings.Join(parts, "/")
+	return request
 }

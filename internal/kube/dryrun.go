@@ -32,7 +32,7 @@ func (c *Client) DryRunAs(ctx context.Context, r Resource, o controllers.Object,
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s %q: %w", r.Kind, controllers.Name(o), err)
 	}
-	request := c.raw.Patch(types.ApplyPatchType).AbsPath(r.path(controllers.Namespace(o), controllers.Name(o))).
+	request := r.locate(c.raw.Patch(types.ApplyPatchType), controllers.Namespace(o), controllers.Name(o)).
 		Param("dryRun", "All").Param("force", "true").Param("fieldManager", by.Manager)
 	if by.Strict {
 		request.Param("fieldValidation", "Strict")

@@ -13,7 +13,7 @@ import (
 func (c *Client) EventsOf(ctx context.Context, kind, namespace, name string, limit int) ([]controllers.Object, error) {
 	events := Resource{}
 	events.Version, events.Resource = "v1", "events"
-	body, err := answer(ctx, c.raw.Get().AbsPath(events.path(namespace, "")).
+	body, err := answer(ctx, events.locate(c.raw.Get(), namespace, "").
 		Param("fieldSelector", fmt.Sprintf("involvedObject.kind=%s,involvedObject.name=%s", kind, name)).
 		Param("limit", strconv.Itoa(limit)))
 	if err != nil {

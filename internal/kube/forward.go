@@ -39,7 +39,7 @@ func (c *Client) Forward(ctx context.Context, namespace, pod string, port int) (
 func (c *Client) forward(ctx context.Context, namespace, pod string, port int) (net.Conn, error) {
 	pods := Resource{}
 	pods.Version, pods.Resource = "v1", "pods"
-	address := c.raw.Get().AbsPath(pods.path(namespace, pod), "portforward").URL().String()
+	address := pods.locate(c.raw.Get(), namespace, pod).SubResource("portforward").URL().String()
 	streams, err := c.streams(ctx, address)
 	if err != nil {
 		return nil, err

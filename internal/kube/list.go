@@ -48,7 +48,7 @@ func (s Selection) fields() string {
 // machine, and is a fifteenth of the bytes in a network.
 func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(controllers.Object) error) (string, error) {
 	for next := ""; ; {
-		request := c.raw.Get().AbsPath(r.path(s.Namespace, "")).Param("limit", strconv.Itoa(pageSize))
+		request := r.locate(c.raw.Get(), s.Namespace, "").Param("limit", strconv.Itoa(pageSize))
 		for name, value := range map[string]string{"labelSelector": s.Labels, "fieldSelector": s.fields(), "continue": next} {
 			if value != "" {
 				request = request.Param(name, value)
@@ -115,7 +115,7 @@ func decodeList(body io.Reader, r Resource, without pruned, each func(controller
 
 // Get returns one object.
 func (c *Client) Get(ctx context.Context, r Resource, namespace, name string) (controllers.Object, error) {
-	body, err := answer(ctx, c.raw.Get().AbsPath(r.path(namespace, name)))
+	body, err := answer(ctx, r.locate(c.raw.Get(), namespace, name))
 	if err != nil {
 		return nil, err
 	}

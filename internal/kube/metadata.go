@@ -16,7 +16,7 @@ const onlyMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 // counts: names for completion and hints. It does not ask beyond the first
 // page, since nobody reads that many names.
 func (c *Client) Metadata(ctx context.Context, r Resource, s Selection, each func(controllers.Object)) error {
-	request := c.raw.Get().AbsPath(r.path(s.Namespace, "")).
+	request := r.locate(c.raw.Get(), s.Namespace, "").
 		SetHeader("Accept", onlyMetadata).
 		Param("limit", strconv.Itoa(pageSize)).
 		Param("resourceVersion", "0") // a name that is a second old is soon enough

@@ -21,7 +21,7 @@ type PodLog struct {
 func (c *Client) PodLog(ctx context.Context, l PodLog) ([]byte, error) {
 	pods := Resource{ClusterScoped: false}
 	pods.Version, pods.Resource = "v1", "pods"
-	return answer(ctx, c.raw.Get().AbsPath(pods.path(l.Namespace, l.Pod), "log").
+	return answer(ctx, pods.locate(c.raw.Get(), l.Namespace, l.Pod).SubResource("log").
 		Param("container", l.Container).
 		Param("previous", strconv.FormatBool(l.Previous)).
 		Param("tailLines", strconv.Itoa(l.Lines)).
@@ -50,7 +50,7 @@ func (c *Client) StreamLog(ctx context.Context, l LogStream) (io.ReadCloser, err
 	if err != nil {
 		return nil, err
 	}
-	request := streams.Get().AbsPath(pods.path(l.Namespace, l.Pod), "log").
+	request := pods.locate(streams.Get(), l.Namespace, l.Pod).SubResource("log").
 		Param("container", l.Container).
 		Param("timestamps", "true")
 	if l.Follow {

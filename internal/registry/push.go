@@ -3,6 +3,7 @@ package registry
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -76,22 +77,34 @@ func assemble(archive []byte, annotations map[string]string, created time.Time) 
 	return mutate.Append(annotated, mutate.Addendum{Layer: layer})
 }
 
-// Tag gives the artifact at an address one more tag.
-func Tag(ctx context.Context, address, tag string, access Access) (Artifact, error) {
+// Tag gives more tags to an artifact. Names are checked, and the artifact is
+// fetched, before the first tag is set. It returns the tags that were set, also
+// with an error: the registry may refuse some.
+func Tag(ctx context.Context, address string, tags []string, access Access) ([]Artifact, error) {
 	reference, options, err := access.reach(ctx, address)
 	if err != nil {
-		return Artifact{}, err
+		return nil, err
 	}
-	wanted, err := name.NewTag(reference.Context().Name()+":"+tag, access.strictness()...)
-	if err != nil {
-		return Artifact{}, fmt.Errorf("reading the tag: %w", err)
+	var wanted []name.Tag
+	for _, tag := range tags {
+		w, err := name.NewTag(reference.Context().Name()+":"+tag, access.strictness()...)
+		if err != nil || w.TagStr() != tag || w.Context() != reference.Context() {
+			return nil, fmt.Errorf("invalid tag %q: must have at most 128 letters, digits, '_', '.' and '-', and not begin with '.' or '-'", tag)
+		}
+		wanted = append(wanted, w)
 	}
 	found, err := remote.Get(reference, options...)
 	if err != nil {
-		return Artifact{}, fmt.Errorf("fetching %s: %w", address, err)
+		return nil, fmt.Errorf("fetching %s: %w", address, err)
 	}
-	if err := remote.Tag(wanted, found, options...); err != nil {
-		return Artifact{}, fmt.Errorf("tagging %s as %s: %w", address, tag, err)
+	var tagged []Artifact
+	var failed error
+	for _, w := range wanted {
+		if err := remote.Tag(w, found, options...); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("tagging %s as %s: %w", address, w.TagStr(), err))
+			continue
+		}
+		tagged = append(tagged, Artifact{Repository: w.Context().Name(), Tag: w.TagStr(), Digest: found.Digest.String()})
 	}
-	return Artifact{Repository: wanted.Context().Name(), Tag: wanted.TagStr(), Digest: found.Digest.String()}, nil
+	return tagged, failed
 }
