@@ -1,22 +1,33 @@
 package gitrepo
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 )
 
-// Repositories are fetched into folders of this name. A process that is killed
-// cannot remove its own, so the next one does, once no run can be using it.
+// Repositories are fetched into temporary directories. A process that is killed
+// cannot remove its own, so that a later one does, once no run can be using it.
+// It removes only what this program made: directories that have the name that
+// os.MkdirTemp gives and hold the marker.
 const (
 	folderPrefix = "flux-repository-"
+	marker       = "flux-temporary"
 	abandoned    = 24 * time.Hour
 )
 
+var folderName = regexp.MustCompile(`^` + folderPrefix + `[0-9]+$`)
+
+// makeFolder returns a new temporary directory, and removes abandoned ones.
 func makeFolder() (string, error) {
 	folder, err := os.MkdirTemp("", folderPrefix)
 	if err != nil {
 		return "", err
+	}
+	if err := os.WriteFile(filepath.Join(folder, marker), nil, 0o600); err != nil {
+		return "", errors.Join(err, os.RemoveAll(folder))
 	}
 	info, err := os.Stat(folder)
 	if err != nil {
@@ -26,15 +37,23 @@ func makeFolder() (string, error) {
 	return folder, nil
 }
 
-// sweep removes folders that were left long before now, which is the file
-// system's time. What cannot be removed belongs to others and stays.
+// sweep removes abandoned directories. The time is the file system's. What
+// cannot be removed belongs to others and stays.
 func sweep(dir string, now time.Time) {
-	found, err := filepath.Glob(filepath.Join(dir, folderPrefix+"*"))
+	found, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
-	for _, folder := range found {
-		if info, err := os.Lstat(folder); err == nil && info.IsDir() && now.Sub(info.ModTime()) > abandoned {
+	for _, entry := range found {
+		if !entry.IsDir() || !folderName.MatchString(entry.Name()) {
+			continue
+		}
+		folder := filepath.Join(dir, entry.Name())
+		mark, err := os.Lstat(filepath.Join(folder, marker))
+		if err != nil || !mark.Mode().IsRegular() {
+			continue
+		}
+		if info, err := entry.Info(); err == nil && now.Sub(info.ModTime()) > abandoned {
 			_ = os.RemoveAll(folder)
 		}
 	}

@@ -8,17 +8,23 @@ import (
 	"time"
 )
 
-// TestSweep: what a killed process left is removed a day later, and nothing else.
+// TestSweep: what a killed process left is removed a day later, and nothing that others made.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	now := time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC)
 	for name, age := range map[string]time.Duration{
 		"flux-repository-1": 25 * time.Hour, "flux-repository-2": 23 * time.Hour, "flux-other": 48 * time.Hour,
+		"flux-repository-backup-of-mine": 48 * time.Hour, "flux-repository-3-unmarked": 48 * time.Hour, "flux-repository-4": 48 * time.Hour,
 	} {
 		folder := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Join(folder, "objects"), 0o700); err != nil {
 			t.Fatal(err)
+		}
+		if name != "flux-repository-4" { // which somebody else has made
+			if err := os.WriteFile(filepath.Join(folder, marker), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if err := os.Chtimes(folder, now.Add(-age), now.Add(-age)); err != nil {
 			t.Fatal(err)
@@ -29,7 +35,10 @@ func TestSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{filepath.Join(dir, "flux-other"), filepath.Join(dir, "flux-repository-2")}
+	var want []string
+	for _, name := range []string{"flux-other", "flux-repository-2", "flux-repository-3-unmarked", "flux-repository-4", "flux-repository-backup-of-mine"} {
+		want = append(want, filepath.Join(dir, name))
+	}
 	if !slices.Equal(left, want) {
 		t.Errorf("left are %v, want %v", left, want)
 	}

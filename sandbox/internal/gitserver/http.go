@@ -111,6 +111,9 @@ func (s *server) backend(w http.ResponseWriter, r *http.Request, name string, as
 	// Git sends a large push in chunks of unknown total length, which package cgi refuses by this field alone; the
 	// body itself is already decoded, and without a length the backend reads it to its end.
 	request.TransferEncoding = nil
+	// Told a length, the backend waits for that many bytes and never notices the end of its input: when a client
+	// goes away in the middle of a push, it would spin for ever.
+	request.ContentLength = -1
 
 	env := append(environment(s.repositories.root), "GIT_PROJECT_ROOT="+s.repositories.root, "GIT_HTTP_EXPORT_ALL=1")
 	if version := r.Header.Get("Git-Protocol"); version != "" {

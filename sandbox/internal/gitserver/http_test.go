@@ -2,12 +2,17 @@ package gitserver
 
 import (
 	"crypto/rand"
+	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"time"
 
 	"github.com/fluxkit/flux/sandbox/internal/credentials"
 )
@@ -243,5 +248,25 @@ func TestSecretsStayOutOfHooks(t *testing.T) {
 	check(t, err)
 	if text := string(environment); !strings.Contains(text, "GIT_DIR=") || strings.Contains(text, "token-rw") {
 		t.Errorf("want an environment of a hook without the token, got:\n%s", text)
+	}
+}
+
+// TestClientGoesAway: a push that ends in the middle of its body ends the process that serves it.
+func TestClientGoesAway(t *testing.T) {
+	t.Parallel()
+	h := startHost(t, "demo")
+	server := &server{repositories: h.repositories, credentials: h.credentials, log: log.New(h.log, "", 0)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/demo.git/git-receive-pack", io.MultiReader(strings.NewReader("00a5"), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		request.ContentLength = 1 << 20
+		request.Header.Set("Content-Type", "application/x-git-receive-pack-request")
+		server.ServeHTTP(httptest.NewRecorder(), request)
+	}()
+	select {
+	case <-done:
+	case <-time.After(bound):
+		t.Error("the server still serves a client that has gone")
 	}
 }
