@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,15 +12,16 @@ import (
 	kubernetes "k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
 type checkOptions struct {
 	pre        bool
+	strict     bool
+	format     string
 	components componentFlags
-	// named says that the user said which components there have to be.
+	// named is set where the user named the components.
 	named bool
 }
 
@@ -31,10 +29,17 @@ func newCheck(a *app) *cobra.Command {
 	o := &checkOptions{}
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Check that a cluster can run Flux, and that the Flux on it is whole and ready",
-		Long: `Check that a cluster can run Flux, and that the controllers and definitions on
-it are whole and ready. A controller that is still starting is waited for
-within --timeout; anything else that is wrong is reported at once, with why.`,
+		Short: "Check prerequisites, controllers and CRDs",
+		Long: `Check prerequisites, controllers and CRDs.
+
+A controller that is still starting is waited for within --timeout; anything
+else that is wrong is reported at once, with its cause. A controller that is
+scaled to zero is a warning, since somebody did that on purpose; with --strict
+warnings fail, too.
+
+With -o json or yaml, the report on standard output has the fields status (ok,
+warning or failed), checks and crds (each with name, status, version, message),
+and controllers (with namespace and images besides).`,
 		Example: `  # Before installing
   flux check --pre
 
@@ -42,20 +47,30 @@ within --timeout; anything else that is wrong is reported at once, with why.`,
   flux check
 
   # Fail if the controllers for image updates are missing
-  flux check --components-extra=image-reflector-controller,image-automation-controller`,
+  flux check --components-extra=image-reflector-controller,image-automation-controller
+
+  # Fail on warnings, too
+  flux check --strict
+
+  # The controllers that are not ready
+  flux check -o json | jq -r '.controllers[] | select(.status != "ok") | .name'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.named = cmd.Flags().Changed("components") || cmd.Flags().Changed("components-extra")
 			return a.check(cmd, o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.pre, "pre", false, "check only what has to be there before installing")
-	o.components.add(cmd.Flags())
-	cmd.Flags().Duration("poll-interval", 5*time.Second, "accepted for compatibility: the controllers are watched, not polled")
+	fs := cmd.Flags()
+	fs.BoolVar(&o.pre, "pre", false, "check only the prerequisites of an installation")
+	fs.BoolVar(&o.strict, "strict", false, "fail on warnings")
+	fs.StringVarP(&o.format, "output", "o", "", "print the report: json or yaml")
+	o.components.add(fs)
+	fs.Duration("poll-interval", 5*time.Second, "accepted for compatibility: the controllers are watched, not polled")
+	completeReportFormat(cmd)
 	return cmd
 }
 
-// checkup is what the checks are about.
+// checkup is one run of the checks.
 type checkup struct {
 	app         *app
 	rollout     *diagnose.Rollout
@@ -64,9 +79,13 @@ type checkup struct {
 	crds        []controllers.Object
 	required    []string
 	named       bool
+	report      checkupReport
 }
 
 func (a *app) check(cmd *cobra.Command, o *checkOptions) error {
+	if err := checkReportFormat(o.format); err != nil {
+		return err
+	}
 	required, err := o.components.all()
 	if err != nil {
 		return err
@@ -77,12 +96,23 @@ func (a *app) check(cmd *cobra.Command, o *checkOptions) error {
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	c := &checkup{app: a, required: required, named: o.named, rollout: &diagnose.Rollout{Client: client, Namespace: namespace, Impatient: true}}
+	c := &checkup{
+		app: a, required: required, named: o.named, report: newCheckupReport(),
+		rollout: &diagnose.Rollout{Client: client, Namespace: namespace, Impatient: true},
+	}
 	a.ui.Action("checking prerequisites")
 	if err := c.fetch(ctx, client, o.pre); err != nil {
 		return err
 	}
-	return c.run(ctx, o.pre)
+	passed, err := c.run(ctx, o.pre)
+	if err != nil {
+		return err
+	}
+	failed := c.verdict(passed, o.strict)
+	if o.format == "" {
+		return failed
+	}
+	return errors.Join(a.encode(o.format, c.report), failed)
 }
 
 // fetch sends all requests at once; none of the checks needs another's answer.
@@ -120,67 +150,86 @@ func (c *checkup) fetch(ctx context.Context, client *kube.Client, pre bool) erro
 	return nil
 }
 
-func (c *checkup) run(ctx context.Context, pre bool) error {
+// run fills in the report and returns what to say when all is well.
+func (c *checkup) run(ctx context.Context, pre bool) (passed string, err error) {
 	ui := c.app.ui
-	ok, err := c.prerequisites()
-	if err != nil {
-		return err
+	if err := c.prerequisites(); err != nil {
+		return "", err
 	}
 	if pre {
-		return c.verdict(ok, "prerequisites checks passed")
+		return "prerequisites checks passed", nil
 	}
 	ui.Action("checking version in cluster")
-	ok = c.distribution() && ok
+	c.distribution()
 	ui.Action("checking controllers")
-	ready, err := c.controllers(ctx)
+	if err := c.controllers(ctx); err != nil {
+		return "", err
+	}
+	ui.Action("checking crds")
+	c.definitions()
+	return "all checks passed", nil
+}
+
+// verdict sets the status of the whole report. With strict, warnings fail.
+func (c *checkup) verdict(passed string, strict bool) error {
+	warnings, failures := c.report.count()
+	switch {
+	case failures > 0:
+		c.report.Status = checkFailed
+		c.app.ui.Failure("check failed")
+	case warnings > 0 && strict:
+		c.report.Status = checkFailed
+		c.app.ui.Failure("check failed: --strict takes warnings for failures (%d)", warnings)
+	case warnings > 0:
+		c.report.Status = checkWarning
+		c.app.ui.Success("%s, with warnings (%d)", passed, warnings)
+		return nil
+	default:
+		c.app.ui.Success("%s", passed)
+		return nil
+	}
+	return errReported
+}
+
+func (c *checkup) prerequisites() error {
+	supported, err := kube.Supports(c.server, controllers.MinKubernetes)
 	if err != nil {
 		return err
 	}
-	ui.Action("checking crds")
-	ok = c.definitions() && ok
-	return c.verdict(ok && ready, "all checks passed")
-}
-
-func (c *checkup) verdict(ok bool, passed string) error {
-	if !ok {
-		c.app.ui.Failure("check failed")
-		return errReported
+	r := checkResult{Name: "kubernetes", Status: checkOK, Version: c.server.String()}
+	if !supported {
+		r.Status, r.Message = checkFailed, fmt.Sprintf("too old: Flux %s needs %s", controllers.Distribution, controllers.MinKubernetes)
+		c.check(r, "Kubernetes %s is too old: Flux %s needs %s", c.server, controllers.Distribution, controllers.MinKubernetes)
+		return nil
 	}
-	c.app.ui.Success("%s", passed)
+	c.check(r, "Kubernetes %s %s", c.server, controllers.MinKubernetes)
 	return nil
 }
 
-func (c *checkup) prerequisites() (bool, error) {
-	supported, err := kube.Supports(c.server, controllers.MinKubernetes)
-	if err != nil {
-		return false, err
+// distribution reports what is installed, by the labels of the CRD that every
+// installation has.
+func (c *checkup) distribution() {
+	r := checkResult{Name: "distribution", Status: checkOK}
+	crd := c.find(definition)
+	if crd == nil {
+		r.Status, r.Message = checkFailed, "there is no CustomResourceDefinition "+definition
+		c.check(r, "Flux is not installed on this cluster, or not whole: there is no CustomResourceDefinition %s", definition)
+		c.app.ui.Line("  install it with 'flux install' or 'flux bootstrap'")
+		return
 	}
-	if !supported {
-		c.app.ui.Failure("Kubernetes %s is too old: Flux %s needs %s", c.server, controllers.Distribution, controllers.MinKubernetes)
-		return false, nil
+	manager, bootstrapped := kube.Label(crd, kube.ManagedByLabel), kube.Label(crd, kube.BootstrapLabel) != ""
+	r.Version = kube.Label(crd, kube.VersionLabel)
+	c.report.Distribution = &distributionReport{Version: r.Version, ManagedBy: manager, Bootstrapped: bootstrapped}
+	if r.Version != "" {
+		c.check(r, "distribution: flux-%s", r.Version)
+	} else {
+		r.Status, r.Message = checkWarning, fmt.Sprintf("%s has no label %s", definition, kube.VersionLabel)
+		c.check(r, "the distribution is not known: %s", r.Message)
 	}
-	c.app.ui.Success("Kubernetes %s %s", c.server, controllers.MinKubernetes)
-	return true, nil
-}
-
-// distribution tells what is installed, by the labels of the definition that
-// every installation has.
-func (c *checkup) distribution() bool {
-	if crd := c.find(definition); crd != nil {
-		if v := kube.Label(crd, kube.VersionLabel); v != "" {
-			c.app.ui.Success("distribution: flux-%s", v)
-		} else {
-			c.app.ui.Warning("the distribution is not known: %s has no label %s", definition, kube.VersionLabel)
-		}
-		if manager := kube.Label(crd, kube.ManagedByLabel); manager != "" {
-			c.app.ui.Success("managed by: %s", manager)
-		}
-		c.app.ui.Success("bootstrapped: %t", kube.Label(crd, kube.BootstrapLabel) != "")
-		return true
+	if manager != "" {
+		c.app.ui.Success("managed by: %s", manager)
 	}
-	c.app.ui.Failure("Flux is not installed on this cluster, or not whole: there is no CustomResourceDefinition %s", definition)
-	c.app.ui.Line("  install it with 'flux install' or 'flux bootstrap'")
-	return false
+	c.app.ui.Success("bootstrapped: %t", bootstrapped)
 }
 
 func (c *checkup) find(name string) controllers.Object {
@@ -190,100 +239,4 @@ func (c *checkup) find(name string) controllers.Object {
 		}
 	}
 	return nil
-}
-
-// controllers checks the Deployments: those of the installation, and those
-// that have to be there.
-func (c *checkup) controllers(ctx context.Context) (bool, error) {
-	ui := c.app.ui
-	installed := map[string]*appsv1.Deployment{}
-	for name, d := range c.deployments {
-		if d.Labels[kube.PartOfLabel] == "flux" {
-			installed[name] = d
-		}
-	}
-	ok := true
-	for _, name := range c.missing(installed) {
-		ui.Failure("%s: deployment missing in namespace %q", name, c.rollout.Namespace)
-		ok = false
-	}
-	if len(installed) == 0 {
-		ui.Failure("no controllers found in namespace %q with the label %s", c.rollout.Namespace, kube.PartOfFlux)
-		if hint := elsewhere(c.find(definition), c.rollout.Namespace); hint != "" {
-			ui.Line("  %s", hint)
-		}
-		return false, nil
-	}
-	c.rollout.Names = slices.Sorted(maps.Keys(installed))
-	c.rollout.Waiting = func(names []string) {
-		ui.Waiting("waiting for %s to start", strings.Join(names, ", "))
-	}
-	troubles, err := c.await(ctx)
-	if err != nil {
-		return false, err
-	}
-	for _, name := range c.rollout.Names {
-		t, bad := troubles[name]
-		if replicas := installed[name].Spec.Replicas; !bad && replicas != nil && *replicas == 0 {
-			// For Kubernetes that is all in order; for Flux nobody does the work.
-			t, bad = diagnose.Trouble{Cause: diagnose.Cause{
-				Message: "it is scaled to zero, so no pod of it runs",
-				Remedy:  fmt.Sprintf("kubectl -n %s scale deployment %s --replicas=1", c.rollout.Namespace, name),
-			}}, true
-		}
-		ok = ok && !bad
-		c.verdictOn(name, t, bad)
-		for _, container := range installed[name].Spec.Template.Spec.Containers {
-			ui.Action("%s", container.Image)
-		}
-	}
-	return ok, nil
-}
-
-func (c *checkup) verdictOn(name string, t diagnose.Trouble, bad bool) {
-	ui := c.app.ui
-	if !bad {
-		ui.Success("%s: deployment ready", name)
-		return
-	}
-	ui.Failure("%s: deployment not ready: %s", name, redact.Text(t.Message))
-	for _, line := range t.Details() {
-		ui.Line("  %s", redact.Text(line))
-	}
-}
-
-func (c *checkup) await(ctx context.Context) (map[string]diagnose.Trouble, error) {
-	err := c.rollout.Wait(ctx)
-	var notReady *diagnose.NotReadyError
-	if err != nil && !errors.As(err, &notReady) {
-		return nil, err
-	}
-	troubles := map[string]diagnose.Trouble{}
-	if notReady != nil {
-		for _, t := range notReady.Troubles {
-			troubles[t.Name] = t
-		}
-	}
-	return troubles, nil
-}
-
-// missing are the controllers that have to be there and are not: those that
-// the user named, else those whose definitions are on the cluster.
-func (c *checkup) missing(installed map[string]*appsv1.Deployment) []string {
-	var names []string
-	for _, controller := range controllers.All {
-		if _, there := installed[controller.Name]; there {
-			continue
-		}
-		if c.named && slices.Contains(c.required, controller.Name) || !c.named && c.defines(controller.Name) {
-			names = append(names, controller.Name)
-		}
-	}
-	return names
-}
-
-func (c *checkup) defines(controller string) bool {
-	return slices.ContainsFunc(c.crds, func(crd controllers.Object) bool {
-		return kube.Label(crd, kube.InstanceLabel) == c.rollout.Namespace && kube.Label(crd, "app.kubernetes.io/component") == controller
-	})
 }

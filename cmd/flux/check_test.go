@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -138,7 +139,7 @@ func TestCheckSaysWhyAControllerIsNotReady(t *testing.T) {
 `})
 }
 
-func TestCheckSaysThatAControllerIsScaledToZero(t *testing.T) {
+func TestCheckWarnsOfAControllerThatIsScaledToZero(t *testing.T) {
 	t.Parallel()
 	s := fake(t)
 	sourceKinds(s)
@@ -146,16 +147,22 @@ func TestCheckSaysThatAControllerIsScaledToZero(t *testing.T) {
 	d["spec"].(map[string]any)["replicas"] = 0
 	d["status"] = map[string]any{"observedGeneration": 1}
 	s.Put(deploymentPath, d)
-	expect(t, flux(t.Context(), s, "check"), outcome{1, "", `► checking prerequisites
+	lines := `► checking prerequisites
 ✔ Kubernetes 1.36.3 >=1.33.0-0
 ► checking version in cluster
 ✔ distribution: flux-v2.9.5
 ✔ bootstrapped: false
 ► checking controllers
-✗ source-controller: deployment not ready: it is scaled to zero, so no pod of it runs
+⚠️ source-controller: deployment scaled to zero: nothing that it is responsible for is reconciled
   kubectl -n flux-system scale deployment source-controller --replicas=1
 ► ghcr.io/fluxcd/source-controller:v1.9.5
 ► checking crds
-` + sourceLines + `✗ check failed
-`})
+` + sourceLines
+	expect(t, flux(t.Context(), s, "check"), outcome{Err: lines + "✔ all checks passed, with warnings (1)\n"})
+	expect(t, flux(t.Context(), s, "check", "--strict"), outcome{1, "", lines + "✗ check failed: --strict takes warnings for failures (1)\n"})
+	s.Take(deploymentPath, "source-controller")
+	got := flux(t.Context(), s, "check")
+	if got.Code != 1 || !strings.Contains(got.Err, "✗ source-controller: deployment missing") {
+		t.Errorf("a missing controller is no failure: %+v", got)
+	}
 }

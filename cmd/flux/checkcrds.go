@@ -10,31 +10,33 @@ import (
 )
 
 // definitions checks the CustomResourceDefinitions: that they are served, and
-// that no object is stored in a version that is not served any more.
-func (c *checkup) definitions() bool {
-	ui, ok := c.app.ui, true
+// that no object is stored in a version that is no longer served.
+func (c *checkup) definitions() {
 	slices.SortFunc(c.crds, func(a, b controllers.Object) int { return strings.Compare(controllers.Name(a), controllers.Name(b)) })
 	for _, crd := range c.crds {
+		r := checkResult{Name: controllers.Name(crd), Status: checkOK}
 		stored := storedVersions(crd)
-		if problem := crdProblem(crd, stored); problem != "" {
-			ui.Failure("%s: %s", controllers.Name(crd), problem)
-			ok = false
+		if len(stored) > 0 {
+			r.Version = stored[len(stored)-1]
+		}
+		if r.Message = crdProblem(crd, stored); r.Message != "" {
+			r.Status = checkFailed
+			c.crd(r, "%s: %s", r.Name, r.Message)
 			continue
 		}
-		ui.Success("%s/%s", controllers.Name(crd), stored[len(stored)-1])
+		c.crd(r, "%s/%s", r.Name, r.Version)
 	}
 	for _, k := range c.missingKinds() {
-		ui.Failure("%s: missing, and %s needs it: install it with 'flux install'", k.CRD(), k.Controller)
-		ok = false
+		message := fmt.Sprintf("missing, and %s needs it: install it with 'flux install'", k.Controller)
+		c.crd(checkResult{Name: k.CRD(), Status: checkFailed, Message: message}, "%s: %s", k.CRD(), message)
 	}
 	if len(c.crds) == 0 {
-		ui.Failure("no definitions found with the label %s", kube.PartOfFlux)
-		ok = false
+		message := "no Flux CRDs found with the label " + kube.PartOfFlux
+		c.check(checkResult{Name: "crds", Status: checkFailed, Message: message}, "%s", message)
 	}
-	return ok
 }
 
-// crdProblem says what is wrong with a definition, "" if nothing is.
+// crdProblem returns what is wrong with a CRD, "" where nothing is.
 func crdProblem(crd controllers.Object, stored []string) string {
 	if (controllers.Path{"metadata.deletionTimestamp"}).String(crd) != "" {
 		return "it is being deleted, which the finalizers of its objects may hold up"
