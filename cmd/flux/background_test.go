@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/fluxkit/flux/internal/testterminal"
 )
 
 // patience bounds what a script waits for, on a machine that is busy.
@@ -23,6 +25,8 @@ type background struct {
 type job struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
+	// terminal is what it runs on, nil for files.
+	terminal *testterminal.Terminal
 }
 
 // backgroundKey is under which a script keeps its background.
@@ -46,13 +50,7 @@ func begin(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: begin NAME COMMAND ARG…")
 	}
 	b := ts.Value(backgroundKey{}).(*background)
-	j := &job{cmd: exec.Command("env", args[1:]...), ended: make(chan struct{})}
-	j.cmd.Dir = ts.MkAbs(".")
-	for _, name := range b.variables {
-		if value := ts.Getenv(name); value != "" {
-			j.cmd.Env = append(j.cmd.Env, name+"="+value)
-		}
-	}
+	j := newJob(ts, b, args[1:])
 	stdout, err := os.Create(ts.MkAbs(args[0] + ".out"))
 	ts.Check(err)
 	stderr, err := os.Create(ts.MkAbs(args[0] + ".err"))
@@ -70,6 +68,17 @@ func begin(ts *testscript.TestScript, neg bool, args []string) {
 		_ = j.cmd.Process.Kill() // it has ended already where the script is right
 		<-j.ended
 	})
+}
+
+func newJob(ts *testscript.TestScript, b *background, args []string) *job {
+	j := &job{cmd: exec.Command("env", args...), ended: make(chan struct{})}
+	j.cmd.Dir = ts.MkAbs(".")
+	for _, name := range b.variables {
+		if value := ts.Getenv(name); value != "" {
+			j.cmd.Env = append(j.cmd.Env, name+"="+value)
+		}
+	}
+	return j
 }
 
 // waits waits until a file has a match of every pattern: waits FILE PATTERN…
@@ -135,6 +144,15 @@ func (j *job) ends(ts *testscript.TestScript, name string, code int) {
 		ts.Fatalf("%s has not ended after %s", name, patience)
 	}
 	if got := j.cmd.ProcessState.ExitCode(); got != code {
-		ts.Fatalf("%s exited with %d, want %d\nstdout:\n%s\nstderr:\n%s", name, got, code, ts.ReadFile(name+".out"), ts.ReadFile(name+".err"))
+		ts.Fatalf("%s exited with %d, want %d\n%s", name, got, code, j.printed(ts, name))
 	}
+}
+
+// printed is what a command has printed so far.
+func (j *job) printed(ts *testscript.TestScript, name string) string {
+	if j.terminal != nil {
+		screen, above := j.terminal.Shows()
+		return above + screen
+	}
+	return "stdout:\n" + ts.ReadFile(name+".out") + "\nstderr:\n" + ts.ReadFile(name+".err")
 }

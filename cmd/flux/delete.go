@@ -78,7 +78,7 @@ func (a *app) delete(cmd *cobra.Command, o *deleteOptions, k controllers.Kind, n
 	// The time that an answer takes is not the operation's.
 	ctx, stop := a.bounded(cmd.Context())
 	defer stop()
-	d := &deletion{app: a, client: client, options: o, started: a.now()}
+	d := &deletion{app: a, client: client, options: o, started: a.now(), user: cmd.Context()}
 	if err := d.run(ctx, targets); err != nil {
 		return err
 	}
@@ -128,6 +128,8 @@ type deletion struct {
 	client  *kube.Client
 	options *deleteOptions
 	started time.Time
+	// user ends with the command and not with --timeout.
+	user context.Context
 }
 
 // run deletes everything before it waits for anything.

@@ -87,6 +87,8 @@ func (d *deletion) sayGone(group []target, left []controllers.Object, anew map[s
 		case there && errors.Is(err, context.DeadlineExceeded):
 			d.app.report(hinted(fmt.Sprintf("check that %s runs: flux check", t.kind.Controller),
 				"%s is not gone after %s: it waits for %s", t, d.app.global.timeout, finalizers(o)))
+		case there && d.user.Err() != nil:
+			d.app.ui.Warning("%s is not deleted yet: its deletion continues in the cluster, waiting for %s", t.named(), finalizers(o))
 		case there:
 			return err
 		case anew[t.name] != nil:
@@ -95,6 +97,9 @@ func (d *deletion) sayGone(group []target, left []controllers.Object, anew map[s
 		default:
 			d.app.ui.Success("%s %s is gone", t.kind.Noun(), t.name)
 		}
+	}
+	if len(still) > 0 && d.user.Err() != nil {
+		return err
 	}
 	if len(still) > 0 {
 		return errReported

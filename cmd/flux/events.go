@@ -130,7 +130,7 @@ func (a *app) events(cmd *cobra.Command, o *eventsOptions) error {
 		return err
 	}
 	if o.watch {
-		return q.watch(cmd.Context())
+		return untilInterrupted(cmd.Context(), q.watch(cmd.Context()))
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
@@ -173,7 +173,7 @@ func (q *eventQuery) print(found []happening) error {
 		for i, h := range found {
 			objects[i] = h.object
 		}
-		return output.PrintObjects(q.app.out, q.options.format, unstructuredOf(objects), false)
+		return output.PrintObjects(q.app.out, q.options.format, unstructuredOf(objects), false, output.NoHeader(q.options.noHeader))
 	}
 	if len(found) == 0 {
 		q.app.ui.Line("No events found%s.", q.where())

@@ -153,7 +153,7 @@ func (w *eventWatcher) begin() error {
 	sortHappenings(first)
 	w.early = nil
 	if w.options.printsObjects() {
-		records, err := output.NewRecords(w.app.out, w.options.format)
+		records, err := output.NewRecords(w.app.out, w.options.format, output.NoHeader(w.options.noHeader))
 		if err != nil {
 			return err
 		}

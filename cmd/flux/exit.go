@@ -28,7 +28,20 @@ const (
 // failed, when it went on with the rest.
 var errReported = errors.New("already reported")
 
-// hinted is an error with the way out.
+// errStopped is returned by a command that goes on until it is interrupted,
+// when it is: there is nothing to say about that.
+var errStopped = errors.New("stopped")
+
+// untilInterrupted makes the end of a command that goes on until it is
+// interrupted: an error only where something else has ended it.
+func untilInterrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
+		return errStopped
+	}
+	return err
+}
+
+// hintedError is an error with a remedy.
 type hintedError struct {
 	err  error
 	hint string
@@ -70,7 +83,11 @@ func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 		return elsewhere.code
 	}
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
-		a.ui.Failure("interrupted")
+		if errors.Is(err, errStopped) {
+			a.ui.Stopped()
+		} else {
+			a.ui.Failure("interrupted")
+		}
 		return exitInterrupted
 	}
 	failed := exitFailed

@@ -95,13 +95,16 @@ that is not ready; --failed leaves out what no controller has looked at yet and
 what one is still at work on.
 
 --watch lists first and then shows a row for every change, until it is
-interrupted; it outlives lost connections, and --timeout does not bound it. What
-is deleted is shown with the message "deleted", in JSON and YAML by its
-metadata.deletionTimestamp. With filters, the change by which an object leaves
-them is shown too. -o json prints an object a line, -o yaml documents.
+interrupted; it outlives lost connections, and --timeout does not bound it. On a
+terminal the table changes in place; elsewhere a row is printed only if it
+differs from the last one of its object. A deleted object has the message
+"deleted", in JSON and YAML a metadata.deletionTimestamp. With filters, the
+change by which an object leaves them is shown too. -o json prints an object a
+line, -o yaml documents.
 
-On a terminal lines are cut to its width (--no-trunc keeps them whole) and
-colours show what is not ready; NO_COLOR turns them off.`
+On a narrow terminal messages are cut and columns of less importance are left
+out (--no-trunc keeps everything); colours show what is not ready, NO_COLOR
+turns them off.`
 
 // familyWord is the family that a command holds the kinds of.
 func familyWord(c *cobra.Command) string {
@@ -136,14 +139,14 @@ func (o *getOptions) add(fs *pflag.FlagSet) {
 	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "list the objects of all namespaces")
 	fs.StringVarP(&o.labels, "label-selector", "l", "", "list the objects with these labels, such as 'team=blue,env in (dev,test)'")
 	fs.StringVar(&o.status, "status-selector", "", "list the objects in a condition, such as ready=false or ready!=true")
-	fs.BoolVar(&o.suspended, "suspended", false, "list only suspended objects; with -o wide also why they are")
+	fs.BoolVar(&o.suspended, "suspended", false, "list only suspended objects; -o wide shows the reason and the author")
 	fs.BoolVar(&o.notReady, "not-ready", false, "list only objects that are not ready, whatever the reason")
 	fs.BoolVar(&o.failed, "failed", false, "list only objects of which a controller says that they are not ready")
 	fs.BoolVar(&o.stalled, "stalled", false, "list only objects that a controller has given up until they change")
 	fs.StringVar(&o.sortBy, "sort-by", "", "sort by a column, such as ready or age, or by a JSONPath, such as .metadata.creationTimestamp")
 	fs.BoolVar(&o.noHeader, "no-header", false, "leave out the table's header")
-	fs.BoolVar(&o.noTrunc, "no-trunc", false, "on a terminal: do not cut lines to its width")
-	fs.BoolVarP(&o.watch, "watch", "w", false, "list, then show every change until interrupted; the message of what is deleted is \"deleted\"")
+	fs.BoolVar(&o.noTrunc, "no-trunc", false, "on a terminal: show whole lines and all columns")
+	fs.BoolVarP(&o.watch, "watch", "w", false, "list, then show changes until interrupted")
 	fs.StringVarP(&o.format, "output", "o", "", "print "+output.Formats)
 }
 
@@ -192,7 +195,7 @@ func (a *app) getKind(cmd *cobra.Command, o *getOptions, k controllers.Kind, nam
 func (a *app) printKind(q *query, l listing) error {
 	if q.printsObjects() {
 		single := len(q.names) == 1 && q.namespace != ""
-		return output.PrintObjects(a.out, q.options.format, objectsOf(l.entries), single)
+		return output.PrintObjects(a.out, q.options.format, objectsOf(l.entries), single, output.NoHeader(q.options.noHeader))
 	}
 	return a.show(q, tableOf(q.columns(l.kind), l.entries))
 }
@@ -257,7 +260,7 @@ func (q *query) mayBeAbsent(err error) bool {
 
 func (a *app) printAll(q *query, listings []listing) error {
 	if q.printsObjects() {
-		return output.PrintObjects(a.out, q.options.format, objectsOf(q.merge(listings)), false)
+		return output.PrintObjects(a.out, q.options.format, objectsOf(q.merge(listings)), false, output.NoHeader(q.options.noHeader))
 	}
 	if q.flat() && len(listings) > 0 {
 		return a.show(q, tableOf(q.flatColumns(), q.merge(listings)))

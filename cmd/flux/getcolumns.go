@@ -46,7 +46,7 @@ func (q *query) flatColumns() []column {
 	columns = append(columns, q.nameColumn(), ownColumn("REVISION", "TAG"), suspendedColumn(), readyColumn())
 	if q.wide() {
 		columns = append(columns, q.ageColumn(), sourceColumn(), q.handledColumn())
-		columns = append(columns, q.noteColumns()...)
+		columns = append(columns, noteColumn())
 	}
 	return append(columns, messageColumn())
 }
@@ -83,17 +83,17 @@ func (q *query) wideColumns(k controllers.Kind, there []column) []column {
 	if k.Kind == "Receiver" {
 		columns = append(columns, column{header: "WEBHOOK PATH", cell: func(k controllers.Kind, o controllers.Object) string { return k.Result.String(o) }})
 	}
-	return append(columns, q.noteColumns()...)
+	if k.Suspension.Possible() {
+		columns = append(columns, noteColumn())
+	}
+	return columns
 }
 
-// noteColumns say why objects are suspended, where that is what is asked for.
-func (q *query) noteColumns() []column {
-	if !q.options.suspended {
-		return nil
-	}
-	return []column{{header: "SUSPENDED WHY", cell: func(_ controllers.Kind, o controllers.Object) string {
+// noteColumn says why objects are suspended and by whom.
+func noteColumn() column {
+	return column{header: "SUSPEND REASON", cell: func(_ controllers.Kind, o controllers.Object) string {
 		return oneLine(controllers.SuspendNote(o))
-	}}}
+	}}
 }
 
 func kindColumn() column {

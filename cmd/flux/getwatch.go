@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -23,9 +22,16 @@ type report struct {
 	ended  error
 }
 
+// redrawPause is for how long changes are gathered before a table is redrawn.
+const redrawPause = 50 * time.Millisecond
+
 // watch lists and then shows every change until it is interrupted. --timeout
 // does not bound it.
 func (a *app) watch(ctx context.Context, q *query) error {
+	return untilInterrupted(ctx, a.watchAll(ctx, q))
+}
+
+func (a *app) watchAll(ctx context.Context, q *query) error {
 	ctx, cancel := context.WithCancel(ctx)
 	reports := make(chan report)
 	var wg sync.WaitGroup
@@ -39,17 +45,38 @@ func (a *app) watch(ctx context.Context, q *query) error {
 		w.listings = append(w.listings, listing{kind: k, names: map[string]bool{}})
 		w.unlisted[i] = true
 	}
+	resized, stop := ui.Resized()
+	defer stop()
 	for w.open > 0 {
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return w.end(ctx.Err())
 		case r := <-reports:
 			if err := w.take(ctx, r); err != nil {
+				return w.end(err)
+			}
+		case <-w.redraw:
+			w.redraw = nil
+			if err := w.sink.draw(false); err != nil {
 				return err
+			}
+		case <-resized:
+			if w.sink != nil {
+				if err := w.sink.draw(true); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	return errReported
+	return w.end(errReported)
+}
+
+// end shows the last changes.
+func (w *watcher) end(err error) error {
+	if w.redraw != nil {
+		err = errors.Join(err, w.sink.draw(false))
+	}
+	return err
 }
 
 // follow reports on one kind until ctx ends or the server refuses for good.
@@ -99,6 +126,8 @@ type watcher struct {
 	unlisted map[int]bool // kinds whose first list is still to come
 	early    []report
 	sink     sink
+	// redraw is when the sink has to draw what was added to it.
+	redraw <-chan time.Time
 	// shown has the version in which an object was shown last.
 	shown map[string]string
 }
@@ -140,7 +169,24 @@ func (w *watcher) lost(ctx context.Context, err error) error {
 // tell says that a kind is not followed.
 func (w *watcher) tell(err error) {
 	if !w.query.mayBeAbsent(err) {
-		w.report(err)
+		w.beside(func() { w.report(err) })
+	}
+}
+
+// beside prints something that is no part of what is watched.
+func (w *watcher) beside(print func()) {
+	if w.sink == nil {
+		print()
+		return
+	}
+	w.sink.beside(print)
+	w.later()
+}
+
+// later has the sink draw soon, together with what else changes until then.
+func (w *watcher) later() {
+	if w.redraw == nil {
+		w.redraw = time.After(redrawPause)
 	}
 }
 
@@ -192,7 +238,7 @@ func (w *watcher) begin() error {
 	}
 	for _, l := range w.listings {
 		for _, name := range w.query.missing(l) {
-			w.ui.Waiting("%s object '%s' is not in %s yet", l.kind.Kind, name, w.query.where())
+			w.beside(func() { w.ui.Waiting("%s object '%s' is not in %s yet", l.kind.Kind, name, w.query.where()) })
 		}
 	}
 	for _, r := range w.early {
@@ -225,7 +271,8 @@ func (w *watcher) change(r report) error {
 	if r.event.Deleted && w.query.printsObjects() {
 		o = w.markDeleted(o)
 	}
-	return w.sink.add(w.query.entry(k, w.query.columns(k), o), r.event.Deleted)
+	w.later()
+	return w.sink.add(w.query.entry(k, w.query.columns(k), o), keeps, r.event.Deleted)
 }
 
 // markDeleted says by the time of the deletion that an object is gone; only
@@ -247,54 +294,4 @@ func objectKey(k controllers.Kind, o controllers.Object) string {
 
 func versionOf(o controllers.Object) string {
 	return controllers.Path{"metadata.resourceVersion"}.String(o)
-}
-
-// sink is how a watch shows entries.
-type sink interface {
-	begin(entries []entry) error
-	add(e entry, deleted bool) error
-}
-
-func (a *app) newSink(q *query) (sink, error) {
-	if q.printsObjects() {
-		records, err := output.NewRecords(a.out, q.options.format)
-		return recordSink{records}, err
-	}
-	columns := headers(q.columns(q.kinds[0]))
-	screen := func() (output.Screen, bool) { return a.screen(q.options.noTrunc) }
-	return tableSink{output.NewStream(a.out, columns, screen), columns, !q.options.noHeader}, nil
-}
-
-type recordSink struct{ records *output.Records }
-
-func (s recordSink) begin(entries []entry) error {
-	for _, e := range entries {
-		if err := s.add(e, false); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s recordSink) add(e entry, deleted bool) error {
-	return s.records.Print(&unstructured.Unstructured{Object: e.object}, deleted)
-}
-
-type tableSink struct {
-	stream  *output.Stream
-	headers []string
-	header  bool
-}
-
-func (s tableSink) begin(entries []entry) error { return s.stream.Begin(rowsOf(entries), s.header) }
-
-// add shows a deleted object as one that is not ready, since nothing that
-// reads the column knows another word.
-func (s tableSink) add(e entry, deleted bool) error {
-	if deleted {
-		e.row = slices.Clone(e.row)
-		e.row[slices.Index(s.headers, "READY")] = "False"
-		e.row[slices.Index(s.headers, "MESSAGE")] = "deleted"
-	}
-	return s.stream.Add(e.row)
 }

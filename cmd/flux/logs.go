@@ -173,7 +173,7 @@ func (a *app) logs(cmd *cobra.Command, o *logsOptions) error {
 	if o.follow {
 		// Several pods report at once, and nobody asks for the code before the end.
 		options.Failed = a.report
-		return a.followLogs(cmd.Context(), client, o, options)
+		return untilInterrupted(cmd.Context(), a.followLogs(cmd.Context(), client, o, options))
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()

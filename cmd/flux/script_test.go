@@ -108,7 +108,8 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			return cluster.Seed(t.Context(), []byte(manifest), "")
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits,
+			"exits":    exits,
+			"terminal": beginOnTerminal, "shows": shows, "resize": resizeTerminal, "types": typeKeys,
 			"begin": begin, "waits": waits, "interrupt": interrupt, "ends": ends,
 			"cut": cutLine, "mend": mendLine,
 			"line":    func(ts *testscript.TestScript, neg bool, args []string) { overLine(ts, cluster, neg, args) },

@@ -27,7 +27,7 @@ func newSuspend(a *app) *cobra.Command {
   flux suspend %[1]s my-app
   flux suspend %[1]s my-app my-api
 
-  # Say why: flux get all --suspended -o wide shows it, with who did it
+  # Give a reason: flux get -o wide shows it with the author
   flux suspend %[1]s my-app --reason "database migration until Monday"
 
   # Suspend all of a namespace, or those of a team everywhere

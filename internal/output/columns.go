@@ -4,44 +4,83 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// columnPrinter prints custom-columns=HEADER:.path,… which cli-runtime leaves to kubectl.
+// columnPrinter prints custom-columns=HEADER:.path,… as kubectl does: padded
+// with spaces, the last cell as long as it is, <none> for what is missing.
 type columnPrinter struct {
 	headers []string
 	paths   []*jsonpath.JSONPath
+	// noHeader leaves out the line of headers, and begun says that it was printed.
+	noHeader, begun bool
+	// widths are those of the columns so far. Rows that come one by one keep them.
+	widths []int
 }
 
-func newColumnPrinter(spec string) (*columnPrinter, error) {
-	p := &columnPrinter{}
+// leastColumn is the width of a narrow column with its padding, and
+// columnPadding that between columns.
+const leastColumn, columnPadding = 6, 3
+
+func newColumnPrinter(spec string, noHeader bool) (*columnPrinter, error) {
+	p := &columnPrinter{noHeader: noHeader}
 	for _, column := range strings.Split(spec, ",") {
 		header, path, ok := strings.Cut(column, ":")
 		if !ok || header == "" || path == "" {
-			return nil, fmt.Errorf("custom column %q is not of the form HEADER:.path", column)
-		}
-		if !strings.HasPrefix(path, ".") {
-			path = "." + path
+			return nil, fmt.Errorf("invalid custom column %q: must be HEADER:.path", column)
 		}
 		j := jsonpath.New(header).AllowMissingKeys(true)
-		if err := j.Parse("{" + path + "}"); err != nil {
-			return nil, fmt.Errorf("custom column %q: %w", column, err)
+		if err := j.Parse(relaxed(path)); err != nil {
+			return nil, fmt.Errorf("invalid custom column %q: %w", column, err)
 		}
 		p.headers, p.paths = append(p.headers, header), append(p.paths, j)
 	}
+	p.widths = make([]int, len(p.headers))
 	return p, nil
 }
 
-// PrintObj prints a row an object, below the headers.
-func (p *columnPrinter) PrintObj(obj runtime.Object, w io.Writer) error {
-	table := Table{Headers: p.headers}
-	for _, o := range contents(obj) {
-		table.Rows = append(table.Rows, p.row(o))
+// relaxed is a JSONPath whose braces and first dot may be left out.
+func relaxed(path string) string {
+	path = strings.TrimSuffix(strings.TrimPrefix(path, "{"), "}")
+	if !strings.HasPrefix(path, ".") {
+		path = "." + path
 	}
-	return table.Write(w, true)
+	return "{" + path + "}"
+}
+
+// PrintObj prints a row for each object, below the headers.
+func (p *columnPrinter) PrintObj(obj runtime.Object, w io.Writer) error {
+	var rows [][]string
+	for _, o := range contents(obj) {
+		rows = append(rows, p.row(o))
+	}
+	return p.print(w, rows)
+}
+
+// print prints rows, and the headers before the first ones.
+func (p *columnPrinter) print(w io.Writer, rows [][]string) error {
+	if !p.begun && !p.noHeader {
+		rows = append([][]string{p.headers}, rows...)
+	}
+	p.begun = true
+	for _, row := range rows {
+		for i, cell := range row {
+			p.widths[i] = max(p.widths[i], leastColumn, utf8.RuneCountInString(cell)+columnPadding)
+		}
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		for i, cell := range row[:len(row)-1] {
+			b.WriteString(cell + strings.Repeat(" ", p.widths[i]-utf8.RuneCountInString(cell)))
+		}
+		b.WriteString(row[len(row)-1] + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 func (p *columnPrinter) row(o map[string]any) []string {
@@ -67,10 +106,23 @@ func contents(obj runtime.Object) []map[string]any {
 	}
 }
 
+// cell is what a path leads to in an object, several values separated by
+// commas. It stays on its line.
 func cell(path *jsonpath.JSONPath, o map[string]any) string {
-	var b strings.Builder
-	if err := path.Execute(&b, o); err != nil || b.Len() == 0 {
+	results, err := path.FindResults(o)
+	if err != nil {
 		return "<none>"
 	}
-	return b.String()
+	var values []string
+	for _, result := range results {
+		for _, value := range result {
+			if value.IsValid() && value.Interface() != nil {
+				values = append(values, fmt.Sprint(value.Interface()))
+			}
+		}
+	}
+	if len(values) == 0 {
+		return "<none>"
+	}
+	return printable(strings.Join(values, ","))
 }

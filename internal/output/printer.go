@@ -13,11 +13,27 @@ import (
 // Formats are the values that -o takes wherever objects are listed, as help shows them.
 const Formats = "json|yaml|name|wide|jsonpath=…|go-template=…|custom-columns=…"
 
+// Option changes how objects are printed.
+type Option func(*options)
+
+type options struct{ noHeader bool }
+
+// NoHeader leaves out the headers of custom columns.
+func NoHeader(leaveOut bool) Option { return func(o *options) { o.noHeader = leaveOut } }
+
+func optionsOf(given []Option) options {
+	var o options
+	for _, option := range given {
+		option(&o)
+	}
+	return o
+}
+
 // ObjectPrinter returns the printer of an -o format that prints whole objects:
 // all formats but "" and "wide", which are tables.
-func ObjectPrinter(format string) (printers.ResourcePrinter, error) {
+func ObjectPrinter(format string, given ...Option) (printers.ResourcePrinter, error) {
 	if spec, ok := strings.CutPrefix(format, "custom-columns="); ok {
-		return newColumnPrinter(spec)
+		return newColumnPrinter(spec, optionsOf(given).noHeader)
 	}
 	switch format {
 	case "json":
@@ -80,8 +96,8 @@ func List(items []unstructured.Unstructured) *unstructured.UnstructuredList {
 
 // PrintObjects prints objects in a format: a single named one by itself,
 // several as a list; names one a line.
-func PrintObjects(w io.Writer, format string, items []unstructured.Unstructured, single bool) error {
-	p, err := ObjectPrinter(format)
+func PrintObjects(w io.Writer, format string, items []unstructured.Unstructured, single bool, given ...Option) error {
+	p, err := ObjectPrinter(format, given...)
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -12,7 +13,8 @@ import (
 )
 
 // Records prints objects one by one, as they come: JSON an object a line, YAML
-// as documents, names and all else a line each.
+// as documents, names and all else a line each. A row of custom columns that is
+// the same as the last one of its object is left out.
 type Records struct {
 	w      io.Writer
 	format string
@@ -21,8 +23,8 @@ type Records struct {
 }
 
 // NewRecords prints to w in an -o format that prints objects.
-func NewRecords(w io.Writer, format string) (*Records, error) {
-	printer, err := ObjectPrinter(format)
+func NewRecords(w io.Writer, format string, given ...Option) (*Records, error) {
+	printer, err := ObjectPrinter(format, given...)
 	if err != nil {
 		return nil, err
 	}
@@ -31,8 +33,8 @@ func NewRecords(w io.Writer, format string) (*Records, error) {
 	case *printers.NamePrinter:
 		r.print = r.name
 	case *columnPrinter:
-		stream := NewStream(w, p.headers, func() (Screen, bool) { return Screen{}, false })
-		r.print = func(o *unstructured.Unstructured, _ bool) error { return r.columns(stream, p.row(o.Object)) }
+		printed := map[string][]string{}
+		r.print = func(o *unstructured.Unstructured, deleted bool) error { return r.row(p, printed, o, deleted) }
 	default:
 		r.print = func(o *unstructured.Unstructured, _ bool) error { return r.line(printer, o) }
 	}
@@ -84,11 +86,14 @@ func (r *Records) name(o *unstructured.Unstructured, deleted bool) error {
 	return p.PrintObj(o, r.w)
 }
 
-func (r *Records) columns(stream *Stream, row []string) error {
-	if !r.begun {
-		return stream.Begin([][]string{row}, true)
+// row prints the custom columns of an object where they have changed.
+func (r *Records) row(p *columnPrinter, printed map[string][]string, o *unstructured.Unstructured, deleted bool) error {
+	key, row := o.GetKind()+"/"+o.GetNamespace()+"/"+o.GetName(), p.row(o.Object)
+	if !deleted && slices.Equal(printed[key], row) {
+		return nil
 	}
-	return stream.Add(row)
+	printed[key] = row
+	return p.print(r.w, [][]string{row})
 }
 
 // line gives what prints no end of line, as JSONPath does, a line of its own.

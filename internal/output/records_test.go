@@ -41,7 +41,7 @@ status:
 		"name":                           "kustomization.kustomize.toolkit.fluxcd.io/app\nkustomization.kustomize.toolkit.fluxcd.io/application deleted\n",
 		"jsonpath={.status.ready}":       "no\nyes\n",
 		"go-template={{.metadata.name}}": "app\napplication\n",
-		"custom-columns=READY:status.ready,N:.metadata.name": "READY  \tN \nno     \tapp\t\nyes    \tapplication\t\n",
+		"custom-columns=READY:status.ready,N:.metadata.name": "READY   N\nno      app\nyes     application\n",
 	} {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()

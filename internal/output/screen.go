@@ -16,6 +16,8 @@ import (
 type Screen struct {
 	// Width is its number of columns; 0 where lines are not cut.
 	Width int
+	// Height is its number of lines, 0 where it is not known.
+	Height int
 	// Colour paints what is not ready, and dims what is suspended.
 	Colour bool
 	// Fold shows the last column whole, on as many lines as it takes: in the
@@ -23,103 +25,65 @@ type Screen struct {
 	Fold bool
 }
 
-const (
-	gap = "  "
-	// The last column gives way down to goodMessage, then the others down to
-	// leastCell, then the last one again down to leastMessage. Where even that
-	// is too wide lines wrap, and may as well say more.
-	goodMessage, leastCell, leastMessage = 24, 10, 7
-	// foldedMessage is how wide the last column has to be for text that is
-	// folded in it, and below how far it stands in where it is not.
-	foldedMessage, below = 40, 4
-)
-
-// whole are the columns whose cells are copied and pasted and so never cut.
-var whole = []string{"NAMESPACE", "KIND", "NAME", "OBJECT", "WEBHOOK PATH"}
-
 // Show prints the table for people: columns apart by spaces, lines cut to the
 // screen's width, and colours where the screen has them.
 func (t Table) Show(w io.Writer, headers bool, screen Screen) error {
-	rows := t.Rows
-	if headers {
-		rows = append([][]string{t.Headers}, rows...)
-	}
-	widths := screen.fit(t.Headers, columnWidths(rows))
+	columns := screen.fit(t.Headers, measured(t.Headers, t.Rows, headers))
 	var b strings.Builder
-	for i, row := range rows {
-		screen.write(&b, t.Headers, row, widths, headers && i == 0)
+	if headers {
+		screen.head(&b, t.Headers, columns)
+	}
+	for _, row := range t.Rows {
+		screen.write(&b, t.Headers, row, columns)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// fit makes the widths of the columns add up to the screen's as far as it can.
-func (s Screen) fit(headers []string, widths []int) []int {
-	if s.Width == 0 || len(widths) == 0 {
-		return widths
-	}
-	widths = slices.Clone(widths)
-	last := len(widths) - 1
-	room := s.Width - len(gap)*last
-	for _, width := range widths[:last] {
-		room -= width
-	}
-	good := min(widths[last], goodMessage)
-	if s.Fold && room < min(widths[last], foldedMessage) {
-		good = 0
-		defer func() { widths[last] = 0 }()
-	}
-	for ; room < good; room++ {
-		widest := -1
-		for i, width := range widths[:last] {
-			if width > max(leastCell, utf8.RuneCountInString(headers[i])) && !slices.Contains(whole, headers[i]) && (widest < 0 || width > widths[widest]) {
-				widest = i
-			}
+// head writes the line of headers.
+func (s Screen) head(b *strings.Builder, headers []string, columns []layout) {
+	var line strings.Builder
+	for i, c := range columns {
+		if !c.dropped {
+			line.WriteString(padded(cutMiddle(headed(headers[i], c.form), c.width), c.width) + gap)
 		}
-		if widest < 0 {
-			break
-		}
-		widths[widest]--
 	}
-	if room < leastMessage {
-		room = goodMessage
-	}
-	widths[last] = min(widths[last], room)
-	return widths
+	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 }
 
-func (s Screen) write(b *strings.Builder, headers, row []string, widths []int, header bool) {
+func (s Screen) write(b *strings.Builder, headers, row []string, columns []layout) {
 	suspended := slices.Index(headers, "SUSPENDED")
-	dim := !header && suspended >= 0 && row[suspended] == "True"
+	dim := suspended >= 0 && row[suspended] == "True"
 	var line strings.Builder
-	column := 0
-	for i, cell := range row {
-		last := i == len(row)-1
-		cell = printable(cell)
-		switch {
-		case last && s.Fold && widths[i] == 0: // it comes below the row
+	position := 0
+	for i, c := range columns {
+		if c.dropped {
 			continue
-		case last && s.Fold:
-			cell = strings.TrimLeft(fold.Line(strings.Repeat(" ", column)+cell, column, s.Width), " ")
-		case last:
-			cell = cutEnd(cell, widths[i])
-		case header || !slices.Contains(whole, headers[i]):
-			cell = cutMiddle(cell, widths[i])
 		}
-		padding := ""
-		if !last {
-			padding = strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(cell))) + gap
+		cell, width := printable(shortened(headers[i], row[i], c.form)), c.width
+		switch {
+		case i == len(row)-1 && s.Fold:
+			cell = strings.TrimLeft(fold.Line(strings.Repeat(" ", position)+cell, position, s.Width), " ")
+		case i == len(row)-1:
+			cell = cutEnd(cell, width)
+		case !slices.Contains(whole, headers[i]):
+			cell = cutMiddle(cell, width)
 		}
-		column += utf8.RuneCountInString(cell) + len(padding)
-		if s.Colour && !header {
+		padding := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(cell))) + gap
+		position += utf8.RuneCountInString(cell) + len(padding)
+		if s.Colour {
 			cell = paint(headers[i], cell, dim)
 		}
 		line.WriteString(cell + padding)
 	}
 	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	if end := row[len(row)-1]; s.Fold && !header && widths[len(row)-1] == 0 && end != "" {
+	if end := row[len(row)-1]; columns[len(row)-1].under && end != "" {
 		b.WriteString(fold.Line(strings.Repeat(" ", below)+printable(end), below, s.Width) + "\n")
 	}
+}
+
+func padded(cell string, width int) string {
+	return cell + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(cell)))
 }
 
 // paint colours a cell by what it says of the object.

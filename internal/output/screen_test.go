@@ -46,11 +46,11 @@ app     main@sha1:6f9a1b2c  False  True     Applied revision: main@sha1:6f9a1b2c
 broken                      False  False    kustomize build failed: collecting…
 busy    main@sha1:6f9a1b2c  False  Unknown  at  [5mwork
 `},
-		"revisions give way to messages": {output.Screen{Width: 60}, true, `
-NAME    REVISION    SUSPENDED  READY    MESSAGE
-app     mai…9a1b2c  False      True     Applied revision: m…
-broken              False      False    kustomize build fai…
-busy    mai…9a1b2c  False      Unknown  at  [5mwork
+		"suspension and revisions give way": {output.Screen{Width: 60}, true, `
+NAME    REVISION       READY    MESSAGE
+app     main@6f9a1b2c  True     Applied revision: main@…
+broken                 False    kustomize build failed:…
+busy    main@6f9a1b2c  Unknown  at  [5mwork
 `},
 		"long messages folded": {output.Screen{Width: 90, Fold: true}, true, `
 NAME    REVISION            SUSPENDED  READY    MESSAGE
@@ -70,10 +70,10 @@ busy    main@sha1:6f9a1b2c  False      Unknown
     at  [5mwork
 `},
 		"too narrow for anything": {output.Screen{Width: 30}, true, `
-NAME    REVISION    SUSPENDED  READY    MESSAGE
-app     mai…9a1b2c  False      True     Applied revision: main@…
-broken              False      False    kustomize build failed:…
-busy    mai…9a1b2c  False      Unknown  at  [5mwork
+NAME    REVISION  READY    MESSAGE
+app     6f9a1b2c  True     Applied revision: main@…
+broken            False    kustomize build failed:…
+busy    6f9a1b2c  Unknown  at  [5mwork
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -138,11 +138,11 @@ func TestStreamKeepsItsColumns(t *testing.T) {
 			"an-application-with-a-long-name\tmain@sha1:6f9a1b2c  \tFalse    \tTrue   \tApplied revision: main@sha1:6f9a1b2c\t\n" +
 			"app                            \tmain@sha1:6f9a1b2c  \tFalse    \tTrue   \tApplied revision: main@sha1:6f9a1b2c\t\n"},
 		"on a terminal": {output.Screen{Width: 80}, true, `
-NAME              REVISION          SUSPENDED  READY    MESSAGE
-app                                 False      False    waiting to be reconciled
-app               main@…1:6f9a1b2c  False      Unknown  at work
-an-application-with-a-long-name  mai…9a1b2c  False      True     Applied revisi…
-app                              mai…9a1b2c  False      True     Applied revisi…
+NAME              REVISION              READY    MESSAGE
+app                                     False    waiting to be reconciled
+app               main@sha1:6f9a1b2c    Unknown  at work
+an-application-with-a-long-name  main@6f9a1b2c    True     Applied revision: ma…
+app                              main@6f9a1b2c    True     Applied revision: ma…
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -161,5 +161,48 @@ app                              mai…9a1b2c  False      True     Applied revis
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestFit narrows a wide table step by step: a suspension that there is stays
+// visible, and so do names and revisions.
+func TestFit(t *testing.T) {
+	t.Parallel()
+	table := output.Table{
+		Headers: []string{"NAMESPACE", "NAME", "REVISION", "SUSPENDED", "READY", "MESSAGE"},
+		Rows: [][]string{
+			{"apps", "shop-frontend", "refs/heads/main@sha1:6f9a1b2c", "True", "True", "Applied revision: refs/heads/main@sha1:6f9a1b2c"},
+			{"apps", "shop-backend", "v1.2.3@sha256:83a3c595", "False", "False", "not found"},
+		},
+	}
+	for width, want := range map[int]string{
+		100: `
+NAMESPACE  NAME           REVISION                       SUSPENDED  READY  MESSAGE
+apps       shop-frontend  refs/heads/main@sha1:6f9a1b2c  True       True   Applied revision: refs/h…
+apps       shop-backend   v1.2.3@sha256:83a3c595         False      False  not found
+`,
+		96: `
+NAMESPACE  NAME           REVISION                       SUSP   READY  MESSAGE
+apps       shop-frontend  refs/heads/main@sha1:6f9a1b2c  True   True   Applied revision: refs/…
+apps       shop-backend   v1.2.3@sha256:83a3c595         False  False  not found
+`,
+		80: `
+NAMESPACE  NAME           REVISION                  SUSP   READY  MESSAGE
+apps       shop-frontend  refs/heads/main@6f9a1b2c  True   True   Applied revis…
+apps       shop-backend   v1.2.3@83a3c595           False  False  not found
+`,
+		60: `
+NAMESPACE  NAME           REVISION  SUSP   READY  MESSAGE
+apps       shop-frontend  6f9a1b2c  True   True   Applie…
+apps       shop-backend   v1.2.3    False  False  not fo…
+`,
+	} {
+		var b strings.Builder
+		if err := table.Show(&b, true, output.Screen{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, "\n"+b.String()); diff != "" {
+			t.Errorf("%d columns: %s", width, diff)
+		}
 	}
 }

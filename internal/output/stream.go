@@ -2,6 +2,7 @@ package output
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -9,10 +10,11 @@ import (
 // Stream prints the rows of a table as they come, below one header. Columns
 // keep their widths and grow only when a cell needs more.
 type Stream struct {
-	w       io.Writer
-	headers []string
-	widths  []int
-	screen  func() (Screen, bool)
+	w        io.Writer
+	headers  []string
+	widths   []int
+	measures []measure
+	screen   func() (Screen, bool)
 }
 
 // roomFor is what columns whose contents change get beforehand.
@@ -25,35 +27,48 @@ var roomFor = map[string]int{
 // NewStream prints to w. It asks screen for every row, since a window may
 // change its size; screen says false where w is no terminal.
 func NewStream(w io.Writer, headers []string, screen func() (Screen, bool)) *Stream {
-	return &Stream{w: w, headers: headers, widths: make([]int, len(headers)), screen: screen}
+	return &Stream{w: w, headers: headers, widths: make([]int, len(headers)), measures: measured(headers, nil, true), screen: screen}
 }
 
 // Begin prints the rows that there are at first, below the header if there is to be one.
 func (s *Stream) Begin(rows [][]string, header bool) error {
 	for i, h := range s.headers {
 		s.widths[i] = max(utf8.RuneCountInString(h), roomFor[h])
+		s.reserve(i, s.widths[i])
 	}
 	// A long message that comes later must not take room from the others.
-	s.widths[len(s.widths)-1] = goodMessage
+	last := len(s.widths) - 1
+	s.widths[last] = goodMessage
+	s.reserve(last, goodMessage)
 	for _, row := range rows {
 		s.grow(row)
 	}
-	if header {
-		rows = append([][]string{s.headers}, rows...)
-	}
 	var b strings.Builder
-	for i, row := range rows {
-		s.write(&b, row, header && i == 0)
+	if header {
+		s.head(&b)
+	}
+	for _, row := range rows {
+		s.write(&b, row)
 	}
 	_, err := io.WriteString(s.w, b.String())
 	return err
+}
+
+// reserve keeps room for cells that are still to come.
+func (s *Stream) reserve(column, width int) {
+	if s.headers[column] == "SUSPENDED" {
+		return // its words are known
+	}
+	for form := range forms {
+		s.measures[column].widths[form] = max(s.measures[column].widths[form], width-5*form)
+	}
 }
 
 // Add prints one more row.
 func (s *Stream) Add(row []string) error {
 	s.grow(row)
 	var b strings.Builder
-	s.write(&b, row, false)
+	s.write(&b, row)
 	_, err := io.WriteString(s.w, b.String())
 	return err
 }
@@ -61,21 +76,29 @@ func (s *Stream) Add(row []string) error {
 func (s *Stream) grow(row []string) {
 	for i, cell := range row {
 		s.widths[i] = max(s.widths[i], utf8.RuneCountInString(cell))
+		s.measures[i].take(s.headers[i], cell)
 	}
 }
 
-// write leaves the last column as it is: it needs no room for what follows.
-func (s *Stream) write(b *strings.Builder, row []string, header bool) {
-	last := len(s.widths) - 1
+func (s *Stream) head(b *strings.Builder) {
 	if screen, ok := s.screen(); ok {
-		screen.write(b, s.headers, row, screen.fit(s.headers, s.widths), header)
+		screen.head(b, s.headers, screen.fit(s.headers, s.measures))
 		return
 	}
-	widths := append([]int{}, s.widths...)
-	widths[last] = utf8.RuneCountInString(row[last])
-	end := "\t"
-	if header {
-		end = " "
+	writeRow(b, s.headers, s.unpadded(s.headers), " ")
+}
+
+func (s *Stream) write(b *strings.Builder, row []string) {
+	if screen, ok := s.screen(); ok {
+		screen.write(b, s.headers, row, screen.fit(s.headers, s.measures))
+		return
 	}
-	writeRow(b, row, widths, end)
+	writeRow(b, row, s.unpadded(row), "\t")
+}
+
+// unpadded are the widths of a row whose last cell needs no room for what follows.
+func (s *Stream) unpadded(row []string) []int {
+	widths := slices.Clone(s.widths)
+	widths[len(widths)-1] = utf8.RuneCountInString(row[len(row)-1])
+	return widths
 }

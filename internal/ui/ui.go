@@ -68,6 +68,22 @@ func Columns(stream any, env func(string) string) int {
 	return width
 }
 
+// Lines is the height of a stream that is a terminal, 0 of any other. The
+// variable LINES overrides what the terminal says.
+func Lines(stream any, env func(string) string) int {
+	if !IsTerminal(stream) {
+		return 0
+	}
+	if lines, err := strconv.Atoi(env("LINES")); err == nil && lines > 0 {
+		return lines
+	}
+	_, height, err := term.GetSize(int(stream.(*os.File).Fd()))
+	if err != nil {
+		return 0
+	}
+	return height
+}
+
 // Action says what is being done.
 func (t *Terminal) Action(format string, args ...any) { t.say("►", color.FgCyan, format, args) }
 
@@ -90,6 +106,13 @@ func (t *Terminal) Failure(format string, args ...any) {
 		lines[i] = fold.Line(line, hanging, t.columns-hanging)
 	}
 	t.say("✗", color.FgRed, "%s", []any{strings.Join(lines, "\n")})
+}
+
+// Stopped ends the line on which a terminal shows that Ctrl-C was typed.
+func (t *Terminal) Stopped() {
+	if t.columns > 0 {
+		t.Line("")
+	}
 }
 
 // hanging is the width of a glyph and the space behind it.

@@ -1,0 +1,186 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/fatih/color"
+)
+
+// Live is a table on a terminal whose rows change in place. Where there are
+// more rows than lines it shows those that are not ready and those that
+// changed last, and counts the others.
+type Live struct {
+	w       io.Writer
+	headers []string
+	header  bool
+	screen  func() Screen
+
+	rows  []liveRow
+	place map[string]int
+	turn  int
+	// drawn is the number of lines above the cursor that belong to the table.
+	drawn int
+}
+
+type liveRow struct {
+	cells []string
+	// gone says that its object does not belong to the table any more.
+	gone    bool
+	changed int
+}
+
+// NewLive draws to w. It asks screen for its size each time.
+func NewLive(w io.Writer, headers []string, header bool, screen func() Screen) *Live {
+	return &Live{w: w, headers: headers, header: header, screen: screen, place: map[string]int{}}
+}
+
+// Put adds a row or changes the one of the same key. It is shown by Draw.
+func (l *Live) Put(key string, cells []string, gone bool) {
+	l.turn++
+	row := liveRow{cells, gone, l.turn}
+	if i, ok := l.place[key]; ok {
+		l.rows[i] = row
+		return
+	}
+	l.place[key] = len(l.rows)
+	l.rows = append(l.rows, row)
+}
+
+const (
+	lineUp    = "\x1b[%dA"
+	toLineEnd = "\x1b[K"
+	toEnd     = "\x1b[J"
+	home      = "\x1b[H"
+)
+
+// Draw shows the table in the place where it was shown before.
+func (l *Live) Draw() error {
+	screen := l.screen()
+	lines := l.frame(screen)
+	var b strings.Builder
+	l.up(&b)
+	for _, line := range lines {
+		b.WriteString(line + toLineEnd + "\n")
+	}
+	b.WriteString(toEnd)
+	l.drawn = len(lines)
+	_, err := io.WriteString(l.w, b.String())
+	return err
+}
+
+// Erase removes the table from the screen, until Draw shows it again.
+func (l *Live) Erase() error {
+	var b strings.Builder
+	l.up(&b)
+	b.WriteString(toEnd)
+	l.drawn = 0
+	_, err := io.WriteString(l.w, b.String())
+	return err
+}
+
+// Redraw clears the whole screen first: after a change of its size nobody
+// knows which lines were wrapped where.
+func (l *Live) Redraw() error {
+	l.drawn = 0
+	if _, err := io.WriteString(l.w, home+toEnd); err != nil {
+		return err
+	}
+	return l.Draw()
+}
+
+func (l *Live) up(b *strings.Builder) {
+	if l.drawn > 0 {
+		fmt.Fprintf(b, lineUp, l.drawn)
+	}
+	b.WriteString("\r")
+}
+
+// frame is what the screen shows of the table, as many lines as it has room for.
+func (l *Live) frame(screen Screen) []string {
+	var all [][]string
+	for _, row := range l.rows {
+		all = append(all, row.cells)
+	}
+	columns := screen.fit(l.headers, measured(l.headers, all, l.header))
+	var b strings.Builder
+	if l.header {
+		screen.head(&b, l.headers, columns)
+	}
+	shown := l.chosen(screen)
+	for _, i := range shown {
+		screen.write(&b, l.headers, l.rows[i].cells, columns)
+	}
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(l.rows) > len(shown) {
+		lines = append(lines, l.others(shown, screen))
+	}
+	return lines
+}
+
+// chosen are the places of the rows for which there is room, in their order.
+func (l *Live) chosen(screen Screen) []int {
+	places := make([]int, len(l.rows))
+	for i := range places {
+		places[i] = i
+	}
+	room := screen.Height - 1 // the cursor's line
+	if l.header {
+		room--
+	}
+	if screen.Height == 0 || len(places) <= room {
+		return places
+	}
+	slices.SortStableFunc(places, func(a, b int) int {
+		if x, y := l.rank(a), l.rank(b); x != y {
+			return x - y
+		}
+		return l.rows[b].changed - l.rows[a].changed
+	})
+	places = places[:max(1, room-1)]
+	slices.Sort(places)
+	return places
+}
+
+// rank orders rows by what they are looked at for.
+func (l *Live) rank(i int) int {
+	switch {
+	case l.rows[i].gone:
+		return 2
+	case l.ready(i):
+		return 1
+	default:
+		return 0
+	}
+}
+
+func (l *Live) ready(i int) bool {
+	ready := slices.Index(l.headers, "READY")
+	return ready >= 0 && l.rows[i].cells[ready] == "True"
+}
+
+// others counts the rows that are not shown.
+func (l *Live) others(shown []int, screen Screen) string {
+	ready, rest := 0, 0
+	for i := range l.rows {
+		switch {
+		case slices.Contains(shown, i):
+		case l.ready(i):
+			ready++
+		default:
+			rest++
+		}
+	}
+	text := fmt.Sprintf("… %d more: %d ready, %d not ready", ready+rest, ready, rest)
+	if screen.Width > 0 {
+		text = cutEnd(text, screen.Width)
+	}
+	if !screen.Colour {
+		return text
+	}
+	c := color.New(color.Faint)
+	c.EnableColor()
+	return c.Sprint(text)
+}

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package testterminal
+
+import (
+	"errors"
+	"os"
+)
+
+func open(int, int) (master, slave *os.File, err error) {
+	return nil, nil, errors.ErrUnsupported
+}
+
+func resize(int, int, int) error { return errors.ErrUnsupported }

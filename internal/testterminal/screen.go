@@ -1,0 +1,163 @@
+package testterminal
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Screen shows what is written to it as a terminal does: text, line ends, and
+// the escape sequences that move the cursor up and to a column and that clear
+// lines. Any other sequence is shown as ⟦…⟧, so that a test sees it. Colours
+// are not kept.
+type Screen struct {
+	columns, lines int
+	cells          [][]rune
+	row, column    int
+	above          []string
+	rest           []byte // of a character or a sequence that is not complete
+}
+
+// NewScreen returns an empty screen.
+func NewScreen(columns, lines int) *Screen {
+	return &Screen{columns: columns, lines: lines, cells: make([][]rune, lines)}
+}
+
+// Resize changes the size. Lines that are too long lose their end.
+func (s *Screen) Resize(columns, lines int) {
+	for s.row >= lines {
+		s.scroll()
+		s.row--
+	}
+	for i, line := range s.cells {
+		s.cells[i] = line[:min(len(line), columns)]
+	}
+	for len(s.cells) < lines {
+		s.cells = append(s.cells, nil)
+	}
+	s.cells = s.cells[:lines]
+	s.columns, s.lines = columns, lines
+	s.column = min(s.column, columns)
+}
+
+// Write shows what a program writes.
+func (s *Screen) Write(data []byte) {
+	s.rest = append(s.rest, data...)
+	for len(s.rest) > 0 {
+		n := s.next()
+		if n == 0 {
+			return // the rest comes later
+		}
+		s.rest = s.rest[n:]
+	}
+}
+
+// next shows one character or sequence and returns its length, 0 where it is not complete.
+func (s *Screen) next() int {
+	if s.rest[0] == 0x1b {
+		return s.escape()
+	}
+	if !utf8.FullRune(s.rest) {
+		return 0
+	}
+	r, n := utf8.DecodeRune(s.rest)
+	switch r {
+	case '\r':
+		s.column = 0
+	case '\n':
+		s.down()
+	case '\ufe0f': // it has no width of its own
+	default:
+		s.put(r)
+	}
+	return n
+}
+
+func (s *Screen) put(r rune) {
+	if s.column >= s.columns {
+		s.column = 0
+		s.down()
+	}
+	line := s.cells[s.row]
+	for len(line) <= s.column {
+		line = append(line, ' ')
+	}
+	line[s.column] = r
+	s.cells[s.row] = line
+	s.column++
+}
+
+func (s *Screen) down() {
+	if s.row == s.lines-1 {
+		s.scroll()
+		return
+	}
+	s.row++
+}
+
+func (s *Screen) scroll() {
+	s.above = append(s.above, trimmed(s.cells[0]))
+	s.cells = append(s.cells[1:], nil)
+}
+
+// escape handles ESC [ NUMBER LETTER.
+func (s *Screen) escape() int {
+	end := 2
+	for ; end < len(s.rest) && (s.rest[end] < '@' || s.rest[end] > '~'); end++ {
+	}
+	if end >= len(s.rest) {
+		return 0
+	}
+	parameter := string(s.rest[2:end])
+	number, err := strconv.Atoi(parameter)
+	if err != nil {
+		number = 1
+	}
+	switch letter := s.rest[end]; {
+	case s.rest[1] != '[':
+		s.foreign(s.rest[:2])
+		return 2
+	case letter == 'm':
+	case letter == 'A':
+		s.row = max(0, s.row-number)
+	case letter == 'G':
+		s.column = number - 1
+	case letter == 'H' && parameter == "":
+		s.row, s.column = 0, 0
+	case letter == 'K' && parameter == "":
+		s.clear(s.row, s.column)
+	case letter == 'J' && parameter == "":
+		s.clear(s.row, s.column)
+		for row := s.row + 1; row < s.lines; row++ {
+			s.clear(row, 0)
+		}
+	default:
+		s.foreign(s.rest[:end+1])
+	}
+	return end + 1
+}
+
+func (s *Screen) foreign(sequence []byte) {
+	for _, r := range fmt.Sprintf("⟦%q⟧", sequence) {
+		s.put(r)
+	}
+}
+
+func (s *Screen) clear(row, from int) {
+	s.cells[row] = s.cells[row][:min(from, len(s.cells[row]))]
+}
+
+// String is what is shown, without blank ends.
+func (s *Screen) String() string {
+	var lines []string
+	for _, line := range s.cells {
+		lines = append(lines, trimmed(line))
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
+}
+
+// Above is what has left the screen at the top.
+func (s *Screen) Above() string { return strings.Join(s.above, "\n") }
+
+func trimmed(line []rune) string { return strings.TrimRight(string(line), " ") }

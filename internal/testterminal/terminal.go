@@ -1,0 +1,97 @@
+// Package testterminal runs programs on a pseudo-terminal for tests and keeps
+// what its screen shows.
+package testterminal
+
+import (
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+)
+
+// Terminal is a pseudo-terminal on which one program runs.
+type Terminal struct {
+	// Cmd is the program.
+	Cmd    *exec.Cmd
+	master *os.File
+	ended  chan struct{}
+
+	mu     sync.Mutex
+	screen *Screen
+	raw    []byte
+}
+
+// Start runs a program on a new terminal of that size. What it writes to the
+// streams that cmd does not set goes to the screen.
+func Start(cmd *exec.Cmd, columns, lines int) (*Terminal, error) {
+	master, slave, err := open(columns, lines)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = slave.Close() }() // the program has its own
+	cmd.Stdin = slave
+	if cmd.Stdout == nil {
+		cmd.Stdout = slave
+	}
+	if cmd.Stderr == nil {
+		cmd.Stderr = slave
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	t := &Terminal{Cmd: cmd, master: master, ended: make(chan struct{}), screen: NewScreen(columns, lines)}
+	go t.read()
+	return t, nil
+}
+
+func (t *Terminal) read() {
+	defer close(t.ended)
+	buffer := make([]byte, 4096)
+	for {
+		n, err := t.master.Read(buffer)
+		t.mu.Lock()
+		t.raw = append(t.raw, buffer[:n]...)
+		t.screen.Write(buffer[:n])
+		t.mu.Unlock()
+		if err != nil {
+			return // the program has ended
+		}
+	}
+}
+
+// Resize changes the size of the window, which the program is told by a signal.
+func (t *Terminal) Resize(columns, lines int) error {
+	t.mu.Lock()
+	t.screen.Resize(columns, lines)
+	t.mu.Unlock()
+	return resize(int(t.master.Fd()), columns, lines)
+}
+
+// Type sends keys; "\x03" is Ctrl-C.
+func (t *Terminal) Type(keys string) error {
+	_, err := t.master.WriteString(keys)
+	return err
+}
+
+// Wait waits for the end of the program and of its output.
+func (t *Terminal) Wait() error {
+	err := t.Cmd.Wait()
+	<-t.ended
+	_ = t.master.Close() // nothing is read from it any more
+	return err
+}
+
+// Shows is what the screen shows, and what has left it at the top.
+func (t *Terminal) Shows() (screen, above string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.screen.String(), t.screen.Above()
+}
+
+// Raw is all that was written.
+func (t *Terminal) Raw() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.raw)
+}
