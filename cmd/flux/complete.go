@@ -18,27 +18,6 @@ import (
 // completionTime bounds a completion: a shell that hangs is worse than none.
 const completionTime = 1500 * time.Millisecond
 
-// completeNames offers the names of the objects of a kind, of all namespaces
-// with -A, and none that the line has already.
-func (a *app) completeNames(k controllers.Kind) cobra.CompletionFunc {
-	return a.completeFrom(func(ctx context.Context, cmd *cobra.Command, client *kube.Client) ([]string, error) {
-		namespace, err := a.namespace(cmd)
-		if err != nil {
-			return nil, err
-		}
-		if f := cmd.Flags().Lookup("all-namespaces"); f != nil && f.Value.String() == "true" {
-			namespace = ""
-		}
-		var names []string
-		err = client.With(ctx, k, func(r kube.Resource) error {
-			return client.Metadata(ctx, r, kube.Selection{Namespace: namespace}, func(o controllers.Object) {
-				names = append(names, controllers.Name(o))
-			})
-		})
-		return names, err
-	})
-}
-
 // completeNamespaces offers the cluster's namespaces.
 func (a *app) completeNamespaces() cobra.CompletionFunc {
 	namespaces := controllers.Kind{Version: "v1", Kind: "Namespace", Resource: "namespaces"}

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -18,15 +18,16 @@ type deleteOptions struct {
 	silent       bool
 	wait         bool
 	suspendFirst bool
+	format       string
 }
 
 func newDelete(a *app) *cobra.Command {
 	o := &deleteOptions{}
-	return a.multiply(verb{
-		name: "delete", applies: controllers.Delete,
-		short: "Delete objects, with a question that says what goes with them",
-		of:    "Delete %s objects",
-		example: `  # See what it would take with it, and decide
+	cmd := a.multiply(verb{
+		name: "delete", applies: controllers.Delete, explicit: true,
+		short: "Delete resources after showing what is pruned with them",
+		of:    "Delete %s objects after showing what is pruned with them",
+		example: `  # See what is pruned with it, and decide
   flux delete %[1]s my-app
 
   # Several without a question, and wait until they are gone
@@ -36,25 +37,34 @@ func newDelete(a *app) *cobra.Command {
   flux delete %[1]s -l team=blue -n apps
 
   # Keep what it has deployed
-  flux delete %[1]s my-app --suspend-first`,
+  flux delete %[1]s my-app --suspend-first
+
+  # Print the result for each object
+  flux delete %[1]s --all --silent -o json | jq -r '.[] | select(.error) | .name'`,
+		examples: `  # Delete objects of several kinds
+  flux delete ks/my-app source/git/my-app`,
 		flags: func(fs *pflag.FlagSet) {
 			o.targets.add(fs, "delete")
 			fs.BoolVarP(&o.silent, "silent", "s", false, "do not ask")
 			fs.BoolVar(&o.wait, "wait", false, "wait until the objects are gone")
 			fs.BoolVar(&o.suspendFirst, "suspend-first", false, "suspend the objects before, so that what they have deployed stays")
+			addResultFormat(fs, &o.format)
 		},
-		run: func(cmd *cobra.Command, k controllers.Kind, names []string) error {
-			return a.delete(cmd, o, k, names)
-		},
+		run: func(cmd *cobra.Command, s selection) error { return a.delete(cmd, o, s) },
 	})
+	completeResultFormat(cmd)
+	return cmd
 }
 
-func (a *app) delete(cmd *cobra.Command, o *deleteOptions, k controllers.Kind, names []string) error {
-	if err := o.targets.check(cmd, k, names); err != nil {
+func (a *app) delete(cmd *cobra.Command, o *deleteOptions, s selection) error {
+	if err := checkResultFormat(o.format); err != nil {
+		return err
+	}
+	if err := o.targets.on(s).check(cmd, s); err != nil {
 		return err
 	}
 	if !o.silent && !a.ui.Interactive() {
-		return fmt.Errorf("deleting %s objects needs an answer: %w", k.Kind, ui.ErrNoTerminal)
+		return fmt.Errorf("deleting %s objects needs an answer: %w", s.noun(), ui.ErrNoTerminal)
 	}
 	client, err := a.cluster()
 	if err != nil {
@@ -62,15 +72,18 @@ func (a *app) delete(cmd *cobra.Command, o *deleteOptions, k controllers.Kind, n
 	}
 	looking, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	targets, err := a.targets(looking, cmd, &o.targets, k, names)
+	c, err := a.targets(looking, cmd, o.targets, s)
 	if err != nil {
 		return err
 	}
-	var failed error
+	d := &deletion{app: a, client: client, options: o, results: newResults(c.targets), user: cmd.Context()}
+	targets, failed := c.targets, c.incomplete
 	if !o.silent {
-		if targets, failed = a.preview(looking, client, o, targets); len(targets) == 0 {
-			return failed
+		var lacking error
+		if targets, lacking = d.preview(looking, targets); len(targets) == 0 {
+			return errors.Join(a.printResults(o.format, d.results), lacking)
 		}
+		failed = errors.Join(failed, lacking)
 		if yes, err := a.confirm(cmd.Context(), question(targets)); err != nil || !yes {
 			return refusedDeletion(err)
 		}
@@ -78,38 +91,39 @@ func (a *app) delete(cmd *cobra.Command, o *deleteOptions, k controllers.Kind, n
 	// The time that an answer takes is not the operation's.
 	ctx, stop := a.bounded(cmd.Context())
 	defer stop()
-	d := &deletion{app: a, client: client, options: o, started: a.now(), user: cmd.Context()}
-	if err := d.run(ctx, targets); err != nil {
+	err = d.run(ctx, targets)
+	if cmd.Context().Err() != nil {
 		return err
 	}
-	return failed
+	return errors.Join(a.printResults(o.format, d.results), err, failed)
 }
 
 func question(targets []target) string {
 	if len(targets) == 1 {
 		return fmt.Sprintf("Delete %s?", targets[0])
 	}
-	return fmt.Sprintf("Delete these %d %s objects?", len(targets), targets[0].kind.Kind)
+	return fmt.Sprintf("Delete these %s?", countTargets(targets))
 }
 
 func refusedDeletion(err error) error {
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("nothing was deleted")
+	return errors.New("nothing was deleted")
 }
 
-// preview reads each object and says what its deletion takes with it. It
-// returns those that there are, and reports the others.
-func (a *app) preview(ctx context.Context, client *kube.Client, o *deleteOptions, targets []target) ([]target, error) {
+// preview reads each object and says what is pruned with it. It returns those
+// that there are, and reports the others.
+func (d *deletion) preview(ctx context.Context, targets []target) ([]target, error) {
 	read := make([]error, len(targets))
 	index := map[string]int{}
 	for i, t := range targets {
 		index[t.key()] = i
 	}
-	err := a.each(targets, func(t target) error {
+	err := d.app.each(targets, func(t target) error {
 		i := index[t.key()]
-		read[i] = targets[i].read(ctx, client)
+		read[i] = targets[i].read(ctx, d.client)
+		d.results.set(t, resultFailed, read[i])
 		return read[i]
 	})
 	var there []target
@@ -118,7 +132,7 @@ func (a *app) preview(ctx context.Context, client *kube.Client, o *deleteOptions
 			continue
 		}
 		there = append(there, t)
-		a.ui.Warning("%s: %s", t, consequence(t, o.suspendFirst))
+		d.app.ui.Warning("%s: %s", t, consequence(t, d.options.suspendFirst))
 	}
 	return there, err
 }
@@ -127,13 +141,16 @@ type deletion struct {
 	app     *app
 	client  *kube.Client
 	options *deleteOptions
-	started time.Time
+	results *results
+	// many objects are named with their namespaces.
+	many bool
 	// user ends with the command and not with --timeout.
 	user context.Context
 }
 
 // run deletes everything before it waits for anything.
 func (d *deletion) run(ctx context.Context, targets []target) error {
+	d.many = len(targets) > 1
 	gone := make([]bool, len(targets))
 	index := map[string]int{}
 	for i, t := range targets {
@@ -142,6 +159,7 @@ func (d *deletion) run(ctx context.Context, targets []target) error {
 	failed := d.app.each(targets, func(t target) error {
 		err := d.one(ctx, t)
 		gone[index[t.key()]] = err == nil
+		d.results.set(t, resultDeleted, err)
 		return err
 	})
 	if !d.options.wait {
@@ -153,15 +171,11 @@ func (d *deletion) run(ctx context.Context, targets []target) error {
 			waiting = append(waiting, t)
 		}
 	}
-	if err := d.await(ctx, waiting); err != nil {
-		return err
-	}
-	return failed
+	return errors.Join(d.await(ctx, waiting), failed)
 }
 
 func (d *deletion) one(ctx context.Context, t target) error {
-	noun := t.kind.Noun()
-	d.app.ui.Action("deleting %s %s in %s namespace", noun, t.name, t.namespace)
+	d.app.ui.Action("deleting %s %s in %s namespace", t.kind.Noun(), t.name, t.namespace)
 	err := d.client.With(ctx, t.kind, func(r kube.Resource) error {
 		if d.options.suspendFirst {
 			if _, err := d.client.Merge(ctx, r, t.namespace, t.name, t.kind.Suspension.Change(true)); err != nil {
@@ -170,11 +184,14 @@ func (d *deletion) one(ctx context.Context, t target) error {
 		}
 		return d.client.Delete(ctx, r, t.namespace, t.name)
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return missing(err, t)
-	}
-	if !d.options.wait {
-		d.app.ui.Success("%s deleted", noun)
+	case d.options.wait:
+	case d.many:
+		d.app.ui.Success("%s deleted", shown(t, d.many))
+	default:
+		d.app.ui.Success("%s deleted", t.kind.Noun())
 	}
 	return nil
 }

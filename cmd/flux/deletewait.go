@@ -11,11 +11,12 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// await watches until the deleted objects are gone, over one watch a namespace.
+// await watches until the deleted objects are gone, over one watch a kind and namespace.
 func (d *deletion) await(ctx context.Context, targets []target) error {
-	byNamespace := map[string][]target{}
+	groups := map[place][]target{}
 	for _, t := range targets {
-		byNamespace[t.namespace] = append(byNamespace[t.namespace], t)
+		p := place{t.kind.Kind, t.namespace}
+		groups[p] = append(groups[p], t)
 	}
 	if len(targets) > 0 {
 		d.sayWaiting(targets)
@@ -23,9 +24,9 @@ func (d *deletion) await(ctx context.Context, targets []target) error {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var failed error
-	for namespace, group := range byNamespace {
+	for at, group := range groups {
 		wg.Go(func() {
-			err := d.awaitGroup(ctx, namespace, group)
+			err := d.awaitGroup(ctx, at.namespace, group)
 			mu.Lock()
 			defer mu.Unlock()
 			failed = errors.Join(failed, err)
@@ -40,11 +41,11 @@ func (d *deletion) sayWaiting(targets []target) {
 		d.app.ui.Waiting("waiting until %s is gone", targets[0])
 		return
 	}
-	d.app.ui.Waiting("waiting until %d %s objects are gone", len(targets), targets[0].kind.Kind)
+	d.app.ui.Waiting("waiting until %s are gone", countTargets(targets))
 }
 
-// awaitGroup waits for objects of one namespace. An object of the same name
-// that is not being deleted is another one, which somebody has made anew.
+// awaitGroup waits for objects of a kind in one namespace. An object of the same
+// name that is not being deleted is another one, which somebody has created since.
 func (d *deletion) awaitGroup(ctx context.Context, namespace string, group []target) error {
 	wanted := map[string]target{}
 	for _, t := range group {
@@ -80,22 +81,31 @@ func (d *deletion) sayGone(group []target, left []controllers.Object, anew map[s
 		still[controllers.Name(o)] = o
 	}
 	if err != nil && len(left) == 0 {
+		for _, t := range group {
+			d.results.set(t, resultFailed, err)
+			if d.user.Err() != nil {
+				d.app.ui.Warning("%s: its deletion continues in the cluster", t.named())
+			}
+		}
 		return err
 	}
 	for _, t := range group {
 		switch o, there := still[t.name]; {
 		case there && errors.Is(err, context.DeadlineExceeded):
-			d.app.report(hinted(fmt.Sprintf("check that %s runs: flux check", t.kind.Controller),
-				"%s is not gone after %s: it waits for %s", t, d.app.global.timeout, finalizers(o)))
+			late := hinted(fmt.Sprintf("check that %s runs: flux check", t.kind.Controller),
+				"%s is not gone after %s: it waits for %s", t, d.app.global.timeout, finalizers(o))
+			d.results.set(t, resultFailed, late)
+			d.app.report(late)
 		case there && d.user.Err() != nil:
 			d.app.ui.Warning("%s is not deleted yet: its deletion continues in the cluster, waiting for %s", t.named(), finalizers(o))
 		case there:
+			d.results.set(t, resultFailed, err)
 			return err
 		case anew[t.name] != nil:
-			d.app.ui.Success("%s %s deleted", t.kind.Noun(), t.name)
+			d.app.ui.Success("%s deleted", shown(t, d.many))
 			d.app.ui.Warning("%s is there again: something has made it anew%s", t, maker(anew[t.name]))
 		default:
-			d.app.ui.Success("%s %s is gone", t.kind.Noun(), t.name)
+			d.app.ui.Success("%s is gone", shown(t, d.many))
 		}
 	}
 	if len(still) > 0 && d.user.Err() != nil {

@@ -97,6 +97,10 @@ func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 	if errors.Is(err, errReported) {
 		return failed
 	}
+	var lacking *usageError
+	if errors.As(err, &lacking) {
+		a.ui.Line("%s", shortUsage(lacking.cmd))
+	}
 	message, hint := explain(err, cmd)
 	if hint == "" {
 		hint = a.hint(err)

@@ -39,15 +39,20 @@ func newExport(a *app) *cobra.Command {
   # All of the cluster, with the Secrets that they refer to
   flux export %[1]s -A --with-credentials`,
 		flags: o.add,
-		run: func(cmd *cobra.Command, k controllers.Kind, names []string) error {
-			return a.export(cmd, o, k, names)
-		},
+		examples: `  # Print objects of several kinds
+  flux export ks/my-app source/git/my-app
+
+  # Back up everything in the cluster, with the Secrets that it refers to
+  flux export -A --with-credentials > backup.yaml`,
+		run: func(cmd *cobra.Command, s selection) error { return a.export(cmd, o, s) },
 	})
 	cmd.Long = `Print objects as manifests that can be applied.
 
 The status is left out, and so are the annotations by which a reconciliation is
 asked for and the one of kubectl. Labels stay, also those by which controllers
-mark what they own. Secrets are printed as they are stored.`
+mark what they own. Secrets are printed as they are stored.
+
+` + selectionHelp
 	return cmd
 }
 
@@ -59,24 +64,27 @@ func (o *exportOptions) add(fs *pflag.FlagSet) {
 	fs.VarP(choice{&o.format, []string{"yaml", "json"}}, "output", "o", "print yaml or json")
 }
 
-func (a *app) export(cmd *cobra.Command, o *exportOptions, k controllers.Kind, names []string) error {
-	if o.targets.allNamespaces && len(names) > 0 {
+func (a *app) export(cmd *cobra.Command, o *exportOptions, s selection) error {
+	if o.targets.allNamespaces && len(s.objects) > 0 {
 		return errors.New("give names or --all-namespaces, not both")
 	}
-	selection := o.targets
+	selected := o.targets
 	// To print what there is harms nobody: -A needs no --all beside it.
-	selection.all = selection.all || selection.allNamespaces && selection.labels == "" && len(names) == 0
+	selected.all = selected.all || selected.allNamespaces && selected.labels == ""
+	if err := selected.on(s).check(cmd, s); err != nil {
+		return err
+	}
 	client, err := a.cluster()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	targets, err := a.targets(ctx, cmd, &selection, k, names)
+	c, err := a.targets(ctx, cmd, selected, s)
 	if err != nil {
 		return err
 	}
-	found, failed := a.readAll(ctx, client, targets)
+	found, failed := a.readAll(ctx, client, c.targets)
 	objects := found
 	if o.credentials {
 		var err error
@@ -84,10 +92,10 @@ func (a *app) export(cmd *cobra.Command, o *exportOptions, k controllers.Kind, n
 			failed = err
 		}
 	}
-	if err := a.printManifests(o.format, objects, len(names) == 1); err != nil {
+	if err := a.printManifests(o.format, objects, len(s.objects) == 1); err != nil {
 		return err
 	}
-	return failed
+	return errors.Join(failed, c.incomplete)
 }
 
 // readAll returns the objects of the targets that there are, in their order.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -34,11 +35,11 @@ type getOptions struct {
 
 func newGet(a *app) *cobra.Command {
 	o := &getOptions{}
-	all := func(cmd *cobra.Command, rows []controllers.Kind) error { return a.getAll(cmd, o, rows) }
+	get := func(cmd *cobra.Command, s selection) error { return a.get(cmd, o, s) }
 	cmd := a.multiply(verb{
 		name: "get", applies: controllers.Get, plural: true,
-		short: "List objects and how ready they are",
-		of:    "List %s objects and how ready they are",
+		short: "List Flux resources and their status",
+		of:    "List %s objects and their status",
 		example: `  # Those of one namespace
   flux get %[1]s -n apps
 
@@ -56,39 +57,40 @@ func newGet(a *app) *cobra.Command {
 				fs.BoolVar(&o.showSource, "show-source", false, "show where the object takes its content from")
 			}
 		},
-		run:    func(cmd *cobra.Command, k controllers.Kind, names []string) error { return a.getKind(cmd, o, k, names) },
-		family: all,
+		examples: `  # Everything in the cluster
+  flux get all -A
+
+  # Objects of several kinds
+  flux get ks,hr -n apps
+  flux get ks/my-app hr/my-app source/git/my-app`,
+		run: get, every: listedByAll,
 	})
 	cmd.Long = getHelp
 	for _, c := range cmd.Commands() {
 		if family := controllers.Family(familyWord(c)); len(family) > 1 {
-			everything := allCommand("List the "+c.Name()+" of all kinds", c.Name()+" all", family, all)
+			everything := allCommand("List the "+c.Name()+" of all kinds", c.Name()+" all",
+				func(cmd *cobra.Command) error {
+					return get(cmd, selection{kinds: family, every: true, word: familyWord(c)})
+				})
 			c.AddCommand(everything)
 			o.addKinds(c, family)
 			o.addKinds(everything, family)
 		}
 	}
-	everything := allCommand("List the objects of all kinds", "all", listedByAll(), func(cmd *cobra.Command, rows []controllers.Kind) error {
-		if len(o.kinds) > 0 {
-			rows = controllers.Kinds
-		}
-		return all(cmd, rows)
-	})
+	everything := allCommand("List the objects of all kinds", "all",
+		func(cmd *cobra.Command) error {
+			return get(cmd, selection{kinds: listedByAll(), every: true, word: "Flux"})
+		})
 	cmd.AddCommand(everything)
 	o.addKinds(cmd, controllers.Kinds)
 	o.addKinds(everything, controllers.Kinds)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if len(o.kinds) == 0 {
-			return cmd.Help()
-		}
-		return all(cmd, controllers.Kinds)
-	}
 	o.complete(cmd)
 	return cmd
 }
 
-const getHelp = `List objects and how ready they are, of one kind, of a family ("sources",
-"images") or of all.
+const getHelp = `List objects and their status, of one kind, of several kinds such as ks,hr, of a
+family ("sources", "images") or of all. Select objects by KIND NAME, KIND/NAME or
+KIND/NAMESPACE/NAME.
 
 An object is listed if all the filters let it through. --not-ready lists all
 that is not ready; --failed leaves out what no controller has looked at yet and
@@ -114,7 +116,7 @@ func familyWord(c *cobra.Command) string {
 	return c.Aliases[0]
 }
 
-func allCommand(short, words string, rows []controllers.Kind, run func(*cobra.Command, []controllers.Kind) error) *cobra.Command {
+func allCommand(short, words string, run func(*cobra.Command) error) *cobra.Command {
 	return &cobra.Command{
 		Use: "all", Short: short, Args: noSubcommand, ValidArgsFunction: cobra.NoFileCompletions,
 		Example: fmt.Sprintf(`  # In every namespace
@@ -125,7 +127,7 @@ func allCommand(short, words string, rows []controllers.Kind, run func(*cobra.Co
 
   # Everything that happens from now on
   flux get %[1]s -A --watch`, words),
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd, rows) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd) },
 	}
 }
 
@@ -156,12 +158,22 @@ func (o *getOptions) addKinds(cmd *cobra.Command, rows []controllers.Kind) {
 	completeFlag(cmd, "kind", listCompletion(kindWords(rows)))
 }
 
-func (a *app) getKind(cmd *cobra.Command, o *getOptions, k controllers.Kind, names []string) error {
-	q, err := a.query(cmd, o, []controllers.Kind{k}, names)
-	if err != nil {
-		return err
+// get lists what is selected. --kind picks from all kinds where none is named,
+// also from those that "all" leaves out.
+func (a *app) get(cmd *cobra.Command, o *getOptions, s selection) error {
+	if len(o.kinds) > 0 {
+		rows := s.kinds
+		if s.word == "Flux" {
+			rows = controllers.Kinds
+		}
+		picked, err := pickKinds(rows, o.kinds)
+		if err != nil {
+			return err
+		}
+		s = selection{kinds: picked, word: s.word}
 	}
-	if q.sorter, err = q.newSorter(o.sortBy); err != nil {
+	q, err := a.query(cmd, o, s)
+	if err != nil {
 		return err
 	}
 	if o.watch {
@@ -169,21 +181,33 @@ func (a *app) getKind(cmd *cobra.Command, o *getOptions, k controllers.Kind, nam
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
+	if q.several {
+		return a.getSeveral(ctx, q)
+	}
+	return a.getKind(ctx, q, s.kinds[0])
+}
+
+func (a *app) getKind(ctx context.Context, q *query, k controllers.Kind) error {
 	l := q.list(ctx, k)
 	if l.err != nil {
 		return l.err
 	}
-	if l.found == 0 && len(names) == 0 && !q.printsObjects() {
+	if l.found == 0 && len(q.objects) == 0 && !q.printsObjects() {
 		return fmt.Errorf("no %s objects found in %s", k.Kind, q.where())
 	}
-	if l.found > 0 || len(names) == 0 {
+	if l.found > 0 || len(q.objects) == 0 {
 		if err := a.printKind(q, l); err != nil {
 			return err
 		}
 	}
+	return a.reportMissing(q, l)
+}
+
+// reportMissing names the objects that were asked for and are not there.
+func (a *app) reportMissing(q *query, l listing) error {
 	missing := q.missing(l)
-	for _, name := range missing {
-		a.report(&notFoundError{target{kind: k, namespace: q.namespace, name: name}})
+	for _, t := range missing {
+		a.report(&notFoundError{t})
 	}
 	if len(missing) > 0 {
 		return errReported
@@ -194,7 +218,7 @@ func (a *app) getKind(cmd *cobra.Command, o *getOptions, k controllers.Kind, nam
 // printKind prints a single named object by itself, and all else as a list.
 func (a *app) printKind(q *query, l listing) error {
 	if q.printsObjects() {
-		single := len(q.names) == 1 && q.namespace != ""
+		single := len(q.objects) == 1 && q.namespace != ""
 		return output.PrintObjects(a.out, q.options.format, objectsOf(l.entries), single, output.NoHeader(q.options.noHeader))
 	}
 	return a.show(q, tableOf(q.columns(l.kind), l.entries))
@@ -209,35 +233,21 @@ func (a *app) show(q *query, t output.Table) error {
 	return t.Write(a.out, !q.options.noHeader)
 }
 
-// getAll lists several kinds. A kind that the cluster does not have is left
+// getSeveral lists several kinds. A kind that the cluster does not have is left
 // out unless it was named; one that may not be listed is a failure at the end.
-func (a *app) getAll(cmd *cobra.Command, o *getOptions, rows []controllers.Kind) error {
-	var err error
-	if len(o.kinds) > 0 {
-		if rows, err = pickKinds(rows, o.kinds); err != nil {
-			return err
-		}
-	}
-	q, err := a.query(cmd, o, rows, nil)
-	if err != nil {
-		return err
-	}
-	q.several = true
-	if q.sorter, err = q.newSorter(o.sortBy); err != nil {
-		return err
-	}
-	if o.watch {
-		return a.watch(cmd.Context(), q)
-	}
-	ctx, cancel := a.bounded(cmd.Context())
-	defer cancel()
+func (a *app) getSeveral(ctx context.Context, q *query) error {
 	var there []listing
 	var failed error
+	absent := 0
 	for _, l := range q.listAll(ctx) {
 		switch {
-		case l.err == nil && len(l.entries) > 0:
-			there = append(there, l)
-		case l.err == nil || q.mayBeAbsent(l.err):
+		case l.err == nil:
+			if len(l.entries) > 0 {
+				there = append(there, l)
+			}
+			failed = errors.Join(failed, a.reportMissing(q, l))
+		case q.mayBeAbsent(l.err):
+			absent++
 		case ctx.Err() != nil || unreachable(l.err):
 			return l.err
 		default:
@@ -245,17 +255,20 @@ func (a *app) getAll(cmd *cobra.Command, o *getOptions, rows []controllers.Kind)
 			failed = errReported
 		}
 	}
+	if absent == len(q.kinds) {
+		return notServed(q.kinds)
+	}
 	if err := a.printAll(q, there); err != nil {
 		return err
 	}
 	return failed
 }
 
-// mayBeAbsent tells that an error only says that the cluster does not have a
-// kind, and nobody has asked for that one.
+// mayBeAbsent reports whether an error only says that the cluster does not serve
+// a kind which nobody has named.
 func (q *query) mayBeAbsent(err error) bool {
 	var absent *kube.MissingKindError
-	return errors.As(err, &absent) && len(q.options.kinds) == 0
+	return errors.As(err, &absent) && q.every
 }
 
 func (a *app) printAll(q *query, listings []listing) error {

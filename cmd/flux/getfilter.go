@@ -78,19 +78,17 @@ func pickKinds(rows []controllers.Kind, words []string) ([]controllers.Kind, err
 	return slices.DeleteFunc(slices.Clone(rows), func(k controllers.Kind) bool { return !picked[k.Kind] }), nil
 }
 
+// unknownKind is the error of a word that means none of the kinds.
 func unknownKind(word string, rows []controllers.Kind) error {
-	best, distance := "", 3
+	near := nearest{word: strings.ToLower(word)}
 	for _, k := range rows {
-		for _, w := range k.Words() {
-			if d := editDistance(strings.ToLower(word), w); d < distance {
-				best, distance = w, d
-			}
-		}
+		near.try(k.Kind, k.Words())
 	}
-	if best != "" {
-		return hinted(fmt.Sprintf("did you mean %q?", best), "unknown kind %q", word)
+	hint := "the kinds are " + strings.Join(kindWords(rows), ", ")
+	if kind := near.meant(); kind != "" {
+		hint = fmt.Sprintf("did you mean %s?", kind)
 	}
-	return hinted("--kind takes "+strings.Join(kindWords(rows), ", "), "unknown kind %q", word)
+	return hinted(hint, "'%s' is not a recognized Flux kind", word)
 }
 
 // kindWords are the words for kinds that need no further explanation.
@@ -104,25 +102,4 @@ func kindWords(rows []controllers.Kind) []string {
 		}
 	}
 	return words
-}
-
-// editDistance counts the letters to insert, delete or replace (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j+1]+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

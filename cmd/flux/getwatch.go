@@ -42,7 +42,7 @@ func (a *app) watchAll(ctx context.Context, q *query) error {
 	}
 	w := &watcher{app: a, query: q, shown: map[string]string{}, open: len(q.kinds), unlisted: map[int]bool{}}
 	for i, k := range q.kinds {
-		w.listings = append(w.listings, listing{kind: k, names: map[string]bool{}})
+		w.listings = append(w.listings, listing{kind: k})
 		w.unlisted[i] = true
 	}
 	resized, stop := ui.Resized()
@@ -91,7 +91,7 @@ func (q *query) follow(ctx context.Context, kind int, reports chan<- report) {
 		}
 	}
 	err := q.client.With(ctx, q.kinds[kind], func(r kube.Resource) error {
-		s := q.selection()
+		s := q.watched(q.kinds[kind])
 		s.Without = q.unshown(q.kinds[kind])
 		return q.client.Watch(ctx, r, s,
 			func(objects []controllers.Object) error { return send(report{listed: objects}) },
@@ -204,8 +204,8 @@ func (w *watcher) tellAll() error {
 			missing++
 		}
 	}
-	if missing == len(w.listings) && len(w.query.options.kinds) == 0 {
-		return hinted("install Flux with flux install, or bootstrap it out of Git", "the cluster serves none of these kinds")
+	if missing == len(w.listings) && w.query.every {
+		return notServed(w.query.kinds)
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func (w *watcher) collect(r report) {
 	columns := w.query.columns(l.kind)
 	for _, o := range r.listed {
 		w.query.take(l, columns, o)
-		if w.query.named(o) && w.query.keeps(l.kind, o) {
+		if w.query.wants(l.kind, o) && w.query.keeps(l.kind, o) {
 			w.shown[objectKey(l.kind, o)] = versionOf(o)
 		}
 	}
@@ -237,8 +237,8 @@ func (w *watcher) begin() error {
 		return err
 	}
 	for _, l := range w.listings {
-		for _, name := range w.query.missing(l) {
-			w.beside(func() { w.ui.Waiting("%s object '%s' is not in %s yet", l.kind.Kind, name, w.query.where()) })
+		for _, t := range w.query.missing(l) {
+			w.beside(func() { w.ui.Waiting("%s object '%s' is not in %s yet", l.kind.Kind, t.name, inNamespace(t.namespace)) })
 		}
 	}
 	for _, r := range w.early {
@@ -254,7 +254,7 @@ func (w *watcher) begin() error {
 // by which an object leaves the filters, so that its last row is true.
 func (w *watcher) change(r report) error {
 	k, o := w.query.kinds[r.kind], r.event.Object
-	if !w.query.named(o) {
+	if !w.query.wants(k, o) {
 		return nil
 	}
 	id, version := objectKey(k, o), versionOf(o)

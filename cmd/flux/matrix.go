@@ -19,14 +19,19 @@ type verb struct {
 	short  string
 	// of is the short help of a kind's command, "%s" standing for the kind.
 	of string
-	// example has "%[1]s" where the words of the kind go.
-	example string
+	// example has "%[1]s" where the words of the kind go, and examples are those
+	// of the verb's own command.
+	example, examples string
 	// flags of all kinds, and those of one.
 	flags     func(*pflag.FlagSet)
 	kindFlags func(controllers.Kind, *pflag.FlagSet)
-	run       func(cmd *cobra.Command, k controllers.Kind, names []string) error
-	// family runs what a family's word alone does; nil shows help.
-	family func(cmd *cobra.Command, rows []controllers.Kind) error
+	run       func(cmd *cobra.Command, s selection) error
+	// every are the kinds that "all" stands for; nil for all that the verb applies to.
+	every func() []controllers.Kind
+	// explicit verbs refuse a command line that names no kind.
+	explicit bool
+	// single verbs take one object.
+	single bool
 }
 
 // families are the words above kinds, with their plurals.
@@ -36,11 +41,30 @@ var families = []struct{ word, plural, short string }{
 	{"artifact", "artifacts", "artifact generators"},
 }
 
-// multiply makes the commands of a verb on every kind that it applies to.
+// multiply makes the commands of a verb on every kind that it applies to. The
+// verb's own command takes the words that are no command: all, KIND,KIND and KIND/NAME.
 func (a *app) multiply(v verb) *cobra.Command {
-	root := group(v.name, v.short)
+	root := &cobra.Command{
+		Use: v.name + " [kind/name ...]", Short: v.short, Long: v.short + ".\n\n" + selectionHelp,
+		Example: v.examples, ValidArgsFunction: a.completeSelection(v),
+		Args: cobra.ArbitraryArgs, // the selection reads them
+	}
 	if v.flags != nil {
 		v.flags(root.PersistentFlags())
+	}
+	ofKind := v.addKindFlags(root)
+	root.RunE = func(cmd *cobra.Command, words []string) error {
+		s, err := v.selected(cmd, words)
+		if err != nil {
+			return err
+		}
+		if len(words) == 0 && (v.explicit || !anyFlag(cmd.Flags())) {
+			return usage(cmd, "a kind is required")
+		}
+		if err := ofKind.check(cmd, s.kinds); err != nil {
+			return err
+		}
+		return v.run(cmd, s)
 	}
 	for _, f := range families {
 		root.AddCommand(a.familyCommand(v, f.word, f.plural, f.short)...)
@@ -53,12 +77,23 @@ func (a *app) multiply(v verb) *cobra.Command {
 	return root
 }
 
+// selectionHelp is the part of a verb's help about the words behind it.
+const selectionHelp = `Select objects by KIND NAME, by KIND/NAME or KIND/NAMESPACE/NAME, by several
+kinds such as ks,hr, or select all kinds with "all".`
+
+// anyFlag reports whether the command line sets a flag.
+func anyFlag(fs *pflag.FlagSet) bool {
+	found := false
+	fs.Visit(func(*pflag.Flag) { found = true })
+	return found
+}
+
 func (a *app) familyCommand(v verb, word, plural, what string) []*cobra.Command {
 	var children []*cobra.Command
-	var rows []controllers.Kind
+	s := selection{every: true, word: word}
 	for _, k := range controllers.Family(word) {
 		if k.Has(v.applies) {
-			children, rows = append(children, a.kindCommand(v, k)), append(rows, k)
+			children, s.kinds = append(children, a.kindCommand(v, k)), append(s.kinds, k)
 		}
 	}
 	if len(children) == 0 {
@@ -69,9 +104,7 @@ func (a *app) familyCommand(v verb, word, plural, what string) []*cobra.Command 
 	if v.plural {
 		cmd.Use, cmd.Aliases = plural, []string{word}
 	}
-	if v.family != nil {
-		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return v.family(cmd, rows) }
-	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return v.run(cmd, s) }
 	return []*cobra.Command{cmd}
 }
 
@@ -81,7 +114,13 @@ func (a *app) kindCommand(v verb, k controllers.Kind) *cobra.Command {
 		Short:             fmt.Sprintf(v.of, k.Kind),
 		Example:           strings.TrimRight(fmt.Sprintf(v.example, k.Noun()), "\n"),
 		ValidArgsFunction: a.completeNames(k),
-		RunE:              func(cmd *cobra.Command, names []string) error { return v.run(cmd, k, names) },
+		RunE: func(cmd *cobra.Command, names []string) error {
+			s, err := ofKind(k, names)
+			if err != nil {
+				return err
+			}
+			return v.run(cmd, s)
+		},
 	}
 	if k.Short != "" {
 		cmd.Aliases = append(cmd.Aliases, k.Short)

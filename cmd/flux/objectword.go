@@ -1,11 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -25,23 +22,28 @@ type objectRef struct {
 func readObject(args []string) (objectRef, bool) {
 	parts := strings.Split(args[0], "/")
 	if len(args) == 2 {
-		return objectRef{word: args[0], kinds: controllers.Called(args[0]), name: args[1]}, len(parts) == 1 && args[0] != "" && args[1] != ""
+		r := objectRef{word: args[0], kinds: controllers.Called(args[0]), name: args[1]}
+		return r, (len(parts) == 1 || len(r.kinds) > 0) && args[0] != "" && args[1] != "" && !strings.Contains(args[1], "/")
 	}
-	r := objectRef{word: parts[0]}
-	for length := len(parts) - 1; length > 0; length-- { // "source/git" is a word, too
-		word := strings.Join(parts[:length], "/")
-		if kinds := controllers.Called(word); len(kinds) > 0 {
-			r.word, r.kinds, parts = word, kinds, parts[length-1:]
-			break
-		}
-	}
-	switch len(parts) {
+	r, rest := cutKind(parts)
+	switch len(rest) {
+	case 1:
+		r.name = rest[0]
 	case 2:
-		r.name = parts[1]
-	case 3:
-		r.namespace, r.name = parts[1], parts[2]
+		r.namespace, r.name = rest[0], rest[1]
 	}
 	return r, r.name != "" && !slices.Contains(parts, "")
+}
+
+// cutKind takes the kind off the parts between slashes: "source/git" is a word, too.
+func cutKind(parts []string) (objectRef, []string) {
+	for length := len(parts) - 1; length > 0; length-- {
+		word := strings.Join(parts[:length], "/")
+		if kinds := controllers.Called(word); len(kinds) > 0 {
+			return objectRef{word: word, kinds: kinds}, parts[length:]
+		}
+	}
+	return objectRef{word: parts[0]}, parts[1:]
 }
 
 // kind is the one kind of Flux that the word means.
@@ -58,16 +60,7 @@ func (r objectRef) kind() (controllers.Kind, error) {
 // in is the namespace of the object, the given one where none was written.
 func (r objectRef) in(namespace string) string { return orElse(r.namespace, namespace) }
 
-func unknownSubject(word string) error {
-	near := nearest{word: strings.ToLower(word)}
-	for _, k := range controllers.Kinds {
-		near.try(k.Kind, k.Words())
-	}
-	if kind := near.meant(); kind != "" {
-		return hinted(fmt.Sprintf("did you mean %s?", kind), "'%s' is not a recognized Flux kind", word)
-	}
-	return hinted("the kinds are "+strings.Join(kindWords(controllers.Kinds), ", "), "'%s' is not a recognized Flux kind", word)
-}
+func unknownSubject(word string) error { return unknownKind(word, controllers.Kinds) }
 
 // objectWords reads an object from the words of a command line, and none where
 // there are no words.
@@ -77,9 +70,13 @@ func objectWords(args []string) (objectRef, error) {
 	}
 	r, ok := readObject(args)
 	if !ok {
-		return r, hinted("as in 'kustomization my-app' or 'ks/my-app'", "%q names no object", strings.Join(args, " "))
+		return r, notAnObject(strings.Join(args, " "))
 	}
 	return r, nil
+}
+
+func notAnObject(words string) error {
+	return hinted("write KIND/NAME or KIND/NAMESPACE/NAME, such as ks/my-app", "%q names no object", words)
 }
 
 // fluxObject reads an object of Flux from the words of a command line; its name
@@ -91,16 +88,4 @@ func fluxObject(args []string) (controllers.Kind, objectRef, error) {
 	}
 	k, err := r.kind()
 	return k, r, err
-}
-
-// completeObject completes KIND NAME.
-func (a *app) completeObject(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	if len(args) == 0 {
-		return kindWords(controllers.Kinds), cobra.ShellCompDirectiveNoFileComp
-	}
-	rows := controllers.Called(args[0])
-	if len(args) > 1 || len(rows) != 1 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return a.completeNames(rows[0])(cmd, nil, toComplete)
 }

@@ -22,6 +22,8 @@ type objectOutcome struct {
 	Reason    string `json:"reason"`
 	Message   string `json:"message"`
 	Revision  string `json:"revision"`
+	// Result is what a command that changes objects has done to this one.
+	Result string `json:"result,omitempty"`
 	// Error is why the command did not come to a good end with the object, ""
 	// where it did; Cause is what is behind it, as far as that could be found
 	// out, and Unknown what could not be looked at.

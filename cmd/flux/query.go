@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -22,20 +23,23 @@ type query struct {
 	options   *getOptions
 	kinds     []controllers.Kind
 	several   bool   // the command lists several kinds, even if one is left
+	every     bool   // kinds that the cluster does not serve are left out
 	namespace string // "" for all
-	names     []string
-	status    statusSelector
-	sorter    sorter
+	// objects are the named ones, none where all are listed. One without a
+	// namespace is looked for in all of them.
+	objects []target
+	status  statusSelector
+	sorter  sorter
 }
 
 // query turns the options into what is asked for. What is wrong with them is
 // said here, before a request is sent.
-func (a *app) query(cmd *cobra.Command, o *getOptions, kinds []controllers.Kind, names []string) (*query, error) {
+func (a *app) query(cmd *cobra.Command, o *getOptions, s selection) (*query, error) {
 	status, err := parseStatusSelector(o.status)
 	if err != nil {
 		return nil, err
 	}
-	q := &query{now: a.now, options: o, kinds: kinds, names: unique(names), status: status}
+	q := &query{now: a.now, options: o, kinds: s.kinds, several: s.several(), every: s.every, status: status}
 	if q.printsObjects() {
 		if _, err := output.ObjectPrinter(o.format); err != nil {
 			return nil, err
@@ -46,18 +50,25 @@ func (a *app) query(cmd *cobra.Command, o *getOptions, kinds []controllers.Kind,
 			return nil, err
 		}
 	}
+	q.name(s.in(q.namespace))
+	if q.sorter, err = q.newSorter(o.sortBy); err != nil {
+		return nil, err
+	}
 	q.client, err = a.cluster()
 	return q, err
 }
 
-func unique(names []string) []string {
-	var once []string
-	for _, name := range names {
-		if !slices.Contains(once, name) {
-			once = append(once, name)
+// name makes the query one of named objects. Its namespace is theirs where all
+// of them have the same.
+func (q *query) name(objects []target) {
+	q.objects = objects
+	for i, t := range objects {
+		if i == 0 || t.namespace == q.namespace {
+			q.namespace = t.namespace
+		} else {
+			q.namespace = ""
 		}
 	}
-	return once
 }
 
 // printsObjects tells whether whole objects are printed, and not a table.
@@ -68,31 +79,63 @@ func (q *query) wide() bool { return q.options.format == "wide" }
 // flat tells whether several kinds share one table.
 func (q *query) flat() bool { return q.several && (q.wide() || q.options.watch) }
 
-func (q *query) where() string {
-	if q.namespace == "" {
+func (q *query) where() string { return inNamespace(q.namespace) }
+
+// inNamespace is how messages call a namespace, or all of them for "".
+func inNamespace(namespace string) string {
+	if namespace == "" {
 		return "any namespace"
 	}
-	return fmt.Sprintf("%q namespace", q.namespace)
+	return fmt.Sprintf("%q namespace", namespace)
 }
 
-func (q *query) selection() kube.Selection {
-	s := kube.Selection{Namespace: q.namespace, Labels: q.options.labels}
-	if len(q.names) == 1 {
-		s.Name = q.names[0]
+// selections are the lists that have the objects of a kind which are asked for:
+// one, or one for each namespace of named objects.
+func (q *query) selections(k controllers.Kind) []kube.Selection {
+	if len(q.objects) == 0 {
+		return []kube.Selection{{Namespace: q.namespace, Labels: q.options.labels}}
 	}
-	return s
+	var all []kube.Selection
+	for _, t := range q.named(k) {
+		i := slices.IndexFunc(all, func(s kube.Selection) bool { return s.Namespace == t.namespace })
+		if i < 0 {
+			all = append(all, kube.Selection{Namespace: t.namespace, Labels: q.options.labels, Name: t.name})
+		} else {
+			all[i].Name = "" // several names are picked from the list of the namespace
+		}
+	}
+	return all
 }
 
-// named tells whether an object has one of the names that were asked for.
-func (q *query) named(o controllers.Object) bool {
-	return len(q.names) == 0 || slices.Contains(q.names, controllers.Name(o))
+// watched is the one list that has all the objects of a kind which are asked for.
+func (q *query) watched(k controllers.Kind) kube.Selection {
+	all := q.selections(k)
+	if len(all) == 1 {
+		return all[0]
+	}
+	return kube.Selection{Labels: q.options.labels}
+}
+
+// named are the objects of a kind that are named.
+func (q *query) named(k controllers.Kind) []target {
+	return slices.DeleteFunc(slices.Clone(q.objects), func(t target) bool { return t.kind.Kind != k.Kind })
+}
+
+// wants reports whether an object is asked for.
+func (q *query) wants(k controllers.Kind, o controllers.Object) bool {
+	return len(q.objects) == 0 || slices.ContainsFunc(q.objects, func(t target) bool { return t.is(k, o) })
+}
+
+// is reports whether the target is an object; one without a namespace is in any.
+func (t target) is(k controllers.Kind, o controllers.Object) bool {
+	return t.kind.Kind == k.Kind && t.name == controllers.Name(o) && (t.namespace == "" || t.namespace == controllers.Namespace(o))
 }
 
 // listing is one kind's part of an answer.
 type listing struct {
 	kind    controllers.Kind
-	found   int // before the filters
-	names   map[string]bool
+	found   int      // before the filters
+	named   []target // the named objects that were found
 	entries []entry
 	err     error
 }
@@ -107,17 +150,18 @@ type entry struct {
 }
 
 func (q *query) list(ctx context.Context, k controllers.Kind) listing {
-	l := listing{kind: k, names: map[string]bool{}}
+	l := listing{kind: k}
 	columns := q.columns(k)
-	l.err = q.client.With(ctx, k, func(r kube.Resource) error {
-		s := q.selection()
+	for _, s := range q.selections(k) {
 		s.Without = q.unshown(k)
-		_, err := q.client.List(ctx, r, s, func(o controllers.Object) error {
-			q.take(&l, columns, o)
-			return nil
-		})
-		return err
-	})
+		l.err = errors.Join(l.err, q.client.With(ctx, k, func(r kube.Resource) error {
+			_, err := q.client.List(ctx, r, s, func(o controllers.Object) error {
+				q.take(&l, columns, o)
+				return nil
+			})
+			return err
+		}))
+	}
 	q.sort(l.entries)
 	return l
 }
@@ -137,12 +181,14 @@ func (q *query) unshown(k controllers.Kind) []string {
 
 // take adds an object to a listing if it is asked for.
 func (q *query) take(l *listing, columns []column, o controllers.Object) {
-	if !q.named(o) {
+	if !q.wants(l.kind, o) {
 		return
 	}
 	l.found++
-	if len(q.names) > 0 {
-		l.names[controllers.Name(o)] = true
+	for _, t := range q.objects {
+		if t.is(l.kind, o) {
+			l.named = append(l.named, t)
+		}
 	}
 	if q.keeps(l.kind, o) {
 		l.entries = append(l.entries, q.entry(l.kind, columns, o))
@@ -173,9 +219,11 @@ func (q *query) listAll(ctx context.Context) []listing {
 	return listings
 }
 
-// missing are the names that were asked for and not found.
-func (q *query) missing(l listing) []string {
-	return slices.DeleteFunc(slices.Clone(q.names), func(name string) bool { return l.names[name] })
+// missing are the objects that were named and not found.
+func (q *query) missing(l listing) []target {
+	return slices.DeleteFunc(q.named(l.kind), func(t target) bool {
+		return slices.ContainsFunc(l.named, func(found target) bool { return found.key() == t.key() })
+	})
 }
 
 // merge makes one list of those of several kinds.

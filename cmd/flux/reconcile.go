@@ -49,6 +49,11 @@ func newReconcile(a *app) *cobra.Command {
 
   # The outcome for a script
   flux reconcile %[1]s --all -o json`,
+		examples: `  # Reconcile a source and then what uses it
+  flux reconcile source/git/my-app ks/my-app
+
+  # Reconcile everything that is not ready: sources first, then by dependency
+  flux reconcile all --failed -A`,
 		flags: func(fs *pflag.FlagSet) {
 			o.targets.add(fs, "reconcile")
 			fs.BoolVar(&o.failed, "failed", false, "reconcile the objects of the namespace that are not ready")
@@ -57,9 +62,7 @@ func newReconcile(a *app) *cobra.Command {
 			addReportFormat(fs, &o.format)
 		},
 		kindFlags: o.add,
-		run: func(cmd *cobra.Command, k controllers.Kind, names []string) error {
-			return a.reconcile(cmd, o, k, names)
-		},
+		run:       func(cmd *cobra.Command, s selection) error { return a.reconcile(cmd, o, s) },
 	})
 	completeReportFormat(cmd)
 	return cmd
@@ -88,8 +91,18 @@ func (o *reconcileOptions) check() error {
 	return nil
 }
 
-func (a *app) reconcile(cmd *cobra.Command, o *reconcileOptions, k controllers.Kind, names []string) error {
+func (a *app) reconcile(cmd *cobra.Command, o *reconcileOptions, s selection) error {
 	if err := o.check(); err != nil {
+		return err
+	}
+	targets := o.targets
+	if o.failed {
+		if len(s.objects) > 0 {
+			return errors.New("give names or --failed, not both")
+		}
+		targets.all = targets.labels == ""
+	}
+	if err := targets.on(s).check(cmd, s); err != nil {
 		return err
 	}
 	client, err := a.cluster()
@@ -98,47 +111,37 @@ func (a *app) reconcile(cmd *cobra.Command, o *reconcileOptions, k controllers.K
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	targets := o.targets
-	if o.failed {
-		if len(names) > 0 {
-			return errors.New("give names or --failed, not both")
-		}
-		targets.all = targets.labels == ""
-	}
-	c, err := a.choose(ctx, cmd, &targets, k, names)
+	c, err := a.targets(ctx, cmd, targets, s)
 	if err != nil {
 		return err
 	}
-	if c.listed && len(c.targets) == 0 {
-		return noneFound(k, c.namespace)
-	}
-	c.targets = a.reconcilable(c, k, o)
+	c.targets = a.reconcilable(c, o)
 	r := a.newReconciler(cmd.Context(), client, *o)
 	failed := r.run(ctx, c)
 	if cmd.Context().Err() != nil {
 		return context.Cause(cmd.Context())
 	}
-	return errors.Join(failed, a.printReport(o.format, r.outcomes()))
+	return errors.Join(failed, c.incomplete, a.printReport(o.format, r.outcomes()))
 }
 
 // reconcilable leaves out of a selection what is suspended, which nobody has
 // asked for by name, and with --failed what is ready.
-func (a *app) reconcilable(c chosen, k controllers.Kind, o *reconcileOptions) []target {
+func (a *app) reconcilable(c chosen, o *reconcileOptions) []target {
 	if !c.listed {
 		return c.targets
 	}
 	left := slices.DeleteFunc(c.targets, func(t target) bool {
-		if o.failed && k.Ready(t.object).Status == "True" {
+		if o.failed && t.kind.Ready(t.object).Status == "True" {
 			return true
 		}
-		if k.Suspension.Is(t.object) && !o.once {
+		if t.kind.Suspension.Is(t.object) && !o.once {
 			a.ui.Warning("%s is suspended and left alone%s", t, noted(t.object))
 			return true
 		}
 		return false
 	})
-	if len(left) == 0 && o.failed {
-		a.ui.Success("no %s has failed", k.Kind)
+	if len(left) == 0 && o.failed && c.incomplete == nil {
+		a.ui.Success("no %s has failed", c.what.one())
 	}
 	return left
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -11,25 +12,63 @@ import (
 
 // plan makes a node for each target and, with --with-source, for everything
 // above: an object that several take their content from is reconciled once.
-// What is wrong with an object is its node's error.
+// Targets of several kinds are put in order. What is wrong with an object is
+// its node's error.
 func (r *reconciler) plan(ctx context.Context, targets []target) {
 	for _, t := range targets {
 		n, _ := r.node(t)
 		n.ask, n.wanted = true, true
 		r.order = append(r.order, n)
 	}
-	if !r.options.withSource {
-		return
-	}
 	var wg sync.WaitGroup
-	for _, n := range r.order {
-		wg.Go(func() { r.expand(ctx, n) })
+	switch {
+	case r.options.withSource:
+		for _, n := range r.order {
+			wg.Go(func() { r.expand(ctx, n) })
+		}
+	case r.kinds() > 1 && !r.resuming:
+		for _, n := range r.order {
+			wg.Go(func() { r.link(ctx, n) })
+		}
+	default:
+		return
 	}
 	wg.Wait()
 	visited := map[*node]bool{}
 	for _, n := range r.nodes {
 		cutCycles(n, map[*node]bool{}, visited)
 	}
+}
+
+// kinds is how many kinds of objects are to be reconciled.
+func (r *reconciler) kinds() int {
+	kinds := map[string]bool{}
+	for _, n := range r.order {
+		kinds[n.kind.Kind] = true
+	}
+	return len(kinds)
+}
+
+// link puts an object behind those of its sources and dependencies that are to
+// be reconciled, too. One that cannot be read has no order; the request for its
+// reconciliation will say why.
+func (r *reconciler) link(ctx context.Context, n *node) {
+	if err := r.readOne(ctx, n); err != nil {
+		return
+	}
+	add := func(refs []controllers.Target, dependency bool) {
+		for _, ref := range refs {
+			k, _ := controllers.FindKind(ref.Kind)
+			before, ok := r.nodes[target{kind: k, namespace: ref.Namespace, name: ref.Name}.key()]
+			known := slices.ContainsFunc(n.before, func(e edge) bool { return e.node == before })
+			if ok && before != n && !known {
+				n.before = append(n.before, edge{before, dependency})
+			}
+		}
+	}
+	add(n.kind.Upstream(n.object), false)
+	add(n.kind.SourceOf(n.object), false)
+	add(n.kind.DependenciesOf(n.object), true)
 }
 
 // node returns the node of an object and whether it is new.
@@ -59,7 +98,7 @@ func (r *reconciler) expand(ctx context.Context, n *node) {
 	}
 	for _, t := range above {
 		source, added := r.node(t)
-		n.sources = append(n.sources, source)
+		n.before = append(n.before, edge{node: source})
 		if added {
 			source.ask = asks(t.kind)
 			r.expand(ctx, source)
@@ -108,21 +147,21 @@ func asks(k controllers.Kind) bool {
 	return k.Has(controllers.Reconcile) || k.Kind == "ArtifactGenerator"
 }
 
-// cutCycles takes away references that lead back, as of generators that feed
-// each other: waiting for them would never end.
+// cutCycles removes edges that lead back, as of generators that feed each
+// other: waiting for them would never end.
 func cutCycles(n *node, above, visited map[*node]bool) {
 	if visited[n] {
 		return
 	}
 	visited[n], above[n] = true, true
-	var kept []*node
-	for _, s := range n.sources {
-		if above[s] {
+	var kept []edge
+	for _, e := range n.before {
+		if above[e.node] {
 			continue
 		}
-		kept = append(kept, s)
-		cutCycles(s, above, visited)
+		kept = append(kept, e)
+		cutCycles(e.node, above, visited)
 	}
-	n.sources = kept
+	n.before = kept
 	delete(above, n)
 }

@@ -36,10 +36,10 @@ type reconciler struct {
 	order []*node
 }
 
-// node is an object to be reconciled once its sources are.
+// node is an object to be reconciled once those before it are.
 type node struct {
 	target
-	sources []*node
+	before []edge
 	// ask is false for what only leads to its sources, and wanted true for what
 	// the user has named.
 	ask, wanted bool
@@ -48,6 +48,21 @@ type node struct {
 	last controllers.Object
 	err  error
 	done chan struct{}
+}
+
+// edge leads to an object that is reconciled first: a source or, where
+// dependency is true, one of spec.dependsOn.
+type edge struct {
+	*node
+	dependency bool
+}
+
+// failed is why an object is not reconciled after this one.
+func (e edge) failed(n *node) error {
+	if e.dependency {
+		return unready(n.target, n.last, "%s was not reconciled: its dependency %s is not ready", n.target, e.target)
+	}
+	return unready(n.target, n.last, "%s was not reconciled: its source %s could not be reconciled", n.target, e.target)
 }
 
 func (a *app) newReconciler(user context.Context, client *kube.Client, o reconcileOptions) *reconciler {
@@ -62,16 +77,14 @@ func (a *app) newReconciler(user context.Context, client *kube.Client, o reconci
 func (r *reconciler) run(ctx context.Context, c chosen) error {
 	r.many = len(c.targets) > 1
 	r.plan(ctx, c.targets)
-	if c.listed && r.many {
-		r.watches.share(c.targets[0].kind, c.namespace, c.version)
-	}
+	c.share(r.watches)
 	r.subscribe()
 	defer r.watches.wait()
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.watches.start(watching)
 	if r.many && !r.resuming {
-		r.app.ui.Action("reconciling %d %s objects", len(c.targets), c.targets[0].kind.Kind)
+		r.app.ui.Action("reconciling %s", c.counted())
 	}
 	var wg sync.WaitGroup
 	for _, n := range r.nodes {
@@ -141,14 +154,14 @@ func (r *reconciler) outcomes() []objectOutcome {
 
 // reconcile brings one object to its end.
 func (r *reconciler) reconcile(ctx context.Context, n *node) (err error) {
-	for _, s := range n.sources {
+	for _, e := range n.before {
 		select {
 		case <-ctx.Done():
 			return r.tooLate(n, ctx.Err())
-		case <-s.done:
+		case <-e.done:
 		}
-		if s.err != nil {
-			return unready(n.target, n.last, "%s was left alone: its source %s could not be reconciled", n.target, s.target)
+		if e.err != nil {
+			return e.failed(n)
 		}
 	}
 	if !n.ask {

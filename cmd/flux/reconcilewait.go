@@ -100,9 +100,9 @@ func putOff(n *node, token string) bool {
 // a source was just seen to have fetched: a request may overtake the news of
 // the source on their way to the controller, which then works on what it knew.
 func stale(n *node) bool {
-	return slices.ContainsFunc(n.sources, func(s *node) bool {
+	return slices.ContainsFunc(n.before, func(s edge) bool {
 		fetched := s.kind.Result.String(s.last)
-		return fetched != "" && !n.kind.Tried(n.last, s.kind, fetched)
+		return !s.dependency && fetched != "" && !n.kind.Tried(n.last, s.kind, fetched)
 	})
 }
 

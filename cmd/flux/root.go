@@ -77,8 +77,32 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 func group(use, short string, children ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: noSubcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error { return usage(cmd, "a command is required") },
 	}
 	cmd.AddCommand(children...)
 	return cmd
+}
+
+// usageError says that a command line lacks words that the command needs.
+type usageError struct {
+	cmd     *cobra.Command
+	message string
+}
+
+func (e *usageError) Error() string { return e.cmd.CommandPath() + ": " + e.message }
+
+// usage returns the error that shows how a command is used.
+func usage(cmd *cobra.Command, message string) error { return &usageError{cmd, message} }
+
+// shortUsage is how a command is used, without the flags that all commands have.
+func shortUsage(cmd *cobra.Command) string {
+	text := cmd.UsageString()
+	if start := strings.Index(text, "\nGlobal Flags:"); start >= 0 {
+		length := strings.Index(text[start:], "\n\n")
+		if length < 0 {
+			return strings.TrimSpace(text[:start]) + "\n"
+		}
+		text = text[:start] + text[start+length+1:]
+	}
+	return strings.TrimSpace(text) + "\n"
 }

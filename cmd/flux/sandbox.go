@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -28,7 +32,30 @@ all on loopback.`,
 		// The sandbox has flags and a configuration of its own.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.handOver(cmd, args) },
+		ValidArgsFunction: a.completeSandbox,
 	}
+}
+
+// completeSandbox asks the program, which completes its own commands and flags.
+func (a *app) completeSandbox(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	program, err := findBeside(sandboxProgram)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	words := slices.Concat([]string{cobra.ShellCompRequestCmd}, args, []string{prefix})
+	out, err := exec.CommandContext(ctx, program, words...).Output()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	last := len(lines) - 1
+	directive, err := strconv.Atoi(strings.TrimPrefix(lines[last], ":"))
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return lines[:last], cobra.ShellCompDirective(directive)
 }
 
 func (a *app) handOver(cmd *cobra.Command, args []string) error {

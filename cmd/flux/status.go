@@ -85,7 +85,7 @@ func statusSubject(args []string) ([]controllers.Kind, objectRef, error) {
 }
 
 func (a *app) completeStatus(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
+	if len(args) > 0 || strings.Contains(toComplete, "/") {
 		return a.completeObject(cmd, args, toComplete)
 	}
 	var all []string
@@ -93,7 +93,7 @@ func (a *app) completeStatus(cmd *cobra.Command, args []string, toComplete strin
 		names, _ := a.completeNames(k)(cmd, nil, toComplete)
 		all = append(all, names...)
 	}
-	return append(all, offered(kindWords(controllers.Kinds), nil, toComplete)...), cobra.ShellCompDirectiveNoFileComp
+	return append(all, offeredKinds(controllers.Kinds, toComplete)...), cobra.ShellCompDirectiveNoFileComp
 }
 
 func (a *app) status(cmd *cobra.Command, format string, args []string) error {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 type suspendOptions struct {
 	targets targetOptions
 	reason  string
+	format  string
 }
 
 func newSuspend(a *app) *cobra.Command {
@@ -32,24 +34,36 @@ func newSuspend(a *app) *cobra.Command {
 
   # Suspend all of a namespace, or those of a team everywhere
   flux suspend %[1]s --all -n apps
-  flux suspend %[1]s -l team=blue -A`,
+  flux suspend %[1]s -l team=blue -A
+
+  # Print the result for each object
+  flux suspend %[1]s --all -o json | jq -r '.[] | select(.error) | .name'`,
+		examples: `  # Suspend objects of several kinds
+  flux suspend ks/my-app hr/my-app
+  flux suspend ks,hr --all -n apps
+
+  # Suspend everything in the cluster, and name what failed
+  flux suspend all -A --reason "change freeze" -o json | jq -r '.[] | select(.error) | .name'`,
 		flags: func(fs *pflag.FlagSet) {
 			o.targets.add(fs, "suspend")
 			fs.StringVar(&o.reason, "reason", "", "why, for those who find the object suspended; resume removes it")
+			addResultFormat(fs, &o.format)
 		},
-		run: func(cmd *cobra.Command, k controllers.Kind, names []string) error {
-			return a.suspend(cmd, o, k, names)
-		},
+		run: func(cmd *cobra.Command, s selection) error { return a.suspend(cmd, o, s) },
 	})
 	completeFlag(cmd, "reason", cobra.NoFileCompletions)
+	completeResultFormat(cmd)
 	return cmd
 }
 
 // suspend looks at each object before it changes it: one that is suspended
 // already keeps what it says about why and by whom. Who the user is, is asked
 // while the objects are looked at, so that it costs no waiting.
-func (a *app) suspend(cmd *cobra.Command, o *suspendOptions, k controllers.Kind, names []string) error {
-	if err := o.targets.check(cmd, k, names); err != nil {
+func (a *app) suspend(cmd *cobra.Command, o *suspendOptions, s selection) error {
+	if err := checkResultFormat(o.format); err != nil {
+		return err
+	}
+	if err := o.targets.on(s).check(cmd, s); err != nil {
 		return err
 	}
 	client, err := a.cluster()
@@ -60,30 +74,44 @@ func (a *app) suspend(cmd *cobra.Command, o *suspendOptions, k controllers.Kind,
 	defer cancel()
 	user, stop := a.askUser(ctx, client)
 	defer stop()
-	targets, err := a.targets(ctx, cmd, &o.targets, k, names)
+	c, err := a.targets(ctx, cmd, o.targets, s)
 	if err != nil {
 		return err
 	}
-	return a.each(targets, func(t target) error {
-		a.ui.Action("suspending %s %s in %s namespace", k.Noun(), t.name, t.namespace)
-		if err := t.read(ctx, client); err != nil {
-			return err
-		}
-		already := k.Suspension.Is(t.object)
-		if already && o.reason == "" {
-			a.ui.Success("%s %s is already suspended%s", k.Noun(), t.name, noted(t.object))
-			return nil
-		}
-		if err := a.writeSuspension(ctx, client, t, o.reason, user()); err != nil {
-			return err
-		}
-		if already {
-			a.ui.Success("%s %s was already suspended; its reason is now: %s", k.Noun(), t.name, o.reason)
-			return nil
-		}
-		a.ui.Success("%s suspended", k.Noun())
-		return nil
+	r := newResults(c.targets)
+	failed := a.each(c.targets, func(t target) error {
+		result, err := a.suspendOne(ctx, client, o.reason, t, user, len(c.targets) > 1)
+		r.set(t, result, err)
+		return err
 	})
+	return errors.Join(a.printResults(o.format, r), failed, c.incomplete)
+}
+
+func (a *app) suspendOne(
+	ctx context.Context, client *kube.Client, reason string, t target, user func() string, many bool,
+) (result string, err error) {
+	noun := t.kind.Noun()
+	a.ui.Action("suspending %s %s in %s namespace", noun, t.name, t.namespace)
+	if err := t.read(ctx, client); err != nil {
+		return "", err
+	}
+	already := t.kind.Suspension.Is(t.object)
+	if already && reason == "" {
+		a.ui.Success("%s is already suspended%s", shown(t, many), noted(t.object))
+		return resultUnchanged, nil
+	}
+	if err := a.writeSuspension(ctx, client, t, reason, user()); err != nil {
+		return "", err
+	}
+	switch {
+	case already:
+		a.ui.Success("%s was already suspended; its reason is now: %s", shown(t, many), reason)
+	case many:
+		a.ui.Success("%s suspended", shown(t, many))
+	default:
+		a.ui.Success("%s suspended", noun)
+	}
+	return resultSuspended, nil
 }
 
 func noted(o controllers.Object) string {

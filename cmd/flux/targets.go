@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// targetOptions say which objects of a kind a verb acts on.
+// targetOptions say which objects of the selected kinds a verb acts on.
 type targetOptions struct {
 	all           bool
 	allNamespaces bool
@@ -28,20 +29,38 @@ func (o *targetOptions) add(fs *pflag.FlagSet, what string) {
 	fs.StringVarP(&o.labels, "label-selector", "l", "", what+" the objects with these labels, such as 'team=blue'")
 }
 
-// selects tells whether the options name objects by what they are and not by name.
-func (o *targetOptions) selects() bool { return o.all || o.labels != "" }
+// selects reports whether the options select objects by what they are and not by name.
+func (o targetOptions) selects() bool { return o.all || o.labels != "" }
+
+// on returns the options together with what the words of the command line say.
+func (o targetOptions) on(s selection) targetOptions {
+	o.all = o.all || s.all && o.labels == ""
+	return o
+}
 
 // check says what is wrong with the words of a command line before a request is sent.
-func (o *targetOptions) check(cmd *cobra.Command, k controllers.Kind, names []string) error {
+func (o targetOptions) check(cmd *cobra.Command, s selection) error {
 	switch {
-	case o.selects() && len(names) > 0:
+	case o.selects() && len(s.objects) > 0:
 		return errors.New("give names or --all or --label-selector, not both")
-	case !o.selects() && o.allNamespaces:
+	case o.selects() || len(s.objects) > 0 && !o.allNamespaces:
+		return nil
+	case o.allNamespaces:
 		return errors.New("--all-namespaces needs --all or --label-selector")
-	case !o.selects() && len(names) == 0:
-		return hinted(fmt.Sprintf("%s NAME, or --all", cmd.CommandPath()), "%s name is required", k.Noun())
+	case s.every:
+		return usage(cmd, "a kind and a name are required, or --all")
+	case s.several():
+		return hinted(fmt.Sprintf("%s KIND/NAME, or --all", verbOf(cmd)), "a name is required")
 	}
-	return nil
+	return hinted(fmt.Sprintf("%s NAME, or --all", cmd.CommandPath()), "%s name is required", s.kinds[0].Noun())
+}
+
+// verbOf is the command line up to the verb.
+func verbOf(cmd *cobra.Command) string {
+	for cmd.HasParent() && cmd.Parent().HasParent() {
+		cmd = cmd.Parent()
+	}
+	return cmd.CommandPath()
 }
 
 // target is one object that a verb acts on.
@@ -60,42 +79,87 @@ func (t target) key() string { return t.String() }
 // chosen is what a command line chooses.
 type chosen struct {
 	targets []target
-	// listed says that they were found by a list of namespace ("" for all),
-	// which had this version.
-	listed    bool
+	// what is selected, and where: "" for all namespaces.
+	what      selection
+	namespace string
+	// listed is true where options selected the targets and not names.
+	listed bool
+	// lists are those that found the targets.
+	lists []list
+	// incomplete is the error of a selection that lacks what could not be listed.
+	incomplete error
+}
+
+// list is a list of the objects of a kind in a namespace ("" for all), which
+// had this version.
+type list struct {
+	kind      controllers.Kind
 	namespace string
 	version   string
+	targets   []target
+	err       error
+}
+
+// none returns the error of a selection without objects, nil for other selections.
+func (c chosen) none() error {
+	switch {
+	case !c.listed || len(c.targets) > 0:
+		return nil
+	case c.incomplete != nil:
+		return c.incomplete
+	}
+	return noneFound(c.what, c.namespace)
+}
+
+// share makes a watch of each list that has found several of the targets.
+func (c chosen) share(w *watches) {
+	count := map[string]int{}
+	for _, t := range c.targets {
+		count[t.kind.Kind]++
+	}
+	for _, l := range c.lists {
+		if count[l.kind.Kind] > 1 {
+			w.share(l.kind, l.namespace, l.version)
+		}
+	}
+}
+
+// counted says how many objects were chosen, with their kind where there is one.
+func (c chosen) counted() string { return countTargets(c.targets) }
+
+// countTargets is the number of the targets with their kind, if they have one.
+func countTargets(targets []target) string {
+	for _, t := range targets {
+		if t.kind.Kind != targets[0].kind.Kind {
+			return fmt.Sprintf("%d objects", len(targets))
+		}
+	}
+	return fmt.Sprintf("%d %s objects", len(targets), targets[0].kind.Kind)
 }
 
 // targets are the named objects, or the ones that the options select. Names
 // are not looked up: the verb's own request finds out whether they exist.
-func (a *app) targets(ctx context.Context, cmd *cobra.Command, o *targetOptions, k controllers.Kind, names []string) ([]target, error) {
-	c, err := a.choose(ctx, cmd, o, k, names)
-	if err == nil && c.listed && len(c.targets) == 0 {
-		err = noneFound(k, c.namespace)
+func (a *app) targets(ctx context.Context, cmd *cobra.Command, o targetOptions, s selection) (chosen, error) {
+	c, err := a.choose(ctx, cmd, o, s)
+	if err == nil {
+		err = c.none()
 	}
-	return c.targets, err
+	return c, err
 }
 
-// choose is targets for verbs that watch what they have listed, and for those
-// to whom it is no failure when nothing is selected.
-func (a *app) choose(ctx context.Context, cmd *cobra.Command, o *targetOptions, k controllers.Kind, names []string) (chosen, error) {
-	if err := o.check(cmd, k, names); err != nil {
+// choose is targets for those to whom it is no failure when nothing is selected.
+func (a *app) choose(ctx context.Context, cmd *cobra.Command, o targetOptions, s selection) (chosen, error) {
+	o = o.on(s)
+	if err := o.check(cmd, s); err != nil {
 		return chosen{}, err
 	}
 	namespace, err := a.namespace(cmd)
 	if err != nil {
 		return chosen{}, err
 	}
-	c := chosen{namespace: namespace, listed: o.selects()}
+	c := chosen{what: s, namespace: namespace, listed: o.selects()}
 	if !c.listed {
-		seen := map[string]bool{}
-		for _, name := range names {
-			if !seen[name] {
-				c.targets = append(c.targets, target{kind: k, namespace: namespace, name: name})
-			}
-			seen[name] = true
-		}
+		c.targets = s.in(namespace)
 		return c, nil
 	}
 	if o.allNamespaces {
@@ -105,22 +169,78 @@ func (a *app) choose(ctx context.Context, cmd *cobra.Command, o *targetOptions, 
 	if err != nil {
 		return chosen{}, err
 	}
-	err = client.With(ctx, k, func(r kube.Resource) (err error) {
-		c.targets = nil
-		c.version, err = client.List(ctx, r, kube.Selection{Namespace: c.namespace, Labels: o.labels}, func(o controllers.Object) error {
-			c.targets = append(c.targets, target{k, controllers.Namespace(o), controllers.Name(o), o})
+	return c, a.listChosen(ctx, client, o.labels, &c)
+}
+
+// in returns the named objects, with the namespace of those that name none.
+func (s selection) in(namespace string) []target {
+	named := selection{}
+	for _, t := range s.objects {
+		t.namespace = orElse(t.namespace, namespace)
+		named.add(t)
+	}
+	return named.objects
+}
+
+// listChosen lists the objects of the selected kinds, all kinds at once. One
+// kind that may not be listed does not keep the others from being chosen.
+func (a *app) listChosen(ctx context.Context, client *kube.Client, labels string, c *chosen) error {
+	c.lists = make([]list, len(c.what.kinds))
+	var wg sync.WaitGroup
+	for i, k := range c.what.kinds {
+		wg.Go(func() {
+			c.lists[i] = listTargets(ctx, client, k, kube.Selection{Namespace: c.namespace, Labels: labels})
+		})
+	}
+	wg.Wait()
+	absent := 0
+	for _, l := range c.lists {
+		var missing *kube.MissingKindError
+		switch {
+		case l.err == nil:
+			c.targets = append(c.targets, l.targets...)
+		case c.what.every && errors.As(l.err, &missing):
+			absent++
+		case ctx.Err() != nil || unreachable(l.err) || !c.what.several():
+			return l.err
+		default:
+			a.report(l.err)
+			c.incomplete = errReported
+		}
+	}
+	if absent == len(c.lists) {
+		return notServed(c.what.kinds)
+	}
+	c.lists = slices.DeleteFunc(c.lists, func(l list) bool { return l.err != nil })
+	return nil
+}
+
+func listTargets(ctx context.Context, client *kube.Client, k controllers.Kind, selected kube.Selection) list {
+	l := list{kind: k, namespace: selected.Namespace}
+	l.err = client.With(ctx, k, func(r kube.Resource) (err error) {
+		l.targets = nil
+		l.version, err = client.List(ctx, r, selected, func(o controllers.Object) error {
+			l.targets = append(l.targets, target{k, controllers.Namespace(o), controllers.Name(o), o})
 			return nil
 		})
 		return err
 	})
-	return c, err
+	return l
 }
 
-func noneFound(k controllers.Kind, namespace string) error {
-	if namespace == "" {
-		return fmt.Errorf("no %s objects found in any namespace", k.Kind)
+// notServed is the error of a cluster that serves none of the kinds. Without
+// the source-controller there is no Flux; other controllers may be left out.
+func notServed(kinds []controllers.Kind) error {
+	for _, k := range kinds {
+		if k.Controller == "source-controller" {
+			return hinted("run flux install or flux bootstrap", "Flux is not installed in this cluster")
+		}
 	}
-	return fmt.Errorf("no %s objects found in %q namespace", k.Kind, namespace)
+	return hinted(bringsKind(kinds[0]), "the cluster does not serve %s", kindList(kinds, "or"))
+}
+
+func noneFound(s selection, namespace string) error {
+	return fmt.Errorf("no %s objects found in %s", s.noun(), inNamespace(namespace))
 }
 
 // atOnce bounds how many objects a verb acts on at the same time.
@@ -198,9 +318,5 @@ func missing(err error, t target) error {
 type notFoundError struct{ target target }
 
 func (e *notFoundError) Error() string {
-	where := "any namespace"
-	if e.target.namespace != "" {
-		where = fmt.Sprintf("%q namespace", e.target.namespace)
-	}
-	return fmt.Sprintf("%s object '%s' not found in %s", e.target.kind.Kind, e.target.name, where)
+	return fmt.Sprintf("%s object '%s' not found in %s", e.target.kind.Kind, e.target.name, inNamespace(e.target.namespace))
 }

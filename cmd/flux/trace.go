@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
@@ -54,30 +55,44 @@ An object that Flux does not manage is an error, and the exit code is 1.`,
 	return cmd
 }
 
-// traced is an object that a command line names.
-type traced struct{ word, name string }
-
-// parsed reads the three ways to name objects: TYPE NAME…, TYPE/NAME…, and
+// parsed reads the ways to name objects: TYPE[,TYPE…] NAME…, TYPE/NAME…, and
 // NAME… with --kind.
-func (o *traceOptions) parsed(args []string) ([]traced, error) {
+func (o *traceOptions) parsed(args []string) ([]objectRef, error) {
 	const example = "flux trace deployment my-app, flux trace deployment/my-app or flux trace my-app --kind=Deployment --api-version=apps/v1"
-	if o.kind == "" && o.apiVersion != "" {
+	switch {
+	case o.kind == "" && o.apiVersion != "":
 		return nil, hinted("as in --kind=Deployment --api-version=apps/v1", "--api-version requires --kind")
+	case len(args) == 0:
+		return nil, hinted(example, "no object is named")
+	case o.kind != "":
+		return tracedNames([]string{o.kind}, args, example)
+	case len(controllers.Called(args[0])) > 0 || !strings.Contains(args[0], "/"):
+		return tracedNames(strings.Split(args[0], ","), args[1:], example)
 	}
-	var all []traced
-	for i, arg := range args {
-		word, name, slash := strings.Cut(arg, "/")
+	var all []objectRef
+	for _, arg := range args {
+		ref, ok := readObject([]string{arg})
 		switch {
-		case slash && (o.kind != "" || word == "" || name == "" || strings.Contains(name, "/")):
-			return nil, hinted(example, "%q names no object", arg)
-		case slash:
-			all = append(all, traced{word, name})
-		case o.kind != "":
-			all = append(all, traced{o.kind, arg})
-		case i > 0 && !strings.Contains(args[0], "/"):
-			all = append(all, traced{args[0], arg})
-		case i > 0:
+		case !strings.Contains(arg, "/"):
 			return nil, hinted(example, "%q names no object: its resource type is missing", arg)
+		case !ok:
+			return nil, hinted(example, "%q names no object", arg)
+		}
+		all = append(all, ref)
+	}
+	return all, nil
+}
+
+// tracedNames are the objects of each type with each name.
+func tracedNames(words, names []string, example string) ([]objectRef, error) {
+	var all []objectRef
+	for _, name := range names {
+		for _, word := range words {
+			ref, ok := readObject([]string{word, name})
+			if !ok || strings.Contains(name, "/") {
+				return nil, hinted(example, "%q names no object", name)
+			}
+			all = append(all, ref)
 		}
 	}
 	if len(all) == 0 {
@@ -103,7 +118,7 @@ func (a *app) trace(cmd *cobra.Command, o *traceOptions, args []string) error {
 	var reports []traceReport
 	var failed error
 	for _, t := range objects {
-		trace, err := a.traceOne(ctx, o.apiVersion, t, namespace)
+		trace, err := a.traceOne(ctx, o.apiVersion, t, t.in(namespace))
 		if err != nil {
 			a.report(err)
 			failed = errReported
@@ -126,7 +141,7 @@ func (a *app) trace(cmd *cobra.Command, o *traceOptions, args []string) error {
 	return errors.Join(a.encode(o.format, answer), failed)
 }
 
-func (a *app) traceOne(ctx context.Context, apiVersion string, t traced, namespace string) (*tree.Trace, error) {
+func (a *app) traceOne(ctx context.Context, apiVersion string, t objectRef, namespace string) (*tree.Trace, error) {
 	client, err := a.cluster()
 	if err != nil {
 		return nil, err
@@ -156,10 +171,19 @@ func (a *app) traceOne(ctx context.Context, apiVersion string, t traced, namespa
 	return trace, nil
 }
 
-// completeTrace offers the words for resource types that need no request.
-func (a *app) completeTrace(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
+// completeTrace offers the words for resource types that need no request, and
+// then the names of objects.
+func (a *app) completeTrace(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	kind := cmd.Flags().Lookup("kind").Value.String()
+	switch {
+	case kind != "":
+		return a.completeNamesOf(wordResources(kind), "")(cmd, args, prefix)
+	case strings.Contains(prefix, "/"):
+		return a.completeSlash(cmd, args, prefix)
+	case len(args) == 0:
+		return offered(kube.Words(), nil, prefix), cobra.ShellCompDirectiveNoFileComp
+	case strings.Contains(args[0], "/") || strings.Contains(args[0], ","):
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return kube.Words(), cobra.ShellCompDirectiveNoFileComp
+	return a.completeNamesOf(wordResources(args[0]), "")(cmd, args[1:], prefix)
 }

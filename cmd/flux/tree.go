@@ -30,7 +30,7 @@ func treeFormats() []string { return append([]string{"wide", "json", "yaml"}, di
 func newTree(a *app) *cobra.Command {
 	o := &treeOptions{}
 	cmd := a.multiply(verb{
-		name: "tree", applies: controllers.Tree,
+		name: "tree", applies: controllers.Tree, single: true,
 		short: "Show what hangs below an object, down to the pods",
 		of:    "Show what hangs below a %s, down to the pods",
 		example: `  # Everything that it applies or that comes from it, and what that owns, with how ready it is
@@ -46,7 +46,9 @@ func newTree(a *app) *cobra.Command {
   flux tree %[1]s my-app -o html > my-app.html`,
 		flags:     o.add,
 		kindFlags: o.addOfKind,
-		run:       func(cmd *cobra.Command, k controllers.Kind, names []string) error { return a.tree(cmd, o, k, names) },
+		examples: `  # Show everything that an object manages
+  flux tree ks/my-app -o wide`,
+		run: func(cmd *cobra.Command, s selection) error { return a.tree(cmd, o, s) },
 	})
 	completeFlag(cmd, "output", cobra.FixedCompletions(treeFormats(), cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(cmd, "depth", cobra.FixedCompletions([]string{"all", "inventory"}, cobra.ShellCompDirectiveNoFileComp))
@@ -85,9 +87,9 @@ func (o *treeOptions) parsed(terminal bool) (tree.Options, error) {
 	return t, nil
 }
 
-func (a *app) tree(cmd *cobra.Command, o *treeOptions, k controllers.Kind, names []string) error {
-	if len(names) != 1 {
-		return hinted(fmt.Sprintf("flux %s NAME", cmd.CommandPath()[len("flux "):]), "one %s name is required", k.Kind)
+func (a *app) tree(cmd *cobra.Command, o *treeOptions, s selection) error {
+	if len(s.objects) != 1 {
+		return treeNeedsOne(cmd, s)
 	}
 	options, err := o.parsed(ui.IsTerminal(a.out))
 	if err != nil {
@@ -99,10 +101,14 @@ func (a *app) tree(cmd *cobra.Command, o *treeOptions, k controllers.Kind, names
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	root := tree.Object{Namespace: namespace, Name: names[0], GroupKind: schema.GroupKind{Group: k.Group, Kind: k.Kind}}
+	subject := s.in(namespace)[0]
+	root := tree.Object{
+		Namespace: subject.namespace, Name: subject.name,
+		GroupKind: schema.GroupKind{Group: subject.kind.Group, Kind: subject.kind.Kind},
+	}
 	t, err := tree.Build(ctx, client.Config, root, options)
 	if apierrors.IsNotFound(err) && !kube.NotServed(err) {
-		return &notFoundError{target{kind: k, namespace: namespace, name: names[0]}}
+		return &notFoundError{subject}
 	}
 	if err != nil {
 		return err
@@ -117,6 +123,13 @@ func (a *app) tree(cmd *cobra.Command, o *treeOptions, k controllers.Kind, names
 		return err
 	}
 	return a.reportGaps(t.Gaps)
+}
+
+func treeNeedsOne(cmd *cobra.Command, s selection) error {
+	if s.several() {
+		return hinted(verbOf(cmd)+" KIND/NAME", "one object is required")
+	}
+	return hinted(cmd.CommandPath()+" NAME", "one %s name is required", s.kinds[0].Kind)
 }
 
 func (a *app) printTree(root *tree.Node, format string, options tree.Options) error {

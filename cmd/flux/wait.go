@@ -41,9 +41,12 @@ func newWait(a *app) *cobra.Command {
   flux wait %[1]s my-app -o json`,
 		flags:     o.add,
 		kindFlags: o.addOfKind,
-		run: func(cmd *cobra.Command, k controllers.Kind, names []string) error {
-			return a.wait(cmd, o, k, names)
-		},
+		examples: `  # Wait until objects of several kinds are ready
+  flux wait source/git/my-app ks/my-app --timeout 10m
+
+  # Wait until everything in the cluster is ready
+  flux wait all -A`,
+		run: func(cmd *cobra.Command, s selection) error { return a.wait(cmd, o, s) },
 	})
 	completeReportFormat(cmd)
 	completeFlag(cmd, "for", cobra.FixedCompletions([]string{stateReady, stateSuspended, stateDeleted}, cobra.ShellCompDirectiveNoFileComp))
@@ -52,7 +55,9 @@ func newWait(a *app) *cobra.Command {
 The exit code is 0 when all of them are, and 1 when --timeout is over or
 waiting is of no use: an object is stalled (its controller has given up until
 somebody changes something), suspended or missing. An object that is not ready
-is waited for: its controller tries again.`
+is waited for: its controller tries again.
+
+` + selectionHelp
 	return cmd
 }
 
@@ -74,20 +79,33 @@ func (o *waitOptions) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
 // nests tells whether objects of the kind apply others of Flux.
 func nests(k controllers.Kind) bool { return k.Kind == "Kustomization" || k.Kind == "HelmRelease" }
 
-func (o *waitOptions) check(k controllers.Kind) error {
+func (o *waitOptions) check(s selection) error {
 	switch {
 	case !slices.Contains([]string{stateReady, stateSuspended, stateDeleted}, o.state):
 		return fmt.Errorf("--for %q is not known: use ready, suspended or deleted", o.state)
 	case o.state != stateReady && (o.revision != "" || o.children):
 		return errors.New("--revision and --children need --for ready")
-	case o.state == stateSuspended && !k.Suspension.Possible():
-		return fmt.Errorf("%s objects cannot be suspended", k.Kind)
+	}
+	for _, k := range s.kinds {
+		_, ok := revisionPath(k)
+		switch {
+		case o.revision != "" && !ok:
+			return fmt.Errorf("--revision does not apply to %s", k.Kind)
+		case o.state == stateSuspended && !k.Suspension.Possible():
+			return fmt.Errorf("%s objects cannot be suspended", k.Kind)
+		}
 	}
 	return checkReportFormat(o.format)
 }
 
-func (a *app) wait(cmd *cobra.Command, o *waitOptions, k controllers.Kind, names []string) error {
-	if err := o.check(k); err != nil {
+func (a *app) wait(cmd *cobra.Command, o *waitOptions, s selection) error {
+	if s.every && o.state == stateSuspended {
+		s.kinds = slices.DeleteFunc(s.kinds, func(k controllers.Kind) bool { return !k.Suspension.Possible() })
+	}
+	if err := o.check(s); err != nil {
+		return err
+	}
+	if err := o.targets.on(s).check(cmd, s); err != nil {
 		return err
 	}
 	client, err := a.cluster()
@@ -96,17 +114,15 @@ func (a *app) wait(cmd *cobra.Command, o *waitOptions, k controllers.Kind, names
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	c, err := a.choose(ctx, cmd, &o.targets, k, names)
+	c, err := a.choose(ctx, cmd, o.targets, s)
 	if err != nil {
 		return err
 	}
-	if c.listed && len(c.targets) == 0 && o.state != stateDeleted {
-		return noneFound(k, c.namespace)
+	if err := c.none(); err != nil && o.state != stateDeleted {
+		return err
 	}
-	if !c.listed && len(names) >= shareFrom {
-		if err := listNamed(ctx, client, k, &c); err != nil {
-			return err
-		}
+	if err := listNamed(ctx, client, &c); err != nil {
+		return err
 	}
 	w := &waiter{
 		app: a, client: client, options: o, user: cmd.Context(), watches: newWatches(client),
@@ -116,23 +132,37 @@ func (a *app) wait(cmd *cobra.Command, o *waitOptions, k controllers.Kind, names
 	if cmd.Context().Err() != nil {
 		return context.Cause(cmd.Context())
 	}
-	return errors.Join(failed, a.printReport(o.format, w.outcomes()))
+	return errors.Join(failed, c.incomplete, a.printReport(o.format, w.outcomes()))
 }
 
-// listNamed finds many named objects by one list, so that one watch, which
-// starts where the list ended, can serve them all. Those that are not in it
-// are left to be asked for by name.
-func listNamed(ctx context.Context, client *kube.Client, k controllers.Kind, c *chosen) error {
-	return client.With(ctx, k, func(r kube.Resource) (err error) {
+// listNamed finds many named objects of a kind in a namespace by one list, so
+// that one watch, which starts where the list ended, can serve them all. Those
+// that are not in it are left to be asked for by name.
+func listNamed(ctx context.Context, client *kube.Client, c *chosen) error {
+	if c.listed {
+		return nil
+	}
+	named := map[place][]int{}
+	for i, t := range c.targets {
+		p := place{t.kind.Kind, t.namespace}
+		named[p] = append(named[p], i)
+	}
+	for at, indexes := range named {
+		if len(indexes) < shareFrom {
+			continue
+		}
+		l := listTargets(ctx, client, c.targets[indexes[0]].kind, kube.Selection{Namespace: at.namespace})
+		if l.err != nil {
+			return l.err
+		}
+		c.lists = append(c.lists, l)
 		found := map[string]controllers.Object{}
-		c.version, err = client.List(ctx, r, kube.Selection{Namespace: c.namespace}, func(o controllers.Object) error {
-			found[controllers.Name(o)] = o
-			return nil
-		})
-		c.listed = err == nil
-		for i := range c.targets {
+		for _, t := range l.targets {
+			found[t.name] = t.object
+		}
+		for _, i := range indexes {
 			c.targets[i].object = found[c.targets[i].name]
 		}
-		return err
-	})
+	}
+	return nil
 }

@@ -37,9 +37,7 @@ type ending struct {
 func (w *waiter) run(ctx context.Context, c chosen) error {
 	g := goal{w.options.state, w.options.revision}
 	w.say(c.targets, g)
-	if c.listed && len(c.targets) > 1 {
-		w.watches.share(c.targets[0].kind, c.namespace, c.version)
-	}
+	c.share(w.watches)
 	subs := make([]*subscription, len(c.targets))
 	for i, t := range c.targets {
 		w.seen[t.key()] = true
@@ -84,7 +82,7 @@ func (w *waiter) say(targets []target, g goal) {
 	case 1:
 		w.app.ui.Waiting("waiting until %s is %s", targets[0], g)
 	default:
-		w.app.ui.Waiting("waiting until %d %s objects are %s", len(targets), targets[0].kind.Kind, g)
+		w.app.ui.Waiting("waiting until %s are %s", countTargets(targets), g)
 	}
 }
 
