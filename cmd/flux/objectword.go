@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
+
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -23,7 +25,7 @@ func readObject(args []string) (objectRef, bool) {
 	parts := strings.Split(args[0], "/")
 	if len(args) == 2 {
 		r := objectRef{word: args[0], kinds: controllers.Called(args[0]), name: args[1]}
-		return r, (len(parts) == 1 || len(r.kinds) > 0) && args[0] != "" && args[1] != "" && !strings.Contains(args[1], "/")
+		return r, (len(parts) == 1 || len(r.kinds) > 0) && args[0] != "" && !notASegment(args[1])
 	}
 	r, rest := cutKind(parts)
 	switch len(rest) {
@@ -32,7 +34,12 @@ func readObject(args []string) (objectRef, bool) {
 	case 2:
 		r.namespace, r.name = rest[0], rest[1]
 	}
-	return r, r.name != "" && !slices.Contains(parts, "")
+	return r, r.name != "" && !slices.ContainsFunc(parts, notASegment)
+}
+
+// notASegment reports whether a part would lead elsewhere in the path of a request.
+func notASegment(part string) bool {
+	return part == "" || len(path.IsValidPathSegmentName(part)) > 0
 }
 
 // cutKind takes the kind off the parts between slashes: "source/git" is a word, too.

@@ -37,19 +37,20 @@ func ofKind(k controllers.Kind, names []string) (selection, error) {
 	s := selection{kinds: []controllers.Kind{k}}
 	for _, name := range names {
 		if strings.Contains(name, "/") {
-			return s, notAName(name)
+			return s, notAName(s, name)
 		}
 		s.add(target{kind: k, name: name})
 	}
 	return s, nil
 }
 
-// notAName is the error of a word with a slash behind the word of a kind.
-func notAName(word string) error {
+// notAName is the error of a word with a slash behind the words for kinds.
+func notAName(s selection, word string) error {
+	hint := "select the namespace with --namespace"
 	if ref, ok := readObject([]string{word}); ok && len(ref.kinds) == 1 {
-		return hinted("write KIND/NAME without a kind before it", "%q is not a name", word)
+		hint = "write KIND/NAME without a kind before it"
 	}
-	return hinted("select the namespace with --namespace", "%q is not a name", word)
+	return hinted(hint, "%q is not the name of a %s", word, s.noun())
 }
 
 func (s *selection) add(t target) {
@@ -151,7 +152,7 @@ func (v verb) ofKinds(cmd *cobra.Command, words, names []string) (selection, err
 	kinds := s.kinds
 	for _, name := range names {
 		if strings.Contains(name, "/") {
-			return s, notAName(name)
+			return s, notAName(s, name)
 		}
 		for _, k := range kinds {
 			s.add(target{kind: k, name: name})
