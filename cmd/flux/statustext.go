@@ -195,7 +195,7 @@ func (a *app) reconciliationRows(s situation) [][]string {
 	add("Interval", intervalText(s.timing))
 	switch {
 	case s.Link.Kind.Suspension.Is(s.Link.Live):
-		add("Next", strings.TrimSpace("none: it is suspended "+controllers.SuspendNote(s.Link.Live)))
+		add("Next", "none, suspended"+noted(s.Link.Live))
 	case !s.timing.next.IsZero() && s.timing.next.Before(a.now()):
 		add("Next", "was due at "+a.moment(s.timing.next))
 	case !s.timing.next.IsZero():

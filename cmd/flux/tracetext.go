@@ -118,7 +118,7 @@ func linkSection(l tree.Link) section {
 		s.add(f.label, redact.Text(origin(l.Live, f.annotation)))
 	}
 	if l.Kind.Suspension.Is(l.Live) {
-		s.add("Suspended", strings.TrimSpace("true "+controllers.SuspendNote(l.Live)))
+		s.add("Suspended", "true"+noted(l.Live))
 	}
 	s.add("Status", outcomeText(out))
 	if out.Status != "True" && !out.Good.IsZero() {
