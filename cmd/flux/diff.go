@@ -197,7 +197,7 @@ func (a *app) concludeDiff(o *diffOptions, results []*diff.Result, failed error)
 	for _, r := range results {
 		different = different || r.Different()
 		if len(r.Hooks) > 0 && r.Different() {
-			a.ui.Action("%s: the %s also runs the hooks %s", r.Kustomization, r.Step, joined(r.Hooks))
+			a.ui.Action("%s: the %s also runs the hooks %s", r.Owner, r.Step, joined(r.Hooks))
 		}
 		for _, warning := range r.Warnings {
 			a.ui.Warning("%s", warning)

@@ -121,7 +121,7 @@ func (a *app) diffBase(cmd *cobra.Command, o *baseOptions) (err error) {
 	a.progress(&o.diffOptions, "rendered %d of %d Kustomizations and HelmReleases: the others are the same", outcome.Rendered, outcome.Followed)
 	results := outcome.Results
 	if len(results) == 0 {
-		results = []*diff.Result{{Kustomization: outcome.Root, Revision: head.Name, Builds: true}}
+		results = []*diff.Result{{Owner: outcome.Root, Revision: head.Name, Builds: true}}
 	}
 	if err := a.printDiff(o.format, results); err != nil {
 		return err

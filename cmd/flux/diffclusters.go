@@ -83,9 +83,9 @@ func (c *clusters) withGoing(ctx context.Context, results []*diff.Result) ([]*di
 				return nil, err
 			}
 			if err != nil { // that it goes is certain, and the controller may fail with the same
-				gone = &diff.Result{Kustomization: ref, Warnings: []string{fmt.Sprintf("what goes with %s cannot be told: %s", ref, redact.Text(err.Error()))}}
+				gone = &diff.Result{Owner: ref, Warnings: []string{fmt.Sprintf("what goes with %s cannot be told: %s", ref, redact.Text(err.Error()))}}
 			}
-			noteMoves(gone, results[i].Kustomization, applied)
+			noteMoves(gone, results[i].Owner, applied)
 			results = append(results, gone)
 		}
 	}
@@ -98,7 +98,7 @@ func appliedBy(results []*diff.Result) map[diff.Ref]diff.Ref {
 	for _, r := range results {
 		for _, c := range r.Changes {
 			if c.After != nil || c.Action == diff.Unchanged {
-				by[c.Object] = r.Kustomization
+				by[c.Object] = r.Owner
 			}
 		}
 	}

@@ -26,6 +26,9 @@ type diffPlan struct {
 	live *unstructured.Unstructured
 	// revision is what is built, for people.
 	revision string
+	// unaltered is set where the live spec and the revision that its source has
+	// are built, without anything else from the command line.
+	unaltered bool
 	// stored fetches what sources have, each once.
 	stored *storedSources
 	// settings are those of the controller, as far as they can be seen.
@@ -126,6 +129,7 @@ func (p *diffPlan) fetched(ctx context.Context, a *app, o *diffOptions, ks *unst
 		return hinted("compare a local folder with --path", "%w", err)
 	}
 	p.buildPlan, p.revision = buildPlan{ks: ks, tree: stored.tree, options: options}, stored.revision
+	p.unaltered = ks == p.live && len(o.set) == 0 && o.varsFile == "" && len(o.ignore) == 0
 	if o.recursive {
 		p.sources = p.stored.tree
 	}
@@ -229,6 +233,7 @@ func (a *app) compare(ctx context.Context, p *diffPlan, built *build.Result) ([]
 	p.clusters = c
 	var results []*diff.Result
 	for _, plan := range plans {
+		plan.Drift = plan.Drift && !changes(results, diff.RefOf(plan.Kustomization))
 		result, err := c.compare(ctx, plan)
 		if err != nil {
 			return nil, err
@@ -261,7 +266,7 @@ func (a *app) plansOf(ctx context.Context, p *diffPlan, built *build.Result) ([]
 	for i, owner := range order {
 		plans[i] = diff.Plan{Kustomization: withStatus(specs[owner], nil), Build: parts[owner], Revision: p.revision}
 		if owner == root {
-			plans[i].Kustomization = withStatus(p.ks, p.live)
+			plans[i].Kustomization, plans[i].Drift = withStatus(p.ks, p.live), p.isApplied(p.live)
 			plans[i].Applied = func(ctx context.Context) (*build.Result, error) { return p.applied(ctx, p.live) }
 			continue
 		}
@@ -270,12 +275,34 @@ func (a *app) plansOf(ctx context.Context, p *diffPlan, built *build.Result) ([]
 			if err != nil {
 				return err
 			}
-			plans[i].Kustomization = withStatus(specs[owner], live)
+			plans[i].Kustomization, plans[i].Drift = withStatus(specs[owner], live), p.isApplied(live)
 			plans[i].Applied = func(ctx context.Context) (*build.Result, error) { return p.applied(ctx, live) }
 			return nil
 		})
 	}
 	return plans, g.Wait()
+}
+
+// isApplied reports whether what is built of a Kustomization is what the
+// controller has applied last: then an object that differs has drifted.
+func (p *diffPlan) isApplied(live *unstructured.Unstructured) bool {
+	if !p.unaltered || live == nil || p.revision == "" || text(live, "status", "lastAppliedRevision") != p.revision {
+		return false
+	}
+	observed, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
+	return observed == live.GetGeneration()
+}
+
+// changes reports whether an object is among what other comparisons change.
+func changes(results []*diff.Result, ref diff.Ref) bool {
+	for _, r := range results {
+		for _, c := range r.Changes {
+			if c.Object == ref && c.Different() {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // atOnceDiff bounds how many Kustomizations are asked for together.

@@ -12,6 +12,7 @@ import (
 
 	goyaml "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
@@ -124,6 +125,15 @@ func clusterScoped(o *unstructured.Unstructured) bool {
 	oneAtATime.RLock()
 	defer oneAtATime.RUnlock()
 	return openapi.IsCertainlyClusterScoped(kyaml.TypeMeta{APIVersion: o.GetAPIVersion(), Kind: o.GetKind()})
+}
+
+// CertainlyNamespaced reports whether a kind of Kubernetes is namespaced. It is
+// false for kinds that Kubernetes does not define.
+func CertainlyNamespaced(gvk schema.GroupVersionKind) bool {
+	oneAtATime.RLock()
+	defer oneAtATime.RUnlock()
+	namespaced, known := openapi.IsNamespaceScoped(kyaml.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind})
+	return known && namespaced
 }
 
 // distinct refuses objects that kustomize would take for the same one.

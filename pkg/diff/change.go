@@ -136,10 +136,14 @@ func (c Change) Different() bool { return c.Action != Unchanged && c.Action != S
 // Left tells whether the object differs, and the controller leaves it so.
 func (c Change) Left() bool { return c.Action == Skipped && (c.Before != nil || c.After != nil) }
 
-// Result is what a Kustomization or a HelmRelease will do.
+// Result has the changes that a Kustomization or a HelmRelease makes.
 type Result struct {
-	Kustomization Ref    `json:"kustomization"`
-	Revision      string `json:"revision,omitempty"`
+	// Owner is the Kustomization or HelmRelease.
+	Owner    Ref    `json:"owner"`
+	Revision string `json:"revision,omitempty"`
+	// Drift reports whether what is compared is what was applied last, so that
+	// objects that differ have been changed by something else.
+	Drift bool `json:"drift,omitempty"`
 	// Step is what becomes of the release, where it is about a HelmRelease.
 	Step Step `json:"step,omitempty"`
 	// Hooks are run with the step. They are no objects of the release, and not compared.

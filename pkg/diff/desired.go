@@ -41,10 +41,10 @@ func (s *Side) key(o build.Object) Ref {
 // server would fill in are not seen. An object that one owner gives up and
 // another takes over is a change of the second.
 func Builds(all []Desired) []*Result {
-	moves := movesOf(all)
+	moves, known := movesOf(all), scopesOf(all)
 	results := make([]*Result, 0, len(all))
 	for _, d := range all {
-		results = append(results, d.compare(moves))
+		results = append(results, d.compare(moves, known))
 	}
 	return results
 }
@@ -101,13 +101,13 @@ func (d Desired) owner() *unstructured.Unstructured {
 	return d.Before.Owner
 }
 
-func (d Desired) compare(moves map[Ref]move) *Result {
-	result := &Result{Kustomization: RefOf(d.owner()), Builds: true}
+func (d Desired) compare(moves map[Ref]move, known scopes) *Result {
+	result := &Result{Owner: RefOf(d.owner()), Builds: true}
 	before, after := d.Before.objects(), d.After.objects()
 	c := &between{secrets: d.secrets()}
 	if d.After != nil {
 		for _, o := range d.After.Build.Objects {
-			ref := RefOf(o.Unstructured)
+			ref := known.ref(d.After, o)
 			key := d.After.key(o)
 			old, was := before[key]
 			var note string
@@ -120,7 +120,7 @@ func (d Desired) compare(moves map[Ref]move) *Result {
 	}
 	if d.Before != nil {
 		for _, o := range d.Before.Build.Objects {
-			ref := RefOf(o.Unstructured)
+			ref := known.ref(d.Before, o)
 			key := d.Before.key(o)
 			if _, stays := after[key]; stays {
 				continue
@@ -133,10 +133,10 @@ func (d Desired) compare(moves map[Ref]move) *Result {
 		}
 	}
 	if suspended, _, _ := unstructured.NestedBool(d.owner().Object, "spec", "suspend"); suspended && result.Different() {
-		result.Warnings = append(result.Warnings, result.Kustomization.String()+" is suspended: nothing happens until it is resumed")
+		result.Warnings = append(result.Warnings, result.Owner.String()+" is suspended: nothing happens until it is resumed")
 	}
 	if d.Kept {
-		result.Warnings = append(result.Warnings, result.Kustomization.String()+" stays on the cluster: nothing prunes it")
+		result.Warnings = append(result.Warnings, result.Owner.String()+" stays on the cluster: nothing prunes it")
 	}
 	return result
 }

@@ -91,7 +91,7 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 			return nil, err
 		}
 	}
-	result := &Result{Kustomization: parsed.ref, Revision: p.Revision, Warnings: parsed.warnings()}
+	result := &Result{Owner: parsed.ref, Revision: p.Revision, Drift: p.Drift, Warnings: parsed.warnings()}
 	if said != "" {
 		result.Warnings = append([]string{said}, result.Warnings...)
 	}
@@ -113,7 +113,7 @@ func (r *Result) unpruned(from int) {
 			r.Changes[i] = Change{Object: c.Object, Action: Skipped, Reason: "the controller fails before it prunes"}
 		}
 	}
-	r.Warnings = append(r.Warnings, r.Kustomization.String()+" will not become ready, and nothing of it is pruned, until what fails is resolved")
+	r.Warnings = append(r.Warnings, r.Owner.String()+" will not become ready, and nothing of it is pruned, until what fails is resolved")
 }
 
 // comparison is one plan on its way.

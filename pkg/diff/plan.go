@@ -25,6 +25,8 @@ type Plan struct {
 	Build *build.Result
 	// Revision is what it was built from, for people.
 	Revision string
+	// Drift reports whether the build is what the controller applied last.
+	Drift bool
 	// Account is the user that the controller impersonates for it, "" for none.
 	Account string
 	// Release says how helm-controller applies the plan, where Kustomization is

@@ -232,6 +232,7 @@ func (c *comparison) tolerate(before, after map[string]any) {
 // corrected, and what the step is.
 func (c *comparison) conclude(result *Result) {
 	result.Step, result.Hooks = c.Release.Step, c.Release.Hooks
+	result.Drift = c.Release.Step == Keep
 	result.Warnings = append(result.Warnings, c.Release.Warnings...)
 	if c.aborted.Load() {
 		c.abort(result)

@@ -126,8 +126,8 @@ func (s *story) announceFiles(cases []releaseCase) map[string]*diff.Result {
 	}
 	announced := map[string]*diff.Result{}
 	for _, r := range report.Kustomizations {
-		if r.Kustomization.Kind == "HelmRelease" {
-			announced[r.Kustomization.Namespace] = r
+		if r.Owner.Kind == "HelmRelease" {
+			announced[r.Owner.Namespace] = r
 		}
 	}
 	return announced

@@ -69,7 +69,7 @@ func HTML(w io.Writer, results []*diff.Result) error {
 		Results []pageResult
 	}{Title: "Flux: " + counted(Sum(results))}
 	for _, r := range results {
-		shown := pageResult{Name: r.Kustomization.String(), Revision: r.Revision, Warnings: r.Warnings}
+		shown := pageResult{Name: r.Owner.String(), Revision: r.Revision, Warnings: r.Warnings}
 		for _, c := range r.Changes {
 			if c.Different() {
 				shown.Changes = append(shown.Changes, pageOf(c, r.Builds))

@@ -31,27 +31,29 @@ func (s Style) paint(op diff.Op, text string) string {
 // not shown: it does not change, or it is an error.
 var words = map[diff.Action]string{
 	diff.Created:   "created",
-	diff.Changed:   "drifted",
+	diff.Changed:   "changed",
 	diff.Recreated: "recreated",
 	diff.Pruned:    "deleted",
 	diff.Encrypted: "encrypted, cannot compare",
 }
 
-// word is what happens to an object. Drift is what happens on a cluster.
-func word(a diff.Action, builds bool) string {
-	if a == diff.Changed && builds {
-		return "changed"
+// word is what happens to an object. An object has drifted where it differs
+// from what was applied to it.
+func word(a diff.Action, drift bool) string {
+	if a == diff.Changed && drift {
+		return "drifted"
 	}
 	return words[a]
 }
 
-// Human writes every change as a line and, below it, the fields that differ.
+// Human writes every change as a line and, below it, the fields that differ;
+// after all of them, how many there are. Without a change it writes nothing.
 func Human(w io.Writer, results []*diff.Result, s Style) error {
 	var b bytes.Buffer
 	for _, r := range results {
 		for _, c := range r.Changes {
 			_, ok := words[c.Action]
-			said := word(c.Action, r.Builds || r.Step != "" && r.Step != diff.Keep)
+			said := word(c.Action, r.Drift)
 			if c.Left() {
 				said, ok = left(c), true
 			}
@@ -63,8 +65,37 @@ func Human(w io.Writer, results []*diff.Result, s Style) error {
 			}
 		}
 	}
+	if b.Len() > 0 {
+		fmt.Fprintln(&b, s.paint("", totals(results)))
+	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// totals counts what happens to objects, in the words of their lines.
+func totals(results []*diff.Result) string {
+	counts := map[string]int{}
+	for _, r := range results {
+		for _, c := range r.Changes {
+			switch {
+			case c.Left():
+				counts["left as they are"]++
+			case c.Action == diff.Failed:
+				counts["failing"]++
+			case c.Action == diff.Encrypted:
+				counts["encrypted"]++
+			default:
+				counts[word(c.Action, r.Drift)]++
+			}
+		}
+	}
+	var parts []string
+	for _, what := range []string{"created", "changed", "drifted", "recreated", "deleted", "encrypted", "failing", "left as they are"} {
+		if n := counts[what]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // left is what is the matter with an object that the controller leaves alone.

@@ -69,7 +69,7 @@ func heading(results []*diff.Result) string {
 func title(s Summary, results []*diff.Result) string {
 	var names []string
 	for _, r := range results {
-		names = append(names, "`"+strings.TrimPrefix(r.Kustomization.String(), "Kustomization/")+"`")
+		names = append(names, "`"+strings.TrimPrefix(r.Owner.String(), "Kustomization/")+"`")
 	}
 	const few = 3
 	if len(names) > few {
@@ -100,7 +100,7 @@ func counted(s Summary) string {
 func writeTable(b *bytes.Buffer, results []*diff.Result) {
 	b.WriteString("| Kustomization | created | changed | recreated | deleted | failing | unchanged |\n|---|---|---|---|---|---|---|\n")
 	for _, r := range results {
-		fmt.Fprintf(b, "| `%s` | %d | %d | %d | %d | %d | %d |\n", strings.TrimPrefix(r.Kustomization.String(), "Kustomization/"),
+		fmt.Fprintf(b, "| `%s` | %d | %d | %d | %d | %d | %d |\n", strings.TrimPrefix(r.Owner.String(), "Kustomization/"),
 			r.Count(diff.Created), r.Count(diff.Changed)+r.Count(diff.Encrypted), r.Count(diff.Recreated), r.Count(diff.Pruned), r.Count(diff.Failed), r.Count(diff.Unchanged))
 	}
 	b.WriteString("\n")
@@ -207,9 +207,6 @@ func detail(c diff.Change, builds bool) string {
 func verdict(c diff.Change) string {
 	if c.Action == diff.Failed {
 		return "cannot be applied"
-	}
-	if c.Action == diff.Changed {
-		return "changed"
 	}
 	return words[c.Action]
 }

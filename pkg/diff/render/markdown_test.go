@@ -13,7 +13,7 @@ import (
 
 // created is a Kustomization that creates objects of a size.
 func created(objects, size int) []*diff.Result {
-	r := &diff.Result{Kustomization: diff.Ref{Kind: "Kustomization", Namespace: "flux-system", Name: "app"}}
+	r := &diff.Result{Owner: diff.Ref{Kind: "Kustomization", Namespace: "flux-system", Name: "app"}}
 	for i := range objects {
 		name := fmt.Sprintf("object-%d", i)
 		r.Changes = append(r.Changes, diff.Change{

@@ -69,7 +69,7 @@ func unified(c diff.Change, builds bool) string {
 		after = "/dev/null"
 	}
 	if c.Action == diff.Encrypted || bytes.Equal(old, young) {
-		return fmt.Sprintf("Objects %s and %s differ: %s\n", before, after, strings.Join(append([]string{word(c.Action, builds)}, c.Notes...), "; "))
+		return fmt.Sprintf("Objects %s and %s differ: %s\n", before, after, strings.Join(append([]string{words[c.Action]}, c.Notes...), "; "))
 	}
 	body := lines.Diff(before, old, after, young)
 	// The first line is the command that would make the diff, which there is none of.

@@ -73,7 +73,7 @@ func summary(o *revision.Outcome) []string {
 	for _, r := range o.Results {
 		for _, c := range r.Changes {
 			if c.Action != diff.Unchanged {
-				lines = append(lines, fmt.Sprintf("%s: %s %s", r.Kustomization, c.Object, c.Action))
+				lines = append(lines, fmt.Sprintf("%s: %s %s", r.Owner, c.Object, c.Action))
 			}
 		}
 	}

@@ -1,0 +1,45 @@
+package e2e_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestDiffCallsOnlyDriftDrift tells what somebody has changed on the cluster
+// from what the source or the user changes.
+func TestDiffCallsOnlyDriftDrift(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.bootstrap()
+	const manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: drift, namespace: default}\ndata: {color: green}\n"
+	s.commit("Begin", map[string]string{
+		"clusters/test/drift.yaml": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: drift, namespace: flux-system}\n" +
+			"spec: {interval: 1h, prune: true, path: ./drift, sourceRef: {kind: GitRepository, name: flux-system}}\n",
+		"drift/map.yaml": manifest,
+	})
+	s.reconcile()
+	s.run("flux", "wait", "kustomization", "drift")
+	s.run("kubectl", "patch", "configmap", "drift", "--namespace=default", "--type=merge", "--patch", `{"data":{"color":"red"}}`)
+	check := func(line, total, drift string, args ...string) {
+		t.Helper()
+		args = append([]string{"diff", "kustomization", "drift", "--progress-bar=false"}, args...)
+		stdout, stderr, err := s.try("flux", args...)
+		if err == nil || !strings.HasPrefix(stdout, "► ConfigMap/default/drift "+line+"\n") || !strings.HasSuffix(stdout, "\n"+total+"\n") {
+			t.Errorf("%s: %v\n%s%s", strings.Join(args, " "), err, stdout, stderr)
+		}
+		if stdout, _, _ = s.try("flux", append(args, "-o", "json")...); strings.Contains(stdout, `"drift": true`) != (drift == "true") {
+			t.Errorf("%s: drift is not %s:\n%s", strings.Join(args, " "), drift, stdout)
+		}
+	}
+	check("drifted", "1 drifted", "true")
+	check("changed", "1 changed", "false", "--path="+filepath.Join(s.clone, "drift"))
+	check("changed", "1 changed", "false", "--branch=main")
+
+	// A revision that is fetched and not applied yet is a change.
+	s.run("flux", "suspend", "kustomization", "drift")
+	check("drifted", "1 drifted", "true")
+	s.commit("Change", map[string]string{"drift/map.yaml": strings.Replace(manifest, "green", "blue", 1)})
+	s.run("flux", "reconcile", "source", "git", "flux-system")
+	check("changed", "1 changed", "false")
+}
