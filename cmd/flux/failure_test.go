@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-const refused = "Deployment/apps/web dry-run failed: exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1"
+const refused = `Deployment/apps/web dry-run failed (Forbidden): deployments.apps "web" is forbidden: exceeded quota: few, requested: count/deployments.apps=1, used: count/deployments.apps=1, limited: count/deployments.apps=1`
 
 // failing is a cluster whose Kustomization app fails for a reason that can be
 // read off it, and where every list of the diagnosis is answered by hand.
@@ -45,9 +45,9 @@ const failedSoFar = `► annotating Kustomization app in flux-system namespace
 ◎ waiting for Kustomization reconciliation
 ✗ Kustomization flux-system/app is not ready: ReconciliationFailed: ` + refused + `
   Root cause
-    a quota is used up
+    ResourceQuota few exceeded by Deployment/apps/web
   Fix
-    raise the ResourceQuota, or ask for less
+    raise ResourceQuota few of namespace apps, or request less
     flux reconcile kustomization app -n flux-system --with-source
 `
 

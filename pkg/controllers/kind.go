@@ -55,6 +55,23 @@ type Kind struct {
 	Attempts []Attempt
 	// Inventory lists the objects that an object of the kind manages.
 	Inventory Path
+	// Fetch names the fields of its spec by which the kind reaches a server.
+	Fetch Fetch
+	// Secrets are the fields that name a Secret, {name} each or a list of these.
+	Secrets []string
+	// Attempted are the conditions that keep the failure of an action while Ready
+	// tells of what the controller has done about it.
+	Attempted []string
+}
+
+// Fetch are the fields of a spec by which a kind reaches a server, "" where it
+// has no such field.
+type Fetch struct {
+	// Address is the URL, endpoint or image, and Revision what selects a part of it.
+	Address, Revision string
+	// Credentials refers to the Secret with credentials, CA to that with the
+	// certificate of a certificate authority.
+	Credentials, CA string
 }
 
 // Column is a column of a table.

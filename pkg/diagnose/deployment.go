@@ -2,13 +2,14 @@ package diagnose
 
 import (
 	"fmt"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// Rolled tells whether a Deployment runs what its spec asks for: all pods are
+// Rolled reports whether a Deployment runs what its spec asks for: all pods are
 // of the present template, and all of them are available.
 func Rolled(d *appsv1.Deployment) bool {
 	want := wanted(d)
@@ -23,25 +24,28 @@ func wanted(d *appsv1.Deployment) int32 {
 	return *d.Spec.Replicas
 }
 
-// refusal is a reason for which the server makes no pod.
+// refusal is a reason for which the API server rejects a pod.
 type refusal struct {
-	words  []string // of which the server's message has one
-	says   string
-	remedy string
-	final  bool
+	typ     failure.Type
+	message string
+	remedy  string
+	final   bool
 }
 
-// refusals are tried in order. A quota or a service account may come free or
-// into being within moments; the rest stays as it is.
+// refusals are the known ones. A quota may come free, and a ServiceAccount may be
+// created, within moments; the rest stays as it is.
 var refusals = []refusal{
-	{[]string{"exceeded quota", "insufficient quota"}, "a quota of the namespace allows no more pods", "raise the ResourceQuota that the message names", false},
-	{[]string{"no priorityclass with name"}, "the cluster has no such priority class", "create it: kubectl get priorityclasses shows those that there are", true},
-	{[]string{"violates podsecurity"}, "the namespace's Pod Security level forbids the pod", "lower the label pod-security.kubernetes.io/enforce of the namespace", true},
-	{[]string{"admission webhook", "validatingadmissionpolicy", "failed calling webhook"}, "an admission webhook or policy forbids the pod", "let it pass the pods of this namespace", true},
-	{[]string{"serviceaccount"}, "the pod's service account is missing", "", false},
+	{failure.Quota, "ResourceQuota exceeded", "raise the ResourceQuota that the message names", false},
+	{failure.LimitRange, "a LimitRange of the namespace does not allow the pod", "change the resources of the pod, or the LimitRange", true},
+	{failure.PriorityClass, "PriorityClass not found", "create it: kubectl get priorityclasses shows those that exist", true},
+	{failure.PodSecurity, "the Pod Security level of the namespace forbids the pod", "change the label pod-security.kubernetes.io/enforce of the namespace", true},
+	{failure.Admission, "an admission webhook or policy rejected the pod", "allow the pods of this namespace in it", true},
+	{failure.WebhookDown, "an admission webhook cannot be called", "start the pods of the webhook", false},
+	{failure.Terminating, "the namespace is being deleted", "create the namespace again once it is deleted", true},
+	{failure.ServiceAccount, "ServiceAccount not found", "create the ServiceAccount that the message names", false},
 }
 
-// Deployment tells why a Deployment has no pods that could tell it themselves;
+// Deployment returns why a Deployment has no pods that could tell it themselves;
 // false says that its own status has nothing against it.
 func Deployment(d *appsv1.Deployment) (Cause, bool) {
 	if Rolled(d) {
@@ -62,13 +66,16 @@ func Deployment(d *appsv1.Deployment) (Cause, bool) {
 	return Cause{}, false
 }
 
+// refused returns why the API server rejects the pods of a workload.
 func refused(reason, message string) Cause {
-	lower := strings.ToLower(message)
+	f := failure.Parse(message)
+	typ := f.Type
+	if f.In(failure.Call) {
+		typ = failure.WebhookDown
+	}
 	for _, r := range refusals {
-		for _, word := range r.words {
-			if strings.Contains(lower, word) {
-				return Cause{Message: fmt.Sprintf("%s: %s", r.says, oneLine(message)), Remedy: r.remedy, Final: r.final, kind: r.says}
-			}
+		if r.typ == typ {
+			return Cause{Message: fmt.Sprintf("%s: %s", r.message, oneLine(message)), Remedy: r.remedy, Final: r.final, kind: r.message}
 		}
 	}
 	return Cause{Message: "its pods cannot be created: " + join(reason, message)}

@@ -40,13 +40,13 @@ func TestDeploymentRefused(t *testing.T) {
 		want    Cause
 	}{
 		"quota": {`pods "a" is forbidden: exceeded quota: few, requested: pods=1`,
-			Cause{Message: `a quota of the namespace allows no more pods: pods "a" is forbidden: exceeded quota: few, requested: pods=1`, Remedy: "raise the ResourceQuota that the message names"}},
+			Cause{Message: `ResourceQuota exceeded: pods "a" is forbidden: exceeded quota: few, requested: pods=1`, Remedy: "raise the ResourceQuota that the message names"}},
 		"priority class": {`pods "a" is forbidden: no PriorityClass with name urgent was found`,
-			Cause{Message: `the cluster has no such priority class: pods "a" is forbidden: no PriorityClass with name urgent was found`, Remedy: "create it: kubectl get priorityclasses shows those that there are", Final: true}},
+			Cause{Message: `PriorityClass not found: pods "a" is forbidden: no PriorityClass with name urgent was found`, Remedy: "create it: kubectl get priorityclasses shows those that exist", Final: true}},
 		"pod security": {`pods "a" is forbidden: violates PodSecurity "restricted:latest": x`,
-			Cause{Message: `the namespace's Pod Security level forbids the pod: pods "a" is forbidden: violates PodSecurity "restricted:latest": x`, Remedy: "lower the label pod-security.kubernetes.io/enforce of the namespace", Final: true}},
+			Cause{Message: `the Pod Security level of the namespace forbids the pod: pods "a" is forbidden: violates PodSecurity "restricted:latest": x`, Remedy: "change the label pod-security.kubernetes.io/enforce of the namespace", Final: true}},
 		"webhook": {`admission webhook "v.example.com" denied the request: unsigned image`,
-			Cause{Message: `an admission webhook or policy forbids the pod: admission webhook "v.example.com" denied the request: unsigned image`, Remedy: "let it pass the pods of this namespace", Final: true}},
+			Cause{Message: `an admission webhook or policy rejected the pod: admission webhook "v.example.com" denied the request: unsigned image`, Remedy: "allow the pods of this namespace in it", Final: true}},
 		"something else": {`the server is on fire`, Cause{Message: "its pods cannot be created: FailedCreate: the server is on fire"}},
 	} {
 		d := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{

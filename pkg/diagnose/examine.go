@@ -7,10 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/fluxkit/flux/internal/artifact"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
 // eventsShown is how many events of a root are shown.
@@ -35,9 +33,7 @@ func (s *snapshot) examine(ctx context.Context, c *Case) {
 		c.settle() // pods say more than events, which only say that they were waited for
 		return
 	}
-	if root.Code == "api-missing" {
-		s.file(ctx, root, sub)
-	}
+	*root = s.locate(ctx, *root, sub)
 	events, err := Events(ctx, s.Client, root.Object.Kind, root.Object.Namespace, root.Object.Name, eventsShown)
 	if err != nil {
 		events = nil
@@ -63,71 +59,47 @@ func timeless(message string) string {
 // settle makes the end of the chain what the root has become.
 func (c *Case) settle() { c.Chain[len(c.Chain)-1] = c.Root }
 
-// asksPods tells whether what the object has applied may be at fault.
+// asksPods reports whether what the object has applied may be at fault.
 func (s *snapshot) asksPods(sub subject, code string) bool {
 	if !slices.Contains(appliers, sub.kind.Kind) {
 		return false
 	}
-	return slices.Contains([]string{"not-ready", "progressing", "retries-exhausted"}, code)
+	return slices.Contains([]string{"not-ready", "progressing", "retries-exhausted", "health"}, code)
 }
 
 // pods looks for workloads of the object that are not ready, and names the
 // first as the cause; false says that there is none.
 func (s *snapshot) pods(ctx context.Context, root *Finding, sub subject) bool {
-	troubles := Workloads(ctx, s.Client, sub.kind.Managed(sub.object))
+	troubles := Workloads(ctx, s.Client, s.workloadsOf(sub))
 	for i, trouble := range troubles {
 		line := trouble.Name + ": " + trouble.Message
-		if i == 0 && root.Code != "retries-exhausted" {
-			root.Code, root.Message = "health", line
-			root.Remedies = []string{"mend the workload in the source, and push", sub.again()}
-		} else {
+		if i > 0 {
 			root.Details = append(root.Details, line)
+			continue
 		}
-		if i == 0 {
-			root.Details = append(root.Details, trouble.Details()...)
+		if root.Code == "retries-exhausted" {
+			root.Details = append(root.Details, root.Message)
 		}
+		root.Code, root.Message = "health", line
+		again := sub.again()
+		if n := len(root.Remedies); n > 0 {
+			again = root.Remedies[n-1]
+		}
+		root.Remedies = []string{"fix the workload in the source, commit and push", again}
+		root.Details = append(root.Details, trouble.Details()...)
 	}
 	return len(troubles) > 0
 }
 
-// file names the file with an API version that the cluster does not serve, out
-// of what the source has fetched.
-func (s *snapshot) file(ctx context.Context, root *Finding, sub subject) {
-	sources := sub.kind.SourceOf(sub.object)
-	if len(sources) != 1 {
-		return
-	}
-	a, ok := artifact.Of(s.objects[key(sources[0])])
-	if !ok {
-		return
-	}
-	archive, err := artifact.Fetch(ctx, s.Client, a, s.Home)
-	if err != nil {
-		return
-	}
-	files, err := build.Archive(strings.NewReader(string(archive)))
-	if err != nil {
-		return
-	}
-	served := servedNot(sub.ready.Message)
-	kind, version, _ := strings.Cut(served, " in version ")
-	found, err := build.Search(ctx, files, []string{kind, version}, func(u *unstructured.Unstructured) bool {
-		return u.GetKind() == kind && u.GetAPIVersion() == version
-	})
-	if err != nil || len(found) == 0 {
-		return
-	}
-	var names []string
-	for _, m := range found {
-		if !slices.Contains(names, m.File) {
-			names = append(names, m.File)
+// workloadsOf are the objects whose pods may be at fault: those that the failure
+// names, and those that the object has applied.
+func (s *snapshot) workloadsOf(sub subject) []controllers.Target {
+	objects := sub.kind.Managed(sub.object)
+	for _, h := range failure.Parse(sub.attempt().Message).Objects {
+		t := controllers.Target{Kind: h.Kind, Namespace: h.Namespace, Name: h.Name}
+		if !slices.ContainsFunc(objects, func(o controllers.Target) bool { return key(o) == t }) {
+			objects = append(objects, t)
 		}
 	}
-	root.Message += ", which is used in " + strings.Join(names, ", ")
-	folder := names[0]
-	if i := strings.LastIndexByte(folder, '/'); i > 0 {
-		folder = folder[:i]
-	}
-	root.Remedies = append([]string{"flux migrate -f " + folder + " rewrites old versions of Flux's own kinds; of other kinds, change apiVersion by hand"},
-		root.Remedies[len(root.Remedies)-1])
+	return objects
 }

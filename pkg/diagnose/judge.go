@@ -66,17 +66,29 @@ func (s *snapshot) judge(t controllers.Target) (f *Finding, waits bool) {
 	found, recognised := recognise(sub)
 	switch {
 	case controllers.RetriesExhausted(o):
-		f := finding("retries-exhausted", "its retries are exhausted: "+oneLine(sub.ready.Message), "mend the cause", sub.command("reconcile", "--with-source", "--reset"))
-		if recognised {
-			f.Details = []string{found.Message}
-			f.Remedies = append(found.Remedies[:len(found.Remedies)-1], f.Remedies[1])
-		}
-		return f, false
+		return exhausted(sub, found, recognised), false
 	case recognised:
-		return &found, false
+		return &found.Finding, found.upstream
 	default:
 		return finding("not-ready", spoken(sub.ready), sub.logs(), sub.again()), false
 	}
+}
+
+// exhausted is about a release that helm-controller does not try again: the
+// failure comes first, that there are no more retries is a detail of it.
+func exhausted(sub subject, found classified, recognised bool) *Finding {
+	failed := sub.attempt()
+	f := Finding{
+		Object: targetOf(sub.kind, sub.object), Code: "retries-exhausted", Message: "retries exhausted: " + spoken(failed),
+		Remedies: []string{"fix the cause, commit and push"},
+	}
+	if recognised {
+		f = found.Finding
+		f.Details = append(f.Details, "retries exhausted: "+oneLine(failed.Message))
+		f.Remedies = f.Remedies[:len(f.Remedies)-1]
+	}
+	f.Remedies = append(f.Remedies, sub.command("reconcile", "--with-source", "--reset")+" # resets the failure counts, then tries again")
+	return &f
 }
 
 // fine tells whether an object says that it is as its spec has it.

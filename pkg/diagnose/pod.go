@@ -2,9 +2,12 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
 // patience is how often a container may end before it is taken as one that
@@ -12,14 +15,11 @@ import (
 // or twice, and the kubelet restarts it.
 const patience = 3
 
-// definitive are the words by which registries and kubelets say that trying
-// again gives the same answer. A rate limit or a lost connection is none.
-var definitive = []string{
-	"not found", "manifest unknown", "name unknown", "repository does not exist", "unauthorized", "authentication required", "denied", "403 forbidden",
-	"invalid reference", "no match for platform", "no matching manifest", "exec format error",
-}
+// definitive are the answers of registries that stay the same when they are asked
+// again. A rate limit or a lost connection is none.
+var definitive = []failure.Type{failure.Unauthenticated, failure.NoRevision, failure.NoRepository, failure.NoPlatform}
 
-// Pod tells why a pod is not ready; false says that it is ready or that
+// Pod returns why a pod is not ready; false says that it is ready or that
 // nothing is known against it.
 func Pod(p *corev1.Pod) (Cause, bool) {
 	if p.DeletionTimestamp != nil {
@@ -44,7 +44,7 @@ func Pod(p *corev1.Pod) (Cause, bool) {
 	return stage(p), true
 }
 
-// container tells what is wrong with one container, if it is known.
+// container returns what is wrong with one container, if it is known.
 func container(p *corev1.Pod, s corev1.ContainerStatus) (Cause, bool) {
 	if s.State.Waiting != nil {
 		return waiting(p, s, s.State.Waiting)
@@ -84,19 +84,15 @@ func waiting(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWa
 	return cause, true
 }
 
-// pull explains an image that does not come. It is final once the registry
-// has given an answer that it would give again.
+// pull returns why an image cannot be pulled. It is final once the registry has
+// given an answer that it would give again.
 func pull(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWaiting) Cause {
-	text := strings.ToLower(w.Message)
-	cause := Cause{
+	return Cause{
 		Message: fmt.Sprintf("the image %q cannot be pulled: %s", imageOf(p, s), oneLine(pullReason(w.Message, imageOf(p, s)))),
 		Remedy:  "check --registry, --image-pull-secret and that the nodes reach the registry",
+		Final:   slices.Contains(definitive, failure.Parse(w.Message, failure.Pull).Type),
 		pod:     p.Name, container: s.Name,
 	}
-	for _, word := range definitive {
-		cause.Final = cause.Final || strings.Contains(text, word)
-	}
-	return cause
 }
 
 // pullReason cuts the layers off a kubelet's message that repeat the image.

@@ -152,7 +152,7 @@ func (s *snapshot) blame(f *Finding) {
 		return
 	}
 	if found, ok := recognise(newSubject(s.kindOf(f.Object), o)); ok {
-		*f = found
+		*f = found.Finding
 	}
 }
 

@@ -3,9 +3,12 @@ package diagnose
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
 // subject is an object of Flux that is not ready, as a rule sees it.
@@ -13,6 +16,21 @@ type subject struct {
 	kind   controllers.Kind
 	object controllers.Object
 	ready  controllers.Readiness
+	// failed is the condition that holds the failure, and failure what it says:
+	// recognise sets them.
+	failed  controllers.Readiness
+	failure failure.Failure
+	evidence
+}
+
+// evidence is what only requests tell.
+type evidence struct {
+	// file is where the object that is rejected is in the artifact of the source.
+	file string
+	// providers are the objects that apply CRDs of the group that is not served.
+	providers []string
+	// served are the versions of the kind that the cluster has.
+	served []string
 }
 
 // newSubject reads what an object says of itself.
@@ -21,17 +39,33 @@ func newSubject(k controllers.Kind, o controllers.Object) subject {
 	if ready.Status != "True" {
 		ready.Message = WithoutFolders(ready.Message)
 	}
-	return subject{k, o, ready}
+	return subject{kind: k, object: o, ready: ready}
 }
 
-// WithoutFolders takes the folders out of a message that controllers have worked
-// in: they are gone, and say nothing.
-func WithoutFolders(message string) string {
-	folders := regexp.MustCompile(`/[^\s'"]*/(kustomization|helmchart|gitrepository|bucket|ocirepository)-[^/\s'"]+/(source/)?`)
-	return folders.ReplaceAllString(message, "")
+// attempt returns the condition that holds the failure: Ready, unless that tells
+// of what the controller has done about an action that failed before.
+func (s subject) attempt() controllers.Readiness {
+	remediated, is := controllers.FindCondition(s.object, "Remediated")
+	if !controllers.RetriesExhausted(s.object) && (!is || remediated.Reason != s.ready.Reason) {
+		return s.ready
+	}
+	for _, name := range s.kind.Attempted {
+		if c, ok := controllers.FindCondition(s.object, name); ok && c.Status == "False" && c.Message != "" {
+			return controllers.Readiness{Status: c.Status, Reason: c.Reason, Message: WithoutFolders(c.Message)}
+		}
+	}
+	return s.ready
 }
 
-// Said is what an object says of itself, without the folders that its
+// folders are the temporary ones of the controllers.
+var folders = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`/[^\s'"]*/(kustomization|helmchart|gitrepository|bucket|ocirepository)-[^/\s'"]+/(source/)?`)
+})
+
+// WithoutFolders removes the temporary folders of the controllers from a message.
+func WithoutFolders(message string) string { return folders().ReplaceAllString(message, "") }
+
+// Said returns what an object says of itself, without the folders that its
 // controller works in.
 func Said(k controllers.Kind, o controllers.Object) controllers.Readiness {
 	return newSubject(k, o).ready
@@ -40,13 +74,22 @@ func Said(k controllers.Kind, o controllers.Object) controllers.Readiness {
 func (s subject) text(field string) string { return controllers.Path{field}.String(s.object) }
 func (s subject) namespace() string        { return controllers.Namespace(s.object) }
 func (s subject) name() string             { return controllers.Name(s.object) }
+func (s subject) String() string           { return targetOf(s.kind, s.object).String() }
+
+// detail is what the failure says, or else the whole message, in a line.
+func (s subject) detail() string {
+	if s.failure.Detail != "" {
+		return oneLine(s.failure.Detail)
+	}
+	return oneLine(s.failed.Message)
+}
 
 // command is a flux command on the object.
 func (s subject) command(verb string, flags ...string) string {
 	return strings.Join(append([]string{"flux", verb, s.kind.Noun(), s.name(), "-n", s.namespace()}, flags...), " ")
 }
 
-// again is how to have it tried again once the cause is mended.
+// again is the command that tries again once the cause is fixed.
 func (s subject) again() string {
 	if s.kind.HasUpstream() {
 		return s.command("reconcile", "--with-source")
@@ -56,42 +99,123 @@ func (s subject) again() string {
 
 func (s subject) logs() string { return LogsOf(targetOf(s.kind, s.object)) }
 
-// LogsOf is how to see what the controllers have to say about an object.
+// LogsOf is the command that shows what the controllers log about an object.
 func LogsOf(t controllers.Target) string {
 	return fmt.Sprintf("flux logs --for %s/%s -n %s", t.Kind, t.Name, t.Namespace)
 }
 
-// secret names the Secret that opens a source.
-func (s subject) secret() string {
-	if name := s.text("spec.secretRef.name"); name != "" {
+// server is the object by which a server is reached: itself, or the source that
+// it commits to.
+func (s subject) server() string {
+	if s.kind.Fetch.Address == "" {
+		if sources := s.kind.SourceOf(s.object); len(sources) == 1 {
+			return sources[0].String()
+		}
+	}
+	return s.String()
+}
+
+// address is where the object fetches from, without credentials.
+func (s subject) address() string {
+	if field := s.kind.Fetch.Address; field != "" && s.text(field) != "" {
+		return withoutUser(s.text(field))
+	}
+	if s.failure.Address != "" {
+		return s.failure.Address
+	}
+	return "the server of " + s.server()
+}
+
+// withoutUser removes the user and the password from a URL.
+func withoutUser(address string) string {
+	return regexp.MustCompile(`^([a-z0-9+]+://)[^/@\s]*@`).ReplaceAllString(address, "$1")
+}
+
+// credentials is the Secret with the credentials, "" where none is named.
+func (s subject) credentials() string {
+	field := s.kind.Fetch.Credentials
+	if field == "" {
+		return s.named()
+	}
+	if name := s.text(field + ".name"); name != "" {
 		return "Secret " + s.namespace() + "/" + name
 	}
 	return ""
 }
 
-// address is where a source is, without credentials.
-func (s subject) address() string {
-	for _, field := range []string{"spec.url", "spec.endpoint", "spec.image"} {
-		if v := s.text(field); v != "" {
-			return v
-		}
+// named is the Secret that the message names, "" where it names none.
+func (s subject) named() string {
+	if n := s.failure.Named; n.Kind == "Secret" && n.Name != "" {
+		return "Secret " + orElse(n.Namespace, s.namespace()) + "/" + n.Name
 	}
-	return "the server"
+	return ""
 }
 
-func (s subject) orSecret() string {
-	if secret := s.secret(); secret != "" {
-		return secret
+// credentialsField is the field that refers to the Secret with credentials, and
+// the object that has it: no kind is said to have a field that it lacks.
+func (s subject) credentialsField() string {
+	if field := s.kind.Fetch.Credentials; field != "" {
+		return "." + field + " of " + s.String()
 	}
-	return "a Secret that spec.secretRef names"
-}
-
-// reference is what spec.ref asks for.
-func (s subject) reference() string {
-	for _, field := range []string{"commit", "digest", "name", "semver", "tag", "branch"} {
-		if v := s.text("spec.ref." + field); v != "" {
-			return field + " " + v
+	if sources := s.kind.SourceOf(s.object); len(sources) == 1 {
+		if k, ok := controllers.FindKind(sources[0].Kind); ok && k.Fetch.Credentials != "" {
+			return "." + k.Fetch.Credentials + " of " + sources[0].String()
 		}
 	}
 	return ""
+}
+
+// secretField is the field of the object that names a Secret, "" where none does.
+func (s subject) secretField(name string) string {
+	i := slices.IndexFunc(s.kind.Secrets, func(field string) bool { return s.text(field+".name") == name })
+	if i < 0 {
+		return ""
+	}
+	return "." + s.kind.Secrets[i] + ".name"
+}
+
+// revision is what the object asks for: a branch, a tag, a version.
+func (s subject) revision() string {
+	field := s.kind.Fetch.Revision
+	for _, name := range []string{"commit", "digest", "name", "semver", "tag", "branch"} {
+		if v := s.text(field + "." + name); v != "" {
+			return name + " " + v
+		}
+	}
+	return s.text(field)
+}
+
+// revisionFields are the fields that decide where something is looked for.
+func (s subject) revisionFields() string {
+	var fields []string
+	for _, field := range []string{s.kind.Fetch.Revision, s.kind.Fetch.Address} {
+		if field != "" {
+			fields = append(fields, "."+field)
+		}
+	}
+	return strings.Join(fields, " or ") + " of " + s.String()
+}
+
+// rejected is the object that the message is about.
+func (s subject) rejected() string {
+	o := s.failure.Object
+	if o.Kind == "" || o.Name == "" {
+		o = s.failure.Named
+	}
+	if o.Namespace == "" && s.failure.Object.Kind == "" {
+		o.Namespace = s.target()
+	}
+	return o.String()
+}
+
+// target is the namespace that the object applies to.
+func (s subject) target() string {
+	return orElse(s.text("spec.targetNamespace"), s.namespace())
+}
+
+func orElse(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
 }

@@ -109,19 +109,19 @@ func (s *story) reconcileWhatFails(address string) {
 	}, "---\n")}, address)
 	s.run("flux", "wait", "source", "git", "app", "-n", s.namespace)
 	const locked = `
-    put a token or key that may read ` + `http://[^ ]+` + ` into Secret NS/wrong
+    put credentials that may read ` + `http://[^ ]+` + ` into Secret NS/wrong
     flux reconcile source git locked -n NS
 `
 	s.fails(`
 ✗ GitRepository NS/locked is not ready: GitOperationFailed: [^\n]*
   Root cause
-    the server refuses the credentials in Secret NS/wrong
+    http://[^ ]+ rejects the credentials in Secret NS/wrong
   Fix`+locked, "reconcile", "source", "git", "locked", "-n", s.namespace)
 	s.fails(`
 ✗ Kustomization NS/locked is not ready: ArtifactFailed: [^\n]*
 ✗ Kustomization NS/later is not ready: its dependency Kustomization NS/locked is not
   Root cause of both
-    GitRepository/NS/locked: the server refuses the credentials in Secret NS/wrong
+    GitRepository/NS/locked: http://[^ ]+ rejects the credentials in Secret NS/wrong
     GitOperationFailed: [^\n]*
   Fix`+locked, "reconcile", "kustomization", "locked", "later", "-n", s.namespace)
 	s.fails(`
@@ -137,7 +137,7 @@ func (s *story) reconcileWhatFails(address string) {
     Deployment/NS/web: container web of pod web-[^ ]+ ended with exit code 1 [^\n]*
     \| [^\n]*it crashes[^\n]*
   Fix
-    mend the workload in the source, and push
+    fix the workload in the source, commit and push
     flux reconcile kustomization crash -n NS --with-source
 `, "reconcile", "kustomization", "crash", "-n", s.namespace, "-o", "json")
 	var outcomes []struct{ Cause finding }
@@ -160,9 +160,9 @@ func (s *story) createWhatFails(address string) {
 	s.fails(`
 ✗ HelmRelease NS/app is not ready after 15s: SourceNotReady: [^\n]*
   Root cause
-    HelmChart/NS/NS-app: the repository has no such chart: [^\n]*
+    HelmChart/NS/NS-app: chart not found: [^\n]*
   Fix
-    correct chart and version in the HelmRelease
+    correct .spec.chart.spec.chart and .spec.chart.spec.version of the HelmRelease of HelmChart/NS/NS-app, or publish the chart
     flux reconcile source chart NS-app -n NS --with-source
 `, "create", "helmrelease", "app", "--source=GitRepository/app", "--chart=./gone", "--interval=1h", "--timeout=15s", "-n", s.namespace)
 }

@@ -51,10 +51,10 @@ metadata: {name: wrong}
 stringData: {username: dev, password: guessed}
 `,
 		},
-		{name: "anonymous", root: "GitRepository/app", code: "source-authentication", says: "spec.secretRef names none", objects: source(`url: "${URL}"`)},
+		{name: "anonymous", root: "GitRepository/app", code: "source-authentication", says: ".spec.secretRef is not set", objects: source(`url: "${URL}"`)},
 		{name: "branch", root: "GitRepository/app", code: "source-reference", says: "branch gone", objects: source(`url: "${URL}", secretRef: {name: git}, ref: {branch: gone}`)},
-		{name: "repository", root: "GitRepository/app", code: "source-not-found", says: "there is no repository at", objects: source(`url: "${URL}.gone", secretRef: {name: git}`)},
-		{name: "unreachable", root: "GitRepository/app", code: "source-unreachable", says: "the network", objects: source(`url: "http://127.0.0.1:1/fleet.git"`)},
+		{name: "repository", root: "GitRepository/app", code: "source-not-found", says: "does not exist", objects: source(`url: "${URL}.gone", secretRef: {name: git}`)},
+		{name: "unreachable", root: "GitRepository/app", code: "source-unreachable", says: "NetworkPolicies", objects: source(`url: "http://127.0.0.1:1/fleet.git"`)},
 		{name: "secret", root: "GitRepository/app", code: "secret-missing", says: "flux create secret", objects: source(`url: "${URL}", secretRef: {name: gone}`)},
 		{
 			name: "source", root: "GitRepository/gone", code: "missing", says: "create it, or correct the reference",
@@ -82,7 +82,7 @@ func whyKustomizations() []whyCase {
 			},
 		},
 		{name: "build", files: map[string]string{"kustomization.yaml": "resources: [gone.yaml]\n"}, root: "Kustomization/app", code: "build", says: "flux build kustomization app"},
-		{name: "path", root: "Kustomization/app", code: "build-path", says: `spec.path, which is "cases/path"`},
+		{name: "path", root: "Kustomization/app", code: "build-path", says: `no path "cases/path", which .spec.path names`},
 		{
 			name: "dependency", files: yes, ask: []string{"kustomization", "later"}, root: "Kustomization/app", code: "suspended",
 			objects: `apiVersion: kustomize.toolkit.fluxcd.io/v1
@@ -124,11 +124,11 @@ spec: {interval: 1h, url: "${URL}", ref: {branch: main}, secretRef: {name: git}}
 			objects: kustomizationWith(`postBuild: {substituteFrom: [{kind: ConfigMap, name: gone}]}`),
 		},
 		{
-			name: "decryption", root: "Kustomization/app", code: "decryption", says: "spec.decryption names no keys",
+			name: "decryption", root: "Kustomization/app", code: "decryption", says: ".spec.decryption is not set",
 			files: map[string]string{"secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: locked}\ndata: {a: \"ENC[AES256_GCM,data:AAAA,iv:AAAA,tag:AAAA,type:str]\"}\nsops:\n  mac: ENC[AES256_GCM,data:AAAA]\n  version: 3.10.0\n"},
 		},
 		{
-			name: "old", root: "Kustomization/app", code: "api-missing", says: "cases/old/deep/scaler.yaml",
+			name: "old", root: "Kustomization/app", code: "api-missing", says: "set apiVersion of HorizontalPodAutoscaler to autoscaling/v2 or autoscaling/v1 in cases/old/deep/scaler.yaml",
 			files: map[string]string{"deep/scaler.yaml": "apiVersion: autoscaling/v2beta2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\nspec: {maxReplicas: 2, scaleTargetRef: {kind: Deployment, name: web}}\n"},
 		},
 		{
@@ -136,7 +136,7 @@ spec: {interval: 1h, url: "${URL}", ref: {branch: main}, secretRef: {name: git}}
 			files: map[string]string{"deep/source.yaml": "apiVersion: source.toolkit.fluxcd.io/v1alpha1\nkind: GitRepository\nmetadata: {name: old}\nspec: {interval: 1h, url: \"http://127.0.0.1:1/x\"}\n"},
 		},
 		{
-			name: "admission", files: yes, root: "Kustomization/app", code: "admission", says: "change the manifest, or the rule",
+			name: "admission", files: yes, root: "Kustomization/app", code: "admission", says: "policy why-admission",
 			objects: `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
 metadata: {name: why-admission}
@@ -157,7 +157,7 @@ ${DEFAULT}`,
 			objects: kustomizationWith("serviceAccountName: weak") + "\n---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: weak}\n",
 		},
 		{
-			name: "quota", root: "Kustomization/app", code: "quota", says: "raise the ResourceQuota",
+			name: "quota", root: "Kustomization/app", code: "quota", says: "raise ResourceQuota few of namespace why-quota",
 			files: map[string]string{"quota.yaml": "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few}\nspec: {hard: {configmaps: \"1\"}}\n"},
 			then: func(s *story) {
 				s.commit("One map too many", map[string]string{"cases/quota/settings.yaml": plainMap})
@@ -170,7 +170,7 @@ ${DEFAULT}`,
 			objects: kustomizationWith(""),
 		},
 		{
-			name: "invalid", root: "Kustomization/app", code: "invalid", says: "refuses a manifest",
+			name: "invalid", root: "Kustomization/app", code: "invalid", says: "fix Deployment/why-invalid/web in cases/invalid/web.yaml, commit and push",
 			files: map[string]string{"web.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: many, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: x}]}}}\n"},
 		},
 		{
@@ -210,15 +210,15 @@ func whyReleases() []whyCase {
 	release := []string{"helmrelease", "app"}
 	yes := map[string]string{"settings.yaml": plainMap}
 	return []whyCase{
-		{name: "chart", files: yes, ask: release, root: "HelmChart/why-chart-app", code: "chart-version", says: "correct chart and version", objects: chartAt("./gone", "")},
+		{name: "chart", files: yes, ask: release, root: "HelmChart/why-chart-app", code: "chart-version", says: "correct .spec.chart.spec.chart", objects: chartAt("./gone", "")},
 		{name: "values", files: yes, ask: release, root: "HelmRelease/app", code: "values-missing", says: "spec.valuesFrom", objects: chartRelease + "  valuesFrom: [{kind: ConfigMap, name: gone}]\n"},
 		{
-			name: "template", ask: release, root: "HelmRelease/app", code: "template", says: "correct spec.values",
+			name: "template", ask: release, root: "HelmRelease/app", code: "template", says: "correct .spec.values",
 			files:   map[string]string{"chart/Chart.yaml": chart, "chart/templates/app.yaml": "{{ fail \"from is wanted\" }}\n", "kustomization.yaml": "resources: []\n"},
 			objects: chartAt("./cases/template/chart", ""),
 		},
 		{
-			name: "exhausted", ask: release, root: "HelmRelease/app", code: "retries-exhausted", says: "flux reconcile helmrelease app -n why-exhausted --with-source --reset",
+			name: "exhausted", ask: release, root: "HelmRelease/app", code: "health", says: "flux reconcile helmrelease app -n why-exhausted --with-source --reset",
 			files:   map[string]string{"chart/Chart.yaml": chart, "chart/templates/web.yaml": troubled("image-pull-error"), "kustomization.yaml": "resources: []\n"},
 			objects: chartAt("./cases/exhausted/chart", "  install: {remediation: {retries: 0}, strategy: {name: RemediateOnFailure}}\n"),
 		},
@@ -278,7 +278,7 @@ func whyOthers() []whyCase {
 			},
 		},
 		{
-			name: "receiver", ask: []string{"receiver", "app"}, root: "Receiver/app", code: "secret-missing", says: "make the Secret",
+			name: "receiver", ask: []string{"receiver", "app"}, root: "Receiver/app", code: "secret-missing", says: "create Secret why-receiver/gone",
 			objects: "apiVersion: notification.toolkit.fluxcd.io/v1\nkind: Receiver\nmetadata: {name: app}\nspec: {type: generic, secretRef: {name: gone}, resources: [{kind: GitRepository, name: app}]}\n",
 		},
 		{

@@ -1,0 +1,157 @@
+package diagnose
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
+)
+
+func examples() []example { return slices.Concat(sourceExamples, applyExamples) }
+
+// slot is a part of an example that can be anything.
+var slot = regexp.MustCompile(`«(?:\[([nut])\])?([^»]*)»`)
+
+// plain is an example's text as the component writes it.
+func plain(text string) string { return slot.ReplaceAllString(text, "$2") }
+
+// failing is an object of a kind whose Ready condition is False.
+func failing(t *testing.T, kind, reason, message, spec string) subject {
+	t.Helper()
+	k, ok := controllers.FindKind(kind)
+	if !ok {
+		t.Fatalf("no kind %q", kind)
+	}
+	fields := map[string]any{}
+	if spec != "" {
+		if err := json.Unmarshal([]byte(spec), &fields); err != nil {
+			t.Fatalf("%s: %v", spec, err)
+		}
+	}
+	return newSubject(k, controllers.Object{
+		"apiVersion": k.APIVersion(), "kind": kind, "metadata": map[string]any{"namespace": "apps", "name": "app"}, "spec": fields,
+		"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": reason, "message": message}}},
+	})
+}
+
+// codeOf is the code that a failure gets, "" where no rule knows it.
+func codeOf(t *testing.T, kind, reason, message, spec string) string {
+	t.Helper()
+	found, _ := recognise(failing(t, kind, reason, message, spec))
+	return found.Code
+}
+
+// Real messages get the code of their rule, and messages with the same words by
+// accident do not.
+func TestRules(t *testing.T) {
+	t.Parallel()
+	for _, e := range examples() {
+		message := plain(e.message)
+		if got := codeOf(t, e.kind, e.reason, message, plain(e.spec)); got != e.code {
+			t.Errorf("%s %s: %s\n is %q, not %q: %+v", e.kind, e.reason, message, got, e.code, failure.Parse(message))
+		}
+		if len(e.near) < 2 {
+			t.Errorf("%s: %d near misses", message, len(e.near))
+		}
+		for _, n := range e.near {
+			if n.code == e.code && n.kind == e.kind {
+				t.Errorf("%s\n is a near miss of %s, which has the same code", n.message, e.code)
+			}
+			if got := codeOf(t, n.kind, n.reason, n.message, ""); got != n.code {
+				t.Errorf("near %s: %s %s: %s\n is %q, not %q: %+v", e.code, n.kind, n.reason, n.message, got, n.code, failure.Parse(n.message))
+			}
+		}
+	}
+}
+
+// Every rule has an example, and says nothing that the kind does not have.
+func TestEveryRuleHasAnExample(t *testing.T) {
+	t.Parallel()
+	for _, list := range [][]rule{sourceRules, applyRules, releaseRules, imageRules} {
+		for i, r := range list {
+			used := slices.ContainsFunc(examples(), func(e example) bool {
+				s := failing(t, e.kind, e.reason, plain(e.message), plain(e.spec))
+				s.failed = s.attempt()
+				s.failure = failure.Parse(s.failed.Message)
+				return slices.IndexFunc(list, func(other rule) bool { return other.fits(s) }) == i && r.code == e.code
+			})
+			if !used {
+				t.Errorf("rule %d of its list, %s, has no example", i, r.code)
+			}
+			if r.kinds == nil && r.when == nil {
+				t.Errorf("rule %s is for every kind", r.code)
+			}
+		}
+	}
+}
+
+// filled is an example's text with words in the place of everything that can be
+// anything, in the form that each place allows.
+func filled(text, words string) string {
+	name := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(words), "-"), "-")
+	number := regexp.MustCompile(`\D`).ReplaceAllString(words, "")
+	return slot.ReplaceAllStringFunc(text, func(found string) string {
+		m := slot.FindStringSubmatch(found)
+		switch m[1] {
+		case "n":
+			if number == "" {
+				return m[2]
+			}
+			return "4" + number + "1"
+		case "u":
+			return name
+		case "t":
+			return strings.NewReplacer(`"`, "", `\`, "", "\n", " ").Replace(words)
+		default:
+			if len(name) > 40 {
+				name = strings.Trim(name[:40], "-")
+			}
+			return "x-" + name
+		}
+	})
+}
+
+// words are the literal words of all patterns, and those of the real messages.
+func words() []string {
+	var all []string
+	all = append(all, failure.Words()...)
+	for _, e := range examples() {
+		for _, part := range strings.Split(plain(e.message), ": ") {
+			if len(part) < 80 {
+				all = append(all, part)
+			}
+		}
+	}
+	all = append(all, "401", "403", "404", "429", "503", "status code 401", "x: authentication required: y", "a: dial tcp 10.0.0.1:1: connect: connection refused")
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Whatever objects, tags, ports, paths and hosts are called, the answer stays:
+// the words of every rule are put into the names of every other rule's message.
+func TestNamesDoNotChangeTheAnswer(t *testing.T) {
+	t.Parallel()
+	all := words()
+	if len(all) < 150 {
+		t.Fatalf("only %d words", len(all))
+	}
+	for i, e := range examples() {
+		t.Run(fmt.Sprintf("%02d-%s", i, e.code), func(t *testing.T) {
+			t.Parallel()
+			if !slot.MatchString(e.message + e.spec) {
+				return
+			}
+			for _, w := range all {
+				message := filled(e.message, w)
+				if got := codeOf(t, e.kind, e.reason, message, filled(e.spec, w)); got != e.code {
+					t.Errorf("with %q: %s\n is %q, not %q", w, message, got, e.code)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,212 @@
+package diagnose
+
+import (
+	"fmt"
+
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
+)
+
+// The kinds that fetch from a server, those among them that use Git, and those
+// that apply objects.
+var (
+	fetchers = []string{"GitRepository", "OCIRepository", "Bucket", "HelmRepository", "HelmChart", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation"}
+	gitKinds = []string{"GitRepository", "ImageUpdateAutomation"}
+	appliers = []string{"Kustomization", "HelmRelease"}
+)
+
+// sourceRules are about fetching: the kinds of source-controller, the scans of
+// image-reflector-controller, and the clone of image-automation-controller. The
+// reasons of conditions are those of their API documents.
+var sourceRules = []rule{
+	{
+		code: "secret-missing", types: []failure.Type{failure.NotFound}, when: missesSecret, upstream: true,
+		message: func(s subject) string {
+			if field := s.secretField(s.failure.Named.Name); field != "" {
+				return fmt.Sprintf("%s does not exist, %s names it", s.named(), field)
+			}
+			return s.named() + " does not exist"
+		},
+		remedies: func(s subject) []string {
+			create := fmt.Sprintf("create %s with flux create secret, or kubectl -n %s create secret generic %s", s.named(), orElse(s.failure.Named.Namespace, s.namespace()), s.failure.Named.Name)
+			if field := s.secretField(s.failure.Named.Name); field != "" {
+				create += fmt.Sprintf(", or correct %s of %s", field, s)
+			}
+			return []string{create, s.again()}
+		},
+	},
+	{
+		code: "source-verification", kinds: fetchers,
+		reasons: []string{"VerificationError", "InvalidVerificationMode", "InvalidGitObject", "InvalidTagSignature", "InvalidCommitSignature", "ChartVerificationError"},
+		message: withDetail("the signature cannot be verified"),
+		remedies: func(s subject) []string {
+			return []string{"sign the artifact or commit, or correct .spec.verify of " + s.String(), s.again()}
+		},
+	},
+	{
+		code: "controller-storage", kinds: fetchers,
+		reasons:  []string{"StorageOperationFailed", "ArchiveOperationFailed", "DirectoryCreationFailed", "StatOperationFailed", "AcquireLockFailed", "CacheOperationFailed", "SymlinkUpdateFailed"},
+		message:  withDetail("source-controller cannot store the artifact"),
+		remedies: steps("free or add space on the volume of source-controller: kubectl -n flux-system describe pods -l app=source-controller"),
+	},
+	{
+		code: "source-address", kinds: fetchers, reasons: []string{"URLInvalid", "ImageURLInvalid"},
+		message: withDetail("the address is invalid"),
+		remedies: func(s subject) []string {
+			return []string{fmt.Sprintf("correct .%s of %s", s.kind.Fetch.Address, s), s.again()}
+		},
+	},
+	{
+		code: "source-host-key", kinds: gitKinds, types: []failure.Type{failure.HostKey}, upstream: true,
+		message: fixed("the Git server has another SSH host key than known_hosts"),
+		remedies: func(s subject) []string {
+			return []string{"if the host key was changed on purpose, put the new one into known_hosts of " + s.orCredentials(), s.again()}
+		},
+	},
+	{
+		code: "image-push", kinds: []string{"ImageUpdateAutomation"}, steps: []failure.Step{failure.Push},
+		types:   []failure.Type{failure.Rejected, failure.Unauthenticated},
+		message: withDetail("push rejected (protected branch or read-only credentials)"),
+		remedies: func(s subject) []string {
+			return []string{fmt.Sprintf("allow the credentials in %s to push to the branch, or set .spec.git.push.branch of %s to another branch", s.credentialsField(), s), s.again()}
+		},
+	},
+	{
+		code: "source-authentication", kinds: fetchers, types: []failure.Type{failure.Unauthenticated}, upstream: true,
+		message: func(s subject) string {
+			switch secret := s.credentials(); {
+			case secret != "":
+				return fmt.Sprintf("%s rejects the credentials in %s", s.address(), secret)
+			case s.kind.Fetch.Credentials == "":
+				return fmt.Sprintf("%s rejects its credentials", s.address())
+			default:
+				return fmt.Sprintf("%s requires credentials, and .%s is not set", s.address(), s.kind.Fetch.Credentials)
+			}
+		},
+		remedies: func(s subject) []string {
+			if secret := s.credentials(); secret != "" {
+				return []string{fmt.Sprintf("put credentials that may read %s into %s", s.address(), secret), s.again()}
+			}
+			switch field := s.credentialsField(); {
+			case field == "":
+				return []string{"correct the credentials of " + s.server(), s.again()}
+			case s.kind.Fetch.Credentials == "":
+				return []string{"correct the Secret that " + field + " names", s.again()}
+			default:
+				return []string{"create a Secret with flux create secret, and set " + field + " to its name", s.again()}
+			}
+		},
+	},
+	{
+		code: "chart-version", kinds: []string{"HelmChart"}, types: []failure.Type{failure.NoChart, failure.NoRevision, failure.NoRepository},
+		message: func(s subject) string { return "chart not found: " + s.detail() },
+		remedies: func(s subject) []string {
+			return []string{fmt.Sprintf("correct .spec.chart.spec.chart and .spec.chart.spec.version of the HelmRelease of %s, or publish the chart", s), s.again()}
+		},
+	},
+	{
+		code: "source-reference", kinds: []string{"GitRepository", "OCIRepository", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation"},
+		types: []failure.Type{failure.NoRevision}, upstream: true,
+		message: func(s subject) string {
+			if r := s.revision(); r != "" {
+				return fmt.Sprintf("%s not found in %s", r, s.address())
+			}
+			return fmt.Sprintf("not found in %s: %s", s.address(), s.detail())
+		},
+		remedies: func(s subject) []string { return []string{"push it, or correct " + s.revisionFields(), s.again()} },
+	},
+	{
+		code: "source-not-found", kinds: []string{"Bucket"}, types: []failure.Type{failure.NoRepository, failure.NoRevision},
+		message: func(s subject) string {
+			return fmt.Sprintf("bucket %q does not exist at %s", s.text("spec.bucketName"), s.address())
+		},
+		remedies: func(s subject) []string {
+			return []string{"create the bucket, or correct " + s.revisionFields(), s.again()}
+		},
+	},
+	{
+		code: "source-not-found", kinds: []string{"HelmRepository"}, types: []failure.Type{failure.NoRepository, ""}, steps: []failure.Step{failure.Index},
+		message: func(s subject) string {
+			return fmt.Sprintf("no valid index.yaml at %s: %s", s.address(), s.detail())
+		},
+		remedies: func(s subject) []string {
+			return []string{"correct .spec.url of " + s.String() + ": index.yaml must be below it", s.again()}
+		},
+	},
+	{
+		code: "source-reference", kinds: []string{"OCIRepository", "ImageRepository", "ImagePolicy"}, types: []failure.Type{failure.NoRepository},
+		message: func(s subject) string {
+			return fmt.Sprintf("%s does not exist, or the credentials do not give access to it", s.address())
+		},
+		remedies: func(s subject) []string { return []string{"push it, or correct " + s.revisionFields(), s.again()} },
+	},
+	{
+		code: "source-not-found", kinds: fetchers, types: []failure.Type{failure.NoRepository}, upstream: true,
+		message: func(s subject) string {
+			return fmt.Sprintf("%s does not exist, or the credentials do not give access to it", s.address())
+		},
+		remedies: func(s subject) []string {
+			fix := "correct the address of " + s.server()
+			if field := s.kind.Fetch.Address; field != "" {
+				fix = fmt.Sprintf("correct .%s of %s", field, s)
+			}
+			return []string{fix + ", or give " + s.orCredentials() + " access", s.again()}
+		},
+	},
+	{
+		code: "source-tls", kinds: fetchers, types: []failure.Type{failure.Untrusted}, upstream: true,
+		message: func(s subject) string {
+			return fmt.Sprintf("no trusted TLS connection to %s: %s", s.address(), s.detail())
+		},
+		remedies: func(s subject) []string {
+			if field := s.kind.Fetch.CA; field != "" {
+				return []string{fmt.Sprintf("put the CA certificate as ca.crt into a Secret, and set .%s of %s to its name", field, s), s.again()}
+			}
+			return []string{"add the CA certificate to " + s.server(), s.again()}
+		},
+	},
+	{
+		code: "source-rate-limit", kinds: fetchers, types: []failure.Type{failure.RateLimited},
+		message: func(s subject) string { return s.address() + " limits the rate of requests" },
+		remedies: func(s subject) []string {
+			return []string{"raise .spec.interval of " + s.String() + ", or use credentials with a higher limit", s.again()}
+		},
+	},
+	{
+		code: "source-unreachable", kinds: fetchers, types: []failure.Type{failure.Unreachable, failure.TimedOut}, upstream: true,
+		message: func(s subject) string { return fmt.Sprintf("cannot reach %s: %s", s.address(), s.detail()) },
+		remedies: func(s subject) []string {
+			fix := "check the address of " + s.server()
+			if field := s.kind.Fetch.Address; field != "" {
+				fix = fmt.Sprintf("check .%s of %s", field, s)
+			}
+			return []string{fix + ", and DNS, proxies and NetworkPolicies between the cluster and it", s.again()}
+		},
+	},
+	{
+		code: "source-credentials", kinds: fetchers, reasons: []string{"AuthenticationFailed"},
+		message: withDetail("the credentials cannot be used"),
+		remedies: func(s subject) []string {
+			return []string{"correct the keys of " + s.orCredentials() + " (flux create secret has one command for each kind of source)", s.again()}
+		},
+	},
+}
+
+// missesSecret reports whether a Secret that the object names does not exist.
+// What a Kustomization substitutes or applies has rules of its own.
+func missesSecret(s subject) bool {
+	if s.failure.Named.Kind != "Secret" || s.failure.In(failure.Substitute, failure.Apply, failure.Install, failure.Upgrade) {
+		return false
+	}
+	return s.secretField(s.failure.Named.Name) != "" || s.failure.In(failure.Credentials)
+}
+
+// orCredentials is the Secret with credentials, or the field that would name it.
+func (s subject) orCredentials() string {
+	if secret := s.credentials(); secret != "" {
+		return secret
+	}
+	if field := s.credentialsField(); field != "" {
+		return "the Secret of " + field
+	}
+	return "the credentials of " + s.server()
+}

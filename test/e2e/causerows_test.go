@@ -1,0 +1,396 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net/url"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// causeRow is something that is broken, through Git or the Kubernetes API, and
+// the answer of `flux why`. ${NS} is the namespace of the row, ${PATH} its folder
+// of the repository, ${URL} the repository and ${REGISTRY} the registry.
+type causeRow struct {
+	name string
+	// files are pushed to the folder of the row.
+	files map[string]string
+	// objects are applied to the namespace; without any they are a GitRepository
+	// and a Kustomization called app.
+	objects string
+	// then breaks what works: it is called once the Kustomization app is ready.
+	then func(s *story)
+	// ask is what is asked about, "kustomization app" unless given.
+	ask []string
+	// root is the object at the root, as Kind/name, and code its code.
+	root, code string
+	// says are parts of the message and the remedies of the root, never are words
+	// that the report must not have.
+	says, never []string
+	// exit is the exit code, 1 unless given.
+	exit int
+	// fix makes the edit that the remedies name. The remedies that are commands
+	// are then executed, and the object has to become healthy.
+	fix func(s *story)
+}
+
+// newRows begins a cluster for rows, whose Git server wants a password.
+func newRows(t *testing.T, components ...string) (s *story, address string) {
+	t.Helper()
+	s = newStory(t)
+	s.run("flux", append([]string{"install"}, components...)...)
+	s.feed("correct horse\n", "flux-sandbox", "git", "credentials", "set", "--username=dev", "--password-stdin", "--dir", s.cluster.Dir)
+	open, err := url.Parse(s.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address = s.url
+	open.User = url.UserPassword("dev", "correct horse")
+	s.url = open.String()
+	return s, address
+}
+
+// rows breaks everything at once, and asks about one row after another.
+func (s *story) rows(t *testing.T, address string, rows []causeRow) {
+	t.Helper()
+	files := map[string]string{}
+	for _, row := range rows {
+		for name, content := range row.files {
+			files[path.Join("cases", row.name, name)] = strings.ReplaceAll(content, "${NS}", "cause-"+row.name)
+		}
+	}
+	s.commit("Break everything", files)
+	for _, row := range rows {
+		s.namespace = "cause-" + row.name
+		s.begins(whyCase{name: row.name, objects: row.objects}, address)
+	}
+	for _, row := range rows {
+		if row.then == nil {
+			continue
+		}
+		s.namespace = "cause-" + row.name
+		s.run("flux", "wait", "kustomization", "app", "-n", s.namespace, "--timeout=2m")
+		row.then(s)
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			one := s.told(t, "cause-"+row.name)
+			row.asked(one)
+		})
+	}
+}
+
+// asked asks until the answer is there, or the time is over.
+func (row causeRow) asked(s *story) {
+	s.Helper()
+	row.exit = max(row.exit, 1)
+	found := s.untilWhy(row.ask, func(v verdict, code int) (finding, bool) {
+		for _, c := range v.Cases {
+			if c.Root.Code == row.code && c.Root.Object.Kind+"/"+c.Root.Object.Name == row.root {
+				return c.Root, code == row.exit
+			}
+		}
+		return finding{}, false
+	})
+	text := strings.Join(append([]string{found.Message}, found.Remedies...), "\n")
+	for _, part := range row.says {
+		if part = row.in(s, part); !strings.Contains(text, part) {
+			s.Errorf("the report lacks %q:\n%s", part, text)
+		}
+	}
+	for _, word := range row.never {
+		if strings.Contains(text, word) {
+			s.Errorf("the report has %q:\n%s", word, text)
+		}
+	}
+	if row.fix == nil || s.Failed() {
+		return
+	}
+	row.fix(s)
+	for _, remedy := range found.Remedies {
+		if strings.HasPrefix(remedy, "flux ") || strings.HasPrefix(remedy, "kubectl ") {
+			s.run("sh", "-c", remedy)
+		}
+	}
+	s.untilWhy(row.ask, func(v verdict, code int) (finding, bool) { return finding{}, v.Healthy && code == 0 })
+}
+
+// in is a text of the row with its names.
+func (row causeRow) in(s *story, text string) string {
+	return strings.NewReplacer("${NS}", s.namespace, "${PATH}", "cases/"+row.name).Replace(text)
+}
+
+// untilWhy asks `flux why` until an answer is accepted, which has to be in time.
+func (s *story) untilWhy(ask []string, accepts func(v verdict, code int) (finding, bool)) finding {
+	s.Helper()
+	if ask == nil {
+		ask = []string{"kustomization", "app"}
+	}
+	ask = slices.Concat([]string{"why", "-n", s.namespace, "-o", "json"}, ask)
+	deadline := time.After(whyTime)
+	tick := time.NewTicker(whyPause)
+	defer tick.Stop()
+	for {
+		stdout, stderr, err := s.try("flux", ask...)
+		var v verdict
+		if jsonErr := json.Unmarshal([]byte(stdout), &v); jsonErr == nil {
+			if found, ok := accepts(v, exitCode(err)); ok {
+				return found
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			s.Fatalf("flux %s ends with %v and not with the answer:\n%s%s", strings.Join(ask, " "), err, stdout, stderr)
+		}
+	}
+}
+
+// exitCode is how a command has ended, -1 where it could not be run.
+func exitCode(err error) int {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	default:
+		return -1
+	}
+}
+
+// TestCauseRows asks about failures whose messages have the words of others.
+func TestCauseRows(t *testing.T) {
+	t.Parallel()
+	s, address := newRows(t, "--components-extra=image-reflector-controller,image-automation-controller")
+	s.push("cause/app", "v1", "application/vnd.cncf.flux.config.v1+json", "application/vnd.cncf.flux.content.v1.tar+gzip", s.archive(map[string]string{"settings.yaml": plainMap}))
+	s.rows(t, address, slices.Concat(rejectedRows(), fetchRows(), buildRows(), automationRows()))
+}
+
+// fixed is how a row is repaired: files of its folder are pushed, or removed
+// where they are empty.
+func fixed(name string, files map[string]string) func(*story) {
+	return func(s *story) {
+		s.Helper()
+		pushed := map[string]string{}
+		for file, content := range files {
+			pushed[path.Join("cases", name, file)] = content
+		}
+		s.commit("Fix "+name, pushed)
+	}
+}
+
+func service(name, spec string) string {
+	return "apiVersion: v1\nkind: Service\nmetadata: {name: " + name + "}\nspec: {selector: {app: web}, " + spec + "}\n"
+}
+
+// rejectedRows are manifests that the API server does not accept.
+func rejectedRows() []causeRow {
+	const badPort, goodPort = "ports: [{port: 99999, targetPort: 8080}]", "ports: [{port: 8080}]"
+	const web = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 0\n  selector: {matchLabels: {app: web}}\n" +
+		"  template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: \"IMAGE\"}]}}\n"
+	return []causeRow{
+		{
+			name: "image-required", root: "Kustomization/app", code: "invalid", files: map[string]string{"web.yaml": strings.ReplaceAll(web, "IMAGE", "")},
+			says: []string{
+				"API server rejected Deployment/${NS}/web: spec.template.spec.containers[0].image: Required value",
+				"fix .spec.template.spec.containers[0].image of Deployment/${NS}/web in ${PATH}/web.yaml, commit and push",
+			},
+			fix: fixed("image-required", map[string]string{"web.yaml": strings.ReplaceAll(web, "IMAGE", "example.com/web:1")}),
+		},
+		{
+			name: "sops-web", root: "Kustomization/app", code: "invalid", files: map[string]string{"deep/service.yaml": service("sops-web", badPort)},
+			says: []string{"Service/${NS}/sops-web: spec.ports[0].port: Invalid value: 99999", "fix .spec.ports[0].port of Service/${NS}/sops-web in ${PATH}/deep/service.yaml"},
+			fix:  fixed("sops-web", map[string]string{"deep/service.yaml": service("sops-web", goodPort)}),
+		},
+		{
+			name: "immutable-cache", root: "Kustomization/app", code: "invalid", files: map[string]string{"service.yaml": service("immutable-cache", badPort)},
+			says: []string{"fix .spec.ports[0].port of Service/${NS}/immutable-cache"}, never: []string{"force"},
+		},
+		{
+			name: "immutable-push", root: "Kustomization/app", code: "invalid", files: map[string]string{"service.yaml": service("immutable-push", "type: Wrong, "+goodPort)},
+			says: []string{"fix .spec.type of Service/${NS}/immutable-push"}, never: []string{"force"},
+		},
+		{
+			name: "conflicting-path", root: "Kustomization/app", code: "invalid",
+			files: map[string]string{"ingress.yaml": "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: web}\nspec: {rules: [{http: {paths: [{path: \"conflicts with: field is immutable\", pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}\n"},
+			says:  []string{"fix .spec.rules[0].http.paths[0].path of Ingress/${NS}/web in ${PATH}/ingress.yaml"}, never: []string{"field manager", "force"},
+		},
+		{
+			name: "selector", root: "Kustomization/app", code: "immutable", files: map[string]string{"web.yaml": deployment("web", "web", 0, "example.com/web:1")},
+			says: []string{
+				"field is immutable: .spec.selector of Deployment/${NS}/web", "revert .spec.selector of Deployment/${NS}/web in ${PATH}/web.yaml",
+				"kustomize.toolkit.fluxcd.io/force: enabled on it, which deletes and recreates Deployment/${NS}/web: its pods are stopped",
+			},
+			then: func(s *story) {
+				s.commit("Select others", map[string]string{"cases/selector/web.yaml": deployment("web", "other", 0, "example.com/web:1")})
+				_, _, _ = s.try("flux", "reconcile", "kustomization", "app", "-n", s.namespace, "--with-source")
+			},
+			fix: func(s *story) {
+				manifest := strings.Replace(deployment("web", "other", 0, "example.com/web:1"), "metadata: {name: web", "metadata: {annotations: {kustomize.toolkit.fluxcd.io/force: enabled}, name: web", 1)
+				s.commit("Recreate web", map[string]string{"cases/selector/web.yaml": manifest})
+			},
+		},
+		{
+			name: "terminating", root: "Kustomization/app", code: "namespace-terminating", says: []string{"namespace ending is being deleted"}, never: []string{"RoleBinding"},
+			files:   map[string]string{"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: ending}\n"},
+			objects: kustomizationWith("") + "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: ending}\n",
+			then: func(s *story) {
+				s.run("kubectl", "-n", "ending", "apply", "-f", s.write("hold.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hold, finalizers: [example.com/hold]}\n"))
+				s.run("kubectl", "delete", "namespace", "ending", "--wait=false")
+				s.Cleanup(func() {
+					_, _, _ = s.try("kubectl", "-n", "ending", "patch", "configmap", "hold", "--type=merge", `-p={"metadata":{"finalizers":null}}`)
+				})
+				s.run("kubectl", "-n", "ending", "wait", "--for=delete", "configmap", "settings")
+				_, _, _ = s.try("flux", "reconcile", "kustomization", "app", "-n", s.namespace)
+			},
+		},
+		{
+			name: "limits", root: "Kustomization/app", code: "limit-range", never: []string{"RoleBinding"},
+			says:    []string{"LimitRange of namespace ${NS} does not allow PersistentVolumeClaim/${NS}/data: maximum storage usage per PersistentVolumeClaim is 1Gi, but request is 5Gi", "in ${PATH}/claim.yaml"},
+			files:   map[string]string{"claim.yaml": "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 5Gi}}}\n"},
+			objects: "apiVersion: v1\nkind: LimitRange\nmetadata: {name: small}\nspec: {limits: [{type: PersistentVolumeClaim, max: {storage: 1Gi}}]}\n---\n${DEFAULT}",
+		},
+		{
+			name: "webhook", root: "Kustomization/app", code: "webhook-down", says: []string{"admission webhook conflict.example.com cannot be called"}, files: map[string]string{"settings.yaml": plainMap},
+			objects: `apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: cause-webhook}
+webhooks:
+- name: conflict.example.com
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  clientConfig: {service: {name: gone, namespace: cause-webhook}}
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: cause-webhook}}
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
+---
+${DEFAULT}`,
+		},
+	}
+}
+
+// buildRows are Kustomizations that fail before or after they apply.
+func buildRows() []causeRow {
+	return []causeRow{
+		{
+			name: "sops-operator", root: "Kustomization/app", code: "health", files: map[string]string{"settings.yaml": plainMap},
+			objects: kustomizationWith(`healthChecks: [{apiVersion: apps/v1, kind: Deployment, name: sops-operator, namespace: "${NS}"}]`),
+			says: []string{
+				"Deployment/${NS}/sops-operator does not exist",
+				"add Deployment/${NS}/sops-operator to the source, or remove it from .spec.healthChecks of Kustomization/${NS}/app",
+			},
+			never: []string{"decrypt"},
+			fix:   fixed("sops-operator", map[string]string{"operator.yaml": deployment("sops-operator", "sops", 0, "example.com/sops:1")}),
+		},
+		{
+			name: "sops-secret", root: "Kustomization/app", code: "secret-missing", files: map[string]string{"secret.yaml": encryptedSecret},
+			objects: kustomizationWith("decryption: {provider: sops, secretRef: {name: sops-age}}"),
+			says:    []string{"Secret ${NS}/sops-age does not exist, .spec.decryption.secretRef.name names it"}, never: []string{"do not decrypt"},
+		},
+		{
+			name: "gizmo", root: "Kustomization/app", code: "api-missing", never: []string{"flux migrate"},
+			files: map[string]string{"gizmo.yaml": "apiVersion: nowhere.example.com/v1\nkind: Gizmo\nmetadata: {name: one}\n"},
+			says: []string{
+				"the cluster does not serve Gizmo in version nowhere.example.com/v1, which is used in ${PATH}/gizmo.yaml",
+				"install the CRD of kind Gizmo of group nowhere.example.com",
+			},
+		},
+		{
+			name: "provided", root: "Kustomization/app", code: "api-missing", never: []string{"flux migrate"},
+			files: map[string]string{
+				"app/gizmo.yaml":  "apiVersion: cause.example.com/v1\nkind: Gizmo\nmetadata: {name: one}\n",
+				"crds/other.yaml": strings.NewReplacer("delivery.example.com", "cause.example.com").Replace(canaryDefinition),
+			},
+			objects: strings.ReplaceAll(kustomizationWith("force: false"), "${PATH}", "${PATH}/app") + "---\n" +
+				applied("crds", "GitRepository", "app", "${PATH}/crds", ""),
+			says: []string{"add Kustomization/${NS}/crds, which applies CRDs of group cause.example.com, to .spec.dependsOn of Kustomization/${NS}/app"},
+		},
+	}
+}
+
+// encryptedSecret has the form of a SOPS file; nothing can decrypt it.
+const encryptedSecret = "apiVersion: v1\nkind: Secret\nmetadata: {name: locked}\ndata: {a: \"ENC[AES256_GCM,data:AAAA,iv:AAAA,tag:AAAA,type:str]\"}\nsops:\n  mac: ENC[AES256_GCM,data:AAAA]\n  version: 3.10.0\n"
+
+// fetchRows are sources whose addresses and revisions look like HTTP statuses.
+func fetchRows() []causeRow {
+	git := func(spec string) string {
+		return "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: app}\nspec: {interval: 1h, timeout: 20s, " + spec + "}\n"
+	}
+	oci := func(spec string) string {
+		return "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: app}\nspec: {interval: 1h, timeout: 20s, insecure: true, " + spec + "}\n"
+	}
+	gitSource, ociSource := []string{"gitrepository", "app"}, []string{"ocirepository", "app"}
+	noCredentials := []string{"credentials", "secretRef"}
+	return []causeRow{
+		{name: "port-401", ask: gitSource, root: "GitRepository/app", code: "source-unreachable", objects: git(`url: "http://127.0.0.1:40123/fleet.git"`), says: []string{"cannot reach http://127.0.0.1:40123/fleet.git"}, never: noCredentials},
+		{name: "port-50401", ask: ociSource, root: "OCIRepository/app", code: "source-unreachable", objects: oci(`url: "oci://127.0.0.1:50401/app", ref: {tag: v1}`), says: []string{"cannot reach oci://127.0.0.1:50401/app"}, never: noCredentials},
+		{name: "port-40400", ask: gitSource, root: "GitRepository/app", code: "source-unreachable", objects: git(`url: "http://127.0.0.1:40400/not-found.git"`), says: []string{"cannot reach http://127.0.0.1:40400/not-found.git"}, never: noCredentials},
+		{
+			name: "image-40400", ask: []string{"imagerepository", "app"}, root: "ImageRepository/app", code: "source-unreachable", says: []string{"check .spec.image of ImageRepository/${NS}/app"}, never: []string{"spec.url", "spec.ref"},
+			objects: "apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageRepository\nmetadata: {name: app}\nspec: {interval: 1h, timeout: 5s, image: \"127.0.0.1:40400/app\", insecure: true}\n",
+		},
+		{
+			name: "image-gone", ask: []string{"imagerepository", "app"}, root: "ImageRepository/app", code: "source-reference", says: []string{".spec.image of ImageRepository/${NS}/app"}, never: []string{"spec.url", "spec.ref"},
+			objects: "apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageRepository\nmetadata: {name: app}\nspec: {interval: 1h, timeout: 5s, image: \"${REGISTRY}/cause/gone-401\", insecure: true}\n",
+		},
+		{name: "tag-14012", ask: gitSource, root: "GitRepository/app", code: "source-reference", objects: git(`url: "${URL}", secretRef: {name: git}, ref: {tag: build-14012}`), says: []string{"tag build-14012 not found in"}, never: noCredentials},
+		{
+			name: "commit-401", ask: gitSource, root: "GitRepository/app", code: "source-reference", says: []string{"commit 4014014014014014014014014014014014014014 not found in"}, never: noCredentials,
+			objects: git(`url: "${URL}", secretRef: {name: git}, ref: {branch: main, commit: "4014014014014014014014014014014014014014"}`),
+		},
+		{
+			name: "tag-20240119", ask: ociSource, root: "OCIRepository/app", code: "source-reference", says: []string{"tag 20240119 not found in oci://"}, never: noCredentials,
+			objects: oci(`url: "oci://${REGISTRY}/cause/app", ref: {tag: "20240119"}`),
+		},
+		{
+			name: "no-secret", ask: ociSource, root: "OCIRepository/app", code: "secret-missing", says: []string{"Secret ${NS}/gone does not exist, .spec.secretRef.name names it"},
+			objects: oci(`url: "oci://${REGISTRY}/cause/app", ref: {tag: v1}, secretRef: {name: gone}`),
+			fix: func(s *story) {
+				s.run("flux", "create", "secret", "oci", "gone", "-n", s.namespace, "--url="+s.cluster.Env["FLUX_SANDBOX_REGISTRY"], "--username=dev", "--password=any")
+			},
+		},
+	}
+}
+
+// automationRows are image automations that fail on the way to Git.
+func automationRows() []causeRow {
+	const update = `---
+apiVersion: image.toolkit.fluxcd.io/v1
+kind: ImageUpdateAutomation
+metadata: {name: app}
+spec: {interval: 1h, sourceRef: {kind: GitRepository, name: push-config}, git: {checkout: {ref: {branch: main}}, commit: {author: {email: a@example.com}}, push: {branch: main}}, update: {path: ./}}
+`
+	git := func(secret string) string {
+		return "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: push-config}\nspec: {interval: 1h, url: \"${URL}\", ref: {branch: main}, secretRef: {name: " + secret + "}}\n"
+	}
+	const wrong = "---\napiVersion: v1\nkind: Secret\nmetadata: {name: wrong}\nstringData: {username: dev, password: guessed}\n"
+	ask := []string{"imageupdateautomation", "app"}
+	return []causeRow{
+		{
+			name: "password", ask: ask, root: "GitRepository/push-config", code: "source-authentication", objects: git("wrong") + wrong + update,
+			says: []string{"rejects the credentials in Secret ${NS}/wrong"}, never: []string{"push rejected"},
+		},
+		{
+			name: "secret", ask: ask, root: "GitRepository/push-config", code: "secret-missing", objects: git("gone") + update,
+			says: []string{"Secret ${NS}/gone does not exist, .spec.secretRef.name names it", "of GitRepository/${NS}/push-config"},
+		},
+		{
+			name: "rotated", ask: ask, root: "ImageUpdateAutomation/app", code: "source-authentication",
+			files: map[string]string{"settings.yaml": plainMap}, objects: "${DEFAULT}\n---\n" + git("rotated") + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: rotated}\nstringData: {username: dev, password: correct horse}\n",
+			says: []string{"correct the Secret that .spec.secretRef of GitRepository/${NS}/push-config names"}, never: []string{"push rejected", "ImageUpdateAutomation/${NS}/app to its name"},
+			then: func(s *story) {
+				s.run("flux", "wait", "source", "git", "push-config", "-n", s.namespace)
+				s.run("kubectl", "-n", s.namespace, "patch", "secret", "rotated", "--type=merge", `-p={"stringData":{"password":"guessed"}}`)
+				s.run("kubectl", "-n", s.namespace, "apply", "-f", s.write("update.yaml", strings.TrimPrefix(update, "---\n")))
+			},
+			fix: func(s *story) {
+				s.run("kubectl", "-n", s.namespace, "patch", "secret", "rotated", "--type=merge", `-p={"stringData":{"password":"correct horse"}}`)
+			},
+		},
+	}
+}
