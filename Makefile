@@ -57,7 +57,8 @@ race: manifests sandbox gitea ## Run the tests of the packages with the race det
 	CGO_ENABLED=1 $(GOTEST) -race ./internal/... ./pkg/...
 
 .PHONY: compat
-compat: manifests sandbox ## Replay the recorded contract and list what differs
+compat: manifests sandbox ## Compare words and flags with the recorded contract, replay it, and list what differs
+	$(GOTEST) -v -run TestContract ./cmd/flux
 	$(GOTEST) -v -run TestReplay ./test/compat
 
 .PHONY: e2e

@@ -27,8 +27,10 @@ type app struct {
 	env func(string) string
 	// lookupEnv tells an empty variable from one that is not set.
 	lookupEnv func(string) (string, bool)
-	now       func() time.Time
-	ui        *ui.Terminal
+	// environ is the whole environment, for programs that run in place of flux.
+	environ func() []string
+	now     func() time.Time
+	ui      *ui.Terminal
 
 	global globalFlags
 	// settings is what is wrong with the environment and the configuration file.
@@ -43,6 +45,7 @@ type app struct {
 func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time) *app {
 	a := &app{in: in, out: out, err: err, env: env, now: now, ui: ui.New(in, err, env), blameTime: blameTime}
 	a.lookupEnv = func(name string) (string, bool) { value := env(name); return value, value != "" }
+	a.environ = func() []string { return nil }
 	a.global.kube = kubeconfig.New(env)
 	a.cluster = a.connectOnce()
 	return a
@@ -53,7 +56,12 @@ func (a *app) run(ctx context.Context, args []string) int {
 	a.elsewhere = a.newElsewhere(ctx)
 	root := newRoot(a, args)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		if a.completePlugin(ctx, root, args) {
+			return exitDone
+		}
 		a.completeEveryFlag(root)
+	} else if handled, err := a.runPlugin(ctx, root, args); handled {
+		return a.exit(ctx, root, err)
 	}
 	root.SetArgs(args)
 	root.SetIn(a.in)

@@ -31,6 +31,7 @@ func commands() []word {
 		{name: "list", make: newList},
 		{name: "logs", make: newLogs},
 		{name: "migrate", make: newMigrate},
+		{name: "plugin", make: newPlugin},
 		{name: "pull", make: newPull},
 		{name: "push", make: newPush},
 		{name: "reconcile", make: newReconcile},

@@ -37,5 +37,6 @@ func start(now func() time.Time) int {
 	defer stop()
 	a := newApp(os.Stdin, os.Stdout, os.Stderr, os.Getenv, now)
 	a.lookupEnv = os.LookupEnv
+	a.environ = os.Environ
 	return a.run(ctx, os.Args[1:])
 }

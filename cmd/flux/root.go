@@ -42,6 +42,13 @@ people and scripts see and steer what Flux does there.`,
 	a.global.add(root.PersistentFlags(), a.env("FLUX_SYSTEM_NAMESPACE"))
 	root.AddCommand(needed(a, args)...)
 	root.InitDefaultVersionFlag()
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd == root {
+			a.addPlugins(cmd.Context(), root)
+		}
+		help(cmd, args)
+	})
 	return root
 }
 

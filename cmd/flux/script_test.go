@@ -127,7 +127,8 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			"playflux": func(ts *testscript.TestScript, neg bool, args []string) { playFlux(ts, cluster, neg, args) },
 			"keys":     makeKeys,
 			"hook":     hook,
-			"hostgit":  hostGit, "deploykey": deployKey,
+			"serve":    serveFolder, "offer": offerPlugin, "sigkill": killJob,
+			"hostgit": hostGit, "deploykey": deployKey,
 		},
 	})
 }

@@ -42,8 +42,8 @@ func (f *Flags) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.overrides.Context.AuthInfo, "user", "", "the user of the kubeconfig to use")
 	f.addServer(fs)
 	f.addUser(fs)
-	// kubectl caches its discovery; nothing is kept between two commands here.
-	fs.String("cache-dir", "$HOME/.kube/cache", "accepted for compatibility: nothing is cached here")
+	// kubectl caches its discovery, too, which is not kept between two commands here.
+	fs.String("cache-dir", "$HOME/.kube/cache", "cache folder for the contexts that are forwarded to plugins")
 }
 
 func (f *Flags) addServer(fs *pflag.FlagSet) {

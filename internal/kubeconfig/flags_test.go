@@ -131,3 +131,45 @@ func TestNoClusterIsGuessed(t *testing.T) {
 		t.Errorf("a kubeconfig that does not exist is answered by %v", err)
 	}
 }
+
+func TestOverlay(t *testing.T) {
+	for _, c := range []struct {
+		line, namespace, want string
+	}{
+		{"", "web", "near near alice web"},
+		{"--context=far", "", "far far bob "},
+		{"--context=far", "web", "far far bob web"},
+		{"--context=near", "", "near near alice apps"},
+	} {
+		f := parsed(t, twoClusters, strings.Fields(c.line)...)
+		overlay, files, err := f.Overlay(c.namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"token", "secret", "example.com"} {
+			if strings.Contains(string(overlay), secret) {
+				t.Errorf("%q: the overlay holds %s:\n%s", c.line, secret, overlay)
+			}
+		}
+		path := filepath.Join(t.TempDir(), "overlay")
+		if err := os.WriteFile(path, overlay, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		// Another process reads the overlay first, then the user's files.
+		t.Setenv("KUBECONFIG", strings.Join(append([]string{path}, files...), string(os.PathListSeparator)))
+		raw, err := New(os.Getenv).Raw()
+		if err != nil {
+			t.Fatal(err)
+		}
+		chosen := raw.Contexts[raw.CurrentContext]
+		got := strings.Join([]string{raw.CurrentContext, chosen.Cluster, chosen.AuthInfo, chosen.Namespace}, " ")
+		if got != c.want || len(raw.AuthInfos) != 2 {
+			t.Errorf("%q: %q and %d users, want %q", c.line, got, len(raw.AuthInfos), c.want)
+		}
+	}
+	for kubeconfig, line := range map[string]string{twoClusters: "--context=none", "": "", "apiVersion: v1\nkind: Config\n": ""} {
+		if overlay, _, err := parsed(t, kubeconfig, strings.Fields(line)...).Overlay("web"); err == nil {
+			t.Errorf("%q: %s", line, overlay)
+		}
+	}
+}

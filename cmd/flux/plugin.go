@@ -1,0 +1,282 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/plugin"
+	"github.com/fluxkit/flux/internal/redact"
+)
+
+const (
+	pluginFolderVariable    = "FLUXCD_PLUGINS"
+	pluginCatalogueVariable = "FLUXCD_PLUGIN_CATALOG"
+)
+
+func newPlugin(a *app) *cobra.Command {
+	cmd := group("plugin", "Manage plugins", newPluginInstall(a), newPluginList(a), newPluginSearch(a), newPluginUninstall(a), newPluginUpdate(a))
+	cmd.Long = `Manage plugins: programs named flux-NAME that run as 'flux NAME'.
+
+Plugins are installed in ~/.fluxcd/plugins, or in the folder in FLUXCD_PLUGINS.
+Programs named flux-NAME in the folders of PATH are plugins, too; the plugin
+folder comes first. A plugin cannot replace a built-in command.
+
+Arguments after NAME are passed to the plugin. --kubeconfig, --context and
+--namespace before NAME are forwarded in its environment (KUBECONFIG), so that
+every Kubernetes client in it uses them.
+
+The catalogue is that of the Flux project, or the URL or folder in
+FLUXCD_PLUGIN_CATALOG.`
+	cmd.Example = `  # Find, install and run a plugin
+  flux plugin search
+  flux plugin install operator
+  flux operator --help
+
+  # Run a plugin on another cluster
+  flux --context=staging operator get instances`
+	return cmd
+}
+
+func newPluginList(a *app) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List installed plugins with their versions and paths",
+		Long: `List the plugins in the plugin folder and on PATH. The version of a plugin that
+'flux plugin install' did not install is shown as manual.`,
+		Example: `  # List plugins
+  flux plugin list
+
+  # Print the versions and checksums of installed plugins
+  flux plugin list -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.listPlugins(cmd, format) },
+	}
+	addReport(cmd.Flags(), &format)
+	return cmd
+}
+
+// pluginEntry is a plugin as scripts get it.
+type pluginEntry struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+	// Version and what follows are known of plugins that flux has installed.
+	Version     string           `json:"version,omitempty"`
+	InstalledAt string           `json:"installedAt,omitempty"`
+	Platform    *plugin.Platform `json:"platform,omitempty"`
+}
+
+func (a *app) listPlugins(cmd *cobra.Command, format string) error {
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	plugins, ignored := a.plugins().All(ctx)
+	for _, i := range ignored {
+		a.ui.Warning("%s is ignored: %s", i.Path, i.Reason)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	entries := []pluginEntry{} // no plugins are [], not null
+	table := output.Table{Headers: []string{"NAME", "VERSION", "PATH"}}
+	for _, p := range plugins {
+		e, shown := pluginEntry{Name: p.Name, Path: p.Path}, "manual"
+		if r := p.Receipt; r != nil {
+			e.Version, e.InstalledAt, e.Platform, shown = r.Version, r.InstalledAt, &r.Platform, r.Version
+		}
+		entries = append(entries, e)
+		table.Rows = append(table.Rows, []string{p.Name, shown, p.Path})
+	}
+	return a.printPlugins(format, entries, table, "no plugins found")
+}
+
+// printPlugins prints a list in the format that was asked for.
+func (a *app) printPlugins(format string, entries any, table output.Table, none string) error {
+	if format != "" {
+		return a.printValue(format, entries)
+	}
+	if len(table.Rows) == 0 {
+		a.ui.Line("%s", none)
+		return nil
+	}
+	if screen, ok := a.screen(false); ok {
+		return table.Show(a.out, true, screen)
+	}
+	return table.Write(a.out, true)
+}
+
+func newPluginSearch(a *app) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "search [query]",
+		Short: "List the plugins in the catalogue",
+		Long: `List the plugins in the catalogue whose name or description contains the query,
+or all of them.`,
+		Example: `  # List all plugins
+  flux plugin search
+
+  # Find plugins by a word
+  flux plugin search schema`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.searchPlugins(cmd, format, args) },
+	}
+	addReport(cmd.Flags(), &format)
+	return cmd
+}
+
+// catalogueEntry is a plugin of the catalogue as scripts get it.
+type catalogueEntry struct {
+	plugin.Entry
+	Installed string `json:"installed,omitempty"`
+}
+
+func (a *app) searchPlugins(cmd *cobra.Command, format string, args []string) error {
+	catalogue, err := a.pluginCatalogue()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.bounded(cmd.Context())
+	defer cancel()
+	index, err := catalogue.Index(ctx)
+	if err != nil {
+		return a.pluginError(err)
+	}
+	query := strings.ToLower(strings.Join(args, ""))
+	finder := a.plugins()
+	finder.Path = "" // only what is in the plugin folder is installed
+	entries := []catalogueEntry{}
+	table := output.Table{Headers: []string{"NAME", "DESCRIPTION", "INSTALLED"}}
+	for _, e := range index.Plugins {
+		if !strings.Contains(strings.ToLower(e.Name+"\n"+e.Description), query) {
+			continue
+		}
+		entry := catalogueEntry{Entry: e}
+		if p, ok := finder.Find(e.Name); ok && p.Receipt != nil {
+			entry.Installed = p.Receipt.Version
+		}
+		entries = append(entries, entry)
+		table.Rows = append(table.Rows, []string{e.Name, e.Description, entry.Installed})
+	}
+	none := "no plugins found in the catalogue"
+	if query != "" {
+		none = fmt.Sprintf("no plugins match %q in the catalogue", args[0])
+	}
+	return a.printPlugins(format, entries, table, none)
+}
+
+// plugins returns what finds the plugins of this process's environment.
+func (a *app) plugins() plugin.Finder {
+	return plugin.Finder{Folder: a.pluginFolder(), Path: a.env("PATH"), Reserved: reservedCommand}
+}
+
+// pluginFolder is where plugins are installed, "" where there is no home.
+func (a *app) pluginFolder() string {
+	if folder := a.env(pluginFolderVariable); folder != "" {
+		if absolute, err := filepath.Abs(folder); err == nil {
+			return absolute
+		}
+		return folder
+	}
+	home := a.env("HOME")
+	if runtime.GOOS == "windows" {
+		home = a.env("USERPROFILE")
+	}
+	if !filepath.IsAbs(home) {
+		return ""
+	}
+	return filepath.Join(home, ".fluxcd", "plugins")
+}
+
+// ownPrograms are the programs of flux that are named like plugins.
+func ownPrograms() []string { return []string{helmProgram, sandboxProgram} }
+
+// reservedCommand reports whether a name is that of a built-in command or of a
+// program of flux's own.
+func reservedCommand(name string) bool {
+	for _, own := range ownPrograms() {
+		if "flux-"+name == own {
+			return true
+		}
+	}
+	for _, w := range commands() {
+		if w.name == name {
+			return true
+		}
+	}
+	return name == "help" || name == "completion" || strings.HasPrefix(name, "__complete")
+}
+
+func (a *app) pluginCatalogue() (*plugin.Catalogue, error) {
+	address := a.env(pluginCatalogueVariable)
+	if address == "" {
+		address = plugin.DefaultCatalogue
+	}
+	catalogue, err := plugin.OpenCatalogue(address, "flux/"+version)
+	if err != nil {
+		return nil, hinted("set "+pluginCatalogueVariable+" to an https URL or a folder", "%s: %w", pluginCatalogueVariable, err)
+	}
+	return catalogue, nil
+}
+
+// pluginError adds the remedy to an error of the plugin package.
+func (a *app) pluginError(err error) error {
+	if hint := a.pluginHint(err); hint != "" {
+		return &hintedError{err, hint}
+	}
+	return err
+}
+
+func (a *app) pluginHint(err error) string {
+	var unknown *plugin.UnknownError
+	var version *plugin.VersionError
+	var platform *plugin.PlatformError
+	var checksum *plugin.ChecksumError
+	var catalogue *plugin.CatalogueError
+	var foreign *plugin.ForeignError
+	var absent *plugin.NotInstalledError
+	var busy *plugin.BusyError
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return ""
+	case errors.As(err, &unknown):
+		near := nearest{word: unknown.Name}
+		near.try("flux plugin install ", nil)
+		for _, known := range unknown.Known {
+			near.try("flux plugin install "+known, []string{known})
+		}
+		if meant := near.meant(); meant != "" {
+			return fmt.Sprintf("did you mean '%s'?", meant)
+		}
+		return "'flux plugin search' lists the plugins"
+	case errors.As(err, &version) && len(version.Known) > 0:
+		return "available versions: " + strings.Join(version.Known[:min(versionsShown, len(version.Known))], ", ")
+	case errors.As(err, &version):
+		return fmt.Sprintf("take a version or the digest from the manifest of the plugin, or run 'flux plugin install %s' for the latest version", version.Name)
+	case errors.As(err, &platform) && platform.Digest == "":
+		return "available for: " + redact.Text(strings.Join(platform.Offered, ", "))
+	case errors.As(err, &checksum):
+		return "nothing was installed: the download was changed after it was added to the catalogue; report it to the plugin's maintainers"
+	case errors.As(err, &catalogue) && !catalogue.Invalid:
+		return "check the network connection and HTTPS_PROXY, or set " + pluginCatalogueVariable + " to a mirror or a folder"
+	case errors.As(err, &catalogue):
+		return "check " + pluginCatalogueVariable + ", or report it to the maintainers of the catalogue"
+	case errors.As(err, &foreign):
+		return fmt.Sprintf("remove it with 'rm %s'", foreign.Path)
+	case errors.As(err, &absent):
+		return "'flux plugin list' lists the installed plugins"
+	case errors.As(err, &busy):
+		return "run the command again when it has finished"
+	}
+	return ""
+}
+
+// versionsShown is how many versions an error names.
+const versionsShown = 10

@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/plugin"
+)
+
+// pluginLine is a command line that names a plugin.
+type pluginLine struct {
+	plugin plugin.Plugin
+	// before are the flags before the name, after what is passed to the plugin.
+	before, after []string
+}
+
+// runPlugin runs the plugin that a command line names. It returns false where
+// the line is not about a plugin, without looking for any where its first word
+// is a built-in command.
+func (a *app) runPlugin(ctx context.Context, root *cobra.Command, args []string) (handled bool, err error) {
+	line, word, ok := a.parsePluginLine(root, args)
+	if !ok {
+		if word == "" {
+			return false, nil
+		}
+		a.addPlugins(ctx, root)
+		return true, noSubcommand(root, []string{word})
+	}
+	env, err := a.pluginEnvironment(root, line)
+	if err != nil {
+		return true, err
+	}
+	code, err := plugin.Run(plugin.Process{
+		Path: line.plugin.Path, Args: line.after, Env: env,
+		In: a.in, Out: a.out, Err: a.err,
+	})
+	if err == nil && code != 0 {
+		err = &exitCodeError{code}
+	}
+	return true, err
+}
+
+// parsePluginLine finds the plugin in a command line. Without one, word is the
+// first word where that is no command either.
+func (a *app) parsePluginLine(root *cobra.Command, args []string) (line pluginLine, word string, ok bool) {
+	i := firstWord(root.PersistentFlags(), args)
+	if i == len(args) || slices.ContainsFunc(args[:i], isHelpOrVersion) {
+		return line, "", false
+	}
+	before, word, after := args[:i], args[i], args[i+1:]
+	if word == "help" && len(after) == 1 && !reservedCommand(after[0]) {
+		p, ok := a.plugins().Find(after[0])
+		return pluginLine{p, before, []string{"--help"}}, "", ok
+	}
+	if reservedCommand(word) {
+		return line, "", false
+	}
+	p, ok := a.plugins().Find(word)
+	return pluginLine{p, before, after}, word, ok
+}
+
+func isHelpOrVersion(arg string) bool {
+	return arg == "-h" || arg == "--help" || arg == "-v" || arg == "--version"
+}
+
+// firstWord returns the index of the first argument that is neither a flag nor
+// the value of one, or the number of arguments.
+func firstWord(flags *pflag.FlagSet, args []string) int {
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "--":
+			return len(args)
+		case strings.HasPrefix(arg, "--"):
+			name, _, assigned := strings.Cut(arg[2:], "=")
+			if f := flags.Lookup(name); !assigned && f != nil && f.NoOptDefVal == "" {
+				i++
+			}
+		case len(arg) == 2 && arg[0] == '-':
+			if f := flags.ShorthandLookup(arg[1:]); f != nil && f.NoOptDefVal == "" {
+				i++
+			}
+		case len(arg) > 1 && arg[0] == '-':
+		default:
+			return i
+		}
+	}
+	return len(args)
+}
+
+// forwardedFlags are those that the environment of a plugin can carry.
+var forwardedFlags = []string{"kubeconfig", "context", "namespace"}
+
+// pluginEnvironment is the environment of this process with what the flags
+// before the plugin's name say.
+func (a *app) pluginEnvironment(root *cobra.Command, line pluginLine) ([]string, error) {
+	flags := root.PersistentFlags()
+	if err := root.ParseFlags(line.before); err != nil {
+		return nil, err
+	}
+	var refused error
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Changed && !slices.Contains(forwardedFlags, f.Name) && refused == nil {
+			refused = hinted("pass the plugin's own flags after its name: flux "+line.plugin.Name+" …", "--%s cannot be forwarded to the plugin %q", f.Name, line.plugin.Name)
+		}
+	})
+	if refused != nil {
+		return nil, refused
+	}
+	if err := config.Apply(flags, a.env); err != nil {
+		return nil, err
+	}
+	return a.forward(flags)
+}
+
+// forward puts the cluster and the namespace that were chosen into the
+// environment. A context cannot be named there, so that KUBECONFIG gets a file
+// that selects it before the others.
+func (a *app) forward(flags *pflag.FlagSet) ([]string, error) {
+	env := a.environ()
+	// For flux in the plugin, where a variable would stand above the kubeconfig.
+	for _, name := range []string{"context", "namespace"} {
+		if f := flags.Lookup(name); f.Changed {
+			env = setVariable(env, "FLUX_"+strings.ToUpper(name), f.Value.String())
+		}
+	}
+	if f := flags.Lookup("kubeconfig"); f.Changed {
+		env = setVariable(env, "KUBECONFIG", f.Value.String())
+	}
+	namespace := ""
+	if flags.Changed("namespace") {
+		namespace = a.global.namespace
+	}
+	if !flags.Changed("context") && namespace == "" {
+		return env, nil
+	}
+	overlay, files, err := a.global.kube.Overlay(namespace)
+	if err != nil {
+		return nil, &configError{err}
+	}
+	path, err := a.writeOverlay(flags.Lookup("cache-dir").Value.String(), overlay)
+	if err != nil {
+		return nil, hinted("make the folder writable, or choose the context with 'kubectl config use-context'", "forwarding the context to the plugin: %w", err)
+	}
+	return setVariable(env, "KUBECONFIG", strings.Join(append([]string{path}, files...), string(os.PathListSeparator))), nil
+}
+
+// writeOverlay keeps a kubeconfig that selects a context in the cache, under a
+// name that follows from its content: the plugin may run longer than flux.
+func (a *app) writeOverlay(cache string, content []byte) (string, error) {
+	folder, err := filepath.Abs(filepath.Join(os.Expand(cache, a.env), "flux"))
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(content)
+	path := filepath.Join(folder, "context-"+hex.EncodeToString(sum[:8])+".yaml")
+	if there, err := os.ReadFile(path); err == nil && string(there) == string(content) {
+		return path, nil
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	file, err := os.CreateTemp(folder, "context-")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(file.Name()) //nolint:errcheck // after the rename there is nothing to remove
+	if _, err = file.Write(content); err != nil {
+		_ = file.Close() // the error of writing says more
+		return "", err
+	}
+	if err := file.Close(); err != nil {
+		return "", err
+	}
+	return path, os.Rename(file.Name(), path)
+}
+
+func setVariable(env []string, name, value string) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(entry string) bool { return strings.HasPrefix(entry, name+"=") })
+	return append(env, name+"="+value)
+}
+
+// addPlugins adds the plugins to the root command, for its help and for what
+// completes and suggests commands.
+func (a *app) addPlugins(ctx context.Context, root *cobra.Command) {
+	ctx, cancel := context.WithTimeout(ctx, completionTime)
+	defer cancel()
+	plugins, _ := a.plugins().All(ctx)
+	if len(plugins) == 0 {
+		return
+	}
+	const builtIn, added = "built-in", "plugin"
+	root.AddGroup(&cobra.Group{ID: builtIn, Title: "Available Commands:"}, &cobra.Group{ID: added, Title: "Plugin Commands:"})
+	for _, cmd := range root.Commands() {
+		cmd.GroupID = builtIn
+	}
+	root.SetHelpCommandGroupID(builtIn)
+	for _, p := range plugins {
+		root.AddCommand(&cobra.Command{
+			Use: p.Name, Short: "Run the " + p.Name + " plugin", GroupID: added,
+			DisableFlagParsing: true, Run: func(*cobra.Command, []string) {},
+		})
+	}
+}
+
+// completePlugin answers a completion that is about a plugin: its name, or its
+// arguments, which the plugin itself is asked for. It returns false where the
+// completion is up to the built-in commands.
+func (a *app) completePlugin(ctx context.Context, root *cobra.Command, args []string) bool {
+	if len(args) < 2 {
+		return false
+	}
+	words := args[1 : len(args)-1]
+	if firstWord(root.PersistentFlags(), words) == len(words) {
+		a.addPlugins(ctx, root)
+		return false
+	}
+	line, _, ok := a.parsePluginLine(root, words)
+	if !ok {
+		return false
+	}
+	answer := fmt.Sprintf(":%d\n", cobra.ShellCompDirectiveError)
+	if env, err := a.pluginEnvironment(root, line); err == nil {
+		ctx, cancel := context.WithTimeout(ctx, completionTime)
+		defer cancel()
+		after := append(slices.Clone(line.after), args[len(args)-1])
+		if text, ok := plugin.Complete(ctx, line.plugin.Path, args[0], after, env); ok {
+			answer = text
+		}
+	}
+	_, _ = a.out.Write([]byte(answer)) // the shell is gone where this fails
+	return true
+}

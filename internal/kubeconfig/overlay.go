@@ -1,0 +1,45 @@
+package kubeconfig
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Overlay returns a kubeconfig that makes every Kubernetes client use the
+// chosen context, and the namespace unless it is empty, when it comes first in
+// KUBECONFIG; files are those that come after it. The overlay holds names only,
+// no addresses and no credentials.
+func (f *Flags) Overlay(namespace string) (overlay []byte, files []string, err error) {
+	loader, err := f.loader()
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	name := raw.CurrentContext
+	if f.overrides.CurrentContext != "" {
+		name = f.overrides.CurrentContext
+	}
+	if name == "" {
+		return nil, nil, errors.New("no context is selected")
+	}
+	chosen, ok := raw.Contexts[name]
+	if !ok {
+		return nil, nil, fmt.Errorf("context %q does not exist", name)
+	}
+	forwarded := api.NewContext()
+	forwarded.Cluster, forwarded.AuthInfo, forwarded.Namespace = chosen.Cluster, chosen.AuthInfo, chosen.Namespace
+	if namespace != "" {
+		forwarded.Namespace = namespace
+	}
+	overlay, err = clientcmd.Write(api.Config{CurrentContext: name, Contexts: map[string]*api.Context{name: forwarded}})
+	if err != nil {
+		return nil, nil, fmt.Errorf("encoding the context: %w", err)
+	}
+	return overlay, loader.ConfigAccess().GetLoadingPrecedence(), nil
+}

@@ -1,0 +1,180 @@
+package plugin
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	// programMax bounds a program, and what an archive unpacks to until it is found.
+	programMax = 1 << 30
+	// entriesMax bounds the entries of an archive that are looked at.
+	entriesMax = 10_000
+	// directoryMax bounds the list of contents of a zip archive, which is read as a whole.
+	directoryMax = 4 << 20
+)
+
+// format is how a download holds the program.
+type format int
+
+const (
+	plainProgram format = iota
+	tarArchive
+	gzipArchive
+	zipArchive
+)
+
+// formatOf tells the format of a download by the name in its URL and, where
+// that has no known ending, by its first bytes.
+func formatOf(name string, file io.ReaderAt) format {
+	switch name = strings.ToLower(name); {
+	case strings.HasSuffix(name, ".tar.gz"), strings.HasSuffix(name, ".tgz"):
+		return gzipArchive
+	case strings.HasSuffix(name, ".tar"):
+		return tarArchive
+	case strings.HasSuffix(name, ".zip"):
+		return zipArchive
+	case strings.HasSuffix(name, windowsSuffix):
+		return plainProgram
+	}
+	// A short file leaves the rest of the head empty, which matches nothing.
+	head := make([]byte, 262)
+	_, _ = file.ReadAt(head, 0)
+	switch {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
+		return gzipArchive
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		return zipArchive
+	case bytes.Equal(head[257:], []byte("ustar")):
+		return tarArchive
+	}
+	return plainProgram
+}
+
+// wanted is the file of an archive that is the program.
+type wanted struct {
+	// path is that of the file, or only its name where exact is not set.
+	path  string
+	exact bool
+}
+
+// is reports whether a name in an archive is that of the program. Names that
+// lead out of the archive are none, though nothing is written by them.
+func (w wanted) is(name string) bool {
+	name = path.Clean(name)
+	return name == w.path || !w.exact && path.Base(name) == w.path && filepath.IsLocal(name)
+}
+
+// extract copies the program of an archive.
+func extract(ctx context.Context, f format, archive *os.File, size int64, name wanted, to io.Writer) error {
+	switch f {
+	case zipArchive:
+		return fromZip(ctx, archive, size, name, to)
+	case gzipArchive:
+		unzipped, err := gzip.NewReader(archive)
+		if err != nil {
+			return fmt.Errorf("unpacking the archive: %w", err)
+		}
+		return fromTar(ctx, unzipped, name, to)
+	}
+	return fromTar(ctx, archive, name, to)
+}
+
+func fromTar(ctx context.Context, r io.Reader, name wanted, to io.Writer) error {
+	bounded := &limitedReader{ctx: ctx, from: r, left: programMax}
+	archive := tar.NewReader(bounded)
+	for range entriesMax {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("the archive has no file %q", name.path)
+		}
+		if err != nil {
+			return fmt.Errorf("unpacking the archive: %w", err)
+		}
+		if !name.is(header.Name) {
+			continue
+		}
+		if header.Typeflag != tar.TypeReg {
+			return fmt.Errorf("%q in the archive is not a regular file", name.path)
+		}
+		return copyProgram(to, archive)
+	}
+	return fmt.Errorf("the archive has more than %d entries", entriesMax)
+}
+
+func fromZip(ctx context.Context, file io.ReaderAt, size int64, name wanted, to io.Writer) error {
+	bounded := &limitedReaderAt{from: file, left: directoryMax}
+	archive, err := zip.NewReader(bounded, size)
+	if err != nil {
+		return fmt.Errorf("unpacking the archive: %w", err)
+	}
+	bounded.open = true
+	for _, entry := range archive.File {
+		if !name.is(entry.Name) {
+			continue
+		}
+		if !entry.Mode().IsRegular() {
+			return fmt.Errorf("%q in the archive is not a regular file", name.path)
+		}
+		content, err := entry.Open()
+		if err != nil {
+			return fmt.Errorf("unpacking the archive: %w", err)
+		}
+		defer content.Close()
+		return copyProgram(to, &limitedReader{ctx: ctx, from: content, left: programMax})
+	}
+	return fmt.Errorf("the archive has no file %q", name.path)
+}
+
+func copyProgram(to io.Writer, from io.Reader) error {
+	n, err := io.Copy(to, from)
+	if err != nil {
+		return fmt.Errorf("unpacking the archive: %w", err)
+	}
+	if n == 0 {
+		return errors.New("the program in the archive is empty")
+	}
+	return nil
+}
+
+// limitedReader fails after so many bytes, or when the context ends.
+type limitedReader struct {
+	ctx  context.Context //nolint:containedctx // it lives as long as one copy
+	from io.Reader
+	left int64
+}
+
+func (l *limitedReader) Read(p []byte) (int, error) {
+	if err := context.Cause(l.ctx); err != nil {
+		return 0, err
+	}
+	n, err := l.from.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return 0, fmt.Errorf("it is larger than %d MiB", programMax>>20)
+	}
+	return n, err
+}
+
+// limitedReaderAt fails after so many bytes until it is opened.
+type limitedReaderAt struct {
+	from io.ReaderAt
+	left int64
+	open bool
+}
+
+func (l *limitedReaderAt) ReadAt(p []byte, at int64) (int, error) {
+	if l.left -= int64(len(p)); l.left < 0 && !l.open {
+		return 0, fmt.Errorf("its list of contents is larger than %d MiB", directoryMax>>20)
+	}
+	return l.from.ReadAt(p, at)
+}

@@ -1,0 +1,190 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/redact"
+)
+
+// DefaultCatalogue is the catalogue of the Flux project.
+const DefaultCatalogue = "https://github.com/fluxcd/plugins/releases/latest/download/"
+
+// textMax bounds a manifest and an index.
+const textMax = 10 << 20
+
+const indexFile = "catalog.yaml"
+
+// Catalogue reads manifests and downloads from a web server or from a folder.
+type Catalogue struct {
+	// Address is that of the catalogue, without credentials.
+	Address string
+
+	base   *url.URL
+	folder string
+	client *client
+}
+
+// OpenCatalogue returns the catalogue at an address: a URL, a folder, or the
+// catalog.yaml in either. It sends no request. The agent is how requests name
+// their sender.
+func OpenCatalogue(address, agent string) (*Catalogue, error) {
+	address = strings.TrimSuffix(address, "/"+indexFile)
+	if !strings.Contains(address, "://") {
+		return folderCatalogue(address)
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("invalid address of the plugin catalogue: %q", redact.Text(address))
+	}
+	if u.Scheme == "file" {
+		return folderCatalogue(filepath.FromSlash(u.Path))
+	}
+	if err := safe(u); err != nil {
+		return nil, err
+	}
+	if !strings.HasSuffix(u.Path, "/") {
+		u.Path, u.RawPath = u.Path+"/", ""
+	}
+	return &Catalogue{Address: u.Redacted(), base: u, client: newClient(agent)}, nil
+}
+
+func folderCatalogue(folder string) (*Catalogue, error) {
+	if filepath.Base(folder) == indexFile {
+		folder = filepath.Dir(folder)
+	}
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, fmt.Errorf("resolving the folder of the plugin catalogue: %w", err)
+	}
+	return &Catalogue{Address: folder, folder: folder, client: newClient("flux")}, nil
+}
+
+// Index reads the list of plugins.
+func (c *Catalogue) Index(ctx context.Context) (*Index, error) {
+	data, err := c.read(ctx, indexFile)
+	if err != nil {
+		return nil, &CatalogueError{Address: c.Address, Err: err}
+	}
+	index, err := parseIndex(data)
+	if err != nil {
+		return nil, &CatalogueError{Address: c.at(indexFile), Invalid: true, Err: err}
+	}
+	return index, nil
+}
+
+// Manifest reads the manifest of a plugin.
+func (c *Catalogue) Manifest(ctx context.Context, name string) (*Manifest, error) {
+	if !validName(installable, name) {
+		return nil, &UnknownError{Name: name}
+	}
+	file := name + ".yaml"
+	data, err := c.read(ctx, file)
+	if errors.Is(err, fs.ErrNotExist) && c.folder != "" {
+		// The catalogue's Git repository has the manifests in a folder.
+		file = path.Join("plugins", file)
+		data, err = c.read(ctx, file)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, c.unknown(ctx, name)
+	}
+	if err != nil {
+		return nil, &CatalogueError{Address: c.Address, Err: err}
+	}
+	m, err := parseManifest(data, name)
+	if err != nil {
+		return nil, &CatalogueError{Address: c.at(file), Invalid: true, Err: err}
+	}
+	return m, nil
+}
+
+// unknown tells a plugin that the catalogue does not have from a catalogue that
+// is not there at all.
+func (c *Catalogue) unknown(ctx context.Context, name string) error {
+	index, err := c.Index(ctx)
+	if err != nil {
+		return err
+	}
+	e := &UnknownError{Name: name}
+	for _, entry := range index.Plugins {
+		e.Known = append(e.Known, entry.Name)
+	}
+	return e
+}
+
+// at is where a file of the catalogue is.
+func (c *Catalogue) at(file string) string {
+	if c.base == nil {
+		return filepath.Join(c.folder, filepath.FromSlash(file))
+	}
+	return c.Address + file
+}
+
+func (c *Catalogue) read(ctx context.Context, file string) ([]byte, error) {
+	body, err := c.open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return readAll(body, c.at(file), textMax)
+}
+
+// open opens a file by its URL or, relative to the catalogue, by its path.
+func (c *Catalogue) open(ctx context.Context, reference string) (io.ReadCloser, error) {
+	u, err := url.Parse(reference)
+	if err != nil {
+		return nil, fmt.Errorf("invalid URL %q", redact.Text(reference))
+	}
+	if c.base != nil {
+		return c.client.get(ctx, c.base.ResolveReference(u))
+	}
+	if u.IsAbs() {
+		return c.client.get(ctx, u)
+	}
+	return c.openFile(u.Path)
+}
+
+// openFile opens a file in the catalogue's folder; no link leads out of it.
+func (c *Catalogue) openFile(name string) (io.ReadCloser, error) {
+	root, err := os.OpenRoot(c.folder)
+	if err != nil {
+		if isMissing(err) {
+			// Not fs.ErrNotExist: the catalogue is missing, not one of its plugins.
+			return nil, errors.New("the folder does not exist")
+		}
+		return nil, err
+	}
+	defer root.Close()
+	info, err := root.Stat(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", name)
+	}
+	return root.Open(filepath.FromSlash(name))
+}
+
+// address is where a download comes from, without credentials.
+func (c *Catalogue) address(reference string) string {
+	u, err := url.Parse(reference)
+	if err != nil {
+		return redact.Text(printable(reference))
+	}
+	if c.base != nil {
+		u = c.base.ResolveReference(u)
+	}
+	if !u.IsAbs() {
+		return c.at(u.Path)
+	}
+	u.User = nil
+	return u.String()
+}

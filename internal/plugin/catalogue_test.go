@@ -1,0 +1,237 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// extractBytes unpacks data as an archive; errors are what it is for.
+func extractBytes(t *testing.T, f format, data []byte) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "archive")
+	must(t, os.WriteFile(path, data, 0o600))
+	file, err := os.Open(path)
+	must(t, err)
+	defer file.Close()
+	var out bytes.Buffer
+	if err := extract(t.Context(), f, file, int64(len(data)), wanted{path: "flux-tool"}, &out); err == nil && out.Len() == 0 {
+		t.Error("an empty program is taken")
+	}
+}
+
+// served returns the catalogue of a handler, over TLS, and its host.
+func served(t *testing.T, handler http.HandlerFunc) (*Catalogue, string) {
+	t.Helper()
+	server := httptest.NewTLSServer(handler)
+	t.Cleanup(server.Close)
+	c, err := OpenCatalogue(server.URL+"/base", "flux/test")
+	must(t, err)
+	c.client.http.Transport = server.Client().Transport
+	return c, server.URL
+}
+
+func TestCatalogueOverHTTPS(t *testing.T) {
+	t.Parallel()
+	c, _ := served(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.UserAgent() != "flux/test" {
+			http.Error(w, "", http.StatusTeapot)
+			return
+		}
+		switch r.URL.Path {
+		case "/base/tool.yaml":
+			_, _ = io.WriteString(w, head+"- version: 1.0.0\n  platforms: ["+here(sumA)+"]\n")
+		case "/base/catalog.yaml":
+			_, _ = io.WriteString(w, "apiVersion: cli.fluxcd.io/v1beta1\nkind: PluginCatalog\nplugins: [{name: tool}]\n")
+		default:
+			http.NotFound(w, r)
+		}
+	})
+	m, err := c.Manifest(t.Context(), "tool")
+	if err != nil || m.Versions[0].Version != "1.0.0" {
+		t.Errorf("got %v, %v", m, err)
+	}
+	var unknown *UnknownError
+	if _, err := c.Manifest(t.Context(), "other"); !errors.As(err, &unknown) || len(unknown.Known) != 1 {
+		t.Errorf("got %v", err)
+	}
+	if _, err := c.Manifest(t.Context(), "../base/tool"); !errors.As(err, &unknown) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNoCatalogue(t *testing.T) {
+	t.Parallel()
+	c, _ := served(t, http.NotFound)
+	var catalogue *CatalogueError
+	if _, err := c.Manifest(t.Context(), "tool"); !errors.As(err, &catalogue) {
+		t.Errorf("got %v", err)
+	}
+	c, err := OpenCatalogue(filepath.Join(t.TempDir(), "missing"), "")
+	must(t, err)
+	if _, err := c.Manifest(t.Context(), "tool"); !errors.As(err, &catalogue) {
+		t.Errorf("got %v", err)
+	}
+	// An unknown certificate is refused.
+	c, address := served(t, http.NotFound)
+	c.client = newClient("flux/test")
+	if _, err := c.Index(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") || !strings.Contains(err.Error(), address) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPassingFailures(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int32
+	c, _ := served(t, func(w http.ResponseWriter, _ *http.Request) {
+		switch asked.Add(1) {
+		case 1:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			w.WriteHeader(http.StatusForbidden)
+		}
+	})
+	if _, err := c.Index(t.Context()); err == nil || !strings.Contains(err.Error(), "403 Forbidden") || asked.Load() != 2 {
+		t.Errorf("%d requests, %v", asked.Load(), err)
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	for target, problem := range map[string]string{
+		"again":                    "more than 10 redirects",
+		plain.URL + "/x":           "is not encrypted",
+		"http://example.com/":      "is not encrypted",
+		"file:///etc/passwd":       "is not encrypted",
+		"https:///nowhere":         "has no host",
+		"good?signature=dontshow1": "",
+	} {
+		t.Run(target, func(t *testing.T) {
+			t.Parallel()
+			c, _ := served(t, func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasSuffix(r.URL.Path, "good") {
+					w.WriteHeader(http.StatusBadRequest)
+					return
+				}
+				http.Redirect(w, r, target, http.StatusFound)
+			})
+			_, err := c.Index(t.Context())
+			if err == nil || !strings.Contains(err.Error(), problem) || strings.Contains(err.Error(), "dontshow") {
+				t.Errorf("got %v, want %q", err, problem)
+			}
+		})
+	}
+}
+
+func TestCatalogueIsBounded(t *testing.T) {
+	t.Parallel()
+	c, _ := served(t, func(w http.ResponseWriter, _ *http.Request) {
+		line := bytes.Repeat([]byte("#"), 1<<16)
+		for range textMax>>16 + 2 {
+			if _, err := w.Write(line); err != nil {
+				return
+			}
+		}
+	})
+	if _, err := c.Index(t.Context()); err == nil || !strings.Contains(err.Error(), "larger than 10 MiB") {
+		t.Errorf("got %v", err)
+	}
+	hanging, _ := served(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stopped := errors.New("stopped")
+	cancel(stopped)
+	if _, err := hanging.Index(ctx); !errors.Is(err, stopped) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	for address, problem := range map[string]string{
+		"http://example.com/":      "is not encrypted",
+		"http://127.0.0.1:8080":    "",
+		"http://[::1]/":            "",
+		"http://localhost":         "",
+		"http://localhost.evil.io": "is not encrypted",
+		"ftp://example.com":        "not supported",
+		"https://":                 "has no host",
+		"https://a:b@example.com":  "",
+		"https://\x7f":             "invalid address",
+		"file:///srv/catalogue":    "",
+		"./catalogue":              "",
+	} {
+		c, err := OpenCatalogue(address, "")
+		if got := fmt.Sprint(err); problem == "" && err != nil || !strings.Contains(got, problem) && problem != "" {
+			t.Errorf("%q: %v, want %q", address, err, problem)
+		}
+		if err == nil && strings.Contains(c.Address, "b@") {
+			t.Errorf("%q is shown", c.Address)
+		}
+	}
+}
+
+// TestFolderCatalogue: a folder's manifests name files in it and URLs, no other files.
+func TestFolderCatalogue(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t)
+	secret := filepath.Join(t.TempDir(), "secret")
+	must(t, os.WriteFile(secret, []byte("secret"), 0o600))
+	must(t, os.Symlink(secret, filepath.Join(s.dir, "link")))
+	must(t, os.Mkdir(filepath.Join(s.dir, "plugins"), 0o755))
+	must(t, os.WriteFile(filepath.Join(s.dir, "plugins", "tool.yaml"), []byte(head+"- version: 1.0.0\n  platforms: ["+here(sumA)+"]\n"), 0o600))
+	if _, err := s.catalogue.Manifest(t.Context(), "tool"); err != nil {
+		t.Error(err)
+	}
+	for _, reference := range []string{secret, "../secret", "link", "file://" + secret, "plugins", "http://example.com/x"} {
+		body, err := s.catalogue.open(t.Context(), reference)
+		if err == nil {
+			t.Errorf("%q is opened", reference)
+			_ = body.Close()
+		}
+	}
+}
+
+// TestRemoteCatalogueNamesNoFiles: what comes over the network does not reach the disk.
+func TestRemoteCatalogueNamesNoFiles(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	c, _ := served(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.Path)
+		http.NotFound(w, r)
+	})
+	for _, reference := range []string{"file:///etc/passwd", "/etc/passwd", "t.tar.gz"} {
+		if body, err := c.open(t.Context(), reference); err == nil {
+			t.Errorf("%q is opened", reference)
+			_ = body.Close()
+		}
+	}
+	if got := strings.Join(asked, " "); got != "/etc/passwd /base/t.tar.gz" {
+		t.Errorf("asked for %s", got)
+	}
+}
+
+func TestCredentialsAreNotRecorded(t *testing.T) {
+	t.Parallel()
+	c, err := OpenCatalogue("https://user:password@example.com/plugins", "")
+	must(t, err)
+	if got := c.address("t.tar.gz"); got != "https://example.com/plugins/t.tar.gz" {
+		t.Errorf("got %s", got)
+	}
+	u, err := url.Parse("https://user:password@example.com/x?token=1")
+	must(t, err)
+	if got := bare(u); got != "https://example.com/x" {
+		t.Errorf("got %s", got)
+	}
+}

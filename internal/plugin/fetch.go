@@ -1,0 +1,150 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+	"time"
+)
+
+const (
+	// attempts is how often a request is sent that fails for a passing reason.
+	attempts = 3
+	// firstPause is the time before the second attempt; it doubles.
+	firstPause = 500 * time.Millisecond
+	// headerTime bounds the time until a server begins to answer.
+	headerTime   = 30 * time.Second
+	redirectsMax = 10
+)
+
+// client sends the requests for catalogues and downloads.
+type client struct {
+	http  *http.Client
+	agent string
+}
+
+func newClient(agent string) *client {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: headerTime, ForceAttemptHTTP2: true}
+	if usual, ok := http.DefaultTransport.(*http.Transport); ok {
+		transport = usual.Clone()
+		transport.ResponseHeaderTimeout = headerTime
+	}
+	return &client{&http.Client{Transport: transport, CheckRedirect: checkRedirect}, agent}
+}
+
+// safe returns an error for an address whose answer somebody on the network
+// could replace: checksums come from the catalogue, so that nothing else would
+// show it. On loopback there is nobody.
+func safe(u *url.URL) error {
+	if u.Host == "" {
+		return fmt.Errorf("%q has no host", u.Redacted())
+	}
+	switch u.Scheme {
+	case "https":
+		return nil
+	case "http":
+		ip := net.ParseIP(u.Hostname())
+		if u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+			return nil
+		}
+		return fmt.Errorf("%s is not encrypted: use https", u.Redacted())
+	}
+	return fmt.Errorf("%s: scheme %q is not supported: use https", u.Redacted(), u.Scheme)
+}
+
+func checkRedirect(next *http.Request, via []*http.Request) error {
+	if len(via) > redirectsMax {
+		return fmt.Errorf("more than %d redirects", redirectsMax)
+	}
+	if via[0].URL.Scheme == "https" && next.URL.Scheme != "https" {
+		return fmt.Errorf("redirect to %s is not encrypted", next.URL.Redacted())
+	}
+	return safe(next.URL)
+}
+
+// get returns the body of what is at a URL, and fs.ErrNotExist where there is
+// nothing. It tries again where the failure may pass.
+func (c *client) get(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
+	if err := safe(u); err != nil {
+		return nil, err
+	}
+	pause := firstPause
+	for left := attempts - 1; ; left-- {
+		body, err := c.once(ctx, u)
+		if err == nil || left == 0 || ctx.Err() != nil || !passing(err) {
+			return body, err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, context.Cause(ctx)
+		case <-timer.C:
+			pause *= 2
+		}
+	}
+}
+
+func (c *client) once(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", c.agent)
+	response, err := c.http.Do(request)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		// The URL in the error of net/http may be that of a redirect, with a signature in it.
+		var failed *url.Error
+		if errors.As(err, &failed) {
+			err = failed.Err
+		}
+		return nil, fmt.Errorf("%s: %w", bare(u), err)
+	}
+	if response.StatusCode == http.StatusOK {
+		return response.Body, nil
+	}
+	_ = response.Body.Close() // what a failure says is not used
+	if response.StatusCode == http.StatusNotFound {
+		return nil, fmt.Errorf("%s: %w", bare(u), fs.ErrNotExist)
+	}
+	return nil, &statusError{bare(u), response.StatusCode}
+}
+
+// bare is an address as it may be shown: credentials and queries, where servers
+// put signatures, are left out.
+func bare(u *url.URL) string {
+	shown := *u
+	shown.User, shown.RawQuery, shown.Fragment = nil, "", ""
+	return shown.String()
+}
+
+type statusError struct {
+	address string
+	code    int
+}
+
+func (e *statusError) Error() string {
+	return fmt.Sprintf("%s: the server answers %d %s", e.address, e.code, http.StatusText(e.code))
+}
+
+// passing reports whether another attempt may succeed.
+func passing(err error) bool {
+	var status *statusError
+	if errors.As(err, &status) {
+		switch status.code {
+		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+			return true
+		}
+		return false
+	}
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+}

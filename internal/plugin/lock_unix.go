@@ -1,0 +1,38 @@
+//go:build !windows
+
+package plugin
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lockFile takes a lock that no two processes have, without waiting.
+func lockFile(path string) (unlock func() error, err error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = errLocked
+	}
+	if err == nil && !current(file, path) {
+		err = errLocked // whoever had it has just removed it, and the next may have made another one
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return func() error { return errors.Join(os.Remove(path), file.Close()) }, nil
+}
+
+// current reports whether a path still is an open file.
+func current(file *os.File, path string) bool {
+	open, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(open, there)
+}

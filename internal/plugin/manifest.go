@@ -1,0 +1,229 @@
+package plugin
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"runtime"
+	"strings"
+	"unicode"
+
+	"github.com/Masterminds/semver/v3"
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	apiVersion    = "cli.fluxcd.io/v1beta1"
+	manifestKind  = "Plugin"
+	catalogueKind = "PluginCatalog"
+)
+
+var checksumForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+// Manifest describes a plugin and its versions.
+type Manifest struct {
+	APIVersion  string    `yaml:"apiVersion"`
+	Kind        string    `yaml:"kind"`
+	Name        string    `yaml:"name"`
+	Description string    `yaml:"description"`
+	Homepage    string    `yaml:"homepage"`
+	Source      string    `yaml:"source"`
+	Bin         string    `yaml:"bin"`
+	Versions    []Version `yaml:"versions"`
+}
+
+// Version is a release of a plugin.
+type Version struct {
+	Version   string     `yaml:"version"`
+	Platforms []Platform `yaml:"platforms"`
+}
+
+// Platform is the download of a release for one operating system and architecture.
+type Platform struct {
+	OS       string `yaml:"os" json:"os"`
+	Arch     string `yaml:"arch" json:"arch"`
+	URL      string `yaml:"url" json:"url"`
+	Checksum string `yaml:"checksum" json:"checksum"`
+	// ExtractPath is the program's path in the archive (default the manifest's bin).
+	ExtractPath string `yaml:"extractPath,omitempty" json:"extractPath,omitempty"`
+}
+
+// Index lists the plugins of a catalogue.
+type Index struct {
+	APIVersion string  `yaml:"apiVersion"`
+	Kind       string  `yaml:"kind"`
+	Plugins    []Entry `yaml:"plugins"`
+}
+
+// Entry is a plugin in an Index.
+type Entry struct {
+	Name        string `yaml:"name" json:"name"`
+	Description string `yaml:"description" json:"description"`
+	Homepage    string `yaml:"homepage" json:"homepage,omitempty"`
+	Source      string `yaml:"source" json:"source,omitempty"`
+	License     string `yaml:"license" json:"license,omitempty"`
+}
+
+// Release is a version of a plugin for one platform: what can be installed.
+type Release struct {
+	Name, Version string
+	Platform      Platform
+	// bin is the name of the program in the archive.
+	bin string
+}
+
+// parseManifest reads the manifest of the plugin with a name. What it holds is
+// not trusted: each part is checked before it becomes a path or a request.
+func parseManifest(data []byte, name string) (*Manifest, error) {
+	var m Manifest
+	if err := yaml.Unmarshal(data, &m); err != nil {
+		return nil, fmt.Errorf("invalid YAML: %s", printable(err.Error()))
+	}
+	switch {
+	case m.APIVersion != apiVersion || m.Kind != manifestKind:
+		return nil, fmt.Errorf("apiVersion %q and kind %q must be %s and %s", m.APIVersion, m.Kind, apiVersion, manifestKind)
+	case m.Name != name:
+		return nil, fmt.Errorf("name %q must be %q", m.Name, name)
+	case !validName(installable, m.Bin):
+		return nil, fmt.Errorf("bin %q must be a file name of lower-case letters, digits and hyphens", m.Bin)
+	}
+	m.Description, m.Homepage, m.Source = printable(m.Description), printable(m.Homepage), printable(m.Source)
+	return &m, nil
+}
+
+// parseIndex reads the list of a catalogue's plugins.
+func parseIndex(data []byte) (*Index, error) {
+	var i Index
+	if err := yaml.Unmarshal(data, &i); err != nil {
+		return nil, fmt.Errorf("invalid YAML: %s", printable(err.Error()))
+	}
+	if i.APIVersion != apiVersion || i.Kind != catalogueKind {
+		return nil, fmt.Errorf("apiVersion %q and kind %q must be %s and %s", i.APIVersion, i.Kind, apiVersion, catalogueKind)
+	}
+	for n := range i.Plugins {
+		e := &i.Plugins[n]
+		if !validName(installable, e.Name) {
+			return nil, fmt.Errorf("name %q of plugin %d must consist of lower-case letters, digits and hyphens", e.Name, n+1)
+		}
+		e.Description, e.Homepage = printable(e.Description), printable(e.Homepage)
+		e.Source, e.License = printable(e.Source), printable(e.License)
+	}
+	return &i, nil
+}
+
+// Release returns the release for this platform that a reference names: a
+// version, a checksum (sha256:…), or the latest version for "".
+func (m *Manifest) Release(ref string) (*Release, error) {
+	if strings.HasPrefix(ref, "sha256:") {
+		return m.byChecksum(ref)
+	}
+	v, err := m.version(ref)
+	if err != nil {
+		return nil, err
+	}
+	var offered []string
+	for _, p := range v.Platforms {
+		if p.OS == runtime.GOOS && p.Arch == runtime.GOARCH {
+			return m.release(v.Version, p)
+		}
+		offered = append(offered, p.OS+"/"+p.Arch)
+	}
+	return nil, &PlatformError{Name: m.Name, Version: v.Version, Offered: offered}
+}
+
+// byChecksum returns the release whose download has a checksum.
+func (m *Manifest) byChecksum(checksum string) (*Release, error) {
+	if !checksumForm.MatchString(checksum) {
+		return nil, fmt.Errorf("invalid digest %q: must be sha256: and 64 hexadecimal digits", checksum)
+	}
+	for _, v := range m.Versions {
+		for _, p := range v.Platforms {
+			if p.Checksum != checksum {
+				continue
+			}
+			if p.OS != runtime.GOOS || p.Arch != runtime.GOARCH {
+				return nil, &PlatformError{Name: m.Name, Version: v.Version, Digest: checksum, Offered: []string{p.OS + "/" + p.Arch}}
+			}
+			return m.release(v.Version, p)
+		}
+	}
+	return nil, &VersionError{Name: m.Name, Ref: checksum}
+}
+
+// version returns the version with a number, the latest for "".
+func (m *Manifest) version(number string) (*Version, error) {
+	number = strings.TrimPrefix(number, "v")
+	var latest *Version
+	var highest *semver.Version
+	var known []string
+	for i := range m.Versions {
+		v := &m.Versions[i]
+		parsed, err := semver.StrictNewVersion(v.Version)
+		if err != nil {
+			return nil, fmt.Errorf("version %q of plugin %q is not a semantic version", v.Version, m.Name)
+		}
+		if v.Version == number {
+			return v, nil
+		}
+		known = append(known, v.Version)
+		if latest == nil || newer(parsed, highest) {
+			latest, highest = v, parsed
+		}
+	}
+	if number != "" || latest == nil {
+		return nil, &VersionError{Name: m.Name, Ref: number, Known: known}
+	}
+	return latest, nil
+}
+
+// newer reports whether a version is to be preferred: a release over a
+// pre-release, then the higher one.
+func newer(a, b *semver.Version) bool {
+	if (a.Prerelease() == "") != (b.Prerelease() == "") {
+		return a.Prerelease() == ""
+	}
+	return a.GreaterThan(b)
+}
+
+func (m *Manifest) release(version string, p Platform) (*Release, error) {
+	if !checksumForm.MatchString(p.Checksum) {
+		return nil, fmt.Errorf("checksum %q of %s %s must be sha256: and 64 hexadecimal digits", p.Checksum, m.Name, version)
+	}
+	if p.ExtractPath != "" {
+		p.ExtractPath = path.Clean(strings.TrimPrefix(p.ExtractPath, "/"))
+		if p.ExtractPath == "." || p.ExtractPath == ".." || strings.HasPrefix(p.ExtractPath, "../") {
+			return nil, fmt.Errorf("extractPath of %s %s must be a path inside the archive", m.Name, version)
+		}
+	}
+	return &Release{Name: m.Name, Version: version, Platform: p, bin: m.Bin}, nil
+}
+
+// inArchive says which file of an archive is the program.
+func (r *Release) inArchive() wanted {
+	if r.Platform.ExtractPath != "" {
+		return wanted{path: r.Platform.ExtractPath, exact: true}
+	}
+	return wanted{path: programName(r.bin)}
+}
+
+// ParseRef splits NAME, NAME@VERSION or NAME@sha256:DIGEST.
+func ParseRef(word string) (name, ref string, err error) {
+	name, ref, at := strings.Cut(word, "@")
+	if !validName(installable, name) {
+		return "", "", fmt.Errorf("invalid plugin name %q: must consist of lower-case letters, digits and hyphens and start with a letter", name)
+	}
+	if at && ref == "" {
+		return "", "", fmt.Errorf("%q names no version after the @", word)
+	}
+	return name, ref, nil
+}
+
+// printable replaces what could control a terminal or reorder its text.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return ' '
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,190 @@
+package plugin
+
+import (
+	"errors"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	sumA = "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	sumB = "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+	sumC = "sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
+)
+
+// platformYAML is a platform of a manifest, this one's unless told otherwise.
+func platformYAML(os, arch, checksum string) string {
+	return "{os: " + os + ", arch: " + arch + ", url: \"https://example.com/t.tar.gz\", checksum: \"" + checksum + "\"}"
+}
+
+func here(checksum string) string { return platformYAML(runtime.GOOS, runtime.GOARCH, checksum) }
+
+const head = "apiVersion: cli.fluxcd.io/v1beta1\nkind: Plugin\nname: tool\ndescription: A tool\nbin: flux-tool\nversions:\n"
+
+func manifestOf(t *testing.T, versions ...string) *Manifest {
+	t.Helper()
+	text := head
+	for _, v := range versions {
+		number, platforms, _ := strings.Cut(v, " ")
+		text += "- version: " + number + "\n  platforms: [" + platforms + "]\n"
+	}
+	m, err := parseManifest([]byte(text), "tool")
+	must(t, err)
+	return m
+}
+
+func TestRelease(t *testing.T) {
+	t.Parallel()
+	other := platformYAML("plan9", "mips", sumC)
+	m := manifestOf(t, "1.9.0 "+here(sumA), "2.0.0-rc.1 "+here(sumC), "1.10.0 "+here(sumB), "1.0.0 "+other)
+	for ref, want := range map[string]string{
+		"": "1.10.0", "1.9.0": "1.9.0", "v1.9.0": "1.9.0", "2.0.0-rc.1": "2.0.0-rc.1", sumA: "1.9.0", sumB: "1.10.0",
+	} {
+		r, err := m.Release(ref)
+		if err != nil || r.Version != want {
+			t.Errorf("%q: %+v, %v, want %s", ref, r, err, want)
+		}
+	}
+	var platform *PlatformError
+	if _, err := m.Release("1.0.0"); !errors.As(err, &platform) || !slices.Equal(platform.Offered, []string{"plan9/mips"}) {
+		t.Errorf("got %v", err)
+	}
+	m = manifestOf(t, "1.0.0 "+other)
+	if _, err := m.Release(sumC); !errors.As(err, &platform) || platform.Digest != sumC {
+		t.Errorf("got %v", err)
+	}
+	var version *VersionError
+	for _, ref := range []string{"1.0", "9.9.9", "../1.0.0", sumA, "latest"} {
+		if _, err := m.Release(ref); !errors.As(err, &version) {
+			t.Errorf("%q: %v", ref, err)
+		}
+	}
+	if _, err := manifestOf(t).Release(""); !errors.As(err, &version) {
+		t.Errorf("no versions: %v", err)
+	}
+	only := manifestOf(t, "1.0.0-beta.1 "+here(sumA), "1.0.0-beta.2 "+here(sumB))
+	if r, err := only.Release(""); err != nil || r.Version != "1.0.0-beta.2" {
+		t.Errorf("pre-releases alone: %v, %v", r, err)
+	}
+}
+
+func TestInvalidManifests(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ text, problem string }{
+		"no YAML":          {"a: b: c", "invalid YAML"},
+		"a page":           {"<!DOCTYPE html><html></html>", "invalid YAML"},
+		"another version":  {strings.Replace(head, "v1beta1", "v2", 1), "apiVersion"},
+		"another kind":     {strings.Replace(head, "kind: Plugin", "kind: PluginCatalog", 1), "kind"},
+		"another name":     {strings.Replace(head, "name: tool", "name: tools", 1), `must be "tool"`},
+		"path in bin":      {strings.Replace(head, "bin: flux-tool", "bin: ../flux-tool", 1), "bin"},
+		"no bin":           {strings.Replace(head, "bin: flux-tool", "", 1), "bin"},
+		"aliases":          {"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nversions: [*c,*c,*c]\n", "invalid YAML"},
+		"control in error": {"apiVersion: \"\\u001b[2J\"", `\x1b[2J`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := parseManifest([]byte(c.text), "tool")
+			if err == nil || !strings.Contains(err.Error(), c.problem) {
+				t.Fatalf("got %v, want %q", err, c.problem)
+			}
+			if strings.ContainsRune(err.Error(), '\x1b') {
+				t.Errorf("%q controls the terminal", err)
+			}
+		})
+	}
+	for _, bad := range []string{"sha256:xyz", "md5:aaaa", "", sumA[:70], strings.ToUpper(sumA)} {
+		if r, err := manifestOf(t, "1.0.0 "+here(bad)).Release(""); err == nil {
+			t.Errorf("checksum %q is taken: %v", bad, r)
+		}
+	}
+	m := manifestOf(t, "1.0.0 "+here(sumA))
+	for _, bad := range []string{"..", "../x", "a/../../x", "/", "/.."} {
+		m.Versions[0].Platforms[0].ExtractPath = bad
+		if r, err := m.Release(""); err == nil {
+			t.Errorf("extractPath %q is taken: %v", bad, r)
+		}
+	}
+	if _, err := manifestOf(t, "one "+here(sumA)).Release(""); err == nil {
+		t.Error("a version that is not semantic is taken")
+	}
+}
+
+func TestIndex(t *testing.T) {
+	t.Parallel()
+	const start = "apiVersion: cli.fluxcd.io/v1beta1\nkind: PluginCatalog\nplugins:\n"
+	index, err := parseIndex([]byte(start + "- {name: tool, description: \"A \\u001b[31mtool\\u202e\\nwith lines\", license: MIT, more: 1}\n"))
+	must(t, err)
+	if got := index.Plugins[0].Description; got != "A  [31mtool  with lines" {
+		t.Errorf("description %q", got)
+	}
+	for _, name := range []string{"../tool", "Tool", "a b", "", "\"\\u001b\"", "-x", strings.Repeat("a", 200)} {
+		if _, err := parseIndex([]byte(start + "- {name: " + name + "}\n")); err == nil {
+			t.Errorf("name %q is taken", name)
+		}
+	}
+}
+
+func TestParseRef(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string][2]string{
+		"operator": {"operator", ""}, "operator@0.45.0": {"operator", "0.45.0"}, "helm-diff@" + sumA: {"helm-diff", sumA},
+	} {
+		name, ref, err := ParseRef(word)
+		if err != nil || name != want[0] || ref != want[1] {
+			t.Errorf("%q: %q, %q, %v", word, name, ref, err)
+		}
+	}
+	for _, word := range []string{"", "@1.0.0", "operator@", "../x", "a/b", "A", "-x", `a\b`, "a\x1b"} {
+		if _, _, err := ParseRef(word); err == nil {
+			t.Errorf("%q is taken", word)
+		}
+	}
+}
+
+// FuzzManifest: whatever a catalogue sends, what is accepted names no path
+// outside the archive and nothing that controls a terminal.
+func FuzzManifest(f *testing.F) {
+	f.Add([]byte(head + "- version: 1.0.0\n  platforms: [" + here(sumA) + "]\n"))
+	f.Add([]byte(head + "- version: 1.0.0\n  platforms: [{os: linux, arch: amd64, extractPath: a/b, checksum: \"" + sumB + "\"}]\n"))
+	f.Add([]byte(head + "- {version: 0.1}\n- {version: [a]}\n"))
+	f.Add([]byte("apiVersion: cli.fluxcd.io/v1beta1\nkind: PluginCatalog\nplugins: [{name: tool, description: \"\\u001b\"}]\n"))
+	f.Add([]byte("a: &a [*a]"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if m, err := parseManifest(data, "tool"); err == nil {
+			if m.Description != printable(m.Description) {
+				t.Errorf("description %q", m.Description)
+			}
+			for _, ref := range []string{"", "1.0.0", sumA, sumB} {
+				r, err := m.Release(ref)
+				if err != nil {
+					continue
+				}
+				if !filepath.IsLocal(filepath.FromSlash(r.inArchive().path)) || !checksumForm.MatchString(r.Platform.Checksum) {
+					t.Errorf("%+v", r)
+				}
+			}
+		}
+		if index, err := parseIndex(data); err == nil {
+			for _, e := range index.Plugins {
+				if !filepath.IsLocal(e.Name) || e.Description != printable(e.Description) {
+					t.Errorf("%+v", e)
+				}
+			}
+		}
+	})
+}
+
+// FuzzArchive: whatever an archive holds, unpacking ends and takes nothing but
+// the named file.
+func FuzzArchive(f *testing.F) {
+	f.Add([]byte("PK\x03\x04"))
+	f.Add([]byte{0x1f, 0x8b, 8, 0})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, form := range []format{tarArchive, gzipArchive, zipArchive} {
+			extractBytes(t, form, data)
+		}
+	})
+}

@@ -1,0 +1,183 @@
+// Package plugin finds, installs, updates and runs plugins of the flux command:
+// programs named flux-NAME that run as "flux NAME".
+package plugin
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// prefix is what the file names of plugins begin with.
+const prefix = "flux-"
+
+// nameMax bounds the length of a name: file systems allow 255 bytes, and the
+// names of temporary files are longer.
+const nameMax = 100
+
+var (
+	// installable are the names that a catalogue may use.
+	installable = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	// runnable are the names of programs that somebody has put there by hand.
+	runnable = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+)
+
+// Plugin is a program that flux runs as a command.
+type Plugin struct {
+	Name string
+	Path string
+	// Receipt is nil where the program was not installed by flux.
+	Receipt *Receipt
+}
+
+// Ignored is a program that is named like a plugin and cannot run as one.
+type Ignored struct{ Path, Reason string }
+
+// Finder looks for plugins: in the plugin folder, then in the folders of PATH.
+type Finder struct {
+	// Folder is the plugin folder, "" where there is none.
+	Folder string
+	// Path is the value of the variable PATH.
+	Path string
+	// Reserved reports whether a name belongs to flux itself.
+	Reserved func(name string) bool
+}
+
+// Find returns the plugin with a name.
+func (f Finder) Find(name string) (Plugin, bool) {
+	if !validName(runnable, name) || f.Reserved(name) {
+		return Plugin{}, false
+	}
+	for _, folder := range f.folders() {
+		if path := filepath.Join(folder, fileName(name)); executable(path) {
+			return f.plugin(folder, name), true
+		}
+	}
+	return Plugin{}, false
+}
+
+// All returns the plugins by name, and the programs that are named like plugins
+// but cannot run: another one with the same name comes first, or the name
+// belongs to flux. The context bounds the time; what was not read by then is
+// left out.
+func (f Finder) All(ctx context.Context) ([]Plugin, []Ignored) {
+	found := map[string]Plugin{}
+	var ignored []Ignored
+	for _, folder := range f.folders() {
+		if ctx.Err() != nil {
+			break
+		}
+		for _, name := range namesIn(folder) {
+			path := filepath.Join(folder, fileName(name))
+			first, taken := found[name]
+			switch {
+			case !executable(path):
+			case f.Reserved(name):
+				// flux's own programs lie on PATH, where they are no mistake.
+				if folder == f.Folder {
+					ignored = append(ignored, Ignored{path, "the name " + name + " belongs to flux"})
+				}
+			case taken:
+				if !sameFile(first.Path, path) {
+					ignored = append(ignored, Ignored{path, first.Path + " comes first"})
+				}
+			default:
+				found[name] = f.plugin(folder, name)
+			}
+		}
+	}
+	list := make([]Plugin, 0, len(found))
+	for _, p := range found {
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b Plugin) int { return strings.Compare(a.Name, b.Name) })
+	return list, ignored
+}
+
+// folders are the plugin folder and the absolute folders of PATH: a program in
+// the current folder must not become a command by its name alone.
+func (f Finder) folders() []string {
+	var folders []string
+	if f.Folder != "" {
+		folders = append(folders, f.Folder)
+	}
+	for _, folder := range filepath.SplitList(f.Path) {
+		if filepath.IsAbs(folder) && !slices.Contains(folders, filepath.Clean(folder)) {
+			folders = append(folders, filepath.Clean(folder))
+		}
+	}
+	return folders
+}
+
+func (f Finder) plugin(folder, name string) Plugin {
+	p := Plugin{Name: name, Path: filepath.Join(folder, fileName(name))}
+	if folder == f.Folder {
+		p.Receipt = readReceipt(folder, name)
+	}
+	return p
+}
+
+// namesIn returns the names of what may be plugins in a folder.
+func namesIn(folder string) []string {
+	// A folder that cannot be read has no plugins: PATH often names some that do not exist.
+	entries, _ := os.ReadDir(folder)
+	var names []string
+	for _, entry := range entries {
+		name, ok := strings.CutPrefix(entry.Name(), prefix)
+		if ok && runtime.GOOS == "windows" {
+			name, ok = strings.CutSuffix(name, windowsSuffix)
+		}
+		if ok && !entry.IsDir() && validName(runnable, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+const windowsSuffix = ".exe"
+
+// fileName is the name of a plugin's program.
+func fileName(name string) string { return prefix + programName(name) }
+
+// programName is a program's file name on this system.
+func programName(name string) string {
+	if runtime.GOOS == "windows" {
+		return name + windowsSuffix
+	}
+	return name
+}
+
+func validName(pattern *regexp.Regexp, name string) bool {
+	return len(name) <= nameMax && pattern.MatchString(name)
+}
+
+// executable reports whether a path is a regular file, or a link to one, that
+// may be executed.
+func executable(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	return runtime.GOOS == "windows" || info.Mode()&0o111 != 0
+}
+
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
+// exists reports whether there is anything at a path, a broken link included.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil || !isMissing(err)
+}
+
+func isMissing(err error) bool { return err != nil && os.IsNotExist(err) }

@@ -1,0 +1,71 @@
+package plugin
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Receipt records the installation of a plugin. It lies beside the program, in
+// the format that the flux of Flux 2.9 reads and writes.
+type Receipt struct {
+	Name        string   `yaml:"name" json:"name"`
+	Version     string   `yaml:"version" json:"version"`
+	InstalledAt string   `yaml:"installedAt" json:"installedAt"`
+	Platform    Platform `yaml:"platform" json:"platform"`
+}
+
+// receiptMax bounds what is read as a receipt.
+const receiptMax = 64 << 10
+
+func receiptPath(folder, name string) string { return filepath.Join(folder, prefix+name+".yaml") }
+
+// readReceipt returns the receipt of a plugin, nil where there is none that can
+// be read: such a plugin counts as one that was put there by hand.
+func readReceipt(folder, name string) *Receipt {
+	data, err := readFile(receiptPath(folder, name), receiptMax)
+	if err != nil {
+		return nil
+	}
+	var r Receipt
+	if yaml.Unmarshal(data, &r) != nil || r.Name != name {
+		return nil
+	}
+	r.Version, r.InstalledAt = printable(r.Version), printable(r.InstalledAt)
+	for _, s := range []*string{&r.Platform.OS, &r.Platform.Arch, &r.Platform.URL, &r.Platform.Checksum, &r.Platform.ExtractPath} {
+		*s = printable(*s)
+	}
+	return &r
+}
+
+// readFile reads a regular file of limited size.
+func readFile(path string, limit int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readAll(file, path, limit)
+}
+
+// readAll reads to the end, or fails where there is more than the limit.
+func readAll(r io.Reader, name string, limit int64) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s is larger than %d MiB", name, max(1, limit>>20))
+	}
+	return data, nil
+}
