@@ -113,6 +113,9 @@ func (v verb) selected(cmd *cobra.Command, words []string) (selection, error) {
 		return selection{kinds: v.everyRow(), every: true, word: "Flux"}, nil
 	}
 	if words[0] == everyKind {
+		if v.explicit {
+			return selection{}, usage(cmd, "a kind is required")
+		}
 		if len(words) > 1 {
 			return selection{}, hinted("name kinds instead, as in "+cmd.CommandPath()+" ks,hr my-app", "%q takes no names", everyKind)
 		}

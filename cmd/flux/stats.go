@@ -160,7 +160,7 @@ func (a *app) stats(cmd *cobra.Command, o *statsOptions) error {
 		}
 	}
 	if len(there) == 0 && failed == nil {
-		return hinted("install Flux with flux install, or bootstrap it out of Git", "the cluster serves none of the kinds of Flux")
+		return notServed(controllers.Kinds)
 	}
 	if err := a.printStats(o, there); err != nil {
 		return err
