@@ -32,11 +32,11 @@ type objectOutcome struct {
 	Unknown []string     `json:"unknown,omitempty"`
 }
 
-// causeReport is the root of why an object is not ready, and the objects that
-// lead from it to the root where they are not the same.
+// causeReport is the root cause of why an object is not ready, and the dependency
+// chain from the object to it where they are not the same.
 type causeReport struct {
 	findingReport
-	Way []objectName `json:"way,omitempty"`
+	Chain []objectName `json:"chain,omitempty"`
 }
 
 func outcomeOf(t target, o controllers.Object, err error) objectOutcome {
@@ -66,7 +66,7 @@ func (e *unreadyError) report() *causeReport {
 	r := &causeReport{findingReport: findingReportOf(e.cause.Root)}
 	if e.cause.Object == e.subject() && len(e.cause.Chain) > 1 {
 		for _, f := range e.cause.Chain {
-			r.Way = append(r.Way, targetName(f.Object))
+			r.Chain = append(r.Chain, targetName(f.Object))
 		}
 	}
 	return r

@@ -73,14 +73,15 @@ func applyingKinds() []controllers.Kind {
 
 // statusSubject reads NAME, KIND NAME or KIND/NAME; a name alone may be of
 // several kinds.
-func statusSubject(args []string) ([]controllers.Kind, objectRef, error) {
+func statusSubject(cmd *cobra.Command, args []string) ([]controllers.Kind, objectRef, error) {
 	if len(args) == 1 && args[0] != "" && !strings.Contains(args[0], "/") {
 		return statusKinds(), objectRef{name: args[0]}, nil
 	}
-	if len(args) == 3 { // the family and the word of a kind, as after other verbs
-		args = []string{args[0] + " " + args[1], args[2]}
+	ref, err := subjectWords(cmd, args)
+	if err != nil {
+		return nil, ref, err
 	}
-	k, ref, err := fluxObject(args)
+	k, err := ref.kind()
 	return []controllers.Kind{k}, ref, err
 }
 
@@ -100,7 +101,7 @@ func (a *app) status(cmd *cobra.Command, format string, args []string) error {
 	if err := checkReportFormat(format); err != nil {
 		return err
 	}
-	kinds, ref, err := statusSubject(args)
+	kinds, ref, err := statusSubject(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -135,28 +136,25 @@ type situation struct {
 // well tells whether the object is ready and nothing keeps changes from it.
 func (s situation) well() bool { return s.outcome.Status == "True" && len(s.Verdict.Cases) == 0 }
 
-// situation asks everything at once: the kind that a name alone means is known
-// only when the answers are there.
+// situation finds the object first: of the kinds that a name alone may mean, the
+// likely ones before the others. Everything else is asked for at once.
 func (a *app) situation(ctx context.Context, client *kube.Client, kinds []controllers.Kind, namespace, name string) (situation, error) {
 	var s situation
-	var noEvents error
-	trees := make([]*tree.Tree, len(kinds))
-	failures := make([]error, len(kinds))
+	k, o, err := a.likeliest(ctx, client, kinds, namespace, name)
+	if err != nil {
+		return s, err
+	}
+	var built *tree.Tree
+	var noTree, noEvents error
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		s.Surroundings, err = a.doctor(client).Around(ctx, kinds, namespace, name)
-		if apierrors.IsNotFound(err) {
-			err = notFoundOf(kinds, namespace, name)
-		}
+		s.Surroundings, err = a.doctor(client).Around(ctx, k, o)
 		return err
 	})
-	for i, k := range kinds {
-		if k.Inventory == nil {
-			continue
-		}
+	if k.Inventory != nil {
 		g.Go(func() error {
 			root := tree.Object{Namespace: namespace, Name: name, GroupKind: schema.GroupKind{Group: k.Group, Kind: k.Kind}}
-			trees[i], failures[i] = tree.Build(ctx, client.Config, root, tree.Options{Status: true})
+			built, noTree = tree.Build(ctx, client.Config, root, tree.Options{Status: true})
 			return nil
 		})
 	}
@@ -167,16 +165,28 @@ func (a *app) situation(ctx context.Context, client *kube.Client, kinds []contro
 	if err := g.Wait(); err != nil {
 		return s, err
 	}
-	i := slices.IndexFunc(kinds, func(k controllers.Kind) bool { return k.Kind == s.Link.Kind.Kind })
-	if trees[i] != nil {
-		s.tree = trees[i].Root
+	if built != nil {
+		s.tree = built.Root
 	}
 	s.unknown = append(s.unknown, s.Verdict.Unknown...)
-	s.unknown = append(s.unknown, unseen(trees[i], failures[i], noEvents)...)
+	s.unknown = append(s.unknown, unseen(built, noTree, noEvents)...)
 	s.events = slices.DeleteFunc(s.events, func(h happening) bool { return h.kind != s.Link.Kind.Kind })
 	s.outcome = s.Link.Outcome()
 	s.timing = timingOf(s.Link)
 	return s, nil
+}
+
+// likeliest reads the object of the first of some kinds that has one.
+func (a *app) likeliest(ctx context.Context, client *kube.Client, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
+	first := min(len(kinds), len(applyingKinds()))
+	k, o, err := a.doctor(client).Find(ctx, kinds[:first], namespace, name)
+	if apierrors.IsNotFound(err) && len(kinds) > first {
+		k, o, err = a.doctor(client).Find(ctx, kinds[first:], namespace, name)
+	}
+	if apierrors.IsNotFound(err) {
+		err = notFoundOf(kinds, namespace, name)
+	}
+	return k, o, err
 }
 
 func notFoundOf(kinds []controllers.Kind, namespace, name string) error {
@@ -198,31 +208,30 @@ func eventsNamed(ctx context.Context, client *kube.Client, namespace, name strin
 	return found, err
 }
 
-// unseen says what of the tree and the events could not be had.
+// unseen says what of the tree and the events could not be read.
 func unseen(t *tree.Tree, noTree, noEvents error) []string {
 	var all []string
-	switch {
-	case noTree != nil:
-		all = append(all, "what it has applied could not be collected: "+shortly(noTree))
-	case t != nil:
+	if noTree != nil {
+		all = append(all, unreadText("the inventory", noTree))
+	}
+	if t != nil && noTree == nil {
 		for _, gap := range t.Gaps {
-			all = append(all, gap.Resource+" may not be listed: "+shortly(gap.Err))
+			all = append(all, unreadText(gap.Resource, gap.Err))
 		}
 	}
 	if noEvents != nil {
-		all = append(all, "the events may not be listed: "+shortly(noEvents))
+		all = append(all, unreadText("events", noEvents))
 	}
 	return all
 }
 
-// shortly is why something could not be had; that somebody may not have it
-// needs no more words.
-func shortly(err error) string {
-	if apierrors.IsForbidden(err) {
-		return "forbidden"
+// unreadText says why something could not be read.
+func unreadText(what string, err error) string {
+	switch {
+	case apierrors.IsForbidden(err):
+		return "no permission to read: " + what
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timed out reading: " + what
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "no answer in time"
-	}
-	return err.Error()
+	return what + ": " + err.Error()
 }

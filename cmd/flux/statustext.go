@@ -37,9 +37,6 @@ type sheet struct {
 // printSituation writes what is wrong first, and the rest in the order in which
 // changes come: source, reconciliation, what was applied.
 func (a *app) printSituation(s situation) error {
-	for _, text := range s.unknown {
-		a.ui.Warning("%s", redact.Text(text))
-	}
 	screen, _ := a.screen(false)
 	p := &sheet{app: a, screen: screen}
 	p.head(s)
@@ -49,6 +46,11 @@ func (a *app) printSituation(s situation) error {
 	p.section("Needed by", neighbourRows(s.NeededBy))
 	p.inventory(s)
 	p.section("Events", a.eventRows(s.events))
+	var unknown [][]string
+	for _, text := range s.unknown {
+		unknown = append(unknown, []string{redact.Text(text)})
+	}
+	p.section("Could not check", unknown)
 	return a.printf("%s", p.b.String())
 }
 

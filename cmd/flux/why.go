@@ -3,12 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
@@ -17,65 +18,132 @@ import (
 // blockedShown is how many of the objects that a cause holds up are named.
 const blockedShown = 8
 
+// rootCausesShown is how many root causes are reported in full without --all.
+const rootCausesShown = 20
+
+type whyOptions struct {
+	allNamespaces bool
+	all           bool
+	format        string
+}
+
 func newWhy(a *app) *cobra.Command {
-	var format string
+	o := &whyOptions{}
 	cmd := &cobra.Command{
 		Use:   "why [kind name]",
 		Short: "Explain why a resource is not ready and how to fix it",
 		Long: `Explain why a resource is not ready, or why a change is not applied yet, and how
 to fix it. The report names the root cause, the dependency chain from the
-resource to it, what else the root cause blocks, and the fix. Without a resource,
-all Flux resources are checked.
+resource to it, what else the root cause blocks, and the fix.
 
 The resource can be a Flux resource or any object that Flux manages, for example
-a Deployment.
+a Deployment. Without a resource, the Flux resources of all namespaces and the
+controllers are checked; with --namespace, the Flux resources of that namespace.
+Problems are grouped by root cause, those that block most first. The first 20
+root causes are reported and the others counted, also in JSON and YAML: --all
+reports all of them.
 
 Exit codes: 0 if everything is healthy, 1 if there is a problem, 2 if that could
-not be determined.`,
+not be determined. What could not be checked is listed.
+
+JSON and YAML have the fields healthy, looked (resources that were checked),
+summary (problems, rootCauses, shown), cases and unknown (what could not be
+checked). A case has the object, its root cause (code, message, details,
+remedies), the chain of findings from the object to it, and the objects that it
+blocks.`,
 		Example: `  # Check all Flux resources
   flux why
+
+  # Check the Flux resources of a namespace
+  flux why -n apps
 
   # Explain why a change is not live
   flux why kustomization my-app
   flux why deployment my-app -n apps
   flux why hr/my-app -n apps
+  flux why image update my-app
 
   # Print the codes of the root causes
-  flux why -o json | jq -r '.cases[].root.code'`,
-		Args:              cobra.MaximumNArgs(2),
+  flux why --all -o json | jq -r '.cases[].root.code'`,
+		Args:              cobra.MaximumNArgs(3),
 		ValidArgsFunction: a.completeObject,
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.why(cmd, format, args) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.why(cmd, o, args) },
 	}
-	addReportFormat(cmd.Flags(), &format)
+	flags := cmd.Flags()
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "check the Flux resources of all namespaces")
+	flags.BoolVar(&o.all, "all", false, "report all root causes, not only the first 20")
+	flags.StringVarP(&o.format, "output", "o", "", "print the diagnosis as json or yaml")
 	completeReportFormat(cmd)
 	return cmd
 }
 
-func (a *app) why(cmd *cobra.Command, format string, args []string) error {
-	if err := checkReportFormat(format); err != nil {
+func (a *app) why(cmd *cobra.Command, o *whyOptions, args []string) error {
+	if err := checkReportFormat(o.format); err != nil {
 		return err
 	}
-	ref, err := objectWords(args)
+	ref, err := subjectWords(cmd, args)
 	if err != nil {
 		return err
+	}
+	if o.allNamespaces && ref.name != "" {
+		return errors.New("a resource and --all-namespaces are mutually exclusive")
 	}
 	client, namespace, err := a.place(cmd)
 	if err != nil {
 		return err
 	}
+	scope := diagnose.Scope{Fallback: namespace, Cases: rootCausesShown}
+	if cmd.Flags().Changed("namespace") && !o.allNamespaces {
+		scope = diagnose.Scope{Namespace: namespace, Cases: rootCausesShown}
+	}
+	if o.all {
+		scope.Cases = 0
+	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
 	ref.namespace = ref.in(namespace)
-	verdict, err := a.verdict(ctx, a.doctor(client), ref)
+	verdict, err := a.verdict(ctx, a.doctor(client), ref, scope)
 	if err != nil {
 		return err
 	}
-	if format != "" {
-		err = a.encode(format, verdictReportOf(verdict))
-	} else {
-		err = a.printVerdict(verdict, ref)
+	if scope.Namespace != "" && ref.name == "" && verdict.Looked == 0 {
+		return hinted("flux why -A checks all namespaces", "no Flux resources found in namespace %q", namespace)
 	}
-	return answered(err, len(verdict.Cases) == 0)
+	if o.format != "" {
+		err = a.encode(o.format, verdictReportOf(verdict))
+	} else {
+		err = a.printVerdict(verdict, ref, scope)
+	}
+	return determined(err, verdict)
+}
+
+// subjectWords reads an object from the words of a command line: KIND/NAME,
+// KIND NAME or, as after other verbs, the family and the word of a kind and NAME.
+func subjectWords(cmd *cobra.Command, args []string) (objectRef, error) {
+	family := func(n int) bool { return len(args) == n && len(controllers.Called(args[0]+" "+args[1])) == 1 }
+	switch {
+	case family(2) && len(controllers.Called(args[0])) != 1:
+		return objectRef{}, hinted(fmt.Sprintf("%s %s %s NAME", cmd.CommandPath(), args[0], args[1]), "a name is required")
+	case len(args) == 3 && !family(3):
+		return objectRef{}, hinted("write KIND NAME or KIND/NAME", "%q names no object", strings.Join(args, " "))
+	case len(args) == 3:
+		args = []string{args[0] + " " + args[1], args[2]}
+	}
+	return objectWords(args)
+}
+
+// determined is the end of a diagnosis: exit code 1 for a problem, 2 where there
+// may be one that could not be seen.
+func determined(err error, v diagnose.Verdict) error {
+	switch {
+	case err != nil:
+		return err
+	case len(v.Cases) > 0:
+		return &exitCodeError{exitFailed}
+	case len(v.Unknown) > 0:
+		return &exitCodeError{exitUnanswered}
+	}
+	return nil
 }
 
 func (a *app) doctor(client *kube.Client) diagnose.Doctor {
@@ -91,10 +159,10 @@ func answered(err error, well bool) error {
 	return err
 }
 
-func (a *app) verdict(ctx context.Context, doctor diagnose.Doctor, ref objectRef) (diagnose.Verdict, error) {
+func (a *app) verdict(ctx context.Context, doctor diagnose.Doctor, ref objectRef, scope diagnose.Scope) (diagnose.Verdict, error) {
 	word, namespace, name := ref.word, ref.namespace, ref.name
 	if name == "" {
-		return doctor.Everything(ctx)
+		return doctor.Everything(ctx, scope)
 	}
 	if len(ref.kinds) == 1 {
 		v, err := doctor.Object(ctx, ref.kinds[0], namespace, name)
@@ -114,28 +182,52 @@ func (a *app) verdict(ctx context.Context, doctor diagnose.Doctor, ref objectRef
 	return v, err
 }
 
-// printVerdict writes the causes, the one that holds up most first.
-func (a *app) printVerdict(v diagnose.Verdict, ref objectRef) error {
-	for _, text := range v.Unknown {
-		a.ui.Warning("%s", text)
-	}
-	if len(v.Cases) == 0 {
-		if ref.name == "" && len(v.Unknown) > 0 {
-			return a.printf("Nothing wrong was found with %d objects of Flux, but not everything could be looked at.\n", v.Looked)
-		}
-		if ref.name == "" {
-			return a.printf("All is well: %d objects of Flux are ready or suspended.\n", v.Looked)
-		}
-		return a.printf("All is well with %s %s/%s.\n", ref.word, ref.namespace, ref.name)
-	}
+// printVerdict writes the root causes, the one that blocks most first.
+func (a *app) printVerdict(v diagnose.Verdict, ref objectRef, scope diagnose.Scope) error {
 	p := a.page()
+	if ref.name == "" && v.Problems > 1 {
+		p.b.WriteString(p.strong(amount(v.Problems, "problem")+", "+amount(v.RootCauses, "root cause")) + "\n\n")
+	}
 	for i, c := range v.Cases {
 		if i > 0 {
 			p.b.WriteString("\n")
 		}
 		p.whole(c)
 	}
+	if more := v.RootCauses - len(v.Cases); more > 0 {
+		p.b.WriteString("\n")
+		p.line(0, fmt.Sprintf("and %s: flux why --all", amount(more, "more root cause")))
+	}
+	if len(v.Cases) == 0 {
+		p.line(0, nothingFound(v, ref, scope))
+	}
+	p.section("Could not check", v.Unknown)
 	return a.printf("%s", p.b.String())
+}
+
+// nothingFound says that no problem was found, and whether there may be one.
+func nothingFound(v diagnose.Verdict, ref objectRef, scope diagnose.Scope) string {
+	what := fmt.Sprintf("%d objects of Flux", v.Looked)
+	if scope.Namespace != "" {
+		what += " in namespace " + scope.Namespace
+	}
+	switch {
+	case ref.name != "" && len(v.Unknown) > 0:
+		return fmt.Sprintf("No problem found with %s %s/%s, but not everything could be checked.", ref.word, ref.namespace, ref.name)
+	case ref.name != "":
+		return fmt.Sprintf("All is well with %s %s/%s.", ref.word, ref.namespace, ref.name)
+	case len(v.Unknown) > 0:
+		return fmt.Sprintf("No problem found with %s, but not everything could be checked.", what)
+	}
+	return fmt.Sprintf("All is well: %s are ready or suspended.", what)
+}
+
+// amount is a number with its noun.
+func amount(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // page is an answer on standard output.
@@ -146,58 +238,4 @@ func (a *app) page() *page {
 		p.strong = ui.Strong
 	}
 	return p
-}
-
-// verdictReport is what why tells a script.
-type verdictReport struct {
-	Healthy bool         `json:"healthy"`
-	Looked  int          `json:"looked"`
-	Cases   []caseReport `json:"cases"`
-	Unknown []string     `json:"unknown,omitempty"`
-}
-
-type caseReport struct {
-	Object objectName      `json:"object"`
-	Root   findingReport   `json:"root"`
-	Chain  []findingReport `json:"chain"`
-	Blocks []objectName    `json:"blocks"`
-}
-
-type findingReport struct {
-	Object   objectName `json:"object"`
-	Code     string     `json:"code"`
-	Message  string     `json:"message"`
-	Details  []string   `json:"details,omitempty"`
-	Remedies []string   `json:"remedies,omitempty"`
-}
-
-func verdictReportOf(v diagnose.Verdict) verdictReport {
-	r := verdictReport{Healthy: len(v.Cases) == 0, Looked: v.Looked, Cases: []caseReport{}, Unknown: v.Unknown}
-	for _, c := range v.Cases {
-		report := caseReport{Object: targetName(c.Object), Root: findingReportOf(c.Root), Blocks: []objectName{}}
-		for _, f := range c.Chain {
-			report.Chain = append(report.Chain, findingReportOf(f))
-		}
-		for _, t := range c.Blocks {
-			report.Blocks = append(report.Blocks, targetName(t))
-		}
-		r.Cases = append(r.Cases, report)
-	}
-	return r
-}
-
-func findingReportOf(f diagnose.Finding) findingReport {
-	r := findingReport{Object: targetName(f.Object), Code: f.Code, Message: redact.Text(f.Message)}
-	for _, detail := range f.Details {
-		r.Details = append(r.Details, redact.Text(detail))
-	}
-	for _, remedy := range f.Remedies {
-		r.Remedies = append(r.Remedies, redact.Text(remedy))
-	}
-	return r
-}
-
-func targetName(t controllers.Target) objectName {
-	k, _ := controllers.FindKind(t.Kind)
-	return objectName{k.Group, t.Kind, t.Namespace, t.Name}
 }

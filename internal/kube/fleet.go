@@ -14,8 +14,11 @@ import (
 // Fleet lists the objects of all kinds of Flux, one list a kind and all at
 // once, in the order of the catalogue. Kinds that the cluster does not have are
 // left out. An error that is bearable is kept with its kind, such as that the
-// kind may not be listed; any other ends the look at all of them.
-func (c *Client) Fleet(ctx context.Context, s Selection, bearable func(error) bool) (objects []controllers.Object, missed map[string]error, err error) {
+// kind may not be listed; any other ends the look at all of them. With shape,
+// what that returns of an object is kept in its place.
+func (c *Client) Fleet(
+	ctx context.Context, s Selection, bearable func(error) bool, shape func(controllers.Kind, controllers.Object) controllers.Object,
+) (objects []controllers.Object, missed map[string]error, err error) {
 	found := make([][]controllers.Object, len(controllers.Kinds))
 	missed = map[string]error{}
 	var mu sync.Mutex
@@ -25,6 +28,9 @@ func (c *Client) Fleet(ctx context.Context, s Selection, bearable func(error) bo
 			err := c.With(ctx, k, func(r Resource) error {
 				found[i] = nil
 				_, err := c.List(ctx, r, s, func(o controllers.Object) error {
+					if shape != nil {
+						o = shape(k, o)
+					}
 					found[i] = append(found[i], o)
 					return nil
 				})

@@ -97,6 +97,7 @@ var Kinds = []Kind{
 		Done: "last pushed commit %s", Result: Path{"status.lastPushCommit"},
 		Source:  &Ref{Relation: "source", Path: Path{"spec.sourceRef"}, Kinds: []string{"GitRepository"}, CrossNamespace: true},
 		Secrets: []string{"spec.git.commit.signingKey.secretRef"},
+		Results: &Ref{Relation: "image", Path: Path{"status.observedPolicies"}, Kinds: []string{"ImagePolicy"}, Keyed: true},
 	},
 	{
 		Group: helmGroup, Version: "v2", Older: []string{"v2beta2", "v2beta1"}, Kind: "HelmRelease", Resource: "helmreleases",

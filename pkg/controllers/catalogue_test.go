@@ -67,7 +67,7 @@ func TestRowsMatchTheAPIModules(t *testing.T) {
 					t.Errorf("%s %q: %s", name, path[0], err)
 				}
 			}
-			for _, ref := range refsOf(k) {
+			for _, ref := range k.AllRefs() {
 				for _, target := range ref.Kinds {
 					if _, ok := controllers.FindKind(target); !ok {
 						t.Errorf("reference %s points to unknown kind %s", ref.Relation, target)
@@ -102,18 +102,10 @@ func pathsOf(k controllers.Kind) map[string]controllers.Path {
 			paths["column "+c.Header] = c.Field
 		}
 	}
-	for _, r := range refsOf(k) {
+	for _, r := range k.AllRefs() {
 		paths["reference "+r.Relation] = r.Path
 	}
 	return paths
-}
-
-func refsOf(k controllers.Kind) []controllers.Ref {
-	refs := k.Refs
-	if k.Source != nil {
-		refs = append([]controllers.Ref{*k.Source}, refs...)
-	}
-	return refs
 }
 
 // resolve follows a dotted path through the JSON names of a struct.

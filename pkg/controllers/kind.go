@@ -42,6 +42,9 @@ type Kind struct {
 	Source *Ref
 	// Refs are the other objects that an object of the kind depends on.
 	Refs []Ref
+	// Results are the objects whose results an object of the kind writes down;
+	// only its status names them.
+	Results *Ref
 	// Suspension is how an object is suspended.
 	Suspension Suspension
 	// Static decides that an object has no Ready condition of its own and is
@@ -93,6 +96,8 @@ type Ref struct {
 	Kinds []string
 	// CrossNamespace says that the reference may name another namespace.
 	CrossNamespace bool
+	// Keyed says that Path leads to a map whose keys are the names.
+	Keyed bool
 }
 
 // Suspension is how an object is suspended: a field that is set to true, or

@@ -1,5 +1,10 @@
 package controllers
 
+import (
+	"maps"
+	"slices"
+)
+
 // Target is an object that another refers to.
 type Target struct {
 	APIVersion, Kind, Namespace, Name string
@@ -15,6 +20,9 @@ func (r Ref) Targets(o Object) []Target {
 	if !ok {
 		return nil
 	}
+	if r.Keyed {
+		return r.keyed(v, Namespace(o))
+	}
 	items, isList := v.([]any)
 	if !isList {
 		items = []any{v}
@@ -24,6 +32,16 @@ func (r Ref) Targets(o Object) []Target {
 		if m, ok := item.(map[string]any); ok {
 			targets = append(targets, r.target(m, Namespace(o)))
 		}
+	}
+	return targets
+}
+
+// keyed are the objects that the keys of a map name, in the order of their names.
+func (r Ref) keyed(v any, namespace string) []Target {
+	m, _ := v.(map[string]any)
+	var targets []Target
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		targets = append(targets, Target{Kind: r.Kinds[0], Namespace: namespace, Name: name})
 	}
 	return targets
 }
@@ -46,4 +64,32 @@ func (k Kind) SourceOf(o Object) []Target {
 		return nil
 	}
 	return k.Source.Targets(o)
+}
+
+// Waits reports whether an object with the reference is not ready until what it
+// refers to is. What an Alert or a Receiver is about does not hold it up.
+func (r Ref) Waits() bool { return r.Relation != "resource" }
+
+// AllRefs returns every reference of the kind, the source first.
+func (k Kind) AllRefs() []Ref {
+	var refs []Ref
+	if k.Source != nil {
+		refs = append(refs, *k.Source)
+	}
+	refs = append(refs, k.Refs...)
+	if k.Results != nil {
+		refs = append(refs, *k.Results)
+	}
+	return refs
+}
+
+// Dependents returns the kinds whose objects can wait for an object of the kind.
+func (k Kind) Dependents() []Kind {
+	var kinds []Kind
+	for _, row := range Kinds {
+		if slices.ContainsFunc(row.AllRefs(), func(r Ref) bool { return r.Waits() && slices.Contains(r.Kinds, k.Kind) }) {
+			kinds = append(kinds, row)
+		}
+	}
+	return kinds
 }

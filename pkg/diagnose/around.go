@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -24,27 +25,50 @@ type Surroundings struct {
 	Verdict         Verdict
 }
 
-// Around looks at the object of that name of the first of some kinds that has
-// one. That none has is an error of the API (IsNotFound).
-func (d Doctor) Around(ctx context.Context, kinds []controllers.Kind, namespace, name string) (Surroundings, error) {
-	s, err := d.look(ctx, namespace, nil, apierrors.IsForbidden)
-	if err != nil {
+// Find reads the object of a name of the first of some kinds that has one. That
+// none has is an error of the API (IsNotFound).
+func (d Doctor) Find(ctx context.Context, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
+	read := d.newReader(apierrors.IsForbidden)
+	var targets []controllers.Target
+	for _, k := range kinds {
+		targets = append(targets, controllers.Target{Kind: k.Kind, Namespace: namespace, Name: name})
+	}
+	if err := read.read(ctx, targets); err != nil {
+		return controllers.Kind{}, nil, err
+	}
+	for i, t := range targets {
+		if read.objects[t] != nil {
+			return kinds[i], read.objects[t], nil
+		}
+	}
+	for _, t := range targets {
+		if err := read.unread[t]; err != nil {
+			return controllers.Kind{}, nil, err
+		}
+	}
+	return controllers.Kind{}, nil, apierrors.NewNotFound(schema.GroupResource{Group: kinds[0].Group, Resource: kinds[0].Resource}, name)
+}
+
+// Around looks at an object that has been read, and at what it waits for and
+// what waits for it.
+func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Object) (Surroundings, error) {
+	t := targetOf(k, o)
+	var s *snapshot
+	var needing *dependents
+	var noDependents error
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		s, err = d.inspectAround(gctx, k, o)
+		return err
+	})
+	g.Go(func() error {
+		needing, noDependents = d.dependents(gctx, []controllers.Target{t})
+		return nil
+	})
+	if err := g.Wait(); err != nil {
 		return Surroundings{}, err
 	}
-	targetIn := func(k controllers.Kind) controllers.Target {
-		return controllers.Target{Kind: k.Kind, Namespace: namespace, Name: name}
-	}
-	i := slices.IndexFunc(kinds, func(k controllers.Kind) bool { return s.objects[targetIn(k)] != nil })
-	if i < 0 {
-		for _, k := range kinds {
-			if err := s.refused[k.Kind]; err != nil {
-				return Surroundings{}, err
-			}
-		}
-		return Surroundings{}, apierrors.NewNotFound(schema.GroupResource{Group: kinds[0].Group, Resource: kinds[0].Resource}, name)
-	}
-	t := targetIn(kinds[i])
-	around := Surroundings{Link: s.link(t), Verdict: Verdict{Looked: 1, Unknown: s.unknown}}
+	around := Surroundings{Link: s.link(t), Verdict: Verdict{Looked: 1}}
 	around.Sources = tree.Above(around.Link, s.link)
 	for _, e := range s.graph.From(s.vertex(t)) {
 		source := slices.ContainsFunc(around.Sources, func(l tree.Link) bool { return l.Object == e.To })
@@ -52,12 +76,15 @@ func (d Doctor) Around(ctx context.Context, kinds []controllers.Kind, namespace,
 			around.Needs = append(around.Needs, s.graph.Vertex(e.To))
 		}
 	}
-	for _, e := range s.graph.To(s.vertex(t)) {
-		if e.Relation != "resource" {
-			around.NeededBy = append(around.NeededBy, s.graph.Vertex(e.From))
-		}
+	var unread []string
+	if noDependents != nil {
+		unread = []string{unseen(noDependents) + ": dependents"}
+	} else {
+		around.NeededBy, unread = needing.direct(s, t), needing.gap()
 	}
 	s.consult(ctx, &around.Verdict, t)
+	v := &around.Verdict
+	v.Unknown = append(append(s.unknown(v.Cases), unread...), v.Unknown...)
 	return around, nil
 }
 

@@ -28,15 +28,11 @@ var leaveAlone = []struct{ key, value, effect string }{
 // The word is one of kubectl's for a resource type. That the object is not
 // there, and that nobody knows why, is an error of the API (IsNotFound).
 func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Verdict, error) {
-	s, err := d.look(ctx, namespace, nil, apierrors.IsForbidden)
-	if err != nil {
-		return Verdict{}, err
-	}
-	v := Verdict{Looked: 1, Unknown: s.unknown}
+	v := Verdict{Looked: 1}
 	trace, err := tree.Up(ctx, d.Client.Config, "", word, namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):
-		c, ok := s.gone(ctx, word, namespace, name)
+		c, ok := d.gone(ctx, word, namespace, name)
 		if !ok {
 			return Verdict{}, err
 		}
@@ -49,6 +45,11 @@ func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Ver
 		}))
 		return v, nil
 	case err != nil:
+		return Verdict{}, err
+	}
+	applier := target(trace.Applier.Object)
+	s, err := d.inspect(ctx, []controllers.Target{applier}, nil, apierrors.IsForbidden)
+	if err != nil {
 		return Verdict{}, err
 	}
 	object := target(trace.Object)
@@ -75,7 +76,8 @@ func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Ver
 		return v, nil
 	}
 	own := len(v.Cases)
-	s.consult(ctx, &v, target(trace.Applier.Object))
+	s.consult(ctx, &v, applier)
+	v.RootCauses, v.Unknown = len(v.Cases), append(s.unknown(v.Cases), v.Unknown...)
 	for i := range v.Cases[own:] { // the way from the object on
 		c := &v.Cases[own+i]
 		c.Object = object
@@ -87,25 +89,21 @@ func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Ver
 func single(f Finding) Case { return Case{Object: f.Object, Root: f, Chain: []Finding{f}} }
 
 // gone finds out why an object that was asked about is not there.
-func (s *snapshot) gone(ctx context.Context, word, namespace, name string) (Case, bool) {
-	r, err := s.Client.Named(ctx, word)
+func (d Doctor) gone(ctx context.Context, word, namespace, name string) (Case, bool) {
+	r, err := d.Client.Named(ctx, word)
 	if err != nil {
 		return Case{}, false
 	}
 	t := controllers.Target{Kind: r.Kind, Namespace: namespace, Name: name}
-	for owner, o := range s.objects {
-		for _, m := range s.kindOf(owner).Managed(o) {
-			if key(m) == t {
-				sub := subject{kind: s.kindOf(owner), object: o}
-				return single(Finding{
-					Object: t, Code: "deleted", Message: fmt.Sprintf("it is gone, although %s has applied it: something else has deleted it", owner),
-					Remedies: []string{"the next reconciliation brings it back: " + sub.command("reconcile")},
-				}), true
-			}
-		}
+	for _, owner := range d.appliersOf(ctx, t) {
+		sub := subject{kind: owner.kind, object: owner.object}
+		return single(Finding{
+			Object: t, Code: "deleted", Message: fmt.Sprintf("it is gone, although %s has applied it: something else has deleted it", targetOf(owner.kind, owner.object)),
+			Remedies: []string{"the next reconciliation brings it back: " + sub.command("reconcile")},
+		}), true
 	}
 	var pruned Finding
-	_, err = s.Client.List(ctx, resource(corev1.SchemeGroupVersion, "Event"), kube.Selection{}, func(o controllers.Object) error {
+	_, err = d.Client.List(ctx, resource(corev1.SchemeGroupVersion, "Event"), kube.Selection{}, func(o controllers.Object) error {
 		e := eventOf(o)
 		for line := range strings.Lines(controllers.Path{"message"}.String(o)) {
 			if strings.TrimSpace(line) != r.Kind+"/"+namespace+"/"+name+" deleted" {

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/tree"
 )
 
 // Doctor finds out why objects of Flux are not as they should be. It reads
@@ -27,43 +27,104 @@ type Doctor struct {
 // source has fetched before that is told as trouble.
 const patienceWithNews = time.Minute
 
-// Everything looks at all objects of Flux and at the controllers. What has one
-// root is one case.
-func (d Doctor) Everything(ctx context.Context) (Verdict, error) {
-	s, err := d.look(ctx, "", nil, apierrors.IsForbidden)
+// Scope says what Everything looks at, and how much of it is reported.
+type Scope struct {
+	// Namespace is "" for all namespaces.
+	Namespace string
+	// Fallback is the namespace to look at where objects may not be listed in
+	// all of them; "" for none.
+	Fallback string
+	// Cases bounds the root causes that are examined and returned, those that
+	// block most first; 0 is no bound.
+	Cases int
+}
+
+// Everything looks at all objects of Flux in a scope and at the controllers.
+// What has one root is one case.
+func (d Doctor) Everything(ctx context.Context, scope Scope) (Verdict, error) {
+	s, err := d.survey(ctx, scope.Namespace, scope.Fallback, apierrors.IsForbidden)
 	if err != nil {
 		return Verdict{}, err
 	}
-	v := Verdict{Looked: len(s.objects), Unknown: s.unknown}
-	for _, name := range sortedKeys(s.down) {
-		s.add(&v, controllers.Target{}, []Finding{s.down[name]})
+	v := Verdict{}
+	known := caseIndex{}
+	if scope.Namespace == "" || scope.Namespace == d.Home {
+		for _, name := range sortedKeys(s.down) {
+			known.add(&v, controllers.Target{}, []Finding{s.down[name]})
+			v.Problems++
+		}
 	}
 	for _, vertex := range s.graph.Vertices {
 		t := target(vertex.Object)
 		o, there := s.objects[t]
-		if !there || s.kindOf(t).Suspension.Is(o) {
+		if !there || scope.Namespace != "" && t.Namespace != scope.Namespace {
+			continue
+		}
+		v.Looked++
+		if s.kindOf(t).Suspension.Is(o) {
 			continue
 		}
 		if chain := s.chain(t); len(chain) > 0 {
-			s.add(&v, t, chain)
+			known.add(&v, t, chain)
+			v.Problems++
 		}
 	}
 	slices.SortStableFunc(v.Cases, func(a, b Case) int { return len(b.Blocks) - len(a.Blocks) })
-	for i := range v.Cases {
-		s.examine(ctx, &v.Cases[i])
+	v.RootCauses = len(v.Cases)
+	if scope.Cases > 0 && len(v.Cases) > scope.Cases {
+		v.Cases = slices.Clone(v.Cases[:scope.Cases])
 	}
+	v.Unknown = s.everythingUnknown(scope)
+	s.examineAll(ctx, v.Cases)
 	return v, nil
 }
 
-// add puts an object's chain to the case of its root.
-func (s *snapshot) add(v *Verdict, t controllers.Target, chain []Finding) {
-	root := chain[len(chain)-1]
-	i := v.caseOf(root)
-	if i < 0 {
-		v.Cases = append(v.Cases, Case{Object: root.Object, Root: root, Chain: []Finding{root}})
-		i = len(v.Cases) - 1
+// everythingUnknown are the gaps in what was read of a scope. The controllers
+// are a part of the whole cluster; those of one namespace may look without them.
+func (s *snapshot) everythingUnknown(scope Scope) []string {
+	var lines []string
+	if s.blind != "" && (scope.Namespace == "" || s.blind == s.vacant() || scope.Namespace == s.Home) {
+		lines = append(lines, s.blind)
 	}
-	if t != root.Object && t != (controllers.Target{}) {
+	return append(lines, s.gaps()...)
+}
+
+// examinedAtOnce bounds how many cases are asked about at the same time.
+const examinedAtOnce = 8
+
+// examineAll asks about the roots of cases.
+func (s *snapshot) examineAll(ctx context.Context, cases []Case) {
+	var asking sync.WaitGroup
+	slots := make(chan struct{}, examinedAtOnce)
+	for i := range cases {
+		asking.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			s.examine(ctx, &cases[i])
+		})
+	}
+	asking.Wait()
+}
+
+// root is what cases are told apart by.
+type root struct {
+	object controllers.Target
+	code   string
+}
+
+// caseIndex is the place of the case of each root.
+type caseIndex map[root]int
+
+// add puts an object's chain to the case of its root.
+func (x caseIndex) add(v *Verdict, t controllers.Target, chain []Finding) {
+	last := chain[len(chain)-1]
+	i, known := x[root{last.Object, last.Code}]
+	if !known {
+		i = len(v.Cases)
+		x[root{last.Object, last.Code}] = i
+		v.Cases = append(v.Cases, Case{Object: last.Object, Root: last, Chain: []Finding{last}})
+	}
+	if t != last.Object && t != (controllers.Target{}) && !slices.Contains(last.Cycle, t) {
 		v.Cases[i].Blocks = append(v.Cases[i].Blocks, t)
 	}
 }
@@ -71,20 +132,56 @@ func (s *snapshot) add(v *Verdict, t controllers.Target, chain []Finding) {
 // Object looks at one object of Flux. That it is not there is an error of the
 // API (IsNotFound).
 func (d Doctor) Object(ctx context.Context, k controllers.Kind, namespace, name string) (Verdict, error) {
-	s, err := d.look(ctx, namespace, nil, apierrors.IsForbidden)
+	t := controllers.Target{Kind: k.Kind, Namespace: namespace, Name: name}
+	s, err := d.inspect(ctx, []controllers.Target{t}, nil, apierrors.IsForbidden)
 	if err != nil {
 		return Verdict{}, err
 	}
-	t := controllers.Target{Kind: k.Kind, Namespace: namespace, Name: name}
-	if _, there := s.objects[t]; !there {
-		if err := s.refused[k.Kind]; err != nil {
-			return Verdict{}, err
-		}
-		return Verdict{}, apierrors.NewNotFound(schema.GroupResource{Group: k.Group, Resource: k.Resource}, name)
+	if err := s.notRead(k, t); err != nil {
+		return Verdict{}, err
 	}
-	v := Verdict{Looked: 1, Unknown: s.unknown}
+	v := Verdict{Looked: 1}
 	s.consult(ctx, &v, t)
+	if len(v.Cases) > 0 {
+		v.Problems = 1
+	}
+	v.RootCauses, v.Unknown = len(v.Cases), append(s.unknown(v.Cases), v.Unknown...)
 	return v, nil
+}
+
+// notRead is why an object that was asked for could not be read, nil where it was.
+func (s *snapshot) notRead(k controllers.Kind, t controllers.Target) error {
+	switch {
+	case s.objects[t] != nil:
+		return nil
+	case s.unread[t] != nil:
+		return s.unread[t]
+	}
+	return apierrors.NewNotFound(schema.GroupResource{Group: k.Group, Resource: k.Resource}, t.Name)
+}
+
+// open are the codes of roots that leave open what is behind them, silent those
+// of objects whose controller may not work.
+var (
+	open   = []string{"", "unreconciled", "progressing", "waiting", "not-ready"}
+	silent = []string{"unreconciled", "behind", "progressing"}
+)
+
+// unknown is what could not be read and could change the verdict on an object:
+// what it waits for, unless its cause is certain; the controllers, where it says
+// nothing, or where there are none at all.
+func (s *snapshot) unknown(cases []Case) []string {
+	has := func(codes []string) bool {
+		return slices.ContainsFunc(cases, func(c Case) bool { return slices.Contains(codes, c.Root.Code) })
+	}
+	var lines []string
+	if s.blind != "" && (s.blind == s.vacant() || has(silent)) {
+		lines = append(lines, s.blind)
+	}
+	if len(cases) == 0 || has(open) {
+		lines = append(lines, s.gaps()...)
+	}
+	return lines
 }
 
 // consult adds the case of an object, and those of what keeps newer revisions
@@ -92,12 +189,11 @@ func (d Doctor) Object(ctx context.Context, k controllers.Kind, namespace, name 
 func (s *snapshot) consult(ctx context.Context, v *Verdict, t controllers.Target) {
 	own := len(v.Cases)
 	if chain := s.chain(t); len(chain) > 0 {
-		v.Cases = append(v.Cases, s.caseOf(t, chain))
+		v.Cases = append(v.Cases, caseOf(t, chain))
 	}
 	s.stale(v, t)
-	for i := range v.Cases[own:] {
-		s.examine(ctx, &v.Cases[own+i])
-	}
+	v.Unknown = append(v.Unknown, s.blocks(ctx, v.Cases[own:])...)
+	s.examineAll(ctx, v.Cases[own:])
 }
 
 // stale adds the cases of what keeps newer revisions from coming to an object.
@@ -115,22 +211,11 @@ func (s *snapshot) stale(v *Verdict, t controllers.Target) {
 		if v.caseOf(root) >= 0 {
 			continue
 		}
-		first := Finding{Object: t, Code: "stale", Message: "nothing newer comes from " + up.String()}
-		v.Cases = append(v.Cases, s.caseOf(t, append([]Finding{first}, chain...)))
+		first := Finding{Object: t, Code: "stale", Message: up.String() + " cannot fetch new revisions"}
+		v.Cases = append(v.Cases, caseOf(t, append([]Finding{first}, chain...)))
 	}
 }
 
-// caseOf puts a chain together with what else its root blocks.
-func (s *snapshot) caseOf(t controllers.Target, chain []Finding) Case {
-	c := Case{Object: t, Root: chain[len(chain)-1], Chain: chain}
-	for _, vertex := range s.graph.Vertices {
-		other := target(vertex.Object)
-		if other == c.Root.Object || other == t {
-			continue
-		}
-		if slices.ContainsFunc(vertex.BlockedBy, func(o tree.Object) bool { return target(o) == c.Root.Object }) {
-			c.Blocks = append(c.Blocks, other)
-		}
-	}
-	return c
+func caseOf(t controllers.Target, chain []Finding) Case {
+	return Case{Object: t, Root: chain[len(chain)-1], Chain: chain}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -38,43 +37,46 @@ func (d Doctor) Failed(ctx context.Context, failed []Failed) Verdict {
 			known = append(known, o)
 		}
 	}
-	v := Verdict{Looked: len(failed)}
-	s, err := d.look(ctx, failed[0].Namespace, known, func(err error) bool { return !errors.Is(err, context.Canceled) })
+	v := Verdict{Looked: len(failed), Problems: len(failed)}
+	var targets []controllers.Target
+	for _, f := range failed {
+		targets = append(targets, key(f.Target))
+	}
+	s, err := d.inspect(ctx, targets, known, func(err error) bool { return !errors.Is(err, context.Canceled) })
 	if err != nil {
-		v.Unknown = []string{unseen(err) + ": any kind of Flux"}
+		v.Unknown = []string{unseen(err) + ": the Flux resources"}
 		return v
 	}
-	for _, f := range failed {
-		s.failure(&v, key(f.Target))
+	for _, t := range targets {
+		s.failure(&v, t)
 	}
-	v.Unknown = s.relevant(v, failed)
-	var asking sync.WaitGroup
-	for i := range v.Cases[:min(len(v.Cases), examined)] {
-		asking.Go(func() { s.examine(ctx, &v.Cases[i]) })
-	}
-	asking.Wait()
+	v.RootCauses, v.Unknown = len(v.Cases), s.relevant(v, targets)
+	s.examineAll(ctx, v.Cases[:min(len(v.Cases), examined)])
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && len(v.Unknown) == 0 {
-		v.Unknown = []string{"no answer in time about: events, pods and logs"}
+		v.Unknown = []string{"timed out reading: events, pods and logs"}
 	}
 	return v
 }
 
-// open are the codes of roots that leave open what is behind them.
-var open = []string{"", "unreconciled", "progressing", "waiting", "not-ready"}
-
-// relevant is what is unknown that could change the verdict. Where the
-// controllers are is of interest only while one is silent; what the user may not
-// see, only while something is left open: tenants see little, and know it.
-func (s *snapshot) relevant(v Verdict, failed []Failed) []string {
+// relevant is what could not be read and could change the verdict on objects
+// that have failed. Where the controllers are is of interest only while one is
+// silent; what the user may not see, only while something is left open: tenants
+// see little, and know it.
+func (s *snapshot) relevant(v Verdict, failed []controllers.Target) []string {
 	silent, unclear := false, false
-	for _, f := range failed {
-		c, _ := v.Of(f.Target)
+	for _, t := range failed {
+		c, _ := v.Of(t)
 		silent = silent || c.Root.Code == "" || c.Root.Code == "unreconciled"
 		unclear = unclear || slices.Contains(open, c.Root.Code)
 	}
-	return slices.DeleteFunc(slices.Clone(s.unknown), func(line string) bool {
-		return !silent && line == s.vacant() || !unclear && (line == s.closed() || slices.Contains(s.barred(), line))
-	})
+	var lines []string
+	if s.blind != "" && (silent || unclear && s.blind != s.vacant()) {
+		lines = append(lines, s.blind)
+	}
+	if unclear {
+		lines = append(lines, s.gaps()...)
+	}
+	return lines
 }
 
 // failure adds the case of an object that failed. What only keeps newer
@@ -96,7 +98,7 @@ func (s *snapshot) failure(v *Verdict, t controllers.Target) {
 		v.Cases[i].Also = append(v.Cases[i].Also, t)
 		return
 	}
-	v.Cases = append(v.Cases, s.caseOf(t, chain))
+	v.Cases = append(v.Cases, caseOf(t, chain))
 }
 
 // shared puts an object to the case that already tells why its sources bring

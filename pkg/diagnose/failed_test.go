@@ -1,6 +1,8 @@
 package diagnose
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,13 +26,20 @@ func kustomization(name, status, reason, message string, spec map[string]any) co
 // snapshotOf is a cluster with these objects, of which some are looked at as
 // they were before.
 func snapshotOf(listed, known []controllers.Object) *snapshot {
-	s := &snapshot{objects: map[controllers.Target]controllers.Object{}, judged: map[controllers.Target]judgement{}, down: map[string]Finding{}}
-	objects, now := replaced(listed, known)
-	for _, o := range objects {
+	s := Doctor{}.newSnapshot()
+	s.view = view{listed: true}
+	nameOf := func(o controllers.Object) controllers.Target {
 		k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
-		s.objects[targetOf(k, o)] = o
+		return targetOf(k, o)
 	}
-	s.now, s.graph = now, tree.Needs(objects, true, func(tree.Object) bool { return true })
+	for _, o := range listed {
+		s.objects[nameOf(o)] = o
+	}
+	for _, o := range known {
+		s.now[nameOf(o)] = s.objects[nameOf(o)]
+		s.objects[nameOf(o)] = o
+	}
+	s.graph = tree.Needs(slices.Collect(maps.Values(s.objects)), true, func(tree.Object) bool { return true })
 	return s
 }
 

@@ -18,6 +18,8 @@ type Finding struct {
 	Details []string
 	// Remedies are the ways out, each a command or what to do.
 	Remedies []string
+	// Cycle are the objects that wait for each other, nil for other findings.
+	Cycle []controllers.Target
 }
 
 // Case is an object that is not as it should be, and why.
@@ -42,6 +44,11 @@ type Verdict struct {
 	Cases []Case
 	// Looked is how many objects were looked at.
 	Looked int
+	// Problems is how many of them are not as they should be, controllers that do
+	// not work included.
+	Problems int
+	// RootCauses is how many cases there are; Cases may have only the first.
+	RootCauses int
 	// Unknown says what could not be looked at, and why.
 	Unknown []string
 }

@@ -127,12 +127,7 @@ func (s *snapshot) missing(t controllers.Target) *Finding {
 		return nil // nobody knows
 	}
 	f := &Finding{Object: t, Code: "missing", Message: "it does not exist"}
-	var elsewhere []string
-	for other := range s.objects {
-		if other.Kind == t.Kind && other.Name == t.Name {
-			elsewhere = append(elsewhere, other.Namespace)
-		}
-	}
+	elsewhere := slices.Clone(s.namesakes(t))
 	slices.Sort(elsewhere)
 	switch n := len(elsewhere); {
 	case n > namespacesShown:

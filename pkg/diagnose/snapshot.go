@@ -2,29 +2,35 @@ package diagnose
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// snapshot is the cluster at one moment.
+// snapshot is what was read of the cluster at one moment.
 type snapshot struct {
 	Doctor
+	// objects are those that were read. Healthy ones of a list are reduced.
 	objects map[controllers.Target]controllers.Object
 	graph   *tree.Graph
 	// judged is what local has found: many objects wait for the same few.
 	judged map[controllers.Target]judgement
-	// now are the objects as they were listed that are looked at as they were before.
+	// now are the objects as they were read that are looked at as they were before.
 	now map[controllers.Target]controllers.Object
-	// down are the controllers that do not work, by name.
-	down map[string]Finding
+	// down are the controllers that do not work, by name, and blind says why
+	// these could not be read.
+	down  map[string]Finding
+	blind string
 	view
-	unknown []string
+	// names are the namespaces of the objects of a kind and a name.
+	names map[[2]string][]string
 }
 
 type judgement struct {
@@ -32,70 +38,167 @@ type judgement struct {
 	waits   bool
 }
 
-// look reads the objects of Flux and the state of its controllers together.
-// Those who may not see all namespaces may see the given one. Known objects are
-// looked at as they are given; an error that is bearable only leaves something
-// unknown.
-func (d Doctor) look(ctx context.Context, namespace string, known []controllers.Object, bearable func(error) bool) (*snapshot, error) {
-	s := &snapshot{Doctor: d, objects: map[controllers.Target]controllers.Object{}, judged: map[controllers.Target]judgement{}}
+// survey reads all objects of Flux in a namespace, "" for all, what these wait
+// for elsewhere, and the state of the controllers.
+func (d Doctor) survey(ctx context.Context, namespace, fallback string, bearable func(error) bool) (*snapshot, error) {
+	s := d.newSnapshot()
 	var objects []controllers.Object
-	var state []string
+	read := d.newReader(bearable)
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		objects, s.view, err = d.visible(gctx, namespace, bearable)
-		return err
+		if objects, s.view, err = d.list(gctx, namespace, fallback, bearable); err != nil {
+			return err
+		}
+		var outside []controllers.Target
+		for _, o := range objects {
+			k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
+			s.objects[targetOf(k, o)] = o
+		}
+		if namespace == "" && len(s.narrowed) == 0 {
+			return nil
+		}
+		for t, o := range s.objects {
+			for _, up := range tree.Awaited(s.kindOf(t), o) {
+				if s.objects[up] == nil && !s.covers(up) {
+					outside = append(outside, up)
+				}
+			}
+		}
+		return read.follow(gctx, outside)
 	})
 	g.Go(func() (err error) {
-		s.down, state, err = d.controllers(gctx, bearable)
+		s.down, s.blind, err = d.controllers(gctx, bearable)
 		return err
 	})
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	if len(s.refused) == len(controllers.Kinds) && len(known) == 0 {
+	if len(s.refused) == len(controllers.Kinds) {
 		return nil, s.refused["Kustomization"]
 	}
-	s.unknown = append(state, s.blind()...)
-	objects, s.now = replaced(objects, known)
-	used := map[string]bool{}
-	for _, o := range objects {
-		k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
-		s.objects[targetOf(k, o)] = o
-		used[k.Controller] = true
+	s.absent, s.unread = read.absent, read.unread
+	for t, o := range read.objects {
+		s.objects[t] = o
+		objects = append(objects, o)
 	}
-	for name, f := range s.down {
-		if !used[name] && f.Code == "controller-missing" {
-			delete(s.down, name) // it was not installed, and nobody misses it
-		}
-	}
-	s.graph = tree.Needs(objects, true, func(o tree.Object) bool { return s.hidden(target(o)) == nil })
+	s.connect(objects)
 	return s, nil
 }
 
-// replaced puts known objects into the place of what was listed, which it
-// returns too.
-func replaced(listed, known []controllers.Object) (objects []controllers.Object, before map[controllers.Target]controllers.Object) {
-	name := func(o controllers.Object) controllers.Target {
-		k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
-		return targetOf(k, o)
-	}
-	before = map[controllers.Target]controllers.Object{}
-	for _, o := range known {
-		before[name(o)] = nil
-	}
-	objects = slices.Clone(known)
-	for _, o := range listed {
-		if _, is := before[name(o)]; is {
-			before[name(o)] = o
-			continue
+// inspect reads some objects of Flux and all that they wait for, and the state
+// of the controllers. Known objects are looked at as they are given.
+func (d Doctor) inspect(ctx context.Context, targets []controllers.Target, known []controllers.Object, bearable func(error) bool) (*snapshot, error) {
+	s := d.newSnapshot()
+	read := d.newReader(bearable)
+	if err := s.load(ctx, read, func(ctx context.Context) error {
+		if err := read.read(ctx, targets); err != nil {
+			return err
 		}
+		for _, o := range known {
+			k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
+			t := targetOf(k, o)
+			s.now[t] = read.objects[t]
+			read.put(t, o)
+		}
+		return read.follow(ctx, targets)
+	}); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// inspectAround reads what an object waits for and what else it mentions.
+func (d Doctor) inspectAround(ctx context.Context, k controllers.Kind, o controllers.Object) (*snapshot, error) {
+	s := d.newSnapshot()
+	read := d.newReader(apierrors.IsForbidden)
+	if err := s.load(ctx, read, func(ctx context.Context) error {
+		read.put(targetOf(k, o), o)
+		if err := read.read(ctx, tree.Mentioned(k, o)); err != nil {
+			return err
+		}
+		return read.follow(ctx, []controllers.Target{targetOf(k, o)})
+	}); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// load reads objects one by one, and meanwhile the state of the controllers.
+func (s *snapshot) load(ctx context.Context, read *reader, objectsOf func(context.Context) error) error {
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return objectsOf(gctx) })
+	g.Go(func() (err error) {
+		s.down, s.blind, err = s.controllers(gctx, read.bearable)
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	s.absent, s.unread = read.absent, read.unread
+	var objects []controllers.Object
+	for t, o := range read.objects {
+		s.objects[t] = o
 		objects = append(objects, o)
 	}
-	return objects, before
+	s.findNamesakes(ctx)
+	s.connect(objects)
+	return nil
+}
+
+func (d Doctor) newSnapshot() *snapshot {
+	return &snapshot{
+		Doctor: d, objects: map[controllers.Target]controllers.Object{}, judged: map[controllers.Target]judgement{},
+		now: map[controllers.Target]controllers.Object{}, down: map[string]Finding{},
+	}
+}
+
+// connect finds out which of the objects need which, and drops what controllers
+// nobody uses have against them.
+func (s *snapshot) connect(objects []controllers.Object) {
+	used := map[string]bool{}
+	for t := range s.objects {
+		used[s.kindOf(t).Controller] = true
+	}
+	for name, f := range s.down {
+		if !used[name] && f.Code == "controller-missing" {
+			delete(s.down, name) // it was not installed, and nothing needs it
+		}
+	}
+	s.graph = tree.Needs(objects, true, func(o tree.Object) bool { return s.hidden(target(o)) == nil })
+}
+
+// findNamesakes asks which namespaces have an object of the name of one that is
+// missing.
+func (s *snapshot) findNamesakes(ctx context.Context) {
+	s.names = map[[2]string][]string{}
+	byName := func(a, b controllers.Target) int { return strings.Compare(a.String(), b.String()) }
+	for i, t := range slices.SortedFunc(maps.Keys(s.absent), byName) {
+		if i == elsewhereAsked {
+			return
+		}
+		s.names[[2]string{t.Kind, t.Name}] = s.elsewhere(ctx, t)
+	}
+}
+
+// namesakes are the namespaces of the objects that are called like a missing one.
+func (s *snapshot) namesakes(t controllers.Target) []string {
+	if s.names == nil {
+		s.names = map[[2]string][]string{}
+		for other := range s.objects {
+			at := [2]string{other.Kind, other.Name}
+			s.names[at] = append(s.names[at], other.Namespace)
+		}
+	}
+	return s.names[[2]string{t.Kind, t.Name}]
 }
 
 func (s *snapshot) kindOf(t controllers.Target) controllers.Kind {
 	k, _ := controllers.FindKind(t.Kind)
+	return k
+}
+
+func (s *snapshot) kindNamed(o controllers.Object) controllers.Kind {
+	k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
 	return k
 }
 
@@ -119,9 +222,9 @@ var upstream = []string{
 // it is empty for one that is.
 func (s *snapshot) chain(t controllers.Target) []Finding {
 	var chain []Finding
-	seen := map[controllers.Target]bool{}
+	at := map[controllers.Target]int{}
 	for {
-		seen[t] = true
+		at[t] = len(chain)
 		f, waits := s.local(t)
 		if f == nil {
 			return chain
@@ -134,13 +237,39 @@ func (s *snapshot) chain(t controllers.Target) []Finding {
 			return chain
 		case !waits:
 			return chain
-		case seen[next]:
-			last := &chain[len(chain)-1]
-			last.Code, last.Message = "cycle", "these objects wait for each other: "+s.cycleOf(t)
-			last.Remedies = []string{"take one of them out of spec.dependsOn of another", "flux deps " + strings.ToLower(t.Kind) + " " + t.Name + " -n " + t.Namespace}
-			return chain
+		}
+		if first, seen := at[next]; seen {
+			return append(chain, cycle(chain[first:]))
 		}
 		t = next
+	}
+}
+
+// cycle is the finding about objects that wait for each other, the same
+// whichever of them comes first.
+func cycle(chain []Finding) Finding {
+	var members []controllers.Target
+	for _, f := range chain {
+		members = append(members, f.Object)
+	}
+	first := 0
+	for i, t := range members {
+		if t.String() < members[first].String() {
+			first = i
+		}
+	}
+	members = slices.Concat(members[first:], members[:first])
+	var names []string
+	for _, t := range append(slices.Clone(members), members[0]) {
+		names = append(names, t.String())
+	}
+	t := members[0]
+	return Finding{
+		Object: t, Code: "cycle", Message: "circular dependency: " + strings.Join(names, " → "), Cycle: members,
+		Remedies: []string{
+			"remove one of these dependencies from spec.dependsOn",
+			"flux deps " + strings.ToLower(t.Kind) + " " + t.Name + " -n " + t.Namespace,
+		},
 	}
 }
 
@@ -176,18 +305,4 @@ func (s *snapshot) holdUp(t controllers.Target, says bool) (controllers.Target, 
 		}
 	}
 	return controllers.Target{}, false
-}
-
-func (s *snapshot) cycleOf(t controllers.Target) string {
-	for _, cycle := range s.graph.Cycles {
-		if !slices.Contains(cycle, s.vertex(t)) {
-			continue
-		}
-		var words []string
-		for _, o := range append(slices.Clone(cycle), cycle[0]) {
-			words = append(words, o.String())
-		}
-		return strings.Join(words, " → ")
-	}
-	return ""
 }

@@ -19,23 +19,21 @@ import (
 // taken to hold it.
 const lostLease = 3
 
-// controllers finds the controllers that do not work. What may not be read is
-// said and no error.
-func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map[string]Finding, []string, error) {
+// controllers finds the controllers that do not work. That they cannot be read
+// is said and no error.
+func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map[string]Finding, string, error) {
 	down := map[string]Finding{}
 	r := &Rollout{Client: d.Client, Namespace: d.Home}
 	found, err := r.Look(ctx)
 	switch {
-	case apierrors.IsForbidden(err):
-		return down, []string{d.closed()}, nil
-	case err != nil && bearable(err):
-		return down, []string{unseen(err) + ": the controllers in namespace " + d.Home}, nil
+	case err != nil && (apierrors.IsForbidden(err) || bearable(err)):
+		return down, unseen(err) + ": the controllers in namespace " + d.Home, nil
 	case err != nil:
-		return nil, nil, err
+		return nil, "", err
 	}
 	names := controllers.Names(func(controllers.Controller) bool { return true })
 	if !slices.ContainsFunc(names, func(name string) bool { return found[name] != nil }) {
-		return down, []string{d.vacant()}, nil
+		return down, d.vacant(), nil
 	}
 	var weak []controllers.Target
 	for _, name := range names {
@@ -74,19 +72,14 @@ func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map
 		}
 	}
 	if err := d.leaders(ctx, down); err != nil && !bearable(err) {
-		return nil, nil, err
+		return nil, "", err
 	}
-	return down, nil, nil // who leads is not known where the leases are not
+	return down, "", nil // who leads is not known where the leases are not
 }
 
-// closed says that nobody may look inside.
-func (d Doctor) closed() string {
-	return "the controllers in namespace " + d.Home + " may not be looked at"
-}
-
-// vacant says that nobody is at home.
+// vacant says that the namespace has no controllers.
 func (d Doctor) vacant() string {
-	return fmt.Sprintf("no controllers in namespace %s: is Flux somewhere else? name it with FLUX_SYSTEM_NAMESPACE", d.Home)
+	return fmt.Sprintf("no controllers in namespace %s: set FLUX_SYSTEM_NAMESPACE if Flux runs in another one", d.Home)
 }
 
 func install(name string) string {

@@ -3,6 +3,9 @@ package diagnose
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,24 +14,37 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// view is what somebody may see of the objects of Flux.
+// view is what was read of the objects of Flux, and what could not be.
 type view struct {
-	// refused are the errors of kinds that may not be listed at all, narrowed
-	// those of kinds that may be listed in one namespace only.
+	// listed says that the objects of namespace ("" for all) were listed. What
+	// is outside was read one by one, if anybody refers to it.
+	listed    bool
+	namespace string
+	// refused are the errors of kinds that could not be listed at all, narrowed
+	// those of kinds that could be listed in one namespace only.
 	refused, narrowed map[string]error
-	namespace         string
+	// within is that namespace.
+	within string
+	// absent are the objects that were asked for one by one and do not exist,
+	// unread the errors of those that could not be read.
+	absent map[controllers.Target]bool
+	unread map[controllers.Target]error
 }
 
-// visible lists the objects of Flux: of all namespaces and, of the kinds where
-// that is forbidden, of the given one, which is all that tenants mostly may see.
-func (d Doctor) visible(ctx context.Context, namespace string, bearable func(error) bool) ([]controllers.Object, view, error) {
-	v := view{namespace: namespace, narrowed: map[string]error{}}
-	objects, refused, err := d.Client.Fleet(ctx, kube.Selection{}, bearable)
+// errNotAsked is why nobody knows of an object that no request was about.
+var errNotAsked = errors.New("it was not read")
+
+// list lists the objects of Flux in a namespace, "" for all. Kinds that may not
+// be listed in all namespaces are listed in the one to fall back on, which is
+// all that tenants mostly may see.
+func (d Doctor) list(ctx context.Context, namespace, fallback string, bearable func(error) bool) ([]controllers.Object, view, error) {
+	v := view{listed: true, namespace: namespace, within: fallback, narrowed: map[string]error{}}
+	objects, refused, err := d.Client.Fleet(ctx, kube.Selection{Namespace: namespace, Without: unwanted}, bearable, reduced)
 	v.refused = refused
-	if err != nil || namespace == "" || !forbidden(refused) {
+	if err != nil || namespace != "" || fallback == "" || !forbidden(refused) {
 		return objects, v, err
 	}
-	own, refusedThere, err := d.Client.Fleet(ctx, kube.Selection{Namespace: namespace}, bearable)
+	own, refusedThere, err := d.Client.Fleet(ctx, kube.Selection{Namespace: fallback, Without: unwanted}, bearable, reduced)
 	if err != nil {
 		return nil, v, err
 	}
@@ -55,41 +71,65 @@ func forbidden(refused map[string]error) bool {
 	return false
 }
 
-// hidden is why nobody can tell whether an object that was not listed is there,
-// nil where it is not.
+// covers reports whether a list would have an object if that existed.
+func (v view) covers(t controllers.Target) bool {
+	switch {
+	case !v.listed, v.namespace != "" && t.Namespace != v.namespace:
+		return false
+	case v.narrowed[t.Kind] != nil:
+		return t.Namespace == v.within
+	default:
+		return v.refused[t.Kind] == nil
+	}
+}
+
+// hidden is why nobody can tell whether an object that was not read exists, nil
+// where it does not.
 func (v view) hidden(t controllers.Target) error {
-	if t.Namespace != v.namespace && v.narrowed[t.Kind] != nil {
+	switch {
+	case v.covers(t), v.absent[t]:
+		return nil
+	case v.unread[t] != nil:
+		return v.unread[t]
+	case v.narrowed[t.Kind] != nil:
 		return v.narrowed[t.Kind]
+	case v.refused[t.Kind] != nil:
+		return v.refused[t.Kind]
 	}
-	return v.refused[t.Kind]
+	return errNotAsked
 }
 
-// blind names what is not seen, in a line each for kinds that are seen of one
-// namespace only and for every reason for which kinds are not seen at all.
-func (v view) blind() []string {
-	why := map[string]string{}
-	for kind, err := range v.refused {
-		if !apierrors.IsForbidden(err) {
-			why[kind] = unseen(err)
-		}
-	}
-	return append(v.barred(), grouped(why)...)
-}
+// unreadShown is how many objects are named that could not be read.
+const unreadShown = 8
 
-// barred are the lines of blind that tell of permissions alone.
-func (v view) barred() []string {
+// gaps names what could not be read, in a line each for kinds that were read in
+// one namespace only and for every reason for which kinds were not read.
+func (v view) gaps() []string {
 	why := map[string]string{}
 	for kind := range v.narrowed {
-		why[kind] = "you may list only in namespace " + v.namespace
+		why[kind] = fmt.Sprintf("no permission to list outside namespace %q", v.within)
 	}
 	lines := grouped(why)
 	why = map[string]string{}
 	for kind, err := range v.refused {
-		if apierrors.IsForbidden(err) {
-			why[kind] = unseen(err)
-		}
+		why[kind] = unseen(err)
 	}
-	return append(lines, grouped(why)...)
+	lines = append(lines, grouped(why)...)
+	return append(lines, v.unreadable()...)
+}
+
+// unreadable has a line for each object that could not be read.
+func (v view) unreadable() []string {
+	var lines []string
+	byName := func(a, b controllers.Target) int { return strings.Compare(a.String(), b.String()) }
+	targets := slices.SortedFunc(maps.Keys(v.unread), byName)
+	for _, t := range targets[:min(len(targets), unreadShown)] {
+		lines = append(lines, unseen(v.unread[t])+": "+t.String())
+	}
+	if more := len(targets) - unreadShown; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more objects", more))
+	}
+	return lines
 }
 
 // grouped has a line for each reason, with its kinds.
@@ -101,21 +141,21 @@ func grouped(why map[string]string) []string {
 	var lines []string
 	for _, reason := range sortedKeys(kinds) {
 		if len(kinds[reason]) == len(controllers.Kinds) {
-			kinds[reason] = []string{"any kind of Flux"}
+			kinds[reason] = []string{"all Flux resources"}
 		}
 		lines = append(lines, reason+": "+strings.Join(kinds[reason], ", "))
 	}
 	return lines
 }
 
-// unseen says why something could not be looked at, as in "… : what".
+// unseen says why something could not be read, as in "… : what".
 func unseen(err error) string {
 	switch {
 	case apierrors.IsForbidden(err):
-		return "you may not list"
+		return "no permission to read"
 	case errors.Is(err, context.DeadlineExceeded):
-		return "no answer in time about"
+		return "timed out reading"
 	default:
-		return "the cluster does not answer (" + oneLine(err.Error()) + ") about"
+		return "request failed (" + oneLine(err.Error()) + ")"
 	}
 }

@@ -58,7 +58,7 @@ func Dependencies(ctx context.Context, cfg *rest.Config, namespace string) (*Gra
 	if err != nil {
 		return nil, nil, err
 	}
-	objects, refused, err := client.Fleet(ctx, kube.Selection{Namespace: namespace, Without: []string{"status.inventory"}}, apierrors.IsForbidden)
+	objects, refused, err := client.Fleet(ctx, kube.Selection{Namespace: namespace, Without: []string{"status.inventory"}}, apierrors.IsForbidden, nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,19 +165,57 @@ func (g *Graph) needs(k controllers.Kind, o controllers.Object) []need {
 			all = append(all, need{r.Relation, t})
 		}
 	}
-	// What an ImageUpdateAutomation writes down are the tags of policies.
-	v, _ := controllers.Path{"status.observedPolicies"}.Lookup(o)
-	policies, _ := v.(map[string]any)
-	for name := range policies {
-		all = append(all, need{"image", controllers.Target{Kind: "ImagePolicy", Namespace: controllers.Namespace(o), Name: name}})
+	if k.Results != nil {
+		for _, t := range k.Results.Targets(o) {
+			all = append(all, need{k.Results.Relation, t})
+		}
+	}
+	return all
+}
+
+// Awaited returns the objects of Flux that an object waits for: its chart or
+// source, its dependencies, and what else it is not ready without.
+func Awaited(k controllers.Kind, o controllers.Object) []controllers.Target {
+	targets := slices.Clone(k.Upstream(o))
+	for _, ref := range k.AllRefs() {
+		if ref.Waits() {
+			targets = append(targets, ref.Targets(o)...)
+		}
+	}
+	return named(targets)
+}
+
+// Mentioned returns the objects of Flux that an object refers to without
+// waiting for them.
+func Mentioned(k controllers.Kind, o controllers.Object) []controllers.Target {
+	var targets []controllers.Target
+	for _, ref := range k.AllRefs() {
+		if !ref.Waits() {
+			targets = append(targets, ref.Targets(o)...)
+		}
+	}
+	return named(targets)
+}
+
+// named are the references to a single object of Flux, each once.
+func named(targets []controllers.Target) []controllers.Target {
+	var all []controllers.Target
+	for _, t := range targets {
+		k, known := controllers.FindKind(t.Kind)
+		t.APIVersion, t.Kind = "", k.Kind
+		if known && t.Name != "" && t.Name != "*" && !slices.Contains(all, t) {
+			all = append(all, t)
+		}
 	}
 	return all
 }
 
 func (g *Graph) sort() {
-	rank := func(o Object) int {
-		return slices.IndexFunc(controllers.Kinds, func(k controllers.Kind) bool { return k.Kind == o.GroupKind.Kind })
+	ranks := make(map[string]int, len(controllers.Kinds))
+	for i, k := range controllers.Kinds {
+		ranks[k.Kind] = i
 	}
+	rank := func(o Object) int { return ranks[o.GroupKind.Kind] }
 	compare := func(a, b Object) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	}

@@ -1,0 +1,81 @@
+package output
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// ListWriter writes a list of objects one by one, with the bytes that
+// PrintObjects writes for all of them: a long list costs the memory of one.
+type ListWriter struct {
+	w      *bufio.Writer
+	begun  bool
+	format listFormat
+}
+
+// listFormat is how a format writes a list.
+type listFormat struct {
+	empty, begin, between, end, tail string
+	item                             func(map[string]any) ([]byte, error)
+}
+
+// NewListWriter returns a writer for an -o format; false says that the format
+// needs all objects at once.
+func NewListWriter(w io.Writer, format string) (*ListWriter, bool) {
+	layouts := map[string]listFormat{
+		"json": {
+			empty: "{\n    \"apiVersion\": \"v1\",\n    \"items\": []", begin: "{\n    \"apiVersion\": \"v1\",\n    \"items\": [\n        ",
+			between: ",\n        ", end: "\n    ]", tail: jsonTail, item: jsonItem,
+		},
+		"yaml": {empty: "apiVersion: v1\nitems: []\n", begin: "apiVersion: v1\nitems:\n", tail: yamlTail, item: yamlItem},
+	}
+	l, ok := layouts[format]
+	return &ListWriter{w: bufio.NewWriterSize(w, 1<<16), format: l}, ok
+}
+
+const (
+	jsonTail = ",\n    \"kind\": \"List\",\n    \"metadata\": {\n        \"resourceVersion\": \"\"\n    }\n}\n"
+	yamlTail = "kind: List\nmetadata:\n  resourceVersion: \"\"\n"
+)
+
+func jsonItem(o map[string]any) ([]byte, error) { return json.MarshalIndent(o, "        ", "    ") }
+
+func yamlItem(o map[string]any) ([]byte, error) { return Manifest([]any{o}) }
+
+// Add writes an object, without the fields that no printer shows.
+func (l *ListWriter) Add(o map[string]any) error {
+	unstructured.RemoveNestedField(o, "metadata", "managedFields")
+	text, err := l.format.item(o)
+	if err != nil {
+		u := unstructured.Unstructured{Object: o}
+		return fmt.Errorf("printing %s %q: %w", u.GetKind(), u.GetName(), err)
+	}
+	before := l.format.between
+	if !l.begun {
+		before, l.begun = l.format.begin, true
+	}
+	if _, err := l.w.WriteString(before); err != nil {
+		return err
+	}
+	_, err = l.w.Write(text)
+	return err
+}
+
+// Close writes the end of the list.
+func (l *ListWriter) Close() error {
+	end := l.format.end
+	if !l.begun {
+		end = l.format.empty
+	}
+	if _, err := l.w.WriteString(end + l.format.tail); err != nil {
+		return err
+	}
+	return l.w.Flush()
+}
+
+// Begun reports whether an object was written.
+func (l *ListWriter) Begun() bool { return l.begun }

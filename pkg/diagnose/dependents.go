@@ -1,0 +1,210 @@
+package diagnose
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/tree"
+)
+
+// dependents are the objects that wait for some others: of all objects of the
+// kinds that can, those that name them or that are not ready.
+type dependents struct {
+	Doctor
+	of []controllers.Target
+
+	mu     sync.Mutex
+	listed map[string]bool
+	found  []controllers.Object
+	// charts are those that exist: a release with a chart waits for that and
+	// not for the repository behind it.
+	charts map[controllers.Target]bool
+	// missed are the kinds that could not be listed in all namespaces.
+	missed map[string]error
+}
+
+// dependents reads the objects that wait for some others, and those that wait
+// for these in turn where they are not ready.
+func (d Doctor) dependents(ctx context.Context, of []controllers.Target) (*dependents, error) {
+	found := &dependents{Doctor: d, of: of, listed: map[string]bool{}, charts: map[controllers.Target]bool{}, missed: map[string]error{}}
+	var kinds []controllers.Kind
+	for _, t := range of {
+		k, _ := controllers.FindKind(t.Kind)
+		kinds = append(kinds, k.Dependents()...)
+	}
+	for len(kinds) > 0 {
+		before := len(found.found)
+		if err := found.list(ctx, kinds); err != nil {
+			return nil, err
+		}
+		kinds = nil
+		for _, o := range found.found[before:] {
+			k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
+			if !fine(k, o) {
+				kinds = append(kinds, k.Dependents()...)
+			}
+		}
+		kinds = slices.DeleteFunc(kinds, func(k controllers.Kind) bool { return found.listed[k.Kind] })
+	}
+	return found, nil
+}
+
+// list reads each of the kinds once, and of them what take keeps.
+func (d *dependents) list(ctx context.Context, kinds []controllers.Kind) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, k := range kinds {
+		if d.listed[k.Kind] {
+			continue
+		}
+		d.listed[k.Kind] = true
+		g.Go(func() error {
+			err := d.read(ctx, k, "")
+			if apierrors.IsForbidden(err) {
+				d.mu.Lock()
+				d.missed[k.Kind] = err
+				d.mu.Unlock()
+				err = d.read(ctx, k, d.of[0].Namespace)
+			}
+			var kindMissing *kube.MissingKindError
+			if apierrors.IsForbidden(err) || errors.As(err, &kindMissing) {
+				return nil
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// large are the fields of a list that say nothing about dependencies.
+var large = []string{
+	"metadata.managedFields", "metadata.labels", "metadata.annotations", "spec.values", "spec.postRenderers", "spec.patches", "spec.postBuild",
+	"status.inventory", "status.history",
+}
+
+func (d *dependents) read(ctx context.Context, k controllers.Kind, namespace string) error {
+	return d.Client.With(ctx, k, func(r kube.Resource) error {
+		_, err := d.Client.List(ctx, r, kube.Selection{Namespace: namespace, Without: large}, func(o controllers.Object) error {
+			d.take(k, o)
+			return nil
+		})
+		return err
+	})
+}
+
+// take keeps an object that may wait for those that were asked about.
+func (d *dependents) take(k controllers.Kind, o controllers.Object) {
+	t := targetOf(k, o)
+	names := slices.ContainsFunc(tree.Awaited(k, o), func(up controllers.Target) bool { return slices.Contains(d.of, up) })
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(k.Dependents()) > 0 && k.Family == "source" {
+		d.charts[t] = true
+	}
+	if names || !fine(k, o) {
+		d.found = append(d.found, reduced(k, o))
+	}
+}
+
+// graph says which of the objects wait for which, and for which of those of a
+// snapshot.
+func (d *dependents) graph(s *snapshot) *tree.Graph {
+	objects := slices.Collect(maps.Values(s.objects))
+	known := map[controllers.Target]bool{}
+	for t := range s.objects {
+		known[t] = true
+	}
+	add := func(t controllers.Target, o controllers.Object) {
+		if !known[t] {
+			known[t] = true
+			objects = append(objects, o)
+		}
+	}
+	for _, o := range d.found {
+		add(targetOf(s.kindNamed(o), o), o)
+	}
+	for _, o := range d.found {
+		for _, up := range s.kindNamed(o).Upstream(o) {
+			if up = key(up); d.charts[up] {
+				add(up, healthy(up))
+			}
+		}
+	}
+	return tree.Needs(objects, true, func(o tree.Object) bool { return s.absent[target(o)] })
+}
+
+// direct are the objects that wait for one themselves.
+func (d *dependents) direct(s *snapshot, t controllers.Target) []*tree.Vertex {
+	var vertices []*tree.Vertex
+	g := d.graph(s)
+	for _, e := range g.To(s.vertex(t)) {
+		if e.Relation != "resource" {
+			vertices = append(vertices, g.Vertex(e.From))
+		}
+	}
+	return vertices
+}
+
+// healthy is an object of which nothing is known but that it is ready.
+func healthy(t controllers.Target) controllers.Object {
+	k, _ := controllers.FindKind(t.Kind)
+	return controllers.Object{
+		"apiVersion": k.APIVersion(), "kind": k.Kind, "metadata": map[string]any{"name": t.Name, "namespace": t.Namespace},
+		"status": map[string]any{"conditions": sharedReady},
+	}
+}
+
+// gap says of which kinds dependents could not be listed, "" where all were.
+func (d *dependents) gap() []string {
+	if len(d.missed) == 0 {
+		return nil
+	}
+	return []string{"no permission to read: dependents in other namespaces, of kind " + strings.Join(sortedKeys(d.missed), ", ")}
+}
+
+// blocks fills in what else the roots of cases block, and says what of that
+// could not be read.
+func (s *snapshot) blocks(ctx context.Context, cases []Case) []string {
+	var roots []controllers.Target
+	for _, c := range cases {
+		if s.kindOf(c.Root.Object).Kind != "" && !slices.Contains(roots, c.Root.Object) {
+			roots = append(roots, c.Root.Object)
+		}
+	}
+	if len(roots) == 0 {
+		return nil
+	}
+	d, err := s.dependents(ctx, roots)
+	if err != nil {
+		return []string{unseen(err) + ": dependents"}
+	}
+	g := d.graph(s)
+	for i := range cases {
+		cases[i].Blocks = blockedBy(g, cases[i])
+	}
+	return d.gap()
+}
+
+// blockedBy are the objects that the root of a case keeps from being ready, the
+// case's own and the members of a cycle left out.
+func blockedBy(g *tree.Graph, c Case) []controllers.Target {
+	var blocked []controllers.Target
+	for _, vertex := range g.Vertices {
+		t := target(vertex.Object)
+		if t == c.Root.Object || t == c.Object || slices.Contains(c.Root.Cycle, t) {
+			continue
+		}
+		if slices.ContainsFunc(vertex.BlockedBy, func(o tree.Object) bool { return target(o) == c.Root.Object }) {
+			blocked = append(blocked, t)
+		}
+	}
+	return blocked
+}

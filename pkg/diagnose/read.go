@@ -1,0 +1,194 @@
+package diagnose
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/tree"
+)
+
+const (
+	// readsAtOnce bounds the requests for single objects that are sent together.
+	readsAtOnce = 16
+	// listInstead is the number of objects of a kind from which one list costs
+	// less than a request for each.
+	listInstead = 16
+	// elsewhereAsked bounds the missing objects that other namespaces are
+	// searched for.
+	elsewhereAsked = 5
+)
+
+// unwanted are fields of a list that no diagnosis reads, and that are most of it.
+var unwanted = []string{"metadata.managedFields"}
+
+// reader reads objects of Flux one by one, along their references.
+type reader struct {
+	Doctor
+	bearable func(error) bool
+
+	mu      sync.Mutex
+	objects map[controllers.Target]controllers.Object
+	// absent are the objects that were asked for and do not exist, unread why
+	// others could not be read.
+	absent map[controllers.Target]bool
+	unread map[controllers.Target]error
+}
+
+func (d Doctor) newReader(bearable func(error) bool) *reader {
+	return &reader{
+		Doctor: d, bearable: bearable, objects: map[controllers.Target]controllers.Object{},
+		absent: map[controllers.Target]bool{}, unread: map[controllers.Target]error{},
+	}
+}
+
+// put adds an object that was read elsewhere.
+func (r *reader) put(t controllers.Target, o controllers.Object) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.objects[t] = o
+}
+
+func (r *reader) asked(t controllers.Target) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.objects[t] != nil || r.absent[t] || r.unread[t] != nil
+}
+
+// follow reads objects and everything that they wait for, however far, a level
+// at a time.
+func (r *reader) follow(ctx context.Context, wanted []controllers.Target) error {
+	for len(wanted) > 0 {
+		if err := r.read(ctx, wanted); err != nil {
+			return err
+		}
+		var next []controllers.Target
+		for _, t := range wanted {
+			next = append(next, r.above(t)...)
+		}
+		wanted = next
+	}
+	return nil
+}
+
+// above are the objects that one waits for and that nobody has asked for yet.
+func (r *reader) above(t controllers.Target) []controllers.Target {
+	o := r.objects[t]
+	k, _ := controllers.FindKind(t.Kind)
+	if o == nil {
+		return nil
+	}
+	var next []controllers.Target
+	for _, up := range tree.Awaited(k, o) {
+		if !r.asked(up) && !slices.Contains(next, up) {
+			next = append(next, up)
+		}
+	}
+	return next
+}
+
+// read reads objects, several at a time; many of one kind in one list.
+func (r *reader) read(ctx context.Context, wanted []controllers.Target) error {
+	kinds := map[string][]controllers.Target{}
+	for _, t := range wanted {
+		if !r.asked(t) && !slices.Contains(kinds[t.Kind], t) {
+			kinds[t.Kind] = append(kinds[t.Kind], t)
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(readsAtOnce)
+	for kind, targets := range kinds {
+		k, known := controllers.FindKind(kind)
+		switch {
+		case !known:
+		case len(targets) > listInstead:
+			g.Go(func() error { return r.list(ctx, k, targets) })
+		default:
+			for _, t := range targets {
+				g.Go(func() error { return r.get(ctx, k, t) })
+			}
+		}
+	}
+	return g.Wait()
+}
+
+func (r *reader) get(ctx context.Context, k controllers.Kind, t controllers.Target) error {
+	var object controllers.Object
+	err := r.Client.With(ctx, k, func(resource kube.Resource) (err error) {
+		object, err = r.Client.Get(ctx, resource, t.Namespace, t.Name)
+		return err
+	})
+	return r.note(t, object, err)
+}
+
+// note keeps what a request for an object has brought.
+func (r *reader) note(t controllers.Target, o controllers.Object, err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var kindMissing *kube.MissingKindError
+	switch {
+	case err == nil && o != nil:
+		r.objects[t] = o
+	case err == nil, apierrors.IsNotFound(err), errors.As(err, &kindMissing):
+		r.absent[t] = true
+	case r.bearable(err):
+		r.unread[t] = err
+	default:
+		return err
+	}
+	return nil
+}
+
+// list reads objects of a kind out of the list of all of them, or of their
+// namespace where they are in one.
+func (r *reader) list(ctx context.Context, k controllers.Kind, targets []controllers.Target) error {
+	wanted := map[controllers.Target]controllers.Object{}
+	selection := kube.Selection{Namespace: targets[0].Namespace, Without: unwanted}
+	for _, t := range targets {
+		wanted[t] = nil
+		if t.Namespace != selection.Namespace {
+			selection.Namespace = ""
+		}
+	}
+	err := r.Client.With(ctx, k, func(resource kube.Resource) error {
+		_, err := r.Client.List(ctx, resource, selection, func(o controllers.Object) error {
+			if _, is := wanted[targetOf(k, o)]; is {
+				wanted[targetOf(k, o)] = o
+			}
+			return nil
+		})
+		return err
+	})
+	for t, o := range wanted {
+		if err := r.note(t, o, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// elsewhere finds the namespaces that have an object of a kind and a name. That
+// is a hint and no more: where it cannot be had there is none.
+func (d Doctor) elsewhere(ctx context.Context, t controllers.Target) []string {
+	k, known := controllers.FindKind(t.Kind)
+	if !known {
+		return nil
+	}
+	var namespaces []string
+	_ = d.Client.With(ctx, k, func(r kube.Resource) error {
+		namespaces = nil
+		selection := kube.Selection{Name: t.Name, Without: []string{"metadata.managedFields", "spec", "status"}}
+		_, err := d.Client.List(ctx, r, selection, func(o controllers.Object) error {
+			namespaces = append(namespaces, controllers.Namespace(o))
+			return nil
+		})
+		return err
+	})
+	return namespaces
+}
