@@ -35,7 +35,7 @@ type backgroundKey struct{}
 // newBackground remembers which variables a script has; their values are those
 // of the time when a job starts.
 func newBackground(env *testscript.Env) {
-	b := &background{variables: []string{"CLOCK", "COLUMNS", "FLUXCD_PLUGIN_CATALOG", "NO_COLOR", "TERM"}, jobs: map[string]*job{}}
+	b := &background{variables: []string{"CI", "CLOCK", "COLUMNS", "FLUXCD_PLUGIN_CATALOG", "NO_COLOR", "TERM"}, jobs: map[string]*job{}}
 	for _, v := range env.Vars {
 		name, _, _ := strings.Cut(v, "=")
 		b.variables = append(b.variables, name)

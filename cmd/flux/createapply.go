@@ -144,7 +144,7 @@ func (c *creation) outcome(client *kube.Client, k controllers.Kind, last control
 	var failure *unreadyError
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		failure = unready(t, last, "%s is not ready after %s: %s", t, c.app.global.timeout, condition(k, last))
+		failure = unready(t, last, "%s", c.app.timedOut(t.named(), "become ready", condition(k, last)))
 		failure.late = true
 	case err != nil:
 		return err

@@ -93,10 +93,11 @@ func (d *deletion) sayGone(group []target, left []controllers.Object, anew map[s
 		switch o, there := still[t.name]; {
 		case there && errors.Is(err, context.DeadlineExceeded):
 			late := hinted(fmt.Sprintf("check that %s runs: flux check", t.kind.Controller),
-				"%s is not gone after %s: it waits for %s", t, d.app.global.timeout, finalizers(o))
+				"%s", d.app.timedOut(t.named(), "be deleted", "it waits for "+finalizers(o)))
 			d.results.set(t, resultFailed, late)
 			d.app.report(late)
 		case there && d.user.Err() != nil:
+			d.results.set(t, resultFailed, err)
 			d.app.ui.Warning("%s is not deleted yet: its deletion continues in the cluster, waiting for %s", t.named(), finalizers(o))
 		case there:
 			d.results.set(t, resultFailed, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/fakeapi"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
 const (
@@ -190,17 +191,17 @@ func TestReconcileDoesNotWaitForOthersDependencies(t *testing.T) {
 func TestReconcileSharesAWatchAmongMany(t *testing.T) {
 	t.Parallel()
 	var names []string
-	for i := range shareFrom {
+	for i := range reconcile.ShareFrom {
 		names = append(names, fmt.Sprintf("app-%02d", i))
 	}
 	s := steer(t, names, func(s *steered, o controllers.Object, _ int) {
 		s.say(controllers.Name(o), "True", "ReconciliationSucceeded", "applied")
 	})
 	got := flux(t.Context(), s.Server, append([]string{"reconcile", "ks", "--timeout", "30s"}, names...)...)
-	if got.Code != 0 || strings.Count(got.Err, "applied revision") != shareFrom {
+	if got.Code != 0 || strings.Count(got.Err, "applied revision") != reconcile.ShareFrom {
 		t.Errorf("%+v", got)
 	}
-	if patches, lists := s.count("PATCH "), s.count("GET "+kustomizationPath); patches != shareFrom || lists > 2 {
+	if patches, lists := s.count("PATCH "), s.count("GET "+kustomizationPath); patches != reconcile.ShareFrom || lists > 2 {
 		t.Errorf("%d patches, %d lists and watches: %v", patches, lists, s.Requests())
 	}
 }

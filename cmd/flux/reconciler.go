@@ -11,6 +11,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
 // reconciler asks controllers to reconcile objects, those at the top of what
@@ -28,8 +29,9 @@ type reconciler struct {
 	// many objects are told apart by name in every line.
 	many bool
 
-	watches *watches
+	watches *reconcile.Watches
 	slots   chan struct{}
+	states  *states
 
 	mu    sync.Mutex
 	nodes map[string]*node
@@ -43,7 +45,7 @@ type node struct {
 	// ask is false for what only leads to its sources, and wanted true for what
 	// the user has named.
 	ask, wanted bool
-	sub         *subscription
+	sub         *reconcile.Subscription
 
 	last controllers.Object
 	err  error
@@ -68,7 +70,7 @@ func (e edge) failed(n *node) error {
 func (a *app) newReconciler(user context.Context, client *kube.Client, o reconcileOptions) *reconciler {
 	return &reconciler{
 		app: a, client: client, options: o, user: user, asked: a.now(),
-		watches: newWatches(client), slots: make(chan struct{}, atOnce), nodes: map[string]*node{},
+		watches: reconcile.NewWatches(client), slots: make(chan struct{}, atOnce), nodes: map[string]*node{},
 	}
 }
 
@@ -79,17 +81,19 @@ func (r *reconciler) run(ctx context.Context, c chosen) error {
 	r.plan(ctx, c.targets)
 	c.share(r.watches)
 	r.subscribe()
-	defer r.watches.wait()
+	defer r.watches.Wait()
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r.watches.start(watching)
+	r.watches.Start(watching)
 	if r.many && !r.resuming {
 		r.app.ui.Action("reconciling %s", c.counted())
 	}
+	r.states = r.app.newStates(len(r.nodes), "reconciled")
 	var wg sync.WaitGroup
 	for _, n := range r.nodes {
 		wg.Go(func() {
 			defer close(n.done)
+			defer r.states.end(n.subject())
 			if n.err == nil {
 				n.err = r.reconcile(ctx, n)
 			}
@@ -99,6 +103,7 @@ func (r *reconciler) run(ctx context.Context, c chosen) error {
 		})
 	}
 	wg.Wait()
+	r.states.close()
 	r.app.blame(r.user, r.app.doctor(r.client), r.failures())
 	for _, n := range r.order {
 		if n.err != nil {
@@ -129,16 +134,16 @@ func (r *reconciler) failures() []*unreadyError {
 // subscribe decides how each object is watched. It comes before any request for a
 // reconciliation, so that no answer is missed.
 func (r *reconciler) subscribe() {
-	var targets []target
+	var subjects []reconcile.Subject
 	for _, n := range r.nodes {
 		if n.ask {
-			targets = append(targets, n.target)
+			subjects = append(subjects, n.subject())
 		}
 	}
-	r.watches.shareMany(targets)
+	r.watches.ShareMany(subjects)
 	for _, n := range r.nodes {
 		if n.ask {
-			n.sub = r.watches.subscribe(n.target)
+			n.sub = r.watches.Subscribe(n.subject())
 		}
 	}
 }

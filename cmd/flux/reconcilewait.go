@@ -34,12 +34,15 @@ func (r *reconciler) await(ctx context.Context, n *node, token string, attempt i
 		r.app.ui.Waiting("waiting for %s reconciliation", n.kind.Kind)
 	}
 	version := controllers.Path{"metadata.resourceVersion"}.String(n.last)
-	err := r.watches.follow(ctx, n.target, version, n.sub, func(e kube.Event) (bool, error) {
+	err := r.watches.Follow(ctx, n.subject(), version, n.sub, func(e kube.Event) (bool, error) {
 		if e.Deleted {
 			return false, fmt.Errorf("%s was deleted while it was waited for", n.target)
 		}
 		n.last = e.Object
 		if !n.kind.Settled(n.last, token) && !putOff(n, token) {
+			if k, o := n.kind, n.last; k.Ready(o).Status == "Unknown" {
+				r.states.tell(n.subject(), o, condition(k, o))
+			}
 			return false, nil
 		}
 		switch last := attempt == attempts-1; {
@@ -83,7 +86,7 @@ func (r *reconciler) tooLate(n *node, err error) error {
 	if n.last != nil {
 		state = condition(n.kind, n.last)
 	}
-	failure := unready(n.target, n.last, "%s was not reconciled within %s: %s", n.target, r.app.global.timeout, state)
+	failure := unready(n.target, n.last, "%s", r.app.timedOut(n.named(), "be reconciled", state))
 	failure.late = true
 	return failure
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
 // targetOptions say which objects of the selected kinds a verb acts on.
@@ -112,14 +113,14 @@ func (c chosen) none() error {
 }
 
 // share makes a watch of each list that has found several of the targets.
-func (c chosen) share(w *watches) {
+func (c chosen) share(w *reconcile.Watches) {
 	count := map[string]int{}
 	for _, t := range c.targets {
 		count[t.kind.Kind]++
 	}
 	for _, l := range c.lists {
 		if count[l.kind.Kind] > 1 {
-			w.share(l.kind, l.namespace, l.version)
+			w.Share(l.kind, l.namespace, l.version)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -91,6 +92,31 @@ func shows(ts *testscript.TestScript, neg bool, args []string) {
 		case <-look.C:
 		case <-deadline.C:
 			ts.Fatalf("%s does not show %s after %s:\n%s\nall that was written: %q", args[0], args[1], patience, cmp.Diff(want, screen), terminal.Raw())
+		}
+	}
+}
+
+// reads waits until what was written to a terminal has a match of a pattern,
+// also of what is not shown any more: reads NAME PATTERN
+func reads(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: reads NAME PATTERN")
+	}
+	re, err := regexp.Compile(args[1])
+	ts.Check(err)
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		raw := strings.ReplaceAll(terminalOf(ts, args[0]).Raw(), "\r\n", "\n")
+		if re.MatchString(raw) {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-deadline.C:
+			ts.Fatalf("%s has not written %s after %s: %q", args[0], args[1], patience, raw)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
 type waitOptions struct {
@@ -49,13 +50,18 @@ func newWait(a *app) *cobra.Command {
 		run: func(cmd *cobra.Command, s selection) error { return a.wait(cmd, o, s) },
 	})
 	completeReportFormat(cmd)
-	completeFlag(cmd, "for", cobra.FixedCompletions([]string{stateReady, stateSuspended, stateDeleted}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.Long = `Wait until objects are ready, suspended or gone: the gate of a pipeline.
+	completeFlag(cmd, "for", cobra.FixedCompletions([]string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Long = `Wait until objects are ready, suspended or deleted: the gate of a pipeline.
 
-The exit code is 0 when all of them are, and 1 when --timeout is over or
+The exit code is 0 when all of them are, and 1 after --timeout or as soon as
 waiting is of no use: an object is stalled (its controller has given up until
-somebody changes something), suspended or missing. An object that is not ready
-is waited for: its controller tries again.
+something changes), suspended or does not exist. A failure is waited out as long
+as another attempt can come: its controller retries, or its source, its request
+or its Kustomization has brought something that was not tried yet. With
+--revision, a failure of another revision does not count.
+
+What each object says of itself is printed when it changes; on a terminal it is
+one line, with the time.
 
 ` + selectionHelp
 	return cmd
@@ -63,35 +69,32 @@ is waited for: its controller tries again.
 
 func (o *waitOptions) add(fs *pflag.FlagSet) {
 	o.targets.add(fs, "wait for")
-	fs.StringVar(&o.state, "for", stateReady, "what to wait for: ready, suspended or deleted")
+	fs.StringVar(&o.state, "for", reconcile.Ready, "what to wait for: ready, suspended or deleted")
 	addReportFormat(fs, &o.format)
 }
 
 func (o *waitOptions) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
-	if _, ok := revisionPath(k); ok {
+	if _, ok := reconcile.RevisionPath(k); ok {
 		fs.StringVar(&o.revision, "revision", "", "wait until it is ready at this revision, such as main@sha1:6f9a1b2c or a commit alone")
 	}
-	if nests(k) {
+	if k.Nests() {
 		fs.BoolVar(&o.children, "children", false, "also wait for the Kustomizations and HelmReleases that it applies, and theirs")
 	}
 }
 
-// nests tells whether objects of the kind apply others of Flux.
-func nests(k controllers.Kind) bool { return k.Kind == "Kustomization" || k.Kind == "HelmRelease" }
-
 func (o *waitOptions) check(s selection) error {
 	switch {
-	case !slices.Contains([]string{stateReady, stateSuspended, stateDeleted}, o.state):
+	case !slices.Contains([]string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted}, o.state):
 		return fmt.Errorf("--for %q is not known: use ready, suspended or deleted", o.state)
-	case o.state != stateReady && (o.revision != "" || o.children):
+	case o.state != reconcile.Ready && (o.revision != "" || o.children):
 		return errors.New("--revision and --children need --for ready")
 	}
 	for _, k := range s.kinds {
-		_, ok := revisionPath(k)
+		_, ok := reconcile.RevisionPath(k)
 		switch {
 		case o.revision != "" && !ok:
 			return fmt.Errorf("--revision does not apply to %s", k.Kind)
-		case o.state == stateSuspended && !k.Suspension.Possible():
+		case o.state == reconcile.Suspended && !k.Suspension.Possible():
 			return fmt.Errorf("%s objects cannot be suspended", k.Kind)
 		}
 	}
@@ -99,7 +102,7 @@ func (o *waitOptions) check(s selection) error {
 }
 
 func (a *app) wait(cmd *cobra.Command, o *waitOptions, s selection) error {
-	if s.every && o.state == stateSuspended {
+	if s.every && o.state == reconcile.Suspended {
 		s.kinds = slices.DeleteFunc(s.kinds, func(k controllers.Kind) bool { return !k.Suspension.Possible() })
 	}
 	if err := o.check(s); err != nil {
@@ -118,16 +121,13 @@ func (a *app) wait(cmd *cobra.Command, o *waitOptions, s selection) error {
 	if err != nil {
 		return err
 	}
-	if err := c.none(); err != nil && o.state != stateDeleted {
+	if err := c.none(); err != nil && o.state != reconcile.Deleted {
 		return err
 	}
 	if err := listNamed(ctx, client, &c); err != nil {
 		return err
 	}
-	w := &waiter{
-		app: a, client: client, options: o, user: cmd.Context(), watches: newWatches(client),
-		slots: make(chan struct{}, atOnce), seen: map[string]bool{},
-	}
+	w := &waiter{app: a, client: client, options: o, user: cmd.Context(), failures: map[string]error{}}
 	failed := w.run(ctx, c)
 	if cmd.Context().Err() != nil {
 		return context.Cause(cmd.Context())
@@ -148,7 +148,7 @@ func listNamed(ctx context.Context, client *kube.Client, c *chosen) error {
 		named[p] = append(named[p], i)
 	}
 	for at, indexes := range named {
-		if len(indexes) < shareFrom {
+		if len(indexes) < reconcile.ShareFrom {
 			continue
 		}
 		l := listTargets(ctx, client, c.targets[indexes[0]].kind, kube.Selection{Namespace: at.namespace})
@@ -166,3 +166,6 @@ func listNamed(ctx context.Context, client *kube.Client, c *chosen) error {
 	}
 	return nil
 }
+
+// place is where objects of a kind are.
+type place struct{ kind, namespace string }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube/fakeapi"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
 // Many named objects are looked at by one list and waited for over one watch;
@@ -26,14 +27,14 @@ func TestWaitForManyNames(t *testing.T) {
 	}
 	names := []string{"late", "missing"}
 	put("late", "Unknown")
-	for i := range shareFrom {
+	for i := range reconcile.ShareFrom {
 		name := fmt.Sprintf("app-%02d", i)
 		names = append(names, name)
 		put(name, "True")
 	}
 	s.OnWatch(kustomizationPath, func() { put("late", "True") })
 	got := flux(t.Context(), s, append([]string{"wait", "ks", "--timeout", "30s"}, names...)...)
-	if got.Code != 1 || strings.Count(got.Err, "✔") != shareFrom+1 || !strings.Contains(got.Err, "✔ Kustomization flux-system/late is ready") ||
+	if got.Code != 1 || strings.Count(got.Err, "✔") != reconcile.ShareFrom+1 || !strings.Contains(got.Err, "✔ Kustomization/flux-system/late is ready") ||
 		!strings.Contains(got.Err, "✗ Kustomization object 'missing' not found") {
 		t.Errorf("%+v", got)
 	}

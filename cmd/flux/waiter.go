@@ -6,60 +6,50 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// waiter waits for objects, each by itself, and reports each that falls short.
+// waiter reports how the objects of a command line are waited for.
 type waiter struct {
 	app     *app
 	client  *kube.Client
 	options *waitOptions
 	// user ends with the command and not with --timeout.
-	user    context.Context
-	watches *watches
-	slots   chan struct{}
+	user   context.Context
+	states *states
 
-	mu      sync.Mutex
-	seen    map[string]bool
-	ends    []ending
-	running sync.WaitGroup
+	mu       sync.Mutex
+	failures map[string]error
+	results  []reconcile.Result
 }
 
-// ending is what has become of an object that was waited for.
-type ending struct {
-	target target
-	last   controllers.Object
-	err    error
-}
-
+// run waits for the objects, and reports each that falls short at once.
 func (w *waiter) run(ctx context.Context, c chosen) error {
-	g := goal{w.options.state, w.options.revision}
+	g := reconcile.Goal{State: w.options.state, Revision: w.options.revision}
 	w.say(c.targets, g)
-	c.share(w.watches)
-	subs := make([]*subscription, len(c.targets))
-	for i, t := range c.targets {
-		w.seen[t.key()] = true
-		subs[i] = w.watches.subscribe(t)
+	w.states = w.app.newStates(len(c.targets), g.State)
+	watches := reconcile.NewWatches(w.client)
+	c.share(watches)
+	engine := reconcile.Waiter{
+		Client: w.client, Watches: watches, Goal: g, Children: w.options.children,
+		Progress: func(p reconcile.Progress) { w.states.tell(p.Subject, p.Object, w.state(g, p)) },
+		Ended:    w.ended,
 	}
-	defer w.watches.wait()
-	watching, cancel := context.WithCancel(ctx)
-	defer cancel()
-	w.watches.start(watching)
-	w.ends = make([]ending, len(c.targets))
-	for i, t := range c.targets {
-		w.running.Go(func() { w.one(ctx, g, t, subs[i], i) })
-	}
-	w.running.Wait()
+	w.results = engine.Run(ctx, subjectsOf(c.targets))
+	w.states.close()
 	var failed error
 	var failures []*unreadyError
-	for _, end := range w.ends {
+	for _, result := range w.results {
+		err := w.failures[result.Subject.String()]
 		var failure *unreadyError
-		if errors.As(end.err, &failure) {
+		if errors.As(err, &failure) {
 			failures = append(failures, failure)
 		}
-		if end.err != nil {
+		if err != nil {
 			failed = errReported
 		}
 	}
@@ -67,126 +57,132 @@ func (w *waiter) run(ctx context.Context, c chosen) error {
 	return failed
 }
 
-// outcomes are those of all objects that were waited for.
-func (w *waiter) outcomes() []objectOutcome {
-	var list []objectOutcome
-	for _, end := range w.ends {
-		list = append(list, outcomeOf(end.target, end.last, end.err))
+func subjectsOf(targets []target) []reconcile.Subject {
+	var list []reconcile.Subject
+	for _, t := range targets {
+		list = append(list, t.subject())
 	}
 	return list
 }
 
-func (w *waiter) say(targets []target, g goal) {
+func (t target) subject() reconcile.Subject {
+	return reconcile.Subject{Kind: t.kind, Namespace: t.namespace, Name: t.name, Object: t.object}
+}
+
+func targetOf(s reconcile.Subject) target {
+	return target{kind: s.Kind, namespace: s.Namespace, name: s.Name, object: s.Object}
+}
+
+// outcomes are those of all objects that were waited for.
+func (w *waiter) outcomes() []objectOutcome {
+	var list []objectOutcome
+	for _, result := range w.results {
+		list = append(list, outcomeOf(targetOf(result.Subject), result.Last, w.failures[result.Subject.String()]))
+	}
+	return list
+}
+
+func (w *waiter) say(targets []target, g reconcile.Goal) {
 	switch len(targets) {
 	case 0:
 	case 1:
-		w.app.ui.Waiting("waiting until %s is %s", targets[0], g)
+		w.app.ui.Waiting("waiting until %s is %s", targets[0].named(), g)
 	default:
 		w.app.ui.Waiting("waiting until %s are %s", countTargets(targets), g)
 	}
 }
 
-// one waits for an object, says what has become of it, and goes on with what
-// it applies.
-func (w *waiter) one(ctx context.Context, g goal, t target, sub *subscription, place int) {
-	last, err := w.await(ctx, g, t, sub)
-	err = w.inWords(g, t, last, err)
+// ended reports what has become of an object.
+func (w *waiter) ended(result reconcile.Result) {
+	s := result.Subject
+	err := w.inWords(result)
+	w.states.end(s)
 	w.mu.Lock()
-	w.ends[place] = ending{t, last, err}
-	w.mu.Unlock()
+	defer w.mu.Unlock()
+	w.failures[s.String()] = err
 	switch {
 	case err != nil && w.user.Err() == nil:
 		w.app.report(err)
 	case err == nil:
-		w.app.ui.Success("%s is %s%s", t, goal{state: g.state}, atRevision(g, t.kind, last))
-	}
-	if err == nil && w.options.children {
-		w.children(ctx, t, last)
+		w.app.ui.Success("%s is %s%s", s, reconcile.Goal{State: result.Goal.State}, atRevision(result))
 	}
 }
 
-func atRevision(g goal, k controllers.Kind, o controllers.Object) string {
-	path, ok := revisionPath(k)
-	if revision := path.String(o); ok && revision != "" && g.state == stateReady {
+func atRevision(result reconcile.Result) string {
+	path, ok := reconcile.RevisionPath(result.Subject.Kind)
+	if revision := path.String(result.Last); ok && revision != "" && result.Goal.State == reconcile.Ready {
 		return " at " + revision
 	}
 	return ""
 }
 
-// children waits for the Kustomizations and HelmReleases that a ready object
-// has applied. Their revisions are their own, so only being ready counts.
-func (w *waiter) children(ctx context.Context, t target, o controllers.Object) {
-	for _, m := range t.kind.Managed(o) {
-		group, _, _ := strings.Cut(m.APIVersion, "/")
-		k, ok := controllers.KindOf(group, m.Kind)
-		if !ok || !nests(k) {
-			continue
-		}
-		child := target{kind: k, namespace: m.Namespace, name: m.Name}
-		w.mu.Lock()
-		if w.seen[child.key()] {
-			w.mu.Unlock()
-			continue
-		}
-		w.seen[child.key()] = true
-		place := len(w.ends)
-		w.ends = append(w.ends, ending{})
-		w.mu.Unlock()
-		w.running.Go(func() { w.one(ctx, goal{state: stateReady}, child, nil, place) })
+// state is what an object says while it is waited for.
+func (w *waiter) state(g reconcile.Goal, p reconcile.Progress) string {
+	text := missed(g, p.Subject.Kind, p.Object)
+	if p.Attempt != "" {
+		text += "; not final: " + p.Attempt
 	}
+	return text
 }
 
-// await looks at the object and then watches it from there on; it returns the
-// object's last state, nil where there is none.
-func (w *waiter) await(ctx context.Context, g goal, t target, sub *subscription) (controllers.Object, error) {
-	if err := w.look(ctx, &t); err != nil {
-		var none *notFoundError
-		if g.state == stateDeleted && errors.As(err, &none) {
-			return nil, nil
-		}
-		return nil, err
+// missed is how an object falls short of a goal.
+func missed(g reconcile.Goal, k controllers.Kind, o controllers.Object) string {
+	text := g.Missed(k, o)
+	switch {
+	case text != "":
+		return text
+	case g.State == reconcile.Deleted:
+		return "its deletion waits for " + finalizers(o)
+	default:
+		return condition(k, o)
 	}
-	last := t.object
-	if done, err := g.reached(t, last); done || err != nil {
-		return last, err
-	}
-	version := controllers.Path{"metadata.resourceVersion"}.String(last)
-	err := w.watches.follow(ctx, t, version, sub, func(e kube.Event) (bool, error) {
-		last = e.Object
-		if e.Deleted {
-			if g.state != stateDeleted {
-				return false, fmt.Errorf("%s was deleted while it was waited for", t)
-			}
-			last = nil
-			return true, nil
-		}
-		return g.reached(t, last)
-	})
-	return last, err
-}
-
-func (w *waiter) look(ctx context.Context, t *target) error {
-	w.slots <- struct{}{}
-	defer func() { <-w.slots }()
-	return t.read(ctx, w.client)
 }
 
 // inWords makes the error that the user sees.
-func (w *waiter) inWords(g goal, t target, o controllers.Object, err error) error {
-	var final *finalError
-	late := errors.Is(err, context.DeadlineExceeded) && o != nil
-	switch {
-	case errors.As(err, &final) && t.kind.Suspension.Is(o):
-		return hinted(final.hint, "%s %s", t, final.reason)
+func (w *waiter) inWords(result reconcile.Result) error {
+	s, t, o, g := result.Subject, targetOf(result.Subject), result.Last, result.Goal
+	var final *reconcile.FinalError
+	switch err := missing(result.Err, t); {
+	case errors.As(err, &final) && final.Suspended:
+		return hinted(fmt.Sprintf("flux resume %s %s -n %s", s.Kind.Noun(), s.Name, s.Namespace),
+			"%s is suspended%s; its last state: %s", s, noted(o), condition(s.Kind, o))
 	case errors.As(err, &final):
-		return unready(t, o, "%s %s", t, final.reason)
-	case late && !g.explicable(t, o):
-		return fmt.Errorf("%s is not %s after %s: %s", t, g, w.app.global.timeout, g.missed(t, o))
-	case late:
-		failure := unready(t, o, "%s is not %s after %s: %s", t, g, w.app.global.timeout, g.missed(t, o))
+		return unready(t, o, "%s is stalled: %s", s, orElse(final.Message, condition(s.Kind, o)))
+	case errors.Is(err, reconcile.ErrDeleted):
+		return fmt.Errorf("%s was %w", s, err)
+	case errors.Is(err, context.DeadlineExceeded) && o != nil:
+		late := w.app.timedOut(s.Target(), g.Become(), missed(g, s.Kind, o))
+		if !g.Explicable(s.Kind, o) {
+			return errors.New(late)
+		}
+		failure := unready(t, o, "%s", late)
 		failure.late = true
 		return failure
 	default:
 		return err
 	}
+}
+
+// timedOut is the message of a wait that --timeout has ended.
+func (a *app) timedOut(t controllers.Target, become, state string) string {
+	return fmt.Sprintf("timed out after %s waiting for %s to %s: %s", brief(a.global.timeout), t, become, state)
+}
+
+// brief is a duration without units of which there are none.
+func brief(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func orElse(text, other string) string {
+	if text == "" {
+		return other
+	}
+	return text
 }

@@ -31,6 +31,11 @@ type Terminal struct {
 	asks  bool
 	// columns is the width of err, 0 where it is no terminal.
 	columns int
+	env     func(string) string
+	// redraws says that a line can be written over, and shown is the one that is.
+	redraws  bool
+	progress []*Progress
+	shown    string
 }
 
 // New returns a Terminal over the streams. Colour needs a terminal and an
@@ -43,6 +48,8 @@ func New(in io.Reader, err io.Writer, env func(string) string) *Terminal {
 		asks:  IsTerminal(in) && IsTerminal(err),
 
 		columns: Columns(err, env),
+		env:     env,
+		redraws: IsTerminal(err) && env("TERM") != "dumb" && env("CI") == "",
 	}
 }
 
@@ -141,7 +148,13 @@ func Strong(text string) string {
 func (t *Terminal) Line(format string, args ...any) {
 	t.noted.Lock()
 	defer t.noted.Unlock()
+	shown := t.shown
+	t.clear()
 	fmt.Fprintf(t.err, format+"\n", args...)
+	if shown != "" {
+		fmt.Fprint(t.err, shown)
+		t.shown = shown
+	}
 }
 
 // say is safe for several goroutines: a line is written whole.

@@ -158,7 +158,7 @@ func (s *story) createWhatFails(address string) {
     create it, or correct the reference to it
 `, "create", "kustomization", "app", "--source=GitRepository/gone", "--path=./good", "--prune", "--interval=1h", "-n", s.namespace)
 	s.fails(`
-✗ HelmRelease NS/app is not ready after 15s: SourceNotReady: [^\n]*
+✗ timed out after 15s waiting for HelmRelease/NS/app to become ready: SourceNotReady: [^\n]*
   Root cause
     HelmChart/NS/NS-app: chart not found: [^\n]*
   Fix
@@ -174,7 +174,7 @@ func (s *story) waitForNobody(address string) {
 	s.begins(whyCase{name: "wait", objects: gitRepository + "---\n" + applied("app", "GitRepository", "app", "good", "")}, address)
 	s.why(whyCase{root: "Deployment/kustomize-controller", code: "controller-down", says: "ended with exit code 2"})
 	s.fails(`
-✗ Kustomization NS/app is not ready after 10s: waiting to be reconciled
+✗ timed out after 10s waiting for Kustomization/NS/app to become ready: waiting to be reconciled
   Root cause
     Deployment/flux-system/kustomize-controller: the kustomize-controller is not running: container manager of pod kustomize-controller-[^ ]+ ended with exit code 2 [^\n]*
 (    \| [^\n]*\n)*    \| unknown flag: --no-such-flag

@@ -1,4 +1,4 @@
-package main
+package reconcile
 
 import (
 	"context"
@@ -11,14 +11,13 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// shareFrom is how many objects of a kind in a namespace are waited for over
-// one watch, which the server feeds with the others of the namespace too, and
-// not over a watch each.
-const shareFrom = 17
+// ShareFrom is the number of objects of a kind in a namespace from which on one
+// watch of the namespace costs the server less than a watch of each object.
+const ShareFrom = 17
 
-// watches gives everybody who waits for an object its changes: over a watch
-// of its own, or over one that is shared.
-type watches struct {
+// Watches brings the changes of objects to those that wait for them: over a
+// watch for each object, or over a shared one.
+type Watches struct {
 	client *kube.Client
 
 	mu     sync.Mutex
@@ -29,61 +28,62 @@ type watches struct {
 // place is where the objects of a shared watch are; the namespace is "" for all.
 type place struct{ kind, namespace string }
 
-func newWatches(client *kube.Client) *watches {
-	return &watches{client: client, shared: map[place]*sharedWatch{}}
+// NewWatches returns the watches of a cluster.
+func NewWatches(client *kube.Client) *Watches {
+	return &Watches{client: client, shared: map[place]*sharedWatch{}}
 }
 
-// share makes one watch for the objects of a kind in a namespace. With the
+// Share makes one watch for the objects of a kind in a namespace. With the
 // version of a list it starts there, without one it lists. It sees everything
-// that happens from start on, so nothing may be asked for before.
-func (w *watches) share(k controllers.Kind, namespace, version string) {
+// that happens from Start on, so nothing may be requested before.
+func (w *Watches) Share(k controllers.Kind, namespace, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p := place{k.Kind, namespace}
 	if w.shared[p] == nil {
-		w.shared[p] = &sharedWatch{kind: k, namespace: namespace, version: version, waiting: map[string]*subscription{}}
+		w.shared[p] = &sharedWatch{kind: k, namespace: namespace, version: version, waiting: map[string]*Subscription{}}
 	}
 }
 
-// shareMany shares a watch wherever many of the targets are.
-func (w *watches) shareMany(targets []target) {
+// ShareMany shares a watch wherever there are many of the subjects.
+func (w *Watches) ShareMany(subjects []Subject) {
 	count := map[place]int{}
-	for _, t := range targets {
-		p := place{t.kind.Kind, t.namespace}
-		if count[p]++; count[p] == shareFrom && w.find(t) == nil {
-			w.share(t.kind, t.namespace, "")
+	for _, t := range subjects {
+		p := place{t.Kind.Kind, t.Namespace}
+		if count[p]++; count[p] == ShareFrom && w.find(t) == nil {
+			w.Share(t.Kind, t.Namespace, "")
 		}
 	}
 }
 
-func (w *watches) find(t target) *sharedWatch {
+func (w *Watches) find(t Subject) *sharedWatch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, namespace := range []string{t.namespace, ""} {
-		if s := w.shared[place{t.kind.Kind, namespace}]; s != nil {
+	for _, namespace := range []string{t.Namespace, ""} {
+		if s := w.shared[place{t.Kind.Kind, namespace}]; s != nil {
 			return s
 		}
 	}
 	return nil
 }
 
-// subscribe has the changes of an object kept from now on; nil where the
-// object is to be followed by itself.
-func (w *watches) subscribe(t target) *subscription {
+// Subscribe keeps the changes of an object from now on; it returns nil where
+// the object has a watch of its own.
+func (w *Watches) Subscribe(t Subject) *Subscription {
 	s := w.find(t)
 	if s == nil {
 		return nil
 	}
-	sub := &subscription{changed: make(chan struct{}, 1)}
+	sub := &Subscription{changed: make(chan struct{}, 1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waiting[t.namespace+"/"+t.name] = sub
+	s.waiting[t.Namespace+"/"+t.Name] = sub
 	return sub
 }
 
-// start opens the shared watches that somebody has subscribed to. They end
-// with ctx, and wait returns after them.
-func (w *watches) start(ctx context.Context) {
+// Start opens the shared watches that have subscriptions. They end with ctx,
+// and Wait returns after them.
+func (w *Watches) Start(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, s := range w.shared {
@@ -94,15 +94,16 @@ func (w *watches) start(ctx context.Context) {
 	}
 }
 
-func (w *watches) wait() { w.open.Wait() }
+// Wait returns when all shared watches have ended.
+func (w *Watches) Wait() { w.open.Wait() }
 
-// follow calls visit with the changes of an object until visit is done.
-func (w *watches) follow(ctx context.Context, t target, version string, sub *subscription, visit func(kube.Event) (bool, error)) error {
+// Follow calls visit with the changes of an object until visit is done.
+func (w *Watches) Follow(ctx context.Context, t Subject, version string, sub *Subscription, visit func(kube.Event) (bool, error)) error {
 	if sub != nil {
 		return sub.follow(ctx, visit)
 	}
-	return w.client.With(ctx, t.kind, func(r kube.Resource) error {
-		return w.client.Follow(ctx, r, kube.Selection{Namespace: t.namespace, Name: t.name}, version, visit)
+	return w.client.With(ctx, t.Kind, func(r kube.Resource) error {
+		return w.client.Follow(ctx, r, kube.Selection{Namespace: t.Namespace, Name: t.Name}, version, visit)
 	})
 }
 
@@ -112,7 +113,7 @@ type sharedWatch struct {
 	started            bool
 
 	mu      sync.Mutex
-	waiting map[string]*subscription
+	waiting map[string]*Subscription
 }
 
 // awaited are the names of those whose deletion must not be missed.
@@ -145,9 +146,9 @@ func (s *sharedWatch) run(ctx context.Context, client *kube.Client) {
 	}
 }
 
-// subscription keeps the newest state of an object until it is asked for: who
-// waits for an outcome does not care how the object came to it.
-type subscription struct {
+// Subscription keeps the newest state of an object until it is taken: for an
+// outcome it does not matter how the object reached it.
+type Subscription struct {
 	changed chan struct{}
 
 	mu      sync.Mutex
@@ -155,7 +156,7 @@ type subscription struct {
 	err     error
 }
 
-func (s *subscription) put(e kube.Event) {
+func (s *Subscription) put(e kube.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// A deletion is never skipped over, since what follows is another object.
@@ -167,21 +168,21 @@ func (s *subscription) put(e kube.Event) {
 	s.signal()
 }
 
-func (s *subscription) fail(err error) {
+func (s *Subscription) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
 	s.signal()
 }
 
-func (s *subscription) signal() {
+func (s *Subscription) signal() {
 	select {
 	case s.changed <- struct{}{}:
 	default: // it is signalled already
 	}
 }
 
-func (s *subscription) take() ([]kube.Event, error) {
+func (s *Subscription) take() ([]kube.Event, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	events := s.pending
@@ -189,7 +190,7 @@ func (s *subscription) take() ([]kube.Event, error) {
 	return events, s.err
 }
 
-func (s *subscription) follow(ctx context.Context, visit func(kube.Event) (bool, error)) error {
+func (s *Subscription) follow(ctx context.Context, visit func(kube.Event) (bool, error)) error {
 	for {
 		select {
 		case <-ctx.Done():

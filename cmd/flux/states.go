@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/ui"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/reconcile"
+)
+
+// manyStates is the number of objects from which on only failures are printed
+// where nothing can be redrawn: of hundreds, every step would be noise.
+const manyStates = 20
+
+// states shows what objects say of themselves while they are waited for: on a
+// terminal as one line that changes, elsewhere as a line for each new state.
+type states struct {
+	app  *app
+	line *ui.Progress
+	// what says what objects are when they are done.
+	what        string
+	total, done int
+
+	mu     sync.Mutex
+	said   map[string]bool
+	latest map[string]string
+	last   string
+}
+
+func (a *app) newStates(total int, what string) *states {
+	s := &states{app: a, what: what, total: total, said: map[string]bool{}, latest: map[string]string{}}
+	s.line = a.ui.Progress(a.now, "waiting")
+	return s
+}
+
+// tell shows a state of an object, each once.
+func (s *states) tell(subject reconcile.Subject, o controllers.Object, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := subject.String()
+	text = redact.Text(oneLine(text))
+	s.latest[id], s.last = text, id
+	s.show()
+	line := id + ": " + text
+	if s.app.ui.Redraws() || s.said[line] {
+		return
+	}
+	s.said[line] = true
+	if s.total < manyStates || subject.Kind.Ready(o).Reason != "" && subject.Kind.Ready(o).Status == "False" && !subject.Kind.Pending(o) {
+		s.app.ui.Waiting("%s", line)
+	}
+}
+
+// end says that an object is not waited for any more.
+func (s *states) end(subject reconcile.Subject) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done++
+	delete(s.latest, subject.String())
+	s.show()
+}
+
+// show brings the line up to date: with the last state that was told, or with
+// one of another object where that is done.
+func (s *states) show() {
+	text, ok := s.latest[s.last]
+	for id, other := range s.latest {
+		if ok {
+			break
+		}
+		s.last, text, ok = id, other, true
+	}
+	prefix := ""
+	if s.total > 1 {
+		prefix = fmt.Sprintf("%d of %d %s; ", s.done, max(s.total, s.done), s.what)
+	}
+	if ok {
+		s.line.Say("%s%s: %s", prefix, s.last, text)
+	} else {
+		s.line.Say("%swaiting", prefix)
+	}
+}
+
+func (s *states) close() { s.line.Done() }

@@ -1,0 +1,174 @@
+package ui
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	// progressDelay is how long something may take before progress is shown,
+	// and progressPause is the time between two looks at what has changed.
+	progressDelay, progressPause = time.Second, 100 * time.Millisecond
+	clearLine                    = "\r\x1b[K"
+)
+
+// Progress is a line at the bottom of the terminal that shows what a command
+// does and for how long, while it takes longer than a second. Elsewhere than
+// on a terminal it is never shown.
+type Progress struct {
+	terminal *Terminal
+	now      func() time.Time
+	began    time.Time
+
+	mu    sync.Mutex
+	text  string
+	count string
+	stop  chan struct{}
+	ended sync.WaitGroup
+}
+
+// Progress begins to show progress until Done is called. One at a time is
+// shown: the one that began last.
+func (t *Terminal) Progress(now func() time.Time, format string, args ...any) *Progress {
+	p := &Progress{terminal: t, now: now, began: now(), text: fmt.Sprintf(format, args...)}
+	if !t.redraws {
+		return p
+	}
+	p.stop = make(chan struct{})
+	t.noted.Lock()
+	t.progress = append(t.progress, p)
+	t.noted.Unlock()
+	p.ended.Go(p.run)
+	return p
+}
+
+// Redraws reports whether progress can be shown at all.
+func (t *Terminal) Redraws() bool { return t.redraws }
+
+// Say changes what is shown.
+func (p *Progress) Say(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.text = fmt.Sprintf(format, args...)
+}
+
+// Count shows how many things are done, of a total if that is known.
+func (p *Progress) Count(done, total int) {
+	p.set(count(fmt.Sprint(done), fmt.Sprint(total), total > 0))
+}
+
+// Bytes shows how many bytes are done, of a total if that is known.
+func (p *Progress) Bytes(done, total int64) {
+	p.set(count(size(done), size(total), total > 0))
+}
+
+func (p *Progress) set(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.count = text
+}
+
+func count(done, total string, known bool) string {
+	if !known {
+		return done
+	}
+	return done + " of " + total
+}
+
+// size is a number of bytes for people.
+func size(bytes int64) string {
+	switch {
+	case bytes >= 1<<30:
+		return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30))
+	case bytes >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+	default:
+		return fmt.Sprintf("%d KiB", bytes>>10)
+	}
+}
+
+// Done removes the line. It may be called more than once.
+func (p *Progress) Done() {
+	if p.stop == nil {
+		return
+	}
+	close(p.stop)
+	p.stop = nil
+	p.ended.Wait()
+	t := p.terminal
+	t.noted.Lock()
+	defer t.noted.Unlock()
+	for i, other := range t.progress {
+		if other == p {
+			t.progress = append(t.progress[:i:i], t.progress[i+1:]...)
+			break
+		}
+	}
+	t.clear()
+}
+
+func (p *Progress) run() {
+	begin := time.NewTimer(progressDelay)
+	defer begin.Stop()
+	stop := p.stop
+	select {
+	case <-stop:
+		return
+	case <-begin.C:
+	}
+	tick := time.NewTicker(progressPause)
+	defer tick.Stop()
+	for {
+		p.terminal.draw(p)
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// line is what is shown, no wider than the terminal.
+func (p *Progress) line(columns int) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	rest := " (" + p.now().Sub(p.began).Truncate(time.Second).String() + ")"
+	if p.count != "" {
+		rest = " " + p.count + rest
+	}
+	text := strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, p.text)
+	room := columns - hanging - 1 - utf8.RuneCountInString(rest)
+	if runes := []rune(text); len(runes) > room && room > 0 {
+		text = string(runes[:room-1]) + "…"
+	}
+	return "◎ " + text + rest
+}
+
+// draw shows the line of the last progress if it has changed.
+func (t *Terminal) draw(p *Progress) {
+	t.noted.Lock()
+	defer t.noted.Unlock()
+	if len(t.progress) == 0 || t.progress[len(t.progress)-1] != p {
+		return
+	}
+	if line := p.line(Columns(t.err, t.env)); line != t.shown {
+		fmt.Fprint(t.err, clearLine+line)
+		t.shown = line
+	}
+}
+
+// clear removes the line that is shown; the next draw shows it again.
+func (t *Terminal) clear() {
+	if t.shown != "" {
+		fmt.Fprint(t.err, clearLine)
+		t.shown = ""
+	}
+}

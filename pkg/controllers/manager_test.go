@@ -1,0 +1,44 @@
+package controllers_test
+
+import (
+	"testing"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+func TestManager(t *testing.T) {
+	t.Parallel()
+	object := func(name string, labels map[string]any) controllers.Object {
+		return controllers.Object{
+			"kind": "Kustomization", "metadata": map[string]any{"namespace": "apps", "name": name, "labels": labels},
+		}
+	}
+	by := func(group, namespace, name string) map[string]any {
+		return map[string]any{group + "/name": name, group + "/namespace": namespace}
+	}
+	for name, test := range map[string]struct {
+		object controllers.Object
+		want   string
+	}{
+		"a Kustomization":                      {object("app", by("kustomize.toolkit.fluxcd.io", "flux-system", "fleet")), "Kustomization/flux-system/fleet"},
+		"a HelmRelease":                        {object("app", by("helm.toolkit.fluxcd.io", "web", "chart")), "HelmRelease/web/chart"},
+		"itself, as that of a bootstrap":       {object("app", by("kustomize.toolkit.fluxcd.io", "apps", "app")), ""},
+		"one of its name in another namespace": {object("app", by("kustomize.toolkit.fluxcd.io", "fleet", "app")), "Kustomization/fleet/app"},
+		"labels of others":                     {object("app", map[string]any{"app.kubernetes.io/name": "app"}), ""},
+		"no labels":                            {object("app", nil), ""},
+	} {
+		got, ok := controllers.Manager(test.object)
+		if ok != (test.want != "") || ok && got.String() != test.want {
+			t.Errorf("%s: %v %t", name, got, ok)
+		}
+	}
+}
+
+func TestNests(t *testing.T) {
+	t.Parallel()
+	for _, k := range controllers.Kinds {
+		if want := k.Kind == "Kustomization" || k.Kind == "HelmRelease"; k.Nests() != want {
+			t.Errorf("%s: %t", k.Kind, k.Nests())
+		}
+	}
+}
