@@ -38,8 +38,8 @@ type app struct {
 	cluster  func() (*kube.Client, error)
 	// blameTime bounds how long the cause of a failure is looked for.
 	blameTime time.Duration
-	// elsewhere returns the other namespaces that have an object of that name.
-	elsewhere func(*notFoundError) []string
+	// suggest returns a hint at the object that a name was meant to be.
+	suggest func(*notFoundError) string
 }
 
 func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time) *app {
@@ -53,7 +53,7 @@ func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func(
 
 // run executes one command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
-	a.elsewhere = a.newElsewhere(ctx)
+	a.suggest = a.newSuggest(ctx)
 	root := newRoot(a, args)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		if a.completePlugin(ctx, root, args) {

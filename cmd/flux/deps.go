@@ -92,7 +92,7 @@ func (a *app) deps(cmd *cobra.Command, o *depsOptions, args []string) error {
 	if name != "" {
 		object := tree.Object{Namespace: namespace, Name: name, GroupKind: schema.GroupKind{Group: k.Group, Kind: k.Kind}}
 		if v := g.Vertex(object); v == nil || v.Missing {
-			return &notFoundError{target{kind: k, namespace: namespace, name: name}}
+			return &notFoundError{target: target{kind: k, namespace: namespace, name: name}}
 		}
 		g = g.Around(object)
 		trees = func() []*tree.Node {

@@ -160,7 +160,7 @@ func (q *eventQuery) list(ctx context.Context) error {
 			return err
 		}
 		if !up.found && len(found) == 0 {
-			return &notFoundError{*q.subject}
+			return &notFoundError{target: *q.subject}
 		}
 	}
 	sortHappenings(found)

@@ -207,7 +207,7 @@ func (a *app) getKind(ctx context.Context, q *query, k controllers.Kind) error {
 func (a *app) reportMissing(q *query, l listing) error {
 	missing := q.missing(l)
 	for _, t := range missing {
-		a.report(&notFoundError{t})
+		a.report(&notFoundError{target: t})
 	}
 	if len(missing) > 0 {
 		return errReported

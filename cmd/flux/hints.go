@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,35 +26,75 @@ const (
 	namespacesMax = 3
 )
 
-// newElsewhere returns what looks for an object of that name in other
-// namespaces. It asks the cluster only for the first few errors of a command.
-func (a *app) newElsewhere(ctx context.Context) func(*notFoundError) []string {
+// newSuggest returns what looks for the object that a name was meant to be: one
+// of that name in another namespace, or one of a similar name. It asks the
+// cluster only for the first few errors of a command.
+func (a *app) newSuggest(ctx context.Context) func(*notFoundError) string {
 	var asked atomic.Int32
-	return func(e *notFoundError) []string {
-		if e.target.namespace == "" || asked.Add(1) > hintsMax {
-			return nil
+	return func(e *notFoundError) string {
+		if asked.Add(1) > hintsMax {
+			return ""
 		}
 		client, err := a.cluster()
 		if err != nil {
-			return nil
+			return ""
 		}
 		ctx, cancel := context.WithTimeout(ctx, hintTime)
 		defer cancel()
-		var namespaces []string
-		err = client.With(ctx, e.target.kind, func(r kube.Resource) error {
-			namespaces = nil
-			return client.Metadata(ctx, r, kube.Selection{Name: e.target.name}, func(o controllers.Object) {
-				namespaces = append(namespaces, controllers.Namespace(o))
-			})
-		})
-		if err != nil {
-			return nil
+		if e.target.namespace != "" {
+			if hint := foundElsewhere(namespacesWith(ctx, client, e)); hint != "" {
+				return hint
+			}
 		}
-		return namespaces
+		return similarName(ctx, client, e)
 	}
 }
 
-// hint is the way out of errors that only the cluster or the catalogue knows.
+// namespacesWith are those that have an object of the name.
+func namespacesWith(ctx context.Context, client *kube.Client, e *notFoundError) []string {
+	found := metadataOf(ctx, client, e.kinds(), kube.Selection{Name: e.target.name}, controllers.Namespace)
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// similarName suggests the nearest name in the namespace. A name alone mostly
+// means a Kustomization or a HelmRelease.
+func similarName(ctx context.Context, client *kube.Client, e *notFoundError) string {
+	kinds := e.kinds()
+	if len(kinds) > 1 {
+		kinds = applyingKinds()
+	}
+	near := nearest{word: e.target.name}
+	for _, name := range metadataOf(ctx, client, kinds, kube.Selection{Namespace: e.target.namespace}, controllers.Name) {
+		near.try(name, []string{name})
+	}
+	if name := near.meant(); name != "" {
+		return fmt.Sprintf("did you mean %s?", name)
+	}
+	return ""
+}
+
+// metadataOf lists objects of kinds at once and returns what get has of each.
+// What may not be listed gives no hint.
+func metadataOf(ctx context.Context, client *kube.Client, kinds []controllers.Kind, s kube.Selection, get func(controllers.Object) string) []string {
+	found := make([][]string, len(kinds))
+	var wg sync.WaitGroup
+	for i, k := range kinds {
+		wg.Go(func() {
+			err := client.With(ctx, k, func(r kube.Resource) error {
+				found[i] = nil
+				return client.Metadata(ctx, r, s, func(o controllers.Object) { found[i] = append(found[i], get(o)) })
+			})
+			if err != nil {
+				found[i] = nil
+			}
+		})
+	}
+	wg.Wait()
+	return slices.Concat(found...)
+}
+
+// hint is the remedy of errors that only the cluster or the catalogue knows.
 func (a *app) hint(err error) string {
 	var notFound *notFoundError
 	var absent *kube.MissingKindError
@@ -61,8 +102,8 @@ func (a *app) hint(err error) string {
 	var ambiguous *kube.AmbiguousWordError
 	var version *kube.NotServedVersionError
 	switch {
-	case errors.As(err, &notFound) && a.elsewhere != nil:
-		return foundElsewhere(a.elsewhere(notFound))
+	case errors.As(err, &notFound) && a.suggest != nil:
+		return orElse(a.suggest(notFound), notFound.remedy())
 	case errors.As(err, &absent):
 		return bringsKind(absent.Kind)
 	case errors.As(err, &unknown):
@@ -80,11 +121,11 @@ func foundElsewhere(namespaces []string) string {
 	case n == 0:
 		return ""
 	case n == 1:
-		return fmt.Sprintf("it exists in namespace %q: add -n %s", namespaces[0], namespaces[0])
+		return fmt.Sprintf("found in namespace %q: use -n %s", namespaces[0], namespaces[0])
 	case n <= namespacesMax:
-		return fmt.Sprintf("it exists in the namespaces %s: add -n NAMESPACE", strings.Join(namespaces, ", "))
+		return fmt.Sprintf("found in the namespaces %s: use -n NAMESPACE", strings.Join(namespaces, ", "))
 	default:
-		return fmt.Sprintf("it exists in %d namespaces, such as %s: add -n NAMESPACE", n, strings.Join(namespaces[:namespacesMax], ", "))
+		return fmt.Sprintf("found in %d namespaces, such as %s: use -n NAMESPACE", n, strings.Join(namespaces[:namespacesMax], ", "))
 	}
 }
 

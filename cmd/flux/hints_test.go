@@ -53,10 +53,10 @@ func TestDistance(t *testing.T) {
 func TestFoundElsewhere(t *testing.T) {
 	t.Parallel()
 	for want, namespaces := range map[string][]string{
-		"":                                     nil,
-		`it exists in namespace "a": add -n a`: {"a"},
-		"it exists in the namespaces a, b: add -n NAMESPACE":           {"a", "b"},
-		"it exists in 4 namespaces, such as a, b, c: add -n NAMESPACE": {"a", "b", "c", "d"},
+		"":                                 nil,
+		`found in namespace "a": use -n a`: {"a"},
+		"found in the namespaces a, b: use -n NAMESPACE":           {"a", "b"},
+		"found in 4 namespaces, such as a, b, c: use -n NAMESPACE": {"a", "b", "c", "d"},
 	} {
 		if got := foundElsewhere(namespaces); got != want {
 			t.Errorf("%q gives %q, want %q", namespaces, got, want)

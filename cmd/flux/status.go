@@ -190,10 +190,7 @@ func (a *app) likeliest(ctx context.Context, client *kube.Client, kinds []contro
 }
 
 func notFoundOf(kinds []controllers.Kind, namespace, name string) error {
-	if len(kinds) == 1 {
-		return &notFoundError{target{kind: kinds[0], namespace: namespace, name: name}}
-	}
-	return hinted("flux get all -A lists what there is", "no object of Flux is called %q in %q namespace", name, namespace)
+	return &notFoundError{target{kind: kinds[0], namespace: namespace, name: name}, kinds[1:]}
 }
 
 // eventsNamed lists the events about objects of a name, the oldest first.

@@ -310,14 +310,34 @@ func (t *target) read(ctx context.Context, client *kube.Client) error {
 // missing puts "not found" into the words that people know.
 func missing(err error, t target) error {
 	if apierrors.IsNotFound(err) && !kube.NotServed(err) {
-		return &notFoundError{t}
+		return &notFoundError{target: t}
 	}
 	return err
 }
 
-// notFoundError says that there is no object of that name.
-type notFoundError struct{ target target }
+// notFoundError is returned for an object that does not exist.
+type notFoundError struct {
+	target target
+	// others are the kinds that the name may also have meant.
+	others []controllers.Kind
+}
 
 func (e *notFoundError) Error() string {
+	if len(e.others) > 0 {
+		return fmt.Sprintf("no Flux object named %q found in %s", e.target.name, inNamespace(e.target.namespace))
+	}
 	return fmt.Sprintf("%s object '%s' not found in %s", e.target.kind.Kind, e.target.name, inNamespace(e.target.namespace))
+}
+
+// kinds are those that the name may have meant.
+func (e *notFoundError) kinds() []controllers.Kind {
+	return append([]controllers.Kind{e.target.kind}, e.others...)
+}
+
+// remedy is the hint where no object of a similar name exists.
+func (e *notFoundError) remedy() string {
+	if len(e.others) > 0 {
+		return "list all objects: flux get all -A"
+	}
+	return ""
 }

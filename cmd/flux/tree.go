@@ -108,7 +108,7 @@ func (a *app) tree(cmd *cobra.Command, o *treeOptions, s selection) error {
 	}
 	t, err := tree.Build(ctx, client.Config, root, options)
 	if apierrors.IsNotFound(err) && !kube.NotServed(err) {
-		return &notFoundError{subject}
+		return &notFoundError{target: subject}
 	}
 	if err != nil {
 		return err

@@ -167,7 +167,7 @@ func (a *app) verdict(ctx context.Context, doctor diagnose.Doctor, ref objectRef
 	if len(ref.kinds) == 1 {
 		v, err := doctor.Object(ctx, ref.kinds[0], namespace, name)
 		if apierrors.IsNotFound(err) {
-			err = &notFoundError{target{kind: ref.kinds[0], namespace: namespace, name: name}}
+			err = &notFoundError{target: target{kind: ref.kinds[0], namespace: namespace, name: name}}
 		}
 		return v, err
 	}
