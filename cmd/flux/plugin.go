@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -12,7 +14,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/plugin"
-	"github.com/fluxkit/flux/internal/redact"
 )
 
 const (
@@ -234,12 +235,12 @@ func (a *app) pluginError(err error) error {
 	return err
 }
 
+// pluginHint is the remedy for an error, "" where there is none.
 func (a *app) pluginHint(err error) string {
 	var unknown *plugin.UnknownError
 	var version *plugin.VersionError
 	var platform *plugin.PlatformError
 	var checksum *plugin.ChecksumError
-	var catalogue *plugin.CatalogueError
 	var foreign *plugin.ForeignError
 	var absent *plugin.NotInstalledError
 	var busy *plugin.BusyError
@@ -247,35 +248,58 @@ func (a *app) pluginHint(err error) string {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return ""
 	case errors.As(err, &unknown):
-		near := nearest{word: unknown.Name}
-		near.try("flux plugin install ", nil)
-		for _, known := range unknown.Known {
-			near.try("flux plugin install "+known, []string{known})
-		}
-		if meant := near.meant(); meant != "" {
-			return fmt.Sprintf("did you mean '%s'?", meant)
-		}
-		return "'flux plugin search' lists the plugins"
+		return unknownPluginHint(unknown)
 	case errors.As(err, &version) && len(version.Known) > 0:
 		return "available versions: " + strings.Join(version.Known[:min(versionsShown, len(version.Known))], ", ")
 	case errors.As(err, &version):
 		return fmt.Sprintf("take a version or the digest from the manifest of the plugin, or run 'flux plugin install %s' for the latest version", version.Name)
 	case errors.As(err, &platform) && platform.Digest == "":
-		return "available for: " + redact.Text(strings.Join(platform.Offered, ", "))
+		return "available for: " + strings.Join(platform.Offered, ", ")
 	case errors.As(err, &checksum):
-		return "nothing was installed: the download was changed after it was added to the catalogue; report it to the plugin's maintainers"
-	case errors.As(err, &catalogue) && !catalogue.Invalid:
-		return "check the network connection and HTTPS_PROXY, or set " + pluginCatalogueVariable + " to a mirror or a folder"
-	case errors.As(err, &catalogue):
-		return "check " + pluginCatalogueVariable + ", or report it to the maintainers of the catalogue"
+		return "nothing was installed: run the command again, and report it to the plugin's maintainers if the checksum differs again"
 	case errors.As(err, &foreign):
-		return fmt.Sprintf("remove it with 'rm %s'", foreign.Path)
+		return "flux does not change this file: move or remove it yourself"
 	case errors.As(err, &absent):
 		return "'flux plugin list' lists the installed plugins"
 	case errors.As(err, &busy):
 		return "run the command again when it has finished"
+	case errors.Is(err, fs.ErrPermission):
+		return "set " + pluginFolderVariable + " to a folder that you may write to"
 	}
-	return ""
+	return fetchHint(err)
+}
+
+func unknownPluginHint(e *plugin.UnknownError) string {
+	near := nearest{word: e.Name}
+	for _, known := range e.Known {
+		near.try("flux plugin install "+known, []string{known})
+	}
+	if meant := near.meant(); meant != "" {
+		return fmt.Sprintf("did you mean '%s'?", meant)
+	}
+	return "'flux plugin search' lists the plugins"
+}
+
+// fetchHint is the remedy for what could not be fetched.
+func fetchHint(err error) string {
+	var catalogue *plugin.CatalogueError
+	var download *plugin.DownloadError
+	var status *plugin.StatusError
+	var untrusted *tls.CertificateVerificationError
+	isCatalogue := errors.As(err, &catalogue)
+	switch {
+	case !isCatalogue && !errors.As(err, &download):
+		return ""
+	case isCatalogue && catalogue.Invalid:
+		return "check " + pluginCatalogueVariable + ", or report it to the maintainers of the catalogue"
+	case errors.As(err, &untrusted):
+		return "the server's certificate is not trusted: set SSL_CERT_FILE to a file with its certificate authority"
+	case errors.As(err, &status) && !isCatalogue:
+		return "report it to the maintainers of the catalogue, or install another version"
+	case errors.As(err, &status):
+		return "check " + pluginCatalogueVariable
+	}
+	return "check the network connection and HTTPS_PROXY, or set " + pluginCatalogueVariable + " to a mirror or a folder"
 }
 
 // versionsShown is how many versions an error names.

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -75,8 +74,14 @@ func (w wanted) is(name string) bool {
 	return name == w.path || !w.exact && path.Base(name) == w.path && filepath.IsLocal(name)
 }
 
+// source is a download that is read from its start and at any place.
+type source interface {
+	io.Reader
+	io.ReaderAt
+}
+
 // extract copies the program of an archive.
-func extract(ctx context.Context, f format, archive *os.File, size int64, name wanted, to io.Writer) error {
+func extract(ctx context.Context, f format, archive source, size int64, name wanted, to io.Writer) error {
 	switch f {
 	case zipArchive:
 		return fromZip(ctx, archive, size, name, to)
@@ -149,7 +154,7 @@ func copyProgram(to io.Writer, from io.Reader) error {
 
 // limitedReader fails after so many bytes, or when the context ends.
 type limitedReader struct {
-	ctx  context.Context //nolint:containedctx // it lives as long as one copy
+	ctx  context.Context // that of one copy
 	from io.Reader
 	left int64
 }

@@ -153,7 +153,7 @@ func (c *Catalogue) open(ctx context.Context, reference string) (io.ReadCloser, 
 }
 
 // openFile opens a file in the catalogue's folder; no link leads out of it.
-func (c *Catalogue) openFile(name string) (io.ReadCloser, error) {
+func (c *Catalogue) openFile(name string) (file io.ReadCloser, err error) {
 	root, err := os.OpenRoot(c.folder)
 	if err != nil {
 		if isMissing(err) {
@@ -162,7 +162,7 @@ func (c *Catalogue) openFile(name string) (io.ReadCloser, error) {
 		}
 		return nil, err
 	}
-	defer root.Close()
+	defer func() { err = errors.Join(err, root.Close()) }()
 	info, err := root.Stat(filepath.FromSlash(name))
 	if err != nil {
 		return nil, err
@@ -186,5 +186,5 @@ func (c *Catalogue) address(reference string) string {
 		return c.at(u.Path)
 	}
 	u.User = nil
-	return u.String()
+	return printable(u.String())
 }

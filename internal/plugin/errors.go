@@ -2,6 +2,8 @@ package plugin
 
 import (
 	"fmt"
+	"io/fs"
+	"net/http"
 	"runtime"
 	"strings"
 )
@@ -39,7 +41,7 @@ type PlatformError struct {
 func (e *PlatformError) Error() string {
 	what := e.Name + " " + e.Version
 	if e.Digest != "" {
-		return fmt.Sprintf("digest %s is that of %s for %s, not for %s/%s", e.Digest, what, printable(strings.Join(e.Offered, ", ")), runtime.GOOS, runtime.GOARCH)
+		return fmt.Sprintf("digest %s is that of %s for %s, not for %s/%s", e.Digest, what, strings.Join(e.Offered, ", "), runtime.GOOS, runtime.GOARCH)
 	}
 	return fmt.Sprintf("plugin %s is not available for %s/%s", what, runtime.GOOS, runtime.GOARCH)
 }
@@ -58,6 +60,33 @@ type CatalogueError struct {
 	// Invalid is set where the catalogue was read and is not valid.
 	Invalid bool
 	Err     error
+}
+
+// DownloadError is returned for a download that could not be fetched.
+type DownloadError struct {
+	Name, Version string
+	Err           error
+}
+
+func (e *DownloadError) Error() string {
+	return fmt.Sprintf("downloading %s %s: %v", e.Name, e.Version, e.Err)
+}
+
+func (e *DownloadError) Unwrap() error { return e.Err }
+
+// StatusError is returned where a server answers a request with a failure.
+type StatusError struct {
+	URL  string
+	Code int
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s: the server answers %d %s", e.URL, e.Code, http.StatusText(e.Code))
+}
+
+// Is reports that there is nothing at the URL where the server says so.
+func (e *StatusError) Is(target error) bool {
+	return target == fs.ErrNotExist && e.Code == http.StatusNotFound
 }
 
 func (e *CatalogueError) Error() string {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -68,8 +67,8 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	return safe(next.URL)
 }
 
-// get returns the body of what is at a URL, and fs.ErrNotExist where there is
-// nothing. It tries again where the failure may pass.
+// get returns the body of what is at a URL. It tries again where the failure
+// may pass.
 func (c *client) get(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
 	if err := safe(u); err != nil {
 		return nil, err
@@ -113,10 +112,7 @@ func (c *client) once(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
 		return response.Body, nil
 	}
 	_ = response.Body.Close() // what a failure says is not used
-	if response.StatusCode == http.StatusNotFound {
-		return nil, fmt.Errorf("%s: %w", bare(u), fs.ErrNotExist)
-	}
-	return nil, &statusError{bare(u), response.StatusCode}
+	return nil, &StatusError{bare(u), response.StatusCode}
 }
 
 // bare is an address as it may be shown: credentials and queries, where servers
@@ -127,20 +123,11 @@ func bare(u *url.URL) string {
 	return shown.String()
 }
 
-type statusError struct {
-	address string
-	code    int
-}
-
-func (e *statusError) Error() string {
-	return fmt.Sprintf("%s: the server answers %d %s", e.address, e.code, http.StatusText(e.code))
-}
-
 // passing reports whether another attempt may succeed.
 func passing(err error) bool {
-	var status *statusError
+	var status *StatusError
 	if errors.As(err, &status) {
-		switch status.code {
+		switch status.Code {
 		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 			return true
 		}

@@ -76,7 +76,7 @@ func (f Folder) stage(ctx context.Context, c *Catalogue, r *Release, s staged) e
 func download(ctx context.Context, c *Catalogue, r *Release, to string) (size int64, err error) {
 	body, err := c.open(ctx, r.Platform.URL)
 	if err != nil {
-		return 0, fmt.Errorf("downloading %s %s: %w", r.Name, r.Version, err)
+		return 0, &DownloadError{r.Name, r.Version, err}
 	}
 	defer body.Close()
 	sum := sha256.New()
@@ -89,7 +89,7 @@ func download(ctx context.Context, c *Catalogue, r *Release, to string) (size in
 	}
 	switch got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); {
 	case err != nil:
-		return 0, fmt.Errorf("downloading %s: %w", c.address(r.Platform.URL), err)
+		return 0, &DownloadError{r.Name, r.Version, fmt.Errorf("%s: %w", c.address(r.Platform.URL), err)}
 	case size > downloadMax:
 		return 0, fmt.Errorf("%s is larger than %d MiB", c.address(r.Platform.URL), downloadMax>>20)
 	case got != r.Platform.Checksum:
@@ -101,12 +101,12 @@ func download(ctx context.Context, c *Catalogue, r *Release, to string) (size in
 }
 
 // unpack makes the program of a verified download.
-func unpack(ctx context.Context, r *Release, s staged, size int64) error {
+func unpack(ctx context.Context, r *Release, s staged, size int64) (err error) {
 	archive, err := os.Open(s.download)
 	if err != nil {
 		return err
 	}
-	defer archive.Close()
+	defer func() { err = errors.Join(err, archive.Close()) }()
 	f := formatOf(r.fileName(), archive)
 	return writeWhole(s.program, 0o755, func(file *os.File) error {
 		if f == plainProgram {

@@ -126,7 +126,7 @@ func (m *Manifest) Release(ref string) (*Release, error) {
 		if p.OS == runtime.GOOS && p.Arch == runtime.GOARCH {
 			return m.release(v.Version, p)
 		}
-		offered = append(offered, p.OS+"/"+p.Arch)
+		offered = append(offered, printable(p.OS+"/"+p.Arch))
 	}
 	return nil, &PlatformError{Name: m.Name, Version: v.Version, Offered: offered}
 }
@@ -142,7 +142,10 @@ func (m *Manifest) byChecksum(checksum string) (*Release, error) {
 				continue
 			}
 			if p.OS != runtime.GOOS || p.Arch != runtime.GOARCH {
-				return nil, &PlatformError{Name: m.Name, Version: v.Version, Digest: checksum, Offered: []string{p.OS + "/" + p.Arch}}
+				if _, err := semver.StrictNewVersion(v.Version); err != nil {
+					return nil, m.notSemantic(v.Version)
+				}
+				return nil, &PlatformError{Name: m.Name, Version: v.Version, Digest: checksum, Offered: []string{printable(p.OS + "/" + p.Arch)}}
 			}
 			return m.release(v.Version, p)
 		}
@@ -160,7 +163,7 @@ func (m *Manifest) version(number string) (*Version, error) {
 		v := &m.Versions[i]
 		parsed, err := semver.StrictNewVersion(v.Version)
 		if err != nil {
-			return nil, fmt.Errorf("version %q of plugin %q is not a semantic version", v.Version, m.Name)
+			return nil, m.notSemantic(v.Version)
 		}
 		if v.Version == number {
 			return v, nil
@@ -176,6 +179,10 @@ func (m *Manifest) version(number string) (*Version, error) {
 	return latest, nil
 }
 
+func (m *Manifest) notSemantic(version string) error {
+	return fmt.Errorf("version %q of plugin %q is not a semantic version", version, m.Name)
+}
+
 // newer reports whether a version is to be preferred: a release over a
 // pre-release, then the higher one.
 func newer(a, b *semver.Version) bool {
@@ -186,6 +193,9 @@ func newer(a, b *semver.Version) bool {
 }
 
 func (m *Manifest) release(version string, p Platform) (*Release, error) {
+	if _, err := semver.StrictNewVersion(version); err != nil {
+		return nil, m.notSemantic(version)
+	}
 	if !checksumForm.MatchString(p.Checksum) {
 		return nil, fmt.Errorf("checksum %q of %s %s must be sha256: and 64 hexadecimal digits", p.Checksum, m.Name, version)
 	}

@@ -107,8 +107,15 @@ func TestInvalidManifests(t *testing.T) {
 			t.Errorf("extractPath %q is taken: %v", bad, r)
 		}
 	}
-	if _, err := manifestOf(t, "one "+here(sumA)).Release(""); err == nil {
-		t.Error("a version that is not semantic is taken")
+	for _, ref := range []string{"", sumA, sumB} {
+		m := manifestOf(t, "\"1.0.0\\e[2J\" "+here(sumA)+","+platformYAML("plan9", "mips", sumB))
+		if r, err := m.Release(ref); err == nil || strings.ContainsRune(err.Error(), '\x1b') {
+			t.Errorf("%q: a version that is not semantic is taken: %v, %v", ref, r, err)
+		}
+	}
+	var platform *PlatformError
+	if _, err := manifestOf(t, "1.0.0 "+platformYAML("\"plan9\\e[2J\"", "mips", sumB)).Release(""); !errors.As(err, &platform) || platform.Offered[0] != "plan9 [2J/mips" {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -180,6 +187,11 @@ func FuzzManifest(f *testing.F) {
 // FuzzArchive: whatever an archive holds, unpacking ends and takes nothing but
 // the named file.
 func FuzzArchive(f *testing.F) {
+	program := entry{name: "flux-tool", content: "#!/bin/sh\n"}
+	f.Add(tarOf(f, program))
+	f.Add(gzipOf(f, tarOf(f, entry{name: "x", link: "y"}, program)))
+	f.Add(zipOf(f, entry{name: "bin/flux-tool", content: "x"}))
+	f.Add(zipOf(f, entry{name: "flux-tool", link: "x"}))
 	f.Add([]byte("PK\x03\x04"))
 	f.Add([]byte{0x1f, 0x8b, 8, 0})
 	f.Fuzz(func(t *testing.T, data []byte) {

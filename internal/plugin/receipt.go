@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,7 +43,7 @@ func readReceipt(folder, name string) *Receipt {
 }
 
 // readFile reads a regular file of limited size.
-func readFile(path string, limit int64) ([]byte, error) {
+func readFile(path string, limit int64) (data []byte, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func readFile(path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { err = errors.Join(err, file.Close()) }()
 	return readAll(file, path, limit)
 }
 

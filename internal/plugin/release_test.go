@@ -24,7 +24,7 @@ type entry struct {
 	mode          fs.FileMode
 }
 
-func tarOf(t *testing.T, entries ...entry) []byte {
+func tarOf(t testing.TB, entries ...entry) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -44,7 +44,7 @@ func tarOf(t *testing.T, entries ...entry) []byte {
 	return b.Bytes()
 }
 
-func gzipOf(t *testing.T, data []byte) []byte {
+func gzipOf(t testing.TB, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -54,7 +54,7 @@ func gzipOf(t *testing.T, data []byte) []byte {
 	return b.Bytes()
 }
 
-func zipOf(t *testing.T, entries ...entry) []byte {
+func zipOf(t testing.TB, entries ...entry) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
@@ -74,7 +74,7 @@ func zipOf(t *testing.T, entries ...entry) []byte {
 	return b.Bytes()
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
