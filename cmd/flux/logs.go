@@ -72,7 +72,7 @@ follows the pods that replace others: no line is lost and none comes twice.`,
 	fs.Var(o.level, "level", "show lines of this level or above: "+strings.Join(logs.Levels(), ", "))
 	fs.DurationVar(&o.since, "since", 0, "show what was said since so long ago, such as 10m; 0 for all")
 	fs.StringVar(&o.sinceTime, "since-time", "", "show what was said since a time, such as 2026-11-01T10:00:00Z")
-	fs.Int64Var(&o.tail, "tail", -1, "read so many lines from the end of each pod's log, before anything is left out; -1 for all")
+	fs.Int64Var(&o.tail, "tail", -1, "number of recent lines to show per pod, of those that the other flags select; -1 for all")
 	fs.StringVar(&o.subject, "for", "", "show what is said about an object and what is below it: KIND/NAME")
 	fs.IntVar(&o.streams, "max-log-requests", 50, "how many logs are read at once at most")
 	fs.StringVarP(&o.format, "output", "o", "", "print json: a record a line, with the pod")

@@ -18,7 +18,8 @@ type Options struct {
 	// Since leaves out what is older, SinceTime what was before.
 	Since     time.Duration
 	SinceTime time.Time
-	// Tail is how many lines of each container are read at the beginning, -1 for all.
+	// Tail is how many of the lines of each container that the filter lets
+	// through are shown at the beginning, -1 for all.
 	Tail int64
 	// Streams bounds how many logs are read at once.
 	Streams int
@@ -72,7 +73,12 @@ func merge(ctx context.Context, sources []*source, o Options, each func(*Entry) 
 	var wg sync.WaitGroup
 	for i, s := range sources {
 		heads[i] = &head{source: s, order: i}
-		wg.Go(func() { heads[i].advance(ctx, o.Filter) })
+		wg.Go(func() {
+			if o.counts() {
+				heads[i].collect(ctx, o)
+			}
+			heads[i].advance(ctx, o.Filter)
+		})
 	}
 	wg.Wait()
 	defer func() {
@@ -114,10 +120,26 @@ type head struct {
 	// that is later: the order within a log stays as it is.
 	at  time.Time
 	err error
+	// backlog are entries that have been read already, and end is how the source
+	// ended behind them. dropped is how many did not fit into memory.
+	backlog []Entry
+	end     error
+	dropped int
 }
 
 // advance reads on to the next entry that the filter lets through.
 func (h *head) advance(ctx context.Context, f Filter) {
+	if len(h.backlog) > 0 {
+		h.entry, h.backlog = h.backlog[0], h.backlog[1:]
+		if h.entry.At.After(h.at) {
+			h.at = h.entry.At
+		}
+		return
+	}
+	if h.end != nil {
+		h.err = h.end
+		return
+	}
 	for {
 		l, err := h.source.read(ctx)
 		if err != nil {
@@ -134,7 +156,7 @@ func (h *head) advance(ctx context.Context, f Filter) {
 	}
 }
 
-// take tells whether there is an entry, and reports a log that could not be read.
+// take reports whether there is an entry, and tells of a log that could not be read.
 func (h *head) take(o Options) bool {
 	if h.err != nil && !errors.Is(h.err, io.EOF) && !errors.Is(h.err, context.Canceled) {
 		o.Failed(h.err)
