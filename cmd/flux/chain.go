@@ -58,8 +58,10 @@ type climber struct {
 	app    *app
 	client *kube.Client
 	seen   map[string]bool
-	// found says that the object at the foot is there.
+	// found says that the object at the foot is there, and feet are the objects
+	// that it stands for.
 	found bool
+	feet  []controllers.Object
 }
 
 // climb calls visit with the objects of each level, the foot alone first. A
@@ -119,8 +121,8 @@ func (c *climber) read(ctx context.Context, foot target, level []link) ([]link, 
 			for _, o := range objects {
 				found[i] = append(found[i], above(l.kind, o)...)
 			}
-			if atFoot && len(objects) > 0 {
-				c.found = true
+			if atFoot {
+				c.found, c.feet = len(objects) > 0, objects
 			}
 			failures[i] = err
 		})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/output"
@@ -36,18 +37,27 @@ func newEvents(a *app) *cobra.Command {
 		Short: "Show what Kubernetes has recorded of the objects of Flux, in the order of time",
 		Long: `Show the events about the objects of Flux, the oldest first.
 
---for shows those of one object and of what is above it: the sources of a
-Kustomization, the chart and the repository of a HelmRelease, the provider of an
-Alert. --watch goes on with every event that comes until it is interrupted; it
+--for shows the events of one object, of Flux or of any other resource type. Of
+what an object of Flux depends on (the source of a Kustomization, the chart and
+the repository of a HelmRelease, the provider of an Alert) it shows what concerns
+the object: Warnings, and the events about revisions that the object has worked
+on; with --watch also those about newer revisions. All events of a source are
+those of --for GitRepository/NAME.
+
+--watch goes on with every event that comes until it is interrupted; it
 outlives lost connections, and --timeout does not bound it.
 
 A cluster forgets events after an hour, unless it is set up otherwise.`,
 		Example: `  # Those of one namespace
   flux events -n apps
 
-  # Those of one application and of all that it comes from
+  # Those of one application and what concerns it of all that it comes from
   flux events --for Kustomization/my-app
   flux events --for hr/my-app -n apps
+
+  # Those of an object that Flux has applied
+  flux events --for Deployment/my-app -n apps
+  flux events --for certificates.cert-manager.io/my-app -n apps
 
   # What has gone wrong anywhere in the last ten minutes, and what does from now on
   flux events -A --types Warning --since 10m --watch
@@ -59,7 +69,7 @@ A cluster forgets events after an hour, unless it is set up otherwise.`,
 	}
 	fs := cmd.Flags()
 	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show the events of all namespaces")
-	fs.StringVar(&o.subject, "for", "", "show the events of an object and of what is above it: KIND/NAME")
+	fs.StringVar(&o.subject, "for", "", "show the events that concern an object: KIND/NAME, KIND.GROUP/NAME or KIND/NAMESPACE/NAME")
 	fs.StringSliceVar(&o.types, "types", nil, "show only events of these types: Normal, Warning")
 	fs.StringSliceVar(&o.reasons, "reason", nil, "show only events with these reasons, such as ReconciliationFailed")
 	fs.DurationVar(&o.since, "since", 0, "show only what has happened since so long ago, such as 10m")
@@ -67,7 +77,7 @@ A cluster forgets events after an hour, unless it is set up otherwise.`,
 	fs.BoolVar(&o.noHeader, "no-header", false, "leave out the table's header")
 	fs.BoolVar(&o.noTrunc, "no-trunc", false, "on a terminal: do not cut lines to its width")
 	fs.StringVarP(&o.format, "output", "o", "", "print "+output.Formats)
-	completeFlag(cmd, "for", a.completeSubject())
+	completeFlag(cmd, "for", a.completeAnyObject())
 	completeFlag(cmd, "types", listCompletion([]string{"Normal", "Warning"}))
 	completeFlag(cmd, "reason", cobra.NoFileCompletions)
 	completeFlag(cmd, "output", formatCompletion)
@@ -105,6 +115,12 @@ type eventQuery struct {
 	options   *eventsOptions
 	namespace string
 	subject   *target // nil where the events of all objects are meant
+	// resource is that of the subject where it is not one of Flux.
+	resource *kube.Resource
+	// hidden is why it is not known whether the subject exists.
+	hidden error
+	// subjects are the objects of Flux that the subject stands for.
+	subjects []controllers.Object
 }
 
 func (a *app) events(cmd *cobra.Command, o *eventsOptions) error {
@@ -119,15 +135,17 @@ func (a *app) events(cmd *cobra.Command, o *eventsOptions) error {
 	if o.allNamespaces {
 		q.namespace = ""
 	}
-	if o.subject != "" {
-		subject, err := parseSubject(o.subject, q.namespace)
-		if err != nil {
-			return err
-		}
-		q.subject = &subject
+	ref, err := o.object()
+	if err != nil {
+		return err
 	}
 	if q.client, err = a.cluster(); err != nil {
 		return err
+	}
+	if o.subject != "" {
+		if err := q.about(cmd.Context(), ref); err != nil {
+			return err
+		}
 	}
 	if o.watch {
 		return untilInterrupted(cmd.Context(), q.watch(cmd.Context()))
@@ -141,7 +159,6 @@ func (a *app) events(cmd *cobra.Command, o *eventsOptions) error {
 func (q *eventQuery) list(ctx context.Context) error {
 	var found []happening
 	var mu sync.Mutex
-	var up climber
 	visit := func(ctx context.Context, scopes []eventScope) error {
 		return q.ask(ctx, scopes, func(h happening) {
 			mu.Lock()
@@ -149,19 +166,25 @@ func (q *eventQuery) list(ctx context.Context) error {
 			found = append(found, h)
 		})
 	}
-	if q.subject == nil {
-		if err := visit(ctx, []eventScope{{namespace: q.namespace}}); err != nil {
-			return err
-		}
-	} else {
-		up = climber{app: q.app, client: q.client}
-		err := up.climb(ctx, *q.subject, func(ctx context.Context, level []target) error { return visit(ctx, scopesOf(level)) })
-		if err != nil {
-			return err
-		}
-		if !up.found && len(found) == 0 {
-			return &notFoundError{target: *q.subject}
-		}
+	there := true
+	var err error
+	switch {
+	case q.subject == nil:
+		err = visit(ctx, []eventScope{{namespace: q.namespace}})
+	case q.resource != nil:
+		there, err = q.visitResource(ctx, visit)
+	default:
+		there, err = q.climb(ctx, visit)
+	}
+	if err != nil {
+		return err
+	}
+	switch {
+	case there || len(found) > 0:
+	case q.hidden != nil:
+		return q.hidden
+	default:
+		return &notFoundError{target: *q.subject}
 	}
 	sortHappenings(found)
 	return q.print(found)
@@ -204,7 +227,7 @@ func (q *eventQuery) ask(ctx context.Context, scopes []eventScope, each func(hap
 	for i, s := range scopes {
 		wg.Go(func() {
 			_, err := q.client.List(ctx, eventResource(), s.selection(), func(o controllers.Object) error {
-				if h := happened(o); q.shows(s, h) {
+				if h := happened(o); q.shows(s, h, false) {
 					each(h)
 				}
 				return nil
@@ -229,14 +252,15 @@ func (q *eventQuery) ask(ctx context.Context, scopes []eventScope, each func(hap
 // mayLack tells an error that only hides what is above the object that was
 // asked for, in a namespace that somebody else looks after.
 func (q *eventQuery) mayLack(s eventScope, err error) bool {
-	return q.subject != nil && q.namespace != "" && s.namespace != q.subject.namespace && apierrors.IsForbidden(err)
+	return s.above && q.namespace != "" && s.namespace != q.subject.namespace && apierrors.IsForbidden(err)
 }
 
-// shows tells whether the filters let an event of a scope through.
-func (q *eventQuery) shows(s eventScope, h happening) bool {
+// shows reports whether the filters let an event of a scope through; fresh is
+// one that has come while the events were watched.
+func (q *eventQuery) shows(s eventScope, h happening, fresh bool) bool {
 	o := q.options
 	switch {
-	case !s.includes(h), len(o.types) > 0 && !slices.Contains(o.types, h.typ):
+	case !s.includes(h), s.above && !q.concerns(h, fresh), len(o.types) > 0 && !slices.Contains(o.types, h.typ):
 		return false
 	case o.since > 0 && h.at.Before(q.app.now().Add(-o.since)):
 		return false
@@ -248,17 +272,21 @@ func (q *eventQuery) shows(s eventScope, h happening) bool {
 // of a kind there.
 type eventScope struct {
 	namespace string // "" for all
-	kind      controllers.Kind
+	kind      schema.GroupKind
 	names     []string
+	// above is set where the objects are not what was asked for, but what that
+	// depends on.
+	above bool
 }
 
 // scopesOf are the fewest lists that have the events of all the objects.
-func scopesOf(targets []target) []eventScope {
+func scopesOf(targets []target, above bool) []eventScope {
 	var scopes []eventScope
 	for _, t := range targets {
-		i := slices.IndexFunc(scopes, func(s eventScope) bool { return s.namespace == t.namespace && s.kind.Kind == t.kind.Kind })
+		kind := schema.GroupKind{Group: t.kind.Group, Kind: t.kind.Kind}
+		i := slices.IndexFunc(scopes, func(s eventScope) bool { return s.namespace == t.namespace && s.kind == kind })
 		if i < 0 {
-			i, scopes = len(scopes), append(scopes, eventScope{namespace: t.namespace, kind: t.kind})
+			i, scopes = len(scopes), append(scopes, eventScope{namespace: t.namespace, kind: kind, above: above})
 		}
 		scopes[i].names = append(scopes[i].names, t.name)
 	}
@@ -276,13 +304,13 @@ func (s eventScope) selection() kube.Selection {
 	return selection
 }
 
-// includes tells whether an event is about an object of the scope.
+// includes reports whether an event is about an object of the scope.
 func (s eventScope) includes(h happening) bool {
-	k, ok := controllers.KindOf(h.group, h.kind)
 	if s.kind.Kind == "" {
+		_, ok := controllers.KindOf(h.group, h.kind)
 		return ok
 	}
-	return ok && k.Kind == s.kind.Kind && slices.Contains(s.names, h.name)
+	return h.group == s.kind.Group && h.kind == s.kind.Kind && slices.Contains(s.names, h.name)
 }
 
 func (s eventScope) subjects() []string {

@@ -59,16 +59,23 @@ func (q *eventQuery) scopes(ctx context.Context) ([]eventScope, error) {
 	}
 	ctx, cancel := q.app.bounded(ctx)
 	defer cancel()
-	var all []target
-	up := climber{app: q.app, client: q.client}
-	err := up.climb(ctx, *q.subject, func(_ context.Context, level []target) error {
-		all = append(all, level...)
+	var all []eventScope
+	visit := func(_ context.Context, scopes []eventScope) error {
+		all = append(all, scopes...)
 		return nil
-	})
-	if err == nil && !up.found {
-		q.app.ui.Waiting("%s object '%s' is not there yet: what is above it is not shown", q.subject.kind.Kind, q.subject.name)
 	}
-	return scopesOf(all), err
+	if q.resource != nil {
+		there, err := q.visitResource(ctx, visit)
+		if err == nil && !there {
+			q.app.ui.Waiting("%s object '%s' is not there yet", q.subject.kind.Kind, q.subject.name)
+		}
+		return all, err
+	}
+	there, err := q.climb(ctx, visit)
+	if err == nil && !there {
+		q.app.ui.Waiting("%s object '%s' is not there yet: what it depends on is not shown", q.subject.kind.Kind, q.subject.name)
+	}
+	return all, err
 }
 
 func (q *eventQuery) follow(ctx context.Context, scope int, s eventScope, reports chan<- heard) {
@@ -84,7 +91,7 @@ func (q *eventQuery) follow(ctx context.Context, scope int, s eventScope, report
 	err := q.client.Watch(ctx, eventResource(), s.selection(), func(objects []controllers.Object) error {
 		r := heard{listed: true}
 		for _, o := range objects {
-			if h := happened(o); q.shows(s, h) {
+			if h := happened(o); q.shows(s, h, false) {
 				r.events = append(r.events, h)
 			}
 		}
@@ -94,7 +101,7 @@ func (q *eventQuery) follow(ctx context.Context, scope int, s eventScope, report
 		switch {
 		case e.Deleted: // the server forgets events in time, which is no news
 			return send(heard{gone: h.id()})
-		case q.shows(s, h):
+		case q.shows(s, h, true):
 			return send(heard{events: []happening{h}})
 		}
 		return nil
