@@ -58,7 +58,7 @@ func newTree(a *app) *cobra.Command {
 func (o *treeOptions) add(fs *pflag.FlagSet) {
 	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(treeFormats(), "|")+"; wide adds status, restarts and age, and is the default on a terminal")
 	fs.BoolVar(&o.failed, "failed", false, "show only what is not ready and what leads to it")
-	fs.StringVar(&o.depth, "depth", "all", "how far down to go: inventory (what the object applies) or all (with what that owns)")
+	fs.StringVar(&o.depth, "depth", "all", "how far down to go: all (with what the objects own), or inventory (what the object applies; -o json and yaml have the fields of Flux 2.9)")
 }
 
 func (o *treeOptions) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
@@ -134,6 +134,10 @@ func treeNeedsOne(cmd *cobra.Command, s selection) error {
 
 func (a *app) printTree(root *tree.Node, format string, options tree.Options) error {
 	switch {
+	case format == "json" && options.InventoryOnly:
+		return tree.InventoryJSON(a.out, root)
+	case format == "yaml" && options.InventoryOnly:
+		return tree.InventoryYAML(a.out, root)
 	case format == "json":
 		return tree.JSON(a.out, root)
 	case format == "yaml":

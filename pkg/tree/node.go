@@ -1,18 +1,41 @@
 package tree
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Object names an object, whatever the version it is read in. Its fields and
-// their order are what scripts read in -o json.
+// Object names an object, whatever the version it is read in.
 type Object struct {
 	Namespace string
 	Name      string
 	GroupKind schema.GroupKind
+}
+
+// encodedObject is an Object for programs.
+type encodedObject struct {
+	Group     string `json:"group,omitempty"`
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+}
+
+// MarshalJSON encodes the object with group, kind, namespace and name.
+func (o Object) MarshalJSON() ([]byte, error) {
+	return json.Marshal(encodedObject{o.GroupKind.Group, o.GroupKind.Kind, o.Namespace, o.Name})
+}
+
+// UnmarshalJSON decodes what MarshalJSON has encoded.
+func (o *Object) UnmarshalJSON(data []byte) error {
+	var e encodedObject
+	if err := json.Unmarshal(data, &e); err != nil {
+		return err
+	}
+	*o = Object{e.Namespace, e.Name, schema.GroupKind{Group: e.Group, Kind: e.Kind}}
+	return nil
 }
 
 // String is the object as lines of the tree show it: Kind/namespace/name.
@@ -39,8 +62,7 @@ const (
 	Unknown     Status = "Unknown"
 )
 
-// Node is an object and what hangs below it. A node without anything but
-// Object and Children is encoded exactly as Flux 2.9 does.
+// Node is an object and what it has applied or owns.
 type Node struct {
 	Object Object `json:"resource"`
 	// Status is empty where it was not asked for.

@@ -40,10 +40,10 @@ func TestRecorded(t *testing.T) {
 			kindObject(t, "Kustomization", "flux-system", "flux-system"), tree.Options{FluxOnly: true}, tree.Text, []int{1, 1},
 		},
 		"flux tree ks flux-system -o json": {
-			kindObject(t, "Kustomization", "flux-system", "flux-system"), tree.Options{InventoryOnly: true}, tree.JSON, []int{1, 1},
+			kindObject(t, "Kustomization", "flux-system", "flux-system"), tree.Options{InventoryOnly: true}, tree.InventoryJSON, []int{1, 1},
 		},
 		"flux tree ks flux-system -o yaml": {
-			kindObject(t, "Kustomization", "flux-system", "flux-system"), tree.Options{InventoryOnly: true}, tree.YAML, []int{1, 1},
+			kindObject(t, "Kustomization", "flux-system", "flux-system"), tree.Options{InventoryOnly: true}, tree.InventoryYAML, []int{1, 1},
 		},
 		"flux tree artifact generator composer -n apps": {
 			kindObject(t, "ArtifactGenerator", "apps", "composer"), tree.Options{}, tree.Text, []int{1},

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"sigs.k8s.io/yaml"
 
@@ -28,7 +29,40 @@ func Text(w io.Writer, root *Node) error {
 }
 
 // JSON prints the nodes as they are.
-func JSON(w io.Writer, root *Node) error {
+func JSON(w io.Writer, root *Node) error { return printJSON(w, root) }
+
+// YAML prints the nodes as they are, and a blank line at the end.
+func YAML(w io.Writer, root *Node) error { return printYAML(w, root) }
+
+// recordedNode is a node in the fields of Flux 2.9, which scripts read.
+type recordedNode struct {
+	Object struct {
+		Namespace string
+		Name      string
+		GroupKind schema.GroupKind
+	} `json:"resource"`
+	Status   Status          `json:"status,omitempty"`
+	Message  string          `json:"message,omitempty"`
+	Restarts *int            `json:"restarts,omitempty"`
+	Created  *time.Time      `json:"createdAt,omitempty"`
+	Children []*recordedNode `json:"resources,omitempty"`
+}
+
+func recorded(n *Node) *recordedNode {
+	r := &recordedNode{Object: n.Object, Status: n.Status, Message: n.Message, Restarts: n.Restarts, Created: n.Created}
+	for _, child := range n.Children {
+		r.Children = append(r.Children, recorded(child))
+	}
+	return r
+}
+
+// InventoryJSON prints the nodes in the fields of Flux 2.9.
+func InventoryJSON(w io.Writer, root *Node) error { return printJSON(w, recorded(root)) }
+
+// InventoryYAML prints the nodes in the fields of Flux 2.9, and a blank line at the end.
+func InventoryYAML(w io.Writer, root *Node) error { return printYAML(w, recorded(root)) }
+
+func printJSON(w io.Writer, root any) error {
 	data, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encoding the tree: %w", err)
@@ -37,8 +71,7 @@ func JSON(w io.Writer, root *Node) error {
 	return err
 }
 
-// YAML prints the nodes as they are, and a blank line at the end.
-func YAML(w io.Writer, root *Node) error {
+func printYAML(w io.Writer, root any) error {
 	data, err := yaml.Marshal(root)
 	if err != nil {
 		return fmt.Errorf("encoding the tree: %w", err)
