@@ -39,7 +39,13 @@ var releaseRules = []rule{
 			return fmt.Sprintf("%s exists, and belongs to another Helm release or to none: %s", s.failure.Named, s.detail())
 		},
 		remedies: func(s subject) []string {
-			return []string{fmt.Sprintf("rename %s in the chart, or add the Helm release's label and annotations that the message names to it", s.failure.Named), s.again()}
+			remedies := []string{fmt.Sprintf("rename %s in the chart, or add the label and the annotations that the message names to it", s.failure.Named)}
+			for _, action := range []string{"spec.install", "spec.upgrade"} {
+				if field := action + ".disableTakeOwnership"; s.text(field) == "true" {
+					remedies = append(remedies, fmt.Sprintf("or remove .%s of %s, so that the release takes it over", field, s))
+				}
+			}
+			return append(remedies, s.again())
 		},
 	},
 	{

@@ -35,7 +35,7 @@ var sourceRules = []rule{
 		},
 	},
 	{
-		code: "source-verification", kinds: fetchers,
+		code: "source-verification", kinds: []string{"GitRepository", "OCIRepository", "HelmChart"},
 		reasons: []string{"VerificationError", "InvalidVerificationMode", "InvalidGitObject", "InvalidTagSignature", "InvalidCommitSignature", "ChartVerificationError"},
 		message: withDetail("the signature cannot be verified"),
 		remedies: func(s subject) []string {

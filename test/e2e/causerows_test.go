@@ -169,7 +169,7 @@ func TestCauseRows(t *testing.T) {
 	t.Parallel()
 	s, address := newRows(t, "--components-extra=image-reflector-controller,image-automation-controller")
 	s.push("cause/app", "v1", "application/vnd.cncf.flux.config.v1+json", "application/vnd.cncf.flux.content.v1.tar+gzip", s.archive(map[string]string{"settings.yaml": plainMap}))
-	s.rows(t, address, slices.Concat(rejectedRows(), fetchRows(), buildRows(), automationRows()))
+	s.rows(t, address, slices.Concat(rejectedRows(), fetchRows(), buildRows(), automationRows(), helmRows(), s.pushRows()))
 }
 
 // fixed is how a row is repaired: files of its folder are pushed, or removed
@@ -393,4 +393,90 @@ spec: {interval: 1h, sourceRef: {kind: GitRepository, name: push-config}, git: {
 			},
 		},
 	}
+}
+
+// helmRows are releases of charts with manifests that the API server rejects.
+func helmRows() []causeRow {
+	release := func(name, more string) string {
+		return strings.ReplaceAll(chartAt("./cases/"+name+"/chart", more), "timeout: 10s", "timeout: 1m")
+	}
+	const next = "apiVersion: v2\nname: app\nversion: 2.0.0\n"
+	const none = "resources: []\n"
+	ask := []string{"helmrelease", "app"}
+	return []causeRow{
+		{
+			name: "helm-port", ask: ask, root: "HelmRelease/app", code: "invalid", objects: release("helm-port", ""),
+			files: map[string]string{"kustomization.yaml": none, "chart/Chart.yaml": chart, "chart/templates/web.yaml": service("immutable-sops", "ports: [{port: 99999, targetPort: 80}]")},
+			says: []string{
+				"Service/${NS}/immutable-sops: spec.ports[0].port: Invalid value: 99999",
+				"fix .spec.ports[0].port of Service/${NS}/immutable-sops in the values of HelmRelease/${NS}/app or the templates of chart ./${PATH}/chart",
+			},
+			never: []string{"force", "kubectl"},
+			fix:   fixed("helm-port", map[string]string{"chart/Chart.yaml": next, "chart/templates/web.yaml": service("immutable-sops", "ports: [{port: 80}]")}),
+		},
+		{
+			name: "helm-selector", ask: ask, root: "HelmRelease/app", code: "immutable", objects: "${DEFAULT}\n---\n" + release("helm-selector", ""),
+			files: map[string]string{"kustomization.yaml": none, "chart/Chart.yaml": chart, "chart/templates/web.yaml": deployment("web", "web", 0, "example.com/web:1")},
+			says: []string{
+				"field is immutable: .spec.selector of Deployment/${NS}/web",
+				"kubectl -n ${NS} delete deployment.apps web (its pods are stopped)",
+			},
+			never: []string{"spec.upgrade.force", "kustomize.toolkit"},
+			then: func(s *story) {
+				s.run("flux", "wait", "helmrelease", "app", "-n", s.namespace, "--timeout=2m")
+				s.commit("Select others with Helm", map[string]string{
+					"cases/helm-selector/chart/Chart.yaml": next, "cases/helm-selector/chart/templates/web.yaml": deployment("web", "other", 0, "example.com/web:1"),
+				})
+				_, _, _ = s.try("flux", "reconcile", "helmrelease", "app", "-n", s.namespace, "--with-source")
+			},
+			fix: func(s *story) { s.run("kubectl", "-n", s.namespace, "delete", "deployment.apps", "web") },
+		},
+		{
+			name: "helm-owner", ask: ask, root: "HelmRelease/app", code: "release-ownership",
+			objects: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n---\n" + release("helm-owner", "  install: {disableTakeOwnership: true}\n"),
+			files:   map[string]string{"kustomization.yaml": none, "chart/Chart.yaml": chart, "chart/templates/settings.yaml": plainMap},
+			says:    []string{"ConfigMap/${NS}/settings exists, and belongs to another Helm release or to none", "remove .spec.install.disableTakeOwnership of HelmRelease/${NS}/app"},
+			fix:     func(s *story) { s.run("kubectl", "-n", s.namespace, "delete", "configmap", "settings") },
+		},
+	}
+}
+
+// pushRows are automations that may not push to the branch of a repository of
+// their own.
+func (s *story) pushRows() []causeRow {
+	s.Helper()
+	s.cluster.Sandbox(s.T, "git", "create", "locked")
+	registry := s.cluster.Env["FLUX_SANDBOX_REGISTRY"]
+	s.push("cause/image", "1.1.0", "application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar+gzip", s.archive(nil))
+	locked := *s
+	locked.url, locked.clone = strings.Replace(s.url, "/fleet.git", "/locked.git", 1), path.Join(s.TempDir(), "locked")
+	locked.commit("Use an image", map[string]string{"app.yaml": "image: " + registry + `/cause/image:1.0.0 # {"$imagepolicy": "cause-locked:app"}` + "\n"})
+	s.cluster.Sandbox(s.T, "git", "protect", "locked", "main")
+	return []causeRow{{
+		name: "locked", ask: []string{"imageupdateautomation", "app"}, root: "ImageUpdateAutomation/app", code: "image-push",
+		objects: strings.ReplaceAll(`apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: app}
+spec: {interval: 1h, url: "${LOCKED}", ref: {branch: main}, secretRef: {name: git}}
+---
+apiVersion: image.toolkit.fluxcd.io/v1
+kind: ImageRepository
+metadata: {name: app}
+spec: {interval: 1h, image: "${REGISTRY}/cause/image", insecure: true}
+---
+apiVersion: image.toolkit.fluxcd.io/v1
+kind: ImagePolicy
+metadata: {name: app}
+spec: {imageRepositoryRef: {name: app}, policy: {semver: {range: 1.x}}}
+---
+apiVersion: image.toolkit.fluxcd.io/v1
+kind: ImageUpdateAutomation
+metadata: {name: app}
+spec: {interval: 1h, sourceRef: {kind: GitRepository, name: app}, git: {checkout: {ref: {branch: main}}, commit: {author: {email: a@example.com}}, push: {branch: main}}, update: {path: ./}}
+`, "${LOCKED}", s.cluster.Env["FLUX_SANDBOX_GIT_URL"]+"/locked.git"),
+		says: []string{"push rejected (protected branch or read-only credentials)", "allow the credentials in .spec.secretRef of GitRepository/${NS}/app to push", "set .spec.git.push.branch of ImageUpdateAutomation/${NS}/app"},
+		fix: func(s *story) {
+			s.run("kubectl", "-n", s.namespace, "patch", "imageupdateautomation", "app", "--type=merge", `-p={"spec":{"git":{"push":{"branch":"updates"}}}}`)
+		},
+	}}
 }

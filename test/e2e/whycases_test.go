@@ -62,7 +62,7 @@ stringData: {username: dev, password: guessed}
 		},
 		{name: "stopped", root: "GitRepository/app", code: "suspended", says: "flux resume source git app -n why-stopped", objects: source(`url: "${URL}", suspend: true`)},
 		{
-			name: "artifact", ask: []string{"ocirepository", "app"}, root: "OCIRepository/app", code: "source-reference", says: "tag gone",
+			name: "artifact", ask: []string{"ocirepository", "app"}, root: "OCIRepository/app", code: "source-reference", says: "correct .spec.ref or .spec.url of OCIRepository/why-artifact/app",
 			objects: "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: app}\nspec: {interval: 1h, insecure: true, url: \"oci://${REGISTRY}/app\", ref: {tag: gone}}\n",
 		},
 		{

@@ -41,10 +41,14 @@ func quoted(s string, i int) int {
 	}
 }
 
+// longestValue bounds how far the end of a quoted text or of a value in brackets is
+// looked for, so that unmatched ones do not cost the square of a message.
+const longestValue = 8 << 10
+
 // quotedBy returns the length of text in quotes like its first character; ends
 // reports whether the text may end before what follows.
 func quotedBy(s string, ends func(string) bool) int {
-	for i := 1; i < len(s); i++ {
+	for i := 1; i < min(len(s), longestValue); i++ {
 		switch {
 		case s[i] == '\\' && s[0] == '"':
 			i++

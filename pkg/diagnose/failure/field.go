@@ -135,7 +135,7 @@ func value(s string) int {
 // balanced returns the length of a value in brackets, 0 where they do not match.
 func balanced(s string) int {
 	depth := 0
-	for i := 0; i < len(s); i++ {
+	for i := 0; i < min(len(s), longestValue); i++ {
 		if n := quoted(s, i); n > 0 {
 			i += n - 1
 			continue

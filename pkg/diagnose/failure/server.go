@@ -113,6 +113,6 @@ var controllerErrors = []prototype{
 	{Type: Locked, pattern: `another operation \(install/upgrade/rollback\) is in progress`},
 	{Type: NoChart, pattern: `(?P<detail>no '[^'\n]*' chart with version matching '[^'\n]*' found|no chart version found for \S+|no chart name found)`},
 	{Type: NoChart, pattern: `(?P<detail>could not locate a version matching provided version string [^\n]*|unable to locate any tags in provided repository: \S+)`},
-	{Type: NoChart, pattern: `(?P<detail>(?:l?stat|no chart found at) \S+(?:: no such file or directory)?)`, steps: []Step{Chart}},
+	{Type: NoChart, pattern: `(?P<detail>l?stat \S+?: no such file or directory|no chart found at '[^'\n]*'[^\n]*)`, steps: []Step{Chart}},
 	{Type: NoTag, pattern: `(?P<detail>no tags in database|version list argument cannot be empty|unable to determine latest version from provided list)` + end},
 }

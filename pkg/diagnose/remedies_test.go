@@ -1,0 +1,134 @@
+package diagnose
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// schemaOf is the schema of a kind of Flux, from its CRD.
+func schemaOf(t *testing.T, k controllers.Kind) map[string]any {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "manifests", "crds", k.Group+"_"+k.Resource+".yaml"))
+	if err != nil {
+		t.Fatalf("%v: make manifests generates the CRDs", err)
+	}
+	var crd controllers.Object
+	if err := yaml.Unmarshal(data, &crd); err != nil {
+		t.Fatal(err)
+	}
+	versions, _ := controllers.Path{"spec.versions"}.Lookup(crd)
+	for _, v := range versions.([]any) {
+		version := v.(map[string]any)
+		if version["name"] == k.Version {
+			schema, _ := controllers.Path{"schema.openAPIV3Schema"}.Lookup(version)
+			return schema.(map[string]any)
+		}
+	}
+	t.Fatalf("the CRD of %s has no version %s", k.Kind, k.Version)
+	return nil
+}
+
+// has reports whether a schema has a field, "[]" in it for the items of a list.
+func has(schema map[string]any, field string) bool {
+	for _, name := range strings.Split(strings.TrimPrefix(field, "."), ".") {
+		properties, _ := schema["properties"].(map[string]any)
+		if items, ok := schema["items"].(map[string]any); ok && properties == nil {
+			properties, _ = items["properties"].(map[string]any)
+		}
+		next, ok := properties[strings.TrimSuffix(name, "[]")].(map[string]any)
+		if !ok {
+			return false
+		}
+		schema = next
+	}
+	return true
+}
+
+// The fields in the catalogue are those of the CRDs.
+func TestCatalogueFieldsExist(t *testing.T) {
+	t.Parallel()
+	for _, k := range controllers.Kinds {
+		schema := schemaOf(t, k)
+		f := k.Fetch
+		for _, field := range slices.Concat([]string{f.Address, f.Revision, f.Credentials, f.CA}, k.Secrets) {
+			if field != "" && !has(schema, field) {
+				t.Errorf("%s has no field %s", k.Kind, field)
+			}
+		}
+	}
+}
+
+// namedField is a field of an object of Flux, as the remedies write it.
+var namedField = regexp.MustCompile(`(\.spec(?:\.[A-Za-z\[\]]+)+)(?:(?:,| or| and) (\.spec(?:\.[A-Za-z]+)+))? of (?:the )?([A-Z][A-Za-z]+)`)
+
+// Every field that a remedy names exists in the kind that it names, for every
+// kind that may have the failure.
+func TestRemediesNameFieldsThatExist(t *testing.T) {
+	t.Parallel()
+	checked := 0
+	for _, e := range examples() {
+		for _, k := range controllers.Kinds {
+			s := failing(t, k.Kind, e.reason, plain(e.message), plain(e.spec))
+			found, ok := recognise(s)
+			if !ok {
+				continue
+			}
+			for _, remedy := range append(found.Remedies, found.Message) {
+				for _, m := range namedField.FindAllStringSubmatch(remedy, -1) {
+					named, ok := controllers.FindKind(m[3])
+					if !ok {
+						continue // a field of what is applied
+					}
+					for _, field := range m[1:3] {
+						checked++
+						if field != "" && !has(schemaOf(t, named), field) {
+							t.Errorf("%s of %s: %s has no field %s: %s", found.Code, k.Kind, named.Kind, field, remedy)
+						}
+					}
+				}
+			}
+		}
+	}
+	if checked < 100 {
+		t.Errorf("only %d fields are named", checked)
+	}
+}
+
+// What destroys something is only offered for fields that cannot be changed, and
+// says what is lost; every remedy ends with an attempt.
+func TestDestructiveRemedies(t *testing.T) {
+	t.Parallel()
+	destructive := regexp.MustCompile(`force: enabled|\bdelete \w+/|kubectl [^(]*delete|--reset`)
+	seen := 0
+	for _, e := range examples() {
+		for _, n := range append([]near{{e.kind, e.reason, plain(e.message), e.code}}, e.near...) {
+			found, ok := recognise(failing(t, n.kind, n.reason, n.message, ""))
+			if !ok {
+				continue
+			}
+			for _, remedy := range found.Remedies {
+				if !destructive.MatchString(remedy) {
+					continue
+				}
+				seen++
+				if found.Code != "immutable" || !regexp.MustCompile(`recreates \S+: |\(.* (are|is) `).MatchString(remedy) {
+					t.Errorf("%s: %s", found.Code, remedy)
+				}
+			}
+			if last := found.Remedies[len(found.Remedies)-1]; !strings.HasPrefix(last, "flux ") {
+				t.Errorf("%s ends with %s", found.Code, last)
+			}
+		}
+	}
+	if seen < 3 {
+		t.Errorf("only %d are destructive", seen)
+	}
+}
