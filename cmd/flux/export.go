@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/output"
@@ -80,6 +80,9 @@ func (a *app) export(cmd *cobra.Command, o *exportOptions, s selection) error {
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
+	if selected.on(s).selects() && !o.credentials {
+		return a.exportStream(ctx, cmd, client, o.format, selected.on(s), s)
+	}
 	c, err := a.targets(ctx, cmd, selected, s)
 	if err != nil {
 		return err
@@ -96,6 +99,43 @@ func (a *app) export(cmd *cobra.Command, o *exportOptions, s selection) error {
 		return err
 	}
 	return errors.Join(failed, c.incomplete)
+}
+
+// exportStream prints the objects of whole lists while these are read.
+func (a *app) exportStream(ctx context.Context, cmd *cobra.Command, client *kube.Client, format string, o targetOptions, s selection) error {
+	namespace, err := a.namespace(cmd)
+	if err != nil {
+		return err
+	}
+	if o.allNamespaces {
+		namespace = ""
+	}
+	c := chosen{what: s, namespace: namespace, listed: true}
+	out := a.manifestWriter(format)
+	order := newSequence(len(s.kinds), out.add)
+	selected := kube.Selection{Namespace: namespace, Labels: o.labels, Without: []string{"metadata.managedFields", "status"}}
+	err = a.listChosen(ctx, &c, func(place int, k controllers.Kind) list {
+		l := list{kind: k, namespace: namespace}
+		l.err = order.read(place, func(each func(controllers.Object) error) error {
+			return client.With(ctx, k, func(r kube.Resource) error {
+				_, err := client.List(ctx, r, selected, each)
+				return err
+			})
+		})
+		if errors.Is(l.err, errCutShort) {
+			l.err = nil // the list before it has failed
+		}
+		return l
+	})
+	switch {
+	case err != nil:
+		return err
+	case order.failure() != nil:
+		return c.incomplete // it has been reported
+	case order.written == 0:
+		return c.none()
+	}
+	return errors.Join(out.close(), c.incomplete)
 }
 
 // readAll returns the objects of the targets that there are, in their order.
@@ -189,22 +229,54 @@ func (a *app) readSecrets(
 	return read, err
 }
 
+// printManifests prints objects: a named one in JSON by itself.
 func (a *app) printManifests(format string, objects []controllers.Object, single bool) error {
-	items := make([]unstructured.Unstructured, len(objects))
-	for i, o := range objects {
-		items[i].Object = controllers.Manifest(o)
+	if len(objects) == 1 && single && format == "json" {
+		return output.PrintObjects(a.out, format, []unstructured.Unstructured{{Object: controllers.Manifest(objects[0])}}, single)
 	}
-	if len(items) > 0 && format == "json" {
-		return output.PrintObjects(a.out, format, items, single)
-	}
-	for _, item := range items {
-		text, err := yaml.Marshal(item.Object)
-		if err != nil {
-			return fmt.Errorf("printing %s %q: %w", item.GetKind(), item.GetName(), err)
-		}
-		if err := a.printf("---\n%s", text); err != nil {
+	out := a.manifestWriter(format)
+	for _, o := range objects {
+		if err := out.add(o); err != nil {
 			return err
 		}
 	}
-	return nil
+	if len(objects) == 0 {
+		return nil
+	}
+	return out.close()
+}
+
+// manifestWriter writes the manifests of objects one by one: a list in JSON,
+// documents in YAML.
+type manifestWriter struct {
+	list      *output.ListWriter
+	documents *bufio.Writer
+}
+
+func (a *app) manifestWriter(format string) *manifestWriter {
+	if format == "json" {
+		list, _ := output.NewListWriter(a.out, format)
+		return &manifestWriter{list: list}
+	}
+	return &manifestWriter{documents: bufio.NewWriter(a.out)}
+}
+
+func (w *manifestWriter) add(o controllers.Object) error {
+	manifest := controllers.Manifest(o)
+	if w.list != nil {
+		return w.list.Add(manifest)
+	}
+	text, err := output.Manifest(manifest)
+	if err != nil {
+		return fmt.Errorf("printing %s %q: %w", o["kind"], controllers.Name(o), err)
+	}
+	_, err = w.documents.WriteString("---\n" + string(text))
+	return err
+}
+
+func (w *manifestWriter) close() error {
+	if w.list != nil {
+		return w.list.Close()
+	}
+	return w.documents.Flush()
 }

@@ -181,6 +181,7 @@ func (a *app) get(cmd *cobra.Command, o *getOptions, s selection) error {
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
+	q.stream = a.streamOf(q)
 	if q.several {
 		return a.getSeveral(ctx, q)
 	}
@@ -217,8 +218,11 @@ func (a *app) reportMissing(q *query, l listing) error {
 
 // printKind prints a single named object by itself, and all else as a list.
 func (a *app) printKind(q *query, l listing) error {
+	if q.stream != nil {
+		return q.stream.close()
+	}
 	if q.printsObjects() {
-		single := len(q.objects) == 1 && q.namespace != ""
+		single := q.single()
 		return output.PrintObjects(a.out, q.options.format, objectsOf(l.entries), single, output.NoHeader(q.options.noHeader))
 	}
 	return a.show(q, tableOf(q.columns(l.kind), l.entries))
@@ -248,6 +252,8 @@ func (a *app) getSeveral(ctx context.Context, q *query) error {
 			failed = errors.Join(failed, a.reportMissing(q, l))
 		case q.mayBeAbsent(l.err):
 			absent++
+		case q.stream != nil && q.stream.failure() != nil:
+			return q.stream.failure()
 		case ctx.Err() != nil || unreachable(l.err):
 			return l.err
 		default:
@@ -272,6 +278,9 @@ func (q *query) mayBeAbsent(err error) bool {
 }
 
 func (a *app) printAll(q *query, listings []listing) error {
+	if q.stream != nil {
+		return q.stream.close()
+	}
 	if q.printsObjects() {
 		return output.PrintObjects(a.out, q.options.format, objectsOf(q.merge(listings)), false, output.NoHeader(q.options.noHeader))
 	}

@@ -214,7 +214,7 @@ func (w *watcher) collect(r report) {
 	l := &w.listings[r.kind]
 	columns := w.query.columns(l.kind)
 	for _, o := range r.listed {
-		w.query.take(l, columns, o)
+		_ = w.query.take(l, columns, o) // it keeps the object, which cannot fail
 		if w.query.wants(l.kind, o) && w.query.keeps(l.kind, o) {
 			w.shown[objectKey(l.kind, o)] = versionOf(o)
 		}

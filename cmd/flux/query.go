@@ -30,6 +30,8 @@ type query struct {
 	objects []target
 	status  statusSelector
 	sorter  sorter
+	// stream prints objects while they are read, nil where all are needed first.
+	stream *objectStream
 }
 
 // query turns the options into what is asked for. What is wrong with them is
@@ -137,7 +139,9 @@ type listing struct {
 	found   int      // before the filters
 	named   []target // the named objects that were found
 	entries []entry
-	err     error
+	// print prints an object instead of keeping it; nil for entries.
+	print func(controllers.Object) error
+	err   error
 }
 
 // entry is an object as far as the answer needs it: a row for a table, all of
@@ -149,16 +153,29 @@ type entry struct {
 	key     sortKey
 }
 
+// list reads the objects of a kind; with a stream they are printed meanwhile.
 func (q *query) list(ctx context.Context, k controllers.Kind) listing {
-	l := listing{kind: k}
+	if q.stream == nil {
+		return q.read(ctx, k, nil)
+	}
+	var l listing
+	place := slices.IndexFunc(q.kinds, func(row controllers.Kind) bool { return row.Kind == k.Kind })
+	err := q.stream.read(place, func(each func(controllers.Object) error) error {
+		l = q.read(ctx, k, each)
+		return l.err
+	})
+	l.err = err
+	return l
+}
+
+// read reads the objects of a kind. With print they are printed and not kept.
+func (q *query) read(ctx context.Context, k controllers.Kind, print func(controllers.Object) error) listing {
+	l := listing{kind: k, print: print}
 	columns := q.columns(k)
 	for _, s := range q.selections(k) {
 		s.Without = q.unshown(k)
 		l.err = errors.Join(l.err, q.client.With(ctx, k, func(r kube.Resource) error {
-			_, err := q.client.List(ctx, r, s, func(o controllers.Object) error {
-				q.take(&l, columns, o)
-				return nil
-			})
+			_, err := q.client.List(ctx, r, s, func(o controllers.Object) error { return q.take(&l, columns, o) })
 			return err
 		}))
 	}
@@ -169,6 +186,9 @@ func (q *query) list(ctx context.Context, k controllers.Kind) listing {
 // unshown are the large fields that no table shows and no filter reads; a list
 // steps over them, which halves its cost. Only --sort-by can name any field.
 func (q *query) unshown(k controllers.Kind) []string {
+	if q.stream != nil {
+		return []string{"metadata.managedFields"}
+	}
 	if q.printsObjects() || q.sorter != nil {
 		return nil
 	}
@@ -180,9 +200,9 @@ func (q *query) unshown(k controllers.Kind) []string {
 }
 
 // take adds an object to a listing if it is asked for.
-func (q *query) take(l *listing, columns []column, o controllers.Object) {
+func (q *query) take(l *listing, columns []column, o controllers.Object) error {
 	if !q.wants(l.kind, o) {
-		return
+		return nil
 	}
 	l.found++
 	for _, t := range q.objects {
@@ -190,9 +210,14 @@ func (q *query) take(l *listing, columns []column, o controllers.Object) {
 			l.named = append(l.named, t)
 		}
 	}
-	if q.keeps(l.kind, o) {
-		l.entries = append(l.entries, q.entry(l.kind, columns, o))
+	switch {
+	case !q.keeps(l.kind, o):
+		return nil
+	case l.print != nil:
+		return l.print(o)
 	}
+	l.entries = append(l.entries, q.entry(l.kind, columns, o))
+	return nil
 }
 
 func (q *query) entry(k controllers.Kind, columns []column, o controllers.Object) entry {

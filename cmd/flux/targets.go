@@ -170,7 +170,9 @@ func (a *app) choose(ctx context.Context, cmd *cobra.Command, o targetOptions, s
 	if err != nil {
 		return chosen{}, err
 	}
-	return c, a.listChosen(ctx, client, o.labels, &c)
+	return c, a.listChosen(ctx, &c, func(_ int, k controllers.Kind) list {
+		return listTargets(ctx, client, k, kube.Selection{Namespace: c.namespace, Labels: o.labels})
+	})
 }
 
 // in returns the named objects, with the namespace of those that name none.
@@ -185,13 +187,11 @@ func (s selection) in(namespace string) []target {
 
 // listChosen lists the objects of the selected kinds, all kinds at once. One
 // kind that may not be listed does not keep the others from being chosen.
-func (a *app) listChosen(ctx context.Context, client *kube.Client, labels string, c *chosen) error {
+func (a *app) listChosen(ctx context.Context, c *chosen, read func(place int, k controllers.Kind) list) error {
 	c.lists = make([]list, len(c.what.kinds))
 	var wg sync.WaitGroup
 	for i, k := range c.what.kinds {
-		wg.Go(func() {
-			c.lists[i] = listTargets(ctx, client, k, kube.Selection{Namespace: c.namespace, Labels: labels})
-		})
+		wg.Go(func() { c.lists[i] = read(i, k) })
 	}
 	wg.Wait()
 	absent := 0

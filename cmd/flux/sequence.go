@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// sequence writes objects of several lists in the order of the lists while they
+// are read, all of them at once: the requests do not wait for each other, and
+// no list is held in memory.
+type sequence struct {
+	write func(controllers.Object) error
+	// ended has a channel for each list that is closed once it and those before
+	// it have ended.
+	ended []chan struct{}
+
+	mu      sync.Mutex
+	written int
+	broken  error
+}
+
+func newSequence(lists int, write func(controllers.Object) error) *sequence {
+	s := &sequence{write: write}
+	for range lists {
+		s.ended = append(s.ended, make(chan struct{}))
+	}
+	return s
+}
+
+// errCutShort is returned by the lists after one that has broken off.
+var errCutShort = errors.New("the output ended before")
+
+// read reads the list of a place in the order. An error after the first object
+// ends the output: what follows would hide that something is missing.
+func (s *sequence) read(place int, list func(each func(controllers.Object) error) error) error {
+	mine := 0
+	err := list(func(o controllers.Object) error {
+		s.await(place)
+		if mine++; s.failure() != nil {
+			return errCutShort
+		}
+		return s.add(o)
+	})
+	s.await(place)
+	defer close(s.ended[place])
+	if err != nil && mine > 0 && !errors.Is(err, errCutShort) {
+		err = fmt.Errorf("%w: the output is incomplete", err)
+		s.mu.Lock()
+		s.broken = err
+		s.mu.Unlock()
+	}
+	return err
+}
+
+func (s *sequence) await(place int) {
+	if place > 0 {
+		<-s.ended[place-1]
+	}
+}
+
+func (s *sequence) add(o controllers.Object) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.written++
+	return s.write(o)
+}
+
+// failure is why the output has broken off, nil where it has not.
+func (s *sequence) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.broken
+}
