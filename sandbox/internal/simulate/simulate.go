@@ -28,6 +28,8 @@ const (
 	CrashLoop      = "crash-loop"
 	Pending        = "pending"
 	SlowStart      = "slow-start"
+	Complete       = "complete"
+	Fail           = "fail"
 )
 
 //go:embed stages.yaml

@@ -62,7 +62,7 @@ func TestStagesAreKwoks(t *testing.T) {
 	}
 	want := []string{
 		"pod-ready", "pod-slow-starting", "pod-slow-ready", "pod-image-pull-error", "pod-image-pull-back-off",
-		"pod-crash", "pod-crash-again", "pod-complete", "pod-delete", "node-ready",
+		"pod-crash", "pod-crash-again", "pod-complete", "pod-complete-asked", "pod-fail", "pod-delete", "node-ready",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Error(diff)
