@@ -167,6 +167,7 @@ func (a *app) situation(ctx context.Context, client *kube.Client, kinds []contro
 	}
 	if built != nil {
 		s.tree = built.Root
+		s.Surroundings.Inventory(a.doctor(client), s.tree)
 	}
 	s.unknown = append(s.unknown, s.Verdict.Unknown...)
 	s.unknown = append(s.unknown, unseen(built, noTree, noEvents)...)

@@ -43,11 +43,20 @@ Problems are grouped by root cause, those that block most first. The first 20
 root causes are reported and the others counted, also in JSON and YAML: --all
 reports all of them.
 
-Exit codes: 0 if everything is healthy, 1 if there is a problem, 2 if that could
-not be determined. What could not be checked is listed.
+Of one resource, also what it does not report itself is checked: objects in its
+inventory that were deleted or changed outside Flux (drift), whose deletion does
+not finish, that hold values still encrypted by SOPS, or that another resource
+applies as well; and notifications that are not delivered. If there is no
+problem, the applied and the fetched revision are printed, and when the source is
+fetched next.
+
+Exit codes: 0 if no problem was found, 1 if there is a problem, 2 if that could
+not be determined. What could not be checked is listed. What has been reconciling
+for less than a minute is listed as progress: it is no problem.
 
 JSON and YAML have the fields healthy, looked (resources that were checked),
-summary (problems, rootCauses, shown), cases and unknown (what could not be
+summary (problems, rootCauses, shown), cases, progress (cases that are no problem
+yet), facts (the revisions behind the resource) and unknown (what could not be
 checked). A case has the object, its root cause (code, message, details,
 remedies), the chain of findings from the object to it, and the objects that it
 blocks.`,
@@ -200,6 +209,10 @@ func (a *app) printVerdict(v diagnose.Verdict, ref objectRef, scope diagnose.Sco
 	}
 	if len(v.Cases) == 0 {
 		p.line(0, nothingFound(v, ref, scope))
+		p.progress(v.Progress)
+		for _, line := range a.factLines(v.Facts) {
+			p.line(1, line)
+		}
 	}
 	p.section("Could not check", v.Unknown)
 	return a.printf("%s", p.b.String())
@@ -212,12 +225,17 @@ func nothingFound(v diagnose.Verdict, ref objectRef, scope diagnose.Scope) strin
 		what += " in namespace " + scope.Namespace
 	}
 	switch {
+	case ref.name != "" && len(v.Progress) > 0 && len(v.Unknown) == 0:
+		return fmt.Sprintf("No problem so far with %s %s/%s, which is in progress.", ref.word, ref.namespace, ref.name)
 	case ref.name != "" && len(v.Unknown) > 0:
 		return fmt.Sprintf("No problem found with %s %s/%s, but not everything could be checked.", ref.word, ref.namespace, ref.name)
 	case ref.name != "":
 		return fmt.Sprintf("All is well with %s %s/%s.", ref.word, ref.namespace, ref.name)
 	case len(v.Unknown) > 0:
 		return fmt.Sprintf("No problem found with %s, but not everything could be checked.", what)
+	}
+	if len(v.Progress) > 0 {
+		return fmt.Sprintf("No problem so far with %s: %d in progress.", what, len(v.Progress))
 	}
 	return fmt.Sprintf("All is well: %s are ready or suspended.", what)
 }

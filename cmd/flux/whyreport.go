@@ -12,7 +12,10 @@ type verdictReport struct {
 	Looked  int           `json:"looked"`
 	Summary summaryReport `json:"summary"`
 	Cases   []caseReport  `json:"cases"`
-	Unknown []string      `json:"unknown,omitempty"`
+	// Progress has what has been reconciling for a moment only.
+	Progress []caseReport `json:"progress,omitempty"`
+	Facts    *factsReport `json:"facts,omitempty"`
+	Unknown  []string     `json:"unknown,omitempty"`
 }
 
 // summaryReport counts problems, their root causes, and those of these that are
@@ -39,19 +42,26 @@ type findingReport struct {
 }
 
 func verdictReportOf(v diagnose.Verdict) verdictReport {
-	r := verdictReport{Healthy: len(v.Cases) == 0 && len(v.Unknown) == 0, Looked: v.Looked, Cases: []caseReport{}, Unknown: v.Unknown}
+	r := verdictReport{Healthy: len(v.Cases)+len(v.Progress)+len(v.Unknown) == 0, Looked: v.Looked, Cases: []caseReport{}, Facts: factsReportOf(v.Facts), Unknown: v.Unknown}
 	r.Summary = summaryReport{v.Problems, v.RootCauses, len(v.Cases)}
 	for _, c := range v.Cases {
-		report := caseReport{Object: targetName(c.Object), Root: findingReportOf(c.Root), Blocks: []objectName{}}
-		for _, f := range c.Chain {
-			report.Chain = append(report.Chain, findingReportOf(f))
-		}
-		for _, t := range c.Blocks {
-			report.Blocks = append(report.Blocks, targetName(t))
-		}
-		r.Cases = append(r.Cases, report)
+		r.Cases = append(r.Cases, caseReportOf(c))
+	}
+	for _, c := range v.Progress {
+		r.Progress = append(r.Progress, caseReportOf(c))
 	}
 	return r
+}
+
+func caseReportOf(c diagnose.Case) caseReport {
+	report := caseReport{Object: targetName(c.Object), Root: findingReportOf(c.Root), Blocks: []objectName{}}
+	for _, f := range c.Chain {
+		report.Chain = append(report.Chain, findingReportOf(f))
+	}
+	for _, t := range c.Blocks {
+		report.Blocks = append(report.Blocks, targetName(t))
+	}
+	return report
 }
 
 func findingReportOf(f diagnose.Finding) findingReport {

@@ -32,6 +32,9 @@ type Selection struct {
 	// Without are fields that a list leaves out, such as "status.inventory":
 	// they are not even decoded.
 	Without []string
+	// OnlyMetadata asks for objects without spec and status. A server that
+	// cannot leave them out sends whole objects.
+	OnlyMetadata bool
 }
 
 func (s Selection) fields() string {
@@ -53,6 +56,9 @@ func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(co
 			if value != "" {
 				request = request.Param(name, value)
 			}
+		}
+		if s.OnlyMetadata {
+			request = request.SetHeader("Accept", onlyMetadata)
 		}
 		body, err := request.Stream(ctx)
 		if later := resumed(err); later != "" && later != next {

@@ -105,6 +105,7 @@ var Kinds = []Kind{
 		Columns:    []Column{revision(Path{"status.history[0].chartVersion", "status.lastAppliedRevision"}), suspended},
 		Suspension: suspendField, Done: "applied revision %s", Inventory: Path{inventory},
 		Result: Path{"status.history[0].chartVersion", "status.lastAppliedRevision"},
+		Drift:  Path{"spec.driftDetection.mode"}, Manager: "helm-controller",
 		Attempts: []Attempt{
 			{Of: "HelmChart", Path: Path{"status.lastAttemptedRevision"}},
 			{Of: "OCIRepository", Path: Path{"status.lastAttemptedRevisionDigest"}, Digest: true},
@@ -121,6 +122,7 @@ var Kinds = []Kind{
 		Controller: "kustomize-controller", Word: "kustomization", Plural: "kustomizations", Short: "ks", Verbs: steered | Tree,
 		Columns:    []Column{revision(Path{"status.lastAppliedRevision"}), suspended},
 		Suspension: suspendField, Done: "applied revision %s", Result: Path{"status.lastAppliedRevision"}, Inventory: Path{inventory},
+		Manager:  "kustomize-controller",
 		Attempts: []Attempt{{Path: Path{"status.lastAttemptedRevision"}}},
 		Source: &Ref{
 			Relation: "source", Path: Path{"spec.sourceRef"}, CrossNamespace: true,

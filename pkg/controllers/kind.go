@@ -65,6 +65,11 @@ type Kind struct {
 	// Attempted are the conditions that keep the failure of an action while Ready
 	// tells of what the controller has done about it.
 	Attempted []string
+	// Drift is the field by which the controller corrects what others change of
+	// these; nil where every reconciliation applies all of them.
+	Drift Path
+	// Manager is the field manager that the controller applies them as.
+	Manager string
 }
 
 // Fetch are the fields of a spec by which a kind reaches a server, "" where it

@@ -22,14 +22,18 @@ type applier struct {
 	has    []controllers.Target
 }
 
-// appliersOf returns the objects of Flux whose inventories have one of some
-// objects, in the order of their names. The inventories of a cluster are read
-// one by one and not kept.
-func (d Doctor) appliersOf(ctx context.Context, wanted ...controllers.Target) []applier {
+// appliersOf returns the objects of some kinds of Flux whose inventories have one
+// of some objects, in the order of their names. The inventories of a cluster are
+// read one by one and not kept.
+func (d Doctor) appliersOf(ctx context.Context, kinds []controllers.Kind, wanted ...controllers.Target) []applier {
+	asked := map[controllers.Target]bool{}
+	for _, t := range wanted {
+		asked[t] = true
+	}
 	var mu sync.Mutex
 	var found []applier
 	var g errgroup.Group
-	for _, k := range controllers.Kinds {
+	for _, k := range kinds {
 		if k.Inventory == nil || k.Family != "" {
 			continue
 		}
@@ -37,7 +41,7 @@ func (d Doctor) appliersOf(ctx context.Context, wanted ...controllers.Target) []
 			return d.eachApplier(ctx, k, wanted[0].Namespace, func(o controllers.Object) error {
 				a := applier{kind: k, object: o}
 				for _, t := range k.Managed(o) {
-					if slices.Contains(wanted, key(t)) {
+					if asked[key(t)] {
 						a.has = append(a.has, key(t))
 					}
 				}

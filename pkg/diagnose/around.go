@@ -82,7 +82,9 @@ func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Ob
 	} else {
 		around.NeededBy, unread = needing.direct(s, t), needing.gap()
 	}
-	s.consult(ctx, &around.Verdict, t)
+	if s.consult(ctx, &around.Verdict, t) && s.delivers(t) {
+		s.undelivered(ctx, &around.Verdict, t)
+	}
 	v := &around.Verdict
 	v.Unknown = append(append(s.unknown(v.Cases), unread...), v.Unknown...)
 	return around, nil

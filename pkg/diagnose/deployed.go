@@ -4,19 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
+// leftMark is a label or an annotation and what it does.
+type leftMark struct{ key, value, effect string }
+
 // leaveAlone are the marks by which people keep Flux away from an object
 // (kustomize-controller, "Controlling the apply behavior of resources").
-var leaveAlone = []struct{ key, value, effect string }{
+var leaveAlone = []leftMark{
 	{"kustomize.toolkit.fluxcd.io/reconcile", "disabled", "nothing is applied to it"},
 	{"kustomize.toolkit.fluxcd.io/ssa", "Ignore", "nothing is applied to it"},
 	{"kustomize.toolkit.fluxcd.io/ssa", "IfNotPresent", "it is made once and never changed"},
@@ -53,20 +58,13 @@ func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Ver
 		return Verdict{}, err
 	}
 	object := target(trace.Object)
-	for _, trouble := range Workloads(ctx, d.Client, []controllers.Target{object}) {
-		v.Cases = append(v.Cases, single(Finding{Object: object, Code: "health", Message: trouble.Message, Details: trouble.Details()}))
-	}
-	for _, l := range leaveAlone {
-		if controllers.Marked(trace.Applied, l.key, l.value) {
-			at, command := "annotation", "annotate"
-			if controllers.Annotation(trace.Applied, l.key) == "" {
-				at, command = "label", "label"
-			}
-			v.Cases = append(v.Cases, single(Finding{
-				Object: object, Code: "disabled", Message: fmt.Sprintf("the %s %s: %s is on it: %s", at, l.key, l.value, l.effect),
-				Remedies: []string{fmt.Sprintf("take the %s away in the source, or kubectl -n %s %s %s %s %s-", at, namespace, command, word, name, l.key)},
-			}))
-		}
+	s.workload(ctx, &v, object)
+	s.marked(&v, trace, word)
+	if f, ok := blockedDeletion(targetOfLive(trace.Applied), trace.Applied); ok {
+		f.Details = append(f.Details, "it was applied by "+trace.Applier.Object.String())
+		v.Cases = append(v.Cases, single(f))
+		v.separate(0, s.Now)
+		return v, nil
 	}
 	if apierrors.IsNotFound(trace.Applier.Err) {
 		v.Cases = append(v.Cases, single(Finding{
@@ -76,14 +74,88 @@ func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Ver
 		return v, nil
 	}
 	own := len(v.Cases)
-	s.consult(ctx, &v, applier)
+	if s.consult(ctx, &v, applier) {
+		s.verifyOne(ctx, &v, applier, trace.Applied)
+	}
+	v.Cases = append(v.Cases[:own], slices.DeleteFunc(v.Cases[own:], func(c Case) bool { return consequence(c, v.Cases[:own]) })...)
 	v.RootCauses, v.Unknown = len(v.Cases), append(s.unknown(v.Cases), v.Unknown...)
-	for i := range v.Cases[own:] { // the way from the object on
+	for i := range v.Cases[own:] {
 		c := &v.Cases[own+i]
 		c.Object = object
-		c.Chain = append([]Finding{{Object: object, Code: "applied", Message: "it is applied by " + trace.Applier.Object.String()}}, c.Chain...)
+		if c.Chain[0].Object != object { // the way from the object on
+			c.Chain = append([]Finding{{Object: object, Code: "applied", Message: "it is applied by " + trace.Applier.Object.String()}}, c.Chain...)
+		}
 	}
 	return v, nil
+}
+
+// consequence reports whether a case of an applier is only that it waits for the
+// pods of a workload that has a case itself.
+func consequence(c Case, own []Case) bool {
+	return slices.ContainsFunc(own, func(o Case) bool {
+		return o.Root.Code == c.Root.Code && c.Root.Object != o.Root.Object && strings.HasSuffix(c.Root.Message, o.Root.Message)
+	})
+}
+
+// workload adds the cases of pods that are not ready.
+func (s *snapshot) workload(ctx context.Context, v *Verdict, object controllers.Target) {
+	for _, trouble := range Workloads(ctx, s.Client, []controllers.Target{object}) {
+		v.Cases = append(v.Cases, single(trouble.finding(object)))
+	}
+}
+
+// marked adds the cases of marks that keep Flux from an object.
+func (s *snapshot) marked(v *Verdict, trace *tree.Trace, word string) {
+	object := target(trace.Object)
+	for _, l := range leaveAlone {
+		if !controllers.Marked(trace.Applied, l.key, l.value) {
+			continue
+		}
+		at, command := "annotation", "annotate"
+		if controllers.Annotation(trace.Applied, l.key) == "" {
+			at, command = "label", "label"
+		}
+		v.Cases = append(v.Cases, single(Finding{
+			Object: object, Code: "disabled", Message: fmt.Sprintf("the %s %s: %s is on it: %s", at, l.key, l.value, l.effect),
+			Remedies: []string{fmt.Sprintf("take the %s away in the source, or kubectl -n %s %s %s %s %s-", at, object.Namespace, command, word, object.Name, l.key)},
+		}))
+	}
+}
+
+// targetOfLive names an object that was read from the cluster.
+func targetOfLive(o controllers.Object) controllers.Target {
+	field := func(name string) string { return controllers.Path{name}.String(o) }
+	return controllers.Target{APIVersion: field("apiVersion"), Kind: field("kind"), Namespace: controllers.Namespace(o), Name: controllers.Name(o)}
+}
+
+// verifyOne looks at one object that a healthy applier has applied, as verify
+// does at all of them.
+func (s *snapshot) verifyOne(ctx context.Context, v *Verdict, applier controllers.Target, o controllers.Object) {
+	t := targetOfLive(o)
+	sub := newSubject(s.kindOf(applier), s.objects[applier])
+	if sub.object == nil || sub.kind.Suspension.Is(sub.object) || leftAlone(o) {
+		return
+	}
+	live := map[controllers.Target]controllers.Object{t: o}
+	one := &inventory{subject: sub, targets: []controllers.Target{t}, live: live}
+	for _, c := range one.contested(ctx, s) {
+		v.Cases = append(v.Cases, single(c.Root))
+	}
+	rendered, err := s.desiredOf(ctx, sub)
+	v.Unknown = append(v.Unknown, unrendered(applier, err)...)
+	if rendered == nil {
+		return
+	}
+	found, unknown := s.drift(ctx, sub, rendered, rendered.suspects(sub, live, one.targets))
+	v.Unknown = append(v.Unknown, unknown...)
+	if applied, ok := rendered.of(t); ok {
+		if f, encrypted := s.undecrypted(sub, []build.Object{applied}); encrypted {
+			found = append(found, f)
+		}
+	}
+	for _, f := range found {
+		v.Cases = append(v.Cases, single(f))
+	}
 }
 
 func single(f Finding) Case { return Case{Object: f.Object, Root: f, Chain: []Finding{f}} }
@@ -95,12 +167,8 @@ func (d Doctor) gone(ctx context.Context, word, namespace, name string) (Case, b
 		return Case{}, false
 	}
 	t := controllers.Target{Kind: r.Kind, Namespace: namespace, Name: name}
-	for _, owner := range d.appliersOf(ctx, t) {
-		sub := subject{kind: owner.kind, object: owner.object}
-		return single(Finding{
-			Object: t, Code: "deleted", Message: fmt.Sprintf("it is gone, although %s has applied it: something else has deleted it", targetOf(owner.kind, owner.object)),
-			Remedies: []string{"the next reconciliation brings it back: " + sub.command("reconcile")},
-		}), true
+	for _, owner := range d.appliersOf(ctx, controllers.Kinds, t) {
+		return d.lost(t, subject{kind: owner.kind, object: owner.object}), true
 	}
 	var pruned Finding
 	_, err = d.Client.List(ctx, resource(corev1.SchemeGroupVersion, "Event"), kube.Selection{}, func(o controllers.Object) error {
@@ -118,4 +186,17 @@ func (d Doctor) gone(ctx context.Context, word, namespace, name string) (Case, b
 		return nil
 	})
 	return single(pruned), err == nil && pruned.Code != ""
+}
+
+// lost is the case of an object that is in an inventory and does not exist: its
+// owner is being deleted and takes it along, or something else has deleted it.
+func (d Doctor) lost(t controllers.Target, sub subject) Case {
+	s := &snapshot{Doctor: d}
+	owner := targetOf(sub.kind, sub.object)
+	if _, deleting := deletedAt(sub.object); !deleting {
+		return single(s.deleted(t, sub))
+	}
+	root := s.deleting(sub)
+	first := Finding{Object: key(t), Code: "pruned", Message: fmt.Sprintf("it was deleted by %s, which is being deleted itself: nothing recreates it", owner)}
+	return Case{Object: key(t), Root: *root, Chain: []Finding{first, *root}}
 }

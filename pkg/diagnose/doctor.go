@@ -76,6 +76,8 @@ func (d Doctor) Everything(ctx context.Context, scope Scope) (Verdict, error) {
 	}
 	v.Unknown = s.everythingUnknown(scope)
 	s.examineAll(ctx, v.Cases)
+	s.undeliveredEverywhere(ctx, &v, scope.Namespace)
+	v.separate(0, s.Now)
 	return v, nil
 }
 
@@ -141,7 +143,10 @@ func (d Doctor) Object(ctx context.Context, k controllers.Kind, namespace, name 
 		return Verdict{}, err
 	}
 	v := Verdict{Looked: 1}
-	s.consult(ctx, &v, t)
+	if s.consult(ctx, &v, t) {
+		s.verify(ctx, &v, t)
+		v.separate(0, s.Now)
+	}
 	if len(v.Cases) > 0 {
 		v.Problems = 1
 	}
@@ -185,21 +190,25 @@ func (s *snapshot) unknown(cases []Case) []string {
 }
 
 // consult adds the case of an object, and those of what keeps newer revisions
-// from coming to it.
-func (s *snapshot) consult(ctx context.Context, v *Verdict, t controllers.Target) {
+// from coming to it. It reports whether the object says that it is ready.
+func (s *snapshot) consult(ctx context.Context, v *Verdict, t controllers.Target) bool {
 	own := len(v.Cases)
-	if chain := s.chain(t); len(chain) > 0 {
+	chain := s.chain(t)
+	if len(chain) > 0 {
 		v.Cases = append(v.Cases, caseOf(t, chain))
 	}
 	s.stale(v, t)
 	v.Unknown = append(v.Unknown, s.blocks(ctx, v.Cases[own:])...)
 	s.examineAll(ctx, v.Cases[own:])
+	v.separate(own, s.Now)
+	v.Facts = s.factsOf(t)
+	return len(chain) == 0
 }
 
 // stale adds the cases of what keeps newer revisions from coming to an object.
 func (s *snapshot) stale(v *Verdict, t controllers.Target) {
 	for _, e := range s.graph.From(s.vertex(t)) {
-		if e.Relation != "source" && e.Relation != "image" {
+		if e.Relation != "source" && e.Relation != "image" && e.Relation != "provider" {
 			continue
 		}
 		up := target(e.To)
@@ -212,6 +221,9 @@ func (s *snapshot) stale(v *Verdict, t controllers.Target) {
 			continue
 		}
 		first := Finding{Object: t, Code: "stale", Message: up.String() + " cannot fetch new revisions"}
+		if e.Relation == "provider" {
+			first.Message = "its notifications are sent through " + up.String()
+		}
 		v.Cases = append(v.Cases, caseOf(t, append([]Finding{first}, chain...)))
 	}
 }

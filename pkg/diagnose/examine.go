@@ -6,9 +6,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
+	"github.com/fluxkit/flux/pkg/tree"
 )
 
 // eventsShown is how many events of a root are shown.
@@ -26,7 +28,7 @@ func (s *snapshot) examine(ctx context.Context, c *Case) {
 	}
 	k := s.kindOf(root.Object)
 	sub := newSubject(k, o)
-	if said := spoken(sub.ready); sub.ready.Status != "True" && sub.ready.Reason != "" && !strings.Contains(root.Message, oneLine(sub.ready.Message)) {
+	if said := spoken(sub.ready); sub.ready.Status == "False" && sub.ready.Reason != "" && !strings.Contains(root.Message+"\n"+strings.Join(root.Details, "\n"), oneLine(sub.ready.Message)) {
 		root.Details = append(root.Details, said)
 	}
 	if s.asksPods(sub, root.Code) && s.pods(ctx, root, sub) {
@@ -42,12 +44,27 @@ func (s *snapshot) examine(ctx context.Context, c *Case) {
 	told := timeless(spoken(sub.ready) + "\n" + strings.Join(root.Details, "\n"))
 	for _, e := range events {
 		text := timeless(e.Text)
-		if e.Type == "Warning" && !strings.Contains(told, text) && (message == "" || !strings.Contains(text, message)) {
+		if e.Type == "Warning" && s.evidence(sub, e) && !strings.Contains(told, text) && (message == "" || !strings.Contains(text, message)) {
 			root.Details = append(root.Details, fmt.Sprintf("event %s: %s", e.At.UTC().Format("15:04:05"), e.Text))
 			told += "\n" + text
 		}
 	}
 	c.settle()
+}
+
+// eventEvidence is how old an event may be to explain what is wrong now.
+const eventEvidence = time.Hour
+
+// evidence reports whether an event may explain what is wrong now: it is recent,
+// and no reconciliation has succeeded since.
+func (s *snapshot) evidence(sub subject, e Event) bool {
+	if s.Now.Sub(e.At) > eventEvidence {
+		return false
+	}
+	if sub.kind.Drift != nil { // a rollback is a release that succeeded
+		return true
+	}
+	return !e.At.Before(tree.Link{Kind: sub.kind, Live: sub.object}.Outcome().Good)
 }
 
 // timeless is a message without the durations in it, in which two of the same
@@ -61,34 +78,44 @@ func (c *Case) settle() { c.Chain[len(c.Chain)-1] = c.Root }
 
 // asksPods reports whether what the object has applied may be at fault.
 func (s *snapshot) asksPods(sub subject, code string) bool {
-	if !slices.Contains(appliers, sub.kind.Kind) {
-		return false
-	}
-	return slices.Contains([]string{"not-ready", "progressing", "retries-exhausted", "health"}, code)
+	return sub.kind.Manager != "" && slices.Contains([]string{"not-ready", "progressing", "retries-exhausted", "health"}, code)
 }
 
 // pods looks for workloads of the object that are not ready, and names the
-// first as the cause; false says that there is none.
+// first as the cause; false says that there is none. That retries are exhausted
+// is what follows from it.
 func (s *snapshot) pods(ctx context.Context, root *Finding, sub subject) bool {
 	troubles := Workloads(ctx, s.Client, s.workloadsOf(sub))
-	for i, trouble := range troubles {
-		line := trouble.Name + ": " + trouble.Message
-		if i > 0 {
-			root.Details = append(root.Details, line)
-			continue
-		}
-		if root.Code == "retries-exhausted" {
-			root.Details = append(root.Details, root.Message)
-		}
-		root.Code, root.Message = "health", line
-		again := sub.again()
-		if n := len(root.Remedies); n > 0 {
-			again = root.Remedies[n-1]
-		}
-		root.Remedies = []string{"fix the workload in the source, commit and push", again}
-		root.Details = append(root.Details, trouble.Details()...)
+	if len(troubles) == 0 {
+		troubles = s.hooks(ctx, sub)
 	}
-	return len(troubles) > 0
+	if len(troubles) == 0 {
+		return false
+	}
+	young := (Case{Root: *root}).young(s.Now)
+	for _, trouble := range troubles[1:] {
+		root.Details = append(root.Details, trouble.Name+": "+trouble.Message)
+	}
+	first := troubles[0]
+	if young && first.Vague { // the rollout that is waited for
+		root.Details = append(root.Details, first.Name+": "+first.Message)
+		return true
+	}
+	first.Message = first.Name + ": " + first.Message
+	f := first.finding(root.Object)
+	if root.Code == "retries-exhausted" {
+		f.Details = append(f.Details, root.Message)
+	}
+	again := sub.again()
+	if n := len(root.Remedies); n > 0 {
+		again = root.Remedies[n-1]
+	}
+	if f.Remedies == nil {
+		f.Remedies = []string{"fix the workload in the source, commit and push"}
+	}
+	root.Code, root.Message = f.Code, f.Message
+	root.Details, root.Remedies = append(f.Details, root.Details...), append(f.Remedies, again)
+	return true
 }
 
 // workloadsOf are the objects whose pods may be at fault: those that the failure

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"slices"
+	"time"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -20,6 +21,8 @@ type Finding struct {
 	Remedies []string
 	// Cycle are the objects that wait for each other, nil for other findings.
 	Cycle []controllers.Target
+	// Since is when it began, zero where that is not known.
+	Since time.Time
 }
 
 // Case is an object that is not as it should be, and why.
@@ -51,6 +54,12 @@ type Verdict struct {
 	RootCauses int
 	// Unknown says what could not be looked at, and why.
 	Unknown []string
+	// Progress is what is being reconciled since a moment ago: it is no failure,
+	// and no success yet.
+	Progress []Case
+	// Facts are the revisions behind the object that was asked about, nil where
+	// it does not come from a source.
+	Facts *Facts
 }
 
 // caseOf returns the place of the case with that root, -1 where there is none.

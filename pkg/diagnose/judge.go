@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -35,12 +34,10 @@ func (s *snapshot) judge(t controllers.Target) (f *Finding, waits bool) {
 	}
 	switch {
 	case controllers.Path{"metadata.deletionTimestamp"}.String(o) != "":
-		held := strings.Join(kube.Finalizers(o), ", ")
 		if broken {
 			return &down, false
 		}
-		return finding("deleting", "it is being deleted and waits for its finalizers: "+held,
-			fmt.Sprintf("see what the controller says: flux logs --kind=%s --name=%s --namespace=%s", t.Kind, t.Name, t.Namespace)), false
+		return s.deleting(sub), false
 	case k.Suspension.Is(o):
 		note := "it is suspended"
 		if why := controllers.SuspendNote(o); why != "" {
@@ -48,17 +45,15 @@ func (s *snapshot) judge(t controllers.Target) (f *Finding, waits bool) {
 		}
 		return finding("suspended", note, sub.command("resume")), false
 	case fine(k, o) && (!broken || k.Static != nil && k.Static(o)):
+		if f := s.unprovided(t); f != nil {
+			return f, true
+		}
 		return s.behind(sub), false
 	case broken:
 		return &down, false
-	case sub.ready.Reason == "" && sub.ready.Status != "True":
-		return finding("unreconciled", "its controller has not looked at it yet", sub.logs(), sub.command("reconcile")), true
-	case sub.ready.Status == "Unknown":
-		message := sub.ready.Message
-		if doing, ok := controllers.FindCondition(o, "Reconciling"); ok && doing.Message != "" {
-			message = doing.Message
-		}
-		return finding("progressing", "its controller is at work: "+oneLine(message)), true
+	}
+	if f := progress(sub); f != nil {
+		return f, true
 	}
 	if slices.Contains(upstream, sub.ready.Reason) {
 		return finding("waiting", oneLine(sub.ready.Message), sub.again()), true

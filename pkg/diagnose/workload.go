@@ -6,10 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -19,15 +17,20 @@ import (
 // fail alike.
 const shownPods = 2
 
+// hasPods reports whether an object is a workload.
+func hasPods(t controllers.Target) bool {
+	return slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet", "Pod"}, t.Kind)
+}
+
 // Workloads tells which pods of some objects are not ready and why, and which
-// Deployments have none that could tell. Objects that have no pods are skipped,
-// and so is what cannot be read. It sends a list of pods a namespace, and one
-// of Deployments where a Deployment has no pods.
+// workloads have fewer pods than they want and why. Objects that have no pods
+// are skipped, and so is what cannot be read. It sends a list of pods a
+// namespace and, where these are ready, one of each kind of workload and one of
+// the events about pods that were refused.
 func Workloads(ctx context.Context, client *kube.Client, objects []controllers.Target) []Trouble {
 	byNamespace := map[string][]controllers.Target{}
 	for _, t := range objects {
-		switch t.Kind {
-		case "Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet", "Pod":
+		if hasPods(t) {
 			byNamespace[t.Namespace] = append(byNamespace[t.Namespace], t)
 		}
 	}
@@ -56,26 +59,25 @@ func workloads(ctx context.Context, client *kube.Client, namespace string, objec
 		all = append(all, p)
 	}
 	slices.SortFunc(all, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
-	var troubles, mute []Trouble
+	var troubles []Trouble
+	var quiet []controllers.Target
 	for _, t := range objects {
-		found, has := podTroubles(t, all)
+		found := podTroubles(t, all)
 		troubles = append(troubles, found...)
-		if !has && t.Kind == "Deployment" {
-			mute = append(mute, Trouble{Name: t.Name})
+		if len(found) == 0 {
+			quiet = append(quiet, t)
 		}
 	}
 	r.enrich(ctx, troubles)
-	return append(troubles, podless(ctx, client, namespace, mute)...)
+	return append(troubles, short(ctx, client, namespace, quiet)...)
 }
 
-// podTroubles are the pods of one object that are not ready; has tells whether
-// it has any at all.
-func podTroubles(t controllers.Target, pods []*corev1.Pod) (troubles []Trouble, has bool) {
+// podTroubles are the pods of one object that are not ready.
+func podTroubles(t controllers.Target, pods []*corev1.Pod) (troubles []Trouble) {
 	for _, p := range pods {
 		if !owns(t, p) {
 			continue
 		}
-		has = true
 		c, found := Pod(p)
 		if !found || len(troubles) == shownPods {
 			continue
@@ -86,7 +88,7 @@ func podTroubles(t controllers.Target, pods []*corev1.Pod) (troubles []Trouble, 
 		}
 		troubles = append(troubles, Trouble{name, c})
 	}
-	return troubles, has
+	return troubles
 }
 
 // owns tells whether a pod is an object's. What stands between a Deployment or
@@ -106,30 +108,4 @@ func owns(t controllers.Target, p *corev1.Pod) bool {
 	default:
 		return owner.Kind == t.Kind && owner.Name == t.Name
 	}
-}
-
-// podless asks Deployments without pods for what is in the way.
-func podless(ctx context.Context, client *kube.Client, namespace string, mute []Trouble) []Trouble {
-	if len(mute) == 0 {
-		return nil
-	}
-	names := map[string]bool{}
-	for _, t := range mute {
-		names[t.Name] = true
-	}
-	var troubles []Trouble
-	_, err := client.List(ctx, deployments(), kube.Selection{Namespace: namespace}, func(o controllers.Object) error {
-		d := &appsv1.Deployment{}
-		if !names[controllers.Name(o)] || runtime.DefaultUnstructuredConverter.FromUnstructured(o, d) != nil {
-			return nil
-		}
-		if c, found := Deployment(d); found {
-			troubles = append(troubles, Trouble{"Deployment/" + namespace + "/" + d.Name, c})
-		}
-		return nil
-	})
-	if err != nil {
-		return nil
-	}
-	return troubles
 }

@@ -29,7 +29,7 @@ var allowed = map[string][]string{
 	"pkg/diff/render":       {"pkg/diff"},
 	"pkg/diff/revision":     {"pkg/build", "pkg/diff"},
 	"internal/gitsource":    {"internal/gitrepo", "internal/sshkey", "internal/snapshot"},
-	"pkg/diagnose":          {"pkg/tree", "pkg/build"},
+	"pkg/diagnose":          {"pkg/tree", "pkg/build", "pkg/diff"},
 	"pkg/bootstrap":         {"pkg/diagnose"},
 }
 

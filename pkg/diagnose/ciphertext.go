@@ -1,0 +1,87 @@
+package diagnose
+
+import (
+	"encoding/base64"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// ciphertext is a value that SOPS has encrypted, and sopsMetadata what SOPS adds
+// to a document in each of its formats: a text that only mentions one of them
+// is not encrypted.
+var (
+	ciphertext   = regexp.MustCompile(`ENC\[AES256_GCM,data:[A-Za-z0-9+/=]*,iv:[A-Za-z0-9+/=]+,tag:[A-Za-z0-9+/=]+,type:[a-z]+\]`)
+	sopsMetadata = regexp.MustCompile(`(?m)^\s*(sops:|"sops":|sops_mac=|\[sops\])`)
+)
+
+// encryptedFields returns the fields of an object that hold what SOPS has
+// encrypted. A text has to be a document of SOPS; in an object with the metadata
+// of SOPS every encrypted value counts.
+func encryptedFields(o controllers.Object) []string {
+	_, whole := o["sops"]
+	var found []string
+	var walk func(path string, value any)
+	walk = func(path string, value any) {
+		switch value := value.(type) {
+		case map[string]any:
+			_, inside := value["sops"].(map[string]any)
+			for _, name := range sortedKeys(value) {
+				if inside && name == "sops" {
+					continue
+				}
+				walk(strings.TrimPrefix(path+"."+name, "."), value[name])
+			}
+		case []any:
+			for i, item := range value {
+				walk(fmt.Sprintf("%s[%d]", path, i), item)
+			}
+		case string:
+			text := value
+			if (controllers.Path{"kind"}).String(o) == "Secret" && strings.HasPrefix(path, "data.") {
+				if decoded, err := base64.StdEncoding.DecodeString(value); err == nil {
+					text = string(decoded)
+				}
+			}
+			if !ciphertext.MatchString(text) {
+				return
+			}
+			if alone := ciphertext.FindString(text) == strings.TrimSpace(text); whole || alone || sopsMetadata.MatchString(text) {
+				found = append(found, path)
+			}
+		}
+	}
+	walk("", map[string]any(o))
+	return found
+}
+
+// undecrypted is the finding of an object that was applied with values that SOPS
+// has encrypted, because its Kustomization does not decrypt.
+func (s *snapshot) undecrypted(sub subject, objects []build.Object) (Finding, bool) {
+	if sub.kind.Drift != nil || sub.text("spec.decryption.provider") != "" {
+		return Finding{}, false
+	}
+	var f Finding
+	for _, o := range objects {
+		fields := encryptedFields(o.Object)
+		if len(fields) == 0 {
+			continue
+		}
+		object := controllers.Target{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+		if f.Code != "" {
+			f.Details = append(f.Details, object.String()+" as well: "+strings.Join(fields, ", "))
+			continue
+		}
+		f = Finding{Object: object, Code: "ciphertext", Message: fmt.Sprintf("values that SOPS has encrypted were applied as they are, since %s does not decrypt: %s", targetOf(sub.kind, sub.object), strings.Join(fields, ", "))}
+		f.Remedies = []string{
+			fmt.Sprintf("set spec.decryption of %s: provider sops, and secretRef with the keys", targetOf(sub.kind, sub.object)), sub.again(),
+		}
+	}
+	if len(f.Details) > namedObjects {
+		f.Details = append(f.Details[:namedObjects], moreOf(len(f.Details)-namedObjects)...)
+	}
+	return f, f.Code != ""
+}

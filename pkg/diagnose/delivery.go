@@ -1,0 +1,179 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+const (
+	// dispatchFailed is the reason of the event that notification-controller
+	// records about an Alert when a notification could not be sent.
+	dispatchFailed = "NotificationDispatchFailed"
+	// deliveryEvidence is how old such an event may be: notifications that are
+	// delivered leave none.
+	deliveryEvidence = time.Hour
+	// sendersRead bounds how many objects with such events are read.
+	sendersRead = 20
+)
+
+// provider returns what an object sends notifications through, false for one
+// that sends none.
+func provider(k controllers.Kind, o controllers.Object) (controllers.Target, bool) {
+	for _, r := range k.Refs {
+		if r.Relation != "provider" {
+			continue
+		}
+		for _, target := range r.Targets(o) {
+			return key(target), true
+		}
+	}
+	return controllers.Target{}, false
+}
+
+// delivers reports whether notifications go through an object.
+func (s *snapshot) delivers(t controllers.Target) bool {
+	if _, sends := provider(s.kindOf(t), s.objects[t]); sends {
+		return true
+	}
+	return slices.ContainsFunc(controllers.Kinds, func(k controllers.Kind) bool {
+		return slices.ContainsFunc(k.Refs, func(r controllers.Ref) bool { return r.Relation == "provider" && slices.Contains(r.Kinds, t.Kind) })
+	})
+}
+
+// unprovided is the finding of an object that cannot send notifications, since
+// what it sends them through does not exist. It waits for that.
+func (s *snapshot) unprovided(t controllers.Target) *Finding {
+	through, sends := provider(s.kindOf(t), s.objects[t])
+	if !sends || s.objects[through] != nil || s.hidden(through) != nil {
+		return nil
+	}
+	return &Finding{Object: t, Code: "waiting", Message: "no notification is sent: its Provider does not exist"}
+}
+
+// undelivered adds the cases of notifications that an object sends, or that are
+// sent through it, and that could not be delivered.
+func (s *snapshot) undelivered(ctx context.Context, v *Verdict, t controllers.Target) {
+	s.addUndelivered(ctx, v, t.Namespace, func(sender, through controllers.Target) bool { return sender == t || through == t })
+}
+
+// undeliveredEverywhere adds the cases of all notifications in a namespace, ""
+// for all, that could not be delivered.
+func (s *snapshot) undeliveredEverywhere(ctx context.Context, v *Verdict, namespace string) {
+	for t, o := range s.objects {
+		if _, sends := provider(s.kindOf(t), o); sends {
+			own := len(v.Cases)
+			s.addUndelivered(ctx, v, namespace, func(_, _ controllers.Target) bool { return true })
+			v.RootCauses, v.Problems = v.RootCauses+len(v.Cases)-own, v.Problems+len(v.Cases)-own
+			return
+		}
+	}
+}
+
+func (s *snapshot) addUndelivered(ctx context.Context, v *Verdict, namespace string, wanted func(sender, through controllers.Target) bool) {
+	failures, err := s.dispatchFailures(ctx, namespace)
+	if err != nil {
+		v.Unknown = append(v.Unknown, unseen(err)+": events of notifications")
+		return
+	}
+	byName := func(a, b controllers.Target) int { return strings.Compare(a.String(), b.String()) }
+	read := 0
+	for _, sender := range slices.SortedFunc(maps.Keys(failures), byName) {
+		if s.Now.Sub(failures[sender].at) > deliveryEvidence {
+			continue
+		}
+		if read++; read > sendersRead {
+			v.Unknown = append(v.Unknown, fmt.Sprintf("more than %d objects whose notifications failed", sendersRead))
+			return
+		}
+		o := s.readOwner(ctx, sender)
+		through, sends := provider(s.kindOf(sender), o)
+		if !sends || !wanted(sender, through) {
+			continue
+		}
+		if f, ok := s.undeliveredOf(ctx, sender, o, through, failures[sender]); ok && v.caseOf(f) < 0 {
+			v.Cases = append(v.Cases, deliveryCase(sender, f))
+		}
+	}
+}
+
+// dispatchFailures lists the newest failure of each object that sends
+// notifications, and how many there were.
+func (s *snapshot) dispatchFailures(ctx context.Context, namespace string) (map[controllers.Target]dispatchFailure, error) {
+	failures := map[controllers.Target]dispatchFailure{}
+	selection := kube.Selection{Namespace: namespace, Fields: "reason=" + dispatchFailed, Without: []string{"metadata.managedFields"}}
+	_, err := s.Client.List(ctx, resource(corev1.SchemeGroupVersion, "Event"), selection, func(o controllers.Object) error {
+		field := func(name string) string { return controllers.Path{"involvedObject." + name}.String(o) }
+		t := controllers.Target{Kind: field("kind"), Namespace: field("namespace"), Name: field("name")}
+		e := eventOf(o)
+		failure := failures[t]
+		failure.count++
+		if e.At.After(failure.at) {
+			failure.at, failure.message = e.At, controllers.Path{"message"}.String(o)
+		}
+		failures[t] = failure
+		return nil
+	})
+	return failures, err
+}
+
+type dispatchFailure struct {
+	at      time.Time
+	message string
+	count   int
+}
+
+// undeliveredOf is the finding of the last notification of an object, where it
+// could not be sent. What is older than the last change of the Alert, of its
+// Provider and of the Provider's Secret is no evidence.
+func (s *snapshot) undeliveredOf(ctx context.Context, t controllers.Target, o controllers.Object, through controllers.Target, last dispatchFailure) (Finding, bool) {
+	p := s.readOwner(ctx, through)
+	if p == nil || s.kindOf(t).Suspension.Is(o) || s.kindOf(through).Suspension.Is(p) {
+		return Finding{}, false
+	}
+	secret := controllers.Target{Kind: "Secret", Namespace: through.Namespace, Name: controllers.Path{"spec.secretRef.name"}.String(p)}
+	edit := "check spec.address, and the network from the cluster to it"
+	changed := []time.Time{specChanged(o), specChanged(p)}
+	if secret.Name != "" {
+		edit = fmt.Sprintf("check spec.address or the address and token in %s, and the network from the cluster", secret)
+		if held, err := metadataOf(ctx, s.Client, resource(corev1.SchemeGroupVersion, "Secret"), secret); err == nil {
+			changed = append(changed, specChanged(held))
+		}
+	}
+	if slices.ContainsFunc(changed, last.at.Before) {
+		return Finding{}, false
+	}
+	return Finding{
+		Object: through, Code: "notification-failed", Since: last.at, Remedies: []string{edit, LogsOf(t)},
+		Message: fmt.Sprintf("the last notification of %s was not delivered: %s", t, withoutPaths(last.message)),
+		Details: []string{fmt.Sprintf("event %s: %s", last.at.UTC().Format(time.RFC3339), dispatchFailed)},
+	}, true
+}
+
+// deliveryCase leads from the object that sends to the provider.
+func deliveryCase(sender controllers.Target, f Finding) Case {
+	through := Finding{Object: sender, Code: "waiting", Message: "its notifications are sent through " + f.Object.String()}
+	return Case{Object: sender, Root: f, Chain: []Finding{through, f}}
+}
+
+// addressPath is what follows the host of an address: for many services it is
+// as good as a password.
+var addressPath = regexp.MustCompile(`(https?://)(?:[^\s"'/@]*@)?([^\s"'/?#]+)[/?#][^\s"']*`)
+
+// withoutPaths is an error of a notification without what names its object
+// again, and without the paths of addresses.
+func withoutPaths(message string) string {
+	if _, rest, ok := strings.Cut(message, ": "); ok && strings.HasPrefix(message, "failed to ") {
+		message = rest
+	}
+	return oneLine(addressPath.ReplaceAllString(message, "$1$2/…"))
+}

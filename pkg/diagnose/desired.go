@@ -1,0 +1,126 @@
+package diagnose
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fluxkit/flux/internal/artifact"
+	"github.com/fluxkit/flux/internal/release"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// desired is what an applier has applied last, rendered again.
+type desired struct {
+	objects []build.Object
+	secrets []string
+	release *diff.Release
+	// defaultNamespace is where objects without a namespace are.
+	defaultNamespace string
+}
+
+// errSuperseded says that the revision that was applied cannot be had any more.
+var errSuperseded = errors.New("its source no longer has the applied revision")
+
+// desiredOf renders what an applier has applied last: a Kustomization out of
+// the artifact of its source, a HelmRelease out of Helm's storage.
+func (s *snapshot) desiredOf(ctx context.Context, sub subject) (*desired, error) {
+	if sub.kind.Drift != nil {
+		return s.released(ctx, sub)
+	}
+	sources := sub.kind.SourceOf(sub.object)
+	if len(sources) != 1 {
+		return nil, errSuperseded
+	}
+	source := s.objects[key(sources[0])]
+	a, ok := artifact.Of(source)
+	if !ok || a.Revision != sub.kind.Result.String(sub.object) {
+		return nil, errSuperseded
+	}
+	archive, err := artifact.Fetch(ctx, s.Client, a, s.Home)
+	if err != nil {
+		return nil, err
+	}
+	files, err := build.Archive(bytes.NewReader(archive))
+	if err != nil {
+		return nil, err
+	}
+	built, err := build.Kustomization(ctx, files, &unstructured.Unstructured{Object: sub.object}, build.Options{Lookup: build.LookupFunc(s.data)})
+	if err != nil {
+		return nil, err
+	}
+	return &desired{objects: built.Objects, secrets: built.SecretValues, defaultNamespace: "default"}, nil
+}
+
+// data reads a ConfigMap or a Secret that a build substitutes variables from.
+func (s *snapshot) data(ctx context.Context, ref build.Reference) (map[string][]byte, error) {
+	o, err := s.Client.Get(ctx, resource(corev1.SchemeGroupVersion, ref.Kind), ref.Namespace, ref.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, build.ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", ref, err)
+	}
+	return build.DataOf(&unstructured.Unstructured{Object: o})
+}
+
+// released reads the manifest of the release that is deployed.
+func (s *snapshot) released(ctx context.Context, sub subject) (*desired, error) {
+	hr := &unstructured.Unstructured{Object: sub.object}
+	target, err := build.TargetOf(hr)
+	if err != nil {
+		return nil, err
+	}
+	name, storage := target.Name, target.Storage
+	if is := sub.text("status.history[0].name"); is != "" {
+		name = is
+	}
+	if is := sub.text("status.storageNamespace"); is != "" {
+		storage = is
+	}
+	history, err := release.Read(ctx, s.Client, storage, name)
+	if err != nil {
+		return nil, err
+	}
+	if history == nil || history.Deployed == nil {
+		return nil, fmt.Errorf("no deployed revision of release %s/%s in the storage of Helm", storage, name)
+	}
+	deployed := history.Deployed
+	objects, err := build.Stored(hr, deployed.Manifest, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &desired{
+		objects: objects, defaultNamespace: deployed.Namespace,
+		release: &diff.Release{Name: deployed.Name, Namespace: deployed.Namespace, Step: diff.Keep, ClientSide: deployed.ApplyMethod != "ssa"},
+	}, nil
+}
+
+// of returns the rendered form of an object of the inventory.
+func (d *desired) of(t controllers.Target) (build.Object, bool) {
+	for _, o := range d.objects {
+		if o.GetKind() != t.Kind || o.GetName() != t.Name || o.GroupVersionKind().Group != groupOf(t) {
+			continue
+		}
+		namespace := o.GetNamespace()
+		if namespace == "" {
+			namespace = d.defaultNamespace
+		}
+		if namespace == t.Namespace || t.Namespace == "" {
+			return o, true
+		}
+	}
+	return build.Object{}, false
+}
+
+func groupOf(t controllers.Target) string {
+	return (&unstructured.Unstructured{Object: map[string]any{"apiVersion": t.APIVersion, "kind": t.Kind}}).GroupVersionKind().Group
+}

@@ -1,0 +1,228 @@
+package diagnose
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+const (
+	// driftChecks bounds how many objects are compared by a dry run: those whose
+	// managed fields say that somebody has changed what the applier had set.
+	driftChecks = 3
+	// driftFields is how many fields of an object are shown, driftValue how much
+	// of a value.
+	driftFields = 5
+	driftValue  = 60
+)
+
+// suspect is an object of which somebody has changed fields that its applier
+// had set.
+type suspect struct {
+	target   controllers.Target
+	desired  build.Object
+	managers []fieldManager
+	// fields are those that the applier no longer owns.
+	fields [][]string
+}
+
+// suspects finds, without a request, the objects that may have drifted: an
+// applier owns each field that it has applied until somebody else changes it.
+// What only others set, such as the replicas of an autoscaler, is none.
+func (d *desired) suspects(sub subject, live map[controllers.Target]controllers.Object, targets []controllers.Target) []suspect {
+	var found []suspect
+	for _, t := range targets {
+		o, desired := live[t], build.Object{}
+		ok := false
+		if o != nil {
+			desired, ok = d.of(t)
+		}
+		if _, deleting := deletedAt(o); !ok || deleting || leftAlone(o) || leftAlone(desired.Object) {
+			continue
+		}
+		managers := managersOf(o)
+		if len(managers) == 0 {
+			continue // the server does not tell
+		}
+		var owned []map[string]any
+		added := false
+		for _, m := range managers {
+			if m.name == sub.kind.Manager && m.subresource == "" {
+				owned = append(owned, m.fields)
+			}
+			// kustomize-controller removes what kubectl has added, too.
+			added = added || sub.kind.Drift == nil && m.subresource == "" && strings.HasPrefix(m.name, "kubectl")
+		}
+		fields := unowned(sent(desired.Object), owned...)
+		if len(fields) > 0 || added {
+			found = append(found, suspect{t, desired, managers, fields})
+		}
+	}
+	// Where somebody owns the fields now, the object has changed for sure.
+	slices.SortStableFunc(found, func(a, b suspect) int { return cmp.Compare(len(b.changedBy()), len(a.changedBy())) })
+	return found
+}
+
+// sent is an object as the controllers send it: of a Secret's stringData they
+// make data.
+func sent(o controllers.Object) controllers.Object {
+	plain, ok := o["stringData"].(map[string]any)
+	if !ok {
+		return o
+	}
+	data := map[string]any{}
+	if encoded, ok := o["data"].(map[string]any); ok {
+		maps.Copy(data, encoded)
+	}
+	maps.Copy(data, plain) // only the keys count
+	o = maps.Clone(o)
+	delete(o, "stringData")
+	o["data"] = data
+	return o
+}
+
+// leftAlone reports whether a mark keeps the controllers from correcting an object.
+func leftAlone(o controllers.Object) bool {
+	return slices.ContainsFunc(leaveAlone, func(l leftMark) bool { return controllers.Marked(o, l.key, l.value) })
+}
+
+// changedBy are the managers that own one of the fields now, the newest first.
+func (s suspect) changedBy() []fieldManager {
+	var managers []fieldManager
+	for _, m := range s.managers {
+		mine := len(s.fields) == 0 && strings.HasPrefix(m.name, "kubectl")
+		for _, field := range s.fields {
+			mine = mine || m.owns(field)
+		}
+		if mine {
+			managers = append(managers, m)
+		}
+	}
+	slices.SortStableFunc(managers, func(a, b fieldManager) int { return b.at.Compare(a.at) })
+	return managers
+}
+
+// drift compares suspects with what would be applied, by a dry run each as the
+// controllers do it. It returns a finding for each that differs, and what could
+// not be compared.
+func (s *snapshot) drift(ctx context.Context, sub subject, d *desired, suspects []suspect) (found []Finding, unknown []string) {
+	owner := targetOf(sub.kind, sub.object)
+	if n := len(suspects) - driftChecks; n > 0 {
+		unknown = append(unknown, fmt.Sprintf("%s of %s whose fields were changed by others: flux diff shows them", times(n, "object"), owner))
+		suspects = suspects[:driftChecks]
+	}
+	if len(suspects) == 0 {
+		return nil, unknown
+	}
+	engine, err := diff.New(s.Client.Config)
+	if err != nil {
+		return nil, append(unknown, unseen(err)+": drift of "+owner.String())
+	}
+	k := (&unstructured.Unstructured{Object: sub.object}).DeepCopy()
+	unstructured.RemoveNestedField(k.Object, "status", "inventory") // nothing is pruned
+	plan := diff.Plan{Kustomization: k, Build: &build.Result{SecretValues: d.secrets}, Release: d.release}
+	for _, suspect := range suspects {
+		plan.Build.Objects = append(plan.Build.Objects, suspect.desired)
+	}
+	result, err := engine.Compare(ctx, plan)
+	if err != nil {
+		return nil, append(unknown, unseen(err)+": drift of "+owner.String())
+	}
+	for i, change := range result.Changes[:min(len(result.Changes), len(suspects))] {
+		switch change.Action {
+		case diff.Changed, diff.Recreated:
+			found = append(found, s.drifted(sub, suspects[i], change))
+		case diff.Failed, diff.Encrypted:
+			unknown = append(unknown, fmt.Sprintf("drift of %s: %s", key(suspects[i].target), oneLine(strings.Join(append(change.Notes, change.Reason), " "))))
+		}
+	}
+	return found, unknown
+}
+
+// drifted is the finding of an object that differs from what was applied.
+func (s *snapshot) drifted(sub subject, of suspect, change diff.Change) Finding {
+	f := Finding{Object: key(of.target), Code: "drift"}
+	f.Message = fmt.Sprintf("%s from what %s has applied", differing(len(change.Fields)), targetOf(sub.kind, sub.object))
+	var names []string
+	by := of.changedBy()
+	for _, m := range by {
+		if !slices.Contains(names, m.name) {
+			names = append(names, m.name)
+		}
+	}
+	if len(by) > 0 {
+		f.Message += fmt.Sprintf(": changed by %s at %s", strings.Join(names, " and "), by[0].at.UTC().Format(time.RFC3339))
+	}
+	secret := of.target.Kind == "Secret"
+	for _, field := range change.Fields[:min(len(change.Fields), driftFields)] {
+		if secret {
+			f.Details = append(f.Details, field.Path)
+			continue
+		}
+		f.Details = append(f.Details, fmt.Sprintf("%s: live %s, applied %s", field.Path, shownValue(field.Before), shownValue(field.After)))
+	}
+	f.Details = append(f.Details, moreOf(len(change.Fields)-driftFields)...)
+	detail, remedies := s.correction(sub)
+	f.Details = append(f.Details, detail)
+	f.Remedies = append([]string{sub.command("diff")}, remedies...)
+	f.Remedies = append(f.Remedies, "to keep the change, make it in the source")
+	return f
+}
+
+func differing(fields int) string {
+	if fields == 1 {
+		return "1 field differs"
+	}
+	return fmt.Sprintf("%d fields differ", fields)
+}
+
+func moreOf(n int) []string {
+	if n <= 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("and %d more", n)}
+}
+
+// shownValue is a value in a line.
+func shownValue(v any) string {
+	if v == nil {
+		return "not set"
+	}
+	text, isText := v.(string)
+	if !isText {
+		encoded, err := json.Marshal(v)
+		if err != nil {
+			return "a value"
+		}
+		text = string(encoded)
+	}
+	if runes := []rune(oneLine(text)); len(runes) > driftValue {
+		return string(runes[:driftValue]) + "…"
+	}
+	return oneLine(text)
+}
+
+// unrendered says that drift could not be looked for; nothing where the object
+// is just being reconciled to another revision.
+func unrendered(owner controllers.Target, err error) []string {
+	if err == nil || errors.Is(err, errSuperseded) {
+		return nil
+	}
+	if apierrors.IsForbidden(err) {
+		return []string{"no permission to read what it applies, to compare that: " + owner.String()}
+	}
+	return []string{fmt.Sprintf("drift of the objects of %s: %s", owner, oneLine(WithoutFolders(err.Error())))}
+}

@@ -1,0 +1,194 @@
+package diagnose
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// fieldManager is an entry of metadata.managedFields: who set which fields.
+type fieldManager struct {
+	name, operation, subresource string
+	at                           time.Time
+	// fields is a FieldsV1: "f:NAME" for a field, "k:{…}" for an element of a
+	// list by its keys, "v:VALUE" for one by its value.
+	fields map[string]any
+}
+
+// managersOf returns who manages fields of an object.
+func managersOf(o controllers.Object) []fieldManager {
+	list, _ := controllers.Path{"metadata.managedFields"}.Lookup(o)
+	entries, _ := list.([]any)
+	var managers []fieldManager
+	for _, entry := range entries {
+		m, _ := entry.(map[string]any)
+		field := func(name string) string { return controllers.Path{name}.String(m) }
+		fields, _ := m["fieldsV1"].(map[string]any)
+		managers = append(managers, fieldManager{field("manager"), field("operation"), field("subresource"), moment(field("time")), fields})
+	}
+	return managers
+}
+
+// specChanged is when somebody last changed an object, its status left out.
+func specChanged(o controllers.Object) time.Time {
+	var last time.Time
+	for _, m := range managersOf(o) {
+		if m.subresource == "" && m.at.After(last) {
+			last = m.at
+		}
+	}
+	return last
+}
+
+// unowned returns the fields of a desired object that none of the managers
+// owns, each as its path in a FieldsV1. What an applier has set and nobody has
+// changed since is its own: a change by somebody else takes it away.
+func unowned(desired any, owned ...map[string]any) [][]string {
+	w := &fieldWalk{}
+	m, _ := desired.(map[string]any)
+	for name, value := range m {
+		switch name {
+		case "apiVersion", "kind", "status":
+		case "metadata":
+			metadata, _ := value.(map[string]any)
+			for _, part := range []string{"labels", "annotations"} {
+				if of, there := metadata[part]; there {
+					w.field([]string{"f:metadata"}, part, of, inner(owned, "f:metadata"))
+				}
+			}
+		default:
+			w.field(nil, name, value, owned)
+		}
+	}
+	slices.SortFunc(w.found, func(a, b []string) int { return slices.Compare(a, b) })
+	return w.found
+}
+
+type fieldWalk struct{ found [][]string }
+
+func (w *fieldWalk) field(at []string, name string, value any, owned []map[string]any) {
+	if value == nil || empty(value) {
+		return // the server drops it
+	}
+	w.step(append(slices.Clip(at), "f:"+name), value, inner(owned, "f:"+name))
+}
+
+// step compares a value with what is owned at its path. An entry without
+// anything inside owns the whole value.
+func (w *fieldWalk) step(at []string, value any, owned []map[string]any) {
+	if len(owned) == 0 {
+		w.found = append(w.found, at)
+		return
+	}
+	if slices.ContainsFunc(owned, func(m map[string]any) bool { return len(m) == 0 }) {
+		return
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		for _, name := range sortedKeys(value) {
+			w.field(at, name, value[name], owned)
+		}
+	case []any:
+		for _, item := range value {
+			key := element(item, owned)
+			if key == "" {
+				w.found = append(w.found, at)
+				continue
+			}
+			w.step(append(slices.Clip(at), key), item, inner(owned, key))
+		}
+	}
+}
+
+// inner returns what the managers own below a key.
+func inner(owned []map[string]any, key string) []map[string]any {
+	var below []map[string]any
+	for _, m := range owned {
+		if v, ok := m[key]; ok {
+			fields, _ := v.(map[string]any)
+			below = append(below, fields)
+		}
+	}
+	return below
+}
+
+// element returns the key of a list's element in a FieldsV1, "" for one that
+// nobody owns. Keys that the element leaves out are the server's defaults.
+func element(item any, owned []map[string]any) string {
+	for _, m := range owned {
+		for _, key := range sortedKeys(m) {
+			kind, text, _ := strings.Cut(key, ":")
+			var identity any
+			if json.Unmarshal([]byte(text), &identity) != nil {
+				continue
+			}
+			switch kind {
+			case "v":
+				if same(identity, item) {
+					return key
+				}
+			case "k":
+				keys, _ := identity.(map[string]any)
+				if fields, ok := item.(map[string]any); ok && identified(fields, keys) {
+					return key
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func identified(fields, keys map[string]any) bool {
+	any := false
+	for name, want := range keys {
+		is, there := fields[name]
+		if there && !same(is, want) {
+			return false
+		}
+		any = any || there
+	}
+	return any
+}
+
+// same compares values as JSON has them: numbers are equal whatever their type.
+func same(a, b any) bool {
+	number := func(v any) (float64, bool) {
+		switch v := v.(type) {
+		case int64:
+			return float64(v), true
+		case int:
+			return float64(v), true
+		case float64:
+			return v, true
+		}
+		return 0, false
+	}
+	x, isNumber := number(a)
+	y, alsoNumber := number(b)
+	if isNumber && alsoNumber {
+		return x == y
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+func empty(value any) bool {
+	list, isList := value.([]any)
+	return isList && len(list) == 0
+}
+
+// owns reports whether a manager owns a field.
+func (m fieldManager) owns(path []string) bool {
+	at := m.fields
+	for _, step := range path {
+		below, ok := at[step]
+		if !ok {
+			return false
+		}
+		at, _ = below.(map[string]any)
+	}
+	return true
+}

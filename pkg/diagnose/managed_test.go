@@ -1,0 +1,71 @@
+package diagnose
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+const ownedDeployment = `{
+  "f:metadata": {"f:labels": {"f:app": {}}},
+  "f:spec": {"f:replicas": {}, "f:selector": {},
+    "f:template": {"f:spec": {"f:volumes": {"k:{\"name\":\"tmp\"}": {".": {}, "f:name": {}, "f:emptyDir": {}}},
+      "f:containers": {"k:{\"name\":\"web\"}": {".": {}, "f:name": {}, "f:image": {}, "f:args": {},
+      "f:ports": {"k:{\"containerPort\":80,\"protocol\":\"TCP\"}": {".": {}, "f:containerPort": {}}}}}}},
+    "f:finalizers": {"v:\"a/b\"": {}}}}`
+
+const desiredDeployment = `{"apiVersion": "apps/v1", "kind": "Deployment",
+  "metadata": {"name": "web", "namespace": "apps", "labels": {"app": "web"}},
+  "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "finalizers": ["a/b"],
+    "template": {"spec": {"volumes": [{"name": "tmp", "emptyDir": {}}], "initContainers": [], "nodeName": null,
+      "containers": [{"name": "web", "image": "web:1", "args": ["-v"], "ports": [{"containerPort": 80}]}]}}}}`
+
+func TestUnowned(t *testing.T) {
+	t.Parallel()
+	cases := []struct{ name, drop, as, want string }{
+		{name: "nothing changed"},
+		{"image", `"f:image": {}, `, "", `f:spec f:template f:spec f:containers k:{"name":"web"} f:image`},
+		{"replicas", `"f:replicas": {}, `, "", "f:spec f:replicas"},
+		{"label", `"f:app": {}`, `"f:other": {}`, "f:metadata f:labels f:app"},
+		{"container renamed", `{\"name\":\"web\"}`, `{\"name\":\"app\"}`, "f:spec f:template f:spec f:containers"},
+		{"port", `\"containerPort\":80`, `\"containerPort\":81`, `f:spec f:template f:spec f:containers k:{"name":"web"} f:ports`},
+		{"value of a set", `v:\"a/b\"`, `v:\"a/c\"`, "f:spec f:finalizers"},
+	}
+	var desired any
+	if err := json.Unmarshal([]byte(desiredDeployment), &desired); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		var owned map[string]any
+		text := strings.Replace(ownedDeployment, c.drop, c.as, 1)
+		if c.drop == "" {
+			text = ownedDeployment
+		} else if text == ownedDeployment {
+			t.Fatalf("%s: nothing replaced", c.name)
+		}
+		if err := json.Unmarshal([]byte(text), &owned); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		var got []string
+		for _, path := range unowned(desired, owned) {
+			got = append(got, strings.Join(path, " "))
+		}
+		if strings.Join(got, "\n") != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+		if c.want != "" && len(got) == 1 && (fieldManager{fields: owned}).owns(strings.Fields(got[0])) != (c.name == "container renamed" || c.name == "port" || c.name == "value of a set") {
+			t.Errorf("%s: owns disagrees", c.name)
+		}
+	}
+}
+
+// What an autoscaler sets and the desired object does not have is no drift.
+func TestUnownedLeavesOthersAlone(t *testing.T) {
+	t.Parallel()
+	var desired, owned any
+	_ = json.Unmarshal([]byte(`{"spec": {"selector": {"matchLabels": {"app": "web"}}}}`), &desired)
+	_ = json.Unmarshal([]byte(`{"f:spec": {"f:selector": {}}}`), &owned)
+	if got := unowned(desired, owned.(map[string]any)); got != nil {
+		t.Errorf("unowned = %q", got)
+	}
+}

@@ -1,0 +1,84 @@
+package diagnose
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// progress is the finding of an object that is not ready yet, and has not
+// failed; nil for any other one.
+func progress(sub subject) *Finding {
+	o := sub.object
+	f := &Finding{Object: targetOf(sub.kind, o), Code: "unreconciled", Remedies: []string{sub.logs(), sub.command("reconcile")}}
+	switch {
+	case sub.ready.Reason == "" && sub.ready.Status != "True":
+		f.Message, f.Since = "not reconciled yet", moment(controllers.Path{"metadata.creationTimestamp"}.String(o))
+	case sub.ready.Status == "True": // of an earlier generation
+		f.Message, f.Since = "latest change not reconciled yet", specChanged(o)
+	case sub.ready.Status == "Unknown":
+		message := sub.ready.Message
+		if doing, ok := controllers.FindCondition(o, "Reconciling"); ok && doing.Message != "" {
+			message = doing.Message
+		}
+		f.Code, f.Message, f.Since = "progressing", "reconciling: "+oneLine(WithoutFolders(message)), sub.reconciling()
+		f.Remedies = nil
+	default:
+		return nil
+	}
+	if failure := sub.lastFailure(); failure != "" {
+		f.Since = time.Time{} // it tries again, which is no news
+		f.Details = append(f.Details, failure)
+	}
+	return f
+}
+
+// reconciling is since when an object is being reconciled.
+func (s subject) reconciling() time.Time {
+	var since time.Time
+	for _, typ := range []string{"Reconciling", "Ready"} {
+		c, ok := controllers.FindCondition(s.object, typ)
+		if at := moment(c.LastTransitionTime); ok && c.Status != "False" && at.After(since) {
+			since = at
+		}
+	}
+	return since
+}
+
+// failures are the conditions by which controllers remember that the last
+// attempt failed while they try again.
+var failures = []struct{ typ, status string }{{"FetchFailed", "True"}, {"StorageOperationFailed", "True"}, {"Released", "False"}, {"TestSuccess", "False"}, {"Remediated", "False"}}
+
+// lastFailure is how the attempt before the present one failed, "" where it did
+// not, or where it was about another revision.
+func (s subject) lastFailure() string {
+	for _, f := range failures {
+		if c, ok := controllers.FindCondition(s.object, f.typ); ok && c.Status == f.status {
+			return "the last attempt failed: " + oneLine(WithoutFolders(join(c.Reason, c.Message)))
+		}
+	}
+	text := func(field string) string { return s.text("status.history[0]." + field) }
+	status := text("lastReconciledStatus")
+	if status == "" || status == "ReconciliationSucceeded" || s.text("status.lastAttemptedRevision") == s.text("status.lastAppliedRevision") {
+		return ""
+	}
+	return fmt.Sprintf("the last attempt ended with %s at %s", status, text("lastReconciled"))
+}
+
+// deleting is the finding of an object of Flux that is being deleted.
+func (s *snapshot) deleting(sub subject) *Finding {
+	t := targetOf(sub.kind, sub.object)
+	t.APIVersion = sub.text("apiVersion")
+	if f, ok := blockedDeletion(t, sub.object); ok {
+		f.Remedies = append([]string{sub.logs()}, f.Remedies[1:]...)
+		return &f
+	}
+	at, _ := deletedAt(sub.object)
+	return &Finding{
+		Object: key(t), Code: "deleting", Since: at, Remedies: []string{sub.logs()},
+		Message: "it is being deleted and waits for its finalizers: " + strings.Join(kube.Finalizers(sub.object), ", "),
+	}
+}

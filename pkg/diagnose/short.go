@@ -1,0 +1,161 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// podOwner is a kind of workload whose pods the API server may refuse: how many
+// it wants and has.
+type podOwner struct {
+	group      schema.GroupVersion
+	kind       string
+	want, have controllers.Path
+}
+
+// podOwners have no condition that says that pods are refused, as a Deployment
+// has: only events do.
+var podOwners = []podOwner{
+	{appsv1.SchemeGroupVersion, "StatefulSet", controllers.Path{"spec.replicas"}, controllers.Path{"status.replicas"}},
+	{appsv1.SchemeGroupVersion, "DaemonSet", controllers.Path{"status.desiredNumberScheduled"}, controllers.Path{"status.currentNumberScheduled"}},
+	{appsv1.SchemeGroupVersion, "ReplicaSet", controllers.Path{"spec.replicas"}, controllers.Path{"status.replicas"}},
+	{batchv1.SchemeGroupVersion, "Job", controllers.Path{"spec.parallelism"}, controllers.Path{"status.active"}},
+}
+
+// short asks the workloads whose pods have nothing against them why there are
+// fewer than they want: the API server refuses them, by a quota or admission.
+func short(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.Target) []Trouble {
+	troubles := shortDeployments(ctx, client, namespace, quiet)
+	var waiting []controllers.Target
+	for _, owner := range podOwners {
+		waiting = append(waiting, owner.waiting(ctx, client, namespace, quiet)...)
+	}
+	if len(waiting) == 0 {
+		return troubles
+	}
+	refusals := refusedPods(ctx, client, namespace)
+	for _, t := range waiting {
+		if e, ok := refusals[key(t)]; ok {
+			troubles = append(troubles, Trouble{key(t).String(), refused("FailedCreate", e)})
+		}
+	}
+	return troubles
+}
+
+func shortDeployments(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.Target) []Trouble {
+	names := namesOf("Deployment", quiet)
+	if len(names) == 0 {
+		return nil
+	}
+	var troubles []Trouble
+	_, err := client.List(ctx, deployments(), kube.Selection{Namespace: namespace, Without: []string{"metadata.managedFields"}}, func(o controllers.Object) error {
+		d := &appsv1.Deployment{}
+		if !slices.Contains(names, controllers.Name(o)) || runtime.DefaultUnstructuredConverter.FromUnstructured(o, d) != nil {
+			return nil
+		}
+		if c, found := Deployment(d); found {
+			if c.kind != "" { // pods are refused: say how many there are
+				c.Message = fmt.Sprintf("%d of %d pods run: %s", d.Status.AvailableReplicas, wanted(d), c.Message)
+			}
+			troubles = append(troubles, Trouble{"Deployment/" + namespace + "/" + d.Name, c})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return troubles
+}
+
+func namesOf(kind string, targets []controllers.Target) []string {
+	var names []string
+	for _, t := range targets {
+		if t.Kind == kind {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+// waiting are the workloads of a kind that have fewer pods than they want.
+func (p podOwner) waiting(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.Target) []controllers.Target {
+	names := namesOf(p.kind, quiet)
+	if len(names) == 0 {
+		return nil
+	}
+	var short []controllers.Target
+	_, err := client.List(ctx, resource(p.group, p.kind), kube.Selection{Namespace: namespace, Without: []string{"metadata.managedFields"}}, func(o controllers.Object) error {
+		if !slices.Contains(names, controllers.Name(o)) {
+			return nil
+		}
+		_, complete := controllers.FindCondition(o, "Complete")
+		if number(p.have, o, 0) < number(p.want, o, 1) && !complete {
+			short = append(short, controllers.Target{Kind: p.kind, Namespace: namespace, Name: controllers.Name(o)})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return short
+}
+
+// number reads a count, which is the given one where the field is not set.
+func number(p controllers.Path, o controllers.Object, otherwise float64) float64 {
+	v, _ := p.Lookup(o)
+	switch v := v.(type) {
+	case int64:
+		return float64(v)
+	case float64:
+		return v
+	default:
+		return otherwise
+	}
+}
+
+// refusedPods returns, by the workload that wanted it, why the last pod was
+// refused.
+func refusedPods(ctx context.Context, client *kube.Client, namespace string) map[controllers.Target]string {
+	texts, at := map[controllers.Target]string{}, map[controllers.Target]time.Time{}
+	selection := kube.Selection{Namespace: namespace, Fields: "reason=FailedCreate,type=Warning", Without: []string{"metadata.managedFields"}}
+	_, err := client.List(ctx, resource(corev1.SchemeGroupVersion, "Event"), selection, func(o controllers.Object) error {
+		field := func(name string) string { return controllers.Path{"involvedObject." + name}.String(o) }
+		t, e := controllers.Target{Kind: field("kind"), Namespace: field("namespace"), Name: field("name")}, eventOf(o)
+		if e.At.After(at[t]) {
+			texts[t], at[t] = controllers.Path{"message"}.String(o), e.At
+		}
+		return nil
+	})
+	if err != nil {
+		return nil
+	}
+	return texts
+}
+
+// quotaExceeded is how the API server's ResourceQuota admission refuses an object.
+var quotaExceeded = regexp.MustCompile(`exceeded quota: ([a-z0-9.-]+), requested: ([^ ]+), used: ([^ ]+), limited: ([^ ]+)`)
+
+// finding is a trouble as the root of a case: a quota has a remedy of its own.
+func (t Trouble) finding(object controllers.Target) Finding {
+	f := Finding{Object: object, Code: "health", Message: t.Message, Details: t.Details()}
+	if q := quotaExceeded.FindStringSubmatch(t.Message); q != nil {
+		f.Code = "quota"
+		f.Remedies = []string{
+			fmt.Sprintf("raise the ResourceQuota %s in namespace %s, or let the workload request less (requested %s, used %s, limited to %s)", q[1], object.Namespace, q[2], q[3], q[4]),
+			fmt.Sprintf("kubectl -n %s describe resourcequota %s", object.Namespace, q[1]),
+		}
+	}
+	return f
+}
