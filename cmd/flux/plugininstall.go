@@ -79,6 +79,9 @@ func releaseOf(ctx context.Context, catalogue *plugin.Catalogue, name, ref strin
 
 func (a *app) putPlugin(ctx context.Context, folder plugin.Folder, catalogue *plugin.Catalogue, r *plugin.Release) error {
 	a.ui.Action("installing %s v%s for %s/%s", r.Name, r.Version, runtime.GOOS, runtime.GOARCH)
+	progress := a.ui.Progress(a.now, "downloading %s v%s", r.Name, r.Version)
+	defer progress.Done()
+	folder.Downloaded = progress.Bytes
 	return folder.Install(ctx, catalogue, r)
 }
 

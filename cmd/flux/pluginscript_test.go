@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -72,6 +73,7 @@ func (s *folderServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	_, _ = w.Write(data[:len(data)/2]) // the client may be gone
 	_ = http.NewResponseController(w).Flush()
 	if err := appendLine(s.log, "half of it is sent"); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -138,7 +137,7 @@ func (c *Catalogue) read(ctx context.Context, file string) ([]byte, error) {
 }
 
 // open opens a file by its URL or, relative to the catalogue, by its path.
-func (c *Catalogue) open(ctx context.Context, reference string) (io.ReadCloser, error) {
+func (c *Catalogue) open(ctx context.Context, reference string) (*opened, error) {
 	u, err := url.Parse(reference)
 	if err != nil {
 		return nil, fmt.Errorf("invalid URL %q", redact.Text(reference))
@@ -153,7 +152,7 @@ func (c *Catalogue) open(ctx context.Context, reference string) (io.ReadCloser, 
 }
 
 // openFile opens a file in the catalogue's folder; no link leads out of it.
-func (c *Catalogue) openFile(name string) (file io.ReadCloser, err error) {
+func (c *Catalogue) openFile(name string) (_ *opened, err error) {
 	root, err := os.OpenRoot(c.folder)
 	if err != nil {
 		if isMissing(err) {
@@ -170,7 +169,11 @@ func (c *Catalogue) openFile(name string) (file io.ReadCloser, err error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is not a regular file", name)
 	}
-	return root.Open(filepath.FromSlash(name))
+	file, err := root.Open(filepath.FromSlash(name))
+	if err != nil {
+		return nil, err
+	}
+	return &opened{file, info.Size()}, nil
 }
 
 // address is where a download comes from, without credentials.

@@ -28,6 +28,12 @@ type client struct {
 	agent string
 }
 
+// opened is a file to be read; its size is -1 where the server does not say it.
+type opened struct {
+	io.ReadCloser
+	size int64
+}
+
 func newClient(agent string) *client {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: headerTime, ForceAttemptHTTP2: true}
 	if usual, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -69,7 +75,7 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 
 // get returns the body of what is at a URL. It tries again where the failure
 // may pass.
-func (c *client) get(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
+func (c *client) get(ctx context.Context, u *url.URL) (*opened, error) {
 	if err := safe(u); err != nil {
 		return nil, err
 	}
@@ -90,7 +96,7 @@ func (c *client) get(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
 	}
 }
 
-func (c *client) once(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
+func (c *client) once(ctx context.Context, u *url.URL) (*opened, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
@@ -109,7 +115,7 @@ func (c *client) once(ctx context.Context, u *url.URL) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("%s: %w", bare(u), err)
 	}
 	if response.StatusCode == http.StatusOK {
-		return response.Body, nil
+		return &opened{response.Body, response.ContentLength}, nil
 	}
 	_ = response.Body.Close() // what a failure says is not used
 	return nil, &StatusError{bare(u), response.StatusCode}

@@ -24,6 +24,9 @@ type Folder struct {
 	Path string
 	// Now is the clock that receipts are dated by.
 	Now func() time.Time
+	// Downloaded is told how much of a download has come, of how much where that
+	// is known; it may be nil.
+	Downloaded func(done, total int64)
 }
 
 // Install downloads a release, verifies it and puts it in place of the one that
@@ -52,7 +55,7 @@ func (f Folder) Install(ctx context.Context, c *Catalogue, r *Release) (err erro
 
 // stage writes the program and the receipt under temporary names.
 func (f Folder) stage(ctx context.Context, c *Catalogue, r *Release, s staged) error {
-	size, err := download(ctx, c, r, s.download)
+	size, err := f.download(ctx, c, r, s.download)
 	if err != nil {
 		return err
 	}
@@ -73,7 +76,7 @@ func (f Folder) stage(ctx context.Context, c *Catalogue, r *Release, s staged) e
 
 // download writes what the catalogue offers to a file, and fails where it is not
 // what the checksum says.
-func download(ctx context.Context, c *Catalogue, r *Release, to string) (size int64, err error) {
+func (f Folder) download(ctx context.Context, c *Catalogue, r *Release, to string) (size int64, err error) {
 	body, err := c.open(ctx, r.Platform.URL)
 	if err != nil {
 		return 0, &DownloadError{r.Name, r.Version, err}
@@ -81,7 +84,7 @@ func download(ctx context.Context, c *Catalogue, r *Release, to string) (size in
 	defer body.Close()
 	sum := sha256.New()
 	err = writeWhole(to, 0o600, func(file *os.File) error {
-		size, err = io.Copy(io.MultiWriter(file, sum), io.LimitReader(body, downloadMax+1))
+		size, err = io.Copy(io.MultiWriter(file, sum), &countedReader{from: io.LimitReader(body, downloadMax+1), total: body.size, told: f.Downloaded})
 		return err
 	})
 	if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -98,6 +101,21 @@ func download(ctx context.Context, c *Catalogue, r *Release, to string) (size in
 		return 0, fmt.Errorf("%s is empty", c.address(r.Platform.URL))
 	}
 	return size, nil
+}
+
+// countedReader tells how much has been read.
+type countedReader struct {
+	from        io.Reader
+	done, total int64
+	told        func(done, total int64)
+}
+
+func (c *countedReader) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	if c.done += int64(n); c.told != nil {
+		c.told(c.done, c.total)
+	}
+	return n, err
 }
 
 // unpack makes the program of a verified download.

@@ -99,7 +99,7 @@ func newShelf(t *testing.T) *shelf {
 	c, err := OpenCatalogue(dir, "test")
 	must(t, err)
 	now := func() time.Time { return time.Date(2026, 3, 30, 10, 0, 0, 0, time.UTC) }
-	return &shelf{c, Folder{filepath.Join(t.TempDir(), "plugins"), now}, dir}
+	return &shelf{c, Folder{Path: filepath.Join(t.TempDir(), "plugins"), Now: now}, dir}
 }
 
 // offer puts a download on the shelf and returns its release.
