@@ -251,8 +251,8 @@ const stillWaiting = 15 * time.Second
 // Step implements bootstrap.Progress.
 func (p *bootstrapProgress) Step(name string, waits bool) func() {
 	start := p.app.now()
-	quiet := func() {}
-	if waits {
+	quiet := p.app.ui.Progress(p.app.now, "%s", name).Done
+	if waits && !p.app.ui.Redraws() {
 		quiet = p.mention(strings.TrimPrefix(name, "wait "), start)
 	}
 	return func() {

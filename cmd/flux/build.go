@@ -126,7 +126,9 @@ func (a *app) buildKustomization(cmd *cobra.Command, o *buildOptions, h *helmOpt
 	if err != nil {
 		return err
 	}
+	line := a.ui.Progress(a.now, "building")
 	result, err := plan.run(ctx)
+	line.Done()
 	if result == nil {
 		return explainBuild(err)
 	}

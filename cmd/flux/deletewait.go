@@ -21,6 +21,8 @@ func (d *deletion) await(ctx context.Context, targets []target) error {
 	if len(targets) > 0 {
 		d.sayWaiting(targets)
 	}
+	line := d.app.ui.Progress(d.app.now, "waiting for %s", strings.Join(finalizing(targets), ", "))
+	defer line.Done()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var failed error
@@ -34,6 +36,15 @@ func (d *deletion) await(ctx context.Context, targets []target) error {
 	}
 	wg.Wait()
 	return failed
+}
+
+// finalizing are the names of what is waited for.
+func finalizing(targets []target) []string {
+	var names []string
+	for _, t := range targets {
+		names = append(names, t.named().String())
+	}
+	return names
 }
 
 func (d *deletion) sayWaiting(targets []target) {

@@ -119,15 +119,22 @@ func (a *app) diffKustomization(cmd *cobra.Command, o *diffOptions, h *helmOptio
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
+	if !o.progress {
+		a.ui.NoProgress()
+	}
+	line := a.ui.Progress(a.now, "reading Kustomization %s", names[0])
+	defer line.Done()
 	plan, err := a.planDiff(ctx, cmd, o, names[0])
 	if err != nil || plan == nil {
 		return err
 	}
+	line.Say("building %s", diff.RefOf(plan.ks))
 	a.progress(o, "building %s", diff.RefOf(plan.ks))
 	built, childErr := plan.run(ctx)
 	if built == nil {
 		return explainBuild(childErr)
 	}
+	line.Say("comparing with the cluster")
 	a.progress(o, "comparing %d objects with the cluster", len(built.Objects))
 	results, err := a.compare(ctx, plan, built)
 	if apierrors.IsForbidden(err) {
@@ -146,6 +153,7 @@ func (a *app) diffKustomization(cmd *cobra.Command, o *diffOptions, h *helmOptio
 			failed = err
 		}
 	}
+	line.Done()
 	if err := a.printDiff(o.format, results); err != nil {
 		return err
 	}

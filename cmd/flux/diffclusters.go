@@ -53,6 +53,9 @@ func (c *clusters) compare(ctx context.Context, plan diff.Plan) (*diff.Result, e
 		standard = "" // it is a setting of kustomize-controller
 	}
 	plan.Account = diff.Account(plan.Kustomization, standard)
+	line := c.ui.Progress(c.now, "comparing the objects of %s", diff.RefOf(plan.Kustomization))
+	defer line.Done()
+	plan.Progress = line.Count
 	return engine.Compare(ctx, plan)
 }
 

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fluxkit/flux/internal/testcluster"
@@ -12,12 +14,19 @@ type lineKey struct{}
 // lineHolder lets a command of a script keep its line for the next.
 type lineHolder struct{ line *testcluster.Line }
 
-// overLine sends the following commands over a line that can be cut: line
+// overLine sends the following commands over a line that can be cut, and that
+// may delay every byte: line [DELAY]
 func overLine(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, args []string) {
-	if neg || len(args) != 0 {
-		ts.Fatalf("usage: line")
+	if neg || len(args) > 1 {
+		ts.Fatalf("usage: line [DELAY]")
 	}
-	line, err := testcluster.NewLine(cluster, 0)
+	var delay time.Duration
+	if len(args) == 1 {
+		var err error
+		delay, err = time.ParseDuration(args[0])
+		ts.Check(err)
+	}
+	line, err := testcluster.NewLine(cluster, delay)
 	ts.Check(err)
 	ts.Defer(func() { ts.Check(line.Close()) })
 	ts.Value(lineKey{}).(*lineHolder).line = line

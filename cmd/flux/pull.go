@@ -49,6 +49,9 @@ func (a *app) pullArtifact(cmd *cobra.Command, o *pullOptions, args []string) er
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
 	a.ui.Action("pulling artifact from %s", address)
+	line := a.ui.Progress(a.now, "pulling")
+	defer line.Done()
+	o.access.Progress = line.Bytes
 	artifact, archive, err := registry.Fetch(ctx, address, o.access)
 	if err != nil {
 		return a.registryError(ctx, o.access, err)

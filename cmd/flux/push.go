@@ -84,6 +84,8 @@ func (a *app) pushArtifact(cmd *cobra.Command, o *pushOptions, args []string) er
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
+	line := a.ui.Progress(a.now, "packing %s", o.path)
+	defer line.Done()
 	archive, err := a.pack(ctx, &o.packOptions)
 	if err != nil {
 		return err
@@ -96,7 +98,10 @@ func (a *app) pushArtifact(cmd *cobra.Command, o *pushOptions, args []string) er
 		o.access.Transport = &spoken{say: a.ui.Line, next: http.DefaultTransport}
 	}
 	a.ui.Action("pushing artifact to %s", strings.TrimPrefix(address, registry.Scheme))
+	line.Say("pushing")
+	o.access.Progress = line.Bytes
 	pushed, err := registry.Push(ctx, address, archive, annotations, created, o.access)
+	line.Done()
 	if err != nil {
 		return a.registryError(ctx, o.access, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -39,7 +40,7 @@ func Push(ctx context.Context, address string, archive []byte, annotations map[s
 	if err != nil {
 		return Artifact{}, fmt.Errorf("making the artifact: %w", err)
 	}
-	if err := remote.Write(reference, image, options...); err != nil {
+	if err := write(reference, image, options, access.Progress); err != nil {
 		return Artifact{}, fmt.Errorf("pushing %s: %w", address, err)
 	}
 	pushed, err := describe(reference, image)
@@ -47,6 +48,32 @@ func Push(ctx context.Context, address string, archive []byte, annotations map[s
 		return Artifact{}, fmt.Errorf("making the artifact: %w", err)
 	}
 	return pushed, nil
+}
+
+// write pushes an image and reports what is sent.
+func write(reference name.Reference, image v1.Image, options []remote.Option, progress func(done, total int64)) error {
+	if progress == nil {
+		return remote.Write(reference, image, options...)
+	}
+	updates, written := make(chan v1.Update, atOnce), make(chan struct{})
+	var reporting sync.WaitGroup
+	reporting.Go(func() {
+		for {
+			select {
+			case update, open := <-updates:
+				if !open {
+					return
+				}
+				progress(update.Complete, update.Total)
+			case <-written: // the library does not close the channel after every error
+				return
+			}
+		}
+	})
+	err := remote.Write(reference, image, append(options, remote.WithProgress(updates))...)
+	close(written)
+	reporting.Wait()
+	return err
 }
 
 func assemble(archive []byte, annotations map[string]string, created time.Time) (v1.Image, error) {

@@ -44,6 +44,9 @@ type Access struct {
 	Proxy *url.URL
 	// Transport is nil for the usual one.
 	Transport http.RoundTripper
+	// Progress is called with the bytes that Push has sent and Fetch has
+	// received, of how many. It may be nil.
+	Progress func(done, total int64)
 }
 
 // helpers are the programs by which clouds hand out credentials for their
@@ -94,7 +97,7 @@ func Fetch(ctx context.Context, address string, access Access) (Artifact, []byte
 	if err != nil {
 		return Artifact{}, nil, fmt.Errorf("reading the manifest of %s: %w", address, err)
 	}
-	content, err := contentOf(image)
+	content, err := contentOf(image, access.Progress)
 	if err != nil {
 		return Artifact{}, nil, fmt.Errorf("fetching %s: %w", address, err)
 	}
@@ -187,7 +190,7 @@ func describe(reference name.Reference, image v1.Image) (Artifact, error) {
 
 // contentOf reads the layer of Flux, or the first where none is marked so. The
 // library compares its digest at the end.
-func contentOf(image v1.Image) ([]byte, error) {
+func contentOf(image v1.Image, progress func(done, total int64)) ([]byte, error) {
 	layers, err := image.Layers()
 	if err != nil {
 		return nil, err
@@ -202,21 +205,39 @@ func contentOf(image v1.Image) ([]byte, error) {
 			break
 		}
 	}
-	return compressed(chosen)
+	return compressed(chosen, progress)
 }
 
 // compressed reads a layer as it is stored.
-func compressed(layer v1.Layer) (content []byte, err error) {
+func compressed(layer v1.Layer, progress func(done, total int64)) (content []byte, err error) {
 	reader, err := layer.Compressed()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
-	content, err = io.ReadAll(io.LimitReader(reader, sizeMax+1))
+	from := io.Reader(reader)
+	if size, err := layer.Size(); err == nil && progress != nil {
+		from = &counted{from: reader, total: size, progress: progress}
+	}
+	content, err = io.ReadAll(io.LimitReader(from, sizeMax+1))
 	if err == nil && len(content) > sizeMax {
 		err = fmt.Errorf("it is larger than %d MiB", sizeMax>>20)
 	}
 	return content, err
+}
+
+// counted reports what is read.
+type counted struct {
+	from        io.Reader
+	done, total int64
+	progress    func(done, total int64)
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.done += int64(n)
+	c.progress(c.done, c.total)
+	return n, err
 }
 
 func (a Access) keychain(ctx context.Context) (authn.Keychain, error) {

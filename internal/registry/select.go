@@ -64,7 +64,7 @@ func Select(ctx context.Context, address string, wanted Wanted, access Access) (
 	if err != nil {
 		return found, nil, fmt.Errorf("fetching %s: %w", reference, err)
 	}
-	content, err := compressed(layer)
+	content, err := compressed(layer, access.Progress)
 	if err != nil {
 		return found, nil, fmt.Errorf("fetching %s: %w", reference, err)
 	}

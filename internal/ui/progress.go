@@ -39,6 +39,9 @@ func (t *Terminal) Progress(now func() time.Time, format string, args ...any) *P
 	}
 	p.stop = make(chan struct{})
 	t.noted.Lock()
+	if len(t.progress) > 0 {
+		p.began = t.progress[0].began // it is a part of that
+	}
 	t.progress = append(t.progress, p)
 	t.noted.Unlock()
 	p.ended.Go(p.run)
@@ -111,7 +114,7 @@ func (p *Progress) Done() {
 }
 
 func (p *Progress) run() {
-	begin := time.NewTimer(progressDelay)
+	begin := time.NewTimer(p.terminal.delay())
 	defer begin.Stop()
 	stop := p.stop
 	select {
@@ -156,13 +159,38 @@ func (p *Progress) line(columns int) string {
 func (t *Terminal) draw(p *Progress) {
 	t.noted.Lock()
 	defer t.noted.Unlock()
-	if len(t.progress) == 0 || t.progress[len(t.progress)-1] != p {
+	if t.asking || len(t.progress) == 0 || t.progress[len(t.progress)-1] != p {
 		return
 	}
 	if line := p.line(Columns(t.err, t.env)); line != t.shown {
 		fmt.Fprint(t.err, clearLine+line)
 		t.shown = line
 	}
+}
+
+// delay is how long a new line waits: not at all where it takes the place of another.
+func (t *Terminal) delay() time.Duration {
+	t.noted.Lock()
+	defer t.noted.Unlock()
+	if t.shown != "" {
+		return 0
+	}
+	return progressDelay
+}
+
+// NoProgress shows no progress from now on.
+func (t *Terminal) NoProgress() { t.redraws = false }
+
+// pause shows no progress until the function that it returns is called.
+func (t *Terminal) pause() (resume func()) {
+	set := func(asking bool) {
+		t.noted.Lock()
+		defer t.noted.Unlock()
+		t.clear()
+		t.asking = asking
+	}
+	set(true)
+	return func() { set(false) }
 }
 
 // clear removes the line that is shown; the next draw shows it again.

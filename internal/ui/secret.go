@@ -20,6 +20,7 @@ func (t *Terminal) Secret(ctx context.Context, question string) (string, error) 
 	if err != nil {
 		return "", fmt.Errorf("asking on the terminal: %w", err)
 	}
+	defer t.pause()()
 	fmt.Fprintf(t.err, "%s: ", question)
 	type reply struct {
 		text []byte

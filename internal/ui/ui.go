@@ -36,6 +36,8 @@ type Terminal struct {
 	redraws  bool
 	progress []*Progress
 	shown    string
+	// asking keeps progress away while an answer is typed.
+	asking bool
 }
 
 // New returns a Terminal over the streams. Colour needs a terminal and an
@@ -173,6 +175,7 @@ func (t *Terminal) Confirm(question string) (bool, error) {
 	if !t.asks {
 		return false, ErrNoTerminal
 	}
+	defer t.pause()()
 	fmt.Fprintf(t.err, "%s [y/N]: ", question)
 	answer, err := bufio.NewReader(t.in).ReadString('\n')
 	if err != nil && answer == "" {

@@ -86,6 +86,9 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 	// A list that one object waits for serves all: it must not end with the first of them.
 	c.live = newLive(ctx, e.client, parsed.by.labels(parsed.ref), c.scopes())
 	changes := make([]Change, len(parsed.objects)+len(parsed.stale))
+	if p.Progress != nil {
+		p.Progress(0, len(changes))
+	}
 	for _, stage := range c.stages() {
 		if err := c.run(ctx, stage, changes); err != nil {
 			return nil, err
@@ -125,6 +128,8 @@ type comparison struct {
 
 	// aborted tells that Helm fails before it changes anything.
 	aborted atomic.Bool
+	// compared is the number of objects that are done.
+	compared atomic.Int64
 
 	once    sync.Once
 	last    *build.Result
@@ -212,6 +217,9 @@ func (c *comparison) run(ctx context.Context, stage []int, changes []Change) err
 				changes[i], err = c.pruned(ctx, c.stale[i-len(c.objects)])
 			} else {
 				changes[i], err = c.applied(ctx, c.objects[i])
+			}
+			if c.Progress != nil {
+				c.Progress(int(c.compared.Add(1)), len(changes))
 			}
 			return err
 		})

@@ -37,6 +37,10 @@ type Plan struct {
 	// asked at most once, and may be nil.
 	Applied func(context.Context) (*build.Result, error)
 
+	// Progress is called with the number of objects that are compared, of all,
+	// by several goroutines at once. It may be nil.
+	Progress func(done, total int)
+
 	// going tells that the Kustomization, or HelmRelease, itself is deleted.
 	going bool
 }
