@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -20,6 +21,7 @@ import (
 type installOptions struct {
 	*manifestFlags
 	export bool
+	format string
 }
 
 func newInstall(a *app) *cobra.Command {
@@ -29,7 +31,10 @@ func newInstall(a *app) *cobra.Command {
 		Short: "Install or upgrade Flux on a cluster, without a Git repository",
 		Long: `Install or upgrade the controllers of Flux on a cluster, and wait until they
 are ready. Nothing is changed on the cluster before the flags, the version of
-Kubernetes and your permissions have been found right.`,
+Kubernetes and your permissions have been found right.
+
+With -o json or yaml, standard output has a list of all objects with kind,
+namespace, name and result: created, configured or unchanged.`,
 		Example: `  # Install Flux, or upgrade what is there
   flux install
 
@@ -46,10 +51,15 @@ Kubernetes and your permissions have been found right.`,
 	}
 	o.add(cmd.Flags())
 	cmd.Flags().BoolVar(&o.export, "export", false, "print the manifests instead of installing them")
+	cmd.Flags().StringVarP(&o.format, "output", "o", "", "print the result for each object: json or yaml")
+	completeReportFormat(cmd)
 	return cmd
 }
 
 func (a *app) install(cmd *cobra.Command, o *installOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
 	if !o.export {
 		a.ui.Generate("generating manifests")
 	}
@@ -75,12 +85,36 @@ func (a *app) install(cmd *cobra.Command, o *installOptions) error {
 	if secret != nil {
 		objects = append(objects, secret)
 	}
-	if err := a.installable(ctx, client, set.Namespace, objects, o.force); err != nil {
+	if err := a.installable(ctx, client, set.Namespace, objects, o); err != nil {
 		return err
 	}
-	a.ui.Action("installing components in %s namespace", set.Namespace)
-	if err := client.Apply(ctx, objects); err != nil {
+	applied, err := a.applyInstallation(ctx, client, set, objects, o.format != "")
+	if o.format == "" {
 		return err
+	}
+	return errors.Join(a.encode(o.format, applied), err)
+}
+
+func (o *installOptions) check() error {
+	if o.export && o.format != "" {
+		return errors.New("--export and --output are mutually exclusive")
+	}
+	return checkReportFormat(o.format)
+}
+
+// applyInstallation applies the objects, waits for the controllers and returns
+// the results where these are asked for: they cost a request for each object.
+func (a *app) applyInstallation(ctx context.Context, client *kube.Client, set *manifests.Set, objects []*unstructured.Unstructured, results bool) ([]changeResult, error) {
+	a.ui.Action("installing components in %s namespace", set.Namespace)
+	var applied []changeResult
+	var err error
+	if results {
+		applied, err = applyWithResults(ctx, client, objects)
+	} else {
+		err = client.Apply(ctx, objects)
+	}
+	if err != nil {
+		return applied, err
 	}
 	if a.global.verbose {
 		for _, object := range objects {
@@ -89,10 +123,36 @@ func (a *app) install(cmd *cobra.Command, o *installOptions) error {
 	}
 	a.ui.Waiting("verifying installation")
 	if err := a.waitForControllers(ctx, client, set.Namespace, set.Components); err != nil {
-		return err
+		return applied, err
 	}
 	a.ui.Success("install finished")
-	return nil
+	return applied, nil
+}
+
+// applyWithResults returns what has been done to the objects, in their order,
+// also where one of them fails; those behind it are then left out.
+func applyWithResults(ctx context.Context, client *kube.Client, objects []*unstructured.Unstructured) ([]changeResult, error) {
+	var mu sync.Mutex
+	done := map[*unstructured.Unstructured]string{}
+	err := client.ApplyEach(ctx, objects, func(o *unstructured.Unstructured, u kube.Upserted) {
+		result := resultConfigured
+		switch {
+		case u.Before == nil:
+			result = resultCreated
+		case len(u.Changes()) == 0:
+			result = resultUnchanged
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		done[o] = result
+	})
+	results := []changeResult{}
+	for _, o := range objects {
+		if result, ok := done[o]; ok {
+			results = append(results, changeResult{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), Result: result})
+		}
+	}
+	return results, err
 }
 
 func (a *app) exportManifests(set *manifests.Set) error {
@@ -106,8 +166,12 @@ func (a *app) exportManifests(set *manifests.Set) error {
 // installable finds out, before anything is changed, whether the cluster can
 // take the objects: the user's permissions, all that are missing at once, its
 // version, and what is there already.
-func (a *app) installable(ctx context.Context, client *kube.Client, namespace string, objects []*unstructured.Unstructured, force bool) error {
-	if err := client.Allowed(ctx, permissionsFor(objects)); err != nil {
+func (a *app) installable(ctx context.Context, client *kube.Client, namespace string, objects []*unstructured.Unstructured, o *installOptions) error {
+	verbs := []string{"create", "patch"}
+	if o.format != "" {
+		verbs = append(verbs, "get")
+	}
+	if err := client.Allowed(ctx, permissionsFor(objects, verbs)); err != nil {
 		return err
 	}
 	var installed, home controllers.Object
@@ -124,13 +188,13 @@ func (a *app) installable(ctx context.Context, client *kube.Client, namespace st
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	for _, o := range []controllers.Object{installed, home} {
-		if (controllers.Path{"metadata.deletionTimestamp"}).String(o) != "" {
+	for _, existing := range []controllers.Object{installed, home} {
+		if (controllers.Path{"metadata.deletionTimestamp"}).String(existing) != "" {
 			return hinted("finish it with 'flux uninstall', which says what holds it up, then install again",
-				"an earlier removal is not finished: %s is being deleted", controllers.Name(o))
+				"an earlier removal is not finished: %s is being deleted", controllers.Name(existing))
 		}
 	}
-	return a.unmanaged(ctx, installed, force)
+	return a.unmanaged(ctx, installed, o.force)
 }
 
 func supported(ctx context.Context, client *kube.Client) error {
@@ -201,9 +265,9 @@ func elsewhere(crd controllers.Object, namespace string) string {
 	return ""
 }
 
-// permissionsFor are what installing the objects needs: to apply each kind,
-// and to watch the controllers come up.
-func permissionsFor(objects []*unstructured.Unstructured) []kube.Permission {
+// permissionsFor are what installing the objects needs: the verbs that apply
+// each kind, and those to watch the controllers come up.
+func permissionsFor(objects []*unstructured.Unstructured, apply []string) []kube.Permission {
 	var all []kube.Permission
 	need := func(verb string, r kube.Resource, namespace string) {
 		p := kube.Permission{Verb: verb, Group: r.Group, Resource: r.Resource, Namespace: namespace}
@@ -213,7 +277,7 @@ func permissionsFor(objects []*unstructured.Unstructured) []kube.Permission {
 	}
 	for _, o := range objects {
 		r := kube.Guess(o.GroupVersionKind())
-		verbs := []string{"create", "patch"}
+		verbs := slices.Clone(apply)
 		switch r.Kind {
 		case "Deployment", "CustomResourceDefinition":
 			verbs = append(verbs, "list", "watch")

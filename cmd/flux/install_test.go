@@ -155,7 +155,7 @@ func TestPermissionsOfInstallAreDistinct(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := permissionsFor(set.Unstructured())
+	all := permissionsFor(set.Unstructured(), []string{"create", "patch"})
 	for i, p := range all {
 		if slices.Contains(all[:i], p) {
 			t.Errorf("%s is asked for twice", p)

@@ -27,6 +27,15 @@ type removal struct {
 	app    *app
 	client *kube.Client
 	plan   *removalPlan
+	// done are the results so far.
+	done []changeResult
+}
+
+// failed notes a target that is not gone.
+func (r *removal) failed(t removalTarget, why string) {
+	result := t.result(resultFailed)
+	result.Error = why
+	r.done = append(r.done, result)
 }
 
 func (r *removal) run(ctx context.Context) error {
@@ -110,17 +119,26 @@ func (r *removal) pods(deployments []removalTarget) kube.Selection {
 }
 
 func (r *removal) delete(ctx context.Context, list []removalTarget) error {
-	return r.each(ctx, list, func(ctx context.Context, t removalTarget) (string, error) {
+	done, err := r.each(ctx, list, func(ctx context.Context, t removalTarget) (string, error) {
 		return "deleted", r.remove(ctx, t)
 	})
+	for i, t := range list {
+		if done[i] == "" {
+			r.failed(t, "it has not been deleted")
+			continue
+		}
+		r.done = append(r.done, t.result(resultDeleted))
+	}
+	return err
 }
 
 func (r *removal) remove(ctx context.Context, t removalTarget) error {
 	return r.client.Remove(ctx, t.resource, controllers.Namespace(t.object), controllers.Name(t.object))
 }
 
-// each works on several objects at once and reports them in order.
-func (r *removal) each(ctx context.Context, list []removalTarget, do func(context.Context, removalTarget) (string, error)) error {
+// each works on several objects at once and reports them in order. It returns
+// what do has returned for each, "" where it has failed.
+func (r *removal) each(ctx context.Context, list []removalTarget, do func(context.Context, removalTarget) (string, error)) ([]string, error) {
 	done := make([]string, len(list))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(removedAtOnce)
@@ -139,7 +157,7 @@ func (r *removal) each(ctx context.Context, list []removalTarget, do func(contex
 			r.app.ui.Success("%s %s", t, done[i])
 		}
 	}
-	return err
+	return done, err
 }
 
 // finalizers lets go of the objects, so that they go without taking along what
@@ -153,17 +171,34 @@ func (r *removal) finalizers(ctx context.Context) error {
 	}
 	r.plan.crds, r.plan.objects = now.crds, now.objects
 	r.app.warnOfForeign(r.plan)
-	return r.each(ctx, r.plan.objects, func(ctx context.Context, t removalTarget) (string, error) {
+	_, err := r.each(ctx, r.plan.objects, func(ctx context.Context, t removalTarget) (string, error) {
 		if !t.held() {
 			return "", nil
 		}
 		return "finalizers deleted", r.client.Release(ctx, t.resource, t.object)
 	})
+	return err
 }
 
 func (r *removal) definitions(ctx context.Context) error {
 	r.app.ui.Action("deleting toolkit.fluxcd.io custom resource definitions")
-	return r.deleteForGood(ctx, r.plan.crds, selectionOf(crdResource(), r.plan.namespace), ownDefinition, r.holders)
+	before := r.done
+	r.done = nil
+	err := r.deleteForGood(ctx, r.plan.crds, selectionOf(crdResource(), r.plan.namespace), ownDefinition, r.holders)
+	crds, gone := r.done, map[string]bool{}
+	for _, crd := range crds {
+		gone[crd.Name] = crd.Result == resultDeleted
+	}
+	r.done = before
+	for _, t := range r.plan.objects { // they go with their definitions
+		if gone[t.resource.GroupResource().String()] {
+			r.done = append(r.done, t.result(resultDeleted))
+		} else {
+			r.failed(t, "its CustomResourceDefinition has not been deleted")
+		}
+	}
+	r.done = append(r.done, crds...)
+	return err
 }
 
 // deleteForGood deletes objects of one kind that go only after others, and
@@ -173,18 +208,24 @@ func (r *removal) deleteForGood(ctx context.Context, list []removalTarget, s kub
 	if len(list) == 0 {
 		return nil
 	}
-	err := r.each(ctx, list, func(ctx context.Context, t removalTarget) (string, error) { return "", r.remove(ctx, t) })
-	if err != nil {
-		return err
+	_, err := r.each(ctx, list, func(ctx context.Context, t removalTarget) (string, error) { return "", r.remove(ctx, t) })
+	var left []controllers.Object
+	if err == nil {
+		left, err = r.client.Gone(ctx, list[0].resource, s, keep)
 	}
-	left, err := r.client.Gone(ctx, list[0].resource, s, keep)
 	if err != nil && len(left) == 0 {
+		for _, t := range list {
+			r.failed(t, "it is not known to be gone")
+		}
 		return err
 	}
 	for _, t := range list {
-		if !slices.ContainsFunc(left, func(o controllers.Object) bool { return controllers.Name(o) == controllers.Name(t.object) }) {
-			r.app.ui.Success("%s deleted", t)
+		if slices.ContainsFunc(left, func(o controllers.Object) bool { return controllers.Name(o) == controllers.Name(t.object) }) {
+			r.failed(t, "it is being deleted and not gone yet")
+			continue
 		}
+		r.app.ui.Success("%s deleted", t)
+		r.done = append(r.done, t.result(resultDeleted))
 	}
 	return r.left(ctx, err, left, describe)
 }

@@ -39,6 +39,10 @@ func (t removalTarget) String() string {
 	return t.resource.Kind + "/" + controllers.Name(t.object)
 }
 
+func (t removalTarget) result(result string) changeResult {
+	return changeResult{Kind: t.resource.Kind, Namespace: controllers.Namespace(t.object), Name: controllers.Name(t.object), Result: result}
+}
+
 // held tells whether finalizers of Flux's controllers hold the object.
 func (t removalTarget) held() bool {
 	return slices.ContainsFunc(kube.Finalizers(t.object), kube.OwnFinalizer)
@@ -172,6 +176,21 @@ func (p *removalPlan) empty() bool {
 }
 
 func (p *removalPlan) removesNamespace() bool { return p.namespaceObject != nil }
+
+// results are what the plan does.
+func (p *removalPlan) results() []changeResult {
+	all := []changeResult{}
+	for _, t := range slices.Concat(p.components, p.objects, p.crds) {
+		all = append(all, t.result(resultDeleted))
+	}
+	if p.removesNamespace() {
+		all = append(all, removalTarget{builtin("v1", "Namespace"), p.namespaceObject}.result(resultDeleted))
+	}
+	for i := range all {
+		all[i].DryRun = true
+	}
+	return all
+}
 
 // allowed refuses a plan that would take more with it than Flux.
 func (p *removalPlan) allowed() error {

@@ -15,11 +15,13 @@ import (
 
 // The results of a change.
 const (
-	resultSuspended = "suspended"
-	resultResumed   = "resumed"
-	resultDeleted   = "deleted"
-	resultUnchanged = "unchanged"
-	resultFailed    = "failed"
+	resultCreated    = "created"
+	resultConfigured = "configured"
+	resultSuspended  = "suspended"
+	resultResumed    = "resumed"
+	resultDeleted    = "deleted"
+	resultUnchanged  = "unchanged"
+	resultFailed     = "failed"
 )
 
 // changeResult is what a command has done to an object, as programs read it.
@@ -29,6 +31,8 @@ type changeResult struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Result    string `json:"result"`
+	// DryRun is set where Result is what would be done.
+	DryRun bool `json:"dryRun,omitempty"`
 	// Error is why Result is failed.
 	Error string `json:"error,omitempty"`
 }

@@ -14,6 +14,7 @@ import (
 
 type uninstallOptions struct {
 	keepNamespace, dryRun, silent bool
+	format                        string
 }
 
 func newUninstall(a *app) *cobra.Command {
@@ -22,7 +23,11 @@ func newUninstall(a *app) *cobra.Command {
 		Use:   "uninstall",
 		Short: "Remove Flux and its objects from a cluster; what it has deployed stays",
 		Long: `Remove the controllers of Flux, its objects in all namespaces, its definitions
-and its namespace, and wait until they are gone. What Flux has deployed stays.`,
+and its namespace, and wait until they are gone. What Flux has deployed stays.
+
+With -o json or yaml, standard output has a list of the objects with kind,
+namespace, name and result: deleted, or failed with an error. With --dry-run
+each of them has dryRun, too.`,
 		Example: `  # See what would be removed
   flux uninstall --dry-run
 
@@ -37,13 +42,24 @@ and its namespace, and wait until they are gone. What Flux has deployed stays.`,
 	cmd.Flags().BoolVar(&o.keepNamespace, "keep-namespace", false, "keep the namespace and what else is in it")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would be removed")
 	cmd.Flags().BoolVarP(&o.silent, "silent", "s", false, "do not ask")
+	cmd.Flags().StringVarP(&o.format, "output", "o", "", "print the result for each object: json or yaml")
+	completeReportFormat(cmd)
 	return cmd
 }
 
 func (a *app) uninstall(cmd *cobra.Command, o *uninstallOptions) error {
+	if err := checkReportFormat(o.format); err != nil {
+		return err
+	}
 	client, namespace, err := a.place(cmd)
 	if err != nil {
 		return err
+	}
+	report := func(done []changeResult, err error) error {
+		if o.format == "" {
+			return err
+		}
+		return errors.Join(a.encode(o.format, done), err)
 	}
 	plan, err := a.planRemoval(cmd.Context(), client, namespace, o.keepNamespace)
 	if err != nil {
@@ -51,14 +67,14 @@ func (a *app) uninstall(cmd *cobra.Command, o *uninstallOptions) error {
 	}
 	if plan.empty() {
 		a.ui.Success("Flux is not installed in namespace %q: there is nothing to remove", namespace)
-		return a.hintInstalled(cmd.Context(), client, namespace)
+		return report([]changeResult{}, a.hintInstalled(cmd.Context(), client, namespace))
 	}
 	if err := plan.allowed(); err != nil {
 		return err
 	}
 	if o.dryRun {
 		a.rehearse(plan)
-		return nil
+		return report(plan.results(), nil)
 	}
 	if !o.silent {
 		if err := a.confirmRemoval(cmd.Context(), plan); err != nil {
@@ -71,12 +87,12 @@ func (a *app) uninstall(cmd *cobra.Command, o *uninstallOptions) error {
 	if err := client.Allowed(ctx, plan.permissions()); err != nil {
 		return err
 	}
-	r := &removal{app: a, client: client, plan: plan}
+	r := &removal{app: a, client: client, plan: plan, done: []changeResult{}}
 	if err := r.run(ctx); err != nil {
-		return err
+		return report(r.done, err)
 	}
 	a.ui.Success("uninstall finished")
-	return nil
+	return report(r.done, nil)
 }
 
 // hintInstalled tells where Flux is, if it is in another namespace.

@@ -23,8 +23,24 @@ const atOnce = 16
 // (namespaces, definitions) goes first, and definitions are waited for until
 // the server serves them; within a stage requests go out together.
 func (c *Client) Apply(ctx context.Context, objects []*unstructured.Unstructured) error {
+	return c.applyWith(ctx, objects, c.applyOne)
+}
+
+// ApplyEach is Apply, and calls each with what has become of every object. It
+// costs one request more for an object. each may be called concurrently.
+func (c *Client) ApplyEach(ctx context.Context, objects []*unstructured.Unstructured, each func(*unstructured.Unstructured, Upserted)) error {
+	return c.applyWith(ctx, objects, func(ctx context.Context, o *unstructured.Unstructured) error {
+		u, err := c.Upsert(ctx, o, false)
+		if err == nil {
+			each(o, u)
+		}
+		return err
+	})
+}
+
+func (c *Client) applyWith(ctx context.Context, objects []*unstructured.Unstructured, apply func(context.Context, *unstructured.Unstructured) error) error {
 	for _, stage := range stages(objects) {
-		if err := c.each(ctx, stage, c.applyOne); err != nil {
+		if err := c.each(ctx, stage, apply); err != nil {
 			return err
 		}
 		if err := c.each(ctx, stage, c.established); err != nil {
