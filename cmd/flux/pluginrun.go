@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -44,7 +45,10 @@ func (a *app) runPlugin(ctx context.Context, root *cobra.Command, args []string)
 		Path: line.plugin.Path, Args: line.after, Env: env,
 		In: a.in, Out: a.out, Err: a.err,
 	})
-	if err == nil && code != 0 {
+	switch {
+	case err != nil:
+		err = hinted(fmt.Sprintf("check that the file is built for %s/%s, or begins with #! if it is a script", runtime.GOOS, runtime.GOARCH), "%w", err)
+	case code != 0:
 		err = &exitCodeError{code}
 	}
 	return true, err
