@@ -47,7 +47,17 @@ func TestDeploymentRefused(t *testing.T) {
 			Cause{Message: `the Pod Security level of the namespace forbids the pod: pods "a" is forbidden: violates PodSecurity "restricted:latest": x`, Remedy: "change the label pod-security.kubernetes.io/enforce of the namespace", Final: true}},
 		"webhook": {`admission webhook "v.example.com" denied the request: unsigned image`,
 			Cause{Message: `an admission webhook or policy rejected the pod: admission webhook "v.example.com" denied the request: unsigned image`, Remedy: "allow the pods of this namespace in it", Final: true}},
-		"something else": {`the server is on fire`, Cause{Message: "its pods cannot be created: FailedCreate: the server is on fire"}},
+		"limit range": {`pods "a" is forbidden: maximum cpu usage per Container is 200m, but limit is 1`,
+			Cause{Message: `a LimitRange of the namespace does not allow the pod: pods "a" is forbidden: maximum cpu usage per Container is 200m, but limit is 1`, Remedy: "change the resources of the pod, or the LimitRange", Final: true}},
+		"service account": {`pods "a-" is forbidden: error looking up service account apps/gone: serviceaccount "gone" not found`,
+			Cause{Message: `ServiceAccount not found: pods "a-" is forbidden: error looking up service account apps/gone: serviceaccount "gone" not found`, Remedy: "create the ServiceAccount that the message names"}},
+		"webhook that is down": {`Internal error occurred: failed calling webhook "v.example.com": failed to call webhook: Post "https://v.apps.svc:443/?timeout=10s": no endpoints available for service "v"`,
+			Cause{Message: `an admission webhook cannot be called: Internal error occurred: failed calling webhook "v.example.com": failed to call webhook: Post "https://v.apps.svc:443/?timeout=10s": no endpoints available for service "v"`, Remedy: "start the pods of the webhook"}},
+		"named like a quota":         {`pods "exceeded-quota" is forbidden: node selector conflict`, Cause{Message: `its pods cannot be created: FailedCreate: pods "exceeded-quota" is forbidden: node selector conflict`}},
+		"named like Pod Security":    {`Pod "violates-podsecurity" is invalid: spec.serviceAccountName: Invalid value: "violates PodSecurity": a lowercase name`, Cause{Message: `its pods cannot be created: FailedCreate: Pod "violates-podsecurity" is invalid: spec.serviceAccountName: Invalid value: "violates PodSecurity": a lowercase name`}},
+		"named like a webhook":       {`pods "admission-webhook" is forbidden: some plugin`, Cause{Message: `its pods cannot be created: FailedCreate: pods "admission-webhook" is forbidden: some plugin`}},
+		"account in another message": {`Pod "serviceaccount" is invalid: spec: Required value`, Cause{Message: `its pods cannot be created: FailedCreate: Pod "serviceaccount" is invalid: spec: Required value`}},
+		"something else":             {`the server is on fire`, Cause{Message: "its pods cannot be created: FailedCreate: the server is on fire"}},
 	} {
 		d := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{
 			{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: c.message},

@@ -1,14 +1,21 @@
 package diagnose
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/artifact"
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
@@ -26,7 +33,7 @@ func (s *snapshot) locate(ctx context.Context, root Finding, sub subject) Findin
 	if sub.failure.Type == failure.NoMatch {
 		group, _ := groupVersion(sub.failure)
 		sub.served = s.served(ctx, group, sub.failure.Named.Kind)
-		sub.providers = s.providers(targetOf(sub.kind, sub.object), group)
+		sub.providers = s.providers(ctx, targetOf(sub.kind, sub.object), group)
 	}
 	sub.file = s.file(ctx, sub)
 	found, _ = recognise(sub)
@@ -59,18 +66,22 @@ func (s *snapshot) served(ctx context.Context, group, kind string) []string {
 	return versions
 }
 
-// providers returns the objects of Flux that apply a CRD of a group.
-func (s *snapshot) providers(but controllers.Target, group string) []string {
+// providers returns the objects of Flux that have applied CRDs of a group: their
+// controllers label what they apply with the name and namespace of the object.
+func (s *snapshot) providers(ctx context.Context, but controllers.Target, group string) []string {
+	if group == "" {
+		return nil
+	}
 	var names []string
-	for t, o := range s.objects {
-		if t == but || group == "" {
-			continue
-		}
-		if slices.ContainsFunc(s.kindOf(t).Managed(o), func(m controllers.Target) bool {
-			return m.Kind == "CustomResourceDefinition" && strings.HasSuffix(m.Name, "."+group)
-		}) {
+	crds := resource(schema.GroupVersion{Group: "apiextensions.k8s.io", Version: "v1"}, "CustomResourceDefinition")
+	err := s.Client.Metadata(ctx, crds, kube.Selection{}, func(o controllers.Object) {
+		t, ok := controllers.Manager(o)
+		if ok && t != but && strings.HasSuffix(controllers.Name(o), "."+group) && !slices.Contains(names, t.String()) {
 			names = append(names, t.String())
 		}
+	})
+	if err != nil {
+		return nil
 	}
 	slices.Sort(names)
 	return names[:min(len(names), mostShown)]
@@ -85,15 +96,7 @@ func (s *snapshot) file(ctx context.Context, sub subject) string {
 	if len(sources) != 1 || f.In(failure.Install, failure.Upgrade) {
 		return ""
 	}
-	a, ok := artifact.Of(s.objects[key(sources[0])])
-	if !ok {
-		return ""
-	}
-	archive, err := artifact.Fetch(ctx, s.Client, a, s.Home)
-	if err != nil {
-		return ""
-	}
-	files, err := build.Archive(strings.NewReader(string(archive)))
+	files, err := s.artifact(ctx, key(sources[0]))
 	if err != nil {
 		return ""
 	}
@@ -117,6 +120,49 @@ func (s *snapshot) file(ctx context.Context, sub subject) string {
 		inside = outside
 	}
 	return strings.Join(inside[:min(len(inside), mostShown)], " or ")
+}
+
+// artifacts are what has been fetched of the sources, each once: many failures may
+// come from one repository.
+type artifacts struct {
+	mu    sync.Mutex
+	files map[controllers.Target]func() (fs.FS, error)
+}
+
+// errNoArtifact is returned for a source that has fetched nothing.
+var errNoArtifact = errors.New("the source has no artifact")
+
+// artifact returns the files of the artifact of a source.
+func (s *snapshot) artifact(ctx context.Context, source controllers.Target) (fs.FS, error) {
+	s.artifacts.mu.Lock()
+	read, ok := s.artifacts.files[source]
+	if !ok {
+		read = sync.OnceValues(func() (fs.FS, error) {
+			var o controllers.Object
+			err := s.Client.With(ctx, s.kindOf(source), func(r kube.Resource) (err error) { // a healthy one was reduced
+				o, err = s.Client.Get(ctx, r, source.Namespace, source.Name)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+			a, ok := artifact.Of(o)
+			if !ok {
+				return nil, errNoArtifact
+			}
+			archive, err := artifact.Fetch(ctx, s.Client, a, s.Home)
+			if err != nil {
+				return nil, fmt.Errorf("fetching the artifact of %s: %w", source, err)
+			}
+			return build.Archive(bytes.NewReader(archive))
+		})
+		if s.artifacts.files == nil {
+			s.artifacts.files = map[controllers.Target]func() (fs.FS, error){}
+		}
+		s.artifacts.files[source] = read
+	}
+	s.artifacts.mu.Unlock()
+	return read()
 }
 
 // sought is how the manifest of the object of a failure is found: every one of a

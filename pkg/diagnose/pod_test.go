@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,5 +91,35 @@ func TestPod(t *testing.T) {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
+	}
+}
+
+// A registry's answer is final; the same words in the name of an image or a host
+// are none.
+func TestPullIsFinal(t *testing.T) {
+	t.Parallel()
+	const pulled = `Back-off pulling image "IMAGE": ErrImagePull: rpc error: code = CODE desc = failed to pull and unpack image "IMAGE": failed to resolve reference "IMAGE": `
+	for message, want := range map[string]bool{
+		`IMAGE: not found`: true,
+		`pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed`:                 true,
+		`failed to authorize: failed to fetch anonymous token: unexpected status from GET request to https://ghcr.io/token: 403 Forbidden`:                     true,
+		`unexpected status from HEAD request to https://registry.example.com/v2/app/manifests/v1: 401 Unauthorized`:                                            true,
+		`failed to do request: Head "https://registry.example.com/v2/": dial tcp: lookup registry.example.com: i/o timeout`:                                    false,
+		`failed to do request: Head "https://not-found.example.com:40111/v2/manifest-unknown": dial tcp 10.0.0.1:40111: connect: connection refused`:           false,
+		`failed to do request: Head "https://registry/v2/denied/unauthorized": EOF`:                                                                            false,
+		`unexpected status from HEAD request to https://registry.example.com/v2/401/manifests/404: 503 Service Unavailable`:                                    false,
+		`unexpected status from HEAD request to https://registry.example.com/v2/not-found/manifests/v1: 429 Too Many Requests`:                                 false,
+		`toomanyrequests: You have reached your pull rate limit of a repository that was not found`:                                                            false,
+		`failed to do request: Head "https://registry/v2/": net/http: TLS handshake timeout`:                                                                   false,
+		`failed to do request: Head "https://registry/v2/": tls: failed to verify certificate: x509: certificate is valid for unauthorized, not for not-found`: false,
+	} {
+		for _, image := range []string{"ghcr.io/org/app:v1", "registry:40111/not-found/denied:401-unauthorized"} {
+			text := strings.NewReplacer("IMAGE", image, "CODE", "Unknown").Replace(pulled + message)
+			p := pod(waits("ImagePullBackOff", text, 0, nil))
+			p.Spec.Containers[0].Image = image
+			if got, found := Pod(p); !found || got.Final != want {
+				t.Errorf("%s\n is final: %t, want %t", text, got.Final, want)
+			}
+		}
 	}
 }

@@ -29,6 +29,7 @@ type snapshot struct {
 	down  map[string]Finding
 	blind string
 	view
+	artifacts artifacts
 	// names are the namespaces of the objects of a kind and a name.
 	names map[[2]string][]string
 }

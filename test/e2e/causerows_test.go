@@ -432,6 +432,19 @@ func helmRows() []causeRow {
 			fix: func(s *story) { s.run("kubectl", "-n", s.namespace, "delete", "deployment.apps", "web") },
 		},
 		{
+			name: "helm-rollback", ask: ask, root: "HelmRelease/app", code: "invalid", never: []string{"succeeded"},
+			objects: "${DEFAULT}\n---\n" + release("helm-rollback", "  upgrade: {remediation: {retries: 0, strategy: rollback, remediateLastFailure: true}}\n"),
+			files:   map[string]string{"kustomization.yaml": none, "chart/Chart.yaml": chart, "chart/templates/web.yaml": service("web", "ports: [{port: 80}]")},
+			says:    []string{"API server rejected Service/${NS}/web: spec.ports[0].port: Invalid value: 99999"},
+			then: func(s *story) {
+				s.run("flux", "wait", "helmrelease", "app", "-n", s.namespace, "--timeout=2m")
+				s.commit("Use a wrong port with Helm", map[string]string{
+					"cases/helm-rollback/chart/Chart.yaml": next, "cases/helm-rollback/chart/templates/web.yaml": service("web", "ports: [{port: 99999, targetPort: 80}]"),
+				})
+				_, _, _ = s.try("flux", "reconcile", "helmrelease", "app", "-n", s.namespace, "--with-source")
+			},
+		},
+		{
 			name: "helm-owner", ask: ask, root: "HelmRelease/app", code: "release-ownership",
 			objects: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n---\n" + release("helm-owner", "  install: {disableTakeOwnership: true}\n"),
 			files:   map[string]string{"kustomization.yaml": none, "chart/Chart.yaml": chart, "chart/templates/settings.yaml": plainMap},
