@@ -39,10 +39,31 @@ func parseStatusSelector(s string) (statusSelector, error) {
 	}
 	for _, operator := range []string{"!=", "="} {
 		if typ, status, ok := strings.Cut(s, operator); ok && typ != "" && status != "" && !strings.Contains(status, "=") {
-			return statusSelector{typ, status, operator == "!="}, nil
+			selector := statusSelector{typ, status, operator == "!="}
+			return selector, selector.check()
 		}
 	}
 	return statusSelector{}, fmt.Errorf("expected status selector in type=status or type!=status format, but found: %s", s)
+}
+
+// check refuses a condition and a status that no object ever has.
+func (s statusSelector) check() error {
+	types := controllers.ConditionTypes()
+	if !slices.ContainsFunc(types, func(known string) bool { return strings.EqualFold(known, s.typ) }) {
+		near := nearest{word: strings.ToLower(s.typ)}
+		for _, known := range types {
+			near.try(known, []string{strings.ToLower(known)})
+		}
+		hint := "the conditions are " + strings.Join(types, ", ")
+		if known := near.meant(); known != "" {
+			hint = fmt.Sprintf("did you mean %s?", known)
+		}
+		return hinted(hint, "--status-selector: unknown condition %q", s.typ)
+	}
+	if !slices.Contains([]string{"true", "false", "unknown"}, strings.ToLower(s.status)) {
+		return fmt.Errorf("--status-selector: invalid status %q: must be true, false or unknown", s.status)
+	}
+	return nil
 }
 
 // matches compares as the READY column shows it. An object without the

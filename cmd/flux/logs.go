@@ -129,9 +129,10 @@ func (o *logsOptions) parsed() (logs.Options, error) {
 		}
 		options.SinceTime = at
 	}
-	// A word that is no kind of Flux stays as it is: some record may have it.
-	if rows := controllers.Called(o.kind); len(rows) == 1 {
-		options.Filter.Kind = rows[0].Kind
+	if o.kind != "" {
+		k, err := objectRef{word: o.kind, kinds: controllers.Called(o.kind)}.kind()
+		options.Filter.Kind = k.Kind
+		return options, err
 	}
 	return options, nil
 }

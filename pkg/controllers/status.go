@@ -31,6 +31,14 @@ func FindCondition(o Object, typ string) (Condition, bool) {
 	return Condition{}, false
 }
 
+// ConditionTypes returns the types of conditions that controllers write.
+func ConditionTypes() []string {
+	return []string{
+		"Ready", "Reconciling", "Stalled", "Healthy", "Released", "TestSuccess", "Remediated", "Drifted",
+		"ArtifactInStorage", "ArtifactOutdated", "BuildFailed", "FetchFailed", "IncludeUnavailable", "SourceVerified", "StorageOperationFailed",
+	}
+}
+
 // Readiness is how ready an object is and why.
 type Readiness struct {
 	// Status is "True", "False" or "Unknown".
