@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/diagram"
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
@@ -84,7 +85,7 @@ func (a *app) deps(cmd *cobra.Command, o *depsOptions, args []string) error {
 		return err
 	}
 	namespace = ref.in(namespace)
-	g, err := a.graph(cmd, o, namespace, name != "")
+	g, gaps, err := a.graph(cmd, o, namespace, name != "")
 	if err != nil {
 		return err
 	}
@@ -102,21 +103,28 @@ func (a *app) deps(cmd *cobra.Command, o *depsOptions, args []string) error {
 			return []*tree.Node{g.Tree(object)}
 		}
 	}
-	if err := a.depsAnswer(o, g, trees); err != nil {
-		return err
+	incomplete := a.reportGaps(gaps)
+	if len(gaps) > 0 {
+		incomplete = errReported // an object that may not be seen may need another
 	}
-	return a.depsTrouble(g)
+	if len(g.Vertices) > 0 || incomplete == nil {
+		if err := a.depsAnswer(o, g, trees); err != nil {
+			return err
+		}
+	}
+	return errors.Join(a.depsTrouble(g), incomplete)
 }
 
 // graph reads the objects of a folder or of the cluster. One object may need
 // others in any namespace, so all of them are read for it.
-func (a *app) graph(cmd *cobra.Command, o *depsOptions, namespace string, one bool) (*tree.Graph, error) {
+func (a *app) graph(cmd *cobra.Command, o *depsOptions, namespace string, one bool) (*tree.Graph, []tree.Gap, error) {
 	if o.path != "" {
-		return a.graphOfFolder(cmd.Context(), o.path, namespace)
+		g, err := a.graphOfFolder(cmd.Context(), o.path, namespace)
+		return g, nil, err
 	}
 	client, err := a.cluster()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if o.everywhere || one {
 		namespace = ""
@@ -124,10 +132,23 @@ func (a *app) graph(cmd *cobra.Command, o *depsOptions, namespace string, one bo
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
 	g, gaps, err := tree.Dependencies(ctx, client.Config, namespace)
-	if err != nil {
-		return nil, err
+	if err == nil && len(g.Vertices) == 0 && len(gaps) == 0 {
+		err = checkInstalled(ctx, client, namespace)
 	}
-	return g, a.reportGaps(gaps)
+	return g, gaps, err
+}
+
+// checkInstalled returns an error where the cluster does not serve the kinds of Flux.
+func checkInstalled(ctx context.Context, client *kube.Client, namespace string) error {
+	source := controllers.Kinds[0]
+	err := client.With(ctx, source, func(r kube.Resource) error {
+		return client.Metadata(ctx, r, kube.Selection{Namespace: namespace}, func(controllers.Object) {})
+	})
+	var missing *kube.MissingKindError
+	if errors.As(err, &missing) {
+		return notServed(controllers.Kinds)
+	}
+	return err
 }
 
 // graphOfFolder reads manifests; one without a namespace gets the given one.

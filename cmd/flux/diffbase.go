@@ -75,7 +75,7 @@ that could not be found out.`
 			if cmd.Flags().NFlag() > 0 && cmd.LocalNonPersistentFlags().Changed("path") {
 				return hinted("flux diff --base main --path "+o.path, "name what to compare with by --base")
 			}
-			return cmd.Help()
+			return usage(cmd, "a command or --base is required")
 		}
 		return a.diffBase(cmd, o)
 	}

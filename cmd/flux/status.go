@@ -41,13 +41,23 @@ else 1.`,
 
   # For a script
   flux status my-app -o json | jq -r '.object.revision'`,
-		Args:              cobra.RangeArgs(1, 3),
+		Args:              statusArgs,
 		ValidArgsFunction: a.completeStatus,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.status(cmd, format, args) },
 	}
 	cmd.Flags().StringVarP(&format, "output", "o", "", "print json or yaml")
 	completeReportFormat(cmd)
 	return cmd
+}
+
+func statusArgs(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return hinted("flux status my-app", "a name is required")
+	case len(args) > 3:
+		return hinted("flux status kustomization my-app", "one object is required")
+	}
+	return nil
 }
 
 // statusKinds are the kinds that a name alone may mean, the more likely first.
