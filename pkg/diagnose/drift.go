@@ -142,10 +142,10 @@ func (s *snapshot) drift(ctx context.Context, sub subject, d *desired, suspects 
 		return nil, append(unknown, unseen(err)+": drift of "+owner.String())
 	}
 	for i, change := range result.Changes[:min(len(result.Changes), len(suspects))] {
-		switch change.Action {
-		case diff.Changed, diff.Recreated:
+		switch {
+		case change.Action == diff.Changed, change.Action == diff.Recreated, change.Left():
 			found = append(found, s.drifted(sub, suspects[i], change))
-		case diff.Failed, diff.Encrypted:
+		case change.Action == diff.Failed, change.Action == diff.Encrypted:
 			unknown = append(unknown, fmt.Sprintf("drift of %s: %s", key(suspects[i].target), oneLine(strings.Join(append(change.Notes, change.Reason), " "))))
 		}
 	}
@@ -177,7 +177,7 @@ func (s *snapshot) drifted(sub subject, of suspect, change diff.Change) Finding 
 	f.Details = append(f.Details, moreOf(len(change.Fields)-driftFields)...)
 	detail, remedies := s.correction(sub)
 	f.Details = append(f.Details, detail)
-	f.Remedies = append([]string{sub.command("diff")}, remedies...)
+	f.Remedies = append([]string{"see the difference: " + sub.command("diff")}, remedies...)
 	f.Remedies = append(f.Remedies, "to keep the change, make it in the source")
 	return f
 }

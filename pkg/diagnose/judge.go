@@ -56,7 +56,9 @@ func (s *snapshot) judge(t controllers.Target) (f *Finding, waits bool) {
 		return f, true
 	}
 	if slices.Contains(upstream, sub.ready.Reason) {
-		return finding("waiting", oneLine(sub.ready.Message), sub.again()), true
+		f := finding("waiting", oneLine(sub.ready.Message), sub.again())
+		f.Since = sub.since("Ready")
+		return f, true
 	}
 	found, recognised := recognise(sub)
 	switch {

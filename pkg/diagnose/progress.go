@@ -24,7 +24,7 @@ func progress(sub subject) *Finding {
 		if doing, ok := controllers.FindCondition(o, "Reconciling"); ok && doing.Message != "" {
 			message = doing.Message
 		}
-		f.Code, f.Message, f.Since = "progressing", "reconciling: "+oneLine(WithoutFolders(message)), sub.reconciling()
+		f.Code, f.Message, f.Since = "progressing", "reconciling: "+oneLine(WithoutFolders(message)), sub.since("Reconciling", "Ready")
 		f.Remedies = nil
 	default:
 		return nil
@@ -36,16 +36,16 @@ func progress(sub subject) *Finding {
 	return f
 }
 
-// reconciling is since when an object is being reconciled.
-func (s subject) reconciling() time.Time {
-	var since time.Time
-	for _, typ := range []string{"Reconciling", "Ready"} {
+// since is when the newest of some conditions took its status.
+func (s subject) since(types ...string) time.Time {
+	var newest time.Time
+	for _, typ := range types {
 		c, ok := controllers.FindCondition(s.object, typ)
-		if at := moment(c.LastTransitionTime); ok && c.Status != "False" && at.After(since) {
-			since = at
+		if at := moment(c.LastTransitionTime); ok && at.After(newest) {
+			newest = at
 		}
 	}
-	return since
+	return newest
 }
 
 // failures are the conditions by which controllers remember that the last

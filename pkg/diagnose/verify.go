@@ -97,7 +97,7 @@ func (d *desired) expires(t controllers.Target) bool {
 // zero for what does not pass by itself.
 func (f Finding) patience() time.Duration {
 	switch f.Code {
-	case "progressing", "unreconciled":
+	case "progressing", "unreconciled", "waiting":
 		return youngProgress
 	case "deleting":
 		return deletionGrace

@@ -246,7 +246,7 @@ func whyOthers() []whyCase {
 	yes := map[string]string{"settings.yaml": plainMap}
 	return []whyCase{
 		{
-			name: "deleted", files: yes, ask: []string{"configmap", "settings"}, root: "ConfigMap/settings", code: "deleted", says: "the next reconciliation brings it back",
+			name: "deleted", files: yes, ask: []string{"configmap", "settings"}, root: "ConfigMap/settings", code: "deleted", says: "flux reconcile kustomization app -n why-deleted",
 			then: func(s *story) { s.run("kubectl", "-n", s.namespace, "delete", "configmap", "settings") },
 		},
 		{

@@ -1,0 +1,90 @@
+package diagnose
+
+import (
+	"testing"
+	"time"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+func TestWithoutPaths(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]string{
+		`failed to send notification for Kustomization/app.apps: Post "https://hooks.slack.com/services/T0/B0/secret": dial tcp: no such host`: `Post "https://hooks.slack.com/…": dial tcp: no such host`,
+		`failed to send notification for X: Post "https://user:token@chat.example.com?key=secret": EOF`:                                        `Post "https://chat.example.com/…": EOF`,
+		`failed to send notification for X: Get "https://chat.example.com": EOF`:                                                               `Get "https://chat.example.com": EOF`,
+	} {
+		if got := withoutPaths(message); got != want {
+			t.Errorf("withoutPaths(%q) = %q, want %q", message, got, want)
+		}
+	}
+}
+
+func TestYoung(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	for name, c := range map[string]struct {
+		finding Finding
+		want    bool
+	}{
+		"reconciling for seconds":  {Finding{Code: "progressing", Since: ago(10 * time.Second)}, true},
+		"reconciling for minutes":  {Finding{Code: "progressing", Since: ago(2 * time.Minute)}, false},
+		"reconciling, unknown how": {Finding{Code: "progressing"}, false},
+		"deleted a moment ago":     {Finding{Code: "deleting", Since: ago(10 * time.Second)}, true},
+		"being deleted for long":   {Finding{Code: "deleting", Since: ago(40 * time.Second)}, false},
+		"failed a moment ago":      {Finding{Code: "not-ready", Since: ago(time.Second)}, false},
+		"drifted a moment ago":     {Finding{Code: "drift", Since: ago(time.Second)}, false},
+	} {
+		if got := (Case{Root: c.finding}).young(now); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	v := Verdict{
+		Cases:    []Case{{Root: Finding{Code: "not-ready"}}, {Root: Finding{Code: "progressing", Since: ago(0)}, Blocks: []controllers.Target{{Name: "a"}}}},
+		Problems: 3, RootCauses: 2,
+	}
+	v.separate(0, now)
+	if len(v.Cases) != 1 || len(v.Progress) != 1 || v.Problems != 1 || v.RootCauses != 1 {
+		t.Errorf("separate left %+v", v)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	k, _ := controllers.FindKind("Kustomization")
+	condition := func(typ, status, reason string) map[string]any {
+		return map[string]any{"type": typ, "status": status, "reason": reason, "message": "running in /tmp/kustomization-1/deep", "lastTransitionTime": "2026-11-21T10:00:00Z"}
+	}
+	object := func(status map[string]any, conditions ...any) controllers.Object {
+		status["conditions"] = conditions
+		return controllers.Object{"metadata": map[string]any{"name": "app", "creationTimestamp": "2026-11-21T09:59:00Z"}, "status": status}
+	}
+	for name, c := range map[string]struct {
+		object         controllers.Object
+		code, since    string
+		retries, other bool
+	}{
+		"new":         {object: object(map[string]any{}), code: "unreconciled", since: "2026-11-21T09:59:00Z"},
+		"reconciling": {object: object(map[string]any{}, condition("Ready", "Unknown", "Progressing"), condition("Reconciling", "True", "Progressing")), code: "progressing", since: "2026-11-21T10:00:00Z"},
+		"failed":      {object: object(map[string]any{}, condition("Ready", "False", "BuildFailed")), other: true},
+		"retried": {object: object(map[string]any{
+			"lastAttemptedRevision": "b", "lastAppliedRevision": "a", "history": []any{map[string]any{"lastReconciledStatus": "HealthCheckFailed", "lastReconciled": "2026-11-21T09:00:00Z"}},
+		}, condition("Ready", "Unknown", "Progressing")), code: "progressing", retries: true},
+		"retried source": {object: object(map[string]any{}, condition("Ready", "Unknown", "Progressing"), condition("FetchFailed", "True", "GitOperationFailed")), code: "progressing", retries: true},
+	} {
+		f := progress(newSubject(k, c.object))
+		if f == nil {
+			if !c.other {
+				t.Errorf("%s: no finding", name)
+			}
+			continue
+		}
+		if c.other || f.Code != c.code || f.Since.IsZero() != c.retries || c.since != "" && f.Since.Format(time.RFC3339) != c.since || len(f.Details) > 0 != c.retries {
+			t.Errorf("%s: %+v", name, f)
+		}
+		if c.code == "progressing" && f.Message != "reconciling: running in deep" {
+			t.Errorf("%s: %q", name, f.Message)
+		}
+	}
+}
