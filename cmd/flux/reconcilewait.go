@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
 // errBlocked says that a controller has put an object off because a dependency
@@ -39,10 +40,7 @@ func (r *reconciler) await(ctx context.Context, n *node, token string, attempt i
 			return false, fmt.Errorf("%s was deleted while it was waited for", n.target)
 		}
 		n.last = e.Object
-		if !n.kind.Settled(n.last, token) && !putOff(n, token) {
-			if k, o := n.kind, n.last; k.Ready(o).Status == "Unknown" {
-				r.states.tell(n.subject(), o, condition(k, o))
-			}
+		if !r.answered(ctx, n, token) {
 			return false, nil
 		}
 		switch last := attempt == attempts-1; {
@@ -68,6 +66,26 @@ func (r *reconciler) await(ctx context.Context, n *node, token string, attempt i
 	}
 	r.sayDone(n, done)
 	return nil
+}
+
+// answered reports whether the controller has finished with a request, and
+// shows what the object says where it has not.
+func (r *reconciler) answered(ctx context.Context, n *node, token string) bool {
+	k, o := n.kind, n.last
+	if k.Settled(o, token) || putOff(n, token) {
+		return true
+	}
+	if (controllers.Path{"status.lastHandledReconcileAt"}).String(o) == token {
+		// helm-controller says that it is at work as long as a source is not ready.
+		// A source that cannot be read is waited for.
+		if failed, err := reconcile.SourceFailed(ctx, r.client, n.subject(), o); failed && err == nil {
+			return true
+		}
+	}
+	if k.Ready(o).Status == "Unknown" || k.Pending(o) {
+		r.states.tell(n.subject(), o, condition(k, o))
+	}
+	return false
 }
 
 func (r *reconciler) sayDone(n *node, done string) {

@@ -146,6 +146,8 @@ func (w *waiter) inWords(result reconcile.Result) error {
 	case errors.As(err, &final) && final.Suspended:
 		return hinted(fmt.Sprintf("flux resume %s %s -n %s", s.Kind.Noun(), s.Name, s.Namespace),
 			"%s is suspended%s; its last state: %s", s, noted(o), condition(s.Kind, o))
+	case errors.As(err, &final) && final.Source.Name != "":
+		return unready(t, o, "%s is not ready, and its source %s is stalled: %s", s, final.Source, condition(s.Kind, o))
 	case errors.As(err, &final):
 		return unready(t, o, "%s is stalled: %s", s, orElse(final.Message, condition(s.Kind, o)))
 	case errors.Is(err, reconcile.ErrDeleted):

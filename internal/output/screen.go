@@ -64,7 +64,7 @@ func (s Screen) write(b *strings.Builder, headers, row []string, columns []layou
 		switch {
 		case i == len(row)-1 && s.Fold:
 			cell = strings.TrimLeft(fold.Line(strings.Repeat(" ", position)+cell, position, s.Width), " ")
-		case i == len(row)-1:
+		case i == len(row)-1, headers[i] == "SUSPEND REASON":
 			cell = cutEnd(cell, width)
 		case !slices.Contains(whole, headers[i]):
 			cell = cutMiddle(cell, width)

@@ -154,6 +154,8 @@ type FinalError struct {
 	// controller has given up with this message.
 	Suspended, Stalled bool
 	Message            string
+	// Source is the source that is stalled, empty where the object itself is.
+	Source controllers.Target
 }
 
 func (e *FinalError) Error() string {

@@ -166,6 +166,12 @@ func (w *Waiter) judge(ctx context.Context, g Goal, s Subject, o controllers.Obj
 			return false, final
 		}
 	}
+	if g.State == Ready {
+		// What cannot be read leaves the question open, and the object is waited for.
+		if final, err := w.stalledSource(ctx, s, o); err == nil && final != nil {
+			return false, final
+		}
+	}
 	w.Progress(p)
 	return false, nil
 }

@@ -1,0 +1,54 @@
+package reconcile
+
+import (
+	"context"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// SourceFailed reports whether an object that waits for its source waits in
+// vain: the controller of the source has finished, and the source is not ready.
+func SourceFailed(ctx context.Context, client *kube.Client, s Subject, o controllers.Object) (bool, error) {
+	if !s.Kind.Pending(o) {
+		return false, nil
+	}
+	u := upstream{client: client}
+	for _, t := range s.Kind.Upstream(o) {
+		source, found, err := u.get(ctx, t)
+		if err != nil {
+			return false, err
+		}
+		if found && unhandled(source, source.Object) == "" && source.Kind.Finished(source.Object) && source.Kind.Ready(source.Object).Status != "True" {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// stalledSource returns the source that an object waits for if the controller
+// of the source has given up.
+func (w *Waiter) stalledSource(ctx context.Context, s Subject, o controllers.Object) (*FinalError, error) {
+	if !s.Kind.Pending(o) {
+		return nil, nil
+	}
+	// The object may be what has created its source: that it waits is no attempt.
+	u := upstream{client: w.Client, seen: map[string]bool{s.String(): true}}
+	for _, t := range s.Kind.Upstream(o) {
+		source, found, err := u.get(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			continue
+		}
+		message, ok := stalled(source.Object)
+		if !ok {
+			continue
+		}
+		if next, err := u.pending(ctx, source, source.Object, 0); next == "" || err != nil {
+			return &FinalError{Stalled: true, Source: source.Target(), Message: message}, err
+		}
+	}
+	return nil, nil
+}
