@@ -38,12 +38,12 @@ func (a *app) planBuild(ctx context.Context, cmd *cobra.Command, o *buildOptions
 		return nil, err
 	}
 	work = work.forSource(o.path, ks)
-	vars, err := o.vars()
+	vars, secretVars, err := o.vars()
 	if err != nil {
 		return nil, err
 	}
 	plan := &buildPlan{ks: ks, work: work, tree: work.tree(), options: build.Options{
-		Vars: vars, Strict: o.strict, Ignore: o.ignore, Filter: true, Lookup: a.lookupFor(o, work),
+		Vars: vars, SecretVars: secretVars, Strict: o.strict, Ignore: o.ignore, Filter: true, Lookup: a.lookupFor(o, work),
 		Missing: a.missingFor(o, "variables", "--vars-file"),
 	}}
 	if _, substitutes, _ := unstructured.NestedMap(ks.Object, "spec", "postBuild"); len(vars) > 0 && !substitutes {

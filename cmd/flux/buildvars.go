@@ -12,50 +12,57 @@ import (
 )
 
 // vars are the variables of the command line: --set above --vars-file.
-func (o *buildOptions) vars() (map[string]string, error) {
-	vars := map[string]string{}
+func (o *buildOptions) vars() (vars map[string]string, secret []string, err error) {
+	vars = map[string]string{}
 	if o.varsFile != "" {
 		text, err := os.ReadFile(o.varsFile)
 		if err != nil {
-			return nil, fmt.Errorf("reading the variables: %w", err)
+			return nil, nil, fmt.Errorf("reading the variables: %w", err)
 		}
-		if vars, err = readVars(text); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", o.varsFile, err)
+		var fromSecret bool
+		if vars, fromSecret, err = readVars(text); err != nil {
+			return nil, nil, fmt.Errorf("reading %s: %w", o.varsFile, err)
+		}
+		for name := range vars {
+			if _, given := o.set[name]; fromSecret && !given {
+				secret = append(secret, name)
+			}
 		}
 	}
 	for name, value := range o.set {
 		vars[name] = value
 	}
-	return vars, nil
+	return vars, secret, nil
 }
 
-// readVars reads variables from a ConfigMap, a Secret, a map or lines.
-func readVars(text []byte) (map[string]string, error) {
+// readVars reads variables from a ConfigMap, a Secret, a map or lines, and
+// reports whether it was a Secret.
+func readVars(text []byte) (vars map[string]string, secret bool, err error) {
 	var object map[string]any
-	if yaml.Unmarshal(text, &object) != nil {
-		return readLines(string(text))
-	}
+	lines := yaml.Unmarshal(text, &object) != nil
 	for name := range object {
-		if strings.Contains(name, "=") { // "URL=http: //x" is both
-			return readLines(string(text))
-		}
+		lines = lines || strings.Contains(name, "=") // "URL=http: //x" is both
 	}
-	vars := map[string]string{}
+	if lines {
+		vars, err = readLines(string(text))
+		return vars, false, err
+	}
+	vars = map[string]string{}
 	if kind := object["kind"]; kind == "ConfigMap" || kind == "Secret" {
 		data, err := build.DataOf(&unstructured.Unstructured{Object: object})
 		for name, value := range data {
 			vars[name] = string(value)
 		}
-		return vars, err
+		return vars, kind == "Secret", err
 	}
 	for name, value := range object {
 		switch value.(type) {
 		case map[string]any, []any:
-			return nil, fmt.Errorf("the value of %q is not text", name)
+			return nil, false, fmt.Errorf("the value of %q is not text", name)
 		}
 		vars[name] = fmt.Sprint(value)
 	}
-	return vars, nil
+	return vars, false, nil
 }
 
 // readLines reads NAME=value lines; empty ones and those that begin with # say nothing.

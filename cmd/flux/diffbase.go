@@ -153,7 +153,7 @@ func (a *app) baseBuild(o *baseOptions, repository *snapshot.Repository, namespa
 		known[comparable(address)] = true
 	}
 	options.Local = func(address string) bool { return known[comparable(address)] }
-	if options.Vars, err = o.vars(); err != nil {
+	if options.Vars, options.SecretVars, err = o.vars(); err != nil {
 		return options, err
 	}
 	if options.Path, err = insideOf(repository, o.path); err != nil {

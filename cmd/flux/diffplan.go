@@ -85,9 +85,9 @@ func (a *app) withoutLive(o *diffOptions, err error) (bool, error) {
 
 // options are those of the build, of which Path is left to the caller.
 func (a *app) diffBuildOptions(o *diffOptions, settings controllerSettings) (build.Options, error) {
-	vars, err := o.vars()
+	vars, secretVars, err := o.vars()
 	return build.Options{
-		Vars: vars, Strict: o.strict, Ignore: o.ignore, Lookup: build.LookupFunc(a.clusterData), Decrypt: a.decrypters(settings),
+		Vars: vars, SecretVars: secretVars, Strict: o.strict, Ignore: o.ignore, Lookup: build.LookupFunc(a.clusterData), Decrypt: a.decrypters(settings),
 	}, err
 }
 

@@ -52,6 +52,10 @@ func (q *eventQuery) about(ctx context.Context, ref objectRef) error {
 	if err != nil {
 		return err
 	}
+	if k, ok := controllers.KindOf(r.Group, r.Kind); ok { // as in kustomizations.kustomize.toolkit.fluxcd.io
+		q.subject.kind = k
+		return nil
+	}
 	q.resource = &r
 	q.subject.kind = controllers.Kind{Group: r.Group, Version: r.Version, Kind: r.Kind, Resource: r.Resource}
 	if r.ClusterScoped {

@@ -27,6 +27,8 @@ type Options struct {
 	Missing func(object Reference, err error) bool
 	// Vars are variables that stand above those of the spec.
 	Vars map[string]string
+	// SecretVars are the names of those of Vars that came out of a Secret.
+	SecretVars []string
 	// Strict fails the build when a variable without a default is not set.
 	Strict bool
 	// Ignore are patterns in the format of .gitignore for files of the folder

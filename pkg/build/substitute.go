@@ -50,6 +50,9 @@ func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) 
 	}
 	v.set(inline, Reference{})
 	v.set(o.Vars, Reference{})
+	for _, name := range o.SecretVars {
+		v.secret[name] = true
+	}
 	for _, name := range slices.Sorted(maps.Keys(v.values)) {
 		if !variableName.MatchString(name) {
 			return nil, fmt.Errorf("%q cannot be the name of a variable: letters, digits and _ only, and no digit first", name)

@@ -43,9 +43,10 @@ type Options struct {
 	Local func(address string) bool
 	// Folders are those that sources hold which cannot be told by their address.
 	Folders map[build.Reference]string
-	// Vars and Strict are as in build.Options.
-	Vars   map[string]string
-	Strict bool
+	// Vars, SecretVars and Strict are as in build.Options.
+	Vars       map[string]string
+	SecretVars []string
+	Strict     bool
 	// Decrypter decrypts for a Kustomization. It may be nil.
 	Decrypter func(ks *unstructured.Unstructured) build.Decrypter
 	// Renderer renders charts. Where it is nil, HelmReleases are not followed.
@@ -216,7 +217,7 @@ func (w *walker) buildSide(s *side, ks *unstructured.Unstructured, above family)
 		return nil, false
 	}
 	options := build.Options{
-		Filter: true, Vars: w.Vars, Strict: w.Strict, Lookup: s.lookup(above), Missing: w.missing("variables", "; give them with --vars-file"),
+		Filter: true, Vars: w.Vars, SecretVars: w.SecretVars, Strict: w.Strict, Lookup: s.lookup(above), Missing: w.missing("variables", "; give them with --vars-file"),
 	}
 	if build.ReferenceTo(ks) == s.rootRef {
 		options.Path = w.Path
