@@ -95,12 +95,13 @@ func managed(id, version string) (Target, bool) {
 	return Target{APIVersion: version, Kind: kind, Namespace: namespace, Name: strings.ReplaceAll(name, "__", ":")}, true
 }
 
-// RetriesExhausted tells whether helm-controller has given a release up until
-// its spec changes or its failures are forgotten.
+// RetriesExhausted reports whether helm-controller has given a release up until
+// its spec changes or its failures are forgotten. Controllers before v1.0 say so
+// in the message alone.
 func RetriesExhausted(o Object) bool {
 	if c, ok := FindCondition(o, "Stalled"); ok && c.Status == "True" && (c.Reason == "RetriesExceeded" || c.Reason == "MissingRollbackTarget") {
 		return true
 	}
 	c, ok := FindCondition(o, "Ready")
-	return ok && c.Status == "False" && (strings.Contains(c.Message, "retries exhausted") || strings.Contains(c.Message, "cannot remediate"))
+	return ok && c.Status == "False" && (c.Message == "install retries exhausted" || c.Message == "upgrade retries exhausted")
 }

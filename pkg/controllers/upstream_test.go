@@ -83,6 +83,7 @@ func TestRetriesExhausted(t *testing.T) {
 		{"stalled for another reason", object("Stalled", "True", "InvalidChartReference", ""), false},
 		{"no longer stalled", object("Stalled", "False", "RetriesExceeded", ""), false},
 		{"failed", object("Ready", "False", "InstallFailed", "timed out"), false},
+		{"named like it", object("Ready", "False", "InstallFailed", "Helm install failed for release apps/retries-exhausted with chart app@0.1.0: install retries exhausted, cannot remediate"), false},
 	} {
 		if got := controllers.RetriesExhausted(test.object); got != test.want {
 			t.Errorf("%s: %t", test.name, got)

@@ -75,7 +75,7 @@ func refused(reason, message string) Cause {
 	}
 	for _, r := range refusals {
 		if r.typ == typ {
-			return Cause{Message: fmt.Sprintf("%s: %s", r.message, oneLine(message)), Remedy: r.remedy, Final: r.final, kind: r.message}
+			return Cause{Message: fmt.Sprintf("%s: %s", r.message, oneLine(message)), Remedy: r.remedy, Final: r.final, kind: r.message, rejection: f}
 		}
 	}
 	return Cause{Message: "its pods cannot be created: " + join(reason, message)}

@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
 // Cause is why a workload is not ready.
@@ -41,6 +42,8 @@ type Cause struct {
 	// kind is what tells the cause from others where the message holds names
 	// that change while it stays the same.
 	kind string
+	// rejection is why the API server rejects the pods, where it does.
+	rejection failure.Failure
 }
 
 // Trouble is a workload that is not ready, and why.

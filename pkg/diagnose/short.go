@@ -3,7 +3,6 @@ package diagnose
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
 // podOwner is a kind of workload whose pods the API server may refuse: how many
@@ -144,17 +144,14 @@ func refusedPods(ctx context.Context, client *kube.Client, namespace string) map
 	return texts
 }
 
-// quotaExceeded is how the API server's ResourceQuota admission refuses an object.
-var quotaExceeded = regexp.MustCompile(`exceeded quota: ([a-z0-9.-]+), requested: ([^ ]+), used: ([^ ]+), limited: ([^ ]+)`)
-
 // finding is a trouble as the root of a case: a quota has a remedy of its own.
 func (t Trouble) finding(object controllers.Target) Finding {
 	f := Finding{Object: object, Code: "health", Message: t.Message, Details: t.Details()}
-	if q := quotaExceeded.FindStringSubmatch(t.Message); q != nil {
+	if q := t.rejection; q.Type == failure.Quota {
 		f.Code = "quota"
 		f.Remedies = []string{
-			fmt.Sprintf("raise the ResourceQuota %s in namespace %s, or let the workload request less (requested %s, used %s, limited to %s)", q[1], object.Namespace, q[2], q[3], q[4]),
-			fmt.Sprintf("kubectl -n %s describe resourcequota %s", object.Namespace, q[1]),
+			fmt.Sprintf("raise the ResourceQuota %s in namespace %s, or let the workload request less (%s)", q.By, object.Namespace, q.Detail),
+			fmt.Sprintf("kubectl -n %s describe resourcequota %s", object.Namespace, q.By),
 		}
 	}
 	return f
