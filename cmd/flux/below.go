@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"sync"
 
@@ -11,6 +12,19 @@ import (
 	"github.com/fluxkit/flux/internal/logs"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
+
+// belowAll are the objects below several.
+func (a *app) belowAll(ctx context.Context, client *kube.Client, roots []target) (map[string]bool, error) {
+	all := map[string]bool{}
+	for _, root := range roots {
+		found, err := a.below(ctx, client, root)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(all, found)
+	}
+	return all, nil
+}
 
 // below are an object and the objects of Flux that it has applied, and those
 // that these have, as a filter of logs has them. The objects of a level are

@@ -33,7 +33,7 @@ type eventsOptions struct {
 func newEvents(a *app) *cobra.Command {
 	o := &eventsOptions{}
 	cmd := &cobra.Command{
-		Use:   "events",
+		Use:   "events [kind/name ...]",
 		Short: "Show what Kubernetes has recorded of the objects of Flux, in the order of time",
 		Long: `Show the events about the objects of Flux, the oldest first.
 
@@ -59,13 +59,17 @@ A cluster forgets events after an hour, unless it is set up otherwise.`,
   flux events --for Deployment/my-app -n apps
   flux events --for certificates.cert-manager.io/my-app -n apps
 
+  # Those of several applications, or of all of a kind
+  flux events ks/my-app hr/my-app
+  flux events ks,hr -A
+
   # What has gone wrong anywhere in the last ten minutes, and what does from now on
   flux events -A --types Warning --since 10m --watch
 
   # For scripts
   flux events -A --reason HealthCheckFailed -o json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.events(cmd, o) },
+		ValidArgsFunction: a.completeSubjects,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.events(cmd, o, args) },
 	}
 	fs := cmd.Flags()
 	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show the events of all namespaces")
@@ -115,6 +119,8 @@ type eventQuery struct {
 	options   *eventsOptions
 	namespace string
 	subject   *target // nil where the events of all objects are meant
+	// kinds are those of all objects that are meant, none for all kinds.
+	kinds []controllers.Kind
 	// resource is that of the subject where it is not one of Flux.
 	resource *kube.Resource
 	// hidden is why it is not known whether the subject exists.
@@ -123,7 +129,7 @@ type eventQuery struct {
 	subjects []controllers.Object
 }
 
-func (a *app) events(cmd *cobra.Command, o *eventsOptions) error {
+func (a *app) events(cmd *cobra.Command, o *eventsOptions, args []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -131,19 +137,22 @@ func (a *app) events(cmd *cobra.Command, o *eventsOptions) error {
 	if err != nil {
 		return err
 	}
-	q := &eventQuery{app: a, options: o, namespace: namespace}
-	if o.allNamespaces {
-		q.namespace = ""
-	}
-	ref, err := o.object()
+	about, err := readSubjects(o.subject, args)
 	if err != nil {
 		return err
+	}
+	if o.watch && len(about.objects) > 1 {
+		return hinted("name kinds instead, as in flux events ks,hr --watch", "--watch takes one object")
+	}
+	q := &eventQuery{app: a, options: o, namespace: namespace, kinds: about.kinds}
+	if o.allNamespaces {
+		q.namespace = ""
 	}
 	if q.client, err = a.cluster(); err != nil {
 		return err
 	}
-	if o.subject != "" {
-		if err := q.about(cmd.Context(), ref); err != nil {
+	if len(about.objects) == 1 {
+		if err := q.about(cmd.Context(), about.objects[0]); err != nil {
 			return err
 		}
 	}
@@ -152,11 +161,60 @@ func (a *app) events(cmd *cobra.Command, o *eventsOptions) error {
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	return q.list(ctx)
+	if len(about.objects) > 1 {
+		return q.listEach(ctx, about.objects)
+	}
+	found, err := q.find(ctx)
+	if err != nil {
+		return err
+	}
+	return q.print(found)
 }
 
-// list prints the events that there are.
-func (q *eventQuery) list(ctx context.Context) error {
+// listEach prints the events of several objects, each event once.
+func (q *eventQuery) listEach(ctx context.Context, objects []objectRef) error {
+	var all []happening
+	var failed error
+	seen := map[string]bool{}
+	for _, ref := range objects {
+		one := *q
+		err := one.about(ctx, ref)
+		var found []happening
+		if err == nil {
+			found, err = one.find(ctx)
+		}
+		if err != nil {
+			q.app.report(err)
+			failed = errReported
+		}
+		for _, h := range found {
+			if uid := (controllers.Path{"metadata.uid"}).String(h.object); !seen[uid] {
+				seen[uid] = true
+				all = append(all, h)
+			}
+		}
+	}
+	if len(all) == 0 && failed != nil {
+		return failed
+	}
+	sortHappenings(all)
+	return errors.Join(q.print(all), failed)
+}
+
+// everything are the lists that have the events of all objects that are meant.
+func (q *eventQuery) everything() []eventScope {
+	if len(q.kinds) == 0 {
+		return []eventScope{{namespace: q.namespace}}
+	}
+	var scopes []eventScope
+	for _, k := range q.kinds {
+		scopes = append(scopes, eventScope{namespace: q.namespace, kind: schema.GroupKind{Group: k.Group, Kind: k.Kind}})
+	}
+	return scopes
+}
+
+// find returns the events that there are, in the order of time.
+func (q *eventQuery) find(ctx context.Context) ([]happening, error) {
 	var found []happening
 	var mu sync.Mutex
 	visit := func(ctx context.Context, scopes []eventScope) error {
@@ -170,24 +228,22 @@ func (q *eventQuery) list(ctx context.Context) error {
 	var err error
 	switch {
 	case q.subject == nil:
-		err = visit(ctx, []eventScope{{namespace: q.namespace}})
+		err = visit(ctx, q.everything())
 	case q.resource != nil:
 		there, err = q.visitResource(ctx, visit)
 	default:
 		there, err = q.climb(ctx, visit)
 	}
-	if err != nil {
-		return err
-	}
 	switch {
+	case err != nil:
+		return nil, err
 	case there || len(found) > 0:
+		sortHappenings(found)
+		return found, nil
 	case q.hidden != nil:
-		return q.hidden
-	default:
-		return &notFoundError{target: *q.subject}
+		return nil, q.hidden
 	}
-	sortHappenings(found)
-	return q.print(found)
+	return nil, &notFoundError{target: *q.subject}
 }
 
 func (q *eventQuery) print(found []happening) error {
@@ -310,7 +366,7 @@ func (s eventScope) includes(h happening) bool {
 		_, ok := controllers.KindOf(h.group, h.kind)
 		return ok
 	}
-	return h.group == s.kind.Group && h.kind == s.kind.Kind && slices.Contains(s.names, h.name)
+	return h.group == s.kind.Group && h.kind == s.kind.Kind && (len(s.names) == 0 || slices.Contains(s.names, h.name))
 }
 
 func (s eventScope) subjects() []string {

@@ -15,22 +15,6 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// object reads --for.
-func (o *eventsOptions) object() (objectRef, error) {
-	if o.subject == "" {
-		return objectRef{}, nil
-	}
-	r, ok := readObject([]string{o.subject})
-	if !ok {
-		return r, hinted("write it as in --for Kustomization/my-app or --for Deployment/my-app", "--for %q is not of the form KIND/NAME", o.subject)
-	}
-	if len(r.kinds) > 1 {
-		_, err := r.kind()
-		return r, err
-	}
-	return r, nil
-}
-
 // about sets the subject of the query. A word that Flux does not know may be
 // any resource type of the cluster.
 func (q *eventQuery) about(ctx context.Context, ref objectRef) error {

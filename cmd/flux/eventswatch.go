@@ -55,7 +55,7 @@ func (q *eventQuery) watch(ctx context.Context) error {
 // scopes are the lists that have the events of what is to be watched.
 func (q *eventQuery) scopes(ctx context.Context) ([]eventScope, error) {
 	if q.subject == nil {
-		return []eventScope{{namespace: q.namespace}}, nil
+		return q.everything(), nil
 	}
 	ctx, cancel := q.app.bounded(ctx)
 	defer cancel()

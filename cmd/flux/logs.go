@@ -36,7 +36,7 @@ type logsOptions struct {
 func newLogs(a *app) *cobra.Command {
 	o := &logsOptions{level: choice{value: new(string), allowed: logs.Levels()}}
 	cmd := &cobra.Command{
-		Use:   "logs",
+		Use:   "logs [kind/name ...]",
 		Short: "Show what the controllers say, as one stream in the order of time",
 		Long: `Show the logs of all pods of all controllers as one stream in the order of time:
 what they say about the objects of a namespace, with -A about all objects and
@@ -53,15 +53,17 @@ follows the pods that replace others: no line is lost and none comes twice.`,
 
   # About one application and all that it is made of, as it happens
   flux logs --for Kustomization/my-app --follow
+  flux logs ks/my-app hr/my-app
 
   # About a kind, or an object
   flux logs --kind HelmRelease -n apps
+  flux logs ks,hr -n apps
   flux logs --kind Kustomization --name my-app -n apps
 
   # For scripts: the records as the controllers wrote them
   flux logs -A --tail 100 -o json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.logs(cmd, o) },
+		ValidArgsFunction: a.completeSubjects,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.logs(cmd, o, args) },
 	}
 	fs := cmd.Flags()
 	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show what is said about the objects of all namespaces, and about no object")
@@ -107,7 +109,7 @@ func (a *app) completeNamed(kind *string) cobra.CompletionFunc {
 // parsed says what is wrong with the flags before a request is sent.
 func (o *logsOptions) parsed() (logs.Options, error) {
 	options := logs.Options{Since: o.since, Tail: o.tail, Streams: o.streams}
-	options.Filter.Level, options.Filter.Name, options.Filter.Kind = o.level.String(), o.name, o.kind
+	options.Filter.Level, options.Filter.Name = o.level.String(), o.name
 	switch {
 	case o.format != "" && o.format != "json":
 		return options, fmt.Errorf("output format %q is not known: use json", o.format)
@@ -131,13 +133,13 @@ func (o *logsOptions) parsed() (logs.Options, error) {
 	}
 	if o.kind != "" {
 		k, err := objectRef{word: o.kind, kinds: controllers.Called(o.kind)}.kind()
-		options.Filter.Kind = k.Kind
+		options.Filter.Kinds = []string{k.Kind}
 		return options, err
 	}
 	return options, nil
 }
 
-func (a *app) logs(cmd *cobra.Command, o *logsOptions) error {
+func (a *app) logs(cmd *cobra.Command, o *logsOptions, args []string) error {
 	options, err := o.parsed()
 	if err != nil {
 		return err
@@ -146,19 +148,27 @@ func (a *app) logs(cmd *cobra.Command, o *logsOptions) error {
 	if err != nil {
 		return err
 	}
-	var subject target
-	if o.subject != "" {
-		if subject, err = parseSubject(o.subject, namespace); err != nil {
-			return err
-		}
+	about, err := readSubjects(o.subject, args)
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 && (o.kind != "" || o.name != "") {
+		return errors.New("give objects or --kind and --name, not both")
+	}
+	roots, err := about.targets(namespace)
+	if err != nil {
+		return err
+	}
+	for _, k := range about.kinds {
+		options.Filter.Kinds = append(options.Filter.Kinds, k.Kind)
 	}
 	client, err := a.cluster()
 	if err != nil {
 		return err
 	}
 	switch {
-	case o.subject != "":
-		if options.Filter.Objects, err = a.below(cmd.Context(), client, subject); err != nil {
+	case len(roots) > 0:
+		if options.Filter.Objects, err = a.belowAll(cmd.Context(), client, roots); err != nil {
 			return err
 		}
 	case !o.allNamespaces:

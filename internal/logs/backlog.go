@@ -20,7 +20,7 @@ const (
 
 // all reports whether the filter lets every line through.
 func (f Filter) all() bool {
-	return f.Kind == "" && f.Name == "" && f.Namespace == "" && f.Objects == nil && rank(f.Level) == 0
+	return f.Kinds == nil && f.Name == "" && f.Namespace == "" && f.Objects == nil && rank(f.Level) == 0
 }
 
 // counts reports whether lines have to be filtered to find where the last Tail

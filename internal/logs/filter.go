@@ -1,15 +1,19 @@
 package logs
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Levels are the levels of a log, from the least to the most important.
 func Levels() []string { return []string{"debug", "info", "error"} }
 
 // Filter says which lines are shown.
 type Filter struct {
-	// Kind, Name and Namespace are those of the object that a line is about,
-	// "" for any.
-	Kind, Name, Namespace string
+	// Name and Namespace are those of the object that a line is about, "" for any.
+	Name, Namespace string
+	// Kinds are the kinds of the objects, nil for any.
+	Kinds []string
 	// Level is the least important level that is shown.
 	Level string
 	// Objects are the objects that lines have to be about, as [Key] writes
@@ -30,10 +34,10 @@ func (f Filter) Shows(e *Entry) bool {
 		return false
 	}
 	if e.Plain {
-		return f.Kind == "" && f.Name == "" && f.Objects == nil && (f.Namespace == "" || e.Level == "error")
+		return f.Kinds == nil && f.Name == "" && f.Objects == nil && (f.Namespace == "" || e.Level == "error")
 	}
 	switch {
-	case f.Kind != "" && !strings.EqualFold(f.Kind, e.Kind):
+	case f.Kinds != nil && !slices.ContainsFunc(f.Kinds, func(kind string) bool { return strings.EqualFold(kind, e.Kind) }):
 		return false
 	case f.Name != "" && !strings.EqualFold(f.Name, e.Name):
 		return false

@@ -82,9 +82,9 @@ func TestFilter(t *testing.T) {
 2026-11-01T10:00:10.000Z error Pod/sc - goroutine 1 [running]: 
 2026-11-01T10:00:11.000Z error Pod/sc - main.main() 
 `},
-		"a kind":     {logs.Filter{Kind: "helmrelease"}, "2026-11-01T10:00:04.000Z info HelmRelease/web.web - done \n"},
+		"a kind":     {logs.Filter{Kinds: []string{"helmrelease"}}, "2026-11-01T10:00:04.000Z info HelmRelease/web.web - done \n"},
 		"a name":     {logs.Filter{Name: "web"}, "2026-11-01T10:00:04.000Z info HelmRelease/web.web - done \n"},
-		"an error":   {logs.Filter{Level: "error", Kind: "Kustomization"}, "2026-11-01T10:00:03.000Z error Kustomization/app.apps - Reconciler error no such\x1b[5m file\n"},
+		"an error":   {logs.Filter{Level: "error", Kinds: []string{"Kustomization"}}, "2026-11-01T10:00:03.000Z error Kustomization/app.apps - Reconciler error no such\x1b[5m file\n"},
 		"an object":  {logs.Filter{Objects: map[string]bool{logs.Key("HelmRelease", "web", "web"): true}}, "2026-11-01T10:00:04.000Z info HelmRelease/web.web - done \n"},
 		"no objects": {logs.Filter{Objects: map[string]bool{}}, ""},
 	} {
@@ -102,7 +102,7 @@ func TestFormats(t *testing.T) {
 	k := speaking(t)
 	screen := logs.Screen(func(level string) string { return "<" + level + ">" })
 	want := "2026-11-01T10:00:03.000Z <error> Kustomization/app.apps - Reconciler error no such [5m file\n"
-	if diff := cmp.Diff(want, read(t, k, logs.Filter{Level: "error", Kind: "Kustomization"}, screen)); diff != "" {
+	if diff := cmp.Diff(want, read(t, k, logs.Filter{Level: "error", Kinds: []string{"Kustomization"}}, screen)); diff != "" {
 		t.Error(diff)
 	}
 	want = `{"pod":"sc","level":"info","ts":"2026-11-01T10:00:00.000Z","msg":"starting manager"}
