@@ -136,8 +136,7 @@ func (s *snapshot) verifyOne(ctx context.Context, v *Verdict, applier controller
 	if sub.object == nil || sub.kind.Suspension.Is(sub.object) || leftAlone(o) {
 		return
 	}
-	live := map[controllers.Target]controllers.Object{t: o}
-	one := &inventory{subject: sub, targets: []controllers.Target{t}, live: live}
+	one := &inventory{subject: sub, targets: []controllers.Target{t}, live: map[controllers.Target]controllers.Object{t: o}}
 	for _, c := range one.contested(ctx, s) {
 		v.Cases = append(v.Cases, single(c.Root))
 	}
@@ -146,7 +145,11 @@ func (s *snapshot) verifyOne(ctx context.Context, v *Verdict, applier controller
 	if rendered == nil {
 		return
 	}
-	found, unknown := s.drift(ctx, sub, rendered, rendered.suspects(sub, live, one.targets))
+	var suspects []suspect
+	if may, drifted := rendered.suspect(sub, t, o); drifted {
+		suspects = append(suspects, may)
+	}
+	found, unknown := s.drift(ctx, sub, rendered, suspects)
 	v.Unknown = append(v.Unknown, unknown...)
 	if applied, ok := rendered.of(t); ok {
 		if f, encrypted := s.undecrypted(sub, []build.Object{applied}); encrypted {

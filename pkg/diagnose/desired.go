@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,6 +26,18 @@ type desired struct {
 	release *diff.Release
 	// defaultNamespace is where objects without a namespace are.
 	defaultNamespace string
+	// named are the objects by group, kind and name.
+	named map[[3]string][]build.Object
+}
+
+// indexed prepares the objects to be found.
+func (d *desired) indexed() *desired {
+	d.named = map[[3]string][]build.Object{}
+	for _, o := range d.objects {
+		at := [3]string{o.GroupVersionKind().Group, o.GetKind(), o.GetName()}
+		d.named[at] = append(d.named[at], o)
+	}
+	return d
 }
 
 // errSuperseded says that the revision that was applied cannot be had any more.
@@ -57,7 +70,8 @@ func (s *snapshot) desiredOf(ctx context.Context, sub subject) (*desired, error)
 	if err != nil {
 		return nil, err
 	}
-	return &desired{objects: built.Objects, secrets: built.SecretValues, defaultNamespace: "default"}, nil
+	found := &desired{objects: built.Objects, secrets: built.SecretValues, defaultNamespace: "default"}
+	return found.indexed(), nil
 }
 
 // data reads a ConfigMap or a Secret that a build substitutes variables from.
@@ -98,18 +112,16 @@ func (s *snapshot) released(ctx context.Context, sub subject) (*desired, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &desired{
+	found := &desired{
 		objects: objects, defaultNamespace: deployed.Namespace,
 		release: &diff.Release{Name: deployed.Name, Namespace: deployed.Namespace, Step: diff.Keep, ClientSide: deployed.ApplyMethod != "ssa"},
-	}, nil
+	}
+	return found.indexed(), nil
 }
 
 // of returns the rendered form of an object of the inventory.
 func (d *desired) of(t controllers.Target) (build.Object, bool) {
-	for _, o := range d.objects {
-		if o.GetKind() != t.Kind || o.GetName() != t.Name || o.GroupVersionKind().Group != groupOf(t) {
-			continue
-		}
+	for _, o := range d.named[[3]string{groupOf(t), t.Kind, t.Name}] {
 		namespace := o.GetNamespace()
 		if namespace == "" {
 			namespace = d.defaultNamespace
@@ -122,5 +134,9 @@ func (d *desired) of(t controllers.Target) (build.Object, bool) {
 }
 
 func groupOf(t controllers.Target) string {
-	return (&unstructured.Unstructured{Object: map[string]any{"apiVersion": t.APIVersion, "kind": t.Kind}}).GroupVersionKind().Group
+	group, _, named := strings.Cut(t.APIVersion, "/")
+	if !named {
+		return ""
+	}
+	return group
 }

@@ -39,41 +39,41 @@ type suspect struct {
 	fields [][]string
 }
 
-// suspects finds, without a request, the objects that may have drifted: an
+// suspect reports, without a request, whether an object may have drifted: an
 // applier owns each field that it has applied until somebody else changes it.
-// What only others set, such as the replicas of an autoscaler, is none.
-func (d *desired) suspects(sub subject, live map[controllers.Target]controllers.Object, targets []controllers.Target) []suspect {
-	var found []suspect
-	for _, t := range targets {
-		o, desired := live[t], build.Object{}
-		ok := false
-		if o != nil {
-			desired, ok = d.of(t)
-		}
-		if _, deleting := deletedAt(o); !ok || deleting || leftAlone(o) || leftAlone(desired.Object) {
-			continue
-		}
-		managers := managersOf(o)
-		if len(managers) == 0 {
-			continue // the server does not tell
-		}
-		var owned []map[string]any
-		added := false
-		for _, m := range managers {
-			if m.name == sub.kind.Manager && m.subresource == "" {
-				owned = append(owned, m.fields)
-			}
-			// kustomize-controller removes what kubectl has added, too.
-			added = added || sub.kind.Drift == nil && m.subresource == "" && strings.HasPrefix(m.name, "kubectl")
-		}
-		fields := unowned(sent(desired.Object), owned...)
-		if len(fields) > 0 || added {
-			found = append(found, suspect{t, desired, managers, fields})
-		}
+// What only others set, such as the replicas of an autoscaler, is no drift.
+func (d *desired) suspect(sub subject, t controllers.Target, o controllers.Object) (suspect, bool) {
+	if d == nil {
+		return suspect{}, false
 	}
-	// Where somebody owns the fields now, the object has changed for sure.
-	slices.SortStableFunc(found, func(a, b suspect) int { return cmp.Compare(len(b.changedBy()), len(a.changedBy())) })
-	return found
+	applied, ok := d.of(t)
+	if _, deleting := deletedAt(o); !ok || deleting || leftAlone(o) || leftAlone(applied.Object) {
+		return suspect{}, false
+	}
+	managers := managersOf(o)
+	var owned []map[string]any
+	added := false
+	for _, m := range managers {
+		if m.name == sub.kind.Manager && m.subresource == "" {
+			owned = append(owned, m.fields)
+		}
+		// kustomize-controller removes what kubectl has added, too.
+		added = added || sub.kind.Drift == nil && m.subresource == "" && strings.HasPrefix(m.name, "kubectl")
+	}
+	if len(managers) == 0 {
+		return suspect{}, false // the server does not tell
+	}
+	fields := unowned(sent(applied.Object), owned...)
+	return suspect{t, applied, managers, fields}, len(fields) > 0 || added
+}
+
+// likely sorts suspects: where somebody owns the fields now, the object has
+// changed for sure.
+func likely(suspects []suspect) []suspect {
+	slices.SortStableFunc(suspects, func(a, b suspect) int {
+		return cmp.Or(cmp.Compare(len(b.changedBy()), len(a.changedBy())), strings.Compare(a.target.String(), b.target.String()))
+	})
+	return suspects
 }
 
 // sent is an object as the controllers send it: of a Secret's stringData they
@@ -120,6 +120,7 @@ func (s suspect) changedBy() []fieldManager {
 // not be compared.
 func (s *snapshot) drift(ctx context.Context, sub subject, d *desired, suspects []suspect) (found []Finding, unknown []string) {
 	owner := targetOf(sub.kind, sub.object)
+	suspects = likely(suspects)
 	if n := len(suspects) - driftChecks; n > 0 {
 		unknown = append(unknown, fmt.Sprintf("%s of %s whose fields were changed by others: flux diff shows them", times(n, "object"), owner))
 		suspects = suspects[:driftChecks]

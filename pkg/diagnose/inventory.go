@@ -38,21 +38,36 @@ type inventory struct {
 	absent map[controllers.Target]bool
 	// unknown says what could not be checked, and why.
 	unknown []string
+	// rendered is what was applied, nil where that could not be had, and suspects
+	// are the objects that may differ from it.
+	rendered *desired
+	suspects []suspect
 
 	mu sync.Mutex
+}
+
+// take keeps what is needed of a live object. Who manages its fields is most of
+// its metadata, and only of interest where the object may have drifted.
+func (inv *inventory) take(t controllers.Target, o controllers.Object) {
+	found, suspicious := inv.rendered.suspect(inv.subject, t, o)
+	if metadata, ok := o["metadata"].(map[string]any); ok {
+		delete(metadata, "managedFields")
+	}
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	inv.live[t] = o
+	if suspicious {
+		inv.suspects = append(inv.suspects, found)
+	}
 }
 
 // readInventory reads the metadata of the objects in an inventory: one list for
 // each kind, by the labels of the applier, and a request for each object that
 // is in none.
-func (s *snapshot) readInventory(ctx context.Context, sub subject) *inventory {
+func (s *snapshot) readInventory(ctx context.Context, sub subject, rendered *desired) *inventory {
 	inv := &inventory{
-		subject: sub, targets: sub.kind.Managed(sub.object),
+		subject: sub, rendered: rendered, targets: sub.kind.Managed(sub.object),
 		live: map[controllers.Target]controllers.Object{}, absent: map[controllers.Target]bool{},
-	}
-	if _, remote := (controllers.Path{"spec.kubeConfig"}).Lookup(sub.object); remote && len(inv.targets) > 0 {
-		inv.unknown = []string{"its objects are in another cluster: " + sub.name()}
-		return inv
 	}
 	scopes := inv.scopes()
 	if len(scopes) > inventoryLists {
@@ -116,10 +131,15 @@ func (s subject) ownerLabels() string {
 // list reads the objects of a kind. A resource whose plural is not regular is
 // looked up once.
 func (inv *inventory) list(ctx context.Context, client *kube.Client, scope *inventoryScope) {
-	found := map[[2]string]controllers.Object{}
+	wanted := map[[2]string]controllers.Target{}
+	for _, t := range scope.targets {
+		wanted[[2]string{t.Namespace, t.Name}] = t
+	}
 	selection := kube.Selection{Namespace: scope.namespace, Labels: inv.ownerLabels(), OnlyMetadata: true, Without: withoutContent}
 	keep := func(o controllers.Object) error {
-		found[[2]string{controllers.Namespace(o), controllers.Name(o)}] = o
+		if t, ok := wanted[[2]string{controllers.Namespace(o), controllers.Name(o)}]; ok {
+			inv.take(t, o)
+		}
 		return nil
 	}
 	_, err := client.List(ctx, scope.resource, selection, keep)
@@ -132,17 +152,11 @@ func (inv *inventory) list(ctx context.Context, client *kube.Client, scope *inve
 			_, err = client.List(ctx, r, selection, keep)
 		}
 	}
-	inv.mu.Lock()
-	defer inv.mu.Unlock()
 	if err != nil {
+		inv.mu.Lock()
+		defer inv.mu.Unlock()
 		scope.failed = true
 		inv.unknown = append(inv.unknown, unseen(err)+": "+scope.resource.Resource+" in the inventory of "+targetOf(inv.kind, inv.object).String())
-		return
-	}
-	for _, t := range scope.targets {
-		if o, ok := found[[2]string{t.Namespace, t.Name}]; ok {
-			inv.live[t] = o
-		}
 	}
 }
 
@@ -169,7 +183,7 @@ func (inv *inventory) lookUp(ctx context.Context, client *kube.Client, scopes []
 			case o == nil:
 				inv.absent[t] = true
 			default:
-				inv.live[t] = o
+				inv.take(t, o)
 			}
 		}
 	}

@@ -33,11 +33,13 @@ func managersOf(o controllers.Object) []fieldManager {
 	return managers
 }
 
-// specChanged is when somebody last changed an object, its status left out.
+// specChanged is when somebody last changed an object, its metadata and its
+// status left out.
 func specChanged(o controllers.Object) time.Time {
 	var last time.Time
 	for _, m := range managersOf(o) {
-		if m.subresource == "" && m.at.After(last) {
+		_, metadata := m.fields["f:metadata"]
+		if only := metadata && len(m.fields) == 1; m.subresource == "" && !only && m.at.After(last) {
 			last = m.at
 		}
 	}

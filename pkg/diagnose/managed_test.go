@@ -69,3 +69,24 @@ func TestUnownedLeavesOthersAlone(t *testing.T) {
 		t.Errorf("unowned = %q", got)
 	}
 }
+
+func TestSpecChanged(t *testing.T) {
+	t.Parallel()
+	entry := func(at, subresource string, fields ...string) map[string]any {
+		owned := map[string]any{}
+		for _, field := range fields {
+			owned[field] = map[string]any{}
+		}
+		return map[string]any{"manager": "m", "operation": "Update", "subresource": subresource, "time": at, "fieldsV1": owned}
+	}
+	o := map[string]any{"metadata": map[string]any{"managedFields": []any{
+		entry("2026-11-21T10:00:00Z", "", "f:metadata", "f:spec"), entry("2026-11-21T09:00:00Z", "", "f:spec"),
+		entry("2026-11-21T11:00:00Z", "", "f:metadata"), entry("2026-11-21T12:00:00Z", "status", "f:status"),
+	}}}
+	if got := specChanged(o).Format("15:04"); got != "10:00" {
+		t.Errorf("specChanged = %s", got)
+	}
+	if !specChanged(nil).IsZero() {
+		t.Error("an object without managed fields was changed")
+	}
+}

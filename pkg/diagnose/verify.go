@@ -29,13 +29,13 @@ func (s *snapshot) verify(ctx context.Context, v *Verdict, t controllers.Target)
 	if sub.kind.Manager == "" || len(sub.kind.Managed(o)) == 0 {
 		return
 	}
-	inv := s.readInventory(ctx, sub)
-	v.Unknown = append(v.Unknown, inv.unknown...)
-	if len(inv.live) == 0 && len(inv.absent) == 0 {
+	if _, remote := (controllers.Path{"spec.kubeConfig"}).Lookup(o); remote {
+		v.Unknown = append(v.Unknown, "the objects of "+t.String()+", which are in another cluster")
 		return
 	}
 	rendered, err := s.desiredOf(ctx, sub)
-	v.Unknown = append(v.Unknown, unrendered(t, err)...)
+	inv := s.readInventory(ctx, sub, rendered)
+	v.Unknown = append(append(v.Unknown, inv.unknown...), unrendered(t, err)...)
 	if rendered == nil {
 		v.Unknown = append(v.Unknown, inv.finishedJobs()...)
 	}
@@ -44,25 +44,24 @@ func (s *snapshot) verify(ctx context.Context, v *Verdict, t controllers.Target)
 	}
 	v.Cases = append(v.Cases, inv.blocked(s)...)
 	v.Cases = append(v.Cases, inv.contested(ctx, s)...)
-	if rendered == nil {
-		return
+	if rendered != nil {
+		s.compare(ctx, v, sub, inv)
 	}
-	s.compare(ctx, v, sub, rendered, inv.live, inv.targets)
 }
 
 // compare adds the cases of applied objects that have drifted or are encrypted.
-func (s *snapshot) compare(ctx context.Context, v *Verdict, sub subject, rendered *desired, live map[controllers.Target]controllers.Object, targets []controllers.Target) {
+func (s *snapshot) compare(ctx context.Context, v *Verdict, sub subject, inv *inventory) {
 	owner := targetOf(sub.kind, sub.object)
 	under := func(f Finding, message string) {
 		first := Finding{Object: owner, Code: "incomplete", Message: message}
 		v.Cases = append(v.Cases, Case{Object: owner, Root: f, Chain: []Finding{first, f}})
 	}
-	found, unknown := s.drift(ctx, sub, rendered, rendered.suspects(sub, live, targets))
+	found, unknown := s.drift(ctx, sub, inv.rendered, inv.suspects)
 	for _, f := range found {
 		under(f, "an object in its inventory is not as applied")
 	}
 	v.Unknown = append(v.Unknown, unknown...)
-	if f, ok := s.undecrypted(sub, rendered.objects); ok {
+	if f, ok := s.undecrypted(sub, inv.rendered.objects); ok {
 		under(f, "an object in its inventory holds encrypted values")
 	}
 }
