@@ -38,7 +38,7 @@ func TestWaitForManyNames(t *testing.T) {
 		!strings.Contains(got.Err, "✗ Kustomization object 'missing' not found") {
 		t.Errorf("%+v", got)
 	}
-	if requests := s.Requests(); len(requests) != 4 {
-		t.Errorf("not a list, a watch, a look at the missing one and one in other namespaces: %v", requests)
+	if requests := s.Requests(); len(requests) != 5 {
+		t.Errorf("not a list, a watch, a get of the missing one, and a list of other namespaces and of near names each: %v", requests)
 	}
 }

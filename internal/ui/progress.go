@@ -148,7 +148,8 @@ func (p *Progress) line(columns int) string {
 		}
 		return r
 	}, p.text)
-	room := columns - hanging - 1 - utf8.RuneCountInString(rest)
+	// A terminal shows ^C behind the line, which must not wrap.
+	room := columns - hanging - len("^C") - 1 - utf8.RuneCountInString(rest)
 	if runes := []rune(text); len(runes) > room && room > 0 {
 		text = string(runes[:room-1]) + "…"
 	}

@@ -16,7 +16,7 @@ func TestProgressLine(t *testing.T) {
 	if got, want := p.line(80), "◎ comparing objects of Kustomization/apps/shop  3 of 146 (1m23s)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := p.line(40), "◎ comparing objects o… 3 of 146 (1m23s)"; got != want {
+	if got, want := p.line(40), "◎ comparing objects… 3 of 146 (1m23s)"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	p.Bytes(3<<20+512<<10, 40<<20)
