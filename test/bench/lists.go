@@ -39,6 +39,11 @@ func (b *bench) listsOn(ctx context.Context, cluster *testcluster.Cluster, home 
 		if err := growth.measure(ctx, size); err != nil {
 			return err
 		}
+		if size == enormous {
+			if err := near.scale(ctx, size); err != nil {
+				return err
+			}
+		}
 		if size != usual {
 			continue
 		}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// scaleRow is a command on a large cluster and what it may cost.
+type scaleRow struct {
+	args []string
+	// exit is the code that it ends with.
+	exit int
+	// ratio bounds its time in relation to `flux get all -A`, memory its peak
+	// resident set in MiB; 0 is no bound.
+	ratio, memory float64
+}
+
+// scaleRows are commands that could hold all of a cluster in memory. The object
+// is one that the seed has made fail.
+func scaleRows() []scaleRow {
+	const name, namespace = "app-00017", "team-000"
+	return []scaleRow{
+		{args: []string{"get", "all", "-A"}},
+		{args: []string{"why"}, exit: 1, ratio: 3, memory: 150},
+		{args: []string{"why", "ks", name, "-n", namespace}, exit: 1, memory: 60},
+		{args: []string{"status", name, "-n", namespace}, exit: 1, memory: 60},
+		{args: []string{"get", "ks", "-A", "-o", "json"}, memory: 80},
+		{args: []string{"get", "ks", "-A", "-o", "yaml"}, memory: 80},
+		{args: []string{"export", "ks", "-A"}, memory: 80},
+	}
+}
+
+// scale measures them side by side; the first row is what the others are
+// compared with.
+func (b *bench) scale(ctx context.Context, objects int) error {
+	rows := scaleRows()
+	samples := make([][]sample, len(rows))
+	for range max(3, b.runs/4) {
+		for i, row := range rows {
+			one := *b
+			one.exit = row.exit
+			s, err := one.run(ctx, "flux", row.args...)
+			if err != nil {
+				return err
+			}
+			samples[i] = append(samples[i], s)
+		}
+	}
+	fmt.Printf("Commands on %d objects, against flux get all -A\n", objects)
+	fmt.Printf("  %-46s %10s %10s %10s %10s\n", "", "wall", "cpu", "memory", "ratio")
+	var all time.Duration
+	for i, row := range rows {
+		m := medians(samples[i])
+		if i == 0 {
+			all = m.Wall
+		}
+		memory := float64(m.Memory) / 1024
+		times := ratio(m.Wall, all)
+		fmt.Printf("  %-46s %8.1fms %8.1fms %7.1fMiB %10.2f %s %s\n", "flux "+strings.Join(row.args, " "), ms(m.Wall), ms(m.CPU), memory, times,
+			strings.Replace(target{}.judge(memory, row.memory), ".00", " MiB", 1), target{}.judge(times, row.ratio))
+	}
+	fmt.Println()
+	return nil
+}
