@@ -15,7 +15,8 @@ import (
 // once, in the order of the catalogue. Kinds that the cluster does not have are
 // left out. An error that is bearable is kept with its kind, such as that the
 // kind may not be listed; any other ends the look at all of them. With shape,
-// what that returns of an object is kept in its place.
+// what that returns of an object is kept in its place, and nothing where it
+// returns nil.
 func (c *Client) Fleet(
 	ctx context.Context, s Selection, bearable func(error) bool, shape func(controllers.Kind, controllers.Object) controllers.Object,
 ) (objects []controllers.Object, missed map[string]error, err error) {
@@ -31,7 +32,9 @@ func (c *Client) Fleet(
 					if shape != nil {
 						o = shape(k, o)
 					}
-					found[i] = append(found[i], o)
+					if o != nil {
+						found[i] = append(found[i], o)
+					}
 					return nil
 				})
 				return err

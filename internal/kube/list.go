@@ -30,7 +30,7 @@ type Selection struct {
 	// Fields is a field selector beside the name, such as "type=Warning".
 	Fields string
 	// Without are fields that a list leaves out, such as "status.inventory":
-	// they are not even decoded.
+	// they are not even decoded. A path goes on in each element of a list.
 	Without []string
 	// OnlyMetadata asks for objects without spec and status. A server that
 	// cannot leave them out sends whole objects.

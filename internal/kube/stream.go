@@ -107,7 +107,7 @@ func (s *stream) value(without pruned) (any, error) {
 	case '[':
 		list := []any{}
 		err := s.elements('[', ']', func() error {
-			v, err := s.value(nil)
+			v, err := s.value(without)
 			list = append(list, v)
 			return err
 		})

@@ -54,13 +54,17 @@ func (d Doctor) Everything(ctx context.Context, scope Scope) (Verdict, error) {
 			v.Problems++
 		}
 	}
+	for _, t := range s.targets() {
+		if scope.Namespace == "" || t.Namespace == scope.Namespace {
+			v.Looked++
+		}
+	}
 	for _, vertex := range s.graph.Vertices {
 		t := target(vertex.Object)
 		o, there := s.objects[t]
 		if !there || scope.Namespace != "" && t.Namespace != scope.Namespace {
 			continue
 		}
-		v.Looked++
 		if s.kindOf(t).Suspension.Is(o) {
 			continue
 		}

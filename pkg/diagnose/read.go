@@ -25,8 +25,8 @@ const (
 	elsewhereAsked = 5
 )
 
-// unwanted are fields of a list that no diagnosis reads, and that are most of it.
-var unwanted = []string{"metadata.managedFields"}
+// unwanted are fields of a list that no diagnosis reads, and that are much of it.
+var unwanted = []string{"metadata.managedFields.fieldsV1"}
 
 // reader reads objects of Flux one by one, along their references.
 type reader struct {

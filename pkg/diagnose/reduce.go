@@ -1,9 +1,14 @@
 package diagnose
 
 import (
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/tree"
 )
 
 // sharedReady are the conditions of every healthy object of a whole cluster:
@@ -15,7 +20,7 @@ var sharedReady = []any{map[string]any{"type": "Ready", "status": "True"}}
 // tens of thousands of objects most are healthy, and whole they take ten times
 // the memory.
 func reduced(k controllers.Kind, o controllers.Object) controllers.Object {
-	if !fine(k, o) || k.Suspension.Is(o) || (controllers.Path{"metadata.deletionTimestamp"}).String(o) != "" {
+	if !isHealthy(k, o) {
 		return o
 	}
 	small := controllers.Object{"apiVersion": o["apiVersion"], "kind": o["kind"]}
@@ -38,8 +43,7 @@ func reduced(k controllers.Kind, o controllers.Object) controllers.Object {
 // fieldsOf are the fields of a healthy object that the diagnosis of others reads.
 func fieldsOf(k controllers.Kind) []controllers.Path {
 	fields := []controllers.Path{
-		{"metadata.name"}, {"metadata.namespace"}, {"metadata.generation"}, {"status.observedGeneration"},
-		{"spec.type"}, {"spec.chart.spec.sourceRef"}, {"status.helmChart"}, {"status.artifact.revision"}, {"status.artifact.lastUpdateTime"},
+		{"metadata.name"}, {"metadata.namespace"}, {"spec.type"}, {"spec.chart.spec.sourceRef"}, {"status.helmChart"}, {"status.artifact.revision"}, {"status.artifact.lastUpdateTime"},
 	}
 	for _, ref := range k.AllRefs() {
 		fields = append(fields, ref.Path)
@@ -68,4 +72,116 @@ func keep(to, from map[string]any, steps []string) {
 		to[name] = part
 	}
 	keep(part, below, steps[1:])
+}
+
+// isHealthy reports whether an object says that nothing is wrong with it.
+func isHealthy(k controllers.Kind, o controllers.Object) bool {
+	return fine(k, o) && !k.Suspension.Is(o) && (controllers.Path{"metadata.deletionTimestamp"}).String(o) == ""
+}
+
+// store has the healthy objects of a whole cluster as text, which takes a fifth
+// of what they take decoded. Few of them are looked at again.
+type store struct {
+	mu   sync.Mutex
+	text map[controllers.Target][]byte
+}
+
+// keep takes a healthy object, and returns any other one.
+func (s *store) keep(k controllers.Kind, o controllers.Object) controllers.Object {
+	o = reduced(k, o)
+	if !isHealthy(k, o) || len(k.Attempts) == 0 && k.Family != "source" {
+		return o
+	}
+	if status, ok := o["status"].(map[string]any); ok {
+		delete(status, "conditions")
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return o
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.text[targetOf(k, o)] = text
+	return nil
+}
+
+// get returns an object that was kept, nil for any other one.
+func (s *store) get(t controllers.Target) controllers.Object {
+	text, kept := s.text[t]
+	if !kept {
+		return nil
+	}
+	var o controllers.Object
+	if err := json.Unmarshal(text, &o); err != nil {
+		return nil
+	}
+	status, _ := o["status"].(map[string]any)
+	if status == nil {
+		status = map[string]any{}
+		o["status"] = status
+	}
+	status["conditions"] = sharedReady
+	return o
+}
+
+// suspects are the objects of a survey that may be part of a problem, and what
+// these wait for, however far: the others of tens of thousands need no graph.
+func (s *snapshot) suspects() []controllers.Object {
+	var objects []controllers.Object
+	taken := map[controllers.Target]bool{}
+	var take func(t controllers.Target, o controllers.Object)
+	take = func(t controllers.Target, o controllers.Object) {
+		if o == nil || taken[t] {
+			return
+		}
+		taken[t] = true
+		s.objects[t] = o
+		objects = append(objects, o)
+		for _, up := range tree.Awaited(s.kindOf(t), o) {
+			take(up, s.object(up))
+		}
+	}
+	for _, t := range slices.Collect(maps.Keys(s.objects)) {
+		if o := s.objects[t]; s.suspect(t, o) {
+			take(t, o)
+		}
+	}
+	for t := range s.well.text {
+		k := s.kindOf(t)
+		if _, broken := s.down[k.Controller]; len(k.Attempts) == 0 && !broken {
+			continue // a source has nothing to work on
+		}
+		if o := s.object(t); s.suspect(t, o) {
+			take(t, o)
+		}
+	}
+	return objects
+}
+
+// object returns an object of a survey, nil where there is none.
+func (s *snapshot) object(t controllers.Target) controllers.Object {
+	if o := s.objects[t]; o != nil {
+		return o
+	}
+	return s.well.get(t)
+}
+
+// suspect reports whether there may be something wrong with an object, also if
+// it says that it is healthy: its controller does not work, or it has not worked
+// on what its source has.
+func (s *snapshot) suspect(t controllers.Target, o controllers.Object) bool {
+	k := s.kindOf(t)
+	if _, broken := s.down[k.Controller]; broken || !isHealthy(k, o) {
+		return true
+	}
+	if len(k.Attempts) == 0 {
+		return len(k.AllRefs()) > 0
+	}
+	for _, up := range tree.Awaited(k, o) {
+		source := s.kindOf(up)
+		if from := s.object(up); from != nil && source.Family == "source" && !k.Tried(o, source, source.Result.String(from)) {
+			return true
+		}
+	}
+	return false
 }

@@ -17,8 +17,10 @@ import (
 // snapshot is what was read of the cluster at one moment.
 type snapshot struct {
 	Doctor
-	// objects are those that were read. Healthy ones of a list are reduced.
+	// objects are those that were read. Of a survey, healthy ones are reduced,
+	// and well has those that nothing with a problem waits for.
 	objects map[controllers.Target]controllers.Object
+	well    store
 	graph   *tree.Graph
 	// judged is what local has found: many objects wait for the same few.
 	judged map[controllers.Target]judgement
@@ -47,7 +49,7 @@ func (d Doctor) survey(ctx context.Context, namespace, fallback string, bearable
 	read := d.newReader(bearable)
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		if objects, s.view, err = d.list(gctx, namespace, fallback, bearable); err != nil {
+		if objects, s.view, err = d.list(gctx, namespace, fallback, bearable, &s.well); err != nil {
 			return err
 		}
 		var outside []controllers.Target
@@ -58,9 +60,9 @@ func (d Doctor) survey(ctx context.Context, namespace, fallback string, bearable
 		if namespace == "" && len(s.narrowed) == 0 {
 			return nil
 		}
-		for t, o := range s.objects {
-			for _, up := range tree.Awaited(s.kindOf(t), o) {
-				if s.objects[up] == nil && !s.covers(up) {
+		for _, t := range s.targets() {
+			for _, up := range tree.Awaited(s.kindOf(t), s.object(t)) {
+				if !s.covers(up) {
 					outside = append(outside, up)
 				}
 			}
@@ -78,11 +80,9 @@ func (d Doctor) survey(ctx context.Context, namespace, fallback string, bearable
 		return nil, s.refused["Kustomization"]
 	}
 	s.absent, s.unread = read.absent, read.unread
-	for t, o := range read.objects {
-		s.objects[t] = o
-		objects = append(objects, o)
-	}
-	s.connect(objects)
+	maps.Copy(s.objects, read.objects)
+	s.dropUnused()
+	s.connect(s.suspects())
 	return s, nil
 }
 
@@ -142,22 +142,33 @@ func (s *snapshot) load(ctx context.Context, read *reader, objectsOf func(contex
 		objects = append(objects, o)
 	}
 	s.findNamesakes(ctx)
+	s.dropUnused()
 	s.connect(objects)
 	return nil
 }
 
 func (d Doctor) newSnapshot() *snapshot {
 	return &snapshot{
-		Doctor: d, objects: map[controllers.Target]controllers.Object{}, judged: map[controllers.Target]judgement{},
+		Doctor: d, well: store{text: map[controllers.Target][]byte{}}, objects: map[controllers.Target]controllers.Object{}, judged: map[controllers.Target]judgement{},
 		now: map[controllers.Target]controllers.Object{}, down: map[string]Finding{},
 	}
 }
 
-// connect finds out which of the objects need which, and drops what controllers
-// nobody uses have against them.
-func (s *snapshot) connect(objects []controllers.Object) {
+// targets are the names of all objects that were read.
+func (s *snapshot) targets() []controllers.Target {
+	all := slices.Collect(maps.Keys(s.objects))
+	for t := range s.well.text {
+		if s.objects[t] == nil {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// dropUnused drops what speaks against controllers that nothing needs.
+func (s *snapshot) dropUnused() {
 	used := map[string]bool{}
-	for t := range s.objects {
+	for _, t := range s.targets() {
 		used[s.kindOf(t).Controller] = true
 	}
 	for name, f := range s.down {
@@ -165,7 +176,11 @@ func (s *snapshot) connect(objects []controllers.Object) {
 			delete(s.down, name) // it was not installed, and nothing needs it
 		}
 	}
-	s.graph = tree.Needs(objects, true, func(o tree.Object) bool { return s.hidden(target(o)) == nil })
+}
+
+// connect finds out which of the objects need which.
+func (s *snapshot) connect(objects []controllers.Object) {
+	s.graph = tree.Needs(objects, true, func(o tree.Object) bool { return s.hidden(target(o)) == nil && s.object(target(o)) == nil })
 }
 
 // findNamesakes asks which namespaces have an object of the name of one that is
@@ -185,7 +200,7 @@ func (s *snapshot) findNamesakes(ctx context.Context) {
 func (s *snapshot) namesakes(t controllers.Target) []string {
 	if s.names == nil {
 		s.names = map[[2]string][]string{}
-		for other := range s.objects {
+		for _, other := range s.targets() {
 			at := [2]string{other.Kind, other.Name}
 			s.names[at] = append(s.names[at], other.Namespace)
 		}

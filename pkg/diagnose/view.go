@@ -37,9 +37,9 @@ var errNotAsked = errors.New("it was not read")
 // list lists the objects of Flux in a namespace, "" for all. Kinds that may not
 // be listed in all namespaces are listed in the one to fall back on, which is
 // all that tenants mostly may see.
-func (d Doctor) list(ctx context.Context, namespace, fallback string, bearable func(error) bool) ([]controllers.Object, view, error) {
+func (d Doctor) list(ctx context.Context, namespace, fallback string, bearable func(error) bool, well *store) ([]controllers.Object, view, error) {
 	v := view{listed: true, namespace: namespace, within: fallback, narrowed: map[string]error{}}
-	objects, refused, err := d.Client.Fleet(ctx, kube.Selection{Namespace: namespace, Without: unwanted}, bearable, reduced)
+	objects, refused, err := d.Client.Fleet(ctx, kube.Selection{Namespace: namespace, Without: unwanted}, bearable, well.keep)
 	v.refused = refused
 	if err != nil || namespace != "" || fallback == "" || !forbidden(refused) {
 		return objects, v, err
