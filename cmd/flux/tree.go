@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -47,7 +51,8 @@ func newTree(a *app) *cobra.Command {
 		flags:     o.add,
 		kindFlags: o.addOfKind,
 		examples: `  # Show everything that an object manages
-  flux tree ks/my-app -o wide`,
+  flux tree ks/my-app -o wide
+  flux tree ks/my-app hr/my-app`,
 		run: func(cmd *cobra.Command, s selection) error { return a.tree(cmd, o, s) },
 	})
 	completeFlag(cmd, "output", cobra.FixedCompletions(treeFormats(), cobra.ShellCompDirectiveNoFileComp))
@@ -88,12 +93,15 @@ func (o *treeOptions) parsed(terminal bool) (tree.Options, error) {
 }
 
 func (a *app) tree(cmd *cobra.Command, o *treeOptions, s selection) error {
-	if len(s.objects) != 1 {
-		return treeNeedsOne(cmd, s)
+	if len(s.objects) == 0 {
+		return treeNeedsObject(cmd, s)
 	}
 	options, err := o.parsed(ui.IsTerminal(a.out))
 	if err != nil {
 		return err
+	}
+	if len(s.objects) > 1 && slices.Contains(diagram.Formats(), o.format) {
+		return fmt.Errorf("--output %s takes one object", o.format)
 	}
 	client, namespace, err := a.place(cmd)
 	if err != nil {
@@ -101,17 +109,54 @@ func (a *app) tree(cmd *cobra.Command, o *treeOptions, s selection) error {
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
-	subject := s.in(namespace)[0]
+	subjects := s.in(namespace)
+	if len(subjects) == 1 {
+		return a.treeOf(ctx, client, o, options, subjects[0])
+	}
+	return a.severalTrees(ctx, client, o, options, subjects)
+}
+
+// severalTrees prints the trees of several objects: a JSON list, YAML documents,
+// or one below another. One that cannot be had does not keep the others from it.
+func (a *app) severalTrees(ctx context.Context, client *kube.Client, o *treeOptions, options tree.Options, subjects []target) error {
+	var failed error
+	documents := []json.RawMessage{}
+	for i, t := range subjects {
+		one := *a
+		var text bytes.Buffer
+		if o.format == "json" || o.format == "yaml" {
+			one.out = &text
+		} else if i > 0 && options.Status { // the plain text ends in a blank line
+			failed = errors.Join(failed, a.printf("\n"))
+		}
+		if err := one.treeOf(ctx, client, o, options, t); err != nil {
+			a.report(err)
+			failed = errReported
+		}
+		if text.Len() > 0 {
+			documents = append(documents, text.Bytes())
+		}
+	}
+	switch o.format {
+	case "json":
+		failed = errors.Join(a.encode(o.format, documents), failed)
+	case "yaml":
+		for _, document := range documents {
+			failed = errors.Join(failed, a.printf("---\n%s", document))
+		}
+	}
+	return failed
+}
+
+// treeOf prints the tree of an object.
+func (a *app) treeOf(ctx context.Context, client *kube.Client, o *treeOptions, options tree.Options, subject target) error {
 	root := tree.Object{
 		Namespace: subject.namespace, Name: subject.name,
 		GroupKind: schema.GroupKind{Group: subject.kind.Group, Kind: subject.kind.Kind},
 	}
 	t, err := tree.Build(ctx, client.Config, root, options)
-	if apierrors.IsNotFound(err) && !kube.NotServed(err) {
-		return &notFoundError{target: subject}
-	}
 	if err != nil {
-		return err
+		return missing(err, subject)
 	}
 	if o.failed {
 		if t.Root = t.Root.Trouble(); t.Root == nil {
@@ -125,9 +170,9 @@ func (a *app) tree(cmd *cobra.Command, o *treeOptions, s selection) error {
 	return a.reportGaps(t.Gaps)
 }
 
-func treeNeedsOne(cmd *cobra.Command, s selection) error {
+func treeNeedsObject(cmd *cobra.Command, s selection) error {
 	if s.several() {
-		return hinted(verbOf(cmd)+" KIND/NAME", "one object is required")
+		return hinted(verbOf(cmd)+" KIND/NAME", "an object is required")
 	}
 	return hinted(cmd.CommandPath()+" NAME", "one %s name is required", s.kinds[0].Kind)
 }
