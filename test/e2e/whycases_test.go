@@ -102,7 +102,7 @@ spec: {interval: 1h, url: "${URL}", ref: {branch: main}, secretRef: {name: git}}
 `,
 		},
 		{
-			name: "cycle", files: yes, root: "Kustomization/later", code: "cycle", says: "these objects wait for each other",
+			name: "cycle", files: yes, root: "Kustomization/app", code: "cycle", says: "circular dependency: Kustomization/why-cycle/app",
 			objects: `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {name: app}
