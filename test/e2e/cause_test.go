@@ -161,6 +161,7 @@ func (s *story) createWhatFails(address string) {
 ✗ timed out after 15s waiting for HelmRelease/NS/app to become ready: SourceNotReady: [^\n]*
   Root cause
     HelmChart/NS/NS-app: chart not found: [^\n]*
+    InvalidChartReference: [^\n]*
   Fix
     correct .spec.chart.spec.chart and .spec.chart.spec.version of the HelmRelease of HelmChart/NS/NS-app, or publish the chart
     flux reconcile source chart NS-app -n NS --with-source
