@@ -73,16 +73,35 @@ func (d Doctor) Everything(ctx context.Context, scope Scope) (Verdict, error) {
 			v.Problems++
 		}
 	}
-	slices.SortStableFunc(v.Cases, func(a, b Case) int { return len(b.Blocks) - len(a.Blocks) })
-	v.RootCauses = len(v.Cases)
-	if scope.Cases > 0 && len(v.Cases) > scope.Cases {
-		v.Cases = slices.Clone(v.Cases[:scope.Cases])
-	}
+	v.limit(scope.Cases, s.Now)
 	v.Unknown = s.everythingUnknown(scope)
 	s.examineAll(ctx, v.Cases)
 	s.undeliveredEverywhere(ctx, &v, scope.Namespace)
 	v.separate(0, s.Now)
 	return v, nil
+}
+
+// limit sorts the cases by what they block and keeps the first n, 0 for all, of
+// those that are problems and of those that are young progress: one kind must
+// not displace the other.
+func (v *Verdict) limit(n int, now time.Time) {
+	slices.SortStableFunc(v.Cases, func(a, b Case) int { return len(b.Blocks) - len(a.Blocks) })
+	v.RootCauses = len(v.Cases)
+	var problems, young []Case
+	for _, c := range v.Cases {
+		if c.young(now) {
+			young = append(young, c)
+		} else {
+			problems = append(problems, c)
+		}
+	}
+	if n == 0 {
+		n = len(v.Cases)
+	}
+	more := Verdict{Cases: young[min(n, len(young)):], RootCauses: v.RootCauses, Problems: v.Problems}
+	more.separate(0, now)
+	v.Progress, v.RootCauses, v.Problems = more.Progress, more.RootCauses, more.Problems
+	v.Cases = slices.Concat(problems[:min(n, len(problems))], young[:min(n, len(young))])
 }
 
 // everythingUnknown are the gaps in what was read of a scope. The controllers
