@@ -264,6 +264,9 @@ func (a *app) getSeveral(ctx context.Context, q *query) error {
 	if absent == len(q.kinds) {
 		return notServed(q.kinds)
 	}
+	if len(there) == 0 && failed == nil && !q.printsObjects() {
+		a.ui.Line("No objects found in %s.", q.where()) // not a failure, as in Flux 2.9
+	}
 	if err := a.printAll(q, there); err != nil {
 		return err
 	}
