@@ -131,7 +131,7 @@ func TestCheckSaysWhyAControllerIsNotReady(t *testing.T) {
 ✔ distribution: flux-v2.9.5
 ✔ bootstrapped: false
 ► checking controllers
-✗ source-controller: deployment not ready: no node takes pod source-controller-abc-x: 0/1 nodes are available.
+✗ source-controller: deployment not ready: pod source-controller-abc-x is unschedulable: 0/1 nodes are available.
   add a node or free one; taints are tolerated with --toleration-keys
 ► ghcr.io/fluxcd/source-controller:v1.9.5
 ► checking crds

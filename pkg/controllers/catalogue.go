@@ -123,6 +123,7 @@ var Kinds = []Kind{
 		Columns:    []Column{revision(Path{"status.lastAppliedRevision"}), suspended},
 		Suspension: suspendField, Done: "applied revision %s", Result: Path{"status.lastAppliedRevision"}, Inventory: Path{inventory},
 		Manager:  "kustomize-controller",
+		Recreate: "kustomize.toolkit.fluxcd.io/force",
 		Attempts: []Attempt{{Path: Path{"status.lastAttemptedRevision"}}},
 		Source: &Ref{
 			Relation: "source", Path: Path{"spec.sourceRef"}, CrossNamespace: true,

@@ -58,6 +58,9 @@ type Kind struct {
 	Attempts []Attempt
 	// Inventory lists the objects that an object of the kind manages.
 	Inventory Path
+	// Recreate is the annotation, set to enabled, by which the controller deletes
+	// and recreates what it cannot change.
+	Recreate string
 	// Fetch names the fields of its spec by which the kind reaches a server.
 	Fetch Fetch
 	// Secrets are the fields that name a Secret, {name} each or a list of these.

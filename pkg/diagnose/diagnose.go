@@ -1,17 +1,20 @@
-// Package diagnose says why something is not ready and what to do about it.
+// Package diagnose finds the root cause of what is not ready, and its remedies.
 //
-// [Pod] and [Deployment] are pure: they read one object and name the cause.
+// Failures of Flux objects are classified by rules: by kind, by the reason of
+// the condition, and by the typed error that package failure rebuilds from its
+// message. A failure that no rule knows is reported as the controller says it.
+//
+// [Pod] and [Deployment] are pure: they read one object and return the cause.
 // [Rollout] watches Deployments until they are ready and, when one does not
-// become so, puts together what its pods, their logs and events tell.
+// become ready, collects what its pods, their logs and events say.
 //
-// What ends the wait before its time, because waiting does not mend it: an
-// image name that is not valid, an image of which the registry says that it is
-// not there or not for this user, a container whose Secret or ConfigMap is
-// missing, one that has ended and been restarted three times, a pod that
-// admission refuses (no such priority class, Pod Security, a webhook), and a
-// Deployment past its own deadline. What may pass is only told: a registry
-// that does not answer or limits the rate, the first restarts, a full quota,
-// no node with room.
+// A wait ends early where waiting does not help: an invalid image name, an
+// image that does not exist or that the user may not pull, a missing Secret or
+// ConfigMap of a container, a container with three restarts, a pod that
+// admission rejects (PriorityClass, Pod Security, a webhook), and a Deployment
+// past its progress deadline. What may pass is only reported: a registry that
+// does not answer or limits the rate, the first restarts, an exceeded quota, an
+// unschedulable pod.
 package diagnose
 
 import (
@@ -28,9 +31,9 @@ import (
 type Cause struct {
 	// Message says what is wrong, in a line.
 	Message string
-	// Remedy is the way out, "" where there is none but to wait.
+	// Remedy is what to do, "" where nothing but waiting helps.
 	Remedy string
-	// Final says that waiting alone does not mend it.
+	// Final says that waiting does not help.
 	Final bool
 	// Vague says that the cause is only how far the workload has come: a
 	// workload that starts as it should passes through it.

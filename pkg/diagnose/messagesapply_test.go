@@ -4,6 +4,14 @@ package diagnose
 // the errors of a Kubernetes 1.36 API server, ssa, kustomize and Helm v4.
 var applyExamples = []example{
 	{
+		kind: "Kustomization", reason: "AccessDenied", code: "access-denied", spec: `{"sourceRef": {"kind": "GitRepository", "name": "«app»", "namespace": "other"}}`,
+		message: `can't access 'GitRepository/other/«app»', cross-namespace references have been blocked`,
+		near: []near{
+			{"Kustomization", "ReconciliationFailed", `ConfigMap/apps/access-denied dry-run failed (Forbidden): configmaps "access-denied" is forbidden: User "x" cannot patch resource "configmaps" in API group "" in the namespace "cross-namespace-references-have-been-blocked"`, "permission"},
+			{"Bucket", "BucketOperationFailed", `failed to confirm existence of 'accessdenied' bucket: Access Denied.`, "source-authentication"},
+		},
+	},
+	{
 		kind: "Kustomization", reason: "ReconciliationFailed", code: "api-missing",
 		message: `Gizmo/apps/«one» dry-run failed: no matches for kind "Gizmo" in version "«nowhere.example.com»/v1"`,
 		near: []near{
@@ -249,7 +257,7 @@ Group 0: FAILED
 		message: `version list argument cannot be empty`,
 		near: []near{
 			{"ImagePolicy", "InvalidPolicy", `invalid policy: given version list argument cannot be empty`, "image-policy"},
-			{"ImagePolicy", "AccessDenied", `cannot access 'ImageRepository/apps/no-tags-in-database', cross-namespace references have been blocked`, ""},
+			{"ImagePolicy", "AccessDenied", `cannot access 'ImageRepository/apps/no-tags-in-database', cross-namespace references have been blocked`, "access-denied"},
 		},
 	},
 	{

@@ -70,7 +70,7 @@ func waiting(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWa
 		if t := s.LastTerminationState.Terminated; t != nil {
 			return ended(p, s, t), true
 		}
-		cause.Message = fmt.Sprintf("container %s ends again and again: %s", s.Name, w.Message)
+		cause.Message = fmt.Sprintf("container %s is in a crash loop: %s", s.Name, w.Message)
 		cause.Final = s.RestartCount >= patience
 	case "CreateContainerConfigError":
 		cause.Message = fmt.Sprintf("container %s cannot be configured: %s", s.Name, w.Message)
@@ -142,7 +142,7 @@ func ended(p *corev1.Pod, s corev1.ContainerStatus, t *corev1.ContainerStateTerm
 
 func unschedulable(p *corev1.Pod, c corev1.PodCondition) Cause {
 	cause := Cause{
-		Message: fmt.Sprintf("no node takes pod %s: %s", p.Name, oneLine(c.Message)),
+		Message: fmt.Sprintf("pod %s is unschedulable: %s", p.Name, oneLine(c.Message)),
 		Remedy:  "add a node or free one; taints are tolerated with --toleration-keys",
 		pod:     p.Name,
 	}

@@ -63,7 +63,7 @@ func TestPod(t *testing.T) {
 		"unschedulable": {pod(func(p *corev1.Pod) {
 			condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", "0/1 nodes are available: 1 Insufficient cpu.")(p)
 			p.Spec.NodeName = ""
-		}), &Cause{Message: "no node takes pod app-1: 0/1 nodes are available: 1 Insufficient cpu.", Remedy: "add a node or free one; taints are tolerated with --toleration-keys"}},
+		}), &Cause{Message: "pod app-1 is unschedulable: 0/1 nodes are available: 1 Insufficient cpu.", Remedy: "add a node or free one; taints are tolerated with --toleration-keys"}},
 		"evicted": {pod(func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "the node was low on memory"
 		}), &Cause{Message: "pod app-1 has failed: Evicted: the node was low on memory"}},

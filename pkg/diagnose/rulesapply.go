@@ -2,16 +2,21 @@ package diagnose
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
-	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
 // applyRules are about what kustomize-controller and helm-controller apply: the
 // errors of the API server, and those of the build before it.
 var applyRules = []rule{
+	{
+		code: "access-denied", kinds: []string{"Kustomization", "HelmRelease", "ImagePolicy", "ImageUpdateAutomation"}, reasons: []string{"AccessDenied"},
+		message: func(s subject) string { return oneLine(s.failed.Message) },
+		remedies: func(s subject) []string {
+			return []string{"refer to an object in namespace " + s.namespace() + " in the spec of " + s.String() + ", or run " + s.kind.Controller + " without --no-cross-namespace-refs", s.again()}
+		},
+	},
 	{
 		code: "api-missing", located: true, kinds: appliers, types: []failure.Type{failure.NoMatch},
 		message: func(s subject) string {
@@ -200,173 +205,4 @@ var applyRules = []rule{
 			return []string{"see it here: flux build kustomization " + s.name() + " -n " + s.namespace() + " --path " + orElse(s.text("spec.path"), "."), s.again()}
 		},
 	},
-}
-
-// user is who lacks a permission.
-func (s subject) user() string {
-	rest, is := strings.CutPrefix(s.failure.User, "system:serviceaccount:")
-	namespace, name, ok := strings.Cut(rest, ":")
-	switch {
-	case !is || !ok:
-		return s.failure.User
-	case name == s.kind.Controller:
-		return name
-	}
-	return fmt.Sprintf("ServiceAccount %s/%s", namespace, name)
-}
-
-// rejectedIn is the namespace of the object that is rejected.
-func (s subject) rejectedIn() string {
-	return orElse(orElse(s.failure.Object.Namespace, s.failure.Named.Namespace), s.target())
-}
-
-// inFile is where the object is defined, as far as that is known.
-func (s subject) inFile() string {
-	if s.file != "" {
-		return " in " + s.file
-	}
-	if chart := s.text("spec.chart.spec.chart"); chart != "" {
-		return " in the values of " + s.String() + " or the templates of chart " + chart
-	}
-	return ""
-}
-
-func (s subject) usedIn() string {
-	if s.file != "" {
-		return ", which is used in " + s.file
-	}
-	return ""
-}
-
-// mostShown bounds how many fields or objects of one failure are shown.
-const mostShown = 3
-
-// fields are the paths of the fields that are rejected.
-func (s subject) fields() string {
-	var paths []string
-	for _, f := range s.failure.Fields {
-		if path := "." + f.Path; !slices.Contains(paths, path) {
-			paths = append(paths, path)
-		}
-	}
-	return shortened(paths)
-}
-
-// problems are the fields that are rejected, and why; those that would only be
-// immutable are left to another attempt.
-func (s subject) problems() string {
-	var all []string
-	for _, f := range s.failure.Fields {
-		if !f.Immutable() {
-			all = append(all, f.String())
-		}
-	}
-	return shortened(all)
-}
-
-func shortened(all []string) string {
-	if more := len(all) - mostShown; more > 0 {
-		return strings.Join(all[:mostShown], ", ") + fmt.Sprintf(" and %d more", more)
-	}
-	return strings.Join(all, ", ")
-}
-
-// recreate are the remedies for a field that cannot be changed: the one that
-// destroys nothing first.
-func (s subject) recreate() []string {
-	o := s.failure.Object
-	if o.Kind == "" || o.Name == "" {
-		o = failure.Object{Kind: s.failure.Named.Kind, Namespace: s.target(), Name: s.failure.Named.Name}
-	}
-	revert := fmt.Sprintf("revert %s of %s%s", s.fields(), o, s.inFile())
-	if s.kind.Kind == "Kustomization" {
-		return []string{revert, fmt.Sprintf("or set annotation kustomize.toolkit.fluxcd.io/force: enabled on it, which deletes and recreates %s: %s", o, destroyed(o.Kind))}
-	}
-	resource := strings.ToLower(o.Kind)
-	if s.failure.Named.Group != "" {
-		resource += "." + s.failure.Named.Group
-	}
-	return []string{revert, fmt.Sprintf("or delete %s, which the next upgrade creates again: kubectl -n %s delete %s %s (%s)", o, orElse(o.Namespace, s.target()), resource, o.Name, destroyed(o.Kind))}
-}
-
-// destroyed is what is lost when an object of a kind is deleted.
-func destroyed(kind string) string {
-	switch kind {
-	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod":
-		return "its pods are stopped"
-	case "Job":
-		return "its pods and their logs are lost"
-	case "PersistentVolumeClaim", "PersistentVolume":
-		return "the data of the volume is lost, unless its reclaim policy is Retain"
-	case "CustomResourceDefinition":
-		return "all custom resources of the kind are deleted"
-	case "Namespace":
-		return "everything in the namespace is deleted"
-	case "Service":
-		return "its cluster IP changes and it is not reachable meanwhile"
-	default:
-		return "it is gone until it is created again, with all that it owns"
-	}
-}
-
-// serveIt are the remedies for a kind that the API server does not serve.
-func (s subject) serveIt() []string {
-	group, _ := groupVersion(s.failure)
-	switch {
-	case slices.Contains(s.served, s.failure.Version):
-		return nil // the CRD has been installed since
-	case slices.Contains(controllers.Groups(), group):
-		folder := "FOLDER"
-		if i := strings.LastIndexByte(s.file, '/'); i > 0 {
-			folder = s.file[:i]
-		}
-		return []string{"in a clone of the source, rewrite the API versions: flux migrate -f " + folder, "or install the component of Flux that serves it: flux check shows which are installed"}
-	case len(s.served) > 0:
-		return []string{fmt.Sprintf("set apiVersion of %s to %s%s: the cluster serves no other version", s.failure.Named.Kind, strings.Join(s.served, " or "), s.inFile())}
-	case len(s.providers) > 0:
-		return []string{fmt.Sprintf("add %s, which applies CRDs of group %s, to .spec.dependsOn of %s", strings.Join(s.providers, " or "), group, s)}
-	}
-	return []string{fmt.Sprintf("install the CRD of kind %s of group %s", s.failure.Named.Kind, orElse(group, "core")), "if a Kustomization or HelmRelease installs it, name that in .spec.dependsOn of " + s.String()}
-}
-
-// unhealthy are the objects that did not become ready.
-func (s subject) unhealthy() string {
-	var all []string
-	for _, h := range s.failure.Objects {
-		switch {
-		case h.Status == "NotFound":
-			all = append(all, h.String()+" does not exist")
-		case h.Detail != "":
-			all = append(all, fmt.Sprintf("%s is not ready (%s): %s", h, h.Status, h.Detail))
-		default:
-			all = append(all, fmt.Sprintf("%s is not ready (%s)", h, h.Status))
-		}
-	}
-	return shortened(all)
-}
-
-// heal are the remedies for objects that did not become ready. What an object has
-// applied itself, it creates again.
-func (s subject) heal() []string {
-	var remedies []string
-	for _, h := range s.failure.Objects[:min(len(s.failure.Objects), mostShown)] {
-		switch {
-		case h.Status != "NotFound":
-			remedies = append(remedies, fmt.Sprintf("fix %s in the source, commit and push", h))
-		case s.checks(h.Object):
-			remedies = append(remedies, fmt.Sprintf("add %s to the source, or remove it from .spec.healthChecks of %s", h, s))
-		}
-	}
-	return remedies
-}
-
-// checks reports whether .spec.healthChecks names an object.
-func (s subject) checks(o failure.Object) bool {
-	list, _ := controllers.Path{"spec.healthChecks"}.Lookup(s.object)
-	items, _ := list.([]any)
-	return slices.ContainsFunc(items, func(item any) bool {
-		m, _ := item.(map[string]any)
-		field := func(name string) string { return controllers.Path{name}.String(m) }
-		return field("kind") == o.Kind && field("name") == o.Name && orElse(field("namespace"), o.Namespace) == o.Namespace
-	})
 }

@@ -182,7 +182,7 @@ ${DEFAULT}`,
 		},
 		{name: "image", files: map[string]string{"web.yaml": troubled("image-pull-error")}, root: "Kustomization/app", code: "health", says: "cannot be pulled"},
 		{name: "crash", files: map[string]string{"web.yaml": troubled("crash-loop")}, root: "Kustomization/app", code: "health", says: "ended with exit code"},
-		{name: "unschedulable", files: map[string]string{"web.yaml": troubled("pending")}, ask: []string{"deployment", "web"}, root: "Deployment/web", code: "health", says: "no node takes pod"},
+		{name: "unschedulable", files: map[string]string{"web.yaml": troubled("pending")}, ask: []string{"deployment", "web"}, root: "Deployment/web", code: "health", says: "is unschedulable"},
 	}
 }
 
