@@ -174,12 +174,12 @@ func (w *watcher) tell(err error) {
 }
 
 // beside prints something that is no part of what is watched.
-func (w *watcher) beside(print func()) {
+func (w *watcher) beside(write func()) {
 	if w.sink == nil {
-		print()
+		write()
 		return
 	}
-	w.sink.beside(print)
+	w.sink.beside(write)
 	w.later()
 }
 

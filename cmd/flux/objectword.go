@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -39,7 +39,7 @@ func readObject(args []string) (objectRef, bool) {
 
 // notASegment reports whether a part would lead elsewhere in the path of a request.
 func notASegment(part string) bool {
-	return part == "" || len(path.IsValidPathSegmentName(part)) > 0
+	return part == "" || len(content.IsPathSegmentName(part)) > 0
 }
 
 // cutKind takes the kind off the parts between slashes: "source/git" is a word, too.

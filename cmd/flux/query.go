@@ -168,9 +168,9 @@ func (q *query) list(ctx context.Context, k controllers.Kind) listing {
 	return l
 }
 
-// read reads the objects of a kind. With print they are printed and not kept.
-func (q *query) read(ctx context.Context, k controllers.Kind, print func(controllers.Object) error) listing {
-	l := listing{kind: k, print: print}
+// read reads the objects of a kind. With write they are printed and not kept.
+func (q *query) read(ctx context.Context, k controllers.Kind, write func(controllers.Object) error) listing {
+	l := listing{kind: k, print: write}
 	columns := q.columns(k)
 	for _, s := range q.selections(k) {
 		s.Without = q.unshown(k)

@@ -18,7 +18,7 @@ type sink interface {
 	// draw brings a screen up to date, from nothing where its size has changed.
 	draw(resized bool) error
 	// beside prints something else.
-	beside(print func())
+	beside(write func())
 }
 
 func (a *app) newSink(q *query) (sink, error) {
@@ -46,7 +46,7 @@ type lines struct{}
 
 func (lines) draw(bool) error { return nil }
 
-func (lines) beside(print func()) { print() }
+func (lines) beside(write func()) { write() }
 
 type recordSink struct {
 	lines
@@ -124,10 +124,10 @@ func (s liveSink) draw(resized bool) error {
 	return s.table.Draw()
 }
 
-func (s liveSink) beside(print func()) {
+func (s liveSink) beside(write func()) {
 	// What cannot be erased cannot be drawn either, and drawing reports it.
 	_ = s.table.Erase()
-	print()
+	write()
 }
 
 // deletedRow shows a deleted object as one that is not ready, since nothing

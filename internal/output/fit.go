@@ -55,7 +55,7 @@ var steps = []step{
 var kept = []string{"NAMESPACE", "KIND", "NAME", "OBJECT", "WEBHOOK PATH", "READY", "REVISION", "SUSPENDED", "MESSAGE"}
 
 // whole are the columns whose cells are copied and pasted and so never cut.
-var whole = kept[:5]
+var whole = []string{"NAMESPACE", "KIND", "NAME", "OBJECT", "WEBHOOK PATH"}
 
 // forms is the number of forms in which a cell can be shown, the first one being as it is.
 const forms = 3

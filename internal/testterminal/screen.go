@@ -104,7 +104,8 @@ func (s *Screen) scroll() {
 // escape handles ESC [ NUMBER LETTER.
 func (s *Screen) escape() int {
 	end := 2
-	for ; end < len(s.rest) && (s.rest[end] < '@' || s.rest[end] > '~'); end++ {
+	for end < len(s.rest) && (s.rest[end] < '@' || s.rest[end] > '~') {
+		end++
 	}
 	if end >= len(s.rest) {
 		return 0

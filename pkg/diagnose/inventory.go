@@ -233,7 +233,7 @@ func (s *snapshot) deleted(t controllers.Target, sub subject) Finding {
 }
 
 // blocked are the cases of objects whose deletion does not end.
-func (inv *inventory) blocked(s *snapshot) []Case {
+func (inv *inventory) blocked() []Case {
 	var cases []Case
 	owner := targetOf(inv.kind, inv.object)
 	for _, t := range inv.targets {

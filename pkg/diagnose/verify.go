@@ -42,7 +42,7 @@ func (s *snapshot) verify(ctx context.Context, v *Verdict, t controllers.Target)
 	if c, ok := inv.missing(s, rendered.expires); ok {
 		v.Cases = append(v.Cases, c)
 	}
-	v.Cases = append(v.Cases, inv.blocked(s)...)
+	v.Cases = append(v.Cases, inv.blocked()...)
 	v.Cases = append(v.Cases, inv.contested(ctx, s)...)
 	if rendered != nil {
 		s.compare(ctx, v, sub, inv)

@@ -58,22 +58,21 @@ type prototype struct {
 	steps   []Step
 }
 
-func compiled(all ...[]prototype) func() []expression[prototype] {
-	return sync.OnceValue(func() []expression[prototype] {
-		var expressions []expression[prototype]
-		for _, list := range all {
-			for _, p := range list {
-				expressions = append(expressions, newExpression(p, p.pattern))
-			}
+func compiled(all ...[]prototype) []expression[prototype] {
+	var expressions []expression[prototype]
+	for _, list := range all {
+		for _, p := range list {
+			expressions = append(expressions, newExpression(p, p.pattern))
 		}
-		return expressions
-	})
+	}
+	return expressions
 }
 
-var (
-	typedExpressions     = compiled(apiErrors, networkErrors, serverErrors, gitErrors, controllerErrors)
-	forbiddenExpressions = compiled(forbidden)
-)
+var typedExpressions = sync.OnceValue(func() []expression[prototype] {
+	return compiled(apiErrors, networkErrors, serverErrors, gitErrors, controllerErrors)
+})
+
+var forbiddenExpressions = sync.OnceValue(func() []expression[prototype] { return compiled(forbidden) })
 
 // typed reads the error that s begins with, false where it is none that is known.
 func (f *Failure) typed(s string) bool {

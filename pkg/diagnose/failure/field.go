@@ -32,16 +32,16 @@ func (f Field) String() string {
 
 // immutable are the details by which the validation of Kubernetes says that a
 // field cannot be changed; those that go on end with the fields that can be.
-var immutable = struct{ whole, beginning []string }{
-	whole: []string{
+var (
+	immutable = []string{
 		"field is immutable", "field is immutable once set", "may not change once set", "may not be changed once set", "cannot change roleRef",
 		"field is immutable when `immutable` is set", "field cannot be changed once set",
-	},
-	beginning: []string{
+	}
+	immutableBut = []string{
 		"updates to statefulset spec for fields other than ", "spec is immutable after creation except ", "pod updates may not change fields other than ",
 		"spec.persistentvolumesource is immutable after creation",
-	},
-}
+	}
+)
 
 // Immutable reports whether the field has a value that is valid, and not the
 // one that the object was created with.
@@ -49,7 +49,7 @@ func (f Field) Immutable() bool {
 	if f.Problem != "Invalid value" && f.Problem != "Forbidden" {
 		return false
 	}
-	return slices.Contains(immutable.whole, f.Detail) || slices.ContainsFunc(immutable.beginning, func(s string) bool { return strings.HasPrefix(f.Detail, s) })
+	return slices.Contains(immutable, f.Detail) || slices.ContainsFunc(immutableBut, func(s string) bool { return strings.HasPrefix(f.Detail, s) })
 }
 
 // Immutable reports whether nothing but fields that cannot be changed stand

@@ -20,7 +20,7 @@ func Words() []string {
 			words = literals(words, p.pattern)
 		}
 	}
-	words = slices.Concat(words, immutable.whole, immutable.beginning)
+	words = slices.Concat(words, immutable, immutableBut)
 	slices.Sort(words)
 	return slices.Compact(words)
 }
