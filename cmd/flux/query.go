@@ -139,8 +139,8 @@ type listing struct {
 	found   int      // before the filters
 	named   []target // the named objects that were found
 	entries []entry
-	// print prints an object instead of keeping it; nil for entries.
-	print func(controllers.Object) error
+	// write prints an object instead of keeping it; nil for entries.
+	write func(controllers.Object) error
 	err   error
 }
 
@@ -170,7 +170,7 @@ func (q *query) list(ctx context.Context, k controllers.Kind) listing {
 
 // read reads the objects of a kind. With write they are printed and not kept.
 func (q *query) read(ctx context.Context, k controllers.Kind, write func(controllers.Object) error) listing {
-	l := listing{kind: k, print: write}
+	l := listing{kind: k, write: write}
 	columns := q.columns(k)
 	for _, s := range q.selections(k) {
 		s.Without = q.unshown(k)
@@ -213,8 +213,8 @@ func (q *query) take(l *listing, columns []column, o controllers.Object) error {
 	switch {
 	case !q.keeps(l.kind, o):
 		return nil
-	case l.print != nil:
-		return l.print(o)
+	case l.write != nil:
+		return l.write(o)
 	}
 	l.entries = append(l.entries, q.entry(l.kind, columns, o))
 	return nil
