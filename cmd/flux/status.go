@@ -125,6 +125,7 @@ func (a *app) status(cmd *cobra.Command, format string, args []string) error {
 	if err != nil {
 		return err
 	}
+	s.commits = unappliedCommits(ctx, s.Verdict.Facts)
 	if format != "" {
 		err = a.encode(format, statusReportOf(s))
 	} else {
@@ -139,6 +140,7 @@ type situation struct {
 	outcome tree.Outcome
 	timing  timing
 	tree    *tree.Node // nil where it could not be collected
+	commits unapplied
 	events  []happening
 	unknown []string // what could not be looked at
 }

@@ -22,6 +22,7 @@ type statusReport struct {
 	Inventory *inventoryReport  `json:"inventory,omitempty"`
 	Events    []happeningReport `json:"events"`
 	Cases     []caseReport      `json:"cases"`
+	Unapplied *commitsReport    `json:"unapplied,omitempty"`
 	Unknown   []string          `json:"unknown,omitempty"`
 }
 
@@ -62,7 +63,7 @@ func statusReportOf(s situation) statusReport {
 	verdict := verdictReportOf(s.Verdict)
 	r := statusReport{
 		Healthy: s.well(), Object: reportLink(s.Link), Sources: []traceLink{}, Needs: []vertexReport{}, NeededBy: []vertexReport{},
-		Events: []happeningReport{}, Cases: verdict.Cases, Unknown: s.unknown,
+		Events: []happeningReport{}, Cases: verdict.Cases, Unapplied: s.commits.report(), Unknown: s.unknown,
 		Timing: timingReport{spanText(s.timing.interval), spanText(s.timing.retry), spanText(s.timing.last.Took), known(s.timing.failed.At), known(s.timing.next)},
 	}
 	for _, link := range s.Sources {

@@ -42,16 +42,22 @@ func (a *app) printSituation(s situation) error {
 	p.head(s)
 	p.section("Source", p.sources(s))
 	p.section("Reconciliation", a.reconciliationRows(s))
+	p.section(unappliedTitle, rowsOfLines(s.commits.lines(a)))
 	p.section("Needs", neighbourRows(s.Needs))
 	p.section("Needed by", neighbourRows(s.NeededBy))
 	p.inventory(s)
 	p.section("Events", a.eventRows(s.events))
-	var unknown [][]string
-	for _, text := range s.unknown {
-		unknown = append(unknown, []string{redact.Text(text)})
-	}
-	p.section("Could not check", unknown)
+	p.section("Could not check", rowsOfLines(s.unknown))
 	return a.printf("%s", p.b.String())
+}
+
+// rowsOfLines are rows of one cell each.
+func rowsOfLines(lines []string) [][]string {
+	var rows [][]string
+	for _, line := range lines {
+		rows = append(rows, []string{redact.Text(line)})
+	}
+	return rows
 }
 
 // head is the object, what it says of itself, and why it is not well.

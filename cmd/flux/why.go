@@ -48,7 +48,8 @@ inventory that were deleted or changed outside Flux (drift), whose deletion does
 not finish, that hold values still encrypted by SOPS, or that another resource
 applies as well; and notifications that are not delivered. If there is no
 problem, the applied and the fetched revision are printed, and when the source is
-fetched next.
+fetched next. In a clone of the source, the commits that were fetched and not
+applied are listed; nothing is fetched for that.
 
 Exit codes: 0 if no problem was found, 1 if there is a problem, 2 if that could
 not be determined. What could not be checked is listed. What has been reconciling
@@ -56,8 +57,8 @@ for less than a minute is listed as progress: it is no problem.
 
 JSON and YAML have the fields healthy, looked (resources that were checked),
 summary (problems, rootCauses, shown), cases, progress (cases that are no problem
-yet), facts (the revisions behind the resource) and unknown (what could not be
-checked). A case has the object, its root cause (code, message, details,
+yet), facts (the revisions behind the resource), unapplied (commits that are not
+live) and unknown (what could not be checked). A case has the object, its root cause (code, message, details,
 remedies), the chain of findings from the object to it, and the objects that it
 blocks.`,
 		Example: `  # Check all Flux resources
@@ -118,10 +119,13 @@ func (a *app) why(cmd *cobra.Command, o *whyOptions, args []string) error {
 	if scope.Namespace != "" && ref.name == "" && verdict.Looked == 0 {
 		return hinted("flux why -A checks all namespaces", "no Flux resources found in namespace %q", namespace)
 	}
+	commits := unappliedCommits(ctx, verdict.Facts)
 	if o.format != "" {
-		err = a.encode(o.format, verdictReportOf(verdict))
+		report := verdictReportOf(verdict)
+		report.Unapplied = commits.report()
+		err = a.encode(o.format, report)
 	} else {
-		err = a.printVerdict(verdict, ref, scope)
+		err = a.printVerdict(verdict, ref, scope, commits)
 	}
 	return determined(err, verdict)
 }
@@ -192,7 +196,7 @@ func (a *app) verdict(ctx context.Context, doctor diagnose.Doctor, ref objectRef
 }
 
 // printVerdict writes the root causes, the one that blocks most first.
-func (a *app) printVerdict(v diagnose.Verdict, ref objectRef, scope diagnose.Scope) error {
+func (a *app) printVerdict(v diagnose.Verdict, ref objectRef, scope diagnose.Scope, commits unapplied) error {
 	p := a.page()
 	if ref.name == "" && v.Problems > 1 {
 		p.b.WriteString(p.strong(amount(v.Problems, "problem")+", "+amount(v.RootCauses, "root cause")) + "\n\n")
@@ -214,6 +218,7 @@ func (a *app) printVerdict(v diagnose.Verdict, ref objectRef, scope diagnose.Sco
 			p.line(1, line)
 		}
 	}
+	p.section(unappliedTitle, commits.lines(a))
 	p.section("Could not check", v.Unknown)
 	return a.printf("%s", p.b.String())
 }

@@ -15,7 +15,9 @@ type verdictReport struct {
 	// Progress has what has been reconciling for a moment only.
 	Progress []caseReport `json:"progress,omitempty"`
 	Facts    *factsReport `json:"facts,omitempty"`
-	Unknown  []string     `json:"unknown,omitempty"`
+	// Unapplied has the commits that the source has fetched and that are not live.
+	Unapplied *commitsReport `json:"unapplied,omitempty"`
+	Unknown   []string       `json:"unknown,omitempty"`
 }
 
 // summaryReport counts problems, their root causes, and those of these that are

@@ -21,8 +21,10 @@ type Facts struct {
 	Interval           time.Duration
 	NextReconciliation time.Time
 	// Source is where the revisions come from, Fetched the one that it has and
-	// FetchedAt when it was stored.
+	// FetchedAt when it was stored. Address is that of its server, "" where the
+	// kind has none.
 	Source    controllers.Target
+	Address   string
 	Fetched   string
 	FetchedAt time.Time
 	// NextFetch is when the source looks for a newer one, zero where that is only
@@ -88,6 +90,7 @@ const sourceDepth = 3
 func (f *Facts) fetched(s *snapshot, k controllers.Kind, o controllers.Object) {
 	f.Fetched, f.SourceInterval = k.Result.String(o), duration(o, "spec.interval")
 	f.SourceSuspended = k.Suspension.Is(o)
+	f.Address = controllers.Path{k.Fetch.Address}.String(o)
 	f.FetchedAt = moment(controllers.Path{"status.artifact.lastUpdateTime"}.String(o))
 	if f.SourceSuspended || f.SourceInterval == 0 {
 		return
