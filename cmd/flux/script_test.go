@@ -136,9 +136,15 @@ func runScripts(t *testing.T, suite string, serial bool) {
 // leave removes the objects of Flux that a script has left behind: the next one
 // may look at the whole cluster.
 func leave(t *testing.T, cluster *testcluster.Cluster, namespace string) {
+	// The versions that a client remembers are no longer served where a script
+	// has changed the definitions.
+	client, err := kube.New(cluster.Client.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, k := range controllers.Kinds {
-		err := cluster.Client.With(t.Context(), k, func(r kube.Resource) error {
-			return cluster.Client.RemoveAll(t.Context(), r, kube.Selection{Namespace: namespace, Labels: "!kept"})
+		err := client.With(t.Context(), k, func(r kube.Resource) error {
+			return client.RemoveAll(t.Context(), r, kube.Selection{Namespace: namespace, Labels: "!kept"})
 		})
 		var removed *kube.MissingKindError
 		if err != nil && !errors.As(err, &removed) {
