@@ -54,7 +54,7 @@ type signFlags struct {
 
 func newBootstrap(a *app) *cobra.Command {
 	o := &bootstrapFlags{manifestFlags: newManifestFlags(), key: sshkey.Kind{Algorithm: "ecdsa", Curve: "p384", Bits: 2048}}
-	cmd := group("bootstrap", "Put Flux on a cluster out of a Git repository", newBootstrapGit(a, o))
+	cmd := group("bootstrap", "Bootstrap Flux on a cluster from a Git repository", newBootstrapGit(a, o))
 	for _, row := range hostRows() {
 		cmd.AddCommand(newBootstrapHosted(a, o, row))
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 func newBuild(a *app) *cobra.Command {
-	return group("build", "Render what Flux would apply, without touching the cluster or the work tree",
+	return group("build", "Build the manifests that Flux would apply",
 		newBuildArtifact(a), newBuildHelmRelease(a), newBuildKustomization(a))
 }
 

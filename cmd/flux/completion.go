@@ -36,7 +36,7 @@ var shells = []struct {
 }
 
 func newCompletion(a *app) *cobra.Command {
-	cmd := group("completion", "Print the script that makes a shell complete words of flux")
+	cmd := group("completion", "Generate shell completion scripts")
 	for _, shell := range shells {
 		cmd.AddCommand(&cobra.Command{
 			Use:                   shell.name,

@@ -57,11 +57,11 @@ type builder struct {
 
 func newCreate(a *app) *cobra.Command {
 	o := &createFlags{}
-	root := group("create", "Create or change objects, or print them as YAML")
-	root.Long = `Create or change objects, and wait until they are ready. With --export they are
-printed as YAML instead, to be committed to Git: that needs no cluster.
-Nothing is written when any of the input is wrong. Of an object that exists
-already, what is not given stays as it is.`
+	root := group("create", "Create or update resources, or export them as YAML")
+	root.Long = `Create or update resources and wait until they are ready. With --export they are
+printed as YAML to be committed to Git, without access to a cluster.
+Nothing is written if any input is invalid. Fields of an existing resource that are
+not given keep their value.`
 	o.add(root.PersistentFlags())
 	completeFlag(root, "output", formatCompletion)
 	parents := map[string]*cobra.Command{"": root}
@@ -69,7 +69,7 @@ already, what is not given stays as it is.`
 		if f.word == "artifact" {
 			continue // generators are not made out of flags
 		}
-		parents[f.word] = group(f.word, "Create or change "+f.short)
+		parents[f.word] = group(f.word, "Create or update "+f.short+" objects")
 		root.AddCommand(parents[f.word])
 	}
 	parents["source"].PersistentFlags().DurationVar(&o.fetchTimeout, "fetch-timeout", 0, "how long fetching the source may take")

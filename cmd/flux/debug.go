@@ -24,7 +24,7 @@ type debugOptions struct {
 }
 
 func newDebug(a *app) *cobra.Command {
-	return group("debug", "Show what an object is made of: its final values or variables, its status, its history",
+	return group("debug", "Show the final values or variables, the status and the history of a resource",
 		a.debugCommand("HelmRelease", "values", `  # The values that the chart is rendered with; on a terminal those from Secrets are masked
   flux debug hr my-app --show-values
 

@@ -35,7 +35,7 @@ func newDeps(a *app) *cobra.Command {
 	o := &depsOptions{}
 	cmd := &cobra.Command{
 		Use:   "deps [kind name]",
-		Short: "Show which objects of Flux need which others",
+		Short: "Show the dependency graph",
 		Long: `Show which objects of Flux need which others: dependsOn, sources, charts,
 providers and the chains of images. What is not ready is shown with the objects
 at the root of it, and objects that wait for each other are an error.

@@ -18,7 +18,7 @@ import (
 )
 
 func newDiff(a *app) *cobra.Command {
-	return addBase(a, group("diff", "Show what would change, without changing anything",
+	return addBase(a, group("diff", "Diff desired state against the cluster, or two revisions",
 		newDiffArtifact(a), newDiffHelmRelease(a), newDiffKustomization(a)))
 }
 

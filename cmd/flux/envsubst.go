@@ -14,7 +14,7 @@ func newEnvsubst(a *app) *cobra.Command {
 	strict := false
 	cmd := &cobra.Command{
 		Use:   "envsubst",
-		Short: "Put values of the environment for the variables of a text",
+		Short: "Substitute environment variables in text",
 		Long: `Put the values of environment variables for the variables of a text, by the
 rules by which postBuild substitutes: ${NAME}, ${NAME:=default}, ${NAME^^},
 ${NAME/from/to}, and $$ for a dollar sign.

@@ -34,7 +34,7 @@ func newEvents(a *app) *cobra.Command {
 	o := &eventsOptions{}
 	cmd := &cobra.Command{
 		Use:   "events [kind/name ...]",
-		Short: "Show what Kubernetes has recorded of the objects of Flux, in the order of time",
+		Short: "Show Kubernetes events of Flux resources",
 		Long: `Show the events about the objects of Flux, the oldest first.
 
 --for shows the events of one object, of Flux or of any other resource type. Of

@@ -27,8 +27,8 @@ func newExport(a *app) *cobra.Command {
 	o := &exportOptions{format: "yaml"}
 	cmd := a.multiply(verb{
 		name: "export", applies: controllers.Export,
-		short: "Print objects as manifests that can be applied",
-		of:    "Print %s objects as manifests that can be applied",
+		short: "Export resources as manifests that can be applied",
+		of:    "Export %s objects as manifests that can be applied",
 		example: `  # Print one, or several
   flux export %[1]s my-app
   flux export %[1]s my-app my-api

@@ -25,13 +25,13 @@ const (
 
 func (g *globalFlags) add(fs *pflag.FlagSet, systemNamespace string) {
 	g.kube.Add(fs)
-	fs.StringVarP(&g.namespace, "namespace", "n", cmp.Or(systemNamespace, defaultNamespace), "the namespace of the objects (default from FLUX_SYSTEM_NAMESPACE)")
-	fs.DurationVar(&g.timeout, "timeout", defaultTimeout, "how long the operation may take")
-	fs.BoolVar(&g.verbose, "verbose", false, "print generated objects and the time of each step")
-	fs.BoolVar(&g.followContext, "ns-follows-kube-context", false, "take the namespace from the kubeconfig's context unless -n is given")
+	fs.StringVarP(&g.namespace, "namespace", "n", cmp.Or(systemNamespace, defaultNamespace), "namespace of the resources (default from FLUX_SYSTEM_NAMESPACE)")
+	fs.DurationVar(&g.timeout, "timeout", defaultTimeout, "maximum time of the operation, e.g. 30s or 5m")
+	fs.BoolVar(&g.verbose, "verbose", false, "print generated objects and the duration of each step")
+	fs.BoolVar(&g.followContext, "ns-follows-kube-context", false, "use the namespace of the kubeconfig context unless -n is given")
 	// The client has no limit of its own; scripts that set one keep working.
-	fs.Float32("kube-api-qps", 50, "accepted for compatibility: requests are not limited here")
-	fs.Int("kube-api-burst", 300, "accepted for compatibility: requests are not limited here")
+	fs.Float32("kube-api-qps", 50, "accepted for compatibility, requests are not limited")
+	fs.Int("kube-api-burst", 300, "accepted for compatibility, requests are not limited")
 }
 
 // fluxNamespace is where the controllers are unless a flag says otherwise.

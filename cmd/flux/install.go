@@ -28,7 +28,7 @@ func newInstall(a *app) *cobra.Command {
 	o := &installOptions{manifestFlags: newManifestFlags()}
 	cmd := &cobra.Command{
 		Use:   "install",
-		Short: "Install or upgrade Flux on a cluster, without a Git repository",
+		Short: "Install or upgrade Flux without a Git repository",
 		Long: `Install or upgrade the controllers of Flux on a cluster, and wait until they
 are ready. Nothing is changed on the cluster before the flags, the version of
 Kubernetes and your permissions have been found right.

@@ -13,7 +13,7 @@ import (
 )
 
 func newList(a *app) *cobra.Command {
-	return group("list", "List artifacts in registries", newListArtifacts(a))
+	return group("list", "List artifacts in OCI registries", newListArtifacts(a))
 }
 
 type listOptions struct {

@@ -37,7 +37,7 @@ func newLogs(a *app) *cobra.Command {
 	o := &logsOptions{level: choice{value: new(string), allowed: logs.Levels()}}
 	cmd := &cobra.Command{
 		Use:   "logs [kind/name ...]",
-		Short: "Show what the controllers say, as one stream in the order of time",
+		Short: "Stream Flux controller logs, merged by time",
 		Long: `Show the logs of all pods of all controllers as one stream in the order of time:
 what they say about the objects of a namespace, with -A about all objects and
 about themselves.

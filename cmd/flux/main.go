@@ -1,5 +1,5 @@
-// Command flux puts Flux on a Kubernetes cluster out of a Git repository and
-// lets people and scripts see and steer what Flux does there.
+// Command flux installs Flux on a Kubernetes cluster from a Git repository, and
+// inspects and operates it.
 package main
 
 import (

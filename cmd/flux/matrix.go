@@ -36,9 +36,9 @@ type verb struct {
 
 // families are the words above kinds, with their plurals.
 var families = []struct{ word, plural, short string }{
-	{"source", "sources", "sources"},
-	{"image", "images", "image automation objects"},
-	{"artifact", "artifacts", "artifact generators"},
+	{"source", "sources", "source"},
+	{"image", "images", "image automation"},
+	{"artifact", "artifacts", "artifact"},
 }
 
 // multiply makes the commands of a verb on every kind that it applies to. The
@@ -99,8 +99,7 @@ func (a *app) familyCommand(v verb, word, plural, what string) []*cobra.Command 
 	if len(children) == 0 {
 		return nil
 	}
-	short := v.short[:strings.Index(v.short, " ")] + " " + what
-	cmd := group(word, short, children...)
+	cmd := group(word, fmt.Sprintf(v.of, what), children...)
 	if v.plural {
 		cmd.Use, cmd.Aliases = plural, []string{word}
 	}

@@ -27,7 +27,7 @@ func newMigrate(a *app) *cobra.Command {
 	o := &migrateOptions{}
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring objects or manifests of Flux to the current API versions",
+		Short: "Migrate Flux resources or manifests to the current API versions",
 		Long: `Bring the objects of Flux that a cluster stores, or with --path the manifests
 in files, to the current API versions. Do both before an upgrade that no longer
 serves older ones.

@@ -7,7 +7,7 @@ import (
 )
 
 func newPull(a *app) *cobra.Command {
-	return group("pull", "Fetch artifacts from registries", newPullArtifact(a))
+	return group("pull", "Pull artifacts from OCI registries", newPullArtifact(a))
 }
 
 type pullOptions struct {

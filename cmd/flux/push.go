@@ -17,7 +17,7 @@ import (
 )
 
 func newPush(a *app) *cobra.Command {
-	return group("push", "Put artifacts into registries", newPushArtifact(a))
+	return group("push", "Push artifacts to OCI registries", newPushArtifact(a))
 }
 
 type pushOptions struct {

@@ -30,8 +30,8 @@ func newReconcile(a *app) *cobra.Command {
 	o := &reconcileOptions{}
 	cmd := a.multiply(verb{
 		name: "reconcile", applies: controllers.Reconcile,
-		short: "Reconcile objects now and wait for the outcome",
-		of:    "Reconcile %s objects now and wait for the outcome",
+		short: "Reconcile resources and wait for the result",
+		of:    "Reconcile %s objects and wait for the result",
 		example: `  # Reconcile one and wait until it is done
   flux reconcile %[1]s my-app
 

@@ -21,7 +21,7 @@ func newResume(a *app) *cobra.Command {
 	o := &resumeOptions{}
 	cmd := a.multiply(verb{
 		name: "resume", applies: controllers.Resume,
-		short: "Resume suspended objects and wait until they are reconciled",
+		short: "Resume suspended resources and wait until they are reconciled",
 		of:    "Resume suspended %s objects and wait until they are reconciled",
 		example: `  # Resume one and wait until it is reconciled
   flux resume %[1]s my-app

@@ -18,19 +18,19 @@ var version = "0.0.0-dev" //nolint:gochecknoglobals // the linker needs a variab
 func newRoot(a *app, args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "flux",
-		Short: "Put Flux on a cluster out of Git, and see and steer what it does there",
-		Long: `flux puts Flux on a Kubernetes cluster out of a Git repository and lets
-people and scripts see and steer what Flux does there.`,
-		Example: `  # Check that a cluster can run Flux
+		Short: "Bootstrap, inspect and operate Flux",
+		Long: `Install Flux on a Kubernetes cluster from a Git repository, and inspect and
+operate it from a terminal or a pipeline.`,
+		Example: `  # Check the prerequisites of a cluster
   flux check --pre
 
-  # Put Flux on the cluster, managed from a Git repository
+  # Bootstrap Flux from a Git repository
   flux bootstrap git --url=ssh://git@example.com/org/fleet --path=clusters/production
 
-  # See everything that Flux does
+  # List all Flux resources and their status
   flux get all -A
 
-  # Fetch the newest commit and apply it
+  # Fetch the latest commit and apply it
   flux reconcile kustomization flux-system --with-source`,
 		Version:           version,
 		SilenceErrors:     true,

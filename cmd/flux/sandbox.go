@@ -20,7 +20,7 @@ const sandboxProgram = "flux-sandbox"
 func newSandbox(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "sandbox COMMAND",
-		Short: "Run Kubernetes and Flux on this machine, without containers",
+		Short: "Run a local Kubernetes API and Flux without containers",
 		Long: `Hands over to flux-sandbox, which lies beside flux or on PATH: a real
 Kubernetes API with the real Flux controllers, a Git server and a registry,
 all on loopback.`,

@@ -25,7 +25,7 @@ func newStats(a *app) *cobra.Command {
 	o := &statsOptions{}
 	cmd := &cobra.Command{
 		Use:   "stats",
-		Short: "Count the objects of Flux: running, failing, suspended, and what they store",
+		Short: "Show the number of running, failing and suspended resources",
 		Long: `Count the objects of Flux by kind: those that run, those that are not ready,
 those that are suspended, and how much their artifacts take.
 

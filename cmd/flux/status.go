@@ -21,7 +21,7 @@ func newStatus(a *app) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "status [kind] name",
-		Short: "Show all there is to know of an object of Flux on one screen",
+		Short: "Show a resource, its sources, inventory and events on one screen",
 		Long: `Show all there is to know of an object of Flux on one screen: whether it is
 ready and, if not, why and what to do; where its content comes from; when it was
 reconciled last and will be next; what it needs and what needs it; what it has

@@ -23,8 +23,8 @@ func newSuspend(a *app) *cobra.Command {
 	o := &suspendOptions{}
 	cmd := a.multiply(verb{
 		name: "suspend", applies: controllers.Suspend,
-		short: "Suspend objects, so that their controllers leave them alone",
-		of:    "Suspend %s objects",
+		short: "Suspend the reconciliation of resources",
+		of:    "Suspend the reconciliation of %s objects",
 		example: `  # Suspend one, or several
   flux suspend %[1]s my-app
   flux suspend %[1]s my-app my-api

@@ -7,7 +7,7 @@ import (
 )
 
 func newTag(a *app) *cobra.Command {
-	return group("tag", "Give artifacts more tags", newTagArtifact(a))
+	return group("tag", "Tag OCI artifacts", newTagArtifact(a))
 }
 
 type tagOptions struct {

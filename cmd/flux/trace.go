@@ -23,7 +23,7 @@ func newTrace(a *app) *cobra.Command {
 	o := &traceOptions{}
 	cmd := &cobra.Command{
 		Use:   "trace <resource> <name> [<name> ...]",
-		Short: "Show how an object came onto the cluster, from its source on",
+		Short: "Trace an object to its source",
 		Long: `Show how an object came onto the cluster: which Kustomization or HelmRelease has
 applied it, or what owns it, and from which revision of which source. A
 reconciliation that failed is told apart from the last one that did not.

@@ -35,8 +35,8 @@ func newTree(a *app) *cobra.Command {
 	o := &treeOptions{}
 	cmd := a.multiply(verb{
 		name: "tree", applies: controllers.Tree, single: true,
-		short: "Show what hangs below an object, down to the pods",
-		of:    "Show what hangs below a %s, down to the pods",
+		short: "Show the objects that a resource manages, down to pods",
+		of:    "Show what %s objects manage, down to pods",
 		example: `  # Everything that it applies or that comes from it, and what that owns, with how ready it is
   flux tree %[1]s my-app -o wide
 

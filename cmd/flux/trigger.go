@@ -88,7 +88,7 @@ CI job call that has no access to it.`,
 	completeFlag(cmd, "flux-namespace", a.completeNamespaces())
 	completeFlag(cmd, "type", cobra.FixedCompletions(webhook.Names(), cobra.ShellCompDirectiveNoFileComp))
 	completeFlag(cmd, "oidc-provider", cobra.FixedCompletions(actionsProviders, cobra.ShellCompDirectiveNoFileComp))
-	return group("trigger", "Call the webhooks of Receivers", cmd)
+	return group("trigger", "Call the webhook of a Receiver", cmd)
 }
 
 // triggering is one run of the command.

@@ -21,7 +21,7 @@ func newUninstall(a *app) *cobra.Command {
 	o := &uninstallOptions{}
 	cmd := &cobra.Command{
 		Use:   "uninstall",
-		Short: "Remove Flux and its objects from a cluster; what it has deployed stays",
+		Short: "Uninstall Flux and its resources; workloads stay",
 		Long: `Remove the controllers of Flux, its objects in all namespaces, its definitions
 and its namespace, and wait until they are gone. What Flux has deployed stays.
 

@@ -25,7 +25,7 @@ func newVersion(a *app) *cobra.Command {
 	o := &versionOptions{}
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Show the versions of this program and of Flux on the cluster",
+		Short: "Show the version of flux and of Flux on the cluster",
 		Long: `Show the version of this program, and of the Flux distribution and its
 controllers on the cluster. The two are apart: this program ships Flux ` + controllers.Distribution + `.`,
 		Example: `  # This program and the cluster

@@ -26,8 +26,8 @@ func newWait(a *app) *cobra.Command {
 	o := &waitOptions{}
 	cmd := a.multiply(verb{
 		name: "wait", applies: controllers.Get,
-		short: "Wait until objects are ready, suspended or gone",
-		of:    "Wait until %s objects are ready, suspended or gone",
+		short: "Wait until resources are ready, suspended or deleted",
+		of:    "Wait until %s objects are ready, suspended or deleted",
 		example: `  # Wait until one is ready, ten minutes at most
   flux wait %[1]s my-app --timeout 10m
 

@@ -36,10 +36,10 @@ func New(env func(string) string) *Flags {
 
 // Add defines the flags.
 func (f *Flags) Add(fs *pflag.FlagSet) {
-	fs.StringVar(&f.path, "kubeconfig", "", "the kubeconfig file to use (default from KUBECONFIG, else $HOME/.kube/config)")
-	fs.StringVar(&f.overrides.CurrentContext, "context", "", "the context of the kubeconfig to use")
-	fs.StringVar(&f.overrides.Context.Cluster, "cluster", "", "the cluster of the kubeconfig to use")
-	fs.StringVar(&f.overrides.Context.AuthInfo, "user", "", "the user of the kubeconfig to use")
+	fs.StringVar(&f.path, "kubeconfig", "", "path to the kubeconfig file (default $KUBECONFIG or $HOME/.kube/config)")
+	fs.StringVar(&f.overrides.CurrentContext, "context", "", "name of the kubeconfig context")
+	fs.StringVar(&f.overrides.Context.Cluster, "cluster", "", "name of the kubeconfig cluster")
+	fs.StringVar(&f.overrides.Context.AuthInfo, "user", "", "name of the kubeconfig user")
 	f.addServer(fs)
 	f.addUser(fs)
 	// kubectl caches its discovery, too, which is not kept between two commands here.
@@ -48,22 +48,22 @@ func (f *Flags) Add(fs *pflag.FlagSet) {
 
 func (f *Flags) addServer(fs *pflag.FlagSet) {
 	server := &f.overrides.ClusterInfo
-	fs.StringVar(&server.Server, "server", "", "the address and port of the Kubernetes API server")
-	fs.StringVar(&server.CertificateAuthority, "certificate-authority", "", "a file with the certificates of the authority that the server's is checked by")
-	fs.StringVar(&server.TLSServerName, "tls-server-name", "", "the name that the server's certificate has to have (default the server's host)")
-	fs.BoolVar(&server.InsecureSkipTLSVerify, "insecure-skip-tls-verify", false, "do not check the server's certificate, which lets others read and change everything")
-	fs.BoolVar(&server.DisableCompression, "disable-compression", false, "ask the server not to compress its answers")
+	fs.StringVar(&server.Server, "server", "", "address and port of the Kubernetes API server")
+	fs.StringVar(&server.CertificateAuthority, "certificate-authority", "", "path to the API server's CA certificate")
+	fs.StringVar(&server.TLSServerName, "tls-server-name", "", "server name for certificate validation (default: the host of the server)")
+	fs.BoolVar(&server.InsecureSkipTLSVerify, "insecure-skip-tls-verify", false, "skip verification of the server's certificate, which makes the connection insecure")
+	fs.BoolVar(&server.DisableCompression, "disable-compression", false, "do not request compressed responses")
 }
 
 func (f *Flags) addUser(fs *pflag.FlagSet) {
 	user := &f.overrides.AuthInfo
-	fs.StringVar(&user.ClientCertificate, "client-certificate", "", "a file with the certificate to authenticate with")
-	fs.StringVar(&user.ClientKey, "client-key", "", "a file with the key of the certificate")
-	fs.StringVar(&user.Token, "token", "", "the bearer token to authenticate with")
-	fs.StringVar(&user.Impersonate, "as", "", "the user to impersonate, such as system:serviceaccount:apps:deployer")
-	fs.StringVar(&user.ImpersonateUID, "as-uid", "", "the UID to impersonate")
-	fs.StringArrayVar(&user.ImpersonateGroups, "as-group", nil, "a group to impersonate; may be given several times")
-	fs.StringArrayVar(&f.extra, "as-user-extra", nil, "further information on the impersonated user as key=value; may be given several times")
+	fs.StringVar(&user.ClientCertificate, "client-certificate", "", "path to the client certificate")
+	fs.StringVar(&user.ClientKey, "client-key", "", "path to the client key")
+	fs.StringVar(&user.Token, "token", "", "bearer token for authentication to the API server")
+	fs.StringVar(&user.Impersonate, "as", "", "user to impersonate, e.g. system:serviceaccount:apps:deployer")
+	fs.StringVar(&user.ImpersonateUID, "as-uid", "", "UID to impersonate")
+	fs.StringArrayVar(&user.ImpersonateGroups, "as-group", nil, "group to impersonate, can be repeated")
+	fs.StringArrayVar(&f.extra, "as-user-extra", nil, "extra attributes of the impersonated user as key=value, can be repeated")
 }
 
 // REST returns how to reach the cluster. It refuses to guess one: client-go by
