@@ -278,7 +278,7 @@ func (a *app) eventRows(events []happening) [][]string {
 		if h.count > 1 {
 			seen += fmt.Sprintf(" (x%d)", h.count)
 		}
-		rows = append(rows, []string{seen, h.typ, h.reason, cutTo(lineOf(h.message), messageShown)})
+		rows = append(rows, []string{seen, h.typ, h.reason, cutTo(lineOf(diagnose.WithoutFolders(h.message)), messageShown)})
 	}
 	return rows
 }
