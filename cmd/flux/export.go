@@ -14,6 +14,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -83,6 +84,8 @@ func (a *app) export(cmd *cobra.Command, o *exportOptions, s selection) error {
 	if selected.on(s).selects() && !o.credentials {
 		return a.exportStream(ctx, cmd, client, o.format, selected.on(s), s)
 	}
+	progress := a.exporting()
+	defer progress.Done()
 	c, err := a.targets(ctx, cmd, selected, s)
 	if err != nil {
 		return err
@@ -95,10 +98,19 @@ func (a *app) export(cmd *cobra.Command, o *exportOptions, s selection) error {
 			failed = err
 		}
 	}
+	progress.Done()
 	if err := a.printManifests(o.format, objects, len(s.objects) == 1); err != nil {
 		return err
 	}
 	return errors.Join(failed, c.incomplete)
+}
+
+// exporting shows progress where the objects are not printed to the same terminal.
+func (a *app) exporting() *ui.Progress {
+	if ui.IsTerminal(a.out) {
+		return &ui.Progress{}
+	}
+	return a.ui.Progress(a.now, "exporting")
 }
 
 // exportStream prints the objects of whole lists while these are read.
@@ -112,7 +124,13 @@ func (a *app) exportStream(ctx context.Context, cmd *cobra.Command, client *kube
 	}
 	c := chosen{what: s, namespace: namespace, listed: true}
 	out := a.manifestWriter(format)
-	order := newSequence(len(s.kinds), out.add)
+	progress, written := a.exporting(), 0
+	defer progress.Done()
+	order := newSequence(len(s.kinds), func(o controllers.Object) error {
+		written++
+		progress.Count(written, 0)
+		return out.add(o)
+	})
 	selected := kube.Selection{Namespace: namespace, Labels: o.labels, Without: []string{"metadata.managedFields", "status"}}
 	err = a.listChosen(ctx, &c, func(place int, k controllers.Kind) list {
 		l := list{kind: k, namespace: namespace}

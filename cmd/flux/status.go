@@ -121,7 +121,9 @@ func (a *app) status(cmd *cobra.Command, format string, args []string) error {
 	}
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
+	line := a.ui.Progress(a.now, "reading %s", ref.name)
 	s, err := a.situation(ctx, client, kinds, ref.in(namespace), ref.name)
+	line.Done()
 	if err != nil {
 		return err
 	}

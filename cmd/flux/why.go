@@ -112,7 +112,9 @@ func (a *app) why(cmd *cobra.Command, o *whyOptions, args []string) error {
 	ctx, cancel := a.bounded(cmd.Context())
 	defer cancel()
 	ref.namespace = ref.in(namespace)
+	line := a.ui.Progress(a.now, "checking")
 	verdict, err := a.verdict(ctx, a.doctor(client), ref, scope)
+	line.Done()
 	if err != nil {
 		return err
 	}
