@@ -40,13 +40,16 @@ type changeResult struct {
 // results has the result of each target of a command, in their order.
 type results struct {
 	targets []target
-	mu      sync.Mutex
-	list    []changeResult
+	// place is where a target stands in the list, by its key.
+	place map[string]int
+	mu    sync.Mutex
+	list  []changeResult
 }
 
 func newResults(targets []target) *results {
-	r := &results{targets: targets, list: []changeResult{}}
-	for _, t := range targets {
+	r := &results{targets: targets, place: map[string]int{}, list: []changeResult{}}
+	for i, t := range targets {
+		r.place[t.key()] = i
 		r.list = append(r.list, changeResult{Kind: t.kind.Kind, Namespace: t.namespace, Name: t.name})
 	}
 	return r
@@ -56,7 +59,7 @@ func newResults(targets []target) *results {
 func (r *results) set(t target, result string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i := slices.IndexFunc(r.targets, func(o target) bool { return o.key() == t.key() })
+	i := r.place[t.key()]
 	r.list[i].Result = result
 	if err != nil {
 		message, _ := explain(err, nil)

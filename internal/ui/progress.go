@@ -37,14 +37,15 @@ func (t *Terminal) Progress(now func() time.Time, format string, args ...any) *P
 	if !t.redraws {
 		return p
 	}
-	p.stop = make(chan struct{})
+	stop := make(chan struct{})
+	p.stop = stop
 	t.noted.Lock()
 	if len(t.progress) > 0 {
 		p.began = t.progress[0].began // it is a part of that
 	}
 	t.progress = append(t.progress, p)
 	t.noted.Unlock()
-	p.ended.Go(p.run)
+	p.ended.Go(func() { p.run(stop) })
 	return p
 }
 
@@ -113,10 +114,10 @@ func (p *Progress) Done() {
 	t.clear()
 }
 
-func (p *Progress) run() {
+// run draws the line until stop is closed, which Done may do before it begins.
+func (p *Progress) run(stop <-chan struct{}) {
 	begin := time.NewTimer(p.terminal.delay())
 	defer begin.Stop()
-	stop := p.stop
 	select {
 	case <-stop:
 		return

@@ -42,3 +42,17 @@ func TestProgressElsewhere(t *testing.T) {
 		t.Errorf("wrote %q", b.String())
 	}
 }
+
+// TestProgressDoneAtOnce: what is done before its line was ever drawn ends, too.
+func TestProgressDoneAtOnce(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	terminal := New(strings.NewReader(""), &b, func(string) string { return "" })
+	terminal.redraws = true
+	for range 1000 {
+		terminal.Progress(time.Now, "working").Done()
+	}
+	if b.Len() > 0 {
+		t.Errorf("wrote %q", b.String())
+	}
+}
