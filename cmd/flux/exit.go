@@ -68,7 +68,7 @@ func (e *exitCodeError) Error() string { return fmt.Sprintf("exit code %d", e.co
 // timeoutError is the cause of a context that ran into --timeout.
 type timeoutError struct{ after time.Duration }
 
-func (e *timeoutError) Error() string { return fmt.Sprintf("no end within --timeout %s", e.after) }
+func (e *timeoutError) Error() string { return fmt.Sprintf("timed out after %s", e.after) }
 
 // Is makes it one of the errors that say that the time is over.
 func (e *timeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
@@ -140,7 +140,7 @@ func explain(err error, cmd *cobra.Command) (message, hint string) {
 	case apierrors.IsUnauthorized(err):
 		return message, "the cluster does not accept these credentials: check the kubeconfig's user"
 	case errors.Is(err, context.DeadlineExceeded):
-		return message, "give it more time with --timeout"
+		return message, "increase --timeout"
 	case strings.HasPrefix(message, "unknown flag") && cmd != nil:
 		if near := nearestFlag(cmd, strings.TrimPrefix(message, "unknown flag: --")); near != "" {
 			return message, fmt.Sprintf("did you mean %s?", near)

@@ -114,7 +114,7 @@ func (e *unreadyError) caseIn(v diagnose.Verdict) *diagnose.Case {
 	return nil
 }
 
-const moreTime = "give it more time with --timeout"
+const moreTime = "increase --timeout"
 
 // unexplained makes what nothing was found against a case without a cause.
 func unexplained(v diagnose.Verdict, failed []*unreadyError) []diagnose.Case {

@@ -327,12 +327,12 @@ func fetchRows() []causeRow {
 	gitSource, ociSource := []string{"gitrepository", "app"}, []string{"ocirepository", "app"}
 	noCredentials := []string{"credentials", "secretRef"}
 	return []causeRow{
-		{name: "port-401", ask: gitSource, root: "GitRepository/app", code: "source-unreachable", objects: git(`url: "http://127.0.0.1:40123/fleet.git"`), says: []string{"cannot reach http://127.0.0.1:40123/fleet.git"}, never: noCredentials},
-		{name: "port-50401", ask: ociSource, root: "OCIRepository/app", code: "source-unreachable", objects: oci(`url: "oci://127.0.0.1:50401/app", ref: {tag: v1}`), says: []string{"cannot reach oci://127.0.0.1:50401/app"}, never: noCredentials},
-		{name: "port-40400", ask: gitSource, root: "GitRepository/app", code: "source-unreachable", objects: git(`url: "http://127.0.0.1:40400/not-found.git"`), says: []string{"cannot reach http://127.0.0.1:40400/not-found.git"}, never: noCredentials},
+		{name: "port-401", ask: gitSource, root: "GitRepository/app", code: "source-unreachable", objects: git(`url: "http://127.0.0.1:14012/fleet.git"`), says: []string{"cannot reach http://127.0.0.1:14012/fleet.git"}, never: noCredentials},
+		{name: "port-15401", ask: ociSource, root: "OCIRepository/app", code: "source-unreachable", objects: oci(`url: "oci://127.0.0.1:15401/app", ref: {tag: v1}`), says: []string{"cannot reach oci://127.0.0.1:15401/app"}, never: noCredentials},
+		{name: "port-14040", ask: gitSource, root: "GitRepository/app", code: "source-unreachable", objects: git(`url: "http://127.0.0.1:14040/not-found.git"`), says: []string{"cannot reach http://127.0.0.1:14040/not-found.git"}, never: noCredentials},
 		{
-			name: "image-40400", ask: []string{"imagerepository", "app"}, root: "ImageRepository/app", code: "source-unreachable", says: []string{"check .spec.image of ImageRepository/${NS}/app"}, never: []string{"spec.url", "spec.ref"},
-			objects: "apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageRepository\nmetadata: {name: app}\nspec: {interval: 1h, timeout: 5s, image: \"127.0.0.1:40400/app\", insecure: true}\n",
+			name: "image-14040", ask: []string{"imagerepository", "app"}, root: "ImageRepository/app", code: "source-unreachable", says: []string{"check .spec.image of ImageRepository/${NS}/app"}, never: []string{"spec.url", "spec.ref"},
+			objects: "apiVersion: image.toolkit.fluxcd.io/v1\nkind: ImageRepository\nmetadata: {name: app}\nspec: {interval: 1h, timeout: 5s, image: \"127.0.0.1:14040/app\", insecure: true}\n",
 		},
 		{
 			name: "image-gone", ask: []string{"imagerepository", "app"}, root: "ImageRepository/app", code: "source-reference", says: []string{".spec.image of ImageRepository/${NS}/app"}, never: []string{"spec.url", "spec.ref"},
