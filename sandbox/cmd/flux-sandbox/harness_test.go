@@ -74,6 +74,7 @@ func (s *sandbox) up() {
 	if code != 0 || !strings.Contains(stderr, "✔ the sandbox is ready after") {
 		s.t.Fatalf("up exits %d and says:\n%s", code, stderr)
 	}
+	s.connect() // a sandbox that starts again may have to take another port
 }
 
 func (s *sandbox) report() lifecycle.Report {

@@ -36,7 +36,6 @@ func TestControlPlane(t *testing.T) {
 			t.Errorf("down: %v\n%s", err, out)
 		}
 	})
-	s.connect()
 	for _, step := range []struct {
 		name string
 		run  func(*sandbox, *testing.T)
