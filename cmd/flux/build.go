@@ -138,7 +138,7 @@ func (a *app) buildKustomization(cmd *cobra.Command, o *buildOptions, h *helmOpt
 			failed = err
 		}
 	}
-	return errors.Join(a.printBuild(o, result), failed, ctx.Err())
+	return errors.Join(a.printBuild(o, result), failed, context.Cause(ctx))
 }
 
 // buildPlan is all that a build of a Kustomization needs.

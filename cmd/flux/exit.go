@@ -24,8 +24,8 @@ const (
 	exitInterrupted = 130
 )
 
-// reported is returned by a command that has already told the user what
-// failed, when it went on with the rest.
+// errReported is returned by a command that has reported a failure and gone on
+// with the rest.
 var errReported = errors.New("already reported")
 
 // errStopped is returned by a command that goes on until it is interrupted,
@@ -95,6 +95,7 @@ func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 		failed = exitUnanswered
 	}
 	if errors.Is(err, errReported) {
+		a.report(err)
 		return failed
 	}
 	var lacking *usageError
@@ -112,8 +113,25 @@ func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 	return failed
 }
 
-// answersByCode tells whether a command answers with the exit code 1 that
-// something would change or is not well, so that what went wrong has another.
+// unreported returns the parts of an error that were not reported yet: a
+// failure that was reported may be joined with others.
+func unreported(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	switch {
+	case !errors.Is(err, errReported):
+		return []error{err}
+	case !ok:
+		return nil
+	}
+	var rest []error
+	for _, part := range joined.Unwrap() {
+		rest = append(rest, unreported(part)...)
+	}
+	return rest
+}
+
+// answersByCode reports whether a command answers with exit code 1 that there
+// are changes or problems, so that its own failures have another code.
 func answersByCode(cmd *cobra.Command) bool {
 	if cmd == nil {
 		return false
@@ -122,7 +140,7 @@ func answersByCode(cmd *cobra.Command) bool {
 	return len(words) > 1 && (words[1] == "diff" || words[1] == "why")
 }
 
-// explain puts an error into words that say what, which and the way out.
+// explain returns the message of an error and its remedy, "" where none is known.
 func explain(err error, cmd *cobra.Command) (message, hint string) {
 	message = err.Error()
 	var withHint *hintedError

@@ -275,9 +275,13 @@ func (a *app) each(targets []target, do func(target) error) error {
 	return failed
 }
 
-// report tells the user of a failure that does not end the command.
+// report prints a failure that does not end the command, without the parts of
+// it that were reported before.
 func (a *app) report(err error) {
 	if errors.Is(err, errReported) {
+		for _, part := range unreported(err) {
+			a.report(part)
+		}
 		return
 	}
 	message, hint := explain(err, nil)
