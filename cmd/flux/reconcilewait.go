@@ -9,7 +9,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
 // errBlocked says that a controller has put an object off because a dependency
@@ -78,7 +77,7 @@ func (r *reconciler) answered(ctx context.Context, n *node, token string) bool {
 	if (controllers.Path{"status.lastHandledReconcileAt"}).String(o) == token {
 		// helm-controller says that it is at work as long as a source is not ready.
 		// A source that cannot be read is waited for.
-		if failed, err := reconcile.SourceFailed(ctx, r.client, n.subject(), o); failed && err == nil {
+		if failed, err := r.watches.SourceFailed(ctx, n.subject(), o); failed && err == nil {
 			return true
 		}
 	}

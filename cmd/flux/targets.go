@@ -304,10 +304,8 @@ func (t *target) read(ctx context.Context, client *kube.Client) error {
 	if t.object != nil {
 		return nil
 	}
-	err := client.With(ctx, t.kind, func(r kube.Resource) (err error) {
-		t.object, err = client.Get(ctx, r, t.namespace, t.name)
-		return err
-	})
+	o, err := client.GetKind(ctx, t.kind, t.namespace, t.name)
+	t.object = o
 	return missing(err, *t)
 }
 

@@ -35,7 +35,7 @@ func (w *waiter) run(ctx context.Context, c chosen) error {
 	watches := reconcile.NewWatches(w.client)
 	c.share(watches)
 	engine := reconcile.Waiter{
-		Client: w.client, Watches: watches, Goal: g, Children: w.options.children,
+		Watches: watches, Goal: g, Children: w.options.children,
 		Progress: func(p reconcile.Progress) { w.states.tell(p.Subject, p.Object, w.state(g, p)) },
 		Ended:    w.ended,
 	}

@@ -107,6 +107,16 @@ func (c *Client) With(ctx context.Context, k controllers.Kind, do func(Resource)
 	return &MissingKindError{k}
 }
 
+// GetKind returns an object of a row of the catalogue, in the version that the
+// server has.
+func (c *Client) GetKind(ctx context.Context, k controllers.Kind, namespace, name string) (o controllers.Object, err error) {
+	err = c.With(ctx, k, func(r Resource) (err error) {
+		o, err = c.Get(ctx, r, namespace, name)
+		return err
+	})
+	return o, err
+}
+
 // olderVersions are those of the row that the server has for any kind of the
 // group: whether it has them for this one, only the request itself can tell.
 func (c *Client) olderVersions(ctx context.Context, k controllers.Kind) ([]string, error) {

@@ -138,11 +138,7 @@ func (s *snapshot) artifact(ctx context.Context, source controllers.Target) (fs.
 	read, ok := s.artifacts.files[source]
 	if !ok {
 		read = sync.OnceValues(func() (fs.FS, error) {
-			var o controllers.Object
-			err := s.Client.With(ctx, s.kindOf(source), func(r kube.Resource) (err error) { // a healthy one was reduced
-				o, err = s.Client.Get(ctx, r, source.Namespace, source.Name)
-				return err
-			})
+			o, err := s.Client.GetKind(ctx, s.kindOf(source), source.Namespace, source.Name) // a healthy one was reduced
 			if err != nil {
 				return nil, err
 			}

@@ -108,14 +108,11 @@ func (s *snapshot) claims(ctx context.Context) func(owner, t controllers.Target)
 }
 
 // readOwner reads an object of Flux; nil where that is not possible.
-func (s *snapshot) readOwner(ctx context.Context, t controllers.Target) (o controllers.Object) {
+func (s *snapshot) readOwner(ctx context.Context, t controllers.Target) controllers.Object {
 	if s.kindOf(t).Kind == "" {
 		return nil
 	}
-	err := s.Client.With(ctx, s.kindOf(t), func(r kube.Resource) (err error) {
-		o, err = s.Client.Get(ctx, r, t.Namespace, t.Name)
-		return err
-	})
+	o, err := s.Client.GetKind(ctx, s.kindOf(t), t.Namespace, t.Name)
 	if err != nil {
 		return nil
 	}

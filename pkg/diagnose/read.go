@@ -119,11 +119,7 @@ func (r *reader) read(ctx context.Context, wanted []controllers.Target) error {
 }
 
 func (r *reader) get(ctx context.Context, k controllers.Kind, t controllers.Target) error {
-	var object controllers.Object
-	err := r.Client.With(ctx, k, func(resource kube.Resource) (err error) {
-		object, err = r.Client.Get(ctx, resource, t.Namespace, t.Name)
-		return err
-	})
+	object, err := r.Client.GetKind(ctx, k, t.Namespace, t.Name)
 	return r.note(t, object, err)
 }
 

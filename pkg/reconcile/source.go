@@ -3,17 +3,16 @@ package reconcile
 import (
 	"context"
 
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// SourceFailed reports whether an object that waits for its source waits in
-// vain: the controller of the source has finished, and the source is not ready.
-func SourceFailed(ctx context.Context, client *kube.Client, s Subject, o controllers.Object) (bool, error) {
+// SourceFailed reports whether an object waits for a source that is not ready
+// although the controller of the source has finished.
+func (w *Watches) SourceFailed(ctx context.Context, s Subject, o controllers.Object) (bool, error) {
 	if !s.Kind.Pending(o) {
 		return false, nil
 	}
-	u := upstream{client: client}
+	u := upstream{reads: w.reads}
 	for _, t := range s.Kind.Upstream(o) {
 		source, found, err := u.get(ctx, t)
 		if err != nil {
@@ -33,7 +32,7 @@ func (w *Waiter) stalledSource(ctx context.Context, s Subject, o controllers.Obj
 		return nil, nil
 	}
 	// The object may be what has created its source: that it waits is no attempt.
-	u := upstream{client: w.Client, seen: map[string]bool{s.String(): true}}
+	u := upstream{reads: w.Watches.reads, seen: map[string]bool{s.String(): true}}
 	for _, t := range s.Kind.Upstream(o) {
 		source, found, err := u.get(ctx, t)
 		if err != nil {

@@ -5,7 +5,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -15,8 +14,8 @@ const farthest = 4
 
 // upstream looks for what gives an object that has failed another attempt.
 type upstream struct {
-	client *kube.Client
-	seen   map[string]bool
+	reads *reads
+	seen  map[string]bool
 }
 
 // pending returns what is on its way to an object: a request or a spec that its
@@ -84,7 +83,8 @@ func (u *upstream) get(ctx context.Context, t controllers.Target) (Subject, bool
 		return Subject{}, false, nil
 	}
 	s := Subject{Kind: k, Namespace: t.Namespace, Name: t.Name}
-	err := s.read(ctx, u.client)
+	var err error
+	s.Object, err = u.reads.get(ctx, s)
 	if apierrors.IsNotFound(err) {
 		return Subject{}, false, nil
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// atOnce bounds how many objects are read at the same time.
+// atOnce bounds the requests for single objects that are under way together.
 const atOnce = 16
 
 // Result is what has become of an object.
@@ -41,8 +41,7 @@ type Progress struct {
 
 // Waiter waits for objects, each by itself.
 type Waiter struct {
-	Client *kube.Client
-	// Watches has the watches that objects share, if any.
+	// Watches has the connection to the cluster, and the watches that objects share.
 	Watches *Watches
 	Goal    Goal
 	// Children also waits for the objects of Flux that a ready object has
@@ -53,8 +52,6 @@ type Waiter struct {
 	Progress func(Progress)
 	Ended    func(Result)
 
-	slots chan struct{}
-
 	mu      sync.Mutex
 	seen    map[string]bool
 	results []Result
@@ -63,7 +60,7 @@ type Waiter struct {
 
 // Run waits until all objects have reached the goal or will not, or ctx ends.
 func (w *Waiter) Run(ctx context.Context, subjects []Subject) []Result {
-	w.slots, w.seen = make(chan struct{}, atOnce), map[string]bool{}
+	w.seen = map[string]bool{}
 	subs := make([]*Subscription, len(subjects))
 	for i, s := range subjects {
 		w.seen[s.String()] = true
@@ -120,13 +117,17 @@ func (w *Waiter) children(ctx context.Context, s Subject, o controllers.Object) 
 // await reads the object and watches it from there on; it returns the object's
 // last state.
 func (w *Waiter) await(ctx context.Context, g Goal, s Subject, sub *Subscription) (controllers.Object, error) {
-	if err := w.look(ctx, &s); err != nil {
+	last := s.Object
+	if last == nil {
+		var err error
+		last, err = w.Watches.reads.get(ctx, s)
 		if g.State == Deleted && apierrors.IsNotFound(err) && !kube.NotServed(err) {
 			return nil, nil
 		}
-		return nil, err
+		if err != nil {
+			return nil, err
+		}
 	}
-	last := s.Object
 	if done, err := w.judge(ctx, g, s, last); done || err != nil {
 		return last, err
 	}
@@ -143,12 +144,6 @@ func (w *Waiter) await(ctx context.Context, g Goal, s Subject, sub *Subscription
 		return w.judge(ctx, g, s, last)
 	})
 	return last, err
-}
-
-func (w *Waiter) look(ctx context.Context, s *Subject) error {
-	w.slots <- struct{}{}
-	defer func() { <-w.slots }()
-	return s.read(ctx, w.Client)
 }
 
 // judge reports whether a state is the goal, and returns an error where waiting
@@ -179,7 +174,7 @@ func (w *Waiter) judge(ctx context.Context, g Goal, s Subject, o controllers.Obj
 // attempt is what brings another attempt at an object that has failed for now,
 // "" where nothing does.
 func (w *Waiter) attempt(ctx context.Context, s Subject, o controllers.Object) string {
-	u := upstream{client: w.Client, seen: map[string]bool{}}
+	u := upstream{reads: w.Watches.reads, seen: map[string]bool{}}
 	found, err := u.pending(ctx, s, o, 0)
 	if err != nil {
 		return fmt.Sprintf("what it depends on could not be read: %v", err)

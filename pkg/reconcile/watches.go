@@ -19,6 +19,7 @@ const ShareFrom = 17
 // watch for each object, or over a shared one.
 type Watches struct {
 	client *kube.Client
+	reads  *reads
 
 	mu     sync.Mutex
 	shared map[place]*sharedWatch
@@ -30,7 +31,7 @@ type place struct{ kind, namespace string }
 
 // NewWatches returns the watches of a cluster.
 func NewWatches(client *kube.Client) *Watches {
-	return &Watches{client: client, shared: map[place]*sharedWatch{}}
+	return &Watches{client: client, reads: newReads(client), shared: map[place]*sharedWatch{}}
 }
 
 // Share makes one watch for the objects of a kind in a namespace. With the

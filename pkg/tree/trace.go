@@ -112,17 +112,11 @@ func (t tracer) resource(ctx context.Context, apiVersion, word string) (kube.Res
 }
 
 // get reads an object, of Flux's kinds in the version that the server has.
-func (t tracer) get(ctx context.Context, r kube.Resource, namespace, name string) (o controllers.Object, err error) {
-	get := func(r kube.Resource) error {
-		o, err = t.client.Get(ctx, r, namespace, name)
-		return err
-	}
+func (t tracer) get(ctx context.Context, r kube.Resource, namespace, name string) (controllers.Object, error) {
 	if k, ok := controllers.KindOf(r.Group, r.Kind); ok {
-		err = t.client.With(ctx, k, get)
-	} else {
-		err = get(r)
+		return t.client.GetKind(ctx, k, namespace, name)
 	}
-	return o, err
+	return t.client.Get(ctx, r, namespace, name)
 }
 
 func objectOf(r kube.Resource, o controllers.Object) Object {

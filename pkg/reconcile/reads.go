@@ -1,0 +1,91 @@
+package reconcile
+
+import (
+	"context"
+	"sync"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// reads gets what awaited objects refer to. Many of them refer to the same
+// source, and all of them ask again whenever they change: those that ask while
+// a request is under way share the next one. An answer is never older than the
+// question, since it may end a wait.
+type reads struct {
+	fetch func(context.Context, Subject) (controllers.Object, error)
+	slots chan struct{}
+
+	mu sync.Mutex
+	// running are the requests under way, queued those that start after them.
+	running, queued map[controllers.Target]*read
+}
+
+// read is a request that several wait for.
+type read struct {
+	done   chan struct{}
+	object controllers.Object
+	err    error
+}
+
+func newReads(client *kube.Client) *reads {
+	return &reads{
+		fetch: func(ctx context.Context, s Subject) (controllers.Object, error) {
+			return client.GetKind(ctx, s.Kind, s.Namespace, s.Name)
+		},
+		slots: make(chan struct{}, atOnce), running: map[controllers.Target]*read{}, queued: map[controllers.Target]*read{},
+	}
+}
+
+// get reads an object as it is now. The request ends with the context of the
+// first that asks for it: those that share it belong to the same command.
+func (r *reads) get(ctx context.Context, s Subject) (controllers.Object, error) {
+	t := s.Target()
+	mine := &read{done: make(chan struct{})}
+	r.mu.Lock()
+	queued, running := r.queued[t], r.running[t]
+	switch {
+	case queued != nil:
+		r.mu.Unlock()
+		return queued.wait(ctx)
+	case running != nil:
+		r.queued[t] = mine
+	default:
+		r.running[t] = mine
+	}
+	r.mu.Unlock()
+	if running != nil {
+		<-running.done // bounded by the request's own context
+		r.mu.Lock()
+		delete(r.queued, t)
+		r.running[t] = mine
+		r.mu.Unlock()
+	}
+	mine.object, mine.err = r.request(ctx, s)
+	r.mu.Lock()
+	if r.running[t] == mine {
+		delete(r.running, t)
+	}
+	r.mu.Unlock()
+	close(mine.done)
+	return mine.object, mine.err
+}
+
+func (r *reads) request(ctx context.Context, s Subject) (controllers.Object, error) {
+	select {
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
+		return r.fetch(ctx, s)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (r *read) wait(ctx context.Context) (controllers.Object, error) {
+	select {
+	case <-r.done:
+		return r.object, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
