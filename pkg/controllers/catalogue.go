@@ -106,6 +106,7 @@ var Kinds = []Kind{
 		Suspension: suspendField, Done: "applied revision %s", Inventory: Path{inventory},
 		Result: Path{"status.history[0].chartVersion", "status.lastAppliedRevision"},
 		Drift:  Path{"spec.driftDetection.mode"}, Manager: "helm-controller",
+		Keep: Mark{"helm.sh/resource-policy", "keep"},
 		Attempts: []Attempt{
 			{Of: "HelmChart", Path: Path{"status.lastAttemptedRevision"}},
 			{Of: "OCIRepository", Path: Path{"status.lastAttemptedRevisionDigest"}, Digest: true},
@@ -124,6 +125,7 @@ var Kinds = []Kind{
 		Suspension: suspendField, Done: "applied revision %s", Result: Path{"status.lastAppliedRevision"}, Inventory: Path{inventory},
 		Manager:  "kustomize-controller",
 		Recreate: "kustomize.toolkit.fluxcd.io/force",
+		Keep:     Mark{"kustomize.toolkit.fluxcd.io/prune", "disabled"},
 		Attempts: []Attempt{{Path: Path{"status.lastAttemptedRevision"}}},
 		Source: &Ref{
 			Relation: "source", Path: Path{"spec.sourceRef"}, CrossNamespace: true,

@@ -61,6 +61,9 @@ type Kind struct {
 	// Recreate is the annotation, set to enabled, by which the controller deletes
 	// and recreates what it cannot change.
 	Recreate string
+	// Keep is the annotation by which an object stays on the cluster when it is
+	// removed from the source of what applies it.
+	Keep Mark
 	// Fetch names the fields of its spec by which the kind reaches a server.
 	Fetch Fetch
 	// Secrets are the fields that name a Secret, {name} each or a list of these.

@@ -2,6 +2,12 @@ package controllers
 
 import "strings"
 
+// Mark is an annotation and the value that has an effect.
+type Mark struct{ Key, Value string }
+
+// String returns the mark as manifests write it.
+func (m Mark) String() string { return m.Key + ": " + m.Value }
+
 // Marked tells whether an object carries a mark that controllers obey, as in
 // kustomize.toolkit.fluxcd.io/reconcile: disabled. kustomize-controller reads
 // marks from labels and annotations, without regard to case.

@@ -44,8 +44,12 @@ func contest(owner, t controllers.Target, others []controllers.Target) Case {
 	}
 	f := Finding{Object: key(t), Code: "contested"}
 	f.Message = fmt.Sprintf("it is applied by %s and by %s: each reverts what the other applies, and either may prune it", owner, strings.Join(names, " and "))
-	f.Remedies = []string{
-		"remove it from the source of all but one of them; before that set the annotation kustomize.toolkit.fluxcd.io/prune: disabled on it, or the one that no longer has it deletes it",
+	f.Remedies = []string{"remove it from the source of all but one of them"}
+	all := append([]controllers.Target{owner}, others...)
+	for _, applier := range all[:min(len(all), mostShown)] {
+		if k, _ := controllers.FindKind(applier.Kind); k.Keep.Key != "" {
+			f.Remedies = append(f.Remedies, fmt.Sprintf("before it is removed from the source of %s, set its annotation %s there and apply that: without the annotation, %s deletes it", applier, k.Keep, k.Controller))
+		}
 	}
 	first := Finding{Object: owner, Code: "incomplete", Message: "an object in its inventory has another owner, too"}
 	return Case{Object: owner, Root: f, Chain: []Finding{first, f}}

@@ -128,7 +128,7 @@ var applyRules = []rule{
 			if s.failure.By == "" {
 				return []string{s.again()}
 			}
-			return []string{fmt.Sprintf("remove the fields from %s%s, or set its annotation kustomize.toolkit.fluxcd.io/ssa: Merge", s.rejected(), s.inFile()), s.again()}
+			return []string{fmt.Sprintf("remove the fields from %s%s, or from what %s applies", s.rejected(), s.inFile(), s.failure.By), s.again()}
 		},
 	},
 	{

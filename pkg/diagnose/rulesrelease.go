@@ -3,6 +3,9 @@ package diagnose
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
@@ -30,8 +33,14 @@ var releaseRules = []rule{
 	},
 	{
 		code: "release-locked", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.Locked},
-		message:  fixed("an operation on the Helm release is in progress, or was interrupted"),
-		remedies: func(s subject) []string { return []string{s.command("reconcile", "--force")} },
+		message: fixed("an operation on the Helm release is in progress, or was interrupted"),
+		remedies: func(s subject) []string {
+			return []string{
+				"if another client operates on the release, wait until it has finished" + s.history(),
+				// helm-controller unlocks a release that was left in a pending state.
+				s.command("reconcile"),
+			}
+		},
 	},
 	{
 		code: "release-ownership", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.Owned},
@@ -55,6 +64,16 @@ var releaseRules = []rule{
 			return []string{"correct .spec.chart.spec.chart and .spec.chart.spec.version of " + s.String() + ", or publish the chart", s.again()}
 		},
 	},
+}
+
+// history is the command that shows the revisions of a release behind a colon,
+// "" where its name is not known.
+func (s subject) history() string {
+	target, err := build.TargetOf(&unstructured.Unstructured{Object: s.object})
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf(": helm history %s -n %s", target.Name, target.Storage)
 }
 
 // notFound reports whether a detail is the API's error of a missing object.

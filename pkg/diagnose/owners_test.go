@@ -1,0 +1,91 @@
+package diagnose
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
+)
+
+// The annotation that keeps an object is that of the controller which would
+// delete it: each ignores that of the other.
+func TestContestNamesTheAnnotationOfEachOwner(t *testing.T) {
+	t.Parallel()
+	const (
+		prune = "kustomize.toolkit.fluxcd.io/prune: disabled"
+		keep  = "helm.sh/resource-policy: keep"
+	)
+	object := controllers.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "settings"}
+	ks := func(name string) controllers.Target {
+		return controllers.Target{Kind: "Kustomization", Namespace: "apps", Name: name}
+	}
+	hr := func(name string) controllers.Target {
+		return controllers.Target{Kind: "HelmRelease", Namespace: "apps", Name: name}
+	}
+	for name, c := range map[string]struct {
+		owner controllers.Target
+		other controllers.Target
+		want  map[string]string
+	}{
+		"two Kustomizations":             {ks("a"), ks("b"), map[string]string{"Kustomization/apps/a": prune, "Kustomization/apps/b": prune}},
+		"two HelmReleases":               {hr("a"), hr("b"), map[string]string{"HelmRelease/apps/a": keep, "HelmRelease/apps/b": keep}},
+		"a Kustomization, a HelmRelease": {ks("a"), hr("b"), map[string]string{"Kustomization/apps/a": prune, "HelmRelease/apps/b": keep}},
+		"a HelmRelease, a Kustomization": {hr("a"), ks("b"), map[string]string{"HelmRelease/apps/a": keep, "Kustomization/apps/b": prune}},
+	} {
+		f := contest(c.owner, object, []controllers.Target{c.other}).Root
+		for applier, annotation := range c.want {
+			found := false
+			for _, remedy := range f.Remedies {
+				if strings.Contains(remedy, "source of "+applier+",") {
+					found = strings.Contains(remedy, annotation)
+				}
+			}
+			if !found {
+				t.Errorf("%s: no remedy has %q for %s: %q", name, annotation, applier, f.Remedies)
+			}
+		}
+	}
+}
+
+// No remedy names a mark of another controller than the one of the kind, which
+// would ignore it.
+func TestRemediesNameNoAnnotationOfAnotherController(t *testing.T) {
+	t.Parallel()
+	foreign := map[string]string{"HelmRelease": "kustomize.toolkit.fluxcd.io/", "Kustomization": "helm.sh/"}
+	for _, message := range []string{
+		`Helm upgrade failed for release apps/web with chart app@0.2.0: conflict occurred while applying object apps/web apps/v1, Kind=Deployment: Apply failed with 1 conflict: conflict with "kubectl" using apps/v1: .spec.replicas`,
+		`Deployment/apps/web dry-run failed (FieldManagerConflict): Apply failed with 1 conflict: conflict with "kubectl" using apps/v1: .spec.replicas`,
+	} {
+		for kind, word := range foreign {
+			found, ok := recognise(failing(t, kind, "UpgradeFailed", message, ""))
+			if !ok || found.Code != "conflict" {
+				t.Fatalf("%s: %s is %q: %+v", kind, message, found.Code, failure.Parse(message))
+			}
+			if text := strings.Join(found.Remedies, "\n"); strings.Contains(text, word) {
+				t.Errorf("%s: %s", kind, text)
+			}
+		}
+	}
+}
+
+// A release that another client works on is not forced: the operation may be
+// running, and helm-controller unlocks one that was interrupted by itself.
+func TestLockedReleaseIsNotForced(t *testing.T) {
+	t.Parallel()
+	s := failing(t, "HelmRelease", "UpgradeFailed", `Helm upgrade failed for release web/web-app with chart app@0.2.0: another operation (install/upgrade/rollback) is in progress`,
+		`{"targetNamespace": "web", "storageNamespace": "helm"}`)
+	found, ok := recognise(s)
+	if !ok || found.Code != "release-locked" {
+		t.Fatalf("it is %q", found.Code)
+	}
+	encoded, err := json.Marshal(found.Remedies)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(encoded)
+	if strings.Contains(text, "--force") || !strings.Contains(text, "helm history web-app -n helm") {
+		t.Error(text)
+	}
+}
