@@ -25,7 +25,7 @@ var Kinds = []Kind{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2"}, Kind: "OCIRepository", Resource: "ocirepositories",
 		Controller: "source-controller", Family: "source", Word: "oci", Plural: "oci", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
-		Fetch:   Fetch{Address: "spec.url", Revision: "spec.ref", Credentials: "spec.secretRef", CA: "spec.certSecretRef"},
+		Fetch:   Fetch{Address: "spec.url", Revision: "spec.ref", Credentials: "spec.secretRef", Login: "oci", CA: "spec.certSecretRef"},
 		Secrets: []string{"spec.secretRef", "spec.certSecretRef", "spec.proxySecretRef", "spec.verify.secretRef", "spec.verify.trustedRootSecretRef"},
 	},
 	{
@@ -39,7 +39,7 @@ var Kinds = []Kind{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "GitRepository", Resource: "gitrepositories",
 		Controller: "source-controller", Family: "source", Word: "git", Plural: "git", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
-		Fetch:   Fetch{Address: "spec.url", Revision: "spec.ref", Credentials: "spec.secretRef", CA: "spec.secretRef"},
+		Fetch:   Fetch{Address: "spec.url", Revision: "spec.ref", Credentials: "spec.secretRef", Login: "git", CA: "spec.secretRef"},
 		Secrets: []string{"spec.secretRef", "spec.proxySecretRef", "spec.verify.secretRef"},
 	},
 	{
@@ -47,7 +47,7 @@ var Kinds = []Kind{
 		Controller: "source-controller", Family: "source", Word: "helm", Plural: "helm", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 		Static:  func(o Object) bool { return Path{"spec.type"}.String(o) == "oci" },
-		Fetch:   Fetch{Address: "spec.url", Credentials: "spec.secretRef", CA: "spec.certSecretRef"},
+		Fetch:   Fetch{Address: "spec.url", Credentials: "spec.secretRef", Login: "helm", CA: "spec.certSecretRef"},
 		Secrets: []string{"spec.secretRef", "spec.certSecretRef"},
 	},
 	{
@@ -80,7 +80,7 @@ var Kinds = []Kind{
 		Controller: "image-reflector-controller", Family: "image", Word: "repository", Plural: "repository", Verbs: steered,
 		Columns: []Column{text("LAST SCAN", "status.lastScanResult.scanTime"), suspended}, Suspension: suspendField,
 		Done: "scan fetched %s tags", Result: Path{"status.lastScanResult.tagCount"},
-		Fetch:   Fetch{Address: "spec.image", Credentials: "spec.secretRef", CA: "spec.certSecretRef"},
+		Fetch:   Fetch{Address: "spec.image", Credentials: "spec.secretRef", Login: "oci", CA: "spec.certSecretRef"},
 		Secrets: []string{"spec.secretRef", "spec.certSecretRef", "spec.proxySecretRef"},
 	},
 	{
@@ -139,7 +139,7 @@ var Kinds = []Kind{
 		Controller: "notification-controller", Word: "receiver", Plural: "receivers", Verbs: steered,
 		Columns: []Column{suspended}, Suspension: suspendField, Done: "webhook path %s", Result: Path{"status.webhookPath", "status.url"},
 		Refs:  []Ref{{Relation: "resource", Path: Path{"spec.resources[]"}, CrossNamespace: true}},
-		Fetch: Fetch{Credentials: "spec.secretRef"}, Secrets: []string{"spec.secretRef"},
+		Fetch: Fetch{Credentials: "spec.secretRef", Login: "receiver"}, Secrets: []string{"spec.secretRef"},
 	},
 	{
 		Group: notificationGroup, Version: "v1beta3", Older: []string{"v1beta2", "v1beta1"}, Kind: "Provider", Resource: "providers",

@@ -86,6 +86,8 @@ type Fetch struct {
 	// Credentials refers to the Secret with credentials, CA to that with the
 	// certificate of a certificate authority.
 	Credentials, CA string
+	// Login is the word of `flux create secret` that creates these credentials.
+	Login string
 }
 
 // Column is a column of a table.

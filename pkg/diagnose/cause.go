@@ -44,7 +44,7 @@ func pods() kube.Resource { return resource(corev1.SchemeGroupVersion, "Pod") }
 func (r *Rollout) cause(ctx context.Context, name string) (Cause, error) {
 	d := r.deployments[name]
 	if d == nil {
-		return Cause{Message: "the Deployment does not exist", Remedy: "install it with flux install", Final: true}, nil
+		return Cause{Message: "the Deployment does not exist", Remedy: "install it: flux install", Final: true}, nil
 	}
 	own, known := Deployment(d)
 	if known && own.Vague {

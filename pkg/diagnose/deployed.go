@@ -117,7 +117,7 @@ func (s *snapshot) marked(v *Verdict, trace *tree.Trace, word string) {
 		}
 		v.Cases = append(v.Cases, single(Finding{
 			Object: object, Code: "disabled", Message: fmt.Sprintf("the %s %s: %s is on it: %s", at, l.key, l.value, l.effect),
-			Remedies: []string{fmt.Sprintf("take the %s away in the source, or kubectl -n %s %s %s %s %s-", at, object.Namespace, command, word, object.Name, l.key)},
+			Remedies: []string{fmt.Sprintf("remove the %s in the source, or on the cluster: kubectl%s %s %s %s %s-", at, inNamespace(object.Namespace), command, word, object.Name, l.key)},
 		}))
 	}
 }
@@ -183,7 +183,7 @@ func (d Doctor) gone(ctx context.Context, word, namespace, name string) (Case, b
 			by := controllers.Path{"involvedObject.kind"}.String(o) + "/" + controllers.Path{"involvedObject.namespace"}.String(o) + "/" + controllers.Path{"involvedObject.name"}.String(o)
 			pruned = Finding{
 				Object: t, Code: "pruned", Message: fmt.Sprintf("%s has pruned it at %s: it is no longer in its source", by, e.At.UTC().Format("2006-01-02 15:04:05 MST")),
-				Remedies: []string{"bring it back in the source, and push; git log shows who took it out"},
+				Remedies: []string{"add it to the source again, commit and push", "see who removed it, in a clone of the source: git log -S " + argument(t.Name)},
 			}
 		}
 		return nil

@@ -93,11 +93,7 @@ func blockedDeletion(t controllers.Target, o controllers.Object) (Finding, bool)
 
 // removeFinalizers is the command that removes all finalizers of an object.
 func removeFinalizers(t controllers.Target) string {
-	namespace := ""
-	if t.Namespace != "" {
-		namespace = " -n " + t.Namespace
-	}
-	return fmt.Sprintf(`kubectl%s patch %s %s --type=merge -p '{"metadata":{"finalizers":null}}'`, namespace, resourceWord(t), t.Name)
+	return fmt.Sprintf(`kubectl%s patch %s %s --type=merge -p '{"metadata":{"finalizers":null}}'`, inNamespace(t.Namespace), resourceWord(t), t.Name)
 }
 
 // resourceWord names the resource of a target as kubectl takes it, with the

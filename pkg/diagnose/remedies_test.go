@@ -132,3 +132,65 @@ func TestDestructiveRemedies(t *testing.T) {
 		t.Errorf("only %d are destructive", seen)
 	}
 }
+
+// program is where a text has a command, or names one.
+var program = regexp.MustCompile(`\b(flux [a-z]|kubectl (?:-n|annotate|create|delete|describe|get|label|patch|rollout|scale) |git log)`)
+
+// A remedy that has a command ends with it, and has no other one.
+func TestRemediesEndWithTheirCommand(t *testing.T) {
+	t.Parallel()
+	commands := 0
+	for _, e := range examples() {
+		found, _ := recognise(failing(t, e.kind, e.reason, plain(e.message), plain(e.spec)))
+		for _, remedy := range found.Remedies {
+			for i, at := range program.FindAllStringIndex(remedy, -1) {
+				commands++
+				if i > 0 || at[0] > 0 && !strings.HasSuffix(remedy[:at[0]], ": ") {
+					t.Errorf("%s: %s", found.Code, remedy)
+				}
+			}
+		}
+	}
+	if commands < 50 {
+		t.Errorf("only %d remedies have a command", commands)
+	}
+}
+
+// The words of a command that are taken from a spec or a repository are quoted.
+func TestCommandsAreQuoted(t *testing.T) {
+	t.Parallel()
+	for _, e := range examples() {
+		if e.code != "build" {
+			continue
+		}
+		found, _ := recognise(failing(t, e.kind, e.reason, plain(e.message), `{"path":"./it's; $(reboot)"}`))
+		if want := `--path './it'\''s; $(reboot)'`; !strings.HasSuffix(found.Remedies[0], want) {
+			t.Errorf("%s lacks %s", found.Remedies[0], want)
+		}
+		return
+	}
+	t.Error("no example of a build that fails")
+}
+
+// The command for a Secret is that of the kind, and of where it gets at.
+func TestCommandsForSecrets(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ kind, spec, want string }{
+		{"GitRepository", `{"url":"https://me:secret@example.com/a.git","secretRef":{"name":"gone"}}`, "flux create secret git gone -n apps --url=https://example.com/a.git --username=<user> --password-file=<file>"},
+		{"GitRepository", `{"url":"ssh://git@example.com/a.git","secretRef":{"name":"gone"}}`, "flux create secret git gone -n apps --url=ssh://git@example.com/a.git"},
+		{"GitRepository", `{"url":"https://example.com/a.git","proxySecretRef":{"name":"gone"}}`, "kubectl -n apps create secret generic gone --from-file=<key>=<file>"},
+		{"OCIRepository", `{"url":"oci://example.com:5000/a/b","secretRef":{"name":"gone"}}`, "flux create secret oci gone -n apps --url=example.com:5000 --username=<user> --password-file=<file>"},
+		{"HelmRepository", `{"url":"https://example.com/a","secretRef":{"name":"gone"}}`, "flux create secret helm gone -n apps --username=<user> --password-file=<file>"},
+		{"HelmRepository", `{"url":"oci://example.com/a","secretRef":{"name":"gone"}}`, "flux create secret oci gone -n apps --url=example.com --username=<user> --password-file=<file>"},
+		{"ImageRepository", `{"image":"example.com/a","secretRef":{"name":"gone"}}`, "flux create secret oci gone -n apps --url=example.com --username=<user> --password-file=<file>"},
+		{"ImageRepository", `{"image":"team/a","secretRef":{"name":"gone"}}`, "kubectl -n apps create secret generic gone --type=kubernetes.io/dockerconfigjson --from-file=.dockerconfigjson=<file>"},
+		{"Bucket", `{"endpoint":"example.com","secretRef":{"name":"gone"}}`, "kubectl -n apps create secret generic gone --from-file=<key>=<file>"},
+		{"Receiver", `{"type":"github","secretRef":{"name":"gone"}}`, "flux create secret receiver gone -n apps --type=github --hostname=<host>"},
+	} {
+		s := failing(t, c.kind, "", "", c.spec)
+		field := strings.TrimSuffix(strings.TrimPrefix(s.secretField("gone"), "."), ".name")
+		if got := s.createSecret(field, "apps", "gone"); got != c.want {
+			t.Errorf("%s %s:\n%s\n%s", c.kind, c.spec, got, c.want)
+		}
+	}
+}

@@ -93,7 +93,7 @@ func (s subject) recreate() []string {
 	if s.failure.Named.Group != "" {
 		resource += "." + s.failure.Named.Group
 	}
-	return []string{revert, fmt.Sprintf("or delete %s, which the next upgrade creates again: kubectl -n %s delete %s %s (%s)", o, orElse(o.Namespace, s.target()), resource, o.Name, destroyed(o.Kind))}
+	return []string{revert, fmt.Sprintf("or delete %s (%s), which the next upgrade creates again: kubectl -n %s delete %s %s", o, destroyed(o.Kind), orElse(o.Namespace, s.target()), resource, o.Name)}
 }
 
 // destroyed is what is lost when an object of a kind is deleted.
@@ -123,11 +123,11 @@ func (s subject) serveIt() []string {
 	case slices.Contains(s.served, s.failure.Version):
 		return nil // the CRD has been installed since
 	case slices.Contains(controllers.Groups(), group):
-		folder := "FOLDER"
+		folder := "<folder>"
 		if i := strings.LastIndexByte(s.file, '/'); i > 0 {
-			folder = s.file[:i]
+			folder = argument(s.file[:i])
 		}
-		return []string{"in a clone of the source, rewrite the API versions: flux migrate -f " + folder, "or install the component of Flux that serves it: flux check shows which are installed"}
+		return []string{"in a clone of the source, rewrite the API versions: flux migrate -f " + folder, "or install the component of Flux that serves it; see which are installed: flux check"}
 	case len(s.served) > 0:
 		return []string{fmt.Sprintf("set apiVersion of %s to %s%s: the cluster serves no other version", s.failure.Named.Kind, strings.Join(s.served, " or "), s.inFile())}
 	case len(s.providers) > 0:

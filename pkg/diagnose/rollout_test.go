@@ -210,7 +210,7 @@ func TestImpatientGoesOnWithTheOthers(t *testing.T) {
 	}
 	err := r.Wait(t.Context())
 	want := "a is not ready: pod a-new-x is unschedulable: no node\n  add a node or free one; taints are tolerated with --toleration-keys\n" +
-		"c is not ready: the Deployment does not exist\n  install it with flux install"
+		"c is not ready: the Deployment does not exist\n  install it: flux install"
 	if err == nil {
 		t.Fatal("no error")
 	}

@@ -83,7 +83,7 @@ var applyRules = []rule{
 			return fmt.Sprintf("admission webhook %s cannot be called: %s", s.failure.By, oneLine(s.failure.Text))
 		},
 		remedies: func(s subject) []string {
-			return []string{"start the pods of the webhook: kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations shows its Service", s.again()}
+			return []string{"start the pods of the webhook; see its Service: kubectl describe validatingwebhookconfigurations,mutatingwebhookconfigurations", s.again()}
 		},
 	},
 	{
@@ -202,7 +202,7 @@ var applyRules = []rule{
 		code: "build", kinds: []string{"Kustomization"}, reasons: []string{"BuildFailed"},
 		message: withDetail("the manifests do not build"),
 		remedies: func(s subject) []string {
-			return []string{"see it here: flux build kustomization " + s.name() + " -n " + s.namespace() + " --path " + orElse(s.text("spec.path"), "."), s.again()}
+			return []string{"see it in a clone of the source: flux build kustomization " + s.name() + " -n " + s.namespace() + " --path " + argument(orElse(s.text("spec.path"), ".")), s.again()}
 		},
 	},
 }

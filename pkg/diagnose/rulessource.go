@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
@@ -27,11 +28,14 @@ var sourceRules = []rule{
 			return s.named() + " does not exist"
 		},
 		remedies: func(s subject) []string {
-			create := fmt.Sprintf("create %s with flux create secret, or kubectl -n %s create secret generic %s", s.named(), orElse(s.failure.Named.Namespace, s.namespace()), s.failure.Named.Name)
-			if field := s.secretField(s.failure.Named.Name); field != "" {
-				create += fmt.Sprintf(", or correct %s of %s", field, s)
+			name := s.failure.Named.Name
+			field := s.secretField(name)
+			command := s.createSecret(strings.TrimSuffix(strings.TrimPrefix(field, "."), ".name"), orElse(s.failure.Named.Namespace, s.namespace()), name)
+			remedies := []string{"create " + s.named() + ": " + command}
+			if field != "" {
+				remedies = append(remedies, fmt.Sprintf("or correct %s of %s", field, s))
 			}
-			return []string{create, s.again()}
+			return append(remedies, s.again())
 		},
 	},
 	{
@@ -92,7 +96,7 @@ var sourceRules = []rule{
 			case s.kind.Fetch.Credentials == "":
 				return []string{"correct the Secret that " + field + " names", s.again()}
 			default:
-				return []string{"create a Secret with flux create secret, and set " + field + " to its name", s.again()}
+				return []string{"create a Secret with the credentials: " + s.createSecret(s.kind.Fetch.Credentials, s.namespace(), "<name>"), "set " + field + " to its name", s.again()}
 			}
 		},
 	},
@@ -186,7 +190,7 @@ var sourceRules = []rule{
 		code: "source-credentials", kinds: fetchers, reasons: []string{"AuthenticationFailed"},
 		message: withDetail("the credentials cannot be used"),
 		remedies: func(s subject) []string {
-			return []string{"correct the keys of " + s.orCredentials() + " (flux create secret has one command for each kind of source)", s.again()}
+			return []string{"correct the keys of " + s.orCredentials(), s.again()}
 		},
 	},
 }

@@ -43,7 +43,7 @@ func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map
 		case deployment == nil:
 			down[name] = Finding{
 				Object: t, Code: "controller-missing", Message: "the " + name + " is not installed",
-				Remedies: []string{install(name)},
+				Remedies: install(name),
 			}
 		case wanted(deployment) == 0:
 			down[name] = Finding{
@@ -82,11 +82,12 @@ func (d Doctor) vacant() string {
 	return fmt.Sprintf("no controllers in namespace %s: set FLUX_SYSTEM_NAMESPACE if Flux runs in another one", d.Home)
 }
 
-func install(name string) string {
+// install are the remedies for a controller that is not installed.
+func install(name string) []string {
 	if c, ok := controllers.Find(name); ok && c.Extra {
-		return "flux install --components-extra=" + name + ", or add it to the flags of flux bootstrap"
+		return []string{"if Flux was bootstrapped, repeat that with --components-extra=" + name, "else install it: flux install --components-extra=" + name}
 	}
-	return "flux install, or run flux bootstrap again"
+	return []string{"if Flux was bootstrapped, repeat that", "else install it: flux install"}
 }
 
 // leaders finds controllers that run and do nothing because no pod leads.

@@ -64,7 +64,7 @@ func (s *story) bootstrapOfNothing() {
     the manifests do not build
   Fix
     mend it in the repository, push, and run the command again
-    see it here: flux build kustomization flux-system -n NS --path ./clusters/test
+    see it in a clone of the source: flux build kustomization flux-system -n NS --path ./clusters/test
     flux reconcile kustomization flux-system -n NS --with-source
 `, "bootstrap", "git", "--url="+s.url, "--allow-insecure-http", "--branch=main", "--path=clusters/test",
 		"--username=dev", "--password=not-checked", "--token-auth", "--silent")

@@ -419,7 +419,7 @@ func helmRows() []causeRow {
 			files: map[string]string{"kustomization.yaml": none, "chart/Chart.yaml": chart, "chart/templates/web.yaml": deployment("web", "web", 0, "example.com/web:1")},
 			says: []string{
 				"field is immutable: .spec.selector of Deployment/${NS}/web",
-				"kubectl -n ${NS} delete deployment.apps web (its pods are stopped)",
+				"(its pods are stopped), which the next upgrade creates again: kubectl -n ${NS} delete deployment.apps web",
 			},
 			never: []string{"spec.upgrade.force", "kustomize.toolkit"},
 			then: func(s *story) {

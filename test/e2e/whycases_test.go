@@ -251,7 +251,7 @@ func whyOthers() []whyCase {
 		},
 		{
 			name: "pruned", files: map[string]string{"settings.yaml": plainMap, "more.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n"},
-			ask: []string{"configmap", "settings"}, root: "ConfigMap/settings", code: "pruned", says: "bring it back in the source",
+			ask: []string{"configmap", "settings"}, root: "ConfigMap/settings", code: "pruned", says: "add it to the source again",
 			then: func(s *story) {
 				s.commit("Take the settings out", map[string]string{"cases/pruned/settings.yaml": ""})
 				s.run("flux", "reconcile", "kustomization", "app", "-n", s.namespace, "--with-source")
