@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bufio"
+	_ "embed"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+//go:embed words.txt
+var wordList string
+
+// word is one that the project does not use.
+type word struct {
+	pattern *regexp.Regexp
+	instead string
+}
+
+// finding is a word in a file.
+type finding struct {
+	file    string
+	line    int
+	text    string
+	instead string
+}
+
+func (f finding) String() string {
+	return fmt.Sprintf("%s:%d: %q: write %s", f.file, f.line, f.text, f.instead)
+}
+
+// readWords parses a list of words: a pattern, a tab and what to write instead
+// on each line. Empty lines and those that begin with # are left out.
+func readWords(list string) ([]word, error) {
+	var words []word
+	lines := bufio.NewScanner(strings.NewReader(list))
+	for n := 1; lines.Scan(); n++ {
+		if line := lines.Text(); line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		pattern, instead, ok := strings.Cut(lines.Text(), "\t")
+		if !ok {
+			return nil, fmt.Errorf("words.txt:%d: no tab between the pattern and what to write instead", n)
+		}
+		compiled, err := regexp.Compile(`(?i)\b(?:` + strings.ReplaceAll(pattern, " ", `\s+`) + `)\b`)
+		if err != nil {
+			return nil, fmt.Errorf("words.txt:%d: %w", n, err)
+		}
+		words = append(words, word{compiled, instead})
+	}
+	return words, lines.Err()
+}
+
+// check searches the Go files and Markdown documents below root, except those
+// that are generated, recorded or hold the words themselves.
+func check(root fs.FS, words []word) ([]finding, error) {
+	var found []finding
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if base := path.Base(name); name != "." && (strings.HasPrefix(base, ".") || skipped[base]) || skipped[name] {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if !entry.Type().IsRegular() || skipped[name] {
+			return nil
+		}
+		var split func(string) []passage
+		switch path.Ext(name) {
+		case ".go":
+			split = goPassages
+		case ".md":
+			split = wholePassage
+		default:
+			return nil
+		}
+		content, err := fs.ReadFile(root, name)
+		if err != nil {
+			return err
+		}
+		if !generated.Match(content) {
+			for _, p := range split(string(content)) {
+				found = append(found, search(name, p, words)...)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// skipped are the folders and files that are not searched: what is built, what
+// tests record, and the two documents that name the words to tell what to write
+// instead of them.
+var skipped = map[string]bool{
+	"bin": true, "dist": true, "testdata": true, "tools/language": true, "docs/glossary.md": true,
+}
+
+var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+
+// passage is a piece of text of a file: a string or the comments that follow one another.
+type passage struct {
+	line int
+	text string
+}
+
+func wholePassage(content string) []passage { return []passage{{1, content}} }
+
+// goPassages returns the strings and comments of a Go file. Comments on lines that
+// follow one another are one passage, since a sentence runs over several lines.
+func goPassages(source string) []passage {
+	files := token.NewFileSet()
+	file := files.AddFile("", -1, len(source))
+	var s scanner.Scanner
+	s.Init(file, []byte(source), nil, scanner.ScanComments)
+	var passages []passage
+	last := -1 // the line of the comment that the next may continue
+	for {
+		pos, tok, text := s.Scan()
+		if tok == token.EOF {
+			return passages
+		}
+		line := file.Line(pos)
+		switch tok {
+		case token.COMMENT:
+			text = strings.TrimPrefix(text, "//")
+			if line == last+1 {
+				passages[len(passages)-1].text += "\n" + text
+			} else {
+				passages = append(passages, passage{line, text})
+			}
+			last = line
+		case token.STRING:
+			passages = append(passages, passage{line, text})
+			last = -1
+		case token.SEMICOLON: // written by the scanner at the end of a line
+		default:
+			last = -1
+		}
+	}
+}
+
+func search(name string, p passage, words []word) []finding {
+	var found []finding
+	for _, w := range words {
+		for _, at := range w.pattern.FindAllStringIndex(p.text, -1) {
+			line := p.line + strings.Count(p.text[:at[0]], "\n")
+			text := strings.Join(strings.Fields(p.text[at[0]:at[1]]), " ")
+			found = append(found, finding{name, line, text, w.instead})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b finding) int { return a.line - b.line })
+	return found
+}

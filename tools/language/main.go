@@ -1,0 +1,38 @@
+// Language reports words in comments, strings and documents that the project
+// does not use, and what to write instead. The words are in words.txt.
+//
+// Usage:
+//
+//	go run ./tools/language [FOLDER]
+//
+// It prints one line for each finding, as compilers do, and exits 1 when there
+// is one.
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	root := "."
+	if len(os.Args) > 1 {
+		root = os.Args[1]
+	}
+	words, err := readWords(wordList)
+	if err == nil {
+		var found []finding
+		if found, err = check(os.DirFS(root), words); err == nil {
+			for _, f := range found {
+				fmt.Println(f)
+			}
+			if len(found) > 0 {
+				err = fmt.Errorf("%d findings: see docs/glossary.md and tools/language/words.txt", len(found))
+			}
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "✗", err)
+		os.Exit(1)
+	}
+}
