@@ -65,6 +65,10 @@ compat: manifests sandbox ## Compare words and flags with the recorded contract,
 e2e: build sandbox controllers gitea ## Run whole workflows against the real controllers
 	$(GOTEST) ./test/e2e/...
 
+.PHONY: faults
+faults: manifests sandbox gitea ## Run every fault with every command, and every kill; make test runs a sample
+	FAULTS=all $(GO) test -count=1 -timeout 120m ./test/faults/...
+
 .PHONY: bench
 bench: build sandbox controllers ## Measure against kubectl, side by side in one run
 	$(GO) run ./test/bench

@@ -119,6 +119,9 @@ func (w *warnings) HandleWarningHeader(code int, _, text string) {
 	w.say("%s", redact.Text(text))
 }
 
+// Notice implements kube.Notifier. Unlike a warning, what it tells may happen again.
+func (w *warnings) Notice(text string) { w.say("%s", redact.Text(text)) }
+
 // namespace is where objects are looked for: -n, else the context's where
 // --ns-follows-kube-context asks for it, else FLUX_SYSTEM_NAMESPACE or flux-system.
 func (a *app) namespace(cmd *cobra.Command) (string, error) {

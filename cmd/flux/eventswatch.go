@@ -88,7 +88,7 @@ func (q *eventQuery) follow(ctx context.Context, scope int, s eventScope, report
 			return nil
 		}
 	}
-	err := q.client.Watch(ctx, eventResource(), s.selection(), func(objects []controllers.Object) error {
+	err := q.client.Watch(ctx, q.app.bounded, eventResource(), s.selection(), func(objects []controllers.Object) error {
 		r := heard{listed: true}
 		for _, o := range objects {
 			if h := happened(o); q.shows(s, h, false) {

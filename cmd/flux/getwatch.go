@@ -26,7 +26,7 @@ type report struct {
 const redrawPause = 50 * time.Millisecond
 
 // watch lists and then shows every change until it is interrupted. --timeout
-// does not bound it.
+// bounds the first lists.
 func (a *app) watch(ctx context.Context, q *query) error {
 	return untilInterrupted(ctx, a.watchAll(ctx, q))
 }
@@ -38,7 +38,7 @@ func (a *app) watchAll(ctx context.Context, q *query) error {
 	defer wg.Wait()
 	defer cancel()
 	for i := range q.kinds {
-		wg.Go(func() { q.follow(ctx, i, reports) })
+		wg.Go(func() { q.follow(ctx, a.bounded, i, reports) })
 	}
 	w := &watcher{app: a, query: q, shown: map[string]string{}, open: len(q.kinds), unlisted: map[int]bool{}}
 	for i, k := range q.kinds {
@@ -80,7 +80,7 @@ func (w *watcher) end(err error) error {
 }
 
 // follow reports on one kind until ctx ends or the server refuses for good.
-func (q *query) follow(ctx context.Context, kind int, reports chan<- report) {
+func (q *query) follow(ctx context.Context, first kube.Bound, kind int, reports chan<- report) {
 	send := func(r report) error {
 		r.kind = kind
 		select {
@@ -93,7 +93,7 @@ func (q *query) follow(ctx context.Context, kind int, reports chan<- report) {
 	err := q.client.With(ctx, q.kinds[kind], func(r kube.Resource) error {
 		s := q.watched(q.kinds[kind])
 		s.Without = q.unshown(q.kinds[kind])
-		return q.client.Watch(ctx, r, s,
+		return q.client.Watch(ctx, first, r, s,
 			func(objects []controllers.Object) error { return send(report{listed: objects}) },
 			func(e kube.Event) error {
 				e = q.leaves(ctx, r, e)

@@ -218,6 +218,7 @@ func boundMemory() {
 func (a *app) followLogs(ctx context.Context, client *kube.Client, o *logsOptions, options logs.Options) error {
 	format := a.logFormat(o)
 	out := bufio.NewWriter(a.out)
+	options.Bound = a.bounded
 	err := logs.Follow(ctx, client, o.fluxNamespace, options, func(e *logs.Entry) error { return errors.Join(format(out, e), out.Flush()) })
 	if errors.Is(err, logs.ErrRefused) {
 		return errReported

@@ -29,6 +29,7 @@ type Client struct {
 	// apart is for answers that are read slowly or never end.
 	apart  func() (rest.Interface, error)
 	served versions
+	notify func(string)
 }
 
 // New connects lazily: no request is sent.
@@ -40,7 +41,7 @@ func New(cfg *rest.Config) (*Client, error) {
 		cfg.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	}
 	alone := rest.CopyConfig(cfg)
-	cfg.Wrap(newOpening)
+	wrapRetry(cfg, newOpening)
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", cfg.Host, err)
@@ -56,6 +57,7 @@ func New(cfg *rest.Config) (*Client, error) {
 // mebibytes of each ahead into memory; TCP leaves them to the kernel and the server.
 func newStreams(cfg *rest.Config) (rest.Interface, error) {
 	cfg.NextProtos = []string{"http/1.1"}
+	wrapRetry(cfg, func(next http.RoundTripper) http.RoundTripper { return next })
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("preparing a connection to %s: %w", cfg.Host, err)
@@ -73,7 +75,9 @@ func NewForHTTP(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{Config: cfg, dynamic: dyn, raw: raw, apart: func() (rest.Interface, error) { return raw, nil }}, nil
+	return &Client{
+		Config: cfg, dynamic: dyn, raw: raw, notify: notifier(cfg), apart: func() (rest.Interface, error) { return raw, nil },
+	}, nil
 }
 
 // newRaw is for requests by their paths.

@@ -22,6 +22,12 @@ import (
 // the network lost. It grows no further: somebody is waiting for the answer.
 const retryPause = 200 * time.Millisecond
 
+// watchStart bounds how long the server may take to accept a watch.
+const watchStart = 30 * time.Second
+
+// errNoAnswer is the cause of the end of a watch that the server did not accept in time.
+var errNoAnswer = errors.New("the API server does not answer")
+
 // Event is a change of an object; Deleted objects come in their last state.
 type Event struct {
 	Object  controllers.Object
@@ -97,10 +103,21 @@ func (f *follower) once(ctx context.Context) (bool, error) {
 			}
 		}
 	}
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	// The server answers a watch at once, and then tells changes as they come.
+	late := time.AfterFunc(watchStart, func() {
+		f.client.notify("retrying after no answer from the API server to the watch of " + f.resource.Resource + " in " + watchStart.String())
+		end(errNoAnswer)
+	})
 	w, err := f.client.collection(f.resource, f.selection.Namespace).Watch(ctx, metav1.ListOptions{
 		ResourceVersion: f.version, AllowWatchBookmarks: true,
 		FieldSelector: f.selection.fields(), LabelSelector: f.selection.Labels,
 	})
+	late.Stop()
+	if errors.Is(context.Cause(ctx), errNoAnswer) {
+		return false, nil
+	}
 	if expired(err) {
 		f.version = ""
 		return false, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"strconv"
 	"strings"
@@ -51,16 +52,7 @@ func (s Selection) fields() string {
 // machine, and is a fifteenth of the bytes in a network.
 func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(controllers.Object) error) (string, error) {
 	for next := ""; ; {
-		request := r.locate(c.raw.Get(), s.Namespace, "").Param("limit", strconv.Itoa(pageSize))
-		for name, value := range map[string]string{"labelSelector": s.Labels, "fieldSelector": s.fields(), "continue": next} {
-			if value != "" {
-				request = request.Param(name, value)
-			}
-		}
-		if s.OnlyMetadata {
-			request = request.SetHeader("Accept", onlyMetadata)
-		}
-		body, err := request.Stream(ctx)
+		list, err := c.page(ctx, r, s, next, each)
 		if later := resumed(err); later != "" && later != next {
 			next = later
 			continue
@@ -68,14 +60,98 @@ func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(co
 		if err != nil {
 			return "", err
 		}
-		list, err := decodeList(body, r, prune(s.Without), each)
-		if err := errors.Join(err, body.Close()); err != nil {
-			return "", fmt.Errorf("reading the list of %s: %w", r.Resource, err)
-		}
 		if next = list.Continue; next == "" {
 			return list.ResourceVersion, nil
 		}
 	}
+}
+
+// page reads one page of a list. When the connection is lost in the middle of
+// it, the page is requested again, and read on behind what each has been called
+// with, provided that the server still says the same of that.
+func (c *Client) page(ctx context.Context, r Resource, s Selection, next string, each func(controllers.Object) error) (metav1.ListMeta, error) {
+	before := &prefix{seed: maphash.MakeSeed(), each: each}
+	for n := 0; ; n++ {
+		list, err := c.attempt(ctx, r, s, next, before.visit)
+		if err == nil {
+			err = before.complete()
+		}
+		var visit *visitError
+		switch {
+		case err == nil:
+			return list, nil
+		case errors.As(err, &visit):
+			return list, visit.err
+		case !lost(err) || n == retriesAfter(0) || ctx.Err() != nil:
+			return list, err
+		}
+		if n == 0 {
+			c.notify(fmt.Sprintf("retrying after the connection to the API server was lost in the middle of the list of %s", r.Resource))
+		}
+		before.next = 0
+		f := failure{}
+		if !sleep(ctx, f.pause(n)) {
+			return list, context.Cause(ctx)
+		}
+	}
+}
+
+func (c *Client) attempt(ctx context.Context, r Resource, s Selection, next string, each func(controllers.Object) error) (metav1.ListMeta, error) {
+	request := r.locate(c.raw.Get(), s.Namespace, "").Param("limit", strconv.Itoa(pageSize))
+	for name, value := range map[string]string{"labelSelector": s.Labels, "fieldSelector": s.fields(), "continue": next} {
+		if value != "" {
+			request = request.Param(name, value)
+		}
+	}
+	if s.OnlyMetadata {
+		request = request.SetHeader("Accept", onlyMetadata)
+	}
+	body, err := request.Stream(ctx)
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	list, err := decodeList(body, r, prune(s.Without), each)
+	if err := errors.Join(err, body.Close()); err != nil {
+		return list, fmt.Errorf("reading the list of %s: %w", r.Resource, err)
+	}
+	return list, nil
+}
+
+// errChanged is returned for a list that was lost and has changed since.
+var errChanged = errors.New("the connection was lost in the middle of the list, and the objects have changed since: try again")
+
+// prefix passes on objects, and not once more those that it has passed on
+// before the connection was lost. It keeps a hash of each.
+type prefix struct {
+	seed maphash.Seed
+	each func(controllers.Object) error
+	seen []uint64
+	next int
+}
+
+func (p *prefix) visit(o controllers.Object) error {
+	hash := maphash.String(p.seed, key(o)+"@"+versionOf(o))
+	if p.next < len(p.seen) {
+		if p.seen[p.next] != hash {
+			return errChanged
+		}
+		p.next++
+		return nil
+	}
+	p.seen = append(p.seen, hash)
+	p.next++
+	if err := p.each(o); err != nil {
+		return &visitError{err}
+	}
+	return nil
+}
+
+// complete returns an error where the second answer is shorter than the first was.
+func (p *prefix) complete() error {
+	if p.next < len(p.seen) {
+		return errChanged
+	}
+	return nil
 }
 
 // resumed returns where a list goes on that took longer than the server keeps

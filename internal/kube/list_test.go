@@ -1,8 +1,14 @@
 package kube_test
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
+	"testing/iotest"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -41,19 +47,70 @@ func TestListReadsAllPages(t *testing.T) {
 	}
 }
 
-// TestListNoticesALostConnection: half a list is an error, not a short list.
-func TestListNoticesALostConnection(t *testing.T) {
+// cutOff is the beginning of an answer whose connection is lost then.
+func cutOff(text string) *http.Response {
+	r := respond(http.StatusOK, "")
+	r.Body = io.NopCloser(io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrUnexpectedEOF)))
+	return r
+}
+
+// item is an object of a list.
+func item(name, version string) string {
+	return fmt.Sprintf(`{"metadata":{"name":%q,"resourceVersion":%q}}`, name, version)
+}
+
+// TestListLostConnection: half a list is read to its end by another request,
+// each object is visited once, and what is no longer true is an error.
+func TestListLostConnection(t *testing.T) {
 	t.Parallel()
-	s := fakeapi.New(t)
-	s.Handle("GET "+pods, func(w http.ResponseWriter, _ *http.Request) {
-		fakeapi.Reply(w, `{"items":[{"metadata":{"name":"a"}},`)
-		w.(http.Flusher).Flush()
-		panic(http.ErrAbortHandler)
-	})
-	seen := 0
-	_, err := s.Client.List(t.Context(), podResource(), kube.Selection{Namespace: "web"}, func(controllers.Object) error { seen++; return nil })
-	if err == nil || seen != 1 {
-		t.Errorf("saw %d objects, error %v", seen, err)
+	half := `{"items":[` + item("a", "1") + "," + item("b", "2") + ","
+	for name, c := range map[string]struct {
+		second   string // "" cuts every answer off
+		got      []string
+		err      string
+		requests int
+	}{
+		"the same":         {`{"items":[` + item("a", "1") + "," + item("b", "2") + "," + item("c", "3") + `],"metadata":{"resourceVersion":"9"}}`, []string{"a", "b", "c"}, "", 2},
+		"one has changed":  {`{"items":[` + item("a", "1") + "," + item("b", "7") + "," + item("c", "3") + `]}`, []string{"a", "b"}, "the objects have changed since", 2},
+		"one is gone":      {`{"items":[` + item("a", "1") + "," + item("c", "3") + `]}`, []string{"a", "b"}, "the objects have changed since", 2},
+		"one has come":     {`{"items":[` + item("a", "1") + "," + item("aa", "7") + "," + item("b", "2") + `]}`, []string{"a", "b"}, "the objects have changed since", 2},
+		"the rest is gone": {`{"items":[` + item("a", "1") + `]}`, []string{"a", "b"}, "the objects have changed since", 2},
+		"lost for good":    {"", []string{"a", "b"}, "unexpected EOF", 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := &faulty{fault: func(n int, _ *http.Request) (*http.Response, error) {
+					if n == 1 || c.second == "" {
+						return cutOff(half), nil
+					}
+					return respond(http.StatusOK, c.second), nil
+				}}
+				var got []string
+				_, err := f.client(t).List(t.Context(), podResource(), kube.Selection{Namespace: "web"}, func(o controllers.Object) error {
+					got = append(got, controllers.Name(o))
+					return nil
+				})
+				if diff := cmp.Diff(c.got, got); diff != "" {
+					t.Error(diff)
+				}
+				if (err == nil) != (c.err == "") || !strings.Contains(fmt.Sprint(err), c.err) && c.err != "" || len(f.requests) != c.requests || len(f.notices) != 1 {
+					t.Errorf("%v after %d requests, notices %q", err, len(f.requests), f.notices)
+				}
+			})
+		})
+	}
+}
+
+// TestListVisitorsError is not taken for one of the connection.
+func TestListVisitorsError(t *testing.T) {
+	t.Parallel()
+	f := &faulty{fault: func(int, *http.Request) (*http.Response, error) {
+		return respond(http.StatusOK, `{"items":[`+item("a", "1")+`]}`), nil
+	}}
+	_, err := f.client(t).List(t.Context(), podResource(), kube.Selection{}, func(controllers.Object) error { return io.ErrUnexpectedEOF })
+	if !errors.Is(err, io.ErrUnexpectedEOF) || len(f.requests) != 1 {
+		t.Errorf("%v after %d requests", err, len(f.requests))
 	}
 }
 

@@ -16,11 +16,15 @@ import (
 // as soon as it has read who may do what.
 const patience = 25
 
+// Bound returns a context for an operation that has to end, made of one that
+// may last.
+type Bound func(context.Context) (context.Context, context.CancelFunc)
+
 // Watch lists the selected objects, hands them to listed in the order of the
 // server, and then calls visit with every change until visit returns an error
 // or ctx ends. It outlives lost connections like Follow, but the first list
-// has to succeed.
-func (c *Client) Watch(ctx context.Context, r Resource, s Selection, listed func([]controllers.Object) error, visit func(Event) error) error {
+// has to succeed, in the time of first.
+func (c *Client) Watch(ctx context.Context, first Bound, r Resource, s Selection, listed func([]controllers.Object) error, visit func(Event) error) error {
 	f := follower{client: c, resource: r, selection: s, known: map[string]controllers.Object{}}
 	f.visit = func(e Event) (bool, error) {
 		if err := visit(e); err != nil {
@@ -28,17 +32,20 @@ func (c *Client) Watch(ctx context.Context, r Resource, s Selection, listed func
 		}
 		return false, nil
 	}
-	var first []controllers.Object
+	var objects []controllers.Object
+	bounded, cancel := first(ctx)
+	defer cancel()
 	var err error
-	f.version, err = c.List(ctx, r, s, func(o controllers.Object) error {
-		first = append(first, o)
+	f.version, err = c.List(bounded, r, s, func(o controllers.Object) error {
+		objects = append(objects, o)
 		f.known[key(o)] = o
 		return nil
 	})
+	cancel()
 	if err != nil {
 		return err
 	}
-	if err := listed(first); err != nil {
+	if err := listed(objects); err != nil {
 		return err
 	}
 	return f.goOn(ctx)

@@ -47,7 +47,7 @@ func TestWatchSurvives(t *testing.T) {
 				test.cut(w, r)
 			})
 			var seen []string
-			err := s.Client.Watch(t.Context(), podResource(), kube.Selection{Namespace: "web"},
+			err := s.Client.Watch(t.Context(), context.WithCancel, podResource(), kube.Selection{Namespace: "web"},
 				func(first []controllers.Object) error { seen = append(seen, names(first)...); return nil },
 				func(e kube.Event) error {
 					if e.Deleted {
@@ -84,7 +84,7 @@ func TestWatchNeedsItsFirstList(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.Handle("GET "+pods, status(http.StatusForbidden, "Forbidden"))
-	err := s.Client.Watch(t.Context(), podResource(), kube.Selection{Namespace: "web"},
+	err := s.Client.Watch(t.Context(), context.WithCancel, podResource(), kube.Selection{Namespace: "web"},
 		func([]controllers.Object) error { t.Error("listed"); return nil },
 		func(kube.Event) error { t.Error("visited"); return nil })
 	if !apierrors.IsForbidden(err) {
@@ -98,7 +98,7 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 	s.Serve(pods)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.OnWatch(pods, cancel)
-	err := s.Client.Watch(ctx, podResource(), kube.Selection{Namespace: "web"},
+	err := s.Client.Watch(ctx, context.WithCancel, podResource(), kube.Selection{Namespace: "web"},
 		func([]controllers.Object) error { return nil }, func(kube.Event) error { return nil })
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)

@@ -51,7 +51,7 @@ func Follow(ctx context.Context, client *kube.Client, namespace string, o Option
 	}
 	defer f.running.Wait()
 	defer cancel(nil)
-	err := client.Watch(ctx, podResource(), Selection(namespace),
+	err := client.Watch(ctx, o.Bound, podResource(), Selection(namespace),
 		func(objects []controllers.Object) error { return f.begin(ctx, objects) },
 		func(e kube.Event) error {
 			if p, ok := Of(e.Object); ok {

@@ -23,6 +23,8 @@ type Options struct {
 	Tail int64
 	// Streams bounds how many logs are read at once.
 	Streams int
+	// Bound bounds the first list of pods where logs are followed.
+	Bound kube.Bound
 	// Warn is told what of a log could not be had, Failed which log could not
 	// be read.
 	Warn   func(format string, args ...any)

@@ -1,6 +1,7 @@
 package logs_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -15,7 +16,7 @@ import (
 func options(t *testing.T) logs.Options {
 	t.Helper()
 	return logs.Options{
-		Tail: -1, Streams: 50,
+		Tail: -1, Streams: 50, Bound: context.WithCancel,
 		Warn:   func(format string, args ...any) { t.Errorf("warned: "+format, args...) },
 		Failed: func(err error) { t.Errorf("failed: %v", err) },
 	}

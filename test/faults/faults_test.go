@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -32,6 +33,11 @@ func TestFaults(t *testing.T) {
 			"a busy server":                 w.busy,
 			"one name of ten is missing":    w.oneMissing,
 			"some kinds are forbidden":      w.someForbidden,
+			"lists that are cut":            w.cutLists,
+			"a permanent error":             w.permanent,
+			"a refused watch":               w.refusedWatch,
+			"a token that expires":          w.expelled,
+			"what is not idempotent":        w.notTwice,
 			"interrupt of a watch":          w.interruptedWatch,
 			"interrupt of a reconciliation": w.interruptedReconcile,
 			"interrupt of a bootstrap":      w.interruptedBootstrap,
@@ -44,6 +50,7 @@ func TestFaults(t *testing.T) {
 			})
 		}
 	})
+	t.Run("passing", w.passing)
 	t.Run("the server is replaced", w.replaced)
 }
 
@@ -96,6 +103,24 @@ func (w *world) say(t *testing.T, namespace, name, message string) {
 	if err := w.cluster.Client.PatchStatus(t.Context(), r, namespace, name, status); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// answer answers the requests for a reconciliation of a Kustomization until the
+// test ends, as its controller does.
+func (w *world) answer(t *testing.T, namespace, name string) {
+	t.Helper()
+	k, _ := kustomization()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- w.cluster.Answer(ctx, k, namespace, name, controllers.Condition{Status: "True", Reason: "ReconciliationSucceeded", Message: "answered"})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("answering for %s: %v", name, err)
+		}
+	})
 }
 
 func (w *world) remove(t *testing.T, namespace, name string) {
