@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/gitsign"
 	"github.com/fluxkit/flux/internal/sshkey"
 	"github.com/fluxkit/flux/pkg/bootstrap"
@@ -162,7 +163,7 @@ func (o *bootstrapFlags) plan(a *app, cmd *cobra.Command, privateKey []byte, pas
 			return bootstrap.Plan{}, err
 		}
 	}
-	if home := a.env("HOME"); home != "" {
+	if home := config.Home(a.env); home != "" {
 		key.KnownHostsFile = filepath.Join(home, ".ssh", "known_hosts")
 	}
 	if privateKey != nil && sshkey.Locked(privateKey) {

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/sshkey"
 )
 
@@ -110,7 +111,7 @@ func (a *app) scanHost(ctx context.Context, u *url.URL) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("asking %s for its host key: %w", u.Host, err)
 	}
-	if home := a.env("HOME"); home != "" {
+	if home := config.Home(a.env); home != "" {
 		file := filepath.Join(home, ".ssh", "known_hosts")
 		verdict, err := sshkey.Look(file, key)
 		if err != nil {

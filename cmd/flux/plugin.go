@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/plugin"
 )
@@ -186,10 +186,7 @@ func (a *app) pluginFolder() string {
 		}
 		return folder
 	}
-	home := a.env("HOME")
-	if runtime.GOOS == "windows" {
-		home = a.env("USERPROFILE")
-	}
+	home := config.Home(a.env)
 	if !filepath.IsAbs(home) {
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/kubeconfig"
 	"github.com/fluxkit/flux/internal/plugin"
 )
 
@@ -101,11 +103,12 @@ func firstWord(flags *pflag.FlagSet, args []string) int {
 	return len(args)
 }
 
-// forwardedFlags are those that the environment of a plugin can carry.
-var forwardedFlags = []string{"kubeconfig", "context", "namespace"}
+// forwardedFlags are the flags that may stand before a plugin's name: those that
+// its environment can carry, and the folder of the file that carries them.
+func forwardedFlags() []string { return []string{"kubeconfig", "context", "namespace", "cache-dir"} }
 
-// pluginEnvironment is the environment of this process with what the flags
-// before the plugin's name say.
+// pluginEnvironment returns the environment of a plugin: that of this process,
+// with the flags before the plugin's name.
 func (a *app) pluginEnvironment(root *cobra.Command, line pluginLine) ([]string, error) {
 	flags := root.PersistentFlags()
 	if err := root.ParseFlags(line.before); err != nil {
@@ -113,25 +116,27 @@ func (a *app) pluginEnvironment(root *cobra.Command, line pluginLine) ([]string,
 	}
 	var refused error
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed && !slices.Contains(forwardedFlags, f.Name) && refused == nil {
+		if f.Changed && !slices.Contains(forwardedFlags(), f.Name) && refused == nil {
 			refused = hinted("pass the plugin's own flags after its name: flux "+line.plugin.Name+" …", "--%s cannot be forwarded to the plugin %q", f.Name, line.plugin.Name)
 		}
 	})
 	if refused != nil {
 		return nil, refused
 	}
+	explicit := flags.Changed("context") || flags.Changed("namespace")
 	if err := config.Apply(flags, a.env); err != nil {
 		return nil, err
 	}
-	return a.forward(flags)
+	return a.forward(flags, explicit)
 }
 
-// forward puts the cluster and the namespace that were chosen into the
-// environment. A context cannot be named there, so that KUBECONFIG gets a file
-// that selects it before the others.
-func (a *app) forward(flags *pflag.FlagSet) ([]string, error) {
+// forward returns the environment with the selected cluster and namespace. No
+// variable names a context, so KUBECONFIG gets a file first that selects it.
+// Without a kubeconfig there is no context to select: that is an error where the
+// command line is explicit, but a setting must not keep every plugin from running.
+func (a *app) forward(flags *pflag.FlagSet, explicit bool) ([]string, error) {
 	env := a.environ()
-	// For flux in the plugin, where a variable would stand above the kubeconfig.
+	// flux in the plugin prefers these variables to the kubeconfig.
 	for _, name := range []string{"context", "namespace"} {
 		if f := flags.Lookup(name); f.Changed {
 			env = setVariable(env, "FLUX_"+strings.ToUpper(name), f.Value.String())
@@ -148,6 +153,9 @@ func (a *app) forward(flags *pflag.FlagSet) ([]string, error) {
 		return env, nil
 	}
 	overlay, files, err := a.global.kube.Overlay(namespace)
+	if errors.Is(err, kubeconfig.ErrNoContext) && !explicit {
+		return env, nil
+	}
 	if err != nil {
 		return nil, &configError{err}
 	}
@@ -158,10 +166,10 @@ func (a *app) forward(flags *pflag.FlagSet) ([]string, error) {
 	return setVariable(env, "KUBECONFIG", strings.Join(append([]string{path}, files...), string(os.PathListSeparator))), nil
 }
 
-// writeOverlay keeps a kubeconfig that selects a context in the cache, under a
-// name that follows from its content: the plugin may run longer than flux.
+// writeOverlay writes a kubeconfig that selects a context to the cache, under a
+// name derived from its content: the plugin may run longer than flux.
 func (a *app) writeOverlay(cache string, content []byte) (string, error) {
-	folder, err := filepath.Abs(filepath.Join(os.Expand(cache, a.env), "flux"))
+	folder, err := filepath.Abs(filepath.Join(os.Expand(cache, a.expand), "flux"))
 	if err != nil {
 		return "", err
 	}
@@ -186,6 +194,14 @@ func (a *app) writeOverlay(cache string, content []byte) (string, error) {
 		return "", err
 	}
 	return path, os.Rename(file.Name(), path)
+}
+
+// expand returns the value of a variable in a path.
+func (a *app) expand(name string) string {
+	if name == "HOME" {
+		return config.Home(a.env)
+	}
+	return a.env(name)
 }
 
 func setVariable(env []string, name, value string) []string {
@@ -216,9 +232,10 @@ func (a *app) addPlugins(ctx context.Context, root *cobra.Command) {
 	}
 }
 
-// completePlugin answers a completion that is about a plugin: its name, or its
-// arguments, which the plugin itself is asked for. It returns false where the
-// completion is up to the built-in commands.
+// completePlugin answers the completion of a plugin's name or arguments. It
+// returns false for a completion of built-in commands. Arguments are completed
+// by the plugin itself if it is in the plugin folder: a program on PATH that is
+// only named like a plugin may do anything when it is run.
 func (a *app) completePlugin(ctx context.Context, root *cobra.Command, args []string) bool {
 	if len(args) < 2 {
 		return false
@@ -233,7 +250,9 @@ func (a *app) completePlugin(ctx context.Context, root *cobra.Command, args []st
 		return false
 	}
 	answer := fmt.Sprintf(":%d\n", cobra.ShellCompDirectiveError)
-	if env, err := a.pluginEnvironment(root, line); err == nil {
+	if filepath.Dir(line.plugin.Path) != a.pluginFolder() {
+		// it is not run
+	} else if env, err := a.pluginEnvironment(root, line); err == nil {
 		ctx, cancel := context.WithTimeout(ctx, completionTime)
 		defer cancel()
 		after := append(slices.Clone(line.after), args[len(args)-1])

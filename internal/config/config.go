@@ -36,10 +36,22 @@ func Path(env func(string) string) string {
 	if dir := env("XDG_CONFIG_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "flux", "config.yaml")
 	}
-	if home := env("HOME"); filepath.IsAbs(home) {
+	if home := Home(env); filepath.IsAbs(home) {
 		return filepath.Join(home, ".config", "flux", "config.yaml")
 	}
 	return ""
+}
+
+// Home returns the user's home directory, "" where the environment names none.
+func Home(env func(string) string) string { return homeOn(runtime.GOOS, env) }
+
+// homeOn returns the home directory on an operating system. Windows names it in
+// USERPROFILE; shells such as Git Bash set HOME there, too.
+func homeOn(system string, env func(string) string) string {
+	if home := env("HOME"); home != "" || system != "windows" {
+		return home
+	}
+	return env("USERPROFILE")
 }
 
 // Apply sets every settable flag that was not given: flag, then variable, then

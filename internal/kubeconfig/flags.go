@@ -1,5 +1,5 @@
-// Package kubeconfig finds the cluster that a command line means: the flags
-// that kubectl has for it, over the kubeconfig files of the user.
+// Package kubeconfig selects the cluster, the user and the namespace of a
+// command line: by kubectl's flags, over the user's kubeconfig files.
 package kubeconfig
 
 import (
@@ -14,18 +14,17 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// ErrNone says that there is neither a kubeconfig, nor a server named by a
-// flag, nor a pod around this process.
-var ErrNone = errors.New("there is none")
+// ErrNone is returned where neither a kubeconfig nor --server names a cluster
+// and the process does not run in a pod.
+var ErrNone = errors.New("no kubeconfig found")
 
-// Flags are the flags that choose a cluster and who one is there. Their names
+// Flags are the flags that select a cluster and the user to connect as. Names
 // and meanings are those of kubectl, except that -s is not short for --server.
-// New makes them, Add binds them to a command line.
 type Flags struct {
 	path      string
 	overrides clientcmd.ConfigOverrides
 	extra     []string
-	// insideCluster tells whether this process runs in a pod.
+	// insideCluster reports whether this process runs in a pod.
 	insideCluster func() bool
 }
 
@@ -66,8 +65,8 @@ func (f *Flags) addUser(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.extra, "as-user-extra", nil, "extra attributes of the impersonated user as key=value, can be repeated")
 }
 
-// REST returns how to reach the cluster. It refuses to guess one: client-go by
-// itself would try localhost:8080 where nothing is configured.
+// REST returns the client configuration of the cluster, ErrNone where none is
+// configured: client-go would try localhost:8080.
 func (f *Flags) REST() (*rest.Config, error) {
 	overrides, err := f.effective()
 	if err != nil {
@@ -88,8 +87,8 @@ func (f *Flags) REST() (*rest.Config, error) {
 	return cfg, impersonate(cfg, overrides.AuthInfo)
 }
 
-// impersonate does what the flags say also inside a pod, where client-go leaves
-// it out and would act with all the rights of the pod.
+// impersonate applies the impersonation flags also inside a pod, where client-go
+// ignores them and would act with all permissions of the pod.
 func impersonate(cfg *rest.Config, as api.AuthInfo) error {
 	is := &cfg.Impersonate
 	is.UserName, is.UID = cmp.Or(as.Impersonate, is.UserName), cmp.Or(as.ImpersonateUID, is.UID)
@@ -100,7 +99,7 @@ func impersonate(cfg *rest.Config, as api.AuthInfo) error {
 		is.Extra = as.ImpersonateUserExtra
 	}
 	if is.UserName == "" && (is.UID != "" || len(is.Groups)+len(is.Extra) > 0) {
-		return errors.New("--as-uid, --as-group and --as-user-extra say more of a user that --as has to name")
+		return errors.New("--as-uid, --as-group and --as-user-extra require --as")
 	}
 	return nil
 }
@@ -133,14 +132,16 @@ func (f *Flags) User() string {
 	if err != nil {
 		return ""
 	}
-	name := raw.CurrentContext
-	if f.overrides.CurrentContext != "" {
-		name = f.overrides.CurrentContext
-	}
-	if c, ok := raw.Contexts[name]; ok {
+	if c, ok := raw.Contexts[f.contextOf(raw)]; ok {
 		return c.AuthInfo
 	}
 	return ""
+}
+
+// contextOf returns the name of the context that the flags or else the
+// kubeconfig select, "" for none.
+func (f *Flags) contextOf(raw api.Config) string {
+	return cmp.Or(f.overrides.CurrentContext, raw.CurrentContext)
 }
 
 func (f *Flags) loader() (clientcmd.ClientConfig, error) {
@@ -157,7 +158,7 @@ func (f *Flags) loaderWith(overrides *clientcmd.ConfigOverrides) clientcmd.Clien
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 }
 
-// effective is what the flags change of a kubeconfig.
+// effective returns the overrides of all flags.
 func (f *Flags) effective() (*clientcmd.ConfigOverrides, error) {
 	overrides := f.overrides
 	extra := map[string][]string{}

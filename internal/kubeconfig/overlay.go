@@ -8,6 +8,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
+// ErrNoContext is returned by Overlay where no kubeconfig selects a context.
+var ErrNoContext = errors.New("no context is selected")
+
 // Overlay returns a kubeconfig that makes every Kubernetes client use the
 // chosen context, and the namespace unless it is empty, when it comes first in
 // KUBECONFIG; files are those that come after it. The overlay holds names only,
@@ -21,12 +24,9 @@ func (f *Flags) Overlay(namespace string) (overlay []byte, files []string, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	name := raw.CurrentContext
-	if f.overrides.CurrentContext != "" {
-		name = f.overrides.CurrentContext
-	}
+	name := f.contextOf(raw)
 	if name == "" {
-		return nil, nil, errors.New("no context is selected")
+		return nil, nil, ErrNoContext
 	}
 	chosen, ok := raw.Contexts[name]
 	if !ok {

@@ -24,7 +24,7 @@ const indexFile = "catalog.yaml"
 
 // Catalogue reads manifests and downloads from a web server or from a folder.
 type Catalogue struct {
-	// Address is that of the catalogue, without credentials.
+	// Address is that of the catalogue, without credentials and query.
 	Address string
 
 	base   *url.URL
@@ -53,7 +53,7 @@ func OpenCatalogue(address, agent string) (*Catalogue, error) {
 	if !strings.HasSuffix(u.Path, "/") {
 		u.Path, u.RawPath = u.Path+"/", ""
 	}
-	return &Catalogue{Address: u.Redacted(), base: u, client: newClient(agent)}, nil
+	return &Catalogue{Address: bare(u), base: u, client: newClient(agent)}, nil
 }
 
 func folderCatalogue(folder string) (*Catalogue, error) {
@@ -188,6 +188,5 @@ func (c *Catalogue) address(reference string) string {
 	if !u.IsAbs() {
 		return c.at(u.Path)
 	}
-	u.User = nil
-	return printable(u.String())
+	return printable(bare(u))
 }

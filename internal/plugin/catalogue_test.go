@@ -224,6 +224,18 @@ func TestCredentialsAreNotRecorded(t *testing.T) {
 	if got := c.address("t.tar.gz"); got != "https://example.com/plugins/t.tar.gz" {
 		t.Errorf("got %s", got)
 	}
+	signed, err := OpenCatalogue("https://user:password@example.com/plugins/?sig=secret#secret", "")
+	must(t, err)
+	for _, shown := range []string{signed.Address, signed.at(indexFile), signed.address("https://host/t.tar.gz?sig=secret"), signed.address("t.tar.gz?sig=secret")} {
+		if strings.Contains(shown, "secret") || strings.Contains(shown, "password") {
+			t.Errorf("%s is shown", shown)
+		}
+	}
+	for _, unsafe := range []string{"http://u:password@example.com/?sig=secret", "ftp://u:password@example.com/?sig=secret"} {
+		if _, err := OpenCatalogue(unsafe, ""); err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "password") {
+			t.Errorf("%s: %v", unsafe, err)
+		}
+	}
 	u, err := url.Parse("https://user:password@example.com/x?token=1")
 	must(t, err)
 	if got := bare(u); got != "https://example.com/x" {

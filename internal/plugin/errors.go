@@ -55,7 +55,7 @@ func (e *ChecksumError) Error() string {
 
 // CatalogueError is returned where the catalogue cannot be used.
 type CatalogueError struct {
-	// Address is that of the catalogue, without credentials.
+	// Address is that of the catalogue, without credentials and query.
 	Address string
 	// Invalid is set where the catalogue was read and is not valid.
 	Invalid bool

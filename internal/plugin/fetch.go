@@ -48,7 +48,7 @@ func newClient(agent string) *client {
 // show it. On loopback there is nobody.
 func safe(u *url.URL) error {
 	if u.Host == "" {
-		return fmt.Errorf("%q has no host", u.Redacted())
+		return fmt.Errorf("%q has no host", bare(u))
 	}
 	switch u.Scheme {
 	case "https":
@@ -58,9 +58,9 @@ func safe(u *url.URL) error {
 		if u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
 			return nil
 		}
-		return fmt.Errorf("%s is not encrypted: use https", u.Redacted())
+		return fmt.Errorf("%s is not encrypted: use https", bare(u))
 	}
-	return fmt.Errorf("%s: scheme %q is not supported: use https", u.Redacted(), u.Scheme)
+	return fmt.Errorf("%s: scheme %q is not supported: use https", bare(u), u.Scheme)
 }
 
 func checkRedirect(next *http.Request, via []*http.Request) error {
@@ -68,7 +68,7 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 		return fmt.Errorf("more than %d redirects", redirectsMax)
 	}
 	if via[0].URL.Scheme == "https" && next.URL.Scheme != "https" {
-		return fmt.Errorf("redirect to %s is not encrypted", next.URL.Redacted())
+		return fmt.Errorf("redirect to %s is not encrypted", bare(next.URL))
 	}
 	return safe(next.URL)
 }
@@ -129,7 +129,7 @@ func bare(u *url.URL) string {
 	return shown.String()
 }
 
-// passing reports whether another attempt may succeed.
+// passing reports whether the failure of a request is temporary.
 func passing(err error) bool {
 	var status *StatusError
 	if errors.As(err, &status) {

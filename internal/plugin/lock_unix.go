@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// lockFile takes a lock that no two processes have, without waiting.
+// lockFile takes an exclusive lock without waiting.
 func lockFile(path string) (unlock func() error, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -19,7 +19,7 @@ func lockFile(path string) (unlock func() error, err error) {
 		err = errLocked
 	}
 	if err == nil && !current(file, path) {
-		err = errLocked // whoever had it has just removed it, and the next may have made another one
+		err = errLocked // its holder has removed the file, and another process may have created it again
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
