@@ -103,7 +103,12 @@ func (a *app) familyCommand(v verb, word, plural, what string) []*cobra.Command 
 	if v.plural {
 		cmd.Use, cmd.Aliases = plural, []string{word}
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return v.run(cmd, s) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if v.explicit {
+			return usage(cmd, "a kind is required")
+		}
+		return v.run(cmd, s)
+	}
 	return []*cobra.Command{cmd}
 }
 
