@@ -3,8 +3,10 @@ package output
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/fatih/color"
 )
@@ -54,18 +56,23 @@ const (
 	toLineEnd = "\x1b[K"
 	toEnd     = "\x1b[J"
 	home      = "\x1b[H"
+	// A line that the terminal wraps, because of characters of two columns, would
+	// take more lines than are counted.
+	wrapOff = "\x1b[?7l"
+	wrapOn  = "\x1b[?7h"
 )
 
-// Draw shows the table in the place where it was shown before.
+// Draw draws the table in place of the one that it drew before.
 func (l *Live) Draw() error {
 	screen := l.screen()
 	lines := l.frame(screen)
 	var b strings.Builder
 	l.up(&b)
+	b.WriteString(wrapOff)
 	for _, line := range lines {
-		b.WriteString(line + toLineEnd + "\n")
+		b.WriteString(toLineEnd + cutLine(line, screen.Width) + "\n")
 	}
-	b.WriteString(toEnd)
+	b.WriteString(wrapOn + toEnd)
 	l.drawn = len(lines)
 	_, err := io.WriteString(l.w, b.String())
 	return err
@@ -118,6 +125,35 @@ func (l *Live) frame(screen Screen) []string {
 		lines = append(lines, l.others(shown, screen))
 	}
 	return lines
+}
+
+// escape is a sequence that selects a colour.
+var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// cutLine cuts a line with colours down to a width, 0 for any: tables never cut
+// the columns that name objects.
+func cutLine(line string, width int) string {
+	if width == 0 || utf8.RuneCountInString(escape.ReplaceAllString(line, "")) <= width {
+		return line
+	}
+	var b strings.Builder
+	left := width - 1
+	for line != "" {
+		if at := escape.FindStringIndex(line); at != nil && at[0] == 0 {
+			b.WriteString(line[:at[1]])
+			line = line[at[1]:]
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(line)
+		switch line = line[n:]; {
+		case left > 0:
+			b.WriteRune(r)
+		case left == 0:
+			b.WriteRune('…')
+		}
+		left--
+	}
+	return b.String()
 }
 
 // chosen are the places of the rows for which there is room, in their order.

@@ -4,17 +4,19 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
 // Screen shows what is written to it as a terminal does: text, line ends, and
-// the escape sequences that move the cursor up and to a column and that clear
-// lines. Any other sequence is shown as ⟦…⟧, so that a test sees it. Colours
+// the escape sequences that move the cursor up and to a column, that clear lines
+// and that turn the wrapping of lines off and on. Any other sequence is shown as ⟦…⟧, so that a test sees it. Colours
 // are not kept.
 type Screen struct {
 	columns, lines int
 	cells          [][]rune
 	row, column    int
+	cutsLines      bool // lines are not wrapped
 	above          []string
 	rest           []byte // of a character or a sequence that is not complete
 }
@@ -70,12 +72,25 @@ func (s *Screen) next() int {
 	case '\ufe0f': // it has no width of its own
 	default:
 		s.put(r)
+		if wide(r) {
+			s.put(' ')
+		}
 	}
 	return n
 }
 
+// wide reports whether a character takes two columns, as those of Chinese,
+// Japanese and Korean do.
+func wide(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana)
+}
+
 func (s *Screen) put(r rune) {
-	if s.column >= s.columns {
+	switch {
+	case s.column < s.columns:
+	case s.cutsLines:
+		s.column = s.columns - 1
+	default:
 		s.column = 0
 		s.down()
 	}
@@ -120,6 +135,8 @@ func (s *Screen) escape() int {
 		s.foreign(s.rest[:2])
 		return 2
 	case letter == 'm':
+	case parameter == "?7" && (letter == 'l' || letter == 'h'):
+		s.cutsLines = letter == 'l'
 	case letter == 'A':
 		s.row = max(0, s.row-number)
 	case letter == 'G':
