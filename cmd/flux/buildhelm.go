@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/helmprocess"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -191,7 +191,7 @@ func (o *chartOptions) override(options *build.HelmOptions) error {
 			return fmt.Errorf("reading the values: %w", err)
 		}
 		var values map[string]any
-		if err := yaml.Unmarshal(text, &values); err != nil {
+		if err := budget.Unmarshal("", text, &values); err != nil {
 			return fmt.Errorf("reading %s: %w", file, err)
 		}
 		options.Values = build.MergeValues(options.Values, values)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -39,6 +40,9 @@ func (o *buildOptions) vars() (vars map[string]string, secret []string, err erro
 // reports whether it was a Secret.
 func readVars(text []byte) (vars map[string]string, secret bool, err error) {
 	var object map[string]any
+	if err := budget.YAML("", text); err != nil {
+		return nil, false, err
+	}
 	lines := yaml.Unmarshal(text, &object) != nil
 	for name := range object {
 		lines = lines || strings.Contains(name, "=") // "URL=http: //x" is both

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"sigs.k8s.io/yaml"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/input"
 )
 
@@ -236,7 +236,7 @@ func (c *creation) values(files []string) map[string]any {
 	merged := map[string]any{}
 	for _, file := range files {
 		var values map[string]any
-		if err := yaml.Unmarshal(c.file("values", file), &values); err != nil {
+		if err := budget.Unmarshal("", c.file("values", file), &values); err != nil {
 			c.flagged("values", fmt.Errorf("%s has to hold a map of values: %w", file, err))
 		}
 		merge(merged, values)

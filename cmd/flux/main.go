@@ -15,7 +15,14 @@ import (
 	"k8s.io/klog/v2"
 )
 
+// memory is where the garbage collector trades time for space, whatever a
+// repository, a registry or a cluster sends. GOMEMLIMIT overrides it.
+const memory = 768 << 20
+
 func main() {
+	if _, set := os.LookupEnv("GOMEMLIMIT"); !set {
+		debug.SetMemoryLimit(memory)
+	}
 	collectLater()
 	os.Exit(start(time.Now))
 }
@@ -35,6 +42,7 @@ func start(now func() time.Time) int {
 	klog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	a := newApp(os.Stdin, os.Stdout, os.Stderr, os.Getenv, now)
 	a.lookupEnv = os.LookupEnv
 	a.environ = os.Environ

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/internal/registry"
@@ -23,7 +25,9 @@ func newPullArtifact(a *app) *cobra.Command {
 		Long: `Unpack an artifact from an OCI registry into a folder, which is made where it
 is missing. What is there stays where no file of the artifact takes its place.
 
-Digests are verified, and nothing is ever written outside of the folder.`,
+The artifact is unpacked beside the folder first, and its digest verified: if it
+is malformed or too large, or the command is interrupted, the folder is as it was.
+Nothing is ever written outside of the folder.`,
 		Example: `  # See what a tag holds
   flux pull artifact oci://ghcr.io/org/manifests:v1.2.0 --output ./manifests
 
@@ -52,8 +56,12 @@ func (a *app) pullArtifact(cmd *cobra.Command, o *pullOptions, args []string) er
 	line := a.ui.Progress(a.now, "pulling")
 	defer line.Done()
 	o.access.Progress = line.Bytes
-	artifact, archive, err := registry.Fetch(ctx, address, o.access)
+	artifact, archive, err := registry.Stream(ctx, address, o.access)
 	if err != nil {
+		return a.registryError(ctx, o.access, err)
+	}
+	left, err := registry.Extract(ctx, archive, o.folder)
+	if err = errors.Join(err, archive.Close()); err != nil {
 		return a.registryError(ctx, o.access, err)
 	}
 	for _, line := range []struct{ what, value string }{
@@ -64,10 +72,6 @@ func (a *app) pullArtifact(cmd *cobra.Command, o *pullOptions, args []string) er
 		if line.value != "" {
 			a.ui.Success("%s %s", line.what, line.value)
 		}
-	}
-	left, err := registry.Extract(archive, o.folder)
-	if err != nil {
-		return err
 	}
 	for _, name := range left {
 		a.ui.Warning("%s is no file or folder, and is left out", name)

@@ -17,12 +17,10 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
-
-// sizeMax bounds an archive: what is larger is no set of manifests.
-const sizeMax = 512 << 20
 
 // Artifact is what the status of a source says of its archive.
 type Artifact struct {
@@ -107,10 +105,19 @@ func get(ctx context.Context, address *url.URL, dial func(context.Context, strin
 	default:
 		return nil, fmt.Errorf("the server answered %s", response.Status)
 	}
+	most := budget.Default().Stored
+	if response.ContentLength > most {
+		return nil, tooLarge(most)
+	}
 	var content bytes.Buffer
-	n, err := io.Copy(&content, io.LimitReader(response.Body, sizeMax+1))
-	if err == nil && n > sizeMax {
-		err = fmt.Errorf("it is larger than %d MiB", sizeMax>>20)
+	content.Grow(int(max(response.ContentLength, 0)) + bytes.MinRead) // without copies as it grows
+	n, err := io.Copy(&content, io.LimitReader(response.Body, most+1))
+	if err == nil && n > most {
+		err = tooLarge(most)
 	}
 	return content.Bytes(), err
+}
+
+func tooLarge(most int64) error {
+	return &budget.ExceededError{Fact: "the artifact is larger than " + budget.Size(most)}
 }

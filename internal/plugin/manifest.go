@@ -10,6 +10,8 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 const (
@@ -75,6 +77,9 @@ type Release struct {
 // parseManifest reads the manifest of the plugin with a name. What it holds is
 // not trusted: each part is checked before it becomes a path or a request.
 func parseManifest(data []byte, name string) (*Manifest, error) {
+	if err := budget.YAML("", data); err != nil {
+		return nil, err
+	}
 	var m Manifest
 	if err := yaml.Unmarshal(data, &m); err != nil {
 		return nil, fmt.Errorf("invalid YAML: %s", printable(err.Error()))
@@ -93,6 +98,9 @@ func parseManifest(data []byte, name string) (*Manifest, error) {
 
 // parseIndex reads the list of a catalogue's plugins.
 func parseIndex(data []byte) (*Index, error) {
+	if err := budget.YAML("", data); err != nil {
+		return nil, err
+	}
 	var i Index
 	if err := yaml.Unmarshal(data, &i); err != nil {
 		return nil, fmt.Errorf("invalid YAML: %s", printable(err.Error()))

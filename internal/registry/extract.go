@@ -2,8 +2,8 @@ package registry
 
 import (
 	"archive/tar"
-	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,75 +11,137 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
-// unpackedMax bounds what an archive may unpack to.
-const unpackedMax = 1 << 30
-
-// Extract writes the files of an archive below a folder, which is made where
-// it is missing. Nothing is written where one of the files would be outside
-// of it, and no symbolic link leads out. Links in the archive are left out, as
-// source-controller does; their names are returned.
-func Extract(archive []byte, folder string) (left []string, err error) {
-	if left, err = inspect(archive); err != nil {
+// Extract writes the files of an archive below a folder, which is created if it
+// does not exist. The archive is read to its end first, into a temporary folder
+// on the same file system: if it is malformed or too large, or ctx ends, the
+// folder is as it was. No file is written outside of the folder. Entries other
+// than files and folders are left out, as source-controller does; their names
+// are returned.
+func Extract(ctx context.Context, archive io.Reader, folder string) (left []string, err error) {
+	folder, err = filepath.Abs(folder)
+	if err != nil {
+		return nil, fmt.Errorf("finding the folder: %w", err)
+	}
+	at, err := existing(folder)
+	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, fmt.Errorf("making the folder: %w", err)
-	}
-	root, err := os.OpenRoot(folder)
+	temporary, err := os.MkdirTemp(at, ".flux-pull-*")
 	if err != nil {
-		return nil, fmt.Errorf("opening the folder: %w", err)
+		return nil, fmt.Errorf("creating a temporary folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
+	u := &unpacking{ctx: ctx, budget: budget.New(budget.Unpacking())}
+	if err := u.unpack(archive, temporary); err != nil {
+		return nil, err
+	}
+	if at == folder {
+		return u.left, u.merge(folder, filepath.Base(temporary))
+	}
+	return u.left, move(temporary, folder)
+}
+
+// existing returns the folder, or the nearest folder above it that exists.
+func existing(folder string) (string, error) {
+	for at := folder; ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		switch {
+		case err == nil && info.IsDir():
+			return at, nil
+		case err == nil:
+			return "", fmt.Errorf("%s is not a folder", at)
+		case !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at):
+			return "", fmt.Errorf("opening the folder: %w", err)
+		}
+	}
+}
+
+// move makes a temporary folder the one that was asked for.
+func move(temporary, folder string) error {
+	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
+		return fmt.Errorf("creating the folder: %w", err)
+	}
+	if err := os.Chmod(temporary, 0o755); err != nil {
+		return fmt.Errorf("creating the folder: %w", err)
+	}
+	if err := os.Rename(temporary, folder); err != nil {
+		return fmt.Errorf("creating the folder: %w", err)
+	}
+	return nil
+}
+
+// unpacking is one archive on its way to a folder.
+type unpacking struct {
+	ctx    context.Context //nolint:containedctx // it lives as long as one call
+	budget *budget.Budget
+	left   []string
+	// folders and files are those unpacked, by their cleaned names and in order.
+	folders, files []string
+}
+
+func (u *unpacking) unpack(archive io.Reader, temporary string) (err error) {
+	root, err := os.OpenRoot(temporary)
+	if err != nil {
+		return fmt.Errorf("opening the temporary folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	return left, each(archive, func(header *tar.Header, content io.Reader) error {
-		name := filepath.FromSlash(path.Clean(header.Name))
-		switch header.Typeflag {
-		case tar.TypeDir:
-			return root.MkdirAll(name, 0o755)
-		case tar.TypeReg:
-			return writeFile(root, name, header.FileInfo().Mode(), content)
-		}
-		return nil
-	})
-}
-
-// inspect reads an archive to its end before anything of it is written.
-func inspect(archive []byte) (left []string, err error) {
-	size := int64(0)
-	err = each(archive, func(header *tar.Header, content io.Reader) error {
-		if !filepath.IsLocal(filepath.FromSlash(path.Clean(header.Name))) {
-			return fmt.Errorf("it holds %q, which would be written outside of the folder", header.Name)
-		}
-		if header.Typeflag != tar.TypeDir && header.Typeflag != tar.TypeReg {
-			left = append(left, header.Name)
-		}
-		n, err := io.Copy(io.Discard, io.LimitReader(content, unpackedMax-size+1))
-		if size += n; err == nil && size > unpackedMax {
-			err = fmt.Errorf("it unpacks to more than %d MiB", unpackedMax>>20)
-		}
-		return err
-	})
-	return left, err
-}
-
-func each(archive []byte, visit func(*tar.Header, io.Reader) error) error {
-	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
+	from := &interruptible{u.ctx, archive}
+	unzipped, err := gzip.NewReader(from)
 	if err != nil {
-		return fmt.Errorf("unzipping the archive: %w", err)
+		return fmt.Errorf("unzipping the archive: %w", u.cause(err))
 	}
-	for files := tar.NewReader(unzipped); ; {
-		header, err := files.Next()
+	for entries := tar.NewReader(unzipped); ; {
+		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			break
 		}
 		if err == nil {
-			err = visit(header, files)
+			err = u.entry(root, header, entries)
 		}
 		if err != nil {
-			return fmt.Errorf("unpacking the archive: %w", err)
+			return fmt.Errorf("unpacking the archive: %w", u.cause(err))
 		}
 	}
+	// The digest is verified at the end of what the registry sends.
+	if _, err := io.Copy(io.Discard, from); err != nil {
+		return fmt.Errorf("unpacking the archive: %w", u.cause(err))
+	}
+	return nil
+}
+
+// cause is why the context has ended, where it has.
+func (u *unpacking) cause(err error) error {
+	if u.ctx.Err() != nil {
+		return context.Cause(u.ctx)
+	}
+	return err
+}
+
+func (u *unpacking) entry(root *os.Root, header *tar.Header, content io.Reader) error {
+	if err := u.budget.Entry(header.Name); err != nil {
+		return err
+	}
+	name := filepath.FromSlash(path.Clean(header.Name))
+	if !filepath.IsLocal(name) {
+		return fmt.Errorf("it holds %q, which would be written outside of the folder", header.Name)
+	}
+	switch header.Typeflag {
+	case tar.TypeDir:
+		u.folders = append(u.folders, name)
+		return root.MkdirAll(name, 0o755)
+	case tar.TypeReg:
+		if err := u.budget.File(header.Name, header.Size); err != nil {
+			return err
+		}
+		u.files = append(u.files, name)
+		return writeFile(root, name, header.FileInfo().Mode(), content)
+	}
+	u.left = append(u.left, header.Name)
+	return nil
 }
 
 func writeFile(root *os.Root, name string, mode fs.FileMode, content io.Reader) (err error) {
@@ -96,4 +158,49 @@ func writeFile(root *os.Root, name string, mode fs.FileMode, content io.Reader) 
 	}
 	_, err = io.Copy(file, content)
 	return errors.Join(err, file.Close())
+}
+
+// merge moves what was unpacked into a folder that exists. Everything is
+// checked before the first file is replaced.
+func (u *unpacking) merge(folder, temporary string) (err error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return fmt.Errorf("opening the folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	for _, name := range u.files {
+		if info, err := root.Lstat(name); err == nil && info.IsDir() {
+			return fmt.Errorf("%s is a folder, and a file in the archive", name)
+		}
+		u.folders = append(u.folders, filepath.Dir(name))
+	}
+	for _, name := range u.folders {
+		if err := root.MkdirAll(name, 0o755); err != nil {
+			return fmt.Errorf("creating a folder: %w", err)
+		}
+	}
+	moved := map[string]bool{}
+	for _, name := range u.files {
+		if moved[name] { // the archive has it twice
+			continue
+		}
+		moved[name] = true
+		if err := root.Rename(filepath.Join(temporary, name), name); err != nil {
+			return fmt.Errorf("replacing a file: %w", err)
+		}
+	}
+	return nil
+}
+
+// interruptible ends when its context does, also where nothing is waited for.
+type interruptible struct {
+	ctx  context.Context //nolint:containedctx // it lives as long as one call
+	from io.Reader
+}
+
+func (r *interruptible) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.from.Read(p)
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // contentMedia is the media type of the layer with the files.
@@ -24,9 +26,6 @@ const contentMedia = "application/vnd.cncf.flux.content.v1.tar+gzip"
 
 // atOnce bounds the requests that are under way at the same time.
 const atOnce = 16
-
-// sizeMax bounds what is read of a layer.
-const sizeMax = 512 << 20
 
 // Access says how a registry is spoken to.
 type Access struct {
@@ -85,6 +84,37 @@ func Pull(ctx context.Context, address string, access Access) ([]byte, error) {
 
 // Fetch returns what is known of the artifact at an address, and its archive of files.
 func Fetch(ctx context.Context, address string, access Access) (Artifact, []byte, error) {
+	found, layer, err := open(ctx, address, access)
+	if err != nil {
+		return Artifact{}, nil, err
+	}
+	content, err := compressed(layer, access.Progress)
+	if err != nil {
+		return Artifact{}, nil, fmt.Errorf("fetching %s: %w", address, err)
+	}
+	return found, content, nil
+}
+
+// Stream is Fetch for archives that need not be in memory. The digest is
+// verified when the reader reaches the end; before it, the content is not to be
+// relied on.
+func Stream(ctx context.Context, address string, access Access) (Artifact, io.ReadCloser, error) {
+	found, layer, err := open(ctx, address, access)
+	if err != nil {
+		return Artifact{}, nil, err
+	}
+	content, err := layer.Compressed()
+	if err != nil {
+		return Artifact{}, nil, fmt.Errorf("fetching %s: %w", address, err)
+	}
+	if size, err := layer.Size(); err == nil && access.Progress != nil {
+		return found, &countedCloser{counted{from: content, total: size, progress: access.Progress}, content}, nil
+	}
+	return found, content, nil
+}
+
+// open reads the manifest of an artifact and chooses the layer with its files.
+func open(ctx context.Context, address string, access Access) (Artifact, v1.Layer, error) {
 	reference, options, err := access.reach(ctx, address)
 	if err != nil {
 		return Artifact{}, nil, err
@@ -97,11 +127,11 @@ func Fetch(ctx context.Context, address string, access Access) (Artifact, []byte
 	if err != nil {
 		return Artifact{}, nil, fmt.Errorf("reading the manifest of %s: %w", address, err)
 	}
-	content, err := contentOf(image, access.Progress)
+	layer, err := contentOf(image)
 	if err != nil {
 		return Artifact{}, nil, fmt.Errorf("fetching %s: %w", address, err)
 	}
-	return found, content, nil
+	return found, layer, nil
 }
 
 // reach is what an address means and how its registry is spoken to.
@@ -188,9 +218,8 @@ func describe(reference name.Reference, image v1.Image) (Artifact, error) {
 	return a, nil
 }
 
-// contentOf reads the layer of Flux, or the first where none is marked so. The
-// library compares its digest at the end.
-func contentOf(image v1.Image, progress func(done, total int64)) ([]byte, error) {
+// contentOf is the layer of Flux, or the first where none is marked so.
+func contentOf(image v1.Image) (v1.Layer, error) {
 	layers, err := image.Layers()
 	if err != nil {
 		return nil, err
@@ -198,17 +227,16 @@ func contentOf(image v1.Image, progress func(done, total int64)) ([]byte, error)
 	if len(layers) == 0 {
 		return nil, errors.New("there is no layer in it")
 	}
-	chosen := layers[0]
 	for _, layer := range layers {
 		if media, err := layer.MediaType(); err == nil && string(media) == contentMedia {
-			chosen = layer
-			break
+			return layer, nil
 		}
 	}
-	return compressed(chosen, progress)
+	return layers[0], nil
 }
 
-// compressed reads a layer as it is stored.
+// compressed reads a layer as it is stored. The library compares its digest at
+// the end.
 func compressed(layer v1.Layer, progress func(done, total int64)) (content []byte, err error) {
 	reader, err := layer.Compressed()
 	if err != nil {
@@ -219,9 +247,10 @@ func compressed(layer v1.Layer, progress func(done, total int64)) (content []byt
 	if size, err := layer.Size(); err == nil && progress != nil {
 		from = &counted{from: reader, total: size, progress: progress}
 	}
-	content, err = io.ReadAll(io.LimitReader(from, sizeMax+1))
-	if err == nil && len(content) > sizeMax {
-		err = fmt.Errorf("it is larger than %d MiB", sizeMax>>20)
+	most := budget.Default().Stored
+	content, err = io.ReadAll(io.LimitReader(from, most+1))
+	if err == nil && int64(len(content)) > most {
+		err = &budget.ExceededError{Fact: "the layer is larger than " + budget.Size(most)}
 	}
 	return content, err
 }
@@ -238,6 +267,11 @@ func (c *counted) Read(p []byte) (int, error) {
 	c.done += int64(n)
 	c.progress(c.done, c.total)
 	return n, err
+}
+
+type countedCloser struct {
+	counted
+	io.Closer
 }
 
 func (a Access) keychain(ctx context.Context) (authn.Keychain, error) {

@@ -13,6 +13,8 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/armor"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // ErrNoKey says that a document is encrypted for somebody else.
@@ -75,6 +77,9 @@ func (d *Decrypter) byAge(ctx context.Context, document []byte, format string) (
 
 // tree decrypts JSON and YAML, which JSON is a part of.
 func (d *Decrypter) tree(document []byte, format string) ([]byte, error) {
+	if err := budget.YAML("", document); err != nil {
+		return nil, err
+	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(document, &root); err != nil || len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("reading the encrypted document: it is no map in %s", format)

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	kustomize "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/gitrepo"
 )
 
@@ -55,7 +55,7 @@ func (r *run) kustomizationIn(files map[string][]byte) string {
 // plain tells whether a kustomization does nothing but list the two files.
 func plain(text []byte) bool {
 	var k map[string]any
-	if yaml.Unmarshal(text, &k) != nil {
+	if budget.Unmarshal("", text, &k) != nil {
 		return false
 	}
 	resources, _ := k["resources"].([]any)

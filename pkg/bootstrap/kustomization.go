@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 func newKustomization() []byte {
@@ -21,6 +23,9 @@ func newKustomization() []byte {
 // comments, order and layout stay.
 func addResources(text []byte, names ...string) ([]byte, error) {
 	var document yaml.Node
+	if err := budget.YAML("", text); err != nil {
+		return nil, err
+	}
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		return nil, err
 	}

@@ -12,11 +12,9 @@ import (
 	"slices"
 	"strings"
 	"time"
-)
 
-// archiveMax bounds what one archive may unpack to: a source of more than a
-// gibibyte of manifests is not one.
-const archiveMax = 1 << 30
+	"github.com/fluxkit/flux/internal/budget"
+)
 
 // Archive unpacks a gzipped tar file, such as the artifact of a source, in memory.
 func Archive(r io.Reader) (*Tree, error) {
@@ -25,11 +23,14 @@ func Archive(r io.Reader) (*Tree, error) {
 		return nil, fmt.Errorf("unzipping the archive: %w", err)
 	}
 	files := map[string][]byte{}
-	left := int64(archiveMax)
+	limits := budget.New(budget.Default())
 	for archive := tar.NewReader(unzipped); ; {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
 			return NewTree(files), nil
+		}
+		if err == nil {
+			err = limits.Entry(header.Name)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("unpacking the archive: %w", err)
@@ -37,11 +38,11 @@ func Archive(r io.Reader) (*Tree, error) {
 		if header.Typeflag != tar.TypeReg {
 			continue // folders come with their files, and source-controller puts no links into artifacts
 		}
-		if left -= header.Size; left < 0 {
-			return nil, fmt.Errorf("unpacking the archive: it holds more than %d MiB", archiveMax>>20)
+		if err := limits.File(header.Name, header.Size); err != nil {
+			return nil, fmt.Errorf("unpacking the archive: %w", err)
 		}
-		content, err := io.ReadAll(io.LimitReader(archive, header.Size))
-		if err != nil {
+		content := make([]byte, header.Size)
+		if _, err := io.ReadFull(archive, content); err != nil {
 			return nil, fmt.Errorf("unpacking %s: %w", header.Name, err)
 		}
 		files[inside(header.Name)] = content

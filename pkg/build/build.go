@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // Options say how a Kustomization is built where its spec does not.
@@ -41,6 +43,9 @@ type Options struct {
 	// each has keys of its own, in a Secret that the lookup finds. Nil leaves all
 	// of it as it is.
 	Decrypt func(ks *unstructured.Unstructured, lookup Lookup) Decrypter
+	// Budget counts what builds read and result in; several may share one. Nil
+	// gives each the default limits.
+	Budget *budget.Budget
 }
 
 // Result is what a build comes to.
@@ -96,8 +101,11 @@ func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructure
 	if err != nil {
 		return nil, err
 	}
+	if o.Budget == nil {
+		o.Budget = budget.New(budget.Default())
+	}
 	decrypt := decrypterOf(ks, o)
-	files := &files{ctx: ctx, tree: tree, decrypt: decrypt}
+	files := &files{ctx: ctx, tree: tree, decrypt: decrypt, budget: o.Budget}
 	if err := files.generate(folder, ks, o); err != nil {
 		return nil, fmt.Errorf("building %s: %w", ReferenceTo(ks), err)
 	}
@@ -112,6 +120,9 @@ func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructure
 	result := &Result{SecretValues: vars.secretValues()}
 	for _, object := range built {
 		object.Owner = Reference{kustomizationKind, ks.GetNamespace(), ks.GetName()}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if err := object.finish(ctx, decrypt, vars); err != nil {
 			return nil, err
 		}

@@ -10,7 +10,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // SourceError says that the source of a chart is not at hand.
@@ -226,7 +227,7 @@ func (a *Access) login(text []byte, address string) error {
 			Auth     []byte `json:"auth"`
 		} `json:"auths"`
 	}
-	if err := yaml.Unmarshal(text, &config); err != nil {
+	if err := budget.Unmarshal(".dockerconfigjson", text, &config); err != nil {
 		return errors.New("it holds no login for a registry") // the text itself is secret
 	}
 	host, _, _ := strings.Cut(strings.TrimPrefix(address, "oci://"), "/")
@@ -280,7 +281,7 @@ func (c *Chart) collect(tree fs.FS, folder string, seen map[string]bool) error {
 			Repository string `json:"repository"`
 		} `json:"dependencies"`
 	}
-	if err := yaml.Unmarshal(c.Files[path.Join(folder, "Chart.yaml")], &metadata); err != nil {
+	if err := budget.Unmarshal(path.Join(folder, "Chart.yaml"), c.Files[path.Join(folder, "Chart.yaml")], &metadata); err != nil {
 		return fmt.Errorf("reading Chart.yaml: %w", err)
 	}
 	for _, d := range metadata.Dependencies {

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 var errReadOnly = errors.New("a build does not write")
@@ -33,6 +35,26 @@ type files struct {
 	decrypt   Decrypter
 	// schema tells that a kustomization brings a schema of its own.
 	schema bool
+	budget *budget.Budget
+	// refused is the first error of a read that the build must not go on after:
+	// kustomize takes a file that cannot be read for one that is not there.
+	refused error
+}
+
+// admit counts a file and checks that its content may be decoded.
+func (f *files) admit(name string, data []byte) error {
+	err := f.budget.File(name, int64(len(data)))
+	if err == nil {
+		err = budget.YAML(name, data)
+	}
+	return f.refuse(err)
+}
+
+func (f *files) refuse(err error) error {
+	if err != nil && f.refused == nil {
+		f.refused = err
+	}
+	return err
 }
 
 // inside is a name of kustomize as fs.FS wants it.
@@ -91,18 +113,27 @@ func (f *files) ReadFile(name string) ([]byte, error) {
 }
 
 func (f *files) read(name string) ([]byte, error) {
-	if err := f.ctx.Err(); err != nil {
-		return nil, err
+	if f.ctx.Err() != nil {
+		return nil, f.refuse(context.Cause(f.ctx))
+	}
+	if f.refused != nil {
+		return nil, f.refused
 	}
 	if cloned(name) {
 		return os.ReadFile(name)
 	}
 	name = inside(name)
 	if f.generated != "" && name == f.generated {
-		return f.content, nil
+		return f.content, f.admit(name, f.content)
+	}
+	if info, err := fs.Stat(f.tree, name); err == nil && info.Size() > f.budget.Limits().FileBytes {
+		return nil, f.refuse(f.budget.File(name, info.Size()))
 	}
 	data, err := fs.ReadFile(f.tree, name)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.admit(name, data); err != nil {
 		return nil, err
 	}
 	if format, ok := f.encrypted[name]; ok {

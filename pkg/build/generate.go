@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 	kustomize "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // generate lays a kustomization.yaml over the folder: its own, or one that
@@ -60,7 +62,7 @@ func (f *files) original(folder string, ignored *ignoring) (*kustomize.Kustomiza
 	if err != nil {
 		return nil, "", err
 	}
-	if err := yaml.Unmarshal(text, k); err != nil {
+	if err := budget.Unmarshal("", text, k); err != nil {
 		return nil, "", fmt.Errorf("reading %s: %w", path.Join(folder, name), err)
 	}
 	if len(k.Resources) == 0 {

@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kustomize "sigs.k8s.io/kustomize/api/types"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // HelmOptions say how a HelmRelease is built where its spec does not.
@@ -162,7 +164,7 @@ func helmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptio
 		return nil, discreet(err, result.SecretValues)
 	}
 	result.Chart, result.Version = rendered.Chart, rendered.Version
-	return result, result.take(ctx, hr, &spec, rendered, o.Revision)
+	return result, result.take(ctx, budget.New(budget.Default()), hr, &spec, rendered, o.Revision)
 }
 
 // convert reads a part of an object into a struct.
@@ -176,8 +178,8 @@ func convert(from, into any) error {
 
 // take makes objects of what was rendered and treats them as the controller's
 // post-renderers do.
-func (r *HelmResult) take(ctx context.Context, hr *unstructured.Unstructured, spec *releaseSpec, rendered *Rendered, revision int) error {
-	objects, err := spec.labelled(ctx, hr, rendered)
+func (r *HelmResult) take(ctx context.Context, limits *budget.Budget, hr *unstructured.Unstructured, spec *releaseSpec, rendered *Rendered, revision int) error {
+	objects, err := spec.labelled(ctx, limits, hr, rendered)
 	if err != nil {
 		return err
 	}
@@ -192,7 +194,7 @@ func (r *HelmResult) take(ctx context.Context, hr *unstructured.Unstructured, sp
 	if action := spec.action(revision); action.SkipCRDs || action.CRDs == "Skip" {
 		return nil
 	}
-	crds, err := postRendered(ctx, rendered.CRDs, &releaseSpec{})
+	crds, err := postRendered(ctx, limits, rendered.CRDs, &releaseSpec{})
 	for _, o := range crds {
 		if o.GetKind() != "CustomResourceDefinition" {
 			continue // the controller ignores what else lies there

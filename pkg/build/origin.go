@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // Variable is a variable of postBuild.
@@ -115,7 +117,7 @@ func (r valuesReference) disguised(text []byte) ([]byte, error) {
 		return []byte(disguise(string(text)) + "x"), nil
 	}
 	var values any
-	if err := yaml.Unmarshal(text, &values); err != nil {
+	if err := budget.Unmarshal(r.key(), text, &values); err != nil {
 		return nil, err
 	}
 	return yaml.Marshal(otherValues(values))

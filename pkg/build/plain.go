@@ -17,6 +17,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // errNotPlain says that kustomize itself has to build a folder, be it only to
@@ -35,6 +37,9 @@ type plain struct {
 }
 
 func (p *plain) folder(folder string) ([]Object, error) {
+	if err := p.files.refused; err != nil {
+		return nil, err
+	}
 	if slices.Contains(p.open, folder) {
 		return nil, errNotPlain
 	}
@@ -72,10 +77,17 @@ func (p *plain) entry(name string) ([]Object, error) {
 		return p.folder(name)
 	}
 	text, err := p.files.read(name)
+	if p.files.refused != nil {
+		return nil, p.files.refused
+	}
 	if err != nil {
 		return nil, errNotPlain
 	}
-	return plainObjects(text)
+	objects, err := plainObjects(text)
+	if err == nil {
+		err = p.files.refuse(p.files.budget.Add(name, int64(len(objects)), budget.Nodes(text)))
+	}
+	return objects, err
 }
 
 // kustomization reads what a folder's kustomization lists.
@@ -96,7 +108,7 @@ func (p *plain) kustomization(folder string) (resources []string, namespace stri
 		Resources  []string `json:"resources"`
 		Namespace  string   `json:"namespace"`
 	}
-	if len(text) == 0 || yaml.UnmarshalStrict(text, &k) != nil {
+	if len(text) == 0 || budget.YAML("", text) != nil || yaml.UnmarshalStrict(text, &k) != nil {
 		return nil, "", errNotPlain
 	}
 	known := k.APIVersion == "" || k.APIVersion == "kustomize.config.k8s.io/v1beta1"

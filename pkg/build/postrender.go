@@ -9,11 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kustomize "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // labelled post-renders manifests and hooks as spec.postRenderStrategy says: in
 // one stream, in two, or the manifests only.
-func (s *releaseSpec) labelled(ctx context.Context, hr *unstructured.Unstructured, rendered *Rendered) ([]Object, error) {
+func (s *releaseSpec) labelled(ctx context.Context, limits *budget.Budget, hr *unstructured.Unstructured, rendered *Rendered) ([]Object, error) {
 	streams, raw := [][]string{append(slices.Clone(rendered.Manifests), rendered.Hooks...)}, []string(nil)
 	switch s.PostRenderStrategy {
 	case "separate":
@@ -23,7 +25,7 @@ func (s *releaseSpec) labelled(ctx context.Context, hr *unstructured.Unstructure
 	}
 	var all []Object
 	for _, stream := range streams {
-		objects, err := postRendered(ctx, stream, s)
+		objects, err := postRendered(ctx, limits, stream, s)
 		if err != nil {
 			return nil, err
 		}
@@ -35,7 +37,7 @@ func (s *releaseSpec) labelled(ctx context.Context, hr *unstructured.Unstructure
 			all = append(all, o)
 		}
 	}
-	hooks, err := postRendered(ctx, raw, &releaseSpec{})
+	hooks, err := postRendered(ctx, limits, raw, &releaseSpec{})
 	for _, o := range hooks {
 		o.Owner = ReferenceTo(hr)
 		all = append(all, o)
@@ -52,7 +54,7 @@ func (o *Object) own(hr *unstructured.Unstructured, common map[string]string) {
 
 // postRendered reads documents by kustomize, with the patches and images of
 // spec.postRenderers one after the other.
-func postRendered(ctx context.Context, documents []string, spec *releaseSpec) ([]Object, error) {
+func postRendered(ctx context.Context, limits *budget.Budget, documents []string, spec *releaseSpec) ([]Object, error) {
 	var nonEmpty []string
 	for _, document := range documents {
 		if strings.TrimSpace(document) != "" {
@@ -63,7 +65,7 @@ func postRendered(ctx context.Context, documents []string, spec *releaseSpec) ([
 		return nil, nil
 	}
 	text := []byte(strings.Join(nonEmpty, "---\n"))
-	objects, err := kustomized(ctx, text, &kustomize.Kustomization{})
+	objects, err := kustomized(ctx, limits, text, &kustomize.Kustomization{})
 	for i, renderer := range spec.PostRenderers {
 		if err != nil || renderer.Kustomize == nil {
 			continue
@@ -75,7 +77,7 @@ func postRendered(ctx context.Context, documents []string, spec *releaseSpec) ([
 		if text, err = marshalAll(objects); err != nil {
 			return nil, err
 		}
-		if objects, err = kustomized(ctx, text, k); err != nil {
+		if objects, err = kustomized(ctx, limits, text, k); err != nil {
 			return nil, fmt.Errorf("spec.postRenderers[%d]: %w", i, err)
 		}
 	}
@@ -95,7 +97,7 @@ func marshalAll(objects []Object) ([]byte, error) {
 }
 
 // kustomized reads objects through a kustomization.
-func kustomized(ctx context.Context, manifests []byte, k *kustomize.Kustomization) ([]Object, error) {
+func kustomized(ctx context.Context, limits *budget.Budget, manifests []byte, k *kustomize.Kustomization) ([]Object, error) {
 	const rendered, folder = "rendered.yaml", "release"
 	k.APIVersion, k.Kind, k.Resources = kustomize.KustomizationVersion, kustomize.KustomizationKind, []string{rendered}
 	text, err := yaml.Marshal(k)
@@ -103,5 +105,5 @@ func kustomized(ctx context.Context, manifests []byte, k *kustomize.Kustomizatio
 		return nil, err
 	}
 	tree := NewTree(map[string][]byte{folder + "/kustomization.yaml": text, folder + "/" + rendered: manifests})
-	return (&files{ctx: ctx, tree: tree}).run(folder)
+	return (&files{ctx: ctx, tree: tree, budget: limits}).run(folder)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // Sources finds the tree of a source by its reference. The error of a source
@@ -41,6 +43,9 @@ func (e *ChildError) Unwrap() error { return e.err }
 // cannot be built is left out and named by a ChildError in the error, which
 // then comes together with a result.
 func Recursive(ctx context.Context, tree fs.FS, ks *unstructured.Unstructured, o Options, sources Sources) (*Result, error) {
+	if o.Budget == nil {
+		o.Budget = budget.New(budget.Default())
+	}
 	r := &recursion{ctx: ctx, options: o, sources: sources, seen: map[Reference]bool{}}
 	result, err := Kustomization(ctx, tree, ks, o)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // manifestMax is the largest file that is searched for manifests.
@@ -82,7 +83,7 @@ func manifestsIn(text []byte) []*unstructured.Unstructured {
 			return objects
 		}
 		o := &unstructured.Unstructured{}
-		if yaml.Unmarshal(document, &o.Object) == nil && o.GetKind() != "" && o.GetName() != "" {
+		if budget.Unmarshal("", document, &o.Object) == nil && o.GetKind() != "" && o.GetName() != "" {
 			objects = append(objects, o)
 		}
 	}
@@ -101,7 +102,7 @@ func ReadManifests(r io.Reader) ([]*unstructured.Unstructured, error) {
 			return nil, err
 		}
 		o := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(document, &o.Object); err != nil {
+		if err := budget.Unmarshal("", document, &o.Object); err != nil {
 			return nil, err
 		}
 		if len(o.Object) > 0 {

@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/kustomize/api/resmap"
 	kustomize "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // oneAtATime is held while kustomize builds: it keeps the schema of the kinds
@@ -22,10 +24,17 @@ func (f *files) run(folder string) ([]Object, error) {
 	if err == nil {
 		err = distinct(objects)
 	}
-	if err == nil {
+	switch {
+	case f.refused != nil:
+		return nil, f.refused
+	case err == nil:
 		return objects, nil
 	}
-	return f.runKustomize(folder)
+	objects, err = f.runKustomize(folder)
+	if f.refused != nil {
+		return nil, f.refused
+	}
+	return objects, err
 }
 
 func (f *files) runKustomize(folder string) ([]Object, error) {
@@ -43,9 +52,21 @@ func (f *files) runKustomize(folder string) ([]Object, error) {
 		if err := json.Unmarshal(content, &o.Object); err != nil {
 			return nil, fmt.Errorf("reading %s: %w", resource.CurId(), err)
 		}
+		if err := f.account(o, content); err != nil {
+			return nil, err
+		}
 		objects = append(objects, Object{Unstructured: o})
 	}
 	return objects, nil
+}
+
+// account counts an object that kustomize has returned.
+func (f *files) account(o *unstructured.Unstructured, content []byte) error {
+	name := describe(o)
+	if err := f.budget.Write(name, int64(len(content))); err != nil {
+		return f.refuse(err)
+	}
+	return f.refuse(f.budget.Add(name, 1, budget.Nodes(content)))
 }
 
 func (f *files) kustomize(folder string) (built resmap.ResMap, err error) {

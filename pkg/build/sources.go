@@ -8,14 +8,15 @@ import (
 	"strings"
 
 	kustomize "sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // noteSources notes the encrypted files that the secretGenerators of a
 // kustomization read, to decrypt them when kustomize does.
 func (f *files) noteSources(folder string, text []byte) error {
 	var k kustomize.Kustomization
-	if yaml.Unmarshal(text, &k) != nil {
+	if budget.Unmarshal("", text, &k) != nil {
 		return nil // kustomize tells what is wrong
 	}
 	if f.encrypted == nil {

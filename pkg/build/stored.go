@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // Stored reads the manifest that Helm keeps of a release. secrets are values
@@ -24,6 +26,9 @@ func Stored(hr *unstructured.Unstructured, manifest string, secrets []string) ([
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading the manifest of the release: %w", err)
+		}
+		if err := budget.YAML("manifest of the release", document); err != nil {
+			return nil, err
 		}
 		text, err := yaml.YAMLToJSON(document)
 		if err != nil {

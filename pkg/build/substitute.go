@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // variables are what postBuild substitutes.
@@ -181,20 +183,46 @@ func disguise(value string) string {
 	}, value)
 }
 
+// substitutedMax bounds the text of one object after its substitution.
+const substitutedMax = 64 << 20
+
+// amplification is how often an expression can repeat what a value holds: the
+// replacement of ${NAME//PATTERN/REPLACEMENT} is put in for every match.
+func amplification(text string) int {
+	longest := 1
+	for _, expression := range strings.Split(text, "${")[1:] {
+		expression, _, _ = strings.Cut(expression, "\n")
+		if strings.Contains(expression, "/") {
+			longest = max(longest, len(expression))
+		}
+	}
+	return longest
+}
+
 func (v *variables) evaluate(text string, value func(string) string) (map[string]any, error) {
 	var missing []string
+	left := (substitutedMax - len(text)) / amplification(text)
 	replaced, err := envsubst.Eval(text, func(name string) (string, bool) {
 		_, set := v.values[name]
 		if v.strict && !set {
 			missing = append(missing, name)
 		}
+		if left -= len(v.values[name]); left < 0 {
+			return "", true
+		}
 		return value(name), set || !v.strict
 	})
+	if left < 0 {
+		return nil, &budget.ExceededError{Fact: "its variables are substituted to more than " + budget.Size(substitutedMax)}
+	}
 	if err != nil {
 		// Those before the last one had a default.
 		if last := len(missing) - 1; last >= 0 && strings.Contains(err.Error(), strconv.Quote(missing[last])) {
 			return nil, &UnsetError{missing[last]}
 		}
+		return nil, err
+	}
+	if err := budget.YAML("", []byte(replaced)); err != nil {
 		return nil, err
 	}
 	content, err := yaml.YAMLToJSON([]byte(replaced))

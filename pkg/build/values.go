@@ -9,7 +9,8 @@ import (
 
 	"helm.sh/helm/v4/pkg/strvals"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // MergeValues lays values over others: maps are merged, all else is replaced.
@@ -58,7 +59,7 @@ func releaseValues(ctx context.Context, hr *unstructured.Unstructured, spec *rel
 			values = MergeValues(values, spec.Values)
 			err = reference.set(values, string(text))
 			secrets = reference.remember(secrets, string(text))
-		} else if err = yaml.Unmarshal(text, &layer); err == nil {
+		} else if err = budget.Unmarshal(reference.key(), text, &layer); err == nil {
 			values = MergeValues(values, layer)
 			secrets = reference.remember(secrets, layer)
 		}

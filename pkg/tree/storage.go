@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/release"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -111,7 +111,7 @@ func (c *cluster) released(ctx context.Context, text, namespace string) ([]entry
 		}
 		var m manifest
 		if err == nil {
-			err = yaml.Unmarshal(document, &m)
+			err = budget.Unmarshal("manifest of the release", document, &m)
 		}
 		if err != nil {
 			return nil, err

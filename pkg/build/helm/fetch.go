@@ -16,6 +16,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 	goyaml "go.yaml.in/yaml/v3"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -121,6 +122,9 @@ func (r *Renderer) indexOf(ctx context.Context, repository string, access build.
 			return
 		}
 		once.index = &index{}
+		if once.err = budget.YAML("index of "+repository, text); once.err != nil {
+			return
+		}
 		if err := goyaml.Unmarshal(text, once.index); err != nil {
 			once.err = fmt.Errorf("reading the index of %s: %w", repository, err)
 		}

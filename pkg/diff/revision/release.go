@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff"
 )
@@ -167,7 +168,7 @@ func (w *walker) sameCharts(root, folder string, seen map[string]bool) bool {
 			Repository string `json:"repository"`
 		} `json:"dependencies"`
 	}
-	if yaml.Unmarshal(text, &metadata) != nil {
+	if budget.Unmarshal("Chart.yaml", text, &metadata) != nil {
 		return false
 	}
 	for _, d := range metadata.Dependencies {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/konfig"
-	"sigs.k8s.io/yaml"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -151,7 +151,7 @@ func (r *reads) file(name string) bool {
 	same := true
 	for document := range bytes.SplitSeq(text, []byte("\n---")) {
 		var content map[string]any
-		if yaml.Unmarshal(document, &content) != nil {
+		if budget.Unmarshal("", document, &content) != nil {
 			same = same && !isKustomization
 			continue
 		}
@@ -175,7 +175,7 @@ func texts(value any, call func(string)) {
 		}
 	case string:
 		var inner any
-		if strings.Contains(value, "\n") && yaml.Unmarshal([]byte(value), &inner) == nil {
+		if strings.Contains(value, "\n") && budget.Unmarshal("", []byte(value), &inner) == nil {
 			if _, text := inner.(string); !text {
 				texts(inner, call)
 				return

@@ -1,0 +1,166 @@
+package budget
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	goyaml "go.yaml.in/yaml/v3"
+	"sigs.k8s.io/yaml"
+)
+
+// The limits of one YAML document. A parser needs up to 300 bytes of memory for
+// a node, of which the text can be two bytes long.
+const (
+	maxNodes    = 2_000_000
+	maxExpanded = 1_000_000
+	maxText     = 64 << 20
+	maxDepth    = 500
+)
+
+// YAML reports whether YAML may be decoded: it refuses documents that nest too
+// deeply, have too many nodes, or whose aliases expand to too much. It decodes
+// nothing; text that is no YAML passes, since the decoder says what is wrong
+// with it.
+func YAML(name string, text []byte) error {
+	s := scan(text)
+	switch {
+	case s.nodes > maxNodes:
+		return exceeded(name, "the YAML has more than %d nodes", maxNodes)
+	case s.depth > maxDepth:
+		return exceeded(name, "the YAML is nested more than %d levels deep", maxDepth)
+	case !s.aliases && s.brackets <= maxDepth:
+		return nil
+	}
+	for decoder := goyaml.NewDecoder(bytes.NewReader(text)); ; {
+		var document goyaml.Node
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) || err != nil {
+			return nil
+		}
+		if err := (&expansion{name: name, known: map[*goyaml.Node]weight{}}).check(&document); err != nil {
+			return err
+		}
+	}
+}
+
+// Nodes returns an upper bound of the nodes of a YAML or JSON text, from its
+// separators alone.
+func Nodes(text []byte) int64 { return scan(text).nodes }
+
+// scanned is what is known of a text without parsing it.
+type scanned struct {
+	nodes    int64
+	aliases  bool
+	brackets int64
+	// depth is the deepest indentation, counted in levels that could begin there.
+	depth int
+}
+
+func scan(text []byte) scanned {
+	var s scanned
+	anchors, aliases := false, false
+	leading, levels := true, 0
+	for _, c := range text {
+		switch c {
+		case '\n':
+			s.nodes++
+			leading, levels = true, 0
+			continue
+		case ',':
+			s.nodes++
+		case ':':
+			s.nodes++
+		case '[', '{':
+			s.nodes++
+			s.brackets++
+		case '&':
+			anchors = true
+		case '*':
+			aliases = true
+		}
+		if !leading {
+			continue
+		}
+		switch c {
+		case ' ':
+		case '-', '?':
+			s.nodes++ // "- - -" opens as many sequences
+			levels++
+			s.depth = max(s.depth, levels)
+		default:
+			leading = false
+		}
+	}
+	s.aliases = anchors && aliases
+	return s
+}
+
+// weight is what a node comes to with its aliases expanded.
+type weight struct {
+	nodes, text int64
+	depth       int
+}
+
+type expansion struct {
+	name  string
+	known map[*goyaml.Node]weight
+}
+
+// open marks a node whose weight is being computed.
+const open = -1
+
+func (e *expansion) check(document *goyaml.Node) error {
+	_, err := e.weigh(document, 0)
+	return err
+}
+
+// weigh adds up a node and everything below it. Nodes with an anchor are
+// computed once, so that the time is linear in the length of the text.
+func (e *expansion) weigh(node *goyaml.Node, at int) (weight, error) {
+	if at > 2*maxDepth {
+		return weight{}, exceeded(e.name, "the YAML is nested more than %d levels deep", maxDepth)
+	}
+	if node.Kind == goyaml.AliasNode {
+		return e.weigh(node.Alias, at)
+	}
+	if w, ok := e.known[node]; ok {
+		if w.depth == open {
+			return w, exceeded(e.name, "the YAML anchor %q contains itself", node.Anchor)
+		}
+		return w, nil
+	}
+	if node.Anchor != "" {
+		e.known[node] = weight{depth: open}
+	}
+	total := weight{nodes: 1, text: int64(len(node.Value) + len(node.HeadComment) + len(node.LineComment) + len(node.FootComment))}
+	for _, child := range node.Content {
+		w, err := e.weigh(child, at+1)
+		if err != nil {
+			return w, err
+		}
+		total.nodes += w.nodes
+		total.text += w.text
+		total.depth = max(total.depth, w.depth+1)
+		switch {
+		case total.nodes > maxExpanded:
+			return w, exceeded(e.name, "the YAML aliases expand to more than %d nodes", maxExpanded)
+		case total.text > maxText:
+			return w, exceeded(e.name, "the YAML aliases expand to more than %s", Size(maxText))
+		case total.depth > maxDepth:
+			return w, exceeded(e.name, "the YAML is nested more than %d levels deep", maxDepth)
+		}
+	}
+	if node.Anchor != "" {
+		e.known[node] = total
+	}
+	return total, nil
+}
+
+// Unmarshal decodes YAML as sigs.k8s.io/yaml does, if it is within the bounds.
+func Unmarshal(name string, text []byte, into any) error {
+	if err := YAML(name, text); err != nil {
+		return err
+	}
+	return yaml.Unmarshal(text, into)
+}
