@@ -55,8 +55,14 @@ func words(ctx context.Context, host string, err error) (problem, hint string) {
 	var unknown x509.UnknownAuthorityError
 	var wrongName x509.HostnameError
 	var refused *refusal
+	var lost *lostPushError
+	var unconfirmed *unconfirmedError
 	text := err.Error()
 	switch {
+	case ctx.Err() != nil && errors.As(err, &unconfirmed):
+		return fmt.Sprintf("no answer from %s: %s: the push may have arrived", host, context.Cause(ctx)), "run the command again: it continues from what the branch has"
+	case errors.As(err, &lost):
+		return text, "run the command again: it continues from what the branch has"
 	case ctx.Err() != nil:
 		return fmt.Sprintf("no answer from %s: %s", host, context.Cause(ctx)), "check that the host can be reached, or give it more time with --timeout"
 	case errors.Is(err, transport.ErrAuthenticationRequired):

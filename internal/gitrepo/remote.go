@@ -245,14 +245,40 @@ func (r Remote) update(ctx context.Context, branch plumbing.ReferenceName, from,
 	report, err := session.ReceivePack(ctx, request)
 	read.CloseWithError(io.ErrClosedPipe) // ends the packer where the server did not read to the end
 	<-packed
-	if err == nil && report != nil {
-		err = report.Error()
-	}
-	if err != nil {
+	switch {
+	case report != nil && report.Error() != nil:
+		return from, &refusal{err: report.Error(), told: remarks(told.String())}
+	case report != nil: // also where the connection ends badly after it
+		return to, nil
+	case refusedByStatus(err):
 		return from, &refusal{err: err, told: remarks(told.String())}
+	case err == nil:
+		err = errors.New("the server has sent no report")
 	}
-	return to, nil
+	return from, &unconfirmedError{err: err, told: remarks(told.String())}
 }
+
+// refusedByStatus reports whether an error is an HTTP status by which the server
+// says that it has not done what was requested.
+func refusedByStatus(err error) bool {
+	if errors.Is(err, transport.ErrAuthenticationRequired) || errors.Is(err, transport.ErrAuthorizationFailed) || errors.Is(err, transport.ErrRepositoryNotFound) {
+		return true
+	}
+	var unexpected *plumbing.UnexpectedError
+	var status *githttp.Err
+	return errors.As(err, &unexpected) && errors.As(unexpected.Err, &status) && status.StatusCode() >= 400 && status.StatusCode() < 500
+}
+
+// unconfirmedError is a push that was sent, and to which the server has not
+// answered: it may have been done.
+type unconfirmedError struct {
+	err  error
+	told string
+}
+
+func (e *unconfirmedError) Error() string { return (&refusal{e.err, e.told}).Error() }
+
+func (e *unconfirmedError) Unwrap() error { return e.err }
 
 // refusal is a push that was not done, with what the server said about it.
 type refusal struct {

@@ -247,8 +247,10 @@ func sign(commit *object.Commit, by func([]byte) (string, error)) error {
 // Refresh, make the commit again and push that.
 var ErrMoved = errors.New("the branch has moved on the server")
 
-// Push makes the branch on the server have the commits that were added.
-func (r *Repository) Push(ctx context.Context) error {
+// Push makes the branch on the server have the commits that were added. When the
+// connection is lost before the server has confirmed that, the branch is looked
+// at: if it has the commits, arrived is called with what was lost.
+func (r *Repository) Push(ctx context.Context, arrived func(error)) error {
 	if r.head == r.known {
 		return nil
 	}
@@ -257,13 +259,13 @@ func (r *Repository) Push(ctx context.Context) error {
 		return err
 	}
 	now, err := r.remote.update(ctx, r.branch, r.known, r.head, pack)
-	if err != nil && ctx.Err() == nil && r.movedOn(ctx) {
-		return ErrMoved
-	}
 	if err != nil {
-		return r.remote.explain(ctx, "pushing to", err)
-	}
-	if now != r.head {
+		there, failed := r.lookAgain(ctx, err)
+		if !there {
+			return failed
+		}
+		arrived(err)
+	} else if now != r.head {
 		return ErrMoved
 	}
 	r.known, r.base, r.added = r.head, r.head, nil
@@ -271,9 +273,44 @@ func (r *Repository) Push(ctx context.Context) error {
 	return nil
 }
 
-// movedOn asks the server whether a push was refused because another one was
-// faster, which servers say in words of their own.
-func (r *Repository) movedOn(ctx context.Context) bool {
-	found, err := r.remote.fetch(ctx, r.branch, r.store)
-	return err == nil && found.branch != r.known
+// lookAgain asks the server where the branch is after a push that has failed:
+// it may have arrived before the connection was lost, or be refused because
+// another one was faster, which servers say in words of their own.
+func (r *Repository) lookAgain(ctx context.Context, err error) (there bool, failed error) {
+	var lost *unconfirmedError
+	unconfirmed := errors.As(err, &lost)
+	if ctx.Err() != nil {
+		return false, r.remote.explain(ctx, "pushing to", err)
+	}
+	found, asking := r.remote.fetch(ctx, r.branch, r.store)
+	switch {
+	case asking == nil && found.branch == r.head:
+		return true, nil
+	case asking == nil && found.branch != r.known:
+		return false, ErrMoved
+	case asking == nil && unconfirmed:
+		err = &lostPushError{err: err, missing: r.branch.Short()}
+	case unconfirmed:
+		err = &lostPushError{err: err, asking: asking}
+	}
+	return false, r.remote.explain(ctx, "pushing to", err)
 }
+
+// lostPushError is a push without an answer, and what the server says of the
+// branch afterwards.
+type lostPushError struct {
+	err error
+	// missing is the branch that has not got the commits, asking why that could
+	// not be found out.
+	missing string
+	asking  error
+}
+
+func (e *lostPushError) Error() string {
+	if e.asking != nil {
+		return fmt.Sprintf("connection lost before the server confirmed the push (%s), and it cannot be asked again (%s): the push may have arrived", e.err, e.asking)
+	}
+	return fmt.Sprintf("connection lost before the server confirmed the push (%s): branch %q does not have the commits", e.err, e.missing)
+}
+
+func (e *lostPushError) Unwrap() error { return e.err }

@@ -30,7 +30,7 @@ func commit(t *testing.T, r *Repository, c Change) bool {
 
 func push(t *testing.T, r *Repository) {
 	t.Helper()
-	if err := r.Push(t.Context()); err != nil {
+	if err := r.Push(t.Context(), unexpected(t)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -165,7 +165,7 @@ func TestConcurrentPush(t *testing.T) {
 				}
 			}
 			s.before.Store(&hook)
-			if err := r.Push(t.Context()); !errors.Is(err, ErrMoved) {
+			if err := r.Push(t.Context(), unexpected(t)); !errors.Is(err, ErrMoved) {
 				t.Fatalf("pushing over another push: %v", err)
 			}
 			if err := r.Refresh(t.Context()); err != nil {
@@ -189,7 +189,7 @@ func TestRefusedByHook(t *testing.T) {
 	s.hook(t, "pre-receive", "echo 'main is protected' >&2; exit 1")
 	r := s.open(t, "main")
 	commit(t, r, change("Mine", map[string]string{"a.yaml": "a\n"}))
-	err := r.Push(t.Context())
+	err := r.Push(t.Context(), unexpected(t))
 	var failed *Error
 	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "refuses the push") || !strings.Contains(err.Error(), "main is protected") || failed.Hint == "" {
 		t.Fatalf("a push that a hook refuses: %v", err)

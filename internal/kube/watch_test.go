@@ -104,3 +104,35 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestWatchBound: the time for the first list ends a list that hangs, and not
+// the watch that follows it.
+func TestWatchBound(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.Serve(pods)
+	var deadline *fakeapi.Deadline
+	bound := func(ctx context.Context) (context.Context, context.CancelFunc) {
+		deadline = fakeapi.NewDeadline(ctx)
+		return deadline, func() {}
+	}
+	s.OnWatch(pods, func() {
+		deadline.Expire()
+		s.Put(pods, pod("late", "u"))
+	})
+	seen := errors.New("seen")
+	err := s.Client.Watch(t.Context(), bound, podResource(), kube.Selection{Namespace: "web"},
+		func([]controllers.Object) error { return nil }, func(kube.Event) error { return seen })
+	if !errors.Is(err, seen) {
+		t.Errorf("the watch ended with %v", err)
+	}
+	s.Handle("GET "+pods, func(_ http.ResponseWriter, r *http.Request) {
+		deadline.Expire()
+		<-r.Context().Done()
+	})
+	err = s.Client.Watch(t.Context(), bound, podResource(), kube.Selection{Namespace: "web"},
+		func([]controllers.Object) error { t.Error("listed"); return nil }, func(kube.Event) error { return nil })
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the list ended with %v", err)
+	}
+}

@@ -56,7 +56,9 @@ func (r *run) commitManifests(ctx context.Context) error {
 
 func (r *run) push(ctx context.Context) error {
 	r.say.Action("pushing manifests to %q", redact.URL(r.host.Access.URL))
-	err := r.clone.Push(ctx)
+	err := r.clone.Push(ctx, func(lost error) {
+		r.say.Warning("connection lost before the server confirmed the push (%s): branch %q has the commits", redact.Text(lost.Error()), r.plan.Branch)
+	})
 	if err == nil {
 		r.say.Success("pushed manifests")
 	}
