@@ -3,7 +3,10 @@ SHELL := /usr/bin/env bash
 .DEFAULT_GOAL := help
 
 VERSION ?= $(shell git describe --tags --match 'v*' 2>/dev/null | sed 's/^v//' || true)
-LDFLAGS := -s -w -X main.version=$(or $(VERSION),0.1.0-dev)
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || true)
+# The time of the commit, not of the build: the same commit gives the same bytes.
+DATE    ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null || true)
+LDFLAGS := -s -w -X main.version=$(or $(VERSION),0.1.0-dev) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 BIN     := $(CURDIR)/bin
 GO      ?= go
 # Tests start programs that the cache of results knows nothing of, so nothing is taken from it.
@@ -49,7 +52,7 @@ pictures: demo ## Draw the pictures in docs/pictures of what the demo runs
 
 .PHONY: test
 test: manifests sandbox gitea ## Run the unit tests and the command scripts against a real API server
-	$(GOTEST) ./cmd/... ./pkg/... ./internal/... ./manifests/... ./test/arch/... ./test/compat/... ./test/faults/...
+	$(GOTEST) ./cmd/... ./pkg/... ./internal/... ./manifests/... ./tools/... ./test/arch/... ./test/compat/... ./test/faults/...
 	cd sandbox && $(GOTEST) ./...
 
 .PHONY: race
@@ -92,6 +95,14 @@ verify: docs ## Check that what is generated or formatted is as it should be
 	cd test/outside && $(GO) vet ./...
 	$(GO) vet ./...
 	git diff --exit-code -- docs/cmd
+
+.PHONY: licenses
+licenses: ## Collect the license texts of all modules in the binaries in bin/licenses
+	rm -rf bin/licenses && $(GO) run ./tools/licenses bin/licenses ./cmd/flux ./cmd/flux-helm
+
+.PHONY: vulnerabilities
+vulnerabilities: manifests ## Report known vulnerabilities in the code that the binaries call; needs access to vuln.go.dev
+	$$(tools/build govulncheck) ./cmd/...
 
 .PHONY: clean
 clean: ## Remove what was built; the cache outside the repository stays

@@ -11,10 +11,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// commit commits all files of a folder, and makes a tag of it: commit FOLDER
+// commitFolder commits all files of a folder, and makes a tag of it: commit FOLDER
 // TAG. The first one makes the repository, whose remote is
 // https://example.com/fleet.git.
-func commit(ts *testscript.TestScript, neg bool, args []string) {
+func commitFolder(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: commit FOLDER TAG")
 	}

@@ -14,6 +14,10 @@ import (
 // Flux that it installs has a version of its own (controllers.Distribution).
 var version = "0.0.0-dev" //nolint:gochecknoglobals // the linker needs a variable
 
+// commit and date are the Git commit that this tool was built from and its time
+// in RFC 3339, set by the build; empty where that is not known.
+var commit, date string //nolint:gochecknoglobals // the linker needs variables
+
 // newRoot makes the commands that a command line needs, all of them for none.
 func newRoot(a *app, args []string) *cobra.Command {
 	root := &cobra.Command{

@@ -121,7 +121,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			"answer":  func(ts *testscript.TestScript, neg bool, args []string) { answer(ts, cluster, neg, args) },
 			"observe": func(ts *testscript.TestScript, neg bool, args []string) { observe(ts, cluster, neg, args) },
 			"helmed":  func(ts *testscript.TestScript, neg bool, args []string) { helmed(ts, cluster, neg, args) },
-			"seal":    seal, "commit": commit, "untouched": untouched, "publish": publish,
+			"seal":    seal, "commit": commitFolder, "untouched": untouched, "publish": publish,
 			"sshhost": sshhost,
 			"githost": startGithost, "sethost": setHost, "hoststate": hostState, "hostchanges": hostChanges, "clone": clone,
 			"playflux": func(ts *testscript.TestScript, neg bool, args []string) { playFlux(ts, cluster, neg, args) },

@@ -26,21 +26,23 @@ func newVersion(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the version of flux and of Flux on the cluster",
-		Long: `Show the version of this program, and of the Flux distribution and its
-controllers on the cluster. The two are apart: this program ships Flux ` + controllers.Distribution + `.`,
-		Example: `  # This program and the cluster
+		Long: `Show the version of this tool, and of the Flux distribution and its
+controllers on the cluster. The tool has a version of its own; it embeds
+Flux ` + controllers.Distribution + `. With -o json it also shows the Git commit that
+the tool was built from, and the time of this commit.`,
+		Example: `  # Show the versions of this tool and of Flux on the cluster
   flux version
 
-  # Only this program, without a cluster
+  # Show the version of this tool without access to a cluster
   flux version --client
 
-  # For a script
-  flux version -o json`,
+  # Show the commit that this tool was built from
+  flux version --client -o json | jq -r .commit`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.versions(cmd, o) },
 	}
-	cmd.Flags().BoolVar(&o.client, "client", false, "show only the version of this program")
-	cmd.Flags().StringVarP(&o.format, "output", "o", "yaml", "print yaml or json")
+	cmd.Flags().BoolVar(&o.client, "client", false, "show the version of this tool only")
+	cmd.Flags().StringVarP(&o.format, "output", "o", "yaml", "output format: yaml or json")
 	return cmd
 }
 
@@ -52,6 +54,10 @@ func (a *app) versions(cmd *cobra.Command, o *versionOptions) error {
 		return fmt.Errorf("output format %q is not known: use yaml or json", o.format)
 	}
 	entries := []versionEntry{{"flux", "v" + strings.TrimPrefix(version, "v")}}
+	if o.format == "json" && commit != "" {
+		// Not in YAML: that is what people read, and scripts of Flux 2.9 parse.
+		entries = append(entries, versionEntry{"commit", commit}, versionEntry{"date", date})
+	}
 	if o.client {
 		return a.printVersions(o.format, entries)
 	}

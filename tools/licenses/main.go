@@ -1,0 +1,117 @@
+// Licenses collects the license texts of every module that is compiled into the
+// given packages, for the archives of a release.
+//
+// Usage:
+//
+//	go run ./tools/licenses FOLDER PACKAGE…
+//
+// It writes FOLDER/MODULE@VERSION/LICENSE and the like, and fails for a module
+// that has none: nothing may be distributed whose terms are not known.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+)
+
+// module is what `go list` prints of one.
+type module struct {
+	Path    string
+	Version string
+	Dir     string
+	Main    bool
+	Replace *module
+}
+
+// named matches the files that hold the terms of a module.
+var named = regexp.MustCompile(`(?i)^((un)?licen[cs]e|copying|notice|patents)([.-].*)?$`)
+
+func main() {
+	if len(os.Args) < 3 {
+		fmt.Fprintln(os.Stderr, "usage: licenses FOLDER PACKAGE…")
+		os.Exit(1)
+	}
+	if err := collect(os.Args[1], os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, "✗", err)
+		os.Exit(1)
+	}
+}
+
+// collect copies the license files of all modules that packages need into folder.
+func collect(folder string, packages []string) error {
+	modules, err := dependencies(packages)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, m := range modules {
+		errs = append(errs, copyTerms(m, filepath.Join(folder, filepath.FromSlash(m.Path)+"@"+m.Version)))
+	}
+	return errors.Join(errs...)
+}
+
+// dependencies returns the modules of packages and of all that they import,
+// the main module and the standard library apart.
+func dependencies(packages []string) ([]module, error) {
+	cmd := exec.Command("go", append([]string{"list", "-deps", "-json=Module"}, packages...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	var modules []module
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct{ Module *module }
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		if p.Module != nil && !p.Module.Main {
+			if p.Module.Replace != nil {
+				p.Module.Dir = p.Module.Replace.Dir
+			}
+			modules = append(modules, *p.Module)
+		}
+	}
+	slices.SortFunc(modules, func(a, b module) int { return cmp.Compare(a.Path, b.Path) })
+	return slices.CompactFunc(modules, func(a, b module) bool { return a.Path == b.Path }), nil
+}
+
+// copyTerms copies the license files at the root of a module into folder.
+func copyTerms(m module, folder string) error {
+	entries, err := os.ReadDir(m.Dir)
+	if err != nil {
+		return fmt.Errorf("%s@%s: %w", m.Path, m.Version, err)
+	}
+	found := false
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !named.MatchString(e.Name()) || filepath.Ext(e.Name()) == ".go" {
+			continue
+		}
+		found = true
+		text, err := os.ReadFile(filepath.Join(m.Dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, e.Name()), text, 0o644); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return fmt.Errorf("%s@%s: no license file at its root", m.Path, m.Version)
+	}
+	return nil
+}
