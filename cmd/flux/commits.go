@@ -91,14 +91,16 @@ type commitReport struct {
 type commitsReport struct {
 	Total   int            `json:"total"`
 	Commits []commitReport `json:"commits"`
+	// Missing says that the clone lacks commits, so that total is not known.
+	Missing bool `json:"missing,omitempty"`
 }
 
 // report is nil where there are none.
 func (u unapplied) report() *commitsReport {
-	if u.total == 0 {
+	if u.total == 0 && !u.missing {
 		return nil
 	}
-	r := &commitsReport{Total: u.total}
+	r := &commitsReport{Total: u.total, Commits: []commitReport{}, Missing: u.missing}
 	for _, c := range u.commits {
 		r.Commits = append(r.Commits, commitReport{c.Hash, c.Author, c.Time, c.Subject})
 	}

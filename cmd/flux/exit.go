@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -137,7 +138,7 @@ func answersByCode(cmd *cobra.Command) bool {
 		return false
 	}
 	words := strings.Fields(cmd.CommandPath())
-	return len(words) > 1 && (words[1] == "diff" || words[1] == "why")
+	return len(words) > 1 && slices.Contains([]string{"diff", "why", "status"}, words[1])
 }
 
 // explain returns the message of an error and its remedy, "" where none is known.

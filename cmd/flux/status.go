@@ -22,24 +22,28 @@ func newStatus(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [kind] name",
 		Short: "Show a resource, its sources, inventory and events on one screen",
-		Long: `Show all there is to know of an object of Flux on one screen: whether it is
-ready and, if not, why and what to do; where its content comes from; when it was
-reconciled last and will be next; what it needs and what needs it; what it has
-applied, and what of that is not ready; the last events.
+		Long: `Show a Flux resource on one screen: its readiness, the root cause and the fix if
+it is not ready, its sources, the last and the next reconciliation, its
+dependencies and dependents, its inventory and its last events.
 
-A name alone means the Kustomization of that name or, where there is none, the
-HelmRelease, or else an object of any other kind of Flux.
+A name alone means the Kustomization of that name or, if there is none, the
+HelmRelease, or else a resource of any other kind of Flux.
 
-The exit code is 0 when the object is ready and nothing keeps changes from it,
-else 1.`,
+Objects in the inventory that were changed outside Flux (drift), that another
+resource applies as well or that hold values still encrypted by SOPS are not
+looked for: flux why checks them.
+
+Exit codes: 0 if the resource is ready, nothing keeps changes from it and all
+objects in its inventory exist, 1 if not, 2 if that could not be determined. What
+could not be checked is listed.`,
 		Example: `  flux status my-app
   flux status kustomization my-app -n apps
   flux status hr/my-app -n apps
 
-  # A chain of images: what was found, chosen and written down
+  # Show an image update automation with its policies and repositories
   flux status image update my-app
 
-  # For a script
+  # Print the applied revision
   flux status my-app -o json | jq -r '.object.revision'`,
 		Args:              statusArgs,
 		ValidArgsFunction: a.completeStatus,
@@ -55,7 +59,7 @@ func statusArgs(_ *cobra.Command, args []string) error {
 	case len(args) == 0:
 		return hinted("flux status my-app", "a name is required")
 	case len(args) > 3:
-		return hinted("flux status kustomization my-app", "one object is required")
+		return hinted("flux status kustomization my-app", "only one resource can be given")
 	}
 	return nil
 }
@@ -133,7 +137,7 @@ func (a *app) status(cmd *cobra.Command, format string, args []string) error {
 	} else {
 		err = a.printSituation(s)
 	}
-	return answered(err, s.well())
+	return s.determined(err)
 }
 
 // situation is all that a screen shows.
@@ -147,8 +151,18 @@ type situation struct {
 	unknown []string // what could not be looked at
 }
 
-// well tells whether the object is ready and nothing keeps changes from it.
+// well reports whether the object is ready and nothing that could be checked keeps
+// changes from it.
 func (s situation) well() bool { return s.outcome.Status == "True" && len(s.Verdict.Cases) == 0 }
+
+// determined is the end of status: exit code 1 for an object that is not well, 2
+// where something could not be checked.
+func (s situation) determined(err error) error {
+	if err = answered(err, s.well()); err == nil && len(s.unknown) > 0 {
+		return &exitCodeError{exitUnanswered}
+	}
+	return err
+}
 
 // situation finds the object first: of the kinds that a name alone may mean, the
 // likely ones before the others. Everything else is asked for at once.

@@ -12,7 +12,7 @@ import (
 
 // statusReport is what status tells a script.
 type statusReport struct {
-	// Healthy is what the exit code says.
+	// Healthy reports whether the exit code is 0.
 	Healthy   bool              `json:"healthy"`
 	Object    traceLink         `json:"object"`
 	Sources   []traceLink       `json:"sources"`
@@ -62,7 +62,7 @@ type happeningReport struct {
 func statusReportOf(s situation) statusReport {
 	verdict := verdictReportOf(s.Verdict)
 	r := statusReport{
-		Healthy: s.well(), Object: reportLink(s.Link), Sources: []traceLink{}, Needs: []vertexReport{}, NeededBy: []vertexReport{},
+		Healthy: s.well() && len(s.unknown) == 0, Object: reportLink(s.Link), Sources: []traceLink{}, Needs: []vertexReport{}, NeededBy: []vertexReport{},
 		Events: []happeningReport{}, Cases: verdict.Cases, Unapplied: s.commits.report(), Unknown: s.unknown,
 		Timing: timingReport{spanText(s.timing.interval), spanText(s.timing.retry), spanText(s.timing.last.Took), known(s.timing.failed.At), known(s.timing.next)},
 	}

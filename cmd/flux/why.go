@@ -166,7 +166,7 @@ func (a *app) doctor(client *kube.Client) diagnose.Doctor {
 }
 
 // answered is the end of a command that has given its answer: its exit code
-// tells whether all is well.
+// reports whether what was asked about is as it should be.
 func answered(err error, well bool) error {
 	if err == nil && !well {
 		return &exitCodeError{exitFailed}
@@ -189,10 +189,14 @@ func (a *app) verdict(ctx context.Context, doctor diagnose.Doctor, ref objectRef
 	v, err := doctor.Deployed(ctx, word, namespace, name)
 	var unknown *kube.UnknownWordError
 	if errors.As(err, &unknown) {
-		return v, hinted("kubectl api-resources lists what there is", "%w", err)
+		return v, hinted("kubectl api-resources lists the resource types of the cluster", "%w", err)
 	}
 	if apierrors.IsNotFound(err) {
-		err = hinted("neither is it in the inventory of anything, nor do events tell that it was pruned", "%s/%s not found in %q namespace", word, name, namespace)
+		hint := "it is in no inventory, and no event reports that it was pruned"
+		if len(v.Unknown) > 0 {
+			hint = "could not check whether Flux has applied it: " + strings.Join(v.Unknown, "; ")
+		}
+		err = hinted(hint, "%s/%s not found in %q namespace", word, name, namespace)
 	}
 	return v, err
 }
@@ -227,7 +231,7 @@ func (a *app) printVerdict(v diagnose.Verdict, ref objectRef, scope diagnose.Sco
 
 // nothingFound says that no problem was found, and whether there may be one.
 func nothingFound(v diagnose.Verdict, ref objectRef, scope diagnose.Scope) string {
-	what := fmt.Sprintf("%d objects of Flux", v.Looked)
+	what := amount(v.Looked, "Flux resource")
 	if scope.Namespace != "" {
 		what += " in namespace " + scope.Namespace
 	}
@@ -237,14 +241,14 @@ func nothingFound(v diagnose.Verdict, ref objectRef, scope diagnose.Scope) strin
 	case ref.name != "" && len(v.Unknown) > 0:
 		return fmt.Sprintf("No problem found with %s %s/%s, but not everything could be checked.", ref.word, ref.namespace, ref.name)
 	case ref.name != "":
-		return fmt.Sprintf("All is well with %s %s/%s.", ref.word, ref.namespace, ref.name)
+		return fmt.Sprintf("No problem found with %s %s/%s.", ref.word, ref.namespace, ref.name)
 	case len(v.Unknown) > 0:
 		return fmt.Sprintf("No problem found with %s, but not everything could be checked.", what)
 	}
 	if len(v.Progress) > 0 {
 		return fmt.Sprintf("No problem so far with %s: %d in progress.", what, len(v.Progress))
 	}
-	return fmt.Sprintf("All is well: %s are ready or suspended.", what)
+	return fmt.Sprintf("No problem found: %s are ready or suspended.", what)
 }
 
 // amount is a number with its noun.

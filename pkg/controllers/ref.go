@@ -10,8 +10,13 @@ type Target struct {
 	APIVersion, Kind, Namespace, Name string
 }
 
-// String is the target as tables show it: Kind/namespace/name.
-func (t Target) String() string { return t.Kind + "/" + t.Namespace + "/" + t.Name }
+// String returns the target as Kind/namespace/name, without a namespace as Kind/name.
+func (t Target) String() string {
+	if t.Namespace == "" {
+		return t.Kind + "/" + t.Name
+	}
+	return t.Kind + "/" + t.Namespace + "/" + t.Name
+}
 
 // Targets returns what the reference of an object points to, the object's own
 // namespace filled in where the reference leaves it out.

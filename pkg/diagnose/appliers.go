@@ -23,22 +23,22 @@ type applier struct {
 }
 
 // appliersOf returns the objects of some kinds of Flux whose inventories have one
-// of some objects, in the order of their names. The inventories of a cluster are
-// read one by one and not kept.
-func (d Doctor) appliersOf(ctx context.Context, kinds []controllers.Kind, wanted ...controllers.Target) []applier {
+// of some objects, in the order of their names, and what could not be read. The
+// inventories of a cluster are read one by one and not kept. Where they may not be
+// listed in all namespaces, they are in those given.
+func (d Doctor) appliersOf(ctx context.Context, kinds []controllers.Kind, namespaces []string, wanted ...controllers.Target) (found []applier, unknown []string) {
 	asked := map[controllers.Target]bool{}
 	for _, t := range wanted {
 		asked[t] = true
 	}
 	var mu sync.Mutex
-	var found []applier
 	var g errgroup.Group
 	for _, k := range kinds {
 		if k.Inventory == nil || k.Family != "" {
 			continue
 		}
 		g.Go(func() error {
-			return d.eachApplier(ctx, k, wanted[0].Namespace, func(o controllers.Object) error {
+			gaps := d.eachApplier(ctx, k, namespaces, func(o controllers.Object) error {
 				a := applier{kind: k, object: o}
 				for _, t := range k.Managed(o) {
 					if asked[key(t)] {
@@ -53,18 +53,23 @@ func (d Doctor) appliersOf(ctx context.Context, kinds []controllers.Kind, wanted
 				}
 				return nil
 			})
+			mu.Lock()
+			defer mu.Unlock()
+			unknown = append(unknown, gaps...)
+			return nil
 		})
 	}
-	_ = g.Wait() // what may not be listed has nothing to say
+	_ = g.Wait() // each list reports its own error
 	slices.SortFunc(found, func(a, b applier) int {
 		return strings.Compare(targetOf(a.kind, a.object).String(), targetOf(b.kind, b.object).String())
 	})
-	return found
+	slices.Sort(unknown)
+	return found, unknown
 }
 
 // eachApplier reads the objects of a kind in all namespaces or, where that is
-// forbidden, in one.
-func (d Doctor) eachApplier(ctx context.Context, k controllers.Kind, namespace string, each func(controllers.Object) error) error {
+// forbidden, in those given. It returns what could not be read.
+func (d Doctor) eachApplier(ctx context.Context, k controllers.Kind, namespaces []string, each func(controllers.Object) error) []string {
 	list := func(namespace string) error {
 		return d.Client.With(ctx, k, func(r kube.Resource) error {
 			without := []string{"metadata.managedFields", "spec.values", "spec.postRenderers", "spec.patches", "spec.postBuild", "status.history"}
@@ -73,12 +78,29 @@ func (d Doctor) eachApplier(ctx context.Context, k controllers.Kind, namespace s
 		})
 	}
 	err := list("")
-	if apierrors.IsForbidden(err) && namespace != "" {
-		err = list(namespace)
-	}
 	var kindMissing *kube.MissingKindError
-	if errors.As(err, &kindMissing) {
+	switch {
+	case err == nil, errors.As(err, &kindMissing):
 		return nil
+	case !apierrors.IsForbidden(err):
+		return []string{unseen(err) + ": inventories of kind " + k.Kind}
 	}
-	return err
+	gaps := []string{"no permission to read: inventories in other namespaces, of kind " + k.Kind}
+	for _, namespace := range namespaces[:min(len(namespaces), inventoryLookups)] {
+		if err := list(namespace); err != nil {
+			gaps = append(gaps, unseen(err)+": inventories in namespace "+namespace+", of kind "+k.Kind)
+		}
+	}
+	return gaps
+}
+
+// namespacesOf are the namespaces of some objects, each once.
+func namespacesOf(targets ...controllers.Target) []string {
+	var namespaces []string
+	for _, t := range targets {
+		if t.Namespace != "" && !slices.Contains(namespaces, t.Namespace) {
+			namespaces = append(namespaces, t.Namespace)
+		}
+	}
+	return namespaces
 }

@@ -95,12 +95,21 @@ func (s *snapshot) addUndelivered(ctx context.Context, v *Verdict, namespace str
 			v.Unknown = append(v.Unknown, fmt.Sprintf("more than %d objects whose notifications failed", sendersRead))
 			return
 		}
-		o := s.readOwner(ctx, sender)
+		o, err := s.readOwner(ctx, sender)
+		if err != nil {
+			v.Unknown = append(v.Unknown, unseen(err)+": "+sender.String()+", whose notifications failed")
+			continue
+		}
 		through, sends := provider(s.kindOf(sender), o)
 		if !sends || !wanted(sender, through) {
 			continue
 		}
-		if f, ok := s.undeliveredOf(ctx, sender, o, through, failures[sender]); ok && v.caseOf(f) < 0 {
+		p, err := s.readOwner(ctx, through)
+		if err != nil {
+			v.Unknown = append(v.Unknown, unseen(err)+": "+through.String()+", through which notifications failed")
+			continue
+		}
+		if f, ok := s.undeliveredOf(ctx, sender, o, through, p, failures[sender]); ok && v.caseOf(f) < 0 {
 			v.Cases = append(v.Cases, deliveryCase(sender, f))
 		}
 	}
@@ -135,8 +144,7 @@ type dispatchFailure struct {
 // undeliveredOf is the finding of the last notification of an object, where it
 // could not be sent. What is older than the last change of the Alert, of its
 // Provider and of the Provider's Secret is no evidence.
-func (s *snapshot) undeliveredOf(ctx context.Context, t controllers.Target, o controllers.Object, through controllers.Target, last dispatchFailure) (Finding, bool) {
-	p := s.readOwner(ctx, through)
+func (s *snapshot) undeliveredOf(ctx context.Context, t controllers.Target, o controllers.Object, through controllers.Target, p controllers.Object, last dispatchFailure) (Finding, bool) {
 	if p == nil || s.kindOf(t).Suspension.Is(o) || s.kindOf(through).Suspension.Is(p) {
 		return Finding{}, false
 	}

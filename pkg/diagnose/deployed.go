@@ -30,25 +30,25 @@ var leaveAlone = []leftMark{
 
 // Deployed looks at an object that Flux has applied, or that something applied
 // by Flux owns: at itself, at what has applied it, and at where that comes from.
-// The word is one of kubectl's for a resource type. That the object is not
-// there, and that nobody knows why, is an error of the API (IsNotFound).
+// The word is one of kubectl's for a resource type. That the object does not
+// exist, and that nothing tells why, is an error of the API (IsNotFound); what
+// could not be read about it is then in the verdict.
 func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Verdict, error) {
 	v := Verdict{Looked: 1}
 	trace, err := tree.Up(ctx, d.Client.Config, "", word, namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):
-		c, ok := d.gone(ctx, word, namespace, name)
+		c, ok, unknown := d.gone(ctx, word, namespace, name)
+		v.Unknown = unknown
 		if !ok {
-			return Verdict{}, err
+			return v, err
 		}
 		v.Cases = append(v.Cases, c)
-		return v, nil
+		return d.newSnapshot().conclude(v), nil
 	case errors.Is(err, tree.ErrUnmanaged):
-		v.Cases = append(v.Cases, single(Finding{
-			Object: controllers.Target{Kind: word, Namespace: namespace, Name: name}, Code: "unmanaged", Message: "Flux does not manage it",
-			Remedies: []string{"add it to a source that a Kustomization applies"},
-		}))
-		return v, nil
+		if v, managed := d.unlabelled(ctx, trace); !managed {
+			return v, nil
+		}
 	case err != nil:
 		return Verdict{}, err
 	}
@@ -57,28 +57,52 @@ func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Ver
 	if err != nil {
 		return Verdict{}, err
 	}
-	object := target(trace.Object)
-	s.workload(ctx, &v, object)
-	s.marked(&v, trace, word)
-	if f, ok := blockedDeletion(targetOfLive(trace.Applied), trace.Applied); ok {
+	s.deployed(ctx, &v, trace, word)
+	return s.conclude(v), nil
+}
+
+// unlabelled looks for an object without labels of Flux in the inventories: if
+// one has it, that is its applier. Else the verdict is that Flux does not manage it.
+func (d Doctor) unlabelled(ctx context.Context, trace *tree.Trace) (v Verdict, managed bool) {
+	applied := targetOfLive(trace.Applied)
+	owners, unknown := d.appliersOf(ctx, controllers.Kinds, namespacesOf(applied), key(applied))
+	s := d.newSnapshot()
+	if len(owners) > 0 {
+		trace.Applier.Object = s.vertex(targetOf(owners[0].kind, owners[0].object))
+		return v, true
+	}
+	f := Finding{
+		Object: target(trace.Object), Code: "unmanaged", Message: "Flux does not manage it: it has no labels of Flux and is in no inventory",
+		Remedies: []string{"add it to a source that a Kustomization applies"},
+	}
+	if len(unknown) > 0 {
+		f.Message = "it has no labels of Flux"
+	}
+	return s.conclude(Verdict{Looked: 1, Cases: []Case{single(f)}, Unknown: unknown}), false
+}
+
+// deployed adds the cases of an object that an applier has applied.
+func (s *snapshot) deployed(ctx context.Context, v *Verdict, trace *tree.Trace, word string) {
+	applier, object := target(trace.Applier.Object), target(trace.Object)
+	s.workload(ctx, v, object)
+	s.marked(v, trace, word)
+	if f, ok := s.blockedDeletion(targetOfLive(trace.Applied), trace.Applied); ok {
 		f.Details = append(f.Details, "it was applied by "+trace.Applier.Object.String())
 		v.Cases = append(v.Cases, single(f))
-		v.separate(0, s.Now)
-		return v, nil
+		return
 	}
 	if apierrors.IsNotFound(trace.Applier.Err) {
 		v.Cases = append(v.Cases, single(Finding{
 			Object: object, Code: "orphaned", Message: fmt.Sprintf("it was applied by %s, which does not exist any more", trace.Applier.Object),
-			Remedies: []string{"delete it, or bring back what applied it"},
+			Remedies: []string{fmt.Sprintf("create %s again, or delete the object if it is not needed", trace.Applier.Object)},
 		}))
-		return v, nil
+		return
 	}
 	own := len(v.Cases)
-	if s.consult(ctx, &v, applier) {
-		s.verifyOne(ctx, &v, applier, trace.Applied)
+	if s.consult(ctx, v, applier) {
+		s.verifyOne(ctx, v, applier, trace.Applied)
 	}
 	v.Cases = append(v.Cases[:own], slices.DeleteFunc(v.Cases[own:], func(c Case) bool { return consequence(c, v.Cases[:own]) })...)
-	v.RootCauses, v.Unknown = len(v.Cases), append(s.unknown(v.Cases), v.Unknown...)
 	for i := range v.Cases[own:] {
 		c := &v.Cases[own+i]
 		c.Object = object
@@ -86,7 +110,15 @@ func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Ver
 			c.Chain = append([]Finding{{Object: object, Code: "applied", Message: "it is applied by " + trace.Applier.Object.String()}}, c.Chain...)
 		}
 	}
-	return v, nil
+}
+
+// conclude completes the verdict on one object: young progress is no problem, and
+// what could not be read is named where it could change the verdict.
+func (s *snapshot) conclude(v Verdict) Verdict {
+	v.separate(0, s.Now)
+	v.RootCauses, v.Problems = len(v.Cases), min(len(v.Cases), 1)
+	v.Unknown = append(s.unknown(v.Cases), v.Unknown...)
+	return v
 }
 
 // consequence reports whether a case of an applier is only that it waits for the
@@ -136,8 +168,14 @@ func (s *snapshot) verifyOne(ctx context.Context, v *Verdict, applier controller
 	if sub.object == nil || sub.kind.Suspension.Is(sub.object) || leftAlone(o) {
 		return
 	}
+	if remote(sub.object) {
+		v.Unknown = append(v.Unknown, inAnotherCluster(applier))
+		return
+	}
 	one := &inventory{subject: sub, targets: []controllers.Target{t}, live: map[controllers.Target]controllers.Object{t: o}}
-	for _, c := range one.contested(ctx, s) {
+	contests, unknown := one.contested(ctx, s)
+	v.Unknown = append(v.Unknown, unknown...)
+	for _, c := range contests {
 		v.Cases = append(v.Cases, single(c.Root))
 	}
 	rendered, err := s.desiredOf(ctx, sub)
@@ -163,38 +201,64 @@ func (s *snapshot) verifyOne(ctx context.Context, v *Verdict, applier controller
 
 func single(f Finding) Case { return Case{Object: f.Object, Root: f, Chain: []Finding{f}} }
 
-// gone finds out why an object that was asked about is not there.
-func (d Doctor) gone(ctx context.Context, word, namespace, name string) (Case, bool) {
+// gone finds out why an object that was asked about does not exist, and returns
+// what could not be read for that.
+func (d Doctor) gone(ctx context.Context, word, namespace, name string) (c Case, found bool, unknown []string) {
 	r, err := d.Client.Named(ctx, word)
 	if err != nil {
-		return Case{}, false
+		return Case{}, false, []string{unseen(err) + ": resource types"}
 	}
 	t := controllers.Target{Kind: r.Kind, Namespace: namespace, Name: name}
-	for _, owner := range d.appliersOf(ctx, controllers.Kinds, t) {
-		return d.lost(t, subject{kind: owner.kind, object: owner.object}), true
+	if r.ClusterScoped {
+		t.Namespace = ""
 	}
-	var pruned Finding
-	_, err = d.Client.List(ctx, resource(corev1.SchemeGroupVersion, "Event"), kube.Selection{}, func(o controllers.Object) error {
-		e := eventOf(o)
-		for line := range strings.Lines(controllers.Path{"message"}.String(o)) {
-			if strings.TrimSpace(line) != r.Kind+"/"+namespace+"/"+name+" deleted" {
-				continue
-			}
-			by := controllers.Path{"involvedObject.kind"}.String(o) + "/" + controllers.Path{"involvedObject.namespace"}.String(o) + "/" + controllers.Path{"involvedObject.name"}.String(o)
-			pruned = Finding{
-				Object: t, Code: "pruned", Message: fmt.Sprintf("%s has pruned it at %s: it is no longer in its source", by, e.At.UTC().Format("2006-01-02 15:04:05 MST")),
-				Remedies: []string{"add it to the source again, commit and push", "see who removed it, in a clone of the source: git log -S " + argument(t.Name)},
-			}
+	owners, unknown := d.appliersOf(ctx, controllers.Kinds, namespacesOf(t), t)
+	if len(owners) > 0 {
+		return d.lost(t, subject{kind: owners[0].kind, object: owners[0].object}), true, nil
+	}
+	pruned, err := d.pruned(ctx, t)
+	if err != nil {
+		unknown = append(unknown, unseen(err)+": events")
+	}
+	return single(pruned), pruned.Code != "", unknown
+}
+
+// pruned is the finding of an object that a controller reports to have pruned;
+// its code is "" where none does.
+func (d Doctor) pruned(ctx context.Context, t controllers.Target) (Finding, error) {
+	var last Event
+	var by controllers.Target
+	take := func(o controllers.Object) error {
+		field := func(name string) string { return controllers.Path{name}.String(o) }
+		reported := slices.ContainsFunc(strings.Split(field("message"), "\n"), func(line string) bool { return strings.TrimSpace(line) == t.String()+" deleted" })
+		if e := eventOf(o); reported && !e.At.Before(last.At) {
+			last = e
+			by = controllers.Target{Kind: field("involvedObject.kind"), Namespace: field("involvedObject.namespace"), Name: field("involvedObject.name")}
 		}
 		return nil
-	})
-	return single(pruned), err == nil && pruned.Code != ""
+	}
+	list := func(namespace string) error {
+		selection := kube.Selection{Namespace: namespace, Fields: "type=Normal", Without: []string{"metadata.managedFields"}}
+		_, err := d.Client.List(ctx, resource(corev1.SchemeGroupVersion, "Event"), selection, take)
+		return err
+	}
+	err := list("")
+	if apierrors.IsForbidden(err) && t.Namespace != "" && list(t.Namespace) == nil {
+		err = fmt.Errorf("events in other namespaces: %w", err)
+	}
+	if by.Name == "" {
+		return Finding{}, err
+	}
+	return Finding{
+		Object: t, Code: "pruned", Message: fmt.Sprintf("%s pruned it at %s: it is no longer in its source", by, last.At.UTC().Format("2006-01-02 15:04:05 MST")),
+		Remedies: []string{"add it to the source again, commit and push", "see who removed it, in a clone of the source: git log -S " + argument(t.Name)},
+	}, err
 }
 
 // lost is the case of an object that is in an inventory and does not exist: its
 // owner is being deleted and takes it along, or something else has deleted it.
 func (d Doctor) lost(t controllers.Target, sub subject) Case {
-	s := &snapshot{Doctor: d}
+	s := d.newSnapshot()
 	owner := targetOf(sub.kind, sub.object)
 	if _, deleting := deletedAt(sub.object); !deleting {
 		return single(s.deleted(t, sub))

@@ -168,13 +168,8 @@ func (d Doctor) Object(ctx context.Context, k controllers.Kind, namespace, name 
 	v := Verdict{Looked: 1}
 	if s.consult(ctx, &v, t) {
 		s.verify(ctx, &v, t)
-		v.separate(0, s.Now)
 	}
-	if len(v.Cases) > 0 {
-		v.Problems = 1
-	}
-	v.RootCauses, v.Unknown = len(v.Cases), append(s.unknown(v.Cases), v.Unknown...)
-	return v, nil
+	return s.conclude(v), nil
 }
 
 // notRead is why an object that was asked for could not be read, nil where it was.

@@ -67,10 +67,13 @@ func (s *snapshot) evidence(sub subject, e Event) bool {
 	return !e.At.Before(tree.Link{Kind: sub.kind, Live: sub.object}.Outcome().Good)
 }
 
+// spans are durations as Go writes them.
+var spans = regexp.MustCompile(`\b[0-9][0-9.]*(ms|µs|s)\b`)
+
 // timeless is a message without the durations in it, in which two of the same
 // failure differ.
 func timeless(message string) string {
-	return regexp.MustCompile(`\b[0-9][0-9.]*(ms|µs|s)\b`).ReplaceAllString(message, "")
+	return spans.ReplaceAllString(message, "")
 }
 
 // settle makes the end of the chain what the root has become.

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -9,9 +10,14 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// deletionGrace is how long a deletion may take before its finalizers are
-// reported: a controller needs a moment to run its cleanup.
-const deletionGrace = 30 * time.Second
+const (
+	// deletionGrace is how long a deletion may take before it is reported: a
+	// controller needs a moment to run its cleanup.
+	deletionGrace = 30 * time.Second
+	// deletionStuck is how long a deletion takes before the removal of a finalizer
+	// by hand is named: the cleanup of cloud resources may take most of an hour.
+	deletionStuck = time.Hour
+)
 
 // finalizerOwner is what a finalizer waits for.
 type finalizerOwner struct {
@@ -19,23 +25,24 @@ type finalizerOwner struct {
 	match string
 	// owner removes the finalizer once waits is over.
 	owner, waits string
-	// skips is what does not happen when the finalizer is removed by hand.
+	// skips is what does not happen when the finalizer is removed by hand, "" for
+	// one that is never to be removed: it protects what is still in use, or what
+	// has it is part of Kubernetes or Flux.
 	skips string
 }
 
 // finalizerOwners are the finalizers that are found on most clusters, the more
 // specific first. Another one is attributed to its domain.
 var finalizerOwners = []finalizerOwner{
-	{"kubernetes.io/pvc-protection", "kube-controller-manager", "a Pod still uses the PersistentVolumeClaim", "the protection of the data that the Pod uses"},
-	{"kubernetes.io/pv-protection", "kube-controller-manager", "a PersistentVolumeClaim is still bound to the PersistentVolume", "the protection of the bound volume"},
+	{"kubernetes.io/pvc-protection", "kube-controller-manager", "a Pod still uses the PersistentVolumeClaim", ""},
+	{"kubernetes.io/pv-protection", "kube-controller-manager", "a PersistentVolumeClaim is still bound to the PersistentVolume", ""},
 	{"external-provisioner.volume.kubernetes.io/finalizer", "the CSI external-provisioner", "the storage system has not deleted the volume", "the deletion of the volume in the storage system"},
-	{"foregroundDeletion", "the garbage collector of kube-controller-manager", "objects that it owns are not deleted yet", "nothing: its dependents are deleted in the background"},
-	{"orphan", "the garbage collector of kube-controller-manager", "the owner references of its dependents are not removed yet", "the release of its dependents, which are then deleted, too"},
-	{"kubernetes", "the namespace controller of kube-controller-manager", "the Namespace still contains objects", "the deletion of what the Namespace contains"},
+	{"foregroundDeletion", "the garbage collector of kube-controller-manager", "objects that it owns are not deleted yet", ""},
+	{"orphan", "the garbage collector of kube-controller-manager", "the owner references of its dependents are not removed yet", ""},
 	{"service.kubernetes.io/load-balancer-cleanup", "the cloud controller manager", "the load balancer is not deleted yet", "the deletion of the load balancer at the cloud provider"},
-	{"batch.kubernetes.io/job-tracking", "the Job controller of kube-controller-manager", "the Pod is not counted in the status of its Job yet", "the count of the Pod in its Job"},
-	{"customresourcecleanup.apiextensions.k8s.io", "the API server", "custom resources of the CRD are not deleted yet", "the deletion of the custom resources"},
-	{"finalizers.fluxcd.io", "the Flux controller of its kind", "the controller has not finished its cleanup", "the garbage collection of what the object has applied or stored"},
+	{"batch.kubernetes.io/job-tracking", "the Job controller of kube-controller-manager", "the Pod is not counted in the status of its Job yet", ""},
+	{"customresourcecleanup.apiextensions.k8s.io", "the API server", "custom resources of the CRD are not deleted yet", ""},
+	{"finalizers.fluxcd.io", "the Flux controller of its kind", "the controller has not finished its cleanup", ""},
 	{"resources-finalizer.argocd.argoproj.io", "the Argo CD application controller", "the resources of the Application are not deleted yet", "the deletion of the resources of the Application"},
 	{"finalizer.acme.cert-manager.io", "cert-manager", "the ACME challenge is not cleaned up yet", "the cleanup of the ACME challenge, such as a DNS record"},
 	{"acme.cert-manager.io/finalizer", "cert-manager", "the ACME challenge is not cleaned up yet", "the cleanup of the ACME challenge, such as a DNS record"},
@@ -68,32 +75,76 @@ func deletedAt(o controllers.Object) (time.Time, bool) {
 	return at, err == nil
 }
 
-// blockedDeletion returns what keeps an object from being deleted; false for
-// one that is not being deleted, or that nothing keeps.
-func blockedDeletion(t controllers.Target, o controllers.Object) (Finding, bool) {
-	at, deleting := deletedAt(o)
-	finalizers := kube.Finalizers(o)
-	if !deleting || len(finalizers) == 0 {
-		return Finding{}, false
+// blockedDeletion returns what keeps an object from being deleted; false for one
+// that is not being deleted. An object of Flux waits for its controller.
+func (s *snapshot) blockedDeletion(t controllers.Target, o controllers.Object) (Finding, bool) {
+	k, ofFlux := controllers.KindOf(groupOf(t), t.Kind)
+	f, deleting := blockedDeletion(t, o, s.Now)
+	if !deleting || !ofFlux {
+		return f, deleting
 	}
-	f := Finding{Object: key(t), Code: "deleting", Since: at}
-	f.Message = fmt.Sprintf("deletion was requested at %s and waits for finalizer %s", at.UTC().Format(time.RFC3339), strings.Join(finalizers, ", "))
-	var skipped []string
-	for _, finalizer := range finalizers {
-		owner := ownerOfFinalizer(finalizer)
-		f.Details = append(f.Details, fmt.Sprintf("%s is removed by %s: %s", finalizer, owner.owner, owner.waits))
-		skipped = append(skipped, owner.skips)
+	if down, broken := s.down[k.Controller]; broken {
+		f.Details = append(f.Details, down.Message)
+		f.Remedies = down.Remedies
+		return f, true
 	}
-	f.Remedies = []string{
-		"check that the owner of the finalizer runs, and its logs",
-		fmt.Sprintf("as a last resort remove the finalizer, which skips %s: %s", strings.Join(skipped, "; "), removeFinalizers(t)),
+	f.Remedies = []string{LogsOf(key(t))}
+	for _, owner := range foreignOwners(kube.Finalizers(o)) {
+		f.Remedies = append(f.Remedies, "check that "+owner+" runs, and its logs")
 	}
 	return f, true
 }
 
-// removeFinalizers is the command that removes all finalizers of an object.
-func removeFinalizers(t controllers.Target) string {
-	return fmt.Sprintf(`kubectl%s patch %s %s --type=merge -p '{"metadata":{"finalizers":null}}'`, inNamespace(t.Namespace), resourceWord(t), t.Name)
+// foreignOwners are the owners of finalizers that are not of Flux, each once.
+func foreignOwners(finalizers []string) []string {
+	var owners []string
+	for _, finalizer := range finalizers {
+		if owner := ownerOfFinalizer(finalizer).owner; !kube.OwnFinalizer(finalizer) && !slices.Contains(owners, owner) {
+			owners = append(owners, owner)
+		}
+	}
+	return owners
+}
+
+// blockedDeletion returns what keeps an object of any kind from being deleted.
+// Only where that has lasted for long, and no finalizer protects something, it
+// says how to remove the finalizers.
+func blockedDeletion(t controllers.Target, o controllers.Object, now time.Time) (Finding, bool) {
+	at, deleting := deletedAt(o)
+	if !deleting {
+		return Finding{}, false
+	}
+	finalizers := kube.Finalizers(o)
+	f := Finding{Object: key(t), Code: "deleting", Since: at}
+	f.Message = fmt.Sprintf("deletion was requested at %s", at.UTC().Format(time.RFC3339))
+	if len(finalizers) == 0 { // a Namespace has its finalizer in its spec
+		f.Message += " and has not finished"
+		f.Remedies = []string{"see in its conditions and events what it waits for: " + kubectl(t, "describe")}
+		return f, true
+	}
+	f.Message += " and waits for finalizer " + strings.Join(finalizers, ", ")
+	var skipped []string
+	for _, finalizer := range finalizers {
+		owner := ownerOfFinalizer(finalizer)
+		f.Details = append(f.Details, fmt.Sprintf("%s is removed by %s: %s", finalizer, owner.owner, owner.waits))
+		if owner.skips != "" {
+			skipped = append(skipped, owner.skips)
+		}
+	}
+	for _, owner := range foreignOwners(finalizers) {
+		f.Remedies = append(f.Remedies, "check that "+owner+" runs, and its logs")
+	}
+	f.Remedies = append(f.Remedies, kubectl(t, "describe"))
+	if len(skipped) == len(finalizers) && now.Sub(at) >= deletionStuck {
+		f.Remedies = append(f.Remedies, fmt.Sprintf("only if nothing will remove the finalizer any more, remove it by hand, which skips %s: %s",
+			strings.Join(skipped, "; "), kubectl(t, "patch", "--type=merge", `-p '{"metadata":{"finalizers":null}}'`)))
+	}
+	return f, true
+}
+
+// kubectl is a command on an object.
+func kubectl(t controllers.Target, verb string, flags ...string) string {
+	return strings.Join(append([]string{"kubectl" + inNamespace(t.Namespace), verb, resourceWord(t), t.Name}, flags...), " ")
 }
 
 // resourceWord names the resource of a target as kubectl takes it, with the

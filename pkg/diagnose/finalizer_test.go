@@ -3,6 +3,9 @@ package diagnose
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -42,28 +45,65 @@ func TestBlockedDeletion(t *testing.T) {
 		return controllers.Object{"metadata": m}
 	}
 	target := controllers.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "settings"}
-	for name, o := range map[string]controllers.Object{
-		"not deleted":           object("", "example.com/hold"),
-		"without any finalizer": object("2026-11-21T09:00:00Z"),
-	} {
-		if f, blocked := blockedDeletion(target, o); blocked {
-			t.Errorf("%s: %s", name, f.Message)
-		}
+	requested := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	const at, patch = "2026-11-21T09:00:00Z", `kubectl -n apps patch configmap settings --type=merge -p '{"metadata":{"finalizers":null}}'`
+	if f, blocked := blockedDeletion(target, object("", "example.com/hold"), requested); blocked {
+		t.Errorf("not deleted: %s", f.Message)
 	}
-	f, blocked := blockedDeletion(target, object("2026-11-21T09:00:00Z", "example.com/hold", "kubernetes.io/pvc-protection"))
-	text := strings.Join(append(append([]string{f.Message}, f.Details...), f.Remedies...), "\n")
-	for _, want := range []string{
-		"2026-11-21T09:00:00Z", "example.com/hold is removed by a controller of example.com", "a Pod still uses the PersistentVolumeClaim",
-		`kubectl -n apps patch configmap settings --type=merge -p '{"metadata":{"finalizers":null}}'`,
+	for name, c := range map[string]struct {
+		o      controllers.Object
+		after  time.Duration
+		says   []string
+		hidden string
+	}{
+		"young":     {object(at, "example.com/hold"), 59 * time.Minute, []string{at, "example.com/hold is removed by a controller of example.com", "check that a controller of example.com runs"}, "finalizers\":null"},
+		"stuck":     {object(at, "example.com/hold"), time.Hour, []string{patch, "which skips the cleanup of that controller", "only if nothing will remove the finalizer"}, "as a last resort"},
+		"in use":    {object(at, "example.com/hold", "kubernetes.io/pvc-protection"), 24 * time.Hour, []string{"a Pod still uses the PersistentVolumeClaim", "kubectl -n apps describe configmap settings"}, "finalizers\":null"},
+		"namespace": {object(at), 24 * time.Hour, []string{"has not finished", "kubectl -n apps describe configmap settings"}, "finalizer"},
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%q is not in\n%s", want, text)
+		f, blocked := blockedDeletion(target, c.o, requested.Add(c.after))
+		text := strings.Join(append(append([]string{f.Message}, f.Details...), f.Remedies...), "\n")
+		for _, want := range c.says {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is not in\n%s", name, want, text)
+			}
 		}
-	}
-	if !blocked || f.Object.APIVersion != "" {
-		t.Errorf("blocked %t, object %+v", blocked, f.Object)
+		if strings.Contains(text, c.hidden) {
+			t.Errorf("%s: %q is in\n%s", name, c.hidden, text)
+		}
+		if !blocked || f.Object.APIVersion != "" || f.Code != "deleting" {
+			t.Errorf("%s: blocked %t, object %+v", name, blocked, f.Object)
+		}
 	}
 	if got := resourceWord(controllers.Target{APIVersion: "acme.cert-manager.io/v1", Kind: "Challenge"}); got != "challenge.v1.acme.cert-manager.io" {
 		t.Errorf("resourceWord = %q", got)
+	}
+}
+
+// An object of Flux waits for its controller: its finalizer is never removed by
+// hand, and where the controller is down, that is what to fix.
+func TestBlockedDeletionOfFlux(t *testing.T) {
+	t.Parallel()
+	o := kustomization("app", "True", "ReconciliationSucceeded", "Applied revision", nil)
+	metadata := o["metadata"].(map[string]any)
+	metadata["deletionTimestamp"], metadata["finalizers"] = "2026-11-21T09:00:00Z", []any{"finalizers.fluxcd.io", "example.com/hold"}
+	s := snapshotOf([]controllers.Object{o}, nil)
+	s.Now = time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)
+	k, _ := controllers.FindKind("Kustomization")
+	f := s.deleting(newSubject(k, o))
+	want := []string{"flux logs --for Kustomization/app -n apps", "check that a controller of example.com runs, and its logs"}
+	if diff := cmp.Diff(want, f.Remedies); diff != "" {
+		t.Error(diff)
+	}
+	metadata["finalizers"] = nil
+	if f := s.deleting(newSubject(k, o)); strings.HasSuffix(strings.TrimSpace(f.Message), ":") || strings.Contains(f.Message, "finalizer") {
+		t.Errorf("without finalizers: %q", f.Message)
+	}
+	metadata["finalizers"] = []any{"finalizers.fluxcd.io"}
+	s.down["kustomize-controller"] = Finding{Code: "controller-stopped", Message: "the kustomize-controller is scaled to zero", Remedies: []string{"scale it"}}
+	held := controllers.Target{APIVersion: "kustomize.toolkit.fluxcd.io/v1", Kind: "Kustomization", Namespace: "apps", Name: "app"}
+	found, _ := s.blockedDeletion(held, o)
+	if diff := cmp.Diff([]string{"scale it"}, found.Remedies); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -3,6 +3,7 @@ package diagnose
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -98,7 +99,9 @@ type inventoryScope struct {
 	// namespace is "" where they are in several or in none.
 	namespace string
 	targets   []controllers.Target
-	failed    bool
+	// done says that nothing is left to ask: the kind is not served, or cannot be
+	// listed.
+	done bool
 }
 
 // scopes are the kinds of the inventory, those with the most objects first.
@@ -144,20 +147,43 @@ func (inv *inventory) list(ctx context.Context, client *kube.Client, scope *inve
 	}
 	_, err := client.List(ctx, scope.resource, selection, keep)
 	if apierrors.IsNotFound(err) {
-		clusterScoped := scope.resource.ClusterScoped
-		var r kube.Resource
-		if r, err = client.NamedIn(ctx, scope.resource.GroupVersion(), strings.ToLower(scope.resource.Kind)); err == nil {
-			r.Version, r.ClusterScoped = scope.resource.Version, clusterScoped
-			scope.resource = r
-			_, err = client.List(ctx, r, selection, keep)
+		if scope.resource, err = servedAs(ctx, client, scope.resource); err == nil {
+			_, err = client.List(ctx, scope.resource, selection, keep)
 		}
 	}
-	if err != nil {
+	var notServed *kube.UnknownWordError
+	switch {
+	case err == nil:
+	case errors.As(err, &notServed): // the objects went with their CRD
 		inv.mu.Lock()
 		defer inv.mu.Unlock()
-		scope.failed = true
+		scope.done = true
+		for _, t := range scope.targets {
+			inv.absent[t] = true
+		}
+	default:
+		inv.mu.Lock()
+		defer inv.mu.Unlock()
+		scope.done = true
 		inv.unknown = append(inv.unknown, unseen(err)+": "+scope.resource.Resource+" in the inventory of "+targetOf(inv.kind, inv.object).String())
 	}
+}
+
+// servedAs returns a resource as the cluster serves it: its plural is not regular,
+// or its version is not served any more.
+func servedAs(ctx context.Context, client *kube.Client, r kube.Resource) (kube.Resource, error) {
+	versions, err := client.NamedInGroup(ctx, r.Group, strings.ToLower(r.Kind))
+	if err != nil {
+		return r, err
+	}
+	served := versions[0]
+	for _, v := range versions {
+		if v.Version == r.Version {
+			served = v
+		}
+	}
+	served.ClusterScoped = r.ClusterScoped
+	return served, nil
 }
 
 // withoutContent are the fields that no diagnosis of an inventory needs.
@@ -169,7 +195,7 @@ func (inv *inventory) lookUp(ctx context.Context, client *kube.Client, scopes []
 	asked, left := 0, 0
 	for _, scope := range scopes {
 		for _, t := range scope.targets {
-			if inv.live[t] != nil || scope.failed {
+			if inv.live[t] != nil || scope.done {
 				continue
 			}
 			if asked++; asked > inventoryLookups {
@@ -232,12 +258,12 @@ func (s *snapshot) deleted(t controllers.Target, sub subject) Finding {
 	return f
 }
 
-// blocked are the cases of objects whose deletion does not end.
-func (inv *inventory) blocked() []Case {
+// blocked are the cases of objects whose deletion does not finish.
+func (inv *inventory) blocked(s *snapshot) []Case {
 	var cases []Case
 	owner := targetOf(inv.kind, inv.object)
 	for _, t := range inv.targets {
-		f, ok := blockedDeletion(t, inv.live[t])
+		f, ok := s.blockedDeletion(t, inv.live[t])
 		if !ok {
 			continue
 		}

@@ -2,28 +2,31 @@ package diagnose
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// contested are the cases of objects that something else of Flux applies, too.
-func (inv *inventory) contested(ctx context.Context, s *snapshot) []Case {
-	var cases []Case
+// contested are the cases of objects that something else of Flux applies, too,
+// and what could not be read to find that out.
+func (inv *inventory) contested(ctx context.Context, s *snapshot) (cases []Case, unknown []string) {
 	owner := targetOf(inv.kind, inv.object)
-	others := s.otherOwners(ctx, owner, inv.targets)
-	claim := s.claims(ctx)
+	others, unknown := s.otherOwners(ctx, owner, inv.targets)
+	claims := s.newClaims()
 	for _, t := range inv.targets {
-		claims := slices.Clone(others[key(t)])
+		appliers := slices.Clone(others[key(t)])
 		for _, other := range labelled(inv.live[t]) {
-			if other != owner && !slices.Contains(claims, other) && claim(other, t) {
-				claims = append(claims, other)
+			if other != owner && !slices.Contains(appliers, other) && claims.has(ctx, other, t) {
+				appliers = append(appliers, other)
 			}
 		}
-		if len(claims) == 0 {
+		if len(appliers) == 0 {
 			continue
 		}
 		if len(cases) == namedObjects {
@@ -31,9 +34,9 @@ func (inv *inventory) contested(ctx context.Context, s *snapshot) []Case {
 			cases[0].settle()
 			break
 		}
-		cases = append(cases, contest(owner, t, claims))
+		cases = append(cases, contest(owner, t, appliers))
 	}
-	return cases
+	return cases, append(unknown, claims.unknown...)
 }
 
 // contest is the case of an object with several appliers.
@@ -70,55 +73,110 @@ func labelled(o controllers.Object) []controllers.Target {
 }
 
 // otherOwners are the other objects of the applier's kind whose inventories have
-// one of the objects. What applies in another cluster owns none here.
-func (s *snapshot) otherOwners(ctx context.Context, owner controllers.Target, targets []controllers.Target) map[controllers.Target][]controllers.Target {
+// one of the objects, and what could not be read. What applies in another cluster
+// owns none here.
+func (s *snapshot) otherOwners(ctx context.Context, owner controllers.Target, targets []controllers.Target) (map[controllers.Target][]controllers.Target, []string) {
 	var wanted []controllers.Target
 	for _, t := range targets {
 		wanted = append(wanted, key(t))
 	}
 	owners := map[controllers.Target][]controllers.Target{}
-	for _, a := range s.appliersOf(ctx, []controllers.Kind{s.kindOf(owner)}, wanted...) {
+	appliers, unknown := s.appliersOf(ctx, []controllers.Kind{s.kindOf(owner)}, namespacesOf(append([]controllers.Target{owner}, targets...)...), wanted...)
+	for _, a := range appliers {
 		other := targetOf(a.kind, a.object)
-		if _, remote := (controllers.Path{"spec.kubeConfig"}).Lookup(a.object); remote || other == owner {
+		if remote(a.object) || other == owner {
 			continue
 		}
 		for _, t := range a.has {
 			owners[t] = append(owners[t], other)
 		}
 	}
-	return owners
+	return owners, unknown
 }
 
-// claims returns a function that reports whether an applier that a label names
-// does apply an object: labels outlive what has set them. It reads each applier
-// at most once, and few of them.
-func (s *snapshot) claims(ctx context.Context) func(owner, t controllers.Target) bool {
-	read := map[controllers.Target]controllers.Object{}
-	return func(owner, t controllers.Target) bool {
-		o, there := s.objects[owner]
-		if !there {
-			if o, there = read[owner]; !there && len(read) < inventoryLookups {
-				o = s.readOwner(ctx, owner)
-				read[owner] = o
-			}
+// claims finds out whether the appliers that labels name do apply an object:
+// labels outlive what has set them. It reads few appliers, and each once.
+type claims struct {
+	*snapshot
+	read     map[controllers.Target]controllers.Object
+	rendered map[controllers.Target]*desired
+	// unknown says what could not be read, and why.
+	unknown []string
+}
+
+func (s *snapshot) newClaims() *claims {
+	return &claims{snapshot: s, read: map[controllers.Target]controllers.Object{}, rendered: map[controllers.Target]*desired{}}
+}
+
+// has reports whether an applier has applied an object.
+func (c *claims) has(ctx context.Context, owner, t controllers.Target) bool {
+	o := c.applier(ctx, owner)
+	if o == nil || remote(o) {
+		return false
+	}
+	k := c.kindOf(owner)
+	managed := k.Managed(o)
+	if len(managed) == 0 && k.Drift != nil {
+		return c.released(ctx, owner, o, t) // an older helm-controller keeps no inventory
+	}
+	return slices.ContainsFunc(managed, func(m controllers.Target) bool { return key(m) == key(t) })
+}
+
+// applier returns an applier, nil for one that does not exist.
+func (c *claims) applier(ctx context.Context, t controllers.Target) controllers.Object {
+	if o := c.objects[t]; o != nil {
+		return o
+	}
+	o, asked := c.read[t]
+	if asked {
+		return o
+	}
+	if len(c.read) >= inventoryLookups {
+		c.miss(fmt.Sprintf("more than %d resources that labels of the inventory name", inventoryLookups))
+		return nil
+	}
+	o, err := c.readOwner(ctx, t)
+	if err != nil {
+		c.miss(unseen(err) + ": " + t.String() + ", which labels of the inventory name")
+	}
+	c.read[t] = o
+	return o
+}
+
+// released reports whether the manifest of a release has an object.
+func (c *claims) released(ctx context.Context, owner controllers.Target, o controllers.Object, t controllers.Target) bool {
+	rendered, asked := c.rendered[owner]
+	if !asked {
+		var err error
+		if rendered, err = c.snapshot.released(ctx, newSubject(c.kindOf(owner), o)); err != nil {
+			c.miss(unseen(err) + ": the release of " + owner.String() + ", which labels of the inventory name")
 		}
-		if o == nil {
-			return false
-		}
-		managed := s.kindOf(owner).Managed(o)
-		// Releases of an older helm-controller have no inventory.
-		return len(managed) == 0 || slices.ContainsFunc(managed, func(m controllers.Target) bool { return key(m) == key(t) })
+		c.rendered[owner] = rendered
+	}
+	if rendered == nil {
+		return false
+	}
+	_, has := rendered.of(t)
+	return has
+}
+
+// miss keeps what could not be read.
+func (c *claims) miss(what string) {
+	if !slices.Contains(c.unknown, what) {
+		c.unknown = append(c.unknown, what)
 	}
 }
 
-// readOwner reads an object of Flux; nil where that is not possible.
-func (s *snapshot) readOwner(ctx context.Context, t controllers.Target) controllers.Object {
+// readOwner reads an object of Flux, nil for one that does not exist or whose
+// kind is not of Flux or not installed.
+func (s *snapshot) readOwner(ctx context.Context, t controllers.Target) (controllers.Object, error) {
 	if s.kindOf(t).Kind == "" {
-		return nil
+		return nil, nil
 	}
 	o, err := s.Client.GetKind(ctx, s.kindOf(t), t.Namespace, t.Name)
-	if err != nil {
-		return nil
+	var kindMissing *kube.MissingKindError
+	if apierrors.IsNotFound(err) || errors.As(err, &kindMissing) {
+		return nil, nil
 	}
-	return o
+	return o, err
 }

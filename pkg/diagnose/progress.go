@@ -2,10 +2,8 @@ package diagnose
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -71,14 +69,7 @@ func (s subject) lastFailure() string {
 // deleting is the finding of an object of Flux that is being deleted.
 func (s *snapshot) deleting(sub subject) *Finding {
 	t := targetOf(sub.kind, sub.object)
-	t.APIVersion = sub.text("apiVersion")
-	if f, ok := blockedDeletion(t, sub.object); ok {
-		f.Remedies = append([]string{sub.logs()}, f.Remedies[1:]...)
-		return &f
-	}
-	at, _ := deletedAt(sub.object)
-	return &Finding{
-		Object: key(t), Code: "deleting", Since: at, Remedies: []string{sub.logs()},
-		Message: "it is being deleted and waits for its finalizers: " + strings.Join(kube.Finalizers(sub.object), ", "),
-	}
+	t.APIVersion = sub.kind.APIVersion()
+	f, _ := s.blockedDeletion(t, sub.object)
+	return &f
 }

@@ -126,9 +126,12 @@ func (s subject) address() string {
 	return "the server of " + s.server()
 }
 
+// userOf is the scheme of a URL, and the user and password behind it.
+var userOf = regexp.MustCompile(`^([a-z0-9+]+://)[^/@\s]*@`)
+
 // withoutUser removes the user and the password from a URL.
 func withoutUser(address string) string {
-	return regexp.MustCompile(`^([a-z0-9+]+://)[^/@\s]*@`).ReplaceAllString(address, "$1")
+	return userOf.ReplaceAllString(address, "$1")
 }
 
 // credentials is the Secret with the credentials, "" where none is named.

@@ -29,8 +29,8 @@ func (s *snapshot) verify(ctx context.Context, v *Verdict, t controllers.Target)
 	if sub.kind.Manager == "" || len(sub.kind.Managed(o)) == 0 {
 		return
 	}
-	if _, remote := (controllers.Path{"spec.kubeConfig"}).Lookup(o); remote {
-		v.Unknown = append(v.Unknown, "the objects of "+t.String()+", which are in another cluster")
+	if remote(o) {
+		v.Unknown = append(v.Unknown, inAnotherCluster(t))
 		return
 	}
 	rendered, err := s.desiredOf(ctx, sub)
@@ -42,11 +42,22 @@ func (s *snapshot) verify(ctx context.Context, v *Verdict, t controllers.Target)
 	if c, ok := inv.missing(s, rendered.expires); ok {
 		v.Cases = append(v.Cases, c)
 	}
-	v.Cases = append(v.Cases, inv.blocked()...)
-	v.Cases = append(v.Cases, inv.contested(ctx, s)...)
+	v.Cases = append(v.Cases, inv.blocked(s)...)
+	contests, unknown := inv.contested(ctx, s)
+	v.Cases, v.Unknown = append(v.Cases, contests...), append(v.Unknown, unknown...)
 	if rendered != nil {
 		s.compare(ctx, v, sub, inv)
 	}
+}
+
+// remote reports whether an object applies to another cluster.
+func remote(o controllers.Object) bool {
+	_, is := controllers.Path{"spec.kubeConfig"}.Lookup(o)
+	return is
+}
+
+func inAnotherCluster(t controllers.Target) string {
+	return "the objects of " + t.String() + ", which are in another cluster"
 }
 
 // compare adds the cases of applied objects that have drifted or are encrypted.

@@ -53,7 +53,8 @@ type Outcome struct {
 	Good time.Time
 }
 
-// ErrUnmanaged says that an object has not been applied by Flux.
+// ErrUnmanaged is returned for an object whose labels name nothing of Flux that
+// has applied it.
 var ErrUnmanaged = errors.New("it is not managed by Flux")
 
 // The labels by which the controllers mark what they apply.
@@ -91,7 +92,7 @@ func Up(ctx context.Context, cfg *rest.Config, apiVersion, word, namespace, name
 	trace.Applied = top
 	applier, ok := applierOf(top)
 	if !ok {
-		return nil, fmt.Errorf("%s: %w", trace.Object, ErrUnmanaged)
+		return trace, fmt.Errorf("%s: %w", trace.Object, ErrUnmanaged)
 	}
 	trace.Applier = t.link(ctx, applier)
 	trace.Sources = Above(trace.Applier, func(at controllers.Target) Link { return t.link(ctx, at) })

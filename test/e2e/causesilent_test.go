@@ -174,7 +174,7 @@ func deletionRows() []causeRow {
 		},
 		{
 			name: "terminating-map", files: files, ask: []string{"configmap", "settings"}, root: "ConfigMap/settings", code: "deleting",
-			says: []string{"example.com/hold", "which skips the cleanup of that controller"},
+			says: []string{"example.com/hold", "check that a controller of example.com runs"}, never: []string{`"finalizers":null`},
 			then: func(s *story) {
 				s.run("kubectl", "-n", s.namespace, "patch", "configmap", "settings", "--type=merge", `-p={"metadata":{"finalizers":["example.com/hold"]}}`)
 				s.run("kubectl", "-n", s.namespace, "delete", "configmap", "settings", "--wait=false")
@@ -199,7 +199,7 @@ func ownerRows() []causeRow {
 	return []causeRow{
 		{
 			name: "contested", files: map[string]string{"settings.yaml": plainMap}, root: "ConfigMap/settings", code: "contested", objects: "${DEFAULT}\n---\n" + second,
-			says: []string{"Kustomization/${NS}/app", "Kustomization/${NS}/other"},
+			says: []string{"Kustomization/${NS}/app", "Kustomization/${NS}/other", "kustomize.toolkit.fluxcd.io/prune: disabled"}, never: []string{"helm.sh/"},
 			fix: func(s *story) {
 				s.run("kubectl", "-n", s.namespace, "patch", "kustomization", "other", "--type=merge", `-p={"spec":{"prune":false}}`)
 				s.run("kubectl", "-n", s.namespace, "delete", "kustomization", "other")
@@ -213,7 +213,10 @@ func ownerRows() []causeRow {
 				"more/settings.yaml": plainMap,
 			},
 			objects: "${DEFAULT}\n---\n" + chartAt("./cases/contested-release/chart", ""),
-			says:    []string{"HelmRelease/${NS}/app", "Kustomization/${NS}/other"},
+			says: []string{
+				"source of HelmRelease/${NS}/app, set its annotation helm.sh/resource-policy: keep",
+				"source of Kustomization/${NS}/other, set its annotation kustomize.toolkit.fluxcd.io/prune: disabled",
+			},
 			then: func(s *story) {
 				s.run("flux", "wait", "helmrelease", "app", "-n", s.namespace, "--timeout=2m")
 				more := strings.ReplaceAll(applied("other", "GitRepository", "app", "cases/contested-release/more", ""), "${NS}", s.namespace)
