@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
 // print writes an object that was not applied.
@@ -80,7 +81,7 @@ func (c *creation) apply(ctx context.Context, noun string, o *unstructured.Unstr
 	return done, nil
 }
 
-// explain adds the way out to what a server refuses.
+// explain adds the remedy to what the API server rejects.
 func (c *creation) explain(err error, o *unstructured.Unstructured) error {
 	if apierrors.IsNotFound(err) && strings.Contains(err.Error(), "namespaces ") {
 		return hinted(fmt.Sprintf("kubectl create namespace %s", o.GetNamespace()), "%w", err)
@@ -91,9 +92,9 @@ func (c *creation) explain(err error, o *unstructured.Unstructured) error {
 	return err
 }
 
-// outdated tells whether an object that was left unchanged says nothing of how
-// things are now, until it is reconciled anew: a Secret that was renewed is no
-// change of the object, and what made it fail may be mended elsewhere.
+// outdated reports whether the status of an object that was left unchanged may
+// be out of date until it is reconciled: its Secret was renewed, or its last
+// failure may have been fixed elsewhere.
 func outdated(k controllers.Kind, done kube.Upserted, renewed bool) bool {
 	if done.Before == nil || len(done.Changes()) > 0 || !k.Has(controllers.Reconcile) || k.Static != nil && k.Static(done.After) {
 		return false
@@ -101,11 +102,12 @@ func outdated(k controllers.Kind, done kube.Upserted, renewed bool) bool {
 	return renewed || k.Finished(done.After) && k.Ready(done.After).Status != "True"
 }
 
-// await watches until the controller has come to an end with what was applied.
+// await waits until the controller has reconciled what was applied, or an
+// attempt has failed.
 func (c *creation) await(ctx context.Context, k controllers.Kind, done kube.Upserted, renewed bool) (controllers.Object, error) {
 	ui, last := c.app.ui, done.After
 	if k.Suspension.Is(last) {
-		ui.Warning("it is suspended, so nobody looks at it: flux resume %s %s -n %s", k.Noun(), c.name, c.namespace)
+		ui.Warning("it is suspended and not reconciled: flux resume %s %s -n %s", k.Noun(), c.name, c.namespace)
 		return last, nil
 	}
 	ui.Waiting("waiting for %s reconciliation", nounOf(k))
@@ -113,50 +115,56 @@ func (c *creation) await(ctx context.Context, k controllers.Kind, done kube.Upse
 	if err != nil {
 		return last, err
 	}
-	ended := k.Finished
+	goal := reconcile.Goal{State: reconcile.Ready, Attempt: true}
 	if outdated(k, done, renewed) {
-		token := c.app.now().Format(time.RFC3339Nano)
-		if last, err = client.Annotate(ctx, done.Resource, c.namespace, c.name, map[string]any{requestAnnotation: token}); err != nil {
-			return last, fmt.Errorf("asking for a reconciliation: %w", err)
+		goal.Token = c.app.now().Format(time.RFC3339Nano)
+		if last, err = client.Annotate(ctx, done.Resource, c.namespace, c.name, map[string]any{requestAnnotation: goal.Token}); err != nil {
+			return last, fmt.Errorf("requesting a reconciliation: %w", err)
 		}
-		ended = func(o controllers.Object) bool { return k.Settled(o, token) }
 	}
-	if !ended(last) {
-		version, told := controllers.Path{"metadata.resourceVersion"}.String(last), ""
-		err = client.Follow(ctx, done.Resource, kube.Selection{Namespace: c.namespace, Name: c.name}, version, func(e kube.Event) (bool, error) {
-			if e.Deleted {
-				return false, fmt.Errorf("%s %s/%s was deleted while it was waited for", k.Kind, c.namespace, c.name)
-			}
-			last = e.Object
-			if message := k.Ready(last).Message; k.Pending(last) && message != told {
+	told := ""
+	engine := reconcile.Waiter{
+		Watches: reconcile.NewWatches(client), Goal: goal,
+		Progress: func(p reconcile.Progress) {
+			if message := k.Ready(p.Object).Message; k.Pending(p.Object) && message != told {
 				ui.Waiting("%s", message)
 				told = message
 			}
-			return ended(last), nil
-		})
+		},
+		Ended: func(reconcile.Result) {},
 	}
-	return last, c.outcome(client, k, last, err)
+	subject := reconcile.Subject{Kind: k, Namespace: c.namespace, Name: c.name, Object: last}
+	result := engine.Run(ctx, []reconcile.Subject{subject})[0]
+	return result.Last, c.outcome(client, result)
 }
 
-// outcome says how the wait has ended.
-func (c *creation) outcome(client *kube.Client, k controllers.Kind, last controllers.Object, err error) error {
-	t := target{kind: k, namespace: c.namespace, name: c.name}
+// outcome reports how the wait has ended.
+func (c *creation) outcome(client *kube.Client, result reconcile.Result) error {
+	k, last := result.Subject.Kind, result.Last
+	t := targetOf(result.Subject)
 	var failure *unreadyError
-	switch {
+	var final *reconcile.FinalError
+	switch err := result.Err; {
 	case errors.Is(err, context.DeadlineExceeded):
 		failure = unready(t, last, "%s", c.app.timedOut(t.named(), "become ready", condition(k, last)))
 		failure.late = true
+	case errors.As(err, &final) && final.Suspended:
+		return suspendedError(t, last)
+	case errors.As(err, &final) && final.Source.Name != "":
+		failure = unready(t, last, "%s is not ready: its source %s has failed: %s", t, final.Source, condition(k, last))
+	case errors.As(err, &final):
+		failure = unready(t, last, "%s is not ready: %s", t, condition(k, last))
+	case errors.Is(err, reconcile.ErrDeleted):
+		return fmt.Errorf("%s was %w", t, err)
 	case err != nil:
 		return err
-	case k.Ready(last).Status != "True":
-		failure = unready(t, last, "%s is not ready: %s", t, condition(k, last))
 	}
 	if failure != nil {
 		return c.app.failed(c.cmd.Context(), c.app.doctor(client), failure)
 	}
 	c.app.ui.Success("%s %s is ready", nounOf(k), c.name)
-	if result := k.Result.String(last); result != "" && k.Done != "" {
-		c.app.ui.Success(k.Done, result)
+	if revision := k.Result.String(last); revision != "" && k.Done != "" {
+		c.app.ui.Success(k.Done, revision)
 	}
 	return nil
 }

@@ -21,6 +21,11 @@ type Goal struct {
 	State string
 	// Revision is the one to be ready at, "" for any.
 	Revision string
+	// Attempt ends the wait for Ready with the first attempt at the present spec
+	// that fails, also where the controller retries.
+	Attempt bool
+	// Token is the request that the attempt has to answer, "" for any attempt.
+	Token string
 }
 
 // String is the goal as in "waiting until X is …".
@@ -51,8 +56,24 @@ func (g Goal) Reached(k controllers.Kind, o controllers.Object) bool {
 	case Deleted:
 		return false
 	default:
-		return IsReady(k, o) && g.revisionReached(k, o)
+		return IsReady(k, o) && g.revisionReached(k, o) && (g.Token == "" || k.Settled(o, g.Token))
 	}
+}
+
+// failed returns the failure of the attempt that is waited for, nil where there
+// is none yet.
+func (g Goal) failed(k controllers.Kind, o controllers.Object) *FinalError {
+	if !g.Attempt || k.Pending(o) {
+		return nil
+	}
+	ended := k.Finished(o)
+	if g.Token != "" {
+		ended = k.Settled(o, g.Token)
+	}
+	if ready := k.Ready(o); ended && ready.Status != "True" {
+		return &FinalError{Failed: true, Message: ready.Message}
+	}
+	return nil
 }
 
 // final returns why waiting longer is of no use, nil where it may be of use.
@@ -150,17 +171,21 @@ func (g Goal) Explicable(k controllers.Kind, o controllers.Object) bool {
 // FinalError is returned for an object that does not reach its goal however
 // long it is waited for.
 type FinalError struct {
-	// Suspended says that nobody reconciles the object, and Stalled that its
-	// controller has given up with this message.
-	Suspended, Stalled bool
-	Message            string
-	// Source is the source that is stalled, empty where the object itself is.
+	// Suspended is set where nobody reconciles the object, Stalled where its
+	// controller has given up, and Failed where the awaited attempt has failed.
+	Suspended, Stalled, Failed bool
+	Message                    string
+	// Source is the source that is stalled or has failed, empty where the object
+	// itself has.
 	Source controllers.Target
 }
 
 func (e *FinalError) Error() string {
 	if e.Suspended {
 		return "is suspended"
+	}
+	if e.Failed {
+		return fmt.Sprintf("is not ready: %s", e.Message)
 	}
 	return fmt.Sprintf("is stalled: %s", e.Message)
 }

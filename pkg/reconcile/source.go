@@ -9,20 +9,27 @@ import (
 // SourceFailed reports whether an object waits for a source that is not ready
 // although the controller of the source has finished.
 func (w *Watches) SourceFailed(ctx context.Context, s Subject, o controllers.Object) (bool, error) {
+	failed, err := w.failedSource(ctx, s, o)
+	return failed != nil, err
+}
+
+// failedSource returns the source that an object waits for if the controller of
+// the source has finished and it is not ready.
+func (w *Watches) failedSource(ctx context.Context, s Subject, o controllers.Object) (*FinalError, error) {
 	if !s.Kind.Pending(o) {
-		return false, nil
+		return nil, nil
 	}
 	u := upstream{reads: w.reads}
 	for _, t := range s.Kind.Upstream(o) {
 		source, found, err := u.get(ctx, t)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		if found && unhandled(source, source.Object) == "" && source.Kind.Finished(source.Object) && source.Kind.Ready(source.Object).Status != "True" {
-			return true, nil
+			return &FinalError{Failed: true, Source: source.Target(), Message: source.Kind.Ready(source.Object).Message}, nil
 		}
 	}
-	return false, nil
+	return nil, nil
 }
 
 // stalledSource returns the source that an object waits for if the controller

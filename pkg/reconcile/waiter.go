@@ -152,6 +152,9 @@ func (w *Waiter) judge(ctx context.Context, g Goal, s Subject, o controllers.Obj
 	if g.Reached(s.Kind, o) {
 		return true, nil
 	}
+	if failed := g.failed(s.Kind, o); failed != nil {
+		return false, failed
+	}
 	p := Progress{Subject: s, Object: o}
 	if final := g.final(s.Kind, o); final != nil {
 		if final.Suspended {
@@ -159,6 +162,11 @@ func (w *Waiter) judge(ctx context.Context, g Goal, s Subject, o controllers.Obj
 		}
 		if p.Attempt = w.attempt(ctx, s, o); p.Attempt == "" {
 			return false, final
+		}
+	}
+	if g.Attempt {
+		if failed, err := w.Watches.failedSource(ctx, s, o); err == nil && failed != nil {
+			return false, failed
 		}
 	}
 	if g.State == Ready {
