@@ -161,7 +161,7 @@ func (a *app) printStatus(o *debugOptions, k controllers.Kind, object *unstructu
 		v = status
 	}
 	if o.format != "" {
-		return a.printValue(o.format, v)
+		return a.encode(o.format, v)
 	}
 	text, err := yaml.Marshal(v)
 	if err != nil {
@@ -209,7 +209,7 @@ func (a *app) debugVars(ctx context.Context, o *debugOptions, object *unstructur
 		return err
 	}
 	if o.format != "" {
-		return a.printValue(o.format, shown)
+		return a.encode(o.format, shown)
 	}
 	for _, s := range shown {
 		comment := ""

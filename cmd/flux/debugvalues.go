@@ -38,9 +38,9 @@ func (a *app) debugValues(ctx context.Context, o *debugOptions, object *unstruct
 	}
 	switch {
 	case o.format != "" && o.origin:
-		return a.printValue(o.format, shown)
+		return a.encode(o.format, shown)
 	case o.format != "":
-		return a.printValue(o.format, values)
+		return a.encode(o.format, values)
 	}
 	text, err := yaml.Marshal(values)
 	if err == nil && o.origin {

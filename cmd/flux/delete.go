@@ -46,8 +46,8 @@ func newDelete(a *app) *cobra.Command {
 		flags: func(fs *pflag.FlagSet) {
 			o.targets.add(fs, "delete")
 			fs.BoolVarP(&o.silent, "silent", "s", false, "do not ask")
-			fs.BoolVar(&o.wait, "wait", false, "wait until the objects are gone")
-			fs.BoolVar(&o.suspendFirst, "suspend-first", false, "suspend the objects before, so that what they have deployed stays")
+			fs.BoolVar(&o.wait, "wait", false, "wait until the objects are deleted")
+			fs.BoolVar(&o.suspendFirst, "suspend-first", false, "suspend the objects first, so that the resources they manage are kept")
 			addResultFormat(fs, &o.format)
 		},
 		run: func(cmd *cobra.Command, s selection) error { return a.delete(cmd, o, s) },
@@ -112,16 +112,12 @@ func refusedDeletion(err error) error {
 	return errors.New("nothing was deleted")
 }
 
-// preview reads each object and says what is pruned with it. It returns those
-// that there are, and reports the others.
+// preview reads each object and shows what is pruned with it. It returns the
+// objects that exist, and reports the others.
 func (d *deletion) preview(ctx context.Context, targets []target) ([]target, error) {
 	read := make([]error, len(targets))
-	index := map[string]int{}
-	for i, t := range targets {
-		index[t.key()] = i
-	}
 	err := d.app.each(targets, func(t target) error {
-		i := index[t.key()]
+		i := d.results.place[t.key()]
 		read[i] = targets[i].read(ctx, d.client)
 		d.results.set(t, resultFailed, read[i])
 		return read[i]
@@ -151,27 +147,15 @@ type deletion struct {
 // run deletes everything before it waits for anything.
 func (d *deletion) run(ctx context.Context, targets []target) error {
 	d.many = len(targets) > 1
-	gone := make([]bool, len(targets))
-	index := map[string]int{}
-	for i, t := range targets {
-		index[t.key()] = i
-	}
 	failed := d.app.each(targets, func(t target) error {
 		err := d.one(ctx, t)
-		gone[index[t.key()]] = err == nil
 		d.results.set(t, resultDeleted, err)
 		return err
 	})
 	if !d.options.wait {
 		return failed
 	}
-	var waiting []target
-	for i, t := range targets {
-		if gone[i] {
-			waiting = append(waiting, t)
-		}
-	}
-	return errors.Join(d.await(ctx, waiting), failed)
+	return errors.Join(d.await(ctx, d.results.changed()), failed)
 }
 
 func (d *deletion) one(ctx context.Context, t target) error {

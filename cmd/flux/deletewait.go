@@ -115,7 +115,7 @@ func (d *deletion) sayGone(group []target, left []controllers.Object, anew map[s
 			return err
 		case anew[t.name] != nil:
 			d.app.ui.Success("%s deleted", shown(t, d.many))
-			d.app.ui.Warning("%s is there again: something has made it anew%s", t, maker(anew[t.name]))
+			d.app.ui.Warning("%s exists again: it was recreated%s", t, maker(anew[t.name]))
 		default:
 			d.app.ui.Success("%s is gone", shown(t, d.many))
 		}

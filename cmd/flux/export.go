@@ -53,6 +53,9 @@ The status is left out, and so are the annotations by which a reconciliation is
 asked for and the one of kubectl. Labels stay, also those by which controllers
 mark what they own. Secrets are printed as they are stored.
 
+Objects are printed while they are listed. --with-credentials holds the specs of
+all objects in memory, because a Secret is printed only once.
+
 ` + selectionHelp
 	return cmd
 }
@@ -70,6 +73,7 @@ func (a *app) export(cmd *cobra.Command, o *exportOptions, s selection) error {
 		return errors.New("give names or --all-namespaces, not both")
 	}
 	selected := o.targets
+	selected.without = unexported()
 	// To print what there is harms nobody: -A needs no --all beside it.
 	selected.all = selected.all || selected.allNamespaces && selected.labels == ""
 	if err := selected.on(s).check(cmd, s); err != nil {
@@ -105,6 +109,9 @@ func (a *app) export(cmd *cobra.Command, o *exportOptions, s selection) error {
 	return errors.Join(failed, c.incomplete)
 }
 
+// unexported are the large fields that no manifest has.
+func unexported() []string { return []string{"metadata.managedFields", "status"} }
+
 // exporting shows progress where the objects are not printed to the same terminal.
 func (a *app) exporting() *ui.Progress {
 	if ui.IsTerminal(a.out) {
@@ -124,14 +131,14 @@ func (a *app) exportStream(ctx context.Context, cmd *cobra.Command, client *kube
 	}
 	c := chosen{what: s, namespace: namespace, listed: true}
 	out := a.manifestWriter(format)
-	progress, written := a.exporting(), 0
+	progress := a.exporting()
 	defer progress.Done()
-	order := newSequence(len(s.kinds), func(o controllers.Object) error {
-		written++
-		progress.Count(written, 0)
+	var order *sequence
+	order = newSequence(len(s.kinds), func(o controllers.Object) error {
+		progress.Count(order.written, 0)
 		return out.add(o)
 	})
-	selected := kube.Selection{Namespace: namespace, Labels: o.labels, Without: []string{"metadata.managedFields", "status"}}
+	selected := kube.Selection{Namespace: namespace, Labels: o.labels, Without: unexported()}
 	err = a.listChosen(ctx, &c, func(place int, k controllers.Kind) list {
 		l := list{kind: k, namespace: namespace}
 		l.err = order.read(place, func(each func(controllers.Object) error) error {
@@ -149,7 +156,7 @@ func (a *app) exportStream(ctx context.Context, cmd *cobra.Command, client *kube
 	case err != nil:
 		return err
 	case order.failure() != nil:
-		return c.incomplete // it has been reported
+		return errors.Join(out.flush(), c.incomplete) // the failure has been reported
 	case order.written == 0:
 		return c.none()
 	}
@@ -288,13 +295,29 @@ func (w *manifestWriter) add(o controllers.Object) error {
 	if err != nil {
 		return fmt.Errorf("printing %s %q: %w", o["kind"], controllers.Name(o), err)
 	}
-	_, err = w.documents.WriteString("---\n" + string(text))
+	document := append([]byte("---\n"), text...)
+	// The output ends behind a whole document, whatever ends it.
+	if len(document) > w.documents.Available() {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	_, err = w.documents.Write(document)
 	return err
+}
+
+// flush writes the documents so far. A list in JSON that is not closed is no
+// valid JSON, so that nobody takes it for all objects.
+func (w *manifestWriter) flush() error {
+	if w.list != nil {
+		return nil
+	}
+	return w.documents.Flush()
 }
 
 func (w *manifestWriter) close() error {
 	if w.list != nil {
 		return w.list.Close()
 	}
-	return w.documents.Flush()
+	return w.flush()
 }

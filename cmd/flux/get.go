@@ -92,20 +92,23 @@ const getHelp = `List objects and their status, of one kind, of several kinds su
 family ("sources", "images") or of all. Select objects by KIND NAME, KIND/NAME or
 KIND/NAMESPACE/NAME.
 
-An object is listed if all the filters let it through. --not-ready lists all
-that is not ready; --failed leaves out what no controller has looked at yet and
-what one is still at work on.
+An object is listed if it matches all filters. --not-ready lists every object that
+is not ready; --failed leaves out objects that are not reconciled yet or are being
+reconciled.
 
---watch lists first and then shows a row for every change, until it is
-interrupted; it outlives lost connections, and --timeout does not bound it. On a
-terminal the table changes in place; elsewhere a row is printed only if it
-differs from the last one of its object. A deleted object has the message
-"deleted", in JSON and YAML a metadata.deletionTimestamp. With filters, the
-change by which an object leaves them is shown too. -o json prints an object a
-line, -o yaml documents.
+--watch lists the objects and then shows a row for every change, until it is
+interrupted. It reconnects after lost connections; --timeout bounds only the first
+list. On a terminal the table changes in place; elsewhere a row is printed only if it differs
+from the previous row of the object. A deleted object has the message "deleted",
+in JSON and YAML a metadata.deletionTimestamp. An object that no longer matches
+the filters is shown once more. -o json prints one object per line, -o yaml one
+document per object.
 
-On a narrow terminal messages are cut and columns of less importance are left
-out (--no-trunc keeps everything); colours show what is not ready, NO_COLOR
+Objects are printed while they are listed with -o json and -o yaml. --sort-by, -o
+name and templates need all objects of the answer in memory.
+
+On a narrow terminal messages are cut and less important columns are left out
+(--no-trunc keeps everything). Colours mark objects that are not ready; NO_COLOR
 turns them off.`
 
 // familyWord is the family that a command holds the kinds of.

@@ -91,7 +91,7 @@ func (a *app) listArtifacts(cmd *cobra.Command, o *listOptions, args []string) e
 		table.Rows = append(table.Rows, []string{e.Repository + ":" + e.Tag, e.Digest, e.Source, e.Revision})
 	}
 	if o.format != "" {
-		return a.printValue(o.format, entries)
+		return a.encode(o.format, entries)
 	}
 	if len(entries) == 0 {
 		a.ui.Line("no artifacts found")

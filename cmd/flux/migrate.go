@@ -146,7 +146,7 @@ func (a *app) migrateCluster(ctx context.Context, client *kube.Client, o *migrat
 		a.ui.Success("everything is stored in its current version")
 	}
 	if o.format != "" {
-		err = a.printValue(o.format, report)
+		err = a.encode(o.format, report)
 	}
 	if failed {
 		err = errors.Join(err, errReported)

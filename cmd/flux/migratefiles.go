@@ -43,7 +43,7 @@ func (a *app) migrateFiles(ctx context.Context, o *migrateOptions) error {
 	if o.format == "" {
 		return nil
 	}
-	return a.printValue(o.format, report)
+	return a.encode(o.format, report)
 }
 
 func (a *app) writeMigrated(ctx context.Context, o *migrateOptions, files []migrate.File, changes int) error {

@@ -99,18 +99,15 @@ func (a *app) printReport(format string, outcomes []objectOutcome) error {
 	return a.encode(format, outcomes)
 }
 
-// encode writes an answer to standard output as JSON or YAML.
+// encode writes an answer to standard output as YAML, or else as JSON.
 func (a *app) encode(format string, answer any) error {
-	encode := func(v any) ([]byte, error) { return json.MarshalIndent(v, "", "  ") }
+	text, err := json.MarshalIndent(answer, "", "  ")
+	text = append(text, '\n')
 	if format == "yaml" {
-		encode = yaml.Marshal
+		text, err = yaml.Marshal(answer)
 	}
-	text, err := encode(answer)
 	if err != nil {
 		return fmt.Errorf("encoding the answer: %w", err)
-	}
-	if format == "json" {
-		text = append(text, '\n')
 	}
 	_, err = a.out.Write(text)
 	return err

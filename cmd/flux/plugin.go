@@ -101,7 +101,7 @@ func (a *app) listPlugins(cmd *cobra.Command, format string) error {
 // printPlugins prints a list in the format that was asked for.
 func (a *app) printPlugins(format string, entries any, table output.Table, none string) error {
 	if format != "" {
-		return a.printValue(format, entries)
+		return a.encode(format, entries)
 	}
 	if len(table.Rows) == 0 {
 		a.ui.Line("%s", none)

@@ -110,7 +110,7 @@ func (a *app) pushArtifact(cmd *cobra.Command, o *pushOptions, args []string) er
 		return nil
 	}
 	// What was given is not part of the answer.
-	return a.printValue(o.format, artifactEntry{URL: pushed.URL(), Repository: pushed.Repository, Tag: pushed.Tag, Digest: pushed.Digest})
+	return a.encode(o.format, artifactEntry{URL: pushed.URL(), Repository: pushed.Repository, Tag: pushed.Tag, Digest: pushed.Digest})
 }
 
 // check says everything that is wrong with the flags, and returns the annotations.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -73,12 +74,12 @@ func (q *query) name(objects []target) {
 	}
 }
 
-// printsObjects tells whether whole objects are printed, and not a table.
+// printsObjects reports whether whole objects are printed, and not a table.
 func (q *query) printsObjects() bool { return q.options.format != "" && !q.wide() }
 
 func (q *query) wide() bool { return q.options.format == "wide" }
 
-// flat tells whether several kinds share one table.
+// flat reports whether several kinds share one table.
 func (q *query) flat() bool { return q.several && (q.wide() || q.options.watch) }
 
 func (q *query) where() string { return inNamespace(q.namespace) }
@@ -184,9 +185,10 @@ func (q *query) read(ctx context.Context, k controllers.Kind, write func(control
 }
 
 // unshown are the large fields that no table shows and no filter reads; a list
-// steps over them, which halves its cost. Only --sort-by can name any field.
+// steps over them, which halves its cost. Only templates and --sort-by can name
+// any field.
 func (q *query) unshown(k controllers.Kind) []string {
-	if q.stream != nil {
+	if q.writesList() && !strings.Contains(q.options.sortBy, "managedFields") {
 		return []string{"metadata.managedFields"}
 	}
 	if q.printsObjects() || q.sorter != nil {
@@ -225,12 +227,25 @@ func (q *query) entry(k controllers.Kind, columns []column, o controllers.Object
 	if q.sorter != nil {
 		e.key = q.sorter(k, o)
 	}
-	if q.printsObjects() {
+	if q.options.format == "name" {
+		e.object = identity(o)
+	} else if q.printsObjects() {
 		e.object = o
 	} else {
 		e.row = cells(columns, k, o)
 	}
 	return e
+}
+
+// writesList reports whether the format is one that prints no managedFields.
+func (q *query) writesList() bool { return q.options.format == "json" || q.options.format == "yaml" }
+
+// identity is the part of an object that -o name prints.
+func identity(o controllers.Object) controllers.Object {
+	return controllers.Object{
+		"apiVersion": o["apiVersion"], "kind": o["kind"],
+		"metadata": map[string]any{"namespace": controllers.Namespace(o), "name": controllers.Name(o)},
+	}
 }
 
 // listAll lists the kinds at once, in their order.

@@ -77,7 +77,7 @@ func (o *reconcileOptions) add(k controllers.Kind, fs *pflag.FlagSet) {
 	case k.HasUpstream():
 		fs.BoolVar(&o.withSource, "with-source", false, "reconcile what the object takes its content from first, up to the repository")
 	case k.Kind == "GitRepository":
-		fs.BoolVar(&o.withSource, "with-source", false, "accepted for uniformity: a GitRepository is a source itself")
+		fs.BoolVar(&o.withSource, "with-source", false, "accepted for compatibility: a GitRepository has no source")
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// reconciler asks controllers to reconcile objects, those at the top of what
-// hangs together first, and watches for the answers.
+// reconciler requests the reconciliation of objects, sources and dependencies
+// first, and watches for the results.
 type reconciler struct {
 	app     *app
 	client  *kube.Client
@@ -188,9 +188,9 @@ func (r *reconciler) reconcile(ctx context.Context, n *node) (err error) {
 	return r.askAndWait(ctx, n, change)
 }
 
-// askAndWait asks again, at once, where an answer is none: the controller has
-// not seen the source's news yet, or has put the object off because of a
-// dependency, which it would come back to only after its own interval.
+// askAndWait repeats a request whose answer is no result: the controller has not
+// seen the source's new revision yet, or has put the object off because of a
+// dependency and would retry only after the object's interval.
 func (r *reconciler) askAndWait(ctx context.Context, n *node, change map[string]any) error {
 	for attempt := range attempts {
 		token := r.asked.Add(time.Duration(attempt) * time.Millisecond).Format(time.RFC3339Nano)
@@ -278,7 +278,7 @@ func (r *reconciler) sayAsked(n *node) {
 const suspendTime = 5 * time.Second
 
 // suspendAgain also works after --timeout and Ctrl-C: an object that was
-// suspended must not be left running because somebody lost patience.
+// suspended must not stay resumed because the wait has ended.
 func (r *reconciler) suspendAgain(n *node) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.user), suspendTime)
 	defer cancel()

@@ -94,12 +94,12 @@ func (r *reconciler) sayDone(n *node, done string) {
 	r.app.ui.Success("%s", done)
 }
 
-// tooLate is the error of an object that --timeout did not suffice for.
+// tooLate returns the error of an object that was not reconciled within --timeout.
 func (r *reconciler) tooLate(n *node, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	state := "it has not been asked: its source took all the time"
+	state := "not requested: its source was not reconciled in time"
 	if n.last != nil {
 		state = condition(n.kind, n.last)
 	}
@@ -108,16 +108,16 @@ func (r *reconciler) tooLate(n *node, err error) error {
 	return failure
 }
 
-// putOff tells whether a controller has answered by not beginning: a dependency
-// is not ready. helm-controller goes on saying that it is at work then.
+// putOff reports whether a controller has handled a request without starting: a
+// dependency is not ready. helm-controller still reports Reconciling then.
 func putOff(n *node, token string) bool {
 	ready := n.kind.Ready(n.last)
 	return ready.Status == "False" && ready.Reason == "DependencyNotReady" &&
 		(controllers.Path{"status.lastHandledReconcileAt"}).String(n.last) == token
 }
 
-// stale tells whether an answer speaks of an earlier revision than the one that
-// a source was just seen to have fetched: a request may overtake the news of
+// stale reports whether an answer is about an earlier revision than the one that
+// a source was just seen to have fetched: a request may overtake the event of
 // the source on their way to the controller, which then works on what it knew.
 func stale(n *node) bool {
 	return slices.ContainsFunc(n.before, func(s edge) bool {

@@ -77,7 +77,7 @@ func (s selection) noun() string {
 	case len(s.kinds) == 1:
 		return s.kinds[0].Kind
 	}
-	return kindList(s.kinds, "or")
+	return kindList(s.kinds)
 }
 
 // one is how messages call any one object of the selected kinds.
@@ -89,7 +89,7 @@ func (s selection) one() string {
 }
 
 // kindList names kinds as in "A, B or C".
-func kindList(kinds []controllers.Kind, conjunction string) string {
+func kindList(kinds []controllers.Kind) string {
 	var names []string
 	for _, k := range kinds {
 		names = append(names, k.Kind)
@@ -98,7 +98,7 @@ func kindList(kinds []controllers.Kind, conjunction string) string {
 		return strings.Join(names, "")
 	}
 	last := len(names) - 1
-	return strings.Join(names[:last], ", ") + " " + conjunction + " " + names[last]
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 // rows are the kinds that the verb applies to.
@@ -188,7 +188,7 @@ func (v verb) ofObjects(cmd *cobra.Command, words []string) (selection, error) {
 }
 
 func (v verb) inapplicable(cmd *cobra.Command, kinds []controllers.Kind) error {
-	return hinted("it takes "+strings.Join(kindWords(v.rows()), ", "), "%s does not apply to %s", cmd.CommandPath(), kindList(kinds, "or"))
+	return hinted("it takes "+strings.Join(kindWords(v.rows()), ", "), "%s does not apply to %s", cmd.CommandPath(), kindList(kinds))
 }
 
 // kindFlagSet are the flags that only some kinds have, with these kinds.
@@ -225,7 +225,7 @@ func (s kindFlagSet) check(cmd *cobra.Command, selected []controllers.Kind) erro
 			return slices.ContainsFunc(kinds, func(has controllers.Kind) bool { return has.Kind == k.Kind })
 		}
 		if ofKind && !slices.ContainsFunc(selected, applies) {
-			refused = errors.Join(refused, fmt.Errorf("--%s does not apply to %s", f.Name, kindList(selected, "or")))
+			refused = errors.Join(refused, fmt.Errorf("--%s does not apply to %s", f.Name, kindList(selected)))
 		}
 	})
 	return refused

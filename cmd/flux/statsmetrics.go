@@ -147,7 +147,7 @@ func (a *app) printWork(o *statsOptions, found map[string]*work) error {
 		t.Rows = append(t.Rows, []string{strings.ToLower(name), fmt.Sprint(w.Reconciled), fmt.Sprint(w.Failed), shownSeconds(w.P50), shownSeconds(w.P95), fmt.Sprint(w.Queue)})
 	}
 	if o.format == "json" || o.format == "yaml" {
-		return a.printValue(o.format, all)
+		return a.encode(o.format, all)
 	}
 	if screen, ok := a.screen(false); ok {
 		return t.Show(a.out, true, screen)

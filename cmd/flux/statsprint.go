@@ -1,13 +1,11 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/output"
 )
@@ -25,7 +23,7 @@ func (a *app) printStats(o *statsOptions, all []kindStats) error {
 	}
 	switch o.format {
 	case "json", "yaml":
-		return a.printValue(o.format, fluxStats{all, total})
+		return a.encode(o.format, fluxStats{all, total})
 	case "prometheus":
 		return a.printSeries(all)
 	}
@@ -102,22 +100,6 @@ func oneIf(true bool) int {
 		return 1
 	}
 	return 0
-}
-
-// printValue prints an answer for programs.
-func (a *app) printValue(format string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if format == "yaml" {
-		text, err = yaml.Marshal(v)
-	}
-	if err != nil {
-		return fmt.Errorf("encoding the answer: %w", err)
-	}
-	if format != "yaml" {
-		text = append(text, '\n')
-	}
-	_, err = a.out.Write(text)
-	return err
 }
 
 func (a *app) since(at time.Time) string { return duration.HumanDuration(a.now().Sub(at)) }

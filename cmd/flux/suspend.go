@@ -162,16 +162,16 @@ func annotate(change, annotations map[string]any) {
 // userTime bounds how long a change waits for the answer who the user is.
 const userTime = 2 * time.Second
 
-// askUser starts asking the server who the user is. The first function waits
-// for the answer; where there is none in time, or the server is too old to
-// tell, it is the user's name in the kubeconfig. The second ends the asking.
+// askUser starts a request for the user's name. user waits for the response;
+// without one in time, or from a server that does not support the request, it
+// returns the user's name in the kubeconfig. stop ends the request.
 func (a *app) askUser(ctx context.Context, client *kube.Client) (user func() string, stop func()) {
 	ctx, cancel := context.WithTimeout(ctx, userTime)
 	var name string
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// Whoever may not ask is still somebody: the kubeconfig tells.
+		// A user who may not send the request has a name in the kubeconfig.
 		name, _ = client.WhoAmI(ctx)
 	}()
 	user = func() string {

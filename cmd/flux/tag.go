@@ -59,7 +59,7 @@ func (a *app) tagArtifact(cmd *cobra.Command, o *tagOptions, args []string) erro
 		a.ui.Success("artifact tagged as %s:%s", artifact.Repository, artifact.Tag)
 	}
 	if o.format != "" && len(tagged) > 0 {
-		if err := a.printValue(o.format, tagged); err != nil {
+		if err := a.encode(o.format, tagged); err != nil {
 			return err
 		}
 	}

@@ -22,6 +22,8 @@ type targetOptions struct {
 	all           bool
 	allNamespaces bool
 	labels        string
+	// without are fields that lists leave out.
+	without []string
 }
 
 func (o *targetOptions) add(fs *pflag.FlagSet, what string) {
@@ -171,7 +173,7 @@ func (a *app) choose(ctx context.Context, cmd *cobra.Command, o targetOptions, s
 		return chosen{}, err
 	}
 	return c, a.listChosen(ctx, &c, func(_ int, k controllers.Kind) list {
-		return listTargets(ctx, client, k, kube.Selection{Namespace: c.namespace, Labels: o.labels})
+		return listTargets(ctx, client, k, kube.Selection{Namespace: c.namespace, Labels: o.labels, Without: o.without})
 	})
 }
 
@@ -237,7 +239,7 @@ func notServed(kinds []controllers.Kind) error {
 			return hinted("run flux install or flux bootstrap", "Flux is not installed in this cluster")
 		}
 	}
-	return hinted(bringsKind(kinds[0]), "the cluster does not serve %s", kindList(kinds, "or"))
+	return hinted(bringsKind(kinds[0]), "the cluster does not serve %s", kindList(kinds))
 }
 
 func noneFound(s selection, namespace string) error {
