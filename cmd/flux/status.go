@@ -182,7 +182,7 @@ func (a *app) situation(ctx context.Context, client *kube.Client, kinds []contro
 	if k.Inventory != nil {
 		g.Go(func() error {
 			root := tree.Object{Namespace: namespace, Name: name, GroupKind: schema.GroupKind{Group: k.Group, Kind: k.Kind}}
-			built, noTree = tree.Build(ctx, client.Config, root, tree.Options{Status: true})
+			built, noTree = tree.Build(ctx, client.Config, root, tree.Options{Status: true, Root: o})
 			return nil
 		})
 	}

@@ -49,6 +49,9 @@ func core(kind, resource string) kube.Resource {
 
 // find returns a ready pod behind a service and the port that it listens on.
 func find(ctx context.Context, client *kube.Client, s service) (podPort, error) {
+	if found, ok := direct(ctx, client, s); ok {
+		return found, nil
+	}
 	o, err := client.Get(ctx, core("Service", "services"), s.namespace, s.name)
 	if err != nil {
 		return podPort{}, err
@@ -64,18 +67,42 @@ func find(ctx context.Context, client *kube.Client, s service) (podPort, error) 
 		terms = append(terms, fmt.Sprintf("%s=%s", key, value))
 	}
 	slices.Sort(terms)
-	found := podPort{namespace: s.namespace}
-	selection := kube.Selection{Namespace: s.namespace, Labels: strings.Join(terms, ","), Without: []string{"metadata.managedFields"}}
-	_, err = client.List(ctx, core("Pod", "pods"), selection, func(pod controllers.Object) error {
+	found, err := readyPod(ctx, client, s.namespace, strings.Join(terms, ","), wanted)
+	if err == nil && found.name == "" {
+		err = fmt.Errorf("no pod of service %s/%s is ready", s.namespace, s.name)
+	}
+	return found, err
+}
+
+// The controllers that serve artifacts label their pods with their own name, as
+// their services select them, and serve at a port called http.
+const (
+	appLabel   = "app"
+	serverPort = "http"
+)
+
+// direct finds the pod without a request for the service, false where the
+// installation is another than that of flux.
+func direct(ctx context.Context, client *kube.Client, s service) (podPort, bool) {
+	if _, known := controllers.Find(s.name); !known || s.port != 80 {
+		return podPort{}, false
+	}
+	found, err := readyPod(ctx, client, s.namespace, appLabel+"="+s.name, serverPort)
+	return found, err == nil && found.name != ""
+}
+
+// readyPod returns the first ready pod with some labels and a port, without a
+// name where there is none.
+func readyPod(ctx context.Context, client *kube.Client, namespace, labels string, port any) (podPort, error) {
+	found := podPort{namespace: namespace}
+	selection := kube.Selection{Namespace: namespace, Labels: labels, Without: []string{"metadata.managedFields"}}
+	_, err := client.List(ctx, core("Pod", "pods"), selection, func(pod controllers.Object) error {
 		ready, _ := controllers.FindCondition(pod, "Ready")
-		if port, ok := containerPort(pod, wanted); ok && found.name == "" && ready.Status == "True" {
+		if port, ok := containerPort(pod, port); ok && found.name == "" && ready.Status == "True" {
 			found.name, found.port = controllers.Name(pod), port
 		}
 		return nil
 	})
-	if err == nil && found.name == "" {
-		err = fmt.Errorf("no pod of service %s/%s is ready", s.namespace, s.name)
-	}
 	return found, err
 }
 

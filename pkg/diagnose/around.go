@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -53,19 +52,8 @@ func (d Doctor) Find(ctx context.Context, kinds []controllers.Kind, namespace, n
 // what waits for it.
 func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Object) (Surroundings, error) {
 	t := targetOf(k, o)
-	var s *snapshot
-	var needing *dependents
-	var noDependents error
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		s, err = d.inspectAround(gctx, k, o)
-		return err
-	})
-	g.Go(func() error {
-		needing, noDependents = d.dependents(gctx, []controllers.Target{t})
-		return nil
-	})
-	if err := g.Wait(); err != nil {
+	s, err := d.inspectAround(ctx, k, o)
+	if err != nil {
 		return Surroundings{}, err
 	}
 	around := Surroundings{Link: s.link(t), Verdict: Verdict{Looked: 1}}
@@ -76,17 +64,15 @@ func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Ob
 			around.Needs = append(around.Needs, s.graph.Vertex(e.To))
 		}
 	}
-	var unread []string
-	if noDependents != nil {
-		unread = []string{unseen(noDependents) + ": dependents"}
-	} else {
-		around.NeededBy, unread = needing.direct(s, t), needing.gap()
-	}
-	if s.consult(ctx, &around.Verdict, t) && s.delivers(t) {
-		s.undelivered(ctx, &around.Verdict, t)
-	}
 	v := &around.Verdict
-	v.Unknown = append(append(s.unknown(v.Cases), unread...), v.Unknown...)
+	s.needing = []controllers.Target{t}
+	if s.consult(ctx, v, t) && s.delivers(t) {
+		s.undelivered(ctx, v, t)
+	}
+	if s.dependent != nil {
+		around.NeededBy = s.dependent.direct(s, t)
+	}
+	v.Unknown = append(s.unknown(v.Cases), v.Unknown...)
 	return around, nil
 }
 

@@ -21,6 +21,9 @@ import (
 type dependents struct {
 	Doctor
 	of []controllers.Target
+	// without are the controllers that the cluster does not have: nobody works
+	// on the objects of their kinds, and mostly there are none.
+	without []string
 
 	mu     sync.Mutex
 	listed map[string]bool
@@ -34,8 +37,8 @@ type dependents struct {
 
 // dependents reads the objects that wait for some others, and those that wait
 // for these in turn where they are not ready.
-func (d Doctor) dependents(ctx context.Context, of []controllers.Target) (*dependents, error) {
-	found := &dependents{Doctor: d, of: of, listed: map[string]bool{}, charts: map[controllers.Target]bool{}, missed: map[string]error{}}
+func (s *snapshot) dependents(ctx context.Context, of []controllers.Target) (*dependents, error) {
+	found := &dependents{Doctor: s.Doctor, of: of, without: s.uninstalled, listed: map[string]bool{}, charts: map[controllers.Target]bool{}, missed: map[string]error{}}
 	var kinds []controllers.Kind
 	for _, t := range of {
 		k, _ := controllers.FindKind(t.Kind)
@@ -62,7 +65,7 @@ func (d Doctor) dependents(ctx context.Context, of []controllers.Target) (*depen
 func (d *dependents) list(ctx context.Context, kinds []controllers.Kind) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, k := range kinds {
-		if d.listed[k.Kind] {
+		if d.listed[k.Kind] || slices.Contains(d.without, k.Controller) {
 			continue
 		}
 		d.listed[k.Kind] = true
@@ -104,13 +107,17 @@ func (d *dependents) read(ctx context.Context, k controllers.Kind, namespace str
 func (d *dependents) take(k controllers.Kind, o controllers.Object) {
 	t := targetOf(k, o)
 	names := slices.ContainsFunc(tree.Awaited(k, o), func(up controllers.Target) bool { return slices.Contains(d.of, up) })
+	wanted, chart := names || !fine(k, o), len(k.Dependents()) > 0 && k.Family == "source"
+	if wanted {
+		o = reduced(k, o)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(k.Dependents()) > 0 && k.Family == "source" {
+	if chart {
 		d.charts[t] = true
 	}
-	if names || !fine(k, o) {
-		d.found = append(d.found, reduced(k, o))
+	if wanted {
+		d.found = append(d.found, o)
 	}
 }
 
@@ -170,27 +177,28 @@ func (d *dependents) gap() []string {
 	return []string{"no permission to read: dependents in other namespaces, of kind " + strings.Join(sortedKeys(d.missed), ", ")}
 }
 
-// blocks fills in what else the roots of cases block, and says what of that
-// could not be read.
-func (s *snapshot) blocks(ctx context.Context, cases []Case) []string {
-	var roots []controllers.Target
+// blocks returns what else the root of each case blocks, and what of that could
+// not be read.
+func (s *snapshot) blocks(ctx context.Context, cases []Case) (blocked [][]controllers.Target, unread []string) {
+	of := slices.Clone(s.needing)
 	for _, c := range cases {
-		if s.kindOf(c.Root.Object).Kind != "" && !slices.Contains(roots, c.Root.Object) {
-			roots = append(roots, c.Root.Object)
+		if s.kindOf(c.Root.Object).Kind != "" && !slices.Contains(of, c.Root.Object) {
+			of = append(of, c.Root.Object)
 		}
 	}
-	if len(roots) == 0 {
-		return nil
+	if len(of) == 0 {
+		return nil, nil
 	}
-	d, err := s.dependents(ctx, roots)
+	d, err := s.dependents(ctx, of)
 	if err != nil {
-		return []string{unseen(err) + ": dependents"}
+		return nil, []string{unseen(err) + ": dependents"}
 	}
+	s.dependent = d
 	g := d.graph(s)
-	for i := range cases {
-		cases[i].Blocks = blockedBy(g, cases[i])
+	for _, c := range cases {
+		blocked = append(blocked, blockedBy(g, c))
 	}
-	return d.gap()
+	return blocked, d.gap()
 }
 
 // blockedBy are the objects that the root of a case keeps from being ready, the

@@ -52,8 +52,7 @@ func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Ver
 	case err != nil:
 		return Verdict{}, err
 	}
-	applier := target(trace.Applier.Object)
-	s, err := d.inspect(ctx, []controllers.Target{applier}, nil, apierrors.IsForbidden)
+	s, err := d.inspectTrace(ctx, trace)
 	if err != nil {
 		return Verdict{}, err
 	}

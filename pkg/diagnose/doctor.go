@@ -117,18 +117,21 @@ func (s *snapshot) everythingUnknown(scope Scope) []string {
 // examinedAtOnce bounds how many cases are asked about at the same time.
 const examinedAtOnce = 8
 
-// examineAll asks about the roots of cases.
-func (s *snapshot) examineAll(ctx context.Context, cases []Case) {
+// examineAll asks about the roots of cases. It reports whether the failure at one
+// may be an old one, since nothing has happened to its object for long.
+func (s *snapshot) examineAll(ctx context.Context, cases []Case) (unconfirmed bool) {
 	var asking sync.WaitGroup
+	old := make([]bool, len(cases))
 	slots := make(chan struct{}, examinedAtOnce)
 	for i := range cases {
 		asking.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			s.examine(ctx, &cases[i])
+			old[i] = s.examine(ctx, &cases[i])
 		})
 	}
 	asking.Wait()
+	return slices.Contains(old, true)
 }
 
 // root is what cases are told apart by.
@@ -211,16 +214,47 @@ func (s *snapshot) unknown(cases []Case) []string {
 // from coming to it. It reports whether the object says that it is ready.
 func (s *snapshot) consult(ctx context.Context, v *Verdict, t controllers.Target) bool {
 	own := len(v.Cases)
+	healthy := s.found(v, t)
+	if doubtful(v.Cases[own:]) && s.newlyLeaderless(ctx, v) {
+		v.Cases = v.Cases[:own]
+		healthy = s.found(v, t)
+	}
+	unconfirmed, unread := s.detail(ctx, v.Cases[own:])
+	if unconfirmed && s.newlyLeaderless(ctx, v) {
+		v.Cases = v.Cases[:own]
+		healthy = s.found(v, t)
+		_, unread = s.detail(ctx, v.Cases[own:])
+	}
+	v.Unknown = append(v.Unknown, unread...)
+	v.separate(own, s.Now)
+	v.Facts = s.factsOf(t)
+	return healthy
+}
+
+// found adds the cases of an object as far as they are known without further
+// requests, and reports whether the object says that it is ready.
+func (s *snapshot) found(v *Verdict, t controllers.Target) bool {
 	chain := s.chain(t)
 	if len(chain) > 0 {
 		v.Cases = append(v.Cases, caseOf(t, chain))
 	}
 	s.stale(v, t)
-	v.Unknown = append(v.Unknown, s.blocks(ctx, v.Cases[own:])...)
-	s.examineAll(ctx, v.Cases[own:])
-	v.separate(own, s.Now)
-	v.Facts = s.factsOf(t)
 	return len(chain) == 0
+}
+
+// detail asks about the roots of cases, and meanwhile what else they block. It
+// reports whether one of the failures may be old, and what could not be read.
+func (s *snapshot) detail(ctx context.Context, cases []Case) (unconfirmed bool, unread []string) {
+	var blocked [][]controllers.Target
+	var reading sync.WaitGroup
+	plain := slices.Clone(cases) // examine changes them
+	reading.Go(func() { blocked, unread = s.blocks(ctx, plain) })
+	unconfirmed = s.examineAll(ctx, cases)
+	reading.Wait()
+	for i := range blocked {
+		cases[i].Blocks = blocked[i]
+	}
+	return unconfirmed, unread
 }
 
 // stale adds the cases of what keeps newer revisions from coming to an object.

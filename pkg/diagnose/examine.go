@@ -18,13 +18,14 @@ const eventsShown = 3
 
 // examine asks about the root of a case what only further requests tell: the
 // pods that are not ready, the file that is at fault, the last events. What
-// cannot be had is left out: the case stands without it.
-func (s *snapshot) examine(ctx context.Context, c *Case) {
+// cannot be had is left out: the case stands without it. It reports whether the
+// failure may be an old one, since nothing has happened to the object for long.
+func (s *snapshot) examine(ctx context.Context, c *Case) (unconfirmed bool) {
 	root := &c.Root
 	o, ofFlux := s.objects[root.Object]
 	if !ofFlux {
 		c.settle()
-		return
+		return false
 	}
 	k := s.kindOf(root.Object)
 	sub := newSubject(k, o)
@@ -33,13 +34,11 @@ func (s *snapshot) examine(ctx context.Context, c *Case) {
 	}
 	if s.asksPods(sub, root.Code) && s.pods(ctx, root, sub) {
 		c.settle() // pods say more than events, which only say that they were waited for
-		return
+		return false
 	}
 	*root = s.locate(ctx, *root, sub)
 	events, err := Events(ctx, s.Client, root.Object.Kind, root.Object.Namespace, root.Object.Name, eventsShown)
-	if err != nil {
-		events = nil
-	}
+	unconfirmed = err == nil && root.Code != "suspended" && !slices.ContainsFunc(events, func(e Event) bool { return confirms(s.Now, e) })
 	message := timeless(oneLine(sub.ready.Message))
 	told := timeless(spoken(sub.ready) + "\n" + strings.Join(root.Details, "\n"))
 	for _, e := range events {
@@ -50,6 +49,7 @@ func (s *snapshot) examine(ctx context.Context, c *Case) {
 		}
 	}
 	c.settle()
+	return unconfirmed
 }
 
 // eventEvidence is how old an event may be to explain what is wrong now.
@@ -58,7 +58,7 @@ const eventEvidence = time.Hour
 // evidence reports whether an event may explain what is wrong now: it is recent,
 // and no reconciliation has succeeded since.
 func (s *snapshot) evidence(sub subject, e Event) bool {
-	if s.Now.Sub(e.At) > eventEvidence {
+	if !confirms(s.Now, e) {
 		return false
 	}
 	if sub.kind.Drift != nil { // a rollback is a release that succeeded

@@ -47,10 +47,21 @@ func (d Doctor) Failed(ctx context.Context, failed []Failed) Verdict {
 		v.Unknown = []string{unseen(err) + ": the Flux resources"}
 		return v
 	}
-	for _, t := range targets {
-		s.failure(&v, t)
+	judge := func() {
+		v.Cases = nil
+		for _, t := range targets {
+			s.failure(&v, t)
+		}
 	}
-	v.RootCauses, v.Unknown = len(v.Cases), s.relevant(v, targets)
+	judge()
+	unexplained := slices.ContainsFunc(targets, func(t controllers.Target) bool {
+		_, ok := v.Of(t)
+		return !ok
+	})
+	if (unexplained || doubtful(v.Cases)) && s.newlyLeaderless(ctx, &v) {
+		judge()
+	}
+	v.RootCauses, v.Unknown = len(v.Cases), append(v.Unknown, s.relevant(v, targets)...)
 	s.examineAll(ctx, v.Cases[:min(len(v.Cases), examined)])
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && len(v.Unknown) == 0 {
 		v.Unknown = []string{"timed out reading: events, pods and logs"}

@@ -55,6 +55,14 @@ func (r *reader) put(t controllers.Target, o controllers.Object) {
 	r.objects[t] = o
 }
 
+// ready reports whether an object was read and says that it is ready.
+func (r *reader) ready(t controllers.Target) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k, known := controllers.FindKind(t.Kind)
+	return known && r.objects[t] != nil && fine(k, r.objects[t])
+}
+
 func (r *reader) asked(t controllers.Target) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

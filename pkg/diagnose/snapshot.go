@@ -30,6 +30,14 @@ type snapshot struct {
 	// these could not be read.
 	down  map[string]Finding
 	blind string
+	// leadersAsked says that the leases of the controllers were read, and
+	// uninstalled are the controllers that the cluster does not have.
+	leadersAsked bool
+	uninstalled  []string
+	// needing are objects whose dependents are of interest even where they block
+	// none, and dependent are those and the ones of the roots, once they were read.
+	needing   []controllers.Target
+	dependent *dependents
 	view
 	artifacts artifacts
 	// names are the namespaces of the objects of a kind and a name.
@@ -70,8 +78,10 @@ func (d Doctor) survey(ctx context.Context, namespace, fallback string, bearable
 		return read.follow(gctx, outside)
 	})
 	g.Go(func() (err error) {
-		s.down, s.blind, err = d.controllers(gctx, bearable)
-		return err
+		if s.down, s.blind, err = d.controllers(gctx, bearable); err != nil || s.blind != "" {
+			return err
+		}
+		return s.readLeaders(gctx, bearable)
 	})
 	if err := g.Wait(); err != nil {
 		return nil, err
@@ -91,7 +101,7 @@ func (d Doctor) survey(ctx context.Context, namespace, fallback string, bearable
 func (d Doctor) inspect(ctx context.Context, targets []controllers.Target, known []controllers.Object, bearable func(error) bool) (*snapshot, error) {
 	s := d.newSnapshot()
 	read := d.newReader(bearable)
-	if err := s.load(ctx, read, func(ctx context.Context) error {
+	if err := s.load(ctx, read, targets, func(ctx context.Context) error {
 		if err := read.read(ctx, targets); err != nil {
 			return err
 		}
@@ -101,36 +111,64 @@ func (d Doctor) inspect(ctx context.Context, targets []controllers.Target, known
 			s.now[t] = read.objects[t]
 			read.put(t, o)
 		}
-		return read.follow(ctx, targets)
+		return nil
 	}); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// inspectTrace reads what the applier of an object waits for, besides what the
+// trace of the object has.
+func (d Doctor) inspectTrace(ctx context.Context, trace *tree.Trace) (*snapshot, error) {
+	s := d.newSnapshot()
+	read := d.newReader(apierrors.IsForbidden)
+	targets := []controllers.Target{target(trace.Applier.Object)}
+	return s, s.load(ctx, read, targets, func(ctx context.Context) error {
+		for _, link := range append([]tree.Link{trace.Applier}, trace.Sources...) {
+			if link.Kind.Kind == "" {
+				continue
+			}
+			if err := read.note(target(link.Object), link.Live, link.Err); err != nil {
+				return err
+			}
+		}
+		return read.read(ctx, targets)
+	})
 }
 
 // inspectAround reads what an object waits for and what else it mentions.
 func (d Doctor) inspectAround(ctx context.Context, k controllers.Kind, o controllers.Object) (*snapshot, error) {
 	s := d.newSnapshot()
 	read := d.newReader(apierrors.IsForbidden)
-	if err := s.load(ctx, read, func(ctx context.Context) error {
+	if err := s.load(ctx, read, []controllers.Target{targetOf(k, o)}, func(ctx context.Context) error {
 		read.put(targetOf(k, o), o)
-		if err := read.read(ctx, tree.Mentioned(k, o)); err != nil {
-			return err
-		}
-		return read.follow(ctx, []controllers.Target{targetOf(k, o)})
+		return read.read(ctx, tree.Mentioned(k, o))
 	}); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// load reads objects one by one, and meanwhile the state of the controllers.
-func (s *snapshot) load(ctx context.Context, read *reader, objectsOf func(context.Context) error) error {
+// load reads objects as first does and all that they wait for, and meanwhile the
+// state of the controllers. An object that says that it is ready may have said
+// so before its controller stopped to work: only then the leases are needed.
+func (s *snapshot) load(ctx context.Context, read *reader, targets []controllers.Target, first func(context.Context) error) error {
+	ready := make(chan bool, 1)
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return objectsOf(gctx) })
+	g.Go(func() error {
+		defer close(ready)
+		if err := first(gctx); err != nil {
+			return err
+		}
+		ready <- slices.ContainsFunc(targets, read.ready)
+		return read.follow(gctx, targets)
+	})
 	g.Go(func() (err error) {
-		s.down, s.blind, err = s.controllers(gctx, read.bearable)
-		return err
+		if s.down, s.blind, err = s.controllers(gctx, read.bearable); err != nil || s.blind != "" || !<-ready {
+			return err
+		}
+		return s.readLeaders(gctx, read.bearable)
 	})
 	if err := g.Wait(); err != nil {
 		return err
@@ -172,7 +210,11 @@ func (s *snapshot) dropUnused() {
 		used[s.kindOf(t).Controller] = true
 	}
 	for name, f := range s.down {
-		if !used[name] && f.Code == "controller-missing" {
+		if f.Code != "controller-missing" {
+			continue
+		}
+		s.uninstalled = append(s.uninstalled, name)
+		if !used[name] {
 			delete(s.down, name) // it was not installed, and nothing needs it
 		}
 	}

@@ -23,6 +23,8 @@ type Options struct {
 	Status bool
 	// All shows ReplicaSets that are scaled to zero, too.
 	All bool
+	// Root is the root where the caller has read it, nil where it is to be read.
+	Root controllers.Object
 }
 
 // owned tells whether what the objects of inventories own is in the tree.
@@ -123,6 +125,10 @@ func (b *builder) readRoot(ctx context.Context, root Object) error {
 	k, ok := expandable(root.GroupKind)
 	if !ok {
 		return fmt.Errorf("%s has no inventory", root)
+	}
+	if b.options.Root != nil {
+		b.flux[root] = fluxObjectOf(k, b.options.Root)
+		return nil
 	}
 	err := b.cluster.each(ctx, kube.Of(k), kube.Selection{Namespace: root.Namespace, Name: root.Name}, func(o controllers.Object) error {
 		b.flux[root] = fluxObjectOf(k, o)
