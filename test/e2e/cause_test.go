@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -18,14 +17,7 @@ func TestCause(t *testing.T) {
 	t.Run("bootstrap", func(t *testing.T) { s.told(t, "flux-system").bootstrapOfNothing() })
 	t.Run("install", func(t *testing.T) { s.told(t, "flux-system").installThatCrashes() })
 	s.run("flux", "install")
-	s.feed("correct horse\n", "flux-sandbox", "git", "credentials", "set", "--username=dev", "--password-stdin", "--dir", s.cluster.Dir)
-	open, err := url.Parse(s.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := s.url
-	open.User = url.UserPassword("dev", "correct horse")
-	s.url = open.String()
+	closed := s.lock()
 	s.run("git", "remote", "set-url", "origin", s.url)
 	s.commit("Break everything", map[string]string{"good/settings.yaml": plainMap, "crash/web.yaml": troubled("crash-loop")})
 	t.Run("reconcile", func(t *testing.T) { s.told(t, "cause-reconcile").reconcileWhatFails(closed) })
@@ -101,7 +93,7 @@ func (s *story) installThatCrashes() {
 func (s *story) reconcileWhatFails(address string) {
 	const source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: locked}\nspec: {interval: 1h, url: \"${URL}\", ref: {branch: main}, secretRef: {name: wrong}}\n" +
 		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: wrong}\nstringData: {username: dev, password: guessed}\n"
-	s.begins(whyCase{name: "reconcile", objects: strings.Join([]string{
+	s.begins(causeRow{name: "reconcile", objects: strings.Join([]string{
 		source, gitRepository, applied("locked", "GitRepository", "locked", "good", ""),
 		applied("later", "GitRepository", "app", "good", "dependsOn: [{name: locked}]"),
 		applied("frozen", "GitRepository", "app", "good", "suspend: true"), applied("thawed", "GitRepository", "app", "good", "dependsOn: [{name: frozen}]"),
@@ -148,7 +140,7 @@ func (s *story) reconcileWhatFails(address string) {
 
 // createWhatFails creates what refers to a source, and to a chart, that is not there.
 func (s *story) createWhatFails(address string) {
-	s.begins(whyCase{name: "create", objects: gitRepository}, address)
+	s.begins(causeRow{name: "create", objects: gitRepository}, address)
 	s.run("flux", "wait", "source", "git", "app", "-n", s.namespace)
 	s.fails(`
 ✗ Kustomization NS/app is not ready: ArtifactFailed: [^\n]*"gone" not found
@@ -172,8 +164,8 @@ func (s *story) createWhatFails(address string) {
 func (s *story) waitForNobody(address string) {
 	s.run("kubectl", "-n", "flux-system", "patch", "deployment", "kustomize-controller", "--type=json",
 		`-p=[{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--no-such-flag"},{"op":"add","path":"/spec/strategy","value":{"type":"Recreate"}}]`)
-	s.begins(whyCase{name: "wait", objects: gitRepository + "---\n" + applied("app", "GitRepository", "app", "good", "")}, address)
-	s.why(whyCase{root: "Deployment/kustomize-controller", code: "controller-down", says: "ended with exit code 2"})
+	s.begins(causeRow{name: "wait", objects: gitRepository + "---\n" + applied("app", "GitRepository", "app", "good", "")}, address)
+	causeRow{root: "Deployment/kustomize-controller", code: "controller-down", says: []string{"ended with exit code 2"}}.found(s)
 	s.fails(`
 ✗ timed out after 10s waiting for Kustomization/NS/app to become ready: waiting to be reconciled
   Root cause

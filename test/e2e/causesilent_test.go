@@ -21,13 +21,12 @@ func TestCauseSilent(t *testing.T) {
 			files[path.Join("cases", twin.name, name)] = content
 		}
 	}
-	s.commit("Bring what is healthy", files)
-	s.rows(t, address, slices.Concat(notificationRows(), driftRows(), deletionRows(), ownerRows(), releaseRows()))
+	s.rows(t, "cause-", address, slices.Concat(notificationRows(), driftRows(), deletionRows(), ownerRows(), releaseRows()), files)
 	for _, twin := range twins {
 		t.Run("healthy/"+twin.name, func(t *testing.T) {
 			t.Parallel()
 			one := s.told(t, "silent-"+twin.name)
-			one.begins(whyCase{name: twin.name, objects: twin.objects}, address)
+			one.begins(twin, address)
 			one.staysHealthy(twin)
 		})
 	}
@@ -87,7 +86,7 @@ func notificationRows() []causeRow {
 		{
 			name: "provider-unreachable", ask: []string{"alert", "app"}, root: "Provider/chat", code: "notification-failed",
 			files: map[string]string{"settings.yaml": plainMap}, objects: "${DEFAULT}\n---\n" + alert("app", "chat") + "---\n" + provider,
-			says: []string{"the last notification of Alert/${NS}/app was not delivered", "check spec.address"}, never: []string{"not-for-everybody"},
+			says: []string{"the last notification of Alert/${NS}/app was not delivered", "check spec.address"}, hides: []string{"not-for-everybody"},
 			// What happened before the Provider was corrected is no evidence.
 			fix: func(s *story) {
 				s.run("kubectl", "-n", s.namespace, "patch", "provider", "chat", "--type=merge", `-p={"spec":{"address":"`+s.url+`"}}`)
@@ -107,14 +106,22 @@ func driftRows() []causeRow {
 		s.run("kubectl", "-n", s.namespace, "scale", "deployment", "web", "--replicas=2")
 	}
 	done := func(*story) {}
+	const differs = "Deployment/${NS}/web drifted"
+	raised := func(s *story) {
+		s.run("kubectl", "-n", s.namespace, "patch", "resourcequota", "few", "--type=merge", `-p={"spec":{"hard":{"pods":"9"}}}`)
+		s.run("kubectl", "-n", s.namespace, "delete", "replicaset", "--all") // it has long pauses by now
+		s.ready()
+	}
+	fails := map[string]string{"flux diff kustomization app -n ${NS}": differs}
 	files := map[string]string{"web.yaml": web("1"), "settings.yaml": plainMap}
 	says := []string{"2 fields differ from what Kustomization/${NS}/app has applied: changed by kubectl", "flux reconcile kustomization app -n ${NS}"}
 	const encrypted = "password: ENC[AES256_GCM,data:MXfyyQ==,iv:0hVVQ1jDkHkyUVdcA2Dp1fYYp9pB9iP6Y5uIw9kAGYs=,tag:W9HbT/Cok1ZdJpaVb7pB4Q==,type:str]\nsops:\n    mac: ENC[AES256_GCM,data:MXfyyQ==,iv:0hVVQ1jDkHkyUVdcA2Dp1fYYp9pB9iP6Y5uIw9kAGYs=,tag:W9HbT/Cok1ZdJpaVb7pB4Q==,type:str]\n    version: 3.10.0\n"
 	return []causeRow{
-		{name: "drift", files: files, then: edit, root: "Deployment/web", code: "drift", says: says, fix: done},
-		{name: "drift-object", files: files, then: edit, ask: []string{"deployment", "web"}, root: "Deployment/web", code: "drift", says: says, fix: done},
+		{name: "drift", files: files, then: edit, root: "Deployment/web", code: "drift", says: says, fix: done, fails: fails},
+		{name: "drift-object", files: files, then: edit, ask: []string{"deployment", "web"}, root: "Deployment/web", code: "drift", says: says, fix: done, fails: fails},
 		{
 			name: "drift-removed", files: files, root: "ConfigMap/settings", code: "drift", says: []string{"1 field differs"}, fix: done,
+			fails: map[string]string{"flux diff kustomization app -n ${NS}": "ConfigMap/${NS}/settings drifted"},
 			then: func(s *story) {
 				s.run("kubectl", "-n", s.namespace, "patch", "configmap", "settings", "--type=json", `-p=[{"op":"remove","path":"/data/a"}]`)
 			},
@@ -130,7 +137,7 @@ func driftRows() []causeRow {
 			},
 		},
 		{
-			name: "ciphertext", root: "Secret/values", code: "ciphertext", says: []string{"data.values.yaml", "set spec.decryption of Kustomization/${NS}/app"}, never: []string{"MXfyyQ"},
+			name: "ciphertext", root: "Secret/values", code: "ciphertext", says: []string{"data.values.yaml", "set spec.decryption of Kustomization/${NS}/app"}, hides: []string{"MXfyyQ"},
 			files: map[string]string{"values.yaml": encrypted, "kustomization.yaml": "secretGenerator: [{name: values, files: [values.yaml], options: {disableNameSuffixHash: true}}]\n"},
 			fix:   fixed("ciphertext", map[string]string{"values.yaml": "password: none\n"}),
 		},
@@ -138,16 +145,13 @@ func driftRows() []causeRow {
 			name: "quota", ask: []string{"deployment", "web"}, root: "Deployment/web", code: "quota", files: map[string]string{"web.yaml": web("3")},
 			objects: "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few}\nspec: {hard: {pods: \"1\"}}\n---\n${DEFAULT}",
 			says:    []string{"1 of 3 pods", "raise the ResourceQuota few in namespace ${NS}"},
-			fix: func(s *story) {
-				s.run("kubectl", "-n", s.namespace, "patch", "resourcequota", "few", "--type=merge", `-p={"spec":{"hard":{"pods":"9"}}}`)
-				s.run("kubectl", "-n", s.namespace, "delete", "replicaset", "--all") // it has long pauses by now
-				s.ready()
-			},
+			fix:     raised,
 		},
 		{
 			name: "quota-kustomization", root: "Kustomization/app", code: "quota", files: map[string]string{"web.yaml": web("3")},
 			objects: "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few}\nspec: {hard: {pods: \"1\"}}\n---\n${DEFAULT}",
 			says:    []string{"Deployment/${NS}/web: 1 of 3 pods", "raise the ResourceQuota few in namespace ${NS}"},
+			fix:     raised,
 		},
 	}
 }
@@ -241,25 +245,37 @@ const (
 // does not tell.
 func releaseRows() []causeRow {
 	ask := []string{"helmrelease", "app"}
-	row := func(name, template, manifest, state, more string) causeRow {
+	patient := func(s *story) {
+		s.run("kubectl", "-n", s.namespace, "patch", "helmrelease", "app", "--type=merge", `-p={"spec":{"timeout":"1m"}}`)
+	}
+	row := func(name, template, manifest, state, healthy, more string) causeRow {
+		files := map[string]string{"chart/Chart.yaml": strings.Replace(chart, "1.2.3", "2.0.0", 1), "chart/templates/" + template: strings.ReplaceAll(manifest, "STATE", healthy)}
 		return causeRow{
 			name: name, ask: ask, root: "HelmRelease/app", code: "health", objects: chartAt("./cases/"+name+"/chart", once+more),
 			files: map[string]string{"kustomization.yaml": "resources: []\n", "chart/Chart.yaml": chart, "chart/templates/" + template: strings.ReplaceAll(manifest, "STATE", state)},
+			fix: func(s *story) {
+				fixed(name, files)(s)
+				patient(s)
+			},
 		}
 	}
-	test := row("helm-test", "test.yaml", testPod, "image-pull-error", "  test: {enable: true}\n")
+	test := row("helm-test", "test.yaml", testPod, "image-pull-error", "complete", "  test: {enable: true}\n")
 	test.says = []string{`Pod/${NS}/app-test: the image "example.com/test:1" cannot be pulled`, "flux reconcile helmrelease app -n ${NS} --with-source --reset"}
-	hook := row("helm-hook", "job.yaml", hookJob, "fail", "")
+	hook := row("helm-hook", "job.yaml", hookJob, "fail", `""`, "")
 	hook.says = []string{"Job/${NS}/migrate: container migrate of pod migrate-", "exit code 1"}
-	crash := row("helm-crash", "web.yaml", troubled("crash-loop"), "", "")
+	crash := row("helm-crash", "web.yaml", troubled("STATE"), "crash-loop", `""`, "")
 	crash.says = []string{"Deployment/${NS}/web: container web of pod web-", "exit code 1"}
-	rollback := row("helm-rollback", "web.yaml", troubled("{{ .Values.state | quote }}"), "", "")
+	rollback := row("helm-rollback", "web.yaml", troubled("{{ .Values.state | quote }}"), "", "", "")
 	rollback.files["chart/values.yaml"] = "state: \"\"\n"
 	rollback.objects = "${DEFAULT}\n---\n" + rollback.objects
 	rollback.says = []string{"Deployment/${NS}/web: pod web-", "since deleted: Failed: Error: "}
 	rollback.then = func(s *story) {
 		s.run("flux", "wait", "helmrelease", "app", "-n", s.namespace, "--timeout=2m")
 		s.run("kubectl", "-n", s.namespace, "patch", "helmrelease", "app", "--type=merge", `-p={"spec":{"values":{"state":"image-pull-error"}}}`)
+	}
+	rollback.fix = func(s *story) {
+		patient(s)
+		s.run("kubectl", "-n", s.namespace, "patch", "helmrelease", "app", "--type=merge", `-p={"spec":{"values":{"state":""}}}`)
 	}
 	return []causeRow{test, hook, crash, rollback}
 }
@@ -318,7 +334,7 @@ func releaseTwins() []causeRow {
 
 // statusOfMissing deletes what is in an inventory: status fails like why.
 func (s *story) statusOfMissing(address string) {
-	s.begins(whyCase{name: "status"}, address)
+	s.begins(causeRow{name: "status"}, address)
 	s.ready()
 	s.run("flux", "status", "app", "-n", s.namespace)
 	s.run("kubectl", "-n", s.namespace, "delete", "configmap", "settings")
@@ -330,7 +346,7 @@ func (s *story) statusOfMissing(address string) {
 
 // revisionsOfHealthy pushes a commit that nobody fetches for a day.
 func (s *story) revisionsOfHealthy(address string) {
-	s.begins(whyCase{name: "status", objects: strings.ReplaceAll(whyDefault, "interval: 1h, url", "interval: 24h, url")}, address)
+	s.begins(causeRow{name: "status", objects: strings.ReplaceAll(whyDefault, "interval: 1h, url", "interval: 24h, url")}, address)
 	s.ready()
 	var before, after struct {
 		Healthy bool

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,25 +22,33 @@ func TestDiffCallsOnlyDriftDrift(t *testing.T) {
 	s.reconcile()
 	s.run("flux", "wait", "kustomization", "drift")
 	s.run("kubectl", "patch", "configmap", "drift", "--namespace=default", "--type=merge", "--patch", `{"data":{"color":"red"}}`)
-	check := func(line, total, drift string, args ...string) {
+	check := func(line, total string, drift bool, args ...string) {
 		t.Helper()
 		args = append([]string{"diff", "kustomization", "drift", "--progress-bar=false"}, args...)
 		stdout, stderr, err := s.try("flux", args...)
 		if err == nil || !strings.HasPrefix(stdout, "► ConfigMap/default/drift "+line+"\n") || !strings.HasSuffix(stdout, "\n"+total+"\n") {
 			t.Errorf("%s: %v\n%s%s", strings.Join(args, " "), err, stdout, stderr)
 		}
-		if stdout, _, _ = s.try("flux", append(args, "-o", "json")...); strings.Contains(stdout, `"drift": true`) != (drift == "true") {
-			t.Errorf("%s: drift is not %s:\n%s", strings.Join(args, " "), drift, stdout)
+		stdout, stderr, _ = s.try("flux", append(args, "-o", "json")...)
+		var report struct {
+			Kustomizations []struct {
+				Drift   bool
+				Changes []struct{ Object struct{ Kind, Name string } }
+			}
+		}
+		err = json.Unmarshal([]byte(stdout), &report)
+		if k := report.Kustomizations; err != nil || len(k) != 1 || len(k[0].Changes) != 1 || k[0].Changes[0].Object.Name != "drift" || k[0].Drift != drift {
+			t.Errorf("%s: not one change with drift %t: %v\n%s%s", strings.Join(args, " "), drift, err, stdout, stderr)
 		}
 	}
-	check("drifted", "1 drifted", "true")
-	check("changed", "1 changed", "false", "--path="+filepath.Join(s.clone, "drift"))
-	check("changed", "1 changed", "false", "--branch=main")
+	check("drifted", "1 drifted", true)
+	check("changed", "1 changed", false, "--path="+filepath.Join(s.clone, "drift"))
+	check("changed", "1 changed", false, "--branch=main")
 
 	// A revision that is fetched and not applied yet is a change.
 	s.run("flux", "suspend", "kustomization", "drift")
-	check("drifted", "1 drifted", "true")
+	check("drifted", "1 drifted", true)
 	s.commit("Change", map[string]string{"drift/map.yaml": strings.Replace(manifest, "green", "blue", 1)})
 	s.run("flux", "reconcile", "source", "git", "flux-system")
-	check("changed", "1 changed", "false")
+	check("changed", "1 changed", false)
 }
