@@ -1,6 +1,7 @@
 package testterminal
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -12,19 +13,26 @@ func open(columns, lines int) (master, slave *os.File, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	slave, err = slaveOf(master, columns, lines)
+	if err != nil {
+		return nil, nil, errors.Join(err, master.Close())
+	}
+	return master, slave, nil
+}
+
+func slaveOf(master *os.File, columns, lines int) (*os.File, error) {
 	fd := int(master.Fd())
 	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
-		return nil, nil, fmt.Errorf("unlocking the terminal: %w", err)
+		return nil, fmt.Errorf("unlocking the terminal: %w", err)
 	}
 	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
 	if err != nil {
-		return nil, nil, fmt.Errorf("naming the terminal: %w", err)
+		return nil, fmt.Errorf("naming the terminal: %w", err)
 	}
-	slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		return nil, nil, err
+	if err := resize(fd, columns, lines); err != nil {
+		return nil, fmt.Errorf("setting the size of the terminal: %w", err)
 	}
-	return master, slave, resize(fd, columns, lines)
+	return os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 }
 
 func resize(fd, columns, lines int) error {

@@ -3,6 +3,7 @@
 package testterminal
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"sync"
@@ -38,7 +39,7 @@ func Start(cmd *exec.Cmd, columns, lines int) (*Terminal, error) {
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, master.Close())
 	}
 	t := &Terminal{Cmd: cmd, master: master, ended: make(chan struct{}), screen: NewScreen(columns, lines)}
 	go t.read()
@@ -74,9 +75,11 @@ func (t *Terminal) Type(keys string) error {
 	return err
 }
 
-// Wait waits for the end of the program and of its output.
+// Wait waits for the end of the program and of its output. Children that the
+// program has left are killed: they would keep the terminal open.
 func (t *Terminal) Wait() error {
 	err := t.Cmd.Wait()
+	_ = syscall.Kill(-t.Cmd.Process.Pid, syscall.SIGKILL) // there are none as a rule
 	<-t.ended
 	_ = t.master.Close() // nothing is read from it any more
 	return err
