@@ -150,7 +150,7 @@ var sourceExamples = []example{
 		kind: "HelmChart", reason: "InvalidChartReference", code: "chart-version",
 		message: `invalid chart reference: stat «[u]charts/gone»: no such file or directory`,
 		near: []near{
-			{"HelmChart", "DependencyBuildError", `dependency build error: failed to add remote dependency 'stat': dial tcp 10.0.0.1:443: connect: no route to host`, "source-unreachable"},
+			{"HelmChart", "DependencyBuildError", `dependency build error: failed to add remote dependency 'no-such-file-or-directory': Get "https://charts/invalid-chart-reference/index.yaml": dial tcp 10.0.0.1:443: connect: no route to host`, "source-unreachable"},
 			{"HelmChart", "ValuesFilesError", `values files merge error: failed to merge chart values: no values file found at path 'invalid-chart-reference'`, ""},
 		},
 	},
@@ -255,7 +255,7 @@ var sourceExamples = []example{
 		message: `scan failed: Get "https://«[u]registry»/v2/": dial tcp: lookup «registry» on 10.96.0.10:53: no such host`,
 		near: []near{
 			{"ImageRepository", "AuthenticationFailed", `failed to configure authentication options: no such host key in secret`, "source-credentials"},
-			{"ImagePolicy", "Failure", `version list argument cannot be empty`, "image-none"},
+			{"ImageRepository", "ReadOperationFailed", `scan failed: GET https://registry/v2/dial-tcp-lookup/no-such-host/tags/list?n=1000: NAME_UNKNOWN: repository name not known to registry`, "source-reference"},
 		},
 	},
 	{

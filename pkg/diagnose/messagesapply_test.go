@@ -49,7 +49,7 @@ ensure CRDs are installed first`,
 		message: `ConfigMap/apps/«settings» dry-run failed (Forbidden): configmaps "«settings»" is forbidden: unable to create new content in namespace apps because it is being terminated`,
 		near: []near{
 			{"Kustomization", "ReconciliationFailed", `ConfigMap/apps/terminated dry-run failed (Forbidden): configmaps "terminated" is forbidden: User "x" cannot create resource "configmaps" in API group "" in the namespace "being-terminated"`, "permission"},
-			{"Kustomization", "ReconciliationFailed", `ConfigMap/gone/a not found: namespaces "gone" not found`, "namespace-missing"},
+			{"Kustomization", "ReconciliationFailed", `ConfigMap/being-terminated/unable-to-create not found: namespaces "being-terminated" not found`, "namespace-missing"},
 		},
 	},
 	{
@@ -123,8 +123,8 @@ immutable:
 		kind: "Kustomization", reason: "ReconciliationFailed", code: "invalid",
 		message: `Deployment/apps/«web» dry-run failed: failed to create typed patch object (apps/«web»; apps/v1, Kind=Deployment): .spec.replicas: expected numeric (int or float), got string`,
 		near: []near{
-			{"Kustomization", "ReconciliationFailed", `ConfigMap/apps/unknown-field not found: namespaces "apps" not found`, "namespace-missing"},
-			{"Kustomization", "BuildFailed", `kustomize build failed: invalid Kustomization: json: unknown field "dry-run failed"`, "build"},
+			{"Kustomization", "ReconciliationFailed", `ConfigMap/typed-patch/expected-numeric not found: namespaces "typed-patch" not found`, "namespace-missing"},
+			{"Kustomization", "BuildFailed", `kustomize build failed: invalid Kustomization: json: unknown field "failed to create typed patch object"`, "build"},
 		},
 	},
 	{
@@ -257,14 +257,14 @@ Group 0: FAILED
 		message: `version list argument cannot be empty`,
 		near: []near{
 			{"ImagePolicy", "InvalidPolicy", `invalid policy: given version list argument cannot be empty`, "image-policy"},
-			{"ImagePolicy", "AccessDenied", `cannot access 'ImageRepository/apps/no-tags-in-database', cross-namespace references have been blocked`, "access-denied"},
+			{"ImagePolicy", "AccessDenied", `cannot access 'ImageRepository/apps/version-list-argument-cannot-be-empty', cross-namespace references have been blocked`, "access-denied"},
 		},
 	},
 	{
 		kind: "ImagePolicy", reason: "InvalidPolicy", code: "image-policy",
 		message: `invalid policy: improper constraint: «[t]one»`,
 		near: []near{
-			{"ImagePolicy", "DependencyNotReady", `retrying in 30s error: no tags in database`, "image-none"},
+			{"ImagePolicy", "AccessDenied", `cannot access 'ImageRepository/apps/invalid-policy-improper-constraint', cross-namespace references have been blocked`, "access-denied"},
 			{"ImagePolicy", "ImageURLInvalid", `could not parse reference: invalid-policy`, "source-address"},
 		},
 	},

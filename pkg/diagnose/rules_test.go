@@ -62,11 +62,33 @@ func TestRules(t *testing.T) {
 			if n.code == e.code && n.kind == e.kind {
 				t.Errorf("%s\n is a near miss of %s, which has the same code", n.message, e.code)
 			}
+			if !shares(e, n) {
+				t.Errorf("%s\n is no near miss of %s: it has no words of its message or reason", n.message, e.code)
+			}
 			if got := codeOf(t, n.kind, n.reason, n.message, ""); got != n.code {
 				t.Errorf("near %s: %s %s: %s\n is %q, not %q: %+v", e.code, n.kind, n.reason, n.message, got, n.code, failure.Parse(n.message))
 			}
 		}
 	}
+}
+
+// wordIn is a word that says something, also one of a name in camel case.
+var wordIn = regexp.MustCompile(`[A-Z]?[a-z]{3,}|[A-Z]{3,}|\d{3,}`)
+
+// shares reports whether a near miss has two words of what an example is
+// recognised by: its message without what can be anything, and its reason.
+func shares(e example, n near) bool {
+	own := map[string]bool{}
+	for _, w := range wordIn.FindAllString(slot.ReplaceAllString(e.message, " ")+" "+e.reason, -1) {
+		own[strings.ToLower(w)] = true
+	}
+	found := map[string]bool{}
+	for _, w := range wordIn.FindAllString(n.message, -1) {
+		if w = strings.ToLower(w); own[w] {
+			found[w] = true
+		}
+	}
+	return len(found) >= 2
 }
 
 // Every rule has an example, and says nothing that the kind does not have.
