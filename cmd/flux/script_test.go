@@ -109,7 +109,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":    exits,
-			"terminal": beginOnTerminal, "shows": shows, "reads": reads, "resize": resizeTerminal, "types": typeKeys,
+			"terminal": beginOnTerminal, "shows": shows, "reads": reads, "lacks": lacks, "resize": resizeTerminal, "types": typeKeys,
 			"begin": begin, "waits": waits, "interrupt": interrupt, "ends": ends,
 			"cut": cutLine, "mend": mendLine,
 			"line":    func(ts *testscript.TestScript, neg bool, args []string) { overLine(ts, cluster, neg, args) },

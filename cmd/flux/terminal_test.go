@@ -96,6 +96,23 @@ func shows(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
+// lacks is the opposite of reads, for a program that has ended: lacks NAME PATTERN
+func lacks(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lacks NAME PATTERN")
+	}
+	re, err := regexp.Compile(args[1])
+	ts.Check(err)
+	select {
+	case <-jobOf(ts, args[0]).ended:
+	default:
+		ts.Fatalf("%s has not ended", args[0])
+	}
+	if raw := terminalOf(ts, args[0]).Raw(); raw == "" || re.MatchString(raw) {
+		ts.Fatalf("%s has written nothing, or %s: %q", args[0], args[1], raw)
+	}
+}
+
 // reads waits until what was written to a terminal has a match of a pattern,
 // also of what is not shown any more: reads NAME PATTERN
 func reads(ts *testscript.TestScript, neg bool, args []string) {
