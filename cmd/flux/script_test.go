@@ -102,7 +102,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 				if err := cluster.InstallCRDs(t.Context()); err != nil {
 					return err
 				}
-				env.Defer(func() { leave(t, cluster, namespace) })
+				env.Defer(func() { leave(t, cluster) })
 			}
 			manifest := fmt.Sprintf("apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", namespace)
 			return cluster.Seed(t.Context(), []byte(manifest), "")
@@ -133,9 +133,9 @@ func runScripts(t *testing.T, suite string, serial bool) {
 	})
 }
 
-// leave removes the objects of Flux that a script has left behind: the next one
-// may look at the whole cluster.
-func leave(t *testing.T, cluster *testcluster.Cluster, namespace string) {
+// leave removes the objects of Flux that a script has left behind, in whatever
+// namespace: the next one may look at the whole cluster.
+func leave(t *testing.T, cluster *testcluster.Cluster) {
 	// The versions that a client remembers are no longer served where a script
 	// has changed the definitions.
 	client, err := kube.New(cluster.Client.Config)
@@ -144,7 +144,15 @@ func leave(t *testing.T, cluster *testcluster.Cluster, namespace string) {
 	}
 	for _, k := range controllers.Kinds {
 		err := client.With(t.Context(), k, func(r kube.Resource) error {
-			return client.RemoveAll(t.Context(), r, kube.Selection{Namespace: namespace, Labels: "!kept"})
+			used := map[string]bool{}
+			_, err := client.List(t.Context(), r, kube.Selection{}, func(o controllers.Object) error {
+				used[controllers.Namespace(o)] = true
+				return nil
+			})
+			for namespace := range used {
+				err = errors.Join(err, client.RemoveAll(t.Context(), r, kube.Selection{Namespace: namespace, Labels: "!kept"}))
+			}
+			return err
 		})
 		var removed *kube.MissingKindError
 		if err != nil && !errors.As(err, &removed) {
