@@ -132,7 +132,7 @@ func TestCheckSaysWhyAControllerIsNotReady(t *testing.T) {
 ✔ bootstrapped: false
 ► checking controllers
 ✗ source-controller: deployment not ready: pod source-controller-abc-x is unschedulable: 0/1 nodes are available.
-  add a node or free one; taints are tolerated with --toleration-keys
+  add a node, free resources on one, or tolerate its taints (--toleration-keys of install and bootstrap)
 ► ghcr.io/fluxcd/source-controller:v1.9.5
 ► checking crds
 ` + sourceLines + `✗ check failed

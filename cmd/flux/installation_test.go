@@ -172,7 +172,7 @@ func (s site) breakController() {
 		s.Fatal(err)
 	}
 	cause := "✗ source-controller: deployment not ready: the image \"" + image("source-controller") + "\" cannot be pulled: not found\n"
-	const way = "check --registry, --image-pull-secret and that the nodes reach the registry\n"
+	const way = "check the image, its pull Secret and that the nodes reach the registry (--registry and --image-pull-secret of install and bootstrap)\n"
 	got := s.flux("install", "--manifests", file)
 	if !strings.HasSuffix(got.Err, cause+"  Fix\n    "+way) || got.Code != 1 {
 		s.Errorf("install says %d\n%s", got.Code, got.Err)

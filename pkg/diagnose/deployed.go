@@ -163,7 +163,7 @@ func targetOfLive(o controllers.Object) controllers.Target {
 // does at all of them.
 func (s *snapshot) verifyOne(ctx context.Context, v *Verdict, applier controllers.Target, o controllers.Object) {
 	t := targetOfLive(o)
-	sub := newSubject(s.kindOf(applier), s.objects[applier])
+	sub := s.subject(s.kindOf(applier), s.objects[applier])
 	if sub.object == nil || sub.kind.Suspension.Is(sub.object) || leftAlone(o) {
 		return
 	}

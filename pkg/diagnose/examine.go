@@ -28,7 +28,7 @@ func (s *snapshot) examine(ctx context.Context, c *Case) (unconfirmed bool) {
 		return false
 	}
 	k := s.kindOf(root.Object)
-	sub := newSubject(k, o)
+	sub := s.subject(k, o)
 	if said := spoken(sub.ready); sub.ready.Status == "False" && sub.ready.Reason != "" && !strings.Contains(root.Message+"\n"+strings.Join(root.Details, "\n"), oneLine(sub.ready.Message)) {
 		root.Details = append(root.Details, said)
 	}

@@ -43,7 +43,7 @@ func (s *snapshot) factsOf(t controllers.Target) *Facts {
 	if !there || len(k.Result) == 0 {
 		return nil
 	}
-	sub := newSubject(k, o)
+	sub := s.subject(k, o)
 	link := tree.Link{Kind: k, Live: o}
 	f := &Facts{Object: t, Applied: k.Result.String(o), Interval: duration(o, "spec.interval"), AppliedAt: link.Outcome().Good}
 	if len(k.Attempts) == 0 && k.Family != "source" {

@@ -17,7 +17,7 @@ type Finding struct {
 	Message string
 	// Details are what the cluster itself says: conditions, events, logs.
 	Details []string
-	// Remedies are the ways out, each a command or what to do.
+	// Remedies say what to do; one that has a command ends with it.
 	Remedies []string
 	// Cycle are the objects that wait for each other, nil for other findings.
 	Cycle []controllers.Target
@@ -31,7 +31,7 @@ type Case struct {
 	Object controllers.Target
 	// Also are further objects that were asked about and have the same root.
 	Also []controllers.Target
-	// Root is what has to be mended.
+	// Root is the root cause.
 	Root Finding
 	// Chain leads from the object to the root, both included.
 	Chain []Finding

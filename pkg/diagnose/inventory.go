@@ -250,7 +250,7 @@ func (inv *inventory) missing(s *snapshot, skip func(controllers.Target) bool) (
 	return Case{Object: owner, Root: root, Chain: []Finding{first, root}}, true
 }
 
-// deleted tells of an object that is in an inventory and does not exist.
+// deleted returns the finding of an object that is in an inventory and does not exist.
 func (s *snapshot) deleted(t controllers.Target, sub subject) Finding {
 	f := Finding{Object: key(t), Code: "deleted", Message: fmt.Sprintf("it does not exist, although %s has applied it: it was deleted outside Flux", targetOf(sub.kind, sub.object))}
 	detail, remedies := s.correction(sub)

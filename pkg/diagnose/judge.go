@@ -27,7 +27,7 @@ func (s *snapshot) judge(t controllers.Target) (f *Finding, waits bool) {
 		return s.missing(t), false
 	}
 	k := s.kindOf(t)
-	sub := newSubject(k, o)
+	sub := s.subject(k, o)
 	down, broken := s.down[k.Controller]
 	finding := func(code, message string, remedies ...string) *Finding {
 		return &Finding{Object: t, Code: code, Message: message, Remedies: remedies}
@@ -88,7 +88,7 @@ func exhausted(sub subject, found classified, recognised bool) *Finding {
 	return &f
 }
 
-// fine tells whether an object says that it is as its spec has it.
+// fine reports whether an object is ready at its present generation.
 func fine(k controllers.Kind, o controllers.Object) bool {
 	return k.Ready(o).Status == "True" && (controllers.Observed(o) || k.Static != nil && k.Static(o))
 }
@@ -96,8 +96,8 @@ func fine(k controllers.Kind, o controllers.Object) bool {
 // spoken is what an object says of itself in a line.
 func spoken(r controllers.Readiness) string { return join(r.Reason, r.Message) }
 
-// behind tells of an object that is ready and has not begun with what its
-// source has fetched, although it had the time.
+// behind returns the finding of an object that is ready and has not been
+// reconciled to what its source has fetched, although it had the time.
 func (s *snapshot) behind(sub subject) *Finding {
 	for _, e := range s.graph.From(s.vertex(targetOf(sub.kind, sub.object))) {
 		source := s.objects[target(e.To)]
@@ -112,16 +112,17 @@ func (s *snapshot) behind(sub subject) *Finding {
 		}
 		return &Finding{
 			Object: targetOf(sub.kind, sub.object), Code: "behind", Remedies: []string{sub.command("reconcile")},
-			Message: fmt.Sprintf("it has not begun with %s, which %s fetched at %s", fetched, target(e.To), when.UTC().Format(time.RFC3339)),
+			Message: fmt.Sprintf("not yet reconciled to %s, which %s fetched at %s", fetched, target(e.To), when.UTC().Format(time.RFC3339)),
 		}
 	}
 	return nil
 }
 
-// missing tells of an object that others name and that is not there.
+// missing returns the finding of an object that others refer to and that does not
+// exist.
 func (s *snapshot) missing(t controllers.Target) *Finding {
 	if s.hidden(t) != nil {
-		return nil // nobody knows
+		return nil // that could not be read
 	}
 	f := &Finding{Object: t, Code: "missing", Message: "it does not exist"}
 	elsewhere := slices.Clone(s.namesakes(t))

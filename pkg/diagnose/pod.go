@@ -60,7 +60,7 @@ func waiting(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWa
 	switch w.Reason {
 	case "InvalidImageName":
 		cause.Message = fmt.Sprintf("the image name %q is not valid", imageOf(p, s))
-		cause.Remedy, cause.Final = "check --registry", true
+		cause.Remedy, cause.Final = "correct the image name (--registry of install and bootstrap)", true
 	case "ErrImageNeverPull":
 		cause.Message = fmt.Sprintf("the image %q is not on the node, and may not be pulled", imageOf(p, s))
 		cause.Remedy, cause.Final = "load it onto the nodes, or let the container's imagePullPolicy pull it", true
@@ -89,7 +89,7 @@ func waiting(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWa
 func pull(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWaiting) Cause {
 	return Cause{
 		Message: fmt.Sprintf("the image %q cannot be pulled: %s", imageOf(p, s), oneLine(pullReason(w.Message, imageOf(p, s)))),
-		Remedy:  "check --registry, --image-pull-secret and that the nodes reach the registry",
+		Remedy:  "check the image, its pull Secret and that the nodes reach the registry (--registry and --image-pull-secret of install and bootstrap)",
 		Final:   slices.Contains(definitive, failure.Parse(w.Message, failure.Pull).Type),
 		pod:     p.Name, container: s.Name,
 	}
@@ -143,7 +143,7 @@ func ended(p *corev1.Pod, s corev1.ContainerStatus, t *corev1.ContainerStateTerm
 func unschedulable(p *corev1.Pod, c corev1.PodCondition) Cause {
 	cause := Cause{
 		Message: fmt.Sprintf("pod %s is unschedulable: %s", p.Name, oneLine(c.Message)),
-		Remedy:  "add a node or free one; taints are tolerated with --toleration-keys",
+		Remedy:  "add a node, free resources on one, or tolerate its taints (--toleration-keys of install and bootstrap)",
 		pod:     p.Name,
 	}
 	if c.Reason == corev1.PodReasonSchedulingGated {

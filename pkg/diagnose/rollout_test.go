@@ -209,7 +209,7 @@ func TestImpatientGoesOnWithTheOthers(t *testing.T) {
 		Waiting: func(names []string) { waiting = append(waiting, names...) },
 	}
 	err := r.Wait(t.Context())
-	want := "a is not ready: pod a-new-x is unschedulable: no node\n  add a node or free one; taints are tolerated with --toleration-keys\n" +
+	want := "a is not ready: pod a-new-x is unschedulable: no node\n  add a node, free resources on one, or tolerate its taints (--toleration-keys of install and bootstrap)\n" +
 		"c is not ready: the Deployment does not exist\n  install it: flux install"
 	if err == nil {
 		t.Fatal("no error")

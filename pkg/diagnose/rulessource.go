@@ -48,9 +48,11 @@ var sourceRules = []rule{
 	},
 	{
 		code: "controller-storage", kinds: fetchers,
-		reasons:  []string{"StorageOperationFailed", "ArchiveOperationFailed", "DirectoryCreationFailed", "StatOperationFailed", "AcquireLockFailed", "CacheOperationFailed", "SymlinkUpdateFailed"},
-		message:  withDetail("source-controller cannot store the artifact"),
-		remedies: steps("free or add space on the volume of source-controller: kubectl -n flux-system describe pods -l app=source-controller"),
+		reasons: []string{"StorageOperationFailed", "ArchiveOperationFailed", "DirectoryCreationFailed", "StatOperationFailed", "AcquireLockFailed", "CacheOperationFailed", "SymlinkUpdateFailed"},
+		message: func(s subject) string { return s.kind.Controller + " cannot store the artifact: " + s.detail() },
+		remedies: func(s subject) []string {
+			return []string{fmt.Sprintf("free or add space on the volume of %[1]s: kubectl%[2]s describe pods -l app=%[1]s", s.kind.Controller, inNamespace(s.home)), s.again()}
+		},
 	},
 	{
 		code: "source-address", kinds: fetchers, reasons: []string{"URLInvalid", "ImageURLInvalid"},

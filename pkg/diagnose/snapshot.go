@@ -338,7 +338,7 @@ func (s *snapshot) blame(f *Finding) {
 	if !there || f.Code != "waiting" {
 		return
 	}
-	if found, ok := recognise(newSubject(s.kindOf(f.Object), o)); ok {
+	if found, ok := recognise(s.subject(s.kindOf(f.Object), o)); ok {
 		*f = found.Finding
 	}
 }

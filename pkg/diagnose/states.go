@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -54,10 +56,7 @@ func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map
 			weak = append(weak, t)
 			down[name] = Finding{
 				Object: t, Code: "controller-down", Message: "the " + name + " is not running",
-				Remedies: []string{
-					fmt.Sprintf("kubectl -n %s describe pods -l app=%s", d.Home, name),
-					fmt.Sprintf("undo a change that did it: kubectl -n %s rollout undo deployment %s", d.Home, name),
-				},
+				Remedies: []string{fmt.Sprintf("kubectl -n %s describe pods -l app=%s", d.Home, name)},
 			}
 		}
 	}
@@ -66,12 +65,24 @@ func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map
 			f := down[t.Name]
 			f.Message, f.Details = "the "+t.Name+" is not running: "+trouble.Message, trouble.logged()
 			if trouble.Remedy != "" {
-				f.Remedies = append([]string{trouble.Remedy}, f.Remedies[len(f.Remedies)-2:]...)
+				f.Remedies = append([]string{trouble.Remedy}, f.Remedies[len(f.Remedies)-1:]...)
 			}
+			down[t.Name] = f
+		}
+		if f := down[t.Name]; brokenByChange(found[t.Name]) {
+			f.Remedies = append(f.Remedies, fmt.Sprintf("if the change of its template is at fault, undo it: kubectl -n %s rollout undo deployment %s", d.Home, t.Name))
 			down[t.Name] = f
 		}
 	}
 	return down, "", nil
+}
+
+// brokenByChange reports whether a Deployment has an earlier template, and the
+// present one has never run completely: one that has fails for another reason.
+func brokenByChange(d *appsv1.Deployment) bool {
+	number, err := strconv.Atoi(d.Annotations[revision])
+	c, ok := deploymentCondition(d, appsv1.DeploymentProgressing)
+	return err == nil && number > 1 && ok && c.Reason != "NewReplicaSetAvailable"
 }
 
 // vacant says that the namespace has no controllers.
@@ -103,7 +114,7 @@ func (d Doctor) leaders(ctx context.Context, down map[string]Finding) error {
 		}
 		down[name] = Finding{
 			Object: controllers.Target{Kind: "Deployment", Namespace: d.Home, Name: name}, Code: "controller-leaderless",
-			Message:  fmt.Sprintf("no pod of the %s leads: the last one that did, %s, was heard of at %s", name, text("holderIdentity"), renewed.UTC().Format(time.RFC3339)),
+			Message:  fmt.Sprintf("no pod of the %s leads: its last leader, %s, renewed the lease at %s", name, text("holderIdentity"), renewed.UTC().Format(time.RFC3339)),
 			Remedies: []string{fmt.Sprintf("kubectl -n %s rollout restart deployment %s", d.Home, name)},
 		}
 		return nil

@@ -16,6 +16,8 @@ type subject struct {
 	kind   controllers.Kind
 	object controllers.Object
 	ready  controllers.Readiness
+	// home is the namespace of the controllers.
+	home string
 	// failed is the condition that holds the failure, and failure what it says:
 	// recognise sets them.
 	failed  controllers.Readiness
@@ -40,6 +42,13 @@ func newSubject(k controllers.Kind, o controllers.Object) subject {
 		ready.Message = WithoutFolders(ready.Message)
 	}
 	return subject{kind: k, object: o, ready: ready}
+}
+
+// subject reads what an object of the cluster says of itself.
+func (s *snapshot) subject(k controllers.Kind, o controllers.Object) subject {
+	sub := newSubject(k, o)
+	sub.home = s.Home
+	return sub
 }
 
 // attempt returns the condition that holds the failure: Ready, unless that tells

@@ -19,7 +19,7 @@ func (s *snapshot) verify(ctx context.Context, v *Verdict, t controllers.Target)
 	if !there {
 		return
 	}
-	sub := newSubject(s.kindOf(t), o)
+	sub := s.subject(s.kindOf(t), o)
 	if sub.kind.Suspension.Is(o) {
 		return
 	}
@@ -148,7 +148,7 @@ func (a *Surroundings) Inventory(d Doctor, root *tree.Node) {
 		return
 	}
 	s := &snapshot{Doctor: d}
-	inv := &inventory{subject: newSubject(k, o), absent: map[controllers.Target]bool{}}
+	inv := &inventory{subject: s.subject(k, o), absent: map[controllers.Target]bool{}}
 	for _, n := range root.Children {
 		t := target(n.Object)
 		inv.targets = append(inv.targets, t)
