@@ -14,6 +14,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kubeconfig"
+	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/ui"
 )
@@ -154,8 +155,34 @@ func (a *app) bounded(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithTimeoutCause(ctx, a.global.timeout, &timeoutError{a.global.timeout})
 }
 
-// printf writes a part of the answer to standard output.
+// printf writes a part of the answer to standard output. Texts among the
+// arguments can control no terminal.
 func (a *app) printf(format string, args ...any) error {
-	_, err := fmt.Fprintf(a.out, format, args...)
+	return a.print(fmt.Sprintf(format, printable.Args(args)...))
+}
+
+// print writes text whose parts are fit to be printed, and which may be in colour.
+func (a *app) print(text string) error {
+	_, err := io.WriteString(a.out, text)
 	return err
+}
+
+// document writes text for programs: every byte of it, except on a terminal.
+func (a *app) document(text string) error {
+	_, err := io.WriteString(a.answer(""), text)
+	return err
+}
+
+// answer returns standard output for an -o format that prints values as they
+// are. In JSON whatever could control a terminal is escaped, which does not
+// change a value; other formats are for people only on a terminal.
+func (a *app) answer(format string) io.Writer {
+	switch {
+	case format == "json" || strings.HasPrefix(format, "jsonpath-as-json="):
+		return printable.NewJSONWriter(a.out)
+	case ui.IsTerminal(a.out):
+		return printable.NewWriter(a.out)
+	default:
+		return a.out
+	}
 }

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/bootstrap"
@@ -176,7 +176,7 @@ func (a *app) bootstrapDryRun(ctx context.Context, cfg *rest.Config, plan bootst
 	}
 	// Patch programs skip the lines above, so the whole can be applied.
 	text.WriteString(a.shortened(p.Patch))
-	if err := a.printf("%s", text.String()); err != nil {
+	if err := a.document(text.String()); err != nil {
 		return err
 	}
 	a.ui.Success("nothing was changed")
@@ -213,7 +213,7 @@ func (a *app) printBootstrap(format string, report any) error {
 	var text []byte
 	var err error
 	if format == "yaml" {
-		text, err = yaml.Marshal(report)
+		text, err = output.YAML(report)
 	} else {
 		text, err = json.MarshalIndent(report, "", "  ")
 		text = append(text, '\n')
@@ -221,7 +221,8 @@ func (a *app) printBootstrap(format string, report any) error {
 	if err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
-	return a.printf("%s", text)
+	_, err = a.answer(format).Write(text)
+	return err
 }
 
 // trustHost asks whether the key of an SSH server that nobody vouches for is

@@ -207,7 +207,7 @@ func (a *app) printBuild(o *buildOptions, result *build.Result) error {
 		a.ui.Warning("secret values are masked (%d): print them with --show-secrets", masked)
 	}
 	if o.format == "json" {
-		return output.PrintObjects(a.out, o.format, items, false)
+		return output.PrintObjects(a.answer(o.format), o.format, items, false)
 	}
 	var b strings.Builder
 	for _, item := range items {
@@ -218,7 +218,7 @@ func (a *app) printBuild(o *buildOptions, result *build.Result) error {
 		b.Write(text)
 		b.WriteString("---\n")
 	}
-	return a.printf("%s", b.String())
+	return a.document(b.String())
 }
 
 // warnOnce returns a function that gives each warning once, to be called by

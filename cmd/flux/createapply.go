@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/output"
@@ -21,9 +20,9 @@ import (
 // print writes an object that was not applied.
 func (c *creation) print(o *unstructured.Unstructured) error {
 	if c.output != "" {
-		return output.PrintObjects(c.app.out, c.output, []unstructured.Unstructured{*o}, true)
+		return output.PrintObjects(c.app.answer(c.output), c.output, []unstructured.Unstructured{*o}, true)
 	}
-	text, err := yaml.Marshal(o.Object)
+	text, err := output.YAML(o.Object)
 	if err != nil {
 		return fmt.Errorf("encoding %s: %w", kube.Describe(o), err)
 	}
@@ -31,7 +30,7 @@ func (c *creation) print(o *unstructured.Unstructured) error {
 	if o.GetKind() == "Secret" {
 		end = "\n" // as Flux has always written Secrets
 	}
-	return c.app.printf("---\n%s%s", text, end)
+	return c.app.document("---\n" + string(text) + end)
 }
 
 // show prints an object as the cluster has it, where that is asked for. The
@@ -48,7 +47,7 @@ func (c *creation) show(o controllers.Object) error {
 		}
 		shown["data"] = masked
 	}
-	return output.PrintObjects(c.app.out, c.output, []unstructured.Unstructured{{Object: shown}}, true)
+	return output.PrintObjects(c.app.answer(c.output), c.output, []unstructured.Unstructured{{Object: shown}}, true)
 }
 
 // apply makes the cluster have an object and says what that has changed.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/build"
@@ -163,11 +163,11 @@ func (a *app) printStatus(o *debugOptions, k controllers.Kind, object *unstructu
 	if o.format != "" {
 		return a.encode(o.format, v)
 	}
-	text, err := yaml.Marshal(v)
+	text, err := output.YAML(v)
 	if err != nil {
 		return fmt.Errorf("encoding the %s: %w", part, err)
 	}
-	return a.printf("# %s documentation: %s\n%s", strings.ToUpper(part[:1])+part[1:], statusDocs[k.Kind+" "+part], redact.Text(string(text)))
+	return a.document(fmt.Sprintf("# %s documentation: %s\n%s", strings.ToUpper(part[:1])+part[1:], statusDocs[k.Kind+" "+part], redact.Text(string(text))))
 }
 
 // explicit says of every release when it was deleted, null for those that were

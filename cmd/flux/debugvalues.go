@@ -10,8 +10,8 @@ import (
 
 	goyaml "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/build"
 )
@@ -42,15 +42,14 @@ func (a *app) debugValues(ctx context.Context, o *debugOptions, object *unstruct
 	case o.format != "":
 		return a.encode(o.format, values)
 	}
-	text, err := yaml.Marshal(values)
+	text, err := output.YAML(values)
 	if err == nil && o.origin {
 		text, err = annotated(text, leaves)
 	}
 	if err != nil {
 		return fmt.Errorf("encoding the values: %w", err)
 	}
-	_, err = a.out.Write(text)
-	return err
+	return a.document(string(text))
 }
 
 // leaf is a value that is no map or list with something in it.

@@ -180,7 +180,7 @@ func (a *app) depsAnswer(o *depsOptions, g *tree.Graph, trees func() []*tree.Nod
 	case "", "wide":
 		return a.depsText(o, trees())
 	default:
-		return depsDiagram(g).Draw(a.out, o.format)
+		return depsDiagram(g).Draw(a.answer(o.format), o.format)
 	}
 }
 

@@ -172,7 +172,7 @@ const gitlabMax = 1_000_000
 func (a *app) printDiff(format string, results []*diff.Result) error {
 	switch format {
 	case "json":
-		return render.JSON(a.out, results)
+		return render.JSON(a.answer(format), results)
 	case "unified":
 		return render.Unified(a.out, results, a.diffStyle())
 	case "github":

@@ -55,7 +55,7 @@ func (a *app) envsubst(ctx context.Context, strict bool) error {
 	if len(text) == 0 {
 		return nil
 	}
-	return a.printf("%s", answer.String())
+	return a.document(answer.String())
 }
 
 // substituteLine names every variable of a line that is missing; the library

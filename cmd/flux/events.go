@@ -252,7 +252,7 @@ func (q *eventQuery) print(found []happening) error {
 		for i, h := range found {
 			objects[i] = h.object
 		}
-		return output.PrintObjects(q.app.out, q.options.format, unstructuredOf(objects), false, output.NoHeader(q.options.noHeader))
+		return output.PrintObjects(q.app.answer(q.options.format), q.options.format, unstructuredOf(objects), false, output.NoHeader(q.options.noHeader))
 	}
 	if len(found) == 0 {
 		q.app.ui.Line("No events found%s.", q.where())

@@ -160,7 +160,7 @@ func (w *eventWatcher) begin() error {
 	sortHappenings(first)
 	w.early = nil
 	if w.options.printsObjects() {
-		records, err := output.NewRecords(w.app.out, w.options.format, output.NoHeader(w.options.noHeader))
+		records, err := output.NewRecords(w.app.answer(w.options.format), w.options.format, output.NoHeader(w.options.noHeader))
 		if err != nil {
 			return err
 		}

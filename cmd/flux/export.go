@@ -257,7 +257,7 @@ func (a *app) readSecrets(
 // printManifests prints objects: a named one in JSON by itself.
 func (a *app) printManifests(format string, objects []controllers.Object, single bool) error {
 	if len(objects) == 1 && single && format == "json" {
-		return output.PrintObjects(a.out, format, []unstructured.Unstructured{{Object: controllers.Manifest(objects[0])}}, single)
+		return output.PrintObjects(a.answer(format), format, []unstructured.Unstructured{{Object: controllers.Manifest(objects[0])}}, single)
 	}
 	out := a.manifestWriter(format)
 	for _, o := range objects {
@@ -280,10 +280,10 @@ type manifestWriter struct {
 
 func (a *app) manifestWriter(format string) *manifestWriter {
 	if format == "json" {
-		list, _ := output.NewListWriter(a.out, format)
+		list, _ := output.NewListWriter(a.answer(format), format)
 		return &manifestWriter{list: list}
 	}
-	return &manifestWriter{documents: bufio.NewWriter(a.out)}
+	return &manifestWriter{documents: bufio.NewWriter(a.answer(format))}
 }
 
 func (w *manifestWriter) add(o controllers.Object) error {

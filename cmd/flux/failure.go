@@ -159,7 +159,7 @@ func (a *app) sayCauses(v diagnose.Verdict, told, ways []string) {
 		p.section(fmt.Sprintf("And %d more root causes", more), []string{"flux why"})
 	}
 	p.section("Could not check", v.Unknown)
-	a.ui.Line("%s", strings.TrimSuffix(p.b.String(), "\n"))
+	a.ui.Print(strings.TrimSuffix(p.b.String(), "\n"))
 }
 
 // whose says for which of the objects that have failed a case is, "" where

@@ -226,7 +226,7 @@ func (a *app) printKind(q *query, l listing) error {
 	}
 	if q.printsObjects() {
 		single := q.single()
-		return output.PrintObjects(a.out, q.options.format, objectsOf(l.entries), single, output.NoHeader(q.options.noHeader))
+		return output.PrintObjects(a.answer(q.options.format), q.options.format, objectsOf(l.entries), single, output.NoHeader(q.options.noHeader))
 	}
 	return a.show(q, tableOf(q.columns(l.kind), l.entries))
 }
@@ -288,7 +288,7 @@ func (a *app) printAll(q *query, listings []listing) error {
 		return q.stream.close()
 	}
 	if q.printsObjects() {
-		return output.PrintObjects(a.out, q.options.format, objectsOf(q.merge(listings)), false, output.NoHeader(q.options.noHeader))
+		return output.PrintObjects(a.answer(q.options.format), q.options.format, objectsOf(q.merge(listings)), false, output.NoHeader(q.options.noHeader))
 	}
 	if q.flat() && len(listings) > 0 {
 		return a.show(q, tableOf(q.flatColumns(), q.merge(listings)))

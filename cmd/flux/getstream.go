@@ -13,7 +13,7 @@ type objectStream struct {
 // streamOf returns the stream of a query whose objects can be printed one by
 // one, nil for others: a template and an order need all of them.
 func (a *app) streamOf(q *query) *objectStream {
-	list, ok := output.NewListWriter(a.out, q.options.format)
+	list, ok := output.NewListWriter(a.answer(q.options.format), q.options.format)
 	if !ok || q.sorter != nil || q.single() {
 		return nil
 	}

@@ -160,7 +160,7 @@ func (a *app) exportManifests(set *manifests.Set) error {
 	if err != nil {
 		return err
 	}
-	return a.printf("%s", text)
+	return a.document(string(text))
 }
 
 // installable finds out, before anything is changed, whether the cluster can

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"sigs.k8s.io/yaml"
 
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -104,11 +104,11 @@ func (a *app) encode(format string, answer any) error {
 	text, err := json.MarshalIndent(answer, "", "  ")
 	text = append(text, '\n')
 	if format == "yaml" {
-		text, err = yaml.Marshal(answer)
+		text, err = output.YAML(answer)
 	}
 	if err != nil {
 		return fmt.Errorf("encoding the answer: %w", err)
 	}
-	_, err = a.out.Write(text)
+	_, err = a.answer(format).Write(text)
 	return err
 }

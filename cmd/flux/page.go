@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/fold"
+	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
@@ -30,7 +31,7 @@ func (p *page) line(steps int, text string) {
 }
 
 func (p *page) folded(steps int, text string) string {
-	return fold.Line(strings.Repeat(" ", steps*indent)+redact.Text(text), (steps+1)*indent, p.width)
+	return fold.Line(strings.Repeat(" ", steps*indent)+printable.Line(redact.Text(text)), (steps+1)*indent, p.width)
 }
 
 // section writes lines below a title; without lines there is none.

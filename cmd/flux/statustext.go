@@ -13,6 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/fold"
 	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
@@ -48,7 +49,7 @@ func (a *app) printSituation(s situation) error {
 	p.inventory(s)
 	p.section("Events", a.eventRows(s.events))
 	p.section("Could not check", rowsOfLines(s.unknown))
-	return a.printf("%s", p.b.String())
+	return a.print(p.b.String())
 }
 
 // rowsOfLines are rows of one cell each.
@@ -63,7 +64,7 @@ func rowsOfLines(lines []string) [][]string {
 // head is the object, what it says of itself, and why it is not well.
 func (p *sheet) head(s situation) {
 	state, hue := readyWord(s)
-	p.b.WriteString(p.paint(color.Bold, s.Link.Object.String()) + "  " + p.paint(hue, state) + "\n")
+	p.b.WriteString(p.paint(color.Bold, printable.Line(s.Link.Object.String())) + "  " + p.paint(hue, printable.Line(state)) + "\n")
 	if message := lineOf(s.outcome.Message); message != "" && !explained(s) {
 		p.b.WriteString(p.folded(message))
 	}
@@ -106,6 +107,10 @@ func (p *sheet) section(title string, rows [][]string) {
 	}
 	p.b.WriteString("\n" + p.paint(color.Bold, title) + "\n")
 	widths := make([]int, len(rows[0]))
+	rows = slices.Clone(rows)
+	for i, row := range rows {
+		rows[i] = printable.Lines(row)
+	}
 	for _, row := range rows {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
@@ -301,7 +306,7 @@ func cutTo(text string, width int) string {
 
 // folded is a line of text, broken where the terminal ends.
 func (p *sheet) folded(text string) string {
-	return fold.Line("  "+text, indent, p.screen.Width) + "\n"
+	return fold.Line("  "+printable.Line(text), indent, p.screen.Width) + "\n"
 }
 
 func (p *sheet) paint(attribute color.Attribute, text string) string {

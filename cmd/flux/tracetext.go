@@ -5,6 +5,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
@@ -83,7 +84,7 @@ func (a *app) printTrace(t *tree.Trace) error {
 		}
 		b.WriteString("\n")
 		for _, row := range s {
-			b.WriteString(row.label + ":" + strings.Repeat(" ", width-len(row.label)-1) + row.value + "\n")
+			b.WriteString(printable.Line(row.label) + ":" + strings.Repeat(" ", width-len(row.label)-1) + printable.Line(row.value) + "\n")
 		}
 	}
 	return a.printf("%s", b.String())

@@ -142,7 +142,7 @@ func (a *app) severalTrees(ctx context.Context, client *kube.Client, o *treeOpti
 		failed = errors.Join(a.encode(o.format, documents), failed)
 	case "yaml":
 		for _, document := range documents {
-			failed = errors.Join(failed, a.printf("---\n%s", document))
+			failed = errors.Join(failed, a.document("---\n"+string(document)))
 		}
 	}
 	return failed
@@ -180,15 +180,15 @@ func treeNeedsObject(cmd *cobra.Command, s selection) error {
 func (a *app) printTree(root *tree.Node, format string, options tree.Options) error {
 	switch {
 	case format == "json" && options.InventoryOnly:
-		return tree.InventoryJSON(a.out, root)
+		return tree.InventoryJSON(a.answer(format), root)
 	case format == "yaml" && options.InventoryOnly:
-		return tree.InventoryYAML(a.out, root)
+		return tree.InventoryYAML(a.answer(format), root)
 	case format == "json":
-		return tree.JSON(a.out, root)
+		return tree.JSON(a.answer(format), root)
 	case format == "yaml":
-		return tree.YAML(a.out, root)
+		return tree.YAML(a.answer(format), root)
 	case slices.Contains(diagram.Formats(), format):
-		return treeDiagram(root).Draw(a.out, format)
+		return treeDiagram(root).Draw(a.answer(format), format)
 	case options.Status:
 		style := a.treeStyle()
 		style.Fold = format == "wide"

@@ -23,7 +23,7 @@ type sink interface {
 
 func (a *app) newSink(q *query) (sink, error) {
 	if q.printsObjects() {
-		records, err := output.NewRecords(a.out, q.options.format, output.NoHeader(q.options.noHeader))
+		records, err := output.NewRecords(a.answer(q.options.format), q.options.format, output.NoHeader(q.options.noHeader))
 		return recordSink{records: records}, err
 	}
 	columns := headers(q.columns(q.kinds[0]))

@@ -226,7 +226,7 @@ func (a *app) printVerdict(v diagnose.Verdict, ref objectRef, scope diagnose.Sco
 	}
 	p.section(unappliedTitle, commits.lines(a))
 	p.section("Could not check", v.Unknown)
-	return a.printf("%s", p.b.String())
+	return a.print(p.b.String())
 }
 
 // nothingFound says that no problem was found, and whether there may be one.

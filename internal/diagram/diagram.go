@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/fluxkit/flux/internal/printable"
 )
 
 // Diagram is what is drawn, from left to right.
@@ -55,12 +57,26 @@ func Formats() []string { return []string{"dot", "mermaid", "svg", "html"} }
 
 // Draw writes the diagram in one of the Formats.
 func (d Diagram) Draw(w io.Writer, format string) error {
+	d = d.printable()
 	draw, ok := map[string]func() string{"dot": d.dot, "mermaid": d.mermaid, "svg": d.svg, "html": d.html}[format]
 	if !ok {
 		return fmt.Errorf("diagrams cannot be drawn as %q: use %s", format, strings.Join(Formats(), ", "))
 	}
 	_, err := io.WriteString(w, draw())
 	return err
+}
+
+// printable returns the diagram with texts of one line that hide nothing.
+func (d Diagram) printable() Diagram {
+	fit := Diagram{Title: printable.Line(d.Title)}
+	for _, b := range d.Boxes {
+		b.ID, b.Head, b.Text, b.Note = printable.Line(b.ID), printable.Line(b.Head), printable.Line(b.Text), printable.Line(b.Note)
+		fit.Boxes = append(fit.Boxes, b)
+	}
+	for _, a := range d.Arrows {
+		fit.Arrows = append(fit.Arrows, Arrow{From: printable.Line(a.From), To: printable.Line(a.To), Label: printable.Line(a.Label)})
+	}
+	return fit
 }
 
 // dot is the language of Graphviz.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -59,8 +60,15 @@ func (c *Client) each(ctx context.Context, objects []*unstructured.Unstructured,
 	return g.Wait()
 }
 
+// applyBody encodes an object to be applied. The server reads it as YAML, which
+// does not allow control characters that JSON leaves as they are.
+func applyBody(object any) ([]byte, error) {
+	body, err := json.Marshal(object)
+	return []byte(printable.JSON(string(body))), err
+}
+
 func (c *Client) applyOne(ctx context.Context, o *unstructured.Unstructured) error {
-	body, err := json.Marshal(o.Object)
+	body, err := applyBody(o.Object)
 	if err != nil {
 		return fmt.Errorf("encoding %s: %w", Describe(o), err)
 	}

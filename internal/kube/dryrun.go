@@ -28,7 +28,7 @@ type Applier struct {
 
 // DryRunAs is DryRun by somebody who may be strict.
 func (c *Client) DryRunAs(ctx context.Context, r Resource, o controllers.Object, by Applier) (controllers.Object, error) {
-	body, err := json.Marshal(o)
+	body, err := applyBody(o)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s %q: %w", r.Kind, controllers.Name(o), err)
 	}

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -55,7 +54,7 @@ func (c *Client) Upsert(ctx context.Context, o *unstructured.Unstructured, dryRu
 func (c *Client) apply(ctx context.Context, r Resource, o *unstructured.Unstructured, dryRun bool) (controllers.Object, error) {
 	wanted := o.DeepCopy()
 	wanted.SetAPIVersion(r.GroupVersion().String())
-	body, err := json.Marshal(wanted.Object)
+	body, err := applyBody(wanted.Object)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s: %w", Describe(o), err)
 	}

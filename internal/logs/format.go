@@ -6,8 +6,8 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 
+	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/internal/redact"
 )
 
@@ -16,16 +16,11 @@ type Format func(io.Writer, *Entry) error
 
 // Text writes lines as scripts know them: time, level, object, message and
 // error. Credentials in addresses are masked.
-func Text(w io.Writer, e *Entry) error { return writeText(w, e, e.Level) }
+func Text(w io.Writer, e *Entry) error { return writeText(w, e, printable.Line(e.Level)) }
 
-// Screen writes lines for a terminal: nothing in them can steer it, and paint
-// colours the level.
+// Screen writes lines for a terminal, where paint colours the level.
 func Screen(paint func(level string) string) Format {
-	return func(w io.Writer, e *Entry) error {
-		shown := *e
-		shown.Message, shown.Error = printable(e.Message), printable(e.Error)
-		return writeText(w, &shown, paint(e.Level))
-	}
+	return func(w io.Writer, e *Entry) error { return writeText(w, e, paint(printable.Line(e.Level))) }
 }
 
 // writeText writes a line piece by piece: one of a mebibyte is not held twice.
@@ -36,7 +31,7 @@ func writeText(w io.Writer, e *Entry, level string) error {
 	} else if e.Kind != "" && e.Name != "" {
 		about += "/" + e.Name + "." + e.Namespace
 	}
-	return writeAll(w, e.Time, " ", level, " ", about, " - ", redacted(e.Message), " ", redacted(e.Error), "\n")
+	return writeAll(w, printable.Line(e.Time), " ", level, " ", printable.Line(about), " - ", shown(e.Message), " ", shown(e.Error), "\n")
 }
 
 func writeAll(w io.Writer, parts ...string) error {
@@ -48,21 +43,15 @@ func writeAll(w io.Writer, parts ...string) error {
 	return nil
 }
 
+// shown is text of a controller that can be printed.
+func shown(s string) string { return printable.Text(redacted(s)) }
+
 // redacted looks only at texts that have an address at all, since most have none.
 func redacted(s string) string {
 	if !strings.Contains(s, "://") {
 		return s
 	}
 	return redact.Text(s)
-}
-
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
-			return ' '
-		}
-		return r
-	}, s)
 }
 
 // JSON writes a record a line, all its fields as the controller wrote them and
@@ -85,5 +74,5 @@ func JSON(w io.Writer, e *Entry) error {
 	if bytes.HasPrefix(rest, []byte("}")) {
 		comma = ""
 	}
-	return writeAll(w, `{"pod":`, string(pod), comma, redacted(string(rest)), "\n")
+	return writeAll(w, `{"pod":`, string(pod), comma, printable.JSON(redacted(string(rest))), "\n")
 }

@@ -63,7 +63,7 @@ func TestFilter(t *testing.T) {
 		"everything": {logs.Filter{}, `2026-11-01T10:00:00.000Z info  - starting manager 
 2026-11-01T10:00:01.000Z debug Kustomization/app.apps - looking 
 2026-11-01T10:00:02.000Z info GitRepository/app.apps - fetched https://me:*****@example.com/app 
-2026-11-01T10:00:03.000Z error Kustomization/app.apps - Reconciler error no such` + "\x1b" + `[5m file
+2026-11-01T10:00:03.000Z error Kustomization/app.apps - Reconciler error no such\x1b[5m file
 2026-11-01T10:00:04.000Z info HelmRelease/web.web - done 
 2026-11-01T10:00:05.000Z info Pod/sc - {"level":"info","ts":"2026-11-01T10:00:05.000Z","msg":"cut 
 2026-11-01T10:00:06.000Z info Pod/sc - I1101 10:00:06.000000 1 leaderelection.go:250] attempting to acquire 
@@ -75,7 +75,7 @@ func TestFilter(t *testing.T) {
    -  
 `},
 		"a namespace": {logs.Filter{Namespace: "apps", Level: "info"}, `2026-11-01T10:00:02.000Z info GitRepository/app.apps - fetched https://me:*****@example.com/app 
-2026-11-01T10:00:03.000Z error Kustomization/app.apps - Reconciler error no such` + "\x1b" + `[5m file
+2026-11-01T10:00:03.000Z error Kustomization/app.apps - Reconciler error no such\x1b[5m file
 2026-11-01T10:00:07.000Z error Pod/sc - E1101 10:00:07.000000 1 reflector.go:158] forbidden 
 2026-11-01T10:00:08.000Z error Pod/sc - panic: runtime error: invalid memory address 
 2026-11-01T10:00:09.000Z error Pod/sc -  
@@ -84,7 +84,7 @@ func TestFilter(t *testing.T) {
 `},
 		"a kind":     {logs.Filter{Kinds: []string{"helmrelease"}}, "2026-11-01T10:00:04.000Z info HelmRelease/web.web - done \n"},
 		"a name":     {logs.Filter{Name: "web"}, "2026-11-01T10:00:04.000Z info HelmRelease/web.web - done \n"},
-		"an error":   {logs.Filter{Level: "error", Kinds: []string{"Kustomization"}}, "2026-11-01T10:00:03.000Z error Kustomization/app.apps - Reconciler error no such\x1b[5m file\n"},
+		"an error":   {logs.Filter{Level: "error", Kinds: []string{"Kustomization"}}, "2026-11-01T10:00:03.000Z error Kustomization/app.apps - Reconciler error no such\\x1b[5m file\n"},
 		"an object":  {logs.Filter{Objects: map[string]bool{logs.Key("HelmRelease", "web", "web"): true}}, "2026-11-01T10:00:04.000Z info HelmRelease/web.web - done \n"},
 		"no objects": {logs.Filter{Objects: map[string]bool{}}, ""},
 	} {
@@ -101,7 +101,7 @@ func TestFormats(t *testing.T) {
 	t.Parallel()
 	k := speaking(t)
 	screen := logs.Screen(func(level string) string { return "<" + level + ">" })
-	want := "2026-11-01T10:00:03.000Z <error> Kustomization/app.apps - Reconciler error no such [5m file\n"
+	want := "2026-11-01T10:00:03.000Z <error> Kustomization/app.apps - Reconciler error no such\\x1b[5m file\n"
 	if diff := cmp.Diff(want, read(t, k, logs.Filter{Level: "error", Kinds: []string{"Kustomization"}}, screen)); diff != "" {
 		t.Error(diff)
 	}

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/fluxkit/flux/internal/printable"
 )
 
 // columnPrinter prints custom-columns=HEADER:.path,… as kubectl does: padded
@@ -124,5 +126,5 @@ func cell(path *jsonpath.JSONPath, o map[string]any) string {
 	if len(values) == 0 {
 		return "<none>"
 	}
-	return printable(strings.Join(values, ","))
+	return printable.Line(strings.Join(values, ","))
 }

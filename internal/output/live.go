@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/fatih/color"
+
+	"github.com/fluxkit/flux/internal/printable"
 )
 
 // Live is a table on a terminal whose rows change in place. Where there are
@@ -42,7 +44,7 @@ func NewLive(w io.Writer, headers []string, header bool, screen func() Screen) *
 // Put adds a row or changes the one of the same key. It is shown by Draw.
 func (l *Live) Put(key string, cells []string, gone bool) {
 	l.turn++
-	row := liveRow{cells, gone, l.turn}
+	row := liveRow{printable.Lines(cells), gone, l.turn}
 	if i, ok := l.place[key]; ok {
 		l.rows[i] = row
 		return

@@ -1,7 +1,40 @@
 package output
 
-import goyaml "go.yaml.in/yaml/v2"
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	goyaml "go.yaml.in/yaml/v2"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/printable"
+)
 
 // Manifest prints an object as sigs.k8s.io/yaml does, byte for byte, without
 // its way through JSON and back, which takes three times as long.
 func Manifest(object any) ([]byte, error) { return goyaml.Marshal(object) }
+
+// YAML encodes a value as sigs.k8s.io/yaml does. That fails on texts with DEL or
+// C1 control characters, which the API takes: it reads its own JSON as YAML.
+func YAML(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.JSONToYAML([]byte(printable.JSON(string(text))))
+}
+
+// yamlPrinter prints an object as a YAML document.
+type yamlPrinter struct{}
+
+// PrintObj implements [printers.ResourcePrinter].
+func (yamlPrinter) PrintObj(o runtime.Object, w io.Writer) error {
+	text, err := YAML(o)
+	if err != nil {
+		return fmt.Errorf("encoding the answer: %w", err)
+	}
+	_, err = w.Write(text)
+	return err
+}

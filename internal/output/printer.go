@@ -39,7 +39,7 @@ func ObjectPrinter(format string, given ...Option) (printers.ResourcePrinter, er
 	case "json":
 		return &printers.OmitManagedFieldsPrinter{Delegate: &printers.JSONPrinter{}}, nil
 	case "yaml":
-		return &printers.OmitManagedFieldsPrinter{Delegate: &printers.YAMLPrinter{}}, nil
+		return &printers.OmitManagedFieldsPrinter{Delegate: yamlPrinter{}}, nil
 	case "kyaml":
 		return &printers.OmitManagedFieldsPrinter{Delegate: &printers.KYAMLPrinter{}}, nil
 	case "name":

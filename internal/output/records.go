@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
-	"sigs.k8s.io/yaml"
 )
 
 // Records prints objects one by one, as they come: JSON an object a line, YAML
@@ -67,7 +66,7 @@ func (r *Records) json(o *unstructured.Unstructured, _ bool) error {
 }
 
 func (r *Records) yaml(o *unstructured.Unstructured, _ bool) error {
-	document, err := yaml.Marshal(bare(o))
+	document, err := YAML(bare(o))
 	if err != nil {
 		return err
 	}

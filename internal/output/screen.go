@@ -4,7 +4,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/fatih/color"
@@ -28,6 +27,7 @@ type Screen struct {
 // Show prints the table for people: columns apart by spaces, lines cut to the
 // screen's width, and colours where the screen has them.
 func (t Table) Show(w io.Writer, headers bool, screen Screen) error {
+	t = t.printable()
 	columns := screen.fit(t.Headers, measured(t.Headers, t.Rows, headers))
 	var b strings.Builder
 	if headers {
@@ -60,7 +60,7 @@ func (s Screen) write(b *strings.Builder, headers, row []string, columns []layou
 		if c.dropped {
 			continue
 		}
-		cell, width := printable(shortened(headers[i], row[i], c.form)), c.width
+		cell, width := shortened(headers[i], row[i], c.form), c.width
 		switch {
 		case i == len(row)-1 && s.Fold:
 			cell = strings.TrimLeft(fold.Line(strings.Repeat(" ", position)+cell, position, s.Width), " ")
@@ -78,7 +78,7 @@ func (s Screen) write(b *strings.Builder, headers, row []string, columns []layou
 	}
 	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	if end := row[len(row)-1]; columns[len(row)-1].under && end != "" {
-		b.WriteString(fold.Line(strings.Repeat(" ", below)+printable(end), below, s.Width) + "\n")
+		b.WriteString(fold.Line(strings.Repeat(" ", below)+end, below, s.Width) + "\n")
 	}
 }
 
@@ -123,14 +123,4 @@ func cutMiddle(s string, width int) string {
 	}
 	tail := (width - 1) * 2 / 3
 	return string(runes[:width-1-tail]) + "…" + string(runes[len(runes)-tail:])
-}
-
-// printable keeps what an object says from steering the terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
 }

@@ -39,25 +39,25 @@ func TestShow(t *testing.T) {
 NAME    REVISION            SUSPENDED  READY    MESSAGE
 app     main@sha1:6f9a1b2c  False      True     Applied revision: main@sha1:6f9a1b2c
 broken                      False      False    kustomize build failed: collecting all resources: no such file
-busy    main@sha1:6f9a1b2c  False      Unknown  at  [5mwork
+busy    main@sha1:6f9a1b2c  False      Unknown  at \x1b[5mwork
 `},
 		"long messages cut": {output.Screen{Width: 80}, false, `
 app     main@sha1:6f9a1b2c  False  True     Applied revision: main@sha1:6f9a1b2c
 broken                      False  False    kustomize build failed: collecting…
-busy    main@sha1:6f9a1b2c  False  Unknown  at  [5mwork
+busy    main@sha1:6f9a1b2c  False  Unknown  at \x1b[5mwork
 `},
 		"suspension and revisions give way": {output.Screen{Width: 60}, true, `
 NAME    REVISION       READY    MESSAGE
 app     main@6f9a1b2c  True     Applied revision: main@…
 broken                 False    kustomize build failed:…
-busy    main@6f9a1b2c  Unknown  at  [5mwork
+busy    main@6f9a1b2c  Unknown  at \x1b[5mwork
 `},
 		"long messages folded": {output.Screen{Width: 90, Fold: true}, true, `
 NAME    REVISION            SUSPENDED  READY    MESSAGE
 app     main@sha1:6f9a1b2c  False      True     Applied revision: main@sha1:6f9a1b2c
 broken                      False      False    kustomize build failed: collecting all
                                                 resources: no such file
-busy    main@sha1:6f9a1b2c  False      Unknown  at  [5mwork
+busy    main@sha1:6f9a1b2c  False      Unknown  at \x1b[5mwork
 `},
 		"or put below where there is no room": {output.Screen{Width: 60, Fold: true}, true, `
 NAME    REVISION            SUSPENDED  READY
@@ -67,13 +67,13 @@ broken                      False      False
     kustomize build failed: collecting all resources: no
     such file
 busy    main@sha1:6f9a1b2c  False      Unknown
-    at  [5mwork
+    at \x1b[5mwork
 `},
 		"too narrow for anything": {output.Screen{Width: 30}, true, `
 NAME    REVISION  READY    MESSAGE
 app     6f9a1b2c  True     Applied revision: main@…
 broken            False    kustomize build failed:…
-busy    6f9a1b2c  Unknown  at  [5mwork
+busy    6f9a1b2c  Unknown  at \x1b[5mwork
 `},
 	} {
 		t.Run(name, func(t *testing.T) {

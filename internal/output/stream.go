@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/fluxkit/flux/internal/printable"
 )
 
 // Stream prints the rows of a table as they come, below one header. Columns
@@ -32,6 +34,7 @@ func NewStream(w io.Writer, headers []string, screen func() (Screen, bool)) *Str
 
 // Begin prints the rows that there are at first, below the header if there is to be one.
 func (s *Stream) Begin(rows [][]string, header bool) error {
+	rows = Table{Rows: rows}.printable().Rows
 	for i, h := range s.headers {
 		s.widths[i] = max(utf8.RuneCountInString(h), roomFor[h])
 		s.reserve(i, s.widths[i])
@@ -66,6 +69,7 @@ func (s *Stream) reserve(column, width int) {
 
 // Add prints one more row.
 func (s *Stream) Add(row []string) error {
+	row = printable.Lines(row)
 	s.grow(row)
 	var b strings.Builder
 	s.write(&b, row)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/fluxkit/flux/internal/printable"
 )
 
 // Table is headers and rows of text, every row as long as the headers.
@@ -17,7 +19,7 @@ type Table struct {
 // width, each followed by a tab, only the last header by a space (as the
 // recorded contract has it). Without headers their width does not count.
 func (t Table) Write(w io.Writer, headers bool) error {
-	rows := t.Rows
+	rows := t.printable().Rows
 	if headers {
 		rows = append([][]string{t.Headers}, rows...)
 	}
@@ -32,6 +34,15 @@ func (t Table) Write(w io.Writer, headers bool) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// printable returns the table with cells of one line that control no terminal.
+func (t Table) printable() Table {
+	fit := Table{Headers: t.Headers, Rows: make([][]string, len(t.Rows))}
+	for i, row := range t.Rows {
+		fit.Rows[i] = printable.Lines(row)
+	}
+	return fit
 }
 
 func writeRow(b *strings.Builder, row []string, widths []int, end string) {

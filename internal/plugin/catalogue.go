@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/internal/redact"
 )
 
@@ -180,7 +181,7 @@ func (c *Catalogue) openFile(name string) (_ *opened, err error) {
 func (c *Catalogue) address(reference string) string {
 	u, err := url.Parse(reference)
 	if err != nil {
-		return redact.Text(printable(reference))
+		return redact.Text(printable.Line(reference))
 	}
 	if c.base != nil {
 		u = c.base.ResolveReference(u)
@@ -188,5 +189,5 @@ func (c *Catalogue) address(reference string) string {
 	if !u.IsAbs() {
 		return c.at(u.Path)
 	}
-	return printable(bare(u))
+	return printable.Line(bare(u))
 }

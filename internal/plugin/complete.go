@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/fluxkit/flux/internal/printable"
 )
 
 // completionMax bounds what a plugin offers.
@@ -44,9 +46,9 @@ func Complete(ctx context.Context, path, command string, args, env []string) (st
 func printableLine(line string) string {
 	word, description, described := strings.Cut(line, "\t")
 	if !described {
-		return printable(word)
+		return printable.Line(word)
 	}
-	return printable(word) + "\t" + printable(description)
+	return printable.Line(word) + "\t" + printable.Line(description)
 }
 
 type limitedBuffer struct{ to *bytes.Buffer }

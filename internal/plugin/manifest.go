@@ -6,12 +6,12 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
-	"unicode"
 
 	"github.com/Masterminds/semver/v3"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/printable"
 )
 
 const (
@@ -82,7 +82,7 @@ func parseManifest(data []byte, name string) (*Manifest, error) {
 	}
 	var m Manifest
 	if err := yaml.Unmarshal(data, &m); err != nil {
-		return nil, fmt.Errorf("invalid YAML: %s", printable(err.Error()))
+		return nil, fmt.Errorf("invalid YAML: %s", printable.Line(err.Error()))
 	}
 	switch {
 	case m.APIVersion != apiVersion || m.Kind != manifestKind:
@@ -92,7 +92,7 @@ func parseManifest(data []byte, name string) (*Manifest, error) {
 	case !validName(installable, m.Bin):
 		return nil, fmt.Errorf("bin %q must be a file name of lower-case letters, digits and hyphens", m.Bin)
 	}
-	m.Description, m.Homepage, m.Source = printable(m.Description), printable(m.Homepage), printable(m.Source)
+	m.Description, m.Homepage, m.Source = printable.Line(m.Description), printable.Line(m.Homepage), printable.Line(m.Source)
 	return &m, nil
 }
 
@@ -103,7 +103,7 @@ func parseIndex(data []byte) (*Index, error) {
 	}
 	var i Index
 	if err := yaml.Unmarshal(data, &i); err != nil {
-		return nil, fmt.Errorf("invalid YAML: %s", printable(err.Error()))
+		return nil, fmt.Errorf("invalid YAML: %s", printable.Line(err.Error()))
 	}
 	if i.APIVersion != apiVersion || i.Kind != catalogueKind {
 		return nil, fmt.Errorf("apiVersion %q and kind %q must be %s and %s", i.APIVersion, i.Kind, apiVersion, catalogueKind)
@@ -113,8 +113,8 @@ func parseIndex(data []byte) (*Index, error) {
 		if !validName(installable, e.Name) {
 			return nil, fmt.Errorf("name %q of plugin %d must consist of lower-case letters, digits and hyphens", e.Name, n+1)
 		}
-		e.Description, e.Homepage = printable(e.Description), printable(e.Homepage)
-		e.Source, e.License = printable(e.Source), printable(e.License)
+		e.Description, e.Homepage = printable.Line(e.Description), printable.Line(e.Homepage)
+		e.Source, e.License = printable.Line(e.Source), printable.Line(e.License)
 	}
 	return &i, nil
 }
@@ -134,7 +134,7 @@ func (m *Manifest) Release(ref string) (*Release, error) {
 		if p.OS == runtime.GOOS && p.Arch == runtime.GOARCH {
 			return m.release(v.Version, p)
 		}
-		offered = append(offered, printable(p.OS+"/"+p.Arch))
+		offered = append(offered, printable.Line(p.OS+"/"+p.Arch))
 	}
 	return nil, &PlatformError{Name: m.Name, Version: v.Version, Offered: offered}
 }
@@ -153,7 +153,7 @@ func (m *Manifest) byChecksum(checksum string) (*Release, error) {
 				if _, err := semver.StrictNewVersion(v.Version); err != nil {
 					return nil, m.notSemantic(v.Version)
 				}
-				return nil, &PlatformError{Name: m.Name, Version: v.Version, Digest: checksum, Offered: []string{printable(p.OS + "/" + p.Arch)}}
+				return nil, &PlatformError{Name: m.Name, Version: v.Version, Digest: checksum, Offered: []string{printable.Line(p.OS + "/" + p.Arch)}}
 			}
 			return m.release(v.Version, p)
 		}
@@ -234,14 +234,4 @@ func ParseRef(word string) (name, ref string, err error) {
 		return "", "", fmt.Errorf("%q names no version after the @", word)
 	}
 	return name, ref, nil
-}
-
-// printable replaces what could control a terminal or reorder its text.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return ' '
-		}
-		return r
-	}, s)
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fluxkit/flux/internal/printable"
 )
 
 const (
@@ -114,7 +116,7 @@ func TestInvalidManifests(t *testing.T) {
 		}
 	}
 	var platform *PlatformError
-	if _, err := manifestOf(t, "1.0.0 "+platformYAML("\"plan9\\e[2J\"", "mips", sumB)).Release(""); !errors.As(err, &platform) || platform.Offered[0] != "plan9 [2J/mips" {
+	if _, err := manifestOf(t, "1.0.0 "+platformYAML("\"plan9\\e[2J\"", "mips", sumB)).Release(""); !errors.As(err, &platform) || platform.Offered[0] != `plan9\x1b[2J/mips` {
 		t.Errorf("got %v", err)
 	}
 }
@@ -124,7 +126,7 @@ func TestIndex(t *testing.T) {
 	const start = "apiVersion: cli.fluxcd.io/v1beta1\nkind: PluginCatalog\nplugins:\n"
 	index, err := parseIndex([]byte(start + "- {name: tool, description: \"A \\u001b[31mtool\\u202e\\nwith lines\", license: MIT, more: 1}\n"))
 	must(t, err)
-	if got := index.Plugins[0].Description; got != "A  [31mtool  with lines" {
+	if got := index.Plugins[0].Description; got != `A \x1b[31mtool\u202e with lines` {
 		t.Errorf("description %q", got)
 	}
 	for _, name := range []string{"../tool", "Tool", "a b", "", "\"\\u001b\"", "-x", strings.Repeat("a", 200)} {
@@ -161,7 +163,7 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte("a: &a [*a]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if m, err := parseManifest(data, "tool"); err == nil {
-			if m.Description != printable(m.Description) {
+			if m.Description != printable.Line(m.Description) {
 				t.Errorf("description %q", m.Description)
 			}
 			for _, ref := range []string{"", "1.0.0", sumA, sumB} {
@@ -176,7 +178,7 @@ func FuzzManifest(f *testing.F) {
 		}
 		if index, err := parseIndex(data); err == nil {
 			for _, e := range index.Plugins {
-				if !filepath.IsLocal(e.Name) || e.Description != printable(e.Description) {
+				if !filepath.IsLocal(e.Name) || e.Description != printable.Line(e.Description) {
 					t.Errorf("%+v", e)
 				}
 			}

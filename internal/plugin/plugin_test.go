@@ -100,7 +100,7 @@ func TestComplete(t *testing.T) {
 		return path
 	}
 	for name, c := range map[string]struct{ text, want string }{
-		"words":        {`echo "$1-$2"; printf 'b\tdoc\033[2J\n:4\n'; echo "Completion ended" >&2`, "__complete-x\nb\tdoc [2J\n:4\n"},
+		"words":        {`echo "$1-$2"; printf 'b\tdoc\033[2J\n:4\n'; echo "Completion ended" >&2`, "__complete-x\nb\tdoc\\x1b[2J\n:4\n"},
 		"none":         {"echo :0", ":0\n"},
 		"fails":        {"echo a; echo :4; exit 1", ""},
 		"no directive": {"echo usage", ""},

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fluxkit/flux/internal/printable"
 )
 
 // Receipt records the installation of a plugin. It lies beside the program, in
@@ -35,9 +37,9 @@ func readReceipt(folder, name string) *Receipt {
 	if yaml.Unmarshal(data, &r) != nil || r.Name != name {
 		return nil
 	}
-	r.Version, r.InstalledAt = printable(r.Version), printable(r.InstalledAt)
+	r.Version, r.InstalledAt = printable.Line(r.Version), printable.Line(r.InstalledAt)
 	for _, s := range []*string{&r.Platform.OS, &r.Platform.Arch, &r.Platform.URL, &r.Platform.Checksum, &r.Platform.ExtractPath} {
-		*s = printable(*s)
+		*s = printable.Line(*s)
 	}
 	return &r
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/object"
@@ -26,7 +25,7 @@ const (
 	textBound    = 200
 )
 
-// CommitInfo describes a commit. Author and Subject hold no control characters.
+// CommitInfo describes a commit. Author and Subject are as the commit has them, and bounded.
 type CommitInfo struct {
 	// Hash is the SHA-1 in hexadecimal digits.
 	Hash    string
@@ -163,18 +162,11 @@ func (q *byTime) Pop() any {
 
 func describe(c *object.Commit) CommitInfo {
 	subject, _, _ := strings.Cut(strings.TrimSpace(c.Message), "\n")
-	return CommitInfo{Hash: c.Hash.String(), Author: printable(c.Author.Name), Time: c.Author.When.UTC(), Subject: printable(subject)}
+	return CommitInfo{Hash: c.Hash.String(), Author: bounded(c.Author.Name), Time: c.Author.When.UTC(), Subject: bounded(subject)}
 }
 
-// printable is text of others in a line: without control characters, and without
-// those that change the direction of what follows.
-func printable(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-			return -1
-		}
-		return r
-	}, text)
+// bounded returns text of a commit that is not too long.
+func bounded(text string) string {
 	if runes := []rune(text); len(runes) > textBound {
 		return string(runes[:textBound]) + "…"
 	}

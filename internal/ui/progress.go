@@ -2,10 +2,11 @@ package ui
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/fluxkit/flux/internal/printable"
 )
 
 const (
@@ -143,12 +144,7 @@ func (p *Progress) line(columns int) string {
 	if p.count != "" {
 		rest = " " + p.count + rest
 	}
-	text := strings.Map(func(r rune) rune {
-		if r < ' ' {
-			return ' '
-		}
-		return r
-	}, p.text)
+	text := printable.Line(p.text)
 	// A terminal shows ^C behind the line, which must not wrap.
 	room := columns - hanging - len("^C") - 1 - utf8.RuneCountInString(rest)
 	if runes := []rune(text); len(runes) > room && room > 0 {

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/term"
+
+	"github.com/fluxkit/flux/internal/printable"
 )
 
 // Secret asks for something that is not shown while it is typed. Where nobody
@@ -21,7 +23,7 @@ func (t *Terminal) Secret(ctx context.Context, question string) (string, error) 
 		return "", fmt.Errorf("asking on the terminal: %w", err)
 	}
 	defer t.pause()()
-	fmt.Fprintf(t.err, "%s: ", question)
+	fmt.Fprintf(t.err, "%s: ", printable.Text(question))
 	type reply struct {
 		text []byte
 		err  error

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/fluxkit/flux/internal/fold"
+	"github.com/fluxkit/flux/internal/printable"
 )
 
 // ErrNoTerminal is returned by Confirm where nobody can answer.
@@ -110,7 +112,7 @@ func (t *Terminal) Warning(format string, args ...any) { t.say("⚠️", color.F
 
 // Failure says what has failed; on a terminal a long line is folded.
 func (t *Terminal) Failure(format string, args ...any) {
-	lines := strings.Split(fmt.Sprintf(format, args...), "\n")
+	lines := strings.Split(text(format, args), "\n")
 	for i, line := range lines {
 		lines[i] = fold.Line(line, hanging, t.columns-hanging)
 	}
@@ -147,12 +149,41 @@ func Strong(text string) string {
 }
 
 // Line writes a line without a glyph.
-func (t *Terminal) Line(format string, args ...any) {
+func (t *Terminal) Line(format string, args ...any) { t.Print(text(format, args)) }
+
+// text formats a message. What comes from outside, which is in the arguments,
+// can neither control the terminal nor look like a message of its own.
+func text(format string, args []any) string {
+	fit := printable.Args(args)
+	for i, arg := range fit {
+		if s, ok := arg.(string); ok {
+			fit[i] = ownLines(s)
+		}
+	}
+	return fmt.Sprintf(format, fit...)
+}
+
+// ownLines indents the lines after the first that begin as messages do.
+func ownLines(s string) string {
+	if !strings.Contains(s, "\n") {
+		return s
+	}
+	lines := strings.Split(s, "\n")
+	for i, line := range lines[1:] {
+		if strings.HasPrefix(line, "⚠") || slices.ContainsFunc([]string{"►", "✚", "◎", "✔", "✗"}, func(glyph string) bool { return strings.HasPrefix(line, glyph) }) {
+			lines[i+1] = "  " + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Print writes lines whose parts are fit to be printed, and which may be in colour.
+func (t *Terminal) Print(lines string) {
 	t.noted.Lock()
 	defer t.noted.Unlock()
 	shown := t.shown
 	t.clear()
-	fmt.Fprintf(t.err, format+"\n", args...)
+	fmt.Fprintln(t.err, lines)
 	if shown != "" {
 		fmt.Fprint(t.err, shown)
 		t.shown = shown
@@ -166,7 +197,7 @@ func (t *Terminal) say(glyph string, hue color.Attribute, format string, args []
 		c.EnableColor()
 		glyph = c.Sprint(glyph)
 	}
-	t.Line("%s %s", glyph, fmt.Sprintf(format, args...))
+	t.Print(glyph + " " + text(format, args))
 }
 
 // Confirm asks a question whose answer is yes or no, no unless told otherwise.
@@ -176,7 +207,7 @@ func (t *Terminal) Confirm(question string) (bool, error) {
 		return false, ErrNoTerminal
 	}
 	defer t.pause()()
-	fmt.Fprintf(t.err, "%s [y/N]: ", question)
+	fmt.Fprintf(t.err, "%s [y/N]: ", printable.Text(question))
 	answer, err := bufio.NewReader(t.in).ReadString('\n')
 	if err != nil && answer == "" {
 		return false, fmt.Errorf("reading the answer: %w", err)

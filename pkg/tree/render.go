@@ -13,16 +13,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/fold"
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/printable"
 )
 
 // Text prints a line an object, as scripts read it, and a blank line at the end.
 func Text(w io.Writer, root *Node) error {
 	out := bufio.NewWriter(w)
 	for _, l := range lines(root) {
-		out.WriteString(l.branch + l.node.Object.String() + "\n")
+		out.WriteString(l.branch + printable.Line(l.node.Object.String()) + "\n")
 	}
 	out.WriteString("\n")
 	return out.Flush()
@@ -72,7 +73,7 @@ func printJSON(w io.Writer, root any) error {
 }
 
 func printYAML(w io.Writer, root any) error {
-	data, err := yaml.Marshal(root)
+	data, err := output.YAML(root)
 	if err != nil {
 		return fmt.Errorf("encoding the tree: %w", err)
 	}
@@ -107,7 +108,7 @@ func Table(w io.Writer, roots []*Node, style Style) error {
 	statuses, under := []Status{""}, []string{""}
 	for _, root := range roots {
 		for _, l := range lines(root) {
-			rows = append(rows, append([]string{l.branch + l.node.Object.String()}, style.cells(l.node)...))
+			rows = append(rows, append([]string{l.branch + printable.Line(l.node.Object.String())}, style.cells(l.node)...))
 			statuses, under = append(statuses, l.node.Status), append(under, l.under)
 		}
 	}
@@ -167,7 +168,7 @@ func (s Style) cells(n *Node) []string {
 	if n.Created != nil {
 		age = duration.HumanDuration(s.Now.Sub(*n.Created))
 	}
-	return []string{string(n.Status), restarts, age, strings.Join(strings.Fields(n.Message), " ")}
+	return []string{printable.Line(string(n.Status)), restarts, age, printable.Line(strings.Join(strings.Fields(n.Message), " "))}
 }
 
 // line pads before it paints, so that the columns stand in line in colour.

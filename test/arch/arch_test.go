@@ -67,7 +67,7 @@ func mayImport(from, to string) bool {
 
 // small are the single-purpose packages that any internal package may use.
 func small(room string) bool {
-	return room == "internal/redact" || room == "internal/fold" || room == "internal/output" || room == "internal/kube" || room == "internal/workspace" || room == "internal/budget"
+	return room == "internal/printable" || room == "internal/redact" || room == "internal/fold" || room == "internal/output" || room == "internal/kube" || room == "internal/workspace" || room == "internal/budget"
 }
 
 func layer(room string) int {

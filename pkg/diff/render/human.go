@@ -8,8 +8,8 @@ import (
 	"io"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -107,9 +107,9 @@ func left(c diff.Change) string {
 }
 
 func humanChange(b *bytes.Buffer, c diff.Change, word string, s Style) {
-	fmt.Fprintf(b, "► %s %s\n", c.Object, s.paint(opOf(c.Action), word))
+	fmt.Fprintf(b, "► %s %s\n", printable.Line(c.Object.String()), s.paint(opOf(c.Action), word))
 	for _, note := range c.Notes {
-		fmt.Fprintf(b, "  %s\n", note)
+		fmt.Fprintf(b, "  %s\n", printable.Line(note))
 	}
 	if len(c.Fields) == 0 {
 		return
@@ -174,7 +174,7 @@ func (g *block) write(b *bytes.Buffer, s Style) {
 	if path == "" {
 		path = "(root level)"
 	}
-	fmt.Fprintf(b, "%s\n", s.paint("", path))
+	fmt.Fprintf(b, "%s\n", s.paint("", printable.Line(path)))
 	switch {
 	case g.single == nil:
 		g.entries(b, "-", "removed", diff.Removed, g.removed, s)
@@ -201,7 +201,7 @@ func (g *block) entries(b *bytes.Buffer, sign, done string, op diff.Op, fields [
 		what = many
 	}
 	fmt.Fprintln(b, s.paint(op, fmt.Sprintf("%s %s %s %s:", sign, number(len(fields)), what, done)))
-	for _, line := range strings.Split(strings.TrimRight(g.yaml(fields), "\n"), "\n") {
+	for _, line := range strings.Split(strings.TrimRight(printable.Value(g.yaml(fields)), "\n"), "\n") {
 		fmt.Fprintf(b, "  %s\n", s.paint(op, line))
 	}
 }
@@ -243,6 +243,7 @@ func replaced(b *bytes.Buffer, f diff.Field, s Style) {
 	case xText && yText && strings.Contains(x+y, "\n"):
 		fmt.Fprintln(b, s.paint(diff.Replaced, "± value change in multiline text"))
 		for _, line := range hunks(x, y) {
+			line = printable.Value(line)
 			op := diff.Op("")
 			switch line[0] {
 			case '+':
@@ -272,7 +273,7 @@ func replaced(b *bytes.Buffer, f diff.Field, s Style) {
 }
 
 func sided(b *bytes.Buffer, sign string, op diff.Op, text string, s Style) {
-	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+	for _, line := range strings.Split(strings.TrimRight(printable.Value(text), "\n"), "\n") {
 		fmt.Fprintln(b, s.paint(op, sign+line))
 	}
 }
@@ -297,7 +298,7 @@ func kindOf(v any) string {
 }
 
 func inYAML(v any) string {
-	data, err := yaml.Marshal(v)
+	data, err := output.YAML(v)
 	if err != nil { // what came out of JSON can be YAML
 		return fmt.Sprint(v)
 	}

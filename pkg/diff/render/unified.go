@@ -9,6 +9,7 @@ import (
 	lines "github.com/rogpeppe/go-internal/diff"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -57,6 +58,7 @@ func unified(c diff.Change, builds bool) string {
 	if c.Object.Namespace != "" {
 		name = c.Object.Namespace + "/" + name
 	}
+	name = printable.Line(name)
 	before, after := "live/"+name, "new/"+name
 	if builds {
 		before = "old/" + name
@@ -69,14 +71,14 @@ func unified(c diff.Change, builds bool) string {
 		after = "/dev/null"
 	}
 	if c.Action == diff.Encrypted || bytes.Equal(old, young) {
-		return fmt.Sprintf("Objects %s and %s differ: %s\n", before, after, strings.Join(append([]string{words[c.Action]}, c.Notes...), "; "))
+		return fmt.Sprintf("Objects %s and %s differ: %s\n", before, after, printable.Line(strings.Join(append([]string{words[c.Action]}, c.Notes...), "; ")))
 	}
 	body := lines.Diff(before, old, after, young)
 	// The first line is the command that would make the diff, which there is none of.
 	if _, rest, ok := bytes.Cut(body, []byte("\n")); ok && bytes.HasPrefix(body, []byte("diff ")) {
 		body = rest
 	}
-	return string(body)
+	return printable.Value(string(body))
 }
 
 func manifest(u *unstructured.Unstructured) []byte {

@@ -1,0 +1,84 @@
+package printable
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// NewWriter returns a writer that passes on what Text returns of everything
+// written to it. A character may come in several pieces. What begins like one
+// and does not end is written by Close.
+func NewWriter(w io.Writer) io.WriteCloser { return &writer{w: w, fit: Text} }
+
+// NewJSONWriter returns a writer that passes on JSON, in which DEL, C1 controls,
+// bidirectional controls and all else that Text replaces is escaped: the values
+// stay what they are.
+func NewJSONWriter(w io.Writer) io.WriteCloser { return &writer{w: w, fit: JSON} }
+
+// JSON escapes in JSON text what Text replaces, so that a parser of YAML reads it
+// too: characters beyond U+FFFF stay, for which the two have other escapes.
+func JSON(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return r >= 0x7f }) < 0 {
+		return s
+	}
+	var b strings.Builder
+	b.Grow(len(s) + len(s)/8)
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && size <= 1:
+			b.WriteString(`\ufffd`)
+		case r < 0x7f || r > 0xffff || !hidden(r) && r != '\u2028' && r != '\u2029':
+			b.WriteString(s[i : i+size])
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+		i += size
+	}
+	return b.String()
+}
+
+type writer struct {
+	w   io.Writer
+	fit func(string) string
+	// rest is the beginning of a character, or a CR whose LF may follow.
+	rest []byte
+}
+
+// Write implements [io.Writer].
+func (w *writer) Write(p []byte) (int, error) {
+	text := append(w.rest, p...)
+	end := len(text) - unfinished(text)
+	w.rest = append([]byte(nil), text[end:]...)
+	if _, err := io.WriteString(w.w, w.fit(string(text[:end]))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Close writes what is left.
+func (w *writer) Close() error {
+	rest := w.rest
+	w.rest = nil
+	_, err := io.WriteString(w.w, w.fit(string(rest)))
+	return err
+}
+
+// unfinished is the length of what ends a text and needs the next one to be
+// understood: the beginning of a character, or a CR.
+func unfinished(text []byte) int {
+	if len(text) > 0 && text[len(text)-1] == '\r' {
+		return 1
+	}
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
+			if utf8.FullRune(tail) {
+				return 0
+			}
+			return n
+		}
+	}
+	return 0
+}
