@@ -67,7 +67,7 @@ func (s *story) requests(t *testing.T, args []string) []string {
 	proxy.OnRequest(func(method, uri string) { all = append(all, method+" "+uri) })
 	one.env = append(slices.Clone(s.env), "KUBECONFIG="+proxy.Kubeconfig)
 	stdout, stderr, _ := one.try("flux", args...)
-	if !strings.Contains(stdout, "All is well") && !strings.Contains(stdout, "GitRepository/apps/broken: branch nowhere not found") {
+	if !strings.HasPrefix(stdout, "No problem found with ") && !strings.Contains(stdout, "GitRepository/apps/broken: branch nowhere not found") {
 		t.Errorf("an answer that is none:\n%s%s", stdout, stderr)
 	}
 	slices.Sort(all)
