@@ -71,6 +71,7 @@ e2e: build sandbox controllers gitea ## Run whole workflows against the real con
 .PHONY: faults
 faults: manifests sandbox gitea ## Run every fault with every command, and every kill; make test runs a sample
 	FAULTS=all $(GO) test -count=1 -timeout 120m ./test/faults/...
+	FAULTS=all $(GO) test -count=1 -timeout 60m -run "TestEveryCommand" ./cmd/flux
 
 .PHONY: bench
 bench: build sandbox controllers ## Measure against kubectl, side by side in one run

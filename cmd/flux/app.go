@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,6 +38,8 @@ type app struct {
 	// settings is what is wrong with the environment and the configuration file.
 	settings error
 	cluster  func() (*kube.Client, error)
+	// operation is the context that --timeout bounds, once there is one.
+	operation *atomic.Pointer[context.Context]
 	// blameTime bounds how long the cause of a failure is looked for.
 	blameTime time.Duration
 	// suggest returns a hint at the object that a name was meant to be.
@@ -44,7 +47,7 @@ type app struct {
 }
 
 func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time) *app {
-	a := &app{in: in, out: out, err: err, env: env, now: now, ui: ui.New(in, err, env), blameTime: blameTime}
+	a := &app{in: in, out: out, err: err, env: env, now: now, ui: ui.New(in, err, env), blameTime: blameTime, operation: &atomic.Pointer[context.Context]{}}
 	a.lookupEnv = func(name string) (string, bool) { value := env(name); return value, value != "" }
 	a.environ = func() []string { return nil }
 	a.global.kube = kubeconfig.New(env)
@@ -152,7 +155,9 @@ func (a *app) place(cmd *cobra.Command) (*kube.Client, string, error) {
 // bounded gives an operation the time of --timeout. It is not for what lives
 // until it is interrupted.
 func (a *app) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, a.global.timeout, &timeoutError{a.global.timeout})
+	ctx, cancel := context.WithTimeoutCause(ctx, a.global.timeout, &timeoutError{a.global.timeout})
+	a.operation.Store(&ctx)
+	return ctx, cancel
 }
 
 // printf writes a part of the answer to standard output. Texts among the

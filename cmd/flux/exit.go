@@ -104,6 +104,7 @@ func (a *app) exit(ctx context.Context, cmd *cobra.Command, err error) int {
 		a.ui.Line("%s", shortUsage(lacking.cmd))
 	}
 	message, hint := explain(err, cmd)
+	message = a.nameTimeout(message)
 	if hint == "" {
 		hint = a.hint(err)
 	}
@@ -139,6 +140,16 @@ func answersByCode(cmd *cobra.Command) bool {
 	}
 	words := strings.Fields(cmd.CommandPath())
 	return len(words) > 1 && slices.Contains([]string{"diff", "why", "status"}, words[1])
+}
+
+// nameTimeout names --timeout in the message of a library, which knows only that
+// a deadline has passed.
+func (a *app) nameTimeout(message string) string {
+	var over *timeoutError
+	if operation := a.operation.Load(); operation == nil || !errors.As(context.Cause(*operation), &over) {
+		return message
+	}
+	return strings.ReplaceAll(message, context.DeadlineExceeded.Error(), over.Error())
 }
 
 // explain returns the message of an error and its remedy, "" where none is known.
