@@ -1,10 +1,12 @@
-// Command flux-helm renders charts for flux. It is a program of its own since
-// Helm's SDK would cost every other command a third of its time to start.
+// Command flux-helm renders charts and runs kustomize for flux. It is a program
+// of its own since Helm's SDK would cost every other command a third of its time
+// to start, and so that what a repository makes it do can be limited and ended.
 package main
 
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -22,8 +24,12 @@ func start() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	renderer := &helm.Renderer{Cache: os.Args[1]}
-	if err := helmprocess.Serve(ctx, renderer, os.Stdin, os.Stdout); err != nil {
+	charts := &http.Client{Transport: http.DefaultTransport} // that of kustomize becomes another
+	cache, err := helmprocess.Contain(ctx, os.Args[1], os.Getenv, os.Exit)
+	if err == nil {
+		err = helmprocess.Serve(ctx, &helm.Renderer{Cache: cache, HTTP: charts}, os.Stdin, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "✗", err)
 		return 1
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -40,6 +41,8 @@ type app struct {
 	cluster  func() (*kube.Client, error)
 	// operation is the context that --timeout bounds, once there is one.
 	operation *atomic.Pointer[context.Context]
+	// kustomizers are the processes that run kustomize, by what they may fetch.
+	kustomizers *kustomizers
 	// blameTime bounds how long the cause of a failure is looked for.
 	blameTime time.Duration
 	// suggest returns a hint at the object that a name was meant to be.
@@ -47,7 +50,7 @@ type app struct {
 }
 
 func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time) *app {
-	a := &app{in: in, out: out, err: err, env: env, now: now, ui: ui.New(in, err, env), blameTime: blameTime, operation: &atomic.Pointer[context.Context]{}}
+	a := &app{in: in, out: out, err: err, env: env, now: now, ui: ui.New(in, err, env), blameTime: blameTime, kustomizers: &kustomizers{}, operation: &atomic.Pointer[context.Context]{}}
 	a.lookupEnv = func(name string) (string, bool) { value := env(name); return value, value != "" }
 	a.environ = func() []string { return nil }
 	a.global.kube = kubeconfig.New(env)
@@ -72,6 +75,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	cmd, err := root.ExecuteContextC(ctx)
+	err = errors.Join(err, a.kustomizers.close())
 	return a.exit(ctx, cmd, err)
 }
 

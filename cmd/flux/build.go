@@ -35,6 +35,7 @@ type buildOptions struct {
 	dryRun     bool
 	format     string
 	secrets    secretDisplay
+	remote     remoteBases
 }
 
 func newBuildKustomization(a *app) *cobra.Command {
@@ -109,6 +110,7 @@ func (o *buildOptions) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.strict, "strict-substitute", false, "fail when a variable without a default has no value")
 	fs.StringToStringVar(&o.set, "set", nil, "give variables values, such as region=eu, above those of the Kustomization")
 	fs.StringVar(&o.varsFile, "vars-file", "", "a file of variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
+	o.remote.add(fs)
 	fs.Bool("in-memory-build", false, "accepted for compatibility: builds always happen in memory")
 }
 
@@ -162,7 +164,10 @@ func (p *buildPlan) run(ctx context.Context) (*build.Result, error) {
 func explainBuild(err error) error {
 	var unset *build.UnsetError
 	var vars *build.VariablesError
+	var remote *build.RemoteError
 	switch {
+	case errors.As(err, &remote) && remote.Host != "":
+		return hinted(fmt.Sprintf("if you trust it, allow its host with --allow-remote-bases %s", remote.Host), "%w", err)
 	case errors.As(err, &unset):
 		return hinted(fmt.Sprintf("give it a value with --set %s=VALUE", unset.Variable), "%w", err)
 	case errors.As(err, &vars) && errors.Is(err, build.ErrNotFound):

@@ -206,13 +206,7 @@ func (a *app) helmRenderer() (*helmprocess.Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the cache folder: %w", err)
 	}
-	return &helmprocess.Program{Cache: filepath.Join(cache, "flux", "charts"), Stderr: a.err, Find: func() (string, error) {
-		path, err := findBeside(helmProgram)
-		if err != nil {
-			err = hinted("it comes with flux: put it beside it, or on PATH", "%s, which renders charts, lies neither beside flux nor on PATH", helmProgram)
-		}
-		return path, err
-	}}, nil
+	return &helmprocess.Program{Cache: filepath.Join(cache, "flux", "charts"), Stderr: a.err, Find: findHelper}, nil
 }
 
 // helmBuild is what HelmReleases are built with. The program is started when
@@ -224,6 +218,9 @@ func (a *app) helmBuild(ctx context.Context, o *buildOptions, h *helmOptions, wo
 	}
 	options := &build.HelmOptions{
 		Renderer: program, Lookup: a.lookupFor(o, work), Missing: a.missingFor(o, "values", "--values"), KubeVersion: h.kubeVersion, APIVersions: slices.Clone(h.apiVersions),
+	}
+	if options.Kustomizer, err = a.kustomizer(o.remote); err != nil {
+		return nil, nil, err
 	}
 	options.Find = func(ctx context.Context, object build.Reference) (*unstructured.Unstructured, error) {
 		return a.findSource(ctx, o, work, object)

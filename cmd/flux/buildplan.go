@@ -42,9 +42,13 @@ func (a *app) planBuild(ctx context.Context, cmd *cobra.Command, o *buildOptions
 	if err != nil {
 		return nil, err
 	}
+	kustomizer, err := a.kustomizer(o.remote)
+	if err != nil {
+		return nil, err
+	}
 	plan := &buildPlan{ks: ks, work: work, tree: work.tree(), options: build.Options{
 		Vars: vars, SecretVars: secretVars, Strict: o.strict, Ignore: o.ignore, Filter: true, Lookup: a.lookupFor(o, work),
-		Missing: a.missingFor(o, "variables", "--vars-file"),
+		Missing: a.missingFor(o, "variables", "--vars-file"), Kustomizer: kustomizer,
 	}}
 	if _, substitutes, _ := unstructured.NestedMap(ks.Object, "spec", "postBuild"); len(vars) > 0 && !substitutes {
 		a.ui.Warning("Kustomization %q has no spec.postBuild: no variables are substituted in its own objects", name)

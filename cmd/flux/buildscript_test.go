@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +16,13 @@ import (
 
 // renderCharts is what flux-helm does, for the scripts.
 func renderCharts() {
-	if err := helmprocess.Serve(context.Background(), &helm.Renderer{Cache: os.Args[1]}, os.Stdin, os.Stdout); err != nil {
+	ctx := context.Background()
+	charts := &http.Client{Transport: http.DefaultTransport}
+	cache, err := helmprocess.Contain(ctx, os.Args[1], os.Getenv, os.Exit)
+	if err == nil {
+		err = helmprocess.Serve(ctx, &helm.Renderer{Cache: cache, HTTP: charts}, os.Stdin, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "✗", err)
 		os.Exit(1)
 	}

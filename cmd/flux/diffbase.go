@@ -67,6 +67,7 @@ that could not be found out.`
 	fs.BoolVar(&o.withHelm, "with-helm", true, "render the charts of HelmReleases, too")
 	fs.StringVar(&o.kubeVersion, "kube-version", assumedKubernetes, "the version of Kubernetes that charts see")
 	fs.StringSliceVar(&o.apiVersions, "api-versions", nil, "APIs that charts see besides, such as monitoring.coreos.com/v1")
+	o.remote.add(fs)
 	fs.BoolVar(&o.progress, "progress-bar", true, "say on standard error what is being done")
 	fs.BoolVar(&o.exitCode, "exit-code", true, "exit with 1 when something would change")
 	fs.VarP(choice{&o.format, diffFormats}, "output", "o", "print as human, unified, json, github, gitlab or html")
@@ -143,6 +144,10 @@ func (a *app) baseBuild(o *baseOptions, repository *snapshot.Repository, namespa
 		Namespace: namespace, Strict: o.strict, KubeVersion: o.kubeVersion, APIVersions: o.apiVersions,
 		Decrypter: a.offlineDecrypter, Warn: func(text string) { a.ui.Warning("%s", text) },
 		Folders: map[build.Reference]string{},
+	}
+	var err error
+	if options.Kustomizer, err = a.kustomizer(o.remote); err != nil {
+		return options, err
 	}
 	addresses, err := repository.Remotes()
 	if err != nil {

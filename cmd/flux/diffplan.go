@@ -86,8 +86,12 @@ func (a *app) withoutLive(o *diffOptions, err error) (bool, error) {
 // options are those of the build, of which Path is left to the caller.
 func (a *app) diffBuildOptions(o *diffOptions, settings controllerSettings) (build.Options, error) {
 	vars, secretVars, err := o.vars()
+	if err != nil {
+		return build.Options{}, err
+	}
+	kustomizer, err := a.kustomizer(o.remote)
 	return build.Options{
-		Vars: vars, SecretVars: secretVars, Strict: o.strict, Ignore: o.ignore, Lookup: build.LookupFunc(a.clusterData), Decrypt: a.decrypters(settings),
+		Vars: vars, SecretVars: secretVars, Strict: o.strict, Ignore: o.ignore, Lookup: build.LookupFunc(a.clusterData), Decrypt: a.decrypters(settings), Kustomizer: kustomizer,
 	}, err
 }
 

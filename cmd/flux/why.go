@@ -162,7 +162,9 @@ func determined(err error, v diagnose.Verdict) error {
 }
 
 func (a *app) doctor(client *kube.Client) diagnose.Doctor {
-	return diagnose.Doctor{Client: client, Home: a.fluxNamespace(), Now: a.now()}
+	d := diagnose.Doctor{Client: client, Home: a.fluxNamespace(), Now: a.now()}
+	d.Kustomizer, _ = a.kustomizer(remoteBases{}) // only a host can be wrong
+	return d
 }
 
 // answered is the end of a command that has given its answer: its exit code

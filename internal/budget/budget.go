@@ -52,7 +52,11 @@ const maxName = 4096
 
 // HelperMemory bounds the memory of the helper process, which runs kustomize
 // and Helm.
-const HelperMemory = 640 << 20
+const HelperMemory = 512 << 20
+
+// HelperData is where the system ends the helper process, if it asks for memory
+// faster than that is noticed.
+const HelperData = 896 << 20
 
 // HelperGrace is how long the helper process has to stop by itself.
 const HelperGrace = 200 * time.Millisecond
@@ -60,8 +64,7 @@ const HelperGrace = 200 * time.Millisecond
 // Budget counts the work of one build or one unpacking. Its methods may be
 // called by several goroutines at a time; a nil Budget has no limits.
 type Budget struct {
-	limits Limits
-
+	limits                                                  Limits
 	mu                                                      sync.Mutex
 	bytes, files, entries, folders, objects, nodes, written int64
 }

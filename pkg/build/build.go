@@ -46,6 +46,9 @@ type Options struct {
 	// Budget counts what builds read and result in; several may share one. Nil
 	// gives each the default limits.
 	Budget *budget.Budget
+	// Kustomizer runs kustomize where the work is not bounded by what it reads.
+	// Nil runs all of it in this process, which is for input that is trusted.
+	Kustomizer Kustomizer
 }
 
 // Result is what a build comes to.
@@ -105,7 +108,7 @@ func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructure
 		o.Budget = budget.New(budget.Default())
 	}
 	decrypt := decrypterOf(ks, o)
-	files := &files{ctx: ctx, tree: tree, decrypt: decrypt, budget: o.Budget}
+	files := &files{ctx: ctx, tree: tree, decrypt: decrypt, budget: o.Budget, elsewhere: o.Kustomizer}
 	if err := files.generate(folder, ks, o); err != nil {
 		return nil, fmt.Errorf("building %s: %w", ReferenceTo(ks), err)
 	}
@@ -124,6 +127,10 @@ func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructure
 			return nil, context.Cause(ctx)
 		}
 		if err := object.finish(ctx, decrypt, vars); err != nil {
+			var exceeded *budget.ExceededError
+			if errors.As(err, &exceeded) {
+				err = fmt.Errorf("building %s: %w", ReferenceTo(ks), err)
+			}
 			return nil, err
 		}
 		if strings.HasPrefix(object.GetAPIVersion(), "kustomize.config.k8s.io/") {

@@ -43,6 +43,8 @@ type HelmOptions struct {
 	// KubeVersion and APIVersions are what the chart sees of the cluster.
 	KubeVersion string
 	APIVersions []string
+	// Kustomizer runs post-renderers whose work is not bounded by what they read.
+	Kustomizer Kustomizer
 }
 
 // HelmResult is what a HelmRelease comes to.
@@ -164,7 +166,7 @@ func helmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptio
 		return nil, discreet(err, result.SecretValues)
 	}
 	result.Chart, result.Version = rendered.Chart, rendered.Version
-	return result, result.take(ctx, budget.New(budget.Default()), hr, &spec, rendered, o.Revision)
+	return result, result.take(ctx, &bounds{budget.New(budget.Default()), o.Kustomizer}, hr, &spec, rendered, o.Revision)
 }
 
 // convert reads a part of an object into a struct.
@@ -178,7 +180,7 @@ func convert(from, into any) error {
 
 // take makes objects of what was rendered and treats them as the controller's
 // post-renderers do.
-func (r *HelmResult) take(ctx context.Context, limits *budget.Budget, hr *unstructured.Unstructured, spec *releaseSpec, rendered *Rendered, revision int) error {
+func (r *HelmResult) take(ctx context.Context, limits *bounds, hr *unstructured.Unstructured, spec *releaseSpec, rendered *Rendered, revision int) error {
 	objects, err := spec.labelled(ctx, limits, hr, rendered)
 	if err != nil {
 		return err

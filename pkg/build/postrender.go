@@ -13,9 +13,15 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
+// bounds are those of the post-renderers of one release.
+type bounds struct {
+	budget     *budget.Budget
+	kustomizer Kustomizer
+}
+
 // labelled post-renders manifests and hooks as spec.postRenderStrategy says: in
 // one stream, in two, or the manifests only.
-func (s *releaseSpec) labelled(ctx context.Context, limits *budget.Budget, hr *unstructured.Unstructured, rendered *Rendered) ([]Object, error) {
+func (s *releaseSpec) labelled(ctx context.Context, limits *bounds, hr *unstructured.Unstructured, rendered *Rendered) ([]Object, error) {
 	streams, raw := [][]string{append(slices.Clone(rendered.Manifests), rendered.Hooks...)}, []string(nil)
 	switch s.PostRenderStrategy {
 	case "separate":
@@ -54,7 +60,7 @@ func (o *Object) own(hr *unstructured.Unstructured, common map[string]string) {
 
 // postRendered reads documents by kustomize, with the patches and images of
 // spec.postRenderers one after the other.
-func postRendered(ctx context.Context, limits *budget.Budget, documents []string, spec *releaseSpec) ([]Object, error) {
+func postRendered(ctx context.Context, limits *bounds, documents []string, spec *releaseSpec) ([]Object, error) {
 	var nonEmpty []string
 	for _, document := range documents {
 		if strings.TrimSpace(document) != "" {
@@ -97,7 +103,7 @@ func marshalAll(objects []Object) ([]byte, error) {
 }
 
 // kustomized reads objects through a kustomization.
-func kustomized(ctx context.Context, limits *budget.Budget, manifests []byte, k *kustomize.Kustomization) ([]Object, error) {
+func kustomized(ctx context.Context, limits *bounds, manifests []byte, k *kustomize.Kustomization) ([]Object, error) {
 	const rendered, folder = "rendered.yaml", "release"
 	k.APIVersion, k.Kind, k.Resources = kustomize.KustomizationVersion, kustomize.KustomizationKind, []string{rendered}
 	text, err := yaml.Marshal(k)
@@ -105,5 +111,5 @@ func kustomized(ctx context.Context, limits *budget.Budget, manifests []byte, k 
 		return nil, err
 	}
 	tree := NewTree(map[string][]byte{folder + "/kustomization.yaml": text, folder + "/" + rendered: manifests})
-	return (&files{ctx: ctx, tree: tree, budget: limits}).run(folder)
+	return (&files{ctx: ctx, tree: tree, budget: limits.budget, elsewhere: limits.kustomizer}).run(folder)
 }

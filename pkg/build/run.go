@@ -1,15 +1,12 @@
 package build
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/kustomize/api/krusty"
-	"sigs.k8s.io/kustomize/api/resmap"
-	kustomize "sigs.k8s.io/kustomize/api/types"
-	"sigs.k8s.io/kustomize/kyaml/openapi"
 
 	"github.com/fluxkit/flux/internal/budget"
 )
@@ -30,61 +27,45 @@ func (f *files) run(folder string) ([]Object, error) {
 	case err == nil:
 		return objects, nil
 	}
-	objects, err = f.runKustomize(folder)
+	return f.runKustomize(folder)
+}
+
+// runKustomize runs kustomize here where what it can come to is bounded by what
+// it reads, which costs no start of a process, and elsewhere if not.
+func (f *files) runKustomize(folder string) ([]Object, error) {
+	if f.elsewhere == nil {
+		built, err := Kustomize("/"+inside(folder), f)
+		return f.objects(built, err)
+	}
+	f.cost = &cost{}
+	built, err := Kustomize("/"+inside(folder), f)
+	if errors.Is(f.refused, errCostly) {
+		f.refused, f.cost = nil, nil
+		built, err = f.elsewhere.Kustomize(f.ctx, "/"+inside(folder), f)
+	}
+	return f.objects(built, err)
+}
+
+func (f *files) objects(built [][]byte, err error) ([]Object, error) {
 	if f.refused != nil {
 		return nil, f.refused
 	}
-	return objects, err
-}
-
-func (f *files) runKustomize(folder string) ([]Object, error) {
-	built, err := f.kustomize("/" + inside(folder))
 	if err != nil {
 		return nil, err
 	}
-	objects := make([]Object, 0, built.Size())
-	for _, resource := range built.Resources() {
-		content, err := resource.MarshalJSON()
-		if err != nil {
-			return nil, err
-		}
+	objects := make([]Object, 0, len(built))
+	for _, content := range built {
 		o := &unstructured.Unstructured{}
-		if err := json.Unmarshal(content, &o.Object); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", resource.CurId(), err)
-		}
-		if err := f.account(o, content); err != nil {
+		if err := f.budget.Add("", 1, budget.Nodes(content)); err != nil {
 			return nil, err
+		}
+		if err := f.budget.Write("", int64(len(content))); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(content, &o.Object); err != nil {
+			return nil, fmt.Errorf("reading an object that kustomize returned: %w", err)
 		}
 		objects = append(objects, Object{Unstructured: o})
 	}
 	return objects, nil
-}
-
-// account counts an object that kustomize has returned.
-func (f *files) account(o *unstructured.Unstructured, content []byte) error {
-	name := describe(o)
-	if err := f.budget.Write(name, int64(len(content))); err != nil {
-		return f.refuse(err)
-	}
-	return f.refuse(f.budget.Add(name, 1, budget.Nodes(content)))
-}
-
-func (f *files) kustomize(folder string) (built resmap.ResMap, err error) {
-	oneAtATime.Lock()
-	defer oneAtATime.Unlock()
-	defer func() {
-		// A panic about one odd file must not end a tool that builds many folders.
-		if problem := recover(); problem != nil {
-			err = fmt.Errorf("kustomize gave up: %v", problem)
-		}
-		if f.schema {
-			openapi.ResetOpenAPI()
-		}
-	}()
-	// As in the controller, files from anywhere in the source may be used, and plugins may not.
-	options := &krusty.Options{
-		LoadRestrictions: kustomize.LoadRestrictionsNone,
-		PluginConfig:     kustomize.DisabledPluginConfig(),
-	}
-	return krusty.MakeKustomizer(options).Run(f, folder)
 }

@@ -66,7 +66,7 @@ func (s *snapshot) desiredOf(ctx context.Context, sub subject) (*desired, error)
 	if err != nil {
 		return nil, err
 	}
-	built, err := build.Kustomization(ctx, files, &unstructured.Unstructured{Object: sub.object}, build.Options{Lookup: build.LookupFunc(s.data)})
+	built, err := build.Kustomization(ctx, files, &unstructured.Unstructured{Object: sub.object}, build.Options{Lookup: build.LookupFunc(s.data), Kustomizer: s.Kustomizer})
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -21,6 +22,8 @@ type Doctor struct {
 	// Home is the namespace of the controllers.
 	Home string
 	Now  time.Time
+	// Kustomizer runs kustomize, see build.Options.
+	Kustomizer build.Kustomizer
 }
 
 // patienceWithNews is how long a controller may take to begin with what its

@@ -86,7 +86,7 @@ var homes = map[string][]string{
 	"os.Stdout": {"cmd/flux/main.go", "cmd/flux-helm/main.go"},
 	"os.Stderr": {"cmd/flux/main.go", "cmd/flux-helm/main.go"},
 	"os.Stdin":  {"cmd/flux/main.go", "cmd/flux-helm/main.go"},
-	"os.Getenv": {"cmd/flux/main.go"},
+	"os.Getenv": {"cmd/flux/main.go", "cmd/flux-helm/main.go"},
 	"time.Now":  {"cmd/flux/main.go"},
 }
 

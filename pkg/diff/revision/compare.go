@@ -51,6 +51,8 @@ type Options struct {
 	Decrypter func(ks *unstructured.Unstructured) build.Decrypter
 	// Renderer renders charts. Where it is nil, HelmReleases are not followed.
 	Renderer build.Renderer
+	// Kustomizer runs kustomize, see build.Options.
+	Kustomizer build.Kustomizer
 	// KubeVersion and APIVersions are what charts see.
 	KubeVersion string
 	APIVersions []string
@@ -217,7 +219,7 @@ func (w *walker) buildSide(s *side, ks *unstructured.Unstructured, above family)
 		return nil, false
 	}
 	options := build.Options{
-		Filter: true, Vars: w.Vars, SecretVars: w.SecretVars, Strict: w.Strict, Lookup: s.lookup(above), Missing: w.missing("variables", "; give them with --vars-file"),
+		Filter: true, Kustomizer: w.Kustomizer, Vars: w.Vars, SecretVars: w.SecretVars, Strict: w.Strict, Lookup: s.lookup(above), Missing: w.missing("variables", "; give them with --vars-file"),
 	}
 	if build.ReferenceTo(ks) == s.rootRef {
 		options.Path = w.Path

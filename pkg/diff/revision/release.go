@@ -38,7 +38,7 @@ func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, above family
 		return nil, w.ctx.Err() == nil
 	}
 	result, err := build.HelmRelease(w.ctx, hr, build.HelmOptions{
-		Renderer: w.Renderer, Lookup: s.lookup(above), Missing: w.missing("values", ""),
+		Renderer: w.Renderer, Kustomizer: w.Kustomizer, Lookup: s.lookup(above), Missing: w.missing("values", ""),
 		KubeVersion: w.KubeVersion, APIVersions: w.APIVersions, Revision: revision,
 		Find: func(ctx context.Context, o build.Reference) (*unstructured.Unstructured, error) {
 			return s.find(ctx, o, above)

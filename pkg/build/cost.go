@@ -1,0 +1,107 @@
+package build
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/budget"
+)
+
+// What kustomize may read in this process. Its result, and the memory that it
+// needs, grow with the texts of kustomizations times the number of documents.
+const (
+	cheapBytes     = 4 << 20
+	cheapDocuments = 1000
+	cheapProduct   = 16 << 20
+)
+
+// errCostly is returned for a build that needs a process of its own.
+var errCostly = errors.New("the build needs a process of its own")
+
+// cost is what kustomize has read, files that are read again included.
+type cost struct{ bytes, kustomizations, documents int64 }
+
+// linear are the fields of a kustomization whose result is bounded by its own
+// length for every document. Replacements and plugins are not among them: they
+// can double what they copy with every entry.
+var linear = []string{ //nolint:gochecknoglobals // constant
+	"apiVersion", "kind", "metadata", "resources", "bases", "components", "namespace", "namePrefix", "nameSuffix",
+	"images", "replicas", "labels", "commonLabels", "commonAnnotations", "patches", "patchesStrategicMerge",
+	"patchesJson6902", "configMapGenerator", "secretGenerator", "generatorOptions", "buildMetadata", "sortOptions",
+}
+
+// read counts a file and returns errCostly where the bounds are exceeded.
+func (c *cost) read(name string, data []byte) error {
+	c.bytes += int64(len(data))
+	if isKustomizationFile(name) {
+		c.kustomizations += int64(len(data))
+		if !simpleKustomization(data) {
+			return errCostly
+		}
+	} else {
+		c.documents += int64(bytes.Count(data, []byte("\n---"))) + 1
+		if copies(string(data)) {
+			return errCostly
+		}
+	}
+	if c.bytes > cheapBytes || c.documents > cheapDocuments || c.kustomizations*c.documents > cheapProduct {
+		return errCostly
+	}
+	return nil
+}
+
+func simpleKustomization(data []byte) bool {
+	var k map[string]any
+	if budget.Unmarshal("", data, &k) != nil {
+		return false
+	}
+	for field := range k {
+		if !slices.Contains(linear, field) {
+			return false
+		}
+	}
+	var listed struct {
+		Resources             []string
+		Bases                 []string
+		Components            []string
+		PatchesStrategicMerge []string                 `json:"patchesStrategicMerge"`
+		Patches               []struct{ Patch string } `json:"patches"`
+		PatchesJSON6902       []struct{ Patch string } `json:"patchesJson6902"`
+	}
+	if budget.Unmarshal("", data, &listed) != nil {
+		return false
+	}
+	for _, entry := range slices.Concat(listed.Resources, listed.Bases, listed.Components, listed.PatchesStrategicMerge) {
+		if _, remote := remoteHost(entry); remote {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(append(listed.Patches, listed.PatchesJSON6902...), func(p struct{ Patch string }) bool { return copies(p.Patch) })
+}
+
+// copies reports whether a text may be a JSON patch that copies: every copy can
+// double the document. It is true where that cannot be determined.
+func copies(text string) bool {
+	for rest := text; ; {
+		line, more, found := strings.Cut(rest, "\n")
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || strings.HasPrefix(line, "#") || line == "---" || strings.HasPrefix(line, "%"):
+		case strings.HasPrefix(line, "-") || strings.HasPrefix(line, "["):
+			var operations []struct{ Op string }
+			if budget.Unmarshal("", []byte(text), &operations) != nil {
+				return true
+			}
+			return slices.ContainsFunc(operations, func(o struct{ Op string }) bool {
+				return !slices.Contains([]string{"add", "remove", "replace", "test"}, o.Op)
+			})
+		default:
+			return strings.ContainsAny(line[:1], "&!?*") || strings.HasPrefix(line, "---")
+		}
+		if rest = more; !found {
+			return false
+		}
+	}
+}

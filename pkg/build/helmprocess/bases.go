@@ -1,0 +1,90 @@
+package helmprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/fluxkit/flux/internal/egress"
+)
+
+// Bases are the remote bases that kustomize may fetch. Without hosts there are
+// none: kustomize finds no git, and its requests are refused.
+type Bases struct {
+	Hosts egress.Hosts
+	// Env reads the environment of flux, of which little is passed on.
+	Env func(string) string
+
+	mu     sync.Mutex
+	proxy  *egress.Proxy
+	folder string
+}
+
+// passed are the variables that a program that runs kustomize gets.
+func passed() []string {
+	return []string{"SystemRoot", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"}
+}
+
+// environment is that of the process. Git reads no configuration, speaks HTTP
+// only, and through the proxy; clones are made in a temporary folder.
+func (b *Bases) environment(ctx context.Context) ([]string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var env []string
+	for _, name := range passed() {
+		if value := b.Env(name); value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	if len(b.Hosts) == 0 {
+		return append(env, "PATH="), nil
+	}
+	if b.proxy == nil {
+		var err error
+		if b.proxy, err = egress.Listen(ctx, b.Hosts); err != nil {
+			return nil, err
+		}
+		if b.folder, err = os.MkdirTemp("", "flux-bases-"); err != nil {
+			return nil, fmt.Errorf("creating a folder for remote bases: %w", err)
+		}
+	}
+	proxy := b.proxy.URL()
+	return append(env, "PATH="+b.Env("PATH"), "HOME="+b.folder, "TMPDIR="+b.folder, "TMP="+b.folder, "TEMP="+b.folder,
+		proxyVariable+"="+proxy, "https_proxy="+proxy, "http_proxy="+proxy, "all_proxy="+proxy,
+		"GIT_ALLOW_PROTOCOL=http:https", "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull,
+		"GIT_ASKPASS="), nil
+}
+
+// Allows implements build.Kustomizer.
+func (p *Program) Allows(host string) bool { return p.Bases != nil && p.Bases.Hosts.Allows(host) }
+
+func (b *Bases) refused() error {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.proxy == nil {
+		return nil
+	}
+	return b.proxy.Refused()
+}
+
+func (b *Bases) close() error {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var err error
+	if b.proxy != nil {
+		err = b.proxy.Close()
+	}
+	if b.folder != "" {
+		err = errors.Join(err, os.RemoveAll(b.folder))
+	}
+	b.proxy, b.folder = nil, ""
+	return err
+}

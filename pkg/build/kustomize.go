@@ -1,0 +1,181 @@
+package build
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/konfig"
+	"sigs.k8s.io/kustomize/api/krusty"
+	kustomize "sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
+)
+
+// FileSystem is what kustomize reads of a source. Paths are absolute, with the
+// root of the source as "/".
+type FileSystem interface {
+	IsDir(name string) bool
+	Exists(name string) bool
+	ReadFile(name string) ([]byte, error)
+	ReadDir(name string) ([]string, error)
+	Glob(pattern string) ([]string, error)
+}
+
+// Kustomizer runs kustomize in a process of its own, which is killed when the
+// context ends and has a limit of memory.
+type Kustomizer interface {
+	// Kustomize returns the objects of a folder as JSON.
+	Kustomize(ctx context.Context, folder string, from FileSystem) ([][]byte, error)
+	// Allows reports whether bases may be fetched from a host.
+	Allows(host string) bool
+}
+
+// Kustomize builds a folder in this process, without limits of its own.
+// Folders of clones that kustomize makes of remote bases are read from disk.
+func Kustomize(folder string, from FileSystem) (objects [][]byte, err error) {
+	oneAtATime.Lock()
+	defer oneAtATime.Unlock()
+	source := &readOnly{FileSystem: from}
+	defer func() {
+		// A panic about one odd file must not end a tool that builds many folders.
+		if problem := recover(); problem != nil {
+			err = fmt.Errorf("kustomize panicked: %v", problem)
+		}
+		if source.schema {
+			openapi.ResetOpenAPI()
+		}
+	}()
+	// As in the controller, files from anywhere in the source may be used, and plugins may not.
+	options := &krusty.Options{
+		LoadRestrictions: kustomize.LoadRestrictionsNone,
+		PluginConfig:     kustomize.DisabledPluginConfig(),
+	}
+	built, err := krusty.MakeKustomizer(options).Run(source, folder)
+	if err != nil {
+		return nil, err
+	}
+	for _, resource := range built.Resources() {
+		content, err := resource.MarshalJSON()
+		if err != nil {
+			return nil, fmt.Errorf("encoding %s: %w", resource.CurId(), err)
+		}
+		objects = append(objects, content)
+	}
+	return objects, nil
+}
+
+var errReadOnly = errors.New("a build does not write")
+
+// readOnly is a source as kustomize wants it, with the clones of remote bases,
+// which kustomize makes in temporary folders and removes.
+type readOnly struct {
+	FileSystem
+	// schema reports that a kustomization has brought a schema of its own.
+	schema bool
+}
+
+var _ filesys.FileSystem = (*readOnly)(nil)
+
+// clones is where kustomize clones remote bases to.
+func clones(name string) bool {
+	return strings.HasPrefix(name, filepath.Join(os.TempDir(), "kustomize-"))
+}
+
+// IsDir implements filesys.FileSystem.
+func (r *readOnly) IsDir(name string) bool {
+	if clones(name) {
+		return filesys.MakeFsOnDisk().IsDir(name)
+	}
+	return r.FileSystem.IsDir(name)
+}
+
+// Exists implements filesys.FileSystem.
+func (r *readOnly) Exists(name string) bool {
+	if clones(name) {
+		return filesys.MakeFsOnDisk().Exists(name)
+	}
+	return r.FileSystem.Exists(name)
+}
+
+// ReadFile implements filesys.FileSystem.
+func (r *readOnly) ReadFile(name string) ([]byte, error) {
+	read := r.FileSystem.ReadFile
+	if clones(name) {
+		read = os.ReadFile
+	}
+	data, err := read(name)
+	if err == nil && isKustomizationFile(name) && bytes.Contains(data, []byte("openapi")) && !r.schema {
+		// A schema of its own is meant to add to the built-in one, which has to be there first.
+		r.schema = true
+		openapi.Schema()
+	}
+	return data, err
+}
+
+// ReadDir implements filesys.FileSystem.
+func (r *readOnly) ReadDir(name string) ([]string, error) {
+	if clones(name) {
+		return filesys.MakeFsOnDisk().ReadDir(name)
+	}
+	return r.FileSystem.ReadDir(name)
+}
+
+// Glob implements filesys.FileSystem.
+func (r *readOnly) Glob(pattern string) ([]string, error) {
+	if clones(pattern) {
+		return filesys.MakeFsOnDisk().Glob(pattern)
+	}
+	return r.FileSystem.Glob(pattern)
+}
+
+// CleanedAbs implements filesys.FileSystem.
+func (r *readOnly) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
+	if clones(name) {
+		return filesys.MakeFsOnDisk().CleanedAbs(name)
+	}
+	clean := path.Clean("/" + filepath.ToSlash(name))
+	if r.IsDir(clean) {
+		return filesys.ConfirmedDir(clean), "", nil
+	}
+	if !r.Exists(clean) {
+		return "", "", fmt.Errorf("there is no %s in the source", inside(clean))
+	}
+	return filesys.ConfirmedDir(path.Dir(clean)), path.Base(clean), nil
+}
+
+// RemoveAll implements filesys.FileSystem: kustomize removes what it cloned.
+func (r *readOnly) RemoveAll(name string) error {
+	if clones(name) {
+		return os.RemoveAll(name)
+	}
+	return errReadOnly
+}
+
+// Create implements filesys.FileSystem.
+func (r *readOnly) Create(string) (filesys.File, error) { return nil, errReadOnly }
+
+// Mkdir implements filesys.FileSystem.
+func (r *readOnly) Mkdir(string) error { return errReadOnly }
+
+// MkdirAll implements filesys.FileSystem.
+func (r *readOnly) MkdirAll(string) error { return errReadOnly }
+
+// WriteFile implements filesys.FileSystem.
+func (r *readOnly) WriteFile(string, []byte) error { return errReadOnly }
+
+// Open implements filesys.FileSystem.
+func (r *readOnly) Open(string) (filesys.File, error) { return nil, errReadOnly }
+
+// Walk implements filesys.FileSystem.
+func (r *readOnly) Walk(string, filepath.WalkFunc) error { return errReadOnly }
+
+func isKustomizationFile(name string) bool {
+	return slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name))
+}
