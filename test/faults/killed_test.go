@@ -227,6 +227,12 @@ func (v *victim) objects() []string {
 }
 
 func (v *victim) describe(kind string, o controllers.Object) string {
+	return strings.ReplaceAll(describe(v.t, kind, o), v.host.Hostname, "HOST")
+}
+
+// describe is an object without what the server and the controllers add.
+func describe(t *testing.T, kind string, o controllers.Object) string {
+	t.Helper()
 	labels, _ := controllers.Path{"metadata.labels"}.Lookup(o)
 	kept := map[string]any{"labels": labels}
 	for _, field := range []string{"spec", "rules", "roleRef", "subjects", "type"} {
@@ -240,9 +246,9 @@ func (v *victim) describe(kind string, o controllers.Object) string {
 	}
 	text, err := json.Marshal(kept)
 	if err != nil {
-		v.t.Fatal(err)
+		t.Fatal(err)
 	}
-	return strings.ReplaceAll(fmt.Sprintf("%s %s %s\n", kind, controllers.Name(o), text), v.host.Hostname, "HOST")
+	return fmt.Sprintf("%s %s %s\n", kind, controllers.Name(o), text)
 }
 
 // playControllers answers each change of a source or a Kustomization, and each

@@ -113,13 +113,19 @@ func (k *killer) proxy(t *testing.T, target string, transport http.RoundTripper,
 // kubeconfig leads to a cluster through the killer.
 func (k *killer) kubeconfig(t *testing.T, c *testcluster.Cluster) string {
 	t.Helper()
+	return k.kubeconfigOf(t, c, func(r *http.Request) bool {
+		return r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews")
+	})
+}
+
+// kubeconfigOf leads to a cluster through the killer, which counts some requests.
+func (k *killer) kubeconfigOf(t *testing.T, c *testcluster.Cluster, counted func(*http.Request) bool) string {
+	t.Helper()
 	transport, err := rest.TransportFor(rest.CopyConfig(c.Client.Config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := k.proxy(t, c.Client.Config.Host, transport, func(r *http.Request) bool {
-		return r.Method != http.MethodGet && !strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews")
-	})
+	address := k.proxy(t, c.Client.Config.Host, transport, counted)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	text := fmt.Sprintf("apiVersion: v1\nkind: Config\nclusters: [{name: k, cluster: {server: %q}}]\ncontexts: [{name: k, context: {cluster: k, user: k}}]\ncurrent-context: k\nusers: [{name: k, user: {}}]\n", address)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
