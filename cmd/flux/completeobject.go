@@ -46,7 +46,7 @@ func kindResources(kinds []controllers.Kind) resourceFinder {
 
 // wordResources finds the objects of what a word of kubectl means.
 func wordResources(word string) resourceFinder {
-	if kinds := controllers.Called(word); len(kinds) > 0 {
+	if kinds := controllers.KindsNamed(word); len(kinds) > 0 {
 		return kindResources(kinds)
 	}
 	return func(ctx context.Context, client *kube.Client, namespace string) ([]string, error) {
@@ -160,7 +160,7 @@ func (a *app) completeObject(cmd *cobra.Command, args []string, prefix string) (
 		return a.completeSlash(cmd, args, prefix)
 	case len(args) == 0:
 		return offeredKinds(controllers.Kinds, prefix), cobra.ShellCompDirectiveNoFileComp
-	case len(args) > 1 || strings.Contains(args[0], "/") || len(controllers.Called(args[0])) > 1:
+	case len(args) > 1 || strings.Contains(args[0], "/") || len(controllers.KindsNamed(args[0])) > 1:
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return a.completeNamesOf(wordResources(args[0]), "")(cmd, nil, prefix)

@@ -92,7 +92,7 @@ func (q *query) wideColumns(k controllers.Kind, there []column) []column {
 // noteColumn says why objects are suspended and by whom.
 func noteColumn() column {
 	return column{header: "SUSPEND REASON", cell: func(_ controllers.Kind, o controllers.Object) string {
-		return oneLine(controllers.SuspendNote(o))
+		return oneLine(controllers.SuspensionReason(o))
 	}}
 }
 

@@ -85,11 +85,11 @@ func (s statusSelector) matches(k controllers.Kind, o controllers.Object) bool {
 func pickKinds(rows []controllers.Kind, words []string) ([]controllers.Kind, error) {
 	picked := map[string]bool{}
 	for _, word := range words {
-		called := controllers.Called(word)
-		if len(called) == 0 {
+		named := controllers.KindsNamed(word)
+		if len(named) == 0 {
 			return nil, unknownKind(word, rows)
 		}
-		for _, k := range called {
+		for _, k := range named {
 			if !slices.ContainsFunc(rows, func(row controllers.Kind) bool { return row.Kind == k.Kind }) {
 				return nil, hinted("--kind takes "+strings.Join(kindWords(rows), ", "), "%s is none of the kinds that this command lists", k.Kind)
 			}

@@ -98,7 +98,7 @@ func kindNames() []string {
 // completeNamed offers the names of objects of the kind that a flag names.
 func (a *app) completeNamed(kind *string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		rows := controllers.Called(*kind)
+		rows := controllers.KindsNamed(*kind)
 		if len(rows) != 1 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -132,7 +132,7 @@ func (o *logsOptions) parsed() (logs.Options, error) {
 		options.SinceTime = at
 	}
 	if o.kind != "" {
-		k, err := objectRef{word: o.kind, kinds: controllers.Called(o.kind)}.kind()
+		k, err := objectRef{word: o.kind, kinds: controllers.KindsNamed(o.kind)}.kind()
 		options.Filter.Kinds = []string{k.Kind}
 		return options, err
 	}

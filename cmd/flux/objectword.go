@@ -24,7 +24,7 @@ type objectRef struct {
 func readObject(args []string) (objectRef, bool) {
 	parts := strings.Split(args[0], "/")
 	if len(args) == 2 {
-		r := objectRef{word: args[0], kinds: controllers.Called(args[0]), name: args[1]}
+		r := objectRef{word: args[0], kinds: controllers.KindsNamed(args[0]), name: args[1]}
 		return r, (len(parts) == 1 || len(r.kinds) > 0) && args[0] != "" && !notASegment(args[1])
 	}
 	r, rest := cutKind(parts)
@@ -46,7 +46,7 @@ func notASegment(part string) bool {
 func cutKind(parts []string) (objectRef, []string) {
 	for length := len(parts) - 1; length > 0; length-- {
 		word := strings.Join(parts[:length], "/")
-		if kinds := controllers.Called(word); len(kinds) > 0 {
+		if kinds := controllers.KindsNamed(word); len(kinds) > 0 {
 			return objectRef{word: word, kinds: kinds}, parts[length:]
 		}
 	}

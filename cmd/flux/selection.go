@@ -122,7 +122,7 @@ func (v verb) selected(cmd *cobra.Command, words []string) (selection, error) {
 		return selection{kinds: v.everyRow(), every: true, word: "Flux", all: true}, nil
 	}
 	first := strings.Split(words[0], ",")
-	if slices.ContainsFunc(first, func(word string) bool { return len(controllers.Called(word)) > 0 }) {
+	if slices.ContainsFunc(first, func(word string) bool { return len(controllers.KindsNamed(word)) > 0 }) {
 		return v.ofKinds(cmd, first, words[1:])
 	}
 	return v.ofObjects(cmd, words)
@@ -140,13 +140,13 @@ func (v verb) everyRow() []controllers.Kind {
 func (v verb) ofKinds(cmd *cobra.Command, words, names []string) (selection, error) {
 	var s selection
 	for _, word := range words {
-		called := controllers.Called(word)
-		if len(called) == 0 {
+		named := controllers.KindsNamed(word)
+		if len(named) == 0 {
 			return s, unknownSubject(word)
 		}
-		rows := slices.DeleteFunc(slices.Clone(called), func(k controllers.Kind) bool { return !k.Has(v.applies) })
+		rows := slices.DeleteFunc(slices.Clone(named), func(k controllers.Kind) bool { return !k.Has(v.applies) })
 		if len(rows) == 0 {
-			return s, v.inapplicable(cmd, called)
+			return s, v.inapplicable(cmd, named)
 		}
 		for _, k := range rows {
 			s.addKind(k)

@@ -31,7 +31,7 @@ func readSubjects(flag string, words []string) (subjects, error) {
 		return subjects{objects: []objectRef{r}}, unambiguous(r)
 	case len(words) == 0:
 		return subjects{}, nil
-	case strings.Contains(words[0], "/") && len(controllers.Called(words[0])) == 0:
+	case strings.Contains(words[0], "/") && len(controllers.KindsNamed(words[0])) == 0:
 		return subjectObjects(strings.Split(strings.Join(words, ","), ","))
 	}
 	kinds, names := strings.Split(words[0], ","), words[1:]
@@ -72,7 +72,7 @@ func subjectObjects(words []string) (subjects, error) {
 func subjectKinds(words []string) (subjects, error) {
 	var all subjects
 	for _, word := range words {
-		called := controllers.Called(word)
+		called := controllers.KindsNamed(word)
 		if len(called) == 0 {
 			return all, unknownSubject(word)
 		}

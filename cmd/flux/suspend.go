@@ -115,7 +115,7 @@ func (a *app) suspendOne(
 }
 
 func noted(o controllers.Object) string {
-	if note := controllers.SuspendNote(o); note != "" {
+	if note := controllers.SuspensionReason(o); note != "" {
 		return ": " + note
 	}
 	return ""

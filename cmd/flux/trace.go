@@ -66,7 +66,7 @@ func (o *traceOptions) parsed(args []string) ([]objectRef, error) {
 		return nil, hinted(example, "no object is named")
 	case o.kind != "":
 		return tracedNames([]string{o.kind}, args, example)
-	case len(controllers.Called(args[0])) > 0 || !strings.Contains(args[0], "/"):
+	case len(controllers.KindsNamed(args[0])) > 0 || !strings.Contains(args[0], "/"):
 		return tracedNames(strings.Split(args[0], ","), args[1:], example)
 	}
 	var all []objectRef

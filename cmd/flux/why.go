@@ -135,9 +135,9 @@ func (a *app) why(cmd *cobra.Command, o *whyOptions, args []string) error {
 // subjectWords reads an object from the words of a command line: KIND/NAME,
 // KIND NAME or, as after other verbs, the family and the word of a kind and NAME.
 func subjectWords(cmd *cobra.Command, args []string) (objectRef, error) {
-	family := func(n int) bool { return len(args) == n && len(controllers.Called(args[0]+" "+args[1])) == 1 }
+	family := func(n int) bool { return len(args) == n && len(controllers.KindsNamed(args[0]+" "+args[1])) == 1 }
 	switch {
-	case family(2) && len(controllers.Called(args[0])) != 1:
+	case family(2) && len(controllers.KindsNamed(args[0])) != 1:
 		return objectRef{}, hinted(fmt.Sprintf("%s %s %s NAME", cmd.CommandPath(), args[0], args[1]), "a name is required")
 	case len(args) == 3 && !family(3):
 		return objectRef{}, hinted("write KIND NAME or KIND/NAME", "%q names no object", strings.Join(args, " "))

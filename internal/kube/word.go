@@ -98,7 +98,7 @@ func (c *Client) Named(ctx context.Context, word string) (Resource, error) {
 			return Guess(schema.GroupVersionKind{Group: b.group, Version: b.version, Kind: b.kind}), nil
 		}
 	}
-	if rows := controllers.Called(word); len(rows) == 1 {
+	if rows := controllers.KindsNamed(word); len(rows) == 1 {
 		return Of(rows[0]), nil
 	}
 	groups, err := c.allResourceTypes(ctx)

@@ -2,19 +2,18 @@ package controllers
 
 import "strings"
 
-// Attempt is where an object says what of its source its controller last
-// worked on.
+// Attempt is the field with the attempted revision of a kind of source.
 type Attempt struct {
-	// Of is the kind of source, "" for all.
+	// Of is the kind of source, "" for every kind.
 	Of string
-	// Path holds the revision as the source's artifact has it.
+	// Path holds the revision in the format of the source's artifact.
 	Path Path
-	// Digest says that Path holds only what follows the revision's "@".
+	// Digest marks a Path that holds only the part after "@".
 	Digest bool
 }
 
-// Tried tells whether the controller of an object has worked on a revision of
-// its source, or does not tell what it worked on.
+// Tried reports whether the controller has attempted a revision of the source.
+// It returns true if the kind does not record attempts.
 func (k Kind) Tried(o Object, source Kind, revision string) bool {
 	for _, a := range k.Attempts {
 		if a.Of != "" && a.Of != source.Kind {
@@ -25,7 +24,7 @@ func (k Kind) Tried(o Object, source Kind, revision string) bool {
 			return attempted == revision
 		}
 		_, digest, _ := strings.Cut(revision, "@")
-		return attempted == digest || attempted == "" // older controllers do not tell
+		return attempted == digest || attempted == "" // older controllers do not record the digest
 	}
 	return true
 }

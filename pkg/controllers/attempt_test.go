@@ -20,15 +20,15 @@ func TestTried(t *testing.T) {
 		object                 controllers.Object
 		want                   bool
 	}{
-		"the same":           {"Kustomization", "GitRepository", "main@sha1:aa", status("lastAttemptedRevision", "main@sha1:aa"), true},
-		"an earlier one":     {"Kustomization", "GitRepository", "main@sha1:bb", status("lastAttemptedRevision", "main@sha1:aa"), false},
-		"none":               {"Kustomization", "Bucket", "main@sha1:bb", status(), false},
-		"chart":              {"HelmRelease", "HelmChart", "1.2.3", status("lastAttemptedRevision", "1.2.2"), false},
-		"chart by OCI":       {"HelmRelease", "OCIRepository", "1.2.3@sha256:cc", status("lastAttemptedRevision", "1.2.3+cc", "lastAttemptedRevisionDigest", "sha256:cc"), true},
-		"old chart by OCI":   {"HelmRelease", "OCIRepository", "1.2.3@sha256:dd", status("lastAttemptedRevision", "1.2.3+cc", "lastAttemptedRevisionDigest", "sha256:cc"), false},
-		"older controller":   {"HelmRelease", "OCIRepository", "1.2.3@sha256:dd", status("lastAttemptedRevision", "1.2.3+cc"), true},
-		"a source untold":    {"HelmRelease", "ExternalArtifact", "latest@sha256:dd", status("lastAttemptedRevision", "1.2.3"), true},
-		"no attempt is told": {"ImageRepository", "GitRepository", "main@sha1:aa", status(), true},
+		"same revision":          {"Kustomization", "GitRepository", "main@sha1:aa", status("lastAttemptedRevision", "main@sha1:aa"), true},
+		"earlier revision":       {"Kustomization", "GitRepository", "main@sha1:bb", status("lastAttemptedRevision", "main@sha1:aa"), false},
+		"no attempt":             {"Kustomization", "Bucket", "main@sha1:bb", status(), false},
+		"chart":                  {"HelmRelease", "HelmChart", "1.2.3", status("lastAttemptedRevision", "1.2.2"), false},
+		"chart by OCI":           {"HelmRelease", "OCIRepository", "1.2.3@sha256:cc", status("lastAttemptedRevision", "1.2.3+cc", "lastAttemptedRevisionDigest", "sha256:cc"), true},
+		"old chart by OCI":       {"HelmRelease", "OCIRepository", "1.2.3@sha256:dd", status("lastAttemptedRevision", "1.2.3+cc", "lastAttemptedRevisionDigest", "sha256:cc"), false},
+		"older controller":       {"HelmRelease", "OCIRepository", "1.2.3@sha256:dd", status("lastAttemptedRevision", "1.2.3+cc"), true},
+		"source without a field": {"HelmRelease", "ExternalArtifact", "latest@sha256:dd", status("lastAttemptedRevision", "1.2.3"), true},
+		"kind without attempts":  {"ImageRepository", "GitRepository", "main@sha1:aa", status(), true},
 	} {
 		k, _ := controllers.FindKind(c.kind)
 		source, _ := controllers.FindKind(c.source)

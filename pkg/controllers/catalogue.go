@@ -18,8 +18,8 @@ var (
 	sourceTable  = []Column{revision(artifact), suspended}
 )
 
-// Kinds is the catalogue. Its order is the one in which `get all` lists the
-// kinds, and uninstall removes finalizers.
+// Kinds is the catalogue, in the order in which `get all` lists the kinds and
+// uninstall removes their finalizers.
 var Kinds = []Kind{
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2"}, Kind: "OCIRepository", Resource: "ocirepositories",
@@ -106,7 +106,7 @@ var Kinds = []Kind{
 		Suspension: suspendField, Done: "applied revision %s", Inventory: Path{inventory},
 		Result: Path{"status.history[0].chartVersion", "status.lastAppliedRevision"},
 		Drift:  Path{"spec.driftDetection.mode"}, Manager: "helm-controller",
-		Keep: Mark{"helm.sh/resource-policy", "keep"},
+		Keep: Setting{"helm.sh/resource-policy", "keep"},
 		Attempts: []Attempt{
 			{Of: "HelmChart", Path: Path{"status.lastAttemptedRevision"}},
 			{Of: "OCIRepository", Path: Path{"status.lastAttemptedRevisionDigest"}, Digest: true},
@@ -125,7 +125,7 @@ var Kinds = []Kind{
 		Suspension: suspendField, Done: "applied revision %s", Result: Path{"status.lastAppliedRevision"}, Inventory: Path{inventory},
 		Manager:  "kustomize-controller",
 		Recreate: "kustomize.toolkit.fluxcd.io/force",
-		Keep:     Mark{"kustomize.toolkit.fluxcd.io/prune", "disabled"},
+		Keep:     Setting{"kustomize.toolkit.fluxcd.io/prune", "disabled"},
 		Attempts: []Attempt{{Path: Path{"status.lastAttemptedRevision"}}},
 		Source: &Ref{
 			Relation: "source", Path: Path{"spec.sourceRef"}, CrossNamespace: true,

@@ -24,7 +24,7 @@ type typed struct {
 	object any
 }
 
-// types are the shipped API modules' own structs: the truth that rows are held against.
+// types are the structs of the API modules, which the rows must match.
 var types = map[string]typed{
 	"GitRepository":         {sourcev1.GroupVersion, sourcev1.GitRepository{}},
 	"OCIRepository":         {sourcev1.GroupVersion, sourcev1.OCIRepository{}},
@@ -156,8 +156,8 @@ func fieldNamed(t reflect.Type, name string) (reflect.Type, bool) {
 	return nil, false
 }
 
-// TestVersionsMatchTheModules keeps the one place that names the versions and
-// the API modules that the CRDs are generated from the same.
+// TestVersionsMatchTheModules compares the versions of All with the API modules
+// from which the CRDs are generated.
 func TestVersionsMatchTheModules(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../../go.mod")

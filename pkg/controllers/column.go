@@ -12,7 +12,7 @@ var suspended = Column{Header: "SUSPENDED", Value: func(k Kind, o Object) string
 	return "False"
 }}
 
-// Cell is the column's text for an object.
+// Cell returns the text of the column for an object.
 func (c Column) Cell(k Kind, o Object) string {
 	if c.Value != nil {
 		return c.Value(k, o)
@@ -22,15 +22,15 @@ func (c Column) Cell(k Kind, o Object) string {
 
 var digests = regexp.MustCompile(`\b(sha1|sha256|sha384|sha512|blake3):([0-9a-f]{8})[0-9a-f]+`)
 
-// Shorten cuts every digest in a text down to eight hexadecimal digits, as
-// tables show revisions and messages.
+// Shorten truncates every digest in a text to eight hexadecimal digits, as
+// tables print revisions and messages.
 func Shorten(s string) string { return digests.ReplaceAllString(s, "$1:$2") }
 
 func revision(p Path) Column { return Column{Header: "REVISION", Field: p} }
 
 func text(header, field string) Column { return Column{Header: header, Field: Path{field}} }
 
-// generator shows the reference as it is written, an absent namespace left empty.
+// generator returns spec.sourceRef as written, without a default namespace.
 func generator(_ Kind, o Object) string {
 	v, _ := Path{"spec.sourceRef"}.Lookup(o)
 	ref, ok := v.(map[string]any)
@@ -63,7 +63,8 @@ var imageTag = Column{
 	},
 }
 
-// splitImage cuts the tag off an image; a colon before the last slash belongs to a port.
+// splitImage splits an image into name and tag. A colon before the last slash
+// precedes a port.
 func splitImage(image string) (name, tag string) {
 	i := strings.LastIndex(image, ":")
 	if i < strings.LastIndex(image, "/") || i < 0 {

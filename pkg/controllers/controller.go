@@ -1,29 +1,30 @@
 package controllers
 
-// Distribution is the version of Flux whose controllers this binary ships,
-// without a leading "v". It is apart from the version of the command-line tool.
+// Distribution is the Flux version of the embedded controllers, without a
+// leading "v". The command-line tool has its own version.
 const Distribution = "2.9.5"
 
-// MinKubernetes is the oldest Kubernetes that the distribution supports, as a
-// semver constraint; the pre-release suffix admits vendors' builds (1.33.0-gke.1).
+// MinKubernetes is the oldest Kubernetes version that the distribution
+// supports, as a semver constraint. The pre-release suffix admits vendor builds
+// such as 1.33.0-gke.1.
 const MinKubernetes = ">=1.33.0-0"
 
-// Controller is one of the programs that make up Flux.
+// Controller is a Flux controller.
 type Controller struct {
-	// Name is the name of the Deployment, the ServiceAccount and the image.
+	// Name is the name of the Deployment, of the ServiceAccount and of the
+	// image.
 	Name string
-	// Version is the tag of the image and the version of the API module.
+	// Version is the image tag and the version of the API module.
 	Version string
-	// APIModule is the Go module that defines the controller's kinds; its
-	// version in go.mod equals Version, which a test keeps so.
+	// APIModule is the Go module that defines the kinds of the controller. A
+	// test keeps its version in go.mod equal to Version.
 	APIModule string
-	// Extra says that the controller is installed only when asked for with
-	// --components-extra.
+	// Extra marks a controller that only --components-extra installs.
 	Extra bool
 }
 
-// All lists the seven controllers in the order in which they are installed.
-// It is the one place that names their versions.
+// All lists the controllers in the order of installation. Their versions are
+// stated nowhere else.
 var All = []Controller{
 	{Name: "source-controller", Version: "v1.9.5", APIModule: "github.com/fluxcd/source-controller/api"},
 	{Name: "kustomize-controller", Version: "v1.9.5", APIModule: "github.com/fluxcd/kustomize-controller/api"},
@@ -34,7 +35,7 @@ var All = []Controller{
 	{Name: "source-watcher", Version: "v2.2.4", APIModule: "github.com/fluxcd/source-watcher/api/v2", Extra: true},
 }
 
-// Find returns the controller of that name.
+// Find returns the controller with the given name.
 func Find(name string) (Controller, bool) {
 	for _, c := range All {
 		if c.Name == name {
@@ -55,7 +56,7 @@ func Names(keep func(Controller) bool) []string {
 	return names
 }
 
-// Defaults returns the names of the controllers that are installed unless told otherwise.
+// Defaults returns the names of the controllers that are installed by default.
 func Defaults() []string { return Names(func(c Controller) bool { return !c.Extra }) }
 
 // Extras returns the names of the controllers that --components-extra adds.

@@ -1,8 +1,7 @@
-// Package controllers is the catalogue: what Flux consists of, as data.
+// Package controllers is the catalogue of Flux: Kinds has a row for each custom
+// resource, All has a row for each controller.
 //
-// Kinds has a row for each custom resource and All a row for each controller.
-// A row holds everything that any verb needs to know about a kind, so that a
-// verb is written once and works on every kind. The functions beside the rows
-// are pure: they read one decoded object and know neither a cluster nor a
-// command line.
+// A row holds every fact about a kind that commands need, so that a command is
+// written once for all kinds. The functions are pure: they read decoded objects
+// and know neither the cluster nor the command line.
 package controllers

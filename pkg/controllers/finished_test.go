@@ -12,22 +12,22 @@ func TestFinished(t *testing.T) {
 			})},
 		}
 	}
-	busy := map[string]any{"type": "Reconciling", "status": "True", "reason": "Progressing"}
+	progressing := map[string]any{"type": "Reconciling", "status": "True", "reason": "Progressing"}
 	retrying := map[string]any{"type": "Reconciling", "status": "True", "reason": "ProgressingWithRetry"}
 	k, _ := FindKind("Kustomization")
 	for name, c := range map[string]struct {
 		object   Object
 		finished bool
 	}{
-		"ready":                   {object(2, 2, 2, "True", "Succeeded"), true},
-		"ready before the change": {object(2, 1, 1, "True", "Succeeded"), false},
-		"failed":                  {object(2, 1, 2, "False", "BuildFailed"), true},
-		"failed, to be retried":   {object(2, 1, 2, "False", "BuildFailed", retrying), true},
-		"failed before":           {object(2, 1, 1, "False", "BuildFailed"), false},
-		"at work":                 {object(2, 2, 2, "True", "Succeeded", busy), false},
-		"unknown":                 {object(2, 2, 2, "Unknown", "Progressing"), false},
-		"waiting for another":     {object(1, 1, 1, "False", "DependencyNotReady"), false},
-		"untouched":               {Object{"metadata": map[string]any{"generation": int64(1)}}, false},
+		"ready":                      {object(2, 2, 2, "True", "Succeeded"), true},
+		"ready before the change":    {object(2, 1, 1, "True", "Succeeded"), false},
+		"failed":                     {object(2, 1, 2, "False", "BuildFailed"), true},
+		"failed, to be retried":      {object(2, 1, 2, "False", "BuildFailed", retrying), true},
+		"failed before":              {object(2, 1, 1, "False", "BuildFailed"), false},
+		"progressing":                {object(2, 2, 2, "True", "Succeeded", progressing), false},
+		"unknown":                    {object(2, 2, 2, "Unknown", "Progressing"), false},
+		"waiting for another object": {object(1, 1, 1, "False", "DependencyNotReady"), false},
+		"no status":                  {Object{"metadata": map[string]any{"generation": int64(1)}}, false},
 	} {
 		if got := k.Finished(c.object); got != c.finished {
 			t.Errorf("%s: finished is %v", name, got)
@@ -35,13 +35,13 @@ func TestFinished(t *testing.T) {
 	}
 	alert, _ := FindKind("Alert")
 	if !alert.Finished(Object{}) {
-		t.Error("an Alert has nothing to wait for")
+		t.Error("an Alert is not finished, although it never has conditions")
 	}
 }
 
 func TestSettled(t *testing.T) {
 	t.Parallel()
-	answered := func(conditions ...any) Object {
+	handled := func(conditions ...any) Object {
 		return Object{"status": map[string]any{"lastHandledReconcileAt": "now", "conditions": conditions}}
 	}
 	k, _ := FindKind("GitRepository")
@@ -49,11 +49,11 @@ func TestSettled(t *testing.T) {
 		object  Object
 		settled bool
 	}{
-		"ready":             {answered(map[string]any{"type": "Ready", "status": "True", "reason": "Succeeded"}), true},
-		"failed":            {answered(map[string]any{"type": "Ready", "status": "False", "reason": "GitOperationFailed"}), true},
-		"at work":           {answered(map[string]any{"type": "Ready", "status": "Unknown", "reason": "Progressing"}), false},
-		"without a verdict": {answered(), false},
-		"not answered":      {Object{"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True", "reason": "Succeeded"}}}}, false},
+		"ready":        {handled(map[string]any{"type": "Ready", "status": "True", "reason": "Succeeded"}), true},
+		"failed":       {handled(map[string]any{"type": "Ready", "status": "False", "reason": "GitOperationFailed"}), true},
+		"progressing":  {handled(map[string]any{"type": "Ready", "status": "Unknown", "reason": "Progressing"}), false},
+		"no condition": {handled(), false},
+		"not handled":  {Object{"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "True", "reason": "Succeeded"}}}}, false},
 	} {
 		if got := k.Settled(c.object, "now"); got != c.settled {
 			t.Errorf("%s: settled is %v", name, got)

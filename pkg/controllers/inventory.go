@@ -7,16 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// InventoryID is the identity of an object in the inventory of a Kustomization
-// or a HelmRelease: `id` of a ResourceRef in their API documents.
+// InventoryID identifies an object in the inventory of a Kustomization or
+// HelmRelease: the field id of an entry.
 type InventoryID struct {
-	// Namespace is empty for objects of the cluster.
+	// Namespace is empty for cluster-scoped objects.
 	Namespace, Name string
 	GroupKind       schema.GroupKind
 }
 
-// ParseInventoryID reads an identity of the form namespace_name_group_kind. Two
-// underscores in the name stand for a colon, which RBAC objects may have there.
+// ParseInventoryID parses an id of the form namespace_name_group_kind. Two
+// underscores in the name replace a colon, which names of RBAC objects may
+// contain.
 func ParseInventoryID(id string) (InventoryID, error) {
 	namespace, rest, first := strings.Cut(id, "_")
 	rest, kind, last := cutLast(rest)

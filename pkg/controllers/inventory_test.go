@@ -25,7 +25,7 @@ func TestParseInventoryID(t *testing.T) {
 	}
 	for _, id := range []string{"", "web", "apps_web", "apps_web_apps", "apps__apps_Deployment", "apps_web_apps_"} {
 		if got, err := ParseInventoryID(id); err == nil {
-			t.Errorf("%q is taken for %+v", id, got)
+			t.Errorf("%q is parsed as %+v", id, got)
 		}
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Verb is a set of the verbs that apply to a kind.
+// Verb is a set of verbs that a kind supports.
 type Verb uint
 
-// The verbs that the catalogue knows.
+// The verbs of the catalogue.
 const (
 	Get Verb = 1 << iota
 	Export
@@ -20,107 +20,116 @@ const (
 	Create
 )
 
-// Kind is a row of the catalogue: a custom resource and all that verbs need to know of it.
+// Kind is a row of the catalogue: a custom resource and the facts that commands
+// need.
 type Kind struct {
 	Group, Version, Kind, Resource string
-	// Older lists the versions that older clusters serve, newest first.
+	// Older lists the API versions that older Flux versions serve, newest
+	// first.
 	Older []string
 	// Controller is the name of the controller that reconciles the kind.
 	Controller string
 
-	// Family is the word above Word on the command line: "source", "image",
-	// "artifact", or "" where the kind stands directly below the verb.
+	// Family is the command above Word: "source", "image", "artifact", or "" if
+	// the kind is a direct subcommand of the verb.
 	Family string
-	// Word, Plural and Short are what users type for the kind.
+	// Word, Plural and Short name the kind on the command line.
 	Word, Plural, Short string
 
-	// Verbs says which verbs apply.
+	// Verbs are the supported verbs.
 	Verbs Verb
-	// Columns stand between NAME and READY in the table of get.
+	// Columns are the columns between NAME and READY in the output of get.
 	Columns []Column
-	// Source is where --show-source and --with-source find the source.
+	// Source refers to the source, as --show-source and --with-source need it.
 	Source *Ref
-	// Refs are the other objects that an object of the kind depends on.
+	// Refs are the references to other objects, except the source.
 	Refs []Ref
-	// Results are the objects whose results an object of the kind writes down;
-	// only its status names them.
+	// Results refers to the objects whose results an object of the kind
+	// records. Only its status names them.
 	Results *Ref
-	// Suspension is how an object is suspended.
+	// Suspension describes how to suspend an object.
 	Suspension Suspension
-	// Static decides that an object has no Ready condition of its own and is
-	// taken as ready; nil where every object has one.
+	// Static reports whether an object has no Ready condition and is always
+	// ready. It is nil for kinds that always have the condition.
 	Static func(Object) bool
-	// Done is what a finished reconciliation reports, "%s" standing for Result.
+	// Done is the message of a finished reconciliation, with "%s" for Result.
 	Done string
-	// Result is the outcome of a reconciliation: a revision, an image, a count.
+	// Result is the outcome of a reconciliation: a revision, an image or a
+	// count.
 	Result Path
-	// Attempts say what of its source the controller last worked on.
+	// Attempts are the fields with the attempted revision, for each kind of
+	// source.
 	Attempts []Attempt
-	// Inventory lists the objects that an object of the kind manages.
+	// Inventory is the list of objects that an object of the kind manages.
 	Inventory Path
-	// Recreate is the annotation, set to enabled, by which the controller deletes
-	// and recreates what it cannot change.
+	// Recreate is the annotation whose value "enabled" lets the controller
+	// delete and recreate objects with changed immutable fields.
 	Recreate string
-	// Keep is the annotation by which an object stays on the cluster when it is
-	// removed from the source of what applies it.
-	Keep Mark
-	// Fetch names the fields of its spec by which the kind reaches a server.
+	// Keep is the annotation that excludes an object from deletion when it is
+	// removed from the source.
+	Keep Setting
+	// Fetch names the fields of the spec with the address and the credentials
+	// of a server.
 	Fetch Fetch
-	// Secrets are the fields that name a Secret, {name} each or a list of these.
+	// Secrets are the fields that refer to a Secret: {name}, or a list of
+	// these.
 	Secrets []string
-	// Attempted are the conditions that keep the failure of an action while Ready
-	// tells of what the controller has done about it.
+	// Attempted are the conditions that still report a failed action after
+	// Ready reports its remediation.
 	Attempted []string
-	// Drift is the field by which the controller corrects what others change of
-	// these; nil where every reconciliation applies all of them.
+	// Drift is the field that enables drift correction. It is empty for kinds
+	// whose controller corrects drift in every reconciliation.
 	Drift Path
-	// Manager is the field manager that the controller applies them as.
+	// Manager is the field manager of the controller.
 	Manager string
 }
 
-// Fetch are the fields of a spec by which a kind reaches a server, "" where it
-// has no such field.
+// Fetch names the fields of a spec with the address and credentials of a
+// server. A field that the kind does not have is "".
 type Fetch struct {
-	// Address is the URL, endpoint or image, and Revision what selects a part of it.
+	// Address is the URL, endpoint or image. Revision selects a part of it.
 	Address, Revision string
-	// Credentials refers to the Secret with credentials, CA to that with the
-	// certificate of a certificate authority.
+	// Credentials refers to the Secret with the credentials, CA to the Secret
+	// with the CA certificate.
 	Credentials, CA string
-	// Login is the word of `flux create secret` that creates these credentials.
+	// Login is the subcommand of `flux create secret` that creates the
+	// credentials.
 	Login string
 }
 
 // Column is a column of a table.
 type Column struct {
 	Header string
-	// Field is what the column shows, digests shortened.
+	// Field is the field to print, with shortened digests.
 	Field Path
-	// Value computes the text where it is not simply a field.
+	// Value computes the text if it is not the value of Field.
 	Value func(Kind, Object) string
 }
 
 // Ref is a reference to other objects.
 type Ref struct {
-	// Relation names what the reference is for: source, chart, dependency, provider, image, resource.
+	// Relation is the purpose of the reference: source, chart, dependency,
+	// provider, image or resource.
 	Relation string
-	// Path leads to {kind, name, namespace} or to a list of these.
+	// Path is the field with {kind, name, namespace}, or with a list of these.
 	Path Path
-	// Kinds are the kinds that it may point to; the only one is implied where the reference names none.
+	// Kinds are the kinds that the reference may have. A single one is the
+	// default.
 	Kinds []string
-	// CrossNamespace says that the reference may name another namespace.
+	// CrossNamespace permits a reference to another namespace.
 	CrossNamespace bool
-	// Keyed says that Path leads to a map whose keys are the names.
+	// Keyed marks a Path to a map with the names as keys.
 	Keyed bool
 }
 
-// Suspension is how an object is suspended: a field that is set to true, or
-// an annotation with a value.
+// Suspension describes how to suspend an object: a boolean field, or an
+// annotation with a value.
 type Suspension struct {
 	Field             Path
 	Annotation, Value string
 }
 
-// Is tells whether the object is suspended.
+// Is reports whether the object is suspended.
 func (s Suspension) Is(o Object) bool {
 	if s.Annotation != "" {
 		return Annotation(o, s.Annotation) == s.Value
@@ -130,7 +139,7 @@ func (s Suspension) Is(o Object) bool {
 	return b
 }
 
-// Change is the merge patch (RFC 7396) that suspends or resumes an object.
+// Change returns the merge patch (RFC 7396) that suspends or resumes an object.
 func (s Suspension) Change(suspended bool) map[string]any {
 	if s.Annotation == "" {
 		return map[string]any{"spec": map[string]any{"suspend": suspended}}
@@ -142,22 +151,22 @@ func (s Suspension) Change(suspended bool) map[string]any {
 	return map[string]any{"metadata": map[string]any{"annotations": map[string]any{s.Annotation: value}}}
 }
 
-// Possible tells whether objects of the kind can be suspended at all.
+// Possible reports whether objects of the kind can be suspended.
 func (s Suspension) Possible() bool { return s.Annotation != "" || len(s.Field) > 0 }
 
-// Has tells whether all the verbs apply to the kind.
+// Has reports whether the kind supports all the verbs.
 func (k Kind) Has(v Verb) bool { return k.Verbs&v == v }
 
-// Noun is how messages call the kind: "kustomization", "source git".
+// Noun returns the name of the kind in messages: "kustomization", "source git".
 func (k Kind) Noun() string { return strings.TrimSpace(k.Family + " " + k.Word) }
 
-// CRD is the name of the CustomResourceDefinition.
+// CRD returns the name of the CustomResourceDefinition.
 func (k Kind) CRD() string { return k.Resource + "." + k.Group }
 
-// APIVersion is the group and version as manifests write them.
+// APIVersion returns the group and version, as in manifests.
 func (k Kind) APIVersion() string { return k.Group + "/" + k.Version }
 
-// FindKind returns the row of a kind by its Kind, in any case.
+// FindKind returns the row with the given Kind, ignoring case.
 func FindKind(kind string) (Kind, bool) {
 	for _, k := range Kinds {
 		if strings.EqualFold(k.Kind, kind) {
@@ -167,13 +176,13 @@ func FindKind(kind string) (Kind, bool) {
 	return Kind{}, false
 }
 
-// KindOf returns the row of an object's group and kind.
+// KindOf returns the row with the given group and kind.
 func KindOf(group, kind string) (Kind, bool) {
 	k, ok := FindKind(kind)
 	return k, ok && k.Group == group
 }
 
-// Family returns the rows below a family's word, in the order of the catalogue.
+// Family returns the rows of a family, in the order of the catalogue.
 func Family(name string) []Kind {
 	var rows []Kind
 	for _, k := range Kinds {
@@ -184,7 +193,7 @@ func Family(name string) []Kind {
 	return rows
 }
 
-// Groups returns the API groups of Flux, each once.
+// Groups returns the API groups of Flux.
 func Groups() []string {
 	var groups []string
 	for _, k := range Kinds {

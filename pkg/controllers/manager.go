@@ -1,14 +1,15 @@
 package controllers
 
-// RequestAnnotation is the annotation by which a reconciliation is requested
-// (meta.ReconcileRequestAnnotation of fluxcd/pkg/apis/meta).
+// RequestAnnotation is the annotation that requests a reconciliation:
+// meta.ReconcileRequestAnnotation in fluxcd/pkg/apis/meta.
 const RequestAnnotation = "reconcile.fluxcd.io/requestedAt"
 
-// Nests reports whether objects of the kind apply other objects of Flux.
+// Nests reports whether objects of the kind apply objects, which may be Flux
+// objects.
 func (k Kind) Nests() bool { return len(k.Inventory) == 1 && k.Inventory[0] == inventory }
 
-// Manager returns the object that has applied an object, as the labels of its
-// controller say. An object does not apply itself.
+// Manager returns the Flux object that applied an object, according to its
+// owner labels. It ignores labels that name the object itself.
 func Manager(o Object) (Target, bool) {
 	v, _ := Path{"metadata.labels"}.Lookup(o)
 	labels, _ := v.(map[string]any)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// durationFields are where kinds have durations. The API of Flux decodes them
-// into numbers, so that 60s comes back as 1m0s: manifests are compared as
-// text, and one duration has to have one spelling.
+// durationFields are the fields of type duration. Flux decodes them into
+// numbers and encodes 60s as 1m0s. Manifests are compared as text, so a
+// duration needs a canonical form.
 var durationFields = []string{
 	"spec.interval", "spec.timeout", "spec.retryInterval",
 	"spec.chart.spec.interval",
@@ -18,7 +18,7 @@ var durationFields = []string{
 	"spec.rollback.timeout", "spec.test.timeout", "spec.uninstall.timeout",
 }
 
-// secretFields are where kinds refer to Secrets of their own namespace.
+// secretFields are the references to Secrets in the namespace of the object.
 var secretFields = []string{
 	"spec.secretRef", "spec.certSecretRef", "spec.proxySecretRef",
 	"spec.sts.secretRef", "spec.sts.certSecretRef",
@@ -26,18 +26,18 @@ var secretFields = []string{
 	"spec.kubeConfig.secretRef", "spec.decryption.secretRef", "spec.git.commit.signingKey.secretRef",
 }
 
-// unsaidFields are false wherever nobody has said otherwise: the server fills
-// them in, or resume leaves them behind. The API of Flux leaves them out.
-var unsaidFields = []string{"spec.suspend", "spec.force", "spec.postBuild.substituteFrom[].optional"}
+// defaultFalse are the optional fields with the default false. Flux omits them
+// from manifests, although the API server or resume may have set them.
+var defaultFalse = []string{"spec.suspend", "spec.force", "spec.postBuild.substituteFrom[].optional"}
 
-// valueFields are where kinds list Secrets and ConfigMaps to take values from.
+// valueFields are the lists of Secrets and ConfigMaps with values.
 var valueFields = []string{"spec.valuesFrom", "spec.postBuild.substituteFrom"}
 
-// DurationFields returns the dotted paths of all durations in specs.
+// DurationFields returns the paths of all durations in specs.
 func DurationFields() []string { return slices.Clone(durationFields) }
 
-// SecretFields returns the dotted paths of all references to Secrets, lists
-// with a trailing "[]".
+// SecretFields returns the paths of all references to Secrets, lists with a
+// trailing "[]".
 func SecretFields() []string {
 	fields := slices.Clone(secretFields)
 	for _, f := range valueFields {
@@ -46,10 +46,9 @@ func SecretFields() []string {
 	return fields
 }
 
-// Manifest returns what of an object a user would write down: all but the
-// status and what the server and tools note in the metadata. Fields that this
-// version does not know are kept. The object itself stays as it is, but the
-// manifest shares the parts that are equal.
+// Manifest returns the object as a user would write it: without the status and
+// without metadata of the API server and of tools. Unknown fields are kept. The
+// object is not modified, but the manifest shares unchanged values with it.
 func Manifest(o Object) Object {
 	m := Object{}
 	for key, value := range o {
@@ -59,10 +58,10 @@ func Manifest(o Object) Object {
 	}
 	m["metadata"] = manifestMetadata(o)
 	for _, field := range durationFields {
-		m = rewritten(m, strings.Split(field, "."), spelled)
+		m = rewritten(m, strings.Split(field, "."), canonicalDuration)
 	}
-	for _, field := range unsaidFields {
-		m = rewritten(m, strings.Split(field, "."), said)
+	for _, field := range defaultFalse {
+		m = rewritten(m, strings.Split(field, "."), omitFalse)
 	}
 	return m
 }
@@ -78,7 +77,7 @@ func manifestMetadata(o Object) Object {
 	annotations, _ := from["annotations"].(Object)
 	kept := Object{}
 	for key, value := range annotations {
-		// Requests to reconcile are over once they are made.
+		// Requests to reconcile are not part of the desired state.
 		if key != "kubectl.kubernetes.io/last-applied-configuration" && !strings.HasPrefix(key, "reconcile.fluxcd.io/") {
 			kept[key] = value
 		}
@@ -89,9 +88,9 @@ func manifestMetadata(o Object) Object {
 	return meta
 }
 
-// rewritten returns the object with a field changed, or taken away where
-// change returns nil. Maps and lists on the way are copied, so that the
-// original stays as it is.
+// rewritten returns the object with a field replaced, or removed if change
+// returns nil. It copies the maps and lists above the field, so the original is
+// not modified.
 func rewritten(o Object, steps []string, change func(any) any) Object {
 	name, each := strings.CutSuffix(steps[0], "[]")
 	old, ok := o[name]
@@ -126,8 +125,9 @@ func rewritten(o Object, steps []string, change func(any) any) Object {
 	return o
 }
 
-// spelled is a duration as Kubernetes spells it; other values stay.
-func spelled(value any) any {
+// canonicalDuration returns a duration as Kubernetes formats it, and other
+// values unchanged.
+func canonicalDuration(value any) any {
 	text, _ := value.(string)
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -136,25 +136,25 @@ func spelled(value any) any {
 	return d.String()
 }
 
-// said is nothing for false.
-func said(value any) any {
+// omitFalse returns nil for false.
+func omitFalse(value any) any {
 	if value == false {
 		return nil
 	}
 	return value
 }
 
-// SecretRef is a reference of an object to a Secret of its namespace.
+// SecretRef is a reference to a Secret in the namespace of the object.
 type SecretRef struct {
 	Name string
-	// Field is where the object has it.
+	// Field is the path of the reference.
 	Field string
-	// Optional says that the object is complete without the Secret.
+	// Optional marks a Secret that may be missing.
 	Optional bool
 }
 
-// SecretsOf returns the Secrets that an object refers to, in the order of the
-// table of fields.
+// SecretsOf returns the Secrets that an object refers to, in the order of
+// secretFields and valueFields.
 func SecretsOf(o Object) []SecretRef {
 	var refs []SecretRef
 	for _, field := range secretFields {

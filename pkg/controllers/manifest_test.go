@@ -16,8 +16,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// TestManifestFieldsMatchTheAPIModules finds every duration and every
-// reference to a Secret in the API's own structs, and no more.
+// TestManifestFieldsMatchTheAPIModules compares the tables of fields with the
+// durations and the references to Secrets in the structs of the API modules.
 func TestManifestFieldsMatchTheAPIModules(t *testing.T) {
 	t.Parallel()
 	durations, secrets := map[string]bool{}, map[string]bool{}
@@ -58,8 +58,8 @@ func sorted(set map[string]bool) []string {
 	return all
 }
 
-// walkFields visits the fields of a struct by their JSON paths, until visit
-// returns false for one.
+// walkFields calls visit with the JSON path of each field of a struct. It does
+// not descend into a field for which visit returns false.
 func walkFields(of reflect.Type, path string, visit func(string, reflect.Type) bool) {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -84,9 +84,9 @@ func walkFields(of reflect.Type, path string, visit func(string, reflect.Type) b
 	}
 }
 
-// TestManifestIsWhatTheTypedAPIWrites compares with decoding into the API's
-// structs and encoding again, which is how Flux's own tools write manifests.
-func TestManifestIsWhatTheTypedAPIWrites(t *testing.T) {
+// TestManifestEqualsTypedEncoding compares a manifest with the object that
+// is decoded into the structs of the API and encoded again, as in Flux.
+func TestManifestEqualsTypedEncoding(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		object string
@@ -138,9 +138,9 @@ func decoded(t *testing.T, v any) controllers.Object {
 	return o
 }
 
-// TestManifestKeepsWhatItDoesNotKnow shows that a newer version's fields stay,
-// and that what tools and the server noted goes.
-func TestManifestKeepsWhatItDoesNotKnow(t *testing.T) {
+// TestManifestKeepsUnknownFields covers fields of a newer API version, and
+// metadata of tools and of the API server, which is removed.
+func TestManifestKeepsUnknownFields(t *testing.T) {
 	t.Parallel()
 	got := controllers.Manifest(controllers.Object{
 		"apiVersion": "kustomize.toolkit.fluxcd.io/v2", "kind": "Kustomization", "data": controllers.Object{"a": "b"},

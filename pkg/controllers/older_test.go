@@ -9,8 +9,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// TestRowsReadOlderObjects shows objects as the controllers of older versions
-// left them: what a row reads from the present fields it finds in the old ones.
+// TestRowsReadOlderObjects reads objects of older API versions: a row finds in
+// the older fields what it reads from the current ones.
 func TestRowsReadOlderObjects(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -85,7 +85,7 @@ func TestRowsReadOlderObjects(t *testing.T) {
 	}
 }
 
-// shown is what a user sees of an object.
+// shown is the part of an object that commands print.
 type shown struct {
 	Cells   []string
 	Ready   string

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Object is a decoded Kubernetes object, as encoding/json makes it.
+// Object is a decoded Kubernetes object, as encoding/json returns it.
 type Object = map[string]any
 
-// Path locates a field: dotted names, "[N]" for an element of a list and a
-// trailing "[]" where all elements are meant. The first entry is the field in
-// the shipped version of the kind; the rest are where older versions kept it,
-// tried in order.
+// Path locates a field: names separated by dots, "[N]" for an element of a
+// list, and a trailing "[]" for all elements. The first entry is the field in
+// the current API version. The others are the fields of older versions, tried
+// in order.
 type Path []string
 
-// Lookup returns the first field of the path that o has.
+// Lookup returns the value of the first entry that the object has.
 func (p Path) Lookup(o Object) (any, bool) {
 	for _, field := range p {
 		if v, ok := lookup(o, field); ok {
@@ -24,7 +24,7 @@ func (p Path) Lookup(o Object) (any, bool) {
 	return nil, false
 }
 
-// String returns the field as text, or "" where the object has none.
+// String returns the field as text, "" if it is missing or not a scalar.
 func (p Path) String(o Object) string {
 	v, _ := p.Lookup(o)
 	switch v := v.(type) {
@@ -64,8 +64,8 @@ func lookup(o Object, field string) (any, bool) {
 	return cur, true
 }
 
-// cutIndex splits "history[0]" into its name and index; "dependsOn[]" names
-// the whole list and so has no index.
+// cutIndex splits "history[0]" into name and index. "dependsOn[]" is the whole
+// list and has no index.
 func cutIndex(step string) (name string, index int, indexed bool) {
 	name, rest, found := strings.Cut(step, "[")
 	if !found {
@@ -78,10 +78,11 @@ func cutIndex(step string) (name string, index int, indexed bool) {
 // Name returns metadata.name.
 func Name(o Object) string { return Path{"metadata.name"}.String(o) }
 
-// Namespace returns metadata.namespace, "" for what is cluster-scoped.
+// Namespace returns metadata.namespace, "" for cluster-scoped objects.
 func Namespace(o Object) string { return Path{"metadata.namespace"}.String(o) }
 
-// Annotation returns the value of an annotation; keys have dots and slashes, so a Path cannot name them.
+// Annotation returns the value of an annotation. Keys contain dots and slashes,
+// so a Path cannot name them.
 func Annotation(o Object, key string) string {
 	v, _ := Path{"metadata.annotations"}.Lookup(o)
 	m, _ := v.(map[string]any)

@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// Target is an object that another refers to.
+// Target is a reference to an object.
 type Target struct {
 	APIVersion, Kind, Namespace, Name string
 }
 
-// String returns the target as Kind/namespace/name, without a namespace as Kind/name.
+// String returns the target as Kind/namespace/name, or Kind/name without a
+// namespace.
 func (t Target) String() string {
 	if t.Namespace == "" {
 		return t.Kind + "/" + t.Name
@@ -18,8 +19,8 @@ func (t Target) String() string {
 	return t.Kind + "/" + t.Namespace + "/" + t.Name
 }
 
-// Targets returns what the reference of an object points to, the object's own
-// namespace filled in where the reference leaves it out.
+// Targets returns the objects that the reference names. The namespace defaults
+// to the namespace of the object.
 func (r Ref) Targets(o Object) []Target {
 	v, ok := r.Path.Lookup(o)
 	if !ok {
@@ -41,7 +42,7 @@ func (r Ref) Targets(o Object) []Target {
 	return targets
 }
 
-// keyed are the objects that the keys of a map name, in the order of their names.
+// keyed returns the objects that the keys of a map name, sorted by name.
 func (r Ref) keyed(v any, namespace string) []Target {
 	m, _ := v.(map[string]any)
 	var targets []Target
@@ -63,7 +64,7 @@ func (r Ref) target(m map[string]any, namespace string) Target {
 	return t
 }
 
-// SourceOf returns the sources of an object, nil where its kind has none.
+// SourceOf returns the sources of an object, nil if its kind has none.
 func (k Kind) SourceOf(o Object) []Target {
 	if k.Source == nil {
 		return nil
@@ -71,8 +72,8 @@ func (k Kind) SourceOf(o Object) []Target {
 	return k.Source.Targets(o)
 }
 
-// Waits reports whether an object with the reference is not ready until what it
-// refers to is. What an Alert or a Receiver is about does not hold it up.
+// Waits reports whether an object becomes ready only after the objects of the
+// reference. Alerts and Receivers do not wait for the objects that they watch.
 func (r Ref) Waits() bool { return r.Relation != "resource" }
 
 // AllRefs returns every reference of the kind, the source first.
@@ -88,7 +89,8 @@ func (k Kind) AllRefs() []Ref {
 	return refs
 }
 
-// Dependents returns the kinds whose objects can wait for an object of the kind.
+// Dependents returns the kinds whose objects may wait for an object of the
+// kind.
 func (k Kind) Dependents() []Kind {
 	var kinds []Kind
 	for _, row := range Kinds {

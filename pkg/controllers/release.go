@@ -5,9 +5,9 @@ import (
 	"encoding/hex"
 )
 
-// ReleaseName is what Helm knows the release of a HelmRelease by, where its
-// status does not say it (spec.releaseName in its API document). Helm takes at
-// most 53 letters; what is longer is cut, and ends with a hash of the whole.
+// ReleaseName returns the default name of the Helm release of a HelmRelease, as
+// documented for spec.releaseName. Helm limits names to 53 characters: a longer
+// name is truncated and ends with a hash.
 func ReleaseName(hr Object) string {
 	const limit, hashed = 53, 12
 	name := Name(hr)

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Condition is a status condition of an object, as KEP-1623 defines it.
+// Condition is a status condition of an object (KEP-1623).
 type Condition struct {
 	Type, Status, Reason, Message, LastTransitionTime string
 	ObservedGeneration                                int64
 }
 
-// FindCondition returns the condition of a type, compared without regard to case.
+// FindCondition returns the condition of a type, ignoring case.
 func FindCondition(o Object, typ string) (Condition, bool) {
 	list, _ := Path{"status.conditions"}.Lookup(o)
 	items, _ := list.([]any)
@@ -31,7 +31,7 @@ func FindCondition(o Object, typ string) (Condition, bool) {
 	return Condition{}, false
 }
 
-// ConditionTypes returns the types of conditions that controllers write.
+// ConditionTypes returns the types of conditions that Flux controllers set.
 func ConditionTypes() []string {
 	return []string{
 		"Ready", "Reconciling", "Stalled", "Healthy", "Released", "TestSuccess", "Remediated", "Drifted",
@@ -39,18 +39,18 @@ func ConditionTypes() []string {
 	}
 }
 
-// Readiness is how ready an object is and why.
+// Readiness is the status, reason and message of the Ready condition.
 type Readiness struct {
 	// Status is "True", "False" or "Unknown".
 	Status string
-	// Reason is the condition's, "" where the object has no such condition.
+	// Reason is "" without a Ready condition.
 	Reason string
-	// Message is for people; digests in it are whole.
+	// Message has full digests.
 	Message string
 }
 
-// Ready reads how ready an object is. An object that no controller has
-// touched is not ready, unless its kind has no status.
+// Ready returns the readiness of an object. An object without a Ready condition
+// is not ready, unless it is Static.
 func (k Kind) Ready(o Object) Readiness {
 	if k.Static != nil && k.Static(o) {
 		return Readiness{Status: "True", Message: k.staticNoun() + " is Ready"}
@@ -61,7 +61,8 @@ func (k Kind) Ready(o Object) Readiness {
 	return Readiness{Status: "False", Message: "waiting to be reconciled"}
 }
 
-// staticNoun spells the kind as messages do: HelmRepository is a Helm repository.
+// staticNoun returns the kind as in messages of Flux: "Helm repository" for
+// HelmRepository.
 func (k Kind) staticNoun() string {
 	if k.Kind == "HelmRepository" {
 		return "Helm repository"
@@ -69,8 +70,9 @@ func (k Kind) staticNoun() string {
 	return k.Kind
 }
 
-// Observed tells whether the status speaks of the present generation of the
-// spec. Kinds without status.observedGeneration say it in the Ready condition.
+// Observed reports whether the status is about the current generation of the
+// spec. Kinds without status.observedGeneration record it in the Ready
+// condition.
 func Observed(o Object) bool {
 	generation, _ := Path{"metadata.generation"}.Lookup(o)
 	observed, ok := Path{"status.observedGeneration"}.Lookup(o)
@@ -81,8 +83,7 @@ func Observed(o Object) bool {
 	return integer(observed) >= integer(generation)
 }
 
-// Stalled returns the Stalled condition's message when the controller has
-// given up until something changes.
+// Stalled returns the message of the Stalled condition and whether it is True.
 func Stalled(o Object) (string, bool) {
 	c, ok := FindCondition(o, "Stalled")
 	return c.Message, ok && c.Status == "True"
@@ -104,10 +105,10 @@ func noConditions(o Object) bool {
 	return !ok
 }
 
-// Settled tells whether the controller has come to an end with the
-// reconciliation request of that token: it has answered it, is not at work any
-// more, and says whether the object is ready. A failed object may be retried
-// later, and its status may speak of the generation only in the condition.
+// Settled reports whether the controller has finished the reconciliation
+// request with the token: it has recorded the token, is not progressing, and
+// has set Ready to True or False. A failed object may be retried, and only its
+// condition may have the current generation.
 func (k Kind) Settled(o Object, token string) bool {
 	if (Path{"status.lastHandledReconcileAt"}).String(o) != token {
 		return false
@@ -120,23 +121,24 @@ func (k Kind) Settled(o Object, token string) bool {
 	case "True":
 		return Observed(o)
 	case "False":
-		return ready.Reason != "" // without a condition it has only just begun
+		return ready.Reason != "" // without a condition the reconciliation has just started
 	default:
 		return false
 	}
 }
 
-// pending are the reasons of a Ready condition that is False only until
-// something else is ready: the controller goes on by itself.
+// pending are the reasons of Ready=False that the controller resolves itself
+// once another object is ready.
 var pending = []string{"DependencyNotReady", "SourceNotReady"}
 
-// Pending tells whether an object waits for something else.
+// Pending reports whether an object waits for another object.
 func (k Kind) Pending(o Object) bool {
 	return slices.Contains(pending, k.Ready(o).Reason)
 }
 
-// Finished tells whether the controller has come to an end with the present
-// generation of the spec: it is ready, or has failed for a reason of its own.
+// Finished reports whether the controller has finished with the current
+// generation of the spec: the object is ready, or failed without waiting for
+// another object.
 func (k Kind) Finished(o Object) bool {
 	if k.Static != nil && k.Static(o) {
 		return true
@@ -148,7 +150,7 @@ func (k Kind) Finished(o Object) bool {
 	case "True":
 		return Observed(o)
 	case "False":
-		// A failure leaves status.observedGeneration at what was reached last.
+		// A failure does not advance status.observedGeneration.
 		c, ok := FindCondition(o, "Ready")
 		generation, _ := Path{"metadata.generation"}.Lookup(o)
 		return ok && !k.Pending(o) && (Observed(o) || c.ObservedGeneration >= integer(generation))

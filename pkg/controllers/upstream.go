@@ -1,10 +1,15 @@
 package controllers
 
-import "strings"
+import (
+	"strings"
 
-// Upstream returns what an object takes its content from, one step up: the
-// HelmChart of a HelmRelease and not the repository behind it, the scan behind
-// an ImagePolicy. It is nil where there is nothing above.
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Upstream returns the objects from which an object takes its content, one
+// level up: the HelmChart of a HelmRelease rather than its repository, the
+// ImageRepository of an ImagePolicy. It returns nil for an object without a
+// source.
 func (k Kind) Upstream(o Object) []Target {
 	if k.Kind == "HelmRelease" {
 		if chart, ok := chartOf(o); ok {
@@ -20,7 +25,8 @@ func (k Kind) Upstream(o Object) []Target {
 	return nil
 }
 
-// HasUpstream tells whether objects of the kind take their content from others.
+// HasUpstream reports whether objects of the kind take their content from other
+// objects.
 func (k Kind) HasUpstream() bool {
 	_, image := k.imageRef()
 	return k.Source != nil || image
@@ -35,8 +41,8 @@ func (k Kind) imageRef() (Ref, bool) {
 	return Ref{}, false
 }
 
-// chartOf returns the HelmChart that helm-controller makes of a release's
-// spec.chart: in the namespace of the source, named after the release.
+// chartOf returns the HelmChart that helm-controller creates for spec.chart, in
+// the namespace of the source.
 func chartOf(o Object) (Target, bool) {
 	if _, ok := (Path{"spec.chart.spec"}).Lookup(o); !ok {
 		return Target{}, false
@@ -51,7 +57,7 @@ func chartOf(o Object) (Target, bool) {
 	return Target{Kind: "HelmChart", Namespace: namespace, Name: Namespace(o) + "-" + Name(o)}, true
 }
 
-// DependenciesOf returns the objects that an object waits for by spec.dependsOn.
+// DependenciesOf returns the objects in spec.dependsOn.
 func (k Kind) DependenciesOf(o Object) []Target {
 	for _, r := range k.Refs {
 		if r.Relation == "dependency" {
@@ -61,43 +67,27 @@ func (k Kind) DependenciesOf(o Object) []Target {
 	return nil
 }
 
-// Managed returns the objects that an object has applied, as its inventory
-// names them: <namespace>_<name>_<group>_<kind>, a colon in the name written
-// as two underscores.
+// Managed returns the objects in the inventory of an object. It skips entries
+// with an invalid id.
 func (k Kind) Managed(o Object) []Target {
 	list, _ := Path{inventory}.Lookup(o)
 	entries, _ := list.([]any)
 	var targets []Target
 	for _, entry := range entries {
 		m, _ := entry.(map[string]any)
-		if t, ok := managed(Path{"id"}.String(m), Path{"v"}.String(m)); ok {
-			targets = append(targets, t)
+		id, err := ParseInventoryID(Path{"id"}.String(m))
+		if err != nil {
+			continue
 		}
+		gv := schema.GroupVersion{Group: id.GroupKind.Group, Version: Path{"v"}.String(m)}
+		targets = append(targets, Target{APIVersion: gv.String(), Kind: id.GroupKind.Kind, Namespace: id.Namespace, Name: id.Name})
 	}
 	return targets
 }
 
-func managed(id, version string) (Target, bool) {
-	namespace, rest, ok := strings.Cut(id, "_")
-	kindAt := strings.LastIndexByte(rest, '_')
-	if !ok || kindAt < 0 {
-		return Target{}, false
-	}
-	rest, kind := rest[:kindAt], rest[kindAt+1:]
-	groupAt := strings.LastIndexByte(rest, '_')
-	if groupAt < 0 {
-		return Target{}, false
-	}
-	name, group := rest[:groupAt], rest[groupAt+1:]
-	if group != "" {
-		version = group + "/" + version
-	}
-	return Target{APIVersion: version, Kind: kind, Namespace: namespace, Name: strings.ReplaceAll(name, "__", ":")}, true
-}
-
-// RetriesExhausted reports whether helm-controller has given a release up until
-// its spec changes or its failures are forgotten. Controllers before v1.0 say so
-// in the message alone.
+// RetriesExhausted reports whether helm-controller stopped retrying a release
+// until the spec changes or the failures are reset. Controllers before v1.0
+// only report it in the message.
 func RetriesExhausted(o Object) bool {
 	if c, ok := FindCondition(o, "Stalled"); ok && c.Status == "True" && (c.Reason == "RetriesExceeded" || c.Reason == "MissingRollbackTarget") {
 		return true

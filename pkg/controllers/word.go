@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// abbreviations are the short names that the definitions give the kinds, where
-// the command line has no shorter word of its own.
+// abbreviations are the short names of the CRDs for kinds without Short.
 var abbreviations = map[string]string{
 	"gitrepo": "GitRepository", "ocirepo": "OCIRepository", "helmrepo": "HelmRepository", "hc": "HelmChart",
 	"ea": "ExternalArtifact", "ag": "ArtifactGenerator",
@@ -14,8 +13,8 @@ var abbreviations = map[string]string{
 	"iua": "ImageUpdateAutomation", "imgupd": "ImageUpdateAutomation", "imgauto": "ImageUpdateAutomation",
 }
 
-// Words returns every word by which people call the kind, the one that the
-// command line prefers first, all in lower case.
+// Words returns the names of the kind that users may type, in lower case, with
+// the preferred one first.
 func (k Kind) Words() []string {
 	singular := strings.ToLower(k.Kind)
 	words := []string{k.Word, k.Plural, singular, k.Resource, k.Resource + "." + k.Group}
@@ -34,10 +33,9 @@ func (k Kind) Words() []string {
 	return slices.Compact(words)
 }
 
-// Called returns the rows that a word means: the kind of that name, plural,
-// short name or resource in any case, or all the kinds of a family such as
-// "sources".
-func Called(word string) []Kind {
+// KindsNamed returns the kinds with the given name, plural, short name or resource,
+// ignoring case, or all kinds of a family such as "sources".
+func KindsNamed(word string) []Kind {
 	word = strings.ToLower(strings.TrimSpace(word))
 	var rows []Kind
 	for _, k := range Kinds {

@@ -8,7 +8,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-func TestCalled(t *testing.T) {
+func TestKindsNamed(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string][]string{
 		"ks": {"Kustomization"}, "Kustomization": {"Kustomization"}, "kustomizations.kustomize.toolkit.fluxcd.io": {"Kustomization"},
@@ -20,7 +20,7 @@ func TestCalled(t *testing.T) {
 		"nonsense": nil, "": nil,
 	} {
 		var got []string
-		for _, k := range controllers.Called(word) {
+		for _, k := range controllers.KindsNamed(word) {
 			got = append(got, k.Kind)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -29,12 +29,12 @@ func TestCalled(t *testing.T) {
 	}
 }
 
-// TestEveryWordMeansOneKind keeps a word of a row from meaning another row as well.
+// TestEveryWordMeansOneKind finds words that match more than one row.
 func TestEveryWordMeansOneKind(t *testing.T) {
 	t.Parallel()
 	for _, k := range controllers.Kinds {
 		for _, word := range k.Words() {
-			if rows := controllers.Called(word); len(rows) != 1 || rows[0].Kind != k.Kind {
+			if rows := controllers.KindsNamed(word); len(rows) != 1 || rows[0].Kind != k.Kind {
 				t.Errorf("%q of %s means %d kinds", word, k.Kind, len(rows))
 			}
 		}

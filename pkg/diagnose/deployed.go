@@ -139,7 +139,7 @@ func (s *snapshot) workload(ctx context.Context, v *Verdict, object controllers.
 func (s *snapshot) marked(v *Verdict, trace *tree.Trace, word string) {
 	object := target(trace.Object)
 	for _, l := range leaveAlone {
-		if !controllers.Marked(trace.Applied, l.key, l.value) {
+		if !controllers.HasSetting(trace.Applied, l.key, l.value) {
 			continue
 		}
 		at, command := "annotation", "annotate"

@@ -96,7 +96,7 @@ func sent(o controllers.Object) controllers.Object {
 
 // leftAlone reports whether a mark keeps the controllers from correcting an object.
 func leftAlone(o controllers.Object) bool {
-	return slices.ContainsFunc(leaveAlone, func(l leftMark) bool { return controllers.Marked(o, l.key, l.value) })
+	return slices.ContainsFunc(leaveAlone, func(l leftMark) bool { return controllers.HasSetting(o, l.key, l.value) })
 }
 
 // changedBy are the managers that own one of the fields now, the newest first.

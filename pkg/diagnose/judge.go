@@ -40,7 +40,7 @@ func (s *snapshot) judge(t controllers.Target) (f *Finding, waits bool) {
 		return s.deleting(sub), false
 	case k.Suspension.Is(o):
 		note := "it is suspended"
-		if why := controllers.SuspendNote(o); why != "" {
+		if why := controllers.SuspensionReason(o); why != "" {
 			note += ": " + why
 		}
 		return finding("suspended", note, sub.command("resume")), false

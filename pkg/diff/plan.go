@@ -190,7 +190,7 @@ func (p *plan) excluded(o map[string]any) string {
 	switch {
 	case p.Release == nil:
 		return excluded(o)
-	case p.Release.Step == Keep && controllers.Marked(o, helmGroup+"/driftDetection", "disabled"):
+	case p.Release.Step == Keep && controllers.HasSetting(o, helmGroup+"/driftDetection", "disabled"):
 		return helmGroup + "/driftDetection: disabled"
 	default:
 		return ""
@@ -200,7 +200,7 @@ func (p *plan) excluded(o map[string]any) string {
 // marked tells whether an object carries a mark of the controller, such as
 // "reconcile" with "disabled".
 func marked(o map[string]any, name, value string) bool {
-	return controllers.Marked(o, group+"/"+name, value)
+	return controllers.HasSetting(o, group+"/"+name, value)
 }
 
 // excluded tells why the controller leaves an object alone, "" where it does not.

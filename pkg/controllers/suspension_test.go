@@ -6,7 +6,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-func TestSuspendNote(t *testing.T) {
+func TestSuspensionReason(t *testing.T) {
 	t.Parallel()
 	object := func(suspended bool, reason, by string) controllers.Object {
 		annotations := map[string]any{"unrelated": "x"}
@@ -27,12 +27,12 @@ func TestSuspendNote(t *testing.T) {
 		want   string
 	}{
 		{"both", object(true, "release freeze", "jane"), "release freeze (by jane)"},
-		{"only why", object(true, "release freeze", ""), "release freeze"},
-		{"only who", object(true, "", "jane"), "by jane"},
+		{"only the reason", object(true, "release freeze", ""), "release freeze"},
+		{"only the user", object(true, "", "jane"), "by jane"},
 		{"neither", object(true, "", ""), ""},
 		{"resumed by other means", object(false, "release freeze", "jane"), ""},
 	} {
-		if got := controllers.SuspendNote(test.object); got != test.want {
+		if got := controllers.SuspensionReason(test.object); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}

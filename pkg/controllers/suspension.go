@@ -1,17 +1,17 @@
 package controllers
 
-// The annotations by which `flux suspend` remembers why an object is suspended
-// and by whom. Controllers do not look at them; `flux resume` removes them.
+// The annotations in which `flux suspend` records the reason and the user.
+// Controllers ignore them; `flux resume` removes them.
 const (
 	SuspendReasonAnnotation = "fluxkit.dev/suspend-reason"
 	SuspendedByAnnotation   = "fluxkit.dev/suspended-by"
 )
 
-// SuspendNote says why an object is suspended and by whom, as in "release
-// freeze (by jane)"; it is "" where nobody has written it down. What an object
-// still carries that has been resumed by other means is no longer true and
-// left out.
-func SuspendNote(o Object) string {
+// SuspensionReason returns the reason for the suspension and the user, as in
+// "release freeze (by jane)". It returns "" if neither is recorded or if the
+// object is not suspended: resuming by other means leaves the annotations
+// behind.
+func SuspensionReason(o Object) string {
 	k, ok := FindKind(Path{"kind"}.String(o))
 	if ok && !k.Suspension.Is(o) {
 		return ""
