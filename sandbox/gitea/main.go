@@ -1,7 +1,7 @@
-// Gitea for tests is Gitea as released, apart from this: its SQLite is the one
-// written in Go, so that no C compiler is needed; it can be given the sockets to
-// listen on; and it can be told to end with its standard input, so that it does
-// not outlive a test that was killed.
+// Command gitea is the released Gitea with three changes for tests: it uses the
+// SQLite driver written in Go, so that no C compiler is needed; it can listen on
+// inherited sockets; and it can exit when its standard input is closed, so that
+// it does not outlive a test that was killed.
 package main
 
 import (
@@ -12,11 +12,11 @@ import (
 
 	"code.gitea.io/gitea/cmd"
 	"code.gitea.io/gitea/modules/log"
-	_ "code.gitea.io/gitea/modules/markup/markdown" // its repositories render README.md
+	_ "code.gitea.io/gitea/modules/markup/markdown" // renders the README.md of repositories
 	"code.gitea.io/gitea/modules/setting"
 )
 
-// version is set when building: clients ask for it.
+// version is set by the linker; clients read it from the API.
 var version = "development"
 
 func main() {
@@ -34,21 +34,21 @@ func main() {
 		}
 	}
 	err := cmd.RunMainApp(cmd.NewMainApp(cmd.AppVersion{Version: version}), os.Args...)
-	log.GetManager().Close() // what is queued would be lost
+	log.GetManager().Close() // flushes the queued messages
 	if err != nil {
 		os.Exit(1)
 	}
 }
 
-// take reads a variable that is not for Git's hooks, which run this program too.
+// take returns an environment variable and unsets it for the Git hooks, which run this program too.
 func take(name string) string {
 	value := os.Getenv(name)
-	_ = os.Unsetenv(name) // fails for no name that is written here
+	_ = os.Unsetenv(name) // fails only for an empty name
 	return value
 }
 
-// endWithInput asks the process to end in good order once nobody holds the
-// other side of its standard input.
+// endWithInput starts a graceful shutdown when the other end of standard input
+// is closed.
 func endWithInput() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	self, err := os.FindProcess(os.Getpid())

@@ -9,12 +9,12 @@ import (
 	"code.gitea.io/gitea/modules/graceful"
 )
 
-// firstSocket is the first file that a process inherits after its streams.
+// firstSocket is the first inherited file descriptor after the standard streams.
 const firstSocket = 3
 
-// useSockets makes Gitea listen on the sockets that it inherited, as many as
-// count says: who started it knows its ports then, and nobody can take them.
-// What systemd does for this, Gitea takes for a restart and ends its parent.
+// useSockets makes Gitea listen on count inherited sockets, so that the parent
+// process knows the ports and no other program can take them. The systemd socket
+// protocol is not used: Gitea takes it for a restart and ends its parent.
 func useSockets(count string) error {
 	n, err := strconv.Atoi(count)
 	if err != nil {
@@ -27,14 +27,14 @@ func useSockets(count string) error {
 		if err != nil {
 			return fmt.Errorf("using inherited socket %d: %w", i, err)
 		}
-		if err := f.Close(); err != nil { // the listener has a copy, which children do not inherit
+		if err := f.Close(); err != nil { // the listener has a duplicate that children do not inherit
 			return err
 		}
 		inherited[l.Addr().String()] = l
 	}
 	graceful.GetListener = func(network, address string) (net.Listener, error) {
 		if l, found := inherited[address]; found {
-			graceful.GetManager().InformCleanup() // it counts the servers that it is to end
+			graceful.GetManager().InformCleanup() // registers the server for the shutdown
 			return l, nil
 		}
 		return graceful.DefaultGetListener(network, address)

@@ -9,11 +9,11 @@ import (
 	"modernc.org/sqlite"
 )
 
-// registerSQLite makes the driver that Gitea asks for by name out of one that
-// needs no C compiler.
+// registerSQLite registers the SQLite driver written in Go under the name that
+// Gitea uses.
 func registerSQLite() { sql.Register("sqlite3", translator{&sqlite.Driver{}}) }
 
-// translator opens databases whose addresses are written for another driver.
+// translator accepts the data source names of the C driver.
 type translator struct{ driver.Driver }
 
 // Open implements driver.Driver.
@@ -21,9 +21,9 @@ func (t translator) Open(address string) (driver.Conn, error) {
 	return t.Driver.Open(translate(address))
 }
 
-// translate turns the options of one driver into those of the other. The cache
-// stays unshared: who shares it is told that a table is locked instead of
-// waiting for it.
+// translate converts the options of a data source name from the C driver to the
+// Go driver. The cache is not shared: with a shared cache a locked table is an
+// error at once instead of a wait.
 func translate(address string) string {
 	path, query, _ := strings.Cut(address, "?")
 	options, err := url.ParseQuery(query)

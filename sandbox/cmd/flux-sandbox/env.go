@@ -17,7 +17,7 @@ func newEnvCommand(folder func() (state.Folder, error)) *cobra.Command {
 		Use:   "env",
 		Short: "Print shell commands that point kubectl, flux and git at the sandbox",
 		Long: `Env prints export commands for a shell to evaluate. They set KUBECONFIG, put the folder with kubectl and flux first on
-PATH, and say where the sandbox's Git server and OCI registry are.`,
+		PATH, and set the addresses of the sandbox's Git server and OCI registry.`,
 		Example: `  # Use the sandbox in this shell
   eval "$(flux-sandbox env)"`,
 		Args: cobra.NoArgs,
@@ -46,7 +46,7 @@ PATH, and say where the sandbox's Git server and OCI registry are.`,
 	}
 }
 
-// environment is what a shell evaluates. PATH keeps the shell's own value.
+// environment returns the export commands. PATH keeps the value of the shell.
 func environment(f state.Folder, config state.Config, bin string) []string {
 	values := [][2]string{
 		{"KUBECONFIG", f.Kubeconfig()},
@@ -64,5 +64,5 @@ func environment(f state.Folder, config state.Config, bin string) []string {
 	return lines
 }
 
-// quote makes any text one word for a POSIX shell.
+// quote quotes s as one word for a POSIX shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -6,5 +6,5 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/gitcommand"
 )
 
-// newGitCommand makes the git word. It lives in a package of its own so that its tests need not build Kubernetes.
+// newGitCommand returns the git command. Its package is separate so that its tests do not compile Kubernetes.
 func newGitCommand(dir func() string) *cobra.Command { return gitcommand.New(dir) }

@@ -29,8 +29,8 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// asProgram makes the test's own binary behave as flux-sandbox, so that what is
-// tested is what was just compiled.
+// asProgram is the environment variable that makes the test binary run as
+// flux-sandbox, so that the tests cover the code just compiled.
 const asProgram = "FLUX_SANDBOX_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// sandbox is one under test.
+// sandbox is a sandbox under test.
 type sandbox struct {
 	t      *testing.T
 	dir    string
@@ -54,7 +54,7 @@ func (s *sandbox) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs flux-sandbox and returns what it printed and its exit code.
+// run runs flux-sandbox and returns its output and exit code.
 func (s *sandbox) run(args ...string) (stdout, stderr string, code int) {
 	s.t.Helper()
 	var out, errs bytes.Buffer
@@ -72,9 +72,9 @@ func (s *sandbox) up() {
 	s.t.Helper()
 	_, stderr, code := s.run("up", "--controllers=none", "--timeout=3m")
 	if code != 0 || !strings.Contains(stderr, "✔ the sandbox is ready after") {
-		s.t.Fatalf("up exits %d and says:\n%s", code, stderr)
+		s.t.Fatalf("up exits %d and prints:\n%s", code, stderr)
 	}
-	s.connect() // a sandbox that starts again may have to take another port
+	s.connect() // after a restart the port may be another
 }
 
 func (s *sandbox) report() lifecycle.Report {
@@ -87,7 +87,7 @@ func (s *sandbox) report() lifecycle.Report {
 	return report
 }
 
-// identities are the processes that run now, to be looked for later.
+// identities returns the processes that run now.
 func (s *sandbox) identities() map[string]process.Identity {
 	s.t.Helper()
 	ids := map[string]process.Identity{}
@@ -131,7 +131,7 @@ func (s *sandbox) deploy(name string, annotations map[string]string) {
 	}
 }
 
-// pod waits until the deployment's pod is as it should be.
+// pod waits until the pod of a Deployment satisfies good.
 func (s *sandbox) pod(name string, good func(*corev1.Pod) bool) *corev1.Pod {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
@@ -153,7 +153,7 @@ func (s *sandbox) pod(name string, good func(*corev1.Pod) bool) *corev1.Pod {
 			return pod
 		}
 	}
-	s.t.Fatalf("the pod of %s is not as it should be: %+v", name, last)
+	s.t.Fatalf("timed out waiting for the pod of %s: %+v", name, last)
 	return nil
 }
 
@@ -186,7 +186,7 @@ func (s *sandbox) log(pod *corev1.Pod) (string, error) {
 	return string(text), errors.Join(err, stream.Close())
 }
 
-// forward asks a port of a pod through the API server.
+// forward sends a request to a port of a pod through the API server.
 func (s *sandbox) forward(pod *corev1.Pod, port int) string {
 	s.t.Helper()
 	transport, upgrader, err := spdy.RoundTripperFor(s.config)

@@ -11,10 +11,10 @@ func newLogsCommand(folder func() (state.Folder, error)) *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use:   "logs [PART|CONTROLLER]",
-		Short: "Show what a part or a controller printed",
+		Short: "Show the logs of a part or a controller",
 		Long: `Logs prints the output of one part of the sandbox, or of the newest pod of a controller. Without a name it prints the
-supervisor's own log. The parts and controllers are those that status lists.`,
-		Example: `  # What the API server printed
+		log of the supervisor. Status lists the names of parts and controllers.`,
+		Example: `  # Show the logs of the API server
   flux-sandbox logs kube-apiserver
 
   # Follow a controller
@@ -32,6 +32,6 @@ supervisor's own log. The parts and controllers are those that status lists.`,
 			return lifecycle.Logs(cmd.Context(), f, name, follow, cmd.OutOrStdout())
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until interrupted")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "stream new lines until interrupted")
 	return cmd
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/supervisor"
 )
 
-// exitInterrupted is what a shell shows for a program that Ctrl-C ended.
+// exitInterrupted is the exit code that a shell shows for a program ended by SIGINT.
 const exitInterrupted = 130
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	ctx := context.Background()
-	// Kubernetes' own programs take signals themselves, and only once a process.
+	// The Kubernetes programs install signal handlers themselves, which works only once per process.
 	if len(args) < 2 || args[0] != "part" || !part.OwnsSignals(args[1]) {
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
@@ -49,7 +49,7 @@ func run(args []string) int {
 	return 1
 }
 
-// silent is a failure that the command's output has told already.
+// silent is an error that the output of the command has already reported.
 type silent struct{ error }
 
 func newRootCommand() *cobra.Command {
@@ -59,19 +59,19 @@ func newRootCommand() *cobra.Command {
 		Short: "A real Kubernetes API and the real Flux controllers, without containers",
 		Long: `flux-sandbox runs etcd, the Kubernetes API server, its controller manager and scheduler, a fake kubelet, a Git
 server, an OCI registry and the Flux controllers as plain processes on this machine. Everything listens on loopback only,
-and all state lies in one folder, so several sandboxes can be up side by side.`,
+and all state is in one folder, so several sandboxes can run side by side.`,
 		Example: `  # Start a sandbox and use it
   flux-sandbox up
   eval "$(flux-sandbox env)"
   kubectl get nodes
 
-  # Stop it and forget all it held
+  # Stop it and delete its data
   flux-sandbox down --purge`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.PersistentFlags().StringVar(&dir, "dir", defaultDir(), "folder that holds the sandbox's state")
-	// Kubernetes' libraries register a flag for every program that links them.
+	root.PersistentFlags().StringVar(&dir, "dir", defaultDir(), "folder with the state of the sandbox")
+	// The Kubernetes libraries register this flag in every program that links them.
 	if version := pflag.CommandLine.Lookup("version"); version != nil {
 		version.Hidden = true
 	}
@@ -84,7 +84,7 @@ and all state lies in one folder, so several sandboxes can be up side by side.`,
 	return root
 }
 
-// defaultDir is where the XDG rules put state, unless the environment says.
+// defaultDir returns $FLUX_SANDBOX_DIR, or the default folder for state of the XDG specification.
 func defaultDir() string {
 	if dir := os.Getenv("FLUX_SANDBOX_DIR"); dir != "" {
 		return dir
@@ -100,8 +100,8 @@ func defaultDir() string {
 	return filepath.Join(base, "flux-sandbox")
 }
 
-// executable is this program's own path: what a symbolic link to it points to
-// does not matter, its neighbours do.
+// executable returns the path of this program. Symbolic links are not resolved:
+// kubectl and controllers are looked up next to the link.
 func executable() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
@@ -110,12 +110,12 @@ func executable() (string, error) {
 	return path, nil
 }
 
-// newPartCommand is how the supervisor runs this program as the parts.
+// newPartCommand returns the command by which the supervisor runs this program as one of the parts.
 func newPartCommand(folder func() (state.Folder, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:     "part NAME",
 		Short:   "Run one part of the sandbox",
-		Long:    "Part runs one process of a sandbox. The supervisor calls it; there is no need to do so by hand.",
+		Long:    "Part runs one process of a sandbox. The supervisor calls it; users do not need it.",
 		Example: "  flux-sandbox part etcd --dir DIR",
 		Hidden:  true,
 		Args:    cobra.ExactArgs(1),

@@ -23,14 +23,14 @@ import (
 func TestControlPlane(t *testing.T) {
 	s := &sandbox{t: t, dir: t.TempDir()}
 	if _, stderr, code := s.run("status"); code != 1 || !strings.Contains(stderr, "is not up: start it with flux-sandbox up") {
-		t.Errorf("status of nothing exits %d and says %s", code, stderr)
+		t.Errorf("status without a sandbox exits %d and prints %s", code, stderr)
 	}
 	if _, stderr, code := s.run("down"); code != 0 {
-		t.Errorf("down of nothing exits %d and says %s", code, stderr)
+		t.Errorf("down without a sandbox exits %d and prints %s", code, stderr)
 	}
 	s.up()
 	t.Cleanup(func() {
-		cmd := exec.Command(os.Args[0], "down", "--dir", s.dir) // the test's context has ended by now
+		cmd := exec.Command(os.Args[0], "down", "--dir", s.dir) // the context of the test is cancelled by now
 		cmd.Env = append(os.Environ(), asProgram+"=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("down: %v\n%s", err, out)
@@ -42,9 +42,9 @@ func TestControlPlane(t *testing.T) {
 	}{
 		{"is ready", (*sandbox).testReady},
 		{"simulates pods", (*sandbox).testPods},
-		{"reports a part that dies", (*sandbox).testDeath},
+		{"reports a part that exits", (*sandbox).testExitedPart},
 		{"recovers from a killed supervisor", (*sandbox).testRecovery},
-		{"goes down", (*sandbox).testDown},
+		{"stops", (*sandbox).testDown},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			now := *s
@@ -57,7 +57,7 @@ func TestControlPlane(t *testing.T) {
 func (s *sandbox) testReady(t *testing.T) {
 	body, err := s.client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(t.Context())
 	if err != nil || string(body) != "ok" {
-		t.Errorf("readyz says %s, %v", body, err)
+		t.Errorf("readyz returns %s, %v", body, err)
 	}
 	anonymous := rest.AnonymousClientConfig(s.config)
 	stranger, err := kubernetes.NewForConfig(anonymous)
@@ -65,14 +65,14 @@ func (s *sandbox) testReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := stranger.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{}); err == nil {
-		t.Error("whoever asks may read secrets")
+		t.Error("an anonymous user may read Secrets")
 	}
 	if _, stderr, code := s.run("up", "--controllers=none"); code != 0 || !strings.Contains(stderr, "is already up") {
-		t.Errorf("a second up exits %d and says %s", code, stderr)
+		t.Errorf("a second up exits %d and prints %s", code, stderr)
 	}
 	info, err := os.Stat(s.dir)
 	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the folder's mode is %v, %v", info.Mode(), err)
+		t.Errorf("the mode of the folder is %v, %v", info.Mode(), err)
 	}
 }
 
@@ -88,7 +88,7 @@ func (s *sandbox) testPods(t *testing.T) {
 		t.Errorf("the log is %q, %v", log, err)
 	}
 	if body, want := s.forward(web, 8080), fmt.Sprintf("pod default/%s is simulated: nothing runs behind port 8080\n", web.Name); body != want {
-		t.Errorf("port 8080 answers %q", body)
+		t.Errorf("port 8080 returns %q", body)
 	}
 	absent := s.pod("absent", waitingFor("ImagePullBackOff"))
 	if m := absent.Status.ContainerStatuses[0].State.Waiting.Message; !strings.Contains(m, `Back-off pulling image "registry.example/absent:1"`) {
@@ -96,11 +96,11 @@ func (s *sandbox) testPods(t *testing.T) {
 	}
 	_, err = s.log(absent)
 	if err == nil || !strings.Contains(err.Error(), "trying and failing to pull image") {
-		t.Errorf("the log of what never ran: %v", err)
+		t.Errorf("the log of a container that never ran: %v", err)
 	}
 	looping := s.pod("looping", waitingFor("CrashLoopBackOff"))
 	if looping.Status.ContainerStatuses[0].RestartCount == 0 {
-		t.Error("a crash loop without a restart")
+		t.Error("a crash loop without restarts")
 	}
 	stuck := s.pod("stuck", func(pod *corev1.Pod) bool { return len(pod.Status.Conditions) > 0 })
 	if c := stuck.Status.Conditions[0]; c.Reason != corev1.PodReasonUnschedulable || stuck.Spec.NodeName != "" {
@@ -111,7 +111,7 @@ func (s *sandbox) testPods(t *testing.T) {
 	s.pod("slow", isReady)
 }
 
-func (s *sandbox) testDeath(t *testing.T) {
+func (s *sandbox) testExitedPart(t *testing.T) {
 	victim := s.identities()["kube-scheduler"]
 	if err := syscall.Kill(victim.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func (s *sandbox) testDeath(t *testing.T) {
 	}
 	_, stderr, code := s.run("status")
 	if code != 1 || !strings.Contains(stderr, "kube-scheduler ") || !strings.Contains(stderr, "the end of its log:\n") {
-		t.Errorf("status exits %d and says %s", code, stderr)
+		t.Errorf("status exits %d and prints %s", code, stderr)
 	}
 	s.up()
 	s.pod("web", isReady)
@@ -135,7 +135,7 @@ func (s *sandbox) testRecovery(t *testing.T) {
 	s.up()
 	for name, id := range before {
 		if id.Alive() {
-			t.Errorf("%s, process %d, is left from the run before", name, id.PID)
+			t.Errorf("%s, process %d, of the previous run is still running", name, id.PID)
 		}
 	}
 	s.pod("web", isReady)
@@ -145,31 +145,31 @@ func (s *sandbox) testDown(t *testing.T) {
 	before := s.identities()
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "kubelet", "git", "registry"} {
 		if !before[name].Alive() {
-			t.Errorf("%s does not run", name)
+			t.Errorf("%s is not running", name)
 		}
 	}
 	if _, stderr, code := s.run("down"); code != 0 {
-		t.Fatalf("down exits %d and says %s", code, stderr)
+		t.Fatalf("down exits %d and prints %s", code, stderr)
 	}
 	for name, id := range before {
 		if id.Alive() {
-			t.Errorf("%s, process %d, is left", name, id.PID)
+			t.Errorf("%s, process %d, is still running", name, id.PID)
 		}
 	}
 	for _, lock := range []string{"command.lock", "supervisor.lock", "status.json"} {
 		if _, err := os.Stat(s.dir + "/" + lock); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s is left: %v", lock, err)
+			t.Errorf("%s still exists: %v", lock, err)
 		}
 	}
 	if _, stderr, code := s.run("down", "--purge"); code != 0 {
-		t.Errorf("down --purge exits %d and says %s", code, stderr)
+		t.Errorf("down --purge exits %d and prints %s", code, stderr)
 	}
 	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder is left: %v", err)
+		t.Errorf("the folder still exists: %v", err)
 	}
 }
 
-func TestInterruptedUpLeavesNothing(t *testing.T) {
+func TestInterruptedUpLeavesNoProcesses(t *testing.T) {
 	s := &sandbox{t: t, dir: t.TempDir()}
 	cmd := s.command("up", "--controllers=none")
 	stderr, err := cmd.StderrPipe()
@@ -206,14 +206,14 @@ func TestInterruptedUpLeavesNothing(t *testing.T) {
 		}
 	}
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupted {
-		t.Errorf("up ends with %v:\n%s", err, &seen)
+		t.Errorf("up returns %v:\n%s", err, &seen)
 	}
 	if len(ids) == 0 || !strings.Contains(seen.String(), "stopping what was started") {
-		t.Errorf("up says:\n%s", &seen)
+		t.Errorf("up prints:\n%s", &seen)
 	}
 	for name, id := range ids {
 		if id.Alive() {
-			t.Errorf("%s, process %d, is left", name, id.PID)
+			t.Errorf("%s, process %d, is still running", name, id.PID)
 		}
 	}
 }
@@ -223,7 +223,7 @@ func TestQuote(t *testing.T) {
 	for _, text := range []string{"plain", "with space", "it's", `$HOME "x" \`, "a\nb"} {
 		out, err := exec.CommandContext(t.Context(), "/bin/sh", "-c", "printf %s "+quote(text)).Output()
 		if err != nil || string(out) != text {
-			t.Errorf("the shell reads %q back as %q, %v", text, out, err)
+			t.Errorf("the shell evaluates %q as %q, %v", text, out, err)
 		}
 	}
 }

@@ -20,20 +20,20 @@ import (
 )
 
 func contextWithTimeout(cmd *cobra.Command, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(cmd.Context(), d, fmt.Errorf("not done after %s", d))
+	return context.WithTimeoutCause(cmd.Context(), d, fmt.Errorf("timed out after %s", d))
 }
 
 func newStatusCommand(folder func() (state.Folder, error)) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show what runs in the sandbox",
-		Long: `Status lists the parts of the sandbox and the controllers that run as processes, with their process ids, ports and
-resident memory. It exits with 1 when the sandbox is not up or a part of it has died; that part's last output is shown.`,
+		Short: "Show the status of the sandbox",
+		Long: `Status lists the parts of the sandbox and the controllers that run as processes, with process IDs, ports and resident
+		memory. It exits with 1 when the sandbox is not up or one of its parts has exited, and prints the last output of that part.`,
 		Example: `  # Show the parts
   flux-sandbox status
 
-  # The same for a script
+  # Print the status as JSON for a script
   flux-sandbox status -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -42,7 +42,7 @@ resident memory. It exits with 1 when the sandbox is not up or a part of it has 
 				return err
 			}
 			if output != "" && output != "json" {
-				return fmt.Errorf("unknown output format %q: the only one is json", output)
+				return fmt.Errorf("unknown output format %q: must be json", output)
 			}
 			report, err := lifecycle.Inspect(f)
 			if err != nil {
@@ -98,7 +98,7 @@ func unhealthy(f state.Folder, report lifecycle.Report) error {
 		if p.Phase == state.Failed && p.Message != "" {
 			tail := supervisor.Tail(f.Log(p.Name), 10)
 			if tail == "" {
-				tail = "  (it printed nothing)"
+				tail = "  (no output)"
 			}
 			lines = append(lines, fmt.Sprintf("%s %s; the end of its log:\n%s", p.Name, p.Message, tail))
 		}

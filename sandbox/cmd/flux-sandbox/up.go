@@ -15,15 +15,15 @@ func newUpCommand(folder func() (state.Folder, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the sandbox",
-		Long: `Up starts the sandbox and returns when it is ready to use. What an earlier run kept (objects, repositories, ports) is
-there again, also after a crash. Ctrl-C before it is ready stops everything again.
+		Long: `Up starts the sandbox and returns when it is ready. Objects, repositories and ports of an earlier run are kept, also
+		after a crash. Ctrl-C before the sandbox is ready stops everything that was started.
 
-With --controllers a Flux controller runs as a real process for as long as a pod with its image is in the cluster; the
-pods of controllers that are not named are simulated like any other.`,
+		A Flux controller selected by --controllers runs as a real process while a pod with its image is in the cluster; the pods
+		of other controllers are simulated like any other pod.`,
 		Example: `  # Start a sandbox with all Flux controllers
   flux-sandbox up
 
-  # Start a control plane alone, in a folder of its own
+  # Start only a control plane, in a separate folder
   flux-sandbox up --dir /tmp/try --controllers=none`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -44,8 +44,8 @@ pods of controllers that are not named are simulated like any other.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&choice, "controllers", choice, "controllers that run as real processes: all, none, or names between commas")
-	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "how long to wait until the sandbox is ready")
+	cmd.Flags().StringVar(&choice, "controllers", choice, "controllers that run as real processes: all, none, or a comma-separated list of names")
+	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "maximum time to wait until the sandbox is ready")
 	return cmd
 }
 
@@ -54,8 +54,8 @@ func newDownCommand(folder func() (state.Folder, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Stop the sandbox",
-		Long: `Down stops every process of the sandbox and returns when they are gone. What the sandbox held stays for the next up,
-unless --purge is given. A sandbox that is not up is no failure.`,
+		Long: `Down stops every process of the sandbox and returns when all have exited. The data is kept for the next up, unless
+		--purge is given. Down succeeds when the sandbox is not up.`,
 		Example: `  # Stop the sandbox and keep its data
   flux-sandbox down
 
@@ -72,7 +72,7 @@ unless --purge is given. A sandbox that is not up is no failure.`,
 			return lifecycle.Down(ctx, f, purge, cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().BoolVar(&purge, "purge", false, "remove the sandbox's folder too")
-	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "how long to wait until every process is gone")
+	cmd.Flags().BoolVar(&purge, "purge", false, "also delete the folder of the sandbox")
+	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "maximum time to wait until every process has exited")
 	return cmd
 }

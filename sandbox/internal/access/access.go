@@ -1,5 +1,5 @@
-// Package access hands out identities: who may talk to the sandbox's API
-// server, with which token, and the kubeconfig files that say so.
+// Package access creates the identities of the sandbox's clients: the tokens and
+// users that the API server accepts, and the kubeconfig files for them.
 package access
 
 import (
@@ -16,20 +16,20 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// Admin is the name of the identity that users get.
+// Admin is the name of the identity for users.
 const Admin = "admin"
 
 // identity is a row of the API server's token file.
 type identity struct {
-	name   string // the part it is for
+	name   string // the part that uses it
 	user   string
 	groups string
 }
 
-// identities gives each part the user that the API server's own RBAC bootstrap
-// policy knows, so that parts may do what they may do elsewhere and no more.
-// The fake kubelet acts for many (it mints tokens, creates the node and writes
-// any pod's status), so it is a master like the user.
+// identities maps each part to the user that the RBAC bootstrap policy of the API
+// server defines, so that parts have the same permissions as in a real cluster.
+// The fake kubelet and the agent create tokens and nodes and write the status of
+// any pod, so they are in system:masters like the admin.
 var identities = []identity{
 	{Admin, "sandbox-admin", "system:masters"},
 	{"controller-manager", "system:kube-controller-manager", ""},
@@ -38,7 +38,7 @@ var identities = []identity{
 	{"kubelet", "sandbox-kubelet", "system:masters"},
 }
 
-// Certificates lists what the control plane proves itself with.
+// Certificates lists the certificates of the control plane.
 var Certificates = map[string]pki.Usage{
 	"apiserver":         {CommonName: "kube-apiserver", Server: true},
 	"apiserver-etcd":    {CommonName: "kube-apiserver", Client: true},
@@ -47,8 +47,8 @@ var Certificates = map[string]pki.Usage{
 	"kubelet":           {CommonName: "kubelet", Server: true},
 }
 
-// Prepare makes keys, tokens and kubeconfigs for the folder; what exists is
-// kept, only addresses are written anew.
+// Prepare creates the keys, tokens and kubeconfigs of the folder. Existing keys
+// and tokens are kept; the kubeconfigs are rewritten with the current addresses.
 func Prepare(folder state.Folder, config state.Config) error {
 	dir := pki.Dir(folder.Path("pki"))
 	if err := dir.Ensure(Certificates); err != nil {
@@ -74,8 +74,8 @@ func Prepare(folder state.Folder, config state.Config) error {
 	return nil
 }
 
-// WriteKubeconfig writes a file that holds all that is needed to reach server:
-// the authority is embedded, so TLS is verified wherever the file is copied.
+// WriteKubeconfig writes a kubeconfig for server. The certificate authority is
+// embedded, so that TLS is verified wherever the file is copied.
 func WriteKubeconfig(path, server, caFile, user, token, namespace string) error {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
@@ -94,10 +94,10 @@ func WriteKubeconfig(path, server, caFile, user, token, namespace string) error 
 	return state.WriteFile(path, data)
 }
 
-// TokenFile is the API server's list of users.
+// TokenFile returns the path of the API server's token file.
 func TokenFile(folder state.Folder) string { return folder.PKI("tokens.csv") }
 
-// ensureTokens returns the token of each user, making and keeping missing ones.
+// ensureTokens returns the token of each user and creates the missing ones.
 func ensureTokens(folder state.Folder) (map[string]string, error) {
 	tokens, err := readTokens(TokenFile(folder))
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package container turns a container of a pod into a command line of this
-// machine: what the container would see inside a cluster (its environment, its
-// volumes, the names of Services, the ports it may listen on) is translated to
-// folders and loopback ports.
+// Package container turns a container of a pod into a command line for this
+// machine: the environment, volumes, Service names and ports of the container are
+// translated to folders and loopback ports.
 package container
 
 import (
@@ -19,28 +18,28 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/controller"
 )
 
-// Host is what a container is given of this machine.
+// Host returns the resources of this machine that replace those of a container.
 type Host struct {
-	// Listen gives the loopback address that stands for a port of the container.
+	// Listen returns the loopback address for a port of the container.
 	Listen func(containerPort int32) (string, error)
-	// Service gives the loopback address that stands for a Service's port.
+	// Service returns the loopback address for a port of a Service.
 	Service func(namespace, name string, port int32) (string, error)
-	// Volume gives the folder that stands for a volume of the pod.
+	// Volume returns the folder for a volume of the pod.
 	Volume func(name string) string
-	// ConfigMap and Secret give the data that environment variables refer to.
+	// ConfigMap and Secret return the data that environment variables refer to.
 	ConfigMap func(name string) (map[string]string, error)
 	Secret    func(name string) (map[string]string, error)
 }
 
-// Command is what to run.
+// Command is a command line with its environment and ports.
 type Command struct {
 	Args []string
 	Env  []string
-	// Ports maps the container's ports to the addresses it listens on instead.
+	// Ports maps the ports of the container to the addresses that replace them.
 	Ports map[int32]string
 }
 
-// Translate gives the command for one container of pod.
+// Translate returns the command for one container of pod.
 func Translate(pod *corev1.Pod, c *corev1.Container, program controller.Controller, host Host) (Command, error) {
 	env, err := environment(pod, c, host)
 	if err != nil {
@@ -60,7 +59,7 @@ func Translate(pod *corev1.Pod, c *corev1.Container, program controller.Controll
 	for _, store := range program.Stores {
 		given, rest := take(args, store.Flag)
 		if given == "" {
-			// The default is a path of the container, never one of this machine.
+			// The default is a path in the container's image and must not be used on this machine.
 			if given = t.mounted(store.Path); given == store.Path {
 				given = host.Volume("unmounted" + strings.ReplaceAll(store.Path, "/", "-"))
 			}
@@ -90,8 +89,8 @@ func Translate(pod *corev1.Pod, c *corev1.Container, program controller.Controll
 	return command, nil
 }
 
-// variables keeps the order in which a container names them, since a later one
-// may refer to an earlier one.
+// variables keeps the environment in the order of the container's spec, since a
+// variable may refer to an earlier one.
 type variables struct {
 	names  []string
 	values map[string]string
@@ -163,7 +162,7 @@ func resolve(pod *corev1.Pod, c *corev1.Container, from *corev1.EnvVarSource, ho
 		ref := from.SecretKeyRef
 		return key(host.Secret, ref.Name, ref.Key, ref.Optional)
 	}
-	return "", false, fmt.Errorf("a source of a kind that the sandbox does not know")
+	return "", false, fmt.Errorf("unsupported source of an environment variable")
 }
 
 func key(read func(string) (map[string]string, error), name, key string, optional *bool) (string, bool, error) {
@@ -181,7 +180,7 @@ func key(read func(string) (map[string]string, error), name, key string, optiona
 	return value, true, nil
 }
 
-// field reads the downward API; what only a kubelet knows is answered here.
+// field returns a field of the downward API. Addresses of pods and hosts are loopback.
 func field(pod *corev1.Pod, fieldPath string) (string, error) {
 	switch fieldPath {
 	case "spec.nodeName":
@@ -194,8 +193,8 @@ func field(pod *corev1.Pod, fieldPath string) (string, error) {
 	return fieldpath.ExtractFieldPathAsString(pod, fieldPath)
 }
 
-// take removes a flag from args and returns its value, given in one argument or
-// in two.
+// take removes a flag from args and returns its value, which may be a separate
+// argument.
 func take(args []string, flag string) (value string, rest []string) {
 	for i := 0; i < len(args); i++ {
 		name, v, joined := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
@@ -229,11 +228,11 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:i], s[i+len(sep):], true
 }
 
-// serviceName is the DNS name of a Service, with or without the cluster's
-// domain, the root's dot and a port.
+// serviceName matches the DNS name of a Service, optionally with the cluster
+// domain, a trailing dot and a port.
 var serviceName = regexp.MustCompile(`([a-z0-9][-a-z0-9]*)\.([a-z0-9][-a-z0-9]*)\.svc\b(?:\.[a-z0-9][-a-z0-9]*)*\.?(?::([0-9]+))?`)
 
-// servicePort is the one that an address without a port means.
+// servicePort is the port of an address that names none.
 const servicePort = 80
 
 type translator struct {
@@ -241,7 +240,7 @@ type translator struct {
 	mounts []corev1.VolumeMount
 }
 
-// translate replaces the names of Services and the paths of volumes in a value.
+// translate replaces Service names and paths in volumes in text.
 func (t translator) translate(text string) (string, error) {
 	flag, value, joined := strings.Cut(text, "=")
 	if !joined {
@@ -267,8 +266,8 @@ func (t translator) translate(text string) (string, error) {
 	return value, failed
 }
 
-// mounted replaces a path in a volume by that in the volume's folder. The
-// longest mount wins, as it does in a container.
+// mounted replaces a path in a volume by the path in the volume's folder. The
+// longest mount path wins, as in a container.
 func (t translator) mounted(value string) string {
 	best := corev1.VolumeMount{}
 	for _, m := range t.mounts {

@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/controller"
 )
 
-// fakeHost gives addresses that show what they were given for.
+// fakeHost returns addresses that show the arguments of the call.
 func fakeHost() Host {
 	return Host{
 		Listen: func(port int32) (string, error) { return fmt.Sprintf("127.0.0.1:1%d", port), nil },
@@ -45,7 +45,7 @@ func TestTranslateFluxContainer(t *testing.T) {
 			{Name: "RUNTIME_NAMESPACE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}},
 			{Name: "GOMEMLIMIT", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: "manager", Resource: "limits.memory"}}},
 			{Name: "TUF_ROOT", Value: "/tmp/.sigstore"},
-			{Name: "GREETING", Value: "from $(RUNTIME_NAMESPACE) and $(NOBODY)"},
+			{Name: "GREETING", Value: "from $(RUNTIME_NAMESPACE) and $(UNDEFINED)"},
 			{Name: "LEVEL", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Key: "level"}}},
 		},
 		Resources:    corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}},
@@ -66,7 +66,7 @@ func TestTranslateFluxContainer(t *testing.T) {
 		},
 		Env: []string{
 			"RUNTIME_NAMESPACE=flux-system", "GOMEMLIMIT=1073741824", "TUF_ROOT=/pod/volumes/temp/.sigstore",
-			"GREETING=from flux-system and $(NOBODY)", "LEVEL=debug",
+			"GREETING=from flux-system and $(UNDEFINED)", "LEVEL=debug",
 		},
 		Ports: map[int32]string{8081: "127.0.0.1:18081", 9440: "127.0.0.1:19440", 9090: "127.0.0.1:19090"},
 	}
@@ -75,7 +75,7 @@ func TestTranslateFluxContainer(t *testing.T) {
 	}
 }
 
-func TestDefaultFoldersAreNotThisMachines(t *testing.T) {
+func TestDefaultFoldersAreNotOnThisMachine(t *testing.T) {
 	t.Parallel()
 	reflector, _ := controller.Get("image-reflector-controller")
 	reflector.Listens = nil
@@ -145,6 +145,6 @@ func TestMissingReference(t *testing.T) {
 	ref.Optional = &yes
 	got, err := Translate(&corev1.Pod{}, &c, controller.Controller{}, fakeHost())
 	if err != nil || len(got.Env) != 0 {
-		t.Errorf("an optional reference gives %v, %v", got.Env, err)
+		t.Errorf("an optional reference returns %v, %v", got.Env, err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package controller knows the Flux controllers as programs: their names, where
-// their binaries lie, and which of their flags are addresses to listen on.
+// Package controller describes the Flux controllers as programs: their names, the
+// folders of their binaries, and the flags that take addresses to listen on.
 package controller
 
 import (
@@ -11,28 +11,28 @@ import (
 	"strings"
 )
 
-// Listen is a flag that takes an address to listen on, with the port that the
-// controller uses when the flag is not given.
+// Listen is a flag that takes an address to listen on, with the default port of
+// the controller.
 type Listen struct {
 	Flag string
 	Port int32
 }
 
-// Store is a flag that takes a folder, with the one that the controller uses when
-// the flag is not given.
+// Store is a flag that takes a folder, with the default folder of the
+// controller.
 type Store struct {
 	Flag string
 	Path string
 }
 
-// Controller is one of Flux's controllers.
+// Controller is a Flux controller.
 type Controller struct {
 	Name    string
 	Listens []Listen
 	Stores  []Store
 }
 
-// All lists the controllers in the order in which Flux names them.
+// All lists the controllers in the order of the Flux documentation.
 var All = []Controller{
 	{"source-controller", []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}, {"storage-addr", 9090}}, []Store{{"storage-path", "/data"}}},
 	{"kustomize-controller", []Listen{{"metrics-addr", 8080}, {"health-addr", 9440}}, nil},
@@ -63,7 +63,7 @@ func Get(name string) (Controller, bool) {
 	return All[i], true
 }
 
-// Parse reads a choice of controllers: all, none, or names between commas.
+// Parse parses a list of controllers: all, none, or comma-separated names.
 func Parse(choice string) ([]string, error) {
 	switch choice {
 	case "all":
@@ -74,14 +74,14 @@ func Parse(choice string) ([]string, error) {
 	asked := strings.Split(choice, ",")
 	for _, name := range asked {
 		if _, ok := Get(name); !ok {
-			return nil, fmt.Errorf("unknown controller %q: give all, none, or some of %s", name, strings.Join(Names(), ","))
+			return nil, fmt.Errorf("unknown controller %q: must be all, none, or some of %s", name, strings.Join(Names(), ","))
 		}
 	}
-	// In the order of All and each once, so that equal choices compare equal.
+	// In the order of All and without duplicates, so that equal lists compare equal.
 	return slices.DeleteFunc(Names(), func(name string) bool { return !slices.Contains(asked, name) }), nil
 }
 
-// Format writes a choice as Parse reads it.
+// Format formats names as Parse reads them.
 func Format(names []string) string {
 	switch len(names) {
 	case 0:
@@ -92,8 +92,8 @@ func Format(names []string) string {
 	return strings.Join(names, ",")
 }
 
-// Find returns the folder with the binaries of the named controllers, beside
-// this program or in the folder "controllers" there.
+// Find returns the folder with the binaries of the named controllers: beside, or
+// the folder "controllers" in it.
 func Find(beside string, names []string) (string, error) {
 	if len(names) == 0 {
 		return "", nil

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// SetPassword adds a user, or replaces the one with this name.
+// SetPassword adds a user, or replaces the user with this name.
 func (f File) SetPassword(name, password string, readOnly bool) error {
 	if name == "" || strings.ContainsAny(name, ":\r\n") {
-		return fmt.Errorf("username %q cannot be sent with a password: it must not be empty nor contain a colon", name)
+		return fmt.Errorf("invalid username %q: must not be empty or contain a colon or a line break", name)
 	}
 	if password == "" {
 		return errors.New("the password is empty")
@@ -27,10 +27,10 @@ func (f File) SetPassword(name, password string, readOnly bool) error {
 	})
 }
 
-// SetToken sets the bearer token, one for each kind of access: a token has no name by which to tell two apart.
+// SetToken sets the bearer token for read-only or read-write access. There is one token per access, as tokens have no name.
 func (f File) SetToken(token string, readOnly bool) error {
 	if token == "" || strings.ContainsAny(token, " \t\r\n") {
-		return errors.New("the bearer token is empty or contains blanks")
+		return errors.New("invalid bearer token: must not be empty or contain whitespace")
 	}
 	return f.change(func(set *Set) {
 		set.Tokens = slices.DeleteFunc(set.Tokens, func(t secret) bool { return t.ReadOnly == readOnly })
@@ -38,12 +38,12 @@ func (f File) SetToken(token string, readOnly bool) error {
 	})
 }
 
-// Clear forgets all passwords and tokens. SSH keys stay.
+// Clear removes all passwords and tokens. SSH keys are kept.
 func (f File) Clear() error {
 	return f.change(func(set *Set) { set.Users, set.Tokens = nil, nil })
 }
 
-// Key is an authorised SSH key, as people see it.
+// Key describes an authorised SSH key.
 type Key struct {
 	Fingerprint string `json:"fingerprint"`
 	Type        string `json:"type"`
@@ -51,10 +51,10 @@ type Key struct {
 	Comment     string `json:"comment,omitempty"`
 }
 
-// ParseKeys reads public keys in the format of an authorized_keys file.
+// ParseKeys parses public keys in the format of an authorized_keys file.
 func ParseKeys(data []byte) ([]ssh.PublicKey, []string, error) {
 	if strings.Contains(string(data), "PRIVATE KEY-----") {
-		return nil, nil, errors.New("this is a private key: give the public one, whose file usually ends in .pub")
+		return nil, nil, errors.New("this is a private key: use the public key, usually a file that ends in .pub")
 	}
 	var keys []ssh.PublicKey
 	var comments []string
@@ -65,7 +65,7 @@ func ParseKeys(data []byte) ([]ssh.PublicKey, []string, error) {
 		}
 		parsed, comment, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
 		if err != nil {
-			return nil, nil, fmt.Errorf("line %q is no SSH public key such as \"ssh-ed25519 AAAA… comment\"", abbreviated(line))
+			return nil, nil, fmt.Errorf("line %q is not an SSH public key such as \"ssh-ed25519 AAAA… comment\"", abbreviated(line))
 		}
 		keys, comments = append(keys, parsed), append(comments, comment)
 	}
@@ -75,7 +75,7 @@ func ParseKeys(data []byte) ([]ssh.PublicKey, []string, error) {
 	return keys, comments, nil
 }
 
-// abbreviated keeps what a wrong file holds, which may be a secret, mostly out of the message.
+// abbreviated shortens a line, which may be a secret from a wrong file.
 func abbreviated(line string) string {
 	const shown = 16
 	if letters := []rune(line); len(letters) > shown {
@@ -84,7 +84,7 @@ func abbreviated(line string) string {
 	return line
 }
 
-// AddKey authorises an SSH key, or changes the access and comment of one that is known.
+// AddKey authorises an SSH key, or changes the access and comment of an authorised key.
 func (f File) AddKey(public ssh.PublicKey, comment string, readOnly bool) error {
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public)))
 	if comment != "" {
@@ -96,7 +96,7 @@ func (f File) AddKey(public ssh.PublicKey, comment string, readOnly bool) error 
 	})
 }
 
-// RemoveKey forgets the key with this fingerprint and says whether there was one.
+// RemoveKey removes the key with this fingerprint and reports whether it was authorised.
 func (f File) RemoveKey(fingerprint string) (bool, error) {
 	found := false
 	err := f.change(func(set *Set) {
@@ -107,7 +107,7 @@ func (f File) RemoveKey(fingerprint string) (bool, error) {
 	return found, err
 }
 
-// ListKeys describes the authorised keys, in the order in which they came.
+// ListKeys returns the authorised keys in the order of their addition.
 func (s Set) ListKeys() []Key {
 	keys := make([]Key, 0, len(s.Keys))
 	for _, k := range s.Keys {
@@ -133,17 +133,17 @@ func (k key) fingerprint() string {
 	return ssh.FingerprintSHA256(public)
 }
 
-// change rewrites the file under a lock, so that two commands at once lose nothing, and by renaming, so that a
-// running server reads either the old or the new one.
+// change edits the file under a lock, so that concurrent commands lose nothing, and replaces it by a rename, so that a
+// running server reads either the old or the new file.
 func (f File) change(edit func(*Set)) error {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
-		return fmt.Errorf("making the credentials folder: %w", err)
+		return fmt.Errorf("creating the credentials folder: %w", err)
 	}
 	lock, err := os.OpenFile(f.path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("locking credentials: %w", err)
 	}
-	defer func() { _ = lock.Close() }() // closing also unlocks
+	defer func() { _ = lock.Close() }() // also unlocks
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("locking credentials: %w", err)
 	}
@@ -160,7 +160,7 @@ func (f File) write(set Set) error {
 	if err != nil {
 		return fmt.Errorf("encoding credentials: %w", err)
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(f.path), ".credentials-*") // made with mode 0600
+	temporary, err := os.CreateTemp(filepath.Dir(f.path), ".credentials-*") // with mode 0600
 	if err != nil {
 		return fmt.Errorf("writing credentials: %w", err)
 	}

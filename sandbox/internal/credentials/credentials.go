@@ -1,4 +1,5 @@
-// Package credentials keeps who may use the sandbox's Git server and registry, in one file that can change while they run.
+// Package credentials stores the users, tokens and SSH keys of the sandbox's Git server and registry, in a file that can
+// change while they run.
 package credentials
 
 import (
@@ -16,17 +17,17 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Access is what a caller may do. A higher one includes the lower ones.
+// Access is the permission of a client. A higher value includes the lower ones.
 type Access int
 
-// The kinds of access, from nothing to everything.
+// The values of Access, in ascending order.
 const (
 	None Access = iota
 	Read
 	Write
 )
 
-// String is the word shown to people.
+// String returns the name of the access for output.
 func (a Access) String() string {
 	switch a {
 	case Read:
@@ -45,7 +46,7 @@ func grant(readOnly bool) Access {
 	return Write
 }
 
-// secret keeps a salted digest, so that the file never holds what a user typed.
+// secret is a salted digest, so that the file contains no password or token.
 type secret struct {
 	Salt     []byte `json:"salt"`
 	Digest   []byte `json:"digest"`
@@ -54,7 +55,7 @@ type secret struct {
 
 func newSecret(value string, readOnly bool) secret {
 	salt := make([]byte, 16)
-	_, _ = rand.Read(salt) // never fails: the runtime ends the program when the system has no randomness
+	_, _ = rand.Read(salt) // never returns an error
 	return secret{Salt: salt, Digest: digest(salt, value), ReadOnly: readOnly}
 }
 
@@ -78,19 +79,19 @@ type key struct {
 	ReadOnly   bool   `json:"readOnly,omitempty"`
 }
 
-// Set is what the file said at one moment.
+// Set is the content of the file at one moment.
 type Set struct {
 	Users  []user   `json:"users,omitempty"`
 	Tokens []secret `json:"tokens,omitempty"`
 	Keys   []key    `json:"keys,omitempty"`
 }
 
-// Open says that nothing is configured, so everybody who reaches the server may do everything.
+// Open reports whether nothing is configured, so that every client has full access.
 func (s Set) Open() bool {
 	return len(s.Users) == 0 && len(s.Tokens) == 0 && len(s.Keys) == 0
 }
 
-// Password is the access of a username and password. It looks at every user, so that the time it takes names none.
+// Password returns the access of a username and password. It compares with every user, so that its duration reveals no name.
 func (s Set) Password(name, password string) Access {
 	access := None
 	for _, u := range s.Users {
@@ -102,7 +103,7 @@ func (s Set) Password(name, password string) Access {
 	return access
 }
 
-// Token is the access of a bearer token.
+// Token returns the access of a bearer token.
 func (s Set) Token(value string) Access {
 	access := None
 	for _, t := range s.Tokens {
@@ -113,7 +114,7 @@ func (s Set) Token(value string) Access {
 	return access
 }
 
-// Key is the access of an SSH public key.
+// Key returns the access of an SSH public key.
 func (s Set) Key(offered ssh.PublicKey) Access {
 	access := None
 	for _, k := range s.Keys {
@@ -128,13 +129,13 @@ func (s Set) Key(offered ssh.PublicKey) Access {
 	return access
 }
 
-// File is the place where a server's credentials are kept.
+// File is the credentials file of a server.
 type File struct{ path string }
 
-// In is the credentials file of a server's root folder.
+// In returns the credentials file in the root folder of a server.
 func In(root string) File { return File{path: filepath.Join(root, "credentials.json")} }
 
-// Load reads the file anew. A missing file is an empty set; a damaged one is an error, never an open door.
+// Load reads the file. A missing file is an empty set; a damaged file is an error, never open access.
 func (f File) Load() (Set, error) {
 	var set Set
 	data, err := os.ReadFile(f.path)

@@ -123,12 +123,12 @@ func TestParseKeys(t *testing.T) {
 		name, text, comments, want string
 	}{
 		{"one", line(one) + " a comment\n", `["a comment"]`, "<nil>"},
-		{"two and remarks", "# mine\n" + line(one) + "\n\n" + line(two) + " b", `["" "b"]`, "<nil>"},
+		{"two and comments", "# mine\n" + line(one) + "\n\n" + line(two) + " b", `["" "b"]`, "<nil>"},
 		{"empty", "", "[]", noKey},
-		{"only remarks", "# none yet\n", "[]", noKey},
-		{"something else", "hello\n", "[]", `line "hello" is no SSH public key such as "ssh-ed25519 AAAA… comment"`},
-		{"a private key", "-----BEGIN OPENSSH PRIVATE KEY-----\n", "[]", "this is a private key: give the public one, whose file usually ends in .pub"},
-		{"one damaged line", line(one) + "\nssh-ed25519 AAAA\n", "[]", `line "ssh-ed25519 AAAA" is no SSH public key such as "ssh-ed25519 AAAA… comment"`},
+		{"only comments", "# none yet\n", "[]", noKey},
+		{"something else", "hello\n", "[]", `line "hello" is not an SSH public key such as "ssh-ed25519 AAAA… comment"`},
+		{"a private key", "-----BEGIN OPENSSH PRIVATE KEY-----\n", "[]", "this is a private key: use the public key, usually a file that ends in .pub"},
+		{"one damaged line", line(one) + "\nssh-ed25519 AAAA\n", "[]", `line "ssh-ed25519 AAAA" is not an SSH public key such as "ssh-ed25519 AAAA… comment"`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -148,11 +148,11 @@ func TestRefusedSecrets(t *testing.T) {
 		set  func(File) error
 		want string
 	}{
-		{"no name", func(f File) error { return f.SetPassword("", "x", false) }, `username "" cannot be sent with a password: it must not be empty nor contain a colon`},
-		{"colon", func(f File) error { return f.SetPassword("a:b", "x", false) }, `username "a:b" cannot be sent with a password: it must not be empty nor contain a colon`},
+		{"no name", func(f File) error { return f.SetPassword("", "x", false) }, `invalid username "": must not be empty or contain a colon or a line break`},
+		{"colon", func(f File) error { return f.SetPassword("a:b", "x", false) }, `invalid username "a:b": must not be empty or contain a colon or a line break`},
 		{"no password", func(f File) error { return f.SetPassword("a", "", false) }, "the password is empty"},
-		{"no token", func(f File) error { return f.SetToken("", false) }, "the bearer token is empty or contains blanks"},
-		{"token of two words", func(f File) error { return f.SetToken("a b", false) }, "the bearer token is empty or contains blanks"},
+		{"no token", func(f File) error { return f.SetToken("", false) }, "invalid bearer token: must not be empty or contain whitespace"},
+		{"token of two words", func(f File) error { return f.SetToken("a b", false) }, "invalid bearer token: must not be empty or contain whitespace"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestRefusedSecrets(t *testing.T) {
 				t.Errorf("error %v, want %s", err, test.want)
 			}
 			if set, err := file.Load(); err != nil || !set.Open() {
-				t.Errorf("something was stored all the same (%v)", err)
+				t.Errorf("the credentials are not empty (%v)", err)
 			}
 		})
 	}
@@ -183,7 +183,7 @@ func TestClearKeepsKeys(t *testing.T) {
 	}
 }
 
-func TestChangesAtTheSameTimeAllCount(t *testing.T) {
+func TestConcurrentChangesAreAllKept(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	var writers sync.WaitGroup
@@ -203,11 +203,11 @@ func TestChangesAtTheSameTimeAllCount(t *testing.T) {
 	left, err := filepath.Glob(filepath.Join(root, ".credentials-*"))
 	check(t, err)
 	if len(left) > 0 {
-		t.Errorf("left behind: %q", left)
+		t.Errorf("temporary files remain: %q", left)
 	}
 }
 
-func TestDamagedFileIsNoOpenDoor(t *testing.T) {
+func TestDamagedFileIsAnError(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	path := filepath.Join(root, "credentials.json")

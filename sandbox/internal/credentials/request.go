@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Request is the access of an HTTP request, by its Basic or Bearer authorization.
+// Request returns the access of the Basic or Bearer authorization of an HTTP request.
 func (s Set) Request(r *http.Request) Access {
 	if s.Open() {
 		return Write
@@ -20,7 +20,7 @@ func (s Set) Request(r *http.Request) Access {
 	return None
 }
 
-// Challenge tells a client which authorization to send.
+// Challenge adds the headers that name the accepted authorization schemes.
 func Challenge(w http.ResponseWriter) {
 	w.Header().Add("WWW-Authenticate", `Basic realm="flux-sandbox", charset="UTF-8"`)
 	w.Header().Add("WWW-Authenticate", `Bearer realm="flux-sandbox"`)

@@ -22,7 +22,7 @@ func (g command) credentials() *cobra.Command {
 		Short: "Set or clear passwords and tokens",
 		Long: `The credentials commands configure who may clone and push over HTTP and HTTPS. As soon as a password, a token or an
 SSH key is configured, the server asks for credentials on every protocol.`,
-		Example: `  # Ask for a password from now on
+		Example: `  # Require a password
   printf %s "$PASSWORD" | flux-sandbox git credentials set --username ada --password-stdin`,
 	}
 	cmd.AddCommand(g.credentialsSet(), g.credentialsClear())
@@ -35,18 +35,18 @@ func (g command) credentialsSet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set",
 		Short: "Set a user's password, or the bearer token",
-		Long: `Set adds a user or replaces its password, or sets the bearer token; there is one token for reading and writing and one
-for reading only. The secret is read from standard input, so that it stands in no list of processes, and only a digest
-of it is kept.`,
-		Example: `  # A user who may push
+		Long: `Set adds a user or replaces the password, or sets the bearer token; there is one token for read-write and one for
+		read-only access. The secret is read from standard input, so that it does not appear in process lists, and only its digest
+		is stored.`,
+		Example: `  # Add a user who may push
   printf %s "$PASSWORD" | flux-sandbox git credentials set --username ada --password-stdin
 
-  # A token that may only read
+  # Set a token with read-only access
   printf %s "$TOKEN" | flux-sandbox git credentials set --bearer-token-stdin --read-only`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if passwordStdin != (username != "") {
-				return errors.New("--username and --password-stdin belong together: give both, or --bearer-token-stdin alone")
+				return errors.New("--username and --password-stdin must be used together, or --bearer-token-stdin alone")
 			}
 			secret, err := readAll(cmd.Context(), cmd.InOrStdin())
 			if err != nil {
@@ -67,10 +67,10 @@ of it is kept.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&username, "username", "", "user to add or change")
+	cmd.Flags().StringVar(&username, "username", "", "name of the user to add or change")
 	cmd.Flags().BoolVar(&passwordStdin, "password-stdin", false, "read the user's password from standard input")
 	cmd.Flags().BoolVar(&tokenStdin, "bearer-token-stdin", false, "read the bearer token from standard input")
-	cmd.Flags().BoolVar(&readOnly, "read-only", false, "allow clones but no pushes")
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "allow clones but not pushes")
 	cmd.MarkFlagsMutuallyExclusive("password-stdin", "bearer-token-stdin")
 	cmd.MarkFlagsMutuallyExclusive("username", "bearer-token-stdin")
 	cmd.MarkFlagsOneRequired("password-stdin", "bearer-token-stdin")
@@ -80,9 +80,9 @@ of it is kept.`,
 func (g command) credentialsClear() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clear",
-		Short: "Forget all passwords and tokens",
-		Long:  "Clear forgets all passwords and tokens. SSH keys stay; without any, the server is open again.",
-		Example: `  # Open the server again
+		Short: "Remove all passwords and tokens",
+		Long:  "Clear removes all passwords and tokens. SSH keys are kept; without keys, the server requires no credentials.",
+		Example: `  # Remove all credentials
   flux-sandbox git credentials clear
   flux-sandbox git keys remove --all`,
 		Args: cobra.NoArgs,
@@ -95,18 +95,18 @@ func (g command) credentialsClear() *cobra.Command {
 	}
 }
 
-// sayState adds to what was done who can still come in, because one kind of credentials closes every protocol.
+// sayState prints what was done and which credentials the server requires now, because one kind applies to all protocols.
 func (g command) sayState(cmd *cobra.Command, done string) error {
 	set, err := g.file().Load()
 	if err != nil {
 		return err
 	}
-	state := "the server still asks for credentials"
+	state := "the server still requires credentials"
 	switch {
 	case set.Open():
-		state = "the server is open to everybody on this machine"
+		state = "the server requires no credentials"
 	case len(set.Users)+len(set.Tokens) == 0:
-		state = "only SSH keys open the server now, HTTP is closed (open it with flux-sandbox git keys remove --all)"
+		state = "the server accepts SSH keys only, not HTTP (allow HTTP with flux-sandbox git keys remove --all)"
 	}
 	say(cmd, "%s; %s", done, state)
 	return nil
@@ -115,10 +115,10 @@ func (g command) sayState(cmd *cobra.Command, done string) error {
 func (g command) keys() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Manage the SSH keys that may log in",
+		Short: "Manage the authorised SSH keys",
 		Long: `The keys commands configure who may clone and push over SSH. As soon as a password, a token or an SSH key is
 configured, the server asks for credentials on every protocol.`,
-		Example: `  # Let your own key in
+		Example: `  # Authorise your own key
   flux-sandbox git keys add ~/.ssh/id_ed25519.pub`,
 	}
 	cmd.AddCommand(g.keysAdd(), g.keysList(), g.keysRemove())
@@ -130,9 +130,9 @@ func (g command) keysAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add FILE",
 		Short: "Authorise the public keys of a file",
-		Long: `Add authorises every public key of a file, one a line as in authorized_keys; - reads standard input. Adding a known key
-again changes its access.`,
-		Example: `  # A deploy key that may only read
+		Long: `Add authorises every public key of a file in the format of authorized_keys; - reads standard input. Adding an
+		authorised key again changes its access.`,
+		Example: `  # Authorise a deploy key with read-only access
   flux-sandbox git keys add identity.pub --read-only`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -149,7 +149,7 @@ again changes its access.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&readOnly, "read-only", false, "allow clones but no pushes")
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "allow clones but not pushes")
 	return cmd
 }
 
@@ -158,8 +158,8 @@ func (g command) keysList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the authorised keys",
-		Long:  "List shows each authorised SSH key by its fingerprint, with what it may do.",
-		Example: `  # Show all keys
+		Long:  "List prints the fingerprint, type, access and comment of each authorised SSH key.",
+		Example: `  # List all keys
   flux-sandbox git keys list`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -188,16 +188,16 @@ func (g command) keysRemove() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "remove FINGERPRINT|FILE...",
-		Short: "Withdraw keys",
-		Long:  "Remove withdraws keys, named by their fingerprint or by the file of the public key.",
-		Example: `  # By file
+		Short: "Remove authorised keys",
+		Long:  "Remove removes SSH keys, named by fingerprint or by the file of the public key.",
+		Example: `  # Remove a key by its file
   flux-sandbox git keys remove identity.pub
 
-  # All of them
+  # Remove all keys
   flux-sandbox git keys remove --all`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return errors.New("which keys? Name fingerprints or files of public keys, or give --all alone")
+				return errors.New("no keys given: name fingerprints or files of public keys, or use --all alone")
 			}
 			fingerprints, err := g.fingerprints(cmd, args)
 			if err != nil {
@@ -225,7 +225,7 @@ func (g command) keysRemove() *cobra.Command {
 	return cmd
 }
 
-// fingerprints are those of the arguments, or of all authorised keys when there are none.
+// fingerprints returns the fingerprints of the arguments, or of all authorised keys when there are none.
 func (g command) fingerprints(cmd *cobra.Command, args []string) ([]string, error) {
 	var fingerprints []string
 	if len(args) == 0 {
@@ -272,8 +272,8 @@ func readKeys(cmd *cobra.Command, file string) ([]ssh.PublicKey, []string, error
 	return keys, comments, nil
 }
 
-// readAll reads a small input and gives up when ctx ends. The reader's goroutine cannot be interrupted and is left to
-// the end of the process, which is then near.
+// readAll reads a small input and stops when ctx is cancelled. The goroutine that reads cannot be interrupted; the
+// process exits soon after.
 func readAll(ctx context.Context, input io.Reader) ([]byte, error) {
 	const bound = 64 << 10
 	type result struct {
@@ -284,7 +284,7 @@ func readAll(ctx context.Context, input io.Reader) ([]byte, error) {
 	go func() {
 		data, err := io.ReadAll(io.LimitReader(input, bound+1))
 		if err == nil && len(data) > bound {
-			err = errors.New("it is larger than 64 KiB")
+			err = errors.New("larger than 64 KiB")
 		}
 		done <- result{data, err}
 	}()

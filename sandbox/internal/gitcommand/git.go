@@ -1,4 +1,4 @@
-// Package gitcommand is the git word of flux-sandbox: repositories, credentials, keys and addresses of its Git server.
+// Package gitcommand implements flux-sandbox git: repositories, credentials, keys and addresses of the Git server.
 package gitcommand
 
 import (
@@ -16,20 +16,20 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/gitserver"
 )
 
-// command is what the subcommands share. They work on the server's folder, so most need no running sandbox.
+// command has what the subcommands share. They work on the server's folder, so most do not need a running sandbox.
 type command struct {
-	dir func() string // the sandbox's state folder, known once the flags are parsed
+	dir func() string // the state folder of the sandbox, known after the flags are parsed
 }
 
-// New makes the git command. dir gives the sandbox's state folder when a command runs.
+// New returns the git command. dir returns the state folder of the sandbox when a command runs.
 func New(dir func() string) *cobra.Command {
 	g := command{dir: dir}
 	cmd := &cobra.Command{
 		Use:   "git",
 		Short: "Manage the sandbox's Git server",
-		Long: `The git commands manage the repositories of the sandbox's Git server, who may use them, and which branches are
-protected. The server speaks HTTP, HTTPS and SSH on this machine only. It asks for no credentials until some are
-configured; from then on it asks on all three. Changes take effect at once.`,
+		Long: `The git commands manage the repositories of the sandbox's Git server, its credentials, and its protected branches.
+		The server listens for HTTP, HTTPS and SSH on this machine only. It requires no credentials until some are configured, and
+		then requires them on all three protocols. Changes take effect at once.`,
 		Example: `  # Create a repository and clone it
   flux-sandbox git create demo
   git clone "$(flux-sandbox git url demo)"`,
@@ -40,7 +40,7 @@ configured; from then on it asks on all three. Changes take effect at once.`,
 	return cmd
 }
 
-// root is absolute, because the paths printed from it are used in other folders.
+// root returns an absolute path, because the paths printed from it are used in other folders.
 func (g command) root() string {
 	root := filepath.Join(g.dir(), "git")
 	if absolute, err := filepath.Abs(root); err == nil {
@@ -51,7 +51,7 @@ func (g command) root() string {
 
 func (g command) repositories() (gitserver.Repositories, error) { return gitserver.Open(g.root()) }
 
-// running reads where the server listens, with the way out for those who have not started it.
+// running returns the addresses of the running server.
 func (g command) running() (gitserver.Addresses, error) {
 	addresses, err := gitserver.Running(g.root())
 	if errors.Is(err, gitserver.ErrNotRunning) {
@@ -62,7 +62,7 @@ func (g command) running() (gitserver.Addresses, error) {
 
 func withHint(err error) error {
 	if errors.Is(err, gitserver.ErrNotFound) {
-		return fmt.Errorf("%w: see flux-sandbox git list, or make it with flux-sandbox git create", err)
+		return fmt.Errorf("%w: see flux-sandbox git list, or create it with flux-sandbox git create", err)
 	}
 	return err
 }
@@ -72,12 +72,12 @@ func (g command) create() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create an empty repository",
-		Long: `Create makes an empty repository. Its default branch is main unless --branch says otherwise. A repository that
-exists is left alone, so the command can be repeated.`,
+		Long: `Create creates an empty repository with the default branch main, or the one of --branch. An existing repository is
+		kept, so the command can be repeated.`,
 		Example: `  # Create a repository
   flux-sandbox git create demo
 
-  # Create one within an organisation, with another default branch
+  # Create a repository in an organisation, with another default branch
   flux-sandbox git create acme/fleet --branch trunk`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -87,13 +87,13 @@ exists is left alone, so the command can be repeated.`,
 			}
 			asked := branch
 			if !cmd.Flags().Changed("branch") {
-				asked = "" // leave the branch of an existing repository as it is
+				asked = "" // keep the branch of an existing repository
 			}
 			created, err := repositories.Create(cmd.Context(), args[0], asked)
 			if err != nil {
 				return err
 			}
-			outcome := "exists already"
+			outcome := "already exists"
 			if created {
 				outcome = "created"
 			}
@@ -110,11 +110,11 @@ func (g command) list() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the repositories",
-		Long:  "List shows each repository with its default branch, whether it has commits, and its protected branches.",
-		Example: `  # Show all repositories
+		Long:  "List prints each repository with its default branch, whether it is empty, and its protected branches.",
+		Example: `  # List all repositories
   flux-sandbox git list
 
-  # For scripts
+  # Print the list as JSON
   flux-sandbox git list -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -146,9 +146,9 @@ func (g command) list() *cobra.Command {
 func (g command) protect() *cobra.Command {
 	return &cobra.Command{
 		Use:   "protect NAME BRANCH...",
-		Short: "Refuse pushes to branches",
-		Long: `Protect makes the server refuse pushes to branches of a repository, as Git hosts do; other branches in the same
-push pass. A branch need not exist yet, and a * in it stands for any text.`,
+		Short: "Protect branches from pushes",
+		Long: `Protect makes the server reject pushes to branches of a repository, as Git hosts do; other branches in the same
+		push are accepted. The branch need not exist, and * in a name matches any text.`,
 		Example: `  # Protect main and all release branches
   flux-sandbox git protect demo main 'release/*'`,
 		Args: cobra.MinimumNArgs(2),
@@ -158,7 +158,7 @@ push pass. A branch need not exist yet, and a * in it stands for any text.`,
 				return err
 			}
 			changed, err := repositories.Protect(cmd.Context(), args[0], args[1:]...)
-			return reportBranches(cmd, args, changed, err, "is protected now", "was protected already")
+			return reportBranches(cmd, args, changed, err, "is now protected", "was already protected")
 		},
 	}
 }
@@ -167,7 +167,7 @@ func (g command) unprotect() *cobra.Command {
 	return &cobra.Command{
 		Use:   "unprotect NAME BRANCH...",
 		Short: "Allow pushes to branches again",
-		Long:  "Unprotect lifts the protection of branches. Name a pattern as it was given to protect.",
+		Long:  "Unprotect removes the protection of branches. Give a pattern exactly as it was given to protect.",
 		Example: `  # Allow pushes to main again
   flux-sandbox git unprotect demo main`,
 		Args: cobra.MinimumNArgs(2),
@@ -177,12 +177,12 @@ func (g command) unprotect() *cobra.Command {
 				return err
 			}
 			changed, err := repositories.Unprotect(cmd.Context(), args[0], args[1:]...)
-			return reportBranches(cmd, args, changed, err, "takes pushes again", "was not protected")
+			return reportBranches(cmd, args, changed, err, "accepts pushes again", "was not protected")
 		},
 	}
 }
 
-// reportBranches says of each branch in NAME BRANCH... what became of it.
+// reportBranches prints for each branch in NAME BRANCH... whether it changed.
 func reportBranches(cmd *cobra.Command, args, changed []string, err error, did, nothing string) error {
 	if err != nil {
 		return withHint(err)
@@ -202,11 +202,11 @@ func (g command) url() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "url NAME",
 		Short: "Print the URL of a repository",
-		Long:  "Url prints where a repository of the running sandbox is cloned from: over HTTP, or as a flag says.",
+		Long:  "Url prints the clone URL of a repository of the running sandbox, for HTTP unless a flag selects another protocol.",
 		Example: `  # Clone over HTTP
   git clone "$(flux-sandbox git url demo)"
 
-  # Clone over HTTPS, verified
+  # Clone over HTTPS with a verified certificate
   GIT_SSL_CAINFO="$(flux-sandbox git ca)" git clone "$(flux-sandbox git url demo --https)"`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -246,9 +246,9 @@ func (g command) url() *cobra.Command {
 func (g command) knownHosts() *cobra.Command {
 	return &cobra.Command{
 		Use:   "known-hosts",
-		Short: "Print the server's line for a known_hosts file",
+		Short: "Print the known_hosts line of the server",
 		Long:  "Known-hosts prints the SSH host key of the running server in the format of a known_hosts file.",
-		Example: `  # Clone over SSH, verified
+		Example: `  # Clone over SSH with a verified host key
   flux-sandbox git known-hosts > known_hosts
   GIT_SSH_COMMAND="ssh -o UserKnownHostsFile=known_hosts" git clone "$(flux-sandbox git url demo --ssh)"`,
 		Args: cobra.NoArgs,
@@ -270,10 +270,10 @@ func (g command) ca() *cobra.Command {
 	var content bool
 	cmd := &cobra.Command{
 		Use:   "ca",
-		Short: "Print the file of the server's certificate authority",
-		Long: `Ca prints the path of the certificate that verifies the server over HTTPS, and makes it when the sandbox was never
-started. The authority can vouch for loopback names only.`,
-		Example: `  # Clone over HTTPS, verified
+		Short: "Print the path of the server's CA certificate",
+		Long: `Ca prints the path of the CA certificate that verifies the server over HTTPS, and creates it if the sandbox was
+		never started. The CA is constrained to loopback names.`,
+		Example: `  # Clone over HTTPS with a verified certificate
   GIT_SSL_CAINFO="$(flux-sandbox git ca)" git clone "$(flux-sandbox git url demo --https)"
 
   # Print the certificate itself
@@ -299,18 +299,18 @@ started. The authority can vouch for loopback names only.`,
 	return cmd
 }
 
-// say tells what was done, on stderr, where the conversation is.
+// say prints what was done to stderr.
 func say(cmd *cobra.Command, format string, args ...any) {
 	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "✔ "+format+"\n", args...)
 }
 
 func addOutput(cmd *cobra.Command, output *string) {
-	cmd.Flags().StringVarP(output, "output", "o", "", "output format: json, or a table when empty")
+	cmd.Flags().StringVarP(output, "output", "o", "", "output format: json (default: table)")
 }
 
 func checkOutput(output string) error {
 	if output != "" && output != "json" {
-		return fmt.Errorf("output format %q is unknown: use json, or leave -o out for a table", output)
+		return fmt.Errorf("unknown output format %q: must be json", output)
 	}
 	return nil
 }
@@ -324,7 +324,7 @@ func printJSON(cmd *cobra.Command, value any) error {
 func printTable(cmd *cobra.Command, rows [][]string) error {
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 	for _, row := range rows {
-		_, _ = fmt.Fprintln(table, strings.Join(row, "\t")) // an error stays and is given by Flush
+		_, _ = fmt.Fprintln(table, strings.Join(row, "\t")) // Flush returns the error
 	}
 	return table.Flush()
 }

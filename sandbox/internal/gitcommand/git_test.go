@@ -26,7 +26,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// run gives what a user types what comes back.
+// run runs a command with the input of a user and returns its output.
 func run(t *testing.T, dir, stdin string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, conversation bytes.Buffer
@@ -40,7 +40,7 @@ func run(t *testing.T, dir, stdin string, args ...string) (stdout, stderr string
 	return out.String(), conversation.String(), err
 }
 
-// step is a command and all that comes back. $DIR and $KEY in it stand for the test's own folder and key.
+// step is a command with its expected output. $DIR, $KEY and $PRIVATE are replaced by the folder and keys of the test.
 type step struct {
 	args, stdin    string
 	stdout, stderr string
@@ -66,7 +66,7 @@ func play(t *testing.T, steps []step) (dir string) {
 	return dir
 }
 
-// writeKey leaves a key pair in the files key and key.pub.
+// writeKey creates a key pair in the files key and key.pub.
 func writeKey(t *testing.T, dir string) (public ssh.PublicKey, privateFile string) {
 	t.Helper()
 	raw, private, err := ed25519.GenerateKey(rand.Reader)
@@ -84,18 +84,18 @@ func writeKey(t *testing.T, dir string) (public ssh.PublicKey, privateFile strin
 
 func TestRepositories(t *testing.T) {
 	t.Parallel()
-	const unknown = `repository not found: "nope": see flux-sandbox git list, or make it with flux-sandbox git create`
+	const unknown = `repository not found: "nope": see flux-sandbox git list, or create it with flux-sandbox git create`
 	play(t, []step{
 		{args: "list", stdout: "NAME  BRANCH  EMPTY  PROTECTED\n"},
 		{args: "list -o json", stdout: "[]\n"},
 		{args: "create demo", stderr: "✔ repository demo created\n"},
-		{args: "create demo", stderr: "✔ repository demo exists already\n"},
+		{args: "create demo", stderr: "✔ repository demo already exists\n"},
 		{args: "create acme/fleet.git --branch trunk", stderr: "✔ repository acme/fleet created\n"},
-		{args: "create ..", fails: `".." is no repository name: use letters, digits, '.', '_' and '-', as in demo or org/demo`},
-		{args: "create demo --branch a..b", fails: `"a..b" is no valid branch name: expected one such as main or release/1.x`},
-		{args: "protect demo main release/*", stderr: "✔ branch main of demo is protected now\n✔ branch release/* of demo is protected now\n"},
-		{args: "protect demo main dev", stderr: "✔ branch main of demo was protected already\n✔ branch dev of demo is protected now\n"},
-		{args: "unprotect demo dev other", stderr: "✔ branch dev of demo takes pushes again\n✔ branch other of demo was not protected\n"},
+		{args: "create ..", fails: `invalid repository name "..": must consist of letters, digits, '.', '_' and '-', as in demo or org/demo`},
+		{args: "create demo --branch a..b", fails: `invalid branch name "a..b": must be a name such as main or release/1.x`},
+		{args: "protect demo main release/*", stderr: "✔ branch main of demo is now protected\n✔ branch release/* of demo is now protected\n"},
+		{args: "protect demo main dev", stderr: "✔ branch main of demo was already protected\n✔ branch dev of demo is now protected\n"},
+		{args: "unprotect demo dev other", stderr: "✔ branch dev of demo accepts pushes again\n✔ branch other of demo was not protected\n"},
 		{args: "protect nope main", fails: unknown},
 		{args: "unprotect nope main", fails: unknown},
 		{args: "url nope", fails: unknown},
@@ -119,22 +119,22 @@ func TestRepositories(t *testing.T) {
   }
 ]
 `},
-		{args: "list -o xml", fails: `output format "xml" is unknown: use json, or leave -o out for a table`},
+		{args: "list -o xml", fails: `unknown output format "xml": must be json`},
 	})
 }
 
 func TestCredentials(t *testing.T) {
 	t.Parallel()
-	const together = "--username and --password-stdin belong together: give both, or --bearer-token-stdin alone"
+	const together = "--username and --password-stdin must be used together, or --bearer-token-stdin alone"
 	dir := play(t, []step{
-		{args: "credentials clear", stderr: "✔ passwords and tokens cleared; the server is open to everybody on this machine\n"},
+		{args: "credentials clear", stderr: "✔ passwords and tokens cleared; the server requires no credentials\n"},
 		{args: "credentials set --username ada --password-stdin", stdin: "forgotten", stderr: "✔ password of ada set\n"},
-		{args: "credentials clear", stderr: "✔ passwords and tokens cleared; the server is open to everybody on this machine\n"},
+		{args: "credentials clear", stderr: "✔ passwords and tokens cleared; the server requires no credentials\n"},
 		{args: "credentials set --username ada --password-stdin", stdin: "pass word\r\n", stderr: "✔ password of ada set\n"},
 		{args: "credentials set --username bob --password-stdin --read-only", stdin: "b", stderr: "✔ password of bob set\n"},
 		{args: "credentials set --bearer-token-stdin", stdin: "token\n", stderr: "✔ bearer token set\n"},
 		{args: "credentials set --username ada --password-stdin", stdin: "\n", fails: "the password is empty"},
-		{args: "credentials set --bearer-token-stdin", stdin: "", fails: "the bearer token is empty or contains blanks"},
+		{args: "credentials set --bearer-token-stdin", stdin: "", fails: "invalid bearer token: must not be empty or contain whitespace"},
 		{args: "credentials set --password-stdin", stdin: "x", fails: together},
 		{
 			args: "credentials set --username ada", stdin: "x",
@@ -142,7 +142,7 @@ func TestCredentials(t *testing.T) {
 		},
 		{
 			args: "credentials set --bearer-token-stdin", stdin: strings.Repeat("x", 64<<10+1),
-			fails: "reading the secret from standard input: it is larger than 64 KiB",
+			fails: "reading the secret from standard input: larger than 64 KiB",
 		},
 	})
 	set, err := credentials.In(filepath.Join(dir, "git")).Load()
@@ -158,9 +158,9 @@ func TestKeys(t *testing.T) {
 	play(t, []step{
 		{args: "keys list", stdout: "FINGERPRINT  TYPE  ACCESS  COMMENT\n"},
 		{args: "keys list -o json", stdout: "[]\n"},
-		{args: "keys add $PRIVATE", fails: "reading public keys from $DIR/key: this is a private key: give the public one, whose file usually ends in .pub"},
+		{args: "keys add $PRIVATE", fails: "reading public keys from $DIR/key: this is a private key: use the public key, usually a file that ends in .pub"},
 		{args: "keys add $DIR/none", fails: "reading public keys: open $DIR/none: no such file or directory"},
-		{args: "keys add - --read-only", stdin: "junk", fails: `reading public keys from -: line "junk" is no SSH public key such as "ssh-ed25519 AAAA… comment"`},
+		{args: "keys add - --read-only", stdin: "junk", fails: `reading public keys from -: line "junk" is not an SSH public key such as "ssh-ed25519 AAAA… comment"`},
 		{args: "keys add $DIR/key.pub --read-only", stderr: "✔ key $KEY authorised\n"},
 		{args: "keys list -o json", stdout: `[
   {
@@ -171,14 +171,14 @@ func TestKeys(t *testing.T) {
   }
 ]
 `},
-		{args: "credentials clear", stderr: "✔ passwords and tokens cleared; only SSH keys open the server now, HTTP is closed (open it with flux-sandbox git keys remove --all)\n"},
-		{args: "keys remove", fails: "which keys? Name fingerprints or files of public keys, or give --all alone"},
-		{args: "keys remove --all $KEY", fails: "which keys? Name fingerprints or files of public keys, or give --all alone"},
-		{args: "keys remove $KEY", stderr: "✔ key $KEY removed\n✔ done; the server is open to everybody on this machine\n"},
+		{args: "credentials clear", stderr: "✔ passwords and tokens cleared; the server accepts SSH keys only, not HTTP (allow HTTP with flux-sandbox git keys remove --all)\n"},
+		{args: "keys remove", fails: "no keys given: name fingerprints or files of public keys, or use --all alone"},
+		{args: "keys remove --all $KEY", fails: "no keys given: name fingerprints or files of public keys, or use --all alone"},
+		{args: "keys remove $KEY", stderr: "✔ key $KEY removed\n✔ done; the server requires no credentials\n"},
 		{args: "keys remove $DIR/key.pub", fails: "key $KEY is not authorised: see flux-sandbox git keys list"},
 		{args: "keys add $DIR/key.pub", stderr: "✔ key $KEY authorised\n"},
-		{args: "keys remove --all", stderr: "✔ key $KEY removed\n✔ done; the server is open to everybody on this machine\n"},
-		{args: "keys remove --all", stderr: "✔ done; the server is open to everybody on this machine\n"},
+		{args: "keys remove --all", stderr: "✔ key $KEY removed\n✔ done; the server requires no credentials\n"},
+		{args: "keys remove --all", stderr: "✔ done; the server requires no credentials\n"},
 	})
 }
 
@@ -205,7 +205,7 @@ func TestAddressesOfARunningServer(t *testing.T) {
 	case addresses = <-ready:
 	case err := <-done:
 		done <- err
-		t.Fatal("the server ended before it was ready")
+		t.Fatal("the server stopped before it was ready")
 	}
 	_, _, err := run(t, dir, "", "create", "demo")
 	check(t, err)
@@ -235,7 +235,7 @@ func TestAddressesOfARunningServer(t *testing.T) {
 	}
 }
 
-// Somebody who sees a prompt for a secret on the terminal must be able to leave it.
+// A user who sees the prompt for a secret must be able to interrupt it.
 func TestReadingStopsWithTheContext(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -244,7 +244,7 @@ func TestReadingStopsWithTheContext(t *testing.T) {
 	t.Cleanup(func() { _, _ = writer.Close(), reader.Close() })
 	cancel()
 	if data, err := readAll(ctx, reader); err == nil {
-		t.Errorf("read %q from an input that says nothing", data)
+		t.Errorf("read %q from an input without data", data)
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// ErrNotRunning says that no server serves the root folder.
+// ErrNotRunning is returned when no server serves the root folder.
 var ErrNotRunning = errors.New("the git server is not running")
 
-// Addresses is where a running server is reached.
+// Addresses has the base URLs of a running server.
 type Addresses struct {
 	HTTP       string `json:"http,omitempty"`
 	HTTPS      string `json:"https,omitempty"`
@@ -23,7 +23,7 @@ type Addresses struct {
 	CAFile     string `json:"caFile,omitempty"`
 }
 
-// URL is the address of a repository over http, https or ssh; empty when that is not served.
+// URL returns the URL of a repository over http, https or ssh, or "" when the scheme is not served.
 func (a Addresses) URL(scheme, name string) string {
 	base := map[string]string{"http": a.HTTP, "https": a.HTTPS, "ssh": a.SSH}[scheme]
 	if base == "" {
@@ -64,8 +64,8 @@ func (a Addresses) write(root string) error {
 
 func forgetAddresses(root string) { _ = os.Remove(addressesFile(root)) }
 
-// Running reads where the server of this root folder listens, or ErrNotRunning. The file alone is not trusted,
-// because a server that was killed leaves it behind; the lock it held is gone with it.
+// Running returns the addresses of the server of this root folder, or ErrNotRunning. It checks the server's lock too,
+// because a server that was killed leaves the file behind.
 func Running(root string) (Addresses, error) {
 	var a Addresses
 	data, err := os.ReadFile(addressesFile(root))

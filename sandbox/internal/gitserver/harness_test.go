@@ -14,10 +14,10 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/credentials"
 )
 
-// bound ends a test whose subject hangs; nothing is expected to come near it.
+// bound limits a test that hangs; no test comes near it.
 const bound = time.Minute
 
-// TestMain lets this test binary stand in for the ssh program, so that SSH is tested on machines without one.
+// TestMain runs the test binary as the ssh program when Git calls it, so that SSH is tested on machines without ssh.
 func TestMain(m *testing.M) {
 	if os.Getenv(sshKeyVariable) != "" {
 		os.Exit(sshClient(os.Args[1:]))
@@ -32,7 +32,7 @@ type host struct {
 	repositories Repositories
 	credentials  credentials.File
 	log          *logbook
-	stop         func() error // ends Run and gives what it returned
+	stop         func() error // stops Run and returns its error
 }
 
 func startHost(t *testing.T, names ...string) *host {
@@ -65,7 +65,7 @@ func startHostIn(t *testing.T, root string, names ...string) *host {
 		case err := <-done:
 			return err
 		case <-time.After(bound):
-			t.Error("Run does not return after its context ended")
+			t.Error("Run does not return after its context is cancelled")
 			return nil
 		}
 	})
@@ -85,7 +85,7 @@ func startHostIn(t *testing.T, root string, names ...string) *host {
 	return h
 }
 
-// refs are the branches that the server's repository holds.
+// refs returns the refs of the server's repository.
 func (h *host) refs(t *testing.T, name string) string {
 	t.Helper()
 	refs, err := git(t.Context(), h.repositories.folder(name), "for-each-ref", "--format=%(refname)")
@@ -129,12 +129,12 @@ func (l *logbook) await(t *testing.T, text string) {
 		select {
 		case <-change:
 		case <-deadline:
-			t.Fatalf("the log never said %q:\n%s", text, l.String())
+			t.Fatalf("the log never contained %q:\n%s", text, l.String())
 		}
 	}
 }
 
-// client is a user with a home of their own, whose Git sees no settings of this machine.
+// client is a user with a home folder, so that Git does not read the configuration of this machine.
 type client struct {
 	home string
 	env  []string
@@ -155,7 +155,7 @@ func newClient(t *testing.T, env ...string) *client {
 	}, env...)}
 }
 
-// git runs the real client in the user's home and gives all it said.
+// git runs Git in the user's home folder and returns its output.
 func (c *client) git(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
@@ -175,7 +175,7 @@ func (c *client) must(t *testing.T, args ...string) string {
 	return output
 }
 
-// worktree makes a repository with one commit on main and gives the name of its folder.
+// worktree creates a repository with one commit on main and returns the name of its folder.
 func (c *client) worktree(t *testing.T) string {
 	t.Helper()
 	c.must(t, "init", "--quiet", "--initial-branch=main", "work")
@@ -185,7 +185,7 @@ func (c *client) worktree(t *testing.T) string {
 	return "work"
 }
 
-// password makes the client answer a challenge, as a credential helper does.
+// password stores a username and password for Git's credential helper.
 func (c *client) password(t *testing.T, base, name, password string) {
 	t.Helper()
 	scheme, rest, _ := strings.Cut(base, "://")
@@ -194,7 +194,7 @@ func (c *client) password(t *testing.T, base, name, password string) {
 	c.setting("credential.helper", "store")
 }
 
-// setting gives Git a setting in the environment, because that also keeps secrets out of the arguments.
+// setting sets a Git configuration in the environment, which also keeps secrets out of the arguments.
 func (c *client) setting(key, value string) {
 	c.env = append(c.env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0="+key, "GIT_CONFIG_VALUE_0="+value)
 }
@@ -206,7 +206,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-// wantOutcome compares how a Git command ended: an empty want is success, else the failure must say it.
+// wantOutcome checks the result of a Git command: success if want is empty, otherwise a failure whose output contains want.
 func wantOutcome(t *testing.T, action, output string, err error, want string) {
 	t.Helper()
 	if want == "" {
@@ -216,8 +216,8 @@ func wantOutcome(t *testing.T, action, output string, err error, want string) {
 		return
 	}
 	if err == nil {
-		t.Errorf("%s succeeded, want it refused with %q\n%s", action, want, output)
+		t.Errorf("%s succeeded, want an error with %q\n%s", action, want, output)
 	} else if !strings.Contains(output, want) {
-		t.Errorf("%s failed with\n%s\nwant it to say %q", action, output, want)
+		t.Errorf("%s failed with\n%s\nwant %q in it", action, output, want)
 	}
 }

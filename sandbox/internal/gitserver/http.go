@@ -18,8 +18,8 @@ const (
 	receivePack = "git-receive-pack"
 )
 
-// call is what a request asks for: a service of a repository. Only the smart protocol is served, because the dumb
-// one would let clients read any file of the repository.
+// call is the requested service of a repository. Only the smart protocol is served, because the dumb protocol would
+// allow clients to read any file of the repository.
 type call struct {
 	repository string
 	service    string
@@ -44,24 +44,24 @@ func parseCall(r *http.Request) (call, bool) {
 	return call{}, false
 }
 
-// ServeHTTP answers one request of a Git client. Who the caller is comes first, so that a stranger learns nothing
-// about which repositories exist.
+// ServeHTTP serves a request of a Git client. It authenticates first, so that an unauthenticated client cannot find out
+// which repositories exist.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	set, err := s.credentials.Load()
 	if err != nil {
 		s.log.Print(err)
-		s.refuse(w, r, http.StatusInternalServerError, "the server's credentials cannot be read; its log says why")
+		s.refuse(w, r, http.StatusInternalServerError, "the server's credentials cannot be read: see its log")
 		return
 	}
 	access := set.Request(r)
 	if access == credentials.None {
 		credentials.Challenge(w)
-		s.refuse(w, r, http.StatusUnauthorized, "authentication failed: a valid username and password, or a bearer token, is needed")
+		s.refuse(w, r, http.StatusUnauthorized, "authentication failed: a valid username and password, or a bearer token, is required")
 		return
 	}
 	asked, ok := parseCall(r)
 	if !ok {
-		s.refuse(w, r, http.StatusNotFound, "not found: this server speaks only Git's smart HTTP protocol")
+		s.refuse(w, r, http.StatusNotFound, "not found: only Git's smart HTTP protocol is served")
 		return
 	}
 	name, _, err := s.repositories.Find(asked.repository)
@@ -83,10 +83,10 @@ func (s *server) refuseRepository(w http.ResponseWriter, r *http.Request, err er
 		return
 	}
 	s.log.Print(err)
-	s.refuse(w, r, http.StatusInternalServerError, "the repository cannot be opened; the server's log says why")
+	s.refuse(w, r, http.StatusInternalServerError, "the repository cannot be opened: see the server's log")
 }
 
-// refuse answers in plain text, which Git shows to the user after "remote:".
+// refuse responds in plain text, which Git prints after "remote:".
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
 	s.log.Printf("%s %q refused with %d: %s", r.Method, r.URL.Path, status, reason)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -94,12 +94,12 @@ func (s *server) refuse(w http.ResponseWriter, r *http.Request, status int, reas
 	_, _ = fmt.Fprintln(w, reason)
 }
 
-// backend hands the request to git http-backend, with a path made of checked parts instead of the client's.
+// backend passes the request to git http-backend, with a path built from checked parts instead of the client's path.
 func (s *server) backend(w http.ResponseWriter, r *http.Request, name string, asked call) {
 	program, err := exec.LookPath("git")
 	if err != nil {
 		s.log.Print(err)
-		s.refuse(w, r, http.StatusInternalServerError, "git is not installed where the server runs")
+		s.refuse(w, r, http.StatusInternalServerError, "git is not installed on the machine of the server")
 		return
 	}
 	request := r.Clone(r.Context())
@@ -107,12 +107,12 @@ func (s *server) backend(w http.ResponseWriter, r *http.Request, name string, as
 	if asked.endpoint == "info/refs" {
 		request.URL.RawQuery = url.Values{"service": {asked.service}}.Encode()
 	}
-	request.Header.Del("Authorization") // it would stand in the environment of Git and of the hooks
-	// Git sends a large push in chunks of unknown total length, which package cgi refuses by this field alone; the
-	// body itself is already decoded, and without a length the backend reads it to its end.
+	request.Header.Del("Authorization") // would be in the environment of Git and of the hooks
+	// Git sends a large push chunked, without a length. Package cgi rejects requests with this field; the body is already
+	// decoded, and without a length the backend reads it to EOF.
 	request.TransferEncoding = nil
-	// Told a length, the backend waits for that many bytes and never notices the end of its input: when a client
-	// goes away in the middle of a push, it would spin for ever.
+	// With a length, the backend waits for that many bytes and does not notice EOF: it would loop forever after a client
+	// disconnects during a push.
 	request.ContentLength = -1
 
 	env := append(environment(s.repositories.root), "GIT_PROJECT_ROOT="+s.repositories.root, "GIT_HTTP_EXPORT_ALL=1")

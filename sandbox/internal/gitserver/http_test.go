@@ -26,15 +26,15 @@ func TestHTTPLogins(t *testing.T) {
 	bearer := func(token string) func(*testing.T, *client, *host) {
 		return func(_ *testing.T, c *client, _ *host) { c.setting("http.extraHeader", "Authorization: Bearer "+token) }
 	}
-	nobody := func(*testing.T, *client, *host) {}
+	anonymous := func(*testing.T, *client, *host) {}
 	tests := []struct {
 		name        string
 		configured  bool
 		login       func(*testing.T, *client, *host)
-		clone, push string // what a refusal says
+		clone, push string // expected in the output of a refusal
 	}{
-		{"open server", false, nobody, "", ""},
-		{"nobody", true, nobody, prompts, prompts},
+		{"open server", false, anonymous, "", ""},
+		{"no credentials", true, anonymous, prompts, prompts},
 		{"right password", true, password("ada", "correct-horse"), "", ""},
 		{"wrong password", true, password("ada", "wrong"), "Authentication failed", "Authentication failed"},
 		{"password of another user", true, password("ada", "look-only"), "Authentication failed", "Authentication failed"},
@@ -55,7 +55,7 @@ func TestHTTPLogins(t *testing.T) {
 			test.login(t, c, h)
 			output, err := c.git(t, "clone", h.URL("http", "demo"), "clone")
 			wantOutcome(t, "clone", output, err, test.clone)
-			test.login(t, c, h) // again: Git forgets a password that was refused
+			test.login(t, c, h) // again: Git erases a rejected password
 			output, err = c.git(t, "-C", c.worktree(t), "push", h.URL("http", "demo"), "main")
 			wantOutcome(t, "push", output, err, test.push)
 
@@ -68,14 +68,14 @@ func TestHTTPLogins(t *testing.T) {
 			}
 			for _, secret := range []string{"correct-horse", "look-only", "token-rw", "token-ro"} {
 				if strings.Contains(h.log.String(), secret) {
-					t.Errorf("the log shows the secret %q", secret)
+					t.Errorf("the log contains the secret %q", secret)
 				}
 			}
 		})
 	}
 }
 
-// configure lets in ada, who may push, bob, who may not, and a token of each kind.
+// configure adds ada, who may push, bob, who may not, and a token of each kind.
 func configure(t *testing.T, file credentials.File) {
 	t.Helper()
 	check(t, file.SetPassword("ada", "correct-horse", false))
@@ -96,13 +96,13 @@ func TestHTTPStatus(t *testing.T) {
 		want                     int
 	}{
 		{"read", "GET", "/demo.git" + read, "bob", 200},
-		{"the suffix may be left out", "GET", "/demo" + read, "bob", 200},
+		{"without the suffix", "GET", "/demo" + read, "bob", 200},
 		{"nested", "GET", "/acme/fleet.git" + read, "bob", 200},
 		{"write", "GET", "/demo.git" + write, "ada", 200},
 		{"write of a reader", "GET", "/demo.git" + write, "bob", 403},
 		{"pack of a reader", "POST", "/demo.git/git-receive-pack", "bob", 403},
-		{"stranger", "GET", "/demo.git" + read, "", 401},
-		{"stranger at an unknown repository", "GET", "/nope.git" + read, "", 401},
+		{"unauthenticated", "GET", "/demo.git" + read, "", 401},
+		{"unauthenticated at an unknown repository", "GET", "/nope.git" + read, "", 401},
 		{"unknown repository", "GET", "/nope.git" + read, "ada", 404},
 		{"organisation alone", "GET", "/acme.git" + read, "ada", 404},
 		{"dumb protocol", "GET", "/demo.git/info/refs", "ada", 404},
@@ -128,7 +128,7 @@ func TestHTTPStatus(t *testing.T) {
 			t.Parallel()
 			target, err := url.Parse(h.HTTP)
 			check(t, err)
-			target.Opaque = "//" + target.Host + test.path // sent as it is written, not cleaned
+			target.Opaque = "//" + target.Host + test.path // sent as written, not cleaned
 			request := &http.Request{Method: test.method, URL: target, Header: http.Header{}}
 			if test.user != "" {
 				request.SetBasicAuth(test.user, passwords[test.user])
@@ -146,7 +146,7 @@ func TestHTTPStatus(t *testing.T) {
 	}
 }
 
-// outside makes a repository beside the root, and links to it from within.
+// outside creates a repository beside the root, and links to it from within.
 func outside(t *testing.T, h *host) {
 	t.Helper()
 	beside, err := Open(filepath.Dir(h.root))
@@ -164,7 +164,7 @@ func TestHTTPUnknownRepository(t *testing.T) {
 	wantOutcome(t, "clone", output, err, `remote: repository not found: "nope"`)
 }
 
-// Git sends what exceeds http.postBuffer in chunks, without a length.
+// Git sends data above http.postBuffer in chunks, without a length.
 func TestHTTPLargePush(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, "demo")
@@ -180,7 +180,7 @@ func TestHTTPLargePush(t *testing.T) {
 	got, err := os.ReadFile(filepath.Join(c.home, "clone", "noise"))
 	check(t, err)
 	if string(got) != string(noise) {
-		t.Error("the clone differs from what was pushed")
+		t.Error("the clone differs from the pushed content")
 	}
 }
 
@@ -218,23 +218,23 @@ func TestCredentialsChangeWhileRunning(t *testing.T) {
 		change func() error
 		want   string
 	}{
-		{"open", func() error { return nil }, ""},
+		{"no credentials", func() error { return nil }, ""},
 		{"password set", func() error { return h.credentials.SetPassword("ada", "first", false) }, ""},
 		{"password changed", func() error { return h.credentials.SetPassword("ada", "second", false) }, "Authentication failed"},
 		{"changed back", func() error { return h.credentials.SetPassword("ada", "first", true) }, ""},
 		{"file damaged", func() error { return os.WriteFile(filepath.Join(h.root, "credentials.json"), []byte("{"), 0o600) }, "500"},
 		{"file removed", func() error { return os.Remove(filepath.Join(h.root, "credentials.json")) }, ""},
 	}
-	for _, step := range steps { // each builds on the one before
+	for _, step := range steps { // each depends on the previous one
 		check(t, step.change())
 		c := newClient(t)
-		c.password(t, h.HTTP, "ada", "first") // anew: Git forgets a password that was refused
+		c.password(t, h.HTTP, "ada", "first") // again: Git erases a rejected password
 		output, err := c.git(t, "ls-remote", h.URL("http", "demo"))
 		wantOutcome(t, step.name, output, err, step.want)
 	}
 }
 
-// A hook runs with the environment of the request, where a password must not be.
+// A hook runs with the environment of the request, which must not contain a password.
 func TestSecretsStayOutOfHooks(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, "demo")
@@ -247,11 +247,11 @@ func TestSecretsStayOutOfHooks(t *testing.T) {
 	environment, err := os.ReadFile(filepath.Join(h.repositories.folder("demo"), "environment"))
 	check(t, err)
 	if text := string(environment); !strings.Contains(text, "GIT_DIR=") || strings.Contains(text, "token-rw") {
-		t.Errorf("want an environment of a hook without the token, got:\n%s", text)
+		t.Errorf("want the environment of a hook without the token, got:\n%s", text)
 	}
 }
 
-// TestClientGoesAway: a push that ends in the middle of its body ends the process that serves it.
+// TestClientGoesAway checks that the process that serves a push ends when the client disconnects.
 func TestClientGoesAway(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, "demo")
@@ -267,6 +267,6 @@ func TestClientGoesAway(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(bound):
-		t.Error("the server still serves a client that has gone")
+		t.Error("the server still serves a client that has disconnected")
 	}
 }

@@ -28,16 +28,16 @@ const (
 	clockSkew     = time.Hour
 )
 
-// CAFile is the certificate with which clients verify the server over HTTPS.
+// CAFile returns the path of the CA certificate for clients of the server.
 func CAFile(root string) string { return filepath.Join(root, "ca.crt") }
 
 func authorityKeyFile(root string) string { return filepath.Join(root, "ca.key") }
 
-// EnsureCA makes the server's certificate authority unless there is one. The key is written first: a certificate in
-// place means that both are.
+// EnsureCA creates the server's CA if it is missing. The key is written first, so that an existing certificate implies
+// an existing key.
 func EnsureCA(root string) error {
 	if err := os.MkdirAll(root, 0o700); err != nil {
-		return fmt.Errorf("making the git server's folder: %w", err)
+		return fmt.Errorf("creating the git server's folder: %w", err)
 	}
 	return changing(root, func() error {
 		_, err := os.Stat(CAFile(root))
@@ -72,12 +72,11 @@ func authority(root string) (*x509.Certificate, crypto.Signer, error) {
 	return certificate, signer, nil
 }
 
-// newAuthority makes a CA that can vouch for this machine's loopback names only, so that trusting it gives away
-// nothing else.
+// newAuthority creates a CA that is constrained to the loopback names of this machine, so that trusting it is safe.
 func newAuthority(root string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return fmt.Errorf("making the git server's CA: %w", err)
+		return fmt.Errorf("creating the git server's CA: %w", err)
 	}
 	now := time.Now()
 	template := &x509.Certificate{
@@ -98,11 +97,11 @@ func newAuthority(root string) error {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return fmt.Errorf("making the git server's CA: %w", err)
+		return fmt.Errorf("creating the git server's CA: %w", err)
 	}
 	private, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return fmt.Errorf("making the git server's CA: %w", err)
+		return fmt.Errorf("creating the git server's CA: %w", err)
 	}
 	if err := replaceFile(authorityKeyFile(root), encode("PRIVATE KEY", private), 0o600); err != nil {
 		return err
@@ -110,7 +109,7 @@ func newAuthority(root string) error {
 	return replaceFile(CAFile(root), encode("CERTIFICATE", der), 0o644)
 }
 
-// leaf makes the server's own certificate anew at each start; its key never touches the disk.
+// leaf creates a server certificate at each start; its key is never written to disk.
 func leaf(root string) (tls.Certificate, error) {
 	issuer, signer, err := authority(root)
 	if err != nil {
@@ -118,7 +117,7 @@ func leaf(root string) (tls.Certificate, error) {
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("making the git server's certificate: %w", err)
+		return tls.Certificate{}, fmt.Errorf("creating the git server's certificate: %w", err)
 	}
 	now := time.Now()
 	template := &x509.Certificate{
@@ -133,7 +132,7 @@ func leaf(root string) (tls.Certificate, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, issuer, key.Public(), signer)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("making the git server's certificate: %w", err)
+		return tls.Certificate{}, fmt.Errorf("creating the git server's certificate: %w", err)
 	}
 	return tls.Certificate{Certificate: [][]byte{der, issuer.Raw}, PrivateKey: key}, nil
 }
@@ -141,7 +140,7 @@ func leaf(root string) (tls.Certificate, error) {
 func serial() *big.Int {
 	number, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
-		panic(err) // rand.Reader never fails; the runtime ends the program first
+		panic(err) // rand.Reader never returns an error
 	}
 	return number
 }
@@ -150,7 +149,7 @@ func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// hostKey reads or makes the key by which SSH clients know the server again.
+// hostKey reads or creates the SSH host key.
 func hostKey(root string) (ssh.Signer, error) {
 	path := filepath.Join(root, "ssh_host_ed25519_key")
 	data, err := os.ReadFile(path)
@@ -180,7 +179,7 @@ func newHostKey(path string) ([]byte, error) {
 	return data, replaceFile(path, data, 0o600)
 }
 
-// knownHostsName writes an address as known_hosts does: in brackets, unless it is the standard port.
+// knownHostsName returns an address as in known_hosts: in brackets, unless it has the standard port.
 func knownHostsName(hostPort string) string {
 	host, port, err := net.SplitHostPort(hostPort)
 	if err != nil || port == "22" {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// takeRoot keeps a second server off the folder. It tries for a moment, because a command that looks whether a server
-// runs holds the lock for an instant, as does a child between fork and exec.
+// takeRoot locks the folder against a second server. It retries for a moment, because a command that checks whether a
+// server runs holds the lock for an instant, as does a child between fork and exec.
 func takeRoot(ctx context.Context, root string) (*os.File, error) {
 	const attempts, pause = 50, 20 * time.Millisecond
 	for attempt := 1; ; attempt++ {
@@ -27,7 +27,7 @@ func takeRoot(ctx context.Context, root string) (*os.File, error) {
 	}
 }
 
-// tryRoot takes the lock of the folder. The system gives it back when the process ends, however it ends.
+// tryRoot takes the lock of the folder. The kernel releases it when the process exits.
 func tryRoot(root string) (*os.File, error) {
 	lock, err := lockFile(filepath.Join(root, "server.lock"), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
@@ -36,7 +36,7 @@ func tryRoot(root string) (*os.File, error) {
 	return lock, err
 }
 
-// changing runs a short change of the folder's files while no other process makes one.
+// changing runs a change of the folder's files under a lock shared by all processes.
 func changing(root string, change func() error) error {
 	lock, err := lockFile(filepath.Join(root, "change.lock"), syscall.LOCK_EX)
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// The hook is Git's own way to refuse one branch of a push and let the others pass.
+// The update hook can reject one branch of a push and accept the others.
 //
 //go:embed update.sh
 var updateHook []byte
 
 const protectedFile = "protected-branches"
 
-// Protect refuses pushes to these branches, which need not exist yet; a * stands for any text. It gives the ones
+// Protect rejects pushes to these branches, which need not exist yet; a * matches any text. It returns the branches
 // that were not protected before.
 func (r Repositories) Protect(ctx context.Context, written string, branches ...string) ([]string, error) {
 	return r.changeProtected(ctx, written, branches, func(listed []string, branch string) ([]string, bool) {
@@ -30,7 +30,7 @@ func (r Repositories) Protect(ctx context.Context, written string, branches ...s
 	})
 }
 
-// Unprotect allows pushes to these branches again and gives the ones that were protected.
+// Unprotect allows pushes to these branches again and returns the branches that were protected.
 func (r Repositories) Unprotect(ctx context.Context, written string, branches ...string) ([]string, error) {
 	return r.changeProtected(ctx, written, branches, func(listed []string, branch string) ([]string, bool) {
 		at := slices.Index(listed, branch)
@@ -84,14 +84,14 @@ func readProtected(folder string) ([]string, error) {
 	return strings.Fields(string(data)), nil
 }
 
-// checkBranch lets Git itself judge the name; a pattern may hold one *.
+// checkBranch validates a branch name with Git; a pattern may contain one *.
 func checkBranch(ctx context.Context, branch string, pattern bool) error {
 	args := []string{"check-ref-format"}
 	if pattern {
 		args = append(args, "--refspec-pattern")
 	}
 	if _, err := git(ctx, os.TempDir(), append(args, "refs/heads/"+branch)...); err != nil || strings.HasPrefix(branch, "-") {
-		return fmt.Errorf("%q is no valid branch name: expected one such as main or release/1.x", branch)
+		return fmt.Errorf("invalid branch name %q: must be a name such as main or release/1.x", branch)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func installHook(folder string) error {
 	return replaceFile(filepath.Join(hooks, "update"), updateHook, 0o700)
 }
 
-// replaceFile writes aside and renames, so that a reader sees the old file or the new one.
+// replaceFile writes a temporary file and renames it, so that a reader sees the old or the new content.
 func replaceFile(path string, data []byte, mode fs.FileMode) error {
 	temporary, err := os.CreateTemp(filepath.Dir(path), ".writing-*")
 	if err != nil {

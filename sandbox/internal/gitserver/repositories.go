@@ -13,16 +13,16 @@ import (
 	"strings"
 )
 
-// ErrNotFound says that there is no such repository, or that a path can name none.
+// ErrNotFound is returned when a repository does not exist or its name is invalid.
 var ErrNotFound = errors.New("repository not found")
 
-// segment is deliberately narrow: it knows no dot in front, so neither ".." nor a hidden folder, and no option dash.
+// segment excludes leading dots, and so ".." and hidden folders, and leading dashes, and so options.
 var segment = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
-// Repositories is the folder of bare repositories that a server serves. It works with and without a running server.
+// Repositories is the folder of bare repositories of a server. It works with and without a running server.
 type Repositories struct{ root string }
 
-// Repository is what a listing shows of one.
+// Repository is a repository in a listing.
 type Repository struct {
 	Name              string   `json:"name"`
 	Branch            string   `json:"branch"`
@@ -30,7 +30,7 @@ type Repository struct {
 	ProtectedBranches []string `json:"protectedBranches,omitempty"`
 }
 
-// Open names the folder of repositories; it need not exist yet.
+// Open returns the folder of repositories; it need not exist yet.
 func Open(root string) (Repositories, error) {
 	absolute, err := filepath.Abs(root)
 	if err != nil {
@@ -39,14 +39,14 @@ func Open(root string) (Repositories, error) {
 	return Repositories{root: absolute}, nil
 }
 
-// canonical turns what a user or client wrote into the one name of a repository: no leading slash, no ".git" at the end.
+// canonical returns the name of a repository without leading slash and ".git" suffix.
 func canonical(written string) (string, error) {
 	name := strings.TrimSuffix(strings.Trim(written, "/"), ".git")
 	parts := strings.Split(name, "/")
 	for _, part := range parts {
-		// An inner folder called x.git would put one repository inside another.
+		// An inner folder x.git would put one repository inside another.
 		if !segment.MatchString(part) || strings.HasSuffix(part, ".git") {
-			return "", fmt.Errorf("%q is no repository name: use letters, digits, '.', '_' and '-', as in demo or org/demo", written)
+			return "", fmt.Errorf("invalid repository name %q: must consist of letters, digits, '.', '_' and '-', as in demo or org/demo", written)
 		}
 	}
 	return name, nil
@@ -56,8 +56,8 @@ func (r Repositories) folder(name string) string {
 	return filepath.Join(r.root, filepath.FromSlash(name)+".git")
 }
 
-// Find resolves a written name to the canonical one and its folder. It looks through os.Root, which follows no
-// symbolic link out of the folder.
+// Find returns the canonical name and the folder of a repository. It uses os.Root, which does not follow
+// symbolic links that leave the folder.
 func (r Repositories) Find(written string) (name, folder string, err error) {
 	name, err = canonical(written)
 	if err != nil {
@@ -77,8 +77,8 @@ func (r Repositories) Find(written string) (name, folder string, err error) {
 	return name, r.folder(name), nil
 }
 
-// Create makes a bare repository whose HEAD is the branch (main when empty) and says whether it is new. One that
-// exists is left as it is, except that an empty one takes a branch that is asked for.
+// Create creates a bare repository whose HEAD is branch (main when empty) and reports whether it is new. An existing
+// repository is kept, except that an empty one gets the requested branch.
 func (r Repositories) Create(ctx context.Context, written, branch string) (created bool, err error) {
 	name, err := canonical(written)
 	if err != nil {
@@ -97,30 +97,30 @@ func (r Repositories) Create(ctx context.Context, written, branch string) (creat
 	}
 	parent := filepath.Dir(r.folder(name))
 	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return false, fmt.Errorf("making the folder of repository %q: %w", name, err)
+		return false, fmt.Errorf("creating the folder of repository %q: %w", name, err)
 	}
-	// Built aside and renamed into place, so that nobody ever sees half a repository.
+	// Created under a temporary name and renamed, so that no client sees an incomplete repository.
 	building, err := os.MkdirTemp(parent, ".new-*")
 	if err != nil {
-		return false, fmt.Errorf("making repository %q: %w", name, err)
+		return false, fmt.Errorf("creating repository %q: %w", name, err)
 	}
 	defer func() { _ = os.RemoveAll(building) }()
 	if _, err := git(ctx, r.root, "init", "--bare", "--quiet", "--template=", "--initial-branch="+branch, building); err != nil {
-		return false, fmt.Errorf("making repository %q: %w", name, err)
+		return false, fmt.Errorf("creating repository %q: %w", name, err)
 	}
 	if err := installHook(building); err != nil {
-		return false, fmt.Errorf("making repository %q: %w", name, err)
+		return false, fmt.Errorf("creating repository %q: %w", name, err)
 	}
 	if err := os.Rename(building, r.folder(name)); err != nil {
-		if _, _, found := r.Find(name); found == nil { // another process was quicker
+		if _, _, found := r.Find(name); found == nil { // created by another process meanwhile
 			return false, nil
 		}
-		return false, fmt.Errorf("making repository %q: %w", name, err)
+		return false, fmt.Errorf("creating repository %q: %w", name, err)
 	}
 	return true, nil
 }
 
-// point moves HEAD of an empty repository; commits in any other one would lose their default branch.
+// point sets HEAD of an empty repository; commits of another one would lose their default branch.
 func (r Repositories) point(ctx context.Context, name, branch string) error {
 	if branch == "" {
 		return nil
@@ -138,7 +138,7 @@ func (r Repositories) empty(ctx context.Context, name string) (bool, error) {
 	return refs == "", err
 }
 
-// List describes all repositories, by name.
+// List returns all repositories, sorted by name.
 func (r Repositories) List(ctx context.Context) ([]Repository, error) {
 	list := []Repository{}
 	err := filepath.WalkDir(r.root, func(path string, entry fs.DirEntry, err error) error {
@@ -188,7 +188,7 @@ func (r Repositories) describe(ctx context.Context, name string) (Repository, er
 	return Repository{Name: name, Branch: branch, Empty: empty, ProtectedBranches: protected}, err
 }
 
-// git runs an administrative command in a folder and gives what it printed.
+// git runs an administrative command in a folder and returns its output.
 func git(ctx context.Context, folder string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = folder
@@ -204,8 +204,8 @@ func git(ctx context.Context, folder string, args ...string) (string, error) {
 	return string(trimmed(output)), nil
 }
 
-// environment keeps the settings and hooks of whoever started the sandbox away from the server's children, and
-// any variable of a Git command around it.
+// environment returns the environment of the server's child processes, without the Git configuration, hooks and Git
+// variables of the user who started the sandbox.
 func environment(home string) []string {
 	env := []string{
 		"HOME=" + home,
@@ -222,13 +222,13 @@ func environment(home string) []string {
 	return env
 }
 
-// settings are those that a Git host has; they are given to each child, so that no repository needs to hold them.
+// settings returns the configuration of a Git host as options of each child, so that no repository has to contain it.
 func settings() []string {
 	return []string{
-		"-c", "http.receivepack=true", // the server itself decides who may push
+		"-c", "http.receivepack=true", // the server decides who may push
 		"-c", "uploadpack.allowFilter=true",
 		"-c", "uploadpack.allowAnySHA1InWant=true", // shallow fetch of a commit, as hosts allow it
-		"-c", "receive.autogc=false", // it would go on in the background after the push
+		"-c", "receive.autogc=false", // would continue in the background after the push
 	}
 }
 

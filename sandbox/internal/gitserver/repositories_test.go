@@ -61,8 +61,8 @@ func TestCreateKeepsTheBranchOfCommits(t *testing.T) {
 
 func TestCreateRefuses(t *testing.T) {
 	t.Parallel()
-	const badName = `%q is no repository name: use letters, digits, '.', '_' and '-', as in demo or org/demo`
-	const badBranch = `%q is no valid branch name: expected one such as main or release/1.x`
+	const badName = `invalid repository name %q: must consist of letters, digits, '.', '_' and '-', as in demo or org/demo`
+	const badBranch = `invalid branch name %q: must be a name such as main or release/1.x`
 	tests := []struct{ name, branch, want string }{
 		{"", "", fmt.Sprintf(badName, "")},
 		{"../demo", "", fmt.Sprintf(badName, "../demo")},
@@ -88,13 +88,13 @@ func TestCreateRefuses(t *testing.T) {
 			entries, err := os.ReadDir(root)
 			check(t, err)
 			if len(entries) > 0 {
-				t.Errorf("left behind: %v", entries)
+				t.Errorf("files remain: %v", entries)
 			}
 		})
 	}
 }
 
-func TestCreateAtTheSameTime(t *testing.T) {
+func TestConcurrentCreate(t *testing.T) {
 	t.Parallel()
 	r, err := Open(t.TempDir())
 	check(t, err)
@@ -111,13 +111,13 @@ func TestCreateAtTheSameTime(t *testing.T) {
 	}
 	creators.Wait()
 	if created := strings.Count(fmt.Sprint(outcomes), "true"); created != 1 {
-		t.Errorf("%d of them say that they created it, want 1", created)
+		t.Errorf("%d of the calls report that they created it, want 1", created)
 	}
 }
 
 func TestProtectedBranches(t *testing.T) {
 	t.Parallel()
-	const refused = "is protected: this server takes no direct push to it"
+	const refused = "is protected: pushes to it are rejected"
 	tests := []struct {
 		name      string
 		protected []string
@@ -126,12 +126,12 @@ func TestProtectedBranches(t *testing.T) {
 		refs      string
 	}{
 		{"none", nil, []string{"main"}, "", "refs/heads/main"},
-		{"that one", []string{"main"}, []string{"main"}, `remote: error: branch "main" ` + refused, ""},
+		{"the same branch", []string{"main"}, []string{"main"}, `remote: error: branch "main" ` + refused, ""},
 		{"another", []string{"main"}, []string{"main:dev"}, "", "refs/heads/dev"},
-		{"others pass", []string{"main"}, []string{"main", "main:dev"}, `branch "main" ` + refused, "refs/heads/dev"},
-		{"all or nothing", []string{"main"}, []string{"--atomic", "main", "main:dev"}, `branch "main" ` + refused, ""},
+		{"others are accepted", []string{"main"}, []string{"main", "main:dev"}, `branch "main" ` + refused, "refs/heads/dev"},
+		{"atomic", []string{"main"}, []string{"--atomic", "main", "main:dev"}, `branch "main" ` + refused, ""},
 		{"pattern", []string{"release/*"}, []string{"main:release/1.x"}, `branch "release/1.x" ` + refused, ""},
-		{"not the pattern", []string{"release/*"}, []string{"main:releases"}, "", "refs/heads/releases"},
+		{"no match of the pattern", []string{"release/*"}, []string{"main:releases"}, "", "refs/heads/releases"},
 		{"tag of that name", []string{"main"}, []string{"main:refs/tags/main"}, "", "refs/tags/main"},
 		{"second of two", []string{"prod", "main"}, []string{"main"}, `branch "main" ` + refused, ""},
 	}
@@ -156,7 +156,7 @@ func TestProtectedBranches(t *testing.T) {
 	}
 }
 
-func TestProtectionOverSSHAndItsEnd(t *testing.T) {
+func TestProtectAndUnprotectOverSSH(t *testing.T) {
 	t.Parallel()
 	h, mine := startHost(t, "demo"), newSSHKey(t)
 	c := newClient(t, sshPrograms(t)["stand-in"](mine.file, knownHosts(t, h))...)
@@ -185,7 +185,7 @@ func TestProtectionOverSSHAndItsEnd(t *testing.T) {
 	wantOutcome(t, "delete", output, err, "is protected")
 }
 
-// A repository can be moved to another folder or machine: its hook needs nothing from outside.
+// A repository can be moved to another folder or machine: its hook depends on nothing outside.
 func TestProtectionMovesWithTheRepository(t *testing.T) {
 	t.Parallel()
 	r, err := Open(t.TempDir())
@@ -210,7 +210,7 @@ func TestProtectRefuses(t *testing.T) {
 	if _, err := r.Protect(t.Context(), "nope", "main"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("Protect of an unknown repository: %v, want ErrNotFound", err)
 	}
-	want := `"ma in" is no valid branch name: expected one such as main or release/1.x`
+	want := `invalid branch name "ma in": must be a name such as main or release/1.x`
 	if _, err := r.Protect(t.Context(), "demo", "dev", "ma in"); fmt.Sprint(err) != want {
 		t.Errorf("Protect: %v, want %s", err, want)
 	}

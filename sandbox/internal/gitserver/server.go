@@ -1,4 +1,4 @@
-// Package gitserver serves bare Git repositories on this machine over HTTP, HTTPS and SSH, as a Git host would.
+// Package gitserver serves bare Git repositories on this machine over HTTP, HTTPS and SSH, like a Git host.
 package gitserver
 
 import (
@@ -18,15 +18,15 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/loopback"
 )
 
-// Config says what to serve and where.
+// Config configures Run.
 type Config struct {
-	// Root is the folder with the repositories, keys and credentials. It is made when missing.
+	// Root is the folder with the repositories, keys and credentials. It is created when missing.
 	Root string
-	// HTTPAddr, HTTPSAddr and SSHAddr are loopback addresses such as 127.0.0.1:0. What is empty is not served.
+	// HTTPAddr, HTTPSAddr and SSHAddr are loopback addresses such as 127.0.0.1:0. An empty one is not served.
 	HTTPAddr, HTTPSAddr, SSHAddr string
-	// Ready is called once everything listens, with the addresses that were chosen.
+	// Ready is called with the chosen addresses once all listeners are open.
 	Ready func(Addresses)
-	// Log takes one line for each service and refusal. Nil discards them.
+	// Log receives one line for each service and refusal. Nil discards them.
 	Log io.Writer
 }
 
@@ -34,10 +34,10 @@ type server struct {
 	repositories Repositories
 	credentials  credentials.File
 	log          *log.Logger
-	busy         sync.WaitGroup // connections, with the requests and children that they have under way
+	busy         sync.WaitGroup // connections with their pending requests and children
 }
 
-// Run serves until ctx ends, then closes every listener and connection and waits for what it started.
+// Run serves until ctx is cancelled, then closes every listener and connection and waits for its goroutines and children.
 func Run(ctx context.Context, cfg Config) error {
 	repositories, err := Open(cfg.Root)
 	if err != nil {
@@ -45,7 +45,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	cfg.Root = repositories.root
 	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
-		return fmt.Errorf("making the git server's folder: %w", err)
+		return fmt.Errorf("creating the git server's folder: %w", err)
 	}
 	lock, err := takeRoot(ctx, cfg.Root)
 	if err != nil {
@@ -81,7 +81,7 @@ func Run(ctx context.Context, cfg Config) error {
 	return s.serve(ctx, fronts)
 }
 
-// front is one door to the repositories: a listener and the protocol spoken on it.
+// front is a listener and the function that serves its protocol.
 type front struct {
 	scheme   string
 	listener net.Listener
@@ -120,12 +120,12 @@ func (s *server) listen(ctx context.Context, cfg Config) (fronts []front, err er
 		fronts = append(fronts, front{door.scheme, listener, serve})
 	}
 	if len(fronts) == 0 {
-		return nil, errors.New("the git server has no address to listen on: give one of HTTPAddr, HTTPSAddr and SSHAddr")
+		return nil, errors.New("no address to listen on: set HTTPAddr, HTTPSAddr or SSHAddr")
 	}
 	return fronts, nil
 }
 
-// serve runs all fronts until ctx ends or one of them breaks, which ends the others too.
+// serve runs all fronts until ctx is cancelled or one of them fails, which stops the others too.
 func (s *server) serve(ctx context.Context, fronts []front) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -156,14 +156,14 @@ func (s *server) tlsDoor(root string) (func(context.Context, net.Listener) error
 	config := &tls.Config{
 		Certificates: []tls.Certificate{certificate},
 		MinVersion:   tls.VersionTLS12,
-		NextProtos:   []string{"http/1.1"}, // a push of unknown length streams best there
+		NextProtos:   []string{"http/1.1"}, // streams a push of unknown length
 	}
 	return func(ctx context.Context, listener net.Listener) error {
 		return s.serveHTTP(ctx, tls.NewListener(listener, config))
 	}, nil
 }
 
-// serveHTTP closes connections at once when ctx ends: a clone or push is safe to cut and can be tried again.
+// serveHTTP closes connections at once when ctx is cancelled: clients can retry an interrupted clone or push.
 func (s *server) serveHTTP(ctx context.Context, listener net.Listener) error {
 	web := &http.Server{
 		Handler:           s,
@@ -189,14 +189,14 @@ func (s *server) serveHTTP(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// count keeps the number of connections. Close does not wait for handlers, but the state of a connection turns to
-// closed only after its handler has returned, and to new before Serve can.
+// count counts the connections. Close does not wait for handlers, but the state of a connection changes to closed only
+// after its handler has returned, and to new before Serve can return.
 func (s *server) count(_ net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
 		s.busy.Add(1)
 	case http.StateClosed, http.StateHijacked:
 		s.busy.Done()
-	default: // active and idle are both still open
+	default: // active and idle connections are open
 	}
 }

@@ -27,7 +27,7 @@ func TestRunStopsWithOpenConnections(t *testing.T) {
 
 	connections := map[string]net.Conn{}
 	for name, base := range map[string]string{"http": h.HTTP, "https": h.HTTPS, "ssh": h.SSH} {
-		connections[name] = connect(t, base) // says nothing
+		connections[name] = connect(t, base) // sends nothing
 	}
 	connections["tls"] = tls.Client(connect(t, h.HTTPS), &tls.Config{InsecureSkipVerify: true})
 	check(t, connections["tls"].(*tls.Conn).HandshakeContext(t.Context()))
@@ -47,7 +47,7 @@ func TestRunStopsWithOpenConnections(t *testing.T) {
 	check(t, err)
 	h.log.await(t, "POST demo git-receive-pack")
 
-	// A clone that never asks: the child waits for what is wanted.
+	// A clone that sends nothing: the child waits for the wanted commits.
 	session, err := dial(t, h, mine).NewSession()
 	check(t, err)
 	output, err := session.StdoutPipe()
@@ -70,27 +70,27 @@ func TestRunStopsWithOpenConnections(t *testing.T) {
 		}
 	}
 	if err := session.Wait(); err == nil {
-		t.Error("the clone ended well, though it was cut")
+		t.Error("the interrupted clone succeeded")
 	}
 	_ = unfinished.Close()
 	if err := <-pushed; err == nil {
-		t.Error("the push ended well, though it was cut")
+		t.Error("the interrupted push succeeded")
 	}
 	_ = input.Close()
 	if left := processesIn(t, h.root); len(left) > 0 {
-		t.Errorf("children outlived Run: %q", left)
+		t.Errorf("children still run after Run has returned: %q", left)
 	}
 	if _, err := Running(h.root); !errors.Is(err, ErrNotRunning) {
-		t.Errorf("Running after the end: %v, want ErrNotRunning", err)
+		t.Errorf("Running after Run has returned: %v, want ErrNotRunning", err)
 	}
 }
 
-// A client that asks for much and reads little keeps the children writing until somebody ends them.
+// A client that requests much and reads little keeps the children writing until they are stopped.
 func TestRunStopsDuringAClone(t *testing.T) {
 	t.Parallel()
 	h, c := startHost(t, "demo"), newClient(t)
 	work := c.worktree(t)
-	noise := make([]byte, 8<<20) // more than the system keeps in its buffers
+	noise := make([]byte, 8<<20) // larger than the socket buffers
 	_, _ = rand.Read(noise)
 	check(t, os.WriteFile(filepath.Join(c.home, work, "noise"), noise, 0o600))
 	c.must(t, "-C", work, "add", ".")
@@ -108,14 +108,14 @@ func TestRunStopsDuringAClone(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 	if left := processesIn(t, h.root); len(left) > 0 {
-		t.Errorf("children outlived Run: %q", left)
+		t.Errorf("children still run after Run has returned: %q", left)
 	}
 	if got, err := io.Copy(io.Discard, response.Body); err == nil {
-		t.Errorf("the clone ended well after %d more bytes, though it was cut", got)
+		t.Errorf("the interrupted clone succeeded after %d more bytes", got)
 	}
 }
 
-// A push that has begun to change the repository is waited for, with its hooks.
+// Run waits for a push that has begun to change the repository, and for its hooks.
 func TestRunWaitsForHooks(t *testing.T) {
 	t.Parallel()
 	h, c := startHost(t, "demo"), newClient(t)
@@ -135,7 +135,7 @@ func TestRunWaitsForHooks(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() { stopped <- h.stop() }()
 	if err := <-pushed; err == nil { // so the server has closed the connection
-		t.Error("the push ended well, though it was cut")
+		t.Error("the interrupted push succeeded")
 	}
 	select {
 	case err := <-stopped:
@@ -151,7 +151,7 @@ func TestRunWaitsForHooks(t *testing.T) {
 	}
 }
 
-// pipe makes a named pipe and opens both of its ends, so that opening never waits.
+// pipe creates a named pipe and opens both of its ends, so that opening it never blocks.
 func pipe(t *testing.T, path string) *os.File {
 	t.Helper()
 	check(t, syscall.Mkfifo(path, 0o600))
@@ -171,7 +171,7 @@ func connect(t *testing.T, base string) net.Conn {
 	return connection
 }
 
-// processesIn finds programs whose working folder is root or below, on systems that tell.
+// processesIn lists the programs whose working folder is in root, on systems with /proc.
 func processesIn(t *testing.T, root string) []string {
 	t.Helper()
 	var found []string
@@ -193,9 +193,9 @@ func TestRunRefusesAddresses(t *testing.T) {
 		{"0.0.0.0:0", `git over http: listen address "0.0.0.0:0" is reachable from other machines: use 127.0.0.1, [::1] or localhost`},
 		{"[::]:0", `git over http: listen address "[::]:0" is reachable from other machines: use 127.0.0.1, [::1] or localhost`},
 		{"192.0.2.1:0", `git over http: listen address "192.0.2.1:0" is reachable from other machines: use 127.0.0.1, [::1] or localhost`},
-		{":0", `git over http: listen address ":0" names no host and would listen everywhere: write 127.0.0.1, [::1] or localhost before the port`},
+		{":0", `git over http: listen address ":0" has no host and would listen on all interfaces: write 127.0.0.1, [::1] or localhost before the port`},
 		{"127.0.0.1", `git over http: reading listen address "127.0.0.1": address 127.0.0.1: missing port in address`},
-		{"", "the git server has no address to listen on: give one of HTTPAddr, HTTPSAddr and SSHAddr"},
+		{"", "no address to listen on: set HTTPAddr, HTTPSAddr or SSHAddr"},
 	}
 	for _, test := range tests {
 		t.Run(test.address, func(t *testing.T) {
@@ -220,11 +220,11 @@ func TestRunOncePerRoot(t *testing.T) {
 	running, err := Running(h.root)
 	check(t, err)
 	if running != h.Addresses {
-		t.Errorf("Running gives %+v, want %+v", running, h.Addresses)
+		t.Errorf("Running returns %+v, want %+v", running, h.Addresses)
 	}
 }
 
-// What a killed server leaves behind must not look like a running one.
+// The files of a server that was killed must not look like those of a running one.
 func TestRunningAfterACrash(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -253,12 +253,12 @@ func TestSecretFilesArePrivate(t *testing.T) {
 	check(t, err)
 	for _, secret := range []string{"correct-horse", "look-only", "token-rw", "token-ro"} {
 		if strings.Contains(string(data), secret) {
-			t.Errorf("credentials.json holds %q as it was typed", secret)
+			t.Errorf("credentials.json contains %q in plain text", secret)
 		}
 	}
 }
 
-func TestOneCAForAllWhoAskAtOnce(t *testing.T) {
+func TestConcurrentCallsGetTheSameCA(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	var askers sync.WaitGroup
@@ -275,6 +275,6 @@ func TestOneCAForAllWhoAskAtOnce(t *testing.T) {
 	}
 	askers.Wait()
 	if different := slices.Compact(serials); len(different) != 1 {
-		t.Errorf("they got %d different authorities", len(different))
+		t.Errorf("the calls returned %d different CAs", len(different))
 	}
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/credentials"
 )
 
-// handshakeBound is how long a client may take to say who it is.
+// handshakeBound is the maximum duration of a handshake.
 const handshakeBound = 30 * time.Second
 
-var errNotAuthorised = errors.New("this key is not authorised here")
+var errNotAuthorised = errors.New("this key is not authorised")
 
 func (s *server) sshDoor(root string) (func(context.Context, net.Listener) error, error) {
 	signer, err := hostKey(root)
@@ -30,7 +30,7 @@ func (s *server) sshDoor(root string) (func(context.Context, net.Listener) error
 	}
 	config := &ssh.ServerConfig{
 		ServerVersion: "SSH-2.0-flux-sandbox",
-		NoClientAuth:  true, // only as far as the next function lets it
+		NoClientAuth:  true, // as restricted by the next function
 		NoClientAuthCallback: func(ssh.ConnMetadata) (*ssh.Permissions, error) {
 			set, err := s.credentials.Load()
 			if err == nil && !set.Open() {
@@ -50,10 +50,10 @@ func (s *server) sshDoor(root string) (func(context.Context, net.Listener) error
 	return func(ctx context.Context, listener net.Listener) error { return s.serveSSH(ctx, listener, config) }, nil
 }
 
-// keyOfClient marks the public key with which a connection was opened.
+// keyOfClient is the context key of the public key of a connection.
 type keyOfClient struct{}
 
-// keyAccess is asked again for every service, so that a removed key stops working on open connections too.
+// keyAccess is called for every service, so that a removed key is rejected on open connections too.
 func (s *server) keyAccess(marshalled []byte) (credentials.Access, error) {
 	set, err := s.credentials.Load()
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *server) connection(ctx context.Context, raw net.Conn, config *ssh.Serve
 	sessions.Wait()
 }
 
-// session waits for the one command of a session and runs it. What a terminal would need is declined.
+// session waits for the one command of a session and runs it. Requests for a terminal are rejected.
 func (s *server) session(ctx context.Context, channel ssh.Channel, requests <-chan *ssh.Request, key []byte) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -159,7 +159,7 @@ func (s *server) session(ctx context.Context, channel ssh.Channel, requests <-ch
 	}
 }
 
-// execute runs the asked service and reports its exit status, which a client waits for.
+// execute runs the requested service and reports its exit status, which clients wait for.
 func (s *server) execute(ctx context.Context, channel ssh.Channel, line, protocol string, key []byte) {
 	defer func() { _ = channel.Close() }()
 	status := 0
@@ -167,7 +167,7 @@ func (s *server) execute(ctx context.Context, channel ssh.Channel, line, protoco
 		status = 1
 		var failed *exec.ExitError
 		if errors.As(err, &failed) {
-			status = max(failed.ExitCode(), 1) // -1 stands for a signal
+			status = max(failed.ExitCode(), 1) // -1 means a signal
 		} else {
 			s.log.Printf("ssh refused: %v", err)
 			_, _ = fmt.Fprintln(channel.Stderr(), complaint(err))
@@ -176,8 +176,8 @@ func (s *server) execute(ctx context.Context, channel ssh.Channel, line, protoco
 	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{uint32(status)}))
 }
 
-// complaint puts an error into the words of the large Git hosts, by which clients that are libraries know a missing
-// repository: over SSH they have no status to go by.
+// complaint formats an error like the large Git hosts, because client libraries recognise a missing repository by this
+// text: SSH has no status code for it.
 func complaint(err error) string {
 	if detail, missing := strings.CutPrefix(err.Error(), ErrNotFound.Error()+": "); missing {
 		return "ERROR: Repository not found. (" + detail + ")"
@@ -193,7 +193,7 @@ func (s *server) service(ctx context.Context, channel ssh.Channel, line, protoco
 	access, err := s.keyAccess(key)
 	if err != nil {
 		s.log.Print(err)
-		return errors.New("the server's credentials cannot be read; its log says why")
+		return errors.New("the server's credentials cannot be read: see its log")
 	}
 	if access == credentials.None {
 		return errNotAuthorised
@@ -209,8 +209,8 @@ func (s *server) service(ctx context.Context, channel ssh.Channel, line, protoco
 	return s.child(ctx, channel, service, folder, protocol)
 }
 
-// child runs a Git service on the channel. Its input is copied apart from the command, because os/exec would wait
-// for a client that keeps its side open until it has read the exit status.
+// child runs a Git service on the channel. Its input is copied by a goroutine, because os/exec would wait for a client
+// that keeps its side open until it has read the exit status.
 func (s *server) child(ctx context.Context, channel ssh.Channel, service, folder, protocol string) error {
 	args := append(settings(), strings.TrimPrefix(service, "git-"), folder)
 	cmd := exec.CommandContext(ctx, "git", args...)
@@ -220,7 +220,7 @@ func (s *server) child(ctx context.Context, channel ssh.Channel, service, folder
 		cmd.Env = append(cmd.Env, "GIT_PROTOCOL="+protocol)
 	}
 	cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
-	// Asked kindly, Git removes its lock files and half-received objects.
+	// On SIGTERM, Git removes its lock files and partially received objects.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
 	input, err := cmd.StdinPipe()
@@ -230,36 +230,36 @@ func (s *server) child(ctx context.Context, channel ssh.Channel, service, folder
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", service, err)
 	}
-	s.busy.Go(func() { // ends when the channel is closed, by the caller of this function at the latest
+	s.busy.Go(func() { // ends at the latest when the caller of child closes the channel
 		_, _ = io.Copy(input, channel)
 		_ = input.Close()
 	})
 	return cmd.Wait()
 }
 
-// parseCommand reads what Git asks an SSH server to run: a service and one path, quoted for a shell.
+// parseCommand parses the command of a Git client: a service and a path quoted for a shell.
 func parseCommand(line string) (service, path string, err error) {
 	if line == "" {
-		return "", "", errors.New("you are in, but there is no shell here: use git clone, fetch or push")
+		return "", "", errors.New("interactive shells are not supported: use git clone, fetch or push")
 	}
 	if command, spaced := strings.CutPrefix(line, "git "); spaced {
 		line = "git-" + command
 	}
 	service, quoted, _ := strings.Cut(line, " ")
 	if service != uploadPack && service != receivePack {
-		return "", "", fmt.Errorf("%q is not served here: only git-upload-pack and git-receive-pack are", service)
+		return "", "", fmt.Errorf("unknown service %q: must be git-upload-pack or git-receive-pack", service)
 	}
 	path = strings.TrimSpace(quoted)
 	if inner, found := strings.CutPrefix(path, "'"); found {
 		if inner, found = strings.CutSuffix(inner, "'"); !found {
 			return "", "", fmt.Errorf("%w: unbalanced quotes in %q", ErrNotFound, path)
 		}
-		path = inner // a quote inside, written '\'' by Git, can be in no valid name and is refused with it
+		path = inner // a quote in the path, written '\'' by Git, is invalid in a name and rejected later
 	}
 	return service, path, nil
 }
 
-// logWriter makes lines of what children say, one write at a time.
+// logWriter logs the output of child processes, one write at a time.
 type logWriter struct{ log *log.Logger }
 
 func (w logWriter) Write(text []byte) (int, error) {

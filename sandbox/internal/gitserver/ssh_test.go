@@ -42,7 +42,7 @@ func knownHosts(t *testing.T, h *host) string {
 	return file
 }
 
-// sshPrograms are the environments that make Git use the stand-in, and the real ssh where there is one.
+// sshPrograms returns the environments that make Git use the ssh client of the tests, and the real ssh if installed.
 func sshPrograms(t *testing.T) map[string]func(keyFile, knownHosts string) []string {
 	t.Helper()
 	self, err := os.Executable()
@@ -82,7 +82,7 @@ func TestSSHKeys(t *testing.T) {
 		{"wrong key", func(t *testing.T, h *host, _ ssh.PublicKey) {
 			check(t, h.credentials.AddKey(newSSHKey(t).public, "theirs", false))
 		}, "Could not read from remote repository", "Could not read from remote repository"},
-		{"only passwords are known", func(t *testing.T, h *host, _ ssh.PublicKey) {
+		{"only passwords are configured", func(t *testing.T, h *host, _ ssh.PublicKey) {
 			configure(t, h.credentials)
 		}, "Could not read from remote repository", "Could not read from remote repository"},
 	}
@@ -122,9 +122,9 @@ func TestSSHRefusals(t *testing.T) {
 		{"quote", `git-upload-pack '/demo'\''; id'`, "ERROR: Repository not found. ("},
 		{"open quote", "git-upload-pack '/demo.git", "ERROR: Repository not found. (unbalanced quotes"},
 		{"option", "git-upload-pack --help", "ERROR: Repository not found. ("},
-		{"another program", "id", `ERROR: "id" is not served here`},
-		{"another service", "git-upload-archive '/demo.git'", `ERROR: "git-upload-archive" is not served here`},
-		{"no command", "", "ERROR: you are in, but there is no shell here"},
+		{"another program", "id", `ERROR: unknown service "id"`},
+		{"another service", "git-upload-archive '/demo.git'", `ERROR: unknown service "git-upload-archive"`},
+		{"no command", "", "ERROR: interactive shells are not supported"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -142,10 +142,10 @@ func TestSSHRefusals(t *testing.T) {
 			}
 			var exit *ssh.ExitError
 			if !errors.As(err, &exit) || exit.ExitStatus() != 1 {
-				t.Errorf("ended with %v, want exit status 1", err)
+				t.Errorf("returned %v, want exit status 1", err)
 			}
 			if answer.Len() > 0 || !strings.HasPrefix(complaint.String(), test.want) {
-				t.Errorf("answered %q and complained %q, want only a complaint %q", &answer, &complaint, test.want)
+				t.Errorf("stdout %q and stderr %q, want only stderr %q", &answer, &complaint, test.want)
 			}
 		})
 	}
@@ -161,8 +161,8 @@ func dial(t *testing.T, h *host, key sshKey) *ssh.Client {
 	return connection
 }
 
-// Git's SSH clients can keep a connection for later commands; a key that was withdrawn must not live on in it.
-func TestSSHKeyWithdrawnOnOpenConnection(t *testing.T) {
+// Git's SSH clients can reuse a connection for later commands; a removed key must be rejected on it.
+func TestSSHKeyRemovedOnOpenConnection(t *testing.T) {
 	t.Parallel()
 	h, mine := startHost(t, "demo"), newSSHKey(t)
 	check(t, h.credentials.AddKey(mine.public, "", false))
@@ -171,17 +171,17 @@ func TestSSHKeyWithdrawnOnOpenConnection(t *testing.T) {
 	removed, err := h.credentials.RemoveKey(ssh.FingerprintSHA256(mine.public))
 	check(t, err)
 	if !removed {
-		t.Fatal("the key was not known")
+		t.Fatal("the key was not authorised")
 	}
 	session, err := connection.NewSession()
 	check(t, err)
 	output, err := session.CombinedOutput("git-upload-pack '/demo.git'")
-	if got, want := string(output), "ERROR: this key is not authorised here\n"; err == nil || got != want {
+	if got, want := string(output), "ERROR: this key is not authorised\n"; err == nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }
 
-func TestSSHHostKeyStays(t *testing.T) {
+func TestSSHHostKeyIsKept(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	first := startHostIn(t, root)

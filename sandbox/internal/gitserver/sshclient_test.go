@@ -11,13 +11,13 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// The variables by which a test tells the stand-in for ssh what a real one reads from its options.
+// Environment variables by which a test configures its ssh client instead of options.
 const (
 	sshKeyVariable        = "SANDBOX_TEST_SSH_KEY"
 	sshKnownHostsVariable = "SANDBOX_TEST_SSH_KNOWN_HOSTS"
 )
 
-// sshClient does what Git needs of ssh: -p PORT, -o SendEnv=…, USER@HOST and a command.
+// sshClient implements the part of ssh that Git uses: -p PORT, -o SendEnv=…, USER@HOST and a command.
 func sshClient(args []string) int {
 	port, protocol := "22", ""
 	for len(args) > 1 && strings.HasPrefix(args[0], "-") {
@@ -32,7 +32,7 @@ func sshClient(args []string) int {
 		args = args[2:]
 	}
 	if len(args) != 2 {
-		fmt.Fprintf(os.Stderr, "the ssh stand-in cannot read %q\n", args)
+		fmt.Fprintf(os.Stderr, "ssh client of the tests: invalid arguments %q\n", args)
 		return 255
 	}
 	user, host, _ := strings.Cut(args[0], "@")

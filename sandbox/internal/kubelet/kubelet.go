@@ -1,6 +1,6 @@
-// Package kubelet is the sandbox's node: it answers the API server's requests
-// for logs and port-forwards of every pod, and it runs the pods of Flux's
-// controllers as processes. All other pods are simulated by kwok.
+// Package kubelet is the agent of the sandbox's node: it serves the logs and
+// port-forwards of every pod to the API server, and runs the pods of the Flux
+// controllers as processes. kwok simulates all other pods.
 package kubelet
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// Kubelet is the fake node's agent.
+// Kubelet is the agent of the node.
 type Kubelet struct {
 	folder   state.Folder
 	config   state.Config
@@ -29,8 +29,8 @@ type Kubelet struct {
 	pods     *pods
 }
 
-// Run is the agent's life. It ends with ctx, after it has stopped every process
-// it started.
+// Run runs the agent until ctx is cancelled. It returns when every process that it
+// started has exited.
 func Run(ctx context.Context, folder state.Folder, config state.Config) error {
 	k, err := newKubelet(ctx, folder, config)
 	if err != nil {
@@ -63,12 +63,12 @@ func newKubelet(ctx context.Context, folder state.Folder, config state.Config) (
 	rest.QPS, rest.Burst = 200, 400
 	client, err := kubernetes.NewForConfig(rest)
 	if err != nil {
-		return nil, fmt.Errorf("making the kubelet's client: %w", err)
+		return nil, fmt.Errorf("creating the kubelet's client: %w", err)
 	}
 	k := &Kubelet{
 		folder: folder, config: config, client: client,
 		log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
-		// Children die with the thread that started them, so it outlives ctx.
+		// Children are killed when the thread that started them ends, so it outlives ctx.
 		starter: process.NewStarter(context.WithoutCancel(ctx)),
 	}
 	k.pods = newPods(k)

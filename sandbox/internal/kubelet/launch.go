@@ -19,17 +19,17 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// tokenLife is long: the token is bound to the pod, so it ends with that, and a
-// controller reads it once.
+// tokenLife is long, because a controller reads its token once. The token is bound
+// to the pod and becomes invalid with it.
 const tokenLife = 365 * 24 * time.Hour
 
-// command translates the pod's container for this machine.
+// command translates the pod's container into a command for this machine.
 func (w *worker) command(pod *corev1.Pod) (container.Command, error) {
 	ctx, cancel := context.WithTimeout(w.ctx, 30*time.Second)
 	defer cancel()
 	for _, v := range pod.Spec.Volumes {
 		if err := os.MkdirAll(w.volume(v.Name), 0o700); err != nil {
-			return container.Command{}, fmt.Errorf("making volume %s: %w", v.Name, err)
+			return container.Command{}, fmt.Errorf("creating volume %s: %w", v.Name, err)
 		}
 	}
 	for i := range pod.Spec.Containers {
@@ -48,8 +48,8 @@ func (w *worker) command(pod *corev1.Pod) (container.Command, error) {
 
 func (w *worker) volume(name string) string { return filepath.Join(w.dir, "volumes", name) }
 
-// writeNamespace puts the pod's namespace where the controllers are built to look
-// for it, in place of the service account's folder in a container.
+// writeNamespace writes the pod's namespace to the file that the patched
+// controllers read instead of the service account's folder of a container.
 func (w *worker) writeNamespace(pod *corev1.Pod) (path string, err error) {
 	path = filepath.Join(w.dir, "namespace")
 	return path, state.WriteFile(path, []byte(pod.Namespace))
@@ -83,8 +83,8 @@ func (w *worker) secret(ctx context.Context, namespace, name string) (map[string
 	return data, nil
 }
 
-// writeKubeconfig gives the process the identity it would have in a cluster:
-// its service account's, so that what RBAC does not allow fails here too.
+// writeKubeconfig writes a kubeconfig with the identity of the pod's service
+// account, so that requests that RBAC forbids fail as in a cluster.
 func (w *worker) writeKubeconfig(pod *corev1.Pod, path string) error {
 	ctx, cancel := context.WithTimeout(w.ctx, 30*time.Second)
 	defer cancel()

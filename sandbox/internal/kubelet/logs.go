@@ -17,8 +17,8 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/simulate"
 )
 
-// logWriter writes what a process prints in the format of container runtimes,
-// so that the kubelet's own reader can serve tails, times and limits of it.
+// logWriter writes the output of a process in the log format of container
+// runtimes, so that the kubelet's log reader can be used on it.
 type logWriter struct {
 	mu   sync.Mutex
 	file *os.File
@@ -26,10 +26,10 @@ type logWriter struct {
 	now  func() time.Time
 }
 
-// maxLine is how much of a line without an end is kept before it is split.
+// maxLine is the length at which a line is split.
 const maxLine = 16 << 10
 
-// Write splits output into lines and writes those that are whole.
+// Write splits output into lines and writes the complete ones.
 func (l *logWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,7 +56,7 @@ func (l *logWriter) line(tag string, line []byte) error {
 	return err
 }
 
-// Close writes an unfinished last line and closes the file.
+// Close writes an incomplete last line and closes the file.
 func (l *logWriter) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *logWriter) Close() error {
 	return l.file.Close()
 }
 
-// readLogs writes what a container printed.
+// readLogs writes the output of a container.
 func (p *pods) readLogs(ctx context.Context, pod *corev1.Pod, container string, o *corev1.PodLogOptions, out io.Writer) error {
 	w := p.worker(pod)
 	if w == nil || w.container != container {
@@ -85,13 +85,13 @@ func (p *pods) readLogs(ctx context.Context, pod *corev1.Pod, container string, 
 	return logs.ReadLogs(ctx, path, path, logOptions(o, time.Now()), runtime, out, out)
 }
 
-// attempt tells the log reader whether more output may come.
+// attempt reports to the log reader whether the process is running.
 type attempt struct {
-	internalapi.RuntimeService // nothing else of it is asked
+	internalapi.RuntimeService // the other methods are not called
 	running                    func() bool
 }
 
-// ContainerStatus answers the one question that the log reader has.
+// ContainerStatus implements internalapi.RuntimeService.
 func (a attempt) ContainerStatus(context.Context, string, bool) (*runtimeapi.ContainerStatusResponse, error) {
 	status := runtimeapi.ContainerState_CONTAINER_EXITED
 	if a.running() {
@@ -100,7 +100,7 @@ func (a attempt) ContainerStatus(context.Context, string, bool) (*runtimeapi.Con
 	return &runtimeapi.ContainerStatusResponse{Status: &runtimeapi.ContainerStatus{State: status}}, nil
 }
 
-// simulatedLog is the one line of a container that does not exist.
+// simulatedLog writes the log of a simulated container, which has one line.
 func (p *pods) simulatedLog(ctx context.Context, pod *corev1.Pod, container string, o *corev1.PodLogOptions, out io.Writer) error {
 	for _, status := range pod.Status.ContainerStatuses {
 		if status.Name != container {
@@ -147,7 +147,7 @@ func simulatedLine(pod *corev1.Pod, container string, o *corev1.PodLogOptions, o
 	}
 	line := fmt.Sprintf("container %s of pod %s/%s is simulated by the sandbox", container, pod.Namespace, pod.Name)
 	if pod.Annotations[simulate.Annotation] == simulate.CrashLoop {
-		line += ": it crashes because annotation " + simulate.Annotation + " asks for it"
+		line += ": it crashes because of annotation " + simulate.Annotation
 	}
 	if o.Timestamps {
 		line = started.UTC().Format(time.RFC3339Nano) + " " + line
@@ -160,7 +160,7 @@ func simulatedLine(pod *corev1.Pod, container string, o *corev1.PodLogOptions, o
 	return err
 }
 
-// logOptions is what the log reader understands of a request.
+// logOptions converts the options of a request for the log reader.
 func logOptions(o *corev1.PodLogOptions, now time.Time) *logs.LogOptions {
 	options := &logs.LogOptions{TailLines: o.TailLines, LimitBytes: o.LimitBytes, Follow: o.Follow, Timestamp: o.Timestamps}
 	switch {

@@ -56,10 +56,10 @@ func TestLogWriterAndReader(t *testing.T) {
 		}
 	}
 	if got := read(corev1.PodLogOptions{TailLines: new(int64)}); got != "" {
-		t.Errorf("a tail of nothing: %q", got)
+		t.Errorf("a tail of zero lines: %q", got)
 	}
 	if got := read(corev1.PodLogOptions{Timestamps: true}); !strings.HasPrefix(got, "2026-11-01T10:00:01.000000000Z first\n") {
-		t.Errorf("with times: %.40q", got)
+		t.Errorf("with timestamps: %.40q", got)
 	}
 }
 

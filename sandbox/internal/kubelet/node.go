@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// NodeName is the name of the one node.
+// NodeName is the name of the only node.
 const NodeName = "sandbox"
 
-// ensureNode makes the node, or renews what an earlier run wrote about it.
+// ensureNode creates the node, or updates the node of an earlier run.
 func (k *Kubelet) ensureNode(ctx context.Context) error {
 	nodes := k.client.CoreV1().Nodes()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {

@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/simulate"
 )
 
-// pods knows the pods of the node and owns the workers of those that run as
+// pods caches the pods of the node and owns the workers of those that run as
 // processes.
 type pods struct {
 	k        *Kubelet
@@ -37,7 +37,7 @@ type pods struct {
 
 func newPods(k *Kubelet) *pods { return &pods{k: k, workers: map[types.UID]*worker{}} }
 
-// watch fills the caches that everything else reads.
+// watch starts the informers and waits for their caches.
 func (k *Kubelet) watch(ctx context.Context) error {
 	onNode := informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 		o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", NodeName).String()
@@ -56,8 +56,8 @@ func (k *Kubelet) watch(ctx context.Context) error {
 	return nil
 }
 
-// work runs controllers' pods until ctx ends, and returns when their processes
-// are gone.
+// work runs the pods of controllers until ctx is cancelled, and returns when their
+// processes have exited.
 func (p *pods) work(ctx context.Context) {
 	p.sweep()
 	handler := cache.ResourceEventHandlerFuncs{
@@ -77,7 +77,7 @@ func (p *pods) work(ctx context.Context) {
 	p.group.Wait()
 }
 
-// sweep removes the folders of pods that went while no kubelet was there.
+// sweep removes the folders of pods that were deleted while the agent was down.
 func (p *pods) sweep() {
 	entries, err := os.ReadDir(p.k.folder.Pods())
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *pods) removeFolder(uid types.UID) {
 	}
 }
 
-// see is told of every pod that is new or has changed.
+// see handles the creation or an update of a pod.
 func (p *pods) see(ctx context.Context, o any) {
 	pod, ok := o.(*corev1.Pod)
 	if !ok || ctx.Err() != nil {
@@ -124,7 +124,7 @@ func (p *pods) see(ctx context.Context, o any) {
 	}
 }
 
-// start begins a worker; the caller holds the lock.
+// start starts a worker; the caller holds the lock.
 func (p *pods) start(ctx context.Context, pod *corev1.Pod, name, container string) {
 	c, ok := controller.Get(name)
 	if !ok {
@@ -143,7 +143,7 @@ func (p *pods) start(ctx context.Context, pod *corev1.Pod, name, container strin
 	})
 }
 
-// gone is told of pods that were removed without waiting for the kubelet.
+// gone handles the deletion of a pod that did not wait for the agent.
 func (p *pods) gone(o any) {
 	if tombstone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = tombstone.Obj
@@ -159,7 +159,7 @@ func (p *pods) gone(o any) {
 	}
 }
 
-// finish removes the pod object once its process has ended, as a kubelet does.
+// finish deletes the pod object after its process has exited, as a kubelet does.
 func (p *pods) finish(ctx context.Context, pod *corev1.Pod) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
@@ -191,7 +191,7 @@ func (p *pods) worker(pod *corev1.Pod) *worker {
 	return p.workers[pod.UID]
 }
 
-// address is where a pod's port is served, and whether the pod is a process at all.
+// address returns the loopback address of a pod's port, and whether the pod runs as a process.
 func (p *pods) address(pod *corev1.Pod, port int32) (addr string, real bool) {
 	w := p.worker(pod)
 	if w == nil {

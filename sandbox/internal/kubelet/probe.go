@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// probe asks a process whether it is ready, as its container's readiness probe
-// says. Until the first yes it asks at every chance, since a sandbox's user
-// waits; then at the probe's own period.
+// probe runs the readiness probe of a container against its process. Until the
+// first success it runs at every opportunity, so that a pod is ready soon; then
+// with the period of the probe.
 type probe struct {
 	spec     *corev1.Probe
 	ports    []corev1.ContainerPort
@@ -37,7 +37,7 @@ func newProbe(pod *corev1.Pod, container string, address func(int32) string) *pr
 	return p
 }
 
-// ask returns the answer and whether there was one to be had now.
+// ask returns the result of the probe, and whether the probe was due.
 func (p *probe) ask(ctx context.Context, now time.Time, wasReady bool) (ready, known bool) {
 	if now.Before(p.next) {
 		return false, false
@@ -72,7 +72,7 @@ func (p *probe) once(ctx context.Context) bool {
 		conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", p.address(p.port(p.spec.TCPSocket.Port)))
 		return err == nil && conn.Close() == nil
 	}
-	return true // commands and gRPC cannot be asked of a process; it runs, which is all that is known
+	return true // exec and gRPC probes are not supported: a running process counts as ready
 }
 
 func (p *probe) get(ctx context.Context, action *corev1.HTTPGetAction) bool {
@@ -101,7 +101,7 @@ func (p *probe) port(port intstr.IntOrString) int32 {
 	return containerPort(p.ports, port)
 }
 
-// containerPort resolves a port given by name or number.
+// containerPort returns the number of a port given by name or number.
 func containerPort(ports []corev1.ContainerPort, port intstr.IntOrString) int32 {
 	if port.Type == intstr.Int {
 		return port.IntVal

@@ -17,13 +17,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/cri-streaming/pkg/streaming/portforward"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	_ "k8s.io/kubernetes/pkg/apis/core/install" // teaches legacyscheme to read log options from a query
+	_ "k8s.io/kubernetes/pkg/apis/core/install" // registers the conversion of log options from a query
 
 	"github.com/fluxkit/flux/sandbox/internal/pki"
 )
 
-// serve answers the API server, and nobody else: it asks for a client
-// certificate, because logs and port-forwards reach what RBAC protects.
+// serve serves the API server only: it requires a client certificate, because logs
+// and port-forwards bypass RBAC.
 func (k *Kubelet) serve(ctx context.Context) error {
 	config, err := k.serverTLS()
 	if err != nil {
@@ -41,7 +41,7 @@ func (k *Kubelet) serve(ctx context.Context) error {
 	go func() { ended <- server.ServeTLS(listener, "", "") }()
 	select {
 	case <-ctx.Done():
-		// Followers of logs would keep a graceful shutdown from ending.
+		// A graceful shutdown would wait for clients that follow logs.
 		err := server.Close()
 		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
 			err = errors.Join(err, served)
@@ -67,7 +67,7 @@ func (k *Kubelet) serverTLS() (*tls.Config, error) {
 	return &tls.Config{
 		Certificates: []tls.Certificate{pair}, ClientCAs: pool,
 		ClientAuth: tls.RequireAndVerifyClientCert, MinVersion: tls.VersionTLS12,
-		// Port-forwarding upgrades the connection, which HTTP/2 does not know.
+		// Port-forwarding upgrades the connection, which HTTP/2 does not support.
 		NextProtos: []string{"http/1.1"},
 	}, nil
 }
@@ -80,13 +80,13 @@ func (k *Kubelet) routes() http.Handler {
 	mux.HandleFunc("/portForward/{namespace}/{pod}/{uid}", k.servePortForward)
 	for _, verb := range []string{"exec", "attach", "run"} {
 		mux.HandleFunc("/"+verb+"/", func(w http.ResponseWriter, _ *http.Request) {
-			reply(w, http.StatusNotImplemented, verb+" is not possible in a sandbox: its pods are no containers")
+			reply(w, http.StatusNotImplemented, verb+" is not supported: the pods of a sandbox are not containers")
 		})
 	}
 	return mux
 }
 
-// reply sends a short text; when the client is gone there is nobody to tell.
+// reply sends a short text. A write error means that the client is gone.
 func reply(w http.ResponseWriter, code int, text string) {
 	w.WriteHeader(code)
 	_, _ = io.WriteString(w, text)
@@ -114,7 +114,7 @@ func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// flusher sends every line at once, so that following is live.
+// flusher flushes after every write, so that a client that follows sees each line at once.
 type flusher struct {
 	http.ResponseWriter
 	written bool
@@ -144,13 +144,13 @@ func (k *Kubelet) servePortForward(w http.ResponseWriter, r *http.Request) {
 		4*time.Hour, 30*time.Second, portforward.SupportedProtocols)
 }
 
-// forwarder connects one port of one pod.
+// forwarder forwards one port of a pod.
 type forwarder struct {
 	pods *pods
 	pod  *corev1.Pod
 }
 
-// PortForward carries a connection to the pod's process, or answers for a
+// PortForward forwards a connection to the pod's process, or responds for a
 // simulated pod.
 func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, stream io.ReadWriteCloser) error {
 	addr, real := f.pods.address(f.pod, port)
@@ -167,8 +167,8 @@ func (f forwarder) PortForward(ctx context.Context, _, _ string, port int32, str
 	return splice(conn, stream)
 }
 
-// simulatedPort answers a request on a port that a simulated container
-// declares with one that says so.
+// simulatedPort responds to a request on a port that a simulated container
+// declares.
 func simulatedPort(pod *corev1.Pod, port int32, stream io.ReadWriteCloser) error {
 	if !declares(pod, port) {
 		return fmt.Errorf("no container of simulated pod %s/%s declares port %d", pod.Namespace, pod.Name, port)

@@ -16,8 +16,8 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// services gives ports of Services a loopback address each, which stays the
-// same while the pods behind it come and go, as a cluster's proxy does.
+// services assigns a loopback address to each port of a Service. The address stays
+// the same while the pods of the Service change, as with a cluster's proxy.
 type services struct {
 	folder state.Folder
 	pods   *pods
@@ -41,7 +41,7 @@ func newServices(folder state.Folder, pods *pods, log *slog.Logger) (*services, 
 	return s, nil
 }
 
-// address is the loopback address of a Service's port; the Service need not
+// address returns the loopback address of a Service's port. The Service need not
 // exist yet.
 func (s *services) address(namespace, name string, port int32) (string, error) {
 	s.mu.Lock()
@@ -52,7 +52,7 @@ func (s *services) address(namespace, name string, port int32) (string, error) {
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(s.ports[key])))
 	if err != nil {
-		l, err = net.Listen("tcp", "127.0.0.1:0") // another program took the port meanwhile
+		l, err = net.Listen("tcp", "127.0.0.1:0") // another program uses the stored port
 	}
 	if err != nil {
 		return "", fmt.Errorf("listening for service %s: %w", key, err)
@@ -66,14 +66,14 @@ func (s *services) accept(l net.Listener, namespace, name string, port int32) {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
-			return // closed: the sandbox stops
+			return // the listener is closed when the sandbox stops
 		}
 		s.group.Go(func() { s.connect(conn, namespace, name, port) })
 	}
 }
 
-// connect carries one connection to a ready pod of the Service; without one it
-// is closed, as good as refused.
+// connect forwards one connection to a ready pod of the Service. Without a ready
+// pod the connection is closed.
 func (s *services) connect(conn net.Conn, namespace, name string, port int32) {
 	addr := s.pods.endpoint(namespace, name, port)
 	if addr == "" {
@@ -87,7 +87,7 @@ func (s *services) connect(conn net.Conn, namespace, name string, port int32) {
 	}
 	stop := context.AfterFunc(s.ctx, func() { _, _ = conn.Close(), back.Close() })
 	defer stop()
-	// An end in mid-stream is the business of the two that talk.
+	// An error after the connection was made concerns the client and the pod only.
 	_ = splice(back, conn)
 }
 
@@ -103,7 +103,7 @@ func (s *services) close() error {
 	return err
 }
 
-// endpoint is where a ready pod behind a Service listens, "" when none does.
+// endpoint returns the address of a ready pod of a Service, or "" when there is none.
 func (p *pods) endpoint(namespace, name string, port int32) string {
 	service, err := p.services.Services(namespace).Get(name)
 	if err != nil || len(service.Spec.Selector) == 0 {
@@ -131,23 +131,23 @@ func (p *pods) endpoint(namespace, name string, port int32) string {
 	return ""
 }
 
-// splice copies both ways until conn has said all it has to say, which ends the
-// other direction too, and closes both.
+// splice copies in both directions until conn reaches EOF or fails, which ends the
+// other direction as well, and closes both.
 func splice(conn net.Conn, stream io.ReadWriteCloser) error {
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		// An asker that breaks off is seen below, when the answer cannot be sent.
+		// A client that disconnects causes an error below, when the response is sent.
 		_, _ = io.Copy(conn, stream)
 		if tcp, ok := conn.(*net.TCPConn); ok {
 			_ = tcp.CloseWrite()
 		}
 	}()
 	_, err := io.Copy(stream, conn)
-	// Streams of a port-forward may be closed already when the client is gone.
+	// The stream of a port-forward may be closed already when the client is gone.
 	_, _ = conn.Close(), stream.Close()
 	if _, plain := stream.(net.Conn); plain {
-		<-asked // a multiplexed stream is read to its end by who owns the connection
+		<-asked // a multiplexed stream is read to EOF by the owner of its connection
 	}
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		return err

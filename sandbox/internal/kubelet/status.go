@@ -17,26 +17,26 @@ func containerID(pod *corev1.Pod, container string, attempt int32) string {
 	return fmt.Sprintf("sandbox://%s/%s/%d", pod.UID, container, attempt)
 }
 
-// podIP is an address that nothing has: the API server takes no loopback address
-// for an endpoint. It stays the same for as long as the pod lives, and lies apart
-// from those that kwok gives to simulated pods.
+// podIP returns an address that no interface has, because the API server rejects
+// loopback addresses as endpoints. It is the same for the life of the pod, and not
+// in the range that kwok uses for simulated pods.
 func podIP(pod *corev1.Pod) string {
 	if pod.Status.PodIP != "" {
 		return pod.Status.PodIP
 	}
 	h := fnv.New32a()
-	// Writing to a hash cannot fail.
+	// A hash never returns an error.
 	_, _ = h.Write([]byte(pod.UID))
 	sum := h.Sum32()
 	return fmt.Sprintf("10.245.%d.%d", sum>>8&0xff, 1+sum%254)
 }
 
-// reportRunning says that the process runs and is not ready yet.
+// reportRunning sets the pod's status to running and not ready.
 func (w *worker) reportRunning(began time.Time) {
 	w.report(corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: kubeTime(began)}})
 }
 
-// reportReady says that readiness has changed; what runs goes on.
+// reportReady updates the readiness of a running pod.
 func (w *worker) reportReady() {
 	state := corev1.ContainerState{}
 	for _, status := range w.current().Status.ContainerStatuses {
@@ -50,7 +50,7 @@ func (w *worker) reportReady() {
 	w.report(state)
 }
 
-// reportWaiting says why nothing runs at the moment.
+// reportWaiting sets the reason why no process is running.
 func (w *worker) reportWaiting(err error, wait time.Duration) {
 	w.mu.Lock()
 	terminated, pod := w.last, w.pod
@@ -75,7 +75,7 @@ func (w *worker) reportWaiting(err error, wait time.Duration) {
 	}
 }
 
-// report writes the pod's status. A pod that is gone has nobody to tell.
+// report patches the pod's status. A pod that was deleted is ignored.
 func (w *worker) report(current corev1.ContainerState) {
 	pod := w.current()
 	status := w.status(pod, current)
@@ -95,7 +95,7 @@ func (w *worker) report(current corev1.ContainerState) {
 	}
 }
 
-// status is what a kubelet would write for a pod in this state.
+// status returns the status that a kubelet would report for the container state.
 func (w *worker) status(pod *corev1.Pod, current corev1.ContainerState) corev1.PodStatus {
 	w.mu.Lock()
 	ready, restarts, last := w.ready, w.restarts, w.last
@@ -123,7 +123,7 @@ func (w *worker) status(pod *corev1.Pod, current corev1.ContainerState) corev1.P
 	return status
 }
 
-// conditions keeps the time of those that did not change.
+// conditions keeps the transition time of unchanged conditions.
 func conditions(pod *corev1.Pod, ready bool, now time.Time) []corev1.PodCondition {
 	set := func(kind corev1.PodConditionType, yes bool) corev1.PodCondition {
 		c := corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: kubeTime(now)}
@@ -152,7 +152,7 @@ func names(pod *corev1.Pod) string {
 	return fmt.Sprint(list)
 }
 
-// event tells people what they would read in kubectl describe.
+// event creates an Event of the pod, as a kubelet does.
 func (w *worker) event(reason, message string) {
 	pod := w.current()
 	now := metav1.Now()

@@ -18,13 +18,13 @@ import (
 
 var errDeleted = errors.New("the pod was deleted")
 
-// Restarts wait as a kubelet's do: the first none, then ten seconds, twice as
-// long each time up to five minutes, and anew after ten quiet minutes.
+// Restarts are delayed as by a kubelet: the first not at all, then ten seconds,
+// doubled up to five minutes, and reset after ten minutes without a restart.
 const (
 	firstBackOff = 10 * time.Second
 	maxBackOff   = 5 * time.Minute
 	quiet        = 10 * time.Minute
-	// shutdownGrace is what processes get when the whole sandbox stops.
+	// shutdownGrace is the grace period of processes when the sandbox stops.
 	shutdownGrace = 10 * time.Second
 )
 
@@ -48,7 +48,7 @@ type worker struct {
 	last     *corev1.ContainerStateTerminated
 }
 
-// outputs are the files with the output of the current and the previous process.
+// outputs are the paths of the logs of the current and the previous process.
 type outputs struct{ current, previous string }
 
 func newWorker(ctx context.Context, k *Kubelet, pod *corev1.Pod, c controller.Controller, container string) *worker {
@@ -56,7 +56,7 @@ func newWorker(ctx context.Context, k *Kubelet, pod *corev1.Pod, c controller.Co
 	w.dir = filepath.Join(k.folder.Pods(), string(pod.UID))
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	for _, status := range pod.Status.ContainerStatuses {
-		// A pod of an earlier run of the sandbox: its process ended with that.
+		// The process of a pod from an earlier run of the sandbox has exited.
 		if status.Name == container && status.ContainerID != "" {
 			w.restarts = status.RestartCount + 1
 			w.last = &corev1.ContainerStateTerminated{Reason: "Unknown", ExitCode: 137, ContainerID: status.ContainerID}
@@ -74,7 +74,7 @@ func (w *worker) update(pod *corev1.Pod) {
 	w.pod = pod
 }
 
-// stop ends the worker; its process gets grace to end by itself.
+// stop stops the worker; its process is killed after grace.
 func (w *worker) stop(cause error, grace time.Duration) {
 	w.mu.Lock()
 	w.grace = grace
@@ -88,7 +88,7 @@ func (w *worker) current() *corev1.Pod {
 	return w.pod
 }
 
-// address is where the process listens instead of on a port of the container.
+// address returns the loopback address that replaces a port of the container.
 func (w *worker) address(port int32) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,14 +98,14 @@ func (w *worker) address(port int32) string {
 	return w.ports[port]
 }
 
-// isReady reports whether Services may send to the pod.
+// isReady reports whether the pod is ready.
 func (w *worker) isReady() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.ready
 }
 
-// logFile is the output of the current or the previous process.
+// logFile returns the log of the current or the previous process.
 func (w *worker) logFile(previous bool) (path string, current bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -153,7 +153,7 @@ func (w *worker) sleep(d time.Duration) bool {
 	}
 }
 
-// once runs one process from start to end.
+// once runs one process until it exits.
 func (w *worker) once(began time.Time) error {
 	out, err := w.openLog()
 	if err != nil {
@@ -186,11 +186,11 @@ func endReason(child *process.Child) string {
 	return "Error"
 }
 
-// openLog begins the output of a new process and keeps that of the last one.
+// openLog opens the log of a new process and keeps the log of the previous one.
 func (w *worker) openLog() (*logWriter, error) {
 	for _, dir := range []string{w.dir, filepath.Join(w.dir, "logs"), filepath.Join(w.dir, "tmp"), filepath.Join(w.dir, "home")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("making the pod's folder: %w", err)
+			return nil, fmt.Errorf("creating the pod's folder: %w", err)
 		}
 	}
 	w.mu.Lock()
@@ -248,7 +248,7 @@ func (w *worker) start(out *logWriter) (*process.Child, error) {
 	return child, nil
 }
 
-// record is what other commands read about the pod; the caller holds the lock.
+// record returns the record of the pod for other commands; the caller holds the lock.
 func (w *worker) record() state.Pod {
 	record := state.Pod{
 		Controller: w.controller.Name, Namespace: w.pod.Namespace, Name: w.pod.Name, UID: string(w.pod.UID),
@@ -260,8 +260,8 @@ func (w *worker) record() state.Pod {
 	return record
 }
 
-// tend watches a process: it asks for readiness until the process ends, and
-// ends it when the worker is stopped.
+// tend probes the readiness of a process until it exits, and stops it when the
+// worker is stopped.
 func (w *worker) tend(child *process.Child) {
 	probe := newProbe(w.current(), w.container, w.address)
 	tick := time.NewTicker(100 * time.Millisecond)

@@ -13,17 +13,17 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// supervisorGrace covers the graces of all parts, one stage after the other.
+// supervisorGrace is longer than the grace periods of all parts, which are stopped stage by stage.
 const supervisorGrace = 60 * time.Second
 
-// Down stops the sandbox and returns when none of its processes is left. With
-// purge its folder goes too. A sandbox that is not up is no failure.
+// Down stops the sandbox and returns when all of its processes have exited. With
+// purge it also removes the folder. Down succeeds when the sandbox is not up.
 func Down(ctx context.Context, folder state.Folder, purge bool, progress io.Writer) error {
 	if _, err := os.Stat(string(folder)); errors.Is(err, os.ErrNotExist) {
 		return say(progress, "✔ there is no sandbox in %s", folder)
 	}
 	if purge && !folder.Exists() {
-		return fmt.Errorf("%s does not look like a sandbox's folder, so it is not removed: check --dir", folder)
+		return fmt.Errorf("%s is not the folder of a sandbox and is not removed: check --dir", folder)
 	}
 	lock, err := folder.WaitLock(ctx, commandLock)
 	if err != nil {
@@ -37,7 +37,7 @@ func Down(ctx context.Context, folder state.Folder, purge bool, progress io.Writ
 		return err
 	}
 	if !purge {
-		// The lock files go last: what is left is data, nothing that says "busy".
+		// The lock files are removed last, so that no other command runs meanwhile.
 		return errors.Join(remove(folder.Path(supervisorLock+".lock")), remove(folder.Path(commandLock+".lock")))
 	}
 	return say(progress, "✔ removed %s", folder)
@@ -63,8 +63,8 @@ func down(ctx context.Context, folder state.Folder, progress io.Writer) error {
 	return say(progress, "✔ the sandbox is down")
 }
 
-// clear ends the supervisor, which ends its parts, and then whatever is left of
-// them or of an earlier run, found by the identities written down.
+// clear stops the supervisor, which stops its parts, and then the remaining
+// processes of this or an earlier run, found by their recorded identities.
 func clear(ctx context.Context, folder state.Folder, progress io.Writer) error {
 	status, err := folder.LoadStatus()
 	if err != nil {
@@ -81,7 +81,7 @@ func clear(ctx context.Context, folder state.Folder, progress io.Writer) error {
 		if !id.Alive() {
 			continue
 		}
-		if err := say(progress, "► stopping process %d, left from a run that crashed", id.PID); err != nil {
+		if err := say(progress, "► stopping process %d of a run that crashed", id.PID); err != nil {
 			return err
 		}
 		if err := id.End(ctx, 10*time.Second); err != nil {
@@ -91,12 +91,12 @@ func clear(ctx context.Context, folder state.Folder, progress io.Writer) error {
 	return nil
 }
 
-// leftovers lists processes to end, controllers first, then the parts from the
-// last started to the first, so that clients go before what they talk to.
+// leftovers lists the processes to stop: first the controllers, then the parts in
+// reverse order of their start, so that clients stop before their servers.
 func leftovers(folder state.Folder) ([]process.Identity, error) {
 	records, err := filepath.Glob(filepath.Join(folder.Pods(), "*", "process.json"))
 	if err != nil {
-		return nil, fmt.Errorf("looking for pods' processes: %w", err)
+		return nil, fmt.Errorf("listing the processes of pods: %w", err)
 	}
 	var ids []process.Identity
 	for _, record := range records {

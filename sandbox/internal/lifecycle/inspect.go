@@ -9,7 +9,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// Report is what runs in a sandbox at this moment.
+// Report describes the processes of a sandbox at one moment.
 type Report struct {
 	Up        bool        `json:"up"`
 	Ready     bool        `json:"ready"`
@@ -19,7 +19,7 @@ type Report struct {
 	Processes []Process   `json:"processes"`
 }
 
-// Process is one process of the sandbox.
+// Process describes one process of the sandbox.
 type Process struct {
 	Name    string         `json:"name"`
 	PID     int            `json:"pid,omitempty"`
@@ -30,8 +30,8 @@ type Process struct {
 	Pod     string         `json:"pod,omitempty"`
 }
 
-// Inspect looks at the processes themselves rather than believing what was
-// written down about them.
+// Inspect reports the state of the processes themselves, not only the recorded
+// status.
 func Inspect(folder state.Folder) (Report, error) {
 	report := Report{Folder: string(folder), Phase: state.Stopped, Processes: []Process{}}
 	status, err := folder.LoadStatus()
@@ -66,7 +66,7 @@ func (r *Report) add(p Process) {
 func (r *Report) addPods(folder state.Folder) error {
 	records, err := filepath.Glob(filepath.Join(folder.Pods(), "*", "pod.json"))
 	if err != nil {
-		return fmt.Errorf("looking for pods' processes: %w", err)
+		return fmt.Errorf("listing the processes of pods: %w", err)
 	}
 	var pods []Process
 	for _, path := range records {

@@ -15,7 +15,7 @@ import (
 )
 
 // Logs copies the output of a part, or of the newest pod of a controller. With
-// follow it goes on until ctx ends.
+// follow it continues until ctx is cancelled.
 func Logs(ctx context.Context, folder state.Folder, name string, follow bool, out io.Writer) error {
 	path, clean := folder.Log(name), func(line string) string { return line }
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -24,7 +24,7 @@ func Logs(ctx context.Context, folder state.Folder, name string, follow bool, ou
 			return err
 		}
 		if pod.LogFile == "" {
-			return fmt.Errorf("nothing called %q ran in the sandbox in %s: flux-sandbox status lists what does", name, folder)
+			return fmt.Errorf("no part or controller %q in the sandbox in %s: see flux-sandbox status", name, folder)
 		}
 		path, clean = pod.LogFile, message
 	}
@@ -65,8 +65,8 @@ func copyLines(ctx context.Context, file io.Reader, follow bool, clean func(stri
 	}
 }
 
-// message takes the time, stream and tag off a line in the format that
-// container runtimes write.
+// message removes the time, stream and tag from a line in the log format of
+// container runtimes.
 func message(line string) string {
 	fields := strings.SplitN(line, " ", 4)
 	if len(fields) < 4 {
@@ -78,7 +78,7 @@ func message(line string) string {
 func newestPod(folder state.Folder, controller string) (state.Pod, error) {
 	records, err := filepath.Glob(filepath.Join(folder.Pods(), "*", "pod.json"))
 	if err != nil {
-		return state.Pod{}, fmt.Errorf("looking for pods' logs: %w", err)
+		return state.Pod{}, fmt.Errorf("listing the logs of pods: %w", err)
 	}
 	var newest state.Pod
 	for _, path := range records {

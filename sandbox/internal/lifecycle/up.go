@@ -1,5 +1,5 @@
-// Package lifecycle brings sandboxes up and takes them down, whatever state an
-// earlier command, a crash or a reboot left them in.
+// Package lifecycle starts and stops sandboxes, also after an interrupted
+// command, a crash or a reboot.
 package lifecycle
 
 import (
@@ -22,17 +22,17 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/supervisor"
 )
 
-// commandLock keeps up and down on one folder apart; the supervisor's own lock
-// tells whether one runs.
+// commandLock serializes up and down on one folder; supervisorLock is held while
+// a supervisor runs.
 const (
 	commandLock    = "command"
 	supervisorLock = "supervisor"
 )
 
-// Options is what to bring up.
+// Options configures Up.
 type Options struct {
 	Folder      state.Folder
-	Binary      string // this program, to be run as the parts
+	Binary      string // this program, which runs the parts
 	Controllers []string
 	Timeout     time.Duration
 	Progress    io.Writer
@@ -42,8 +42,8 @@ type upper struct {
 	Options
 }
 
-// Up starts the sandbox and returns when it is ready. When ctx ends or anything
-// fails before that, all that was started is stopped again.
+// Up starts the sandbox and returns when it is ready. When ctx is cancelled or a
+// part fails before that, everything that was started is stopped.
 func Up(ctx context.Context, o Options) error {
 	u := upper{o}
 	controllerDir, err := controller.Find(filepath.Dir(o.Binary), o.Controllers)
@@ -64,7 +64,7 @@ func Up(ctx context.Context, o Options) error {
 }
 
 func (u upper) say(format string, args ...any) {
-	// Progress that cannot be shown is no reason to stop.
+	// A progress message that cannot be printed must not stop the start.
 	_, _ = fmt.Fprintf(u.Progress, format+"\n", args...)
 }
 
@@ -119,7 +119,7 @@ func (u upper) running() (bool, error) {
 	return true, nil
 }
 
-// prepare writes what the parts read: ports, keys and kubeconfigs.
+// prepare writes the files that the parts read: ports, keys and kubeconfigs.
 func (u upper) prepare(controllerDir string) error {
 	config, err := u.Folder.LoadConfig()
 	if err != nil {
@@ -131,7 +131,7 @@ func (u upper) prepare(controllerDir string) error {
 		return err
 	}
 	if len(moved) > 0 {
-		u.say("⚠️ other programs took the ports of %s: new ones were chosen", strings.Join(moved, ", "))
+		u.say("⚠️ the ports of %s are in use by other programs: new ports were chosen", strings.Join(moved, ", "))
 	}
 	if err := u.Folder.SaveConfig(config); err != nil {
 		return err
@@ -139,8 +139,8 @@ func (u upper) prepare(controllerDir string) error {
 	return access.Prepare(u.Folder, config)
 }
 
-// spawn starts the supervisor in a session of its own, so that neither Ctrl-C
-// nor the end of the terminal reaches it.
+// spawn starts the supervisor in a new session, so that Ctrl-C and the end of the
+// terminal do not reach it.
 func (u upper) spawn() (process.Identity, error) {
 	var none process.Identity
 	if err := u.Folder.RemoveStatus(); err != nil {
@@ -159,13 +159,13 @@ func (u upper) spawn() (process.Identity, error) {
 		return none, fmt.Errorf("starting the supervisor: %w", err)
 	}
 	id := process.Identify(cmd.Process.Pid)
-	// Reaped here while this program lives; init does it afterwards.
+	// Reaped here while this program runs, and by init afterwards.
 	go func() { _ = cmd.Wait() }()
 	return id, nil
 }
 
-// wait follows the supervisor's status until the sandbox is ready, and shows
-// each part as it comes.
+// wait reads the supervisor's status until the sandbox is ready, and reports each
+// part that becomes ready.
 func (u upper) wait(ctx context.Context, id process.Identity) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -183,7 +183,7 @@ func (u upper) wait(ctx context.Context, id process.Identity) error {
 		case status.Phase == state.Failed:
 			return errors.New(status.Message)
 		case !alive:
-			return fmt.Errorf("the supervisor ended; the end of %s:\n%s",
+			return fmt.Errorf("the supervisor exited; the end of %s:\n%s",
 				u.Folder.Log("supervisor"), supervisor.Tail(u.Folder.Log("supervisor"), 12))
 		}
 		select {

@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// runEtcd serves the store. Only holders of a certificate of the sandbox's own
-// authority may read it, since other users of the machine reach loopback too.
+// runEtcd serves the store. Clients need a certificate of the sandbox's authority,
+// because other users of the machine can reach the loopback address too.
 func runEtcd(ctx context.Context, folder state.Folder, config state.Config) error {
 	dir := pki.Dir(folder.Path("pki"))
 	tls := transport.TLSInfo{
@@ -31,8 +31,8 @@ func runEtcd(ctx context.Context, folder state.Folder, config state.Config) erro
 	c.InitialCluster = c.Name + "=" + peer[0].String()
 	c.LogLevel = "warn"
 	c.LogOutputs = []string{"stderr"}
-	// A machine that loses power loses the sandbox's last second at worst;
-	// waiting for the disk on every write would cost every command instead.
+	// A power failure loses at most the last second of the sandbox's data;
+	// waiting for the disk would slow down every write.
 	c.UnsafeNoFsync = true
 	c.AutoCompactionMode, c.AutoCompactionRetention = "periodic", "5m"
 	c.SnapshotCount = 5000

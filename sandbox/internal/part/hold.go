@@ -13,18 +13,18 @@ import (
 
 const holdName = "SandboxHold"
 
-// hold keeps pods off the node that ask to stay pending. The scheduler itself
-// then writes the condition and the event, so they read as they do elsewhere.
+// hold is a scheduler plugin that keeps annotated pods pending. The scheduler
+// itself writes the condition and the event, so they read as in a real cluster.
 type hold struct{}
 
 func newHold(context.Context, runtime.Object, framework.Handle) (framework.Plugin, error) {
 	return hold{}, nil
 }
 
-// Name is what the scheduler's configuration calls the plugin.
+// Name returns the name of the plugin in the scheduler's configuration.
 func (hold) Name() string { return holdName }
 
-// Filter refuses every node to a pod whose annotation asks for it.
+// Filter rejects every node for a pod with the annotation.
 func (hold) Filter(_ context.Context, _ framework.CycleState, pod *corev1.Pod, _ framework.NodeInfo) *framework.Status {
 	if pod.Annotations[simulate.Annotation] != simulate.Pending {
 		return nil

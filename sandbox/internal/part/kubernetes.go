@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// serviceCIDR is where Services get their (unreachable) addresses from.
+// serviceCIDR is the range of the cluster IPs, which are not reachable.
 const serviceCIDR = "10.96.0.0/16"
 
 func runAPIServer(ctx context.Context, folder state.Folder, config state.Config) error {
@@ -40,15 +40,15 @@ func runAPIServer(ctx context.Context, folder state.Folder, config state.Config)
 		"kubelet-preferred-address-types": "InternalIP",
 
 		"authorization-mode":               "RBAC",
-		"anonymous-auth":                   "true", // health checks need no token
+		"anonymous-auth":                   "true", // health checks send no token
 		"token-auth-file":                  access.TokenFile(folder),
 		"service-account-issuer":           "https://kubernetes.default.svc.cluster.local",
 		"service-account-key-file":         folder.PKI("service-account.pub"),
 		"service-account-signing-key-file": dir.Key("service-account"),
 		"service-cluster-ip-range":         serviceCIDR,
 
-		// ServiceAccount would give every pod a token volume that nothing mounts;
-		// TaintNodesByCondition waits for the node-lifecycle controller, off below.
+		// ServiceAccount would add a token volume to every pod, which is not mounted;
+		// TaintNodesByCondition needs the node-lifecycle controller, disabled below.
 		"disable-admission-plugins": "ServiceAccount,TaintNodesByCondition",
 		"allow-privileged":          "true",
 		"profiling":                 "false",
@@ -60,8 +60,8 @@ func runAPIServer(ctx context.Context, folder state.Folder, config state.Config)
 	})
 }
 
-// unneeded are controllers that care for machines, disks and certificates that
-// a sandbox does not have.
+// unneeded lists controllers for machines, disks and certificates, which a
+// sandbox does not have.
 var unneeded = []string{
 	"node-lifecycle-controller", "taint-eviction-controller", "device-taint-eviction-controller",
 	"persistentvolume-attach-detach-controller", "persistentvolume-expander-controller",
@@ -89,7 +89,7 @@ func runControllerManager(ctx context.Context, folder state.Folder, config state
 		"controllers":                      "*,-" + strings.Join(unneeded, ",-"),
 		"kube-api-qps":                     "200",
 		"kube-api-burst":                   "400",
-		// Namespaces and owners are cleaned up while somebody looks on.
+		// Users wait for the deletion of namespaces, so check them often.
 		"namespace-sync-period": "30s",
 		"profiling":             "false",
 	})
@@ -114,7 +114,7 @@ func runScheduler(ctx context.Context, folder state.Folder, config state.Config)
 	})
 }
 
-// execute runs a Kubernetes program's command with flags given by name.
+// execute runs the command of a Kubernetes program with flags given by name.
 func execute(ctx context.Context, command *cobra.Command, flags map[string]string) error {
 	args := make([]string, 0, len(flags))
 	for name, value := range flags {

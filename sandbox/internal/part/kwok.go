@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// runKwok plays the life of every pod that is not a process: its stages say
-// what becomes of a pod, its leases keep the node alive.
+// runKwok simulates every pod that does not run as a process: its stages define
+// the pods' life cycle, and it renews the lease of the node.
 func runKwok(ctx context.Context, folder state.Folder, config state.Config) error {
 	stages := folder.Path("kwok", "stages.yaml")
 	text, err := simulate.Stages(config.Controllers)
@@ -25,8 +25,8 @@ func runKwok(ctx context.Context, folder state.Folder, config state.Config) erro
 	if err := state.WriteFile(stages, text); err != nil {
 		return err
 	}
-	// kwok reads its configuration file from the program's own arguments, before
-	// any command is made.
+	// kwok reads its configuration file from the arguments of the process before
+	// it creates a command.
 	os.Args = []string{
 		"kwok", "--config=" + stages, "--kubeconfig=" + folder.PartKubeconfig("kwok"),
 		"--manage-all-nodes=true", "--node-lease-duration-seconds=40",
@@ -42,7 +42,7 @@ func runKwok(ctx context.Context, folder state.Folder, config state.Config) erro
 		return fmt.Errorf("reading kwok's stages: %w", err)
 	}
 	command := cmd.NewCommand(ctx)
-	// Kubernetes' own libraries have registered a version flag of another type.
+	// The Kubernetes libraries have registered a version flag of another type.
 	command.Version = ""
 	command.PersistentFlags().AddFlagSet(flags)
 	command.SetArgs(os.Args[1:])

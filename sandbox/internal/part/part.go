@@ -1,7 +1,6 @@
-// Package part holds what each process of a sandbox does once it runs: the
-// programs of Kubernetes and etcd as libraries, started with the sandbox's own
-// files and ports. One binary holds them all, so that there is one thing to
-// build and to find.
+// Package part runs the processes of a sandbox: the programs of Kubernetes and
+// etcd as libraries, started with the files and ports of the sandbox. One binary
+// contains them all, so that there is one program to build and to install.
 package part
 
 import (
@@ -26,8 +25,8 @@ const (
 	Registry          = "registry"
 )
 
-// runner is the body of a part. Those that are whole programs of Kubernetes
-// install their own signal handlers; ctx ends on the same signals.
+// runner runs a part. The programs of Kubernetes install their own signal
+// handlers; ctx is cancelled by the same signals.
 type runner func(ctx context.Context, folder state.Folder, config state.Config) error
 
 func runners() map[string]runner {
@@ -43,12 +42,12 @@ func runners() map[string]runner {
 	}
 }
 
-// Run is the life of the part called name; it returns when the part ends.
+// Run runs the part called name and returns when it ends.
 func Run(ctx context.Context, name string, folder state.Folder) error {
 	run, ok := runners()[name]
 	if !ok {
 		known := slices.Sorted(maps.Keys(runners()))
-		return fmt.Errorf("unknown part %q: the parts are %s", name, strings.Join(known, ", "))
+		return fmt.Errorf("unknown part %q: must be one of %s", name, strings.Join(known, ", "))
 	}
 	config, err := folder.LoadConfig()
 	if err != nil {
@@ -57,7 +56,7 @@ func Run(ctx context.Context, name string, folder state.Folder) error {
 	return run(ctx, folder, config)
 }
 
-// OwnsSignals reports whether a part's program handles signals by itself.
+// OwnsSignals reports whether the program of a part handles signals itself.
 func OwnsSignals(name string) bool {
 	return name == APIServer || name == ControllerManager || name == Scheduler
 }

@@ -1,5 +1,5 @@
-// Package pki makes the certificates and keys of one sandbox: a certificate
-// authority that nobody else trusts, and what is signed by it.
+// Package pki creates the certificates and keys of one sandbox: a certificate
+// authority of its own and the certificates that it signs.
 package pki
 
 import (
@@ -19,10 +19,10 @@ import (
 	"time"
 )
 
-// lifetime is long, because a laptop's sandbox may sleep for months.
+// lifetime is long, because a sandbox may be unused for months.
 const lifetime = 10 * 365 * 24 * time.Hour
 
-// Usage is what a certificate proves: a server's address or a client's name.
+// Usage describes the subject of a certificate: the address of a server or the name of a client.
 type Usage struct {
 	CommonName   string
 	Organization string
@@ -30,20 +30,20 @@ type Usage struct {
 	Client       bool
 }
 
-// Dir is the folder that holds the authority and all it signed.
+// Dir is the folder with the certificate authority and the certificates.
 type Dir string
 
-// CA is the authority's certificate, the one file that clients need.
+// CA returns the path of the CA certificate, the only file that clients need.
 func (d Dir) CA() string { return filepath.Join(string(d), "ca.crt") }
 
-// Cert is the certificate file called name.
+// Cert returns the path of the certificate called name.
 func (d Dir) Cert(name string) string { return filepath.Join(string(d), name+".crt") }
 
-// Key is the private key file called name.
+// Key returns the path of the private key called name.
 func (d Dir) Key(name string) string { return filepath.Join(string(d), name+".key") }
 
-// Ensure makes what is missing of the authority and of the named certificates.
-// What is there is kept, so that kubeconfigs handed out before stay valid.
+// Ensure creates the certificate authority and the named certificates where they
+// are missing. Existing ones are kept, so that issued kubeconfigs stay valid.
 func (d Dir) Ensure(certs map[string]Usage) error {
 	ca, key, err := d.authority()
 	if err != nil {
@@ -60,8 +60,8 @@ func (d Dir) Ensure(certs map[string]Usage) error {
 	return nil
 }
 
-// EnsureKey makes a key pair without a certificate, as service-account tokens
-// are signed with: name.key and name.pub.
+// EnsureKey creates the key pair name.key and name.pub without a certificate, as
+// used to sign service account tokens.
 func (d Dir) EnsureKey(name string) error {
 	public := filepath.Join(string(d), name+".pub")
 	if exists(d.Key(name)) && exists(public) {
@@ -69,7 +69,7 @@ func (d Dir) EnsureKey(name string) error {
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return fmt.Errorf("making key %s: %w", name, err)
+		return fmt.Errorf("creating key %s: %w", name, err)
 	}
 	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
 	if err != nil {
@@ -81,11 +81,11 @@ func (d Dir) EnsureKey(name string) error {
 	return d.writeKey(name, key)
 }
 
-// Token is a random bearer token.
+// Token returns a random bearer token.
 func Token() (string, error) {
 	b := make([]byte, 24)
 	if _, err := rand.Read(b); err != nil {
-		return "", fmt.Errorf("making a token: %w", err)
+		return "", fmt.Errorf("creating a token: %w", err)
 	}
 	return hex.EncodeToString(b), nil
 }
@@ -102,10 +102,10 @@ func (d Dir) authority() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, nil, fmt.Errorf("making the authority's key: %w", err)
+		return nil, nil, fmt.Errorf("creating the key of the certificate authority: %w", err)
 	}
 	if err := d.sign("ca", template, template, key, key); err != nil {
-		return nil, nil, fmt.Errorf("making the authority: %w", err)
+		return nil, nil, fmt.Errorf("creating the certificate authority: %w", err)
 	}
 	return d.load("ca")
 }
@@ -139,7 +139,7 @@ func (d Dir) sign(name string, template, parent *x509.Certificate, key, signer *
 		return err
 	}
 	template.SerialNumber = serial
-	// Clocks of virtual machines jump back a little; an hour covers it.
+	// The clock of a virtual machine may jump back a little.
 	template.NotBefore = time.Now().Add(-time.Hour)
 	template.NotAfter = template.NotBefore.Add(lifetime)
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
@@ -195,7 +195,7 @@ func readPEM(path string) ([]byte, error) {
 	}
 	block, _ := pem.Decode(data)
 	if block == nil {
-		return nil, fmt.Errorf("reading %s: %w", path, errors.New("no PEM block in it"))
+		return nil, fmt.Errorf("reading %s: %w", path, errors.New("no PEM block found"))
 	}
 	return block.Bytes, nil
 }

@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// Command is what to start.
+// Command describes the program to start.
 type Command struct {
 	Path   string
 	Args   []string
 	Env    []string
 	Dir    string
-	Output io.Writer // both streams; an *os.File is handed over without a copy
+	Output io.Writer // stdout and stderr; an *os.File is passed without a copy
 }
 
-// Child is a process that this one started and waits for.
+// Child is a child process.
 type Child struct {
 	Identity
 	done chan struct{}
@@ -29,12 +29,12 @@ type Child struct {
 }
 
 // Starter starts children from one thread that lives as long as the program:
-// Linux sends the parent-death signal when the starting thread ends, which for
-// an ordinary goroutine's thread can be long before the program does.
+// Linux sends the parent-death signal when the thread that started the child
+// ends, which for the thread of a goroutine can be long before the program does.
 type Starter struct{ requests chan func() }
 
-// NewStarter begins the thread. It ends with ctx, and with it every child on
-// Linux, so ctx must outlive them.
+// NewStarter starts the thread. The thread ends with ctx, and on Linux so do its
+// children, so ctx must outlive them.
 func NewStarter(ctx context.Context) *Starter {
 	s := &Starter{requests: make(chan func())}
 	go func() {
@@ -57,7 +57,7 @@ func (s *Starter) Start(ctx context.Context, c Command) (*Child, error) {
 	cmd.Env, cmd.Dir = c.Env, c.Dir
 	cmd.Stdout, cmd.Stderr = c.Output, c.Output
 	cmd.SysProcAttr = childAttributes()
-	// A grandchild that keeps the output open must not keep Wait from returning.
+	// A grandchild that keeps the output open must not block Wait.
 	cmd.WaitDelay = time.Second
 	started := make(chan error, 1)
 	select {
@@ -76,18 +76,18 @@ func (s *Starter) Start(ctx context.Context, c Command) (*Child, error) {
 	return child, nil
 }
 
-// Done is closed when the child has ended.
+// Done returns a channel that is closed when the child has exited.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Err is how the child ended; it may be asked once Done is closed.
+// Err returns the error of the child. It must be called after Done is closed.
 func (c *Child) Err() error { return c.err }
 
-// Stop asks the child to end, kills it after grace, and waits for it.
+// Stop sends SIGTERM to the child, kills it after grace, and waits for its exit.
 func (c *Child) Stop(grace time.Duration) {
 	if c.ended() {
 		return
 	}
-	// The signals can only fail when the child has ended already.
+	// A signal fails only when the child has already exited.
 	_ = c.signal(syscall.SIGTERM)
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -108,7 +108,7 @@ func (c *Child) ended() bool {
 	}
 }
 
-// ExitCode is the code a child ended with, 128+n when signal n ended it.
+// ExitCode returns the exit code of the child, or 128+n after signal n.
 func (c *Child) ExitCode() int {
 	var exit *exec.ExitError
 	if !errors.As(c.err, &exit) {
@@ -120,7 +120,7 @@ func (c *Child) ExitCode() int {
 	return exit.ExitCode()
 }
 
-// OpenLog opens an output file for appending, private to its owner.
+// OpenLog opens an output file for appending, readable by its owner only.
 func OpenLog(path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package process starts, names and stops operating-system processes so that
-// none is left behind and none is mistaken for another.
+// Package process starts, identifies and stops operating-system processes, so
+// that none is left running and none is mistaken for another.
 package process
 
 import (
@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// Identity names one process for good: a process id alone is used again by
-// the kernel, the id together with the start time is not.
+// Identity identifies a process uniquely: the kernel reuses process IDs, but not
+// with the same start time.
 type Identity struct {
 	PID   int    `json:"pid,omitempty"`
 	Birth string `json:"birth,omitempty"`
 }
 
-// Self is the identity of the calling process.
+// Self returns the identity of the calling process.
 func Self() Identity { return Identify(os.Getpid()) }
 
-// Identify reads the identity of a running process.
+// Identify returns the identity of a running process.
 func Identify(pid int) Identity { return Identity{PID: pid, Birth: birth(pid)} }
 
-// Alive reports whether that very process still runs.
+// Alive reports whether the process is still running.
 func (i Identity) Alive() bool {
 	if i.PID <= 0 {
 		return false
@@ -35,7 +35,7 @@ func (i Identity) Alive() bool {
 	return i.Birth != "" && birth(i.PID) == i.Birth
 }
 
-// End asks the process to stop, kills it after grace, and returns when it is gone.
+// End sends SIGTERM to the process, kills it after grace, and returns after its exit.
 func (i Identity) End(ctx context.Context, grace time.Duration) error {
 	if !i.Alive() {
 		return nil
@@ -54,8 +54,8 @@ func (i Identity) End(ctx context.Context, grace time.Duration) error {
 	return i.waitGone(ctx)
 }
 
-// waitGone returns when the process has ended. It is not necessarily a child,
-// so there is nothing to wait on but its entry in the process table.
+// waitGone returns when the process has exited. It polls, because the process may
+// not be a child.
 func (i Identity) waitGone(ctx context.Context) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// birth is the start time of a process in clock ticks since boot, together
-// with the boot's id, so that it differs after a reboot too. A zombie has none:
-// it has ended, only its parent has not looked yet.
+// birth returns the start time of a process in clock ticks since boot together
+// with the boot ID, so that it differs after a reboot. It returns "" for a zombie,
+// which has exited but was not reaped.
 func birth(pid int) string {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return ""
 	}
-	// The command name may hold spaces and brackets; fields count from its end.
+	// The command name may contain spaces and brackets; fields count from its end.
 	_, rest, ok := bytes.Cut(stat[max(bytes.LastIndexByte(stat, ')'), 0):], []byte(") "))
 	fields := strings.Fields(string(rest))
 	if !ok || len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
@@ -30,9 +30,9 @@ func birth(pid int) string {
 	return fields[19] + "@" + strings.TrimSpace(string(boot))
 }
 
-// Resident is the memory of a process in bytes, 0 when it is not known. Pages that
-// several processes share count in parts: most of the sandbox's processes run the
-// same binary, and the sum is what they take of the machine.
+// Resident returns the proportional set size of a process in bytes, or 0 when it
+// is unknown: most processes of the sandbox share the pages of one binary, and
+// the sum over them is the memory in use.
 func Resident(pid int) int64 {
 	rollup, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
@@ -52,8 +52,8 @@ func Resident(pid int) int64 {
 	return 0
 }
 
-// childAttributes makes the kernel end the child when its parent is gone,
-// however the parent went.
+// childAttributes makes the kernel kill the child when its parent exits for any
+// reason.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

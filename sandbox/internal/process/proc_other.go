@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// birth is the start time of a process as ps tells it.
+// birth returns the start time of a process as printed by ps.
 func birth(pid int) string { return ps(pid, "lstart=") }
 
-// Resident is the memory of a process in bytes, 0 when it is not known.
+// Resident returns the resident memory of a process in bytes, or 0 when it is unknown.
 func Resident(pid int) int64 {
 	kib, err := strconv.ParseInt(ps(pid, "rss="), 10, 64)
 	if err != nil {
@@ -29,6 +29,6 @@ func ps(pid int, column string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// childAttributes cannot tie a child's life to its parent's here; the next
-// command finds what is left by the recorded identity.
+// childAttributes starts a process group. This system has no parent-death signal;
+// the next command finds remaining children by their recorded identity.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// start runs a script and returns once it has printed its first line, so that
-// its traps are set.
+// start runs a script and returns after its first line, so that its traps are
+// set.
 func start(t *testing.T, script string) (*Child, *bufio.Reader) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -27,12 +27,12 @@ func start(t *testing.T, script string) (*Child, *bufio.Reader) {
 	t.Cleanup(func() { child.Stop(0) })
 	out := bufio.NewReader(read)
 	if line, err := out.ReadString('\n'); err != nil || line != "ready\n" {
-		t.Fatalf("the script says %q, %v", line, err)
+		t.Fatalf("the script prints %q, %v", line, err)
 	}
 	return child, out
 }
 
-func TestChildEndsByItself(t *testing.T) {
+func TestChildExits(t *testing.T) {
 	t.Parallel()
 	child, out := start(t, "echo ready; echo hello; exit 3")
 	<-child.Done()
@@ -41,11 +41,11 @@ func TestChildEndsByItself(t *testing.T) {
 		t.Errorf("exit code %d, output %q, %v", child.ExitCode(), line, err)
 	}
 	if child.Alive() {
-		t.Error("a child that has ended is alive")
+		t.Error("a child that has exited is alive")
 	}
 }
 
-func TestStopKillsWhoDoesNotListen(t *testing.T) {
+func TestStopKillsAfterGrace(t *testing.T) {
 	t.Parallel()
 	child, _ := start(t, "trap '' TERM; echo ready; while :; do sleep 1; done")
 	if !child.Alive() {
@@ -57,7 +57,7 @@ func TestStopKillsWhoDoesNotListen(t *testing.T) {
 	}
 }
 
-func TestStopAsksFirst(t *testing.T) {
+func TestStopSendsTERM(t *testing.T) {
 	t.Parallel()
 	child, _ := start(t, "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done")
 	child.Stop(time.Minute)
@@ -66,26 +66,26 @@ func TestStopAsksFirst(t *testing.T) {
 	}
 }
 
-func TestIdentityOfAnother(t *testing.T) {
+func TestIdentityOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	self := Self()
 	if !self.Alive() {
 		t.Error("this process is not alive")
 	}
-	// The same process id after a restart of the machine names somebody else.
+	// After a reboot the same process ID belongs to another process.
 	other := Identity{PID: self.PID, Birth: self.Birth + "x"}
 	if other.Alive() {
-		t.Error("a process that only shares the id counts as the same")
+		t.Error("a process with the same ID and another start time counts as the same")
 	}
 	if err := other.End(t.Context(), time.Second); err != nil {
-		t.Error(err) // and, above all, this test still runs
+		t.Error(err) // a wrong identity would end this test
 	}
 	if (Identity{}).Alive() || Resident(self.PID) == 0 {
-		t.Error("no process is alive, or this one needs no memory")
+		t.Error("no process is alive, or this process uses no memory")
 	}
 }
 
-func TestEndStopsWhatIsNoChild(t *testing.T) {
+func TestEndStopsAProcessThatIsNotAChild(t *testing.T) {
 	t.Parallel()
 	child, _ := start(t, "trap '' TERM; echo ready; while :; do sleep 1; done")
 	if err := child.Identity.End(t.Context(), time.Millisecond); err != nil {

@@ -17,11 +17,11 @@ import (
 	"sync"
 )
 
-// maxManifest bounds what is read into memory; the distribution specification advises 4 MiB.
+// maxManifest limits the size of a manifest in memory; the distribution specification recommends 4 MiB.
 const maxManifest = 4 << 20
 
-// keeper writes accepted manifests to disk and puts them again at the next start, because the registry behind it
-// keeps only blobs there.
+// keeper stores accepted manifests on disk and uploads them again at the next start, because the registry library
+// keeps only blobs on disk.
 type keeper struct {
 	folder string
 	next   http.Handler
@@ -29,7 +29,7 @@ type keeper struct {
 	mutex  sync.Mutex // the order on disk must be the order in memory
 }
 
-// record is one manifest under one reference, a tag or a digest.
+// record is a manifest under a reference, which is a tag or a digest.
 type record struct {
 	Repository  string `json:"repository"`
 	Reference   string `json:"reference"`
@@ -78,14 +78,14 @@ func (k *keeper) put(w http.ResponseWriter, r *http.Request, kept record) {
 	if answer.status == http.StatusCreated {
 		if err := k.keep(kept); err != nil {
 			k.log.Print(err)
-			refuse(w, http.StatusInternalServerError, "UNKNOWN", "the manifest cannot be stored; the registry's log says why")
+			refuse(w, http.StatusInternalServerError, "UNKNOWN", "the manifest cannot be stored: see the registry's log")
 			return
 		}
 	}
 	answer.send(w)
 }
 
-// keep stores the manifest under its digest as well, where it stays when the tag moves on.
+// keep stores the manifest also under its digest, where it stays when the tag moves.
 func (k *keeper) keep(tagged record) error {
 	sum := sha256.Sum256(tagged.Manifest)
 	plain := tagged
@@ -115,7 +115,7 @@ func (k *keeper) write(r record) error {
 	return os.Rename(temporary.Name(), k.file(r))
 }
 
-// file is named by a digest, since a repository and a tag make no safe file name.
+// file returns a path named by a digest, since a repository and a tag are not safe file names.
 func (k *keeper) file(r record) string {
 	sum := sha256.Sum256([]byte(r.Repository + "\n" + r.Reference))
 	return filepath.Join(k.folder, hex.EncodeToString(sum[:])+".json")
@@ -134,8 +134,8 @@ func (k *keeper) remove(w http.ResponseWriter, r *http.Request, gone record) {
 	answer.send(w)
 }
 
-// restore puts every kept manifest again. An index is accepted only after what it lists, so it goes round until
-// a round changes nothing.
+// restore uploads every stored manifest again. An index is accepted only after the manifests that it lists, so restore
+// repeats until a round changes nothing.
 func (k *keeper) restore() error {
 	pending, err := k.records()
 	if err != nil {
@@ -149,7 +149,7 @@ func (k *keeper) restore() error {
 			}
 		}
 		if len(refused) == len(pending) {
-			k.log.Printf("%d manifests list others that were deleted and stay hidden", len(refused))
+			k.log.Printf("%d manifests list manifests that were deleted: they are not served", len(refused))
 			return nil
 		}
 		pending = refused
@@ -160,17 +160,17 @@ func (k *keeper) restore() error {
 func (k *keeper) records() ([]record, error) {
 	files, err := filepath.Glob(filepath.Join(k.folder, "*.json"))
 	if err != nil {
-		return nil, fmt.Errorf("listing kept manifests: %w", err)
+		return nil, fmt.Errorf("listing stored manifests: %w", err)
 	}
 	records := make([]record, 0, len(files))
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("reading kept manifest: %w", err)
+			return nil, fmt.Errorf("reading stored manifest: %w", err)
 		}
 		var r record
 		if err := json.Unmarshal(data, &r); err != nil {
-			return nil, fmt.Errorf("reading kept manifest %s: %w", file, err)
+			return nil, fmt.Errorf("reading stored manifest %s: %w", file, err)
 		}
 		records = append(records, r)
 	}
@@ -189,7 +189,7 @@ func (k *keeper) replay(kept record) bool {
 	return answer.status == http.StatusCreated
 }
 
-// answer holds a response back until it is known whether its manifest was stored.
+// answer buffers a response until the manifest is stored.
 type answer struct {
 	header http.Header
 	status int
@@ -198,13 +198,13 @@ type answer struct {
 
 func newAnswer() *answer { return &answer{header: http.Header{}, status: http.StatusOK} }
 
-// Header is part of http.ResponseWriter.
+// Header implements http.ResponseWriter.
 func (a *answer) Header() http.Header { return a.header }
 
-// WriteHeader is part of http.ResponseWriter.
+// WriteHeader implements http.ResponseWriter.
 func (a *answer) WriteHeader(status int) { a.status = status }
 
-// Write is part of http.ResponseWriter.
+// Write implements http.ResponseWriter.
 func (a *answer) Write(data []byte) (int, error) { return a.body.Write(data) }
 
 func (a *answer) send(w http.ResponseWriter) {

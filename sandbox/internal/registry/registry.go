@@ -1,4 +1,4 @@
-// Package registry serves an OCI registry on this machine whose content outlives the process.
+// Package registry serves an OCI registry on this machine and keeps its content on disk.
 package registry
 
 import (
@@ -20,19 +20,19 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/loopback"
 )
 
-// Config says where content is kept and where to listen.
+// Config configures Run.
 type Config struct {
-	// Root is the folder with blobs, manifests and credentials. It is made when missing.
+	// Root is the folder with blobs, manifests and credentials. It is created when missing.
 	Root string
 	// Addr is a loopback address such as 127.0.0.1:0.
 	Addr string
 	// Ready is called with the chosen address once the registry listens.
 	Ready func(address string)
-	// Log takes one line for each request. Nil discards them.
+	// Log receives one line for each request. Nil discards them.
 	Log io.Writer
 }
 
-// Run serves until ctx ends, then closes every connection and waits for the requests under way.
+// Run serves until ctx is cancelled, then closes every connection and waits for the pending requests.
 func Run(ctx context.Context, cfg Config) error {
 	if cfg.Log == nil {
 		cfg.Log = io.Discard
@@ -56,7 +56,7 @@ func newHandler(root string, logger *log.Logger) (http.Handler, error) {
 	blobs, manifests := filepath.Join(root, "blobs"), filepath.Join(root, "manifests")
 	for _, folder := range []string{blobs, manifests} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return nil, fmt.Errorf("making the registry's folder: %w", err)
+			return nil, fmt.Errorf("creating the registry's folder: %w", err)
 		}
 	}
 	served := oci.New(oci.Logger(logger), oci.WithBlobHandler(oci.NewDiskBlobHandler(blobs)), oci.WithReferrersSupport(true))
@@ -75,14 +75,14 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          logger,
-		// Close does not wait for handlers; a connection counts as closed only after its handler has returned.
+		// Close does not wait for handlers; the state of a connection is closed only after its handler has returned.
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateNew:
 				open.Add(1)
 			case http.StateClosed, http.StateHijacked:
 				open.Done()
-			default: // active and idle are both still open
+			default: // active and idle connections are open
 			}
 		},
 	}
@@ -103,7 +103,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, log
 	return nil
 }
 
-// guard asks for credentials once some are configured. They are read for every request, so a change counts at once.
+// guard requires credentials once some are configured. They are read for every request, so a change takes effect at once.
 type guard struct {
 	credentials credentials.File
 	next        http.Handler
@@ -114,16 +114,16 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	set, err := g.credentials.Load()
 	if err != nil {
 		g.log.Print(err)
-		refuse(w, http.StatusInternalServerError, "UNKNOWN", "the registry's credentials cannot be read; its log says why")
+		refuse(w, http.StatusInternalServerError, "UNKNOWN", "the registry's credentials cannot be read: see its log")
 		return
 	}
 	access := set.Request(r)
 	writes := r.Method != http.MethodGet && r.Method != http.MethodHead
 	switch {
 	case access == credentials.None:
-		// Only Basic is offered: to Bearer, registry clients answer by asking a token service that is not here.
+		// Only Basic is offered: for Bearer, registry clients request a token from a token service, which does not exist.
 		w.Header().Set("WWW-Authenticate", `Basic realm="flux-sandbox"`)
-		refuse(w, http.StatusUnauthorized, "UNAUTHORIZED", "a valid username and password is needed")
+		refuse(w, http.StatusUnauthorized, "UNAUTHORIZED", "a valid username and password are required")
 	case writes && access < credentials.Write:
 		refuse(w, http.StatusForbidden, "DENIED", "these credentials may pull but not push")
 	default:
@@ -131,7 +131,7 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse answers in the error format of the distribution specification. The arguments need no escaping.
+// refuse sends an error in the format of the distribution specification. The arguments need no escaping.
 func refuse(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -26,10 +26,10 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/credentials"
 )
 
-// bound ends a test whose subject hangs; nothing is expected to come near it.
+// bound limits a test that hangs; no test comes near it.
 const bound = time.Minute
 
-// start runs a registry and gives its address and what ends it.
+// start runs a registry and returns its address and a function that stops it.
 func start(t *testing.T, root string) (address string, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -45,7 +45,7 @@ func start(t *testing.T, root string) (address string, stop func()) {
 				t.Errorf("Run: %v", err)
 			}
 		case <-time.After(bound):
-			t.Error("Run does not return after its context ended")
+			t.Error("Run does not return after its context is cancelled")
 		}
 	})
 	select {
@@ -57,7 +57,7 @@ func start(t *testing.T, root string) (address string, stop func()) {
 	return address, stop
 }
 
-// artifact is an image of the kind that flux push makes: one layer and a media type of its own.
+// artifact returns an image like those of flux push: one layer with a media type of its own.
 func artifact(t *testing.T, content string) v1.Image {
 	t.Helper()
 	image := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
@@ -74,7 +74,7 @@ func reference(t *testing.T, format string, args ...any) name.Reference {
 	return ref
 }
 
-// content pulls an artifact and gives its one layer.
+// content pulls an artifact and returns the content of its layer.
 func content(t *testing.T, ref name.Reference, options ...remote.Option) (string, error) {
 	t.Helper()
 	image, err := remote.Image(ref, append(options, remote.WithContext(t.Context()))...)
@@ -97,7 +97,7 @@ func check(t *testing.T, err error) {
 	}
 }
 
-func TestContentOutlivesTheProcess(t *testing.T) {
+func TestContentSurvivesARestart(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	address, stop := start(t, root)
@@ -107,7 +107,7 @@ func TestContentOutlivesTheProcess(t *testing.T) {
 	}
 	push("v1", first)
 	push("latest", left)
-	push("latest", second) // the tag moves on
+	push("latest", second) // moves the tag
 	push("gone", second)
 	check(t, remote.Delete(reference(t, "%s/acme/app:gone", address), remote.WithContext(t.Context())))
 	index := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: first}, mutate.IndexAddendum{Add: second})
@@ -148,7 +148,7 @@ func TestCredentials(t *testing.T) {
 	root := t.TempDir()
 	address, _ := start(t, root)
 	image := artifact(t, "secret")
-	check(t, remote.Write(reference(t, "%s/app:old", address), image)) // nothing is configured yet
+	check(t, remote.Write(reference(t, "%s/app:old", address), image)) // no credentials are configured yet
 	file := credentials.In(root)
 	check(t, file.SetPassword("ada", "correct-horse", false))
 	check(t, file.SetPassword("bob", "look-only", true))
@@ -157,7 +157,7 @@ func TestCredentials(t *testing.T) {
 		name, user, password string
 		pull, push           int
 	}{
-		{"nobody", "", "", http.StatusUnauthorized, http.StatusUnauthorized},
+		{"no credentials", "", "", http.StatusUnauthorized, http.StatusUnauthorized},
 		{"wrong password", "ada", "look-only", http.StatusUnauthorized, http.StatusUnauthorized},
 		{"reader", "bob", "look-only", http.StatusOK, http.StatusForbidden},
 		{"writer", "ada", "correct-horse", http.StatusOK, http.StatusOK},
@@ -211,7 +211,7 @@ func TestRunStopsWithAnOpenUpload(t *testing.T) {
 	stop()
 	_ = unfinished.Close()
 	if err := <-ended; err == nil {
-		t.Error("the upload ended well, though it was cut")
+		t.Error("the interrupted upload succeeded")
 	}
 }
 
@@ -222,8 +222,8 @@ func TestRunRefuses(t *testing.T) {
 	broken := filepath.Join(damaged, "manifests", "x.json")
 	check(t, os.WriteFile(broken, []byte("{"), 0o600))
 	tests := []struct{ name, root, address, want string }{
-		{"address of the network", t.TempDir(), "0.0.0.0:0", `registry: listen address "0.0.0.0:0" is reachable from other machines: use 127.0.0.1, [::1] or localhost`},
-		{"damaged manifest", damaged, "127.0.0.1:0", "reading kept manifest " + broken + ": unexpected end of JSON input"},
+		{"address of another interface", t.TempDir(), "0.0.0.0:0", `registry: listen address "0.0.0.0:0" is reachable from other machines: use 127.0.0.1, [::1] or localhost`},
+		{"damaged manifest", damaged, "127.0.0.1:0", "reading stored manifest " + broken + ": unexpected end of JSON input"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestRunRefuses(t *testing.T) {
 	}
 }
 
-func TestDamagedCredentialsCloseTheRegistry(t *testing.T) {
+func TestDamagedCredentialsAllowNoAccess(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	address, _ := start(t, root)
@@ -248,7 +248,7 @@ func TestDamagedCredentialsCloseTheRegistry(t *testing.T) {
 	var body bytes.Buffer
 	_, err = body.ReadFrom(response.Body)
 	check(t, errors.Join(err, response.Body.Close()))
-	want := `{"errors":[{"code":"UNKNOWN","message":"the registry's credentials cannot be read; its log says why"}]}` + "\n"
+	want := `{"errors":[{"code":"UNKNOWN","message":"the registry's credentials cannot be read: see its log"}]}` + "\n"
 	if response.StatusCode != http.StatusInternalServerError || body.String() != want {
 		t.Errorf("got %d %s, want 500 %s", response.StatusCode, &body, want)
 	}

@@ -1,5 +1,5 @@
-// Package simulate says how pods live that are not processes: which state an
-// annotation asks for, and the stages that a fake kubelet takes them through.
+// Package simulate defines the life cycle of simulated pods: the annotation that
+// selects a state, and the stages of the fake kubelet.
 package simulate
 
 import (
@@ -15,14 +15,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Annotation on a pod chooses what becomes of it; DelayAnnotation is how long
-// a slow start takes, ten seconds when it is missing.
+// Annotation on a pod selects its state; DelayAnnotation is the duration of a slow
+// start (default 10s).
 const (
 	Annotation      = "sandbox.fluxkit.dev/state"
 	DelayAnnotation = "sandbox.fluxkit.dev/delay"
 )
 
-// The states that Annotation knows.
+// The values of Annotation.
 const (
 	ImagePullError = "image-pull-error"
 	CrashLoop      = "crash-loop"
@@ -35,8 +35,8 @@ const (
 //go:embed stages.yaml
 var stagesTemplate string
 
-// Stages renders the stages for all pods but those whose image is one of the
-// controllers, which run as processes instead.
+// Stages renders the stages for all pods except those whose image is one of the
+// controllers, which run as processes.
 func Stages(controllers []string) ([]byte, error) {
 	t, err := template.New("stages").Delims("[[", "]]").Parse(stagesTemplate)
 	if err != nil {
@@ -52,7 +52,7 @@ func Stages(controllers []string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// realExpression is the jq expression that is true for a pod that runs as a
+// realExpression returns the jq expression that is true for a pod that runs as a
 // process; it must agree with Controller.
 func realExpression(controllers []string) string {
 	if len(controllers) == 0 {
@@ -66,9 +66,8 @@ func realExpression(controllers []string) string {
 		Annotation, strings.Join(names, "|"))
 }
 
-// Controller returns which of the controllers a pod runs and in which of its
-// containers. A pod whose annotation asks for a state is simulated, whatever
-// its image.
+// Controller returns the controller that a pod runs, and the container of it. A
+// pod with the annotation is simulated, whatever its image.
 func Controller(pod *corev1.Pod, controllers []string) (name string, container *corev1.Container) {
 	if pod.Annotations[Annotation] != "" {
 		return "", nil
@@ -82,7 +81,7 @@ func Controller(pod *corev1.Pod, controllers []string) (name string, container *
 	return "", nil
 }
 
-// imageName is the last element of an image's repository, without tag or digest.
+// imageName returns the last element of an image's repository, without tag or digest.
 func imageName(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	name, _, _ := strings.Cut(path.Base(image), ":")

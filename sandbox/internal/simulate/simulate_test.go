@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/kwok/pkg/apis/v1alpha1"
 )
 
-// stage is what the stages here use of kwok's.
+// stage has the fields of a kwok stage that the stages here use.
 type stage struct {
 	Metadata struct{ Name string }
 	Spec     struct {
@@ -26,7 +26,7 @@ type stage struct {
 	}
 }
 
-func TestStagesAreKwoks(t *testing.T) {
+func TestStagesParseAsKwokStages(t *testing.T) {
 	t.Parallel()
 	text, err := Stages([]string{"source-controller"})
 	if err != nil {
@@ -52,7 +52,7 @@ func TestStagesAreKwoks(t *testing.T) {
 		}
 		names = append(names, stage.Metadata.Name)
 		if next := stage.Spec.Next; !next.Delete && next.StatusTemplate == "" {
-			t.Errorf("stage %s leads nowhere", stage.Metadata.Name)
+			t.Errorf("stage %s has no next state", stage.Metadata.Name)
 		}
 		for _, e := range stage.Spec.Selector.MatchExpressions {
 			if _, err := gojq.Parse(e.Key); err != nil {
@@ -69,8 +69,8 @@ func TestStagesAreKwoks(t *testing.T) {
 	}
 }
 
-// The stages and the node agent must agree on every pod: one that both took, or
-// neither, would never settle.
+// A pod that both the stages and the node agent take, or neither, would never
+// become ready.
 func TestStagesAndAgentAgree(t *testing.T) {
 	t.Parallel()
 	cases := []struct {
@@ -99,7 +99,7 @@ func TestStagesAndAgentAgree(t *testing.T) {
 			t.Errorf("Controller(%s, %v) = %q, want %q", c.image, c.controllers, name, c.want)
 		}
 		if real := evaluate(t, realExpression(c.controllers), pod); real != (c.want != "") {
-			t.Errorf("the stages see %s among %v as real: %v", c.image, c.controllers, real)
+			t.Errorf("the stages treat %s among %v as real: %v", c.image, c.controllers, real)
 		}
 	}
 }

@@ -8,24 +8,24 @@ import (
 	"strconv"
 )
 
-// Config is what a sandbox keeps from one start to the next, so that
-// kubeconfigs, remotes and artifact addresses stay valid.
+// Config is the configuration that a sandbox keeps between starts, so that
+// kubeconfigs, Git remotes and artifact addresses stay valid.
 type Config struct {
-	// Controllers are the Flux controllers that run as real processes.
+	// Controllers lists the Flux controllers that run as real processes.
 	Controllers []string `json:"controllers"`
-	// ControllerDir is the folder that holds their binaries.
+	// ControllerDir is the folder with their binaries.
 	ControllerDir string `json:"controllerDir,omitempty"`
 	// Ports maps a purpose such as "apiserver" to its loopback port.
 	Ports map[string]int `json:"ports"`
 }
 
-// PortNames lists what gets a port of its own.
+// PortNames lists the purposes that get a port.
 var PortNames = []string{
 	"etcd", "etcd-peer", "apiserver", "controller-manager", "scheduler",
 	"kwok", "kubelet", "git-http", "git-https", "git-ssh", "registry",
 }
 
-// LoadConfig reads what an earlier start kept; a new folder gives a zero value.
+// LoadConfig reads the configuration of an earlier start; without one it returns the zero value.
 func (f Folder) LoadConfig() (Config, error) {
 	var c Config
 	err := readJSON(f.Path("sandbox.json"), &c)
@@ -35,27 +35,27 @@ func (f Folder) LoadConfig() (Config, error) {
 	return c, err
 }
 
-// SaveConfig keeps c for the next start.
+// SaveConfig stores c for the next start.
 func (f Folder) SaveConfig(c Config) error { return writeJSON(f.Path("sandbox.json"), c) }
 
-// Addr is the loopback address of a purpose.
+// Addr returns the loopback address of a purpose.
 func (c Config) Addr(name string) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Ports[name]))
 }
 
-// Ports are chosen below the range out of which kernels give connections theirs:
-// parts listen seconds after the choice, and meanwhile any connection of the
-// machine might be given a port of that range. They are chosen by the block, so
-// that two sandboxes that start at the same moment rarely choose the same.
+// Ports are chosen below the kernel's range of ephemeral ports: parts listen
+// seconds after the choice, and any connection could be assigned a port of that
+// range meanwhile. They are chosen in blocks, so that two sandboxes that start at
+// the same time rarely choose the same ones.
 const (
 	firstPort = 20000
 	blocks    = 750
 	blockSize = 16
 )
 
-// ChoosePorts gives every purpose in PortNames a free port. A kept port that
-// another program took meanwhile is replaced; the names of those are returned,
-// because addresses that users noted down have changed.
+// ChoosePorts assigns a free port to every purpose in PortNames. A stored port
+// that another program uses is replaced; the names of replaced ports are
+// returned, because their addresses have changed for users.
 func (c *Config) ChoosePorts() (moved []string, err error) {
 	var missing []string
 	for _, name := range PortNames {
@@ -83,7 +83,7 @@ func (c *Config) ChoosePorts() (moved []string, err error) {
 	return moved, nil
 }
 
-// freeBlock is the first of n ports in a row that nobody listens on.
+// freeBlock returns the first of n consecutive free ports.
 func freeBlock(n int) (int, error) {
 	for range 200 {
 		base, free := firstPort+blockSize*rand.IntN(blocks), true
@@ -94,11 +94,11 @@ func freeBlock(n int) (int, error) {
 			return base, nil
 		}
 	}
-	return 0, fmt.Errorf("finding %d free ports between %d and %d: too many programs listen there",
+	return 0, fmt.Errorf("finding %d free ports between %d and %d: too many ports are in use",
 		n, firstPort, firstPort+blocks*blockSize)
 }
 
-// FreePort is a loopback port that nobody listened on a moment ago.
+// FreePort returns a loopback port that was free a moment ago.
 func FreePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

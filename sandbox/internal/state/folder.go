@@ -1,5 +1,5 @@
-// Package state is the folder a sandbox lives in: where each file lies, which
-// ports were chosen, who runs, and the locks that keep two commands apart.
+// Package state manages the folder of a sandbox: the paths of its files, the
+// chosen ports, the recorded processes, and the locks between commands.
 package state
 
 import (
@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 )
 
-// Folder is the root of one sandbox. Everything a sandbox writes lies under it.
+// Folder is the root of one sandbox. A sandbox writes nowhere else.
 type Folder string
 
 // Open returns the folder at path, made absolute. It creates nothing.
@@ -22,8 +22,8 @@ func Open(path string) (Folder, error) {
 	return Folder(abs), nil
 }
 
-// Create makes the folder and its sub-folders, readable by their owner only,
-// because keys and tokens lie in them.
+// Create creates the folder and its subfolders, readable by their owner only,
+// because they contain keys and tokens.
 func (f Folder) Create() error {
 	for _, dir := range []string{"", "pki", "logs", "etcd", "pods", "git", "registry", "kwok"} {
 		path := f.Path(dir)
@@ -31,7 +31,7 @@ func (f Folder) Create() error {
 			return fmt.Errorf("creating sandbox folder: %w", err)
 		}
 		if err := os.Chmod(path, 0o700); err != nil {
-			return fmt.Errorf("closing sandbox folder to others: %w", err)
+			return fmt.Errorf("setting the mode of the sandbox folder: %w", err)
 		}
 	}
 	return nil
@@ -48,22 +48,22 @@ func (f Folder) Path(elements ...string) string {
 	return filepath.Join(append([]string{string(f)}, elements...)...)
 }
 
-// Kubeconfig is the file users point kubectl and flux at.
+// Kubeconfig returns the path of the kubeconfig for users.
 func (f Folder) Kubeconfig() string { return f.Path("kubeconfig") }
 
-// PartKubeconfig is the file with the identity of one part of the control plane.
+// PartKubeconfig returns the path of the kubeconfig of a part of the control plane.
 func (f Folder) PartKubeconfig(part string) string { return f.Path("pki", part+".kubeconfig") }
 
-// PKI is the path of a certificate, key or token file.
+// PKI returns the path of a certificate, key or token file.
 func (f Folder) PKI(name string) string { return f.Path("pki", name) }
 
-// Log is the file a part writes its output to.
+// Log returns the path of the log of a part.
 func (f Folder) Log(part string) string { return f.Path("logs", part+".log") }
 
-// Pods is the folder with one sub-folder for each pod that runs as a process.
+// Pods returns the folder with one subfolder for each pod that runs as a process.
 func (f Folder) Pods() string { return f.Path("pods") }
 
-// WriteFile writes a private file whole: readers see the old or the new content.
+// WriteFile replaces a private file atomically: readers see the old or the new content.
 func WriteFile(path string, data []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
@@ -89,7 +89,7 @@ func writeJSON(path string, v any) error {
 	return WriteFile(path, append(data, '\n'))
 }
 
-// readJSON fills v from a file; a file that is not there leaves v as it is.
+// readJSON decodes a file into v; a missing file leaves v unchanged.
 func readJSON(path string, v any) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {

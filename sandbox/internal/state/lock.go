@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrLocked says that another process holds the lock.
+// ErrLocked is returned when another process holds the lock.
 var ErrLocked = errors.New("locked by another process")
 
-// Lock is a lock on a file. The kernel gives it up when its process dies, so a
-// killed process never leaves one behind.
+// Lock is a file lock. The kernel releases it when its process exits, so a killed
+// process leaves no lock behind.
 type Lock struct{ file *os.File }
 
 // TryLock takes the lock called name in the folder, or returns ErrLocked.
@@ -34,7 +34,7 @@ func (f Folder) TryLock(name string) (*Lock, error) {
 	return nil, errors.Join(fmt.Errorf("taking lock %s: %w", path, err), file.Close())
 }
 
-// WaitLock takes the lock called name as soon as its holder gives it up.
+// WaitLock takes the lock called name when its holder releases it.
 func (f Folder) WaitLock(ctx context.Context, name string) (*Lock, error) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -51,7 +51,7 @@ func (f Folder) WaitLock(ctx context.Context, name string) (*Lock, error) {
 	}
 }
 
-// Held reports whether some process holds the lock called name.
+// Held reports whether a process holds the lock called name.
 func (f Folder) Held(name string) bool {
 	if _, err := os.Stat(f.Path(name + ".lock")); err != nil {
 		return false
@@ -63,5 +63,5 @@ func (f Folder) Held(name string) bool {
 	return lock.Release() != nil
 }
 
-// Release gives the lock up.
+// Release releases the lock.
 func (l *Lock) Release() error { return l.file.Close() }

@@ -53,7 +53,7 @@ func TestConfigIsKept(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
 	if f.Exists() {
-		t.Error("a folder without a configuration is no sandbox")
+		t.Error("a folder without a configuration exists as a sandbox")
 	}
 	c, err := f.LoadConfig()
 	if err != nil {
@@ -82,7 +82,7 @@ func TestConfigIsKept(t *testing.T) {
 	}
 }
 
-func TestTakenPortMoves(t *testing.T) {
+func TestPortInUseIsReplaced(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -96,7 +96,7 @@ func TestTakenPortMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"apiserver"}, moved); diff != "" || c.Ports["apiserver"] == taken {
-		t.Errorf("port %d stayed: %s", taken, diff)
+		t.Errorf("port %d was kept: %s", taken, diff)
 	}
 }
 
@@ -104,19 +104,19 @@ func TestLock(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
 	if f.Held("command") {
-		t.Error("a lock that nobody took is held")
+		t.Error("a free lock is reported as held")
 	}
 	lock, err := f.TryLock("command")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.TryLock("command"); !errors.Is(err, ErrLocked) || !f.Held("command") {
-		t.Errorf("a second holder gets %v", err)
+		t.Errorf("a second TryLock returns %v", err)
 	}
 	ended, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if _, err := f.WaitLock(ended, "command"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("waiting gives %v", err)
+		t.Errorf("WaitLock returns %v", err)
 	}
 	if err := lock.Release(); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/process"
 )
 
-// Phase is where a sandbox, or one part of it, is in its life.
+// Phase is a phase in the life cycle of a sandbox or a part.
 type Phase string
 
 // The phases of a sandbox and of its parts.
@@ -21,7 +21,7 @@ const (
 	Failed   Phase = "failed"
 )
 
-// Part is one process of the sandbox as its supervisor last saw it.
+// Part is a process of the sandbox as last seen by its supervisor.
 type Part struct {
 	Name string `json:"name"`
 	process.Identity
@@ -30,7 +30,7 @@ type Part struct {
 	Ports   map[string]int `json:"ports,omitempty"`
 }
 
-// Status is what the supervisor writes down about itself and its parts.
+// Status is the status that the supervisor records for itself and its parts.
 type Status struct {
 	Supervisor process.Identity `json:"supervisor"`
 	Phase      Phase            `json:"phase"`
@@ -39,7 +39,7 @@ type Status struct {
 	Parts      []Part           `json:"parts"`
 }
 
-// LoadStatus reads the last status; a folder without one gives a zero value.
+// LoadStatus reads the last status; without one it returns the zero value.
 func (f Folder) LoadStatus() (Status, error) {
 	var s Status
 	return s, readJSON(f.Path("status.json"), &s)
@@ -48,7 +48,7 @@ func (f Folder) LoadStatus() (Status, error) {
 // SaveStatus replaces the status.
 func (f Folder) SaveStatus(s Status) error { return writeJSON(f.Path("status.json"), s) }
 
-// RemoveStatus forgets the status; there being none is fine.
+// RemoveStatus removes the status, if there is one.
 func (f Folder) RemoveStatus() error {
 	err := os.Remove(f.Path("status.json"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -57,16 +57,16 @@ func (f Folder) RemoveStatus() error {
 	return nil
 }
 
-// SaveIdentity writes down who runs, so that a later command can find it.
+// SaveIdentity records a process, so that a later command can find it.
 func SaveIdentity(path string, id process.Identity) error { return writeJSON(path, id) }
 
-// LoadIdentity reads what SaveIdentity wrote.
+// LoadIdentity reads the file of SaveIdentity.
 func LoadIdentity(path string) (process.Identity, error) {
 	var id process.Identity
 	return id, readJSON(path, &id)
 }
 
-// Pod is a pod that runs as a process, as the fake kubelet wrote it down.
+// Pod is the record of a pod that runs as a process, written by the agent of the node.
 type Pod struct {
 	Controller string         `json:"controller"`
 	Namespace  string         `json:"namespace"`
@@ -78,22 +78,22 @@ type Pod struct {
 	Started    time.Time      `json:"started"`
 }
 
-// SavePod writes a pod's record into the pod's folder.
+// SavePod writes the record of a pod into its folder.
 func SavePod(path string, p Pod) error { return writeJSON(path, p) }
 
-// LoadPod reads what SavePod wrote.
+// LoadPod reads the file of SavePod.
 func LoadPod(path string) (Pod, error) {
 	var p Pod
 	return p, readJSON(path, &p)
 }
 
-// LoadServicePorts reads which port stands for which Service.
+// LoadServicePorts reads the loopback port of each Service.
 func (f Folder) LoadServicePorts() (map[string]int, error) {
 	ports := map[string]int{}
 	return ports, readJSON(f.Path("services.json"), &ports)
 }
 
-// SaveServicePorts keeps the ports, so that artifacts stay where objects say.
+// SaveServicePorts stores the ports, so that the artifact URLs in objects stay valid.
 func (f Folder) SaveServicePorts(ports map[string]int) error {
 	return writeJSON(f.Path("services.json"), ports)
 }

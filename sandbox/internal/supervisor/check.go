@@ -16,17 +16,17 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// check asks a part once whether it serves.
+// check probes a part once and returns nil when it is ready.
 type check func(ctx context.Context) error
 
-// http asks over plain HTTP.
+// http returns a check over plain HTTP.
 func http(addr, path string) check {
 	client := &nethttp.Client{Timeout: 2 * time.Second, Transport: &nethttp.Transport{DisableKeepAlives: true}}
 	return get(client, "http://"+addr+path)
 }
 
-// https asks over TLS, verified against the sandbox's authority, with the
-// client certificate called cert if there is one to show.
+// https returns a check over TLS, verified with the sandbox's CA, with the client
+// certificate called cert unless that is empty.
 func https(folder state.Folder, addr, path, cert string) check {
 	return func(ctx context.Context) error {
 		config, err := clientTLS(pki.Dir(folder.Path("pki")), cert)
@@ -39,8 +39,8 @@ func https(folder state.Folder, addr, path, cert string) check {
 	}
 }
 
-// gitListens asks the Git server's own record, which it writes once all of its
-// doors are open.
+// gitListens checks the address file of the Git server, which the server writes
+// once all of its listeners are open.
 func gitListens(folder state.Folder) check {
 	return func(context.Context) error {
 		_, err := gitserver.Running(folder.Path("git"))
@@ -61,7 +61,7 @@ func get(client *nethttp.Client, url string) check {
 		_, err = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<20))
 		err = errors.Join(err, response.Body.Close())
 		if err == nil && response.StatusCode != nethttp.StatusOK {
-			err = fmt.Errorf("%s answers %s", url, response.Status)
+			err = fmt.Errorf("%s returns %s", url, response.Status)
 		}
 		return err
 	}
@@ -86,7 +86,7 @@ func clientTLS(dir pki.Dir, cert string) (*tls.Config, error) {
 	return config, nil
 }
 
-// poll asks until the answer is yes, the part has ended, or ctx has.
+// poll repeats a check until it succeeds, the part exits, or ctx is cancelled.
 func poll(ctx context.Context, ask check, ended <-chan struct{}) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -99,7 +99,7 @@ func poll(ctx context.Context, ask check, ended <-chan struct{}) error {
 		case <-ended:
 			return errEnded
 		case <-ctx.Done():
-			return fmt.Errorf("%w; last answer: %w", context.Cause(ctx), err)
+			return fmt.Errorf("%w; last error: %w", context.Cause(ctx), err)
 		case <-tick.C:
 		}
 	}

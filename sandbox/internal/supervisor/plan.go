@@ -7,18 +7,18 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// spec is how one part is started, known to be ready, and stopped.
+// spec describes how a part is started, probed and stopped.
 type spec struct {
 	name  string
-	ports map[string]string // what a port is for -> its name in the configuration
+	ports map[string]string // purpose of a port -> its name in the configuration
 	ready check
 	env   []string
 	grace time.Duration
 }
 
-// stages is the order of starting: the parts of a stage start together, once
-// those of the stage before are ready. Stopping goes the other way round, so
-// the API server's clients end before it does, and it before its store.
+// stages returns the order of starting: the parts of a stage start together after
+// those of the previous stage are ready. Stopping is in reverse order, so that the
+// clients of the API server stop before it, and etcd stops after it.
 func stages(folder state.Folder, config state.Config) [][]spec {
 	kwokHome := "KWOK_WORKDIR=" + folder.Path("kwok")
 	return [][]spec{
@@ -44,7 +44,7 @@ func stages(folder state.Folder, config state.Config) [][]spec {
 				ready: https(folder, config.Addr("scheduler"), "/healthz", "")},
 			{name: part.Kwok, ports: ports("http", "kwok"), grace: 5 * time.Second,
 				env: []string{kwokHome, "GOGC=60"}, ready: http(config.Addr("kwok"), "/healthz")},
-			// Its grace covers that of the controllers it stops first.
+			// Longer than the grace period of the controllers that it stops first.
 			{name: part.Kubelet, ports: ports("https", "kubelet"), grace: 20 * time.Second,
 				ready: https(folder, config.Addr("kubelet"), "/healthz", "apiserver-kubelet")},
 		},

@@ -1,5 +1,5 @@
-// Package supervisor is the process that owns a sandbox: it starts the parts in
-// order, watches them, writes down what it sees, and stops them in order.
+// Package supervisor owns the processes of a sandbox: it starts the parts in
+// order, watches them, records their status, and stops them in order.
 package supervisor
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-var errEnded = errors.New("its process ended")
+var errEnded = errors.New("the process exited")
 
 // Supervisor runs the parts of one sandbox.
 type Supervisor struct {
@@ -34,8 +34,8 @@ type Supervisor struct {
 	children map[string]*process.Child
 }
 
-// Run supervises the sandbox in folder until ctx ends, running its parts out of
-// binary. It returns once every process it started is gone.
+// Run supervises the sandbox in folder until ctx is cancelled, running its parts
+// from binary. It returns when every process that it started has exited.
 func Run(ctx context.Context, folder state.Folder, binary string, out io.Writer) error {
 	lock, err := folder.TryLock("supervisor")
 	if err != nil {
@@ -70,9 +70,9 @@ func (s *Supervisor) describe(spec spec, config state.Config) state.Part {
 	return state.Part{Name: spec.name, Phase: state.Stopped, Ports: ports}
 }
 
-// supervise starts, watches and stops. A part that fails while starting ends
-// the sandbox; one that dies later is reported and the others stay up, because
-// what they hold may be just what somebody wants to look at.
+// supervise starts, watches and stops the parts. A part that fails to start stops
+// the sandbox; one that exits later is reported and the others keep running, so
+// that their state can be examined.
 func (s *Supervisor) supervise(ctx context.Context) error {
 	s.save()
 	err := s.start(ctx)
@@ -138,7 +138,7 @@ func (s *Supervisor) startPart(ctx context.Context, spec spec) error {
 	return nil
 }
 
-// await notes the end of a part, and whether somebody wanted it.
+// await records the exit of a part, and whether it was stopped on purpose.
 func (s *Supervisor) await(spec spec, child *process.Child) {
 	<-child.Done()
 	wanted := false
@@ -147,15 +147,15 @@ func (s *Supervisor) await(spec spec, child *process.Child) {
 		p.Phase = state.Stopped
 		if !wanted {
 			p.Phase = state.Failed
-			p.Message = fmt.Sprintf("ended on its own: %v", endOf(child))
+			p.Message = fmt.Sprintf("exited unexpectedly: %v", endOf(child))
 		}
 	})
 	if wanted {
 		return
 	}
 	select {
-	case s.failed <- s.explain(spec.name, fmt.Errorf("%s ended on its own: %v", spec.name, endOf(child))):
-	default: // one report is enough, the status names every part
+	case s.failed <- s.explain(spec.name, fmt.Errorf("%s exited unexpectedly: %v", spec.name, endOf(child))):
+	default: // one report is enough, the status lists every part
 	}
 }
 
@@ -166,8 +166,8 @@ func endOf(child *process.Child) string {
 	return child.Err().Error()
 }
 
-// watch blocks until ctx ends; the first part that dies is written into the
-// sandbox's own status.
+// watch blocks until ctx is cancelled and records the first part that exits in
+// the status of the sandbox.
 func (s *Supervisor) watch(ctx context.Context) error {
 	for {
 		select {
@@ -180,7 +180,7 @@ func (s *Supervisor) watch(ctx context.Context) error {
 	}
 }
 
-// stop ends the parts, last stage first, and waits for each.
+// stop stops the parts in reverse order of their stages and waits for each.
 func (s *Supervisor) stop(cause error) {
 	if cause == nil {
 		s.setPhase(state.Stopping, "")
@@ -213,7 +213,7 @@ func (s *Supervisor) stopPart(spec spec, child *process.Child) {
 	child.Stop(spec.grace)
 }
 
-// explain adds the end of a part's log, since that is where the reason stands.
+// explain adds the end of a part's log to err.
 func (s *Supervisor) explain(name string, err error) error {
 	tail := Tail(s.folder.Log(name), 12)
 	if tail == "" {
@@ -240,7 +240,7 @@ func (s *Supervisor) setPart(name string, change func(*state.Part)) {
 	s.save()
 }
 
-// save writes the status; one writer at a time, so that the newest one stays.
+// save writes the status under a lock, so that the newest one is kept.
 func (s *Supervisor) save() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -249,7 +249,7 @@ func (s *Supervisor) save() {
 	}
 }
 
-// Tail is the last lines of a file, each indented, or "" when there is none.
+// Tail returns the last lines of a file, indented, or "" when the file is empty or missing.
 func Tail(path string, lines int) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -262,7 +262,7 @@ func Tail(path string, lines int) string {
 	return "  " + strings.Join(all[max(0, len(all)-lines):], "\n  ")
 }
 
-// rotate keeps the output of the run before, where the reason of a crash is.
+// rotate keeps the log of the previous run, which has the reason of a crash.
 func rotate(path string) error {
 	err := os.Rename(path, path+".previous")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
