@@ -69,6 +69,12 @@ func TestHostile(t *testing.T) {
 	if asked := listener.asked.Load(); asked != 0 {
 		t.Errorf("%d requests were sent that were not allowed", asked)
 	}
+	for _, r := range allowed(server.URL) {
+		t.Run(r.name, func(t *testing.T) { outcomes = append(outcomes, r.build(t, bin)) })
+	}
+	if asked := listener.asked.Load(); asked != 1 {
+		t.Errorf("%d requests were sent, of which 1 was allowed", asked)
+	}
 	for _, a := range archives() {
 		t.Run(a.name, func(t *testing.T) { outcomes = append(outcomes, a.pull(t, bin)) })
 	}

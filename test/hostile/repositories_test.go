@@ -146,6 +146,15 @@ func many(n int) string {
 	return b.String()
 }
 
+// allowed are bases on hosts that are allowed, of which the first is there.
+func allowed(server string) []row {
+	flags := func() []string { return []string{"--allow-remote-bases", "127.0.0.1"} }
+	return []row{
+		{name: "a resource on a host that is allowed", files: with("", "kustomization.yaml", "resources: ['"+server+"/x.yaml']\n"), flags: flags()},
+		{name: "one where nobody listens", files: with("", "kustomization.yaml", "resources: ['http://127.0.0.1:1/x.yaml']\n"), flags: flags(), want: "building Kustomization/flux-system/app: "},
+	}
+}
+
 // remotes refer to other repositories and hosts, in every field that can.
 func remotes(server string) []row {
 	refused := "remote bases are not allowed"

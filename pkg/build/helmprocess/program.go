@@ -61,7 +61,7 @@ func (p *Program) Render(ctx context.Context, release build.Release) (*build.Ren
 func (p *Program) Kustomize(ctx context.Context, folder string, from build.FileSystem) ([][]byte, error) {
 	r, err := p.do(ctx, "kustomize", request{Kustomize: folder}, func(w *wanted) *found { return read(from, w.File) })
 	if refused := p.Bases.refused(); err != nil && refused != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%w: %w", err, refused)
+		err = fmt.Errorf("%w: %s", err, refused) // not wrapped: it is no failure of the cluster's API
 	}
 	objects := make([][]byte, len(r.Objects))
 	for i, o := range r.Objects {
