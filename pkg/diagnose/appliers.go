@@ -14,18 +14,18 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// applier is an object of Flux with some objects in its inventory.
+// applier is a Flux object whose inventory contains requested objects.
 type applier struct {
 	kind controllers.Kind
-	// object is without the inventory, and has is what of that was asked for.
+	// object has no inventory. has is the requested part of it.
 	object controllers.Object
 	has    []controllers.Target
 }
 
-// appliersOf returns the objects of some kinds of Flux whose inventories have one
-// of some objects, in the order of their names, and what could not be read. The
-// inventories of a cluster are read one by one and not kept. Where they may not be
-// listed in all namespaces, they are in those given.
+// appliersOf returns the Flux objects whose inventories contain one of the
+// wanted objects, sorted by name, and a description of what could not be read.
+// Inventories are read one by one and not kept. If a cluster-wide list is
+// forbidden, it lists the given namespaces.
 func (d Doctor) appliersOf(ctx context.Context, kinds []controllers.Kind, namespaces []string, wanted ...controllers.Target) (found []applier, unknown []string) {
 	asked := map[controllers.Target]bool{}
 	for _, t := range wanted {
@@ -59,7 +59,7 @@ func (d Doctor) appliersOf(ctx context.Context, kinds []controllers.Kind, namesp
 			return nil
 		})
 	}
-	_ = g.Wait() // each list reports its own error
+	_ = g.Wait() // every error is in unknown
 	slices.SortFunc(found, func(a, b applier) int {
 		return strings.Compare(targetOf(a.kind, a.object).String(), targetOf(b.kind, b.object).String())
 	})
@@ -67,8 +67,9 @@ func (d Doctor) appliersOf(ctx context.Context, kinds []controllers.Kind, namesp
 	return found, unknown
 }
 
-// eachApplier reads the objects of a kind in all namespaces or, where that is
-// forbidden, in those given. It returns what could not be read.
+// eachApplier lists the objects of a kind in all namespaces or, if that is
+// forbidden, in the given ones. It returns a description of what could not be
+// read.
 func (d Doctor) eachApplier(ctx context.Context, k controllers.Kind, namespaces []string, each func(controllers.Object) error) []string {
 	list := func(namespace string) error {
 		return d.Client.With(ctx, k, func(r kube.Resource) error {
@@ -94,7 +95,7 @@ func (d Doctor) eachApplier(ctx context.Context, k controllers.Kind, namespaces 
 	return gaps
 }
 
-// namespacesOf are the namespaces of some objects, each once.
+// namespacesOf returns the namespaces of the objects without duplicates.
 func namespacesOf(targets ...controllers.Target) []string {
 	var namespaces []string
 	for _, t := range targets {

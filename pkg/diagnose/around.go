@@ -13,19 +13,19 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// Surroundings are an object of Flux, what it comes from, what needs it, and
-// the verdict on it, all as of one moment.
+// Surroundings are a Flux object with its sources, dependencies, dependents and
+// verdict at one point in time.
 type Surroundings struct {
 	Link    tree.Link
 	Sources []tree.Link
-	// Needs are what the object waits for besides its sources, NeededBy what
-	// waits for it.
+	// Needs are the dependencies without the sources. NeededBy are the
+	// dependents.
 	Needs, NeededBy []*tree.Vertex
 	Verdict         Verdict
 }
 
-// Find reads the object of a name of the first of some kinds that has one. That
-// none has is an error of the API (IsNotFound).
+// Find returns the object of the given name from the first of the kinds that
+// has one, or a NotFound error.
 func (d Doctor) Find(ctx context.Context, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
 	read := d.newReader(apierrors.IsForbidden)
 	var targets []controllers.Target
@@ -48,8 +48,8 @@ func (d Doctor) Find(ctx context.Context, kinds []controllers.Kind, namespace, n
 	return controllers.Kind{}, nil, apierrors.NewNotFound(schema.GroupResource{Group: kinds[0].Group, Resource: kinds[0].Resource}, name)
 }
 
-// Around looks at an object that has been read, and at what it waits for and
-// what waits for it.
+// Around diagnoses an object that was read before, with its dependencies and
+// dependents.
 func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Object) (Surroundings, error) {
 	t := targetOf(k, o)
 	s, err := d.inspectAround(ctx, k, o)
@@ -76,7 +76,7 @@ func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Ob
 	return around, nil
 }
 
-// link is an object out of the snapshot.
+// link returns an object of the snapshot.
 func (s *snapshot) link(t controllers.Target) tree.Link {
 	t = key(t)
 	k, known := controllers.FindKind(t.Kind)
@@ -84,7 +84,7 @@ func (s *snapshot) link(t controllers.Target) tree.Link {
 	switch {
 	case link.Live != nil:
 	case !known:
-		link.Err = fmt.Errorf("%s is no kind of Flux", t.Kind)
+		link.Err = fmt.Errorf("%s is not a Flux kind", t.Kind)
 	case s.hidden(t) != nil:
 		link.Err = s.hidden(t)
 	default:

@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// revision is where the Deployment controller numbers the pod templates,
-	// hash the label by which it tells their pods apart.
+	// revision is the annotation with the revision of a Deployment or
+	// ReplicaSet, hash the label with the hash of the pod template.
 	revision = "deployment.kubernetes.io/revision"
 	hash     = "pod-template-hash"
 
-	// logLines is how much of a log is shown, and afterthought how long a wait
-	// that is over may take to find out why.
+	// logLines is the number of log lines to print. afterthought is the timeout
+	// for collecting the cause after a wait has timed out.
 	logLines     = 5
 	afterthought = 5 * time.Second
 )
 
-// resource returns a kind that Kubernetes brings along.
+// resource returns the resource of a built-in kind.
 func resource(gv schema.GroupVersion, kind string) kube.Resource {
 	return kube.Guess(gv.WithKind(kind))
 }
@@ -39,8 +39,9 @@ func deployments() kube.Resource { return resource(appsv1.SchemeGroupVersion, "D
 
 func pods() kube.Resource { return resource(corev1.SchemeGroupVersion, "Pod") }
 
-// cause tells why a Deployment is not ready: what its pods tell goes before
-// what its own status says, and anything definite before how far it has come.
+// cause returns why a Deployment is not ready. A cause that a pod reports takes
+// precedence over the status of the Deployment, and a definite cause over
+// progress.
 func (r *Rollout) cause(ctx context.Context, name string) (Cause, error) {
 	d := r.deployments[name]
 	if d == nil {
@@ -71,7 +72,7 @@ func (r *Rollout) cause(ctx context.Context, name string) (Cause, error) {
 	switch {
 	case known && (best.Vague || best.Message == ""):
 		return own, nil
-	case known: // the Deployment has given up, for the reason that the pod tells
+	case known: // the progress deadline is exceeded because of the pod
 		best.Final = best.Final || own.Final
 	case best.Message == "" && ending != "":
 		best.Message, best.pod = fmt.Sprintf("its earlier pod %s has not ended yet", ending), ending
@@ -81,8 +82,9 @@ func (r *Rollout) cause(ctx context.Context, name string) (Cause, error) {
 	return best, nil
 }
 
-// podsOf returns a Deployment's pods by name. A ReplicaSet is called like its
-// Deployment and the hash of the template, so no request is needed to tell.
+// podsOf returns the pods of a Deployment, sorted by name. The name of a
+// ReplicaSet is the name of the Deployment and the hash, so no request is
+// needed.
 func (r *Rollout) podsOf(d *appsv1.Deployment) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, p := range r.pods {
@@ -95,8 +97,8 @@ func (r *Rollout) podsOf(d *appsv1.Deployment) []*corev1.Pod {
 	return pods
 }
 
-// isCurrent tells whether a pod is of the Deployment's present template. An
-// earlier one that fails is no news: it may be why there is a new template.
+// isCurrent reports whether a pod has the current template of the Deployment.
+// The failure of an earlier pod may be the reason for the new template.
 func (r *Rollout) isCurrent(ctx context.Context, d *appsv1.Deployment, p *corev1.Pod) (bool, error) {
 	key := d.Name + "/" + d.Annotations[revision]
 	if _, known := r.current[key]; !known {
@@ -118,9 +120,9 @@ func (r *Rollout) isCurrent(ctx context.Context, d *appsv1.Deployment, p *corev1
 	return !known || template == p.Labels[hash], nil
 }
 
-// enrich adds what only a request can tell: the end of a container's log, and
-// the last warning about a pod that does not come up. An explanation that
-// cannot be had is left out: the cause stands without it.
+// enrich adds the end of the container log, and the last warning about a pod
+// without a definite cause. Errors are ignored: the cause is valid without
+// them.
 func (r *Rollout) enrich(ctx context.Context, troubles []Trouble) {
 	var warnings map[string]string
 	for i := range troubles {
@@ -140,7 +142,8 @@ func (r *Rollout) enrich(ctx context.Context, troubles []Trouble) {
 	}
 }
 
-// log returns the last lines of the container's run that ended, else of the present one.
+// log returns the last lines of the previous container, or of the current one
+// if there is none.
 func (r *Rollout) log(ctx context.Context, pod, container string) []string {
 	for _, previous := range []bool{true, false} {
 		text, err := r.Client.PodLog(ctx, kube.PodLog{Namespace: r.Namespace, Pod: pod, Container: container, Previous: previous, Lines: logLines})
@@ -156,7 +159,7 @@ func (r *Rollout) log(ctx context.Context, pod, container string) []string {
 	return nil
 }
 
-// warnings returns the newest warning about each object of the namespace.
+// warnings returns the newest warning about each object in the namespace.
 func (r *Rollout) warnings(ctx context.Context) map[string]string {
 	newest, at := map[string]string{}, map[string]string{}
 	path := func(o controllers.Object, field string) string { return controllers.Path{field}.String(o) }

@@ -10,17 +10,17 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// ciphertext is a value that SOPS has encrypted, and sopsMetadata what SOPS adds
-// to a document in each of its formats: a text that only mentions one of them
-// is not encrypted.
+// ciphertext matches a value that is encrypted with SOPS. sopsMetadata matches
+// the metadata that SOPS adds to a document in each format: a text that merely
+// mentions a ciphertext has none.
 var (
 	ciphertext   = regexp.MustCompile(`ENC\[AES256_GCM,data:[A-Za-z0-9+/=]*,iv:[A-Za-z0-9+/=]+,tag:[A-Za-z0-9+/=]+,type:[a-z]+\]`)
 	sopsMetadata = regexp.MustCompile(`(?m)^\s*(sops:|"sops":|sops_mac=|\[sops\])`)
 )
 
-// encryptedFields returns the fields of an object that hold what SOPS has
-// encrypted. A text has to be a document of SOPS; in an object with the metadata
-// of SOPS every encrypted value counts.
+// encryptedFields returns the fields of an object with values encrypted with
+// SOPS. A text must be a SOPS document, unless the object itself has SOPS
+// metadata.
 func encryptedFields(o controllers.Object) []string {
 	_, whole := o["sops"]
 	var found []string
@@ -58,8 +58,8 @@ func encryptedFields(o controllers.Object) []string {
 	return found
 }
 
-// undecrypted is the finding of an object that was applied with values that SOPS
-// has encrypted, because its Kustomization does not decrypt.
+// undecrypted returns the finding for objects that were applied with encrypted
+// values because their Kustomization has no decryption.
 func (s *snapshot) undecrypted(sub subject, objects []build.Object) (Finding, bool) {
 	if sub.kind.Drift != nil || sub.text("spec.decryption.provider") != "" {
 		return Finding{}, false
@@ -75,7 +75,7 @@ func (s *snapshot) undecrypted(sub subject, objects []build.Object) (Finding, bo
 			f.Details = append(f.Details, object.String()+" as well: "+strings.Join(fields, ", "))
 			continue
 		}
-		f = Finding{Object: object, Code: "ciphertext", Message: fmt.Sprintf("values that SOPS has encrypted were applied as they are, since %s does not decrypt: %s", targetOf(sub.kind, sub.object), strings.Join(fields, ", "))}
+		f = Finding{Object: object, Code: "ciphertext", Message: fmt.Sprintf("values encrypted with SOPS were applied undecrypted, because %s has no decryption: %s", targetOf(sub.kind, sub.object), strings.Join(fields, ", "))}
 		f.Remedies = []string{
 			fmt.Sprintf("set spec.decryption of %s: provider sops, and secretRef with the keys", targetOf(sub.kind, sub.object)), sub.again(),
 		}

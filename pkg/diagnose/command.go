@@ -8,14 +8,13 @@ import (
 	"sync"
 )
 
-// A remedy that has a command ends with it, behind ": " unless the command is all
-// of it, so that both people and programs can take it as it is. What only the
-// reader knows is in angle brackets.
+// A remedy with a command is the command, or ends with ": " and the command, so
+// that users and programs can copy it. Placeholders are in angle brackets.
 
 var harmless = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9@%_+=:,./-]+$`) })
 
-// argument quotes a word for a shell where it needs that: specs and the paths of
-// repositories are not ours.
+// argument quotes a word for a shell if necessary: specs and paths in
+// repositories are untrusted.
 func argument(word string) string {
 	if harmless().MatchString(word) {
 		return word
@@ -23,7 +22,8 @@ func argument(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// withoutPassword removes the password from a URL. What is no URL may have one anywhere.
+// withoutPassword removes the password from a URL. It replaces an invalid URL,
+// which may contain a password anywhere.
 func withoutPassword(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -35,8 +35,8 @@ func withoutPassword(address string) string {
 	return u.String()
 }
 
-// inNamespace is the flag of kubectl for a namespace, with a space before it; ""
-// for what has none.
+// inNamespace returns the namespace flag of kubectl with a leading space, or ""
+// for a cluster-scoped object.
 func inNamespace(namespace string) string {
 	if namespace == "" {
 		return ""
@@ -44,8 +44,8 @@ func inNamespace(namespace string) string {
 	return " -n " + namespace
 }
 
-// createSecret is the command that creates the Secret that a field of the spec
-// refers to.
+// createSecret returns the command that creates the Secret to which a field of
+// the spec refers.
 func (s subject) createSecret(field, namespace, name string) string {
 	if field == s.kind.Fetch.Credentials && s.kind.Fetch.Login != "" {
 		return s.login(namespace, name)
@@ -53,8 +53,7 @@ func (s subject) createSecret(field, namespace, name string) string {
 	return fmt.Sprintf("kubectl -n %s create secret generic %s --from-file=<key>=<file>", namespace, name)
 }
 
-// login is the command that creates the Secret with the credentials of a kind
-// that flux create secret has a word for.
+// login returns the `flux create secret` command for the credentials of a kind.
 func (s subject) login(namespace, name string) string {
 	word, address := s.kind.Fetch.Login, withoutUser(s.text(s.kind.Fetch.Address))
 	password := []string{"--username=<user>", "--password-file=<file>"}
@@ -65,12 +64,13 @@ func (s subject) login(namespace, name string) string {
 	case oci || word == "oci":
 		word = "oci"
 		host, _, _ := strings.Cut(registry, "/")
-		if !strings.ContainsAny(host, ".:") { // an image of Docker Hub, whose registry has names of its own
+		if !strings.ContainsAny(host, ".:") { // Docker Hub: its registry has another host name
 			return fmt.Sprintf("kubectl -n %s create secret generic %s --type=kubernetes.io/dockerconfigjson --from-file=.dockerconfigjson=<file>", namespace, name)
 		}
 		flags = append([]string{"--url=" + argument(host)}, password...)
 	case word == "git" && strings.HasPrefix(address, "ssh://"):
-		// The user belongs to the address; the command creates the key and prints its public part.
+		// The user is part of the address. The command creates a key and prints
+		// the public key.
 		flags = []string{"--url=" + argument(withoutPassword(s.text(s.kind.Fetch.Address)))}
 	case word == "git":
 		flags = append([]string{"--url=" + argument(address)}, password...)

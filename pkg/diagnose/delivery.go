@@ -17,17 +17,16 @@ import (
 
 const (
 	// dispatchFailed is the reason of the event that notification-controller
-	// records about an Alert when a notification could not be sent.
+	// creates for an Alert if it cannot send a notification.
 	dispatchFailed = "NotificationDispatchFailed"
-	// deliveryEvidence is how old such an event may be: notifications that are
-	// delivered leave none.
+	// deliveryEvidence is the maximum age of such an event. Successful
+	// notifications do not create events.
 	deliveryEvidence = time.Hour
-	// sendersRead bounds how many objects with such events are read.
+	// sendersRead is the maximum number of objects with such events to read.
 	sendersRead = 20
 )
 
-// provider returns what an object sends notifications through, false for one
-// that sends none.
+// provider returns the Provider of an object that sends notifications.
 func provider(k controllers.Kind, o controllers.Object) (controllers.Target, bool) {
 	for _, r := range k.Refs {
 		if r.Relation != "provider" {
@@ -40,7 +39,7 @@ func provider(k controllers.Kind, o controllers.Object) (controllers.Target, boo
 	return controllers.Target{}, false
 }
 
-// delivers reports whether notifications go through an object.
+// delivers reports whether an object sends notifications or is a Provider.
 func (s *snapshot) delivers(t controllers.Target) bool {
 	if _, sends := provider(s.kindOf(t), s.objects[t]); sends {
 		return true
@@ -50,8 +49,7 @@ func (s *snapshot) delivers(t controllers.Target) bool {
 	})
 }
 
-// unprovided is the finding of an object that cannot send notifications, since
-// what it sends them through does not exist. It waits for that.
+// unprovided returns the finding for an object whose Provider does not exist.
 func (s *snapshot) unprovided(t controllers.Target) *Finding {
 	through, sends := provider(s.kindOf(t), s.objects[t])
 	if !sends || s.objects[through] != nil || s.hidden(through) != nil {
@@ -60,14 +58,14 @@ func (s *snapshot) unprovided(t controllers.Target) *Finding {
 	return &Finding{Object: t, Code: "waiting", Message: "no notification is sent: its Provider does not exist"}
 }
 
-// undelivered adds the cases of notifications that an object sends, or that are
-// sent through it, and that could not be delivered.
+// undelivered adds the cases of failed notifications that an object sends or
+// that a Provider delivers.
 func (s *snapshot) undelivered(ctx context.Context, v *Verdict, t controllers.Target) {
 	s.addUndelivered(ctx, v, t.Namespace, func(sender, through controllers.Target) bool { return sender == t || through == t })
 }
 
-// undeliveredEverywhere adds the cases of all notifications in a namespace, ""
-// for all, that could not be delivered.
+// undeliveredEverywhere adds the cases of all failed notifications in a
+// namespace, or in all namespaces for "".
 func (s *snapshot) undeliveredEverywhere(ctx context.Context, v *Verdict, namespace string) {
 	for t, o := range s.objects {
 		if _, sends := provider(s.kindOf(t), o); sends {
@@ -115,8 +113,8 @@ func (s *snapshot) addUndelivered(ctx context.Context, v *Verdict, namespace str
 	}
 }
 
-// dispatchFailures lists the newest failure of each object that sends
-// notifications, and how many there were.
+// dispatchFailures returns the newest failure and the number of failures for
+// each object that sends notifications.
 func (s *snapshot) dispatchFailures(ctx context.Context, namespace string) (map[controllers.Target]dispatchFailure, error) {
 	failures := map[controllers.Target]dispatchFailure{}
 	selection := kube.Selection{Namespace: namespace, Fields: "reason=" + dispatchFailed, Without: []string{"metadata.managedFields"}}
@@ -141,9 +139,9 @@ type dispatchFailure struct {
 	count   int
 }
 
-// undeliveredOf is the finding of the last notification of an object, where it
-// could not be sent. What is older than the last change of the Alert, of its
-// Provider and of the Provider's Secret is no evidence.
+// undeliveredOf returns the finding for the last failed notification of an
+// object. A failure before the last change of the Alert, the Provider or its
+// Secret is not reported.
 func (s *snapshot) undeliveredOf(ctx context.Context, t controllers.Target, o controllers.Object, through controllers.Target, p controllers.Object, last dispatchFailure) (Finding, bool) {
 	if p == nil || s.kindOf(t).Suspension.Is(o) || s.kindOf(through).Suspension.Is(p) {
 		return Finding{}, false
@@ -167,18 +165,18 @@ func (s *snapshot) undeliveredOf(ctx context.Context, t controllers.Target, o co
 	}, true
 }
 
-// deliveryCase leads from the object that sends to the provider.
+// deliveryCase returns the case with the chain from the sending object to the
+// Provider.
 func deliveryCase(sender controllers.Target, f Finding) Case {
 	through := Finding{Object: sender, Code: "waiting", Message: "its notifications are sent through " + f.Object.String()}
 	return Case{Object: sender, Root: f, Chain: []Finding{through, f}}
 }
 
-// addressPath is what follows the host of an address: for many services it is
-// as good as a password.
+// addressPath matches the path of a URL, which is a secret for many services.
 var addressPath = regexp.MustCompile(`(https?://)(?:[^\s"'/@]*@)?([^\s"'/?#]+)[/?#][^\s"']*`)
 
-// withoutPaths is an error of a notification without what names its object
-// again, and without the paths of addresses.
+// withoutPaths returns an error of a notification without the redundant object
+// name and without the paths of URLs.
 func withoutPaths(message string) string {
 	if _, rest, ok := strings.Cut(message, ": "); ok && strings.HasPrefix(message, "failed to ") {
 		message = rest

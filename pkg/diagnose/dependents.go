@@ -16,27 +16,27 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// dependents are the objects that wait for some others: of all objects of the
-// kinds that can, those that name them or that are not ready.
+// dependents are the objects that wait for some other objects: those that refer
+// to them and those that are not ready.
 type dependents struct {
 	Doctor
 	of []controllers.Target
-	// without are the controllers that the cluster does not have: nobody works
-	// on the objects of their kinds, and mostly there are none.
+	// without are the controllers that are not installed. Objects of their
+	// kinds are rare and are not reconciled.
 	without []string
 
 	mu     sync.Mutex
 	listed map[string]bool
 	found  []controllers.Object
-	// charts are those that exist: a release with a chart waits for that and
-	// not for the repository behind it.
+	// charts are the existing HelmCharts. A HelmRelease waits for its chart
+	// instead of the repository.
 	charts map[controllers.Target]bool
 	// missed are the kinds that could not be listed in all namespaces.
 	missed map[string]error
 }
 
-// dependents reads the objects that wait for some others, and those that wait
-// for these in turn where they are not ready.
+// dependents reads the objects that wait for the given objects, and the
+// dependents of those that are not ready.
 func (s *snapshot) dependents(ctx context.Context, of []controllers.Target) (*dependents, error) {
 	found := &dependents{Doctor: s.Doctor, of: of, without: s.uninstalled, listed: map[string]bool{}, charts: map[controllers.Target]bool{}, missed: map[string]error{}}
 	var kinds []controllers.Kind
@@ -61,7 +61,7 @@ func (s *snapshot) dependents(ctx context.Context, of []controllers.Target) (*de
 	return found, nil
 }
 
-// list reads each of the kinds once, and of them what take keeps.
+// list lists each of the kinds once.
 func (d *dependents) list(ctx context.Context, kinds []controllers.Kind) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, k := range kinds {
@@ -87,7 +87,7 @@ func (d *dependents) list(ctx context.Context, kinds []controllers.Kind) error {
 	return g.Wait()
 }
 
-// large are the fields of a list that say nothing about dependencies.
+// large are the fields that are not needed for dependencies.
 var large = []string{
 	"metadata.managedFields", "metadata.labels", "metadata.annotations", "spec.values", "spec.postRenderers", "spec.patches", "spec.postBuild",
 	"status.inventory", "status.history",
@@ -103,7 +103,7 @@ func (d *dependents) read(ctx context.Context, k controllers.Kind, namespace str
 	})
 }
 
-// take keeps an object that may wait for those that were asked about.
+// take keeps an object that may wait for one of the requested objects.
 func (d *dependents) take(k controllers.Kind, o controllers.Object) {
 	t := targetOf(k, o)
 	names := slices.ContainsFunc(tree.Awaited(k, o), func(up controllers.Target) bool { return slices.Contains(d.of, up) })
@@ -121,7 +121,7 @@ func (d *dependents) take(k controllers.Kind, o controllers.Object) {
 	}
 }
 
-// graph says which of the objects wait for which, and for which of those of a
+// graph returns the dependencies among the dependents and the objects of the
 // snapshot.
 func (d *dependents) graph(s *snapshot) *tree.Graph {
 	objects := slices.Collect(maps.Values(s.objects))
@@ -148,7 +148,7 @@ func (d *dependents) graph(s *snapshot) *tree.Graph {
 	return tree.Needs(objects, true, func(o tree.Object) bool { return s.absent[target(o)] })
 }
 
-// direct are the objects that wait for one themselves.
+// direct returns the direct dependents of an object.
 func (d *dependents) direct(s *snapshot, t controllers.Target) []*tree.Vertex {
 	var vertices []*tree.Vertex
 	g := d.graph(s)
@@ -160,7 +160,7 @@ func (d *dependents) direct(s *snapshot, t controllers.Target) []*tree.Vertex {
 	return vertices
 }
 
-// healthy is an object of which nothing is known but that it is ready.
+// healthy returns a ready object without further content.
 func healthy(t controllers.Target) controllers.Object {
 	k, _ := controllers.FindKind(t.Kind)
 	return controllers.Object{
@@ -169,7 +169,7 @@ func healthy(t controllers.Target) controllers.Object {
 	}
 }
 
-// gap says of which kinds dependents could not be listed, "" where all were.
+// gap returns a line with the kinds that could not be listed in all namespaces.
 func (d *dependents) gap() []string {
 	if len(d.missed) == 0 {
 		return nil
@@ -177,8 +177,8 @@ func (d *dependents) gap() []string {
 	return []string{"no permission to read: dependents in other namespaces, of kind " + strings.Join(sortedKeys(d.missed), ", ")}
 }
 
-// blocks returns what else the root of each case blocks, and what of that could
-// not be read.
+// blocks returns the objects that the root of each case blocks, and a
+// description of what could not be read.
 func (s *snapshot) blocks(ctx context.Context, cases []Case) (blocked [][]controllers.Target, unread []string) {
 	of := slices.Clone(s.needing)
 	for _, c := range cases {
@@ -201,8 +201,8 @@ func (s *snapshot) blocks(ctx context.Context, cases []Case) (blocked [][]contro
 	return blocked, d.gap()
 }
 
-// blockedBy are the objects that the root of a case keeps from being ready, the
-// case's own and the members of a cycle left out.
+// blockedBy returns the objects that the root of a case blocks, without the
+// object of the case and the members of a cycle.
 func blockedBy(g *tree.Graph, c Case) []controllers.Target {
 	var blocked []controllers.Target
 	for _, vertex := range g.Vertices {

@@ -16,23 +16,23 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// leftMark is a label or an annotation and what it does.
+// leftMark is a label or annotation and its effect.
 type leftMark struct{ key, value, effect string }
 
-// leaveAlone are the marks by which people keep Flux away from an object
-// (kustomize-controller, "Controlling the apply behavior of resources").
+// leaveAlone are the labels and annotations with which users exclude an object
+// from reconciliation (kustomize-controller, "Controlling the apply behavior of
+// resources").
 var leaveAlone = []leftMark{
 	{"kustomize.toolkit.fluxcd.io/reconcile", "disabled", "nothing is applied to it"},
 	{"kustomize.toolkit.fluxcd.io/ssa", "Ignore", "nothing is applied to it"},
-	{"kustomize.toolkit.fluxcd.io/ssa", "IfNotPresent", "it is made once and never changed"},
-	{"helm.toolkit.fluxcd.io/driftDetection", "disabled", "changes that others make to it are not corrected"},
+	{"kustomize.toolkit.fluxcd.io/ssa", "IfNotPresent", "it is created once and never updated"},
+	{"helm.toolkit.fluxcd.io/driftDetection", "disabled", "its drift is not corrected"},
 }
 
-// Deployed looks at an object that Flux has applied, or that something applied
-// by Flux owns: at itself, at what has applied it, and at where that comes from.
-// The word is one of kubectl's for a resource type. That the object does not
-// exist, and that nothing tells why, is an error of the API (IsNotFound); what
-// could not be read about it is then in the verdict.
+// Deployed diagnoses an object that Flux has applied, or that an applied object
+// owns: the object, its applier and the source. The word is a resource type as
+// in kubectl. It returns a NotFound error if the object does not exist and the
+// reason is unknown. The verdict then contains what could not be read.
 func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Verdict, error) {
 	v := Verdict{Looked: 1}
 	trace, err := tree.Up(ctx, d.Client.Config, "", word, namespace, name)
@@ -60,8 +60,9 @@ func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Ver
 	return s.conclude(v), nil
 }
 
-// unlabelled looks for an object without labels of Flux in the inventories: if
-// one has it, that is its applier. Else the verdict is that Flux does not manage it.
+// unlabelled searches the inventories for an object without owner labels. If an
+// inventory contains the object, its owner becomes the applier of the trace.
+// Otherwise the verdict is that Flux does not manage the object.
 func (d Doctor) unlabelled(ctx context.Context, trace *tree.Trace) (v Verdict, managed bool) {
 	applied := targetOfLive(trace.Applied)
 	owners, unknown := d.appliersOf(ctx, controllers.Kinds, namespacesOf(applied), key(applied))
@@ -80,7 +81,7 @@ func (d Doctor) unlabelled(ctx context.Context, trace *tree.Trace) (v Verdict, m
 	return s.conclude(Verdict{Looked: 1, Cases: []Case{single(f)}, Unknown: unknown}), false
 }
 
-// deployed adds the cases of an object that an applier has applied.
+// deployed adds the cases of an applied object.
 func (s *snapshot) deployed(ctx context.Context, v *Verdict, trace *tree.Trace, word string) {
 	applier, object := target(trace.Applier.Object), target(trace.Object)
 	s.workload(ctx, v, object)
@@ -92,7 +93,7 @@ func (s *snapshot) deployed(ctx context.Context, v *Verdict, trace *tree.Trace, 
 	}
 	if apierrors.IsNotFound(trace.Applier.Err) {
 		v.Cases = append(v.Cases, single(Finding{
-			Object: object, Code: "orphaned", Message: fmt.Sprintf("it was applied by %s, which does not exist any more", trace.Applier.Object),
+			Object: object, Code: "orphaned", Message: fmt.Sprintf("it was applied by %s, which no longer exists", trace.Applier.Object),
 			Remedies: []string{fmt.Sprintf("create %s again, or delete the object if it is not needed", trace.Applier.Object)},
 		}))
 		return
@@ -105,14 +106,14 @@ func (s *snapshot) deployed(ctx context.Context, v *Verdict, trace *tree.Trace, 
 	for i := range v.Cases[own:] {
 		c := &v.Cases[own+i]
 		c.Object = object
-		if c.Chain[0].Object != object { // the way from the object on
+		if c.Chain[0].Object != object { // start the chain at the object
 			c.Chain = append([]Finding{{Object: object, Code: "applied", Message: "it is applied by " + trace.Applier.Object.String()}}, c.Chain...)
 		}
 	}
 }
 
-// conclude completes the verdict on one object: young progress is no problem, and
-// what could not be read is named where it could change the verdict.
+// conclude completes the verdict on one object: it separates young progress
+// from problems, and adds unread objects that could change the verdict.
 func (s *snapshot) conclude(v Verdict) Verdict {
 	v.separate(0, s.Now)
 	v.RootCauses, v.Problems = len(v.Cases), min(len(v.Cases), 1)
@@ -120,8 +121,8 @@ func (s *snapshot) conclude(v Verdict) Verdict {
 	return v
 }
 
-// consequence reports whether a case of an applier is only that it waits for the
-// pods of a workload that has a case itself.
+// consequence reports whether the case of an applier follows from the case of a
+// workload: it waits for the same pods.
 func consequence(c Case, own []Case) bool {
 	return slices.ContainsFunc(own, func(o Case) bool {
 		return o.Root.Code == c.Root.Code && c.Root.Object != o.Root.Object && strings.HasSuffix(c.Root.Message, o.Root.Message)
@@ -135,7 +136,8 @@ func (s *snapshot) workload(ctx context.Context, v *Verdict, object controllers.
 	}
 }
 
-// marked adds the cases of marks that keep Flux from an object.
+// marked adds the cases of labels and annotations that exclude an object from
+// reconciliation.
 func (s *snapshot) marked(v *Verdict, trace *tree.Trace, word string) {
 	object := target(trace.Object)
 	for _, l := range leaveAlone {
@@ -147,20 +149,20 @@ func (s *snapshot) marked(v *Verdict, trace *tree.Trace, word string) {
 			at, command = "label", "label"
 		}
 		v.Cases = append(v.Cases, single(Finding{
-			Object: object, Code: "disabled", Message: fmt.Sprintf("the %s %s: %s is on it: %s", at, l.key, l.value, l.effect),
+			Object: object, Code: "disabled", Message: fmt.Sprintf("it has the %s %s: %s: %s", at, l.key, l.value, l.effect),
 			Remedies: []string{fmt.Sprintf("remove the %s in the source, or on the cluster: kubectl%s %s %s %s %s-", at, inNamespace(object.Namespace), command, word, object.Name, l.key)},
 		}))
 	}
 }
 
-// targetOfLive names an object that was read from the cluster.
+// targetOfLive returns the reference to a live object.
 func targetOfLive(o controllers.Object) controllers.Target {
 	field := func(name string) string { return controllers.Path{name}.String(o) }
 	return controllers.Target{APIVersion: field("apiVersion"), Kind: field("kind"), Namespace: controllers.Namespace(o), Name: controllers.Name(o)}
 }
 
-// verifyOne looks at one object that a healthy applier has applied, as verify
-// does at all of them.
+// verifyOne checks one object of a healthy applier, as verify checks all of
+// them.
 func (s *snapshot) verifyOne(ctx context.Context, v *Verdict, applier controllers.Target, o controllers.Object) {
 	t := targetOfLive(o)
 	sub := s.subject(s.kindOf(applier), s.objects[applier])
@@ -200,8 +202,8 @@ func (s *snapshot) verifyOne(ctx context.Context, v *Verdict, applier controller
 
 func single(f Finding) Case { return Case{Object: f.Object, Root: f, Chain: []Finding{f}} }
 
-// gone finds out why an object that was asked about does not exist, and returns
-// what could not be read for that.
+// gone returns the case of an object that does not exist, and a description of
+// what could not be read.
 func (d Doctor) gone(ctx context.Context, word, namespace, name string) (c Case, found bool, unknown []string) {
 	r, err := d.Client.Named(ctx, word)
 	if err != nil {
@@ -222,8 +224,8 @@ func (d Doctor) gone(ctx context.Context, word, namespace, name string) (c Case,
 	return single(pruned), pruned.Code != "", unknown
 }
 
-// pruned is the finding of an object that a controller reports to have pruned;
-// its code is "" where none does.
+// pruned returns the finding for an object that a controller reports as pruned.
+// Its code is "" if no controller does.
 func (d Doctor) pruned(ctx context.Context, t controllers.Target) (Finding, error) {
 	var last Event
 	var by controllers.Target
@@ -254,8 +256,8 @@ func (d Doctor) pruned(ctx context.Context, t controllers.Target) (Finding, erro
 	}, err
 }
 
-// lost is the case of an object that is in an inventory and does not exist: its
-// owner is being deleted and takes it along, or something else has deleted it.
+// lost returns the case of an object that is in an inventory but does not
+// exist: its owner is being deleted, or it was deleted outside Flux.
 func (d Doctor) lost(t controllers.Target, sub subject) Case {
 	s := d.newSnapshot()
 	owner := targetOf(sub.kind, sub.object)
@@ -263,6 +265,6 @@ func (d Doctor) lost(t controllers.Target, sub subject) Case {
 		return single(s.deleted(t, sub))
 	}
 	root := s.deleting(sub)
-	first := Finding{Object: key(t), Code: "pruned", Message: fmt.Sprintf("it was deleted by %s, which is being deleted itself: nothing recreates it", owner)}
+	first := Finding{Object: key(t), Code: "pruned", Message: fmt.Sprintf("it was deleted by %s, which is being deleted and does not recreate it", owner)}
 	return Case{Object: key(t), Root: *root, Chain: []Finding{first, *root}}
 }

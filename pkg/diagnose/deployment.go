@@ -9,8 +9,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// Rolled reports whether a Deployment runs what its spec asks for: all pods are
-// of the present template, and all of them are available.
+// Rolled reports whether the rollout of a Deployment is complete: all pods have
+// the current template and are available.
 func Rolled(d *appsv1.Deployment) bool {
 	want := wanted(d)
 	s := d.Status
@@ -32,8 +32,9 @@ type refusal struct {
 	final   bool
 }
 
-// refusals are the known ones. A quota may come free, and a ServiceAccount may be
-// created, within moments; the rest stays as it is.
+// refusals are the known reasons. Quota may become available, and a
+// ServiceAccount may be created, within moments. The other rejections are
+// final.
 var refusals = []refusal{
 	{failure.Quota, "ResourceQuota exceeded", "raise the ResourceQuota that the message names", false},
 	{failure.LimitRange, "a LimitRange of the namespace does not allow the pod", "change the resources of the pod, or the LimitRange", true},
@@ -45,15 +46,15 @@ var refusals = []refusal{
 	{failure.ServiceAccount, "ServiceAccount not found", "create the ServiceAccount that the message names", false},
 }
 
-// Deployment returns why a Deployment has no pods that could tell it themselves;
-// false says that its own status has nothing against it.
+// Deployment returns why a Deployment cannot create pods, according to its
+// status. It returns false if the status reports no such reason.
 func Deployment(d *appsv1.Deployment) (Cause, bool) {
 	if Rolled(d) {
 		return Cause{}, false
 	}
 	if d.Status.ObservedGeneration < d.Generation {
 		return Cause{
-			Message: "the cluster's controller manager has not seen the Deployment yet",
+			Message: "kube-controller-manager has not observed the Deployment yet",
 			Remedy:  "check that kube-controller-manager runs", Vague: true,
 		}, true
 	}

@@ -29,7 +29,7 @@ func TestRolled(t *testing.T) {
 	unseen := appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}}
 	unseen.Generation = 2
 	if Rolled(&unseen) {
-		t.Error("a status of the generation before is taken for the present one")
+		t.Error("the status of an earlier generation counts as current")
 	}
 }
 

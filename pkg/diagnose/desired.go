@@ -19,18 +19,18 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// desired is what an applier has applied last, rendered again.
+// desired is the desired state of an applier, rendered again.
 type desired struct {
 	objects []build.Object
 	secrets []string
 	release *diff.Release
-	// defaultNamespace is where objects without a namespace are.
+	// defaultNamespace is the namespace of objects without one.
 	defaultNamespace string
 	// named are the objects by group, kind and name.
 	named map[[3]string][]build.Object
 }
 
-// indexed prepares the objects to be found.
+// indexed builds the index of the objects and returns d.
 func (d *desired) indexed() *desired {
 	d.named = map[[3]string][]build.Object{}
 	for _, o := range d.objects {
@@ -40,11 +40,11 @@ func (d *desired) indexed() *desired {
 	return d
 }
 
-// errSuperseded says that the revision that was applied cannot be had any more.
+// errSuperseded is returned when the source no longer has the applied revision.
 var errSuperseded = errors.New("its source no longer has the applied revision")
 
-// desiredOf renders what an applier has applied last: a Kustomization out of
-// the artifact of its source, a HelmRelease out of Helm's storage.
+// desiredOf renders what an applier has applied last: a Kustomization from the
+// artifact of its source, a HelmRelease from the release storage of Helm.
 func (s *snapshot) desiredOf(ctx context.Context, sub subject) (*desired, error) {
 	if sub.kind.Drift != nil {
 		return s.released(ctx, sub)
@@ -74,7 +74,7 @@ func (s *snapshot) desiredOf(ctx context.Context, sub subject) (*desired, error)
 	return found.indexed(), nil
 }
 
-// data reads a ConfigMap or a Secret that a build substitutes variables from.
+// data reads the ConfigMap or Secret of a substitution.
 func (s *snapshot) data(ctx context.Context, ref build.Reference) (map[string][]byte, error) {
 	o, err := s.Client.Get(ctx, resource(corev1.SchemeGroupVersion, ref.Kind), ref.Namespace, ref.Name)
 	if apierrors.IsNotFound(err) {
@@ -86,7 +86,7 @@ func (s *snapshot) data(ctx context.Context, ref build.Reference) (map[string][]
 	return build.DataOf(&unstructured.Unstructured{Object: o})
 }
 
-// released reads the manifest of the release that is deployed.
+// released reads the manifest of the deployed release.
 func (s *snapshot) released(ctx context.Context, sub subject) (*desired, error) {
 	hr := &unstructured.Unstructured{Object: sub.object}
 	target, err := build.TargetOf(hr)
@@ -119,7 +119,7 @@ func (s *snapshot) released(ctx context.Context, sub subject) (*desired, error) 
 	return found.indexed(), nil
 }
 
-// of returns the rendered form of an object of the inventory.
+// of returns the rendered object for an entry of the inventory.
 func (d *desired) of(t controllers.Target) (build.Object, bool) {
 	for _, o := range d.named[[3]string{groupOf(t), t.Kind, t.Name}] {
 		namespace := o.GetNamespace()

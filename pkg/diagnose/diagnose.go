@@ -1,20 +1,22 @@
-// Package diagnose finds the root cause of what is not ready, and its remedies.
+// Package diagnose finds the root cause of objects that are not ready, and
+// remedies.
 //
 // Failures of Flux objects are classified by rules: by kind, by the reason of
-// the condition, and by the typed error that package failure rebuilds from its
-// message. A failure that no rule knows is reported as the controller says it.
+// the condition, and by the typed error that package failure parses from the
+// message. A failure without a matching rule is reported with the message of
+// the controller.
 //
 // [Pod] and [Deployment] are pure: they read one object and return the cause.
-// [Rollout] watches Deployments until they are ready and, when one does not
-// become ready, collects what its pods, their logs and events say.
+// [Rollout] watches Deployments until they are ready. If one does not become
+// ready, it collects the causes from pods, logs and events.
 //
-// A wait ends early where waiting does not help: an invalid image name, an
-// image that does not exist or that the user may not pull, a missing Secret or
+// A wait ends early if waiting cannot help: an invalid image name, an image
+// that does not exist or that requires other credentials, a missing Secret or
 // ConfigMap of a container, a container with three restarts, a pod that
 // admission rejects (PriorityClass, Pod Security, a webhook), and a Deployment
-// past its progress deadline. What may pass is only reported: a registry that
-// does not answer or limits the rate, the first restarts, an exceeded quota, an
-// unschedulable pod.
+// past its progress deadline. Temporary causes are only reported: an
+// unreachable or rate-limiting registry, the first restarts, an exceeded quota,
+// an unschedulable pod.
 package diagnose
 
 import (
@@ -27,47 +29,44 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// Cause is why a workload is not ready.
+// Cause is the reason why a workload is not ready.
 type Cause struct {
-	// Message says what is wrong, in a line.
+	// Message is the cause in one line.
 	Message string
-	// Remedy is what to do, "" where nothing but waiting helps.
+	// Remedy is the fix, "" if there is none.
 	Remedy string
-	// Final says that waiting does not help.
+	// Final marks a cause that waiting cannot resolve.
 	Final bool
-	// Vague says that the cause is only how far the workload has come: a
-	// workload that starts as it should passes through it.
+	// Vague marks mere progress, which a healthy workload passes through.
 	Vague bool
-	// Log is the end of what the container that ended printed last.
+	// Log is the end of the log of the terminated container.
 	Log []string
 
 	pod, container string
-	// kind is what tells the cause from others where the message holds names
-	// that change while it stays the same.
+	// kind identifies the cause if the message contains changing names.
 	kind string
-	// rejection is why the API server rejects the pods, where it does.
+	// rejection is the error with which the API server rejects the pods.
 	rejection failure.Failure
 }
 
-// Trouble is a workload that is not ready, and why.
+// Trouble is a workload that is not ready, with the cause.
 type Trouble struct {
 	Name string
 	Cause
 }
 
-// NotReadyError says which workloads have not become ready, and why.
+// NotReadyError is returned for workloads that have not become ready.
 type NotReadyError struct {
-	// Namespace is where the workloads are.
+	// Namespace is the namespace of the workloads.
 	Namespace string
 	// Troubles has at least one entry.
 	Troubles []Trouble
-	// Err is what ended the wait where no final cause did: the end of the
-	// context; nil otherwise.
+	// Err is the error of the context if that ended the wait, nil otherwise.
 	Err error
 }
 
-// Error has a line for each workload, with what its container printed last
-// and the way out below it.
+// Error returns a line for each workload, followed by the log of its container
+// and the remedy.
 func (e *NotReadyError) Error() string {
 	var b strings.Builder
 	for i, t := range e.Troubles {
@@ -82,8 +81,8 @@ func (e *NotReadyError) Error() string {
 	return b.String()
 }
 
-// Verdict has a case for each way out: several workloads that want the same are
-// one case. Those whose containers have said something have one each.
+// Verdict returns a case for each remedy: workloads with the same remedy are
+// one case, unless their containers have printed logs.
 func (e *NotReadyError) Verdict() Verdict {
 	v := Verdict{Looked: len(e.Troubles)}
 	for _, t := range e.Troubles {
@@ -102,10 +101,10 @@ func (e *NotReadyError) Verdict() Verdict {
 	return v
 }
 
-// Unwrap returns what ended the wait.
+// Unwrap returns the error of the context.
 func (e *NotReadyError) Unwrap() error { return e.Err }
 
-// Details are the lines below the message: the end of the log, and the way out.
+// Details returns the end of the log and the remedy.
 func (c Cause) Details() []string {
 	lines := c.logged()
 	if c.Remedy != "" {
@@ -114,7 +113,7 @@ func (c Cause) Details() []string {
 	return lines
 }
 
-// logged are the lines of the log, marked as such.
+// logged returns the lines of the log with a prefix.
 func (c Cause) logged() []string {
 	var lines []string
 	for _, line := range c.Log {

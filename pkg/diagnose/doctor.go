@@ -14,9 +14,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Doctor finds out why objects of Flux are not as they should be. It reads
-// what the controllers say, follows references to what is at the root of it,
-// and asks pods, events and logs about that. It changes nothing.
+// Doctor diagnoses Flux objects. It reads their conditions, follows their
+// references to the root cause, and reads pods, events and logs for details. It
+// is read-only.
 type Doctor struct {
 	Client *kube.Client
 	// Home is the namespace of the controllers.
@@ -26,24 +26,24 @@ type Doctor struct {
 	Kustomizer build.Kustomizer
 }
 
-// patienceWithNews is how long a controller may take to begin with what its
-// source has fetched before that is told as trouble.
-const patienceWithNews = time.Minute
+// newRevisionGrace is the time that a controller has to start reconciling a new
+// revision before the delay is reported.
+const newRevisionGrace = time.Minute
 
-// Scope says what Everything looks at, and how much of it is reported.
+// Scope is the scope of Everything and the number of root causes.
 type Scope struct {
 	// Namespace is "" for all namespaces.
 	Namespace string
-	// Fallback is the namespace to look at where objects may not be listed in
-	// all of them; "" for none.
+	// Fallback is the namespace to read if objects may not be listed in all
+	// namespaces, or "".
 	Fallback string
-	// Cases bounds the root causes that are examined and returned, those that
-	// block most first; 0 is no bound.
+	// Cases is the maximum number of root causes to examine and return, sorted
+	// by the number of blocked objects. 0 means no limit.
 	Cases int
 }
 
-// Everything looks at all objects of Flux in a scope and at the controllers.
-// What has one root is one case.
+// Everything diagnoses all Flux objects in a scope and the controllers. Objects
+// with the same root cause are one case.
 func (d Doctor) Everything(ctx context.Context, scope Scope) (Verdict, error) {
 	s, err := d.survey(ctx, scope.Namespace, scope.Fallback, apierrors.IsForbidden)
 	if err != nil {
@@ -84,9 +84,9 @@ func (d Doctor) Everything(ctx context.Context, scope Scope) (Verdict, error) {
 	return v, nil
 }
 
-// limit sorts the cases by what they block and keeps the first n, 0 for all, of
-// those that are problems and of those that are young progress: one kind must
-// not displace the other.
+// limit sorts the cases by the number of blocked objects. It keeps the first n
+// problems and the first n cases of young progress, so that neither displaces
+// the other. 0 keeps all.
 func (v *Verdict) limit(n int, now time.Time) {
 	slices.SortStableFunc(v.Cases, func(a, b Case) int { return len(b.Blocks) - len(a.Blocks) })
 	v.RootCauses = len(v.Cases)
@@ -107,8 +107,8 @@ func (v *Verdict) limit(n int, now time.Time) {
 	v.Cases = slices.Concat(problems[:min(n, len(problems))], young[:min(n, len(young))])
 }
 
-// everythingUnknown are the gaps in what was read of a scope. The controllers
-// are a part of the whole cluster; those of one namespace may look without them.
+// everythingUnknown describes what could not be read in a scope. The
+// controllers count for the cluster and for their own namespace.
 func (s *snapshot) everythingUnknown(scope Scope) []string {
 	var lines []string
 	if s.blind != "" && (scope.Namespace == "" || s.blind == s.vacant() || scope.Namespace == s.Home) {
@@ -117,11 +117,11 @@ func (s *snapshot) everythingUnknown(scope Scope) []string {
 	return append(lines, s.gaps()...)
 }
 
-// examinedAtOnce bounds how many cases are asked about at the same time.
+// examinedAtOnce is the maximum number of cases to examine in parallel.
 const examinedAtOnce = 8
 
-// examineAll asks about the roots of cases. It reports whether the failure at one
-// may be an old one, since nothing has happened to its object for long.
+// examineAll examines the roots of cases. It reports whether a failure may be
+// outdated because its object has no recent events.
 func (s *snapshot) examineAll(ctx context.Context, cases []Case) (unconfirmed bool) {
 	var asking sync.WaitGroup
 	old := make([]bool, len(cases))
@@ -137,16 +137,16 @@ func (s *snapshot) examineAll(ctx context.Context, cases []Case) (unconfirmed bo
 	return slices.Contains(old, true)
 }
 
-// root is what cases are told apart by.
+// root identifies the root cause of a case.
 type root struct {
 	object controllers.Target
 	code   string
 }
 
-// caseIndex is the place of the case of each root.
+// caseIndex maps a root to the index of its case.
 type caseIndex map[root]int
 
-// add puts an object's chain to the case of its root.
+// add adds the chain of an object to the case of its root.
 func (x caseIndex) add(v *Verdict, t controllers.Target, chain []Finding) {
 	last := chain[len(chain)-1]
 	i, known := x[root{last.Object, last.Code}]
@@ -160,8 +160,8 @@ func (x caseIndex) add(v *Verdict, t controllers.Target, chain []Finding) {
 	}
 }
 
-// Object looks at one object of Flux. That it is not there is an error of the
-// API (IsNotFound).
+// Object diagnoses one Flux object. It returns a NotFound error if the object
+// does not exist.
 func (d Doctor) Object(ctx context.Context, k controllers.Kind, namespace, name string) (Verdict, error) {
 	t := controllers.Target{Kind: k.Kind, Namespace: namespace, Name: name}
 	s, err := d.inspect(ctx, []controllers.Target{t}, nil, apierrors.IsForbidden)
@@ -178,7 +178,7 @@ func (d Doctor) Object(ctx context.Context, k controllers.Kind, namespace, name 
 	return s.conclude(v), nil
 }
 
-// notRead is why an object that was asked for could not be read, nil where it was.
+// notRead returns the error for a requested object that could not be read.
 func (s *snapshot) notRead(k controllers.Kind, t controllers.Target) error {
 	switch {
 	case s.objects[t] != nil:
@@ -189,16 +189,16 @@ func (s *snapshot) notRead(k controllers.Kind, t controllers.Target) error {
 	return apierrors.NewNotFound(schema.GroupResource{Group: k.Group, Resource: k.Resource}, t.Name)
 }
 
-// open are the codes of roots that leave open what is behind them, silent those
-// of objects whose controller may not work.
+// open are the codes of roots that do not name a definite cause. silent are the
+// codes of objects whose controller may not be working.
 var (
 	open   = []string{"", "unreconciled", "progressing", "waiting", "not-ready"}
 	silent = []string{"unreconciled", "behind", "progressing"}
 )
 
-// unknown is what could not be read and could change the verdict on an object:
-// what it waits for, unless its cause is certain; the controllers, where it says
-// nothing, or where there are none at all.
+// unknown describes what could not be read and could change the verdict on an
+// object: its dependencies, unless the cause is certain, and the controllers,
+// if the object reports no failure or if no controller was found.
 func (s *snapshot) unknown(cases []Case) []string {
 	has := func(codes []string) bool {
 		return slices.ContainsFunc(cases, func(c Case) bool { return slices.Contains(codes, c.Root.Code) })
@@ -213,8 +213,8 @@ func (s *snapshot) unknown(cases []Case) []string {
 	return lines
 }
 
-// consult adds the case of an object, and those of what keeps newer revisions
-// from coming to it. It reports whether the object says that it is ready.
+// consult adds the cases of an object and of its sources that cannot fetch new
+// revisions. It reports whether the object is ready.
 func (s *snapshot) consult(ctx context.Context, v *Verdict, t controllers.Target) bool {
 	own := len(v.Cases)
 	healthy := s.found(v, t)
@@ -234,8 +234,8 @@ func (s *snapshot) consult(ctx context.Context, v *Verdict, t controllers.Target
 	return healthy
 }
 
-// found adds the cases of an object as far as they are known without further
-// requests, and reports whether the object says that it is ready.
+// found adds the cases that need no further requests, and reports whether the
+// object is ready.
 func (s *snapshot) found(v *Verdict, t controllers.Target) bool {
 	chain := s.chain(t)
 	if len(chain) > 0 {
@@ -245,8 +245,9 @@ func (s *snapshot) found(v *Verdict, t controllers.Target) bool {
 	return len(chain) == 0
 }
 
-// detail asks about the roots of cases, and meanwhile what else they block. It
-// reports whether one of the failures may be old, and what could not be read.
+// detail examines the roots of cases and, at the same time, finds the objects
+// that they block. It reports whether a failure may be outdated, and what could
+// not be read.
 func (s *snapshot) detail(ctx context.Context, cases []Case) (unconfirmed bool, unread []string) {
 	var blocked [][]controllers.Target
 	var reading sync.WaitGroup
@@ -260,7 +261,8 @@ func (s *snapshot) detail(ctx context.Context, cases []Case) (unconfirmed bool, 
 	return unconfirmed, unread
 }
 
-// stale adds the cases of what keeps newer revisions from coming to an object.
+// stale adds the cases of sources that cannot fetch new revisions for an
+// object.
 func (s *snapshot) stale(v *Verdict, t controllers.Target) {
 	for _, e := range s.graph.From(s.vertex(t)) {
 		if e.Relation != "source" && e.Relation != "image" && e.Relation != "provider" {

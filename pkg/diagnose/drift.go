@@ -20,28 +20,30 @@ import (
 )
 
 const (
-	// driftChecks bounds how many objects are compared by a dry run: those whose
-	// managed fields say that somebody has changed what the applier had set.
+	// driftChecks is the maximum number of objects to compare by a dry run.
+	// Candidates are objects whose managed fields show a change by another
+	// field manager.
 	driftChecks = 3
-	// driftFields is how many fields of an object are shown, driftValue how much
-	// of a value.
+	// driftFields is the maximum number of fields to print for an object,
+	// driftValue the maximum length of a value.
 	driftFields = 5
 	driftValue  = 60
 )
 
-// suspect is an object of which somebody has changed fields that its applier
-// had set.
+// suspect is an object with fields that another field manager has taken over
+// from its applier.
 type suspect struct {
 	target   controllers.Target
 	desired  build.Object
 	managers []fieldManager
-	// fields are those that the applier no longer owns.
+	// fields are the fields that the applier no longer owns.
 	fields [][]string
 }
 
 // suspect reports, without a request, whether an object may have drifted: an
-// applier owns each field that it has applied until somebody else changes it.
-// What only others set, such as the replicas of an autoscaler, is no drift.
+// applier owns every field that it has applied until another manager changes
+// the field. Fields that only others set, such as the replicas of an
+// autoscaler, are not drift.
 func (d *desired) suspect(sub subject, t controllers.Target, o controllers.Object) (suspect, bool) {
 	if d == nil {
 		return suspect{}, false
@@ -57,18 +59,18 @@ func (d *desired) suspect(sub subject, t controllers.Target, o controllers.Objec
 		if m.name == sub.kind.Manager && m.subresource == "" {
 			owned = append(owned, m.fields)
 		}
-		// kustomize-controller removes what kubectl has added, too.
+		// kustomize-controller also removes fields that kubectl has added.
 		added = added || sub.kind.Drift == nil && m.subresource == "" && strings.HasPrefix(m.name, "kubectl")
 	}
 	if len(managers) == 0 {
-		return suspect{}, false // the server does not tell
+		return suspect{}, false // managed fields are not available
 	}
 	fields := unowned(sent(applied.Object), owned...)
 	return suspect{t, applied, managers, fields}, len(fields) > 0 || added
 }
 
-// likely sorts suspects: where somebody owns the fields now, the object has
-// changed for sure.
+// likely sorts suspects by the number of managers that have taken over fields,
+// which proves a change.
 func likely(suspects []suspect) []suspect {
 	slices.SortStableFunc(suspects, func(a, b suspect) int {
 		return cmp.Or(cmp.Compare(len(b.changedBy()), len(a.changedBy())), strings.Compare(a.target.String(), b.target.String()))
@@ -76,8 +78,8 @@ func likely(suspects []suspect) []suspect {
 	return suspects
 }
 
-// sent is an object as the controllers send it: of a Secret's stringData they
-// make data.
+// sent returns an object as the controllers send it, with the stringData of a
+// Secret merged into data.
 func sent(o controllers.Object) controllers.Object {
 	plain, ok := o["stringData"].(map[string]any)
 	if !ok {
@@ -87,19 +89,20 @@ func sent(o controllers.Object) controllers.Object {
 	if encoded, ok := o["data"].(map[string]any); ok {
 		maps.Copy(data, encoded)
 	}
-	maps.Copy(data, plain) // only the keys count
+	maps.Copy(data, plain) // values are not compared, so they are not encoded
 	o = maps.Clone(o)
 	delete(o, "stringData")
 	o["data"] = data
 	return o
 }
 
-// leftAlone reports whether a mark keeps the controllers from correcting an object.
+// leftAlone reports whether a label or annotation excludes an object from drift
+// correction.
 func leftAlone(o controllers.Object) bool {
 	return slices.ContainsFunc(leaveAlone, func(l leftMark) bool { return controllers.HasSetting(o, l.key, l.value) })
 }
 
-// changedBy are the managers that own one of the fields now, the newest first.
+// changedBy returns the managers that now own one of the fields, newest first.
 func (s suspect) changedBy() []fieldManager {
 	var managers []fieldManager
 	for _, m := range s.managers {
@@ -115,9 +118,9 @@ func (s suspect) changedBy() []fieldManager {
 	return managers
 }
 
-// drift compares suspects with what would be applied, by a dry run each as the
-// controllers do it. It returns a finding for each that differs, and what could
-// not be compared.
+// drift compares suspects with the desired state by a server-side dry run. It
+// returns a finding for each difference, and a description of what could not be
+// compared.
 func (s *snapshot) drift(ctx context.Context, sub subject, d *desired, suspects []suspect) (found []Finding, unknown []string) {
 	owner := targetOf(sub.kind, sub.object)
 	suspects = likely(suspects)
@@ -153,7 +156,8 @@ func (s *snapshot) drift(ctx context.Context, sub subject, d *desired, suspects 
 	return found, unknown
 }
 
-// drifted is the finding of an object that differs from what was applied.
+// drifted returns the finding for an object that differs from the desired
+// state.
 func (s *snapshot) drifted(sub subject, of suspect, change diff.Change) Finding {
 	f := Finding{Object: key(of.target), Code: "drift"}
 	f.Message = fmt.Sprintf("%s from what %s has applied", differing(len(change.Fields)), targetOf(sub.kind, sub.object))
@@ -197,7 +201,7 @@ func moreOf(n int) []string {
 	return []string{fmt.Sprintf("and %d more", n)}
 }
 
-// shownValue is a value in a line.
+// shownValue formats a value in one line.
 func shownValue(v any) string {
 	if v == nil {
 		return "not set"
@@ -216,14 +220,14 @@ func shownValue(v any) string {
 	return oneLine(text)
 }
 
-// unrendered says that drift could not be looked for; nothing where the object
-// is just being reconciled to another revision.
+// unrendered describes why drift could not be checked. It returns nil if the
+// object is being reconciled to another revision.
 func unrendered(owner controllers.Target, err error) []string {
 	if err == nil || errors.Is(err, errSuperseded) {
 		return nil
 	}
 	if apierrors.IsForbidden(err) {
-		return []string{"no permission to read what it applies, to compare that: " + owner.String()}
+		return []string{"no permission to read the desired state: " + owner.String()}
 	}
 	return []string{fmt.Sprintf("drift of the objects of %s: %s", owner, oneLine(WithoutFolders(err.Error())))}
 }

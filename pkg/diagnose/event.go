@@ -10,19 +10,19 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Event is something that was reported about an object.
+// Event is an event of an object.
 type Event struct {
-	// At is when it last happened.
+	// At is the time of the last occurrence.
 	At time.Time
-	// Type is Normal or Warning, and Text its reason and message in a line.
+	// Type is Normal or Warning. Text is the reason and message in one line.
 	Type, Text string
 }
 
-// keptEvents bounds how many events of an object are read to find the last.
+// keptEvents is the maximum number of events to read for an object.
 const keptEvents = 500
 
-// Events returns the last events about an object, the newest at the end. What
-// was said several times is there once, as it was said last.
+// Events returns the last events of an object, newest last. Of events with
+// equal text it returns the newest.
 func Events(ctx context.Context, client *kube.Client, kind, namespace, name string, last int) ([]Event, error) {
 	objects, err := client.EventsOf(ctx, kind, namespace, name, keptEvents)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// eventsShown is how many events of a root are shown.
+// eventsShown is the number of events to print for a root cause.
 const eventsShown = 3
 
-// examine asks about the root of a case what only further requests tell: the
-// pods that are not ready, the file that is at fault, the last events. What
-// cannot be had is left out: the case stands without it. It reports whether the
-// failure may be an old one, since nothing has happened to the object for long.
+// examine adds details to the root of a case that need further requests: pods
+// that are not ready, the file in the source, recent events. Errors are
+// ignored: the case is valid without them. It reports whether the failure may
+// be outdated because the object has no recent events.
 func (s *snapshot) examine(ctx context.Context, c *Case) (unconfirmed bool) {
 	root := &c.Root
 	o, ofFlux := s.objects[root.Object]
@@ -33,7 +33,7 @@ func (s *snapshot) examine(ctx context.Context, c *Case) (unconfirmed bool) {
 		root.Details = append(root.Details, said)
 	}
 	if s.asksPods(sub, root.Code) && s.pods(ctx, root, sub) {
-		c.settle() // pods say more than events, which only say that they were waited for
+		c.settle() // events would only report the timeout
 		return false
 	}
 	*root = s.locate(ctx, *root, sub)
@@ -52,41 +52,42 @@ func (s *snapshot) examine(ctx context.Context, c *Case) (unconfirmed bool) {
 	return unconfirmed
 }
 
-// eventEvidence is how old an event may be to explain what is wrong now.
+// eventEvidence is the maximum age of an event that explains the current
+// failure.
 const eventEvidence = time.Hour
 
-// evidence reports whether an event may explain what is wrong now: it is recent,
-// and no reconciliation has succeeded since.
+// evidence reports whether an event may explain the current failure: it is
+// recent and newer than the last successful reconciliation.
 func (s *snapshot) evidence(sub subject, e Event) bool {
 	if !confirms(s.Now, e) {
 		return false
 	}
-	if sub.kind.Drift != nil { // a rollback is a release that succeeded
+	if sub.kind.Drift != nil { // a rollback also updates the last success
 		return true
 	}
 	return !e.At.Before(tree.Link{Kind: sub.kind, Live: sub.object}.Outcome().Good)
 }
 
-// spans are durations as Go writes them.
+// spans matches durations.
 var spans = regexp.MustCompile(`\b[0-9][0-9.]*(ms|µs|s)\b`)
 
-// timeless is a message without the durations in it, in which two of the same
-// failure differ.
+// timeless removes durations from a message, so that equal failures compare
+// equal.
 func timeless(message string) string {
 	return spans.ReplaceAllString(message, "")
 }
 
-// settle makes the end of the chain what the root has become.
+// settle copies the root to the end of the chain.
 func (c *Case) settle() { c.Chain[len(c.Chain)-1] = c.Root }
 
-// asksPods reports whether what the object has applied may be at fault.
+// asksPods reports whether the applied workloads may be the cause.
 func (s *snapshot) asksPods(sub subject, code string) bool {
 	return sub.kind.Manager != "" && slices.Contains([]string{"not-ready", "progressing", "retries-exhausted", "health"}, code)
 }
 
-// pods looks for workloads of the object that are not ready, and names the
-// first as the cause; false says that there is none. That retries are exhausted
-// is what follows from it.
+// pods reports whether workloads of the object are not ready, and makes the
+// first the root cause. Exhausted retries are a consequence and become a
+// detail.
 func (s *snapshot) pods(ctx context.Context, root *Finding, sub subject) bool {
 	troubles := Workloads(ctx, s.Client, s.workloadsOf(sub))
 	if len(troubles) == 0 {
@@ -100,7 +101,7 @@ func (s *snapshot) pods(ctx context.Context, root *Finding, sub subject) bool {
 		root.Details = append(root.Details, trouble.Name+": "+trouble.Message)
 	}
 	first := troubles[0]
-	if young && first.Vague { // the rollout that is waited for
+	if young && first.Vague { // the rollout is in progress
 		root.Details = append(root.Details, first.Name+": "+first.Message)
 		return true
 	}
@@ -121,8 +122,8 @@ func (s *snapshot) pods(ctx context.Context, root *Finding, sub subject) bool {
 	return true
 }
 
-// workloadsOf are the objects whose pods may be at fault: those that the failure
-// names, and those that the object has applied.
+// workloadsOf returns the objects whose pods may be the cause: the inventory
+// and the objects that the failure names.
 func (s *snapshot) workloadsOf(sub subject) []controllers.Target {
 	objects := sub.kind.Managed(sub.object)
 	for _, h := range failure.Parse(sub.attempt().Message).Objects {

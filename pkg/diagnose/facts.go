@@ -8,35 +8,36 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// Facts are the revisions behind an object: which one is live, which one the
-// source has fetched, and when either is looked at again.
+// Facts are the applied revision, the revision of the source, and the times of
+// the next reconciliations.
 type Facts struct {
-	// Object applies what was asked about, or is it.
+	// Object is the requested object, or its applier.
 	Object controllers.Target
-	// Applied is the revision that is live, AppliedAt when it was last
-	// reconciled successfully; zero where that is not known.
+	// Applied is the applied revision and AppliedAt the time of the last
+	// successful reconciliation, zero if unknown.
 	Applied   string
 	AppliedAt time.Time
-	// NextReconciliation is when that is due again, zero where it is not known.
+	// NextReconciliation is the time of the next reconciliation, zero if
+	// unknown.
 	Interval           time.Duration
 	NextReconciliation time.Time
-	// Source is where the revisions come from, Fetched the one that it has and
-	// FetchedAt when it was stored. Address is that of its server, "" where the
-	// kind has none.
+	// Source provides the revisions. Fetched is its current revision and
+	// FetchedAt the time of that artifact. Address is the address of its
+	// server, "" if the kind has none.
 	Source    controllers.Target
 	Address   string
 	Fetched   string
 	FetchedAt time.Time
-	// NextFetch is when the source looks for a newer one, zero where that is only
-	// known to be within SourceInterval. A suspended source does not look at all.
+	// NextFetch is the time of the next fetch. It is zero if it is only known
+	// to be within SourceInterval, and for a suspended source.
 	SourceInterval  time.Duration
 	NextFetch       time.Time
 	SourceSuspended bool
-	// Fetch is the command that fetches and applies a new revision now.
+	// Fetch is the command that fetches and applies a new revision immediately.
 	Fetch string
 }
 
-// factsOf returns the revisions behind an object, nil where it has no source.
+// factsOf returns the facts of an object, nil if it has no source.
 func (s *snapshot) factsOf(t controllers.Target) *Facts {
 	o, there := s.objects[t]
 	k := s.kindOf(t)
@@ -60,7 +61,7 @@ func (s *snapshot) factsOf(t controllers.Target) *Facts {
 	} else {
 		f.Applied, f.AppliedAt, f.Fetch = "", time.Time{}, sub.command("reconcile")
 	}
-	// A chart comes out of a repository, which is what is fetched.
+	// A HelmChart is built from a repository, which is the source to fetch.
 	for range sourceDepth {
 		up := s.kindOf(source).Upstream(from)
 		if len(up) != 1 || from == nil {
@@ -82,11 +83,11 @@ func (s *snapshot) factsOf(t controllers.Target) *Facts {
 	return f
 }
 
-// sourceDepth is how many sources are above one another: a chart and a
-// repository, or an artifact, its generator and the source of that.
+// sourceDepth is the maximum length of a chain of sources: chart and
+// repository, or artifact, generator and source.
 const sourceDepth = 3
 
-// fetched reads what a source has, and when it looks for a newer revision.
+// fetched sets the revision of the source and the time of the next fetch.
 func (f *Facts) fetched(s *snapshot, k controllers.Kind, o controllers.Object) {
 	f.Fetched, f.SourceInterval = k.Result.String(o), duration(o, "spec.interval")
 	f.SourceSuspended = k.Suspension.Is(o)
@@ -95,19 +96,19 @@ func (f *Facts) fetched(s *snapshot, k controllers.Kind, o controllers.Object) {
 	if f.SourceSuspended || f.SourceInterval == 0 {
 		return
 	}
-	// A fetch that finds nothing new leaves no trace: only one that stored a
-	// revision, or that somebody requested, is known.
+	// A fetch without a new revision is not recorded: only a new artifact or a
+	// handled request has a time.
 	last := f.FetchedAt
-	if asked := moment(controllers.Path{"status.lastHandledReconcileAt"}.String(o)); asked.After(last) {
-		last = asked
+	if requested := moment(controllers.Path{"status.lastHandledReconcileAt"}.String(o)); requested.After(last) {
+		last = requested
 	}
 	if next := last.Add(f.SourceInterval); next.After(s.Now) {
 		f.NextFetch = next
 	}
 }
 
-// nextReconciliation is when an object is due again; zero where that is not
-// known. Only a Kustomization's history has every reconciliation.
+// nextReconciliation returns when an object is due, zero if unknown. Only the
+// history of a Kustomization records every reconciliation.
 func (s *snapshot) nextReconciliation(sub subject) time.Time {
 	interval := duration(sub.object, "spec.interval")
 	entry := controllers.Path{"status.history[0].lastReconciled"}.String(sub.object)
@@ -118,8 +119,8 @@ func (s *snapshot) nextReconciliation(sub subject) time.Time {
 	return time.Time{}
 }
 
-// correction is what the controller of an applier does about an object that is
-// not as applied: when, and the commands that have it done now.
+// correction describes when the controller of an applier corrects an object,
+// and returns the commands that correct it immediately.
 func (s *snapshot) correction(sub subject) (detail string, remedies []string) {
 	if sub.kind.Drift == nil { // every reconciliation applies all objects
 		detail = fmt.Sprintf("%s corrects it with the next reconciliation", sub.kind.Controller)
@@ -138,10 +139,10 @@ func (s *snapshot) correction(sub subject) (detail string, remedies []string) {
 	default:
 		detail = sub.kind.Drift[0] + " is not enabled: nothing corrects it before the next upgrade"
 	}
-	return detail, []string{sub.command("reconcile", "--force"), fmt.Sprintf("to have it corrected always, set %s: enabled in %s", sub.kind.Drift[0], targetOf(sub.kind, sub.object))}
+	return detail, []string{sub.command("reconcile", "--force"), fmt.Sprintf("to correct drift automatically, set %s: enabled in %s", sub.kind.Drift[0], targetOf(sub.kind, sub.object))}
 }
 
-// duration reads a field such as spec.interval, zero where there is none.
+// duration reads a field such as spec.interval, zero if it is missing.
 func duration(o controllers.Object, field string) time.Duration {
 	d, err := time.ParseDuration(controllers.Path{field}.String(o))
 	if err != nil {
@@ -150,7 +151,7 @@ func duration(o controllers.Object, field string) time.Duration {
 	return d
 }
 
-// moment reads a time, zero where there is none.
+// moment parses a time, zero if it is missing.
 func moment(text string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {

@@ -9,21 +9,21 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Failed is an object of Flux with which a command has not come to a good end.
+// Failed is a Flux object for which a command has failed.
 type Failed struct {
 	controllers.Target
-	// Last is the object as the command has seen it last, nil where it has not:
-	// it explains what has failed even where its controller has begun anew.
+	// Last is the object as the command last received it, or nil. It explains
+	// the failure even if the controller has started again.
 	Last controllers.Object
 }
 
-// examined bounds how many roots are asked about in detail.
+// examined is the maximum number of root causes to examine in detail.
 const examined = 10
 
-// Failed finds out why commands have failed. What has one root is one case; an
-// object that nothing speaks against is in none. It is an addition to an answer
-// that is there already, so that nothing is an error: what cannot be had before
-// ctx ends is Unknown.
+// Failed diagnoses why commands have failed. Objects with the same root cause
+// are one case; an object without a failure is in none. The verdict supplements
+// an error that was reported already, so errors are not returned:
+// Unknown contains what could not be read before ctx ends.
 func (d Doctor) Failed(ctx context.Context, failed []Failed) Verdict {
 	if len(failed) == 0 {
 		return Verdict{}
@@ -31,7 +31,7 @@ func (d Doctor) Failed(ctx context.Context, failed []Failed) Verdict {
 	var known []controllers.Object
 	for _, f := range failed {
 		if f.Last != nil {
-			o := maps.Clone(f.Last) // what a patch or a watch brings need not name its kind
+			o := maps.Clone(f.Last) // the response to a patch may have no kind
 			k, _ := controllers.FindKind(f.Kind)
 			o["apiVersion"], o["kind"] = k.APIVersion(), k.Kind
 			known = append(known, o)
@@ -69,10 +69,9 @@ func (d Doctor) Failed(ctx context.Context, failed []Failed) Verdict {
 	return v
 }
 
-// relevant is what could not be read and could change the verdict on objects
-// that have failed. Where the controllers are is of interest only while one is
-// silent; what the user may not see, only while something is left open: tenants
-// see little, and know it.
+// relevant describes what could not be read and could change the verdict on
+// failed objects. The controllers matter if an object reports no failure, and
+// forbidden objects if a cause is open: tenants may read little.
 func (s *snapshot) relevant(v Verdict, failed []controllers.Target) []string {
 	silent, unclear := false, false
 	for _, t := range failed {
@@ -90,8 +89,8 @@ func (s *snapshot) relevant(v Verdict, failed []controllers.Target) []string {
 	return lines
 }
 
-// failure adds the case of an object that failed. What only keeps newer
-// revisions from it counts where the object itself has nothing against it.
+// failure adds the case of a failed object. Sources that cannot fetch new
+// revisions count only if the object itself has no failure.
 func (s *snapshot) failure(v *Verdict, t controllers.Target) {
 	chain := s.chain(t)
 	if now := s.now[t]; now != nil && len(chain) > 0 && fine(s.kindOf(t), now) && !fine(s.kindOf(t), s.objects[t]) {
@@ -112,8 +111,7 @@ func (s *snapshot) failure(v *Verdict, t controllers.Target) {
 	v.Cases = append(v.Cases, caseOf(t, chain))
 }
 
-// shared puts an object to the case that already tells why its sources bring
-// nothing newer.
+// shared adds an object to the existing case of its sources.
 func (s *snapshot) shared(v *Verdict, t controllers.Target) {
 	for _, e := range s.graph.From(s.vertex(t)) {
 		chain := s.chain(target(e.To))

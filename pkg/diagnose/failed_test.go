@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// kustomization is an object as a controller has left it.
+// kustomization returns a Kustomization with a Ready condition.
 func kustomization(name, status, reason, message string, spec map[string]any) controllers.Object {
 	return controllers.Object{
 		"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization",
@@ -23,8 +23,7 @@ func kustomization(name, status, reason, message string, spec map[string]any) co
 	}
 }
 
-// snapshotOf is a cluster with these objects, of which some are looked at as
-// they were before.
+// snapshotOf returns a snapshot with the objects, some in an earlier version.
 func snapshotOf(listed, known []controllers.Object) *snapshot {
 	s := Doctor{}.newSnapshot()
 	s.view = view{listed: true}
@@ -47,7 +46,7 @@ func named(name string) controllers.Target {
 	return controllers.Target{Kind: "Kustomization", Namespace: "apps", Name: name}
 }
 
-// roots are the roots of a verdict with the objects that they explain.
+// roots returns the roots of a verdict with the objects of their cases.
 func roots(v Verdict) map[string][]string {
 	found := map[string][]string{}
 	for _, c := range v.Cases {
@@ -59,7 +58,8 @@ func roots(v Verdict) map[string][]string {
 	return found
 }
 
-// What has one root is one case, and what failed is judged as it was then.
+// Objects with the same root cause are one case, and a failed object is diagnosed
+// in the version in which it failed.
 func TestFailedObjectsShareTheirRoot(t *testing.T) {
 	t.Parallel()
 	on := func(name string) map[string]any {
@@ -68,7 +68,7 @@ func TestFailedObjectsShareTheirRoot(t *testing.T) {
 	broken := kustomization("infra", "False", "BuildFailed", "no such file", nil)
 	apps := kustomization("apps", "False", "DependencyNotReady", "dependency 'apps/infra' is not ready", on("infra"))
 	shop := kustomization("shop", "False", "DependencyNotReady", "dependency 'apps/apps' is not ready", on("apps"))
-	again := kustomization("infra", "Unknown", "Progressing", "at work again", nil)
+	again := kustomization("infra", "Unknown", "Progressing", "running again", nil)
 	s := snapshotOf([]controllers.Object{again, apps, shop}, []controllers.Object{broken, apps, shop})
 	var v Verdict
 	for _, name := range []string{"infra", "apps", "shop"} {
@@ -90,8 +90,8 @@ func TestFailedObjectThatHasRecovered(t *testing.T) {
 	}
 }
 
-// An object that is ready from before and has not answered: its controller
-// counts, and what is suspended or at rest above it does not.
+// For an object that is ready from before and has not handled the request, the
+// controller may be the cause, but not a suspended or idle dependency.
 func TestFailedObjectThatIsReady(t *testing.T) {
 	t.Parallel()
 	ready := kustomization("apps", "True", "ReconciliationSucceeded", "applied", nil)
@@ -99,7 +99,7 @@ func TestFailedObjectThatIsReady(t *testing.T) {
 	var v Verdict
 	s.failure(&v, named("apps"))
 	if diff := cmp.Diff(map[string][]string{}, roots(v)); diff != "" {
-		t.Errorf("nothing speaks against it: %s", diff)
+		t.Errorf("want no case: %s", diff)
 	}
 	s = snapshotOf([]controllers.Object{ready}, []controllers.Object{ready})
 	down := controllers.Target{Kind: "Deployment", Namespace: "flux-system", Name: "kustomize-controller"}
@@ -110,8 +110,8 @@ func TestFailedObjectThatIsReady(t *testing.T) {
 	}
 }
 
-// A health check that goes on does not wait for what is above it, where that is
-// suspended and has brought what it has.
+// A running health check does not wait for a dependency that is ready and
+// suspended.
 func TestSuspendedDependencyThatIsReady(t *testing.T) {
 	t.Parallel()
 	frozen := kustomization("infra", "True", "ReconciliationSucceeded", "applied", map[string]any{"suspend": true})
@@ -129,8 +129,8 @@ func TestSuspendedDependencyThatIsReady(t *testing.T) {
 	}
 }
 
-// Controllers that want the same are one case; what one has logged is its own.
-func TestNotReadyErrorsShareTheirWayOut(t *testing.T) {
+// Controllers with the same remedy are one case, unless one has printed a log.
+func TestNotReadyErrorsShareTheirRemedy(t *testing.T) {
 	t.Parallel()
 	pull := Cause{Message: "the image cannot be pulled", Remedy: "check --registry"}
 	e := &NotReadyError{Namespace: "flux-system", Troubles: []Trouble{

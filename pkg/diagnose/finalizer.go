@@ -11,28 +11,29 @@ import (
 )
 
 const (
-	// deletionGrace is how long a deletion may take before it is reported: a
-	// controller needs a moment to run its cleanup.
+	// deletionGrace is the time that a deletion may take before it is reported:
+	// controllers need a moment to clean up.
 	deletionGrace = 30 * time.Second
-	// deletionStuck is how long a deletion takes before the removal of a finalizer
-	// by hand is named: the cleanup of cloud resources may take most of an hour.
+	// deletionStuck is the age of a deletion from which the manual removal of
+	// its finalizers is suggested: the cleanup of cloud resources may take most
+	// of an hour.
 	deletionStuck = time.Hour
 )
 
-// finalizerOwner is what a finalizer waits for.
+// finalizerOwner describes the controller that removes a finalizer.
 type finalizerOwner struct {
-	// match is the finalizer, or with a leading "." the end of its domain.
+	// match is the finalizer, or a suffix of its domain with a leading ".".
 	match string
-	// owner removes the finalizer once waits is over.
+	// owner removes the finalizer when the condition in waits is resolved.
 	owner, waits string
-	// skips is what does not happen when the finalizer is removed by hand, "" for
-	// one that is never to be removed: it protects what is still in use, or what
-	// has it is part of Kubernetes or Flux.
+	// skips is the cleanup that is skipped if a user removes the finalizer. It
+	// is "" for finalizers that must not be removed: they protect objects in
+	// use, or belong to Kubernetes or Flux.
 	skips string
 }
 
-// finalizerOwners are the finalizers that are found on most clusters, the more
-// specific first. Another one is attributed to its domain.
+// finalizerOwners are the common finalizers, more specific ones first. Other
+// finalizers are attributed to their domain.
 var finalizerOwners = []finalizerOwner{
 	{"kubernetes.io/pvc-protection", "kube-controller-manager", "a Pod still uses the PersistentVolumeClaim", ""},
 	{"kubernetes.io/pv-protection", "kube-controller-manager", "a PersistentVolumeClaim is still bound to the PersistentVolume", ""},
@@ -53,7 +54,8 @@ var finalizerOwners = []finalizerOwner{
 	{".cluster.x-k8s.io", "Cluster API", "the machines of the cluster are not deleted yet", "the deletion of the machines"},
 }
 
-// ownerOfFinalizer returns who is expected to remove a finalizer.
+// ownerOfFinalizer returns the controller that is expected to remove a
+// finalizer.
 func ownerOfFinalizer(finalizer string) finalizerOwner {
 	domain, _, qualified := strings.Cut(finalizer, "/")
 	for _, o := range finalizerOwners {
@@ -68,15 +70,15 @@ func ownerOfFinalizer(finalizer string) finalizerOwner {
 	return finalizerOwner{finalizer, owner, "the controller has not finished its cleanup, or no longer runs", "the cleanup of that controller"}
 }
 
-// deletedAt returns when the deletion of an object was requested, false for one
-// that is not being deleted.
+// deletedAt returns when the deletion of an object was requested, and false if
+// it was not.
 func deletedAt(o controllers.Object) (time.Time, bool) {
 	at, err := time.Parse(time.RFC3339, controllers.Path{"metadata.deletionTimestamp"}.String(o))
 	return at, err == nil
 }
 
-// blockedDeletion returns what keeps an object from being deleted; false for one
-// that is not being deleted. An object of Flux waits for its controller.
+// blockedDeletion returns the finding for an object that is being deleted. A
+// Flux object waits for its controller.
 func (s *snapshot) blockedDeletion(t controllers.Target, o controllers.Object) (Finding, bool) {
 	k, ofFlux := controllers.KindOf(groupOf(t), t.Kind)
 	f, deleting := blockedDeletion(t, o, s.Now)
@@ -95,7 +97,8 @@ func (s *snapshot) blockedDeletion(t controllers.Target, o controllers.Object) (
 	return f, true
 }
 
-// foreignOwners are the owners of finalizers that are not of Flux, each once.
+// foreignOwners returns the owners of finalizers of other projects, without
+// duplicates.
 func foreignOwners(finalizers []string) []string {
 	var owners []string
 	for _, finalizer := range finalizers {
@@ -106,9 +109,9 @@ func foreignOwners(finalizers []string) []string {
 	return owners
 }
 
-// blockedDeletion returns what keeps an object of any kind from being deleted.
-// Only where that has lasted for long, and no finalizer protects something, it
-// says how to remove the finalizers.
+// blockedDeletion returns the finding for an object of any kind that is being
+// deleted. It suggests to remove the finalizers only after deletionStuck and if
+// none of them protects an object.
 func blockedDeletion(t controllers.Target, o controllers.Object, now time.Time) (Finding, bool) {
 	at, deleting := deletedAt(o)
 	if !deleting {
@@ -119,7 +122,7 @@ func blockedDeletion(t controllers.Target, o controllers.Object, now time.Time) 
 	f.Message = fmt.Sprintf("deletion was requested at %s", at.UTC().Format(time.RFC3339))
 	if len(finalizers) == 0 { // a Namespace has its finalizer in its spec
 		f.Message += " and has not finished"
-		f.Remedies = []string{"see in its conditions and events what it waits for: " + kubectl(t, "describe")}
+		f.Remedies = []string{"check its conditions and events: " + kubectl(t, "describe")}
 		return f, true
 	}
 	f.Message += " and waits for finalizer " + strings.Join(finalizers, ", ")
@@ -136,19 +139,19 @@ func blockedDeletion(t controllers.Target, o controllers.Object, now time.Time) 
 	}
 	f.Remedies = append(f.Remedies, kubectl(t, "describe"))
 	if len(skipped) == len(finalizers) && now.Sub(at) >= deletionStuck {
-		f.Remedies = append(f.Remedies, fmt.Sprintf("only if nothing will remove the finalizer any more, remove it by hand, which skips %s: %s",
+		f.Remedies = append(f.Remedies, fmt.Sprintf("only if no controller will remove the finalizer, remove it manually, which skips %s: %s",
 			strings.Join(skipped, "; "), kubectl(t, "patch", "--type=merge", `-p '{"metadata":{"finalizers":null}}'`)))
 	}
 	return f, true
 }
 
-// kubectl is a command on an object.
+// kubectl returns a kubectl command for an object.
 func kubectl(t controllers.Target, verb string, flags ...string) string {
 	return strings.Join(append([]string{"kubectl" + inNamespace(t.Namespace), verb, resourceWord(t), t.Name}, flags...), " ")
 }
 
-// resourceWord names the resource of a target as kubectl takes it, with the
-// version and group where these are known.
+// resourceWord returns the resource of a target for kubectl, with version and
+// group if they are known.
 func resourceWord(t controllers.Target) string {
 	word := strings.ToLower(t.Kind)
 	if group, version, ok := strings.Cut(t.APIVersion, "/"); ok {

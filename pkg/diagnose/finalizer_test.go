@@ -13,18 +13,18 @@ import (
 func TestOwnerOfFinalizer(t *testing.T) {
 	t.Parallel()
 	for finalizer, want := range map[string]string{
-		"kubernetes.io/pvc-protection":                  "kube-controller-manager",
-		"foregroundDeletion":                            "the garbage collector of kube-controller-manager",
-		"finalizers.fluxcd.io":                          "the Flux controller of its kind",
-		"resources-finalizer.argocd.argoproj.io":        "the Argo CD application controller",
-		"finalizer.managedresource.crossplane.io":       "the controller that added it",
-		"finalizer.crossplane.io/managed":               "Crossplane",
-		"machine.cluster.x-k8s.io/protect":              "Cluster API",
-		"notcrossplane.io/hold":                         "a controller of notcrossplane.io",
-		"example.com/kubernetes.io/pvc-protection":      "a controller of example.com",
-		"example.com/hold":                              "a controller of example.com",
-		"hold":                                          "the controller that added it",
-		"kubernetes.io/pvc-protection-of-somebody-else": "a controller of kubernetes.io",
+		"kubernetes.io/pvc-protection":                 "kube-controller-manager",
+		"foregroundDeletion":                           "the garbage collector of kube-controller-manager",
+		"finalizers.fluxcd.io":                         "the Flux controller of its kind",
+		"resources-finalizer.argocd.argoproj.io":       "the Argo CD application controller",
+		"finalizer.managedresource.crossplane.io":      "the controller that added it",
+		"finalizer.crossplane.io/managed":              "Crossplane",
+		"machine.cluster.x-k8s.io/protect":             "Cluster API",
+		"notcrossplane.io/hold":                        "a controller of notcrossplane.io",
+		"example.com/kubernetes.io/pvc-protection":     "a controller of example.com",
+		"example.com/hold":                             "a controller of example.com",
+		"hold":                                         "the controller that added it",
+		"kubernetes.io/pvc-protection-of-someone-else": "a controller of kubernetes.io",
 	} {
 		if got := ownerOfFinalizer(finalizer); got.owner != want {
 			t.Errorf("ownerOfFinalizer(%q) = %q, want %q", finalizer, got.owner, want)
@@ -57,7 +57,7 @@ func TestBlockedDeletion(t *testing.T) {
 		hidden string
 	}{
 		"young":     {object(at, "example.com/hold"), 59 * time.Minute, []string{at, "example.com/hold is removed by a controller of example.com", "check that a controller of example.com runs"}, "finalizers\":null"},
-		"stuck":     {object(at, "example.com/hold"), time.Hour, []string{patch, "which skips the cleanup of that controller", "only if nothing will remove the finalizer"}, "as a last resort"},
+		"stuck":     {object(at, "example.com/hold"), time.Hour, []string{patch, "which skips the cleanup of that controller", "only if no controller will remove the finalizer"}, "as a last resort"},
 		"in use":    {object(at, "example.com/hold", "kubernetes.io/pvc-protection"), 24 * time.Hour, []string{"a Pod still uses the PersistentVolumeClaim", "kubectl -n apps describe configmap settings"}, "finalizers\":null"},
 		"namespace": {object(at), 24 * time.Hour, []string{"has not finished", "kubectl -n apps describe configmap settings"}, "finalizer"},
 	} {
@@ -80,8 +80,8 @@ func TestBlockedDeletion(t *testing.T) {
 	}
 }
 
-// An object of Flux waits for its controller: its finalizer is never removed by
-// hand, and where the controller is down, that is what to fix.
+// A Flux object waits for its controller: no remedy removes its finalizer, and
+// if the controller is down, the remedy is to fix the controller.
 func TestBlockedDeletionOfFlux(t *testing.T) {
 	t.Parallel()
 	o := kustomization("app", "True", "ReconciliationSucceeded", "Applied revision", nil)

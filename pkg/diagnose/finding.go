@@ -7,67 +7,64 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Finding is one thing that keeps an object from being as it should be.
+// Finding is a problem of an object.
 type Finding struct {
-	// Object is where it was found; its APIVersion is empty.
+	// Object is the object with the problem. Its APIVersion is empty.
 	Object controllers.Target
-	// Code names the kind of trouble for programs, as in "source-authentication".
+	// Code identifies the type of problem, such as "source-authentication".
 	Code string
-	// Message says what is wrong, in a line.
+	// Message describes the problem in one line.
 	Message string
-	// Details are what the cluster itself says: conditions, events, logs.
+	// Details are quoted conditions, events and logs.
 	Details []string
-	// Remedies say what to do; one that has a command ends with it.
+	// Remedies are fixes. A remedy with a command ends with the command.
 	Remedies []string
-	// Cycle are the objects that wait for each other, nil for other findings.
+	// Cycle are the objects of a circular dependency.
 	Cycle []controllers.Target
-	// Since is when it began, zero where that is not known.
+	// Since is the start of the problem, zero if unknown.
 	Since time.Time
 }
 
-// Case is an object that is not as it should be, and why.
+// Case is an object with a problem and its root cause.
 type Case struct {
-	// Object is the one that was asked about.
+	// Object is the requested object.
 	Object controllers.Target
-	// Also are further objects that were asked about and have the same root.
+	// Also are further requested objects with the same root cause.
 	Also []controllers.Target
 	// Root is the root cause.
 	Root Finding
 	// Chain leads from the object to the root, both included.
 	Chain []Finding
-	// Blocks are the objects that the root keeps from being ready, the root's
-	// own object left out.
+	// Blocks are the objects that wait for the object of the root.
 	Blocks []controllers.Target
 }
 
-// Verdict is what was found out.
+// Verdict is the result of a diagnosis.
 type Verdict struct {
-	// Cases are what is not as it should be, what blocks most first. It is
-	// empty where all is well.
+	// Cases are the problems, sorted by the number of blocked objects. It is
+	// empty if no problem was found.
 	Cases []Case
-	// Looked is how many objects were looked at.
+	// Looked is the number of diagnosed objects.
 	Looked int
-	// Problems is how many of them are not as they should be, controllers that do
-	// not work included.
+	// Problems is the number of objects with a problem, including controllers.
 	Problems int
-	// RootCauses is how many cases there are; Cases may have only the first.
+	// RootCauses is the number of cases; Cases may be truncated.
 	RootCauses int
-	// Unknown says what could not be looked at, and why.
+	// Unknown describes what could not be read, and why.
 	Unknown []string
-	// Progress is what is being reconciled since a moment ago: it is no failure,
-	// and no success yet.
+	// Progress are reconciliations that have just started: neither failed nor
+	// successful.
 	Progress []Case
-	// Facts are the revisions behind the object that was asked about, nil where
-	// it does not come from a source.
+	// Facts are the revisions of the requested object, nil if it has no source.
 	Facts *Facts
 }
 
-// caseOf returns the place of the case with that root, -1 where there is none.
+// caseOf returns the index of the case with the root, or -1.
 func (v Verdict) caseOf(root Finding) int {
 	return slices.IndexFunc(v.Cases, func(c Case) bool { return c.Root.Object == root.Object && c.Root.Code == root.Code })
 }
 
-// Of returns the case of an object that was asked about.
+// Of returns the case of a requested object.
 func (v Verdict) Of(t controllers.Target) (Case, bool) {
 	for _, c := range v.Cases {
 		if c.Object == key(t) || slices.Contains(c.Also, key(t)) {
@@ -77,12 +74,13 @@ func (v Verdict) Of(t controllers.Target) (Case, bool) {
 	return Case{}, false
 }
 
-// key is a target as it is compared: whatever the version.
+// key returns a target without its API version, for comparison.
 func key(t controllers.Target) controllers.Target {
 	t.APIVersion = ""
 	return t
 }
 
+// targetOf returns the reference to an object of a kind.
 func targetOf(k controllers.Kind, o controllers.Object) controllers.Target {
 	return controllers.Target{Kind: k.Kind, Namespace: controllers.Namespace(o), Name: controllers.Name(o)}
 }

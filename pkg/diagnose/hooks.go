@@ -12,9 +12,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// hooks looks for the pods behind a release that failed: those of its tests and
-// of the Jobs that its hooks have started, which no inventory has, and the
-// events about pods that the remediation has deleted.
+// hooks returns the causes of a failed release from pods that no inventory has:
+// pods of tests and of hook Jobs, and events of pods that the remediation has
+// deleted.
 func (s *snapshot) hooks(ctx context.Context, sub subject) []Trouble {
 	failed := sub.attempt()
 	var targets []controllers.Target
@@ -29,7 +29,7 @@ func (s *snapshot) hooks(ctx context.Context, sub subject) []Trouble {
 			return troubles
 		}
 	}
-	if failed != sub.ready { // the remediation has undone what was at fault
+	if failed != sub.ready { // the remediation has deleted the failed pods
 		for _, t := range s.workloadsOf(sub) {
 			if hasPods(t) {
 				targets = append(targets, key(t))
@@ -42,7 +42,7 @@ func (s *snapshot) hooks(ctx context.Context, sub subject) []Trouble {
 	return s.podEvents(ctx, namespace, targets, sub.lastAttempt())
 }
 
-// releaseNamespace is where the objects of a release are.
+// releaseNamespace returns the namespace of the objects of a release.
 func (s subject) releaseNamespace() string {
 	for _, field := range []string{"status.history[0].namespace", "spec.targetNamespace", "metadata.namespace"} {
 		if namespace := s.text(field); namespace != "" {
@@ -52,8 +52,7 @@ func (s subject) releaseNamespace() string {
 	return ""
 }
 
-// failedTests are the test hooks of the newest revision that has been tested
-// which did not succeed.
+// failedTests returns the failed test hooks of the newest tested revision.
 func (s subject) failedTests() []string {
 	list, _ := controllers.Path{"status.history"}.Lookup(s.object)
 	entries, _ := list.([]any)
@@ -74,7 +73,7 @@ func (s subject) failedTests() []string {
 	return nil
 }
 
-// lastAttempt is when the failure happened, zero where that is not known.
+// lastAttempt returns the time of the failure, zero if unknown.
 func (s subject) lastAttempt() time.Time {
 	for _, typ := range s.kind.Attempted {
 		if c, ok := controllers.FindCondition(s.object, typ); ok && c.Status == "False" {
@@ -84,8 +83,8 @@ func (s subject) lastAttempt() time.Time {
 	return time.Time{}
 }
 
-// podEvents returns the warning about the pods of each workload that tells the
-// most, where it came before the failure and not long before: the pods are gone.
+// podEvents returns, for each workload, the most detailed warning about its
+// deleted pods shortly before the failure.
 func (s *snapshot) podEvents(ctx context.Context, namespace string, targets []controllers.Target, failed time.Time) []Trouble {
 	found := map[controllers.Target]Trouble{}
 	selection := kube.Selection{Namespace: namespace, Fields: "involvedObject.kind=Pod,type=Warning", Without: []string{"metadata.managedFields"}}
@@ -114,6 +113,6 @@ func (s *snapshot) podEvents(ctx context.Context, namespace string, targets []co
 	return troubles
 }
 
-// releaseEvidence is how long before the failure of a release an event about a
-// pod may be to explain it.
+// releaseEvidence is the maximum time between an event of a pod and the failure
+// of the release that it explains.
 const releaseEvidence = 10 * time.Minute

@@ -18,37 +18,38 @@ import (
 )
 
 const (
-	// inventoryLists bounds the lists that an inventory costs, one for each kind,
-	// and inventoryLookups the requests for single objects that no list has.
+	// inventoryLists is the maximum number of list requests for an inventory,
+	// one for each kind. inventoryLookups is the maximum number of requests for
+	// single objects.
 	inventoryLists   = 12
 	inventoryLookups = 5
-	// listsAtOnce is how many of them are under way together.
+	// listsAtOnce is the maximum number of parallel lists.
 	listsAtOnce = 6
-	// namedObjects is how many objects of a case are named.
+	// namedObjects is the maximum number of objects to name in a case.
 	namedObjects = 5
 )
 
-// inventory is what is live of the objects that an applier has applied.
+// inventory is the live state of the objects in an inventory.
 type inventory struct {
 	subject
-	// targets are its entries, with the API version that they name.
+	// targets are the entries with their API versions.
 	targets []controllers.Target
-	// live has the metadata of those that exist, absent those that do not. What
-	// is in neither could not be checked.
+	// live has the metadata of existing objects, absent the missing ones.
+	// Objects in neither map could not be checked.
 	live   map[controllers.Target]controllers.Object
 	absent map[controllers.Target]bool
-	// unknown says what could not be checked, and why.
+	// unknown describes what could not be checked, and why.
 	unknown []string
-	// rendered is what was applied, nil where that could not be had, and suspects
-	// are the objects that may differ from it.
+	// rendered is the desired state, nil if it is unknown. suspects are the
+	// objects that may differ from it.
 	rendered *desired
 	suspects []suspect
 
 	mu sync.Mutex
 }
 
-// take keeps what is needed of a live object. Who manages its fields is most of
-// its metadata, and only of interest where the object may have drifted.
+// take keeps the metadata of a live object, without the managed fields, which
+// are large and only needed to find suspects.
 func (inv *inventory) take(t controllers.Target, o controllers.Object) {
 	found, suspicious := inv.rendered.suspect(inv.subject, t, o)
 	if metadata, ok := o["metadata"].(map[string]any); ok {
@@ -63,8 +64,8 @@ func (inv *inventory) take(t controllers.Target, o controllers.Object) {
 }
 
 // readInventory reads the metadata of the objects in an inventory: one list for
-// each kind, by the labels of the applier, and a request for each object that
-// is in none.
+// each kind, selected by the owner labels, and a request for each remaining
+// object.
 func (s *snapshot) readInventory(ctx context.Context, sub subject, rendered *desired) *inventory {
 	inv := &inventory{
 		subject: sub, rendered: rendered, targets: sub.kind.Managed(sub.object),
@@ -87,24 +88,23 @@ func (s *snapshot) readInventory(ctx context.Context, sub subject, rendered *des
 			return nil
 		})
 	}
-	_ = g.Wait() // each list keeps its own error
+	_ = g.Wait() // every error is in unknown
 	inv.lookUp(ctx, s.Client, scopes)
 	slices.Sort(inv.unknown)
 	return inv
 }
 
-// scope are the objects of one kind.
+// inventoryScope are the objects of one kind.
 type inventoryScope struct {
 	resource kube.Resource
-	// namespace is "" where they are in several or in none.
+	// namespace is "" for several namespaces and for cluster-scoped objects.
 	namespace string
 	targets   []controllers.Target
-	// done says that nothing is left to ask: the kind is not served, or cannot be
-	// listed.
+	// done marks a kind that is not served or cannot be listed.
 	done bool
 }
 
-// scopes are the kinds of the inventory, those with the most objects first.
+// scopes returns the kinds of the inventory, sorted by the number of objects.
 func (inv *inventory) scopes() []*inventoryScope {
 	byKind := map[[2]string]*inventoryScope{}
 	var scopes []*inventoryScope
@@ -126,13 +126,13 @@ func (inv *inventory) scopes() []*inventoryScope {
 	return scopes
 }
 
-// ownerLabels select what an applier has applied.
+// ownerLabels returns the label selector for the objects of an applier.
 func (s subject) ownerLabels() string {
 	return fmt.Sprintf("%[1]s/name=%[2]s,%[1]s/namespace=%[3]s", s.kind.Group, s.name(), s.namespace())
 }
 
-// list reads the objects of a kind. A resource whose plural is not regular is
-// looked up once.
+// list reads the objects of a kind. If the guessed resource is not served, it
+// looks up the resource once.
 func (inv *inventory) list(ctx context.Context, client *kube.Client, scope *inventoryScope) {
 	wanted := map[[2]string]controllers.Target{}
 	for _, t := range scope.targets {
@@ -154,7 +154,7 @@ func (inv *inventory) list(ctx context.Context, client *kube.Client, scope *inve
 	var notServed *kube.UnknownWordError
 	switch {
 	case err == nil:
-	case errors.As(err, &notServed): // the objects went with their CRD
+	case errors.As(err, &notServed): // the CRD was deleted with its objects
 		inv.mu.Lock()
 		defer inv.mu.Unlock()
 		scope.done = true
@@ -169,8 +169,8 @@ func (inv *inventory) list(ctx context.Context, client *kube.Client, scope *inve
 	}
 }
 
-// servedAs returns a resource as the cluster serves it: its plural is not regular,
-// or its version is not served any more.
+// servedAs returns the resource with the plural and the version that the
+// cluster serves.
 func servedAs(ctx context.Context, client *kube.Client, r kube.Resource) (kube.Resource, error) {
 	versions, err := client.NamedInGroup(ctx, r.Group, strings.ToLower(r.Kind))
 	if err != nil {
@@ -186,11 +186,12 @@ func servedAs(ctx context.Context, client *kube.Client, r kube.Resource) (kube.R
 	return served, nil
 }
 
-// withoutContent are the fields that no diagnosis of an inventory needs.
+// withoutContent are the fields that the diagnosis of an inventory does not
+// need.
 var withoutContent = []string{"spec", "status", "data", "binaryData", "stringData"}
 
-// lookUp asks for the objects that no list has: they are gone, or something
-// else has taken their labels.
+// lookUp reads the objects that no list returned: they are missing, or have
+// lost their labels.
 func (inv *inventory) lookUp(ctx context.Context, client *kube.Client, scopes []*inventoryScope) {
 	asked, left := 0, 0
 	for _, scope := range scopes {
@@ -218,7 +219,7 @@ func (inv *inventory) lookUp(ctx context.Context, client *kube.Client, scopes []
 	}
 }
 
-// metadataOf returns the metadata of one object, nil where it does not exist.
+// metadataOf returns the metadata of one object, nil if it does not exist.
 func metadataOf(ctx context.Context, client *kube.Client, r kube.Resource, t controllers.Target) (found controllers.Object, err error) {
 	_, err = client.List(ctx, r, kube.Selection{Namespace: t.Namespace, Name: t.Name, OnlyMetadata: true, Without: withoutContent}, func(o controllers.Object) error {
 		found = o
@@ -227,7 +228,7 @@ func metadataOf(ctx context.Context, client *kube.Client, r kube.Resource, t con
 	return found, err
 }
 
-// missing is the case of the objects that something else has deleted.
+// missing returns the case of the missing objects.
 func (inv *inventory) missing(s *snapshot, skip func(controllers.Target) bool) (Case, bool) {
 	var gone []controllers.Target
 	for _, t := range inv.targets {
@@ -241,7 +242,7 @@ func (inv *inventory) missing(s *snapshot, skip func(controllers.Target) bool) (
 	owner := targetOf(inv.kind, inv.object)
 	root := s.deleted(gone[0], inv.subject)
 	for _, t := range gone[1:min(len(gone), namedObjects)] {
-		root.Details = append(root.Details, t.String()+" is missing, too")
+		root.Details = append(root.Details, t.String()+" is missing as well")
 	}
 	if n := len(gone) - namedObjects; n > 0 {
 		root.Details = append(root.Details, fmt.Sprintf("and %d more", n))
@@ -250,7 +251,8 @@ func (inv *inventory) missing(s *snapshot, skip func(controllers.Target) bool) (
 	return Case{Object: owner, Root: root, Chain: []Finding{first, root}}, true
 }
 
-// deleted returns the finding of an object that is in an inventory and does not exist.
+// deleted returns the finding for an object of an inventory that does not
+// exist.
 func (s *snapshot) deleted(t controllers.Target, sub subject) Finding {
 	f := Finding{Object: key(t), Code: "deleted", Message: fmt.Sprintf("it does not exist, although %s has applied it: it was deleted outside Flux", targetOf(sub.kind, sub.object))}
 	detail, remedies := s.correction(sub)
@@ -258,7 +260,7 @@ func (s *snapshot) deleted(t controllers.Target, sub subject) Finding {
 	return f
 }
 
-// blocked are the cases of objects whose deletion does not finish.
+// blocked returns the cases of objects that are being deleted.
 func (inv *inventory) blocked(s *snapshot) []Case {
 	var cases []Case
 	owner := targetOf(inv.kind, inv.object)

@@ -9,9 +9,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// local is what is wrong with one object as far as it tells itself; waits says
-// that it waits for others, so that these know better. It is nil for one that
-// is as it should be.
+// local returns the finding for one object according to its own status, nil if
+// it is healthy. waits reports whether it waits for other objects, which may
+// have the root cause.
 func (s *snapshot) local(t controllers.Target) (f *Finding, waits bool) {
 	known, ok := s.judged[t]
 	if !ok {
@@ -71,8 +71,8 @@ func (s *snapshot) judge(t controllers.Target) (f *Finding, waits bool) {
 	}
 }
 
-// exhausted is about a release that helm-controller does not try again: the
-// failure comes first, that there are no more retries is a detail of it.
+// exhausted returns the finding for a release without further retries: the
+// failure, with the exhausted retries as a detail.
 func exhausted(sub subject, found classified, recognised bool) *Finding {
 	failed := sub.attempt()
 	f := Finding{
@@ -88,16 +88,16 @@ func exhausted(sub subject, found classified, recognised bool) *Finding {
 	return &f
 }
 
-// fine reports whether an object is ready at its present generation.
+// fine reports whether an object is ready at its current generation.
 func fine(k controllers.Kind, o controllers.Object) bool {
 	return k.Ready(o).Status == "True" && (controllers.Observed(o) || k.Static != nil && k.Static(o))
 }
 
-// spoken is what an object says of itself in a line.
+// spoken returns the reason and message of a condition in one line.
 func spoken(r controllers.Readiness) string { return join(r.Reason, r.Message) }
 
-// behind returns the finding of an object that is ready and has not been
-// reconciled to what its source has fetched, although it had the time.
+// behind returns the finding for a ready object that has not been reconciled to
+// the current revision of its source within newRevisionGrace.
 func (s *snapshot) behind(sub subject) *Finding {
 	for _, e := range s.graph.From(s.vertex(targetOf(sub.kind, sub.object))) {
 		source := s.objects[target(e.To)]
@@ -107,7 +107,7 @@ func (s *snapshot) behind(sub subject) *Finding {
 		}
 		fetched, at := k.Result.String(source), controllers.Path{"status.artifact.lastUpdateTime"}.String(source)
 		when, err := time.Parse(time.RFC3339, at)
-		if err != nil || fetched == "" || sub.kind.Tried(sub.object, k, fetched) || s.Now.Sub(when) < patienceWithNews {
+		if err != nil || fetched == "" || sub.kind.Tried(sub.object, k, fetched) || s.Now.Sub(when) < newRevisionGrace {
 			continue
 		}
 		return &Finding{
@@ -118,11 +118,10 @@ func (s *snapshot) behind(sub subject) *Finding {
 	return nil
 }
 
-// missing returns the finding of an object that others refer to and that does not
-// exist.
+// missing returns the finding for a referenced object that does not exist.
 func (s *snapshot) missing(t controllers.Target) *Finding {
 	if s.hidden(t) != nil {
-		return nil // that could not be read
+		return nil // its existence is unknown
 	}
 	f := &Finding{Object: t, Code: "missing", Message: "it does not exist"}
 	elsewhere := slices.Clone(s.namesakes(t))
@@ -137,6 +136,6 @@ func (s *snapshot) missing(t controllers.Target) *Finding {
 	return f
 }
 
-// namespacesShown is how many namespaces are named that have an object of the
-// name that is missing.
+// namespacesShown is the maximum number of namespaces to name that have an
+// object with the name of a missing one.
 const namespacesShown = 3

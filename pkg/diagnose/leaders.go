@@ -10,18 +10,18 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// quiet are the codes of roots that do not name a failure of their own: their
-// controller may do nothing although its Deployment is available.
+// quiet are the codes of roots without a failure of their own: their controller
+// may be inactive although its Deployment is available.
 var quiet = []string{"unreconciled", "behind", "progressing", "waiting", "deleting"}
 
-// doubtful reports whether the controllers of an object may do nothing: it is
-// ready, which it may have been before, or its root says nothing.
+// doubtful reports whether the controllers of an object may be inactive: it is
+// ready, possibly from before, or its root has no definite failure.
 func doubtful(cases []Case) bool {
 	return len(cases) == 0 || slices.ContainsFunc(cases, func(c Case) bool { return slices.Contains(quiet, c.Root.Code) })
 }
 
-// readLeaders adds the controllers without a leader to those that do not work.
-// Where the leases may not be read, nobody knows of these.
+// readLeaders adds the controllers without a leader to the failed controllers.
+// A forbidden list of leases is ignored.
 func (s *snapshot) readLeaders(ctx context.Context, bearable func(error) bool) error {
 	s.leadersAsked = true
 	if err := s.leaders(ctx, s.down); err != nil && !bearable(err) {
@@ -30,8 +30,8 @@ func (s *snapshot) readLeaders(ctx context.Context, bearable func(error) bool) e
 	return nil
 }
 
-// newlyLeaderless asks, once, which controllers have no leader, and reports
-// whether one was found: what was judged before is judged again then.
+// newlyLeaderless reads the leases once and reports whether it found a
+// controller without a leader. Findings are then computed again.
 func (s *snapshot) newlyLeaderless(ctx context.Context, v *Verdict) bool {
 	if s.leadersAsked || s.blind != "" {
 		return false
@@ -47,6 +47,6 @@ func (s *snapshot) newlyLeaderless(ctx context.Context, v *Verdict) bool {
 	return true
 }
 
-// confirms reports whether an event of an object shows that its controller
-// works on it.
+// confirms reports whether an event shows that the controller of the object is
+// active.
 func confirms(now time.Time, e Event) bool { return now.Sub(e.At) <= eventEvidence }

@@ -8,7 +8,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// What has just begun blocks much, and must not displace a problem.
+// Young progress may block many objects, and must not displace a problem.
 func TestLimitKeepsProblemsBesideProgress(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000000, 0)
@@ -30,7 +30,7 @@ func TestLimitKeepsProblemsBesideProgress(t *testing.T) {
 	}
 	for _, c := range v.Cases {
 		if c.Root.Code != "build" {
-			t.Errorf("%s is no problem", c.Object)
+			t.Errorf("%s is not a problem", c.Object)
 		}
 	}
 }

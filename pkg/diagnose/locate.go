@@ -21,9 +21,9 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// locate returns the finding of a root with what only requests tell: the file of
-// the object that is rejected, and who provides an API that is not served. Where
-// nothing is found, it is the finding as it was.
+// locate adds details to a root that need further requests: the file of a
+// rejected object, and the provider of an API that is not served. If it finds
+// nothing, it returns the root unchanged.
 func (s *snapshot) locate(ctx context.Context, root Finding, sub subject) Finding {
 	found, ok := recognise(sub)
 	if !ok || !found.located || found.Code != root.Code {
@@ -38,7 +38,7 @@ func (s *snapshot) locate(ctx context.Context, root Finding, sub subject) Findin
 	sub.file = s.file(ctx, sub)
 	found, _ = recognise(sub)
 	root.Message = found.Message
-	if kept := len(root.Remedies) - 1; kept >= 0 { // the last one may be of judge
+	if kept := len(root.Remedies) - 1; kept >= 0 { // the last one may come from judge
 		root.Remedies = append(found.Remedies[:len(found.Remedies)-1], root.Remedies[kept])
 	}
 	return root
@@ -51,11 +51,11 @@ func groupVersion(f failure.Failure) (group, version string) {
 	return f.Named.Group, f.Version
 }
 
-// served returns the API versions in which the cluster serves a kind.
+// served returns the API versions of a kind that the cluster serves.
 func (s *snapshot) served(ctx context.Context, group, kind string) []string {
 	resources, err := s.Client.NamedInGroup(ctx, group, kind)
 	if err != nil {
-		return nil // the kind is not served, or that cannot be told
+		return nil // the kind is not served, or discovery failed
 	}
 	var versions []string
 	for _, r := range resources {
@@ -66,8 +66,8 @@ func (s *snapshot) served(ctx context.Context, group, kind string) []string {
 	return versions
 }
 
-// providers returns the objects of Flux that have applied CRDs of a group: their
-// controllers label what they apply with the name and namespace of the object.
+// providers returns the Flux objects that have applied CRDs of a group,
+// according to the owner labels.
 func (s *snapshot) providers(ctx context.Context, but controllers.Target, group string) []string {
 	if group == "" {
 		return nil
@@ -87,9 +87,8 @@ func (s *snapshot) providers(ctx context.Context, but controllers.Target, group 
 	return names[:min(len(names), mostShown)]
 }
 
-// file returns the file of the source that defines the object of a failure, ""
-// where it is not found. A patch may have the same name, so that it may be
-// several.
+// file returns the file in the source that defines the object of a failure, or
+// "". Patches may have the same name, so there may be several files.
 func (s *snapshot) file(ctx context.Context, sub subject) string {
 	sources := sub.kind.SourceOf(sub.object)
 	f := sub.failure
@@ -122,23 +121,23 @@ func (s *snapshot) file(ctx context.Context, sub subject) string {
 	return strings.Join(inside[:min(len(inside), mostShown)], " or ")
 }
 
-// artifacts are what has been fetched of the sources, each once: many failures may
-// come from one repository.
+// artifacts caches the files of the sources: many failures may have the same
+// source.
 type artifacts struct {
 	mu    sync.Mutex
 	files map[controllers.Target]func() (fs.FS, error)
 }
 
-// errNoArtifact is returned for a source that has fetched nothing.
+// errNoArtifact is returned for a source without an artifact.
 var errNoArtifact = errors.New("the source has no artifact")
 
-// artifact returns the files of the artifact of a source.
+// artifact returns the files in the artifact of a source.
 func (s *snapshot) artifact(ctx context.Context, source controllers.Target) (fs.FS, error) {
 	s.artifacts.mu.Lock()
 	read, ok := s.artifacts.files[source]
 	if !ok {
 		read = sync.OnceValues(func() (fs.FS, error) {
-			o, err := s.Client.GetKind(ctx, s.kindOf(source), source.Namespace, source.Name) // a healthy one was reduced
+			o, err := s.Client.GetKind(ctx, s.kindOf(source), source.Namespace, source.Name) // the snapshot has a reduced object
 			if err != nil {
 				return nil, err
 			}
@@ -161,8 +160,8 @@ func (s *snapshot) artifact(ctx context.Context, source controllers.Target) (fs.
 	return read()
 }
 
-// sought is how the manifest of the object of a failure is found: every one of a
-// version that is not served, else the one of that kind and name.
+// sought returns how to find the manifest of a failure: any object of an API
+// version that is not served, otherwise the object with the kind and name.
 func sought(f failure.Failure) (words []string, matches func(*unstructured.Unstructured) bool) {
 	if f.Type == failure.NoMatch {
 		return []string{f.Named.Kind, f.Version}, func(u *unstructured.Unstructured) bool {

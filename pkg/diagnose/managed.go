@@ -10,16 +10,16 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// fieldManager is an entry of metadata.managedFields: who set which fields.
+// fieldManager is an entry of metadata.managedFields.
 type fieldManager struct {
 	name, operation, subresource string
 	at                           time.Time
-	// fields is a FieldsV1: "f:NAME" for a field, "k:{…}" for an element of a
-	// list by its keys, "v:VALUE" for one by its value.
+	// fields is a FieldsV1: "f:NAME" for a field, "k:{…}" for a list element by
+	// its keys, "v:VALUE" for a list element by its value.
 	fields map[string]any
 }
 
-// managersOf returns who manages fields of an object.
+// managersOf returns the field managers of an object.
 func managersOf(o controllers.Object) []fieldManager {
 	list, _ := controllers.Path{"metadata.managedFields"}.Lookup(o)
 	entries, _ := list.([]any)
@@ -33,8 +33,8 @@ func managersOf(o controllers.Object) []fieldManager {
 	return managers
 }
 
-// specChanged is when somebody last changed an object, its metadata and its
-// status left out.
+// specChanged returns the time of the last change of an object, except changes
+// of its metadata and status.
 func specChanged(o controllers.Object) time.Time {
 	var last time.Time
 	for _, m := range managersOf(o) {
@@ -47,8 +47,8 @@ func specChanged(o controllers.Object) time.Time {
 }
 
 // unowned returns the fields of a desired object that none of the managers
-// owns, each as its path in a FieldsV1. What an applier has set and nobody has
-// changed since is its own: a change by somebody else takes it away.
+// owns, as paths in FieldsV1. An applier owns the fields that it has set until
+// another manager changes them.
 func unowned(desired any, owned ...map[string]any) [][]string {
 	w := &fieldWalk{}
 	m, _ := desired.(map[string]any)
@@ -74,13 +74,13 @@ type fieldWalk struct{ found [][]string }
 
 func (w *fieldWalk) field(at []string, name string, value any, owned []map[string]any) {
 	if value == nil || empty(value) {
-		return // the server drops it
+		return // the API server omits it
 	}
 	w.step(append(slices.Clip(at), "f:"+name), value, inner(owned, "f:"+name))
 }
 
-// step compares a value with what is owned at its path. An entry without
-// anything inside owns the whole value.
+// step compares a value with the owned fields at its path. An entry without
+// children owns the whole value.
 func (w *fieldWalk) step(at []string, value any, owned []map[string]any) {
 	if len(owned) == 0 {
 		w.found = append(w.found, at)
@@ -106,7 +106,7 @@ func (w *fieldWalk) step(at []string, value any, owned []map[string]any) {
 	}
 }
 
-// inner returns what the managers own below a key.
+// inner returns the owned fields below a key.
 func inner(owned []map[string]any, key string) []map[string]any {
 	var below []map[string]any
 	for _, m := range owned {
@@ -118,8 +118,8 @@ func inner(owned []map[string]any, key string) []map[string]any {
 	return below
 }
 
-// element returns the key of a list's element in a FieldsV1, "" for one that
-// nobody owns. Keys that the element leaves out are the server's defaults.
+// element returns the key of a list element in a FieldsV1, "" if no manager
+// owns it. The API server defaults keys that the element omits.
 func element(item any, owned []map[string]any) string {
 	for _, m := range owned {
 		for _, key := range sortedKeys(m) {
@@ -156,7 +156,7 @@ func identified(fields, keys map[string]any) bool {
 	return any
 }
 
-// same compares values as JSON has them: numbers are equal whatever their type.
+// same compares JSON values. Numbers are equal regardless of their Go types.
 func same(a, b any) bool {
 	number := func(v any) (float64, bool) {
 		switch v := v.(type) {

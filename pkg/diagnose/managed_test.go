@@ -41,7 +41,7 @@ func TestUnowned(t *testing.T) {
 		if c.drop == "" {
 			text = ownedDeployment
 		} else if text == ownedDeployment {
-			t.Fatalf("%s: nothing replaced", c.name)
+			t.Fatalf("%s: the edit replaced nothing", c.name)
 		}
 		if err := json.Unmarshal([]byte(text), &owned); err != nil {
 			t.Fatalf("%s: %v", c.name, err)
@@ -59,7 +59,7 @@ func TestUnowned(t *testing.T) {
 	}
 }
 
-// What an autoscaler sets and the desired object does not have is no drift.
+// A field that only an autoscaler sets is not drift.
 func TestUnownedLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
 	var desired, owned any
@@ -87,6 +87,6 @@ func TestSpecChanged(t *testing.T) {
 		t.Errorf("specChanged = %s", got)
 	}
 	if !specChanged(nil).IsZero() {
-		t.Error("an object without managed fields was changed")
+		t.Error("an object without managed fields has a time of change")
 	}
 }

@@ -1,20 +1,19 @@
 package diagnose
 
-// example is a message of a real component, with the rule's code that it has to
-// get, "" where no rule is to know it. What stands between « and » is a name, a
-// number or a text that can be anything: [n], [u] and [t] before it say that it
-// is a number, a part of a URL or path, or quoted text; otherwise it is a name.
+// example is a message of a real component with the expected code, "" if no rule
+// may match. The text between « and » is variable: [n], [u] and [t] in front of
+// it mark a number, a part of a URL or path, and quoted text; others are names.
 type example struct {
 	kind, reason, message, code string
-	// spec is the object's as JSON, with the same names.
+	// spec is the spec of the object as JSON, with the same names.
 	spec string
-	// near are messages with the same words by accident, and what they get.
+	// near are near misses: messages with similar words and their codes.
 	near []near
 }
 
 type near struct{ kind, reason, message, code string }
 
-// sourceExamples are of source-controller and the image controllers, v1.9 and
+// sourceExamples are messages of source-controller and the image controllers, v1.9 and
 // v1.2, with the errors of go-git v5, go-containerregistry, minio and Go's net.
 var sourceExamples = []example{
 	{

@@ -1,6 +1,6 @@
 package diagnose
 
-// applyExamples are of kustomize-controller v1.9 and helm-controller v1.6, with
+// applyExamples are messages of kustomize-controller v1.9 and helm-controller v1.6, with
 // the errors of a Kubernetes 1.36 API server, ssa, kustomize and Helm v4.
 var applyExamples = []example{
 	{

@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// contested are the cases of objects that something else of Flux applies, too,
-// and what could not be read to find that out.
+// contested returns the cases of objects that another Flux object also applies,
+// and a description of what could not be read.
 func (inv *inventory) contested(ctx context.Context, s *snapshot) (cases []Case, unknown []string) {
 	owner := targetOf(inv.kind, inv.object)
 	others, unknown := s.otherOwners(ctx, owner, inv.targets)
@@ -30,7 +30,7 @@ func (inv *inventory) contested(ctx context.Context, s *snapshot) (cases []Case,
 			continue
 		}
 		if len(cases) == namedObjects {
-			cases[0].Root.Details = append(cases[0].Root.Details, "more objects of the inventory are applied by others, too")
+			cases[0].Root.Details = append(cases[0].Root.Details, "more objects of the inventory have other owners as well")
 			cases[0].settle()
 			break
 		}
@@ -39,7 +39,7 @@ func (inv *inventory) contested(ctx context.Context, s *snapshot) (cases []Case,
 	return cases, append(unknown, claims.unknown...)
 }
 
-// contest is the case of an object with several appliers.
+// contest returns the case of an object with several appliers.
 func contest(owner, t controllers.Target, others []controllers.Target) Case {
 	var names []string
 	for _, other := range others {
@@ -54,11 +54,11 @@ func contest(owner, t controllers.Target, others []controllers.Target) Case {
 			f.Remedies = append(f.Remedies, fmt.Sprintf("before it is removed from the source of %s, set its annotation %s there and apply that: without the annotation, %s deletes it", applier, k.Keep, k.Controller))
 		}
 	}
-	first := Finding{Object: owner, Code: "incomplete", Message: "an object in its inventory has another owner, too"}
+	first := Finding{Object: owner, Code: "incomplete", Message: "an object in its inventory has another owner"}
 	return Case{Object: owner, Root: f, Chain: []Finding{first, f}}
 }
 
-// labelled are the appliers that the labels of an object name.
+// labelled returns the appliers that the owner labels of an object name.
 func labelled(o controllers.Object) []controllers.Target {
 	var owners []controllers.Target
 	for _, k := range controllers.Kinds {
@@ -72,9 +72,9 @@ func labelled(o controllers.Object) []controllers.Target {
 	return owners
 }
 
-// otherOwners are the other objects of the applier's kind whose inventories have
-// one of the objects, and what could not be read. What applies in another cluster
-// owns none here.
+// otherOwners returns the other objects of the applier's kind whose inventories
+// contain one of the targets, and a description of what could not be read. It
+// ignores objects that apply to another cluster.
 func (s *snapshot) otherOwners(ctx context.Context, owner controllers.Target, targets []controllers.Target) (map[controllers.Target][]controllers.Target, []string) {
 	var wanted []controllers.Target
 	for _, t := range targets {
@@ -94,13 +94,13 @@ func (s *snapshot) otherOwners(ctx context.Context, owner controllers.Target, ta
 	return owners, unknown
 }
 
-// claims finds out whether the appliers that labels name do apply an object:
-// labels outlive what has set them. It reads few appliers, and each once.
+// claims checks whether the appliers that owner labels name still apply an
+// object. It reads a limited number of appliers, each once.
 type claims struct {
 	*snapshot
 	read     map[controllers.Target]controllers.Object
 	rendered map[controllers.Target]*desired
-	// unknown says what could not be read, and why.
+	// unknown describes what could not be read, and why.
 	unknown []string
 }
 
@@ -122,7 +122,7 @@ func (c *claims) has(ctx context.Context, owner, t controllers.Target) bool {
 	return slices.ContainsFunc(managed, func(m controllers.Target) bool { return key(m) == key(t) })
 }
 
-// applier returns an applier, nil for one that does not exist.
+// applier returns an applier, nil if it does not exist.
 func (c *claims) applier(ctx context.Context, t controllers.Target) controllers.Object {
 	if o := c.objects[t]; o != nil {
 		return o
@@ -132,24 +132,24 @@ func (c *claims) applier(ctx context.Context, t controllers.Target) controllers.
 		return o
 	}
 	if len(c.read) >= inventoryLookups {
-		c.miss(fmt.Sprintf("more than %d resources that labels of the inventory name", inventoryLookups))
+		c.miss(fmt.Sprintf("more than %d resources in owner labels of the inventory", inventoryLookups))
 		return nil
 	}
 	o, err := c.readOwner(ctx, t)
 	if err != nil {
-		c.miss(unseen(err) + ": " + t.String() + ", which labels of the inventory name")
+		c.miss(unseen(err) + ": " + t.String() + ", an owner in labels of the inventory")
 	}
 	c.read[t] = o
 	return o
 }
 
-// released reports whether the manifest of a release has an object.
+// released reports whether the manifest of a release contains an object.
 func (c *claims) released(ctx context.Context, owner controllers.Target, o controllers.Object, t controllers.Target) bool {
 	rendered, asked := c.rendered[owner]
 	if !asked {
 		var err error
 		if rendered, err = c.snapshot.released(ctx, newSubject(c.kindOf(owner), o)); err != nil {
-			c.miss(unseen(err) + ": the release of " + owner.String() + ", which labels of the inventory name")
+			c.miss(unseen(err) + ": the release of " + owner.String() + ", an owner in labels of the inventory")
 		}
 		c.rendered[owner] = rendered
 	}
@@ -160,15 +160,15 @@ func (c *claims) released(ctx context.Context, owner controllers.Target, o contr
 	return has
 }
 
-// miss keeps what could not be read.
+// miss records what could not be read.
 func (c *claims) miss(what string) {
 	if !slices.Contains(c.unknown, what) {
 		c.unknown = append(c.unknown, what)
 	}
 }
 
-// readOwner reads an object of Flux, nil for one that does not exist or whose
-// kind is not of Flux or not installed.
+// readOwner reads a Flux object. It returns nil if the object does not exist or
+// its kind is unknown or not installed.
 func (s *snapshot) readOwner(ctx context.Context, t controllers.Target) (controllers.Object, error) {
 	if s.kindOf(t).Kind == "" {
 		return nil, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// The annotation that keeps an object is that of the controller which would
-// delete it: each ignores that of the other.
+// The annotation that keeps an object belongs to the controller that would
+// delete it: each controller ignores the annotation of the other.
 func TestContestNamesTheAnnotationOfEachOwner(t *testing.T) {
 	t.Parallel()
 	const (
@@ -49,8 +49,8 @@ func TestContestNamesTheAnnotationOfEachOwner(t *testing.T) {
 	}
 }
 
-// No remedy names a mark of another controller than the one of the kind, which
-// would ignore it.
+// No remedy names an annotation of another controller, which the controller of
+// the kind ignores.
 func TestRemediesNameNoAnnotationOfAnotherController(t *testing.T) {
 	t.Parallel()
 	foreign := map[string]string{"HelmRelease": "kustomize.toolkit.fluxcd.io/", "Kustomization": "helm.sh/"}
@@ -70,15 +70,15 @@ func TestRemediesNameNoAnnotationOfAnotherController(t *testing.T) {
 	}
 }
 
-// A release that another client works on is not forced: the operation may be
-// running, and helm-controller unlocks one that was interrupted by itself.
+// A locked release is not forced: the operation may be running, and
+// helm-controller unlocks a release after an interrupted operation itself.
 func TestLockedReleaseIsNotForced(t *testing.T) {
 	t.Parallel()
 	s := failing(t, "HelmRelease", "UpgradeFailed", `Helm upgrade failed for release web/web-app with chart app@0.2.0: another operation (install/upgrade/rollback) is in progress`,
 		`{"targetNamespace": "web", "storageNamespace": "helm"}`)
 	found, ok := recognise(s)
 	if !ok || found.Code != "release-locked" {
-		t.Fatalf("it is %q", found.Code)
+		t.Fatalf("code %q", found.Code)
 	}
 	encoded, err := json.Marshal(found.Remedies)
 	if err != nil {

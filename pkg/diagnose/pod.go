@@ -10,17 +10,17 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// patience is how often a container may end before it is taken as one that
-// does not start: a controller that comes up before what it needs ends once
-// or twice, and the kubelet restarts it.
-const patience = 3
+// maxRestarts is the number of restarts from which a container is considered
+// failing. A controller may restart once or twice until its dependencies are
+// available.
+const maxRestarts = 3
 
-// definitive are the answers of registries that stay the same when they are asked
-// again. A rate limit or a lost connection is none.
+// definitive are the registry errors that a retry does not resolve, unlike rate
+// limits and connection errors.
 var definitive = []failure.Type{failure.Unauthenticated, failure.NoRevision, failure.NoRepository, failure.NoPlatform}
 
-// Pod returns why a pod is not ready; false says that it is ready or that
-// nothing is known against it.
+// Pod returns why a pod is not ready. It returns false if the pod is ready or
+// being deleted.
 func Pod(p *corev1.Pod) (Cause, bool) {
 	if p.DeletionTimestamp != nil {
 		return Cause{}, false
@@ -44,7 +44,7 @@ func Pod(p *corev1.Pod) (Cause, bool) {
 	return stage(p), true
 }
 
-// container returns what is wrong with one container, if it is known.
+// container returns the problem of a container, if it has one.
 func container(p *corev1.Pod, s corev1.ContainerStatus) (Cause, bool) {
 	if s.State.Waiting != nil {
 		return waiting(p, s, s.State.Waiting)
@@ -62,8 +62,8 @@ func waiting(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWa
 		cause.Message = fmt.Sprintf("the image name %q is not valid", imageOf(p, s))
 		cause.Remedy, cause.Final = "correct the image name (--registry of install and bootstrap)", true
 	case "ErrImageNeverPull":
-		cause.Message = fmt.Sprintf("the image %q is not on the node, and may not be pulled", imageOf(p, s))
-		cause.Remedy, cause.Final = "load it onto the nodes, or let the container's imagePullPolicy pull it", true
+		cause.Message = fmt.Sprintf("the image %q is not on the node, and imagePullPolicy is Never", imageOf(p, s))
+		cause.Remedy, cause.Final = "load the image onto the nodes, or change imagePullPolicy", true
 	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed":
 		return pull(p, s, w), true
 	case "CrashLoopBackOff":
@@ -71,21 +71,21 @@ func waiting(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWa
 			return ended(p, s, t), true
 		}
 		cause.Message = fmt.Sprintf("container %s is in a crash loop: %s", s.Name, w.Message)
-		cause.Final = s.RestartCount >= patience
+		cause.Final = s.RestartCount >= maxRestarts
 	case "CreateContainerConfigError":
 		cause.Message = fmt.Sprintf("container %s cannot be configured: %s", s.Name, w.Message)
-		cause.Remedy, cause.Final = "create what it names in the namespace of the pod", true
+		cause.Remedy, cause.Final = "create the object that the message names in the namespace of the pod", true
 	case "CreateContainerError", "RunContainerError", "PreStartHookError", "PostStartHookError", "CreatePodSandboxError":
 		cause.Message = fmt.Sprintf("container %s cannot be started: %s", s.Name, join(w.Reason, w.Message))
-		cause.Final = s.RestartCount >= patience
-	default: // ContainerCreating, PodInitializing: on its way
+		cause.Final = s.RestartCount >= maxRestarts
+	default: // ContainerCreating, PodInitializing: the container is starting
 		return Cause{}, false
 	}
 	return cause, true
 }
 
-// pull returns why an image cannot be pulled. It is final once the registry has
-// given an answer that it would give again.
+// pull returns why an image cannot be pulled. The cause is final if the
+// registry returned a definitive error.
 func pull(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWaiting) Cause {
 	return Cause{
 		Message: fmt.Sprintf("the image %q cannot be pulled: %s", imageOf(p, s), oneLine(pullReason(w.Message, imageOf(p, s)))),
@@ -95,7 +95,8 @@ func pull(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWaiti
 	}
 }
 
-// pullReason cuts the layers off a kubelet's message that repeat the image.
+// pullReason removes prefixes that repeat the image from a message of the
+// kubelet.
 func pullReason(message, image string) string {
 	if _, rest, ok := strings.Cut(message, "ErrImagePull: "); ok {
 		message = rest
@@ -114,8 +115,8 @@ func pullReason(message, image string) string {
 	return message
 }
 
-// ended explains a container that does not stay up. Its log is for whoever
-// has a cluster to ask: the cause only says which container it is.
+// ended returns the cause for a terminated container. The log is added by
+// enrich.
 func ended(p *corev1.Pod, s corev1.ContainerStatus, t *corev1.ContainerStateTerminated) Cause {
 	how := fmt.Sprintf("exit code %d", t.ExitCode)
 	if t.Signal != 0 {
@@ -123,14 +124,14 @@ func ended(p *corev1.Pod, s corev1.ContainerStatus, t *corev1.ContainerStateTerm
 	}
 	cause := Cause{
 		Message: fmt.Sprintf("container %s of pod %s ended with %s", s.Name, p.Name, how),
-		Final:   s.RestartCount >= patience, pod: p.Name, container: s.Name,
+		Final:   s.RestartCount >= maxRestarts, pod: p.Name, container: s.Name,
 	}
 	if s.RestartCount > 0 {
 		cause.Message += fmt.Sprintf(" (%s)", times(int(s.RestartCount), "restart"))
 	}
 	switch {
 	case t.Reason == "OOMKilled":
-		cause.Message += ": it needed more memory than its limit"
+		cause.Message += ": it exceeded its memory limit"
 		cause.Remedy = "raise the memory limit of the container"
 	case t.Reason != "" && t.Reason != "Error":
 		cause.Message += ": " + join(t.Reason, t.Message)
@@ -153,7 +154,7 @@ func unschedulable(p *corev1.Pod, c corev1.PodCondition) Cause {
 	return cause
 }
 
-// stage says how far a pod has come that nothing is known against.
+// stage returns the progress of a pod without a known problem.
 func stage(p *corev1.Pod) Cause {
 	cause := Cause{Vague: true, pod: p.Name}
 	switch {
@@ -186,7 +187,8 @@ func podCondition(p *corev1.Pod, typ corev1.PodConditionType) (corev1.PodConditi
 	return corev1.PodCondition{}, false
 }
 
-// imageOf is the image as the pod asks for it; a status may show another name of it.
+// imageOf returns the image in the pod spec. The status may have another name
+// of it.
 func imageOf(p *corev1.Pod, s corev1.ContainerStatus) string {
 	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
 		for _, c := range list {

@@ -57,9 +57,9 @@ func TestPod(t *testing.T) {
 		"crash loop": {pod(waits("CrashLoopBackOff", "back-off 40s", 3, &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "no such\nflag"})),
 			&Cause{Message: "container manager of pod app-1 ended with exit code 1 (3 restarts): no such flag", Final: true}},
 		"out of memory": {pod(waits("CrashLoopBackOff", "", 1, &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"})),
-			&Cause{Message: "container manager of pod app-1 ended with exit code 137 (1 restart): it needed more memory than its limit", Remedy: "raise the memory limit of the container"}},
+			&Cause{Message: "container manager of pod app-1 ended with exit code 137 (1 restart): it exceeded its memory limit", Remedy: "raise the memory limit of the container"}},
 		"missing secret": {pod(waits("CreateContainerConfigError", `secret "registry" not found`, 0, nil)),
-			&Cause{Message: `container manager cannot be configured: secret "registry" not found`, Remedy: "create what it names in the namespace of the pod", Final: true}},
+			&Cause{Message: `container manager cannot be configured: secret "registry" not found`, Remedy: "create the object that the message names in the namespace of the pod", Final: true}},
 		"unschedulable": {pod(func(p *corev1.Pod) {
 			condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", "0/1 nodes are available: 1 Insufficient cpu.")(p)
 			p.Spec.NodeName = ""
@@ -94,8 +94,8 @@ func TestPod(t *testing.T) {
 	}
 }
 
-// A registry's answer is final; the same words in the name of an image or a host
-// are none.
+// The error of a registry is final; the same words in the name of an image or a
+// host are not.
 func TestPullIsFinal(t *testing.T) {
 	t.Parallel()
 	const pulled = `Back-off pulling image "IMAGE": ErrImagePull: rpc error: code = CODE desc = failed to pull and unpack image "IMAGE": failed to resolve reference "IMAGE": `

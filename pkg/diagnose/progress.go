@@ -7,8 +7,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// progress is the finding of an object that is not ready yet, and has not
-// failed; nil for any other one.
+// progress returns the finding for an object that is neither ready nor failed,
+// nil for any other.
 func progress(sub subject) *Finding {
 	o := sub.object
 	f := &Finding{Object: targetOf(sub.kind, o), Code: "unreconciled", Remedies: []string{sub.logs(), sub.command("reconcile")}}
@@ -28,13 +28,13 @@ func progress(sub subject) *Finding {
 		return nil
 	}
 	if failure := sub.lastFailure(); failure != "" {
-		f.Since = time.Time{} // it tries again, which is no news
+		f.Since = time.Time{} // a retry is not a new reconciliation
 		f.Details = append(f.Details, failure)
 	}
 	return f
 }
 
-// since is when the newest of some conditions took its status.
+// since returns the newest transition time of the conditions.
 func (s subject) since(types ...string) time.Time {
 	var newest time.Time
 	for _, typ := range types {
@@ -46,12 +46,12 @@ func (s subject) since(types ...string) time.Time {
 	return newest
 }
 
-// failures are the conditions by which controllers remember that the last
-// attempt failed while they try again.
+// failures are the conditions that report a failed attempt while the controller
+// retries.
 var failures = []struct{ typ, status string }{{"FetchFailed", "True"}, {"StorageOperationFailed", "True"}, {"Released", "False"}, {"TestSuccess", "False"}, {"Remediated", "False"}}
 
-// lastFailure is how the attempt before the present one failed, "" where it did
-// not, or where it was about another revision.
+// lastFailure returns the failure of the previous attempt, "" if it succeeded
+// or had another revision.
 func (s subject) lastFailure() string {
 	for _, f := range failures {
 		if c, ok := controllers.FindCondition(s.object, f.typ); ok && c.Status == f.status {
@@ -66,7 +66,7 @@ func (s subject) lastFailure() string {
 	return fmt.Sprintf("the last attempt ended with %s at %s", status, text("lastReconciled"))
 }
 
-// deleting is the finding of an object of Flux that is being deleted.
+// deleting returns the finding for a Flux object that is being deleted.
 func (s *snapshot) deleting(sub subject) *Finding {
 	t := targetOf(sub.kind, sub.object)
 	t.APIVersion = sub.kind.APIVersion()

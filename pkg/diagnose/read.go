@@ -15,28 +15,29 @@ import (
 )
 
 const (
-	// readsAtOnce bounds the requests for single objects that are sent together.
+	// readsAtOnce is the maximum number of parallel requests for single
+	// objects.
 	readsAtOnce = 16
-	// listInstead is the number of objects of a kind from which one list costs
-	// less than a request for each.
+	// listInstead is the number of objects of a kind from which one list
+	// replaces single requests.
 	listInstead = 16
-	// elsewhereAsked bounds the missing objects that other namespaces are
-	// searched for.
+	// elsewhereAsked is the maximum number of missing objects to search in
+	// other namespaces.
 	elsewhereAsked = 5
 )
 
-// unwanted are fields of a list that no diagnosis reads, and that are much of it.
+// unwanted are large fields that no diagnosis reads.
 var unwanted = []string{"metadata.managedFields.fieldsV1"}
 
-// reader reads objects of Flux one by one, along their references.
+// reader reads Flux objects one by one and follows their references.
 type reader struct {
 	Doctor
 	bearable func(error) bool
 
 	mu      sync.Mutex
 	objects map[controllers.Target]controllers.Object
-	// absent are the objects that were asked for and do not exist, unread why
-	// others could not be read.
+	// absent are the requested objects that do not exist. unread are the errors
+	// of those that could not be read.
 	absent map[controllers.Target]bool
 	unread map[controllers.Target]error
 }
@@ -55,7 +56,7 @@ func (r *reader) put(t controllers.Target, o controllers.Object) {
 	r.objects[t] = o
 }
 
-// ready reports whether an object was read and says that it is ready.
+// ready reports whether an object was read and is ready.
 func (r *reader) ready(t controllers.Target) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,8 +70,7 @@ func (r *reader) asked(t controllers.Target) bool {
 	return r.objects[t] != nil || r.absent[t] || r.unread[t] != nil
 }
 
-// follow reads objects and everything that they wait for, however far, a level
-// at a time.
+// follow reads objects and, level by level, all their dependencies.
 func (r *reader) follow(ctx context.Context, wanted []controllers.Target) error {
 	for len(wanted) > 0 {
 		if err := r.read(ctx, wanted); err != nil {
@@ -85,7 +85,7 @@ func (r *reader) follow(ctx context.Context, wanted []controllers.Target) error 
 	return nil
 }
 
-// above are the objects that one waits for and that nobody has asked for yet.
+// above returns the dependencies of an object that were not requested yet.
 func (r *reader) above(t controllers.Target) []controllers.Target {
 	o := r.objects[t]
 	k, _ := controllers.FindKind(t.Kind)
@@ -101,7 +101,7 @@ func (r *reader) above(t controllers.Target) []controllers.Target {
 	return next
 }
 
-// read reads objects, several at a time; many of one kind in one list.
+// read reads objects in parallel, and many objects of one kind with one list.
 func (r *reader) read(ctx context.Context, wanted []controllers.Target) error {
 	kinds := map[string][]controllers.Target{}
 	for _, t := range wanted {
@@ -131,7 +131,7 @@ func (r *reader) get(ctx context.Context, k controllers.Kind, t controllers.Targ
 	return r.note(t, object, err)
 }
 
-// note keeps what a request for an object has brought.
+// note records the result of a request.
 func (r *reader) note(t controllers.Target, o controllers.Object, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,8 +149,8 @@ func (r *reader) note(t controllers.Target, o controllers.Object, err error) err
 	return nil
 }
 
-// list reads objects of a kind out of the list of all of them, or of their
-// namespace where they are in one.
+// list reads objects of a kind with one list of their namespace, or of all
+// namespaces if they are in several.
 func (r *reader) list(ctx context.Context, k controllers.Kind, targets []controllers.Target) error {
 	wanted := map[controllers.Target]controllers.Object{}
 	selection := kube.Selection{Namespace: targets[0].Namespace, Without: unwanted}
@@ -169,7 +169,7 @@ func (r *reader) list(ctx context.Context, k controllers.Kind, targets []control
 		})
 		return err
 	})
-	if apierrors.IsForbidden(err) { // who may not list them may still read each
+	if apierrors.IsForbidden(err) { // get may be allowed where list is not
 		for _, t := range targets {
 			if err := r.get(ctx, k, t); err != nil {
 				return err
@@ -185,8 +185,8 @@ func (r *reader) list(ctx context.Context, k controllers.Kind, targets []control
 	return nil
 }
 
-// elsewhere finds the namespaces that have an object of a kind and a name. That
-// is a hint and no more: where it cannot be had there is none.
+// elsewhere returns the namespaces with an object of a kind and name. It is
+// used for hints only, so errors are ignored.
 func (d Doctor) elsewhere(ctx context.Context, t controllers.Target) []string {
 	k, known := controllers.FindKind(t.Kind)
 	if !known {

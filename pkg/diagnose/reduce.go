@@ -11,14 +11,12 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// sharedReady are the conditions of every healthy object of a whole cluster:
-// what these say is not read again.
+// sharedReady are the conditions of all reduced objects.
 var sharedReady = []any{map[string]any{"type": "Ready", "status": "True"}}
 
-// reduced returns what others need to know of an object that is healthy: its
-// name, its references, and the revisions that it has and has worked on. Of
-// tens of thousands of objects most are healthy, and whole they take ten times
-// the memory.
+// reduced returns a healthy object with only the fields that the diagnosis of
+// other objects reads: name, references, and revisions. Most objects of a large
+// cluster are healthy, and take ten times the memory in full.
 func reduced(k controllers.Kind, o controllers.Object) controllers.Object {
 	if !isHealthy(k, o) {
 		return o
@@ -40,7 +38,8 @@ func reduced(k controllers.Kind, o controllers.Object) controllers.Object {
 	return small
 }
 
-// fieldsOf are the fields of a healthy object that the diagnosis of others reads.
+// fieldsOf returns the fields of a healthy object that the diagnosis of other
+// objects reads.
 func fieldsOf(k controllers.Kind) []controllers.Path {
 	fields := []controllers.Path{
 		{"metadata.name"}, {"metadata.namespace"}, {"spec.type"}, {"spec.chart.spec.sourceRef"}, {"status.helmChart"}, {"status.artifact.revision"}, {"status.artifact.lastUpdateTime"},
@@ -54,7 +53,7 @@ func fieldsOf(k controllers.Kind) []controllers.Path {
 	return fields
 }
 
-// keep copies a field, where there is one. A list is copied whole.
+// keep copies a field if it exists. A list is copied as a whole.
 func keep(to, from map[string]any, steps []string) {
 	name, _, _ := strings.Cut(steps[0], "[")
 	value, there := from[name]
@@ -74,19 +73,21 @@ func keep(to, from map[string]any, steps []string) {
 	keep(part, below, steps[1:])
 }
 
-// isHealthy reports whether an object says that nothing is wrong with it.
+// isHealthy reports whether an object is ready, not suspended and not being
+// deleted.
 func isHealthy(k controllers.Kind, o controllers.Object) bool {
 	return fine(k, o) && !k.Suspension.Is(o) && (controllers.Path{"metadata.deletionTimestamp"}).String(o) == ""
 }
 
-// store has the healthy objects of a whole cluster as text, which takes a fifth
-// of what they take decoded. Few of them are looked at again.
+// store holds the healthy objects of a survey as JSON, which takes a fifth of
+// the memory of decoded objects. Few of them are read again.
 type store struct {
 	mu   sync.Mutex
 	text map[controllers.Target][]byte
 }
 
-// keep takes a healthy object, and returns any other one.
+// keep stores a healthy object and returns nil, or returns the object to be
+// kept decoded.
 func (s *store) keep(k controllers.Kind, o controllers.Object) controllers.Object {
 	o = reduced(k, o)
 	if !isHealthy(k, o) || len(k.Attempts) == 0 && k.Family != "source" {
@@ -105,7 +106,7 @@ func (s *store) keep(k controllers.Kind, o controllers.Object) controllers.Objec
 	return nil
 }
 
-// get returns an object that was kept, nil for any other one.
+// get returns a stored object, or nil.
 func (s *store) get(t controllers.Target) controllers.Object {
 	text, kept := s.text[t]
 	if !kept {
@@ -124,8 +125,8 @@ func (s *store) get(t controllers.Target) controllers.Object {
 	return o
 }
 
-// suspects are the objects of a survey that may be part of a problem, and what
-// these wait for, however far: the others of tens of thousands need no graph.
+// suspects returns the objects of a survey that may have a problem, with their
+// dependencies. The graph does not need the others.
 func (s *snapshot) suspects() []controllers.Object {
 	var objects []controllers.Object
 	taken := map[controllers.Target]bool{}
@@ -149,7 +150,7 @@ func (s *snapshot) suspects() []controllers.Object {
 	for t := range s.well.text {
 		k := s.kindOf(t)
 		if _, broken := s.down[k.Controller]; len(k.Attempts) == 0 && !broken {
-			continue // a source has nothing to work on
+			continue // a source has no attempted revision
 		}
 		if o := s.object(t); s.suspect(t, o) {
 			take(t, o)
@@ -158,7 +159,7 @@ func (s *snapshot) suspects() []controllers.Object {
 	return objects
 }
 
-// object returns an object of a survey, nil where there is none.
+// object returns an object of a survey, or nil.
 func (s *snapshot) object(t controllers.Target) controllers.Object {
 	if o := s.objects[t]; o != nil {
 		return o
@@ -166,9 +167,9 @@ func (s *snapshot) object(t controllers.Target) controllers.Object {
 	return s.well.get(t)
 }
 
-// suspect reports whether there may be something wrong with an object, also if
-// it says that it is healthy: its controller does not work, or it has not worked
-// on what its source has.
+// suspect reports whether an object may have a problem, even if it is healthy:
+// its controller is down, or it has not attempted the current revision of its
+// source.
 func (s *snapshot) suspect(t controllers.Target, o controllers.Object) bool {
 	k := s.kindOf(t)
 	if _, broken := s.down[k.Controller]; broken || !isHealthy(k, o) {

@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// well is a healthy object of a kind with these fields and much else.
+// well returns a healthy object of a kind with the fields and unneeded content.
 func well(kind string, spec, status map[string]any) controllers.Object {
 	k, _ := controllers.FindKind(kind)
 	status = maps.Clone(status)
@@ -22,9 +22,8 @@ func well(kind string, spec, status map[string]any) controllers.Object {
 	}
 }
 
-// What is kept of a healthy object answers what others ask of it as the whole
-// object does.
-func TestStoreKeepsWhatOthersNeed(t *testing.T) {
+// A stored object has all fields that the diagnosis of other objects reads.
+func TestStoreKeepsRequiredFields(t *testing.T) {
 	t.Parallel()
 	const revision = "main@sha1:2222222222222222222222222222222222222222"
 	ref := func(kind string) map[string]any {
@@ -65,8 +64,8 @@ func TestStoreKeepsWhatOthersNeed(t *testing.T) {
 	}
 }
 
-// What may be a problem is never reduced.
-func TestStoreLeavesWhatMayBeAProblem(t *testing.T) {
+// An object that may have a problem is not reduced.
+func TestStoreKeepsProblemsComplete(t *testing.T) {
 	t.Parallel()
 	k, _ := controllers.FindKind("Kustomization")
 	change := func(o controllers.Object, part, field string, value any) controllers.Object {

@@ -13,7 +13,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// schemaOf is the schema of a kind of Flux, from its CRD.
+// schemaOf returns the schema of a Flux kind from its CRD.
 func schemaOf(t *testing.T, k controllers.Kind) map[string]any {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "manifests", "crds", k.Group+"_"+k.Resource+".yaml"))
@@ -36,7 +36,7 @@ func schemaOf(t *testing.T, k controllers.Kind) map[string]any {
 	return nil
 }
 
-// has reports whether a schema has a field, "[]" in it for the items of a list.
+// has reports whether a schema has a field, with "[]" for the items of a list.
 func has(schema map[string]any, field string) bool {
 	for _, name := range strings.Split(strings.TrimPrefix(field, "."), ".") {
 		properties, _ := schema["properties"].(map[string]any)
@@ -52,7 +52,7 @@ func has(schema map[string]any, field string) bool {
 	return true
 }
 
-// The fields in the catalogue are those of the CRDs.
+// TestCatalogueFieldsExist compares the fields in the catalogue with the CRDs.
 func TestCatalogueFieldsExist(t *testing.T) {
 	t.Parallel()
 	for _, k := range controllers.Kinds {
@@ -66,11 +66,11 @@ func TestCatalogueFieldsExist(t *testing.T) {
 	}
 }
 
-// namedField is a field of an object of Flux, as the remedies write it.
+// namedField matches a field of a Flux object in a remedy.
 var namedField = regexp.MustCompile(`(\.spec(?:\.[A-Za-z\[\]]+)+)(?:(?:,| or| and) (\.spec(?:\.[A-Za-z]+)+))? of (?:the )?([A-Z][A-Za-z]+)`)
 
-// Every field that a remedy names exists in the kind that it names, for every
-// kind that may have the failure.
+// Every field that a remedy names exists in the named kind, for every kind that
+// may have the failure.
 func TestRemediesNameFieldsThatExist(t *testing.T) {
 	t.Parallel()
 	checked := 0
@@ -102,8 +102,8 @@ func TestRemediesNameFieldsThatExist(t *testing.T) {
 	}
 }
 
-// What destroys something is only offered for fields that cannot be changed, and
-// says what is lost; every remedy ends with an attempt.
+// Destructive remedies are only offered for immutable fields and name the loss.
+// The last remedy is a retry.
 func TestDestructiveRemedies(t *testing.T) {
 	t.Parallel()
 	destructive := regexp.MustCompile(`force: enabled|\bdelete \w+/|kubectl [^(]*delete|--reset`)
@@ -133,10 +133,10 @@ func TestDestructiveRemedies(t *testing.T) {
 	}
 }
 
-// program is where a text has a command, or names one.
+// program matches a command in a text.
 var program = regexp.MustCompile(`\b(flux [a-z]|kubectl (?:-n|annotate|create|delete|describe|get|label|patch|rollout|scale) |git log)`)
 
-// A remedy that has a command ends with it, and has no other one.
+// A remedy has at most one command and ends with it.
 func TestRemediesEndWithTheirCommand(t *testing.T) {
 	t.Parallel()
 	commands := 0
@@ -156,7 +156,7 @@ func TestRemediesEndWithTheirCommand(t *testing.T) {
 	}
 }
 
-// The words of a command that are taken from a spec or a repository are quoted.
+// Arguments from a spec or a repository are quoted.
 func TestCommandsAreQuoted(t *testing.T) {
 	t.Parallel()
 	for _, e := range examples() {
@@ -172,7 +172,7 @@ func TestCommandsAreQuoted(t *testing.T) {
 	t.Error("no example of a build that fails")
 }
 
-// The command for a Secret is that of the kind, and of where it gets at.
+// The command that creates a Secret depends on the kind and on the address.
 func TestCommandsForSecrets(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ kind, spec, want string }{

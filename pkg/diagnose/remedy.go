@@ -9,7 +9,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// user is who lacks a permission.
+// user returns the user that lacks a permission.
 func (s subject) user() string {
 	rest, is := strings.CutPrefix(s.failure.User, "system:serviceaccount:")
 	namespace, name, ok := strings.Cut(rest, ":")
@@ -22,12 +22,12 @@ func (s subject) user() string {
 	return fmt.Sprintf("ServiceAccount %s/%s", namespace, name)
 }
 
-// rejectedIn is the namespace of the object that is rejected.
+// rejectedIn returns the namespace of the rejected object.
 func (s subject) rejectedIn() string {
 	return orElse(orElse(s.failure.Object.Namespace, s.failure.Named.Namespace), s.target())
 }
 
-// inFile is where the object is defined, as far as that is known.
+// inFile returns the location of the object's definition, if it is known.
 func (s subject) inFile() string {
 	if s.file != "" {
 		return " in " + s.file
@@ -38,6 +38,7 @@ func (s subject) inFile() string {
 	return ""
 }
 
+// usedIn returns the file that uses an API, if it is known.
 func (s subject) usedIn() string {
 	if s.file != "" {
 		return ", which is used in " + s.file
@@ -45,10 +46,10 @@ func (s subject) usedIn() string {
 	return ""
 }
 
-// mostShown bounds how many fields or objects of one failure are shown.
+// mostShown is the maximum number of fields or objects of one failure to print.
 const mostShown = 3
 
-// fields are the paths of the fields that are rejected.
+// fields returns the paths of the rejected fields.
 func (s subject) fields() string {
 	var paths []string
 	for _, f := range s.failure.Fields {
@@ -59,8 +60,8 @@ func (s subject) fields() string {
 	return shortened(paths)
 }
 
-// problems are the fields that are rejected, and why; those that would only be
-// immutable are left to another attempt.
+// problems returns the rejected fields with the reasons, except immutable
+// fields.
 func (s subject) problems() string {
 	var all []string
 	for _, f := range s.failure.Fields {
@@ -78,8 +79,8 @@ func shortened(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// recreate are the remedies for a field that cannot be changed: the one that
-// destroys nothing first.
+// recreate returns the remedies for an immutable field, the non-destructive one
+// first.
 func (s subject) recreate() []string {
 	o := s.failure.Object
 	if o.Kind == "" || o.Name == "" {
@@ -96,7 +97,7 @@ func (s subject) recreate() []string {
 	return []string{revert, fmt.Sprintf("or delete %s (%s), which the next upgrade creates again: kubectl -n %s delete %s %s", o, destroyed(o.Kind), orElse(o.Namespace, s.target()), resource, o.Name)}
 }
 
-// destroyed is what is lost when an object of a kind is deleted.
+// destroyed describes the loss if an object of a kind is deleted.
 func destroyed(kind string) string {
 	switch kind {
 	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Pod":
@@ -110,13 +111,13 @@ func destroyed(kind string) string {
 	case "Namespace":
 		return "everything in the namespace is deleted"
 	case "Service":
-		return "its cluster IP changes and it is not reachable meanwhile"
+		return "its cluster IP changes, and it is unreachable until then"
 	default:
-		return "it is gone until it is created again, with all that it owns"
+		return "it is deleted with all objects that it owns, until it is created again"
 	}
 }
 
-// serveIt are the remedies for a kind that the API server does not serve.
+// serveIt returns the remedies for a kind that the API server does not serve.
 func (s subject) serveIt() []string {
 	group, _ := groupVersion(s.failure)
 	switch {
@@ -136,7 +137,7 @@ func (s subject) serveIt() []string {
 	return []string{fmt.Sprintf("install the CRD of kind %s of group %s", s.failure.Named.Kind, orElse(group, "core")), "if a Kustomization or HelmRelease installs it, name that in .spec.dependsOn of " + s.String()}
 }
 
-// unhealthy are the objects that did not become ready.
+// unhealthy describes the objects that did not become ready.
 func (s subject) unhealthy() string {
 	var all []string
 	for _, h := range s.failure.Objects {
@@ -152,8 +153,8 @@ func (s subject) unhealthy() string {
 	return shortened(all)
 }
 
-// heal are the remedies for objects that did not become ready. What an object has
-// applied itself, it creates again.
+// heal returns the remedies for objects that did not become ready. Applied
+// objects that are missing are created again without a remedy.
 func (s subject) heal() []string {
 	var remedies []string
 	for _, h := range s.failure.Objects[:min(len(s.failure.Objects), mostShown)] {

@@ -18,26 +18,24 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Rollout waits for the Deployments of a namespace. It sends one list when all
-// of them are ready already; else it lists their pods too and watches both, so
-// that it sees at once what a Deployment's own status never tells.
+// Rollout waits for the Deployments of a namespace. It sends a single list if
+// all of them are ready. Otherwise it also lists their pods and watches both,
+// because the status of a Deployment does not report the failures of pods.
 type Rollout struct {
-	// Client is the cluster.
+	// Client is the client for the cluster.
 	Client *kube.Client
-	// Namespace is where the Deployments are, and Names which.
+	// Namespace is the namespace of the Deployments, Names are their names.
 	Namespace string
 	Names     []string
-	// Ready is called with each name when it has become ready, Trouble when
-	// something new speaks against one. Either may be nil; they are never
-	// called at the same time.
+	// Ready is called for each Deployment that has become ready, Trouble for
+	// each new problem. Either may be nil; they are never called concurrently.
 	Ready   func(name string)
 	Trouble func(Trouble)
-	// Waiting is called once, with the names that are not ready at the first
-	// look and have nothing against them. It may be nil.
+	// Waiting is called once with the Deployments that are not ready at first
+	// and have no problem. It may be nil.
 	Waiting func(names []string)
-	// Impatient gives up a Deployment at any known cause, and not only at one
-	// that waiting does not mend, and goes on with the others; else the first
-	// cause that waiting does not mend ends the wait for all.
+	// Impatient gives up a Deployment at any known cause and continues with the
+	// others. Otherwise the first cause that is final ends the wait for all.
 	Impatient bool
 
 	mu          sync.Mutex
@@ -53,8 +51,8 @@ type Rollout struct {
 	podsHidden  bool
 }
 
-// Look lists the namespace's Deployments and returns them by name. Wait starts
-// from what it has seen, so the two send one list together.
+// Look lists the Deployments of the namespace and returns them by name. Wait
+// starts from this list, so both send one list together.
 func (r *Rollout) Look(ctx context.Context) (map[string]*appsv1.Deployment, error) {
 	r.deployments = map[string]*appsv1.Deployment{}
 	version, err := r.Client.List(ctx, deployments(), kube.Selection{Namespace: r.Namespace}, r.takeDeployment)
@@ -65,8 +63,8 @@ func (r *Rollout) Look(ctx context.Context) (map[string]*appsv1.Deployment, erro
 	return r.deployments, nil
 }
 
-// Wait returns nil when every Deployment is ready, and a *NotReadyError when
-// one is not and will not become so, or when ctx ends before.
+// Wait returns nil when all Deployments are ready. It returns a *NotReadyError
+// if one of them cannot become ready, or if ctx ends first.
 func (r *Rollout) Wait(ctx context.Context) error {
 	if !r.looked {
 		if _, err := r.Look(ctx); err != nil {
@@ -91,7 +89,7 @@ func (r *Rollout) Wait(ctx context.Context) error {
 	return r.end(ctx, err)
 }
 
-// watch follows Deployments and pods until all is well or trouble is final.
+// watch watches Deployments and pods until all are ready or a cause is final.
 func (r *Rollout) watch(ctx context.Context) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -111,7 +109,7 @@ func (r *Rollout) watch(ctx context.Context) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if over {
-			cancel() // the other watch has nothing to wait for any more
+			cancel() // stop the other watch
 			return nil
 		}
 		return err
@@ -124,7 +122,7 @@ func (r *Rollout) watch(ctx context.Context) error {
 	return g.Wait()
 }
 
-// settle reports the Deployments that have become ready and keeps the others.
+// settle removes the Deployments that have become ready from pending.
 func (r *Rollout) settle() {
 	var rest []string
 	for _, name := range r.pending {
@@ -140,7 +138,8 @@ func (r *Rollout) settle() {
 	r.pending = rest
 }
 
-// judge looks at what is not ready and tells whether the wait is over.
+// judge finds the causes of pending Deployments and reports whether the wait is
+// over.
 func (r *Rollout) judge(ctx context.Context) (bool, error) {
 	r.settle()
 	var rest []string
@@ -166,7 +165,7 @@ func (r *Rollout) judge(ctx context.Context) (bool, error) {
 	return len(rest) == 0 || !r.Impatient && len(r.failed) > 0, nil
 }
 
-// end makes the error of a wait that is over.
+// end returns the error of a wait that is over.
 func (r *Rollout) end(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil {
 		return err
@@ -175,7 +174,7 @@ func (r *Rollout) end(ctx context.Context, err error) error {
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return ctx.Err()
 		}
-		// What was waited for in vain is asked once more, in time of its own.
+		// Find the causes of a timeout with a timeout of its own.
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterthought)
 		defer cancel()
 		ctx, err = late, ctx.Err()
@@ -197,7 +196,7 @@ func (r *Rollout) end(ctx context.Context, err error) error {
 func (r *Rollout) listPods(ctx context.Context) error {
 	version, err := r.Client.List(ctx, pods(), kube.Selection{Namespace: r.Namespace}, r.takePod)
 	if apierrors.IsForbidden(err) {
-		r.podsHidden = true // the Deployments still tell whether they are ready
+		r.podsHidden = true // the Deployments still report readiness
 		return nil
 	}
 	r.podVersion = version

@@ -64,7 +64,7 @@ func cluster(t *testing.T) *fakeapi.Server {
 	return s
 }
 
-func TestWaitAsksOnceWhenAllIsReady(t *testing.T) {
+func TestWaitSendsOneRequestIfReady(t *testing.T) {
 	t.Parallel()
 	s := cluster(t)
 	s.Put(deploymentsPath, deployment("a", "1", 1))
@@ -82,8 +82,8 @@ func TestWaitAsksOnceWhenAllIsReady(t *testing.T) {
 	}
 }
 
-// TestWaitWatches lets the rollout be seen only by watching: what happens
-// follows from requests, so nothing depends on time.
+// TestWaitWatches changes the objects only after the watches have started, so
+// the test does not depend on time.
 func TestWaitWatches(t *testing.T) {
 	t.Parallel()
 	s := cluster(t)
@@ -127,7 +127,7 @@ func TestWaitEndsAtFinalCause(t *testing.T) {
 	s.Put(podsPath, podOf("a", "new", crashed(1)))
 	s.Handle("GET "+podsPath+"/a-new-x/log", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Get("previous") != "true" || r.URL.Query().Get("container") != "manager" {
-			t.Errorf("asked for the log with %s", r.URL.RawQuery)
+			t.Errorf("requested the log with %s", r.URL.RawQuery)
 		}
 		if _, err := w.Write([]byte("starting\nunknown flag: --x\n")); err != nil {
 			t.Error(err)
@@ -152,7 +152,7 @@ func TestWaitEndsAtFinalCause(t *testing.T) {
 	}
 }
 
-func TestWaitPassesOverPodsOfEarlierTemplate(t *testing.T) {
+func TestWaitIgnoresPodsOfEarlierTemplate(t *testing.T) {
 	t.Parallel()
 	s := cluster(t)
 	s.Put(deploymentsPath, deployment("a", "2", 0))
@@ -162,7 +162,7 @@ func TestWaitPassesOverPodsOfEarlierTemplate(t *testing.T) {
 	s.Put(podsPath, podOf("a", "new", map[string]any{}))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// The first look must not end the wait; the rollout then succeeds.
+	// The first list must not end the wait; the rollout then succeeds.
 	s.OnWatch(deploymentsPath, func() { s.Put(deploymentsPath, deployment("a", "2", 1)) })
 	r := &Rollout{Client: s.Client, Namespace: "web", Names: []string{"a"}}
 	if err := r.Wait(ctx); err != nil {
@@ -170,7 +170,7 @@ func TestWaitPassesOverPodsOfEarlierTemplate(t *testing.T) {
 	}
 }
 
-func TestTimeoutTellsTheCause(t *testing.T) {
+func TestTimeoutReportsTheCause(t *testing.T) {
 	t.Parallel()
 	s := cluster(t)
 	s.Put(deploymentsPath, deployment("a", "1", 0))
@@ -192,7 +192,7 @@ func TestTimeoutTellsTheCause(t *testing.T) {
 	}
 }
 
-func TestImpatientGoesOnWithTheOthers(t *testing.T) {
+func TestImpatientContinuesWithTheOthers(t *testing.T) {
 	t.Parallel()
 	s := cluster(t)
 	s.Put(deploymentsPath, deployment("a", "1", 0))

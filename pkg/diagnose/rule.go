@@ -6,26 +6,26 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// rule gives the failures of some kinds a code, a message and remedies. A
-// failure is one of the rule's if it has one of its kinds, reasons, types and
-// steps; nil stands for any.
+// rule assigns a code, a message and remedies to failures. A failure matches if
+// its kind, reason, type and step are in the respective list; nil matches any.
 type rule struct {
 	code string
-	// kinds are those of the object of Flux, reasons those of its condition.
+	// kinds are the kinds of the Flux object, reasons the reasons of its
+	// condition.
 	kinds, reasons []string
 	types          []failure.Type
 	steps          []failure.Step
-	// when narrows the rule down further; nil does not.
+	// when is a further condition, or nil.
 	when     func(subject) bool
 	message  func(subject) string
 	remedies func(subject) []string
-	// upstream says that the source may know better, if it has failed too.
+	// upstream marks failures whose source may have the root cause.
 	upstream bool
-	// located says that the message and the remedies name the file, once it is known.
+	// located marks rules whose message and remedies name the file.
 	located bool
 }
 
-// fits reports whether the failure of s is one of the rule's.
+// fits reports whether the failure of s matches the rule.
 func (r rule) fits(s subject) bool {
 	switch {
 	case r.kinds != nil && !slices.Contains(r.kinds, s.kind.Kind),
@@ -37,14 +37,14 @@ func (r rule) fits(s subject) bool {
 	return r.when == nil || r.when(s)
 }
 
-// classified is a failure that a rule knows.
+// classified is the finding of a matching rule.
 type classified struct {
 	Finding
 	upstream, located bool
 }
 
-// recognise classifies the failure of an object: by the kind, by the reason of
-// the condition, and by the typed error that its message holds.
+// recognise classifies the failure of an object by its kind, the reason of its
+// condition, and the typed error in the message.
 func recognise(s subject) (classified, bool) {
 	s.failed = s.attempt()
 	s.failure = failure.Parse(s.failed.Message)
@@ -59,14 +59,15 @@ func recognise(s subject) (classified, bool) {
 	return classified{}, false
 }
 
+// fixed returns a function that returns the text.
 func fixed(text string) func(subject) string { return func(subject) string { return text } }
 
-// withDetail is a text, and what the failure says behind it.
+// withDetail returns the text followed by the detail of the failure.
 func withDetail(text string) func(subject) string {
 	return func(s subject) string { return text + ": " + s.detail() }
 }
 
-// steps are remedies that are the same for every object, before another attempt.
+// steps returns the texts followed by the command that retries.
 func steps(texts ...string) func(subject) []string {
 	return func(s subject) []string { return append(slices.Clone(texts), s.again()) }
 }

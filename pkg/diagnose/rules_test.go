@@ -14,13 +14,13 @@ import (
 
 func examples() []example { return slices.Concat(sourceExamples, applyExamples) }
 
-// slot is a part of an example that can be anything.
+// slot matches a variable part of an example.
 var slot = regexp.MustCompile(`«(?:\[([nut])\])?([^»]*)»`)
 
-// plain is an example's text as the component writes it.
+// plain returns the text of an example as the component writes it.
 func plain(text string) string { return slot.ReplaceAllString(text, "$2") }
 
-// failing is an object of a kind whose Ready condition is False.
+// failing returns an object of a kind with Ready=False.
 func failing(t *testing.T, kind, reason, message, spec string) subject {
 	t.Helper()
 	k, ok := controllers.FindKind(kind)
@@ -39,15 +39,14 @@ func failing(t *testing.T, kind, reason, message, spec string) subject {
 	})
 }
 
-// codeOf is the code that a failure gets, "" where no rule knows it.
+// codeOf returns the code of a failure, "" if no rule matches.
 func codeOf(t *testing.T, kind, reason, message, spec string) string {
 	t.Helper()
 	found, _ := recognise(failing(t, kind, reason, message, spec))
 	return found.Code
 }
 
-// Real messages get the code of their rule, and messages with the same words by
-// accident do not.
+// Real messages match their rule, and near misses with the same words do not.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	for _, e := range examples() {
@@ -72,11 +71,11 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// wordIn is a word that says something, also one of a name in camel case.
+// wordIn matches a significant word, including parts of camel-case names.
 var wordIn = regexp.MustCompile(`[A-Z]?[a-z]{3,}|[A-Z]{3,}|\d{3,}`)
 
-// shares reports whether a near miss has two words of what an example is
-// recognised by: its message without what can be anything, and its reason.
+// shares reports whether a near miss has two words of the reason or of the fixed
+// parts of the message of an example.
 func shares(e example, n near) bool {
 	own := map[string]bool{}
 	for _, w := range wordIn.FindAllString(slot.ReplaceAllString(e.message, " ")+" "+e.reason, -1) {
@@ -91,7 +90,7 @@ func shares(e example, n near) bool {
 	return len(found) >= 2
 }
 
-// Every rule has an example, and says nothing that the kind does not have.
+// Every rule has an example and is limited to some kinds.
 func TestEveryRuleHasAnExample(t *testing.T) {
 	t.Parallel()
 	for _, list := range [][]rule{sourceRules, applyRules, releaseRules, imageRules} {
@@ -106,14 +105,14 @@ func TestEveryRuleHasAnExample(t *testing.T) {
 				t.Errorf("rule %d of its list, %s, has no example", i, r.code)
 			}
 			if r.kinds == nil && r.when == nil {
-				t.Errorf("rule %s is for every kind", r.code)
+				t.Errorf("rule %s matches every kind", r.code)
 			}
 		}
 	}
 }
 
-// filled is an example's text with words in the place of everything that can be
-// anything, in the form that each place allows.
+// filled returns the text of an example with words in its variable parts, in the
+// form that each part allows.
 func filled(text, words string) string {
 	name := strings.Trim(regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(words), "-"), "-")
 	number := regexp.MustCompile(`\D`).ReplaceAllString(words, "")
@@ -154,9 +153,9 @@ func words() []string {
 	return slices.Compact(all)
 }
 
-// Whatever objects, tags, ports, paths and hosts are called, the answer stays:
-// the words of every rule are put into the names of every other rule's message.
-func TestNamesDoNotChangeTheAnswer(t *testing.T) {
+// Names of objects, tags, ports, paths and hosts do not change the code: the
+// words of every rule are put into the names in every other rule's message.
+func TestNamesDoNotChangeTheCode(t *testing.T) {
 	t.Parallel()
 	all := words()
 	if len(all) < 150 {

@@ -7,8 +7,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// applyRules are about what kustomize-controller and helm-controller apply: the
-// errors of the API server, and those of the build before it.
+// applyRules are the rules for applied objects: errors of the API server, and
+// errors of the build.
 var applyRules = []rule{
 	{
 		code: "access-denied", kinds: []string{"Kustomization", "HelmRelease", "ImagePolicy", "ImageUpdateAutomation"}, reasons: []string{"AccessDenied"},

@@ -9,7 +9,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// releaseRules are about Helm releases: helm-controller and Helm's SDK.
+// releaseRules are the rules for Helm releases.
 var releaseRules = []rule{
 	{
 		code: "values-missing", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.NoValues},
@@ -37,7 +37,7 @@ var releaseRules = []rule{
 		remedies: func(s subject) []string {
 			return []string{
 				"if another client operates on the release, wait until it has finished" + s.history(),
-				// helm-controller unlocks a release that was left in a pending state.
+				// helm-controller unlocks a release in a pending state.
 				s.command("reconcile"),
 			}
 		},
@@ -66,8 +66,8 @@ var releaseRules = []rule{
 	},
 }
 
-// history is the command that shows the revisions of a release behind a colon,
-// "" where its name is not known.
+// history returns the command that prints the revisions of a release, with a
+// leading colon, or "" if the release name is unknown.
 func (s subject) history() string {
 	target, err := build.TargetOf(&unstructured.Unstructured{Object: s.object})
 	if err != nil {
@@ -76,10 +76,10 @@ func (s subject) history() string {
 	return fmt.Sprintf(": helm history %s -n %s", target.Name, target.Storage)
 }
 
-// notFound reports whether a detail is the API's error of a missing object.
+// notFound reports whether a detail is a NotFound error of the API server.
 func notFound(detail string) bool { return failure.Parse(detail).Type == failure.NotFound }
 
-// imageRules are about image policies and webhook receivers.
+// imageRules are the rules for image policies.
 var imageRules = []rule{
 	{
 		code: "image-policy", kinds: []string{"ImagePolicy"}, reasons: []string{"InvalidPolicy"},

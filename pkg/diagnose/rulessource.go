@@ -7,23 +7,23 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// The kinds that fetch from a server, those among them that use Git, and those
-// that apply objects.
+// fetchers are the kinds that fetch from a server, gitKinds those that use Git,
+// and appliers those that apply objects.
 var (
 	fetchers = []string{"GitRepository", "OCIRepository", "Bucket", "HelmRepository", "HelmChart", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation"}
 	gitKinds = []string{"GitRepository", "ImageUpdateAutomation"}
 	appliers = []string{"Kustomization", "HelmRelease"}
 )
 
-// sourceRules are about fetching: the kinds of source-controller, the scans of
-// image-reflector-controller, and the clone of image-automation-controller. The
-// reasons of conditions are those of their API documents.
+// sourceRules are the rules for fetching: source-controller, scans of
+// image-reflector-controller, and clones of image-automation-controller. The
+// reasons are those of their API documentation.
 var sourceRules = []rule{
 	{
 		code: "secret-missing", types: []failure.Type{failure.NotFound}, when: missesSecret, upstream: true,
 		message: func(s subject) string {
 			if field := s.secretField(s.failure.Named.Name); field != "" {
-				return fmt.Sprintf("%s does not exist, %s names it", s.named(), field)
+				return fmt.Sprintf("%s, referenced by %s, does not exist", s.named(), field)
 			}
 			return s.named() + " does not exist"
 		},
@@ -198,7 +198,7 @@ var sourceRules = []rule{
 }
 
 // missesSecret reports whether a Secret that the object names does not exist.
-// What a Kustomization substitutes or applies has rules of its own.
+// Substitution and applied objects have other rules.
 func missesSecret(s subject) bool {
 	if s.failure.Named.Kind != "Secret" || s.failure.In(failure.Substitute, failure.Apply, failure.Install, failure.Upgrade) {
 		return false
@@ -206,7 +206,8 @@ func missesSecret(s subject) bool {
 	return s.secretField(s.failure.Named.Name) != "" || s.failure.In(failure.Credentials)
 }
 
-// orCredentials is the Secret with credentials, or the field that would name it.
+// orCredentials returns the Secret with the credentials, or the field that
+// would refer to it.
 func (s subject) orCredentials() string {
 	if secret := s.credentials(); secret != "" {
 		return secret

@@ -17,16 +17,15 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// podOwner is a kind of workload whose pods the API server may refuse: how many
-// it wants and has.
+// podOwner is a kind of workload with the fields for desired and current pods.
 type podOwner struct {
 	group      schema.GroupVersion
 	kind       string
 	want, have controllers.Path
 }
 
-// podOwners have no condition that says that pods are refused, as a Deployment
-// has: only events do.
+// podOwners are the kinds that report rejected pods only in events, unlike
+// Deployments, which have a condition.
 var podOwners = []podOwner{
 	{appsv1.SchemeGroupVersion, "StatefulSet", controllers.Path{"spec.replicas"}, controllers.Path{"status.replicas"}},
 	{appsv1.SchemeGroupVersion, "DaemonSet", controllers.Path{"status.desiredNumberScheduled"}, controllers.Path{"status.currentNumberScheduled"}},
@@ -34,8 +33,8 @@ var podOwners = []podOwner{
 	{batchv1.SchemeGroupVersion, "Job", controllers.Path{"spec.parallelism"}, controllers.Path{"status.active"}},
 }
 
-// short asks the workloads whose pods have nothing against them why there are
-// fewer than they want: the API server refuses them, by a quota or admission.
+// short returns why workloads without failing pods have fewer pods than
+// desired: the API server rejects pods because of a quota or admission.
 func short(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.Target) []Trouble {
 	troubles := shortDeployments(ctx, client, namespace, quiet)
 	var waiting []controllers.Target
@@ -66,7 +65,7 @@ func shortDeployments(ctx context.Context, client *kube.Client, namespace string
 			return nil
 		}
 		if c, found := Deployment(d); found {
-			if c.kind != "" { // pods are refused: say how many there are
+			if c.kind != "" { // pods are rejected: add their number
 				c.Message = fmt.Sprintf("%d of %d pods run: %s", d.Status.AvailableReplicas, wanted(d), c.Message)
 			}
 			troubles = append(troubles, Trouble{"Deployment/" + namespace + "/" + d.Name, c})
@@ -89,7 +88,7 @@ func namesOf(kind string, targets []controllers.Target) []string {
 	return names
 }
 
-// waiting are the workloads of a kind that have fewer pods than they want.
+// waiting returns the workloads of a kind that have fewer pods than desired.
 func (p podOwner) waiting(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.Target) []controllers.Target {
 	names := namesOf(p.kind, quiet)
 	if len(names) == 0 {
@@ -112,7 +111,7 @@ func (p podOwner) waiting(ctx context.Context, client *kube.Client, namespace st
 	return short
 }
 
-// number reads a count, which is the given one where the field is not set.
+// number reads a number, with a default for a missing field.
 func number(p controllers.Path, o controllers.Object, otherwise float64) float64 {
 	v, _ := p.Lookup(o)
 	switch v := v.(type) {
@@ -125,8 +124,7 @@ func number(p controllers.Path, o controllers.Object, otherwise float64) float64
 	}
 }
 
-// refusedPods returns, by the workload that wanted it, why the last pod was
-// refused.
+// refusedPods returns, for each workload, the message of the last rejected pod.
 func refusedPods(ctx context.Context, client *kube.Client, namespace string) map[controllers.Target]string {
 	texts, at := map[controllers.Target]string{}, map[controllers.Target]time.Time{}
 	selection := kube.Selection{Namespace: namespace, Fields: "reason=FailedCreate,type=Warning", Without: []string{"metadata.managedFields"}}
@@ -144,7 +142,7 @@ func refusedPods(ctx context.Context, client *kube.Client, namespace string) map
 	return texts
 }
 
-// finding is a trouble as the root of a case: a quota has a remedy of its own.
+// finding returns the trouble as the root of a case, with remedies for a quota.
 func (t Trouble) finding(object controllers.Target) Finding {
 	f := Finding{Object: object, Code: "health", Message: t.Message, Details: t.Details()}
 	if q := t.rejection; q.Type == failure.Quota {

@@ -14,33 +14,34 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// snapshot is what was read of the cluster at one moment.
+// snapshot is the state of the cluster at one point in time.
 type snapshot struct {
 	Doctor
-	// objects are those that were read. Of a survey, healthy ones are reduced,
-	// and well has those that nothing with a problem waits for.
+	// objects are the objects that were read. In a survey, healthy objects are
+	// reduced, and well has those that no object with a problem depends on.
 	objects map[controllers.Target]controllers.Object
 	well    store
 	graph   *tree.Graph
-	// judged is what local has found: many objects wait for the same few.
+	// judged caches the findings of local: many objects wait for the same few.
 	judged map[controllers.Target]judgement
-	// now are the objects as they were read that are looked at as they were before.
+	// now are the current versions of objects that are diagnosed in an earlier
+	// version.
 	now map[controllers.Target]controllers.Object
-	// down are the controllers that do not work, by name, and blind says why
-	// these could not be read.
+	// down are the failed controllers by name. blind describes why they could
+	// not be read.
 	down  map[string]Finding
 	blind string
-	// leadersAsked says that the leases of the controllers were read, and
-	// uninstalled are the controllers that the cluster does not have.
+	// leadersAsked is set once the leases of the controllers were read.
+	// uninstalled are the controllers that are not installed.
 	leadersAsked bool
 	uninstalled  []string
-	// needing are objects whose dependents are of interest even where they block
-	// none, and dependent are those and the ones of the roots, once they were read.
+	// needing are objects whose dependents are required even if they block
+	// none. dependent are these dependents and those of the roots.
 	needing   []controllers.Target
 	dependent *dependents
 	view
 	artifacts artifacts
-	// names are the namespaces of the objects of a kind and a name.
+	// names are the namespaces of the objects with a kind and name.
 	names map[[2]string][]string
 }
 
@@ -49,8 +50,8 @@ type judgement struct {
 	waits   bool
 }
 
-// survey reads all objects of Flux in a namespace, "" for all, what these wait
-// for elsewhere, and the state of the controllers.
+// survey reads all Flux objects in a namespace, or in all for "", their
+// dependencies in other namespaces, and the state of the controllers.
 func (d Doctor) survey(ctx context.Context, namespace, fallback string, bearable func(error) bool) (*snapshot, error) {
 	s := d.newSnapshot()
 	var objects []controllers.Object
@@ -96,8 +97,8 @@ func (d Doctor) survey(ctx context.Context, namespace, fallback string, bearable
 	return s, nil
 }
 
-// inspect reads some objects of Flux and all that they wait for, and the state
-// of the controllers. Known objects are looked at as they are given.
+// inspect reads Flux objects with all their dependencies, and the state of the
+// controllers. Known objects are diagnosed as given.
 func (d Doctor) inspect(ctx context.Context, targets []controllers.Target, known []controllers.Object, bearable func(error) bool) (*snapshot, error) {
 	s := d.newSnapshot()
 	read := d.newReader(bearable)
@@ -118,8 +119,7 @@ func (d Doctor) inspect(ctx context.Context, targets []controllers.Target, known
 	return s, nil
 }
 
-// inspectTrace reads what the applier of an object waits for, besides what the
-// trace of the object has.
+// inspectTrace reads the dependencies of the applier in a trace.
 func (d Doctor) inspectTrace(ctx context.Context, trace *tree.Trace) (*snapshot, error) {
 	s := d.newSnapshot()
 	read := d.newReader(apierrors.IsForbidden)
@@ -137,7 +137,8 @@ func (d Doctor) inspectTrace(ctx context.Context, trace *tree.Trace) (*snapshot,
 	})
 }
 
-// inspectAround reads what an object waits for and what else it mentions.
+// inspectAround reads the dependencies of an object and the objects that it
+// mentions.
 func (d Doctor) inspectAround(ctx context.Context, k controllers.Kind, o controllers.Object) (*snapshot, error) {
 	s := d.newSnapshot()
 	read := d.newReader(apierrors.IsForbidden)
@@ -150,9 +151,9 @@ func (d Doctor) inspectAround(ctx context.Context, k controllers.Kind, o control
 	return s, nil
 }
 
-// load reads objects as first does and all that they wait for, and meanwhile the
-// state of the controllers. An object that says that it is ready may have said
-// so before its controller stopped to work: only then the leases are needed.
+// load reads objects with first, then all their dependencies and, at the same
+// time, the state of the controllers. The leases are only needed for a ready
+// object, which may have become ready before its controller failed.
 func (s *snapshot) load(ctx context.Context, read *reader, targets []controllers.Target, first func(context.Context) error) error {
 	ready := make(chan bool, 1)
 	g, gctx := errgroup.WithContext(ctx)
@@ -192,7 +193,7 @@ func (d Doctor) newSnapshot() *snapshot {
 	}
 }
 
-// targets are the names of all objects that were read.
+// targets returns all objects that were read.
 func (s *snapshot) targets() []controllers.Target {
 	all := slices.Collect(maps.Keys(s.objects))
 	for t := range s.well.text {
@@ -203,7 +204,8 @@ func (s *snapshot) targets() []controllers.Target {
 	return all
 }
 
-// dropUnused drops what speaks against controllers that nothing needs.
+// dropUnused drops the findings for missing controllers whose kinds have no
+// objects.
 func (s *snapshot) dropUnused() {
 	used := map[string]bool{}
 	for _, t := range s.targets() {
@@ -215,18 +217,18 @@ func (s *snapshot) dropUnused() {
 		}
 		s.uninstalled = append(s.uninstalled, name)
 		if !used[name] {
-			delete(s.down, name) // it was not installed, and nothing needs it
+			delete(s.down, name) // not installed and not needed
 		}
 	}
 }
 
-// connect finds out which of the objects need which.
+// connect builds the dependency graph of the objects.
 func (s *snapshot) connect(objects []controllers.Object) {
 	s.graph = tree.Needs(objects, true, func(o tree.Object) bool { return s.hidden(target(o)) == nil && s.object(target(o)) == nil })
 }
 
-// findNamesakes asks which namespaces have an object of the name of one that is
-// missing.
+// findNamesakes finds the namespaces with objects of the same name as the
+// missing ones.
 func (s *snapshot) findNamesakes(ctx context.Context) {
 	s.names = map[[2]string][]string{}
 	byName := func(a, b controllers.Target) int { return strings.Compare(a.String(), b.String()) }
@@ -238,7 +240,8 @@ func (s *snapshot) findNamesakes(ctx context.Context) {
 	}
 }
 
-// namesakes are the namespaces of the objects that are called like a missing one.
+// namesakes returns the namespaces of the objects with the name of a missing
+// one.
 func (s *snapshot) namesakes(t controllers.Target) []string {
 	if s.names == nil {
 		s.names = map[[2]string][]string{}
@@ -269,15 +272,15 @@ func target(o tree.Object) controllers.Target {
 	return controllers.Target{Kind: o.GroupKind.Kind, Namespace: o.Namespace, Name: o.Name}
 }
 
-// upstream are the reasons by which controllers say that they wait for another
-// object, so that it has to be asked.
+// upstream are the reasons with which controllers report that an object waits
+// for another.
 var upstream = []string{
 	"ArtifactFailed", "DependencyNotReady", "SourceNotReady", "SourceNotFound", "SourceUnavailable", "GitRepositoryNotAvailable", "NoSourceArtifact",
 	"HelmChartNotReady", "Progressing", "ProgressingWithRetry", "",
 }
 
-// chain leads from an object to the root of why it is not as it should be;
-// it is empty for one that is.
+// chain returns the findings from an object to its root cause, nil for a
+// healthy object.
 func (s *snapshot) chain(t controllers.Target) []Finding {
 	var chain []Finding
 	at := map[controllers.Target]int{}
@@ -303,8 +306,8 @@ func (s *snapshot) chain(t controllers.Target) []Finding {
 	}
 }
 
-// cycle is the finding about objects that wait for each other, the same
-// whichever of them comes first.
+// cycle returns the finding for a circular dependency. It does not depend on
+// the order of the chain.
 func cycle(chain []Finding) Finding {
 	var members []controllers.Target
 	for _, f := range chain {
@@ -331,8 +334,8 @@ func cycle(chain []Finding) Finding {
 	}
 }
 
-// blame looks for the cause in what an object says that waits for others, where
-// none of these is out of order.
+// blame replaces the finding of a waiting object by the failure in its own
+// message, if no dependency has a problem.
 func (s *snapshot) blame(f *Finding) {
 	o, there := s.objects[f.Object]
 	if !there || f.Code != "waiting" {
@@ -343,10 +346,10 @@ func (s *snapshot) blame(f *Finding) {
 	}
 }
 
-// holdUp is what an object waits for: its source before its dependencies, and
-// of these the first that is not as it should be. One that is ready may be in
-// the way of an object that says that it waits: it is suspended at an earlier
-// revision, or what it has fetched cannot be had because its controller is down.
+// holdUp returns the object that an object waits for: its source before its
+// dependencies, and the first with a problem. A ready source may block an
+// object that reports that it waits: it is suspended at an earlier revision, or
+// its artifact is unavailable because its controller is down.
 func (s *snapshot) holdUp(t controllers.Target, says bool) (controllers.Target, bool) {
 	for _, relation := range []string{"source", "image", "dependency", "provider"} {
 		for _, e := range s.graph.From(s.vertex(t)) {

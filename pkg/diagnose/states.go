@@ -17,12 +17,12 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// lostLease is how many times its duration a lease may be old before nobody is
-// taken to hold it.
+// lostLease is the age of a lease, in lease durations, from which it has no
+// holder.
 const lostLease = 3
 
-// controllers finds the controllers that do not work. That they cannot be read
-// is said and no error.
+// controllers returns the failed controllers. If they cannot be read, it
+// returns a description instead of an error.
 func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map[string]Finding, string, error) {
 	down := map[string]Finding{}
 	r := &Rollout{Client: d.Client, Namespace: d.Home}
@@ -70,35 +70,35 @@ func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map
 			down[t.Name] = f
 		}
 		if f := down[t.Name]; brokenByChange(found[t.Name]) {
-			f.Remedies = append(f.Remedies, fmt.Sprintf("if the change of its template is at fault, undo it: kubectl -n %s rollout undo deployment %s", d.Home, t.Name))
+			f.Remedies = append(f.Remedies, fmt.Sprintf("if the last change of its template is the cause, undo it: kubectl -n %s rollout undo deployment %s", d.Home, t.Name))
 			down[t.Name] = f
 		}
 	}
 	return down, "", nil
 }
 
-// brokenByChange reports whether a Deployment has an earlier template, and the
-// present one has never run completely: one that has fails for another reason.
+// brokenByChange reports whether the current template of a Deployment, which
+// has an earlier one, has never been rolled out completely.
 func brokenByChange(d *appsv1.Deployment) bool {
 	number, err := strconv.Atoi(d.Annotations[revision])
 	c, ok := deploymentCondition(d, appsv1.DeploymentProgressing)
 	return err == nil && number > 1 && ok && c.Reason != "NewReplicaSetAvailable"
 }
 
-// vacant says that the namespace has no controllers.
+// vacant returns the message for a namespace without controllers.
 func (d Doctor) vacant() string {
 	return fmt.Sprintf("no controllers in namespace %s: set FLUX_SYSTEM_NAMESPACE if Flux runs in another one", d.Home)
 }
 
-// install are the remedies for a controller that is not installed.
+// install returns the remedies for a controller that is not installed.
 func install(name string) []string {
 	if c, ok := controllers.Find(name); ok && c.Extra {
-		return []string{"if Flux was bootstrapped, repeat that with --components-extra=" + name, "else install it: flux install --components-extra=" + name}
+		return []string{"if Flux was bootstrapped, run flux bootstrap again with --components-extra=" + name, "otherwise install it: flux install --components-extra=" + name}
 	}
-	return []string{"if Flux was bootstrapped, repeat that", "else install it: flux install"}
+	return []string{"if Flux was bootstrapped, run flux bootstrap again", "otherwise install it: flux install"}
 }
 
-// leaders finds controllers that run and do nothing because no pod leads.
+// leaders finds controllers that are running without a leader.
 func (d Doctor) leaders(ctx context.Context, down map[string]Finding) error {
 	r := resource(coordinationv1.SchemeGroupVersion, "Lease")
 	_, err := d.Client.List(ctx, r, kube.Selection{Namespace: d.Home}, func(o controllers.Object) error {
@@ -114,7 +114,7 @@ func (d Doctor) leaders(ctx context.Context, down map[string]Finding) error {
 		}
 		down[name] = Finding{
 			Object: controllers.Target{Kind: "Deployment", Namespace: d.Home, Name: name}, Code: "controller-leaderless",
-			Message:  fmt.Sprintf("no pod of the %s leads: its last leader, %s, renewed the lease at %s", name, text("holderIdentity"), renewed.UTC().Format(time.RFC3339)),
+			Message:  fmt.Sprintf("no pod of the %s is the leader: the last leader, %s, renewed the lease at %s", name, text("holderIdentity"), renewed.UTC().Format(time.RFC3339)),
 			Remedies: []string{fmt.Sprintf("kubectl -n %s rollout restart deployment %s", d.Home, name)},
 		}
 		return nil

@@ -11,9 +11,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// An undo is only offered where there is something to go back to, and where the
-// present template has never run: a controller whose node is lost, or whose Secret
-// was deleted, is not repaired by another template.
+// An undo is only offered if there is an earlier template and the current one has
+// never run: an earlier template does not fix a lost node or a deleted Secret.
 func TestBrokenByChange(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -37,7 +36,7 @@ func TestBrokenByChange(t *testing.T) {
 	}
 }
 
-// Remedies name the controllers where they are.
+// Remedies name the namespace of the controllers.
 func TestRemediesNameTheNamespaceOfTheControllers(t *testing.T) {
 	t.Parallel()
 	o := failing(t, "GitRepository", "StorageOperationFailed", "failed to create artifact directory: no space left on device", "").object
@@ -45,7 +44,7 @@ func TestRemediesNameTheNamespaceOfTheControllers(t *testing.T) {
 	s.Home = "gitops"
 	f, _ := s.local(controllers.Target{Kind: "GitRepository", Namespace: "apps", Name: "app"})
 	if f == nil || f.Code != "controller-storage" {
-		t.Fatalf("it is %+v", f)
+		t.Fatalf("finding %+v", f)
 	}
 	if text := strings.Join(f.Remedies, "\n"); strings.Contains(text, "flux-system") || !strings.Contains(text, "kubectl -n gitops describe pods -l app=source-controller") {
 		t.Error(text)

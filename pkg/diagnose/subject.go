@@ -11,31 +11,31 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// subject is an object of Flux that is not ready, as a rule sees it.
+// subject is a Flux object with its failure, as rules read it.
 type subject struct {
 	kind   controllers.Kind
 	object controllers.Object
 	ready  controllers.Readiness
 	// home is the namespace of the controllers.
 	home string
-	// failed is the condition that holds the failure, and failure what it says:
+	// failed is the condition with the failure and failure its parsed message.
 	// recognise sets them.
 	failed  controllers.Readiness
 	failure failure.Failure
 	evidence
 }
 
-// evidence is what only requests tell.
+// evidence are the details that need further requests.
 type evidence struct {
-	// file is where the object that is rejected is in the artifact of the source.
+	// file is the path of the rejected object in the artifact of the source.
 	file string
-	// providers are the objects that apply CRDs of the group that is not served.
+	// providers are the objects that apply CRDs of a group that is not served.
 	providers []string
-	// served are the versions of the kind that the cluster has.
+	// served are the served versions of the kind.
 	served []string
 }
 
-// newSubject reads what an object says of itself.
+// newSubject returns the subject of an object.
 func newSubject(k controllers.Kind, o controllers.Object) subject {
 	ready := k.Ready(o)
 	if ready.Status != "True" {
@@ -44,15 +44,15 @@ func newSubject(k controllers.Kind, o controllers.Object) subject {
 	return subject{kind: k, object: o, ready: ready}
 }
 
-// subject reads what an object of the cluster says of itself.
+// subject returns the subject of an object of the snapshot.
 func (s *snapshot) subject(k controllers.Kind, o controllers.Object) subject {
 	sub := newSubject(k, o)
 	sub.home = s.Home
 	return sub
 }
 
-// attempt returns the condition that holds the failure: Ready, unless that tells
-// of what the controller has done about an action that failed before.
+// attempt returns the condition with the failure: Ready, unless that reports
+// the remediation of an earlier failure.
 func (s subject) attempt() controllers.Readiness {
 	remediated, is := controllers.FindCondition(s.object, "Remediated")
 	if !controllers.RetriesExhausted(s.object) && (!is || remediated.Reason != s.ready.Reason) {
@@ -66,16 +66,17 @@ func (s subject) attempt() controllers.Readiness {
 	return s.ready
 }
 
-// folders are the temporary ones of the controllers.
+// folders matches the temporary folders of the controllers.
 var folders = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`/[^\s'"]*/(kustomization|helmchart|gitrepository|bucket|ocirepository)-[^/\s'"]+/(source/)?`)
 })
 
-// WithoutFolders removes the temporary folders of the controllers from a message.
+// WithoutFolders removes the temporary folders of the controllers from a
+// message.
 func WithoutFolders(message string) string { return folders().ReplaceAllString(message, "") }
 
-// Said returns what an object says of itself, without the folders that its
-// controller works in.
+// Said returns the readiness of an object without the temporary folders of its
+// controller.
 func Said(k controllers.Kind, o controllers.Object) controllers.Readiness {
 	return newSubject(k, o).ready
 }
@@ -85,7 +86,7 @@ func (s subject) namespace() string        { return controllers.Namespace(s.obje
 func (s subject) name() string             { return controllers.Name(s.object) }
 func (s subject) String() string           { return targetOf(s.kind, s.object).String() }
 
-// detail is what the failure says, or else the whole message, in a line.
+// detail returns the detail of the failure, or the whole message, in one line.
 func (s subject) detail() string {
 	if s.failure.Detail != "" {
 		return oneLine(s.failure.Detail)
@@ -93,12 +94,12 @@ func (s subject) detail() string {
 	return oneLine(s.failed.Message)
 }
 
-// command is a flux command on the object.
+// command returns a flux command for the object.
 func (s subject) command(verb string, flags ...string) string {
 	return strings.Join(append([]string{"flux", verb, s.kind.Noun(), s.name(), "-n", s.namespace()}, flags...), " ")
 }
 
-// again is the command that tries again once the cause is fixed.
+// again returns the command that reconciles the object after the fix.
 func (s subject) again() string {
 	if s.kind.HasUpstream() {
 		return s.command("reconcile", "--with-source")
@@ -108,13 +109,13 @@ func (s subject) again() string {
 
 func (s subject) logs() string { return LogsOf(targetOf(s.kind, s.object)) }
 
-// LogsOf is the command that shows what the controllers log about an object.
+// LogsOf returns the command that prints the controller logs of an object.
 func LogsOf(t controllers.Target) string {
 	return fmt.Sprintf("flux logs --for %s/%s -n %s", t.Kind, t.Name, t.Namespace)
 }
 
-// server is the object by which a server is reached: itself, or the source that
-// it commits to.
+// server returns the object with the address of a server: the object itself or
+// its source.
 func (s subject) server() string {
 	if s.kind.Fetch.Address == "" {
 		if sources := s.kind.SourceOf(s.object); len(sources) == 1 {
@@ -124,7 +125,8 @@ func (s subject) server() string {
 	return s.String()
 }
 
-// address is where the object fetches from, without credentials.
+// address returns the address that the object fetches from, without
+// credentials.
 func (s subject) address() string {
 	if field := s.kind.Fetch.Address; field != "" && s.text(field) != "" {
 		return withoutUser(s.text(field))
@@ -135,7 +137,7 @@ func (s subject) address() string {
 	return "the server of " + s.server()
 }
 
-// userOf is the scheme of a URL, and the user and password behind it.
+// userOf matches the scheme, user and password of a URL.
 var userOf = regexp.MustCompile(`^([a-z0-9+]+://)[^/@\s]*@`)
 
 // withoutUser removes the user and the password from a URL.
@@ -143,7 +145,7 @@ func withoutUser(address string) string {
 	return userOf.ReplaceAllString(address, "$1")
 }
 
-// credentials is the Secret with the credentials, "" where none is named.
+// credentials returns the Secret with the credentials, or "".
 func (s subject) credentials() string {
 	field := s.kind.Fetch.Credentials
 	if field == "" {
@@ -155,7 +157,7 @@ func (s subject) credentials() string {
 	return ""
 }
 
-// named is the Secret that the message names, "" where it names none.
+// named returns the Secret that the message names, or "".
 func (s subject) named() string {
 	if n := s.failure.Named; n.Kind == "Secret" && n.Name != "" {
 		return "Secret " + orElse(n.Namespace, s.namespace()) + "/" + n.Name
@@ -163,8 +165,8 @@ func (s subject) named() string {
 	return ""
 }
 
-// credentialsField is the field that refers to the Secret with credentials, and
-// the object that has it: no kind is said to have a field that it lacks.
+// credentialsField returns the field that refers to the Secret with
+// credentials, in the object or its source, or "" if neither kind has one.
 func (s subject) credentialsField() string {
 	if field := s.kind.Fetch.Credentials; field != "" {
 		return "." + field + " of " + s.String()
@@ -177,7 +179,7 @@ func (s subject) credentialsField() string {
 	return ""
 }
 
-// secretField is the field of the object that names a Secret, "" where none does.
+// secretField returns the field of the object that names a Secret, or "".
 func (s subject) secretField(name string) string {
 	i := slices.IndexFunc(s.kind.Secrets, func(field string) bool { return s.text(field+".name") == name })
 	if i < 0 {
@@ -186,7 +188,7 @@ func (s subject) secretField(name string) string {
 	return "." + s.kind.Secrets[i] + ".name"
 }
 
-// revision is what the object asks for: a branch, a tag, a version.
+// revision returns the requested branch, tag or version.
 func (s subject) revision() string {
 	field := s.kind.Fetch.Revision
 	for _, name := range []string{"commit", "digest", "name", "semver", "tag", "branch"} {
@@ -197,7 +199,7 @@ func (s subject) revision() string {
 	return s.text(field)
 }
 
-// revisionFields are the fields that decide where something is looked for.
+// revisionFields returns the fields with the revision and the address.
 func (s subject) revisionFields() string {
 	var fields []string
 	for _, field := range []string{s.kind.Fetch.Revision, s.kind.Fetch.Address} {
@@ -208,7 +210,7 @@ func (s subject) revisionFields() string {
 	return strings.Join(fields, " or ") + " of " + s.String()
 }
 
-// rejected is the object that the message is about.
+// rejected returns the object that the API server rejected.
 func (s subject) rejected() string {
 	o := s.failure.Object
 	if o.Kind == "" || o.Name == "" {
@@ -220,11 +222,12 @@ func (s subject) rejected() string {
 	return o.String()
 }
 
-// target is the namespace that the object applies to.
+// target returns the namespace to which the object applies.
 func (s subject) target() string {
 	return orElse(s.text("spec.targetNamespace"), s.namespace())
 }
 
+// orElse returns a, or b if a is empty.
 func orElse(a, b string) string {
 	if a == "" {
 		return b

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// longest is how much of somebody else's message is shown in a line.
+// longest is the maximum length of a foreign message in a line.
 const longest = 400
 
-// oneLine makes a line of a message that may have several.
+// oneLine joins the lines of a message and truncates it.
 func oneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if runes := []rune(s); len(runes) > longest {
@@ -17,6 +17,7 @@ func oneLine(s string) string {
 	return s
 }
 
+// join returns a reason and a message in one line.
 func join(reason, message string) string {
 	message = oneLine(message)
 	switch {
@@ -28,6 +29,7 @@ func join(reason, message string) string {
 	return reason + ": " + message
 }
 
+// times returns a count with its noun.
 func times(n int, what string) string {
 	if n == 1 {
 		return "1 " + what

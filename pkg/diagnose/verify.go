@@ -8,12 +8,13 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// youngProgress is how long a reconciliation may run before it is a problem.
+// youngProgress is the time that a reconciliation may take before it is a
+// problem.
 const youngProgress = time.Minute
 
-// verify looks at an object that says that it is ready for what it does not
-// tell: objects that it has applied and that are gone, changed, encrypted or
-// applied by others as well, and notifications that are not delivered.
+// verify checks a ready object for problems that its status does not report:
+// applied objects that are missing, changed, encrypted or applied by other
+// owners, and failed notifications.
 func (s *snapshot) verify(ctx context.Context, v *Verdict, t controllers.Target) {
 	o, there := s.objects[t]
 	if !there {
@@ -60,7 +61,8 @@ func inAnotherCluster(t controllers.Target) string {
 	return "the objects of " + t.String() + ", which are in another cluster"
 }
 
-// compare adds the cases of applied objects that have drifted or are encrypted.
+// compare adds the cases of applied objects that have drifted or contain
+// encrypted values.
 func (s *snapshot) compare(ctx context.Context, v *Verdict, sub subject, inv *inventory) {
 	owner := targetOf(sub.kind, sub.object)
 	under := func(f Finding, message string) {
@@ -69,28 +71,28 @@ func (s *snapshot) compare(ctx context.Context, v *Verdict, sub subject, inv *in
 	}
 	found, unknown := s.drift(ctx, sub, inv.rendered, inv.suspects)
 	for _, f := range found {
-		under(f, "an object in its inventory is not as applied")
+		under(f, "an object in its inventory has drifted")
 	}
 	v.Unknown = append(v.Unknown, unknown...)
 	if f, ok := s.undecrypted(sub, inv.rendered.objects); ok {
-		under(f, "an object in its inventory holds encrypted values")
+		under(f, "an object in its inventory contains encrypted values")
 	}
 }
 
-// finishedJobs says which Jobs do not exist where nothing tells whether they
-// were to be deleted once they are finished. They are missing no more.
+// finishedJobs removes missing Jobs from absent: without the desired state it
+// is unknown whether they expired.
 func (inv *inventory) finishedJobs() (unknown []string) {
 	for t, gone := range inv.absent {
 		if gone && t.Kind == "Job" {
-			unknown = append(unknown, t.String()+" does not exist: deleted when it was finished, or by somebody")
+			unknown = append(unknown, t.String()+" does not exist: it expired after it finished, or it was deleted")
 			delete(inv.absent, t)
 		}
 	}
 	return unknown
 }
 
-// expires reports whether an object is deleted on purpose when it is done, as
-// a Job with a time to live.
+// expires reports whether an object is deleted after it finishes, such as a Job
+// with a time to live.
 func (d *desired) expires(t controllers.Target) bool {
 	if d == nil {
 		return false
@@ -103,9 +105,9 @@ func (d *desired) expires(t controllers.Target) bool {
 	return expires
 }
 
-// patience is how long what a finding tells of may last before it is a problem;
-// zero for what does not pass by itself.
-func (f Finding) patience() time.Duration {
+// grace returns the time that a finding may last before it is a problem,
+// zero for findings that do not resolve themselves.
+func (f Finding) grace() time.Duration {
 	switch f.Code {
 	case "progressing", "unreconciled", "waiting":
 		return youngProgress
@@ -116,14 +118,14 @@ func (f Finding) patience() time.Duration {
 	}
 }
 
-// young reports whether a case is only that something is being reconciled, or
-// deleted, since a moment ago.
+// young reports whether the case is a reconciliation or deletion that has just
+// started.
 func (c Case) young(now time.Time) bool {
-	return !c.Root.Since.IsZero() && now.Sub(c.Root.Since) < c.Root.patience()
+	return !c.Root.Since.IsZero() && now.Sub(c.Root.Since) < c.Root.grace()
 }
 
-// separate takes the cases that are only young progress out of those from an
-// index on, and out of the counts.
+// separate moves the cases of young progress, from an index on, to Progress and
+// adjusts the counts.
 func (v *Verdict) separate(from int, now time.Time) {
 	kept := v.Cases[:from]
 	for _, c := range v.Cases[from:] {
@@ -137,8 +139,7 @@ func (v *Verdict) separate(from int, now time.Time) {
 	v.Cases = kept
 }
 
-// Inventory adds the case of objects that the tree of a healthy object does not
-// find: they were deleted outside Flux.
+// Inventory adds the case of missing objects in the tree of a healthy object.
 func (a *Surroundings) Inventory(d Doctor, root *tree.Node) {
 	k, o := a.Link.Kind, a.Link.Live
 	if root == nil || k.Manager == "" || k.Suspension.Is(o) || !fine(k, o) {

@@ -14,29 +14,29 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// view is what was read of the objects of Flux, and what could not be.
+// view describes which Flux objects were read, and which could not be.
 type view struct {
-	// listed says that the objects of namespace ("" for all) were listed. What
-	// is outside was read one by one, if anybody refers to it.
+	// listed reports whether the objects of namespace ("" for all) were listed.
+	// Other objects are read one by one if they are referenced.
 	listed    bool
 	namespace string
-	// refused are the errors of kinds that could not be listed at all, narrowed
-	// those of kinds that could be listed in one namespace only.
+	// refused are the errors of kinds that could not be listed. narrowed are
+	// the errors of kinds that could be listed only in one namespace.
 	refused, narrowed map[string]error
 	// within is that namespace.
 	within string
-	// absent are the objects that were asked for one by one and do not exist,
-	// unread the errors of those that could not be read.
+	// absent are the requested objects that do not exist. unread are the errors
+	// of those that could not be read.
 	absent map[controllers.Target]bool
 	unread map[controllers.Target]error
 }
 
-// errNotAsked is why nobody knows of an object that no request was about.
+// errNotAsked is returned for an object that was not requested.
 var errNotAsked = errors.New("it was not read")
 
-// list lists the objects of Flux in a namespace, "" for all. Kinds that may not
-// be listed in all namespaces are listed in the one to fall back on, which is
-// all that tenants mostly may see.
+// list lists the Flux objects in a namespace, or in all for "". Kinds that may
+// not be listed in all namespaces are listed in the fallback namespace, as is
+// common for tenants.
 func (d Doctor) list(ctx context.Context, namespace, fallback string, bearable func(error) bool, well *store) ([]controllers.Object, view, error) {
 	v := view{listed: true, namespace: namespace, within: fallback, narrowed: map[string]error{}}
 	objects, refused, err := d.Client.Fleet(ctx, kube.Selection{Namespace: namespace, Without: unwanted}, bearable, well.keep)
@@ -71,7 +71,7 @@ func forbidden(refused map[string]error) bool {
 	return false
 }
 
-// covers reports whether a list would have an object if that existed.
+// covers reports whether a list would contain the object if it existed.
 func (v view) covers(t controllers.Target) bool {
 	switch {
 	case !v.listed, v.namespace != "" && t.Namespace != v.namespace:
@@ -83,8 +83,8 @@ func (v view) covers(t controllers.Target) bool {
 	}
 }
 
-// hidden is why nobody can tell whether an object that was not read exists, nil
-// where it does not.
+// hidden returns why the existence of an object is unknown, nil if the object
+// does not exist.
 func (v view) hidden(t controllers.Target) error {
 	switch {
 	case v.covers(t), v.absent[t]:
@@ -99,11 +99,11 @@ func (v view) hidden(t controllers.Target) error {
 	return errNotAsked
 }
 
-// unreadShown is how many objects are named that could not be read.
+// unreadShown is the maximum number of unread objects to name.
 const unreadShown = 8
 
-// gaps names what could not be read, in a line each for kinds that were read in
-// one namespace only and for every reason for which kinds were not read.
+// gaps describes what could not be read: a line for kinds that were read only
+// in one namespace, and a line for each reason.
 func (v view) gaps() []string {
 	why := map[string]string{}
 	for kind := range v.narrowed {
@@ -118,7 +118,7 @@ func (v view) gaps() []string {
 	return append(lines, v.unreadable()...)
 }
 
-// unreadable has a line for each object that could not be read.
+// unreadable returns a line for each object that could not be read.
 func (v view) unreadable() []string {
 	var lines []string
 	byName := func(a, b controllers.Target) int { return strings.Compare(a.String(), b.String()) }
@@ -132,7 +132,7 @@ func (v view) unreadable() []string {
 	return lines
 }
 
-// grouped has a line for each reason, with its kinds.
+// grouped returns a line for each reason, with its kinds.
 func grouped(why map[string]string) []string {
 	kinds := map[string][]string{}
 	for _, kind := range sortedKeys(why) {
@@ -148,7 +148,7 @@ func grouped(why map[string]string) []string {
 	return lines
 }
 
-// unseen says why something could not be read, as in "… : what".
+// unseen returns the reason why a request failed, as a prefix for the object.
 func unseen(err error) string {
 	switch {
 	case apierrors.IsForbidden(err):

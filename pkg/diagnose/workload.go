@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// shownPods is how many pods of one workload are told of: those of a rollout
-// fail alike.
+// shownPods is the maximum number of pods of one workload to report: pods of a
+// rollout fail alike.
 const shownPods = 2
 
 // hasPods reports whether an object is a workload.
@@ -22,11 +22,11 @@ func hasPods(t controllers.Target) bool {
 	return slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet", "Pod"}, t.Kind)
 }
 
-// Workloads tells which pods of some objects are not ready and why, and which
-// workloads have fewer pods than they want and why. Objects that have no pods
-// are skipped, and so is what cannot be read. It sends a list of pods a
-// namespace and, where these are ready, one of each kind of workload and one of
-// the events about pods that were refused.
+// Workloads returns the pods of some objects that are not ready, and the
+// workloads with fewer pods than desired, with the causes. It skips objects
+// without pods and objects that cannot be read. It sends a list of pods for
+// each namespace and, if the pods are ready, a list for each kind of workload
+// and one of the events of rejected pods.
 func Workloads(ctx context.Context, client *kube.Client, objects []controllers.Target) []Trouble {
 	byNamespace := map[string][]controllers.Target{}
 	for _, t := range objects {
@@ -44,7 +44,7 @@ func Workloads(ctx context.Context, client *kube.Client, objects []controllers.T
 		troubles = append(troubles, workloads(ctx, client, namespace, byNamespace[namespace])...)
 	}
 	for i := range troubles {
-		troubles[i].Remedy = "" // the ways out of Flux's own pods are not those of any pod
+		troubles[i].Remedy = "" // the remedies for pods of Flux do not apply to other pods
 	}
 	return troubles
 }
@@ -72,7 +72,7 @@ func workloads(ctx context.Context, client *kube.Client, namespace string, objec
 	return append(troubles, short(ctx, client, namespace, quiet)...)
 }
 
-// podTroubles are the pods of one object that are not ready.
+// podTroubles returns the pods of one object that are not ready.
 func podTroubles(t controllers.Target, pods []*corev1.Pod) (troubles []Trouble) {
 	for _, p := range pods {
 		if !owns(t, p) {
@@ -91,8 +91,9 @@ func podTroubles(t controllers.Target, pods []*corev1.Pod) (troubles []Trouble) 
 	return troubles
 }
 
-// owns tells whether a pod is an object's. What stands between a Deployment or
-// a CronJob and its pods is named after it, so no request is needed to tell.
+// owns reports whether a pod belongs to an object. The ReplicaSet of a
+// Deployment and the Job of a CronJob are named after it, so no request is
+// needed.
 func owns(t controllers.Target, p *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(p)
 	switch {

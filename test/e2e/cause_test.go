@@ -173,7 +173,7 @@ func (s *story) waitForNobody(address string) {
 (    \| [^\n]*\n)*    \| unknown flag: --no-such-flag
   Fix
     kubectl -n flux-system describe pods -l app=kustomize-controller
-    if the change of its template is at fault, undo it: kubectl -n flux-system rollout undo deployment kustomize-controller
+    if the last change of its template is the cause, undo it: kubectl -n flux-system rollout undo deployment kustomize-controller
 `, "wait", "kustomization", "app", "-n", s.namespace, "--timeout=10s")
 
 	// The way out is one.

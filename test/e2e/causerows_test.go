@@ -141,7 +141,7 @@ func buildRows() []causeRow {
 		{
 			name: "sops-secret", root: "Kustomization/app", code: "secret-missing", files: map[string]string{"secret.yaml": encryptedSecret},
 			objects: kustomizationWith("decryption: {provider: sops, secretRef: {name: sops-age}}"),
-			says:    []string{"Secret ${NS}/sops-age does not exist, .spec.decryption.secretRef.name names it"}, never: []string{"do not decrypt"},
+			says:    []string{"Secret ${NS}/sops-age, referenced by .spec.decryption.secretRef.name, does not exist"}, never: []string{"do not decrypt"},
 			given: map[string]func(*story) string{"<key>": value("identity.agekey"), "<file>": fileWith("no key\n")},
 			fails: map[string]string{"flux reconcile kustomization app -n ${NS} --with-source": "Kustomization ${NS}/app is not ready: "}, // the Secret is there, and opens nothing
 		},
@@ -218,7 +218,7 @@ func fetchRows() []causeRow {
 			fix:     patched("ocirepository", `"ref":{"tag":"v1"}`),
 		},
 		{
-			name: "no-secret", ask: ociSource, root: "OCIRepository/app", code: "secret-missing", says: []string{"Secret ${NS}/gone does not exist, .spec.secretRef.name names it"},
+			name: "no-secret", ask: ociSource, root: "OCIRepository/app", code: "secret-missing", says: []string{"Secret ${NS}/gone, referenced by .spec.secretRef.name, does not exist"},
 			objects: oci(`url: "oci://${REGISTRY}/cause/app", ref: {tag: v1}, secretRef: {name: gone}`),
 			given:   account, fix: func(*story) {}, // the commands are enough
 		},
@@ -246,7 +246,7 @@ spec: {interval: 1h, sourceRef: {kind: GitRepository, name: push-config}, git: {
 		},
 		{
 			name: "secret", ask: ask, root: "GitRepository/push-config", code: "secret-missing", objects: git("gone") + update,
-			says:  []string{"Secret ${NS}/gone does not exist, .spec.secretRef.name names it", "of GitRepository/${NS}/push-config"},
+			says:  []string{"Secret ${NS}/gone, referenced by .spec.secretRef.name, does not exist", "of GitRepository/${NS}/push-config"},
 			given: map[string]func(*story) string{"<user>": value("dev"), "<file>": fileWith("correct horse")},
 		},
 		{

@@ -130,7 +130,7 @@ func driftRows() []causeRow {
 			name: "drift-release", ask: []string{"helmrelease", "app"}, root: "Deployment/web", code: "drift", fix: done,
 			files:   map[string]string{"kustomization.yaml": "resources: []\n", "chart/Chart.yaml": chart, "chart/templates/web.yaml": web("1")},
 			objects: "${DEFAULT}\n---\n" + chartAt("./cases/drift-release/chart", ""),
-			says:    []string{"from what HelmRelease/${NS}/app has applied", "to have it corrected always, set spec.driftDetection.mode: enabled"},
+			says:    []string{"from what HelmRelease/${NS}/app has applied", "to correct drift automatically, set spec.driftDetection.mode: enabled"},
 			then: func(s *story) {
 				s.run("flux", "wait", "helmrelease", "app", "-n", s.namespace, "--timeout=2m")
 				edit(s)

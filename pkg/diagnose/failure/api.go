@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// apiErrors are the errors of the Kubernetes API server and of Helm and ssa,
-// which print them. Each of them begins a part of a message.
+// apiErrors are the errors of the Kubernetes API server, and of Helm and ssa,
+// which wrap them. Each of them starts a part of a message.
 var apiErrors = []prototype{
 	{Type: Invalid, pattern: `(?P<kind>` + kindPart + `)(?:\.(?P<group>[a-z0-9.-]+))? "(?P<name>[^"\n]*)" is invalid: `},
 	{Type: Undecodable, pattern: `(?P<kind>` + kindPart + `) in version "(?P<version>[^"\n]*)" cannot be handled as a [^:\n]*: (?P<detail>[^\n]*)`},
@@ -30,11 +30,11 @@ var apiErrors = []prototype{
 	{Type: WebhookDown, pattern: `(?:no endpoints available for service|service) "(?P<name>[^"\n]+)"(?: not found)?\s*(?:\n|$)`, steps: []Step{Call}},
 }
 
-// accessPattern is what RBAC says of an action that it does not allow.
+// accessPattern matches the RBAC error for a forbidden action.
 const accessPattern = `User "(?P<user>(?:[^"\\\n]|\\.)+)" cannot (?P<verb>[a-z]+) (?:resource "(?P<resource>[^"\n]+)" in API group "(?P<group>[^"\n]*)"|path "(?P<resource2>[^"\n]+)")` +
 	`(?P<scope> in the namespace "[^"\n]+"| at the cluster scope)?`
 
-// forbidden are the reasons of admission plugins, after "is forbidden: ".
+// forbidden are the reasons of admission plugins after "is forbidden: ".
 var forbidden = []prototype{
 	{Type: Unauthorized, pattern: accessPattern},
 	{Type: Quota, pattern: `exceeded quota: (?P<by>[a-z0-9.-]+), (?P<detail>requested: [^\n]*)`},
@@ -50,14 +50,15 @@ var forbidden = []prototype{
 	{Type: Forbidden, pattern: `(?P<detail>[^\n]*)`},
 }
 
-// prototype is an error as it is written; steps are those in which alone it is
-// taken for one, nil for any.
+// prototype is the pattern of an error. It matches only in one of the steps,
+// nil for any step.
 type prototype struct {
 	Type    Type
 	pattern string
 	steps   []Step
 }
 
+// compiled returns the compiled patterns of the lists.
 func compiled(all ...[]prototype) []expression[prototype] {
 	var expressions []expression[prototype]
 	for _, list := range all {
@@ -74,7 +75,8 @@ var typedExpressions = sync.OnceValue(func() []expression[prototype] {
 
 var forbiddenExpressions = sync.OnceValue(func() []expression[prototype] { return compiled(forbidden) })
 
-// typed reads the error that s begins with, false where it is none that is known.
+// typed parses the error at the start of s and reports whether it is a known
+// one.
 func (f *Failure) typed(s string) bool {
 	for _, e := range typedExpressions() {
 		if e.T.steps != nil && !f.In(e.T.steps...) {
@@ -97,8 +99,8 @@ func (f *Failure) typed(s string) bool {
 	return false
 }
 
-// refine reads what an error has behind its first words; rest is what follows
-// them. It is false where that is not as the error has it.
+// refine parses the rest of an error behind the match. It returns false if the
+// rest does not fit the type.
 func (f *Failure) refine(named Object, rest string) bool {
 	switch f.Type {
 	case Invalid:
@@ -129,7 +131,7 @@ func (f *Failure) refine(named Object, rest string) bool {
 	return true
 }
 
-// refused reads why an admission plugin, or RBAC, rejects an object.
+// refused parses the reason why an admission plugin or RBAC rejects an object.
 func (f *Failure) refused(rest string) bool {
 	for _, e := range forbiddenExpressions() {
 		m := e.match(rest)
@@ -152,12 +154,12 @@ func (f *Failure) refused(rest string) bool {
 	return false
 }
 
-// health is an object of a list of those that are not healthy.
+// health matches an object in a list of unhealthy objects.
 var health = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^` + objectPart + ` status: '(?P<code>[A-Za-z]+)'`)
 })
 
-// unhealthy reads a list of objects that are not healthy, or one of them.
+// unhealthy parses a list of unhealthy objects, or a single one.
 func (f *Failure) unhealthy(named Object, rest string) bool {
 	if named.Kind != "" {
 		f.Objects = []ObjectStatus{{named, f.Code, f.Detail}}
@@ -184,8 +186,8 @@ func (f *Failure) unhealthy(named Object, rest string) bool {
 	return len(f.Objects) > 0
 }
 
-// nextHealth returns where the detail of an object ends: before the next object
-// of the list, or at its end.
+// nextHealth returns the end of an object's detail: before the next object in
+// the list, or at the end of the list.
 func nextHealth(s string) int {
 	for i := range len(s) {
 		if s[i] == '\n' || s[i] == ']' && strings.TrimSpace(s[i+1:]) == "" || strings.HasPrefix(s[i:], ", ") && health().MatchString(s[i+2:]) {
@@ -195,7 +197,7 @@ func nextHealth(s string) int {
 	return len(s)
 }
 
-// kindOf returns the kind of a resource that the API has under both names.
+// kindOf returns the kind of a resource that errors name by its plural.
 func kindOf(resource string) string {
 	switch resource {
 	case "secrets":

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// boundary returns where the next part of a message begins: after a colon and a
-// space, or at a new line, outside of quotes. It returns -1 where there is none.
+// boundary returns the start of the next part of a message: after a colon and a
+// space, or after a newline, outside quotes. It returns -1 if there is none.
 func boundary(s string) int {
 	for i := 0; i < len(s); {
 		if n := quoted(s, i); n > 0 {
@@ -25,8 +25,8 @@ func boundary(s string) int {
 	return -1
 }
 
-// quoted returns the length of the quoted text that begins at i, 0 where none
-// does. An apostrophe in a word is none.
+// quoted returns the length of the quoted text at i, 0 if there is none. An
+// apostrophe in a word is not a quote.
 func quoted(s string, i int) int {
 	switch q := s[i]; q {
 	case '"':
@@ -41,12 +41,12 @@ func quoted(s string, i int) int {
 	}
 }
 
-// longestValue bounds how far the end of a quoted text or of a value in brackets is
-// looked for, so that unmatched ones do not cost the square of a message.
+// longestValue is the maximum length of a quoted text or a value in brackets,
+// so that unmatched ones do not cause quadratic time.
 const longestValue = 8 << 10
 
-// quotedBy returns the length of text in quotes like its first character; ends
-// reports whether the text may end before what follows.
+// quotedBy returns the length of the text in quotes at the start of s; ends
+// reports whether the text may end before the rest.
 func quotedBy(s string, ends func(string) bool) int {
 	for i := 1; i < min(len(s), longestValue); i++ {
 		switch {

@@ -13,15 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// spoken is a message of a real component, and the error that it holds.
+// spoken is a message of a real component with the expected error.
 type spoken struct {
 	message string
 	want    Type
 	steps   []Step
 }
 
-// messages are those that the rules of package diagnose have no example of: there
-// is one at least for every pattern here or there.
+// messages supplements the examples of package diagnose: every pattern has a
+// message here or there.
 var messages = []spoken{
 	{`Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32`, Undecodable, nil},
 	{`Deployment/apps/web dry-run failed (BadRequest): strict decoding error: unknown field "spec.replica"`, Undecodable, nil},
@@ -110,7 +110,7 @@ var messages = []spoken{
 	{`Helm upgrade failed for release apps/web with chart app@0.1.0: conflict occurred while applying object apps/web apps/v1, Kind=Deployment: Apply failed with 1 conflict: conflict with "kubectl" using apps/v1: .spec.replicas`, Conflict, nil},
 }
 
-// What a component says is read as what it is.
+// Messages of components have the expected types.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, m := range messages {
@@ -120,7 +120,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The names of an error are read, and not only its type.
+// The names in an error are parsed as well as its type.
 func TestParseNames(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]Failure{
@@ -149,7 +149,7 @@ func TestParseNames(t *testing.T) {
 	}
 }
 
-// Every pattern begins a part of some message: one that does not is of no use.
+// Every pattern matches a part of some message.
 func TestEveryPatternIsUsed(t *testing.T) {
 	t.Parallel()
 	var parts []string
@@ -180,7 +180,7 @@ func TestEveryPatternIsUsed(t *testing.T) {
 	}
 }
 
-// corpus are the examples of the rules, without the marks of what can be anything.
+// corpus returns the examples of the rules, without the marks of variable parts.
 func corpus(t *testing.T) []string {
 	t.Helper()
 	marks := regexp.MustCompile(`«(?:\[[nut]\])?|»`)
@@ -231,12 +231,12 @@ func TestFields(t *testing.T) {
 	}
 	for _, message := range []string{"", "is invalid", "spec: Wrong value: x", "[]", "spec.a Required value"} {
 		if got, ok := fields(message); ok {
-			t.Errorf("%s is read as %+v", message, got)
+			t.Errorf("%s is parsed as %+v", message, got)
 		}
 	}
 }
 
-// Only what the API server says of the field itself makes it immutable.
+// Only the error of the field itself makes it immutable.
 func TestImmutable(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]bool{
@@ -253,8 +253,8 @@ func TestImmutable(t *testing.T) {
 	}
 }
 
-// FuzzParse holds the parsers to bounds: whatever a message is, they end, and
-// say nothing that is not in it.
+// FuzzParse checks for any message that the parsers terminate within bounds and
+// return only text of the message.
 func FuzzParse(f *testing.F) {
 	for _, m := range messages {
 		f.Add(m.message)
@@ -278,7 +278,7 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		if again := Parse(message); !cmp.Equal(got, again) {
-			t.Error("the second answer is another one")
+			t.Error("the second result differs")
 		}
 	})
 }

@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// Field is a field that the API server does not accept.
+// Field is a field that the API server rejects.
 type Field struct {
-	// Path is where it is in the object, as in spec.ports[0].port; "" says that
-	// it is the object itself.
+	// Path is the path in the object, such as spec.ports[0].port, or "" for the
+	// object itself.
 	Path string
-	// Problem is the API's name for what is wrong, as in "Invalid value".
+	// Problem is the error type of the API, such as "Invalid value".
 	Problem string
-	// Value is what the field has, and Detail why that is not accepted.
+	// Value is the rejected value, and Detail the reason.
 	Value, Detail string
 }
 
-// String returns the field as the API server writes it.
+// String returns the error in the format of the API server.
 func (f Field) String() string {
 	parts := []string{f.Path, f.Problem}
 	if f.Value != "" {
@@ -30,8 +30,8 @@ func (f Field) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// immutable are the details by which the validation of Kubernetes says that a
-// field cannot be changed; those that go on end with the fields that can be.
+// immutable are the details of Kubernetes validation for immutable fields.
+// immutableBut are prefixes of details that end with the mutable fields.
 var (
 	immutable = []string{
 		"field is immutable", "field is immutable once set", "may not change once set", "may not be changed once set", "cannot change roleRef",
@@ -43,8 +43,7 @@ var (
 	}
 )
 
-// Immutable reports whether the field has a value that is valid, and not the
-// one that the object was created with.
+// Immutable reports whether the error is a change of an immutable field.
 func (f Field) Immutable() bool {
 	if f.Problem != "Invalid value" && f.Problem != "Forbidden" {
 		return false
@@ -52,25 +51,25 @@ func (f Field) Immutable() bool {
 	return slices.Contains(immutable, f.Detail) || slices.ContainsFunc(immutableBut, func(s string) bool { return strings.HasPrefix(f.Detail, s) })
 }
 
-// Immutable reports whether nothing but fields that cannot be changed stand
-// against an object: creating it again would be accepted.
+// Immutable reports whether all errors are changes of immutable fields, so that
+// recreating the object would succeed.
 func (f Failure) Immutable() bool {
 	return f.Type == Invalid && len(f.Fields) > 0 && !slices.ContainsFunc(f.Fields, func(field Field) bool { return !field.Immutable() })
 }
 
-// fieldStart is a path and the API's name of a problem.
+// fieldStart matches a path and the error type of the API.
 var fieldStart = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(<nil>|[A-Za-z_$][\w$-]*(?:\.[\w$-]+|\[[^\]\n]*\])*): ` +
 		`(Invalid value|Required value|Unsupported value|Duplicate value|Forbidden|Too long|Too many|Not found|Internal error)(: |, |\]|$)`)
 })
 
-// valued are the problems that are followed by the value.
+// valued are the error types that are followed by the value.
 var valued = []string{"Invalid value", "Unsupported value", "Duplicate value", "Too many", "Not found"}
 
-// mostFields bounds how many fields are read of one error.
+// mostFields is the maximum number of fields to parse from one error.
 const mostFields = 50
 
-// fields reads one field error, or several in brackets.
+// fields parses one field error, or several in brackets.
 func fields(s string) ([]Field, bool) {
 	several := strings.HasPrefix(s, "[")
 	s = strings.TrimPrefix(s, "[")
@@ -89,7 +88,7 @@ func fields(s string) ([]Field, bool) {
 	return all, true
 }
 
-// field reads the first field error of s, and returns what follows it.
+// field parses the first field error of s and returns the rest.
 func field(s string, several bool) (f Field, rest string, ok bool) {
 	m := fieldStart().FindStringSubmatch(s)
 	if m == nil {
@@ -114,7 +113,7 @@ func field(s string, several bool) (f Field, rest string, ok bool) {
 	return f, rest, true
 }
 
-// value returns the length of the value that s begins with.
+// value returns the length of the value at the start of s.
 func value(s string) int {
 	for i := 0; i < len(s); i++ {
 		n := quoted(s, i)
@@ -132,7 +131,7 @@ func value(s string) int {
 	return len(s)
 }
 
-// balanced returns the length of a value in brackets, 0 where they do not match.
+// balanced returns the length of a value in brackets, 0 if they do not match.
 func balanced(s string) int {
 	depth := 0
 	for i := 0; i < min(len(s), longestValue); i++ {
@@ -152,8 +151,8 @@ func balanced(s string) int {
 	return 0
 }
 
-// detail returns the length of the explanation that s begins with. That of one
-// error of several ends where the next one begins.
+// detail returns the length of the explanation at the start of s. In a list, it
+// ends before the next error.
 func detail(s string, several bool) int {
 	for i := 0; i < len(s); i++ {
 		if n := quoted(s, i); n > 0 {

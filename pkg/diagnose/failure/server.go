@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// end is where an error ends that has nothing behind it but a new line.
+// end matches the end of a line or of the message.
 const end = `\s*(?:\n|$)`
 
-// networkErrors are those of Go's net, crypto and net/http packages.
+// networkErrors are the errors of Go's net, crypto and net/http packages.
 var networkErrors = []prototype{
 	{Type: Unreachable, pattern: `proxyconnect tcp: (?P<detail>[^\n]*)`},
 	{Type: Untrusted, pattern: `tls: failed to verify certificate: (?P<detail>x509: [^\n]*)`},
@@ -26,9 +26,9 @@ var networkErrors = []prototype{
 	{Type: TimedOut, pattern: `(?P<detail>context deadline exceeded(?: \(Client\.Timeout[^)\n]*\))?|net/http: request canceled[^\n]*)` + end},
 }
 
-// serverErrors are what HTTP servers, registries and stores of objects answer,
-// as Go's HTTP clients, go-containerregistry, ORAS, containerd, CRI-O, Helm,
-// minio and go-git print it.
+// serverErrors are the errors of HTTP servers, registries and object stores, as
+// printed by Go's HTTP clients, go-containerregistry, ORAS, containerd, CRI-O,
+// Helm, minio and go-git.
 var serverErrors = []prototype{
 	{Type: Status, pattern: `unexpected requesting "[^"\n]*" status code: (?P<code>\d{3})` + end},
 	{Type: Status, pattern: `unexpected status code (?P<code>\d{3})(?: (?P<detail>[^\n]*))?`},
@@ -46,7 +46,7 @@ var serverErrors = []prototype{
 	{Type: RateLimited, pattern: `(?P<code>TOOMANYREQUESTS|toomanyrequests): (?P<detail>[^\n]*)`},
 	{Type: Unauthenticated, pattern: `(?P<detail>Access Denied\.?|The Access Key Id you provided does not exist in our records\.|The request signature we calculated does not match the signature you provided\.[^\n]*)` + end},
 	{Type: NoRepository, pattern: `(?P<detail>The specified bucket does not exist\.?|bucket '[^'\n]*' not found)` + end},
-	// The container runtimes.
+	// Container runtimes.
 	{Type: Unauthenticated, pattern: `pull access denied, repository does not exist or may require authorization(?:: [^\n]*)?`},
 	{Type: Unauthenticated, pattern: `(?P<detail>requested access to the resource is denied|insufficient_scope: authorization failed)` + end},
 	{Type: Status, pattern: `unexpected status code \[[^\]\n]*\]: (?P<code>\d{3})(?: (?P<detail>[^\n]*))?`},
@@ -59,7 +59,7 @@ var serverErrors = []prototype{
 	{Type: NoPlatform, pattern: `(?P<detail>no match for platform in manifest[^\n]*|no matching manifest for [^\n]*)`},
 }
 
-// status makes a typed error of an HTTP status.
+// status sets the type according to the HTTP status.
 func (f *Failure) status() bool {
 	code, err := strconv.Atoi(f.Code)
 	if err != nil {
@@ -82,7 +82,7 @@ func (f *Failure) status() bool {
 	return true
 }
 
-// gitErrors are those of go-git, of Go's SSH client, and of git servers.
+// gitErrors are the errors of go-git, Go's SSH client and Git servers.
 var gitErrors = []prototype{
 	{Type: HostKey, pattern: `(?:ssh: handshake failed: )?(?P<detail>knownhosts: key (?:mismatch|is unknown|is revoked)|knownhosts: [^\n]*unknown[^\n]*)`},
 	{Type: Unauthenticated, pattern: `ssh: handshake failed: (?P<detail>ssh: unable to authenticate, [^\n]*)`},
@@ -100,7 +100,7 @@ var gitErrors = []prototype{
 	{Type: Rejected, pattern: `(?P<detail>command error on \S+: [^\n]*|non-fast-forward update: \S+|unpack error: [^\n]*)`, steps: []Step{Push}},
 }
 
-// controllerErrors are those that the controllers and Helm have themselves.
+// controllerErrors are the errors of the controllers and of Helm.
 var controllerErrors = []prototype{
 	{Type: NoPath, pattern: `(?:l?stat|open) (?P<key>\S+): no such file or directory`, steps: []Step{Path}},
 	{Type: NoVariable, pattern: `variable not set \(strict mode\): "(?P<key>[^"\n]+)"`},

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// Step is an operation of a controller that has failed.
+// Step is a failed operation of a controller.
 type Step string
 
-// The operations that the prefixes of the controllers name.
+// The operations in the prefixes of the controllers.
 const (
 	Apply       Step = "apply"       // an object, by server-side apply
 	Delete      Step = "delete"      // an object
@@ -40,14 +40,14 @@ const (
 	Impersonate Step = "impersonate"
 )
 
-// prefix is the beginning of a message that a controller or a library of it
-// writes before an error.
+// prefix is a text that a controller or one of its libraries adds to an error.
 type prefix struct {
 	step    Step
 	pattern string
 }
 
-// An object as the controllers write it: kind, namespace where it has one, name.
+// Patterns for an object as controllers print it: kind, optional namespace,
+// name.
 const (
 	kindPart   = `[A-Z][A-Za-z0-9]*`
 	namePart   = `[A-Za-z0-9][A-Za-z0-9.:_-]*`
@@ -55,9 +55,9 @@ const (
 	keyPart    = `'(?P<secretns>[a-z0-9-]+)/(?P<secret>[a-z0-9.-]+)'`
 )
 
-// prefixes are the formats of kustomize-controller, helm-controller,
-// source-controller, the image controllers, and of the libraries ssa, git,
-// kustomize, chartutil and Helm that they use.
+// prefixes are the prefixes of kustomize-controller, helm-controller,
+// source-controller, the image controllers, and their libraries ssa, git,
+// kustomize, chartutil and Helm.
 var prefixes = []prefix{
 	{Apply, objectPart + ` dry-run failed(?: \(\w+\))?: `},
 	{Apply, objectPart + ` apply failed: `},
@@ -123,11 +123,11 @@ var prefixes = []prefix{
 	{Call, `failed to call webhook: `},
 }
 
-// expression is a prefix or an error as it is searched for.
+// expression is the compiled pattern of a prefix or an error.
 type expression[T any] struct {
 	T T
-	// start is the text that a match begins with: most do not need the regular
-	// expression to be told apart.
+	// start is the literal prefix of the pattern, which rules out most patterns
+	// without the regular expression.
 	start string
 	re    *regexp.Regexp
 }
@@ -137,8 +137,8 @@ func newExpression[T any](t T, pattern string) expression[T] {
 	return expression[T]{t, start, regexp.MustCompile(`^(?:` + pattern + `)`)}
 }
 
-// match returns where the pattern and its groups are in s, nil where s does not
-// begin with it.
+// match returns the indexes of the pattern and its groups at the start of s, or
+// nil.
 func (e expression[T]) match(s string) []int {
 	if !strings.HasPrefix(s, e.start) {
 		return nil
@@ -154,7 +154,7 @@ var stepExpressions = sync.OnceValue(func() []expression[Step] {
 	return all
 })
 
-// step reads a prefix, and returns its length, 0 where s begins with none.
+// step parses a prefix and returns its length, 0 if there is none.
 func (f *Failure) step(s string) int {
 	for _, e := range stepExpressions() {
 		m := e.match(s)
@@ -175,7 +175,8 @@ func (f *Failure) step(s string) int {
 	return 0
 }
 
-// named reads the groups of a match, and returns the object that they name.
+// named sets the fields from the groups of a match and returns the object in
+// it.
 func (f *Failure) named(re *regexp.Regexp, s string, m []int) (o Object) {
 	for i, name := range re.SubexpNames() {
 		if name == "" || m[2*i] < 0 {

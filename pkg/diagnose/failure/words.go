@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// fewest is how many characters a literal has at least to be a word.
+// fewest is the minimum length of a literal.
 const fewest = 4
 
-// Words returns the literal texts of all patterns: a classification must not
-// change when names consist of them.
+// Words returns the literal texts of all patterns. A test uses them as names:
+// these must not change the classification.
 func Words() []string {
 	var words []string
 	for _, p := range prefixes {
