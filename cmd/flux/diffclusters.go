@@ -44,16 +44,16 @@ func (c *clusters) engine(ctx context.Context, owner *unstructured.Unstructured)
 }
 
 func (c *clusters) compare(ctx context.Context, plan diff.Plan) (*diff.Result, error) {
-	engine, err := c.engine(ctx, plan.Kustomization)
+	engine, err := c.engine(ctx, plan.Owner)
 	if err != nil {
 		return nil, err
 	}
 	standard := c.settings.account
-	if !build.IsKustomization(plan.Kustomization) {
+	if !build.IsKustomization(plan.Owner) {
 		standard = "" // it is a setting of kustomize-controller
 	}
-	plan.Account = diff.Account(plan.Kustomization, standard)
-	line := c.ui.Progress(c.now, "comparing the objects of %s", diff.RefOf(plan.Kustomization))
+	plan.Account = diff.Account(plan.Owner, standard)
+	line := c.ui.Progress(c.now, "comparing the objects of %s", diff.RefOf(plan.Owner))
 	defer line.Done()
 	plan.Progress = line.Count
 	return engine.Compare(ctx, plan)
@@ -81,7 +81,7 @@ func (c *clusters) withGoing(ctx context.Context, results []*diff.Result) ([]*di
 			if live == nil {
 				continue // it is an object of another cluster, and acts there
 			}
-			gone, err := c.compare(ctx, diff.Going(live))
+			gone, err := c.compare(ctx, diff.DeletionPlan(live))
 			if ctx.Err() != nil {
 				return nil, err
 			}
@@ -116,7 +116,7 @@ func noteMoves(gone *diff.Result, pruner diff.Ref, applied map[diff.Ref]diff.Ref
 		switch {
 		case !moves || c.Action != diff.Pruned:
 		case to == pruner:
-			gone.Changes[i] = diff.Change{Object: c.Object, Action: diff.Skipped, Reason: "it moves to " + to.String()}
+			gone.Changes[i] = diff.Change{Object: c.Object, Action: diff.Skipped, Reason: "moves to " + to.String()}
 		default:
 			gone.Changes[i].Notes = append(c.Notes, fmt.Sprintf("%s applies it: unless that one is first, it is deleted and created anew", to))
 		}

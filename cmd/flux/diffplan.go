@@ -237,7 +237,7 @@ func (a *app) compare(ctx context.Context, p *diffPlan, built *build.Result) ([]
 	p.clusters = c
 	var results []*diff.Result
 	for _, plan := range plans {
-		plan.Drift = plan.Drift && !changes(results, diff.RefOf(plan.Kustomization))
+		plan.Drift = plan.Drift && !changes(results, diff.RefOf(plan.Owner))
 		result, err := c.compare(ctx, plan)
 		if err != nil {
 			return nil, err
@@ -268,9 +268,9 @@ func (a *app) plansOf(ctx context.Context, p *diffPlan, built *build.Result) ([]
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnceDiff)
 	for i, owner := range order {
-		plans[i] = diff.Plan{Kustomization: withStatus(specs[owner], nil), Build: parts[owner], Revision: p.revision}
+		plans[i] = diff.Plan{Owner: withStatus(specs[owner], nil), Build: parts[owner], Revision: p.revision}
 		if owner == root {
-			plans[i].Kustomization, plans[i].Drift = withStatus(p.ks, p.live), p.isApplied(p.live)
+			plans[i].Owner, plans[i].Drift = withStatus(p.ks, p.live), p.isApplied(p.live)
 			plans[i].Applied = func(ctx context.Context) (*build.Result, error) { return p.applied(ctx, p.live) }
 			continue
 		}
@@ -279,7 +279,7 @@ func (a *app) plansOf(ctx context.Context, p *diffPlan, built *build.Result) ([]
 			if err != nil {
 				return err
 			}
-			plans[i].Kustomization, plans[i].Drift = withStatus(specs[owner], live), p.isApplied(live)
+			plans[i].Owner, plans[i].Drift = withStatus(specs[owner], live), p.isApplied(live)
 			plans[i].Applied = func(ctx context.Context) (*build.Result, error) { return p.applied(ctx, live) }
 			return nil
 		})

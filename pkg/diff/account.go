@@ -14,9 +14,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Account is the user that the controller acts as for a Kustomization: its
-// service account, or the standard one of the controller, which may be "". It
-// is "" where the controller acts as itself.
+// Account returns the user that kustomize-controller impersonates for a Kustomization: its service
+// account, or the controller's default service account. It is empty if the controller impersonates
+// no one.
 func Account(ks *unstructured.Unstructured, standard string) string {
 	name := controllers.Path{"spec.serviceAccountName"}.String(ks.Object)
 	if name == "" {
@@ -28,22 +28,22 @@ func Account(ks *unstructured.Unstructured, standard string) string {
 	return fmt.Sprintf("system:serviceaccount:%s:%s", ks.GetNamespace(), name)
 }
 
-// actor asks the server as the controller would.
+// actor sends dry runs with the permissions of the controller.
 type actor struct {
 	client *kube.Client
-	// account is "" for who runs the comparison: what that one may not do says
-	// nothing about the controller.
+	// account is empty for the user who runs the comparison: that user's permissions say nothing
+	// about those of the controller.
 	account string
 
 	mu  sync.Mutex
 	may map[kube.Permission]bool
 }
 
-// unseen is what is said, once, where nobody may be impersonated.
-const unseen = "you may not act as %s: the dry runs are made with your own permissions, and what service accounts may not do is not seen"
+// impersonationDenied is the warning, printed once, for a user who may not impersonate.
+const impersonationDenied = "you may not impersonate %s: dry runs use your own permissions, and missing permissions of service accounts are not detected"
 
-// actorFor returns who asks for dry runs of a plan, and a warning where that
-// is not the controller's account.
+// actorFor returns the actor for the dry runs of a plan, and a warning if it cannot impersonate
+// the account.
 func (e *Engine) actorFor(ctx context.Context, account string) (*actor, string, error) {
 	if account == "" {
 		return e.self, "", nil
@@ -59,14 +59,14 @@ func (e *Engine) actorFor(ctx context.Context, account string) (*actor, string, 
 	}
 	warning := ""
 	if who == e.self && !e.warned {
-		e.warned, warning = true, fmt.Sprintf(unseen, account)
+		e.warned, warning = true, fmt.Sprintf(impersonationDenied, account)
 	}
 	e.actors[account] = who
 	return who, warning, nil
 }
 
-// impersonate acts as an account, or as who runs the comparison where that one
-// may not: who is impersonated already cannot impersonate others.
+// impersonate returns an actor for the account, or the user's own actor if the user may not
+// impersonate the account or already impersonates another user.
 func (e *Engine) impersonate(ctx context.Context, account string) (*actor, error) {
 	if e.config.Impersonate.UserName != "" {
 		return e.self, nil
@@ -81,19 +81,20 @@ func (e *Engine) impersonate(ctx context.Context, account string) (*actor, error
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot impersonate "):
 		return e.self, nil
 	case err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
-		// A server that does not tell, or not everybody, lets one act all the same.
-		return nil, fmt.Errorf("acting as %s: %w", account, err)
+		// Impersonation works without SelfSubjectReview, which a server may not serve or may deny.
+		return nil, fmt.Errorf("impersonating %s: %w", account, err)
 	}
 	return &actor{client: client, account: account, may: map[kube.Permission]bool{}}, nil
 }
 
-// denied tells whether a refusal is about what an actor may not do at all.
+// denied reports whether the API server refused a request because the actor lacks the permission.
 func (a *actor) denied(err error) bool {
 	return a.account != "" && apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ")
 }
 
-// allowed asks once for each kind and namespace, and for each object only
-// where that is denied. Of who runs the comparison, nothing is asked.
+// allowed reports whether the actor has a permission. It sends one access review for each kind and
+// namespace, and one for each object only if that is denied. It sends none for the user who runs
+// the comparison.
 func (a *actor) allowed(ctx context.Context, verb string, r kube.Resource, ref Ref) (bool, error) {
 	if a.account == "" {
 		return true, nil
@@ -116,8 +117,8 @@ func (a *actor) allowed(ctx context.Context, verb string, r kube.Resource, ref R
 	return a.client.May(ctx, p)
 }
 
-// mayNot is a failure in the words of the API server.
-func (a *actor) mayNot(verb string, r kube.Resource, ref Ref) string {
+// forbidden returns the error message of the API server for a missing permission.
+func (a *actor) forbidden(verb string, r kube.Resource, ref Ref) string {
 	where := ""
 	if ref.Namespace != "" {
 		where = fmt.Sprintf(" in the namespace %q", ref.Namespace)

@@ -8,23 +8,24 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 )
 
-// applier is how a controller applies: all that differs between the two.
+// applier holds the differences between how kustomize-controller and helm-controller apply
+// objects.
 type applier struct {
 	kube.Applier
-	// group is that of the labels by which it knows its objects.
+	// group is the prefix of the labels by which the controller selects its objects.
 	group string
-	// takesOver tells whether it makes fields its own before it applies, so
-	// that those go away which it does not set.
+	// takesOver reports whether the controller takes over the fields of an entry before it
+	// applies, so that fields which it does not set are removed.
 	takesOver func(metav1.ManagedFieldsEntry) bool
-	// leftovers is metadata that it removes from live objects.
+	// leftovers is the metadata that the controller removes from live objects.
 	leftovers map[string][]string
 }
 
 func kustomizeController() applier {
-	return applier{Applier: kube.Applier{Manager: manager}, group: group, takesOver: undone, leftovers: leftovers}
+	return applier{Applier: kube.Applier{Manager: manager}, group: group, takesOver: takesOverFields, leftovers: leftovers}
 }
 
-// labels select what an owner has applied.
+// labels returns the selector of the objects that an owner has applied.
 func (a applier) labels(owner Ref) string {
 	return fmt.Sprintf("%s/name=%s,%s/namespace=%s", a.group, owner.Name, a.group, owner.Namespace)
 }

@@ -1,7 +1,7 @@
-// Package diff compares what a Kustomization would apply with what is live. It
-// asks the API server for a dry run of every object, as kustomize-controller
-// does before it applies, and returns typed changes. It prints nothing and
-// changes nothing; secret values never leave it.
+// Package diff compares the objects that a Kustomization or HelmRelease would apply with the live
+// objects. It sends a server-side apply dry run for each object, as kustomize-controller does
+// before it applies, and returns typed changes. It prints nothing and changes nothing; secret
+// values are masked in all results.
 package diff
 
 import (
@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Ref names an object.
+// Ref identifies an object.
 type Ref struct {
 	Group     string `json:"group,omitempty"`
 	Version   string `json:"version,omitempty"`
@@ -18,13 +18,13 @@ type Ref struct {
 	Name      string `json:"name"`
 }
 
-// RefOf names an object that is at hand.
+// RefOf returns the Ref of an object.
 func RefOf(o *unstructured.Unstructured) Ref {
 	gvk := o.GroupVersionKind()
 	return Ref{gvk.Group, gvk.Version, gvk.Kind, o.GetNamespace(), o.GetName()}
 }
 
-// String is Kind/namespace/name, or Kind/name of what is in no namespace.
+// String returns Kind/namespace/name, or Kind/name for a cluster-scoped object.
 func (r Ref) String() string {
 	if r.Namespace == "" {
 		return r.Kind + "/" + r.Name
@@ -36,17 +36,17 @@ func (r Ref) kind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
 }
 
-// identity is what makes an object the same in another version of its kind.
+// identity returns the Ref without its version: the same object in every version of its kind.
 func (r Ref) identity() Ref {
 	r.Version = ""
 	return r
 }
 
-// Action is what the controller will do with an object.
+// Action is the operation of the controller on an object.
 type Action string
 
-// What the controller does with an object. Unchanged and Skipped are no
-// changes; Failed is one that it will not be able to make.
+// Unchanged and Skipped are not changes; Failed is a change that the controller
+// cannot make.
 const (
 	Created   Action = "created"
 	Changed   Action = "changed"
@@ -55,33 +55,33 @@ const (
 	Unchanged Action = "unchanged"
 	Skipped   Action = "skipped"
 	Failed    Action = "failed"
-	// Encrypted is an object that cannot be read here: it is as good as changed.
+	// Encrypted is an object that cannot be decrypted here; it counts as changed.
 	Encrypted Action = "encrypted"
 )
 
-// Danger is a reason to look twice before a change is let through.
+// Danger is a reason to review a change before it is merged.
 type Danger string
 
-// The dangers that a change may carry.
+// The dangers of a change.
 const (
-	// DangerPrune is an object that goes away.
+	// DangerPrune marks an object that is deleted.
 	DangerPrune Danger = "prune"
-	// DangerImmutable is a field that cannot be changed in place.
+	// DangerImmutable marks a change of an immutable field.
 	DangerImmutable Danger = "immutable"
-	// DangerData is a claim on storage that goes away or is made anew.
+	// DangerData marks a PersistentVolumeClaim or StatefulSet that is deleted or recreated.
 	DangerData Danger = "persistent-volume-claim"
-	// DangerDefinition is a definition that takes all its objects with it.
-	DangerDefinition Danger = "crd-removal"
-	// DangerNamespace is a namespace that takes all it holds with it.
+	// DangerCRD marks a CRD that is deleted together with all its objects.
+	DangerCRD Danger = "crd-removal"
+	// DangerNamespace marks a namespace that is deleted together with all its objects.
 	DangerNamespace Danger = "namespace-removal"
-	// DangerLost is an object that the controller will delete and then fail to create.
+	// DangerLost marks an object that the controller will delete and then fail to create.
 	DangerLost Danger = "deleted-and-not-recreated"
 )
 
-// Op says how a field differs.
+// Op is the way in which a field differs.
 type Op string
 
-// How a field differs.
+// The operations on a field.
 const (
 	Added     Op = "added"
 	Removed   Op = "removed"
@@ -89,75 +89,77 @@ const (
 	Reordered Op = "reordered"
 )
 
-// Field is one difference between the live object and the one to come.
+// Field is one difference between the live and the desired object.
 type Field struct {
-	// Path is for people: names with dots between them, an element of a list by
-	// its name where it has one.
+	// Path is the readable path: names separated by dots, an element of a list by its name if it
+	// has one.
 	Path string `json:"path"`
-	// Pointer is the RFC 6901 path, an element of a list by its index: in the
-	// live object where it is removed, else in the one to come.
+	// Pointer is the RFC 6901 path. An element of a list has its index: in the live object if it
+	// is removed, else in the desired one.
 	Pointer string `json:"pointer"`
 	Op      Op     `json:"op"`
 	Before  any    `json:"before,omitempty"`
 	After   any    `json:"after,omitempty"`
-	// Parent is the path of the map or list that the field is in, and InList says which.
+	// Parent is the path of the map or list that contains the field, and InList reports which of
+	// the two it is.
 	Parent string `json:"-"`
 	Key    string `json:"-"`
 	InList bool   `json:"-"`
 }
 
-// Image is a container image that changes.
+// Image is a changed container image.
 type Image struct {
 	Container string `json:"container"`
 	Before    string `json:"before,omitempty"`
 	After     string `json:"after,omitempty"`
 }
 
-// Change is what will happen to one object.
+// Change is the change of one object.
 type Change struct {
 	Object Ref    `json:"object"`
 	Action Action `json:"action"`
-	// Reason is why an object is skipped, recreated, or what the controller will fail with.
+	// Reason is why an object is skipped or recreated, or the error with which the controller will
+	// fail.
 	Reason  string   `json:"reason,omitempty"`
 	Fields  []Field  `json:"fields,omitempty"`
 	Images  []Image  `json:"images,omitempty"`
 	Dangers []Danger `json:"dangers,omitempty"`
-	// Notes are what could not be found out, such as an encrypted value that nobody here can read.
+	// Notes are facts that could not be determined, such as a value that cannot be decrypted here.
 	Notes []string `json:"notes,omitempty"`
-	// Before and After are the object without what the server keeps about it,
-	// secret values masked. One of them is nil where there is no such object.
+	// Before and After are the object without the fields that the server maintains, with secret
+	// values masked. One of them is nil for an object that is created or deleted.
 	Before *unstructured.Unstructured `json:"-"`
 	After  *unstructured.Unstructured `json:"-"`
 }
 
-// Different tells whether the controller will change the object, or try to.
+// Different reports whether the controller will change the object, or try to.
 func (c Change) Different() bool { return c.Action != Unchanged && c.Action != Skipped }
 
-// Left tells whether the object differs, and the controller leaves it so.
+// Left reports whether the object differs and the controller leaves it as it is.
 func (c Change) Left() bool { return c.Action == Skipped && (c.Before != nil || c.After != nil) }
 
-// Result has the changes that a Kustomization or a HelmRelease makes.
+// Result holds the changes that a Kustomization or a HelmRelease makes.
 type Result struct {
 	// Owner is the Kustomization or HelmRelease.
 	Owner    Ref    `json:"owner"`
 	Revision string `json:"revision,omitempty"`
-	// Drift reports whether what is compared is what was applied last, so that
-	// objects that differ have been changed by something else.
+	// Drift reports whether the compared build is the one that was applied last, so that an object
+	// that differs was changed outside of Flux.
 	Drift bool `json:"drift,omitempty"`
-	// Step is what becomes of the release, where it is about a HelmRelease.
+	// Step is the operation on the release of a HelmRelease.
 	Step Step `json:"step,omitempty"`
-	// Hooks are run with the step. They are no objects of the release, and not compared.
+	// Hooks are the Helm hooks of the step. They are not part of the release and are not compared.
 	Hooks []Ref `json:"hooks,omitempty"`
-	// Changes has every object that is looked at once: those to apply in the
-	// order of the build, then those to prune.
+	// Changes has one entry for each object: those of the build in its order, then those that are
+	// no longer in it.
 	Changes []Change `json:"changes"`
-	// Warnings concern the whole, such as a suspended Kustomization.
+	// Warnings concern the owner, such as a suspended Kustomization.
 	Warnings []string `json:"warnings,omitempty"`
-	// Builds tells that two builds are compared, and no cluster.
+	// Builds reports whether two builds were compared, without a cluster.
 	Builds bool `json:"-"`
 }
 
-// Count returns how many objects an action concerns.
+// Count returns the number of objects with an action.
 func (r *Result) Count(a Action) int {
 	n := 0
 	for _, c := range r.Changes {
@@ -168,7 +170,7 @@ func (r *Result) Count(a Action) int {
 	return n
 }
 
-// Different tells whether anything will change.
+// Different reports whether any object changes.
 func (r *Result) Different() bool {
 	for _, c := range r.Changes {
 		if c.Different() {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// dangers are the reasons to look twice at a change.
+// dangers returns the dangers of a change.
 func dangers(c Change) []Danger {
 	if c.Action != Pruned && c.Action != Recreated {
 		return nil
@@ -18,16 +18,16 @@ func dangers(c Change) []Danger {
 	switch {
 	case c.Object.Group == "" && c.Object.Kind == "PersistentVolumeClaim", c.Object.Kind == "StatefulSet" && c.Action == Pruned:
 		found = append(found, DangerData)
-	case isDefinition(c.Object):
-		found = append(found, DangerDefinition)
+	case isCRD(c.Object):
+		found = append(found, DangerCRD)
 	case isNamespace(c.Object):
 		found = append(found, DangerNamespace)
 	}
 	return found
 }
 
-// images compares the container images of two versions of an object, wherever
-// in it there are containers.
+// images returns the container images that differ between two versions of an object, in any list
+// of containers.
 func images(before, after map[string]any) []Image {
 	old, young := map[string]string{}, map[string]string{}
 	containers(before, old)

@@ -10,12 +10,12 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Desired is what a Kustomization or a HelmRelease brings before and after a
-// change of its source. Where it comes or goes, one side is nil.
+// Desired holds the build of a Kustomization or a HelmRelease before and after a change of its
+// source. One side is nil for an owner that is added or removed.
 type Desired struct {
 	Before, After *Side
-	// Kept tells that the object itself stays on the cluster although it is in
-	// the source no more: nobody prunes it.
+	// Kept reports whether the owner stays on the cluster although it is no longer in the source,
+	// because nothing prunes it.
 	Kept bool
 }
 
@@ -24,11 +24,11 @@ type Side struct {
 	// Owner is the Kustomization or HelmRelease.
 	Owner *unstructured.Unstructured
 	Build *build.Result
-	// Namespace is where objects without a namespace go, as those of charts.
+	// Namespace is the namespace of objects without one, as in charts.
 	Namespace string
 }
 
-// key is what makes an object the same on another side.
+// key returns the identity of an object, the same on both sides.
 func (s *Side) key(o build.Object) Ref {
 	ref := RefOf(o.Unstructured).identity()
 	if ref.Namespace == "" {
@@ -37,9 +37,8 @@ func (s *Side) key(o build.Object) Ref {
 	return ref
 }
 
-// Builds compares builds with builds, without a cluster: fields that only a
-// server would fill in are not seen. An object that one owner gives up and
-// another takes over is a change of the second.
+// Builds compares builds with builds, without a cluster: it does not see fields that a server
+// would default. An object that moves from one owner to another is a change of the second.
 func Builds(all []Desired) []*Result {
 	moves, known := movesOf(all), scopesOf(all)
 	results := make([]*Result, 0, len(all))
@@ -49,7 +48,7 @@ func Builds(all []Desired) []*Result {
 	return results
 }
 
-// identified are the objects of a build by what they are.
+// identified are the objects of a build by identity.
 type identified map[Ref]build.Object
 
 func (s *Side) objects() identified {
@@ -63,30 +62,30 @@ func (s *Side) objects() identified {
 	return found
 }
 
-// move is an object on its way from one owner to another.
+// move is an object that moves from one owner to another.
 type move struct {
 	object   build.Object
 	from, to Ref
 }
 
 func movesOf(all []Desired) map[Ref]move {
-	gone, come := map[Ref]move{}, map[Ref]Ref{}
+	removed, added := map[Ref]move{}, map[Ref]Ref{}
 	for _, d := range all {
 		before, after := d.Before.objects(), d.After.objects()
 		for ref, o := range before {
 			if _, stays := after[ref]; !stays {
-				gone[ref] = move{object: o, from: RefOf(d.Before.Owner)}
+				removed[ref] = move{object: o, from: RefOf(d.Before.Owner)}
 			}
 		}
 		for ref := range after {
 			if _, was := before[ref]; !was {
-				come[ref] = RefOf(d.After.Owner)
+				added[ref] = RefOf(d.After.Owner)
 			}
 		}
 	}
 	moves := map[Ref]move{}
-	for ref, m := range gone {
-		if to, ok := come[ref]; ok {
+	for ref, m := range removed {
+		if to, ok := added[ref]; ok {
 			m.to = to
 			moves[ref] = m
 		}
@@ -113,7 +112,7 @@ func (d Desired) compare(moves map[Ref]move, known scopes) *Result {
 			var note string
 			if m, moved := moves[key]; moved && !was {
 				old, was = m.object, true
-				note = fmt.Sprintf("it moves here from %s: where that one is pruned first, it is deleted and created anew", m.from)
+				note = fmt.Sprintf("moves here from %s: if %[1]s is pruned first, the object is deleted and recreated", m.from)
 			}
 			result.Changes = append(result.Changes, c.desired(ref, old, was, o, note))
 		}
@@ -126,22 +125,22 @@ func (d Desired) compare(moves map[Ref]move, known scopes) *Result {
 				continue
 			}
 			if m, moved := moves[key]; moved {
-				result.Changes = append(result.Changes, Change{Object: ref, Action: Skipped, Reason: "it moves to " + m.to.String()})
+				result.Changes = append(result.Changes, Change{Object: ref, Action: Skipped, Reason: "moves to " + m.to.String()})
 				continue
 			}
 			result.Changes = append(result.Changes, d.removed(c, ref, o))
 		}
 	}
 	if suspended, _, _ := unstructured.NestedBool(d.owner().Object, "spec", "suspend"); suspended && result.Different() {
-		result.Warnings = append(result.Warnings, result.Owner.String()+" is suspended: nothing happens until it is resumed")
+		result.Warnings = append(result.Warnings, result.Owner.String()+" is suspended: nothing is applied until it is resumed")
 	}
 	if d.Kept {
-		result.Warnings = append(result.Warnings, result.Owner.String()+" stays on the cluster: nothing prunes it")
+		result.Warnings = append(result.Warnings, result.Owner.String()+" stays on the cluster: its owner does not prune")
 	}
 	return result
 }
 
-// secrets are the values on both sides that came out of Secrets.
+// secrets returns the values of both sides that come from Secrets.
 func (d Desired) secrets() []string {
 	var all []string
 	for _, s := range []*Side{d.Before, d.After} {
@@ -152,7 +151,7 @@ func (d Desired) secrets() []string {
 	return all
 }
 
-// between compares objects of two builds.
+// between compares the objects of two builds.
 type between struct{ secrets []string }
 
 func (c *between) desired(ref Ref, old build.Object, was bool, o build.Object, note string) Change {
@@ -169,13 +168,13 @@ func (c *between) desired(ref Ref, old build.Object, was bool, o build.Object, n
 	case apiequality.Semantic.DeepEqual(content(tidy(old.Object)), content(tidy(o.Object))):
 		return Change{Object: ref, Action: Unchanged}
 	case marked(o.Object, "ssa", "IfNotPresent"):
-		return Change{Object: ref, Action: Skipped, Reason: group + "/ssa: IfNotPresent, and it is there"}
+		return Change{Object: ref, Action: Skipped, Reason: group + "/ssa: IfNotPresent, and the object exists"}
 	}
 	change.Action = Changed
 	return c.finish(change, old, o)
 }
 
-// removed tells what becomes of an object that the source has no more.
+// removed returns the change of an object that is no longer in the source.
 func (d Desired) removed(c *between, ref Ref, o build.Object) Change {
 	change := Change{Object: ref, Action: Skipped}
 	owner := d.owner().Object
@@ -186,11 +185,11 @@ func (d Desired) removed(c *between, ref Ref, o build.Object) Change {
 	}
 	switch reason := excluded(o.Object); {
 	case d.Kept:
-		change.Reason = "nothing prunes what brings it"
+		change.Reason = "its owner stays on the cluster"
 	case o.Ahead:
-		change.Reason = crdsStay
+		change.Reason = crdsKept
 	case build.IsHelmRelease(d.owner()):
-		if keeps(o.Object) {
+		if hasKeepPolicy(o.Object) {
 			change.Reason = keepPolicy + ": keep"
 			return change
 		}
@@ -210,26 +209,26 @@ func (d Desired) removed(c *between, ref Ref, o build.Object) Change {
 	return c.finish(change, o, build.Object{})
 }
 
-// finish fills in what differs, with secret values masked.
+// finish adds the fields that differ, with secret values masked.
 func (c *between) finish(change Change, old, young build.Object) Change {
 	before, after := c.shown(old), c.shown(young)
 	both := before != nil && after != nil
-	encrypted := sealed(old) || sealed(young)
+	encrypted := stillEncrypted(old) || stillEncrypted(young)
 	for _, o := range []build.Object{old, young} {
 		if o.Unstructured != nil {
 			mask(change.Object, o.Object, content(before), content(after), o.Secret)
 		}
 	}
-	veilObjects(before, after, c.secrets, old.Encrypted || young.Encrypted)
+	maskObjects(before, after, c.secrets, old.Encrypted || young.Encrypted)
 	change.Before, change.After = before, after
 	if both {
 		change.Fields = Fields(content(before), content(after))
 	}
 	switch {
 	case encrypted && change.Action == Changed && len(change.Fields) == 0:
-		change.Notes = append(change.Notes, "encrypted: the file is another one, and no key at hand tells in what")
+		change.Notes = append(change.Notes, "encrypted: the file changed; no key available to decrypt the values")
 	case encrypted && change.Action != Pruned:
-		change.Notes = append(change.Notes, "encrypted: no key at hand tells its values")
+		change.Notes = append(change.Notes, "encrypted: no key available to decrypt the values")
 	case change.Action == Changed && len(change.Fields) == 0 && len(Fields(content(tidy(old.Object)), content(tidy(young.Object)))) == 0:
 		return Change{Object: change.Object, Action: Unchanged}
 	}
@@ -238,7 +237,7 @@ func (c *between) finish(change Change, old, young build.Object) Change {
 	return change
 }
 
-// shown is the object without what SOPS has encrypted in it.
+// shown returns a copy of the object with the values that SOPS encrypted masked.
 func (c *between) shown(o build.Object) *unstructured.Unstructured {
 	if o.Unstructured == nil {
 		return nil
@@ -247,7 +246,7 @@ func (c *between) shown(o build.Object) *unstructured.Unstructured {
 	return tidy(masked.Object)
 }
 
-// sealed tells that nobody here has decrypted an object.
-func sealed(o build.Object) bool {
+// stillEncrypted reports whether an object is still encrypted.
+func stillEncrypted(o build.Object) bool {
 	return o.Unstructured != nil && item{Unstructured: o.Unstructured, built: o}.encrypted()
 }

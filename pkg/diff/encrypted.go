@@ -10,17 +10,17 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// unreadable judges an object that is encrypted and stays so: what is live
-// cannot tell whether it is the same, only the file that was applied last can.
+// unreadable returns the change of an object that cannot be decrypted. Its live values cannot be
+// compared, only its file with that of the last applied revision.
 func (c *comparison) unreadable(ctx context.Context, r kube.Resource, ref Ref, o item) (Change, error) {
 	change := Change{Object: ref, Action: Encrypted, Reason: "encrypted, cannot compare"}
 	if !c.decrypts() && isSecret(ref) {
-		change.Action, change.Reason = Failed, "it is encrypted with SOPS, and the Kustomization has no spec.decryption"
+		change.Action, change.Reason = Failed, "encrypted with SOPS, but the Kustomization has no spec.decryption"
 		return change, nil
 	}
 	live, err := c.live.get(ctx, scopeOf(r, ref), ref.Name)
 	if err != nil {
-		return change, fmt.Errorf("looking for %s: %w", ref, err)
+		return change, fmt.Errorf("reading %s: %w", ref, err)
 	}
 	if live == nil {
 		change.Action, change.Reason = Created, ""
@@ -30,7 +30,7 @@ func (c *comparison) unreadable(ctx context.Context, r kube.Resource, ref Ref, o
 	applied, err := c.lastApplied(ctx)
 	if err != nil || applied == nil {
 		if err != nil {
-			change.Notes = []string{"what was applied cannot be had: " + err.Error()}
+			change.Notes = []string{"cannot read the last applied revision: " + err.Error()}
 		}
 		return change, nil
 	}
@@ -39,15 +39,15 @@ func (c *comparison) unreadable(ctx context.Context, r kube.Resource, ref Ref, o
 			continue
 		}
 		if apiequality.Semantic.DeepEqual(last.Object, o.built.Object) {
-			return Change{Object: ref, Action: Unchanged, Notes: []string{"encrypted: the file is the one that was applied; whether the live object still holds it is not known"}}, nil
+			return Change{Object: ref, Action: Unchanged, Notes: []string{"encrypted: the file equals the last applied one; the live object was not compared"}}, nil
 		}
 		change.Action, change.Reason = Changed, ""
-		change.Notes = []string{"encrypted: the file is another one than was applied"}
+		change.Notes = []string{"encrypted: the file differs from the last applied one"}
 	}
 	return change, nil
 }
 
-// lastApplied asks for what was applied, once.
+// lastApplied returns the build of the last applied revision. It is built once.
 func (c *comparison) lastApplied(ctx context.Context) (*build.Result, error) {
 	if c.Applied == nil {
 		return nil, nil
@@ -56,8 +56,8 @@ func (c *comparison) lastApplied(ctx context.Context) (*build.Result, error) {
 	return c.last, c.lastErr
 }
 
-// decrypts tells whether the controller decrypts what it builds.
+// decrypts reports whether the controller decrypts the build.
 func (p *plan) decrypts() bool {
-	spec, _ := p.Kustomization.Object["spec"].(map[string]any)
+	spec, _ := p.Owner.Object["spec"].(map[string]any)
 	return spec["decryption"] != nil
 }

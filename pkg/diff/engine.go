@@ -15,18 +15,18 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// atOnce is how many requests are under way together: below what an HTTP/2
-// connection carries, and enough for distance to cost little.
-const atOnce = 48
+// maxRequests is the number of concurrent requests: fewer than the streams of an HTTP/2
+// connection, and enough to hide the latency of a distant cluster.
+const maxRequests = 48
 
-// Engine compares plans with one cluster. It remembers what plans bring, so
-// that a plan may stand on the namespaces and definitions of an earlier one.
+// Engine compares plans with one cluster. It records the namespaces and CRDs of each plan, so that
+// later plans may depend on them.
 type Engine struct {
 	config     *rest.Config
 	client     *kube.Client
 	kinds      *kinds
 	normalizer *normalizer
-	// self asks as who runs the comparison, actors as service accounts.
+	// self has the permissions of the user, actors those of service accounts.
 	self   *actor
 	acting sync.Mutex
 	actors map[string]*actor
@@ -34,7 +34,7 @@ type Engine struct {
 
 	mu         sync.Mutex
 	namespaces map[string]bool
-	defined    map[schema.GroupKind]definition
+	crds       map[schema.GroupKind]crd
 }
 
 // New returns an engine for a cluster. It sends no request.
@@ -50,16 +50,16 @@ func New(cfg *rest.Config) (*Engine, error) {
 	return &Engine{
 		config: cfg, self: &actor{client: client}, actors: map[string]*actor{},
 		client: client, kinds: newKinds(client), normalizer: normal,
-		namespaces: map[string]bool{}, defined: map[schema.GroupKind]definition{},
+		namespaces: map[string]bool{}, crds: map[schema.GroupKind]crd{},
 	}, nil
 }
 
-// Compare returns what the controller would do with a plan. What concerns one
-// object stands in its change, also when the controller will fail with it;
-// an error means that the comparison could not be made.
+// Compare returns the changes that the controller would make for a plan. Errors that concern one
+// object are part of its change, also if the controller will fail with them; a returned error
+// means that the comparison is incomplete.
 //
-// It sends at most two requests an object and, once, one for each version of a
-// group that Kubernetes does not have by itself.
+// Compare sends at most two requests for each object and, once, a discovery request for each group
+// version that Kubernetes does not define.
 func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 	parsed, err := p.parsed(e.normalizer)
 	if err != nil {
@@ -76,14 +76,14 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	gone, err := c.accountGone(ctx)
+	gone, err := c.accountMissing(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if gone {
-		c.prune, c.stay = false, "its service account is gone"
+		c.prune, c.stay = false, "its service account does not exist"
 	}
-	// A list that one object waits for serves all: it must not end with the first of them.
+	// Lists are shared by all objects: they use ctx, not that of the first caller.
 	c.live = newLive(ctx, e.client, parsed.by.labels(parsed.ref), c.scopes())
 	changes := make([]Change, len(parsed.objects)+len(parsed.stale))
 	if p.Progress != nil {
@@ -100,35 +100,35 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 	}
 	result.Changes = changes
 	if p.Release != nil {
-		c.conclude(result)
+		c.addRelease(result)
 	}
 	if failing := (&Result{Changes: changes[:len(parsed.objects)]}).Count(Failed); failing > 0 {
-		result.unpruned(len(parsed.objects))
+		result.skipPruning(len(parsed.objects))
 	}
 	return result, nil
 }
 
-// unpruned takes back what would be pruned: a controller that fails to apply
-// does not get that far. What would be pruned stands behind the rest.
-func (r *Result) unpruned(from int) {
+// skipPruning replaces the deletions, which follow index from: a controller that fails to apply does
+// not prune.
+func (r *Result) skipPruning(from int) {
 	for i, c := range r.Changes {
 		if i >= from && (c.Action == Pruned || c.Action == Failed) {
-			r.Changes[i] = Change{Object: c.Object, Action: Skipped, Reason: "the controller fails before it prunes"}
+			r.Changes[i] = Change{Object: c.Object, Action: Skipped, Reason: "not pruned: the controller fails before it prunes"}
 		}
 	}
-	r.Warnings = append(r.Warnings, r.Owner.String()+" will not become ready, and nothing of it is pruned, until what fails is resolved")
+	r.Warnings = append(r.Warnings, r.Owner.String()+" will not become ready and prunes nothing until the failures are fixed")
 }
 
-// comparison is one plan on its way.
+// comparison is the state of the comparison of one plan.
 type comparison struct {
 	*Engine
 	*plan
 	live  *live
 	actor *actor
 
-	// aborted tells that Helm fails before it changes anything.
+	// aborted reports whether Helm fails before it changes anything.
 	aborted atomic.Bool
-	// compared is the number of objects that are done.
+	// compared is the number of compared objects.
 	compared atomic.Int64
 
 	once    sync.Once
@@ -149,25 +149,25 @@ func (p *plan) wanted() []schema.GroupVersionKind {
 
 func (p *plan) warnings() []string {
 	var said []string
-	if p.going {
+	if p.ownerDeleted {
 		if !p.prune && len(p.stale) > 0 {
-			said = append(said, fmt.Sprintf("%s goes, and what it has applied stays: %s", p.ref, p.stay))
+			said = append(said, fmt.Sprintf("%s is deleted, its objects stay: %s", p.ref, p.stay))
 		}
 		if p.prune && len(p.stale) == 0 && p.ref.IsHelmRelease() {
-			said = append(said, fmt.Sprintf("%s goes with what it has installed, which its status does not list", p.ref))
+			said = append(said, fmt.Sprintf("%s is deleted with the objects of its release, which its status does not list", p.ref))
 		}
 		return said
 	}
-	if suspended, _, _ := unstructured.NestedBool(p.Kustomization.Object, "spec", "suspend"); suspended {
-		said = append(said, p.ref.String()+" is suspended: nothing happens until it is resumed")
+	if suspended, _, _ := unstructured.NestedBool(p.Owner.Object, "spec", "suspend"); suspended {
+		said = append(said, p.ref.String()+" is suspended: nothing is applied until it is resumed")
 	}
 	if !p.prune && len(p.stale) > 0 {
-		said = append(said, p.ref.String()+" does not prune: objects that are no longer in its source stay")
+		said = append(said, p.ref.String()+" does not prune: objects that are no longer in its source stay on the cluster")
 	}
 	return said
 }
 
-// scopes counts the objects by where a list would find them.
+// scopes counts the objects by kind and namespace.
 func (c *comparison) scopes() map[scope]int {
 	counts := map[scope]int{}
 	count := func(ref Ref) {
@@ -191,12 +191,12 @@ func scopeOf(r kube.Resource, ref Ref) scope {
 	return scope{resource: r, namespace: ref.Namespace}
 }
 
-// stages are the indexes of what is compared together: what others stand on
-// comes first, so that it is known what the plan brings.
+// stages returns the indexes of the objects that are compared together. Namespaces and CRDs are
+// first, since other objects depend on them.
 func (c *comparison) stages() [][]int {
 	var first, rest []int
 	for i, o := range c.objects {
-		if ref := o.ref(); isNamespace(ref) || isDefinition(ref) {
+		if ref := o.ref(); isNamespace(ref) || isCRD(ref) {
 			first = append(first, i)
 		} else {
 			rest = append(rest, i)
@@ -210,13 +210,13 @@ func (c *comparison) stages() [][]int {
 
 func (c *comparison) run(ctx context.Context, stage []int, changes []Change) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
+	g.SetLimit(maxRequests)
 	for _, i := range stage {
 		g.Go(func() (err error) {
 			if i >= len(c.objects) {
-				changes[i], err = c.pruned(ctx, c.stale[i-len(c.objects)])
+				changes[i], err = c.compareStale(ctx, c.stale[i-len(c.objects)])
 			} else {
-				changes[i], err = c.applied(ctx, c.objects[i])
+				changes[i], err = c.compareApplied(ctx, c.objects[i])
 			}
 			if c.Progress != nil {
 				c.Progress(int(c.compared.Add(1)), len(changes))

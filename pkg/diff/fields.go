@@ -11,20 +11,20 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// names are the fields by which elements of lists are told apart, in the order
-// in which they are tried. A list is keyed by the first that all its elements
-// have and no two share; other lists are compared by content.
+// names are the fields that identify the elements of lists, in the order in which they are tried.
+// The first field that all elements have, with distinct values, identifies them; elements of other
+// lists are compared by content.
 var names = []string{"name", "key", "id", "mountPath", "devicePath", "containerPort", "port", "topologyKey", "path", "host", "type", "ip"}
 
-// Fields lists what differs between two objects, in the order of names. What
-// is empty and what is not there are the same, as for the API.
+// Fields returns the differences between two objects, sorted by name. Empty and missing values are
+// equal, as for the API server.
 func Fields(before, after map[string]any) []Field {
 	w := &walker{}
 	w.maps(at{}, before, after)
 	return w.found
 }
 
-// at is a place in an object, as people and as RFC 6901 spell it.
+// at is the path of a field in readable form and as an RFC 6901 pointer.
 type at struct{ path, pointer string }
 
 func (a at) child(name, key string) at {
@@ -68,7 +68,7 @@ func (w *walker) maps(here at, before, after map[string]any) {
 	}
 }
 
-// values compares two that differ and are both there.
+// values compares two different values, neither of which is missing.
 func (w *walker) values(parent at, name, key string, before, after any) {
 	here := parent.child(name, key)
 	switch b := before.(type) {
@@ -125,7 +125,7 @@ func (w *walker) lists(parent at, name, key string, before, after []any) {
 	}
 }
 
-// index finds elements of a list by what they are.
+// index maps the identity of list elements to their positions.
 type index map[string][]int
 
 func positions(list []any, identity func(any) string) index {
@@ -147,7 +147,7 @@ func (x index) take(id string) (int, bool) {
 
 func (x index) left(id string, i int) bool { return slices.Contains(x[id], i) }
 
-// identifier is the field that tells the elements of both lists apart, "" where there is none.
+// identifier returns the field that identifies the elements of all lists, or "" if there is none.
 func identifier(lists ...[]any) string {
 	for _, name := range names {
 		if slices.IndexFunc(lists, func(list []any) bool { return !identifies(name, list) }) < 0 {
@@ -196,10 +196,10 @@ func text(v any) string {
 	return fmt.Sprint(v)
 }
 
-// canonical is a text that two values share only if they are equal: JSON has sorted keys.
+// canonical returns a text that is the same only for equal values: keys are sorted in JSON.
 func canonical(v any) string {
 	data, err := json.Marshal(v)
-	if err != nil { // what came out of JSON goes into it
+	if err != nil { // not for values decoded from JSON
 		return fmt.Sprintf("%#v", v)
 	}
 	return string(data)

@@ -14,13 +14,13 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// rule is one of spec.ignore: fields that do not count as drift.
+// rule is an entry of spec.ignore: fields that do not count as drift.
 type rule struct {
 	paths  []pointer
 	target *selector
 }
 
-// pointer is an RFC 6901 path, taken apart.
+// pointer is a parsed RFC 6901 path.
 type pointer []string
 
 func parsePointer(s string) (pointer, error) {
@@ -37,7 +37,7 @@ func parsePointer(s string) (pointer, error) {
 	return steps, nil
 }
 
-// without returns v less the field. Maps are changed in place, lists are made anew.
+// without returns v without the field. Maps are changed in place, lists are copied.
 func (p pointer) without(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -65,8 +65,8 @@ func (p pointer) without(v any) any {
 	}
 }
 
-// selector is a target of kustomize: regular expressions that have to match
-// whole names, and label selectors.
+// selector is a target as in kustomize: regular expressions that match whole names, and label
+// selectors.
 type selector struct {
 	names               map[string]*regexp.Regexp
 	labels, annotations labels.Selector
@@ -146,8 +146,8 @@ func (s *selector) matches(ref Ref, o map[string]any) bool {
 		s.annotations.Matches(labels.Set(textMap(o, "metadata", "annotations")))
 }
 
-// ignore takes out of both objects what the rules say does not count. Which
-// rules hold is decided by the object to come, as the controller does.
+// ignore removes the ignored fields from both objects. Like the controller, it matches rules
+// against the desired object.
 func (p *plan) ignore(ref Ref, before, after map[string]any) {
 	for _, r := range p.rules {
 		if !r.target.matches(ref, after) {
@@ -162,7 +162,7 @@ func (p *plan) ignore(ref Ref, before, after map[string]any) {
 	}
 }
 
-// ignores tells whether the rules leave out all of an object.
+// ignores reports whether a rule ignores the whole object.
 func (p *plan) ignores(ref Ref, o map[string]any) bool {
 	for _, r := range p.rules {
 		if slices.ContainsFunc(r.paths, func(path pointer) bool { return len(path) == 0 }) && r.target.matches(ref, o) {

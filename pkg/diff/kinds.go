@@ -14,15 +14,14 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// everywhere are the versions of groups that every supported Kubernetes
-// serves and whose kinds kube.Guess knows: they cost no request.
-var everywhere = []string{
+// builtin are the group versions that every supported version of Kubernetes serves and that
+// kube.Guess knows, so that they need no discovery.
+var builtin = []string{
 	"v1", "apps/v1", "batch/v1", "rbac.authorization.k8s.io/v1", "networking.k8s.io/v1", "policy/v1", "autoscaling/v2",
 	"storage.k8s.io/v1", "scheduling.k8s.io/v1", "admissionregistration.k8s.io/v1", "apiextensions.k8s.io/v1",
 }
 
-// kinds knows which resource is behind a kind; what it does not know it asks
-// the server for once, a request for each version of a group.
+// kinds maps kinds to resources. It discovers each group version once.
 type kinds struct {
 	client *kube.Client
 	mu     sync.Mutex
@@ -33,11 +32,11 @@ func newKinds(client *kube.Client) *kinds {
 	return &kinds{client: client, known: map[schema.GroupVersion]map[string]kube.Resource{}}
 }
 
-// learn makes of answer all that it needs for some kinds.
+// learn discovers the group versions of the given kinds.
 func (k *kinds) learn(ctx context.Context, wanted []schema.GroupVersionKind) error {
 	asked := map[schema.GroupVersion]bool{}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
+	g.SetLimit(maxRequests)
 	for _, gvk := range wanted {
 		gv := gvk.GroupVersion()
 		if asked[gv] || wellKnown(gvk) || k.has(gv) {
@@ -59,7 +58,7 @@ func (k *kinds) has(gv schema.GroupVersion) bool {
 func (k *kinds) ask(ctx context.Context, gv schema.GroupVersion) error {
 	served, err := k.client.Kinds(ctx, gv)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("asking for the kinds of %s: %w", gv, err)
+		return fmt.Errorf("discovering the kinds of %s: %w", gv, err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -67,8 +66,7 @@ func (k *kinds) ask(ctx context.Context, gv schema.GroupVersion) error {
 	return nil
 }
 
-// of returns the resource of a kind that has been learnt, false where the
-// server does not serve it.
+// of returns the resource of a discovered kind, or false if the server does not serve it.
 func (k *kinds) of(gvk schema.GroupVersionKind) (kube.Resource, bool) {
 	if wellKnown(gvk) {
 		return kube.Guess(gvk), true
@@ -83,5 +81,5 @@ func wellKnown(gvk schema.GroupVersionKind) bool {
 	if row, ok := controllers.KindOf(gvk.Group, gvk.Kind); ok {
 		return gvk.Version == row.Version
 	}
-	return slices.Contains(everywhere, gvk.GroupVersion().String())
+	return slices.Contains(builtin, gvk.GroupVersion().String())
 }

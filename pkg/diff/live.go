@@ -11,19 +11,19 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// worthwhile is how many objects of a kind in a namespace make one list of
-// them cheaper than a request each.
-const worthwhile = 3
+// listThreshold is the number of objects of a kind in a namespace from which one list is cheaper
+// than a request for each object.
+const listThreshold = 3
 
-// scope is where a list looks.
+// scope is what one list request covers.
 type scope struct {
 	resource  kube.Resource
 	namespace string
 }
 
-// live finds the objects as they are now. Those that the owner has labelled
-// already come by a list for each kind and namespace, which halves the number of
-// requests; the rest, and what may not be listed, one by one.
+// live reads live objects. It lists objects that already have the labels of the owner by kind and
+// namespace, which halves the number of requests, and reads other objects, and those that may not
+// be listed, one by one.
 type live struct {
 	client *kube.Client
 	labels string
@@ -33,7 +33,7 @@ type live struct {
 func newLive(ctx context.Context, client *kube.Client, labels string, wanted map[scope]int) *live {
 	l := &live{client: client, labels: labels, lists: map[scope]func() (map[string]controllers.Object, error){}}
 	for s, n := range wanted {
-		if n >= worthwhile {
+		if n >= listThreshold {
 			l.lists[s] = sync.OnceValues(func() (map[string]controllers.Object, error) { return l.list(ctx, s) })
 		}
 	}
@@ -48,12 +48,12 @@ func (l *live) list(ctx context.Context, s scope) (map[string]controllers.Object
 		return nil
 	})
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		return nil, nil // one by one, it may be allowed
+		return nil, nil // reading single objects may be allowed
 	}
 	return found, err
 }
 
-// listed returns an object that a list has brought along.
+// listed returns an object from a list, or nil if the list does not have it.
 func (l *live) listed(s scope, name string) (controllers.Object, error) {
 	list, ok := l.lists[s]
 	if !ok {
@@ -66,7 +66,7 @@ func (l *live) listed(s scope, name string) (controllers.Object, error) {
 	return found[name], nil
 }
 
-// get asks for one object; it is nil where there is none.
+// get reads one object, which is nil if it does not exist.
 func (l *live) get(ctx context.Context, s scope, name string) (controllers.Object, error) {
 	o, err := l.client.Get(ctx, s.resource, s.namespace, name)
 	if apierrors.IsNotFound(err) {

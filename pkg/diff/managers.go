@@ -12,16 +12,16 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 )
 
-// leftovers is metadata that the controller removes from live objects.
+// leftovers is the metadata that the controller removes from live objects.
 var leftovers = map[string][]string{
-	"annotations": {kubectlCopy, "kustomize.toolkit.fluxcd.io/checksum", "fluxcd.io/sync-checksum"},
+	"annotations": {lastAppliedAnnotation, "kustomize.toolkit.fluxcd.io/checksum", "fluxcd.io/sync-checksum"},
 	"labels":      {"fluxcd.io/sync-gc-mark"},
 }
 
-// cleaned makes of the dry run what the controller makes of the object: before
-// it applies, it takes over what kubectl owns, so that fields of kubectl's that
-// are not in the build go away. No dry run shows that.
-func (c *comparison) cleaned(ctx context.Context, r kube.Resource, o item, before, after map[string]any) {
+// takeOver removes from the result of a dry run what the controller removes before it applies: it
+// takes over the fields of kubectl, so that those which are not in the build disappear. A dry run
+// does not show that.
+func (c *comparison) takeOver(ctx context.Context, r kube.Resource, o item, before, after map[string]any) {
 	if c.marked(o.Object, "ssa", "Merge") || c.marked(before, "ssa", "Merge") {
 		return
 	}
@@ -57,8 +57,8 @@ func orEmpty(s *string) *string {
 	return s
 }
 
-// cleansUp tells whether the controller writes to the live object before it
-// applies the desired one.
+// cleansUp reports whether the controller patches the live object before it applies the desired
+// one.
 func cleansUp(desired, live map[string]any) bool {
 	if marked(desired, "ssa", "Merge") || marked(live, "ssa", "Merge") {
 		return false
@@ -70,11 +70,11 @@ func cleansUp(desired, live map[string]any) bool {
 			}
 		}
 	}
-	return slices.ContainsFunc((&unstructured.Unstructured{Object: live}).GetManagedFields(), undone)
+	return slices.ContainsFunc((&unstructured.Unstructured{Object: live}).GetManagedFields(), takesOverFields)
 }
 
-// takenOver are the fields that only kubectl, or the controller before it
-// used server-side apply, owns: the build does not have them, and nobody else.
+// takenOver returns the fields that are owned only by kubectl, or by the controller before it used
+// server-side apply, and that are not in the build.
 func (a applier) takenOver(before, after *unstructured.Unstructured) *fieldpath.Set {
 	theirs, others := fieldpath.NewSet(), fieldpath.NewSet()
 	found := false
@@ -97,8 +97,8 @@ func (a applier) takenOver(before, after *unstructured.Unstructured) *fieldpath.
 	return theirs.Leaves().Difference(others)
 }
 
-// undone tells whether the controller takes over what an entry says is owned.
-func undone(entry metav1.ManagedFieldsEntry) bool {
+// takesOverFields reports whether kustomize-controller takes over the fields of an entry.
+func takesOverFields(entry metav1.ManagedFieldsEntry) bool {
 	if entry.Subresource != "" {
 		return false
 	}
@@ -117,15 +117,15 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
 		return set
 	}
 	if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
-		return fieldpath.NewSet() // the server wrote it; what cannot be read is left out
+		return fieldpath.NewSet() // written by the server, so not expected
 	}
 	return set
 }
 
-// defaults is what the server makes of the object where there is none.
+// defaults returns the object with the defaults of the server, as for a new object.
 func (c *comparison) defaults(ctx context.Context, r kube.Resource, o item) map[string]any {
-	if isDefinition(o.ref()) {
-		return definitionDefaults(o.Object) // its name follows from what it says: no other one can be tried
+	if isCRD(o.ref()) {
+		return crdDefaults(o.Object) // the name of a CRD follows from its spec, so it cannot be created under another
 	}
 	fresh := o.DeepCopy()
 	fresh.SetName(probeName)
@@ -136,7 +136,7 @@ func (c *comparison) defaults(ctx context.Context, r kube.Resource, o item) map[
 	return made
 }
 
-// replace gives a field the value of its default, or takes it away.
+// replace sets a field to its default, or removes it.
 func replace(v, from any, path fieldpath.Path) any {
 	switch step := path[0]; {
 	case step.FieldName != nil:
@@ -177,7 +177,7 @@ func replace(v, from any, path fieldpath.Path) any {
 	}
 }
 
-// isElement tells whether a path's step names the element of a list.
+// isElement reports whether a path element identifies the element of a list.
 func isElement(e any, step fieldpath.PathElement) bool {
 	if step.Value != nil {
 		return text((*step.Value).Unstructured()) == text(e)

@@ -33,7 +33,7 @@ func TestMaskByOrigin(t *testing.T) {
 			wantBefore: "data: {a: '*** (before)', b: '***', c: '***'}\nmetadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: '***', x: y}}",
 			wantAfter:  "data: {a: '*** (after)', b: '***', d: '***'}",
 		},
-		"data that is no map": {ref: Ref{Kind: "Secret"}, before: "data: text", after: "{}", wantBefore: "data: '***'", wantAfter: "{}"},
+		"data that is not a map": {ref: Ref{Kind: "Secret"}, before: "data: text", after: "{}", wantBefore: "data: '***'", wantAfter: "{}"},
 		"an element by its name": {
 			built:      "l: [{name: y, v: new}]",
 			before:     "l: [{name: x, v: plain}, {name: y, v: old}]",
@@ -73,7 +73,7 @@ func TestMaskByValue(t *testing.T) {
 	t.Parallel()
 	before := parse(t, "a: 'say open-sesame'\nb: [x, open-sesame]\nc: {d: eu}\nsame: open-sesame\ngone: text")
 	after := parse(t, "a: plain\nb: [x]\nc: {d: eu, e: {f: [open-sesame]}}\nsame: open-sesame")
-	veilTexts(before, after, []string{"open-sesame", "eu"}, true)
+	maskTexts(before, after, []string{"open-sesame", "eu"}, true)
 	wantBefore := parse(t, "a: '*** (before)'\nb: [x, '*** (before)']\nc: {d: eu}\nsame: '***'\ngone: '*** (before)'")
 	wantAfter := parse(t, "a: plain\nb: [x]\nc: {d: eu, e: {f: ['*** (after)']}}\nsame: '***'")
 	if d := cmp.Diff(wantBefore, before); d != "" {

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What is normalized here has to be what the controller's own library makes of it.
+// The controller's own library must produce the same objects.
 func TestNormalizeAsTheController(t *testing.T) {
 	n, err := newNormalizer()
 	if err != nil {
@@ -29,7 +29,7 @@ func TestNormalizeAsTheController(t *testing.T) {
 		`{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80, targetPort: http}, {port: 53, protocol: UDP}]}}`,
 		`{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: YQ==, b: Yg==}, stringData: {b: new, c: text}}`,
 		`{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {c: text}}`,
-		// What does not fit its type stays as it is.
+		// Objects that do not match their type are kept as they are.
 		`{apiVersion: v1, kind: Secret, metadata: {name: s}, data: {a: "not base64!"}, stringData: {b: new}}`,
 		`{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {number: 1}}`,
 		`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: r}, aggregationRule: {clusterRoleSelectors: []}}`,
@@ -55,7 +55,7 @@ func TestNormalizeAsTheController(t *testing.T) {
 		if err := normalize.UnstructuredList([]*unstructured.Unstructured{&theirs}); err != nil {
 			t.Fatal(err)
 		}
-		// The library leaves a null where nothing is said.
+		// The library sets an unset timestamp to null.
 		unstructured.RemoveNestedField(theirs.Object, "metadata", "creationTimestamp")
 		if !reflect.DeepEqual(mine.Object, theirs.Object) {
 			t.Errorf("%s/%s:\n%v, the controller has\n%v", mine.GetKind(), mine.GetName(), mine.Object, theirs.Object)

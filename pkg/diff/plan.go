@@ -11,41 +11,39 @@ import (
 )
 
 const (
-	// manager is the name under which kustomize-controller owns fields.
+	// manager is the field manager of kustomize-controller.
 	manager = "kustomize-controller"
 	group   = "kustomize.toolkit.fluxcd.io"
 )
 
 // Plan is what a Kustomization or a HelmRelease would apply.
 type Plan struct {
-	// Kustomization is the object with the spec that will hold and, where it
-	// exists already, the status of the live one: its inventory tells what is pruned.
-	Kustomization *unstructured.Unstructured
-	// Build is what it renders to. Its objects are not changed.
+	// Owner is the Kustomization or HelmRelease with its desired spec and, if it exists, its live
+	// status: the inventory determines what is pruned.
+	Owner *unstructured.Unstructured
+	// Build is the build of the owner. Its objects are not changed.
 	Build *build.Result
-	// Revision is what it was built from, for people.
+	// Revision is the revision of the source, for display.
 	Revision string
 	// Drift reports whether the build is what the controller applied last.
 	Drift bool
-	// Account is the user that the controller impersonates for it, "" for none.
+	// Account is the user that the controller impersonates, or "" for none.
 	Account string
-	// Release says how helm-controller applies the plan, where Kustomization is
-	// a HelmRelease.
+	// Release configures the release of a HelmRelease. It is nil for a Kustomization.
 	Release *Release
-	// Applied returns the build of what the controller applied last, where that
-	// can be had: what is encrypted and cannot be read is compared with it. It is
-	// asked at most once, and may be nil.
+	// Applied returns the build of the last applied revision, with which objects that cannot be
+	// decrypted are compared. It is called at most once, and may be nil.
 	Applied func(context.Context) (*build.Result, error)
 
-	// Progress is called with the number of objects that are compared, of all,
-	// by several goroutines at once. It may be nil.
+	// Progress is called with the number of compared objects and of all objects, concurrently. It
+	// may be nil.
 	Progress func(done, total int)
 
-	// going tells that the Kustomization, or HelmRelease, itself is deleted.
-	going bool
+	// ownerDeleted reports whether the owner itself is deleted.
+	ownerDeleted bool
 }
 
-// item is an object of the build, completed as the controller sends it.
+// item is an object of the build as the controller sends it.
 type item struct {
 	*unstructured.Unstructured
 	built build.Object
@@ -53,13 +51,13 @@ type item struct {
 
 func (i item) ref() Ref { return RefOf(i.Unstructured) }
 
-// encrypted tells that SOPS has encrypted the object and nobody has decrypted it.
+// encrypted reports whether the object is encrypted with SOPS and was not decrypted.
 func (i item) encrypted() bool {
 	_, still := i.Object["sops"]
 	return i.built.Encrypted && (still || len(i.built.Secret) == 0)
 }
 
-// plan is a Plan taken apart.
+// plan is a parsed Plan.
 type plan struct {
 	Plan
 	*normalizer
@@ -78,13 +76,13 @@ func (p Plan) parsed(n *normalizer) (*plan, error) {
 	if p.Release != nil {
 		return p.parsedRelease(n)
 	}
-	k := p.Kustomization.Object
+	k := p.Owner.Object
 	parsed := &plan{
-		Plan: p, normalizer: n, ref: RefOf(p.Kustomization), by: kustomizeController(),
+		Plan: p, normalizer: n, ref: RefOf(p.Owner), by: kustomizeController(),
 		force: controllers.Path{"spec.force"}.String(k) == "true",
 	}
-	if p.going {
-		parsed.stay = stays(p.Kustomization)
+	if p.ownerDeleted {
+		parsed.stay = keptReason(p.Owner)
 	} else if prune := (controllers.Path{"spec.prune"}).String(k); prune != "true" {
 		parsed.stay = "the Kustomization does not prune"
 	}
@@ -106,8 +104,8 @@ func (p Plan) parsed(n *normalizer) (*plan, error) {
 	return parsed, nil
 }
 
-// complete makes of a built object what the controller sends: normal in form,
-// with the labels of its owner and the common metadata.
+// complete turns a built object into the one that the controller sends: normalized, with the
+// labels of its owner and the common metadata.
 func (p *plan) complete(o *unstructured.Unstructured) error {
 	if o.GetName() == "" || o.GetKind() == "" || o.GetAPIVersion() == "" {
 		return fmt.Errorf("an object of the build has no name, kind or apiVersion: %s", RefOf(o))
@@ -116,11 +114,11 @@ func (p *plan) complete(o *unstructured.Unstructured) error {
 		return err
 	}
 	labels := map[string]string{group + "/name": p.ref.Name, group + "/namespace": p.ref.Namespace}
-	common := p.Kustomization.Object
+	common := p.Owner.Object
 	o.SetLabels(merged(o.GetLabels(), labels, textMap(common, "spec", "commonMetadata", "labels")))
 	o.SetAnnotations(merged(o.GetAnnotations(), textMap(common, "spec", "commonMetadata", "annotations")))
-	if isDefinition(RefOf(o)) {
-		// The controller leaves the bundle to whoever injects it.
+	if isCRD(RefOf(o)) {
+		// The controller leaves the CA bundle to the program that injects it.
 		unstructured.RemoveNestedField(o.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
 	}
 	return nil
@@ -131,7 +129,7 @@ func textMap(o map[string]any, path ...string) map[string]string {
 	return m
 }
 
-// merged is nil where there is nothing at all, so that no empty map is applied.
+// merged returns the union of maps, or nil if all are empty, so that no empty map is applied.
 func merged(parts ...map[string]string) map[string]string {
 	var all map[string]string
 	for _, part := range parts {
@@ -145,7 +143,7 @@ func merged(parts ...map[string]string) map[string]string {
 	return all
 }
 
-// stale are the objects of the inventory that the build no longer has.
+// stale returns the objects of the inventory that are no longer in the build.
 func stale(kustomization map[string]any, objects []item) ([]Ref, error) {
 	desired := map[Ref]bool{}
 	for _, o := range objects {
@@ -162,7 +160,7 @@ func stale(kustomization map[string]any, objects []item) ([]Ref, error) {
 			return nil, err
 		}
 		ref := Ref{Group: parsed.GroupKind.Group, Version: controllers.Path{"v"}.String(m), Kind: parsed.GroupKind.Kind, Namespace: parsed.Namespace, Name: parsed.Name}
-		// An object of a cluster may be in the build with a namespace that means nothing.
+		// The build may give a cluster-scoped object a namespace, which has no effect.
 		if !desired[ref.identity()] && (ref.Namespace != "" || !anywhere(desired, ref)) {
 			refs = append(refs, ref)
 		}
@@ -170,7 +168,7 @@ func stale(kustomization map[string]any, objects []item) ([]Ref, error) {
 	return refs, nil
 }
 
-// anywhere tells whether a build names an object of the cluster in some namespace.
+// anywhere reports whether a build has a cluster-scoped object, in any namespace.
 func anywhere(desired map[Ref]bool, ref Ref) bool {
 	for d := range desired {
 		if d.Group == ref.Group && d.Kind == ref.Kind && d.Name == ref.Name {
@@ -180,12 +178,13 @@ func anywhere(desired map[Ref]bool, ref Ref) bool {
 	return false
 }
 
-// marked tells whether an object carries a mark that the plan's controller obeys.
+// marked reports whether an object has an annotation or label of kustomize-controller with the
+// given value.
 func (p *plan) marked(o map[string]any, name, value string) bool {
 	return p.Release == nil && marked(o, name, value)
 }
 
-// excluded tells why the plan's controller leaves an object alone.
+// excluded returns why the controller of the plan does not manage an object, or "" if it does.
 func (p *plan) excluded(o map[string]any) string {
 	switch {
 	case p.Release == nil:
@@ -197,13 +196,13 @@ func (p *plan) excluded(o map[string]any) string {
 	}
 }
 
-// marked tells whether an object carries a mark of the controller, such as
-// "reconcile" with "disabled".
+// marked reports whether an object has an annotation or label of kustomize-controller with the
+// given value, such as "reconcile" with "disabled".
 func marked(o map[string]any, name, value string) bool {
 	return controllers.HasSetting(o, group+"/"+name, value)
 }
 
-// excluded tells why the controller leaves an object alone, "" where it does not.
+// excluded returns why kustomize-controller does not manage an object, or "" if it does.
 func excluded(o map[string]any) string {
 	switch {
 	case marked(o, "reconcile", "disabled"):
@@ -217,6 +216,6 @@ func excluded(o map[string]any) string {
 
 func isSecret(r Ref) bool    { return r.Group == "" && r.Kind == "Secret" }
 func isNamespace(r Ref) bool { return r.Group == "" && r.Kind == "Namespace" }
-func isDefinition(r Ref) bool {
+func isCRD(r Ref) bool {
 	return r.Group == "apiextensions.k8s.io" && r.Kind == "CustomResourceDefinition"
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// pruned tells what becomes of an object of the inventory that is no longer
-// in the build.
-func (c *comparison) pruned(ctx context.Context, ref Ref) (Change, error) {
+// compareStale returns the change of an object of the inventory that is no longer in the build.
+func (c *comparison) compareStale(ctx context.Context, ref Ref) (Change, error) {
 	change := Change{Object: ref, Action: Skipped}
 	if !c.prune {
 		change.Reason = c.stay
@@ -21,7 +20,7 @@ func (c *comparison) pruned(ctx context.Context, ref Ref) (Change, error) {
 	r, served := c.kinds.of(ref.kind())
 	if !served && c.Release != nil && c.Release.Step == Upgrade {
 		c.aborted.Store(true)
-		change.Action, change.Reason = Failed, "the cluster no longer serves its kind, and Helm cannot upgrade a release that has an object of it"
+		change.Action, change.Reason = Failed, "the cluster no longer serves its kind: Helm cannot upgrade a release with such an object"
 		return change, nil
 	}
 	if !served {
@@ -37,22 +36,22 @@ func (c *comparison) pruned(ctx context.Context, ref Ref) (Change, error) {
 		o, err = c.live.get(ctx, at, ref.Name)
 	}
 	if err != nil {
-		return change, fmt.Errorf("looking for %s: %w", ref, err)
+		return change, fmt.Errorf("reading %s: %w", ref, err)
 	}
 	labels := textMap(o, "metadata", "labels")
 	switch reason := excluded(o); {
 	case o == nil:
-		change.Reason = "it is gone already"
-	case c.Release != nil && c.kept(ref, o):
+		change.Reason = "already deleted"
+	case c.Release != nil && c.isKept(ref, o):
 		change.Reason = keepPolicy + ": keep"
 	case c.Release != nil:
 		return c.deleted(ctx, r, change, o)
 	case c.ref.IsHelmRelease():
-		if change.Reason = uninstalled(ref, o); change.Reason == "" {
+		if change.Reason = uninstallSkipReason(ref, o); change.Reason == "" {
 			return c.deleted(ctx, r, change, o)
 		}
 	case labels[group+"/name"] != c.ref.Name || labels[group+"/namespace"] != c.ref.Namespace:
-		change.Reason = "it is not owned by this Kustomization"
+		change.Reason = "not owned by this Kustomization"
 	case marked(o, "prune", "disabled"):
 		change.Reason = group + "/prune: disabled"
 	case reason != "":
@@ -63,33 +62,33 @@ func (c *comparison) pruned(ctx context.Context, ref Ref) (Change, error) {
 	return change, nil
 }
 
-// deleted is the change of an object that the controller deletes, if it may.
+// deleted returns the change of an object that the controller deletes, if it has the permission.
 func (c *comparison) deleted(ctx context.Context, r kube.Resource, change Change, o controllers.Object) (Change, error) {
 	may, err := c.actor.allowed(ctx, "delete", r, change.Object)
 	if err != nil {
-		return change, fmt.Errorf("looking for %s: %w", change.Object, err)
+		return change, fmt.Errorf("checking the permission to delete %s: %w", change.Object, err)
 	}
 	if !may {
-		change.Action, change.Reason = Failed, "pruning it is forbidden: "+c.actor.mayNot("delete", r, change.Object)
+		change.Action, change.Reason = Failed, "pruning is forbidden: "+c.actor.forbidden("delete", r, change.Object)
 		return change, nil
 	}
 	change.Action = Pruned
 	return c.finish(change, item{}, o, nil), nil
 }
 
-// finish fills in what differs, in what may be shown, and what is dangerous
-// about it. A change that makes no difference is none.
+// finish adds the fields that differ, with secret values masked, and the dangers. A change without
+// a difference becomes Unchanged.
 func (c *comparison) finish(change Change, o item, before, after controllers.Object) Change {
 	b, a := tidy(before), tidy(after)
 	if change.Action == Changed && len(Fields(content(b), content(a))) == 0 {
 		return Change{Object: change.Object, Action: Unchanged}
 	}
 	if change.Action == Pruned && c.hasSecrets() {
-		// Nothing tells any more which of its values were secret.
+		// Without a build it is unknown which of its values are secret.
 		b = bare(b)
 	}
 	mask(change.Object, built(o), content(b), content(a), o.built.Secret)
-	veilObjects(b, a, c.Build.SecretValues, o.built.Encrypted)
+	maskObjects(b, a, c.Build.SecretValues, o.built.Encrypted)
 	change.Before, change.After = b, a
 	if before != nil && after != nil {
 		change.Fields = Fields(content(b), content(a))
@@ -108,10 +107,10 @@ func content(u *unstructured.Unstructured) map[string]any {
 	return u.Object
 }
 
-// kept is the metadata that a build can set and the controller compares.
-var kept = []string{"name", "namespace", "labels", "annotations"}
+// keptMetadata are the fields of metadata that a build can set and the controller compares.
+var keptMetadata = []string{"name", "namespace", "labels", "annotations"}
 
-// tidy returns a copy of an object without what the server keeps about it.
+// tidy returns a copy of an object without status and the metadata that the server maintains.
 func tidy(o map[string]any) *unstructured.Unstructured {
 	if o == nil {
 		return nil
@@ -120,7 +119,7 @@ func tidy(o map[string]any) *unstructured.Unstructured {
 	delete(clean.Object, "status")
 	metadata, _ := clean.Object["metadata"].(map[string]any)
 	short := map[string]any{}
-	for _, field := range kept {
+	for _, field := range keptMetadata {
 		if v, ok := metadata[field]; ok && !empty(v) {
 			short[field] = v
 		}
@@ -129,12 +128,12 @@ func tidy(o map[string]any) *unstructured.Unstructured {
 	return clean
 }
 
-// hasSecrets tells whether objects may hold values that came out of Secrets or
-// encrypted files without being Secrets.
+// hasSecrets reports whether objects other than Secrets may contain values from Secrets or
+// encrypted files.
 func (p *plan) hasSecrets() bool {
 	secrets := p.decrypts()
-	from, _, _ := unstructured.NestedSlice(p.Kustomization.Object, "spec", "postBuild", "substituteFrom")
-	values, _, _ := unstructured.NestedSlice(p.Kustomization.Object, "spec", "valuesFrom")
+	from, _, _ := unstructured.NestedSlice(p.Owner.Object, "spec", "postBuild", "substituteFrom")
+	values, _, _ := unstructured.NestedSlice(p.Owner.Object, "spec", "valuesFrom")
 	from = append(from, values...)
 	for _, item := range from {
 		m, _ := item.(map[string]any)
@@ -143,7 +142,7 @@ func (p *plan) hasSecrets() bool {
 	return secrets
 }
 
-// bare is no more than which object it is.
+// bare returns an object with only its kind, namespace and name.
 func bare(o *unstructured.Unstructured) *unstructured.Unstructured {
 	only := &unstructured.Unstructured{Object: map[string]any{}}
 	only.SetGroupVersionKind(o.GroupVersionKind())
@@ -152,10 +151,10 @@ func bare(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return only
 }
 
-// veilObjects masks texts in all of both versions but what names the object.
-func veilObjects(before, after *unstructured.Unstructured, secrets []string, encrypted bool) {
+// maskObjects masks texts in both versions, except those that identify the object.
+func maskObjects(before, after *unstructured.Unstructured, secrets []string, encrypted bool) {
 	b, a := settable(before), settable(after)
-	veilTexts(b, a, secrets, encrypted)
+	maskTexts(b, a, secrets, encrypted)
 	for o, fields := range map[*unstructured.Unstructured]map[string]any{before: b, after: a} {
 		for key := range fields {
 			if key != "metadata" && o != nil {
@@ -165,8 +164,8 @@ func veilObjects(before, after *unstructured.Unstructured, secrets []string, enc
 	}
 }
 
-// settable is what of an object may hold any text. It shares maps and lists
-// with the object.
+// settable returns the fields of an object that may hold any text. It shares maps and lists with
+// the object.
 func settable(o *unstructured.Unstructured) map[string]any {
 	fields := map[string]any{}
 	if o == nil {

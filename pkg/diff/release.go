@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// helmManager is the name under which helm-controller owns fields.
+	// helmManager is the field manager of helm-controller.
 	helmManager = "helm-controller"
 	helmGroup   = "helm.toolkit.fluxcd.io"
 	keepPolicy  = "helm.sh/resource-policy"
 )
 
-// Step is what helm-controller does with a release.
+// Step is the operation of helm-controller on a release.
 type Step string
 
-// What becomes of a release. Keep is no step at all: the controller at most
-// corrects what has drifted from the revision that is deployed.
+// The operations on a release. Keep leaves the deployed revision in place: the
+// controller corrects drift at most.
 const (
 	Install   Step = "install"
 	Upgrade   Step = "upgrade"
@@ -33,36 +33,36 @@ const (
 	Keep      Step = "keep"
 )
 
-// Release is how helm-controller applies a plan.
+// Release configures how helm-controller applies a plan.
 type Release struct {
-	// Name and Namespace are those of Helm's release.
+	// Name and Namespace identify the Helm release.
 	Name, Namespace string
 	Step            Step
-	// Ahead is applied before the release and is no part of it: a namespace, and
-	// the definitions in the chart's folder for them.
+	// Ahead are the objects that are applied before the release and are not part of it: a
+	// namespace, and the CRDs from crds/.
 	Ahead []build.Object
-	// Last are the objects of the revision that is deployed: those that the plan
-	// no longer has are removed.
+	// Last are the objects of the deployed revision. Those that the plan no longer has are
+	// removed.
 	Last []*unstructured.Unstructured
-	// Hooks are what is run with the step.
+	// Hooks are the Helm hooks of the step.
 	Hooks []Ref
-	// ClientSide tells that objects are patched, as by Helm 3, and not applied.
+	// ClientSide reports whether objects are patched, as by Helm 3, and not applied.
 	ClientSide bool
-	// FromClientSide tells that they have been until now.
+	// FromClientSide reports whether objects were patched until now.
 	FromClientSide bool
-	// NoAdoption makes an object that exists, and is of no release, an error.
+	// NoAdoption makes it an error if an object exists and is not part of the release.
 	NoAdoption bool
-	// CreateOnly leaves definitions alone that exist.
+	// CreateOnly hasKeepPolicy existing CRDs as they are.
 	CreateOnly bool
-	// Warnings are what may come otherwise than it is planned.
+	// Warnings are differences that the plan cannot show.
 	Warnings []string
 }
 
 func (p Plan) parsedRelease(n *normalizer) (*plan, error) {
-	parsed := &plan{Plan: p, normalizer: n, ref: RefOf(p.Kustomization), by: p.Release.applier(), prune: true}
+	parsed := &plan{Plan: p, normalizer: n, ref: RefOf(p.Owner), by: p.Release.applier(), prune: true}
 	var err error
 	if p.Release.Step == Keep {
-		if parsed.rules, err = rulesOf(p.Kustomization.Object, "spec.driftDetection.ignore"); err != nil {
+		if parsed.rules, err = rulesOf(p.Owner.Object, "spec.driftDetection.ignore"); err != nil {
 			return nil, fmt.Errorf("reading spec.driftDetection.ignore of %s: %w", parsed.ref, err)
 		}
 	}
@@ -76,7 +76,7 @@ func (p Plan) parsedRelease(n *normalizer) (*plan, error) {
 			return nil, fmt.Errorf("an object of the chart has no name, kind or apiVersion: %s", RefOf(o))
 		}
 		if p.Release.Step == Keep {
-			// Helm sends what the chart says as it is; drift is looked for in normal form.
+			// Helm applies the manifests of the chart unchanged; drift detection normalizes them.
 			if err := n.normalize(o); err != nil {
 				return nil, fmt.Errorf("normalizing %s: %w", RefOf(o), err)
 			}
@@ -94,8 +94,8 @@ func (p Plan) parsedRelease(n *normalizer) (*plan, error) {
 	return parsed, nil
 }
 
-// applier is how the release is applied. What the controller has once patched
-// it takes over when it applies, or removes by a patch: both come to the same.
+// applier returns how the release is applied. When the controller applies an object that it
+// patched before, it takes over its own fields or removes them by a patch, with the same result.
 func (r *Release) applier() applier {
 	patched := r.ClientSide || r.FromClientSide || r.Step == Install || r.Step == Reinstall
 	return applier{
@@ -107,20 +107,21 @@ func (r *Release) applier() applier {
 	}
 }
 
-// complete adds what Helm adds to each object of a release.
+// complete adds the namespace, labels and annotations that Helm adds to each object of a release.
 func (r *Release) complete(o *unstructured.Unstructured) {
 	if o.GetNamespace() == "" {
 		o.SetNamespace(r.Namespace)
 	}
 	o.SetLabels(merged(o.GetLabels(), map[string]string{"app.kubernetes.io/managed-by": "Helm"}))
-	o.SetAnnotations(merged(o.GetAnnotations(), r.marks()))
+	o.SetAnnotations(merged(o.GetAnnotations(), r.ownerAnnotations()))
 }
 
-func (r *Release) marks() map[string]string {
+func (r *Release) ownerAnnotations() map[string]string {
 	return map[string]string{"meta.helm.sh/release-name": r.Name, "meta.helm.sh/release-namespace": r.Namespace}
 }
 
-// identify names an object of the release whether or not it says its namespace.
+// identify returns the identity of an object of the release, with the namespace of the release if
+// it has none.
 func (r *Release) identify(o *unstructured.Unstructured) Ref {
 	ref := RefOf(o).identity()
 	if ref.Namespace == "" {
@@ -129,7 +130,7 @@ func (r *Release) identify(o *unstructured.Unstructured) Ref {
 	return ref
 }
 
-// last is an object as the deployed revision has it, nil where it has none.
+// last returns an object of the deployed revision, or nil if it has none.
 func (r *Release) last(ref Ref) *unstructured.Unstructured {
 	ref = ref.identity()
 	if ref.Namespace == "" {
@@ -143,77 +144,74 @@ func (r *Release) last(ref Ref) *unstructured.Unstructured {
 	return nil
 }
 
-func keeps(o map[string]any) bool {
+func hasKeepPolicy(o map[string]any) bool {
 	return textMap(o, "metadata", "annotations")[keepPolicy] == "keep"
 }
 
-// kept tells whether Helm leaves an object behind: an upgrade asks the live
-// object, and an uninstallation what was applied.
-func (p *plan) kept(ref Ref, live map[string]any) bool {
+// isKept reports whether Helm hasKeepPolicy an object: an upgrade reads the annotation of the live object,
+// an uninstallation that of the applied one.
+func (p *plan) isKept(ref Ref, live map[string]any) bool {
 	if p.Release.Step == Upgrade {
-		return keeps(live)
+		return hasKeepPolicy(live)
 	}
 	last := p.Release.last(ref)
-	return last != nil && keeps(last.Object)
+	return last != nil && hasKeepPolicy(last.Object)
 }
 
-// leaves tells why an object that exists is not even looked at.
-func (c *comparison) leaves(o item, live map[string]any) string {
+// skipDriftCorrection replaces the corrections of drift if the controller does not correct it.
+func (c *comparison) skipsExisting(o item, live map[string]any) string {
 	if o.built.Ahead && live != nil && c.Release.CreateOnly {
-		return "definitions that exist are left alone"
+		return "existing CRDs are not updated"
 	}
 	return ""
 }
 
-// templated tells whether a release defines the kind of an object among its
-// own templates.
+// templated reports whether the templates of the release contain the CRD of an object.
 func (c *comparison) templated(ref Ref) bool {
 	return c.Release != nil && slices.ContainsFunc(c.objects, func(o item) bool {
-		return isDefinition(o.ref()) && !o.built.Ahead && definedKind(o.Object) == ref.kind().GroupKind()
+		return isCRD(o.ref()) && !o.built.Ahead && crdKind(o.Object) == ref.kind().GroupKind()
 	})
 }
 
-// foreign tells why Helm refuses to make an object its own.
-func (c *comparison) foreign(ref Ref, o item, live map[string]any) string {
+// adoptionRefused returns why Helm refuses to adopt an object.
+func (c *comparison) adoptionRefused(ref Ref, o item, live map[string]any) string {
 	if c.Release == nil || live == nil || o.built.Ahead || !c.Release.NoAdoption || c.Release.last(ref) != nil {
 		return ""
 	}
 	annotations := textMap(live, "metadata", "annotations")
-	for key, value := range c.Release.marks() {
+	for key, value := range c.Release.ownerAnnotations() {
 		if annotations[key] != value {
-			return "it exists and belongs to no release, or to another, and spec has disableTakeOwnership"
+			return "the object exists and is not part of this release, and disableTakeOwnership is set"
 		}
 	}
 	return ""
 }
 
-// renewed tells whether an object goes away with the old release and comes
-// back with the new.
-func (c *comparison) renewed(ref Ref, live map[string]any) bool {
-	return c.Release != nil && c.Release.Step == Reinstall && live != nil && c.Release.last(ref) != nil && !c.kept(ref, live)
+// replacedByReinstall reports whether an object is deleted with the old release and created with the new one.
+func (c *comparison) replacedByReinstall(ref Ref, live map[string]any) bool {
+	return c.Release != nil && c.Release.Step == Reinstall && live != nil && c.Release.last(ref) != nil && !c.isKept(ref, live)
 }
 
-// anew judges an object that is deleted and created.
-func (c *comparison) anew(ctx context.Context, r kube.Resource, ref Ref, o item, s sight) (Change, error) {
+// recreate returns the change of an object that is deleted and created.
+func (c *comparison) recreate(ctx context.Context, r kube.Resource, ref Ref, o item, s observation) (Change, error) {
 	change := Change{Object: ref, Action: Recreated}
 	invalid, err := c.probe(ctx, r, o, ref.Namespace)
 	if err != nil {
 		return change, err
 	}
 	if invalid != nil {
-		change.Action, change.Reason = Failed, "the controller will delete it and then fail to create it: "+c.said(o, invalid)
+		change.Action, change.Reason = Failed, "the controller will delete the object and then fail to create it: "+c.dryRunError(o, invalid)
 		change.Dangers = append(change.Dangers, DangerLost)
 	}
 	after := c.defaults(ctx, r, o)
 	if len(after) == 0 {
-		after = overlaid(s.before, o.Object)
+		after = overlay(s.before, o.Object)
 	}
 	_ = unstructured.SetNestedField(after, ref.Name, "metadata", "name") // it has metadata
 	return c.finish(change, o, s.before, after), nil
 }
 
-// tolerate leaves alone what the controller does not take for drift: labels
-// and annotations of others.
+// tolerate ignores labels and annotations of others, which are not drift for the controller.
 func (c *comparison) tolerate(before, after map[string]any) {
 	if c.Release == nil || c.Release.Step != Keep {
 		return
@@ -228,39 +226,38 @@ func (c *comparison) tolerate(before, after map[string]any) {
 	}
 }
 
-// conclude says what the comparison of objects does not: whether drift is
-// corrected, and what the step is.
-func (c *comparison) conclude(result *Result) {
+// addRelease adds the step, the hooks and the warnings of the release to the result.
+func (c *comparison) addRelease(result *Result) {
 	result.Step, result.Hooks = c.Release.Step, c.Release.Hooks
 	result.Drift = c.Release.Step == Keep
 	result.Warnings = append(result.Warnings, c.Release.Warnings...)
 	if c.aborted.Load() {
-		c.abort(result)
+		c.skipChanges(result)
 	}
 	if c.Release.Step == Keep {
-		c.leave(result)
+		c.skipDriftCorrection(result)
 	}
 }
 
-// abort takes back what would be done to objects: Helm fails before, when only
-// the definitions in the chart's folder for them have been applied.
-func (c *comparison) abort(result *Result) {
+// skipChanges replaces the changes of a release that fails before Helm changes anything but the CRDs
+// from crds/.
+func (c *comparison) skipChanges(result *Result) {
 	result.Hooks = nil
 	for i, change := range result.Changes {
-		ahead := i < len(c.Release.Ahead) && isDefinition(change.Object)
+		ahead := i < len(c.Release.Ahead) && isCRD(change.Object)
 		if !ahead && change.Different() && change.Action != Failed {
-			result.Changes[i] = Change{Object: change.Object, Action: Skipped, Reason: "Helm fails before it changes anything"}
+			result.Changes[i] = Change{Object: change.Object, Action: Skipped, Reason: "not applied: Helm fails before it changes anything"}
 		}
 	}
 }
 
 // leave takes back the correction of drift where the controller makes none.
-func (c *comparison) leave(result *Result) {
-	mode := controllers.Path{"spec.driftDetection.mode"}.String(c.Kustomization.Object)
+func (c *comparison) skipDriftCorrection(result *Result) {
+	mode := controllers.Path{"spec.driftDetection.mode"}.String(c.Owner.Object)
 	if mode == "enabled" {
 		return
 	}
-	reason := "it has drifted, and stays so: spec.driftDetection.mode is not enabled"
+	reason := "drifted, not corrected: spec.driftDetection.mode is not enabled"
 	n := 0
 	for i, change := range result.Changes {
 		if change.Action != Changed && change.Action != Created {
@@ -269,11 +266,11 @@ func (c *comparison) leave(result *Result) {
 		n++
 		change.Action, change.Reason, change.Dangers = Skipped, reason, nil
 		if change.Before == nil {
-			change.Reason = "it is missing, and stays so: spec.driftDetection.mode is not enabled"
+			change.Reason = "missing, not corrected: spec.driftDetection.mode is not enabled"
 		}
 		result.Changes[i] = change
 	}
 	if n > 0 {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("%s: %d of its objects have drifted and stay so until the next upgrade, as spec.driftDetection.mode is not enabled", c.ref, n))
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%s: %d objects have drifted and are not corrected until the next upgrade: spec.driftDetection.mode is not enabled", c.ref, n))
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// fill puts into the plan what the step calls for.
-func (o *outlook) fill() error {
+// fill completes the plan for the step.
+func (o *releasePlan) fill() error {
 	r := o.plan.Release
 	if o.history != nil {
 		r.FromClientSide = o.history.Current().ApplyMethod != serverSide
@@ -32,8 +32,8 @@ func (o *outlook) fill() error {
 
 const serverSide = "ssa"
 
-// applyMethod tells from the spec how objects are applied.
-func (o *outlook) applyMethod() {
+// applyMethod sets how objects are applied, from the spec.
+func (o *releasePlan) applyMethod() {
 	r, hr := o.plan.Release, o.Object
 	switch r.Step {
 	case Install, Reinstall:
@@ -46,8 +46,8 @@ func (o *outlook) applyMethod() {
 	}
 }
 
-// ahead adds what is applied before the release.
-func (o *outlook) ahead() {
+// ahead adds the objects that are applied before the release.
+func (o *releasePlan) ahead() {
 	r, hr, action := o.plan.Release, o.Object, "upgrade"
 	if r.Step == Keep {
 		return
@@ -65,31 +65,31 @@ func (o *outlook) ahead() {
 	r.CreateOnly = r.ClientSide && field(hr, "spec."+action+".crds") != "CreateReplace"
 }
 
-// warn says what may come otherwise than it is planned.
-func (o *outlook) warn() {
+// warn adds warnings for differences that the plan cannot show.
+func (o *releasePlan) warn() {
 	r, ref := o.plan.Release, RefOf(o.Object)
-	say := func(format string, args ...any) {
+	warnf := func(format string, args ...any) {
 		r.Warnings = append(r.Warnings, ref.String()+": "+fmt.Sprintf(format, args...))
 	}
-	if o.unread && o.known != nil {
-		say("what Helm keeps of release %s may not be read: an upgrade is taken for granted, and what it removes is told by status.inventory", o.target.Name)
+	if o.historyForbidden && o.known != nil {
+		warnf("no permission to read the storage of Helm release %s: assuming an upgrade that removes objects from status.inventory", o.target.Name)
 	}
 	if r.Step != Upgrade {
 		return
 	}
 	if field(o.Object, "spec.upgrade.preserveValues") == "true" {
-		say("spec.upgrade.preserveValues keeps values of the deployed release, which are not rendered here")
+		warnf("spec.upgrade.preserveValues keeps values of the deployed release, which this diff does not include")
 	}
 	if r.ClientSide && field(o.Object, "spec.upgrade.force") == "true" {
-		say("spec.upgrade.force replaces objects: that it takes away what others have set is not shown")
+		warnf("spec.upgrade.force replaces objects: the removal of fields that others have set is not shown")
 	}
 	if o.exhausted() {
-		say("its retries are used up: nothing happens until the chart or its values change, or 'flux reconcile helmrelease %s -n %s --reset'", ref.Name, ref.Namespace)
+		warnf("retries exhausted: no upgrade until the chart or its values change; to retry, run 'flux reconcile helmrelease %s -n %s --reset'", ref.Name, ref.Namespace)
 	}
 }
 
-// exhausted tells whether the controller has given up on what is planned.
-func (o *outlook) exhausted() bool {
+// exhausted reports whether the controller no longer retries the planned upgrade.
+func (o *releasePlan) exhausted() bool {
 	if o.Live == nil || o.Forced || o.history == nil {
 		return false
 	}
@@ -98,8 +98,8 @@ func (o *outlook) exhausted() bool {
 		field(o.Live, "status.lastAttemptedRevision") == o.result.Version && same(o.history.Last.Config, o.result.Values)
 }
 
-// hooks names what is run besides, with the namespace that it goes to.
-func (o *outlook) hooks() {
+// hooks adds the Helm hooks of the step, with their namespaces.
+func (o *releasePlan) hooks() {
 	r := o.plan.Release
 	action := "install"
 	if r.Step == Upgrade {
@@ -120,11 +120,11 @@ func (o *outlook) hooks() {
 	}
 }
 
-// last reads what the deployed revision has applied.
-func (o *outlook) last() error {
+// last reads the objects of the deployed revision.
+func (o *releasePlan) last() error {
 	r := o.plan.Release
 	switch {
-	case o.unread:
+	case o.historyForbidden:
 		o.fromInventory()
 		return nil
 	case o.history == nil || r.Step == Install:
@@ -138,16 +138,15 @@ func (o *outlook) last() error {
 		r.Last = append(r.Last, object.Unstructured)
 	}
 	if r.Step == Keep {
-		// Drift is from what was applied, not from what would be rendered now.
+		// Drift is a difference from what was applied, not from what the chart renders now.
 		o.plan.Build.Objects = stored
 	}
 	return nil
 }
 
-// fromInventory takes what the controller notes of the release where Helm's
-// own books may not be read. Definitions may be from the chart's folder for
-// them, where nothing removes them.
-func (o *outlook) fromInventory() {
+// fromInventory reads the deployed objects from the inventory in the status, for users who may not
+// read the storage of Helm. It leaves out CRDs, since those from crds/ are never removed.
+func (o *releasePlan) fromInventory() {
 	if o.Live == nil {
 		return
 	}

@@ -14,20 +14,20 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// HelmRelease is what is known of a HelmRelease before it is compared.
+// HelmRelease is a HelmRelease to plan.
 type HelmRelease struct {
-	// Object has the spec that will hold, and the status of the live one.
+	// Object has the desired spec and the live status.
 	Object *unstructured.Unstructured
-	// Live is the one on the cluster, nil where there is none.
+	// Live is the live object, nil if it does not exist.
 	Live *unstructured.Unstructured
-	// Render renders it as a revision of its release.
+	// Render renders the chart as a revision of the release.
 	Render func(ctx context.Context, revision int) (*build.HelmResult, error)
-	// Forced plans an upgrade although neither the chart's version nor the values
-	// have changed, as for a chart that is being worked on.
+	// Forced plans an upgrade although neither the version of the chart nor the values have
+	// changed, as for a chart in a work tree.
 	Forced bool
 }
 
-// snapshot is what the status says of the newest revision.
+// snapshot is the newest entry of status.history.
 type snapshot struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
@@ -35,30 +35,30 @@ type snapshot struct {
 	ChartName string `json:"chartName"`
 }
 
-// outlook is a HelmRelease on its way to a plan.
-type outlook struct {
+// releasePlan builds the plan of a HelmRelease.
+type releasePlan struct {
 	HelmRelease
-	target  build.Target
-	known   *snapshot // nil where the controller knows of no release
-	history *release.History
-	unread  bool // the history may not be read
-	result  *build.HelmResult
-	plan    Plan
+	target           build.Target
+	known            *snapshot // nil if status.history is empty
+	history          *release.History
+	historyForbidden bool // no permission to read the history
+	result           *build.HelmResult
+	plan             Plan
 }
 
-// PlanRelease finds out what the controller will do with a HelmRelease: it
-// reads what Helm keeps of the release, and has the chart rendered.
+// PlanRelease returns what helm-controller will do with a HelmRelease. It reads the storage of the
+// Helm release and renders the chart.
 func (e *Engine) PlanRelease(ctx context.Context, h HelmRelease) (Plan, error) {
-	o := &outlook{HelmRelease: h}
+	o := &releasePlan{HelmRelease: h}
 	var err error
 	if o.target, err = build.TargetOf(h.Object); err != nil {
 		return Plan{}, err
 	}
-	o.recall()
-	if err := o.read(ctx, e); err != nil {
+	o.readStatus()
+	if err := o.readHistory(ctx, e); err != nil {
 		return Plan{}, err
 	}
-	o.plan = Plan{Kustomization: h.Object, Build: &build.Result{}, Release: &Release{Name: o.target.Name, Namespace: o.target.Namespace}}
+	o.plan = Plan{Owner: h.Object, Build: &build.Result{}, Release: &Release{Name: o.target.Name, Namespace: o.target.Namespace}}
 	step, err := o.step(ctx)
 	if err != nil {
 		return Plan{}, err
@@ -70,8 +70,8 @@ func (e *Engine) PlanRelease(ctx context.Context, h HelmRelease) (Plan, error) {
 	return o.plan, nil
 }
 
-// recall reads what the controller knows of the release.
-func (o *outlook) recall() {
+// readStatus reads the newest release from status.history.
+func (o *releasePlan) readStatus() {
 	if o.Live == nil {
 		return
 	}
@@ -86,9 +86,8 @@ func (o *outlook) recall() {
 	}
 }
 
-// read reads the release that the controller knows, or the one that it would
-// find under the name.
-func (o *outlook) read(ctx context.Context, e *Engine) error {
+// readHistory reads the Helm release in the status, or the one that has the name in the spec.
+func (o *releasePlan) readHistory(ctx context.Context, e *Engine) error {
 	name, storage := o.target.Name, o.target.Storage
 	if o.known != nil {
 		name = o.known.Name
@@ -99,15 +98,15 @@ func (o *outlook) read(ctx context.Context, e *Engine) error {
 	var err error
 	o.history, err = release.Read(ctx, e.client, storage, name)
 	if apierrors.IsForbidden(err) {
-		o.unread, err = true, nil
+		o.historyForbidden, err = true, nil
 	}
 	return err
 }
 
-// step decides what the controller will do, and renders the chart on the way.
-func (o *outlook) step(ctx context.Context) (Step, error) {
+// step returns the next operation of the controller, and renders the chart for it.
+func (o *releasePlan) step(ctx context.Context) (Step, error) {
 	last := 0
-	if o.unread && o.known != nil {
+	if o.historyForbidden && o.known != nil {
 		last = o.known.Version
 	} else if o.history != nil && o.history.Last.Info.Status != release.Uninstalled {
 		last = o.history.Last.Version
@@ -133,16 +132,16 @@ func (o *outlook) step(ctx context.Context) (Step, error) {
 		return Reinstall, nil
 	case last == 0:
 		return Install, nil
-	case o.Forced || o.unread || o.outdated():
+	case o.Forced || o.historyForbidden || o.outdated():
 		return Upgrade, nil
 	default:
 		return Keep, nil
 	}
 }
 
-// moved tells whether the release is to be another one: the controller
-// uninstalls the old one first.
-func (o *outlook) moved() bool {
+// moved reports whether the name or a namespace of the release changes: the controller uninstalls
+// the old release first.
+func (o *releasePlan) moved() bool {
 	if o.known == nil {
 		return false
 	}
@@ -150,8 +149,8 @@ func (o *outlook) moved() bool {
 	return storage != "" && (storage != o.target.Storage || o.known.Namespace != o.target.Namespace || o.known.Name != o.target.Name)
 }
 
-// outdated tells whether the deployed release is another than the one wanted.
-func (o *outlook) outdated() bool {
+// outdated reports whether the deployed release differs from the desired one.
+func (o *releasePlan) outdated() bool {
 	last := o.history.Last
 	if o.known == nil || o.known.Version != last.Version || last.Info.Status != release.Deployed {
 		return true
@@ -160,9 +159,9 @@ func (o *outlook) outdated() bool {
 	return chart.Name != o.result.Chart || chart.Version != o.result.Version || !same(last.Config, o.result.Values) || o.respecified(last)
 }
 
-// respecified tells whether the spec changes what is rendered although chart
-// and values are the same.
-func (o *outlook) respecified(last *release.Release) bool {
+// respecified reports whether a change of the spec changes the rendered objects although chart and
+// values are the same.
+func (o *releasePlan) respecified(last *release.Release) bool {
 	for _, field := range []string{"postRenderers", "commonMetadata"} {
 		was, _, _ := unstructured.NestedFieldNoCopy(o.Live.Object, "spec", field)
 		is, _, _ := unstructured.NestedFieldNoCopy(o.Object.Object, "spec", field)
@@ -173,7 +172,7 @@ func (o *outlook) respecified(last *release.Release) bool {
 	if field(o.Live, "metadata.generation") == field(o.Live, "status.observedGeneration") {
 		return false
 	}
-	// The controller has not seen the spec yet: what it renders tells.
+	// The controller has not observed the spec yet: compare the rendered objects.
 	stored, err := build.Stored(o.Object, last.Manifest, nil)
 	return err != nil || !slices.EqualFunc(sorted(stored), sorted(o.result.Objects), func(a, b build.Object) bool { return same(a.Object, b.Object) })
 }
@@ -184,7 +183,7 @@ func sorted(objects []build.Object) []build.Object {
 	})
 }
 
-// same compares values that came by different ways: numbers are as in JSON.
+// same compares values from different decoders as JSON.
 func same(a, b any) bool {
 	x, y := plain(a), plain(b)
 	return apiequality.Semantic.DeepEqual(x, y)
@@ -205,7 +204,7 @@ func plain(v any) any {
 	return simple
 }
 
-// field is a field of an object as text.
+// field returns a field of an object as text.
 func field(o *unstructured.Unstructured, path string) string {
 	return controllers.Path{path}.String(o.Object)
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/fluxkit/flux/internal/release"
 )
 
-// oldSecrets are values of the deployed revision that may have come out of
-// Secrets: those that stood in no spec, where there are such references.
-func (o *outlook) oldSecrets() []string {
+// oldSecrets returns the values of the deployed revision that may come from Secrets: those that
+// are in no spec, if a spec refers to Secrets.
+func (o *releasePlan) oldSecrets() []string {
 	if o.history == nil || !o.refersToSecrets() {
 		return nil
 	}
@@ -19,11 +19,11 @@ func (o *outlook) oldSecrets() []string {
 	for _, hr := range []*unstructured.Unstructured{o.Live, o.Object} {
 		if hr != nil {
 			values, _, _ := unstructured.NestedMap(hr.Object, "spec", "values")
-			leaves(values, func(text string) { open[text] = true })
+			eachScalar(values, func(text string) { open[text] = true })
 		}
 	}
 	if o.result != nil {
-		leaves(o.result.Values, func(text string) {
+		eachScalar(o.result.Values, func(text string) {
 			if !slices.Contains(o.result.SecretValues, text) {
 				open[text] = true
 			}
@@ -32,7 +32,7 @@ func (o *outlook) oldSecrets() []string {
 	var secrets []string
 	for _, r := range []*release.Release{o.history.Last, o.history.Deployed} {
 		if r != nil {
-			leaves(r.Config, func(text string) {
+			eachScalar(r.Config, func(text string) {
 				if !open[text] && text != "" {
 					secrets = append(secrets, text)
 				}
@@ -43,7 +43,7 @@ func (o *outlook) oldSecrets() []string {
 	return slices.Compact(secrets)
 }
 
-func (o *outlook) refersToSecrets() bool {
+func (o *releasePlan) refersToSecrets() bool {
 	for _, hr := range []*unstructured.Unstructured{o.Live, o.Object} {
 		if hr == nil {
 			continue
@@ -58,16 +58,16 @@ func (o *outlook) refersToSecrets() bool {
 	return false
 }
 
-// leaves calls back for every text and number in values.
-func leaves(v any, each func(string)) {
+// eachScalar calls each for every string and number in v.
+func eachScalar(v any, each func(string)) {
 	switch v := v.(type) {
 	case map[string]any:
 		for _, below := range v {
-			leaves(below, each)
+			eachScalar(below, each)
 		}
 	case []any:
 		for _, below := range v {
-			leaves(below, each)
+			eachScalar(below, each)
 		}
 	case nil, bool:
 	default:

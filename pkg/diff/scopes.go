@@ -7,8 +7,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// scopes are the kinds whose CustomResourceDefinitions are built, by whether
-// their objects are namespaced.
+// scopes reports for the kinds whose CRDs are built whether they are namespaced.
 type scopes map[schema.GroupKind]bool
 
 func scopesOf(all []Desired) scopes {
@@ -19,8 +18,8 @@ func scopesOf(all []Desired) scopes {
 				continue
 			}
 			for _, o := range side.Build.Objects {
-				if isDefinition(RefOf(o.Unstructured)) {
-					known[definedKind(o.Object)] = !definitionOf(o.Object).clusterScoped
+				if isCRD(RefOf(o.Unstructured)) {
+					known[crdKind(o.Object)] = !crdOf(o.Object).clusterScoped
 				}
 			}
 		}
@@ -28,9 +27,8 @@ func scopesOf(all []Desired) scopes {
 	return known
 }
 
-// ref names an object of a side, with the namespace that it goes to where its
-// manifest has none. Without a cluster, that is only known of kinds that
-// Kubernetes, Flux or the builds themselves define.
+// ref returns the Ref of an object, with the namespace of the side if its manifest has none.
+// Without a cluster, the scope is known only for kinds of Kubernetes, of Flux and of the builds.
 func (s scopes) ref(side *Side, o build.Object) Ref {
 	ref := RefOf(o.Unstructured)
 	if ref.Namespace == "" && s.namespaced(ref) {

@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// shape is the structural schema of a definition's version. It is looked at
-// where the server cannot: it does not know the definition yet.
+// shape is the structural schema of a version of a CRD. It validates objects whose CRD the server
+// does not serve yet.
 type shape map[string]any
 
-// alwaysThere are the fields that every object has without a schema saying so.
+// alwaysThere are the fields that every object has, also if its schema does not declare them.
 var alwaysThere = []string{"apiVersion", "kind", "metadata"}
 
-// undeclared are the fields that an object has and its schema does not: the
-// server refuses to apply these.
+// undeclared returns the fields of an object that its schema does not declare. The server refuses
+// to apply them.
 func (s shape) undeclared(object map[string]any) []string {
 	var found []string
 	s.examine(object, func(path, problem string) {
@@ -26,9 +26,8 @@ func (s shape) undeclared(object map[string]any) []string {
 	return found
 }
 
-// invalid says what of an object does not fit: what is missing, of another
-// type, or not among the values that are allowed. It is less than the server
-// checks, and never more.
+// invalid returns the violations of the schema: missing fields, wrong types and values that are
+// not in an enum. The server may find more, never fewer.
 func (s shape) invalid(object map[string]any) []string {
 	var found []string
 	s.examine(object, func(path, problem string) { found = append(found, path+": "+problem) })
@@ -56,28 +55,28 @@ func (s shape) at(keys ...string) shape {
 	return s
 }
 
-func (s shape) walk(value any, path string, tell func(path, problem string)) {
+func (s shape) walk(value any, path string, report func(path, problem string)) {
 	if value == nil || s == nil || s["x-kubernetes-embedded-resource"] == true {
 		return // null means not set
 	}
 	if !s.fits(value) {
-		tell(path, fmt.Sprintf("it has to be of type %v", s["type"]))
+		report(path, fmt.Sprintf("must be of type %v", s["type"]))
 		return
 	}
 	if allowed, ok := s["enum"].([]any); ok && !slices.ContainsFunc(allowed, func(a any) bool { return reflect.DeepEqual(a, value) }) {
-		tell(path, fmt.Sprintf("it has to be one of %v", allowed))
+		report(path, fmt.Sprintf("must be one of %v", allowed))
 	}
 	switch value := value.(type) {
 	case map[string]any:
-		s.walkMap(value, path, tell)
+		s.walkMap(value, path, report)
 	case []any:
 		for i, element := range value {
-			s.at("items").walk(element, fmt.Sprintf("%s[%d]", path, i), tell)
+			s.at("items").walk(element, fmt.Sprintf("%s[%d]", path, i), report)
 		}
 	}
 }
 
-func (s shape) walkMap(value map[string]any, path string, tell func(path, problem string)) {
+func (s shape) walkMap(value map[string]any, path string, report func(path, problem string)) {
 	properties := s.at("properties")
 	additional := s.at("additionalProperties")
 	open := additional != nil || s["additionalProperties"] == true || s["x-kubernetes-preserve-unknown-fields"] == true || properties == nil && s["type"] != "object"
@@ -85,11 +84,11 @@ func (s shape) walkMap(value map[string]any, path string, tell func(path, proble
 		declared, known := properties[key].(map[string]any)
 		switch {
 		case known:
-			shape(declared).walk(value[key], path+"."+key, tell)
+			shape(declared).walk(value[key], path+"."+key, report)
 		case additional != nil:
-			additional.walk(value[key], path+"."+key, tell)
+			additional.walk(value[key], path+"."+key, report)
 		case !open:
-			tell(path+"."+key, notDeclared)
+			report(path+"."+key, notDeclared)
 		}
 	}
 	required, _ := s["required"].([]any)
@@ -97,12 +96,12 @@ func (s shape) walkMap(value map[string]any, path string, tell func(path, proble
 		key, _ := name.(string)
 		_, standard := properties.at(key)["default"]
 		if value[key] == nil && !standard {
-			tell(path+"."+key, "it is required")
+			report(path+"."+key, "required")
 		}
 	}
 }
 
-// fits tells whether a value is of the schema's type.
+// fits reports whether a value has the type of the schema.
 func (s shape) fits(value any) bool {
 	if s["x-kubernetes-int-or-string"] == true {
 		return true

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestShape: what an object has and its schema does not, and what does not fit.
+// TestShape checks undeclared fields and violations of a schema.
 func TestShape(t *testing.T) {
 	t.Parallel()
 	var s map[string]any
@@ -37,14 +37,14 @@ properties:
 		`{size: 1}`: nil,
 		`{size: 1, ratio: 2, on: true, port: http, any: [1, {a: b}], open: {a: {b: c}, known: x}, labels: {a: b}, free: {a: {b: 1}}, template: {kind: X}, list: [{name: a}]}`: nil,
 		`{size: 1, mode: null}`:            nil,
-		`{}`:                               {".spec.size: it is required"},
-		`{size: "1", mode: quick}`:         {".spec.mode: it has to be one of [fast slow]", ".spec.size: it has to be of type integer"},
-		`{size: 1.5}`:                      {".spec.size: it has to be of type integer"},
+		`{}`:                               {".spec.size: required"},
+		`{size: "1", mode: quick}`:         {".spec.mode: must be one of [fast slow]", ".spec.size: must be of type integer"},
+		`{size: 1.5}`:                      {".spec.size: must be of type integer"},
 		`{size: 1, color: red}`:            {".spec.color: field not declared in schema"},
-		`{size: 1, open: {known: 1}}`:      {".spec.open.known: it has to be of type string"},
-		`{size: 1, labels: {a: 1}}`:        {".spec.labels.a: it has to be of type string"},
-		`{size: 1, list: [{name: a}, {}]}`: {".spec.list[1].name: it is required"},
-		`{size: 1, list: {}}`:              {".spec.list: it has to be of type array"},
+		`{size: 1, open: {known: 1}}`:      {".spec.open.known: must be of type string"},
+		`{size: 1, labels: {a: 1}}`:        {".spec.labels.a: must be of type string"},
+		`{size: 1, list: [{name: a}, {}]}`: {".spec.list[1].name: required"},
+		`{size: 1, list: {}}`:              {".spec.list: must be of type array"},
 	} {
 		var object map[string]any
 		if err := yaml.Unmarshal([]byte("{apiVersion: x/v1, kind: X, metadata: {name: x}, spec: "+spec+"}"), &object); err != nil {
@@ -56,7 +56,7 @@ properties:
 	}
 	object := map[string]any{"kind": "X", "spec": map[string]any{"size": "many", "color": "red"}, "extra": true}
 	if diff := cmp.Diff([]string{".extra", ".spec.color"}, shape(s).undeclared(object)); diff != "" {
-		t.Errorf("what is not declared (-want +got):\n%s", diff)
+		t.Errorf("undeclared (-want +got):\n%s", diff)
 	}
 	if found := shape(nil).invalid(object); found != nil {
 		t.Errorf("without a schema: %v", found)

@@ -62,7 +62,7 @@ type pageResult struct {
 	Changes        []pageChange
 }
 
-// HTML writes a page that stands by itself.
+// HTML writes a self-contained page.
 func HTML(w io.Writer, results []*diff.Result) error {
 	data := struct {
 		Title   string
@@ -79,7 +79,7 @@ func HTML(w io.Writer, results []*diff.Result) error {
 	}
 	parsed, err := template.New("page").Parse(page)
 	if err != nil {
-		return fmt.Errorf("preparing the page: %w", err)
+		return fmt.Errorf("parsing the page template: %w", err)
 	}
 	var b bytes.Buffer
 	if err := parsed.Execute(&b, data); err != nil {

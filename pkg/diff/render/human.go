@@ -1,5 +1,5 @@
-// Package render writes what a diff found in the forms that people and
-// programs read: text, unified diffs, JSON, Markdown for a pull request, HTML.
+// Package render writes the results of a diff as text, unified diff, JSON, Markdown for a pull
+// request, or HTML.
 package render
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// Style is how text is shown. The zero value is that of a pipe.
+// Style configures how text is painted. The zero value paints nothing, as for a pipe.
 type Style struct {
-	// Paint colours a text for what it shows: an added, removed or replaced
-	// thing, or "" for a heading. Nil leaves it as it is.
+	// Paint colours a text by the operation it describes; the operation of a heading is empty. It
+	// may be nil.
 	Paint func(op diff.Op, text string) string
 }
 
@@ -27,8 +27,8 @@ func (s Style) paint(op diff.Op, text string) string {
 	return s.Paint(op, text)
 }
 
-// words are what happens to an object, as people read it. What is not here is
-// not shown: it does not change, or it is an error.
+// words are the texts for the actions. An action without a text is not printed: the object does
+// not change, or the action is an error.
 var words = map[diff.Action]string{
 	diff.Created:   "created",
 	diff.Changed:   "changed",
@@ -37,8 +37,7 @@ var words = map[diff.Action]string{
 	diff.Encrypted: "encrypted, cannot compare",
 }
 
-// word is what happens to an object. An object has drifted where it differs
-// from what was applied to it.
+// word returns the text for an action. An object that differs from what was applied has drifted.
 func word(a diff.Action, drift bool) string {
 	if a == diff.Changed && drift {
 		return "drifted"
@@ -46,8 +45,8 @@ func word(a diff.Action, drift bool) string {
 	return words[a]
 }
 
-// Human writes every change as a line and, below it, the fields that differ;
-// after all of them, how many there are. Without a change it writes nothing.
+// Human writes each change as a line, followed by the fields that differ, and a line with the
+// totals. It writes nothing if there are no changes.
 func Human(w io.Writer, results []*diff.Result, s Style) error {
 	var b bytes.Buffer
 	for _, r := range results {
@@ -58,7 +57,7 @@ func Human(w io.Writer, results []*diff.Result, s Style) error {
 				said, ok = left(c), true
 			}
 			if c.Action == diff.Failed && c.Before != nil {
-				said, ok = "cannot be applied", true // why is an error, and not said here
+				said, ok = "cannot be applied", true // the caller prints the error
 			}
 			if ok {
 				humanChange(&b, c, said, s)
@@ -72,14 +71,14 @@ func Human(w io.Writer, results []*diff.Result, s Style) error {
 	return err
 }
 
-// totals counts what happens to objects, in the words of their lines.
+// totals returns the number of objects for each action.
 func totals(results []*diff.Result) string {
 	counts := map[string]int{}
 	for _, r := range results {
 		for _, c := range r.Changes {
 			switch {
 			case c.Left():
-				counts["left as they are"]++
+				counts["not corrected"]++
 			case c.Action == diff.Failed:
 				counts["failing"]++
 			case c.Action == diff.Encrypted:
@@ -90,7 +89,7 @@ func totals(results []*diff.Result) string {
 		}
 	}
 	var parts []string
-	for _, what := range []string{"created", "changed", "drifted", "recreated", "deleted", "encrypted", "failing", "left as they are"} {
+	for _, what := range []string{"created", "changed", "drifted", "recreated", "deleted", "encrypted", "failing", "not corrected"} {
 		if n := counts[what]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
@@ -98,12 +97,12 @@ func totals(results []*diff.Result) string {
 	return strings.Join(parts, ", ")
 }
 
-// left is what is the matter with an object that the controller leaves alone.
+// left returns the state of an object that differs and that the controller does not correct.
 func left(c diff.Change) string {
 	if c.Before == nil {
-		return "missing, and stays so"
+		return "missing, not corrected"
 	}
-	return "drifted, and stays so"
+	return "drifted, not corrected"
 }
 
 func humanChange(b *bytes.Buffer, c diff.Change, word string, s Style) {
@@ -132,8 +131,8 @@ func opOf(a diff.Action) diff.Op {
 	}
 }
 
-// block is what is shown below one path: a field, or all that is removed from
-// and added to one map or list.
+// block is the text for one path: a single field, or the entries removed from and added to one map
+// or list.
 type block struct {
 	path           string
 	inList         bool
@@ -188,7 +187,7 @@ func (g *block) write(b *bytes.Buffer, s Style) {
 	}
 }
 
-// entries writes "+ two map entries added:" and what they are.
+// entries writes a line such as "+ two map entries added:" and the entries.
 func (g *block) entries(b *bytes.Buffer, sign, done string, op diff.Op, fields []diff.Field, s Style) {
 	if len(fields) == 0 {
 		return
@@ -299,7 +298,7 @@ func kindOf(v any) string {
 
 func inYAML(v any) string {
 	data, err := output.YAML(v)
-	if err != nil { // what came out of JSON can be YAML
+	if err != nil { // not for values decoded from JSON
 		return fmt.Sprint(v)
 	}
 	return string(data)

@@ -8,7 +8,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// Summary counts what will happen.
+// Summary counts the objects for each action.
 type Summary struct {
 	Created   int `json:"created"`
 	Changed   int `json:"changed"`
@@ -18,11 +18,11 @@ type Summary struct {
 	Failed    int `json:"failed"`
 	Skipped   int `json:"skipped"`
 	Unchanged int `json:"unchanged"`
-	// Dangers are those of all changes, each once.
+	// Dangers are the dangers of all changes, without duplicates.
 	Dangers []diff.Danger `json:"dangers"`
 }
 
-// Sum adds up what will happen in several Kustomizations.
+// Sum returns the summary of several results.
 func Sum(results []*diff.Result) Summary {
 	s := Summary{Dangers: []diff.Danger{}}
 	for _, r := range results {
@@ -43,7 +43,7 @@ func Sum(results []*diff.Result) Summary {
 	return s
 }
 
-// JSON writes a summary and every object that is not unchanged.
+// JSON writes a summary and all objects except the unchanged ones.
 func JSON(w io.Writer, results []*diff.Result) error {
 	report := struct {
 		Different      bool           `json:"different"`

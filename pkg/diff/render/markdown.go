@@ -10,14 +10,13 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// CommentMax is how many characters GitHub takes in a comment.
+// CommentMax is the maximum number of characters in a GitHub comment.
 const CommentMax = 65536
 
-// Markdown writes a comment for a pull request: a table of what will happen
-// on top, the dangers and new images below it, and the changes of each object
-// folded away. What does not fit into most bytes is left out, the details
-// first, and the comment says so; 0 is no limit.
-func Markdown(w io.Writer, results []*diff.Result, most int) error {
+// Markdown writes a comment for a pull request: a table of the totals, the dangers and changed
+// images, and the changes of each object in collapsed sections. If the comment would exceed limit
+// bytes, sections are omitted, and the comment notes it; 0 means no limit.
+func Markdown(w io.Writer, results []*diff.Result, limit int) error {
 	head := heading(results)
 	var details []string
 	for _, r := range results {
@@ -28,14 +27,14 @@ func Markdown(w io.Writer, results []*diff.Result, most int) error {
 		}
 	}
 	full := head + strings.Join(details, "")
-	if most > 0 && len(full) > most {
-		full = shortened(head, details, most)
+	if limit > 0 && len(full) > limit {
+		full = shortened(head, details, limit)
 	}
 	_, err := io.WriteString(w, full)
 	return err
 }
 
-// shortened leaves out the details that do not fit beside the heading.
+// shortened omits the sections that do not fit.
 func shortened(head string, details []string, most int) string {
 	room := most - len(head) - len(fmt.Sprintf(leftOut, len(details), len(details)))
 	var kept []string
@@ -52,10 +51,10 @@ func shortened(head string, details []string, most int) string {
 	return text
 }
 
-// leftOut is what a comment says when not all fits.
+// leftOut is the note in a comment with omitted sections.
 const leftOut = "\n> [!NOTE]\n> Details of %d of %d changes are left out: the comment would be too long.\n"
 
-// heading is what stands above the details.
+// heading returns the text above the sections.
 func heading(results []*diff.Result) string {
 	var b bytes.Buffer
 	b.WriteString("### " + title(Sum(results), results) + "\n\n")
@@ -65,7 +64,7 @@ func heading(results []*diff.Result) string {
 	return b.String()
 }
 
-// title is the whole in one line.
+// title returns the totals in one line.
 func title(s Summary, results []*diff.Result) string {
 	var names []string
 	for _, r := range results {
@@ -106,17 +105,17 @@ func writeTable(b *bytes.Buffer, results []*diff.Result) {
 	b.WriteString("\n")
 }
 
-// warned are what a reader is to see before anything else.
+// warned are the texts for the dangers.
 var warned = map[diff.Danger]string{
-	diff.DangerPrune:      "is deleted",
-	diff.DangerImmutable:  "has an immutable field that changes",
-	diff.DangerData:       "loses its data",
-	diff.DangerDefinition: "takes every object of its kind with it",
-	diff.DangerNamespace:  "takes everything in it with it",
-	diff.DangerLost:       "is deleted and cannot be created again",
+	diff.DangerPrune:     "is deleted",
+	diff.DangerImmutable: "has an immutable field that changes",
+	diff.DangerData:      "loses its data",
+	diff.DangerCRD:       "deletes every object of its kind",
+	diff.DangerNamespace: "deletes everything in it",
+	diff.DangerLost:      "is deleted and cannot be created again",
 }
 
-// Warnings are the dangers in words, the worst of an object last.
+// Warnings returns the texts for the dangers of a change, the worst last.
 func Warnings(c diff.Change) []string {
 	var said []string
 	for _, d := range c.Dangers {
@@ -148,7 +147,7 @@ func writeDangers(b *bytes.Buffer, results []*diff.Result) {
 	}
 }
 
-// inline keeps a text on one line and out of the markup.
+// inline returns the text on one line, with markup escaped.
 func inline(s string) string {
 	s = strings.NewReplacer("\n", " ", "<", "&lt;", ">", "&gt;", "|", "\\|").Replace(s)
 	const most = 300
@@ -185,7 +184,7 @@ func code(s string) string {
 	return "`" + strings.ReplaceAll(s, "|", "\\|") + "`"
 }
 
-// detail is one change, folded away.
+// detail returns the collapsed section of a change.
 func detail(c diff.Change, builds bool) string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "<details><summary><code>%s</code> %s</summary>\n\n", inline(c.Object.String()), verdict(c))
@@ -193,7 +192,7 @@ func detail(c diff.Change, builds bool) string {
 		fmt.Fprintf(&b, "%s\n\n", inline(note))
 	}
 	if body := unified(c, builds); body != "" && c.Action != diff.Encrypted {
-		// A fence is longer than any in the text, so that none ends it.
+		// The fence must be longer than any in the text.
 		fence := "```"
 		for strings.Contains(body, fence) {
 			fence += "`"
@@ -211,7 +210,7 @@ func verdict(c diff.Change) string {
 	return words[c.Action]
 }
 
-// cutAt shortens a text without cutting a character in two.
+// cutAt shortens a text without splitting a character.
 func cutAt(s string, most int) string {
 	for most > 0 && !utf8.RuneStart(s[most]) {
 		most--

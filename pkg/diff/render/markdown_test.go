@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/render"
 )
 
-// created is a Kustomization that creates objects of a size.
+// created returns the result of a Kustomization that creates objects of the given size.
 func created(objects, size int) []*diff.Result {
 	r := &diff.Result{Owner: diff.Ref{Kind: "Kustomization", Namespace: "flux-system", Name: "app"}}
 	for i := range objects {

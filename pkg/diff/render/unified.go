@@ -13,8 +13,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// Unified writes the changes as a unified diff of YAML, which patch tools and
-// editors read.
+// Unified writes the changes as a unified diff of YAML, for patch tools and editors.
 func Unified(w io.Writer, results []*diff.Result, s Style) error {
 	var b bytes.Buffer
 	for _, r := range results {
@@ -49,7 +48,7 @@ func painted(line string, s Style) string {
 	return text
 }
 
-// unified is the diff of one object, "" where nothing of it can be shown.
+// unified returns the diff of one object, or "" if there is nothing to show.
 func unified(c diff.Change, builds bool) string {
 	if _, shown := words[c.Action]; !shown && (c.Action != diff.Failed || c.Before == nil) {
 		return ""
@@ -74,7 +73,7 @@ func unified(c diff.Change, builds bool) string {
 		return fmt.Sprintf("Objects %s and %s differ: %s\n", before, after, printable.Line(strings.Join(append([]string{words[c.Action]}, c.Notes...), "; ")))
 	}
 	body := lines.Diff(before, old, after, young)
-	// The first line is the command that would make the diff, which there is none of.
+	// The first line names a diff command; omit it.
 	if _, rest, ok := bytes.Cut(body, []byte("\n")); ok && bytes.HasPrefix(body, []byte("diff ")) {
 		body = rest
 	}
@@ -88,7 +87,7 @@ func manifest(u *unstructured.Unstructured) []byte {
 	return []byte(inYAML(u.Object))
 }
 
-// hunks are the lines of a diff of two texts, without its heading.
+// hunks returns the lines of a diff of two texts, without the heading.
 func hunks(before, after string) []string {
 	ended := func(s string) []byte {
 		if s != "" && !strings.HasSuffix(s, "\n") {
@@ -103,7 +102,7 @@ func hunks(before, after string) []string {
 			shown = append(shown, line)
 		}
 	}
-	if len(shown) == 0 { // only the line break at the end differs
+	if len(shown) == 0 { // the texts differ only in the final line break
 		shown = append(shown, "± line break at the end")
 	}
 	return shown

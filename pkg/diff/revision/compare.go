@@ -1,7 +1,6 @@
-// Package revision compares what a repository makes of a cluster at two of its
-// revisions, without the cluster: it follows Kustomizations and HelmReleases
-// from the folder of the cluster down, and renders only what the difference
-// between the two trees can have reached.
+// Package revision compares the objects that a repository deploys to a cluster at two of its
+// revisions, without the cluster. It follows Kustomizations and HelmReleases from the cluster's
+// folder, and renders only those that the changed files can affect.
 package revision
 
 import (
@@ -18,63 +17,63 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// Tree is what a repository holds at one revision.
+// Tree is the content of a repository at one revision.
 type Tree interface {
 	fs.FS
-	// Hash is the same for files and folders of the same content. The error of
-	// what is not there is fs.ErrNotExist.
+	// Hash returns the same value for files and folders with the same content, and fs.ErrNotExist
+	// for a missing name.
 	Hash(name string) (string, error)
 }
 
 // Revision is one side of the comparison.
 type Revision struct {
 	Tree Tree
-	// Name is what messages call it.
+	// Name is the name of the revision in messages.
 	Name string
 }
 
-// Options say what belongs to the cluster, and how it is built.
+// Options configure a comparison.
 type Options struct {
-	// Path is the folder that the cluster is bootstrapped from.
+	// Path is the folder from which the cluster is bootstrapped.
 	Path string
-	// Namespace is Flux's own.
+	// Namespace is the namespace of Flux.
 	Namespace string
-	// Local tells whether an address is that of the repository.
+	// Local reports whether an address is that of the repository.
 	Local func(address string) bool
-	// Folders are those that sources hold which cannot be told by their address.
+	// Folders are the folders of sources whose address does not identify the repository.
 	Folders map[build.Reference]string
 	// Vars, SecretVars and Strict are as in build.Options.
 	Vars       map[string]string
 	SecretVars []string
 	Strict     bool
-	// Decrypter decrypts for a Kustomization. It may be nil.
+	// Decrypter returns the decrypter of a Kustomization. It may be nil.
 	Decrypter func(ks *unstructured.Unstructured) build.Decrypter
-	// Renderer renders charts. Where it is nil, HelmReleases are not followed.
+	// Renderer renders charts. If it is nil, HelmReleases are ignored.
 	Renderer build.Renderer
 	// Kustomizer runs kustomize, see build.Options.
 	Kustomizer build.Kustomizer
-	// KubeVersion and APIVersions are what charts see.
+	// KubeVersion and APIVersions are the capabilities that charts see.
 	KubeVersion string
 	APIVersions []string
-	// Warn is told once of what is left out. It may be nil.
+	// Warn is called once for each omission. It may be nil.
 	Warn func(text string)
-	// All renders everything, also what cannot have changed.
+	// All renders everything, including what cannot have changed.
 	All bool
 }
 
-// Outcome is what a comparison came to.
+// Outcome is the result of a comparison.
 type Outcome struct {
-	// Results are those in which something differs, from the top down.
+	// Results are the results with differences, parents first.
 	Results []*diff.Result
-	// Root is the Kustomization that everything hangs from.
+	// Root is the Kustomization of the cluster's folder.
 	Root diff.Ref
-	// Followed counts the Kustomizations and HelmReleases, Rendered those that
-	// had to be rendered on both sides.
+	// Followed is the number of Kustomizations and HelmReleases, Rendered the number of those that
+	// were rendered on both sides.
 	Followed, Rendered int
 }
 
-// Compare compares two revisions. What cannot be built is left out and named
-// in the error, which then comes together with an outcome.
+// Compare compares two revisions. Objects that cannot be built are omitted and named in the error,
+// which is then returned together with an outcome.
 func Compare(ctx context.Context, base, head Revision, o Options) (*Outcome, error) {
 	o.Path = strings.TrimPrefix(path.Clean("/"+o.Path), "/")
 	if o.Path == "" {
@@ -90,7 +89,7 @@ func Compare(ctx context.Context, base, head Revision, o Options) (*Outcome, err
 			w.seen[build.ReferenceTo(o)] = true
 		}
 	}
-	w.kustomization(roots, family{}, family{}, false)
+	w.kustomization(roots, ancestors{}, ancestors{}, false)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -104,7 +103,7 @@ func Compare(ctx context.Context, base, head Revision, o Options) (*Outcome, err
 	return outcome, errors.Join(w.failed...)
 }
 
-// BuildError says that something cannot be built at one of the revisions.
+// BuildError is returned when an object cannot be built at one of the revisions.
 type BuildError struct {
 	Revision string
 	err      error
@@ -112,7 +111,7 @@ type BuildError struct {
 
 func (e *BuildError) Error() string { return "at " + e.Revision + ": " + e.err.Error() }
 
-// Unwrap returns why.
+// Unwrap returns the cause.
 func (e *BuildError) Unwrap() error { return e.err }
 
 // pair is an object on both sides, or on one of them.
@@ -136,8 +135,8 @@ type walker struct {
 	warned     map[string]bool
 }
 
-// roots is the Kustomization of the cluster's folder: the one in it that is
-// about it, or else one as bootstrap makes it.
+// roots returns the Kustomization of the cluster's folder: the one in the folder whose path is the
+// folder, or else one as bootstrap creates it.
 func (w *walker) roots() (pair, error) {
 	var p pair
 	for _, s := range []struct {
@@ -151,7 +150,7 @@ func (w *walker) roots() (pair, error) {
 		*s.to = found
 	}
 	if p.base == nil && p.head == nil {
-		return p, &build.PathError{Path: w.Path, Problem: "neither revision has such a folder"}
+		return p, &build.PathError{Path: w.Path, Problem: "not found in either revision"}
 	}
 	for _, o := range []*unstructured.Unstructured{p.base, p.head} {
 		if o != nil {
@@ -174,11 +173,11 @@ func (w *walker) fail(s *side, err error) {
 	w.failed = append(w.failed, &BuildError{s.Name, err})
 }
 
-// kustomization compares what a Kustomization brings, and goes on to what that
-// brings. The families are the objects of all above it.
-func (w *walker) kustomization(p pair, base, head family, kept bool) {
+// kustomization compares the objects of a Kustomization and follows the Kustomizations and
+// HelmReleases among them. They hold the objects of all its ancestors.
+func (w *walker) kustomization(p pair, base, head ancestors, kept bool) {
 	if p.base != nil && p.head != nil && !w.All {
-		same, leaf := w.untouched(p, base, head)
+		same, leaf := w.sameInputs(p, base, head)
 		if same && leaf {
 			w.followed++
 			return
@@ -199,27 +198,28 @@ func (w *walker) kustomization(p pair, base, head family, kept bool) {
 	w.children(before, after, base, head, kept)
 }
 
-// unchanged renders one side of what is the same on both, only to find what
-// it brings.
-func (w *walker) unchanged(p pair, base, head family) {
+// unchanged renders one side of a Kustomization that is the same on both, to find its
+// Kustomizations and HelmReleases.
+func (w *walker) unchanged(p pair, base, head ancestors) {
 	built, ok := w.buildSide(w.head, p.head, head)
 	if ok && built != nil {
 		w.children(built, built, base, head, false)
 	}
 }
 
-// buildSide renders one side. It is nil, and fine, where there is none.
-func (w *walker) buildSide(s *side, ks *unstructured.Unstructured, above family) (*diff.Side, bool) {
+// buildSide builds one side. The side is nil, with true, if the Kustomization does not exist
+// there.
+func (w *walker) buildSide(s *side, ks *unstructured.Unstructured, above ancestors) (*diff.Side, bool) {
 	if ks == nil || w.ctx.Err() != nil {
 		return nil, w.ctx.Err() == nil
 	}
 	tree, err := s.source(w, build.SourceOf(ks), above)
 	if err != nil {
-		w.warn("what %s brings is not compared: its source %s is not this repository", build.ReferenceTo(ks), build.SourceOf(ks))
+		w.warn("%s is not compared: its source %s is not this repository", build.ReferenceTo(ks), build.SourceOf(ks))
 		return nil, false
 	}
 	options := build.Options{
-		Filter: true, Kustomizer: w.Kustomizer, Vars: w.Vars, SecretVars: w.SecretVars, Strict: w.Strict, Lookup: s.lookup(above), Missing: w.missing("variables", "; give them with --vars-file"),
+		Filter: true, Kustomizer: w.Kustomizer, Vars: w.Vars, SecretVars: w.SecretVars, Strict: w.Strict, Lookup: s.lookup(above), Missing: w.missing("variables", ": set them with --vars-file"),
 	}
 	if build.ReferenceTo(ks) == s.rootRef {
 		options.Path = w.Path
@@ -235,20 +235,21 @@ func (w *walker) buildSide(s *side, ks *unstructured.Unstructured, above family)
 	return &diff.Side{Owner: ks, Build: result}, true
 }
 
-// missing lets a build go on without what may well be only on the cluster.
+// missing returns a callback that lets a build continue without data that may exist only on the
+// cluster.
 func (w *walker) missing(what, way string) func(build.Reference, error) bool {
 	return func(object build.Reference, err error) bool {
 		if w.ctx.Err() != nil {
 			return false
 		}
-		w.warn("the %s of %s are left out: %s%s", what, object, err, way)
+		w.warn("%s of %s omitted: %s%s", what, object, err, way)
 		return true
 	}
 }
 
-// children goes on to the Kustomizations and HelmReleases among the objects of
-// both sides: those of the new one in their order, then those that go.
-func (w *walker) children(before, after *diff.Side, base, head family, kept bool) {
+// children follows the Kustomizations and HelmReleases among the objects of both sides: those of
+// the new side in its order, then those that are removed.
+func (w *walker) children(before, after *diff.Side, base, head ancestors, kept bool) {
 	base, head = base.with(before), head.with(after)
 	for _, p := range pairs(before, after) {
 		ref := build.ReferenceTo(p.either())
@@ -265,7 +266,7 @@ func (w *walker) children(before, after *diff.Side, base, head family, kept bool
 	}
 }
 
-// prunes tells whether an object goes away when its owner has it no more.
+// prunes reports whether an object that its owner no longer has is pruned.
 func prunes(owner, o *unstructured.Unstructured) bool {
 	prune, _, _ := unstructured.NestedBool(owner.Object, "spec", "prune")
 	return prune && o.GetAnnotations()["kustomize.toolkit.fluxcd.io/prune"] != "disabled"

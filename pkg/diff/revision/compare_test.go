@@ -42,7 +42,7 @@ func (t *tree) Hash(name string) (string, error) {
 	return fmt.Sprintf("%x", sum.Sum(nil)), err
 }
 
-// charts renders every file of a chart with its values, as text.
+// charts renders every file of a chart with its values as a ConfigMap.
 type charts struct{}
 
 func (charts) Render(_ context.Context, r build.Release) (*build.Rendered, error) {
@@ -67,7 +67,7 @@ func compare(t *testing.T, base, head map[string]string, all bool) (*revision.Ou
 	return revision.Compare(t.Context(), revision.Revision{Tree: treeOf(base), Name: "base"}, revision.Revision{Tree: treeOf(head), Name: "head"}, options(all))
 }
 
-// summary is every change in a line.
+// summary returns each change as a line.
 func summary(o *revision.Outcome) []string {
 	var lines []string
 	for _, r := range o.Results {
@@ -82,8 +82,8 @@ func summary(o *revision.Outcome) []string {
 
 const apps = 6
 
-// fleet is a repository of several Kustomizations and HelmReleases that share
-// a base, a component, variables and a chart.
+// fleet returns a repository with several Kustomizations and HelmReleases that share a base, a
+// component, variables and a chart.
 func fleet() map[string]string {
 	files := map[string]string{
 		"clusters/production/sync.yaml": `
@@ -116,7 +116,7 @@ spec: {url: "https://example.com/other"}
 	return files
 }
 
-// app is a Kustomization and what it is about, of a shape by its number.
+// app returns a Kustomization with its files, whose structure depends on its number.
 func app(i int) map[string]string {
 	name := fmt.Sprintf("app%d", i)
 	spec, list := "", "[../../base]"
@@ -162,7 +162,7 @@ spec:
 %s`, name, folder, spec)
 }
 
-// edit is what a commit may do to the fleet.
+// edit is a change of the repository.
 type edit struct {
 	name string
 	do   func(files map[string]string, random *rand.Rand)
@@ -204,8 +204,8 @@ var edits = []edit{
 	}},
 }
 
-// TestSameAsAll holds what is rendered of a change to what there is when all
-// of it is rendered twice.
+// TestSameAsAll checks that rendering only the affected objects finds the same changes as
+// rendering all objects.
 func TestSameAsAll(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(30) {
@@ -241,7 +241,7 @@ func TestSameAsAll(t *testing.T) {
 	}
 }
 
-// TestEachEdit states what each commit comes to, and how much is rendered.
+// TestEachEdit checks the changes of each edit, and the number of rendered objects.
 func TestEachEdit(t *testing.T) {
 	t.Parallel()
 	want := map[string]struct {
@@ -288,7 +288,8 @@ func TestEachEdit(t *testing.T) {
 	}
 }
 
-// TestBroken reports what cannot be built at its revision, and the rest.
+// TestBroken checks that what cannot be built is reported with its revision, and that the rest is
+// compared.
 func TestBroken(t *testing.T) {
 	t.Parallel()
 	head := fleet()

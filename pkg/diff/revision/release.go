@@ -15,15 +15,15 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// release compares what a HelmRelease installs.
-func (w *walker) release(p pair, base, head family, kept bool) {
+// release compares the objects that a HelmRelease installs.
+func (w *walker) release(p pair, base, head ancestors, kept bool) {
 	w.followed++
 	if p.base != nil && p.head != nil && !w.All && w.sameRelease(p, base, head) {
 		return
 	}
 	revision := 1
 	if p.base != nil && p.head != nil {
-		revision = 2 // an upgrade, on both sides: they are to differ in nothing else
+		revision = 2 // render both sides as an upgrade, so that only the change differs
 	}
 	before, beforeOK := w.renderSide(w.base, p.base, base, revision)
 	after, afterOK := w.renderSide(w.head, p.head, head, revision)
@@ -32,8 +32,9 @@ func (w *walker) release(p pair, base, head family, kept bool) {
 	}
 }
 
-// renderSide renders one side. It is nil, and fine, where there is none.
-func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, above family, revision int) (*diff.Side, bool) {
+// renderSide renders one side. The side is nil, with true, if the HelmRelease does not exist
+// there.
+func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, above ancestors, revision int) (*diff.Side, bool) {
 	if hr == nil || w.ctx.Err() != nil {
 		return nil, w.ctx.Err() == nil
 	}
@@ -54,15 +55,15 @@ func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, above family
 	return &diff.Side{Owner: hr, Build: &built, Namespace: result.Namespace}, true
 }
 
-// chartPart is what of a HelmRelease or HelmChart says where a chart is.
+// chartPart holds the fields of a HelmRelease or HelmChart that locate a chart.
 type chartPart struct {
 	Chart       string                                 `json:"chart"`
 	ValuesFiles []string                               `json:"valuesFiles"`
 	SourceRef   struct{ Kind, Name, Namespace string } `json:"sourceRef"`
 }
 
-// sameRelease tells whether a HelmRelease renders to the same on both sides.
-func (w *walker) sameRelease(p pair, base, head family) bool {
+// sameRelease reports whether a HelmRelease renders to the same objects on both sides.
+func (w *walker) sameRelease(p pair, base, head ancestors) bool {
 	if !equality.Semantic.DeepEqual(p.base.Object, p.head.Object) || !w.sameValues(p.head, base, head) {
 		return false
 	}
@@ -77,7 +78,7 @@ func (w *walker) sameRelease(p pair, base, head family) bool {
 	return w.sameChart(part, p.head.GetNamespace(), base, head)
 }
 
-func (w *walker) sameValues(hr *unstructured.Unstructured, base, head family) bool {
+func (w *walker) sameValues(hr *unstructured.Unstructured, base, head ancestors) bool {
 	references, _, _ := unstructured.NestedSlice(hr.Object, "spec", "valuesFrom")
 	for _, item := range references {
 		m, _ := item.(map[string]any)
@@ -90,8 +91,8 @@ func (w *walker) sameValues(hr *unstructured.Unstructured, base, head family) bo
 	return true
 }
 
-// sameObject tells whether a source has the same spec on both sides.
-func (w *walker) sameObject(ref build.Reference, base, head family) (*unstructured.Unstructured, bool) {
+// sameObject reports whether a source has the same spec on both sides.
+func (w *walker) sameObject(ref build.Reference, base, head ancestors) (*unstructured.Unstructured, bool) {
 	was, wasErr := w.base.find(w.ctx, ref, base)
 	is, isErr := w.head.find(w.ctx, ref, head)
 	if wasErr != nil || isErr != nil {
@@ -100,8 +101,8 @@ func (w *walker) sameObject(ref build.Reference, base, head family) (*unstructur
 	return is, equality.Semantic.DeepEqual(was.Object["spec"], is.Object["spec"])
 }
 
-// sameChartObject compares what spec.chartRef means.
-func (w *walker) sameChartObject(ref build.Reference, base, head family) bool {
+// sameChartObject reports whether the object in spec.chartRef has the same chart on both sides.
+func (w *walker) sameChartObject(ref build.Reference, base, head ancestors) bool {
 	if same, local := w.sameFolder(ref, ".", base, head); local {
 		return same
 	}
@@ -113,8 +114,8 @@ func (w *walker) sameChartObject(ref build.Reference, base, head family) bool {
 	return w.sameChart(part, ref.Namespace, base, head)
 }
 
-// sameChart compares a chart in a source.
-func (w *walker) sameChart(spec map[string]any, namespace string, base, head family) bool {
+// sameChart reports whether a source has the same chart on both sides.
+func (w *walker) sameChart(spec map[string]any, namespace string, base, head ancestors) bool {
 	text, err := yaml.Marshal(spec)
 	var part chartPart
 	if err != nil || yaml.Unmarshal(text, &part) != nil {
@@ -137,8 +138,9 @@ func (w *walker) sameChart(spec map[string]any, namespace string, base, head fam
 	return true
 }
 
-// sameFolder compares a chart in this repository, with those that it refers to.
-func (w *walker) sameFolder(source build.Reference, name string, base, head family) (same, local bool) {
+// sameFolder reports whether a chart in this repository, with its dependencies, is the same on
+// both sides.
+func (w *walker) sameFolder(source build.Reference, name string, base, head ancestors) (same, local bool) {
 	was, wasLocal := w.base.folder(w, source, base)
 	is, isLocal := w.head.folder(w, source, head)
 	if !wasLocal && !isLocal {
@@ -155,13 +157,13 @@ func (w *walker) sameCharts(root, folder string, seen map[string]bool) bool {
 		return true
 	}
 	seen[folder] = true
-	r := &reads{w: w, root: root, done: map[string]bool{}}
+	r := &inputs{w: w, root: root, done: map[string]bool{}}
 	if same, _ := r.sameHash(folder); !same {
 		return false
 	}
 	text, err := fs.ReadFile(w.head.Tree, path.Join(folder, "Chart.yaml"))
 	if err != nil {
-		return true // an archive, or for Helm to tell
+		return true // an archive, or an error for Helm to report
 	}
 	var metadata struct {
 		Dependencies []struct {

@@ -14,16 +14,16 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// side is a revision with what has been found in it.
+// side is a revision with the results of searches in it.
 type side struct {
 	Revision
-	// own are the folders of sources that are this repository.
+	// own are the folders of the sources that are this repository.
 	own map[build.Reference]string
 	// rootRef is the Kustomization of the cluster's folder.
 	rootRef build.Reference
 	// data finds ConfigMaps and Secrets among the files of a folder.
 	data map[string]build.Lookup
-	// objects are what raw manifests have been searched for.
+	// objects caches the objects found in manifests.
 	objects map[build.Reference]*unstructured.Unstructured
 }
 
@@ -34,16 +34,16 @@ func newSide(r Revision) *side {
 	}
 }
 
-// family are the objects of a Kustomization and of all above it.
-type family struct {
+// ancestors are the objects of a Kustomization and of all its ancestors.
+type ancestors struct {
 	objects []*unstructured.Unstructured
-	// folders are what the Kustomizations among them are about.
+	// folders are the paths of the Kustomizations among them.
 	folders []string
 	lookup  build.Lookup
 }
 
-// with is a family with one more member.
-func (f family) with(s *diff.Side) family {
+// with returns the ancestors extended by the objects of a side.
+func (f ancestors) with(s *diff.Side) ancestors {
 	if s == nil {
 		return f
 	}
@@ -54,7 +54,7 @@ func (f family) with(s *diff.Side) family {
 			folders = append(folders, folder)
 		}
 	}
-	return family{objects, folders, build.FromObjects(objects)}
+	return ancestors{objects, folders, build.FromObjects(objects)}
 }
 
 func folderOf(ks *unstructured.Unstructured) string {
@@ -69,8 +69,8 @@ func clean(folder string) string {
 	return folder
 }
 
-// root is the Kustomization that is about the cluster's folder, nil where
-// there is no such folder.
+// root returns the Kustomization whose path is the cluster's folder, or nil if there is no such
+// folder.
 func (s *side) root(ctx context.Context, folder, namespace string) (*unstructured.Unstructured, error) {
 	info, err := fs.Stat(s.Tree, folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -80,13 +80,13 @@ func (s *side) root(ctx context.Context, folder, namespace string) (*unstructure
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, &build.PathError{Path: folder, Problem: "it is not a folder"}
+		return nil, &build.PathError{Path: folder, Problem: "not a folder"}
 	}
 	below, err := fs.Sub(s.Tree, folder)
 	if err != nil {
 		return nil, err
 	}
-	// However the path is written, its last part is in it.
+	// Every spelling of the path contains its last element.
 	found, err := build.Search(ctx, below, []string{"kustomize.toolkit.fluxcd.io", path.Base(folder)}, func(o *unstructured.Unstructured) bool {
 		return build.IsKustomization(o) && folderOf(o) == folder
 	})
@@ -107,8 +107,8 @@ func (s *side) root(ctx context.Context, folder, namespace string) (*unstructure
 	return root, nil
 }
 
-// folder is where the content of a source lies in the repository.
-func (s *side) folder(w *walker, source build.Reference, above family) (string, bool) {
+// folder returns the folder in the repository that is the root of a source.
+func (s *side) folder(w *walker, source build.Reference, above ancestors) (string, bool) {
 	if folder, ok := w.Folders[source]; ok {
 		return clean(folder), true
 	}
@@ -129,7 +129,7 @@ func (s *side) folder(w *walker, source build.Reference, above family) (string, 
 	return ".", true
 }
 
-// pinned tells that a source stays at what it has, whatever is merged.
+// pinned reports whether a source does not follow a branch, so that a merge does not change it.
 func pinned(repository *unstructured.Unstructured) bool {
 	reference, _, _ := unstructured.NestedMap(repository.Object, "spec", "ref")
 	for _, field := range []string{"tag", "semver", "commit", "name"} {
@@ -140,8 +140,8 @@ func pinned(repository *unstructured.Unstructured) bool {
 	return false
 }
 
-// source is the tree of a source, ErrNotFound for one of elsewhere.
-func (s *side) source(w *walker, source build.Reference, above family) (fs.FS, error) {
+// source returns the tree of a source, or ErrNotFound if it is not in this repository.
+func (s *side) source(w *walker, source build.Reference, above ancestors) (fs.FS, error) {
 	folder, ok := s.folder(w, source, above)
 	switch {
 	case !ok:
@@ -152,9 +152,9 @@ func (s *side) source(w *walker, source build.Reference, above family) (fs.FS, e
 	return fs.Sub(s.Tree, folder)
 }
 
-// find finds an object of Flux: among those above, then in the files that the
-// Kustomizations there are about, then in all files.
-func (s *side) find(ctx context.Context, wanted build.Reference, above family) (*unstructured.Unstructured, error) {
+// find returns a Flux object: from the ancestors, then from the files in the paths of their
+// Kustomizations, then from all files.
+func (s *side) find(ctx context.Context, wanted build.Reference, above ancestors) (*unstructured.Unstructured, error) {
 	for _, o := range above.objects {
 		if build.ReferenceTo(o) == wanted {
 			return o, nil
@@ -196,13 +196,13 @@ func (s *side) search(ctx context.Context, wanted build.Reference, folders []str
 	return best.Unstructured, nil
 }
 
-// within tells whether a name is in a folder, or the folder itself.
+// within reports whether a name is a folder or in it.
 func within(folder, name string) bool {
 	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// lookup finds ConfigMaps and Secrets the way find does.
-func (s *side) lookup(above family) build.Lookup {
+// lookup finds ConfigMaps and Secrets in the same order as find.
+func (s *side) lookup(above ancestors) build.Lookup {
 	in := []build.Lookup{}
 	if above.lookup != nil {
 		in = append(in, above.lookup)

@@ -11,28 +11,29 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 )
 
-// bring remembers what others of this plan and the next may stand on.
-func (e *Engine) bring(ref Ref, o item) {
+// recordProvided records a namespace or CRD of the plan, which other objects of this plan and of later ones
+// may depend on.
+func (e *Engine) recordProvided(ref Ref, o item) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if isNamespace(ref) {
 		e.namespaces[ref.Name] = true
 	}
-	if !isDefinition(ref) {
+	if !isCRD(ref) {
 		return
 	}
-	e.defined[definedKind(o.Object)] = definitionOf(o.Object)
+	e.crds[crdKind(o.Object)] = crdOf(o.Object)
 }
 
-// brings tells whether a namespace is one that the plan creates.
-func (e *Engine) brings(namespace string) bool {
+// createsNamespace reports whether a plan creates the namespace.
+func (e *Engine) createsNamespace(namespace string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.namespaces[namespace]
 }
 
-// intoNewNamespace judges an object that can only be created once its
-// namespace is there. Whether it is valid is tried in the Kustomization's own.
+// intoNewNamespace returns the change of an object whose namespace the plan creates. It is
+// validated in the namespace of the owner, which exists.
 func (c *comparison) intoNewNamespace(ctx context.Context, r kube.Resource, ref Ref, o item) (Change, error) {
 	change := Change{Object: ref, Action: Created}
 	invalid, err := c.probe(ctx, r, o, c.ref.Namespace)
@@ -40,15 +41,15 @@ func (c *comparison) intoNewNamespace(ctx context.Context, r kube.Resource, ref 
 		return change, err
 	}
 	if invalid != nil {
-		change.Action, change.Reason = Failed, c.said(o, invalid)
-	} else if !c.grants(ref.Namespace) {
+		change.Action, change.Reason = Failed, c.dryRunError(o, invalid)
+	} else if !c.grantsIn(ref.Namespace) {
 		for _, verb := range []string{"patch", "create"} {
 			may, err := c.actor.allowed(ctx, verb, r, ref)
 			if err != nil {
-				return change, fmt.Errorf("asking who may %s %s: %w", verb, ref, err)
+				return change, fmt.Errorf("checking the permission to %s %s: %w", verb, ref, err)
 			}
 			if !may {
-				change.Action, change.Reason = Failed, "applying it is forbidden: "+c.actor.mayNot(verb, r, ref)
+				change.Action, change.Reason = Failed, "applying is forbidden: "+c.actor.forbidden(verb, r, ref)
 				break
 			}
 		}
@@ -56,21 +57,22 @@ func (c *comparison) intoNewNamespace(ctx context.Context, r kube.Resource, ref 
 	return c.finish(change, o, nil, o.Object), nil
 }
 
-// grants tells whether the plan gives permissions in a namespace that it brings:
-// what its account may do there afterwards is not known before.
-func (c *comparison) grants(namespace string) bool {
+// grantsIn reports whether the plan contains RBAC rules for a namespace that it creates: the
+// permissions of the account there are not known before they are applied.
+func (c *comparison) grantsIn(namespace string) bool {
 	return slices.ContainsFunc(c.objects, func(o item) bool {
 		ref := o.ref()
 		return ref.Group == "rbac.authorization.k8s.io" && (ref.Namespace == namespace || ref.Kind == "ClusterRoleBinding")
 	})
 }
 
-// probeName is short enough for every kind, and nobody's.
+// probeName is the name of the object in the dry run of probe. It is short enough for every kind
+// and not used by real objects.
 const probeName = "flux-diff-probe"
 
-// probe asks, by a dry run, whether an object could be created, as another one
-// that is not there. Only what would not hold elsewhere counts: that the object
-// is invalid. Whether policies and quotas let it in is not known before.
+// probe sends a dry run that creates the object under another name, and returns why the object is
+// invalid, if it is. Errors that depend on the name or the namespace, such as those of policies
+// and quotas, are ignored.
 func (c *comparison) probe(ctx context.Context, r kube.Resource, o item, namespace string) (invalid, err error) {
 	copied := o.DeepCopy()
 	copied.SetName(probeName)
@@ -79,12 +81,12 @@ func (c *comparison) probe(ctx context.Context, r kube.Resource, o item, namespa
 	}
 	_, refused := c.actor.client.DryRunAs(ctx, r, copied.Object, c.by.Applier)
 	if c.actor.denied(refused) {
-		// What it may do there says nothing about where the object goes.
+		// The permissions in this namespace say nothing about those in the target namespace.
 		if _, refused = c.client.DryRunAs(ctx, r, copied.Object, c.by.Applier); apierrors.IsForbidden(refused) {
 			return nil, nil
 		}
 	}
-	if err := broken(refused); err != nil {
+	if err := requestError(refused); err != nil {
 		return nil, fmt.Errorf("validating %s: %w", o.ref(), err)
 	}
 	if apierrors.IsInvalid(refused) || apierrors.IsBadRequest(refused) || apierrors.IsInternalError(refused) {
@@ -93,7 +95,7 @@ func (c *comparison) probe(ctx context.Context, r kube.Resource, o item, namespa
 	return nil, nil
 }
 
-// probeError is the refusal of a probe in words about the object itself.
+// probeError is the error of a probe with the name of the object in place of that of the probe.
 type probeError struct {
 	error
 	name string

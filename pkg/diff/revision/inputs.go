@@ -15,10 +15,10 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// untouched tells whether a Kustomization renders to the same on both sides,
-// without rendering it: it has the same spec, variables and files. A leaf
-// brings nothing that would have to be followed.
-func (w *walker) untouched(p pair, base, head family) (same, leaf bool) {
+// sameInputs reports whether a Kustomization renders to the same objects on both sides, without
+// rendering it: it has the same spec, variables and files. A leaf contains no Kustomization or
+// HelmRelease to follow.
+func (w *walker) sameInputs(p pair, base, head ancestors) (same, leaf bool) {
 	source := build.SourceOf(p.head)
 	if !equality.Semantic.DeepEqual(p.base.Object, p.head.Object) {
 		return false, false
@@ -26,7 +26,7 @@ func (w *walker) untouched(p pair, base, head family) (same, leaf bool) {
 	was, wasLocal := w.base.folder(w, source, base)
 	is, isLocal := w.head.folder(w, source, head)
 	if !wasLocal && !isLocal {
-		return true, true // another repository has its own changes
+		return true, true // this change does not affect other repositories
 	}
 	if was != is || wasLocal != isLocal || !w.sameVariables(p.head, base, head) {
 		return false, false
@@ -35,17 +35,17 @@ func (w *walker) untouched(p pair, base, head family) (same, leaf bool) {
 	if build.ReferenceTo(p.head) == w.head.rootRef {
 		folder = w.Path
 	}
-	reads := &reads{w: w, root: is, leaf: true, done: map[string]bool{}}
-	same = reads.folder(folder)
+	in := &inputs{w: w, root: is, leaf: true, done: map[string]bool{}}
+	same = in.folder(folder)
 	components, _, _ := unstructured.NestedStringSlice(p.head.Object, "spec", "components")
 	for _, component := range components {
-		same = same && reads.entry(path.Join(folder, component))
+		same = same && in.entry(path.Join(folder, component))
 	}
-	return same, reads.leaf
+	return same, in.leaf
 }
 
-// sameVariables tells whether what is substituted is the same on both sides.
-func (w *walker) sameVariables(ks *unstructured.Unstructured, base, head family) bool {
+// sameVariables reports whether the substitution variables are the same on both sides.
+func (w *walker) sameVariables(ks *unstructured.Unstructured, base, head ancestors) bool {
 	references, _, _ := unstructured.NestedSlice(ks.Object, "spec", "postBuild", "substituteFrom")
 	for _, item := range references {
 		m, _ := item.(map[string]any)
@@ -58,7 +58,7 @@ func (w *walker) sameVariables(ks *unstructured.Unstructured, base, head family)
 	return true
 }
 
-func (w *walker) sameData(object build.Reference, base, head family) bool {
+func (w *walker) sameData(object build.Reference, base, head ancestors) bool {
 	was, wasErr := w.base.lookup(base).Data(w.ctx, object)
 	is, isErr := w.head.lookup(head).Data(w.ctx, object)
 	if wasErr != nil || isErr != nil {
@@ -67,18 +67,18 @@ func (w *walker) sameData(object build.Reference, base, head family) bool {
 	return equality.Semantic.DeepEqual(was, is)
 }
 
-// reads follows what a build of a folder reads, as long as it is the same on
-// both sides.
-type reads struct {
+// inputs follows the files that the build of a folder reads, as long as they are the same on both
+// sides.
+type inputs struct {
 	w *walker
-	// root is the folder of the source; nothing above it is read.
+	// root is the folder of the source; the build cannot read files above it.
 	root string
 	leaf bool
 	done map[string]bool
 }
 
-// sameHash tells whether a name is the same on both sides, and there.
-func (r *reads) sameHash(name string) (same, there bool) {
+// sameHash reports whether a name is the same on both sides, and whether it exists.
+func (r *inputs) sameHash(name string) (same, there bool) {
 	was, wasErr := r.w.base.Tree.Hash(name)
 	is, isErr := r.w.head.Tree.Hash(name)
 	if errors.Is(wasErr, fs.ErrNotExist) && errors.Is(isErr, fs.ErrNotExist) {
@@ -87,8 +87,8 @@ func (r *reads) sameHash(name string) (same, there bool) {
 	return wasErr == nil && isErr == nil && was == is, true
 }
 
-// entry takes in a file or a folder that a kustomization names.
-func (r *reads) entry(name string) bool {
+// entry follows a file or a folder that a kustomization names.
+func (r *inputs) entry(name string) bool {
 	if r.done[name] || !within(r.root, name) {
 		return true
 	}
@@ -104,14 +104,14 @@ func (r *reads) entry(name string) bool {
 	return same
 }
 
-// folder takes in a folder with all below it.
-func (r *reads) folder(name string) bool {
+// folder follows all files in a folder.
+func (r *inputs) folder(name string) bool {
 	if r.done[name] {
 		return true
 	}
 	r.done[name] = true
 	if same, there := r.sameHash(name); !same || !there {
-		return false // what is not there is for the build to tell
+		return false // the build reports a missing folder
 	}
 	same := true
 	err := fs.WalkDir(r.w.head.Tree, name, func(file string, entry fs.DirEntry, err error) error {
@@ -126,16 +126,17 @@ func (r *reads) folder(name string) bool {
 	return same && err == nil
 }
 
-// brings are the words without which a file brings nothing to be followed.
-var brings = [][]byte{[]byte("kustomize.toolkit.fluxcd.io/v"), []byte("helm.toolkit.fluxcd.io/v"), []byte("apiVersion: ${"), []byte("kind: ${")}
+// fluxMarkers are the texts of which a file contains at least one if it contains a Kustomization
+// or HelmRelease.
+var fluxMarkers = [][]byte{[]byte("kustomize.toolkit.fluxcd.io/v"), []byte("helm.toolkit.fluxcd.io/v"), []byte("apiVersion: ${"), []byte("kind: ${")}
 
-// file takes in what a file that is the same on both sides refers to.
-func (r *reads) file(name string) bool {
+// file follows the references in a file that is the same on both sides.
+func (r *inputs) file(name string) bool {
 	text, err := fs.ReadFile(r.w.head.Tree, name)
 	if err != nil {
 		return false
 	}
-	for _, word := range brings {
+	for _, word := range fluxMarkers {
 		if bytes.Contains(text, word) {
 			r.leaf = false
 		}
@@ -144,7 +145,7 @@ func (r *reads) file(name string) bool {
 	for _, recognised := range konfig.RecognizedKustomizationFileNames() {
 		isKustomization = isKustomization || path.Base(name) == recognised
 	}
-	// Of other files, only the configuration of a plugin names files.
+	// Other files refer to files only in the configuration of a plugin.
 	if !isKustomization && (!bytes.Contains(text, []byte("builtin")) || !bytes.Contains(text, []byte(".."))) {
 		return true
 	}
@@ -162,7 +163,7 @@ func (r *reads) file(name string) bool {
 	return same
 }
 
-// texts calls for every text in a document, and in documents within it.
+// texts calls call for every text in a document, and in documents within it.
 func texts(value any, call func(string)) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -185,10 +186,10 @@ func texts(value any, call func(string)) {
 	}
 }
 
-// refers takes in what a text refers to if it is a path: "file", or "key=file".
-func (r *reads) refers(folder, value string, kustomization bool) bool {
+// refers follows a text if it is a path: "file", or "key=file".
+func (r *inputs) refers(folder, value string, kustomization bool) bool {
 	if kustomization && remote(value) {
-		r.leaf = false // nobody knows what is there
+		r.leaf = false // the content of a remote base is unknown
 		return true
 	}
 	if strings.ContainsAny(value, "\n\x00") {

@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Owners are the Kustomizations and HelmReleases among the objects of a result
-// that are pruned: what they have applied goes with them, or stays.
+// Owners returns the Kustomizations and HelmReleases that are pruned. Their finalizers delete or
+// keep the objects that they have applied.
 func (r *Result) Owners() []Ref {
 	var found []Ref
 	for _, c := range r.Changes {
@@ -28,10 +28,10 @@ func (r *Result) Owners() []Ref {
 
 func isKustomization(r Ref) bool { return r.Group == group && r.Kind == "Kustomization" }
 
-// IsHelmRelease tells whether the object is a HelmRelease of Flux.
+// IsHelmRelease reports whether the object is a HelmRelease.
 func (r Ref) IsHelmRelease() bool { return r.Group == helmGroup && r.Kind == "HelmRelease" }
 
-// Live reads an object of the cluster; it is nil where there is none.
+// Live returns an object from the cluster, or nil if it does not exist.
 func (e *Engine) Live(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
 	if err := e.kinds.learn(ctx, []schema.GroupVersionKind{ref.kind()}); err != nil {
 		return nil, err
@@ -50,37 +50,37 @@ func (e *Engine) Live(ctx context.Context, ref Ref) (*unstructured.Unstructured,
 	return &unstructured.Unstructured{Object: o}, nil
 }
 
-// Going is the plan of a Kustomization or a HelmRelease that is deleted: what
-// its finalizer does with all of its inventory.
-func Going(live *unstructured.Unstructured) Plan {
-	return Plan{Kustomization: live, Build: &build.Result{}, going: true}
+// DeletionPlan returns the plan for a Kustomization or a HelmRelease that is deleted: what its
+// finalizer does with its inventory.
+func DeletionPlan(live *unstructured.Unstructured) Plan {
+	return Plan{Owner: live, Build: &build.Result{}, ownerDeleted: true}
 }
 
-// stays tells why the deletion of an owner leaves what it has applied, "" where
-// that is deleted, too.
-func stays(owner *unstructured.Unstructured) string {
+// keptReason returns why the deletion of an owner hasKeepPolicy the objects that it has applied, or "" if
+// it deletes them.
+func keptReason(owner *unstructured.Unstructured) string {
 	field := func(path string) string { return controllers.Path{path}.String(owner.Object) }
 	policy := field("spec.deletionPolicy")
 	switch {
 	case field("spec.suspend") == "true":
-		return "it is suspended"
+		return "suspended"
 	case RefOf(owner).IsHelmRelease() && field("status.storageNamespace") == "":
-		return "it is not installed"
+		return "not installed"
 	case RefOf(owner).IsHelmRelease():
 		return ""
 	case policy == "Orphan":
 		return "spec.deletionPolicy: Orphan"
 	case policy != "Delete" && policy != "WaitForTermination" && field("spec.prune") != "true":
-		return "it does not prune"
+		return "spec.prune is not true"
 	}
 	return ""
 }
 
-// accountGone tells whether the service account is missing by which the
-// finalizer would delete: it leaves everything then.
-func (c *comparison) accountGone(ctx context.Context) (bool, error) {
+// accountMissing reports whether the service account of the finalizer is missing. The finalizer
+// hasKeepPolicy all objects then.
+func (c *comparison) accountMissing(ctx context.Context) (bool, error) {
 	_, rest, named := strings.Cut(c.Account, "system:serviceaccount:")
-	if !c.going || !named || c.stay != "" || !isKustomization(c.ref) {
+	if !c.ownerDeleted || !named || c.stay != "" || !isKustomization(c.ref) {
 		return false, nil
 	}
 	namespace, name, _ := strings.Cut(rest, ":")
@@ -90,20 +90,21 @@ func (c *comparison) accountGone(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	if apierrors.IsForbidden(err) {
-		return false, nil // nobody knows: what is announced is the worse
+		return false, nil // unknown: assume that the objects are deleted
 	}
 	return false, err
 }
 
-const crdsStay = "Helm leaves the definitions of a chart's crds folder"
+const crdsKept = "Helm never deletes CRDs from crds/"
 
-// uninstalled tells why Helm leaves an object of a release, "" where it does not.
-func uninstalled(ref Ref, o controllers.Object) string {
+// uninstallSkipReason returns why Helm hasKeepPolicy an object when it uninstalls a release, or "" if it deletes
+// the object.
+func uninstallSkipReason(ref Ref, o controllers.Object) string {
 	switch {
-	case keeps(o):
+	case hasKeepPolicy(o):
 		return keepPolicy + ": keep"
-	case isDefinition(ref) && textMap(o, "metadata", "annotations")["meta.helm.sh/release-name"] == "":
-		return crdsStay
+	case isCRD(ref) && textMap(o, "metadata", "annotations")["meta.helm.sh/release-name"] == "":
+		return crdsKept
 	}
 	return ""
 }
