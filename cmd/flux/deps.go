@@ -230,7 +230,7 @@ func depsDiagram(g *tree.Graph) diagram.Diagram {
 		if len(g.From(v.Object)) == 0 && len(g.To(v.Object)) == 0 {
 			continue
 		}
-		box := diagram.Box{ID: v.Object.String(), Head: v.Object.GroupKind.Kind, Text: v.Object.Namespace + "/" + v.Object.Name, Note: v.Message, Mood: mood(v.Status())}
+		box := diagram.Box{ID: v.Object.String(), Head: v.Object.GroupKind.Kind, Text: v.Object.Namespace + "/" + v.Object.Name, Note: v.Message, Status: boxStatus(v.Status())}
 		if v.Missing {
 			box.Note = "not there"
 		}

@@ -121,7 +121,7 @@ func (a *app) migrateCluster(ctx context.Context, client *kube.Client, o *migrat
 	if len(crds) == 0 {
 		return hinted("install it with 'flux install'", "the cluster has no definitions of Flux")
 	}
-	due, err := migrate.Survey(ctx, client, crds)
+	due, err := migrate.Outdated(ctx, client, crds)
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func (a *app) migrateCluster(ctx context.Context, client *kube.Client, o *migrat
 	return err
 }
 
-func (a *app) migrateDefinition(ctx context.Context, client *kube.Client, d *migrate.Definition, dryRun bool) error {
+func (a *app) migrateDefinition(ctx context.Context, client *kube.Client, d *migrate.CRD, dryRun bool) error {
 	what := fmt.Sprintf("%s: %s", d.Name, inWords(len(d.Objects), "object"))
 	stored := strings.Join(d.Stored, " and ")
 	if dryRun {

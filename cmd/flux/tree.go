@@ -206,7 +206,7 @@ func treeDiagram(root *tree.Node) diagram.Diagram {
 		id := strconv.Itoa(len(d.Boxes)) // an object may stand in several places
 		name := strings.TrimPrefix(n.Object.String(), n.Object.GroupKind.Kind+"/")
 		note := strings.TrimSpace(string(n.Status) + " " + n.Message)
-		d.Boxes = append(d.Boxes, diagram.Box{ID: id, Head: n.Object.GroupKind.Kind, Text: name, Note: note, Mood: mood(n.Status)})
+		d.Boxes = append(d.Boxes, diagram.Box{ID: id, Head: n.Object.GroupKind.Kind, Text: name, Note: note, Status: boxStatus(n.Status)})
 		if parent != "" {
 			d.Arrows = append(d.Arrows, diagram.Arrow{From: parent, To: id})
 		}
@@ -218,7 +218,7 @@ func treeDiagram(root *tree.Node) diagram.Diagram {
 	return d
 }
 
-func mood(status tree.Status) diagram.Mood {
+func boxStatus(status tree.Status) diagram.Status {
 	switch status {
 	case tree.Ready:
 		return diagram.Good

@@ -1,5 +1,4 @@
-// Package diagram draws boxes and arrows: as DOT and Mermaid for other
-// programs, as SVG and HTML for people. It knows nothing of what they mean.
+// Package diagram draws boxes and arrows as DOT, Mermaid, SVG or HTML.
 package diagram
 
 import (
@@ -10,49 +9,49 @@ import (
 	"github.com/fluxkit/flux/internal/printable"
 )
 
-// Diagram is what is drawn, from left to right.
+// Diagram is a graph that is drawn from left to right.
 type Diagram struct {
-	// Title stands above the picture.
+	// Title is printed above the graph.
 	Title string
 	Boxes []Box
-	// Arrows lead from a box to another.
+	// Arrows connect boxes.
 	Arrows []Arrow
 }
 
 // Box is a box with one or two lines of text.
 type Box struct {
-	// ID is what arrows name; no two boxes share one.
+	// ID identifies the box in arrows. It is unique.
 	ID string
-	// Head and Text are the lines of the box, Note is shown by a pointing device.
+	// Head and Text are the two lines of the box. Note is its tooltip.
 	Head, Text, Note string
-	Mood             Mood
+	Status           Status
 }
 
-// Arrow leads from one box to another.
+// Arrow connects two boxes.
 type Arrow struct {
 	From, To, Label string
 }
 
-// Mood is the colour of a box.
-type Mood int
+// Status is the status that the colour of a box shows.
+type Status int
 
-// The moods: what nothing is known of, what is well, at work, and not well.
+// The statuses of a box: unknown, ready, in progress and failed.
 const (
-	Neutral Mood = iota
+	Neutral Status = iota
 	Good
 	Busy
 	Bad
 )
 
-// colours are the fill and the border of the moods; text is dark on all of them.
-var colours = map[Mood]struct{ fill, border string }{
+// colours are the fill and border colours, all with enough contrast for dark text.
+var colours = map[Status]struct{ fill, border string }{
 	Neutral: {"#f4f5f7", "#8a919c"},
 	Good:    {"#e3f4e7", "#2e7d43"},
 	Busy:    {"#fdf3d8", "#a87b14"},
 	Bad:     {"#fbe3e1", "#b3362b"},
 }
 
-// Formats are the ways to draw.
+// Formats returns the output formats.
 func Formats() []string { return []string{"dot", "mermaid", "svg", "html"} }
 
 // Draw writes the diagram in one of the Formats.
@@ -60,13 +59,13 @@ func (d Diagram) Draw(w io.Writer, format string) error {
 	d = d.printable()
 	draw, ok := map[string]func() string{"dot": d.dot, "mermaid": d.mermaid, "svg": d.svg, "html": d.html}[format]
 	if !ok {
-		return fmt.Errorf("diagrams cannot be drawn as %q: use %s", format, strings.Join(Formats(), ", "))
+		return fmt.Errorf("unsupported diagram format %q: use %s", format, strings.Join(Formats(), ", "))
 	}
 	_, err := io.WriteString(w, draw())
 	return err
 }
 
-// printable returns the diagram with texts of one line that hide nothing.
+// printable returns the diagram with all texts on one line and control characters removed.
 func (d Diagram) printable() Diagram {
 	fit := Diagram{Title: printable.Line(d.Title)}
 	for _, b := range d.Boxes {
@@ -79,13 +78,13 @@ func (d Diagram) printable() Diagram {
 	return fit
 }
 
-// dot is the language of Graphviz.
+// dot returns the diagram in the language of Graphviz.
 func (d Diagram) dot() string {
 	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph {\n  label=\"%s\"\n  labelloc=t\n  rankdir=LR\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\"]\n", quote(d.Title))
 	for _, box := range d.Boxes {
-		c := colours[box.Mood]
+		c := colours[box.Status]
 		fmt.Fprintf(&b, "  \"%s\" [label=\"%s\\n%s\", tooltip=\"%s\", fillcolor=\"%s\", color=\"%s\"]\n",
 			quote(box.ID), quote(box.Head), quote(box.Text), quote(box.Note), c.fill, c.border)
 	}
@@ -95,7 +94,7 @@ func (d Diagram) dot() string {
 	return b.String() + "}\n"
 }
 
-// mermaid is what Markdown renderers draw.
+// mermaid returns the diagram in the language of Mermaid, which Markdown renderers draw.
 func (d Diagram) mermaid() string {
 	quote := strings.NewReplacer("&", "&amp;", `"`, "&quot;", "<", "&lt;", ">", "&gt;", "\n", " ").Replace
 	number := map[string]int{}
@@ -103,7 +102,7 @@ func (d Diagram) mermaid() string {
 	b.WriteString("flowchart LR\n")
 	for i, box := range d.Boxes {
 		number[box.ID] = i
-		fmt.Fprintf(&b, "  n%d[\"%s<br>%s\"]:::%s\n", i, quote(box.Head), quote(box.Text), moodNames[box.Mood])
+		fmt.Fprintf(&b, "  n%d[\"%s<br>%s\"]:::%s\n", i, quote(box.Head), quote(box.Text), statusNames[box.Status])
 	}
 	for _, a := range d.Arrows {
 		if a.Label == "" {
@@ -112,11 +111,11 @@ func (d Diagram) mermaid() string {
 		}
 		fmt.Fprintf(&b, "  n%d -->|%s| n%d\n", number[a.From], quote(a.Label), number[a.To])
 	}
-	for _, mood := range []Mood{Neutral, Good, Busy, Bad} {
-		c := colours[mood]
-		fmt.Fprintf(&b, "  classDef %s fill:%s,stroke:%s,color:#1c1f24\n", moodNames[mood], c.fill, c.border)
+	for _, status := range []Status{Neutral, Good, Busy, Bad} {
+		c := colours[status]
+		fmt.Fprintf(&b, "  classDef %s fill:%s,stroke:%s,color:#1c1f24\n", statusNames[status], c.fill, c.border)
 	}
 	return b.String()
 }
 
-var moodNames = map[Mood]string{Neutral: "neutral", Good: "good", Busy: "busy", Bad: "bad"}
+var statusNames = map[Status]string{Neutral: "neutral", Good: "good", Busy: "busy", Bad: "bad"}

@@ -2,13 +2,12 @@ package diagram
 
 import "unicode/utf8"
 
-// place is where a box stands: its upper left corner and its width.
+// place is the upper left corner and the width of a box.
 type place struct{ x, y, width int }
 
-// layout puts every box to the right of those that lead to it, and beside one
-// of these: a tree comes out as one, and what is more than a tree has
-// arrows that cross. Each end of a branch has a row of its own, and a box
-// stands in the middle of what it leads to.
+// layout assigns each box a column to the right of all boxes with an arrow to it, and a row beside
+// one of them. A tree has no crossing arrows: each leaf has its own row, and a parent is centered
+// beside its children.
 func (d Diagram) layout() map[string]place {
 	next := d.forward()
 	columns := d.columns(next)
@@ -54,7 +53,7 @@ func (d Diagram) layout() map[string]place {
 	return at
 }
 
-// forward are the boxes that each leads to, without those that lead back.
+// forward returns the arrows of each box, except those that close a cycle.
 func (d Diagram) forward() map[string][]string {
 	to, led := map[string][]string{}, map[string]bool{}
 	for _, a := range d.Arrows {
@@ -77,7 +76,7 @@ func (d Diagram) forward() map[string][]string {
 		}
 		state[id] = done
 	}
-	for _, inCycles := range []bool{false, true} { // what only cycles lead to comes last
+	for _, inCycles := range []bool{false, true} { // boxes that are only in cycles come last
 		for _, box := range d.Boxes {
 			if state[box.ID] == 0 && led[box.ID] == inCycles {
 				walk(box.ID)
@@ -87,8 +86,8 @@ func (d Diagram) forward() map[string][]string {
 	return next
 }
 
-// parents chooses for each box the one that it stands beside: the first of
-// those in the column before its own.
+// parents returns the box beside which each box is placed: the first predecessor in the column
+// before.
 func parents(boxes []Box, next map[string][]string, columns map[string]int) map[string]string {
 	first := map[string]string{}
 	for _, box := range boxes {
@@ -101,7 +100,7 @@ func parents(boxes []Box, next map[string][]string, columns map[string]int) map[
 	return first
 }
 
-// columns are the lengths of the longest ways to the boxes.
+// columns returns the length of the longest path to each box.
 func (d Diagram) columns(next map[string][]string) map[string]int {
 	led := map[string]int{}
 	for _, box := range d.Boxes {

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// random is a diagram of up to 40 boxes with arrows in all directions.
+// random returns a diagram with up to 40 boxes and random arrows.
 func random(seed uint64) Diagram {
-	r := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // the same every time
+	r := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // deterministic
 	d := Diagram{Title: "random"}
 	for i := range 1 + r.IntN(40) {
 		d.Boxes = append(d.Boxes, Box{ID: fmt.Sprint(i), Head: "Kind", Text: strings.Repeat("x", r.IntN(70))})
@@ -23,7 +23,7 @@ func random(seed uint64) Diagram {
 	return d
 }
 
-// TestLayout: whatever the arrows, every box has a place that no other covers.
+// TestLayout checks that boxes do not overlap for any arrows.
 func TestLayout(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
@@ -47,7 +47,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestLayoutOfATree: what is led to stands to the right, a parent in the middle.
+// TestLayoutOfATree checks that children are to the right of their parent, which is centered
+// beside them.
 func TestLayoutOfATree(t *testing.T) {
 	t.Parallel()
 	d := Diagram{
@@ -60,7 +61,7 @@ func TestLayoutOfATree(t *testing.T) {
 	}
 }
 
-// TestEscaping: names cannot break out of a picture.
+// TestEscaping checks that names cannot inject markup.
 func TestEscaping(t *testing.T) {
 	t.Parallel()
 	const evil = `"]<script>&\`

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// The measures of a picture in pixels. Letters are counted, not measured: a
-// box is wide enough for its text in any usual font.
+// The dimensions in pixels. The width of text is estimated from the number of
+// characters, with enough space for usual fonts.
 const (
 	margin    = 24
 	headline  = 40
@@ -20,7 +20,7 @@ const (
 	longest   = 48
 )
 
-// svg is the picture alone.
+// svg returns the diagram as SVG.
 func (d Diagram) svg() string {
 	at := d.layout()
 	width, height := 0, 0
@@ -47,7 +47,7 @@ func (d Diagram) svg() string {
 }
 
 func (box Box) draw(p place) string {
-	c := colours[box.Mood]
+	c := colours[box.Status]
 	note := strings.TrimSpace(box.Head + " " + box.Text + "\n" + box.Note)
 	return fmt.Sprintf(`<g><title>%s</title><rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="%s" stroke="%s"/>`+
 		`<text x="%d" y="%d" fill="#4b5563" font-size="11">%s</text><text x="%d" y="%d" fill="#1c1f24" font-weight="600">%s</text></g>`+"\n",
@@ -55,8 +55,7 @@ func (box Box) draw(p place) string {
 		p.x+padding, p.y+17, html.EscapeString(cut(box.Head)), p.x+padding, p.y+34, html.EscapeString(cut(box.Text)))
 }
 
-// arrow is a curve from the right side of a box to the left side of another,
-// or, where that stands to the left, around below.
+// arrow returns a curve from the right side of a box to the left side of another.
 func arrow(from, to place) string {
 	x1, y1, x2, y2 := from.x+from.width, from.y+boxHeight/2, to.x, to.y+boxHeight/2
 	bend := columnGap / 2
@@ -66,7 +65,7 @@ func arrow(from, to place) string {
 	return fmt.Sprintf(`<path d="M%d %dC%d %d %d %d %d %d" fill="none" stroke="#6b7280" marker-end="url(#tip)"/>`+"\n", x1, y1, x1+bend, y1, x2-bend, y2, x2, y2)
 }
 
-// label is the text in the middle of an arrow, whose line ends around it.
+// label returns the text in the middle of an arrow.
 func label(from, to place, text string) string {
 	if text == "" {
 		return ""
@@ -82,7 +81,7 @@ func cut(text string) string {
 	return string([]rune(text)[:longest-1]) + "…"
 }
 
-// html is a page with the picture that needs nothing from anywhere.
+// html returns a self-contained page with the diagram.
 func (d Diagram) html() string {
 	return "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>" + html.EscapeString(d.Title) + "</title>\n" +
 		"<style>body{margin:0;overflow:auto}</style>\n<body>\n" + d.svg() + "</body>\n</html>\n"

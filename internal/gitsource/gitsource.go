@@ -113,7 +113,7 @@ func (f *Fetched) add(ctx context.Context, s Source, address, at string, revisio
 		return nil, err
 	}
 	f.checkouts = append(f.checkouts, c)
-	repository, err := snapshot.In(c.Store)
+	repository, err := snapshot.OpenStore(c.Store)
 	if err != nil {
 		return nil, err
 	}

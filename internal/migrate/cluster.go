@@ -14,38 +14,37 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// atOnce bounds the requests that are under way at the same time.
-const atOnce = 16
+// maxRequests is the maximum number of concurrent requests.
+const maxRequests = 16
 
-// attempts bounds how often an object is written that somebody else changes meanwhile.
+// attempts is the maximum number of writes of an object that conflict with concurrent changes.
 const attempts = 5
 
-// Definition is a kind on the cluster with what is not in its current version.
-type Definition struct {
-	// Name is that of the CustomResourceDefinition.
+// CRD is a CustomResourceDefinition with the objects to migrate.
+type CRD struct {
+	// Name is the name of the CRD.
 	Name string
-	// Resource is the kind at the version in which the cluster stores it.
+	// Resource is the kind at its storage version.
 	Resource kube.Resource
-	// Stored are the other versions in which objects may be stored.
+	// Stored are the other versions in status.storedVersions.
 	Stored []string
-	// Objects are those to write anew.
+	// Objects are the objects to rewrite.
 	Objects []controllers.Object
 }
 
-// APIVersion is the current version with its group.
-func (d *Definition) APIVersion() string { return d.Resource.GroupVersion().String() }
+// APIVersion returns the group and the storage version.
+func (d *CRD) APIVersion() string { return d.Resource.GroupVersion().String() }
 
-// Survey returns the definitions that have something to migrate, out of all of
-// Flux on the cluster: objects that may be stored in an older version, and
-// those with fields that somebody is noted to own in one. Once a version is
-// not served any more, the server can read neither.
-func Survey(ctx context.Context, client *kube.Client, crds []controllers.Object) ([]*Definition, error) {
-	all := make([]*Definition, len(crds))
+// Outdated returns the CRDs that need a migration: those with objects that may be stored in an
+// older version, or with managed fields in one. The API server cannot read either once it no
+// longer serves the version.
+func Outdated(ctx context.Context, client *kube.Client, crds []controllers.Object) ([]*CRD, error) {
+	all := make([]*CRD, len(crds))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
+	g.SetLimit(maxRequests)
 	for i, crd := range crds {
 		g.Go(func() error {
-			d := define(crd)
+			d := newCRD(crd)
 			if d == nil {
 				return nil
 			}
@@ -66,13 +65,13 @@ func Survey(ctx context.Context, client *kube.Client, crds []controllers.Object)
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(d *Definition) bool { return d == nil || len(d.Stored)+len(d.Objects) == 0 }), nil
+	return slices.DeleteFunc(all, func(d *CRD) bool { return d == nil || len(d.Stored)+len(d.Objects) == 0 }), nil
 }
 
-// define reads a definition, nil where it stores nothing.
-func define(crd controllers.Object) *Definition {
+// newCRD parses a CRD. It returns nil for one without a storage version.
+func newCRD(crd controllers.Object) *CRD {
 	text := func(path string) string { return controllers.Path{path}.String(crd) }
-	d := &Definition{Name: controllers.Name(crd)}
+	d := &CRD{Name: controllers.Name(crd)}
 	list, _ := controllers.Path{"spec.versions"}.Lookup(crd)
 	versions, _ := list.([]any)
 	for _, item := range versions {
@@ -99,22 +98,22 @@ func define(crd controllers.Object) *Definition {
 	return d
 }
 
-// Permissions are what migrating definitions needs.
-func Permissions(definitions []*Definition) []kube.Permission {
+// Permissions returns the permissions that a migration needs.
+func Permissions(crds []*CRD) []kube.Permission {
 	const group = "apiextensions.k8s.io"
 	needed := []kube.Permission{{Verb: "patch", Group: group, Resource: "customresourcedefinitions/status"}}
-	for _, d := range definitions {
+	for _, d := range crds {
 		needed = append(needed, kube.Permission{Verb: "patch", Group: d.Resource.Group, Resource: d.Resource.Resource})
 	}
 	return needed
 }
 
-// Migrate has the server write every object anew, which it does in its current
-// version, and then strikes the other versions from those that are stored.
-// Where an object could not be written they stay, and the rest is done.
-func (d *Definition) Migrate(ctx context.Context, client *kube.Client, definitions kube.Resource) error {
+// Migrate rewrites every object, so that the server stores it in the storage version, and then
+// removes the other versions from status.storedVersions. If an object cannot be written, the
+// versions are kept and the other objects are rewritten nevertheless.
+func (d *CRD) Migrate(ctx context.Context, client *kube.Client, crds kube.Resource) error {
 	var g errgroup.Group
-	g.SetLimit(atOnce)
+	g.SetLimit(maxRequests)
 	failed := make([]error, len(d.Objects))
 	for i, o := range d.Objects {
 		g.Go(func() error {
@@ -132,16 +131,15 @@ func (d *Definition) Migrate(ctx context.Context, client *kube.Client, definitio
 		return nil
 	}
 	status := map[string]any{"storedVersions": []string{d.Resource.Version}}
-	if err := client.PatchStatus(ctx, definitions, "", d.Name, status); err != nil {
-		return fmt.Errorf("noting at %s that only %s is stored: %w", d.Name, d.Resource.Version, err)
+	if err := client.PatchStatus(ctx, crds, "", d.Name, status); err != nil {
+		return fmt.Errorf("setting status.storedVersions of %s to %s: %w", d.Name, d.Resource.Version, err)
 	}
 	return nil
 }
 
-// rewrite changes nothing of an object but the versions in which its fields
-// are owned. The server writes also what is the same, if it was stored in
-// another version.
-func (d *Definition) rewrite(ctx context.Context, client *kube.Client, o controllers.Object) error {
+// rewrite patches an object with the versions of its managed fields only. The server also stores
+// an unchanged object again if it was stored in another version.
+func (d *CRD) rewrite(ctx context.Context, client *kube.Client, o controllers.Object) error {
 	namespace, name := controllers.Namespace(o), controllers.Name(o)
 	var err error
 	for range attempts {
@@ -153,7 +151,7 @@ func (d *Definition) rewrite(ctx context.Context, client *kube.Client, o control
 		}
 		_, err = client.Merge(ctx, d.Resource, namespace, name, change)
 		if apierrors.IsNotFound(err) {
-			return nil // deleted meanwhile
+			return nil // deleted in the meantime
 		}
 		if !apierrors.IsConflict(err) {
 			break
@@ -163,7 +161,7 @@ func (d *Definition) rewrite(ctx context.Context, client *kube.Client, o control
 		}
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("writing %s %s/%s anew: %w", d.Resource.Kind, namespace, name, err)
+		return fmt.Errorf("rewriting %s %s/%s: %w", d.Resource.Kind, namespace, name, err)
 	}
 	return nil
 }

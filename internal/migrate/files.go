@@ -10,17 +10,17 @@ import (
 	"slices"
 )
 
-// sizeMax bounds the files that are read: what is larger is no manifest.
+// sizeMax is the maximum size of a manifest; larger files are skipped.
 const sizeMax = 32 << 20
 
-// File is a file with older versions in it.
+// File is a file that contains outdated versions.
 type File struct {
 	Path string
 	Text
 }
 
-// Find returns the files at a path that name older versions than a release has:
-// those of a folder with one of the extensions, or the one file.
+// Find returns the files that contain versions older than those of a release: files in a folder
+// with one of the extensions, or a single file.
 func Find(ctx context.Context, path string, extensions []string, r Release) ([]File, error) {
 	var found []File
 	err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
@@ -59,8 +59,7 @@ func read(name string, r Release) (File, error) {
 	return File{name, Rewrite(string(text), r)}, nil
 }
 
-// Write puts the new content in the place of the old, at once: nobody finds
-// half of it, and a link stays one.
+// Write replaces the file atomically. It keeps symbolic links.
 func (f File) Write() (err error) {
 	name, err := filepath.EvalSymlinks(f.Path)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// currentFields returns who owns the fields of an object, as of one version,
-// and whether that differs from what is noted now. Versions of a kind of Flux
-// differ in name only to the server, which converts nothing.
+// currentFields returns the managed fields of an object with all entries at one version, and
+// whether any entry changed. The schemas of all versions of a Flux kind are the same, so that
+// fields need no conversion.
 func currentFields(o controllers.Object, apiVersion string) (fields []any, stale bool) {
 	list, _ := controllers.Path{"metadata.managedFields"}.Lookup(o)
 	noted, _ := list.([]any)
@@ -28,7 +28,7 @@ func currentFields(o controllers.Object, apiVersion string) (fields []any, stale
 			entry["apiVersion"] = apiVersion
 			stale = true
 		}
-		// The server keeps one entry an owner and version.
+		// The server keeps one entry for each manager and version.
 		owner := fmt.Sprint(entry["manager"], "\x00", entry["operation"], "\x00", entry["subresource"])
 		if i, twice := at[owner]; twice {
 			if both, ok := union(fields[i], entry); ok {
@@ -42,7 +42,7 @@ func currentFields(o controllers.Object, apiVersion string) (fields []any, stale
 	return fields, stale
 }
 
-// union is an entry of an owner with the fields of two; the later time counts.
+// union merges two entries of a manager; the later time wins.
 func union(one any, other map[string]any) (map[string]any, bool) {
 	first, ok := one.(map[string]any)
 	if !ok {

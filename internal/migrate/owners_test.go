@@ -8,8 +8,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// An owner in two versions becomes one with the fields of both, since the
-// server keeps one entry an owner and version and would lose the other.
+// TestCurrentFields checks that entries of a manager at two versions are merged: the server keeps
+// one entry for each manager and version, and would lose the other.
 func TestCurrentFields(t *testing.T) {
 	t.Parallel()
 	entry := func(version, at string, fields map[string]any) map[string]any {
@@ -27,6 +27,6 @@ func TestCurrentFields(t *testing.T) {
 		t.Errorf("stale %v:\n%s", stale, diff)
 	}
 	if _, stale := currentFields(controllers.Object{"metadata": map[string]any{"managedFields": fields}}, "x/v1"); stale {
-		t.Error("what is current is taken as stale")
+		t.Error("current entries reported as stale")
 	}
 }

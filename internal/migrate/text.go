@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Change is a line that names an older version.
+// Change is a line with an outdated version.
 type Change struct {
 	Line int    `json:"line"`
 	Kind string `json:"kind"`
@@ -13,26 +13,26 @@ type Change struct {
 	To   string `json:"to"`
 }
 
-// Text is what becomes of a file.
+// Text is the migrated content of a file.
 type Text struct {
 	Content string
 	Changes []Change
-	// Unclear are the numbers of lines that name a version which nothing serves
-	// any more, in a way that leaves open what of.
+	// Unclear are the numbers of lines with a version that is no longer served, but whose kind
+	// cannot be determined.
 	Unclear []int
 }
 
 var (
-	// entry is a key of a mapping with a plain value. Lines are matched and not
-	// documents, so that comments, templates and patches inside of texts are
-	// reached and nothing else of a file changes.
+	// entry matches a key of a mapping with a plain value. Matching lines instead
+	// of documents reaches templates and patches in strings and keeps the rest of
+	// the file, such as comments, unchanged.
 	entry = regexp.MustCompile(`^( *(?:- +)*)["']?(apiVersion|kind|group|version)["']?:[ \t]+["']?([A-Za-z0-9./-]+)["']?,?[ \t]*(?:#.*)?\r?$`)
 	named = regexp.MustCompile(`\b([a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/(v[0-9]+(?:(?:alpha|beta)[0-9]+)?)\b`)
 	lead  = regexp.MustCompile(`^( *(?:- +)*)`)
 )
 
-// Rewrite brings the versions of Flux's kinds in a text to those of a release:
-// beside a kind as apiVersion, and in selectors as group, version and kind.
+// Rewrite updates the versions of Flux kinds in a text to those of a release: apiVersion beside a
+// kind, and group, version and kind in selectors.
 func Rewrite(text string, r Release) Text {
 	lines := strings.SplitAfter(text, "\n")
 	var t Text
@@ -50,7 +50,7 @@ func Rewrite(text string, r Release) Text {
 	return t
 }
 
-// rewriteLine returns a line as it should be, and what has changed in it.
+// rewriteLine returns the migrated line and its change, if any.
 func rewriteLine(lines []string, i int, r Release) (string, *Change) {
 	line := lines[i]
 	m := entry.FindStringSubmatchIndex(strings.TrimSuffix(line, "\n"))
@@ -79,7 +79,7 @@ func rewriteLine(lines []string, i int, r Release) (string, *Change) {
 	return line[:start] + to + line[m[7]:], &Change{i + 1, beside["kind"], group + "/" + from, group + "/" + to}
 }
 
-// unclear tells whether a line that was left as it is names what is gone.
+// unclear reports whether an unchanged line contains a version that is no longer served.
 func unclear(line string, r Release) bool {
 	if strings.HasPrefix(strings.TrimSpace(line), "#") {
 		return false
@@ -92,7 +92,7 @@ func unclear(line string, r Release) bool {
 	return false
 }
 
-// siblings are the plain values beside the key in a line that begins at a column.
+// siblings returns the plain values of the other keys in the mapping that contains the line.
 func siblings(lines []string, at, column int) map[string]string {
 	found := map[string]string{}
 	look := func(i int) (end bool) {
@@ -115,7 +115,7 @@ func siblings(lines []string, at, column int) map[string]string {
 		}
 	}
 	for i := at + 1; i < len(lines); i++ {
-		// The first line of the next item is not a sibling any more.
+		// Stop at the first line of the next item.
 		if indent, next, _ := position(lines[i]); next && indent <= column || look(i) {
 			break
 		}
@@ -123,9 +123,9 @@ func siblings(lines []string, at, column int) map[string]string {
 	return found
 }
 
-// position is the column at which the key of a line begins, and whether it is
-// the first of an item of a list. Empty lines, comments and directives of
-// templates stand between keys without a position of their own.
+// position returns the column of the key in a line, and whether the line is the first of a list
+// item. skip is true for empty lines, comments and template directives, which may be at any
+// column.
 func position(line string) (column int, first, skip bool) {
 	before := lead.FindString(line)
 	rest := strings.TrimSpace(line[len(before):])

@@ -8,7 +8,7 @@ import (
 	"github.com/fluxkit/flux/internal/migrate"
 )
 
-func TestRewriteLeavesTheRest(t *testing.T) {
+func TestRewriteKeepsOtherText(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, text, want string

@@ -1,5 +1,5 @@
-// Package migrate brings the kinds of Flux to their current versions, in what
-// a cluster stores and in files.
+// Package migrate updates Flux objects on a cluster, and manifests in files, to the current API
+// versions.
 package migrate
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// since lists with which minor version of Flux 2 a version of a kind came. What
-// is not listed was there before.
+// since maps the versions of a kind to the minor release of Flux 2 that introduced them. Versions
+// that are not listed were in 2.0.
 var since = map[string]map[string]int{
 	"OCIRepository":         {"v1": 6},
 	"Bucket":                {"v1": 4},
@@ -32,7 +32,7 @@ var since = map[string]map[string]int{
 // Release is a minor version of Flux 2.
 type Release int
 
-// ParseRelease reads a version such as 2.6 or v2.6.1, "" for the newest.
+// ParseRelease parses a version such as 2.6 or v2.6.1. An empty text is the newest release.
 func ParseRelease(text string) (Release, error) {
 	newest := minor(controllers.Distribution)
 	if text == "" {
@@ -40,12 +40,12 @@ func ParseRelease(text string) (Release, error) {
 	}
 	asked := minor(strings.TrimPrefix(text, "v"))
 	if asked < 0 || asked > newest {
-		return 0, fmt.Errorf("version %q is not known: it has to be one of 2.0 to 2.%d", text, newest)
+		return 0, fmt.Errorf("unknown version %q: must be one of 2.0 to 2.%d", text, newest)
 	}
 	return Release(asked), nil
 }
 
-// minor is the second number of 2.x or 2.x.y, -1 where it is no such version.
+// minor returns the minor version of 2.x or 2.x.y, or -1 for other text.
 func minor(text string) int {
 	parts := strings.Split(text, ".")
 	if len(parts) < 2 || len(parts) > 3 || parts[0] != "2" {
@@ -63,8 +63,7 @@ func minor(text string) int {
 	return n
 }
 
-// Target returns the newest version of a kind that a release has, if that is
-// newer than the given one.
+// Target returns the newest version of a kind in a release, if it is newer than the given one.
 func (r Release) Target(group, kind, from string) (string, bool) {
 	k, ok := controllers.KindOf(group, kind)
 	if !ok {
@@ -78,7 +77,7 @@ func (r Release) Target(group, kind, from string) (string, bool) {
 	return "", false
 }
 
-// outdated tells whether a version of a group is older than that of every kind in it.
+// outdated reports whether a version of a group is older than those of all its kinds.
 func (r Release) outdated(group, from string) bool {
 	found := false
 	for _, k := range controllers.Kinds {

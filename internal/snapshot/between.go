@@ -12,36 +12,36 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// ErrIncomplete is returned where the clone does not hold the history between
-// two commits: it is shallow, or has not fetched one of them.
-var ErrIncomplete = errors.New("the clone does not hold the history between the commits")
+// ErrIncomplete is returned if the clone does not contain the history between two commits: it is
+// shallow, or one of them was not fetched.
+var ErrIncomplete = errors.New("the clone does not contain the history between the commits")
 
-// historyBound is how many commits are read to find those between two, skewBound
-// how many are read on when all seems to be decided, since the clocks of authors
-// differ, and textBound how much of an author or a subject is kept, in characters.
+// historyBound is the maximum number of commits that are read to find those
+// between two. skewBound is the number of commits that are read after the result
+// seems complete, since clocks of committers differ. textBound is the maximum
+// length of an author or a subject, in characters.
 const (
 	historyBound = 5000
 	skewBound    = 100
 	textBound    = 200
 )
 
-// CommitInfo describes a commit. Author and Subject are as the commit has them, and bounded.
+// CommitInfo describes a commit. Author and Subject are bounded.
 type CommitInfo struct {
-	// Hash is the SHA-1 in hexadecimal digits.
+	// Hash is the SHA-1 hash in hexadecimal.
 	Hash    string
 	Author  string
 	Time    time.Time
 	Subject string
 }
 
-// Between returns the commits that are in the history of head and not in that of
-// base, the newest first, at most most of them, and how many there are. As git
-// log base..head does, it reads both histories from the newest commit on until
-// only what base has is left.
-func (r *Repository) Between(ctx context.Context, base, head string, most int) (commits []CommitInfo, total int, err error) {
+// Between returns the commits in the history of head that are not in that of base, newest first
+// and at most limit of them, and their total number. Like git log base..head, it reads both
+// histories from the newest commit until only commits of base are left.
+func (r *Repository) Between(ctx context.Context, base, head string, limit int) (commits []CommitInfo, total int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := &history{repository: r, met: map[plumbing.Hash]*historic{}}
+	h := &history{repository: r, met: map[plumbing.Hash]*queuedCommit{}}
 	if err := errors.Join(h.meet(plumbing.NewHash(base), true), h.meet(plumbing.NewHash(head), false)); err != nil {
 		return nil, 0, err
 	}
@@ -53,9 +53,9 @@ func (r *Repository) Between(ctx context.Context, base, head string, most int) (
 			return nil, 0, err
 		}
 		if len(h.read) == historyBound {
-			return nil, 0, fmt.Errorf("more than %d commits lie between them", historyBound)
+			return nil, 0, fmt.Errorf("more than %d commits between them", historyBound)
 		}
-		c := heap.Pop(&h.queue).(*historic)
+		c := heap.Pop(&h.queue).(*queuedCommit)
 		c.read, h.read = true, append(h.read, c)
 		if !c.inBase {
 			h.open--
@@ -71,33 +71,33 @@ func (r *Repository) Between(ctx context.Context, base, head string, most int) (
 		if c.inBase {
 			continue
 		}
-		if total++; len(commits) < most {
+		if total++; len(commits) < limit {
 			commits = append(commits, describe(c.Commit))
 		}
 	}
 	return commits, total, nil
 }
 
-// history is what was read of the histories of two commits.
+// history holds the commits that were read of the histories of base and head.
 type history struct {
 	repository *Repository
-	met        map[plumbing.Hash]*historic
+	met        map[plumbing.Hash]*queuedCommit
 	queue      byTime
-	read       []*historic
-	// open counts the commits of the queue that base is not known to have, and
-	// oldest is when the last of them that was read was made.
+	read       []*queuedCommit
+	// open is the number of queued commits that are not known to be in base, and
+	// oldest is the time of the last such commit that was read.
 	open   int
 	oldest time.Time
 }
 
-// historic is a commit, whether base has it too, and whether its parents were met.
-type historic struct {
+// queuedCommit is a commit, whether it is in base, and whether its parents were queued.
+type queuedCommit struct {
 	*object.Commit
 	inBase, read bool
 }
 
-// undecided reports whether more has to be read: base may have what is as old as
-// the last commit that it was not known to have.
+// undecided reports whether more commits must be read: base may contain commits that are as old as
+// the last one not known to be in it.
 func (h *history) undecided() bool {
 	return h.open > 0 || !h.queue[0].Committer.When.Before(h.oldest)
 }
@@ -116,7 +116,7 @@ func (h *history) meet(hash plumbing.Hash, inBase bool) error {
 	if err != nil {
 		return fmt.Errorf("reading commit %s: %w", hash, err)
 	}
-	h.met[hash] = &historic{Commit: c, inBase: inBase}
+	h.met[hash] = &queuedCommit{Commit: c, inBase: inBase}
 	if !inBase {
 		h.open++
 	}
@@ -124,10 +124,10 @@ func (h *history) meet(hash plumbing.Hash, inBase bool) error {
 	return nil
 }
 
-// mark notes that base has a commit and what was met of its history: where
-// clocks differ, a parent may be read before a child.
-func (h *history) mark(c *historic) {
-	for pending := []*historic{c}; len(pending) > 0; {
+// mark records that base contains a commit and its known ancestors: with wrong clocks, a parent
+// may be read before its child.
+func (h *history) mark(c *queuedCommit) {
+	for pending := []*queuedCommit{c}; len(pending) > 0; {
 		c, pending = pending[0], pending[1:]
 		if c == nil || c.inBase {
 			continue
@@ -143,15 +143,15 @@ func (h *history) mark(c *historic) {
 	}
 }
 
-// byTime is a heap of commits, the newest on top.
-type byTime []*historic
+// byTime is a heap of commits, newest first.
+type byTime []*queuedCommit
 
 func (q byTime) Len() int           { return len(q) }
 func (q byTime) Less(i, j int) bool { return q[i].Committer.When.After(q[j].Committer.When) }
 func (q byTime) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
 
 // Push implements [heap.Interface].
-func (q *byTime) Push(c any) { *q = append(*q, c.(*historic)) }
+func (q *byTime) Push(c any) { *q = append(*q, c.(*queuedCommit)) }
 
 // Pop implements [heap.Interface].
 func (q *byTime) Pop() any {
@@ -165,7 +165,7 @@ func describe(c *object.Commit) CommitInfo {
 	return CommitInfo{Hash: c.Hash.String(), Author: bounded(c.Author.Name), Time: c.Author.When.UTC(), Subject: bounded(subject)}
 }
 
-// bounded returns text of a commit that is not too long.
+// bounded truncates the text of a commit.
 func bounded(text string) string {
 	if runes := []rune(text); len(runes) > textBound {
 		return string(runes[:textBound]) + "…"

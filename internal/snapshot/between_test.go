@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/snapshot"
 )
 
-// gitIn runs git in a repository at a second of an hour, and returns what it prints.
+// gitIn runs git in a repository at the given second of an hour, and returns its output.
 func gitIn(t *testing.T, folder string, second int, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git", args...)
@@ -28,8 +28,8 @@ func gitIn(t *testing.T, folder string, second int, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestBetween compares with git log for every pair of commits of a history with
-// merges, with commits of one second, and with clocks that go backwards.
+// TestBetween compares the result with git log for every pair of commits in histories with merges,
+// equal times and clocks that go backwards.
 func TestBetween(t *testing.T) {
 	t.Parallel()
 	for name, second := range map[string]func(int) int{

@@ -1,6 +1,5 @@
-// Package snapshot shows what a Git repository holds at a revision, or in its
-// work tree, as a tree of files with Git's hashes. It reads objects where they
-// are and writes nothing, neither to the work tree nor to the repository.
+// Package snapshot reads a revision or the work tree of a Git repository as a file system with Git
+// hashes. It writes neither to the work tree nor to the repository.
 package snapshot
 
 import (
@@ -17,25 +16,25 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// Repository is a clone on disk. It has to be closed.
+// Repository is a clone on disk. The caller must close it.
 type Repository struct {
 	git   *git.Repository
 	store *filesystem.Storage
 	root  string
 
-	// mu guards the store, which several must not read from at once.
+	// mu guards the store, which does not support concurrent reads.
 	mu       sync.Mutex
 	contents map[plumbing.Hash][]byte
 }
 
-// ErrNoRepository says that a folder is in no clone.
-var ErrNoRepository = errors.New("there is no Git repository around it")
+// ErrNoRepository is returned if a folder is not in a clone.
+var ErrNoRepository = errors.New("not in a Git repository")
 
-// Open opens the clone that a folder is in.
+// Open opens the clone that contains a folder.
 func Open(folder string) (*Repository, error) {
 	opened, err := git.PlainOpenWithOptions(folder, &git.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true})
 	if errors.Is(err, git.ErrRepositoryNotExists) {
-		opened, err = git.PlainOpen(folder) // a bare one has no .git to be found
+		opened, err = git.PlainOpen(folder) // bare repositories have no .git to detect
 	}
 	if errors.Is(err, git.ErrRepositoryNotExists) {
 		return nil, ErrNoRepository
@@ -51,7 +50,7 @@ func Open(folder string) (*Repository, error) {
 	}
 	r.git = opened
 	if plain, ok := opened.Storer.(*filesystem.Storage); ok {
-		// Packs stay open: thousands of objects are read out of them.
+		// Keep packs open: thousands of objects are read from them.
 		r.store = filesystem.NewStorageWithOptions(plain.Filesystem(), cache.NewObjectLRUDefault(), filesystem.Options{KeepDescriptors: true})
 		if r.git, err = git.Open(r.store, nil); err != nil {
 			return nil, fmt.Errorf("opening the Git repository: %w", err)
@@ -60,9 +59,9 @@ func Open(folder string) (*Repository, error) {
 	return r, nil
 }
 
-// In is a repository whose objects are in a store, which stays the caller's.
-func In(store *filesystem.Storage) (*Repository, error) {
-	head := plumbing.NewHashReference(plumbing.HEAD, plumbing.ZeroHash) // a repository has one
+// OpenStore returns the repository with the objects in a store. The caller closes the store.
+func OpenStore(store *filesystem.Storage) (*Repository, error) {
+	head := plumbing.NewHashReference(plumbing.HEAD, plumbing.ZeroHash) // go-git requires a HEAD
 	if err := store.SetReference(head); err != nil {
 		return nil, fmt.Errorf("opening the Git repository: %w", err)
 	}
@@ -73,7 +72,7 @@ func In(store *filesystem.Storage) (*Repository, error) {
 	return &Repository{git: opened, contents: map[plumbing.Hash][]byte{}}, nil
 }
 
-// Close closes what is open of the repository.
+// Close closes the open packs.
 func (r *Repository) Close() error {
 	if r.store == nil {
 		return nil
@@ -81,10 +80,10 @@ func (r *Repository) Close() error {
 	return r.store.Close()
 }
 
-// Root is the folder of the work tree, "" for a bare repository.
+// Root returns the folder of the work tree, or "" for a bare repository.
 func (r *Repository) Root() string { return r.root }
 
-// Remotes are the addresses of the repository's remotes.
+// Remotes returns the addresses of the remotes.
 func (r *Repository) Remotes() ([]string, error) {
 	remotes, err := r.git.Remotes()
 	if err != nil {
@@ -97,7 +96,7 @@ func (r *Repository) Remotes() ([]string, error) {
 	return addresses, nil
 }
 
-// Names are the branches and tags that the clone knows, those of its remotes too.
+// Names returns the branches and tags of the clone, including remote branches.
 func (r *Repository) Names() (branches, tags []string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,10 +124,10 @@ func (r *Repository) Names() (branches, tags []string, err error) {
 	return branches, tags, err
 }
 
-// UnknownError says that the clone has no such revision.
+// UnknownError is returned for a revision that the clone does not contain.
 type UnknownError struct {
 	Revision string
-	// Shallow tells that the clone holds only a part of the history.
+	// Shallow reports whether the clone contains only a part of the history.
 	Shallow bool
 }
 
@@ -136,8 +135,8 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("this clone has no revision %q", e.Revision)
 }
 
-// Commit finds the commit of a branch, a tag or any other revision. A branch
-// that is not here is the one of the remote: it is all that a pipeline has.
+// Commit resolves a branch, tag or other revision. A branch without a local copy is resolved at
+// origin, as in the clones of CI systems.
 func (r *Repository) Commit(revision string) (plumbing.Hash, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,10 +149,10 @@ func (r *Repository) Commit(revision string) (plumbing.Hash, error) {
 	return plumbing.ZeroHash, &UnknownError{revision, err == nil && len(shallow) > 0}
 }
 
-// ErrUnrelated says that two commits have no history in common.
-var ErrUnrelated = errors.New("they have no commit in common")
+// ErrUnrelated is returned if two commits have no common ancestor.
+var ErrUnrelated = errors.New("the commits have no common ancestor")
 
-// MergeBase is the commit at which two began to differ.
+// MergeBase returns the best common ancestor of two commits.
 func (r *Repository) MergeBase(one, other plumbing.Hash) (plumbing.Hash, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -170,12 +169,12 @@ func (r *Repository) MergeBase(one, other plumbing.Hash) (plumbing.Hash, error) 
 		return plumbing.ZeroHash, ErrUnrelated
 	}
 	if err != nil {
-		return plumbing.ZeroHash, fmt.Errorf("looking for the commit in common: %w", err)
+		return plumbing.ZeroHash, fmt.Errorf("finding the merge base: %w", err)
 	}
 	return common[0].Hash, nil
 }
 
-// At is the tree of a commit.
+// At returns the tree of a commit.
 func (r *Repository) At(commit plumbing.Hash) (*Tree, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -186,7 +185,7 @@ func (r *Repository) At(commit plumbing.Hash) (*Tree, error) {
 	return &Tree{root: r.folder(".", found.TreeHash)}, nil
 }
 
-// folder is a tree object that is read when somebody looks into it.
+// folder returns a tree object that is read on first access.
 func (r *Repository) folder(name string, hash plumbing.Hash) *node {
 	return &node{name: name, folder: true, hash: hash, load: func() ([]*node, error) { return r.entries(hash) }}
 }
@@ -213,7 +212,7 @@ func (r *Repository) entries(tree plumbing.Hash) ([]*node, error) {
 	return nodes, nil
 }
 
-// blob reads a file. Two revisions share most of them.
+// blob reads a file. It caches small files, since two revisions share most of them.
 func (r *Repository) blob(hash plumbing.Hash) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,7 +224,7 @@ func (r *Repository) blob(hash plumbing.Hash) ([]byte, error) {
 		return nil, fmt.Errorf("reading blob %s: %w", hash, err)
 	}
 	content, err := readAll(found)
-	if err == nil && len(content) < keepMost {
+	if err == nil && len(content) < cacheMax {
 		r.contents[hash] = content
 	}
 	return content, err

@@ -16,8 +16,8 @@ import (
 	"github.com/fluxkit/flux/internal/snapshot"
 )
 
-// clone makes a repository with files that sort in odd ways, a link, an
-// executable, and files that Git leaves out.
+// clone creates a repository with names that sort differently in Git, a symbolic link, an
+// executable, and ignored files.
 func clone(t *testing.T) (string, *git.Repository) {
 	t.Helper()
 	root := t.TempDir()
@@ -119,7 +119,7 @@ func TestTrees(t *testing.T) {
 	}
 }
 
-// TestChanged tells files and folders that changed from those that did not.
+// TestChanged checks that hashes differ for exactly the changed files and folders.
 func TestChanged(t *testing.T) {
 	t.Parallel()
 	root, _ := clone(t)
@@ -185,6 +185,6 @@ func TestUnknown(t *testing.T) {
 	})
 	var unknown *snapshot.UnknownError
 	if _, err := repository.Commit("gone"); !errors.As(err, &unknown) || unknown.Shallow {
-		t.Errorf("a revision that is not there: %v", err)
+		t.Errorf("an unknown revision: %v", err)
 	}
 }

@@ -19,13 +19,12 @@ import (
 const (
 	linkMode   = filemode.Symlink
 	folderMode = filemode.Dir
-	// keepMost is the size of files that are kept in memory once read.
-	keepMost = 1 << 20
+	// cacheMax is the size below which files are kept in memory.
+	cacheMax = 1 << 20
 )
 
-// Tree is a tree of files that does not change. It implements fs.FS and its
-// companions. Links are not in it, since source-controller puts none into
-// artifacts.
+// Tree is an immutable file tree. It implements fs.FS, fs.ReadFileFS, fs.ReadDirFS and fs.StatFS.
+// It has no symbolic links, since source-controller excludes them from artifacts.
 type Tree struct{ root *node }
 
 // node is a file or a folder.
@@ -33,9 +32,9 @@ type node struct {
 	name   string
 	folder bool
 	hash   plumbing.Hash
-	// executable is only known, and of use, in work trees.
+	// executable is set in work trees only.
 	executable bool
-	// read reads a file, load lists a folder.
+	// read returns the content of a file, load the entries of a folder.
 	read func() ([]byte, error)
 	load func() ([]*node, error)
 
@@ -43,7 +42,7 @@ type node struct {
 	children []*node
 	byName   map[string]*node
 	err      error
-	// hashed computes the hash of what is not a Git object yet.
+	// hashed computes the hash of content that is not a Git object.
 	hashed func() (plumbing.Hash, error)
 }
 
@@ -83,8 +82,7 @@ func (t *Tree) find(op, name string) (*node, error) {
 	return at, nil
 }
 
-// Hash is Git's hash of a file or folder: what has the same has the same
-// content. The error of what is not there is fs.ErrNotExist.
+// Hash returns the Git hash of a file or folder, which identifies its content, or fs.ErrNotExist.
 func (t *Tree) Hash(name string) (string, error) {
 	n, err := t.find("hash", name)
 	if err != nil {
@@ -104,7 +102,7 @@ func (t *Tree) ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	if n.folder {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it is a folder")}
+		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("is a directory")}
 	}
 	content, err := n.read()
 	return bytes.Clone(content), err
@@ -117,7 +115,7 @@ func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
 		return nil, err
 	}
 	if !n.folder {
-		return nil, &fs.PathError{Op: "list", Path: name, Err: fmt.Errorf("it is a file")}
+		return nil, &fs.PathError{Op: "list", Path: name, Err: fmt.Errorf("not a directory")}
 	}
 	children, err := n.list()
 	entries := make([]fs.DirEntry, len(children))
@@ -201,7 +199,7 @@ type openFolder struct {
 func (f *openFolder) Stat() (fs.FileInfo, error) { return f.info, nil }
 func (f *openFolder) Close() error               { return nil }
 func (f *openFolder) Read([]byte) (int, error) {
-	return 0, &fs.PathError{Op: "read", Path: f.info.Name(), Err: fmt.Errorf("it is a folder")}
+	return 0, &fs.PathError{Op: "read", Path: f.info.Name(), Err: fmt.Errorf("is a directory")}
 }
 
 // ReadDir implements fs.ReadDirFile.

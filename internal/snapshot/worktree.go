@@ -19,11 +19,11 @@ import (
 	"github.com/fluxkit/flux/internal/workspace"
 )
 
-// ErrBare says that a repository has no work tree.
+// ErrBare is returned for the work tree of a bare repository.
 var ErrBare = errors.New("the repository is bare and has no work tree")
 
-// WorkTree is what a commit of all files would hold: those that Git knows and
-// those that it would take in. Contents are read when they are asked for.
+// WorkTree returns the tree that a commit of all files would have: tracked files, and untracked
+// files that are not ignored. Contents are read on first access.
 func (r *Repository) WorkTree(ctx context.Context) (*Tree, error) {
 	if r.root == "" {
 		return nil, ErrBare
@@ -55,7 +55,7 @@ type walk struct {
 	tracked map[string]bool
 }
 
-// patterns reads a file of patterns, if it is there.
+// patterns reads an ignore file, if it exists.
 func (w *walk) patterns(file string, domain []string) []gitignore.Pattern {
 	text, err := fs.ReadFile(w.tree, file)
 	if err != nil {
@@ -109,8 +109,8 @@ func (w *walk) folder(name string, patterns []gitignore.Pattern) (*node, error) 
 	return folder, nil
 }
 
-// entry is nil for what Git would not take in: empty folders, other
-// repositories, sockets.
+// entry returns nil for entries that Git does not add: empty folders, nested repositories and
+// sockets.
 func (w *walk) entry(name string, e fs.DirEntry, patterns []gitignore.Pattern) (*node, error) {
 	onDisk := filepath.Join(w.root, name)
 	switch {
@@ -142,7 +142,7 @@ func (w *walk) entry(name string, e fs.DirEntry, patterns []gitignore.Pattern) (
 	}}, nil
 }
 
-// hashFolder is the hash of the tree object that Git would make.
+// hashFolder returns the hash of the tree object that Git would create.
 func hashFolder(children []*node) (plumbing.Hash, error) {
 	sorted := slices.Clone(children)
 	key := func(n *node) string {

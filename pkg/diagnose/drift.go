@@ -137,7 +137,7 @@ func (s *snapshot) drift(ctx context.Context, sub subject, d *desired, suspects 
 	}
 	k := (&unstructured.Unstructured{Object: sub.object}).DeepCopy()
 	unstructured.RemoveNestedField(k.Object, "status", "inventory") // nothing is pruned
-	plan := diff.Plan{Kustomization: k, Build: &build.Result{SecretValues: d.secrets}, Release: d.release}
+	plan := diff.Plan{Owner: k, Build: &build.Result{SecretValues: d.secrets}, Release: d.release}
 	for _, suspect := range suspects {
 		plan.Build.Objects = append(plan.Build.Objects, suspect.desired)
 	}
