@@ -35,6 +35,9 @@ type app struct {
 	now     func() time.Time
 	ui      *ui.Terminal
 
+	// secrets are the credentials that the process knows: nothing prints them.
+	secrets *redact.Set
+
 	global globalFlags
 	// settings is what is wrong with the environment and the configuration file.
 	settings error
@@ -50,7 +53,13 @@ type app struct {
 }
 
 func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time) *app {
-	a := &app{in: in, out: out, err: err, env: env, now: now, ui: ui.New(in, err, env), blameTime: blameTime, kustomizers: &kustomizers{}, operation: &atomic.Pointer[context.Context]{}}
+	secrets := &redact.Set{}
+	masked := secrets.NewWriter(err)
+	a := &app{
+		in: in, out: secrets.NewWriter(out), err: masked, env: env, now: now, ui: ui.New(in, masked, env), secrets: secrets, blameTime: blameTime,
+		kustomizers: &kustomizers{}, operation: &atomic.Pointer[context.Context]{},
+	}
+	a.ui.Mask(secrets.Text)
 	a.lookupEnv = func(name string) (string, bool) { value := env(name); return value, value != "" }
 	a.environ = func() []string { return nil }
 	a.global.kube = kubeconfig.New(env)
@@ -60,6 +69,8 @@ func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func(
 
 // run executes one command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
+	defer a.flush()
+	a.learnEnvironment()
 	a.suggest = a.newSuggest(ctx)
 	root := newRoot(a, args)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
@@ -105,6 +116,7 @@ func (a *app) restConfig() (*rest.Config, error) {
 		return nil, &configError{err}
 	}
 	cfg.UserAgent = "flux/" + version
+	a.learnCluster(cfg)
 	cfg.WarningHandler = &warnings{say: a.ui.Warning, said: map[string]bool{}}
 	return cfg, nil
 }

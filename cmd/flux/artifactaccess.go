@@ -3,20 +3,25 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/registry"
 )
 
 // addAccess adds the flags of all that speaks with a registry.
-func addAccess(flags *pflag.FlagSet, access *registry.Access) {
+func (a *app) addAccess(flags *pflag.FlagSet, access *registry.Access) {
+	access.Transport = a.secrets.Transport(remote.DefaultTransport)
 	access.Provider = "generic"
 	flags.StringVar(&access.Credentials, "creds", "", "user:password or a token for the registry")
 	flags.BoolVar(&access.Insecure, "insecure-registry", false, "speak plain HTTP with the registry")
@@ -35,7 +40,7 @@ func artifactAddress(cmd *cobra.Command, args []string) (string, error) {
 		return "", hinted(usage, "one address of an artifact is required")
 	}
 	if rest, ok := strings.CutPrefix(args[0], registry.Scheme); !ok || rest == "" {
-		return "", hinted(usage, "the address %q has to begin with %s", withoutPassword(args[0]), registry.Scheme)
+		return "", hinted(usage, "the address %q has to begin with %s", withoutCredentials(args[0]), registry.Scheme)
 	}
 	return args[0], nil
 }
@@ -73,13 +78,27 @@ func (a *app) registryError(ctx context.Context, access registry.Access, err err
 	return err
 }
 
-// withoutPassword takes credentials out of an address, as those that CI
-// systems put into the addresses of their checkouts.
-func withoutPassword(address string) string {
+// withoutCredentials takes credentials out of an address, as those that CI
+// systems put into the addresses of their checkouts, and those of its query.
+func withoutCredentials(address string) string {
 	u, err := url.Parse(address)
-	if err != nil || u.User == nil || u.Scheme == "ssh" {
+	if err != nil {
+		return redact.Text(address)
+	}
+	query := u.Query()
+	secret := slices.Collect(maps.Keys(query))
+	secret = slices.DeleteFunc(secret, func(name string) bool { return !redact.Named(name) })
+	if len(secret) == 0 && (u.User == nil || u.Scheme == "ssh") {
 		return address
 	}
-	u.User = nil
+	if u.Scheme != "ssh" {
+		u.User = nil
+	}
+	for _, name := range secret {
+		query.Del(name)
+	}
+	if len(secret) > 0 {
+		u.RawQuery = query.Encode()
+	}
 	return u.String()
 }

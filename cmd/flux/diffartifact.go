@@ -41,7 +41,7 @@ are given; those of a cloud come from its credential helper for docker.`,
 	flags := cmd.Flags()
 	flags.StringVar(&o.path, "path", "", "the folder or file to compare with; - for standard input")
 	o.add(flags)
-	addAccess(flags, &o.access)
+	a.addAccess(flags, &o.access)
 	return cmd
 }
 

@@ -42,7 +42,7 @@ where they come from. What cosign attaches to them is left out.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.listArtifacts(cmd, o, args) },
 	}
 	flags := cmd.Flags()
-	addAccess(flags, &o.access)
+	a.addAccess(flags, &o.access)
 	flags.StringVar(&o.semver, "filter-semver", "", "only tags that are versions in this range, such as '>=1.0.0 <2.0.0'")
 	flags.StringVar(&o.regexp, "filter-regex", "", "only tags that match this regular expression")
 	addReport(flags, &o.format)

@@ -45,7 +45,7 @@ func (a *app) runPlugin(ctx context.Context, root *cobra.Command, args []string)
 	}
 	code, err := plugin.Run(plugin.Process{
 		Path: line.plugin.Path, Args: line.after, Env: env,
-		In: a.in, Out: a.out, Err: a.err,
+		In: a.in, Out: unmasked(a.out), Err: unmasked(a.err),
 	})
 	switch {
 	case err != nil:

@@ -37,7 +37,7 @@ Nothing is ever written outside of the folder.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.pullArtifact(cmd, o, args) },
 	}
 	flags := cmd.Flags()
-	addAccess(flags, &o.access)
+	a.addAccess(flags, &o.access)
 	flags.StringVarP(&o.folder, "output", "o", "", "the folder to unpack into")
 	return cmd
 }

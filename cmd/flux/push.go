@@ -61,7 +61,7 @@ others are given; those of a cloud come from its credential helper for docker.`,
 	}
 	flags := cmd.Flags()
 	o.add(flags)
-	addAccess(flags, &o.access)
+	a.addAccess(flags, &o.access)
 	flags.StringVarP(&o.path, "path", "f", "", "the folder or file to push; - for standard input")
 	flags.StringVar(&o.source, "source", "", "the address that the files come from, such as that of the Git repository")
 	flags.StringVar(&o.revision, "revision", "", "the revision that the files are of, such as main@sha1:6f9a1b2c")
@@ -95,7 +95,7 @@ func (a *app) pushArtifact(cmd *cobra.Command, o *pushOptions, args []string) er
 		created = a.now()
 	}
 	if o.debug {
-		o.access.Transport = &spoken{say: a.ui.Line, next: http.DefaultTransport}
+		o.access.Transport = &spoken{say: a.ui.Line, next: o.access.Transport}
 	}
 	a.ui.Action("pushing artifact to %s", strings.TrimPrefix(address, registry.Scheme))
 	line.Say("pushing")
@@ -136,7 +136,7 @@ func (o *pushOptions) check(a *app) (map[string]string, error) {
 		}
 		annotations[key] = value
 	}
-	annotations[registry.SourceAnnotation] = withoutPassword(o.source)
+	annotations[registry.SourceAnnotation] = withoutCredentials(o.source)
 	annotations[registry.RevisionAnnotation] = o.revision
 	if annotations[registry.SourceAnnotation] != o.source {
 		a.ui.Warning("the credentials in --source are left out")

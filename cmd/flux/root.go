@@ -36,12 +36,18 @@ operate it from a terminal or a pipeline.`,
 
   # Fetch the latest commit and apply it
   flux reconcile kustomization flux-system --with-source`,
-		Version:           version,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.applySettings(cmd) },
-		Args:              noSubcommand,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			a.learnFlags(cmd, args)
+			if printsCredentials(cmd) {
+				a.out = unmasked(a.out)
+			}
+			return a.applySettings(cmd)
+		},
+		Args: noSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	a.global.add(root.PersistentFlags(), a.env("FLUX_SYSTEM_NAMESPACE"))
 	root.AddCommand(needed(a, args)...)

@@ -64,7 +64,7 @@ func (a *app) handOver(cmd *cobra.Command, args []string) error {
 		return hinted("build it with 'make sandbox', or put it on PATH", "%s lies neither beside flux nor on PATH", sandboxProgram)
 	}
 	child := exec.CommandContext(cmd.Context(), program, args...)
-	child.Stdin, child.Stdout, child.Stderr = a.in, a.out, a.err
+	child.Stdin, child.Stdout, child.Stderr = a.in, unmasked(a.out), unmasked(a.err)
 	// An interrupt reaches the child by itself where there is a terminal; it
 	// cleans up, so it must not be killed while it does.
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }

@@ -32,7 +32,7 @@ its manifest.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.tagArtifact(cmd, o, args) },
 	}
 	flags := cmd.Flags()
-	addAccess(flags, &o.access)
+	a.addAccess(flags, &o.access)
 	flags.StringSliceVar(&o.tags, "tag", nil, "the tag to give; can be given several times, or with commas")
 	addReport(flags, &o.format)
 	return cmd

@@ -10,17 +10,41 @@ import (
 // Mask stands for a secret.
 const Mask = "*****"
 
-var userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s"']+@`)
+var (
+	userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s"']+@`)
+	query    = regexp.MustCompile(`([?&])([\w.-]+)=([^&#\s"'<>]+)`)
+	ageKey   = regexp.MustCompile(`AGE-SECRET-KEY-(PQ-)?1[0-9A-Za-z]+`)
+	pemKey   = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
+)
 
-// Text masks the credentials of every URL in a text and each of the secrets.
+// Text masks the credentials of every URL in a text, private keys, and each of
+// the secrets.
 func Text(s string, secrets ...string) string {
-	s = userinfo.ReplaceAllStringFunc(s, maskUserinfo)
+	if strings.Contains(s, "://") {
+		s = userinfo.ReplaceAllStringFunc(s, maskUserinfo)
+		s = query.ReplaceAllStringFunc(s, maskParameter)
+	}
+	if strings.Contains(s, "AGE-SECRET-KEY-") {
+		s = ageKey.ReplaceAllString(s, Mask)
+	}
+	if strings.Contains(s, "PRIVATE KEY-----") {
+		s = pemKey.ReplaceAllString(s, Mask)
+	}
 	for _, secret := range secrets {
 		if secret != "" {
 			s = strings.ReplaceAll(s, secret, Mask)
 		}
 	}
 	return s
+}
+
+// maskParameter masks the value of a parameter of a query that is named like credentials.
+func maskParameter(match string) string {
+	name, _, _ := strings.Cut(match[1:], "=")
+	if !Named(name) {
+		return match
+	}
+	return match[:1] + name + "=" + Mask
 }
 
 // maskUserinfo keeps a user name that comes without a password, which is no
@@ -44,5 +68,5 @@ func URL(address string) string {
 		return Text(address)
 	}
 	u.User = nil
-	return u.String()
+	return Text(u.String())
 }

@@ -144,7 +144,7 @@ func (p *Progress) line(columns int) string {
 	if p.count != "" {
 		rest = " " + p.count + rest
 	}
-	text := printable.Line(p.text)
+	text := p.terminal.masked(printable.Line(p.text))
 	// A terminal shows ^C behind the line, which must not wrap.
 	room := columns - hanging - len("^C") - 1 - utf8.RuneCountInString(rest)
 	if runes := []rune(text); len(runes) > room && room > 0 {

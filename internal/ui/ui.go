@@ -40,6 +40,8 @@ type Terminal struct {
 	shown    string
 	// asking keeps progress away while an answer is typed.
 	asking bool
+	// mask masks secrets.
+	mask func(string) string
 }
 
 // New returns a Terminal over the streams. Colour needs a terminal and an
@@ -57,11 +59,36 @@ func New(in io.Reader, err io.Writer, env func(string) string) *Terminal {
 	}
 }
 
-// IsTerminal tells whether a stream is a terminal.
+// IsTerminal reports whether a stream is a terminal, or a writer over one.
 func IsTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	f := file(stream)
+	return f != nil && term.IsTerminal(int(f.Fd()))
 }
+
+// file is the file that a stream is, or that a writer ends in; nil without one.
+func file(stream any) *os.File {
+	for {
+		switch s := stream.(type) {
+		case *os.File:
+			return s
+		case interface{ Unwrap() io.Writer }:
+			stream = s.Unwrap()
+		default:
+			return nil
+		}
+	}
+}
+
+// masked returns a text without secrets.
+func (t *Terminal) masked(text string) string {
+	if t == nil || t.mask == nil {
+		return text
+	}
+	return t.mask(text)
+}
+
+// Mask sets what messages pass before they are shown.
+func (t *Terminal) Mask(mask func(string) string) { t.mask = mask }
 
 // Columns is the width of a stream that is a terminal, 0 of any other. The
 // variable COLUMNS stands above what the terminal says.
@@ -72,7 +99,7 @@ func Columns(stream any, env func(string) string) int {
 	if columns, err := strconv.Atoi(env("COLUMNS")); err == nil && columns > 0 {
 		return columns
 	}
-	width, _, err := term.GetSize(int(stream.(*os.File).Fd()))
+	width, _, err := term.GetSize(int(file(stream).Fd()))
 	if err != nil {
 		return 0
 	}
@@ -88,7 +115,7 @@ func Lines(stream any, env func(string) string) int {
 	if lines, err := strconv.Atoi(env("LINES")); err == nil && lines > 0 {
 		return lines
 	}
-	_, height, err := term.GetSize(int(stream.(*os.File).Fd()))
+	_, height, err := term.GetSize(int(file(stream).Fd()))
 	if err != nil {
 		return 0
 	}
@@ -112,7 +139,7 @@ func (t *Terminal) Warning(format string, args ...any) { t.say("⚠️", color.F
 
 // Failure says what has failed; on a terminal a long line is folded.
 func (t *Terminal) Failure(format string, args ...any) {
-	lines := strings.Split(text(format, args), "\n")
+	lines := strings.Split(t.text(format, args), "\n")
 	for i, line := range lines {
 		lines[i] = fold.Line(line, hanging, t.columns-hanging)
 	}
@@ -149,18 +176,18 @@ func Strong(text string) string {
 }
 
 // Line writes a line without a glyph.
-func (t *Terminal) Line(format string, args ...any) { t.Print(text(format, args)) }
+func (t *Terminal) Line(format string, args ...any) { t.Print(t.text(format, args)) }
 
-// text formats a message. What comes from outside, which is in the arguments,
+// text formats a message without secrets. What comes from outside, which is in the arguments,
 // can neither control the terminal nor look like a message of its own.
-func text(format string, args []any) string {
+func (t *Terminal) text(format string, args []any) string {
 	fit := printable.Args(args)
 	for i, arg := range fit {
 		if s, ok := arg.(string); ok {
 			fit[i] = ownLines(s)
 		}
 	}
-	return fmt.Sprintf(format, fit...)
+	return t.masked(fmt.Sprintf(format, fit...))
 }
 
 // ownLines indents the lines after the first that begin as messages do.
@@ -197,7 +224,7 @@ func (t *Terminal) say(glyph string, hue color.Attribute, format string, args []
 		c.EnableColor()
 		glyph = c.Sprint(glyph)
 	}
-	t.Print(glyph + " " + text(format, args))
+	t.Print(glyph + " " + t.text(format, args))
 }
 
 // Confirm asks a question whose answer is yes or no, no unless told otherwise.
@@ -207,7 +234,7 @@ func (t *Terminal) Confirm(question string) (bool, error) {
 		return false, ErrNoTerminal
 	}
 	defer t.pause()()
-	fmt.Fprintf(t.err, "%s [y/N]: ", printable.Text(question))
+	fmt.Fprintf(t.err, "%s [y/N]: ", t.masked(printable.Text(question)))
 	answer, err := bufio.NewReader(t.in).ReadString('\n')
 	if err != nil && answer == "" {
 		return false, fmt.Errorf("reading the answer: %w", err)

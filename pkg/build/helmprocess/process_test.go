@@ -31,6 +31,8 @@ func (echo) Render(ctx context.Context, r build.Release) (*build.Rendered, error
 		return &build.Rendered{Manifests: seen}, nil
 	case "hang":
 		<-ctx.Done()
+	case "environment":
+		return &build.Rendered{Manifests: os.Environ()}, nil
 	case "end":
 		os.Exit(3)
 	}
@@ -39,13 +41,13 @@ func (echo) Render(ctx context.Context, r build.Release) (*build.Rendered, error
 
 // TestMain is the program, where it is started as that.
 func TestMain(m *testing.M) {
-	if os.Getenv("SERVE") != "" {
+	if len(os.Args) == 2 && os.Args[1] == "serve" {
 		if err := helmprocess.Serve(context.Background(), echo{}, os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 		return
 	}
-	if err := os.Setenv("SERVE", "1"); err != nil {
+	if err := os.Setenv("CI_JOB_TOKEN", "canary"); err != nil {
 		panic(err)
 	}
 	os.Exit(m.Run())
@@ -53,7 +55,25 @@ func TestMain(m *testing.M) {
 
 func program(t *testing.T) *helmprocess.Program {
 	t.Helper()
-	return &helmprocess.Program{Find: os.Executable, Stderr: os.Stderr}
+	return &helmprocess.Program{Find: os.Executable, Cache: "serve", Stderr: os.Stderr}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	got, err := program(t).Render(t.Context(), build.Release{Name: "environment"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := false
+	for _, variable := range got.Manifests {
+		path = path || strings.HasPrefix(variable, "PATH=")
+		if strings.Contains(variable, "canary") {
+			t.Errorf("the helper gets %s", variable)
+		}
+	}
+	if !path {
+		t.Errorf("the helper has no PATH: %q", got.Manifests)
+	}
 }
 
 func TestManyAtOnce(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"sync"
 	"time"
@@ -185,6 +186,7 @@ func (p *Program) start(ctx context.Context) error {
 	}
 	cmd := exec.CommandContext(ctx, path, argument)
 	cmd.WaitDelay = time.Second
+	cmd.Env = chartEnvironment(os.LookupEnv)
 	if p.Bases != nil {
 		if cmd.Env, err = p.Bases.environment(ctx); err != nil {
 			return err
