@@ -52,7 +52,7 @@ pictures: demo ## Draw the pictures in docs/pictures of what the demo runs
 
 .PHONY: test
 test: manifests sandbox gitea ## Run the unit tests and the command scripts against a real API server
-	$(GOTEST) ./cmd/... ./pkg/... ./internal/... ./manifests/... ./tools/... ./test/arch/... ./test/compat/... ./test/faults/...
+	$(GOTEST) ./cmd/... ./pkg/... ./internal/... ./manifests/... ./tools/... ./test/arch/... ./test/compat/... ./test/faults/... ./test/script/...
 	cd sandbox && $(GOTEST) ./...
 
 .PHONY: race
@@ -61,7 +61,7 @@ race: manifests sandbox gitea ## Run the tests of the packages with the race det
 
 .PHONY: compat
 compat: manifests sandbox ## Compare words and flags with the recorded contract, replay it, and list what differs
-	$(GOTEST) -v -run TestContract ./cmd/flux
+	$(GOTEST) -v -run TestContract ./internal/cli
 	$(GOTEST) -v -run TestReplay ./test/compat
 
 .PHONY: e2e
@@ -71,7 +71,7 @@ e2e: build sandbox controllers gitea ## Run whole workflows against the real con
 .PHONY: faults
 faults: manifests sandbox gitea ## Run every fault with every command, and every kill; make test runs a sample
 	FAULTS=all $(GO) test -count=1 -timeout 120m ./test/faults/...
-	FAULTS=all $(GO) test -count=1 -timeout 60m -run "TestEveryCommand" ./cmd/flux
+	FAULTS=all $(GO) test -count=1 -timeout 60m -run "TestEveryCommand" ./internal/cli
 
 .PHONY: bench
 bench: build sandbox controllers ## Measure against kubectl, side by side in one run
@@ -82,6 +82,7 @@ lint: manifests ## Run the linters over every module
 	tools/lint . ./...
 	tools/lint sandbox ./...
 	tools/lint test/outside ./...
+	$(GO) test ./test/arch
 
 .PHONY: docs
 docs: build ## Generate docs/cmd out of the commands' help

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/signal"
@@ -13,11 +14,19 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
+
+	"github.com/fluxkit/flux/internal/cli"
+	"github.com/fluxkit/flux/internal/cli/app"
 )
 
 // memory is where the garbage collector trades time for space, whatever a
 // repository, a registry or a cluster sends. GOMEMLIMIT overrides it.
 const memory = 768 << 20
+
+// The version of this program, the Git commit that it was built from and the time
+// of this commit, set by the build. The Flux that it installs has a version of its
+// own (controllers.Distribution).
+var version, commit, date string //nolint:gochecknoglobals // the linker needs variables
 
 func main() {
 	if _, set := os.LookupEnv("GOMEMLIMIT"); !set {
@@ -43,8 +52,9 @@ func start(now func() time.Time) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	a := newApp(os.Stdin, os.Stdout, os.Stderr, os.Getenv, now)
-	a.lookupEnv = os.LookupEnv
-	a.environ = os.Environ
-	return a.run(ctx, os.Args[1:])
+	a := app.New(os.Stdin, os.Stdout, os.Stderr, os.Getenv, now)
+	a.LookupEnv = os.LookupEnv
+	a.Environ = os.Environ
+	a.Build = app.Build{Version: cmp.Or(version, app.DevVersion), Commit: commit, Date: date}
+	return cli.Run(ctx, a, os.Args[1:])
 }

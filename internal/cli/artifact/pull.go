@@ -1,0 +1,86 @@
+package artifact
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/cli/oci"
+	"github.com/fluxkit/flux/internal/registry"
+)
+
+// NewPull returns the command pull.
+func NewPull(a *app.App) *cobra.Command {
+	return command.Group("pull", "Pull artifacts from OCI registries", newPullArtifact(a))
+}
+
+type pullOptions struct {
+	access registry.Access
+	folder string
+}
+
+func newPullArtifact(a *app.App) *cobra.Command {
+	o := &pullOptions{}
+	cmd := &cobra.Command{
+		Use:   "artifact [oci://address:tag]",
+		Short: "Unpack an artifact from a registry into a folder",
+		Long: `Unpack an artifact from an OCI registry into a folder, which is made where it
+is missing. What is there stays where no file of the artifact takes its place.
+
+The artifact is unpacked beside the folder first, and its digest verified: if it
+is malformed or too large, or the command is interrupted, the folder is as it was.
+Nothing is ever written outside of the folder.`,
+		Example: `  # See what a tag holds
+  flux pull artifact oci://ghcr.io/org/manifests:v1.2.0 --output ./manifests
+
+  # From a registry of one's own
+  flux pull artifact oci://localhost:5000/manifests:latest --output ./manifests --insecure-registry`,
+		ValidArgsFunction: oci.CompleteAddress,
+		RunE:              func(cmd *cobra.Command, args []string) error { return pullArtifact(a, cmd, o, args) },
+	}
+	flags := cmd.Flags()
+	oci.AddAccess(a, flags, &o.access)
+	flags.StringVarP(&o.folder, "output", "o", "", "the folder to unpack into")
+	return cmd
+}
+
+func pullArtifact(a *app.App, cmd *cobra.Command, o *pullOptions, args []string) error {
+	address, err := oci.Address(cmd, args)
+	if err != nil {
+		return err
+	}
+	if o.folder == "" {
+		return clierr.WithHint("name a folder with --output", "there is nowhere to unpack the artifact")
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	a.UI.Action("pulling artifact from %s", address)
+	line := a.UI.Progress(a.Now, "pulling")
+	defer line.Done()
+	o.access.Progress = line.Bytes
+	artifact, archive, err := registry.Stream(ctx, address, o.access)
+	if err != nil {
+		return oci.ExplainError(ctx, o.access, err)
+	}
+	left, err := registry.Extract(ctx, archive, o.folder)
+	if err = errors.Join(err, archive.Close()); err != nil {
+		return oci.ExplainError(ctx, o.access, err)
+	}
+	for _, line := range []struct{ what, value string }{
+		{"source", artifact.Annotations[registry.SourceAnnotation]},
+		{"revision", artifact.Annotations[registry.RevisionAnnotation]},
+		{"digest", artifact.Repository + "@" + artifact.Digest},
+	} {
+		if line.value != "" {
+			a.UI.Success("%s %s", line.what, line.value)
+		}
+	}
+	for _, name := range left {
+		a.UI.Warning("%s is no file or folder, and is left out", name)
+	}
+	a.UI.Success("artifact content extracted to %s", o.folder)
+	return nil
+}

@@ -1,0 +1,162 @@
+package artifact
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/cli/oci"
+	"github.com/fluxkit/flux/internal/registry"
+)
+
+// NewPush returns the command push.
+func NewPush(a *app.App) *cobra.Command {
+	return command.Group("push", "Push artifacts to OCI registries", newPushArtifact(a))
+}
+
+type pushOptions struct {
+	oci.PackOptions
+	access           registry.Access
+	source, revision string
+	annotations      []string
+	reproducible     bool
+	debug            bool
+	format           string
+}
+
+func newPushArtifact(a *app.App) *cobra.Command {
+	o := &pushOptions{}
+	cmd := &cobra.Command{
+		Use:   "artifact [oci://address:tag]",
+		Short: "Pack a folder and push it to a registry",
+		Long: `Pack a folder into an artifact and push it to an OCI registry, where an
+OCIRepository fetches it from. Credentials are those of 'docker login' unless
+others are given; those of a cloud come from its credential helper for docker.`,
+		Example: `  # Push the manifests of a folder, and say which commit they are of
+  flux push artifact oci://ghcr.io/org/manifests:$(git rev-parse --short HEAD) \
+    --path ./deploy \
+    --source "$(git config --get remote.origin.url)" \
+    --revision "$(git branch --show-current)@sha1:$(git rev-parse HEAD)"
+
+  # Sign what was pushed, by its digest
+  digest=$(flux push artifact oci://ghcr.io/org/manifests:v1.2.0 --path ./deploy \
+    --source https://github.com/org/app --revision "v1.2.0@sha1:$(git rev-parse HEAD)" -o json | jq -r .digest)
+  cosign sign ghcr.io/org/manifests@$digest
+
+  # The same files and flags give the same digest
+  flux push artifact oci://ghcr.io/org/manifests:latest --path ./deploy --reproducible \
+    --source https://github.com/org/app --revision "main@sha1:$(git rev-parse HEAD)"
+
+  # Push what another command prints
+  kustomize build ./overlays/production | flux push artifact oci://ghcr.io/org/production:latest --path - \
+    --source https://github.com/org/app --revision "main@sha1:$(git rev-parse HEAD)"`,
+		ValidArgsFunction: oci.CompleteAddress,
+		RunE:              func(cmd *cobra.Command, args []string) error { return pushArtifact(a, cmd, o, args) },
+	}
+	flags := cmd.Flags()
+	o.Add(flags)
+	oci.AddAccess(a, flags, &o.access)
+	flags.StringVarP(&o.Path, "path", "f", "", "the folder or file to push; - for standard input")
+	flags.StringVar(&o.source, "source", "", "the address that the files come from, such as that of the Git repository")
+	flags.StringVar(&o.revision, "revision", "", "the revision that the files are of, such as main@sha1:6f9a1b2c")
+	flags.StringArrayVarP(&o.annotations, "annotations", "a", nil, "an annotation for the artifact as key=value; can be given several times")
+	flags.BoolVar(&o.reproducible, "reproducible", false, "date the artifact 1970-01-01, so that the same files give the same digest")
+	flags.BoolVar(&o.Resolve, "resolve-symlinks", false, "pack what symbolic links point to, instead of leaving them out")
+	flags.BoolVar(&o.debug, "debug", false, "show what is asked of the registry")
+	oci.AddFormat(flags, &o.format)
+	return cmd
+}
+
+func pushArtifact(a *app.App, cmd *cobra.Command, o *pushOptions, args []string) error {
+	address, err := oci.Address(cmd, args)
+	if err != nil {
+		return err
+	}
+	annotations, err := o.check(a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	line := a.UI.Progress(a.Now, "packing %s", o.Path)
+	defer line.Done()
+	archive, err := oci.Pack(ctx, a, &o.PackOptions)
+	if err != nil {
+		return err
+	}
+	created := time.Unix(0, 0)
+	if !o.reproducible {
+		created = a.Now()
+	}
+	if o.debug {
+		o.access.Transport = &spoken{say: a.UI.Line, next: o.access.Transport}
+	}
+	a.UI.Action("pushing artifact to %s", strings.TrimPrefix(address, registry.Scheme))
+	line.Say("pushing")
+	o.access.Progress = line.Bytes
+	pushed, err := registry.Push(ctx, address, archive, annotations, created, o.access)
+	line.Done()
+	if err != nil {
+		return oci.ExplainError(ctx, o.access, err)
+	}
+	a.UI.Success("artifact successfully pushed to %s@%s", pushed.Repository, pushed.Digest)
+	if o.format == "" {
+		return nil
+	}
+	// What was given is not part of the answer.
+	return a.Encode(o.format, oci.Entry{URL: pushed.URL(), Repository: pushed.Repository, Tag: pushed.Tag, Digest: pushed.Digest})
+}
+
+// check says everything that is wrong with the flags, and returns the annotations.
+func (o *pushOptions) check(a *app.App) (map[string]string, error) {
+	var wrong []error
+	for _, needed := range []struct{ flag, value, example string }{
+		{"path", o.Path, "./deploy"},
+		{"source", o.source, `"$(git config --get remote.origin.url)"`},
+		{"revision", o.revision, `"$(git branch --show-current)@sha1:$(git rev-parse HEAD)"`},
+	} {
+		if needed.value == "" {
+			wrong = append(wrong, fmt.Errorf("--%s is required, such as --%s %s", needed.flag, needed.flag, needed.example))
+		}
+	}
+	annotations := map[string]string{}
+	for _, item := range o.annotations {
+		key, value, ok := strings.Cut(item, "=")
+		if !ok || key == "" {
+			wrong = append(wrong, fmt.Errorf("annotation %q is not of the form key=value", item))
+		}
+		if _, err := time.Parse(time.RFC3339, value); key == registry.CreatedAnnotation && err != nil {
+			wrong = append(wrong, fmt.Errorf("annotation %s has to be a time such as 2026-01-31T10:00:00Z", key))
+		}
+		annotations[key] = value
+	}
+	annotations[registry.SourceAnnotation] = oci.WithoutCredentials(o.source)
+	annotations[registry.RevisionAnnotation] = o.revision
+	if annotations[registry.SourceAnnotation] != o.source {
+		a.UI.Warning("the credentials in --source are left out")
+	}
+	return annotations, errors.Join(wrong...)
+}
+
+// spoken shows requests and their answers, without what may be secret in them.
+type spoken struct {
+	say  func(format string, args ...any)
+	next http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *spoken) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := s.next.RoundTrip(r)
+	status := "no answer"
+	if err == nil {
+		status = answer.Status
+	}
+	s.say("%s %s://%s%s: %s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.Path, status)
+	return answer, err
+}

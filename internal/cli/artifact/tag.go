@@ -1,0 +1,72 @@
+package artifact
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/cli/oci"
+	"github.com/fluxkit/flux/internal/registry"
+)
+
+// NewTag returns the command tag.
+func NewTag(a *app.App) *cobra.Command {
+	return command.Group("tag", "Tag OCI artifacts", newTagArtifact(a))
+}
+
+type tagOptions struct {
+	access registry.Access
+	tags   []string
+	format string
+}
+
+func newTagArtifact(a *app.App) *cobra.Command {
+	o := &tagOptions{}
+	cmd := &cobra.Command{
+		Use:   "artifact [oci://address:tag]",
+		Short: "Give an artifact in a registry more tags",
+		Long: `Give an artifact in an OCI registry more tags. Nothing is fetched or sent but
+its manifest.`,
+		Example: `  # Make a version the newest one
+  flux tag artifact oci://ghcr.io/org/manifests:v1.2.0 --tag latest
+
+  # Promote what has been tested, by its digest
+  flux tag artifact oci://ghcr.io/org/manifests@sha256:2c26b46b68ff… --tag production --tag v1.2.0`,
+		ValidArgsFunction: oci.CompleteAddress,
+		RunE:              func(cmd *cobra.Command, args []string) error { return tagArtifact(a, cmd, o, args) },
+	}
+	flags := cmd.Flags()
+	oci.AddAccess(a, flags, &o.access)
+	flags.StringSliceVar(&o.tags, "tag", nil, "the tag to give; can be given several times, or with commas")
+	oci.AddFormat(flags, &o.format)
+	return cmd
+}
+
+func tagArtifact(a *app.App, cmd *cobra.Command, o *tagOptions, args []string) error {
+	address, err := oci.Address(cmd, args)
+	if err != nil {
+		return err
+	}
+	if len(o.tags) == 0 {
+		return clierr.WithHint("name it with --tag", "there is no tag to give")
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	a.UI.Action("tagging %s", address)
+	var tagged []oci.Entry
+	artifacts, failed := registry.Tag(ctx, address, o.tags, o.access)
+	if failed != nil {
+		failed = oci.ExplainError(ctx, o.access, failed)
+	}
+	for _, artifact := range artifacts {
+		tagged = append(tagged, oci.EntryOf(artifact))
+		a.UI.Success("artifact tagged as %s:%s", artifact.Repository, artifact.Tag)
+	}
+	if o.format != "" && len(tagged) > 0 {
+		if err := a.Encode(o.format, tagged); err != nil {
+			return err
+		}
+	}
+	return failed
+}

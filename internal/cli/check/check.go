@@ -1,0 +1,248 @@
+// Package check has the command check.
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	kubernetes "k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
+)
+
+type options struct {
+	pre        bool
+	strict     bool
+	format     string
+	components installation.Components
+	// named is set where the user named the components.
+	named bool
+}
+
+// NewCommand returns the command check.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Check prerequisites, controllers and CRDs",
+		Long: `Check prerequisites, controllers and CRDs.
+
+A controller that is still starting is waited for within --timeout; anything
+else that is wrong is reported at once, with its cause. A controller that is
+scaled to zero is a warning, since somebody did that on purpose; with --strict
+warnings fail, too.
+
+With -o json or yaml, the report on standard output has the fields status (ok,
+warning or failed), checks and crds (each with name, status, version, message),
+and controllers (with namespace and images besides).`,
+		Example: `  # Before installing
+  flux check --pre
+
+  # After installing
+  flux check
+
+  # Fail if the controllers for image updates are missing
+  flux check --components-extra=image-reflector-controller,image-automation-controller
+
+  # Fail on warnings, too
+  flux check --strict
+
+  # The controllers that are not ready
+  flux check -o json | jq -r '.controllers[] | select(.status != "ok") | .name'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.named = cmd.Flags().Changed("components") || cmd.Flags().Changed("components-extra")
+			return run(a, cmd, o)
+		},
+	}
+	fs := cmd.Flags()
+	fs.BoolVar(&o.pre, "pre", false, "check only the prerequisites of an installation")
+	fs.BoolVar(&o.strict, "strict", false, "fail on warnings")
+	fs.StringVarP(&o.format, "output", "o", "", "print the report: json or yaml")
+	o.components.Add(fs)
+	fs.Duration("poll-interval", 5*time.Second, "accepted for compatibility: the controllers are watched, not polled")
+	report.CompleteFormat(cmd)
+	return cmd
+}
+
+// checkup is one run of the checks.
+type checkup struct {
+	app         *app.App
+	rollout     *diagnose.Rollout
+	server      *kubernetes.Version
+	deployments map[string]*appsv1.Deployment
+	crds        []controllers.Object
+	required    []string
+	named       bool
+	report      checkReport
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options) error {
+	if err := report.CheckFormat(o.format); err != nil {
+		return err
+	}
+	required, err := o.components.All()
+	if err != nil {
+		return err
+	}
+	client, namespace, err := a.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	c := &checkup{
+		app: a, required: required, named: o.named, report: newReport(),
+		rollout: &diagnose.Rollout{Client: client, Namespace: namespace, Impatient: true},
+	}
+	a.UI.Action("checking prerequisites")
+	if err := c.fetch(ctx, client, o.pre); err != nil {
+		return err
+	}
+	passed, err := c.run(ctx, o.pre)
+	if err != nil {
+		return err
+	}
+	failed := c.verdict(passed, o.strict)
+	if o.format == "" {
+		return failed
+	}
+	return errors.Join(a.Encode(o.format, c.report), failed)
+}
+
+// fetch sends all requests at once; none of the checks needs another's answer.
+func (c *checkup) fetch(ctx context.Context, client *kube.Client, pre bool) error {
+	requests := []func() error{func() (err error) {
+		c.server, err = client.ServerVersion(ctx)
+		return err
+	}}
+	if !pre {
+		requests = append(requests, func() (err error) {
+			c.deployments, err = c.rollout.Look(ctx)
+			return err
+		}, func() error {
+			_, err := client.List(ctx, installation.CRDs(), kube.Selection{Labels: kube.PartOfFlux}, func(o controllers.Object) error {
+				c.crds = append(c.crds, o)
+				return nil
+			})
+			if err != nil {
+				return fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
+			}
+			return nil
+		})
+	}
+	failures := make([]error, len(requests))
+	var wg sync.WaitGroup
+	for i, request := range requests {
+		wg.Go(func() { failures[i] = request() })
+	}
+	wg.Wait()
+	for _, err := range failures {
+		if err != nil {
+			return err // the same host fails the others for the same reason
+		}
+	}
+	return nil
+}
+
+// run fills in the report and returns what to say when all is well.
+func (c *checkup) run(ctx context.Context, pre bool) (passed string, err error) {
+	ui := c.app.UI
+	if err := c.prerequisites(); err != nil {
+		return "", err
+	}
+	if pre {
+		return "prerequisites checks passed", nil
+	}
+	ui.Action("checking version in cluster")
+	c.distribution()
+	ui.Action("checking controllers")
+	if err := c.controllers(ctx); err != nil {
+		return "", err
+	}
+	ui.Action("checking crds")
+	c.definitions()
+	return "all checks passed", nil
+}
+
+// verdict sets the status of the whole report. With strict, warnings fail.
+func (c *checkup) verdict(passed string, strict bool) error {
+	warnings, failures := c.report.count()
+	switch {
+	case failures > 0:
+		c.report.Status = checkFailed
+		c.app.UI.Failure("check failed")
+	case warnings > 0 && strict:
+		c.report.Status = checkFailed
+		c.app.UI.Failure("check failed: --strict takes warnings for failures (%d)", warnings)
+	case warnings > 0:
+		c.report.Status = checkWarning
+		c.app.UI.Success("%s, with warnings (%d)", passed, warnings)
+		return nil
+	default:
+		c.app.UI.Success("%s", passed)
+		return nil
+	}
+	return clierr.ErrReported
+}
+
+func (c *checkup) prerequisites() error {
+	supported, err := kube.Supports(c.server, controllers.MinKubernetes)
+	if err != nil {
+		return err
+	}
+	r := result{Name: "kubernetes", Status: checkOK, Version: c.server.String()}
+	if !supported {
+		r.Status, r.Message = checkFailed, fmt.Sprintf("too old: Flux %s needs %s", controllers.Distribution, controllers.MinKubernetes)
+		c.check(r, "Kubernetes %s is too old: Flux %s needs %s", c.server, controllers.Distribution, controllers.MinKubernetes)
+		return nil
+	}
+	c.check(r, "Kubernetes %s %s", c.server, controllers.MinKubernetes)
+	return nil
+}
+
+// distribution reports what is installed, by the labels of the CRD that every
+// installation has.
+func (c *checkup) distribution() {
+	r := result{Name: "distribution", Status: checkOK}
+	crd := c.find(installation.CRD)
+	if crd == nil {
+		r.Status, r.Message = checkFailed, "there is no CustomResourceDefinition "+installation.CRD
+		c.check(r, "Flux is not installed on this cluster, or not whole: there is no CustomResourceDefinition %s", installation.CRD)
+		c.app.UI.Line("  install it with 'flux install' or 'flux bootstrap'")
+		return
+	}
+	manager, bootstrapped := kube.Label(crd, kube.ManagedByLabel), kube.Label(crd, kube.BootstrapLabel) != ""
+	r.Version = kube.Label(crd, kube.VersionLabel)
+	c.report.Distribution = &distributionReport{Version: r.Version, ManagedBy: manager, Bootstrapped: bootstrapped}
+	if r.Version != "" {
+		c.check(r, "distribution: flux-%s", r.Version)
+	} else {
+		r.Status, r.Message = checkWarning, fmt.Sprintf("%s has no label %s", installation.CRD, kube.VersionLabel)
+		c.check(r, "the distribution is not known: %s", r.Message)
+	}
+	if manager != "" {
+		c.app.UI.Success("managed by: %s", manager)
+	}
+	c.app.UI.Success("bootstrapped: %t", bootstrapped)
+}
+
+func (c *checkup) find(name string) controllers.Object {
+	for _, crd := range c.crds {
+		if controllers.Name(crd) == name {
+			return crd
+		}
+	}
+	return nil
+}

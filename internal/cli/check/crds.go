@@ -1,0 +1,88 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// definitions checks the CustomResourceDefinitions: that they are served, and
+// that no object is stored in a version that is no longer served.
+func (c *checkup) definitions() {
+	slices.SortFunc(c.crds, func(a, b controllers.Object) int { return strings.Compare(controllers.Name(a), controllers.Name(b)) })
+	for _, crd := range c.crds {
+		r := result{Name: controllers.Name(crd), Status: checkOK}
+		stored := storedVersions(crd)
+		if len(stored) > 0 {
+			r.Version = stored[len(stored)-1]
+		}
+		if r.Message = crdProblem(crd, stored); r.Message != "" {
+			r.Status = checkFailed
+			c.crd(r, "%s: %s", r.Name, r.Message)
+			continue
+		}
+		c.crd(r, "%s/%s", r.Name, r.Version)
+	}
+	for _, k := range c.missingKinds() {
+		message := fmt.Sprintf("missing, and %s needs it: install it with 'flux install'", k.Controller)
+		c.crd(result{Name: k.CRD(), Status: checkFailed, Message: message}, "%s: %s", k.CRD(), message)
+	}
+	if len(c.crds) == 0 {
+		message := "no Flux CRDs found with the label " + kube.PartOfFlux
+		c.check(result{Name: "crds", Status: checkFailed, Message: message}, "%s", message)
+	}
+}
+
+// crdProblem returns what is wrong with a CRD, "" where nothing is.
+func crdProblem(crd controllers.Object, stored []string) string {
+	if (controllers.Path{"metadata.deletionTimestamp"}).String(crd) != "" {
+		return "it is being deleted, which the finalizers of its objects may hold up"
+	}
+	for _, want := range []string{"Established", "NamesAccepted"} {
+		if condition, found := controllers.FindCondition(crd, want); found && condition.Status != "True" {
+			return fmt.Sprintf("it is not served: %s: %s", condition.Reason, condition.Message)
+		}
+	}
+	if len(stored) == 0 {
+		return "it has no stored version"
+	}
+	served := installation.ServedVersions(crd)
+	for _, v := range stored {
+		if !slices.Contains(served, v) {
+			return fmt.Sprintf("objects may be stored as %s, which is no longer served: write them anew with 'flux migrate'", v)
+		}
+	}
+	return ""
+}
+
+// missingKinds are the kinds that controllers of this program's version need.
+// What an older or newer version needs is not known here.
+func (c *checkup) missingKinds() []controllers.Kind {
+	var missing []controllers.Kind
+	for _, k := range controllers.Kinds {
+		d := c.deployments[k.Controller]
+		if d == nil || d.Labels[kube.VersionLabel] != "v"+controllers.Distribution {
+			continue
+		}
+		if c.find(k.CRD()) == nil {
+			missing = append(missing, k)
+		}
+	}
+	return missing
+}
+
+func storedVersions(crd controllers.Object) []string {
+	v, _ := controllers.Path{"status.storedVersions"}.Lookup(crd)
+	list, _ := v.([]any)
+	var versions []string
+	for _, item := range list {
+		if s, ok := item.(string); ok {
+			versions = append(versions, s)
+		}
+	}
+	return versions
+}

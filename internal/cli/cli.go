@@ -1,0 +1,76 @@
+// Package cli is the root command of flux: its commands, its global flags and
+// its exit codes.
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/cli/plugin"
+	"github.com/fluxkit/flux/internal/config"
+)
+
+// NewRoot makes the commands that a command line needs, all of them for none.
+func NewRoot(a *app.App, args []string) *cobra.Command {
+	a.Commands = commandNames()
+	root := &cobra.Command{
+		Use:   "flux",
+		Short: "Bootstrap, inspect and operate Flux",
+		Long: `Install Flux on a Kubernetes cluster from a Git repository, and inspect and
+operate it from a terminal or a pipeline.`,
+		Example: `  # Check the prerequisites of a cluster
+  flux check --pre
+
+  # Bootstrap Flux from a Git repository
+  flux bootstrap git --url=ssh://git@example.com/org/fleet --path=clusters/production
+
+  # List all Flux resources and their status
+  flux get all -A
+
+  # Fetch the latest commit and apply it
+  flux reconcile kustomization flux-system --with-source`,
+		Version:       a.Build.Version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			a.LearnFlags(cmd, args)
+			if app.PrintsCredentials(cmd) {
+				a.Out = app.Unmasked(a.Out)
+			}
+			return applySettings(a, cmd)
+		},
+		Args: command.NoSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	a.Global.Add(root.PersistentFlags(), a.Env("FLUX_SYSTEM_NAMESPACE"))
+	root.AddCommand(needed(a, args)...)
+	root.InitDefaultVersionFlag()
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd == root {
+			plugin.AddCommands(cmd.Context(), a, root)
+		}
+		help(cmd, args)
+	})
+	return root
+}
+
+// withoutSettings are the commands that neither ask a cluster nor take time:
+// what is wrong with the settings of others does not keep them from working.
+// version asks a cluster without --client, and gets the error with it.
+var withoutSettings = []string{"completion", "docgen", "envsubst", "help", "version"}
+
+// applySettings fills the flags that were not given from the environment and the
+// configuration file.
+func applySettings(a *app.App, cmd *cobra.Command) error {
+	a.Settings = config.Apply(cmd.Root().PersistentFlags(), a.Env)
+	words := strings.Fields(cmd.CommandPath())
+	if len(words) == 1 || slices.Contains(withoutSettings, words[1]) || strings.HasPrefix(words[1], cobra.ShellCompRequestCmd) {
+		return nil
+	}
+	return a.Settings
+}

@@ -1,0 +1,38 @@
+package cli
+
+import (
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+)
+
+// TestNeeded: a command found by its first word is the one of the whole tree.
+func TestNeeded(t *testing.T) {
+	t.Parallel()
+	a := app.New(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" }, time.Now)
+	var names []string
+	for _, cmd := range needed(a, nil) {
+		names = append(names, cmd.Name())
+		alone := needed(a, []string{cmd.Name(), "--help"})
+		if cmd.Name() == "docgen" {
+			continue
+		}
+		if len(alone) != 1 || alone[0].UsageString() != cmd.UsageString() {
+			t.Errorf("%s alone is %d commands", cmd.Name(), len(alone))
+		}
+	}
+	for _, line := range [][]string{{"docgen"}, {"--context=here", "get"}, {"no-such"}, {"help", "get"}, {"__complete", "get", ""}} {
+		var found []string
+		for _, cmd := range needed(a, line) {
+			found = append(found, cmd.Name())
+		}
+		if diff := cmp.Diff(names, found); diff != "" {
+			t.Errorf("%q: %s", line, diff)
+		}
+	}
+}

@@ -1,0 +1,258 @@
+// Package compare compares the desired state with clusters, and with other
+// revisions: for diff.
+package compare
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// Plan is a build and what its result is compared with.
+type Plan struct {
+	desired.Plan
+	client *kube.Client
+	// live is the Kustomization on the cluster, nil where there is none.
+	live *unstructured.Unstructured
+	// revision is what is built, for people.
+	revision string
+	// unaltered is set where the live spec and the revision that its source has
+	// are built, without anything else from the command line.
+	unaltered bool
+	// stored fetches what sources have, each once.
+	stored *desired.StoredSources
+	// settings are those of the controller, as far as they can be seen.
+	settings Settings
+	// clusters are those that have been compared with.
+	clusters *Clusters
+}
+
+// NewPlan finds the Kustomization and the files. It returns nothing where
+// there is nothing to do.
+func NewPlan(ctx context.Context, a *app.App, cmd *cobra.Command, o *Options, name string) (*Plan, error) {
+	client, namespace, err := a.Connect(cmd)
+	if err != nil {
+		return nil, err
+	}
+	if err := desired.CheckFolder(o.Path); err != nil {
+		return nil, err
+	}
+	live, settings, err := liveWithSettings(ctx, a, client, namespace, name)
+	if proceed, err := WithoutLive(a, o, err); !proceed {
+		return nil, err
+	}
+	ks := live
+	if o.File != "" {
+		if ks, err = desired.KustomizationIn(a, o.File, namespace, name); err != nil {
+			return nil, err
+		}
+	}
+	plan := &Plan{client: client, live: live, settings: settings, stored: &desired.StoredSources{Client: client, Home: a.FluxNamespace()}}
+	switch {
+	case o.Path != "":
+		err = plan.local(a, o, ks)
+	case o.revised():
+		err = plan.revised(ctx, a, o, ks)
+	default:
+		err = plan.fetched(ctx, a, o, ks)
+	}
+	return plan, err
+}
+
+// WithoutLive tells whether a comparison goes on after the live object was read
+// with an error: one that is not there may be left out, or be new.
+func WithoutLive(a *app.App, o *Options, err error) (bool, error) {
+	var absent *objref.NotFoundError
+	if !o.IgnoreNotFound || !errors.As(err, &absent) {
+		return err == nil, err
+	}
+	if o.File != "" {
+		return true, nil
+	}
+	a.UI.Success("%s: there is nothing to compare", err)
+	return false, nil
+}
+
+// options are those of the build, of which Path is left to the caller.
+func diffBuildOptions(a *app.App, o *Options, settings Settings) (build.Options, error) {
+	vars, secretVars, err := o.Vars()
+	if err != nil {
+		return build.Options{}, err
+	}
+	kustomizer, err := a.Kustomizer(o.Remote)
+	return build.Options{
+		Vars: vars, SecretVars: secretVars, Strict: o.Strict, Ignore: o.Ignore, Lookup: build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
+			return desired.ClusterData(ctx, a, object)
+		}), Decrypt: decrypters(a, settings), Kustomizer: kustomizer,
+	}, err
+}
+
+// local builds a folder on disk.
+func (p *Plan) local(a *app.App, o *Options, ks *unstructured.Unstructured) error {
+	work, err := desired.WorkTreeAround(o.Path)
+	if err != nil {
+		return err
+	}
+	work = work.ForSource(o.Path, ks)
+	options, err := diffBuildOptions(a, o, p.settings)
+	if err != nil {
+		return err
+	}
+	options.Filter = true
+	if options.Path, err = work.Inside(o.Path); err != nil {
+		return err
+	}
+	p.Plan, p.revision = desired.Plan{Ks: ks, Tree: work.Tree(), Options: options}, "the files in "+o.Path
+	if !o.Recursive {
+		return nil
+	}
+	local, err := o.LocalSources(work, ks)
+	say := func(format string, args ...any) { Announce(a, o, format, args...) }
+	p.Sources = (&desired.Fetcher{App: a, O: &o.BuildOptions, Work: work, Stored: p.stored, Say: say}).Beyond(local)
+	return err
+}
+
+// fetched builds what the source of the Kustomization has now.
+func (p *Plan) fetched(ctx context.Context, a *app.App, o *Options, ks *unstructured.Unstructured) error {
+	options, err := diffBuildOptions(a, o, p.settings)
+	if err != nil {
+		return err
+	}
+	source := build.SourceOf(ks)
+	Announce(a, o, "fetching what %s has", source)
+	stored, err := p.stored.Get(ctx, source)
+	if err != nil {
+		return clierr.WithHint("compare a local folder with --path", "%w", err)
+	}
+	p.Plan, p.revision = desired.Plan{Ks: ks, Tree: stored.Tree, Options: options}, stored.Revision
+	p.unaltered = ks == p.live && len(o.Set) == 0 && o.VarsFile == "" && len(o.Ignore) == 0
+	if o.Recursive {
+		p.Sources = p.stored.Tree
+	}
+	return nil
+}
+
+// applied builds what the controller has applied last, where the source still
+// has it: what is encrypted can only be compared with that.
+func (p *Plan) applied(ctx context.Context, live *unstructured.Unstructured) (*build.Result, error) {
+	if live == nil {
+		return nil, nil
+	}
+	stored, err := p.stored.Get(ctx, build.SourceOf(live))
+	if err != nil || stored.Revision != desired.Text(live, "status", "lastAppliedRevision") {
+		return nil, err
+	}
+	options := p.Options
+	options.Path, options.Filter, options.Ignore = "", false, nil
+	return build.Kustomization(ctx, stored.Tree, live, options)
+}
+
+// Compare compares what each Kustomization brings, in the order of the build.
+func Compare(ctx context.Context, a *app.App, p *Plan, built *build.Result) ([]*diff.Result, error) {
+	plans, err := plansOf(ctx, a, p, built)
+	if err != nil {
+		return nil, err
+	}
+	// What one Kustomization brings, the next on the same cluster may stand on.
+	c := &Clusters{App: a, here: p.client.Config, settings: p.settings}
+	p.clusters = c
+	var results []*diff.Result
+	for _, plan := range plans {
+		plan.Drift = plan.Drift && !changes(results, diff.RefOf(plan.Owner))
+		result, err := c.Compare(ctx, plan)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, result)
+	}
+	return c.withGoing(ctx, results)
+}
+
+// plansOf takes a build apart into what each Kustomization brings. Those that
+// are among the objects hold with the spec that they will have.
+func plansOf(ctx context.Context, a *app.App, p *Plan, built *build.Result) ([]diff.Plan, error) {
+	root := build.ReferenceTo(p.Ks)
+	specs := map[build.Reference]*unstructured.Unstructured{}
+	parts := map[build.Reference]*build.Result{root: {SecretValues: built.SecretValues}}
+	order := []build.Reference{root}
+	for _, o := range built.Objects {
+		if build.IsKustomization(o.Unstructured) {
+			specs[build.ReferenceTo(o.Unstructured)] = o.Unstructured
+		}
+		if parts[o.Owner] == nil {
+			parts[o.Owner] = &build.Result{SecretValues: built.SecretValues}
+			order = append(order, o.Owner)
+		}
+		parts[o.Owner].Objects = append(parts[o.Owner].Objects, o)
+	}
+	plans := make([]diff.Plan, len(order))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnceDiff)
+	for i, owner := range order {
+		plans[i] = diff.Plan{Owner: WithStatus(specs[owner], nil), Build: parts[owner], Revision: p.revision}
+		if owner == root {
+			plans[i].Owner, plans[i].Drift = WithStatus(p.Ks, p.live), p.isApplied(p.live)
+			plans[i].Applied = func(ctx context.Context) (*build.Result, error) { return p.applied(ctx, p.live) }
+			continue
+		}
+		g.Go(func() error {
+			live, err := desired.LiveIfAny(ctx, a, owner)
+			if err != nil {
+				return err
+			}
+			plans[i].Owner, plans[i].Drift = WithStatus(specs[owner], live), p.isApplied(live)
+			plans[i].Applied = func(ctx context.Context) (*build.Result, error) { return p.applied(ctx, live) }
+			return nil
+		})
+	}
+	return plans, g.Wait()
+}
+
+// isApplied reports whether what is built of a Kustomization is what the
+// controller has applied last: then an object that differs has drifted.
+func (p *Plan) isApplied(live *unstructured.Unstructured) bool {
+	if !p.unaltered || live == nil || p.revision == "" || desired.Text(live, "status", "lastAppliedRevision") != p.revision {
+		return false
+	}
+	observed, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
+	return observed == live.GetGeneration()
+}
+
+// changes reports whether an object is among what other comparisons change.
+func changes(results []*diff.Result, ref diff.Ref) bool {
+	for _, r := range results {
+		for _, c := range r.Changes {
+			if c.Object == ref && c.Different() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// atOnceDiff bounds how many Kustomizations are asked for together.
+const atOnceDiff = 16
+
+// WithStatus is a Kustomization with the status of the live one: its inventory.
+func WithStatus(ks, live *unstructured.Unstructured) *unstructured.Unstructured {
+	if ks == nil || ks == live {
+		return ks
+	}
+	joined := ks.DeepCopy()
+	delete(joined.Object, "status")
+	if live != nil && live.Object["status"] != nil {
+		joined.Object["status"] = live.Object["status"]
+	}
+	return joined
+}

@@ -1,0 +1,31 @@
+package compare
+
+import (
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/desired"
+)
+
+// Options are the flags of diff kustomization.
+type Options struct {
+	desired.BuildOptions
+	IgnoreNotFound bool
+	Progress       bool
+	ExitCode       bool
+	Format         string
+	// revision and branch are what of the source is compared, "" for what it has.
+	revision, branch string
+}
+
+// Announce prints what is being done, unless --progress-bar=false.
+func Announce(a *app.App, o *Options, format string, args ...any) {
+	if o.Progress {
+		a.UI.Action(format, args...)
+	}
+}
+
+// ReleaseOptions are the flags of diff helmrelease.
+type ReleaseOptions struct {
+	Options
+	desired.HelmOptions
+	desired.ChartOptions
+}

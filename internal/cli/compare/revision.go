@@ -1,0 +1,305 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/gitrepo"
+	"github.com/fluxkit/flux/internal/gitsource"
+	"github.com/fluxkit/flux/internal/snapshot"
+	"github.com/fluxkit/flux/internal/workspace"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// AddRevision adds the flags that select a revision of the source.
+func AddRevision(cmd *cobra.Command, o *Options) {
+	fs := cmd.Flags()
+	fs.StringVar(&o.revision, "revision", "", "the revision of the source to compare: a branch, a tag, a reference or a commit; a tag or a digest of an OCIRepository")
+	fs.StringVar(&o.branch, "branch", "", "the branch of the source to compare")
+	complete.Flag(cmd, "branch", func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		branches, _ := namesOfClone()
+		return branches, cobra.ShellCompDirectiveNoFileComp
+	})
+	complete.Flag(cmd, "revision", func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		branches, tags := namesOfClone()
+		return append(branches, tags...), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// namesOfClone are the branches and tags of the clone around the current
+// folder: where somebody stands in one, it is most likely the source's.
+func namesOfClone() (branches, tags []string) {
+	clone, err := snapshot.Open(".")
+	if err != nil {
+		return nil, nil
+	}
+	defer func() { _ = clone.Close() }() // nothing was written
+	branches, tags, err = clone.Names()
+	if err != nil {
+		return nil, nil
+	}
+	return branches, tags
+}
+
+func (o *Options) revised() bool { return o.revision != "" || o.branch != "" }
+
+// CheckRevision tells which flags do not go together.
+func (o *Options) CheckRevision() error {
+	switch {
+	case o.revision != "" && o.branch != "":
+		return clierr.WithHint("name the branch alone, with --branch", "--revision and --branch cannot be used together")
+	case o.revised() && o.Path != "":
+		return clierr.WithHint("use one of them", "--path compares files here, --revision and --branch those of the source")
+	}
+	return nil
+}
+
+func (o *Options) wanted() gitrepo.Revision {
+	if o.branch != "" {
+		return gitrepo.Revision{Name: strings.TrimPrefix(o.branch, "refs/heads/"), Branch: true}
+	}
+	return gitrepo.Revision{Name: o.revision}
+}
+
+// revised builds another revision of the source. Children that have the same
+// source are built from the same revision.
+func (p *Plan) revised(ctx context.Context, a *app.App, o *Options, ks *unstructured.Unstructured) error {
+	options, err := diffBuildOptions(a, o, p.settings)
+	if err != nil {
+		return err
+	}
+	source := build.SourceOf(ks)
+	at, err := sourceAt(ctx, a, p.stored, o, source)
+	if err != nil {
+		return err
+	}
+	p.Plan, p.revision = desired.Plan{Ks: ks, Tree: at.Tree, Options: options}, at.Revision
+	if o.Recursive {
+		p.Sources = func(ctx context.Context, other build.Reference) (fs.FS, error) {
+			if other == source {
+				return at.Tree, nil
+			}
+			return p.stored.Tree(ctx, other)
+		}
+	}
+	return nil
+}
+
+// sourceAt is what a source has at the revision that is wanted.
+func sourceAt(ctx context.Context, a *app.App, stored *desired.StoredSources, o *Options, source build.Reference) (desired.StoredSource, error) {
+	t, err := stored.Object(ctx, source)
+	if err != nil {
+		return desired.StoredSource{}, err
+	}
+	Announce(a, o, "fetching %s of %s", o.wanted().Name, source)
+	switch source.Kind {
+	case "GitRepository":
+		return gitAt(ctx, a, stored, &unstructured.Unstructured{Object: t.Object}, o.wanted())
+	case "OCIRepository":
+		if o.branch != "" {
+			return desired.StoredSource{}, clierr.WithHint("name a tag or a digest with --revision", "%s has no branches", source)
+		}
+		repository := &unstructured.Unstructured{Object: t.Object}
+		return desired.OCITree(ctx, repository, desired.AtRevision(desired.RegistryReference(repository), o.revision), build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
+			return desired.ClusterData(ctx, a, object)
+		}), nil)
+	default:
+		return desired.StoredSource{}, clierr.WithHint("compare a local folder with --path", "%s has no revisions to choose from: a GitRepository and an OCIRepository have", source)
+	}
+}
+
+// gitAt is a revision of a GitRepository, as source-controller would make an
+// archive of it.
+func gitAt(ctx context.Context, a *app.App, stored *desired.StoredSources, repository *unstructured.Unstructured, wanted gitrepo.Revision) (desired.StoredSource, error) {
+	folders, revision, err := gitFolders(ctx, a, repository, wanted)
+	if err != nil {
+		return desired.StoredSource{}, err
+	}
+	defer func() { _ = folders.Close() }() // what is left in a temporary folder goes a day later
+	only := sparse(repository)
+	for _, dir := range only {
+		if !folders.Has(dir) {
+			return desired.StoredSource{}, fmt.Errorf("the folder %q of spec.sparseCheckout is not in %s", dir, revision)
+		}
+	}
+	var parts []build.Part
+	for _, f := range folders.Folders {
+		parts = append(parts, build.Part{Tree: f.Tree, At: f.At, Only: only})
+	}
+	included, err := includes(ctx, stored, repository)
+	if err != nil {
+		return desired.StoredSource{}, err
+	}
+	tree, err := build.Assemble(ctx, append(parts, included...), desired.Text(repository, "spec", "ignore"))
+	return desired.StoredSource{Tree: tree, Revision: revision}, err
+}
+
+// sparse are the beginnings of the paths that a GitRepository checks out, nil
+// for all of them.
+func sparse(repository *unstructured.Unstructured) []string {
+	var only []string
+	dirs, _, _ := unstructured.NestedStringSlice(repository.Object, "spec", "sparseCheckout")
+	for _, dir := range dirs {
+		only = append(only, strings.TrimPrefix(dir, "./"))
+	}
+	return only
+}
+
+// includes are what other GitRepositories give to one, as they are now.
+func includes(ctx context.Context, stored *desired.StoredSources, repository *unstructured.Unstructured) ([]build.Part, error) {
+	list, _, _ := unstructured.NestedSlice(repository.Object, "spec", "include")
+	var parts []build.Part
+	for _, item := range list {
+		m, _ := item.(map[string]any)
+		name := controllers.Path{"repository.name"}.String(m)
+		part := build.Part{From: controllers.Path{"fromPath"}.String(m), At: controllers.Path{"toPath"}.String(m)}
+		if part.At == "" {
+			part.At = name
+		}
+		other := build.Reference{Kind: "GitRepository", Namespace: repository.GetNamespace(), Name: name}
+		tree, err := stored.Tree(ctx, other)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s, which spec.include names: %w", other, err)
+		}
+		part.Tree = tree
+		parts = append(parts, part)
+	}
+	return parts, nil
+}
+
+// gitFolders are the files of a revision: from the server, or from the clone
+// that one stands in where that has the very commit, or where the server does
+// not know the revision.
+func gitFolders(ctx context.Context, a *app.App, repository *unstructured.Unstructured, wanted gitrepo.Revision) (*gitsource.Fetched, string, error) {
+	clone, closed := cloneOf(desired.Text(repository, "spec", "url"))
+	defer closed()
+	submodules, _, _ := unstructured.NestedBool(repository.Object, "spec", "recurseSubmodules")
+	if only := sparse(repository); only != nil && !slices.ContainsFunc(only, func(p string) bool { return strings.HasPrefix(".gitmodules", p) }) {
+		submodules = false // they are only known by a file that is not checked out
+	}
+	if submodules {
+		clone = nil // what they have is not in it
+	}
+	if hash := wanted.Hash(); clone != nil && hash != "" {
+		if local, err := localFolders(clone, wanted.Name, hash); err == nil {
+			return local, local.Revision, nil
+		}
+	}
+	source, err := gitSource(ctx, a, repository)
+	if err != nil {
+		return nil, "", err
+	}
+	source.Submodules = submodules
+	fetched, err := gitsource.Fetch(ctx, source, wanted)
+	if err == nil {
+		return fetched, fetched.Revision, nil
+	}
+	var unknown *gitrepo.UnknownRevisionError
+	if errors.As(err, &unknown) {
+		if clone != nil && len(unknown.Candidates) == 0 {
+			name := wanted.Name
+			if wanted.Branch {
+				name = "refs/heads/" + name
+			}
+			if local, err := localFolders(clone, wanted.Name, name); err == nil {
+				a.UI.Warning("%s has no revision %q: it is taken from this clone, where it is %s", build.ReferenceTo(repository), wanted.Name, local.Revision)
+				return local, local.Revision, nil
+			}
+		}
+		return nil, "", unknownAt(unknown, repository)
+	}
+	return nil, "", explainGit(err, repository)
+}
+
+// unknownAt names the way out of a revision that is not there, or twice.
+func unknownAt(err *gitrepo.UnknownRevisionError, repository *unstructured.Unstructured) error {
+	way := "name a branch, a tag, a reference such as refs/pull/1/head, or a whole commit"
+	switch {
+	case len(err.Candidates) > 0:
+		way = "name one of them: --revision " + err.Candidates[0]
+	case err.Branch:
+		way = "a tag, a reference or a commit is named with --revision"
+	case err.Short:
+		way = "a commit that no branch or tag ends with needs its whole hash"
+	}
+	return clierr.WithHint(way, "looking in %s: %w", build.ReferenceTo(repository), err)
+}
+
+// explainGit says where address and credentials come from that do not do.
+func explainGit(err error, repository *unstructured.Unstructured) error {
+	secret := desired.Text(repository, "spec", "secretRef", "name")
+	way := "source-controller fetches it by the same address, without a Secret"
+	if secret != "" {
+		way = fmt.Sprintf("source-controller fetches it by the same address and Secret %q; from a clone, compare a folder with --path", secret)
+	}
+	return clierr.WithHint(way, "%w", err)
+}
+
+// gitSource is how a repository is opened: by the Secrets that it names.
+func gitSource(ctx context.Context, a *app.App, repository *unstructured.Unstructured) (gitsource.Source, error) {
+	source := gitsource.Source{URL: desired.Text(repository, "spec", "url")}
+	if provider := desired.Text(repository, "spec", "provider"); !slices.Contains([]string{"", "generic"}, provider) {
+		return source, clierr.WithHint("compare a clone of it with --path, or name a whole commit in one", "%s gets its credentials from %s, which only source-controller can ask", build.ReferenceTo(repository), provider)
+	}
+	for field, into := range map[string]*map[string][]byte{"secretRef": &source.Secret, "proxySecretRef": &source.Proxy} {
+		name := desired.Text(repository, "spec", field, "name")
+		if name == "" {
+			continue
+		}
+		secret := build.Reference{Kind: "Secret", Namespace: repository.GetNamespace(), Name: name}
+		data, err := desired.ClusterData(ctx, a, secret)
+		if err != nil {
+			return source, clierr.WithHint("compare a clone of it with --path, or name a whole commit in one",
+				"reading %s, which %s names in spec.%s: %w", secret, build.ReferenceTo(repository), field, err)
+		}
+		*into = data
+	}
+	return source, nil
+}
+
+// cloneOf is the clone around the current folder, if it is one of the
+// repository; it stays open until it is closed.
+func cloneOf(address string) (clone *snapshot.Repository, closed func()) {
+	opened, err := snapshot.Open(".")
+	if err != nil {
+		return nil, func() {}
+	}
+	closed = func() { _ = opened.Close() } // nothing was written
+	remotes, err := opened.Remotes()
+	if err != nil || !slices.ContainsFunc(remotes, func(r string) bool { return workspace.ComparableAddress(r) == workspace.ComparableAddress(address) }) {
+		return nil, closed
+	}
+	return opened, closed
+}
+
+// localFolders are the files of a revision of a clone.
+func localFolders(clone *snapshot.Repository, name, revision string) (*gitsource.Fetched, error) {
+	commit, err := clone.Commit(revision)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := clone.At(commit)
+	if err != nil {
+		return nil, err
+	}
+	if revision == commit.String() {
+		name, _, _ = strings.Cut(name, "sha1:")
+		name = strings.TrimSuffix(name, "@")
+		if name == revision {
+			name = ""
+		}
+	}
+	return &gitsource.Fetched{Revision: gitsource.Named(name, commit), Folders: []gitsource.Folder{{Tree: tree}}}, nil
+}

@@ -1,0 +1,148 @@
+// Package complete completes the arguments and flags of commands in a shell.
+package complete
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Timeout bounds a completion: a shell that hangs is worse than none.
+const Timeout = 1500 * time.Millisecond
+
+// Namespaces offers the cluster's namespaces.
+func Namespaces(a *app.App) cobra.CompletionFunc {
+	namespaces := controllers.Kind{Version: "v1", Kind: "Namespace", Resource: "namespaces"}
+	return From(a, func(ctx context.Context, _ *cobra.Command, client *kube.Client) ([]string, error) {
+		var names []string
+		err := client.Metadata(ctx, kube.Of(namespaces), kube.Selection{}, func(o controllers.Object) {
+			names = append(names, controllers.Name(o))
+		})
+		return names, err
+	})
+}
+
+// From offers what the cluster answers in time. An error offers
+// nothing: the shell has no place for it, and the command will say it.
+func From(a *app.App, ask func(context.Context, *cobra.Command, *kube.Client) ([]string, error)) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), Timeout)
+		defer cancel()
+		answer := make(chan []string, 1)
+		// A program that the kubeconfig names for credentials heeds no context,
+		// so that this one may be left behind when the process ends.
+		go func() {
+			client, err := client(a, cmd)
+			if err != nil {
+				answer <- nil
+				return
+			}
+			words, err := ask(ctx, cmd, client)
+			if err != nil {
+				words = nil
+			}
+			answer <- words
+		}()
+		select {
+		case words := <-answer:
+			return Matching(words, given, prefix), cobra.ShellCompDirectiveNoFileComp
+		case <-ctx.Done():
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+}
+
+// client makes the client as the command would: cobra does not run
+// what goes before a command when it only completes.
+func client(a *app.App, cmd *cobra.Command) (*kube.Client, error) {
+	if err := config.Apply(cmd.Root().PersistentFlags(), a.Env); err != nil {
+		return nil, err
+	}
+	return a.Client()
+}
+
+// Matching returns the words that begin with prefix and were not given already,
+// each once.
+func Matching(words, given []string, prefix string) []string {
+	words = slices.DeleteFunc(words, func(word string) bool {
+		return !strings.HasPrefix(word, prefix) || slices.Contains(given, word)
+	})
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// fromKubeconfig offers names out of the kubeconfig.
+func fromKubeconfig(a *app.App, names func(api.Config) []string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if err := config.Apply(cmd.Root().PersistentFlags(), a.Env); err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		raw, err := a.Global.Kube.Raw()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return Matching(names(raw), nil, prefix), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func namesIn[V any](m map[string]V) []string {
+	list := make([]string, 0, len(m))
+	for key := range m {
+		list = append(list, key)
+	}
+	return list
+}
+
+// EveryFlag gives every flag below a command that has no completion of its
+// own the one for its name or its type. Only a completion needs them.
+func EveryFlag(a *app.App, cmd *cobra.Command) {
+	complete := func(f *pflag.Flag) {
+		if _, has := cmd.GetFlagCompletionFunc(f.Name); !has {
+			if values := flagValues(a, f); values != nil {
+				Flag(cmd, f.Name, values)
+			}
+		}
+	}
+	cmd.PersistentFlags().VisitAll(complete)
+	cmd.Flags().VisitAll(complete)
+	for _, child := range cmd.Commands() {
+		EveryFlag(a, child)
+	}
+}
+
+func flagValues(a *app.App, f *pflag.Flag) cobra.CompletionFunc {
+	if c, ok := f.Value.(command.Choice); ok {
+		return cobra.FixedCompletions(c.Allowed, cobra.ShellCompDirectiveNoFileComp)
+	}
+	switch f.Name {
+	case "namespace":
+		return Namespaces(a)
+	case "context":
+		return fromKubeconfig(a, func(c api.Config) []string { return namesIn(c.Contexts) })
+	case "cluster":
+		return fromKubeconfig(a, func(c api.Config) []string { return namesIn(c.Clusters) })
+	case "user":
+		return fromKubeconfig(a, func(c api.Config) []string { return namesIn(c.AuthInfos) })
+	case "output":
+		return cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp)
+	case "components":
+		return List(controllers.Names(func(controllers.Controller) bool { return true }))
+	case "components-extra":
+		return List(controllers.Extras())
+	}
+	if t := f.Value.Type(); t != "string" && t != "stringSlice" && t != "stringArray" {
+		return cobra.NoFileCompletions
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+// Package completion has the command completion.
+package completion
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/command"
+)
+
+// shells are the shells that can complete words of flux, and how each is told to.
+var shells = []struct {
+	name, example string
+	write         func(root *cobra.Command, w io.Writer) error
+}{
+	{"bash", `  # In this session
+  . <(flux completion bash)
+
+  # In every session: add the line to ~/.bashrc`,
+		func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) }},
+	{"fish", `  # In this session
+  flux completion fish | source
+
+  # In every session
+  flux completion fish > ~/.config/fish/completions/flux.fish`,
+		func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) }},
+	{"powershell", `  # In this session
+  flux completion powershell | Out-String | Invoke-Expression
+
+  # In every session: add the line to the file that $PROFILE names`,
+		func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) }},
+	{"zsh", `  # In this session, where compinit has run
+  . <(flux completion zsh)
+
+  # In every session
+  flux completion zsh > "${fpath[1]}/_flux"`,
+		func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) }},
+}
+
+// NewCommand returns the command completion.
+func NewCommand(a *app.App) *cobra.Command {
+	cmd := command.Group("completion", "Generate shell completion scripts")
+	for _, shell := range shells {
+		cmd.AddCommand(&cobra.Command{
+			Use:                   shell.name,
+			Short:                 "Print the completion script for " + shell.name,
+			Example:               shell.example,
+			Args:                  cobra.NoArgs,
+			DisableFlagsInUseLine: true,
+			ValidArgsFunction:     cobra.NoFileCompletions,
+			RunE:                  func(cmd *cobra.Command, _ []string) error { return shell.write(cmd.Root(), a.Out) },
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,113 @@
+// Package create has the commands below create.
+package create
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cli/create/creation"
+	"github.com/fluxkit/flux/internal/cli/create/secret"
+	"github.com/fluxkit/flux/internal/cli/create/source"
+	"github.com/fluxkit/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// NewCommand returns the command create.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &creation.Flags{}
+	root := command.Group("create", "Create or update resources, or export them as YAML")
+	root.Long = `Create or update resources and wait until they are ready. With --export they are
+printed as YAML to be committed to Git, without access to a cluster.
+Nothing is written if any input is invalid. Fields of an existing resource that are
+not given keep their value.`
+	o.Add(root.PersistentFlags())
+	complete.Flag(root, "output", complete.Format)
+	parents := map[string]*cobra.Command{"": root}
+	for _, f := range kinds.Families {
+		if f.Word == "artifact" {
+			continue // generators are not made out of flags
+		}
+		parents[f.Word] = command.Group(f.Word, "Create or update "+f.Short+" objects")
+		root.AddCommand(parents[f.Word])
+	}
+	parents["source"].PersistentFlags().DurationVar(&o.FetchTimeout, "fetch-timeout", 0, "how long fetching the source may take")
+	for _, b := range builders() {
+		k, _ := controllers.FindKind(b.Kind)
+		parents[k.Family].AddCommand(newKind(a, o, k, b))
+	}
+	root.AddCommand(newCreateTenant(a, o), secret.NewCommand(a, o))
+	return root
+}
+
+// builders are the builders of all kinds, a function each.
+func builders() []creation.Builder {
+	return []creation.Builder{
+		source.GitRepository(), source.OCIRepository(), source.Bucket(), source.HelmRepository(), source.HelmChart(),
+		buildKustomization(), buildHelmRelease(),
+		buildAlert(), buildProvider(), buildReceiver(),
+		buildImageRepository(), buildImagePolicy(), buildImageUpdate(),
+	}
+}
+
+func newKind(a *app.App, o *creation.Flags, k controllers.Kind, b creation.Builder) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               k.Word + " [name]",
+		Short:             "Create or change a " + k.Kind,
+		Example:           strings.TrimRight(b.Example, "\n"),
+		ValidArgsFunction: complete.Names(a, k),
+		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, k, b, args) },
+	}
+	if strings.ContainsAny(k.Kind[:1], "AEIO") {
+		cmd.Short = "Create or change an " + k.Kind
+	}
+	if k.Short != "" {
+		cmd.Aliases = append(cmd.Aliases, k.Short)
+	}
+	b.Flags(cmd.Flags())
+	for flag, kinds := range b.Refers {
+		complete.Flag(cmd, flag, creation.CompleteReferences(a, kinds))
+	}
+	for flag, words := range b.Words {
+		complete.Flag(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	}
+	return cmd
+}
+
+// run makes one object of a kind, or prints it.
+func run(a *app.App, cmd *cobra.Command, o *creation.Flags, k controllers.Kind, b creation.Builder, args []string) error {
+	c := creation.New(a, cmd, o, args)
+	spec := b.Spec(c)
+	if err := c.Err(); err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": k.APIVersion(), "kind": k.Kind, "metadata": c.Metadata(), "spec": spec,
+	}}
+	if o.Export {
+		c.WarnSecretLeftOut(b.SecretFlags)
+		return c.Print(object)
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	noun := creation.NounOf(k)
+	a.UI.Generate("generating %s", noun)
+	renewed, err := c.ApplySecret(ctx, b, spec)
+	if err != nil {
+		return err
+	}
+	done, err := c.Apply(ctx, noun, object)
+	if err != nil {
+		return err
+	}
+	if o.DryRun == "" {
+		if done.After, err = c.Await(ctx, k, done, renewed); err != nil {
+			return err
+		}
+	}
+	return c.Show(done.After)
+}

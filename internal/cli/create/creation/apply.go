@@ -1,0 +1,173 @@
+package creation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/cli/reconciler"
+	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/reconcile"
+)
+
+// Print writes an object that was not applied.
+func (c *Creation) Print(o *unstructured.Unstructured) error {
+	if c.output != "" {
+		return output.PrintObjects(c.App.Answer(c.output), c.output, []unstructured.Unstructured{*o}, true)
+	}
+	text, err := output.YAML(o.Object)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", kube.Describe(o), err)
+	}
+	end := ""
+	if o.GetKind() == "Secret" {
+		end = "\n" // as Flux has always written Secrets
+	}
+	return c.App.Document("---\n" + string(text) + end)
+}
+
+// Show prints an object as the cluster has it, where that is asked for. The
+// values of a Secret are not repeated.
+func (c *Creation) Show(o controllers.Object) error {
+	if c.output == "" {
+		return nil
+	}
+	shown := maps.Clone(o)
+	if data, ok := shown["data"].(map[string]any); ok && shown["kind"] == "Secret" {
+		masked := map[string]any{}
+		for key := range data {
+			masked[key] = "*****"
+		}
+		shown["data"] = masked
+	}
+	return output.PrintObjects(c.App.Answer(c.output), c.output, []unstructured.Unstructured{{Object: shown}}, true)
+}
+
+// Apply makes the cluster have an object and says what that has changed.
+func (c *Creation) Apply(ctx context.Context, noun string, o *unstructured.Unstructured) (kube.Upserted, error) {
+	client, err := c.App.Client()
+	if err != nil {
+		return kube.Upserted{}, err
+	}
+	c.App.UI.Action("applying %s", noun)
+	done, err := client.Upsert(ctx, o, c.DryRun != "")
+	if err != nil {
+		return done, c.explain(err, o)
+	}
+	how := ""
+	if c.DryRun != "" {
+		how = " (dry run: the cluster keeps nothing)"
+	}
+	changes := done.Changes()
+	switch {
+	case done.Before == nil:
+		c.App.UI.Success("%s created%s", noun, how)
+	case len(changes) == 0:
+		c.App.UI.Success("%s unchanged", noun)
+	default:
+		c.App.UI.Success("%s changed: %s%s", noun, strings.Join(changes, ", "), how)
+	}
+	if owner := kube.Label(done.Before, kube.BootstrapLabel); owner != "" && len(changes) > 0 {
+		c.App.UI.Warning("Kustomization %q manages it and will change it back: commit what --export prints instead", owner)
+	}
+	return done, nil
+}
+
+// explain adds the remedy to what the API server rejects.
+func (c *Creation) explain(err error, o *unstructured.Unstructured) error {
+	if apierrors.IsNotFound(err) && strings.Contains(err.Error(), "namespaces ") {
+		return clierr.WithHint(fmt.Sprintf("kubectl create namespace %s", o.GetNamespace()), "%w", err)
+	}
+	if apierrors.IsInvalid(err) && o.GetKind() == "Secret" && strings.Contains(err.Error(), "immutable") {
+		return clierr.WithHint(fmt.Sprintf("a Secret's type cannot change: kubectl -n %s delete secret %s, then create it again", o.GetNamespace(), o.GetName()), "%w", err)
+	}
+	return err
+}
+
+// outdated reports whether the status of an object that was left unchanged may
+// be out of date until it is reconciled: its Secret was renewed, or its last
+// failure may have been fixed elsewhere.
+func outdated(k controllers.Kind, done kube.Upserted, renewed bool) bool {
+	if done.Before == nil || len(done.Changes()) > 0 || !k.Has(controllers.Reconcile) || k.Static != nil && k.Static(done.After) {
+		return false
+	}
+	return renewed || k.Finished(done.After) && k.Ready(done.After).Status != "True"
+}
+
+// Await waits until the controller has reconciled what was applied, or an
+// attempt has failed.
+func (c *Creation) Await(ctx context.Context, k controllers.Kind, done kube.Upserted, renewed bool) (controllers.Object, error) {
+	ui, last := c.App.UI, done.After
+	if k.Suspension.Is(last) {
+		ui.Warning("it is suspended and not reconciled: flux resume %s %s -n %s", k.Noun(), c.Name, c.Namespace)
+		return last, nil
+	}
+	ui.Waiting("waiting for %s reconciliation", NounOf(k))
+	client, err := c.App.Client()
+	if err != nil {
+		return last, err
+	}
+	goal := reconcile.Goal{State: reconcile.Ready, Attempt: true}
+	if outdated(k, done, renewed) {
+		goal.Token = c.App.Now().Format(time.RFC3339Nano)
+		if last, err = client.Annotate(ctx, done.Resource, c.Namespace, c.Name, map[string]any{reconciler.RequestAnnotation: goal.Token}); err != nil {
+			return last, fmt.Errorf("requesting a reconciliation: %w", err)
+		}
+	}
+	told := ""
+	engine := reconcile.Waiter{
+		Watches: reconcile.NewWatches(client), Goal: goal,
+		Progress: func(p reconcile.Progress) {
+			if message := k.Ready(p.Object).Message; k.Pending(p.Object) && message != told {
+				ui.Waiting("%s", message)
+				told = message
+			}
+		},
+		Ended: func(reconcile.Result) {},
+	}
+	subject := reconcile.Subject{Kind: k, Namespace: c.Namespace, Name: c.Name, Object: last}
+	result := engine.Run(ctx, []reconcile.Subject{subject})[0]
+	return result.Last, c.outcome(client, result)
+}
+
+// outcome reports how the wait has ended.
+func (c *Creation) outcome(client *kube.Client, result reconcile.Result) error {
+	k, last := result.Subject.Kind, result.Last
+	t := objref.OfSubject(result.Subject)
+	var failure *report.UnreadyError
+	var final *reconcile.FinalError
+	switch err := result.Err; {
+	case errors.Is(err, context.DeadlineExceeded):
+		failure = report.Unready(t, last, "%s", report.TimedOut(c.App, t.Named(), "become ready", report.Condition(k, last)))
+		failure.Late = true
+	case errors.As(err, &final) && final.Suspended:
+		return reconciler.SuspendedError(t, last)
+	case errors.As(err, &final) && final.Source.Name != "":
+		failure = report.Unready(t, last, "%s is not ready: its source %s has failed: %s", t, final.Source, report.Condition(k, last))
+	case errors.As(err, &final):
+		failure = report.Unready(t, last, "%s is not ready: %s", t, report.Condition(k, last))
+	case errors.Is(err, reconcile.ErrDeleted):
+		return fmt.Errorf("%s was %w", t, err)
+	case err != nil:
+		return err
+	}
+	if failure != nil {
+		return report.Fail(c.Cmd.Context(), c.App, report.Doctor(c.App, client), failure)
+	}
+	c.App.UI.Success("%s %s is ready", NounOf(k), c.Name)
+	if revision := k.Result.String(last); revision != "" && k.Done != "" {
+		c.App.UI.Success(k.Done, revision)
+	}
+	return nil
+}

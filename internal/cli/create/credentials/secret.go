@@ -1,0 +1,23 @@
+package credentials
+
+import (
+	"encoding/base64"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/cli/create/creation"
+)
+
+// NewSecret is a Secret. Its values are encoded: a server-side apply of
+// plain ones would not take back those of an earlier one.
+func NewSecret(c *creation.Creation, name, typ string, values map[string]string) *unstructured.Unstructured {
+	data := map[string]any{}
+	for key, value := range values {
+		data[key] = base64.StdEncoding.EncodeToString([]byte(value))
+	}
+	metadata := c.Metadata()
+	metadata["name"] = name
+	secret := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
+	creation.Put(secret, "type", typ)
+	return &unstructured.Unstructured{Object: secret}
+}

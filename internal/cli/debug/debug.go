@@ -1,0 +1,264 @@
+// Package debug has the commands below debug.
+package debug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/ui"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// options are those of one kind; inputs is what it is made of: values or vars.
+type options struct {
+	inputs, status, history bool
+	reveal, mask, origin    bool
+	format                  string
+}
+
+// NewCommand returns the command debug.
+func NewCommand(a *app.App) *cobra.Command {
+	return command.Group("debug", "Show the final values or variables, the status and the history of a resource",
+		newKind(a, "HelmRelease", "values", `  # The values that the chart is rendered with; on a terminal those from Secrets are masked
+  flux debug hr my-app --show-values
+
+  # Where each of them comes from
+  flux debug hr my-app --show-values --origin
+
+  # The real values, to render the chart with them
+  flux debug hr my-app --show-values --reveal > values.yaml
+
+  # The status, and the releases so far
+  flux debug hr my-app --show-status
+  flux debug hr my-app --show-history`),
+		newKind(a, "Kustomization", "vars", `  # The variables of its substitutions; on a terminal those from Secrets are masked
+  flux debug ks my-app --show-vars
+
+  # Where each of them comes from
+  flux debug ks my-app --show-vars --origin
+
+  # The real values, to build with them
+  flux debug ks my-app --show-vars --reveal > vars.env
+
+  # The status, and the reconciliations so far
+  flux debug ks my-app --show-status
+  flux debug ks my-app --show-history`))
+}
+
+func newKind(a *app.App, kind, inputs, example string) *cobra.Command {
+	o := &options{}
+	k, _ := controllers.FindKind(kind)
+	cmd := &cobra.Command{
+		Use: k.Word + " [name]", Aliases: []string{k.Short},
+		Short: "Show what a " + k.Kind + " is made of, its status or its history",
+		Long: "Show what a " + k.Kind + ` is made of, its status or its history.
+
+With --show-` + inputs + `, what comes from Secrets is masked on a terminal. In a pipe
+or a file masked ` + inputs + ` would be taken for the real ones: there the command fails,
+unless --reveal prints them or --mask-secrets accepts the masks.`,
+		Example:           example,
+		ValidArgsFunction: complete.Names(a, k),
+		RunE:              func(cmd *cobra.Command, names []string) error { return run(a, cmd, o, k, names) },
+	}
+	what := map[string]string{"values": "the values that the chart is rendered with", "vars": "the variables of post-build substitutions"}[inputs]
+	fs := cmd.Flags()
+	fs.BoolVar(&o.inputs, "show-"+inputs, false, "show "+what)
+	fs.BoolVar(&o.status, "show-status", false, "show the status")
+	fs.BoolVar(&o.history, "show-history", false, "show what has been tried so far")
+	fs.BoolVar(&o.reveal, "reveal", false, "with --show-"+inputs+": show what comes from Secrets")
+	fs.BoolVar(&o.mask, "mask-secrets", false, "with --show-"+inputs+": mask what comes from Secrets where standard output is not a terminal, too")
+	fs.BoolVar(&o.origin, "origin", false, "with --show-"+inputs+": show where each comes from")
+	fs.StringVarP(&o.format, "output", "o", "", "print json or yaml")
+	report.CompleteFormat(cmd)
+	return cmd
+}
+
+func (o *options) check(cmd *cobra.Command, k controllers.Kind, names []string) error {
+	inputs := map[string]string{"HelmRelease": "--show-values", "Kustomization": "--show-vars"}[k.Kind]
+	if len(names) != 1 {
+		return clierr.WithHint(fmt.Sprintf("%s NAME %s", cmd.CommandPath(), inputs), "%s name is required", k.Kind)
+	}
+	asked := 0
+	for _, given := range []bool{o.inputs, o.status, o.history} {
+		asked += report.OneIf(given)
+	}
+	switch {
+	case asked != 1:
+		return fmt.Errorf("give one of %s, --show-status and --show-history", inputs)
+	case (o.reveal || o.mask || o.origin) && !o.inputs:
+		return fmt.Errorf("--reveal, --mask-secrets and --origin require %s", inputs)
+	case o.reveal && o.mask:
+		return errors.New("--reveal and --mask-secrets are mutually exclusive")
+	}
+	return report.CheckFormat(o.format)
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options, k controllers.Kind, names []string) error {
+	if err := o.check(cmd, k, names); err != nil {
+		return err
+	}
+	client, namespace, err := a.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	t := objref.Target{Kind: k, Namespace: namespace, Name: names[0]}
+	if err := t.Read(ctx, client); err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{Object: t.Object}
+	switch {
+	case o.status:
+		return printStatus(a, o, k, object, "status")
+	case o.history:
+		return printStatus(a, o, k, object, "history")
+	case k.Kind == "Kustomization":
+		return debugVars(ctx, a, o, object)
+	default:
+		return debugValues(ctx, a, o, object)
+	}
+}
+
+// statusDocs is where what the status says is explained.
+var statusDocs = map[string]string{
+	"Kustomization status":  "https://fluxcd.io/flux/components/kustomize/kustomizations/#kustomization-status",
+	"Kustomization history": "https://fluxcd.io/flux/components/kustomize/kustomizations/#history",
+	"HelmRelease status":    "https://fluxcd.io/flux/components/helm/helmreleases/#helmrelease-status",
+	"HelmRelease history":   "https://fluxcd.io/flux/components/helm/helmreleases/#history",
+}
+
+// printStatus prints the status, or the history in it.
+func printStatus(a *app.App, o *options, k controllers.Kind, object *unstructured.Unstructured, part string) error {
+	history, _, err := unstructured.NestedSlice(object.Object, "status", "history")
+	if err != nil {
+		return fmt.Errorf("reading the history: %w", err)
+	}
+	if k.Kind == "HelmRelease" {
+		explicit(history)
+	}
+	if history == nil {
+		history = []any{}
+	}
+	var v any = history
+	if part == "status" {
+		status, _, err := unstructured.NestedMap(object.Object, "status")
+		if err != nil {
+			return fmt.Errorf("reading the status: %w", err)
+		}
+		if len(history) > 0 {
+			status["history"] = history
+		}
+		if status == nil {
+			status = map[string]any{}
+		}
+		v = status
+	}
+	if o.format != "" {
+		return a.Encode(o.format, v)
+	}
+	text, err := output.YAML(v)
+	if err != nil {
+		return fmt.Errorf("encoding the %s: %w", part, err)
+	}
+	return a.Document(fmt.Sprintf("# %s documentation: %s\n%s", strings.ToUpper(part[:1])+part[1:], statusDocs[k.Kind+" "+part], redact.Text(string(text))))
+}
+
+// explicit says of every release when it was deleted, null for those that were
+// not: scripts read the field.
+func explicit(history []any) {
+	for _, item := range history {
+		release, ok := item.(map[string]any)
+		if _, there := release["deleted"]; ok && !there {
+			release["deleted"] = nil
+		}
+	}
+}
+
+// shownVariable is a variable as programs read it.
+type shownVariable struct {
+	Name   string `json:"name"`
+	Value  any    `json:"value"`
+	Origin string `json:"origin"`
+	Masked bool   `json:"masked,omitempty"`
+}
+
+func debugVars(ctx context.Context, a *app.App, o *options, object *unstructured.Unstructured) error {
+	if _, asked, _ := unstructured.NestedMap(object.Object, "spec", "postBuild"); !asked {
+		return errors.New("no post build substitutions found")
+	}
+	variables, err := build.Variables(ctx, object, build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
+		return desired.ClusterData(ctx, a, object)
+	}))
+	if err != nil {
+		return err
+	}
+	shown := []shownVariable{}
+	for _, v := range variables {
+		s := shownVariable{Name: v.Name, Value: v.Value, Origin: originText(v.From, "")}
+		if v.From.Kind == "Secret" && !o.reveal {
+			s.Value, s.Masked = redact.Mask, true
+		}
+		shown = append(shown, s)
+	}
+	if err := checkMasked(a, o, shown); err != nil {
+		return err
+	}
+	if o.format != "" {
+		return a.Encode(o.format, shown)
+	}
+	for _, s := range shown {
+		comment := ""
+		if o.origin {
+			comment = " # " + s.Origin
+		}
+		if err := a.Printf("%s=%v%s\n", s.Name, s.Value, comment); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMasked reports what is masked. Where nobody reads it, masked values would
+// be taken for the real ones, so that the command fails before it prints any.
+func checkMasked(a *app.App, o *options, shown []shownVariable) error {
+	masked := 0
+	for _, s := range shown {
+		masked += report.OneIf(s.Masked)
+	}
+	switch {
+	case masked == 0:
+		return nil
+	case !o.mask && !ui.IsTerminal(a.Out):
+		return clierr.WithHint("print the real ones with --reveal, or accept masks with --mask-secrets",
+			"refusing to write masked values (%d from Secrets) where standard output is not a terminal", masked)
+	}
+	a.UI.Warning("values from Secrets are masked (%d): print them with --reveal", masked)
+	return nil
+}
+
+// originText is where something comes from, in words for people.
+func originText(from build.Reference, key string) string {
+	if from.Name == "" {
+		return "inline"
+	}
+	if key == "" {
+		return from.String()
+	}
+	return from.String() + " " + key
+}

@@ -1,0 +1,187 @@
+// Package delete has the command delete.
+package delete
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/ui"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type options struct {
+	targets      kinds.TargetOptions
+	silent       bool
+	wait         bool
+	suspendFirst bool
+	format       string
+}
+
+// NewCommand returns the command delete.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{}
+	cmd := kinds.NewCommand(a, kinds.Verb{
+		Name: "delete", Applies: controllers.Delete, Explicit: true,
+		Short: "Delete resources after showing what is pruned with them",
+		Of:    "Delete %s objects after showing what is pruned with them",
+		Example: `  # See what is pruned with it, and decide
+  flux delete %[1]s my-app
+
+  # Several without a question, and wait until they are gone
+  flux delete %[1]s my-app my-api --silent --wait
+
+  # Those of a team
+  flux delete %[1]s -l team=blue -n apps
+
+  # Keep what it has deployed
+  flux delete %[1]s my-app --suspend-first
+
+  # Print the result for each object
+  flux delete %[1]s --all --silent -o json | jq -r '.[] | select(.error) | .name'`,
+		Examples: `  # Delete objects of several kinds
+  flux delete ks/my-app source/git/my-app`,
+		Flags: func(fs *pflag.FlagSet) {
+			o.targets.Add(fs, "delete")
+			fs.BoolVarP(&o.silent, "silent", "s", false, "do not ask")
+			fs.BoolVar(&o.wait, "wait", false, "wait until the objects are deleted")
+			fs.BoolVar(&o.suspendFirst, "suspend-first", false, "suspend the objects first, so that the resources they manage are kept")
+			report.AddResultFormat(fs, &o.format)
+		},
+		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
+	})
+	report.CompleteResultFormat(cmd)
+	return cmd
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
+	if err := report.CheckResultFormat(o.format); err != nil {
+		return err
+	}
+	if err := o.targets.On(s).Check(cmd, s); err != nil {
+		return err
+	}
+	if !o.silent && !a.UI.Interactive() {
+		return fmt.Errorf("deleting %s objects needs an answer: %w", s.Noun(), ui.ErrNoTerminal)
+	}
+	client, err := a.Client()
+	if err != nil {
+		return err
+	}
+	looking, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	c, err := kinds.Targets(looking, a, cmd, o.targets, s)
+	if err != nil {
+		return err
+	}
+	d := &deletion{app: a, client: client, options: o, results: report.NewResults(c.Targets), user: cmd.Context()}
+	targets, failed := c.Targets, c.Incomplete
+	if !o.silent {
+		var lacking error
+		if targets, lacking = d.preview(looking, targets); len(targets) == 0 {
+			return errors.Join(report.PrintResults(a, o.format, d.results), lacking)
+		}
+		failed = errors.Join(failed, lacking)
+		if yes, err := a.Confirm(cmd.Context(), question(targets)); err != nil || !yes {
+			return refusedDeletion(err)
+		}
+	}
+	// The time that an answer takes is not the operation's.
+	ctx, stop := a.WithTimeout(cmd.Context())
+	defer stop()
+	err = d.all(ctx, targets)
+	if cmd.Context().Err() != nil {
+		return err
+	}
+	return errors.Join(report.PrintResults(a, o.format, d.results), err, failed)
+}
+
+func question(targets []objref.Target) string {
+	if len(targets) == 1 {
+		return fmt.Sprintf("Delete %s?", targets[0])
+	}
+	return fmt.Sprintf("Delete these %s?", kinds.Count(targets))
+}
+
+func refusedDeletion(err error) error {
+	if err != nil {
+		return err
+	}
+	return errors.New("nothing was deleted")
+}
+
+// preview reads each object and shows what is pruned with it. It returns the
+// objects that exist, and reports the others.
+func (d *deletion) preview(ctx context.Context, targets []objref.Target) ([]objref.Target, error) {
+	read := make([]error, len(targets))
+	err := kinds.Each(d.app, targets, func(t objref.Target) error {
+		i := d.results.Place[t.Key()]
+		read[i] = targets[i].Read(ctx, d.client)
+		d.results.Set(t, report.ResultFailed, read[i])
+		return read[i]
+	})
+	var there []objref.Target
+	for i, t := range targets {
+		if read[i] != nil {
+			continue
+		}
+		there = append(there, t)
+		d.app.UI.Warning("%s: %s", t, consequence(t, d.options.suspendFirst))
+	}
+	return there, err
+}
+
+type deletion struct {
+	app     *app.App
+	client  *kube.Client
+	options *options
+	results *report.Results
+	// many objects are named with their namespaces.
+	many bool
+	// user ends with the command and not with --timeout.
+	user context.Context
+}
+
+// all deletes everything before it waits for anything.
+func (d *deletion) all(ctx context.Context, targets []objref.Target) error {
+	d.many = len(targets) > 1
+	failed := kinds.Each(d.app, targets, func(t objref.Target) error {
+		err := d.one(ctx, t)
+		d.results.Set(t, report.ResultDeleted, err)
+		return err
+	})
+	if !d.options.wait {
+		return failed
+	}
+	return errors.Join(d.await(ctx, d.results.Changed()), failed)
+}
+
+func (d *deletion) one(ctx context.Context, t objref.Target) error {
+	d.app.UI.Action("deleting %s %s in %s namespace", t.Kind.Noun(), t.Name, t.Namespace)
+	err := d.client.With(ctx, t.Kind, func(r kube.Resource) error {
+		if d.options.suspendFirst {
+			if _, err := d.client.Merge(ctx, r, t.Namespace, t.Name, t.Kind.Suspension.Change(true)); err != nil {
+				return err
+			}
+		}
+		return d.client.Delete(ctx, r, t.Namespace, t.Name)
+	})
+	switch {
+	case err != nil:
+		return objref.NotFound(err, t)
+	case d.options.wait:
+	case d.many:
+		d.app.UI.Success("%s deleted", report.Label(t, d.many))
+	default:
+		d.app.UI.Success("%s deleted", t.Kind.Noun())
+	}
+	return nil
+}

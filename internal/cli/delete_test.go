@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fluxkit/flux/internal/kube/fakeapi"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// An object that somebody makes anew under the same name is gone all the same:
+// what was deleted is, and the new one is told of with who makes it.
+func TestDeleteTellsWhatIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	object := func(uid string) controllers.Object {
+		return controllers.Object{
+			"metadata": map[string]any{
+				"name": "app", "namespace": "flux-system", "uid": uid,
+				"labels": map[string]any{"kustomize.toolkit.fluxcd.io/name": "fleet", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"},
+			},
+		}
+	}
+	s.Put(kustomizationPath, object("1"))
+	s.OnDelete(func(collection, _ string) { s.Put(collection, object("2")) })
+	got := flux(t.Context(), s, "delete", "ks", "app", "--silent", "--wait", "--timeout", "30s")
+	want := `► deleting kustomization app in flux-system namespace
+◎ waiting until Kustomization flux-system/app is gone
+✔ kustomization app deleted
+⚠️ Kustomization flux-system/app is there again: something has made it anew; Kustomization flux-system/fleet applies it
+`
+	if got.Code != 0 || got.Err != want {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Without a terminal nothing is even looked at.
+func TestDeleteNeedsAnAnswer(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	got := flux(t.Context(), s, "delete", "ks", "app")
+	if got.Code != 1 || !strings.Contains(got.Err, "--silent") || len(s.Requests()) != 0 {
+		t.Errorf("%+v %v", got, s.Requests())
+	}
+}

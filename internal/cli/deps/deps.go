@@ -1,0 +1,279 @@
+// Package deps has the command deps.
+package deps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/cli/treeview"
+	"github.com/fluxkit/flux/internal/diagram"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/ui"
+	"github.com/fluxkit/flux/internal/workspace"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/tree"
+)
+
+type options struct {
+	everywhere bool
+	path       string
+	reverse    bool
+	format     string
+}
+
+// formats are the values of --output.
+func formats() []string { return append([]string{"wide", "json", "yaml"}, diagram.Formats()...) }
+
+// NewCommand returns the command deps.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "deps [kind name]",
+		Short: "Show the dependency graph",
+		Long: `Show which objects of Flux need which others: dependsOn, sources, charts,
+providers and the chains of images. What is not ready is shown with the objects
+at the root of it, and objects that wait for each other are an error.
+
+With --path the objects are those in the files of a folder, and no cluster is asked.`,
+		Example: `  # Who needs what in a namespace, or everywhere
+  flux deps -n apps
+  flux deps -A
+
+  # What a Kustomization needs, and who needs it
+  flux deps kustomization my-app
+  flux deps kustomization my-app --reverse
+
+  # A picture
+  flux deps -A -o svg > deps.svg
+  flux deps -A -o dot | dot -Tpng > deps.png
+
+  # In a pull request: fail on objects that wait for each other
+  flux deps --path ./clusters/production`,
+		Args:              cobra.MaximumNArgs(2),
+		ValidArgsFunction: complete.Object(a),
+		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, args) },
+	}
+	fs := cmd.Flags()
+	fs.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "the objects of all namespaces")
+	fs.StringVar(&o.path, "path", "", "read the objects from the manifests of a folder instead of the cluster")
+	fs.BoolVar(&o.reverse, "reverse", false, "show who needs an object instead of what it needs")
+	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(formats(), "|")+"; wide adds status, and is the default on a terminal")
+	complete.Flag(cmd, "output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
+	if o.format != "" && !slices.Contains(formats(), o.format) {
+		return fmt.Errorf("output format %q is not known: use %s", o.format, strings.Join(formats(), ", "))
+	}
+	k, ref, err := objref.ParseFluxObject(args)
+	if err != nil {
+		return err
+	}
+	name := ref.Name
+	if o.reverse && name == "" {
+		return clierr.WithHint("flux deps kustomization my-app --reverse", "--reverse needs an object")
+	}
+	namespace, err := a.Namespace(cmd)
+	if err != nil {
+		return err
+	}
+	namespace = ref.NamespaceOr(namespace)
+	g, gaps, err := graph(a, cmd, o, namespace, name != "")
+	if err != nil {
+		return err
+	}
+	trees := g.Trees
+	if name != "" {
+		object := tree.Object{Namespace: namespace, Name: name, GroupKind: schema.GroupKind{Group: k.Group, Kind: k.Kind}}
+		if v := g.Vertex(object); v == nil || v.Missing {
+			return &objref.NotFoundError{Target: objref.Target{Kind: k, Namespace: namespace, Name: name}}
+		}
+		g = g.Around(object)
+		trees = func() []*tree.Node {
+			if o.reverse {
+				return []*tree.Node{g.Reversed().Tree(object)}
+			}
+			return []*tree.Node{g.Tree(object)}
+		}
+	}
+	incomplete := treeview.ReportGaps(a, gaps)
+	if len(gaps) > 0 {
+		incomplete = clierr.ErrReported // an object that may not be seen may need another
+	}
+	if len(g.Vertices) > 0 || incomplete == nil {
+		if err := depsAnswer(a, o, g, trees); err != nil {
+			return err
+		}
+	}
+	return errors.Join(depsTrouble(a, g), incomplete)
+}
+
+// graph reads the objects of a folder or of the cluster. One object may need
+// others in any namespace, so all of them are read for it.
+func graph(a *app.App, cmd *cobra.Command, o *options, namespace string, one bool) (*tree.Graph, []tree.Gap, error) {
+	if o.path != "" {
+		g, err := graphOfFolder(cmd.Context(), o.path, namespace)
+		return g, nil, err
+	}
+	client, err := a.Client()
+	if err != nil {
+		return nil, nil, err
+	}
+	if o.everywhere || one {
+		namespace = ""
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	g, gaps, err := tree.Dependencies(ctx, client.Config, namespace)
+	if err == nil && len(g.Vertices) == 0 && len(gaps) == 0 {
+		err = checkInstalled(ctx, client, namespace)
+	}
+	return g, gaps, err
+}
+
+// checkInstalled returns an error where the cluster does not serve the kinds of Flux.
+func checkInstalled(ctx context.Context, client *kube.Client, namespace string) error {
+	source := controllers.Kinds[0]
+	err := client.With(ctx, source, func(r kube.Resource) error {
+		return client.Metadata(ctx, r, kube.Selection{Namespace: namespace}, func(controllers.Object) {})
+	})
+	var missing *kube.MissingKindError
+	if errors.As(err, &missing) {
+		return kinds.NotServed(controllers.Kinds)
+	}
+	return err
+}
+
+// graphOfFolder reads manifests; one without a namespace gets the given one.
+func graphOfFolder(ctx context.Context, path, namespace string) (*tree.Graph, error) {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return nil, errors.Join(err, fmt.Errorf("--path %s is no folder", path))
+	}
+	found, err := build.Search(ctx, workspace.Folder(path), []string{".fluxcd.io/"}, func(u *unstructured.Unstructured) bool {
+		_, ok := controllers.KindOf(u.GroupVersionKind().Group, u.GetKind())
+		return ok
+	})
+	if err != nil {
+		return nil, err
+	}
+	var objects []controllers.Object
+	for _, m := range found {
+		if m.GetNamespace() == "" {
+			m.SetNamespace(namespace)
+		}
+		objects = append(objects, m.Object)
+	}
+	return tree.Needs(objects, false, func(tree.Object) bool { return true }), nil
+}
+
+func depsAnswer(a *app.App, o *options, g *tree.Graph, trees func() []*tree.Node) error {
+	switch o.format {
+	case "json", "yaml":
+		return a.Encode(o.format, graphReportOf(g))
+	case "", "wide":
+		return depsText(a, o, trees())
+	default:
+		return depsDiagram(g).Draw(a.Answer(o.format), o.format)
+	}
+}
+
+func depsText(a *app.App, o *options, trees []*tree.Node) error {
+	if len(trees) == 0 {
+		a.UI.Success("no object needs another")
+		return nil
+	}
+	if o.format == "wide" || ui.IsTerminal(a.Out) {
+		style := treeview.Style(a)
+		style.Bare, style.Fold = true, o.format == "wide"
+		return tree.Table(a.Out, trees, style)
+	}
+	for _, root := range trees {
+		if err := tree.Text(a.Out, root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// depsTrouble reports what can never become ready, and names what is missing.
+func depsTrouble(a *app.App, g *tree.Graph) error {
+	for _, v := range g.Vertices {
+		if v.Missing {
+			a.UI.Warning("%s is not there, and %s needs it", v.Object, g.To(v.Object)[0].From)
+		}
+	}
+	for _, cycle := range g.Cycles {
+		words := make([]string, 0, len(cycle)+1)
+		for _, o := range append(slices.Clone(cycle), cycle[0]) {
+			words = append(words, o.String())
+		}
+		a.UI.Failure("these wait for each other: %s", strings.Join(words, " → "))
+	}
+	if len(g.Cycles) > 0 {
+		return clierr.ErrReported
+	}
+	return nil
+}
+
+// depsDiagram has the arrows from what is needed to who needs it, which is the
+// way that changes take.
+func depsDiagram(g *tree.Graph) diagram.Diagram {
+	d := diagram.Diagram{Title: "Dependencies"}
+	for _, v := range g.Vertices {
+		if len(g.From(v.Object)) == 0 && len(g.To(v.Object)) == 0 {
+			continue
+		}
+		box := diagram.Box{ID: v.Object.String(), Head: v.Object.GroupKind.Kind, Text: v.Object.Namespace + "/" + v.Object.Name, Note: v.Message, Status: treeview.BoxStatus(v.Status())}
+		if v.Missing {
+			box.Note = "not there"
+		}
+		d.Boxes = append(d.Boxes, box)
+	}
+	for _, e := range g.Edges {
+		d.Arrows = append(d.Arrows, diagram.Arrow{From: e.To.String(), To: e.From.String(), Label: e.Relation})
+	}
+	return d
+}
+
+// graphReport is what deps tells a script.
+type graphReport struct {
+	Objects      []report.Vertex       `json:"objects"`
+	Dependencies []edgeReport          `json:"dependencies"`
+	Cycles       [][]report.ObjectName `json:"cycles"`
+}
+
+type edgeReport struct {
+	From     report.ObjectName `json:"from"`
+	To       report.ObjectName `json:"to"`
+	Relation string            `json:"relation"`
+}
+
+func graphReportOf(g *tree.Graph) graphReport {
+	r := graphReport{Objects: []report.Vertex{}, Dependencies: []edgeReport{}, Cycles: [][]report.ObjectName{}}
+	for _, v := range g.Vertices {
+		r.Objects = append(r.Objects, report.VertexOf(v))
+	}
+	for _, e := range g.Edges {
+		r.Dependencies = append(r.Dependencies, edgeReport{report.NameOfNode(e.From), report.NameOfNode(e.To), e.Relation})
+	}
+	for _, cycle := range g.Cycles {
+		r.Cycles = append(r.Cycles, report.NamesOfNodes(cycle))
+	}
+	return r
+}

@@ -1,0 +1,23 @@
+package desired
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fluxkit/flux/internal/testcluster"
+)
+
+// TestAssumedKubernetes keeps the version with the libraries'.
+func TestAssumedKubernetes(t *testing.T) {
+	t.Parallel()
+	modules, err := os.ReadFile(filepath.Join(testcluster.Root(), "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	minor := strings.TrimSuffix(strings.TrimPrefix(AssumedKubernetes, "v1."), ".0")
+	if !strings.Contains(string(modules), "k8s.io/client-go v0."+minor+".") {
+		t.Errorf("go.mod has another k8s.io/client-go than %s stands for", AssumedKubernetes)
+	}
+}

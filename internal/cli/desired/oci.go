@@ -1,0 +1,95 @@
+package desired
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/oci"
+	"github.com/fluxkit/flux/internal/registry"
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// RegistryReference is what an OCIRepository wants of its registry.
+func RegistryReference(repository *unstructured.Unstructured) registry.Wanted {
+	field := func(path ...string) string { return Text(repository, append([]string{"spec"}, path...)...) }
+	return registry.Wanted{
+		Tag: field("ref", "tag"), Digest: field("ref", "digest"), SemVer: field("ref", "semver"), Filter: field("ref", "semverFilter"),
+		MediaType: field("layerSelector", "mediaType"),
+	}
+}
+
+// AtRevision is what is wanted by a tag, a digest, or what Flux calls a
+// revision: tag@sha256:….
+func AtRevision(wanted registry.Wanted, revision string) registry.Wanted {
+	wanted.Tag, wanted.Digest, wanted.SemVer, wanted.Filter = revision, "", "", ""
+	if i := strings.LastIndex(revision, "sha256:"); i == 0 || i > 0 && revision[i-1] == '@' {
+		wanted.Digest = revision[i:]
+	}
+	return wanted
+}
+
+// OCITree is what source-controller would make of an artifact. Where Secrets
+// may be missing, what 'docker login' has left is used.
+func OCITree(ctx context.Context, repository *unstructured.Unstructured, wanted registry.Wanted, lookup build.Lookup, missing func(build.Reference, error) bool) (StoredSource, error) {
+	access, err := ociAccess(ctx, repository, lookup, missing)
+	if err != nil {
+		return StoredSource{}, err
+	}
+	found, layer, err := registry.Select(ctx, Text(repository, "spec", "url"), wanted, access)
+	if err != nil {
+		return StoredSource{}, explainOCI(ctx, access, repository, err)
+	}
+	revision := found.Digest
+	if found.Tag != "" {
+		revision = found.Tag + "@" + found.Digest
+	}
+	tree, err := build.Archive(bytes.NewReader(layer))
+	if err != nil {
+		return StoredSource{}, fmt.Errorf("reading the layer of %s in %s: %w", revision, build.ReferenceTo(repository), err)
+	}
+	if Text(repository, "spec", "layerSelector", "operation") != "copy" {
+		// A layer that is copied is taken as it is.
+		tree, err = build.Assemble(ctx, []build.Part{{Tree: tree}}, Text(repository, "spec", "ignore"))
+	}
+	return StoredSource{tree, revision}, err
+}
+
+// ociAccess is how the registry of an OCIRepository is spoken to.
+func ociAccess(ctx context.Context, repository *unstructured.Unstructured, lookup build.Lookup, missing func(build.Reference, error) bool) (registry.Access, error) {
+	from, err := build.AccessOf(ctx, repository, lookup, missing)
+	if err != nil {
+		return registry.Access{}, err
+	}
+	access := registry.Access{Provider: Text(repository, "spec", "provider"), Insecure: from.Insecure, CA: from.CA, Cert: from.Cert, Key: from.Key}
+	if from.Username+from.Password != "" {
+		access.Credentials = from.Username + ":" + from.Password
+	}
+	return access, nil
+}
+
+// explainOCI says what is not there.
+func explainOCI(ctx context.Context, access registry.Access, repository *unstructured.Unstructured, err error) error {
+	var answered *transport.Error
+	var none *registry.NoMatchError
+	if errors.As(err, &none) {
+		return clierr.WithHint("flux list artifact "+Text(repository, "spec", "url")+" shows what there is", "%w", err)
+	}
+	if errors.As(err, &answered) && answered.StatusCode == http.StatusNotFound {
+		return clierr.WithHint("flux list artifact "+Text(repository, "spec", "url")+" shows what there is", "there is no such revision: %w", err)
+	}
+	return oci.ExplainError(ctx, access, err)
+}
+
+// Text returns a field of an object, "" where it has none.
+func Text(o *unstructured.Unstructured, path ...string) string {
+	s, _, _ := unstructured.NestedString(o.Object, path...)
+	return s
+}

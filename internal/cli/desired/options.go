@@ -1,0 +1,119 @@
+package desired
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// Vars are the variables of the command line: --set above --vars-file.
+func (o *BuildOptions) Vars() (vars map[string]string, secret []string, err error) {
+	vars = map[string]string{}
+	if o.VarsFile != "" {
+		text, err := os.ReadFile(o.VarsFile)
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading the variables: %w", err)
+		}
+		var fromSecret bool
+		if vars, fromSecret, err = readVars(text); err != nil {
+			return nil, nil, fmt.Errorf("reading %s: %w", o.VarsFile, err)
+		}
+		for name := range vars {
+			if _, given := o.Set[name]; fromSecret && !given {
+				secret = append(secret, name)
+			}
+		}
+	}
+	for name, value := range o.Set {
+		vars[name] = value
+	}
+	return vars, secret, nil
+}
+
+// readVars reads variables from a ConfigMap, a Secret, a map or lines, and
+// reports whether it was a Secret.
+func readVars(text []byte) (vars map[string]string, secret bool, err error) {
+	var object map[string]any
+	if err := budget.YAML("", text); err != nil {
+		return nil, false, err
+	}
+	lines := yaml.Unmarshal(text, &object) != nil
+	for name := range object {
+		lines = lines || strings.Contains(name, "=") // "URL=http: //x" is both
+	}
+	if lines {
+		vars, err = readLines(string(text))
+		return vars, false, err
+	}
+	vars = map[string]string{}
+	if kind := object["kind"]; kind == "ConfigMap" || kind == "Secret" {
+		data, err := build.DataOf(&unstructured.Unstructured{Object: object})
+		for name, value := range data {
+			vars[name] = string(value)
+		}
+		return vars, kind == "Secret", err
+	}
+	for name, value := range object {
+		switch value.(type) {
+		case map[string]any, []any:
+			return nil, false, fmt.Errorf("the value of %q is not text", name)
+		}
+		vars[name] = fmt.Sprint(value)
+	}
+	return vars, false, nil
+}
+
+// readLines reads NAME=value lines; empty ones and those that begin with # say nothing.
+func readLines(text string) (map[string]string, error) {
+	vars := map[string]string{}
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok {
+			return nil, fmt.Errorf("line %d is not NAME=value", i+1)
+		}
+		vars[strings.TrimSpace(name)] = value
+	}
+	return vars, nil
+}
+
+// BuildOptions are the flags of all that builds Kustomizations.
+type BuildOptions struct {
+	Path, File string
+	Sources    map[string]string
+	Ignore     []string
+	Recursive  bool
+	Strict     bool
+	Set        map[string]string
+	VarsFile   string
+	DryRun     bool
+	Format     string
+	Secrets    command.SecretDisplay
+	Remote     app.RemoteBases
+}
+
+// Add adds the flags.
+func (o *BuildOptions) Add(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Path, "path", "", "the folder to build (default spec.path in the Git work tree)")
+	fs.StringVar(&o.File, "kustomization-file", "", "a file with the Kustomization, instead of the cluster's; - for standard input")
+	fs.StringSliceVar(&o.Ignore, "ignore-paths", nil, "leave out what these patterns match, in the format of .gitignore")
+	fs.BoolVarP(&o.Recursive, "recursive", "r", false, "build the Kustomizations that it brings, too")
+	fs.StringToStringVar(&o.Sources, "local-sources", nil, "the folders of other sources for --recursive, such as GitRepository/flux-system/my-repo=./repo")
+	fs.BoolVar(&o.Strict, "strict-substitute", false, "fail when a variable without a default has no value")
+	fs.StringToStringVar(&o.Set, "set", nil, "give variables values, such as region=eu, above those of the Kustomization")
+	fs.StringVar(&o.VarsFile, "vars-file", "", "a file of variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
+	o.Remote.Add(fs)
+	fs.Bool("in-memory-build", false, "accepted for compatibility: builds always happen in memory")
+}

@@ -1,0 +1,84 @@
+package desired
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/fluxkit/flux/internal/artifact"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// StoredSources are the artifacts of sources on the cluster.
+type StoredSources struct {
+	Client *kube.Client
+	Home   string
+	known  map[build.Reference]StoredSource
+}
+
+// StoredSource is the artifact of a source: its files and its revision.
+type StoredSource struct {
+	Tree     fs.FS
+	Revision string
+}
+
+// Tree returns the files of a source.
+func (s *StoredSources) Tree(ctx context.Context, source build.Reference) (fs.FS, error) {
+	stored, err := s.Get(ctx, source)
+	return stored.Tree, err
+}
+
+// Get returns the artifact of a source, which is fetched once.
+func (s *StoredSources) Get(ctx context.Context, source build.Reference) (StoredSource, error) {
+	if known, ok := s.known[source]; ok {
+		return known, nil
+	}
+	stored, err := s.fetch(ctx, source)
+	var gone *artifact.GoneError
+	if errors.As(err, &gone) { // a newer one has come between the two requests
+		stored, err = s.fetch(ctx, source)
+	}
+	if err != nil {
+		return stored, err
+	}
+	if s.known == nil {
+		s.known = map[build.Reference]StoredSource{}
+	}
+	s.known[source] = stored
+	return stored, nil
+}
+
+// Object reads a source from the cluster.
+func (s *StoredSources) Object(ctx context.Context, source build.Reference) (objref.Target, error) {
+	kind, ok := controllers.FindKind(source.Kind)
+	if !ok {
+		return objref.Target{}, fmt.Errorf("%s is of a kind that is not known", source)
+	}
+	t := objref.Target{Kind: kind, Namespace: source.Namespace, Name: source.Name}
+	return t, t.Read(ctx, s.Client)
+}
+
+func (s *StoredSources) fetch(ctx context.Context, source build.Reference) (StoredSource, error) {
+	t, err := s.Object(ctx, source)
+	if err != nil {
+		return StoredSource{}, err
+	}
+	a, ok := artifact.Of(t.Object)
+	if !ok {
+		return StoredSource{}, fmt.Errorf("%s has fetched nothing yet: %s", source, t.Kind.Ready(t.Object).Message)
+	}
+	archive, err := artifact.Fetch(ctx, s.Client, a, s.Home)
+	if err != nil {
+		return StoredSource{}, err
+	}
+	tree, err := build.Archive(bytes.NewReader(archive))
+	if err != nil {
+		return StoredSource{}, fmt.Errorf("unpacking the artifact of %s: %w", source, err)
+	}
+	return StoredSource{tree, a.Revision}, nil
+}

@@ -1,0 +1,166 @@
+package desired
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/workspace"
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// WorkTree is a directory on disk that stands for the artifact of a source.
+type WorkTree struct {
+	root string // absolute
+	// git reports that root is the top of a Git work tree.
+	git bool
+}
+
+// WorkTreeAround finds the Git work tree that a directory is in. Where there is
+// none, the root is the current directory if the directory is below it, and
+// else the directory itself: nothing above the root is ever read.
+func WorkTreeAround(folder string) (WorkTree, error) {
+	absolute, err := filepath.Abs(folder)
+	if err != nil {
+		return WorkTree{}, fmt.Errorf("finding %s: %w", folder, err)
+	}
+	for at := absolute; ; at = filepath.Dir(at) {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return WorkTree{at, true}, nil
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	current, err := filepath.Abs(".")
+	if err != nil {
+		return WorkTree{}, fmt.Errorf("finding the current directory: %w", err)
+	}
+	if relative, err := filepath.Rel(current, absolute); err == nil && filepath.IsLocal(relative) {
+		return WorkTree{root: current}, nil
+	}
+	return WorkTree{root: absolute}, nil
+}
+
+// ForSource is the work tree that a Kustomization is built in. Outside of Git it
+// is the directory without spec.path where it ends in that: other directories
+// of the source are then beside it.
+func (w WorkTree) ForSource(folder string, ks *unstructured.Unstructured) WorkTree {
+	if w.git || ks == nil || folder == "" {
+		return w
+	}
+	own, _, _ := unstructured.NestedString(ks.Object, "spec", "path")
+	absolute, err := filepath.Abs(folder)
+	root, ok := strings.CutSuffix(absolute, filepath.Clean(string(filepath.Separator)+own))
+	if err != nil || !ok || root == "" {
+		return w
+	}
+	return WorkTree{root: root}
+}
+
+// Tree returns the files of the work tree.
+func (w WorkTree) Tree() fs.FS { return workspace.Folder(w.root) }
+
+// Inside is a directory on disk as a path in the work tree.
+func (w WorkTree) Inside(folder string) (string, error) {
+	absolute, err := filepath.Abs(folder)
+	if err != nil {
+		return "", fmt.Errorf("finding %s: %w", folder, err)
+	}
+	relative, err := filepath.Rel(w.root, absolute)
+	if err != nil || !filepath.IsLocal(relative) {
+		return "", fmt.Errorf("%s is outside of %s", folder, w.root)
+	}
+	return filepath.ToSlash(relative), nil
+}
+
+// remotes are the addresses that the work tree's repository is known by,
+// comparable.
+func (w WorkTree) remotes() map[string]bool {
+	known := map[string]bool{}
+	config, err := w.Tree().Open(".git/config")
+	if err != nil {
+		return known // a linked work tree, or none
+	}
+	defer func() { _ = config.Close() }() // nothing was written
+	for lines := bufio.NewScanner(config); lines.Scan(); {
+		key, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
+		if ok && strings.TrimSpace(key) == "url" {
+			known[workspace.ComparableAddress(strings.TrimSpace(value))] = true
+		}
+	}
+	return known
+}
+
+// LocalSources maps sources to folders: those named on the command line, and
+// the work tree for the source of the Kustomization that is built.
+func (o *BuildOptions) LocalSources(work WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
+	trees := map[build.Reference]fs.FS{}
+	if ks != nil {
+		trees[build.SourceOf(ks)] = work.ForSource(o.Path, ks).Tree()
+	}
+	for source, folder := range o.Sources {
+		parts := strings.Split(source, "/")
+		if len(parts) != 3 {
+			return nil, clierr.WithHint("write it as Kind/namespace/name=path", "%q does not name a source", source)
+		}
+		if err := CheckFolder(folder); err != nil {
+			return nil, err
+		}
+		absolute, err := filepath.Abs(folder)
+		if err != nil {
+			return nil, fmt.Errorf("finding %s: %w", folder, err)
+		}
+		trees[build.Reference{Kind: parts[0], Namespace: parts[1], Name: parts[2]}] = workspace.Folder(absolute)
+	}
+	return func(_ context.Context, source build.Reference) (fs.FS, error) {
+		if tree, ok := trees[source]; ok {
+			return tree, nil
+		}
+		return nil, build.ErrNotFound
+	}, nil
+}
+
+// TreesOf are the local sources, and the work tree for every GitRepository
+// whose address is one of its remotes.
+func TreesOf(a *app.App, o *BuildOptions, work WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
+	local, err := o.LocalSources(work, ks)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, source build.Reference) (fs.FS, error) {
+		tree, err := local(ctx, source)
+		if errors.Is(err, build.ErrNotFound) {
+			return treeByAddress(ctx, a, o, work, source)
+		}
+		return tree, err
+	}, nil
+}
+
+// treeByAddress is the work tree, if it is a clone of the source.
+func treeByAddress(ctx context.Context, a *app.App, o *BuildOptions, work WorkTree, source build.Reference) (fs.FS, error) {
+	if !work.git || source.Kind != "GitRepository" {
+		return nil, build.ErrNotFound
+	}
+	remotes := work.remotes()
+	if len(remotes) == 0 {
+		return nil, build.ErrNotFound
+	}
+	repository, err := findSource(ctx, a, o, work, source)
+	if err != nil {
+		return nil, err
+	}
+	if address, _, _ := unstructured.NestedString(repository.Object, "spec", "url"); remotes[workspace.ComparableAddress(address)] {
+		return work.Tree(), nil
+	}
+	return nil, build.ErrNotFound
+}

@@ -1,0 +1,267 @@
+package diff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/cli/compare"
+	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/snapshot"
+	"github.com/fluxkit/flux/internal/workspace"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/revision"
+)
+
+// baseOptions are the flags of diff itself.
+type baseOptions struct {
+	compare.Options
+	desired.HelmOptions
+	base, head string
+	mergeBase  bool
+	withHelm   bool
+}
+
+// addBase makes diff itself a command: with --base, it compares two revisions
+// of the repository; without, it shows its help as before.
+func addBase(a *app.App, cmd *cobra.Command) *cobra.Command {
+	o := &baseOptions{Options: compare.Options{Format: "human"}}
+	cmd.Long = `Show what would change, without changing anything.
+
+The commands below compare with the cluster. With --base, flux diff compares
+two revisions of the Git repository around the current folder instead, without
+a cluster, for pull requests: it follows the Kustomizations and HelmReleases of
+the cluster's folder (--path), takes their sources for the repository where
+their address is one of its remotes, renders what the changes reach at both
+revisions, and compares object by object.
+
+It reads Git's objects and writes nothing. The new side is the work tree, with
+files that are not committed yet, unless --head names a revision. Secret values
+are not shown; what SOPS has encrypted is compared in clear where a key is at
+hand.
+
+It exits with 0 when nothing would change, 1 when something would, and 2 when
+that could not be found out.`
+	cmd.Example = `  # What does this branch change on production?
+  flux diff --base main --path clusters/production
+
+  # Only what the branch itself changes, although main has moved on
+  flux diff --base main --merge-base --path clusters/production
+
+  # A comment for a pull request, which does not fail the pipeline
+  flux diff --base origin/main --head HEAD --path clusters/production -o github --exit-code=false`
+	fs := cmd.Flags()
+	fs.StringVar(&o.base, "base", "", "compare two revisions of the Git repository: the branch, tag or commit to compare with")
+	fs.StringVar(&o.head, "head", "", "the revision to compare (default the work tree)")
+	fs.BoolVar(&o.mergeBase, "merge-base", false, "compare with the commit at which --head left --base")
+	fs.StringVar(&o.Path, "path", "", "the folder of the cluster, such as clusters/production")
+	fs.StringToStringVar(&o.Sources, "local-sources", nil, "the folders of sources that have another address, such as OCIRepository/flux-system/apps=./apps")
+	fs.BoolVar(&o.Strict, "strict-substitute", false, "fail when a variable without a default has no value")
+	fs.StringToStringVar(&o.Set, "set", nil, "give variables values, such as region=eu, above those of Kustomizations")
+	fs.StringVar(&o.VarsFile, "vars-file", "", "a file of variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
+	fs.BoolVar(&o.withHelm, "with-helm", true, "render the charts of HelmReleases, too")
+	fs.StringVar(&o.KubeVersion, "kube-version", desired.AssumedKubernetes, "the version of Kubernetes that charts see")
+	fs.StringSliceVar(&o.APIVersions, "api-versions", nil, "APIs that charts see besides, such as monitoring.coreos.com/v1")
+	o.Remote.Add(fs)
+	fs.BoolVar(&o.Progress, "progress-bar", true, "say on standard error what is being done")
+	fs.BoolVar(&o.ExitCode, "exit-code", true, "exit with 1 when something would change")
+	fs.VarP(command.Choice{Value: &o.Format, Allowed: formats}, "output", "o", "print as human, unified, json, github, gitlab or html")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("base") {
+			if cmd.Flags().NFlag() > 0 && cmd.LocalNonPersistentFlags().Changed("path") {
+				return clierr.WithHint("flux diff --base main --path "+o.Path, "name what to compare with by --base")
+			}
+			return clierr.Usage(cmd, "a command or --base is required")
+		}
+		return runBase(a, cmd, o)
+	}
+	return cmd
+}
+
+func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
+	if o.Path == "" {
+		return clierr.WithHint("flux diff --base "+o.base+" --path clusters/production", "name the folder of the cluster with --path")
+	}
+	namespace, err := a.Namespace(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	repository, err := openRepository()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, repository.Close()) }()
+	options, err := baseBuild(a, o, repository, namespace)
+	if err != nil {
+		return err
+	}
+	base, head, err := o.revisions(ctx, repository)
+	if err != nil {
+		return err
+	}
+	if o.withHelm {
+		program, err := desired.HelmRenderer(a)
+		if err != nil {
+			return err
+		}
+		options.Renderer = program
+		defer func() { err = errors.Join(err, program.Close()) }()
+	}
+	compare.Announce(a, &o.Options, "comparing %s with %s", head.Name, base.Name)
+	outcome, failures := revision.Compare(ctx, base, head, options)
+	if outcome == nil {
+		return failures
+	}
+	compare.Announce(a, &o.Options, "rendered %d of %d Kustomizations and HelmReleases: the others are the same", outcome.Rendered, outcome.Followed)
+	results := outcome.Results
+	if len(results) == 0 {
+		results = []*diff.Result{{Owner: outcome.Root, Revision: head.Name, Builds: true}}
+	}
+	if err := printChanges(a, o.Format, results); err != nil {
+		return err
+	}
+	return conclude(a, &o.Options, results, desired.ReportChildren(a, failures))
+}
+
+func openRepository() (*snapshot.Repository, error) {
+	repository, err := snapshot.Open(".")
+	if errors.Is(err, snapshot.ErrNoRepository) {
+		return nil, clierr.WithHint("run it in a clone of the repository", "the current folder is not in a Git repository")
+	}
+	return repository, err
+}
+
+// baseBuild is how both sides are built.
+func baseBuild(a *app.App, o *baseOptions, repository *snapshot.Repository, namespace string) (revision.Options, error) {
+	options := revision.Options{
+		Namespace: namespace, Strict: o.Strict, KubeVersion: o.KubeVersion, APIVersions: o.APIVersions,
+		Decrypter: func(p0 *unstructured.Unstructured) build.Decrypter { return offlineDecrypter(a, p0) }, Warn: func(text string) { a.UI.Warning("%s", text) },
+		Folders: map[build.Reference]string{},
+	}
+	var err error
+	if options.Kustomizer, err = a.Kustomizer(o.Remote); err != nil {
+		return options, err
+	}
+	addresses, err := repository.Remotes()
+	if err != nil {
+		return options, err
+	}
+	known := map[string]bool{}
+	for _, address := range addresses {
+		known[workspace.ComparableAddress(address)] = true
+	}
+	options.Local = func(address string) bool { return known[workspace.ComparableAddress(address)] }
+	if options.Vars, options.SecretVars, err = o.Vars(); err != nil {
+		return options, err
+	}
+	if options.Path, err = insideOf(repository, o.Path); err != nil {
+		return options, err
+	}
+	for source, folder := range o.Sources {
+		parts := strings.Split(source, "/")
+		if len(parts) != 3 {
+			return options, clierr.WithHint("write it as Kind/namespace/name=path", "%q does not name a source", source)
+		}
+		inside, err := insideOf(repository, folder)
+		if err != nil {
+			return options, err
+		}
+		options.Folders[build.Reference{Kind: parts[0], Namespace: parts[1], Name: parts[2]}] = inside
+	}
+	return options, nil
+}
+
+// insideOf is a folder, which may be gone, as a path in the repository.
+func insideOf(repository *snapshot.Repository, folder string) (string, error) {
+	if repository.Root() == "" {
+		return path.Clean(filepath.ToSlash(folder)), nil
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding the current folder: %w", err)
+	}
+	if !filepath.IsAbs(folder) {
+		folder = filepath.Join(here, folder)
+	}
+	root := repository.Root()
+	for _, root := range []string{root, realPath(root)} {
+		relative, err := filepath.Rel(root, folder)
+		if err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator)) {
+			return filepath.ToSlash(relative), nil
+		}
+	}
+	return "", fmt.Errorf("%s is not in the Git repository %s", folder, root)
+}
+
+func realPath(name string) string {
+	if resolved, err := filepath.EvalSymlinks(name); err == nil {
+		return resolved
+	}
+	return name
+}
+
+// revisions are the two sides.
+func (o *baseOptions) revisions(ctx context.Context, r *snapshot.Repository) (base, head revision.Revision, err error) {
+	from, err := r.Commit(o.base)
+	if err != nil {
+		return base, head, unknownRevision(err)
+	}
+	name := o.head
+	if name == "" && (r.Root() == "" || o.mergeBase) {
+		name = "HEAD"
+	}
+	if name != "" {
+		to, err := r.Commit(name)
+		if err != nil {
+			return base, head, unknownRevision(err)
+		}
+		if o.mergeBase {
+			if from, err = r.MergeBase(from, to); err != nil {
+				return base, head, clierr.WithHint("a shallow clone may lack it: git fetch --unshallow", "looking for where %s left %s: %w", name, o.base, err)
+			}
+		}
+		if head.Tree, err = r.At(to); err != nil {
+			return base, head, err
+		}
+	}
+	if o.head == "" && r.Root() != "" {
+		tree, err := r.WorkTree(ctx)
+		if err != nil {
+			return base, head, err
+		}
+		head.Tree, name = tree, "the work tree"
+	}
+	tree, err := r.At(from)
+	return revision.Revision{Tree: tree, Name: o.base}, revision.Revision{Tree: head.Tree, Name: name}, err
+}
+
+func unknownRevision(err error) error {
+	var unknown *snapshot.UnknownError
+	if !errors.As(err, &unknown) {
+		return err
+	}
+	branch := strings.TrimPrefix(unknown.Revision, "origin/")
+	way := fmt.Sprintf("fetch it: git fetch origin %s:refs/remotes/origin/%[1]s", branch)
+	if unknown.Shallow {
+		way = "the clone is shallow; " + way
+	}
+	return clierr.WithHint(way, "%w", err)
+}
+
+// offlineDecrypter decrypts with what is at hand without asking a cluster.
+func offlineDecrypter(a *app.App, _ *unstructured.Unstructured) build.Decrypter {
+	return compare.DecrypterFor(a, build.FromObjects(nil))
+}

@@ -1,0 +1,408 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+)
+
+// muteServer accepts connections and never answers a request as it should.
+type muteServer struct {
+	listener net.Listener
+	says     string
+	once     sync.Once
+	// asked is closed by the first bytes of a client.
+	asked   chan struct{}
+	ended   chan struct{}
+	serving sync.WaitGroup
+}
+
+// startMute starts a server that says a text to each client, once it has asked
+// for something, and then nothing more.
+func startMute(t *testing.T, says string) *muteServer {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &muteServer{listener: listener, says: says, asked: make(chan struct{}), ended: make(chan struct{})}
+	s.serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			s.serving.Go(func() { s.serve(conn) })
+		}
+	})
+	return s
+}
+
+func (s *muteServer) serve(conn net.Conn) {
+	defer func() { _ = conn.Close() }() // the client is gone
+	go func() {                         // a client that connects and asks for nothing
+		<-s.ended
+		_ = conn.SetDeadline(time.Now())
+	}()
+	if _, err := conn.Read(make([]byte, 64<<10)); err != nil {
+		return
+	}
+	s.once.Do(func() { close(s.asked) })
+	if _, err := io.WriteString(conn, s.says); err != nil {
+		return
+	}
+	<-s.ended
+}
+
+func (s *muteServer) close() error {
+	close(s.ended)
+	err := s.listener.Close()
+	s.serving.Wait()
+	return err
+}
+
+// mute are the ways in which a server does not answer.
+var mute = map[string]string{
+	"nothing":      "",
+	"only headers": "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
+	"half a list":  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n13\r\n{\"items\":[{\"kind\":\"\r\n",
+}
+
+// endRow is how a command is called that a server lets wait. ADDRESS is the
+// server's host and port, DIR a folder with a manifest.
+type endRow struct {
+	args string
+	// local is why the command asks no server at all.
+	local string
+	// fails says that the command fails without what it needs.
+	fails bool
+}
+
+// endRows has the commands by their words, or by the first of them for all
+// commands below. A new command needs a row here.
+var endRows = map[string]endRow{
+	"bootstrap bitbucket-server": {args: "--hostname=ADDRESS --owner=o --repository=r --personal --token=t --path=p"},
+	"bootstrap git":              {args: "--url=http://ADDRESS/r.git --allow-insecure-http --username=u --password=p --token-auth --path=p --silent"},
+	"bootstrap gitea":            {args: "--hostname=ADDRESS --owner=o --repository=r --personal --token=t --path=p"},
+	"bootstrap github":           {args: "--hostname=ADDRESS --owner=o --repository=r --personal --token=t --path=p"},
+	"bootstrap gitlab":           {args: "--hostname=ADDRESS --owner=o --repository=r --personal --token=t --path=p"},
+	"build artifact":             {args: "--path=DIR --output=DIR/a.tgz", local: "it packs a folder"},
+	"build helmrelease":          {args: "app"},
+	"build kustomization":        {args: "app --path=DIR"},
+	"check":                      {},
+	"completion":                 {local: "it prints a script"},
+	"create alert":               {args: "app --provider-ref=p --event-source=Kustomization/*"},
+	"create alert-provider":      {args: "app --type=generic --address=http://example.com"},
+	"create helmrelease":         {args: "app --source=HelmRepository/r --chart=c"},
+	"create image policy":        {args: "app --image-ref=r --select-semver=*"},
+	"create image repository":    {args: "app --image=example.com/i"},
+	"create image update":        {args: "app --git-repo-ref=r --author-name=a --author-email=a@example.com --checkout-branch=main"},
+	"create kustomization":       {args: "app --source=GitRepository/r --path=./p"},
+	"create receiver":            {args: "app --type=generic --secret-ref=s --resource=GitRepository/r"},
+	"create secret git":          {args: "app --url=https://example.com/r.git --username=u --password=p"},
+	"create secret githubapp":    {args: "app --app-id=1 --app-installation-id=1 --app-private-key=DIR/key.pem"},
+	"create secret helm":         {args: "app --username=u --password=p"},
+	"create secret notation":     {args: "app --trust-policy-file=DIR/policy.json --ca-cert-file=DIR/ca.crt"},
+	"create secret oci":          {args: "app --url=example.com --username=u --password=p"},
+	"create secret proxy":        {args: "app --address=http://example.com:1"},
+	"create secret receiver":     {args: "app --token=t --type=generic --hostname=example.com"},
+	"create secret tls":          {args: "app --ca-crt-file=DIR/ca.crt"},
+	"create source bucket":       {args: "app --bucket-name=b --endpoint=example.com --access-key=k --secret-key=s"},
+	"create source chart":        {args: "app --source=HelmRepository/r --chart=c"},
+	"create source git":          {args: "app --url=https://example.com/r.git --branch=main"},
+	"create source helm":         {args: "app --url=https://example.com"},
+	"create source oci":          {args: "app --url=oci://example.com/r --tag=1"},
+	"create tenant":              {args: "app --with-namespace=apps"},
+	"debug":                      {args: "app --show-status"},
+	"delete":                     {args: "app --silent"},
+	"deps":                       {},
+	"diff artifact":              {args: "oci://ADDRESS/r:1 --path=DIR --insecure-registry"},
+	"diff helmrelease":           {args: "app --path=DIR"},
+	"diff kustomization":         {args: "app --path=DIR"},
+	"docgen":                     {args: "--path=DIR", local: "it writes files"},
+	"envsubst":                   {local: "it replaces text"},
+	"events":                     {},
+	"export":                     {args: "app"},
+	"get":                        {},
+	"install":                    {},
+	"list artifacts":             {args: "oci://ADDRESS/r --insecure-registry"},
+	"logs":                       {},
+	"migrate":                    {args: "--yes"},
+	"plugin list":                {local: "it lists files"},
+	"plugin uninstall":           {args: "app", local: "it removes a file", fails: true},
+	"plugin install":             {args: "app"},
+	"plugin search":              {args: "app"},
+	"plugin update":              {args: "", local: "it updates what is installed, which is nothing"},
+	"pull artifact":              {args: "oci://ADDRESS/r:1 --output=DIR/out --insecure-registry"},
+	"push artifact":              {args: "oci://ADDRESS/r:1 --path=DIR --source=s --revision=main@sha1:1 --insecure-registry"},
+	"reconcile":                  {args: "app"},
+	"resume":                     {args: "app"},
+	"sandbox":                    {local: "it is a program of its own", fails: true},
+	"stats":                      {},
+	"status":                     {args: "ks app"},
+	"suspend":                    {args: "app"},
+	"tag artifact":               {args: "oci://ADDRESS/r:1 --tag=2 --insecure-registry"},
+	"trace":                      {args: "deployment app"},
+	"tree":                       {args: "app"},
+	"trigger receiver":           {args: "app"},
+	"uninstall":                  {args: "--silent"},
+	"version":                    {},
+	"wait":                       {args: "app"},
+	"why":                        {args: "ks app"},
+}
+
+// watches are commands that last by themselves: only their first answer is bounded.
+var watches = []string{"get kustomizations --watch", "get all --watch", "events --watch", "events --for ks/app --watch", "logs --follow"}
+
+// endCase is a command line.
+type endCase struct {
+	path  string
+	row   endRow
+	files map[string]string
+}
+
+// endCases walks the tree of commands.
+func endCases(t *testing.T) []endCase {
+	t.Helper()
+	a := app.New(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" }, time.Now)
+	var cases []endCase
+	used, files := map[string]bool{}, endFiles(t)
+	var walk func(*cobra.Command)
+	walk = func(cmd *cobra.Command) {
+		if cmd.HasSubCommands() {
+			for _, child := range cmd.Commands() {
+				walk(child)
+			}
+			return
+		}
+		path := strings.TrimPrefix(cmd.CommandPath(), "flux ")
+		first, _, _ := strings.Cut(path, " ")
+		for _, words := range []string{path, first} {
+			if row, ok := endRows[words]; ok {
+				used[words] = true
+				cases = append(cases, endCase{path, row, files})
+				return
+			}
+		}
+		t.Errorf("%s has no row in endRows", path)
+	}
+	walk(NewRoot(a, nil))
+	for words := range endRows {
+		if !used[words] {
+			t.Errorf("the row %q is of no command", words)
+		}
+	}
+	for _, line := range watches {
+		cases = append(cases, endCase{path: line, files: files})
+	}
+	return cases
+}
+
+// hangs is far more than any command takes: what has not ended then never does.
+const hangs = 3 * time.Minute
+
+// ending is how a command line has ended.
+type ending struct {
+	code   int
+	asked  bool
+	output string
+	err    error
+	took   time.Duration
+}
+
+// run runs a command line against a mute server. cancelled ends it as a signal
+// does, as soon as the server has been asked.
+func (c endCase) run(t *testing.T, says string, timeout time.Duration, cancelled bool) ending {
+	t.Helper()
+	server := startMute(t, says)
+	address := server.listener.Addr().String()
+	dir := t.TempDir()
+	for name, text := range c.files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return ending{err: err}
+		}
+	}
+	args := strings.Fields(c.path)
+	for _, arg := range strings.Fields(c.row.args) {
+		args = append(args, strings.NewReplacer("ADDRESS", address, "DIR", dir).Replace(arg))
+	}
+	args = append(args, "--server=http://"+address, "--timeout="+timeout.String())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	var out lockedBuffer
+	env := func(name string) string {
+		return map[string]string{
+			"HOME": dir, "GITHUB_TOKEN": "t", "GITLAB_TOKEN": "t", "GITEA_TOKEN": "t", "BITBUCKET_TOKEN": "t",
+			"FLUXCD_PLUGINS": dir + "/plugins", "FLUXCD_PLUGIN_CATALOG": "http://" + address,
+		}[name]
+	}
+	a := app.New(strings.NewReader(""), &out, &out, env, time.Now)
+	code := make(chan int, 1)
+	start := time.Now()
+	go func() { code <- Run(ctx, a, args) }()
+	if cancelled {
+		select {
+		case <-server.asked:
+			start = time.Now()
+			cancel(context.Canceled)
+		case early := <-code:
+			code <- early
+		case <-time.After(hangs):
+		}
+	}
+	e := ending{}
+	select {
+	case e.code = <-code:
+	case <-time.After(hangs):
+		e.err = errors.New("it does not end")
+	}
+	e.took, e.output = time.Since(start), out.String()
+	select {
+	case <-server.asked:
+		e.asked = true
+	default:
+	}
+	if e.err == nil {
+		e.err = server.close()
+	}
+	return e
+}
+
+// endFiles are what the rows name.
+func endFiles(t *testing.T) map[string]string {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{
+		"a.yaml":             "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n",
+		"kustomization.yaml": "resources: [a.yaml]\n",
+		"key.pem":            string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
+		"ca.crt":             string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		"policy.json": `{"version": "1.0", "trustPolicies": [{"name": "all", "registryScopes": ["*"], "signatureVerification": {"level": "strict"},
+ "trustStores": ["ca:app"], "trustedIdentities": ["*"]}]}`,
+	}
+}
+
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+// TestEveryCommandEnds runs every command against servers that never answer:
+// it ends, says that the time is over, and fails. Nothing is timed: a command
+// that says what it waited for has ended by its own clock.
+func TestEveryCommandEnds(t *testing.T) {
+	t.Parallel()
+	const timeout = 500 * time.Millisecond
+	forEnds(t, func(c endCase, how, says string) string {
+		e := c.run(t, says, timeout, false)
+		if c.row.local == "" && !e.asked && e.err == nil { // on a busy machine, the time may be over before
+			e = c.run(t, says, 40*timeout, false)
+		}
+		switch {
+		case e.err != nil:
+			return fmt.Sprintf("%v: %s", e.err, e.output)
+		case c.row.local != "" && (e.asked || e.code != clierr.ExitDone && !c.row.fails):
+			return fmt.Sprintf("it is local, and ends with %d, a server was asked: %t\n%s", e.code, e.asked, e.output)
+		case c.row.local != "":
+			return ""
+		case !e.asked:
+			return "it has not asked the server\n" + e.output
+		case e.code == clierr.ExitDone || e.code == clierr.ExitInterrupted:
+			return fmt.Sprintf("it ends with %d\n%s", e.code, e.output)
+		case !strings.Contains(e.output, "timed out after"):
+			return "it does not say that the time is over\n" + e.output
+		}
+		if e.took > timeout+time.Second {
+			t.Logf("%s, %s: %s", c.path, how, e.took.Round(time.Millisecond))
+		}
+		return ""
+	})
+}
+
+// TestEveryCommandStops interrupts every command while it waits for an answer.
+func TestEveryCommandStops(t *testing.T) {
+	t.Parallel()
+	forEnds(t, func(c endCase, how, says string) string {
+		if c.row.local != "" {
+			return ""
+		}
+		e := c.run(t, says, 10*hangs, true)
+		switch {
+		case e.err != nil:
+			return fmt.Sprintf("%v: %s", e.err, e.output)
+		case !e.asked || e.code != clierr.ExitInterrupted:
+			return fmt.Sprintf("it ends with %d, a server was asked: %t\n%s", e.code, e.asked, e.output)
+		}
+		if e.took > time.Second {
+			t.Logf("%s, %s: %s", c.path, how, e.took.Round(time.Millisecond))
+		}
+		return ""
+	})
+}
+
+// forEnds runs a check of every command with every mute server, many at a time:
+// they wait most of the time.
+func forEnds(t *testing.T, check func(c endCase, how, says string) string) {
+	t.Helper()
+	slots := make(chan struct{}, 16)
+	var wg sync.WaitGroup
+	seen := map[string]bool{}
+	for _, c := range endCases(t) {
+		verb, _, _ := strings.Cut(c.path, " ")
+		for how, says := range mute {
+			// Kinds differ little: all servers meet one command of a verb, and
+			// every command where all faults are run.
+			if how != "nothing" && seen[verb] && os.Getenv("FAULTS") != "all" {
+				continue
+			}
+			slots <- struct{}{}
+			wg.Go(func() {
+				defer func() { <-slots }()
+				if problem := check(c, how, says); problem != "" {
+					t.Errorf("%s, where the server says %s: %s", c.path, how, problem)
+				}
+			})
+		}
+		seen[verb] = true
+	}
+	wg.Wait()
+}

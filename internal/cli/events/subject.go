@@ -1,0 +1,144 @@
+package events
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/event"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// about sets the subject of the query. A word that Flux does not know may be
+// any resource type of the cluster.
+func (q *query) about(ctx context.Context, ref objref.Ref) error {
+	q.subject = &objref.Target{Namespace: ref.NamespaceOr(q.namespace), Name: ref.Name}
+	if len(ref.Kinds) == 1 {
+		q.subject.Kind = ref.Kinds[0]
+		return nil
+	}
+	ctx, cancel := q.app.WithTimeout(ctx)
+	defer cancel()
+	r, err := q.client.Named(ctx, ref.Word)
+	var unknown *kube.UnknownWordError
+	if errors.As(err, &unknown) {
+		var suggestion *clierr.HintedError
+		if errors.As(objref.UnknownWord(ref.Word), &suggestion) && strings.HasPrefix(suggestion.Hint, "did you mean") {
+			return clierr.WithHint(suggestion.Hint, "%w", err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if k, ok := controllers.KindOf(r.Group, r.Kind); ok { // as in kustomizations.kustomize.toolkit.fluxcd.io
+		q.subject.Kind = k
+		return nil
+	}
+	q.resource = &r
+	q.subject.Kind = controllers.Kind{Group: r.Group, Version: r.Version, Kind: r.Kind, Resource: r.Resource}
+	if r.ClusterScoped {
+		q.subject.Namespace = ""
+	}
+	return nil
+}
+
+// resourceScope is the list of events about a subject that is not of Flux.
+// Those about objects without a namespace are kept in namespace default.
+func (q *query) resourceScope() eventScope {
+	s := eventScope{
+		namespace: q.subject.Namespace, kind: schema.GroupKind{Group: q.resource.Group, Kind: q.resource.Kind}, names: []string{q.subject.Name},
+	}
+	if q.resource.ClusterScoped {
+		s.namespace = metav1.NamespaceDefault
+	}
+	return s
+}
+
+// visitResource calls visit with the events about a subject that is not of
+// Flux, and reports whether there is such an object.
+func (q *query) visitResource(ctx context.Context, visit func(context.Context, []eventScope) error) (bool, error) {
+	var looking sync.WaitGroup
+	there := false
+	looking.Go(func() { there, q.hidden = q.exists(ctx) })
+	err := visit(ctx, []eventScope{q.resourceScope()})
+	looking.Wait()
+	if err == nil && !apierrors.IsForbidden(q.hidden) {
+		err = q.hidden
+	}
+	return there, err
+}
+
+// exists reports whether the cluster has a subject that is not of Flux.
+func (q *query) exists(ctx context.Context) (there bool, err error) {
+	if q.subject.Namespace == "" && !q.resource.ClusterScoped {
+		err = q.client.Metadata(ctx, *q.resource, kube.Selection{Name: q.subject.Name}, func(controllers.Object) { there = true })
+		return there, err
+	}
+	_, err = q.client.Get(ctx, *q.resource, q.subject.Namespace, q.subject.Name)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// climb calls visit with the events about a subject of Flux and, level by
+// level, about what it depends on; it reports whether there is such an object.
+func (q *query) climb(ctx context.Context, visit func(context.Context, []eventScope) error) (bool, error) {
+	up := walker{app: q.app, client: q.client}
+	above := false
+	err := up.walk(ctx, *q.subject, func(ctx context.Context, level []objref.Target) error {
+		scopes := scopesOf(level, above)
+		if above {
+			q.subjects = up.feet // read together with the first level
+		}
+		above = true
+		return visit(ctx, scopes)
+	})
+	return up.found, err
+}
+
+// concerns reports whether an event about what the subject depends on concerns
+// the subject: a Warning, or what is about a revision that the subject has
+// worked on. A fresh event may be about one that it will work on.
+func (q *query) concerns(h event.Event, fresh bool) bool {
+	if h.Typ == "Warning" {
+		return true
+	}
+	revision := controllers.Annotation(h.Object, h.Group+"/revision")
+	if revision == "" || fresh {
+		return revision != ""
+	}
+	source, _ := controllers.KindOf(h.Group, h.Kind)
+	for _, o := range q.subjects {
+		if q.subject.Kind.Result.String(o) == revision || q.subject.Kind.Tried(o, source, revision) {
+			return true
+		}
+	}
+	return false
+}
+
+// completeAnyObject offers KIND/NAME of Flux and of what people mostly ask about.
+func completeAnyObject(a *app.App) cobra.CompletionFunc {
+	ofFlux := complete.FluxObjects(a)
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		words, directive := ofFlux(cmd, args, prefix)
+		if strings.Contains(prefix, "/") {
+			return words, directive
+		}
+		for _, word := range kube.Words() {
+			words = append(words, word+"/")
+		}
+		return complete.Matching(words, nil, prefix), directive
+	}
+}

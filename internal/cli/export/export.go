@@ -1,0 +1,327 @@
+// Package export has the command export.
+package export
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/cli/sequence"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/ui"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type options struct {
+	targets     kinds.TargetOptions
+	credentials bool
+	format      string
+}
+
+// NewCommand returns the command export.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{format: "yaml"}
+	cmd := kinds.NewCommand(a, kinds.Verb{
+		Name: "export", Applies: controllers.Export,
+		Short: "Export resources as manifests that can be applied",
+		Of:    "Export %s objects as manifests that can be applied",
+		Example: `  # Print one, or several
+  flux export %[1]s my-app
+  flux export %[1]s my-app my-api
+
+  # Keep all of a namespace in a file
+  flux export %[1]s --all -n apps > apps.yaml
+
+  # All of the cluster, with the Secrets that they refer to
+  flux export %[1]s -A --with-credentials`,
+		Flags: o.add,
+		Examples: `  # Print objects of several kinds
+  flux export ks/my-app source/git/my-app
+
+  # Back up everything in the cluster, with the Secrets that it refers to
+  flux export -A --with-credentials > backup.yaml`,
+		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
+	})
+	cmd.Long = `Print objects as manifests that can be applied.
+
+The status is left out, and so are the annotations by which a reconciliation is
+asked for and the one of kubectl. Labels stay, also those by which controllers
+mark what they own. Secrets are printed as they are stored.
+
+Objects are printed while they are listed. --with-credentials holds the specs of
+all objects in memory, because a Secret is printed only once.
+
+` + kinds.Help
+	return cmd
+}
+
+func (o *options) add(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.targets.All, "all", false, "print all objects of the namespace")
+	fs.BoolVarP(&o.targets.AllNamespaces, "all-namespaces", "A", false, "print the objects of all namespaces")
+	fs.StringVarP(&o.targets.Labels, "label-selector", "l", "", "print the objects with these labels, such as 'team=blue'")
+	fs.BoolVar(&o.credentials, "with-credentials", false, "print the Secrets that the objects refer to, too")
+	fs.VarP(command.Choice{Value: &o.format, Allowed: []string{"yaml", "json"}}, "output", "o", "print yaml or json")
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
+	if o.targets.AllNamespaces && len(s.Objects) > 0 {
+		return errors.New("give names or --all-namespaces, not both")
+	}
+	selected := o.targets
+	selected.Without = unexported()
+	// To print what there is harms nobody: -A needs no --all beside it.
+	selected.All = selected.All || selected.AllNamespaces && selected.Labels == ""
+	if err := selected.On(s).Check(cmd, s); err != nil {
+		return err
+	}
+	client, err := a.Client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	if selected.On(s).Selects() && !o.credentials {
+		return exportStream(ctx, a, cmd, client, o.format, selected.On(s), s)
+	}
+	progress := exporting(a)
+	defer progress.Done()
+	c, err := kinds.Targets(ctx, a, cmd, selected, s)
+	if err != nil {
+		return err
+	}
+	found, failed := readAll(ctx, a, client, c.Targets)
+	objects := found
+	if o.credentials {
+		var err error
+		if objects, err = withSecrets(ctx, a, client, found); err != nil {
+			failed = err
+		}
+	}
+	progress.Done()
+	if err := printManifests(a, o.format, objects, len(s.Objects) == 1); err != nil {
+		return err
+	}
+	return errors.Join(failed, c.Incomplete)
+}
+
+// unexported are the large fields that no manifest has.
+func unexported() []string { return []string{"metadata.managedFields", "status"} }
+
+// exporting shows progress where the objects are not printed to the same terminal.
+func exporting(a *app.App) *ui.Progress {
+	if ui.IsTerminal(a.Out) {
+		return &ui.Progress{}
+	}
+	return a.UI.Progress(a.Now, "exporting")
+}
+
+// exportStream prints the objects of whole lists while these are read.
+func exportStream(ctx context.Context, a *app.App, cmd *cobra.Command, client *kube.Client, format string, o kinds.TargetOptions, s kinds.Selection) error {
+	namespace, err := a.Namespace(cmd)
+	if err != nil {
+		return err
+	}
+	if o.AllNamespaces {
+		namespace = ""
+	}
+	c := kinds.Chosen{What: s, Namespace: namespace, Listed: true}
+	out := newManifestWriter(a, format)
+	progress := exporting(a)
+	defer progress.Done()
+	var order *sequence.Sequence
+	order = sequence.New(len(s.Kinds), func(o controllers.Object) error {
+		progress.Count(order.Written, 0)
+		return out.add(o)
+	})
+	selected := kube.Selection{Namespace: namespace, Labels: o.Labels, Without: unexported()}
+	err = kinds.ListKinds(ctx, a, &c, func(place int, k controllers.Kind) kinds.List {
+		l := kinds.List{Kind: k, Namespace: namespace}
+		l.Err = order.Read(place, func(each func(controllers.Object) error) error {
+			return client.With(ctx, k, func(r kube.Resource) error {
+				_, err := client.List(ctx, r, selected, each)
+				return err
+			})
+		})
+		if errors.Is(l.Err, sequence.ErrCutShort) {
+			l.Err = nil // the list before it has failed
+		}
+		return l
+	})
+	switch {
+	case err != nil:
+		return err
+	case order.Failure() != nil:
+		return errors.Join(out.flush(), c.Incomplete) // the failure has been reported
+	case order.Written == 0:
+		return c.NoneFound()
+	}
+	return errors.Join(out.close(), c.Incomplete)
+}
+
+// readAll returns the objects of the targets that there are, in their order.
+// What went wrong with the others has been reported.
+func readAll(ctx context.Context, a *app.App, client *kube.Client, targets []objref.Target) ([]controllers.Object, error) {
+	var mu sync.Mutex
+	read := map[string]controllers.Object{}
+	failed := kinds.Each(a, targets, func(t objref.Target) error {
+		if err := t.Read(ctx, client); err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		read[t.Key()] = t.Object
+		return nil
+	})
+	var found []controllers.Object
+	for _, t := range targets {
+		if o, ok := read[t.Key()]; ok {
+			found = append(found, o)
+		}
+	}
+	return found, failed
+}
+
+// need is who refers to a Secret, and whether it could do without.
+type need struct {
+	by       string
+	optional bool
+}
+
+// withSecrets puts the Secrets that objects refer to behind the first object
+// that does. A Secret that is not there is reported, together with who needs it.
+func withSecrets(ctx context.Context, a *app.App, client *kube.Client, objects []controllers.Object) ([]controllers.Object, error) {
+	var wanted []objref.Target
+	needs := map[string]need{}
+	after := make([][]string, len(objects))
+	for i, o := range objects {
+		for _, ref := range controllers.SecretsOf(o) {
+			t := objref.Target{Kind: desired.SecretKind(), Namespace: controllers.Namespace(o), Name: ref.Name}
+			before, known := needs[t.Key()]
+			if !known {
+				wanted, after[i] = append(wanted, t), append(after[i], t.Key())
+			}
+			if !known || before.optional {
+				needs[t.Key()] = need{fmt.Sprintf("%s %s/%s (%s)", o["kind"], t.Namespace, controllers.Name(o), ref.Field), ref.Optional}
+			}
+		}
+	}
+	secrets, failed := readSecrets(ctx, a, client, wanted, needs)
+	var all []controllers.Object
+	for i, o := range objects {
+		all = append(all, o)
+		for _, key := range after[i] {
+			if secret, ok := secrets[key]; ok {
+				all = append(all, secret)
+			}
+		}
+	}
+	return all, failed
+}
+
+func readSecrets(
+	ctx context.Context, a *app.App, client *kube.Client, wanted []objref.Target, needs map[string]need,
+) (map[string]controllers.Object, error) {
+	var mu sync.Mutex
+	read := map[string]controllers.Object{}
+	err := kinds.Each(a, wanted, func(t objref.Target) error {
+		secret, err := client.Get(ctx, kube.Of(desired.SecretKind()), t.Namespace, t.Name)
+		needed := needs[t.Key()]
+		switch {
+		case apierrors.IsNotFound(err) && needed.optional:
+			return nil
+		case err != nil:
+			return fmt.Errorf("reading the Secret %s/%s of %s: %w", t.Namespace, t.Name, needed.by, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		read[t.Key()] = secret
+		return nil
+	})
+	if err != nil {
+		a.Report(err)
+		err = clierr.ErrReported
+	}
+	return read, err
+}
+
+// printManifests prints objects: a named one in JSON by itself.
+func printManifests(a *app.App, format string, objects []controllers.Object, single bool) error {
+	if len(objects) == 1 && single && format == "json" {
+		return output.PrintObjects(a.Answer(format), format, []unstructured.Unstructured{{Object: controllers.Manifest(objects[0])}}, single)
+	}
+	out := newManifestWriter(a, format)
+	for _, o := range objects {
+		if err := out.add(o); err != nil {
+			return err
+		}
+	}
+	if len(objects) == 0 {
+		return nil
+	}
+	return out.close()
+}
+
+// manifestWriter writes the manifests of objects one by one: a list in JSON,
+// documents in YAML.
+type manifestWriter struct {
+	list      *output.ListWriter
+	documents *bufio.Writer
+}
+
+func newManifestWriter(a *app.App, format string) *manifestWriter {
+	if format == "json" {
+		list, _ := output.NewListWriter(a.Answer(format), format)
+		return &manifestWriter{list: list}
+	}
+	return &manifestWriter{documents: bufio.NewWriter(a.Answer(format))}
+}
+
+func (w *manifestWriter) add(o controllers.Object) error {
+	manifest := controllers.Manifest(o)
+	if w.list != nil {
+		return w.list.Add(manifest)
+	}
+	text, err := output.Manifest(manifest)
+	if err != nil {
+		return fmt.Errorf("printing %s %q: %w", o["kind"], controllers.Name(o), err)
+	}
+	document := append([]byte("---\n"), text...)
+	// The output ends behind a whole document, whatever ends it.
+	if len(document) > w.documents.Available() {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	_, err = w.documents.Write(document)
+	return err
+}
+
+// flush writes the documents so far. A list in JSON that is not closed is no
+// valid JSON, so that nobody takes it for all objects.
+func (w *manifestWriter) flush() error {
+	if w.list != nil {
+		return nil
+	}
+	return w.documents.Flush()
+}
+
+func (w *manifestWriter) close() error {
+	if w.list != nil {
+		return w.list.Close()
+	}
+	return w.flush()
+}

@@ -1,0 +1,311 @@
+// Package get has the command get.
+package get
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type options struct {
+	allNamespaces bool
+	labels        string
+	status        string
+	suspended     bool
+	notReady      bool
+	failed        bool
+	stalled       bool
+	kinds         []string
+	sortBy        string
+	noHeader      bool
+	noTrunc       bool
+	watch         bool
+	showSource    bool
+	format        string
+}
+
+// NewCommand returns the command get.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{}
+	get := func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) }
+	cmd := kinds.NewCommand(a, kinds.Verb{
+		Name: "get", Applies: controllers.Get, Plural: true,
+		Short: "List Flux resources and their status",
+		Of:    "List %s objects and their status",
+		Example: `  # Those of one namespace
+  flux get %[1]s -n apps
+
+  # Those that failed, everywhere, with age and source
+  flux get %[1]s -A --failed -o wide
+
+  # Two of them, and then every change
+  flux get %[1]s my-app my-api --watch
+
+  # One of them, as a script reads it
+  flux get %[1]s my-app -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}'`,
+		Flags: o.add,
+		KindFlags: func(k controllers.Kind, fs *pflag.FlagSet) {
+			if k.Kind == "Kustomization" || k.Kind == "HelmRelease" {
+				fs.BoolVar(&o.showSource, "show-source", false, "show where the object takes its content from")
+			}
+		},
+		Examples: `  # Everything in the cluster
+  flux get all -A
+
+  # Objects of several kinds
+  flux get ks,hr -n apps
+  flux get ks/my-app hr/my-app source/git/my-app`,
+		Run: get, Every: listedByAll,
+	})
+	cmd.Long = help
+	for _, c := range cmd.Commands() {
+		if family := controllers.Family(familyWord(c)); len(family) > 1 {
+			everything := allCommand("List the "+c.Name()+" of all kinds", c.Name()+" all",
+				func(cmd *cobra.Command) error {
+					return get(cmd, kinds.Selection{Kinds: family, Every: true, Word: familyWord(c)})
+				})
+			c.AddCommand(everything)
+			o.addKinds(c, family)
+			o.addKinds(everything, family)
+		}
+	}
+	everything := allCommand("List the objects of all kinds", "all",
+		func(cmd *cobra.Command) error {
+			return get(cmd, kinds.Selection{Kinds: listedByAll(), Every: true, Word: "Flux"})
+		})
+	cmd.AddCommand(everything)
+	o.addKinds(cmd, controllers.Kinds)
+	o.addKinds(everything, controllers.Kinds)
+	o.complete(cmd)
+	return cmd
+}
+
+const help = `List objects and their status, of one kind, of several kinds such as ks,hr, of a
+family ("sources", "images") or of all. Select objects by KIND NAME, KIND/NAME or
+KIND/NAMESPACE/NAME.
+
+An object is listed if it matches all filters. --not-ready lists every object that
+is not ready; --failed leaves out objects that are not reconciled yet or are being
+reconciled.
+
+--watch lists the objects and then shows a row for every change, until it is
+interrupted. It reconnects after lost connections; --timeout bounds only the first
+list. On a terminal the table changes in place; elsewhere a row is printed only if it differs
+from the previous row of the object. A deleted object has the message "deleted",
+in JSON and YAML a metadata.deletionTimestamp. An object that no longer matches
+the filters is shown once more. -o json prints one object per line, -o yaml one
+document per object.
+
+Objects are printed while they are listed with -o json and -o yaml. --sort-by, -o
+name and templates need all objects of the answer in memory.
+
+On a narrow terminal messages are cut and less important columns are left out
+(--no-trunc keeps everything). Colours mark objects that are not ready; NO_COLOR
+turns them off.`
+
+// familyWord is the family that a command holds the kinds of.
+func familyWord(c *cobra.Command) string {
+	if len(c.Aliases) == 0 || !c.HasSubCommands() {
+		return "none"
+	}
+	return c.Aliases[0]
+}
+
+func allCommand(short, words string, run func(*cobra.Command) error) *cobra.Command {
+	return &cobra.Command{
+		Use: "all", Short: short, Args: command.NoSubcommand, ValidArgsFunction: cobra.NoFileCompletions,
+		Example: fmt.Sprintf(`  # In every namespace
+  flux get %[1]s -A
+
+  # What is not ready, in one table
+  flux get %[1]s -A --not-ready -o wide
+
+  # Everything that happens from now on
+  flux get %[1]s -A --watch`, words),
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd) },
+	}
+}
+
+// listedByAll leaves out artifact generators, which `get all` of Flux 2.9
+// does not list; `get artifacts generators` and --kind do.
+func listedByAll() []controllers.Kind {
+	return slices.DeleteFunc(slices.Clone(controllers.Kinds), func(k controllers.Kind) bool { return k.Family == "artifact" })
+}
+
+func (o *options) add(fs *pflag.FlagSet) {
+	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "list the objects of all namespaces")
+	fs.StringVarP(&o.labels, "label-selector", "l", "", "list the objects with these labels, such as 'team=blue,env in (dev,test)'")
+	fs.StringVar(&o.status, "status-selector", "", "list the objects in a condition, such as ready=false or ready!=true")
+	fs.BoolVar(&o.suspended, "suspended", false, "list only suspended objects; -o wide shows the reason and the author")
+	fs.BoolVar(&o.notReady, "not-ready", false, "list only objects that are not ready, whatever the reason")
+	fs.BoolVar(&o.failed, "failed", false, "list only objects of which a controller says that they are not ready")
+	fs.BoolVar(&o.stalled, "stalled", false, "list only objects that a controller has given up until they change")
+	fs.StringVar(&o.sortBy, "sort-by", "", "sort by a column, such as ready or age, or by a JSONPath, such as .metadata.creationTimestamp")
+	fs.BoolVar(&o.noHeader, "no-header", false, "leave out the table's header")
+	fs.BoolVar(&o.noTrunc, "no-trunc", false, "on a terminal: show whole lines and all columns")
+	fs.BoolVarP(&o.watch, "watch", "w", false, "list, then show changes until interrupted")
+	fs.StringVarP(&o.format, "output", "o", "", "print "+output.Formats)
+}
+
+// addKinds gives a command that lists several kinds the flag that picks some.
+func (o *options) addKinds(cmd *cobra.Command, rows []controllers.Kind) {
+	cmd.Flags().StringSliceVar(&o.kinds, "kind", nil, "list only these kinds, such as ks,hr,gitrepository")
+	complete.Flag(cmd, "kind", complete.List(objref.KindWords(rows)))
+}
+
+// run lists what is selected. --kind picks from all kinds where none is named,
+// also from those that "all" leaves out.
+func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
+	if len(o.kinds) > 0 {
+		rows := s.Kinds
+		if s.Word == "Flux" {
+			rows = controllers.Kinds
+		}
+		picked, err := kinds.Pick(rows, o.kinds)
+		if err != nil {
+			return err
+		}
+		s = kinds.Selection{Kinds: picked, Word: s.Word}
+	}
+	q, err := newQuery(a, cmd, o, s)
+	if err != nil {
+		return err
+	}
+	if o.watch {
+		return watch(cmd.Context(), a, q)
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	q.stream = streamOf(a, q)
+	if q.several {
+		return getSeveral(ctx, a, q)
+	}
+	return getKind(ctx, a, q, s.Kinds[0])
+}
+
+func getKind(ctx context.Context, a *app.App, q *query, k controllers.Kind) error {
+	l := q.list(ctx, k)
+	if l.err != nil {
+		return l.err
+	}
+	if l.found == 0 && len(q.objects) == 0 && !q.printsObjects() {
+		return fmt.Errorf("no %s objects found in %s", k.Kind, q.where())
+	}
+	if l.found > 0 || len(q.objects) == 0 {
+		if err := printKind(a, q, l); err != nil {
+			return err
+		}
+	}
+	return reportMissing(a, q, l)
+}
+
+// reportMissing names the objects that were asked for and are not there.
+func reportMissing(a *app.App, q *query, l listing) error {
+	missing := q.missing(l)
+	for _, t := range missing {
+		a.Report(&objref.NotFoundError{Target: t})
+	}
+	if len(missing) > 0 {
+		return clierr.ErrReported
+	}
+	return nil
+}
+
+// printKind prints a single named object by itself, and all else as a list.
+func printKind(a *app.App, q *query, l listing) error {
+	if q.stream != nil {
+		return q.stream.close()
+	}
+	if q.printsObjects() {
+		single := q.single()
+		return output.PrintObjects(a.Answer(q.options.format), q.options.format, objectsOf(l.entries), single, output.NoHeader(q.options.noHeader))
+	}
+	return show(a, q, tableOf(columnsOf(q, l.kind), l.entries))
+}
+
+// show prints a table: for people on a terminal, as scripts know it elsewhere.
+func show(a *app.App, q *query, t output.Table) error {
+	if screen, ok := a.Screen(q.options.noTrunc); ok {
+		screen.Fold = q.wide()
+		return t.Show(a.Out, !q.options.noHeader, screen)
+	}
+	return t.Write(a.Out, !q.options.noHeader)
+}
+
+// getSeveral lists several kinds. A kind that the cluster does not have is left
+// out unless it was named; one that may not be listed is a failure at the end.
+func getSeveral(ctx context.Context, a *app.App, q *query) error {
+	var there []listing
+	var failed error
+	absent := 0
+	for _, l := range q.listAll(ctx) {
+		switch {
+		case l.err == nil:
+			if len(l.entries) > 0 {
+				there = append(there, l)
+			}
+			failed = errors.Join(failed, reportMissing(a, q, l))
+		case q.mayBeAbsent(l.err):
+			absent++
+		case q.stream != nil && q.stream.Failure() != nil:
+			return q.stream.Failure()
+		case ctx.Err() != nil || clierr.Unreachable(l.err):
+			return l.err
+		default:
+			a.Report(l.err)
+			failed = clierr.ErrReported
+		}
+	}
+	if absent == len(q.kinds) {
+		return kinds.NotServed(q.kinds)
+	}
+	if len(there) == 0 && failed == nil && !q.printsObjects() {
+		a.UI.Line("No objects found in %s.", q.where()) // not a failure, as in Flux 2.9
+	}
+	if err := printAll(a, q, there); err != nil {
+		return err
+	}
+	return failed
+}
+
+// mayBeAbsent reports whether an error only says that the cluster does not serve
+// a kind which nobody has named.
+func (q *query) mayBeAbsent(err error) bool {
+	var absent *kube.MissingKindError
+	return errors.As(err, &absent) && q.every
+}
+
+func printAll(a *app.App, q *query, listings []listing) error {
+	if q.stream != nil {
+		return q.stream.close()
+	}
+	if q.printsObjects() {
+		return output.PrintObjects(a.Answer(q.options.format), q.options.format, objectsOf(q.merge(listings)), false, output.NoHeader(q.options.noHeader))
+	}
+	if q.flat() && len(listings) > 0 {
+		return show(a, q, tableOf(flatColumns(q), q.merge(listings)))
+	}
+	for _, l := range listings {
+		if err := show(a, q, tableOf(columnsOf(q, l.kind), l.entries)); err != nil {
+			return err
+		}
+		if err := a.Printf("\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package get
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// sortKey is what an object is sorted by.
+type sortKey struct {
+	absent bool
+	number float64
+	text   string
+}
+
+// compare puts what has no key behind what has one.
+func (k sortKey) compare(other sortKey) int {
+	switch {
+	case k.absent != other.absent && k.absent:
+		return 1
+	case k.absent != other.absent:
+		return -1
+	}
+	return cmp.Or(cmp.Compare(k.number, other.number), cmp.Compare(k.text, other.text))
+}
+
+// sorter reads the key of an object.
+type sorter func(controllers.Kind, controllers.Object) sortKey
+
+// newSorter understands the name of a column, such as "ready" or
+// "last-handled", and a JSONPath as kubectl takes it.
+func newSorter(q *query, by string) (sorter, error) {
+	if by == "" {
+		return nil, nil
+	}
+	columns := sortable(q)
+	if i := slices.IndexFunc(columns, func(c column) bool { return columnWord(c.header) == columnWord(by) }); i >= 0 {
+		return columns[i].sorter(), nil
+	}
+	if !strings.ContainsAny(by, ".{[") {
+		return nil, clierr.WithHint("--sort-by takes "+strings.Join(columnWords(columns), ", ")+", or a JSONPath such as .metadata.creationTimestamp",
+			"unknown column %q", by)
+	}
+	path := strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(by, "{"), "}"), ".")
+	j := jsonpath.New("sort-by").AllowMissingKeys(true)
+	if err := j.Parse("{." + path + "}"); err != nil {
+		return nil, fmt.Errorf("--sort-by %q: %w", by, err)
+	}
+	return func(_ controllers.Kind, o controllers.Object) sortKey { return pathKey(j, o) }, nil
+}
+
+// sortable are the columns of all the tables that the kinds of the query may have.
+func sortable(q *query) []column {
+	columns := []column{
+		{header: "NAME", cell: func(_ controllers.Kind, o controllers.Object) string { return controllers.Name(o) }},
+		{header: "NAMESPACE", cell: func(_ controllers.Kind, o controllers.Object) string { return controllers.Namespace(o) }},
+		readyColumn(), messageColumn(), ageColumn(q), sourceColumn(), handledColumn(q),
+	}
+	if q.several {
+		columns = append(columns, kindColumn())
+	}
+	for _, k := range q.kinds {
+		for _, c := range k.Columns {
+			if !slices.ContainsFunc(columns, func(there column) bool { return there.header == c.Header }) {
+				columns = append(columns, ownColumn(c.Header))
+			}
+		}
+	}
+	return columns
+}
+
+// columnWord is how a column is named on the command line.
+func columnWord(header string) string { return strings.ReplaceAll(strings.ToLower(header), " ", "-") }
+
+func columnWords(columns []column) []string {
+	var words []string
+	for _, c := range columns {
+		words = append(words, columnWord(c.header))
+	}
+	slices.Sort(words)
+	return words
+}
+
+func (c column) sorter() sorter {
+	if c.key != nil {
+		return c.key
+	}
+	return func(k controllers.Kind, o controllers.Object) sortKey {
+		text := c.cell(k, o)
+		return sortKey{absent: text == "", text: text}
+	}
+}
+
+func pathKey(j *jsonpath.JSONPath, o controllers.Object) sortKey {
+	results, err := j.FindResults(o)
+	if err != nil || len(results) == 0 || len(results[0]) == 0 {
+		return sortKey{absent: true}
+	}
+	v := results[0][0]
+	for v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	switch {
+	case !v.IsValid():
+		return sortKey{absent: true}
+	case v.CanInt():
+		return sortKey{number: float64(v.Int())}
+	case v.CanFloat():
+		return sortKey{number: v.Float()}
+	default:
+		return sortKey{text: fmt.Sprint(v.Interface())}
+	}
+}
+
+// sinceKey puts the most recent time first, as ages grow.
+func sinceKey(text string) sortKey {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return sortKey{absent: text == "", text: text}
+	}
+	return sortKey{number: -float64(at.UnixNano())}
+}
+
+// sort orders entries by the key, else one table of several kinds by what
+// needs attention most. Equal ones stay in the order of the catalogue and the server.
+func (q *query) sort(entries []entry) {
+	switch {
+	case q.sorter != nil:
+		slices.SortStableFunc(entries, func(a, b entry) int { return a.key.compare(b.key) })
+	case q.flat():
+		slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.urgency, b.urgency) })
+	}
+}
+
+// urgency puts failures first, then what no controller has looked at, then
+// what one is at work on.
+func urgency(k controllers.Kind, o controllers.Object) int {
+	if kinds.Failed(k, o) {
+		return 0
+	}
+	return 1 + slices.Index([]string{"False", "Unknown", "True"}, k.Ready(o).Status)
+}

@@ -1,0 +1,29 @@
+package get
+
+import (
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/sequence"
+	"github.com/fluxkit/flux/internal/output"
+)
+
+// objectStream prints a list of objects while these are read.
+type objectStream struct {
+	*sequence.Sequence
+	list *output.ListWriter
+}
+
+// streamOf returns the stream of a query whose objects can be printed one by
+// one, nil for others: a template and an order need all of them.
+func streamOf(a *app.App, q *query) *objectStream {
+	list, ok := output.NewListWriter(a.Answer(q.options.format), q.options.format)
+	if !ok || q.sorter != nil || q.single() {
+		return nil
+	}
+	return &objectStream{sequence.New(len(q.kinds), list.Add), list}
+}
+
+// single reports whether the query is about one object, which is printed by itself.
+func (q *query) single() bool { return !q.several && len(q.objects) == 1 && q.namespace != "" }
+
+// close ends the list.
+func (s *objectStream) close() error { return s.list.Close() }

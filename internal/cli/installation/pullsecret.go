@@ -1,0 +1,52 @@
+package installation
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// MostCredentials bounds what is read from standard input.
+const MostCredentials = 1 << 16
+
+// PullSecret makes the Secret by which nodes pull the controllers' images, nil
+// where no credentials are given.
+func (m *Manifests) PullSecret(in io.Reader, namespace string) (*unstructured.Unstructured, error) {
+	if m.RegistryCreds == "" {
+		return nil, nil //nolint:nilnil // no Secret is asked for
+	}
+	if m.options.ImagePullSecret == "" {
+		return nil, errors.New("--registry-creds needs --image-pull-secret, the name of the Secret to create")
+	}
+	credentials := m.RegistryCreds
+	if credentials == "-" {
+		text, err := io.ReadAll(io.LimitReader(in, MostCredentials))
+		if err != nil {
+			return nil, fmt.Errorf("reading the registry's credentials from standard input: %w", err)
+		}
+		credentials = strings.TrimRight(string(text), "\r\n")
+	}
+	// Only the first colon separates: a password may have more of them.
+	user, password, ok := strings.Cut(credentials, ":")
+	if !ok || user == "" || password == "" {
+		return nil, errors.New("--registry-creds has to be of the form user:password")
+	}
+	host, _, _ := strings.Cut(m.options.Registry, "/")
+	config, err := json.Marshal(map[string]any{"auths": map[string]any{host: map[string]string{
+		"username": user, "password": password,
+		"auth": base64.StdEncoding.EncodeToString([]byte(credentials)),
+	}}})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the registry's credentials: %w", err)
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/dockerconfigjson",
+		"metadata":   map[string]any{"name": m.options.ImagePullSecret, "namespace": namespace},
+		"stringData": map[string]any{".dockerconfigjson": string(config)},
+	}}, nil
+}

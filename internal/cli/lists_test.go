@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/testflux"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// A list that breaks off fails, says so, and leaves nothing that reads as whole.
+func TestListsThatBreakOff(t *testing.T) {
+	t.Parallel()
+	s := testflux.New(t)
+	for _, k := range controllers.Kinds {
+		s.Handle("GET "+fleetPath(k), func(w http.ResponseWriter, _ *http.Request) {
+			text := `{"metadata":{},"items":[]}`
+			if k.Kind == "Kustomization" {
+				text = `{"metadata":{},"items":[{"metadata":{"name":"app","namespace":"apps"}},{"metadata":{"name":`
+			}
+			_, _ = io.WriteString(w, text)
+		})
+	}
+	for _, line := range []string{
+		"get ks -A -o json", "get ks -A -o yaml", "get all -A -o json", "export ks -A", "export ks -A -o json", "export all -A",
+	} {
+		got := flux(t.Context(), s, strings.Fields(line)...)
+		said := regexp.MustCompile(`^✗ reading the list of kustomizations: .*unexpected EOF.*: the output is incomplete\n$`).MatchString(got.Err)
+		if got.Code != clierr.ExitFailed || !said || strings.Contains(got.Out, "kind: List") || strings.Contains(got.Out, `"kind": "List"`) {
+			t.Errorf("flux %s: %+v", line, got)
+		}
+	}
+}

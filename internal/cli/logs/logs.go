@@ -1,0 +1,265 @@
+// Package logs has the command logs.
+package logs
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/fatih/color"
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/logs"
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type options struct {
+	allNamespaces bool
+	fluxNamespace string
+	follow        bool
+	kind          string
+	name          string
+	level         command.Choice
+	since         time.Duration
+	sinceTime     string
+	tail          int64
+	subject       string
+	streams       int
+	format        string
+}
+
+// NewCommand returns the command logs.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{level: command.Choice{Value: new(string), Allowed: logs.Levels()}}
+	cmd := &cobra.Command{
+		Use:   "logs [kind/name ...]",
+		Short: "Stream Flux controller logs, merged by time",
+		Long: `Show the logs of all pods of all controllers as one stream in the order of time:
+what they say about the objects of a namespace, with -A about all objects and
+about themselves.
+
+--for shows what is said about an object and about what is below it: the nested
+Kustomizations, releases and sources that it applies. Lines that are no records,
+such as those of a panic, are shown unless an object or a kind is asked for.
+
+--follow goes on until it is interrupted. It outlives lost connections and
+follows the pods that replace others: no line is lost and none comes twice.`,
+		Example: `  # What went wrong with anything, lately
+  flux logs -A --level error --since 1h
+
+  # About one application and all that it is made of, as it happens
+  flux logs --for Kustomization/my-app --follow
+  flux logs ks/my-app hr/my-app
+
+  # About a kind, or an object
+  flux logs --kind HelmRelease -n apps
+  flux logs ks,hr -n apps
+  flux logs --kind Kustomization --name my-app -n apps
+
+  # For scripts: the records as the controllers wrote them
+  flux logs -A --tail 100 -o json`,
+		ValidArgsFunction: complete.Subjects(a),
+		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, args) },
+	}
+	fs := cmd.Flags()
+	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show what is said about the objects of all namespaces, and about no object")
+	fs.StringVar(&o.fluxNamespace, "flux-namespace", a.FluxNamespace(), "the namespace of the controllers")
+	fs.BoolVarP(&o.follow, "follow", "f", false, "go on with what is said from now on, until interrupted")
+	fs.StringVar(&o.kind, "kind", "", "show what is said about objects of this kind, such as GitRepository or ks")
+	fs.StringVar(&o.name, "name", "", "show what is said about objects of this name")
+	fs.Var(o.level, "level", "show lines of this level or above: "+strings.Join(logs.Levels(), ", "))
+	fs.DurationVar(&o.since, "since", 0, "show what was said since so long ago, such as 10m; 0 for all")
+	fs.StringVar(&o.sinceTime, "since-time", "", "show what was said since a time, such as 2026-11-01T10:00:00Z")
+	fs.Int64Var(&o.tail, "tail", -1, "number of recent lines to show per pod, of those that the other flags select; -1 for all")
+	fs.StringVar(&o.subject, "for", "", "show what is said about an object and what is below it: KIND/NAME")
+	fs.IntVar(&o.streams, "max-log-requests", 50, "how many logs are read at once at most")
+	fs.StringVarP(&o.format, "output", "o", "", "print json: a record a line, with the pod")
+	complete.Flag(cmd, "for", complete.FluxObjects(a))
+	complete.Flag(cmd, "kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
+	complete.Flag(cmd, "name", completeNamed(a, &o.kind))
+	complete.Flag(cmd, "flux-namespace", complete.Namespaces(a))
+	complete.Flag(cmd, "since-time", cobra.NoFileCompletions)
+	complete.Flag(cmd, "output", cobra.FixedCompletions([]string{"json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func kindNames() []string {
+	var names []string
+	for _, k := range controllers.Kinds {
+		names = append(names, k.Kind)
+	}
+	return names
+}
+
+// completeNamed offers the names of objects of the kind that a flag names.
+func completeNamed(a *app.App, kind *string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		rows := controllers.KindsNamed(*kind)
+		if len(rows) != 1 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return complete.Names(a, rows[0])(cmd, given, prefix)
+	}
+}
+
+// parsed says what is wrong with the flags before a request is sent.
+func (o *options) parsed() (logs.Options, error) {
+	options := logs.Options{Since: o.since, Tail: o.tail, Streams: o.streams}
+	options.Filter.Level, options.Filter.Name = o.level.String(), o.name
+	switch {
+	case o.format != "" && o.format != "json":
+		return options, fmt.Errorf("output format %q is not known: use json", o.format)
+	case o.since < 0:
+		return options, fmt.Errorf("--since %s is in the future: give a time such as 10m", o.since)
+	case o.tail < -1:
+		return options, fmt.Errorf("--tail %d is no number of lines: give -1 for all", o.tail)
+	case o.streams < 1:
+		return options, fmt.Errorf("--max-log-requests %d reads nothing: give 1 or more", o.streams)
+	case o.since > 0 && o.sinceTime != "":
+		return options, errors.New("give --since or --since-time, not both")
+	case o.subject != "" && (o.kind != "" || o.name != ""):
+		return options, errors.New("give --for or --kind and --name, not both")
+	}
+	if o.sinceTime != "" {
+		at, err := time.Parse(time.RFC3339, o.sinceTime)
+		if err != nil {
+			return options, clierr.WithHint("write it as in --since-time 2026-11-01T10:00:00Z", "--since-time %q is not a time", o.sinceTime)
+		}
+		options.SinceTime = at
+	}
+	if o.kind != "" {
+		k, err := objref.Ref{Word: o.kind, Kinds: controllers.KindsNamed(o.kind)}.Kind()
+		options.Filter.Kinds = []string{k.Kind}
+		return options, err
+	}
+	return options, nil
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
+	options, err := o.parsed()
+	if err != nil {
+		return err
+	}
+	namespace, err := a.Namespace(cmd)
+	if err != nil {
+		return err
+	}
+	about, err := objref.ParseSubjects(o.subject, args)
+	if err != nil {
+		return err
+	}
+	if len(args) > 0 && (o.kind != "" || o.name != "") {
+		return errors.New("give objects or --kind and --name, not both")
+	}
+	roots, err := about.Targets(namespace)
+	if err != nil {
+		return err
+	}
+	for _, k := range about.Kinds {
+		options.Filter.Kinds = append(options.Filter.Kinds, k.Kind)
+	}
+	client, err := a.Client()
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(roots) > 0:
+		if options.Filter.Objects, err = inventories(cmd.Context(), a, client, roots); err != nil {
+			return err
+		}
+	case !o.allNamespaces:
+		options.Filter.Namespace = namespace
+	}
+	boundMemory()
+	var failed error
+	options.Warn = a.UI.Warning
+	options.Failed = func(err error) {
+		a.Report(err)
+		failed = clierr.ErrReported
+	}
+	if o.follow {
+		// Several pods report at once, and nobody asks for the code before the end.
+		options.Failed = a.Report
+		return clierr.UntilInterrupted(cmd.Context(), followLogs(cmd.Context(), a, client, o, options))
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	pods, err := logs.Pods(ctx, client, o.fluxNamespace)
+	if err != nil {
+		return err
+	}
+	if len(pods) == 0 {
+		return clierr.WithHint("name the namespace of the controllers with --flux-namespace", "no controllers' pods found in %q namespace", o.fluxNamespace)
+	}
+	out := bufio.NewWriterSize(a.Out, 64<<10)
+	format := logFormat(a, o)
+	err = logs.Read(ctx, client, pods, options, func(e *logs.Entry) error { return format(out, e) })
+	if err := errors.Join(err, out.Flush()); err != nil {
+		return manyLogs(err)
+	}
+	return failed
+}
+
+// logMemory is what the garbage collector is to keep the process below. What is
+// held at a time is a line a log and what the connections have read ahead, a
+// few mebibytes each; without a limit the collector would let twice that grow.
+const logMemory = 64 << 20
+
+func boundMemory() {
+	if debug.SetMemoryLimit(-1) > logMemory {
+		debug.SetMemoryLimit(logMemory)
+	}
+}
+
+func followLogs(ctx context.Context, a *app.App, client *kube.Client, o *options, options logs.Options) error {
+	format := logFormat(a, o)
+	out := bufio.NewWriter(a.Out)
+	options.Bound = a.WithTimeout
+	err := logs.Follow(ctx, client, o.fluxNamespace, options, func(e *logs.Entry) error { return errors.Join(format(out, e), out.Flush()) })
+	if errors.Is(err, logs.ErrRefused) {
+		return clierr.ErrReported
+	}
+	return manyLogs(err)
+}
+
+func manyLogs(err error) error {
+	var many *logs.ManyError
+	if errors.As(err, &many) {
+		return clierr.WithHint(fmt.Sprintf("allow it with --max-log-requests %d", many.Pods), "%w", err)
+	}
+	return err
+}
+
+// logFormat is how lines are shown: on a terminal with the level in colour.
+func logFormat(a *app.App, o *options) logs.Format {
+	if o.format == "json" {
+		return logs.JSON
+	}
+	screen, terminal := a.Screen(true)
+	if !terminal {
+		return logs.Text
+	}
+	return logs.Screen(func(level string) string { return paintLevel(screen, level) })
+}
+
+func paintLevel(screen output.Screen, level string) string {
+	hues := map[string]color.Attribute{"debug": color.Faint, "info": color.FgGreen, "error": color.FgRed}
+	hue, ok := hues[level]
+	if !ok || !screen.Colour {
+		return level
+	}
+	c := color.New(hue)
+	c.EnableColor()
+	return c.Sprint(level)
+}

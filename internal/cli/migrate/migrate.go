@@ -1,0 +1,190 @@
+// Package migrate has the command migrate.
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/internal/cli/oci"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/migrate"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type options struct {
+	path       string
+	extensions []string
+	version    string
+	dryRun     bool
+	yes        bool
+	format     string
+}
+
+// NewCommand returns the command migrate.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "migrate",
+		Short: "Migrate Flux resources or manifests to the current API versions",
+		Long: `Bring the objects of Flux that a cluster stores, or with --path the manifests
+in files, to the current API versions. Do both before an upgrade that no longer
+serves older ones.
+
+On a cluster every object that may be stored in an older version is written
+anew, unchanged, and the older versions are struck from its definition. Who owns
+which field is kept.
+
+In files the lines that name an older version of a kind of Flux are changed, in
+selectors and in patches inside of texts too. Everything else, comments and
+layout, stays as it is. Lines that leave open what they are about are named.`,
+		Example: `  # What is stored in older versions?
+  flux migrate --dry-run
+
+  # Write it anew
+  flux migrate
+
+  # See what would change in the manifests of a repository, then change it
+  flux migrate -f . --dry-run
+  flux migrate -f . --yes
+
+  # Templates of charts, too
+  flux migrate -f ./charts --extensions=.yaml,.yml,.tpl
+
+  # Manifests for clusters that still run Flux 2.6
+  flux migrate -f . --version=2.6`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return run(a, cmd, o) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&o.path, "path", "f", "", "change the manifests of a folder, or a file, instead of a cluster")
+	flags.StringSliceVarP(&o.extensions, "extensions", "e", []string{".yaml", ".yml"}, "the extensions of the files to change, with --path")
+	flags.StringVarP(&o.version, "version", "v", "", "the minor version of Flux to migrate to, such as 2.6, with --path")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would be done, and do nothing")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "change files without asking")
+	oci.AddFormat(flags, &o.format)
+	complete.Flag(cmd, "version", cobra.FixedCompletions(releases(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// releases are the values of --version.
+func releases() []string {
+	var all []string
+	newest, err := migrate.ParseRelease("")
+	for i := 0; err == nil && i <= int(newest); i++ {
+		all = append(all, fmt.Sprintf("2.%d", i))
+	}
+	return all
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options) error {
+	if o.path != "" {
+		return migrateFiles(cmd.Context(), a, o)
+	}
+	for _, flag := range []string{"extensions", "version"} {
+		if cmd.Flags().Changed(flag) {
+			return clierr.WithHint("name the files with --path", "--%s is about files", flag)
+		}
+	}
+	client, err := a.Client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	return migrateCluster(ctx, a, client, o)
+}
+
+// migratedDefinition is what scripts get of a definition.
+type migratedDefinition struct {
+	Definition string   `json:"definition"`
+	Kind       string   `json:"kind"`
+	Version    string   `json:"version"`
+	Stored     []string `json:"stored"`
+	Objects    int      `json:"objects"`
+	Error      string   `json:"error,omitempty"`
+}
+
+func migrateCluster(ctx context.Context, a *app.App, client *kube.Client, o *options) error {
+	var crds []controllers.Object
+	_, err := client.List(ctx, installation.CRDs(), kube.Selection{}, func(crd controllers.Object) error {
+		if kube.IsFluxGroup(controllers.Path{"spec.group"}.String(crd)) {
+			crds = append(crds, crd)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
+	}
+	if len(crds) == 0 {
+		return clierr.WithHint("install it with 'flux install'", "the cluster has no definitions of Flux")
+	}
+	due, err := migrate.Outdated(ctx, client, crds)
+	if err != nil {
+		return err
+	}
+	if len(due) > 0 && !o.dryRun {
+		if err := client.Allowed(ctx, migrate.Permissions(due)); err != nil {
+			return err
+		}
+	}
+	report, failed := []migratedDefinition{}, false
+	for _, d := range due {
+		line := migratedDefinition{Definition: d.Name, Kind: d.Resource.Kind, Version: d.Resource.Version, Stored: slices.Concat([]string{}, d.Stored), Objects: len(d.Objects)}
+		if err := migrateDefinition(ctx, a, client, d, o.dryRun); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			a.UI.Failure("%s: %s", d.Name, err)
+			line.Error, failed = err.Error(), true
+		}
+		report = append(report, line)
+	}
+	if len(due) == 0 {
+		a.UI.Success("everything is stored in its current version")
+	}
+	if o.format != "" {
+		err = a.Encode(o.format, report)
+	}
+	if failed {
+		err = errors.Join(err, clierr.ErrReported)
+	}
+	return err
+}
+
+func migrateDefinition(ctx context.Context, a *app.App, client *kube.Client, d *migrate.CRD, dryRun bool) error {
+	what := fmt.Sprintf("%s: %s", d.Name, inWords(len(d.Objects), "object"))
+	stored := strings.Join(d.Stored, " and ")
+	if dryRun {
+		a.UI.Action("%s to write anew as %s", what, d.Resource.Version)
+		if stored != "" {
+			a.UI.Action("%s: %s to strike from the stored versions", d.Name, stored)
+		}
+		return nil
+	}
+	if err := d.Migrate(ctx, client, installation.CRDs()); err != nil {
+		return err
+	}
+	if stored != "" {
+		stored = ", " + stored + " no longer stored"
+	}
+	a.UI.Success("%s written anew as %s%s", what, d.Resource.Version, stored)
+	return nil
+}
+
+// inWords puts a number before a noun.
+func inWords(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}

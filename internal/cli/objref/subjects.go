@@ -1,0 +1,103 @@
+package objref
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Subjects are what events and logs are asked about: objects, or all objects of
+// kinds, or neither for everything.
+type Subjects struct {
+	Objects []Ref
+	Kinds   []controllers.Kind
+}
+
+// ParseSubjects reads --for and the words behind a command: KIND/NAME…,
+// KIND[,KIND…] NAME… or KIND[,KIND…].
+func ParseSubjects(flag string, words []string) (Subjects, error) {
+	switch {
+	case flag != "" && len(words) > 0:
+		return Subjects{}, errors.New("give objects or --for, not both")
+	case flag != "":
+		r, ok := Parse([]string{flag})
+		if !ok {
+			return Subjects{}, clierr.WithHint("write it as in --for Kustomization/my-app or --for hr/my-app", "--for %q is not of the form KIND/NAME", flag)
+		}
+		return Subjects{Objects: []Ref{r}}, unambiguous(r)
+	case len(words) == 0:
+		return Subjects{}, nil
+	case strings.Contains(words[0], "/") && len(controllers.KindsNamed(words[0])) == 0:
+		return subjectObjects(strings.Split(strings.Join(words, ","), ","))
+	}
+	kinds, names := strings.Split(words[0], ","), words[1:]
+	if len(names) == 0 {
+		return subjectKinds(kinds)
+	}
+	var all Subjects
+	for _, name := range names {
+		for _, kind := range kinds {
+			r, ok := Parse([]string{kind, name})
+			if !ok {
+				return all, NotAnObject(kind + " " + name)
+			}
+			if err := unambiguous(r); err != nil {
+				return all, err
+			}
+			all.Objects = append(all.Objects, r)
+		}
+	}
+	return all, nil
+}
+
+func subjectObjects(words []string) (Subjects, error) {
+	var all Subjects
+	for _, word := range words {
+		r, ok := Parse([]string{word})
+		if !ok {
+			return all, NotAnObject(word)
+		}
+		if err := unambiguous(r); err != nil {
+			return all, err
+		}
+		all.Objects = append(all.Objects, r)
+	}
+	return all, nil
+}
+
+func subjectKinds(words []string) (Subjects, error) {
+	var all Subjects
+	for _, word := range words {
+		called := controllers.KindsNamed(word)
+		if len(called) == 0 {
+			return all, UnknownWord(word)
+		}
+		all.Kinds = append(all.Kinds, called...)
+	}
+	return all, nil
+}
+
+// unambiguous refuses a word that means several kinds; one that Flux does not
+// know may be any resource type of the cluster.
+func unambiguous(r Ref) error {
+	if len(r.Kinds) > 1 {
+		_, err := r.Kind()
+		return err
+	}
+	return nil
+}
+
+// Targets are the objects where all of them have to be of Flux.
+func (s Subjects) Targets(namespace string) ([]Target, error) {
+	var all []Target
+	for _, r := range s.Objects {
+		k, err := r.Kind()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Target{Kind: k, Namespace: r.NamespaceOr(namespace), Name: r.Name})
+	}
+	return all, nil
+}

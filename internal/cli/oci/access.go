@@ -1,0 +1,108 @@
+// Package oci has the flags and errors of commands on OCI artifacts.
+package oci
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/registry"
+)
+
+// AddAccess adds the flags of all that speaks with a registry.
+func AddAccess(a *app.App, flags *pflag.FlagSet, access *registry.Access) {
+	access.Transport = a.Secrets.Transport(remote.DefaultTransport)
+	access.Provider = "generic"
+	flags.StringVar(&access.Credentials, "creds", "", "user:password or a token for the registry")
+	flags.BoolVar(&access.Insecure, "insecure-registry", false, "speak plain HTTP with the registry")
+	flags.Var(command.Choice{Value: &access.Provider, Allowed: []string{"generic", "aws", "azure", "gcp"}}, "provider", "where credentials come from: generic, aws, azure or gcp")
+}
+
+// AddFormat adds -o to a command that reports in words without it.
+func AddFormat(flags *pflag.FlagSet, format *string) {
+	flags.VarP(command.Choice{Value: format, Allowed: []string{"json", "yaml"}}, "output", "o", "report as json or yaml instead of in words")
+}
+
+// Address is the one argument of these commands.
+func Address(cmd *cobra.Command, args []string) (string, error) {
+	usage := cmd.CommandPath() + " oci://ghcr.io/org/manifests"
+	if len(args) != 1 {
+		return "", clierr.WithHint(usage, "one address of an artifact is required")
+	}
+	if rest, ok := strings.CutPrefix(args[0], registry.Scheme); !ok || rest == "" {
+		return "", clierr.WithHint(usage, "the address %q has to begin with %s", WithoutCredentials(args[0]), registry.Scheme)
+	}
+	return args[0], nil
+}
+
+// CompleteAddress begins the address: there is no asking a registry for what it has.
+func CompleteAddress(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 && strings.HasPrefix(registry.Scheme, prefix) {
+		return []string{registry.Scheme}, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// ExplainError adds the way out to what a registry answered.
+func ExplainError(ctx context.Context, access registry.Access, err error) error {
+	var answered *transport.Error
+	var dial *net.OpError
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return clierr.WithHint("check the address of the registry, and that it can be reached from here", "cannot reach the registry: %w", err)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return &clierr.HintedError{Err: err, Hint: "the registry speaks plain HTTP: allow that with --insecure-registry"}
+	case !errors.As(err, &answered):
+		return err
+	case answered.StatusCode == http.StatusUnauthorized && access.Credentials == "" && access.Provider == "generic":
+		return &clierr.HintedError{Err: err, Hint: "log in with 'docker login', or give credentials with --creds"}
+	case answered.StatusCode == http.StatusUnauthorized:
+		return &clierr.HintedError{Err: err, Hint: "the registry does not accept these credentials"}
+	case answered.StatusCode == http.StatusForbidden:
+		return &clierr.HintedError{Err: err, Hint: "these credentials may not do this: check what they are allowed in the repository"}
+	case answered.StatusCode == http.StatusNotFound:
+		return &clierr.HintedError{Err: err, Hint: "check the address; 'flux list artifacts' shows the tags of a repository"}
+	}
+	return err
+}
+
+// WithoutCredentials takes credentials out of an address, as those that CI
+// systems put into the addresses of their checkouts, and those of its query.
+func WithoutCredentials(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return redact.Text(address)
+	}
+	query := u.Query()
+	secret := slices.Collect(maps.Keys(query))
+	secret = slices.DeleteFunc(secret, func(name string) bool { return !redact.Named(name) })
+	if len(secret) == 0 && (u.User == nil || u.Scheme == "ssh") {
+		return address
+	}
+	if u.Scheme != "ssh" {
+		u.User = nil
+	}
+	for _, name := range secret {
+		query.Del(name)
+	}
+	if len(secret) > 0 {
+		u.RawQuery = query.Encode()
+	}
+	return u.String()
+}

@@ -1,0 +1,119 @@
+package oci
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// PackOptions are the flags of all that packs a folder.
+type PackOptions struct {
+	Path               string
+	Ignore, AlsoIgnore []string
+	Resolve            bool
+}
+
+// ignoredInArtifacts are left out of artifacts unless --ignore-paths says otherwise.
+var ignoredInArtifacts = []string{
+	".git/", ".gitignore", ".gitmodules", ".gitattributes", "*.jpg", "*.jpeg", "*.gif", "*.png", "*.wmv", "*.flv", "*.tar.gz", "*.zip",
+}
+
+// Add adds the flags.
+func (o *PackOptions) Add(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&o.Ignore, "ignore-paths", ignoredInArtifacts, "leave out what these patterns match, in the format of .gitignore")
+	fs.StringSliceVar(&o.AlsoIgnore, "add-ignore-paths", nil, "leave out what these patterns match, too")
+}
+
+// Packable is the folder or file to pack. Standard input is kept in a file
+// until remove is called.
+func Packable(a *app.App, path string) (from string, remove func() error, err error) {
+	if path != "-" {
+		if _, err := os.Stat(path); err != nil {
+			return "", nil, fmt.Errorf("nothing to pack: %w", err)
+		}
+		return path, func() error { return nil }, nil
+	}
+	text, err := ReadInput(a, path)
+	if err != nil {
+		return "", nil, err
+	}
+	folder, err := os.MkdirTemp("", "flux-artifact-")
+	if err != nil {
+		return "", nil, fmt.Errorf("keeping standard input: %w", err)
+	}
+	remove = func() error { return os.RemoveAll(folder) }
+	from = filepath.Join(folder, "manifests.yaml")
+	if err := os.WriteFile(from, text, 0o600); err != nil {
+		return "", nil, errors.Join(fmt.Errorf("keeping standard input: %w", err), remove())
+	}
+	return from, remove, nil
+}
+
+// WriteFile packs into a file beside the output first: nobody finds half an artifact.
+func WriteFile(ctx context.Context, o *PackOptions, from, output string) (err error) {
+	output, err = filepath.Abs(output)
+	if err != nil {
+		return fmt.Errorf("finding %s: %w", output, err)
+	}
+	options := build.ArtifactOptions{
+		Ignore: append(append([]string{}, o.Ignore...), o.AlsoIgnore...), ResolveSymlinks: o.Resolve, Skip: []string{output},
+	}
+	file, err := os.CreateTemp(filepath.Dir(output), ".artifact-*.tgz")
+	if err != nil {
+		return fmt.Errorf("writing the artifact: %w", err)
+	}
+	options.Skip = append(options.Skip, file.Name())
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+	}()
+	err = errors.Join(build.Artifact(ctx, file, from, options), file.Chmod(0o644), file.Close())
+	if err != nil {
+		return err
+	}
+	if err = os.Rename(file.Name(), output); err != nil {
+		return fmt.Errorf("writing the artifact: %w", err)
+	}
+	return nil
+}
+
+// ReadInput reads a file, or standard input for "-".
+func ReadInput(a *app.App, file string) ([]byte, error) {
+	if file == "-" {
+		text, err := io.ReadAll(a.In)
+		if err != nil {
+			return nil, fmt.Errorf("reading standard input: %w", err)
+		}
+		return text, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the file: %w", err)
+	}
+	return text, nil
+}
+
+// Pack returns the files as an archive.
+func Pack(ctx context.Context, a *app.App, o *PackOptions) ([]byte, error) {
+	from, remove, err := Packable(a, o.Path)
+	if err != nil {
+		return nil, err
+	}
+	var archive bytes.Buffer
+	options := build.ArtifactOptions{Ignore: slices.Concat(o.Ignore, o.AlsoIgnore), ResolveSymlinks: o.Resolve}
+	if err := errors.Join(build.Artifact(ctx, &archive, from, options), remove()); err != nil {
+		return nil, err
+	}
+	return archive.Bytes(), nil
+}

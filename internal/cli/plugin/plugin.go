@@ -1,0 +1,308 @@
+// Package plugin has the command plugin, and runs plugins.
+package plugin
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/cli/oci"
+	"github.com/fluxkit/flux/internal/cli/suggest"
+	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/plugin"
+)
+
+// The variables of Flux 2.9 for the folder of plugins and for their catalogue.
+const (
+	PluginFolderVariable    = "FLUXCD_PLUGINS"
+	pluginCatalogueVariable = "FLUXCD_PLUGIN_CATALOG"
+)
+
+// NewCommand returns the command plugin.
+func NewCommand(a *app.App) *cobra.Command {
+	cmd := command.Group("plugin", "Manage plugins", newPluginInstall(a), newPluginList(a), newPluginSearch(a), newPluginUninstall(a), newPluginUpdate(a))
+	cmd.Long = `Manage plugins: programs named flux-NAME that run as 'flux NAME'.
+
+Plugins are installed in ~/.fluxcd/plugins, or in the folder in FLUXCD_PLUGINS.
+Programs named flux-NAME in the folders of PATH are plugins, too; the plugin
+folder comes first. A plugin cannot replace a built-in command.
+
+Arguments after NAME are passed to the plugin. --kubeconfig, --context and
+--namespace before NAME are forwarded in its environment (KUBECONFIG), so that
+every Kubernetes client in it uses them.
+
+The catalogue is that of the Flux project, or the URL or folder in
+FLUXCD_PLUGIN_CATALOG.`
+	cmd.Example = `  # Find, install and run a plugin
+  flux plugin search
+  flux plugin install operator
+  flux operator --help
+
+  # Run a plugin on another cluster
+  flux --context=staging operator get instances`
+	return cmd
+}
+
+func newPluginList(a *app.App) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List installed plugins with their versions and paths",
+		Long: `List the plugins in the plugin folder and on PATH. The version of a plugin that
+'flux plugin install' did not install is shown as manual.`,
+		Example: `  # List plugins
+  flux plugin list
+
+  # Print the versions and checksums of installed plugins
+  flux plugin list -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return listPlugins(a, cmd, format) },
+	}
+	oci.AddFormat(cmd.Flags(), &format)
+	return cmd
+}
+
+// pluginEntry is a plugin as scripts get it.
+type pluginEntry struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+	// Version and what follows are known of plugins that flux has installed.
+	Version     string           `json:"version,omitempty"`
+	InstalledAt string           `json:"installedAt,omitempty"`
+	Platform    *plugin.Platform `json:"platform,omitempty"`
+}
+
+func listPlugins(a *app.App, cmd *cobra.Command, format string) error {
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	plugins, ignored := installed(a).All(ctx)
+	for _, i := range ignored {
+		a.UI.Warning("%s is ignored: %s", i.Path, i.Reason)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	entries := []pluginEntry{} // no plugins are [], not null
+	table := output.Table{Headers: []string{"NAME", "VERSION", "PATH"}}
+	for _, p := range plugins {
+		e, shown := pluginEntry{Name: p.Name, Path: p.Path}, "manual"
+		if r := p.Receipt; r != nil {
+			e.Version, e.InstalledAt, e.Platform, shown = r.Version, r.InstalledAt, &r.Platform, r.Version
+		}
+		entries = append(entries, e)
+		table.Rows = append(table.Rows, []string{p.Name, shown, p.Path})
+	}
+	return printPlugins(a, format, entries, table, "no plugins found")
+}
+
+// printPlugins prints a list in the format that was asked for.
+func printPlugins(a *app.App, format string, entries any, table output.Table, none string) error {
+	if format != "" {
+		return a.Encode(format, entries)
+	}
+	if len(table.Rows) == 0 {
+		a.UI.Line("%s", none)
+		return nil
+	}
+	if screen, ok := a.Screen(false); ok {
+		return table.Show(a.Out, true, screen)
+	}
+	return table.Write(a.Out, true)
+}
+
+func newPluginSearch(a *app.App) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "search [query]",
+		Short: "List the plugins in the catalogue",
+		Long: `List the plugins in the catalogue whose name or description contains the query,
+or all of them.`,
+		Example: `  # List all plugins
+  flux plugin search
+
+  # Find plugins by a word
+  flux plugin search schema`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return searchPlugins(a, cmd, format, args) },
+	}
+	oci.AddFormat(cmd.Flags(), &format)
+	return cmd
+}
+
+// catalogueEntry is a plugin of the catalogue as scripts get it.
+type catalogueEntry struct {
+	plugin.Entry
+	Installed string `json:"installed,omitempty"`
+}
+
+func searchPlugins(a *app.App, cmd *cobra.Command, format string, args []string) error {
+	catalogue, err := pluginCatalogue(a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	index, err := catalogue.Index(ctx)
+	if err != nil {
+		return pluginError(err)
+	}
+	query := strings.ToLower(strings.Join(args, ""))
+	finder := installed(a)
+	finder.Path = "" // only what is in the plugin folder is installed
+	entries := []catalogueEntry{}
+	table := output.Table{Headers: []string{"NAME", "DESCRIPTION", "INSTALLED"}}
+	for _, e := range index.Plugins {
+		if !strings.Contains(strings.ToLower(e.Name+"\n"+e.Description), query) {
+			continue
+		}
+		entry := catalogueEntry{Entry: e}
+		if p, ok := finder.Find(e.Name); ok && p.Receipt != nil {
+			entry.Installed = p.Receipt.Version
+		}
+		entries = append(entries, entry)
+		table.Rows = append(table.Rows, []string{e.Name, e.Description, entry.Installed})
+	}
+	none := "no plugins found in the catalogue"
+	if query != "" {
+		none = fmt.Sprintf("no plugins match %q in the catalogue", args[0])
+	}
+	return printPlugins(a, format, entries, table, none)
+}
+
+// installed returns what finds the plugins of this process's environment.
+func installed(a *app.App) plugin.Finder {
+	return plugin.Finder{Folder: folder(a), Path: a.Env("PATH"), Reserved: func(name string) bool { return ReservedCommand(a, name) }}
+}
+
+// folder is where plugins are installed, "" where there is no home.
+func folder(a *app.App) string {
+	if folder := a.Env(PluginFolderVariable); folder != "" {
+		if absolute, err := filepath.Abs(folder); err == nil {
+			return absolute
+		}
+		return folder
+	}
+	home := config.Home(a.Env)
+	if !filepath.IsAbs(home) {
+		return ""
+	}
+	return filepath.Join(home, ".fluxcd", "plugins")
+}
+
+// ownPrograms are the programs of flux that are named like plugins.
+func ownPrograms() []string { return []string{helper.Helm, helper.Sandbox} }
+
+// ReservedCommand reports whether a name is that of a built-in command or of a
+// program of flux's own.
+func ReservedCommand(a *app.App, name string) bool {
+	for _, own := range ownPrograms() {
+		if "flux-"+name == own {
+			return true
+		}
+	}
+	return slices.Contains(a.Commands, name) || name == "help" || name == "completion" || strings.HasPrefix(name, "__complete")
+}
+
+func pluginCatalogue(a *app.App) (*plugin.Catalogue, error) {
+	address := a.Env(pluginCatalogueVariable)
+	if address == "" {
+		address = plugin.DefaultCatalogue
+	}
+	catalogue, err := plugin.OpenCatalogue(address, "flux/"+a.Build.Version)
+	if err != nil {
+		return nil, clierr.WithHint("set "+pluginCatalogueVariable+" to an https URL or a folder", "%s: %w", pluginCatalogueVariable, err)
+	}
+	return catalogue, nil
+}
+
+// pluginError adds the remedy to an error of the plugin package.
+func pluginError(err error) error {
+	if hint := pluginHint(err); hint != "" {
+		return &clierr.HintedError{Err: err, Hint: hint}
+	}
+	return err
+}
+
+// pluginHint is the remedy for an error, "" where there is none.
+func pluginHint(err error) string {
+	var unknown *plugin.UnknownError
+	var version *plugin.VersionError
+	var platform *plugin.PlatformError
+	var checksum *plugin.ChecksumError
+	var foreign *plugin.ForeignError
+	var absent *plugin.NotInstalledError
+	var busy *plugin.BusyError
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return ""
+	case errors.As(err, &unknown):
+		return unknownPluginHint(unknown)
+	case errors.As(err, &version) && len(version.Known) > 0:
+		return "available versions: " + strings.Join(version.Known[:min(versionsShown, len(version.Known))], ", ")
+	case errors.As(err, &version):
+		return fmt.Sprintf("take a version or the digest from the manifest of the plugin, or run 'flux plugin install %s' for the latest version", version.Name)
+	case errors.As(err, &platform) && platform.Digest == "":
+		return "available for: " + strings.Join(platform.Offered, ", ")
+	case errors.As(err, &checksum):
+		return "nothing was installed: run the command again, and report it to the plugin's maintainers if the checksum differs again"
+	case errors.As(err, &foreign):
+		return "flux does not change this file: move or remove it yourself"
+	case errors.As(err, &absent):
+		return "'flux plugin list' lists the installed plugins"
+	case errors.As(err, &busy):
+		return "run the command again when it has finished"
+	case errors.Is(err, fs.ErrPermission):
+		return "set " + PluginFolderVariable + " to a folder that you may write to"
+	}
+	return fetchHint(err)
+}
+
+func unknownPluginHint(e *plugin.UnknownError) string {
+	near := suggest.Nearest{Word: e.Name}
+	for _, known := range e.Known {
+		near.Try("flux plugin install "+known, []string{known})
+	}
+	if meant := near.Best(); meant != "" {
+		return fmt.Sprintf("did you mean '%s'?", meant)
+	}
+	return "'flux plugin search' lists the plugins"
+}
+
+// fetchHint is the remedy for what could not be fetched.
+func fetchHint(err error) string {
+	var catalogue *plugin.CatalogueError
+	var download *plugin.DownloadError
+	var status *plugin.StatusError
+	var untrusted *tls.CertificateVerificationError
+	isCatalogue := errors.As(err, &catalogue)
+	switch {
+	case !isCatalogue && !errors.As(err, &download):
+		return ""
+	case isCatalogue && catalogue.Invalid:
+		return "check " + pluginCatalogueVariable + ", or report it to the maintainers of the catalogue"
+	case errors.As(err, &untrusted):
+		return "the server's certificate is not trusted: set SSL_CERT_FILE to a file with its certificate authority"
+	case errors.As(err, &status) && !isCatalogue:
+		return "report it to the maintainers of the catalogue, or install another version"
+	case errors.As(err, &status):
+		return "check " + pluginCatalogueVariable
+	}
+	return "check the network connection and HTTPS_PROXY, or set " + pluginCatalogueVariable + " to a mirror or a folder"
+}
+
+// versionsShown is how many versions an error names.
+const versionsShown = 10

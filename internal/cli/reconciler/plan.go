@@ -1,0 +1,168 @@
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// plan makes a node for each target and, with --with-source, for everything
+// above: an object that several take their content from is reconciled once.
+// Targets of several kinds are put in order. What is wrong with an object is
+// its node's error.
+func (r *Reconciler) plan(ctx context.Context, targets []objref.Target) {
+	for _, t := range targets {
+		n, _ := r.node(t)
+		n.ask, n.wanted = true, true
+		r.Order = append(r.Order, n)
+	}
+	var wg sync.WaitGroup
+	switch {
+	case r.options.WithSource:
+		for _, n := range r.Order {
+			wg.Go(func() { r.expand(ctx, n) })
+		}
+	case r.kinds() > 1 && !r.Resuming:
+		for _, n := range r.Order {
+			wg.Go(func() { r.link(ctx, n) })
+		}
+	default:
+		return
+	}
+	wg.Wait()
+	visited := map[*node]bool{}
+	for _, n := range r.nodes {
+		cutCycles(n, map[*node]bool{}, visited)
+	}
+}
+
+// kinds is how many kinds of objects are to be reconciled.
+func (r *Reconciler) kinds() int {
+	kinds := map[string]bool{}
+	for _, n := range r.Order {
+		kinds[n.Kind.Kind] = true
+	}
+	return len(kinds)
+}
+
+// link puts an object behind those of its sources and dependencies that are to
+// be reconciled, too. One that cannot be read has no order; the request for its
+// reconciliation will say why.
+func (r *Reconciler) link(ctx context.Context, n *node) {
+	if err := r.readOne(ctx, n); err != nil {
+		return
+	}
+	add := func(refs []controllers.Target, dependency bool) {
+		for _, ref := range refs {
+			k, _ := controllers.FindKind(ref.Kind)
+			before, ok := r.nodes[objref.Target{Kind: k, Namespace: ref.Namespace, Name: ref.Name}.Key()]
+			known := slices.ContainsFunc(n.before, func(e edge) bool { return e.node == before })
+			if ok && before != n && !known {
+				n.before = append(n.before, edge{before, dependency})
+			}
+		}
+	}
+	add(n.Kind.Upstream(n.Object), false)
+	add(n.Kind.SourceOf(n.Object), false)
+	add(n.Kind.DependenciesOf(n.Object), true)
+}
+
+// node returns the node of an object and whether it is new.
+func (r *Reconciler) node(t objref.Target) (*node, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n, ok := r.nodes[t.Key()]; ok {
+		return n, false
+	}
+	n := &node{Target: t, done: make(chan struct{})}
+	r.nodes[t.Key()] = n
+	return n, true
+}
+
+// expand adds the sources of an object and theirs.
+func (r *Reconciler) expand(ctx context.Context, n *node) {
+	if !n.Kind.HasUpstream() {
+		return
+	}
+	if n.err = r.readOne(ctx, n); n.err != nil {
+		return
+	}
+	above, err := r.above(ctx, n)
+	if err != nil {
+		n.err = err
+		return
+	}
+	for _, t := range above {
+		source, added := r.node(t)
+		n.before = append(n.before, edge{node: source})
+		if added {
+			source.ask = asks(t.Kind)
+			r.expand(ctx, source)
+		}
+	}
+}
+
+// above are the objects one step up. A release that helm-controller has not
+// looked at yet has no chart: the repository takes its place.
+func (r *Reconciler) above(ctx context.Context, n *node) ([]objref.Target, error) {
+	refs := n.Kind.Upstream(n.Object)
+	if n.Kind.Kind == "HelmRelease" && len(refs) == 1 && refs[0].Kind == "HelmChart" {
+		k, _ := controllers.FindKind("HelmChart")
+		chart := &node{Target: objref.Target{Kind: k, Namespace: refs[0].Namespace, Name: refs[0].Name}}
+		err := r.readOne(ctx, chart)
+		if err == nil {
+			return []objref.Target{chart.Target}, nil
+		}
+		var none *objref.NotFoundError
+		if !errors.As(err, &none) {
+			return nil, err
+		}
+		refs = n.Kind.SourceOf(n.Object)
+	}
+	var list []objref.Target
+	for _, ref := range refs {
+		k, ok := controllers.FindKind(ref.Kind)
+		if !ok {
+			return nil, fmt.Errorf("%s refers to a source of unknown kind %q", n.Target, ref.Kind)
+		}
+		list = append(list, objref.Target{Kind: k, Namespace: ref.Namespace, Name: ref.Name})
+	}
+	return list, nil
+}
+
+func (r *Reconciler) readOne(ctx context.Context, n *node) error {
+	r.slots <- struct{}{}
+	defer func() { <-r.slots }()
+	return n.Target.Read(ctx, r.client)
+}
+
+// asks tells whether controllers answer requests for a kind. Generators do,
+// though no command of 2.9 asks them; an external artifact is what its
+// generator writes.
+func asks(k controllers.Kind) bool {
+	return k.Has(controllers.Reconcile) || k.Kind == "ArtifactGenerator"
+}
+
+// cutCycles removes edges that lead back, as of generators that feed each
+// other: waiting for them would never end.
+func cutCycles(n *node, above, visited map[*node]bool) {
+	if visited[n] {
+		return
+	}
+	visited[n], above[n] = true, true
+	var kept []edge
+	for _, e := range n.before {
+		if above[e.node] {
+			continue
+		}
+		kept = append(kept, e)
+		cutCycles(e.node, above, visited)
+	}
+	n.before = kept
+	delete(above, n)
+}

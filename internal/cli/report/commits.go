@@ -1,0 +1,112 @@
+// Package report prints what commands found out or did: outcomes, diagnoses and
+// their root causes, for people and for programs.
+package report
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/snapshot"
+	"github.com/fluxkit/flux/internal/workspace"
+	"github.com/fluxkit/flux/pkg/diagnose"
+)
+
+// commitsShown is how many of the commits that were not applied are reported.
+const commitsShown = 20
+
+// Unapplied are the commits between the revision that is live and the one that
+// its source has fetched.
+type Unapplied struct {
+	commits []snapshot.CommitInfo
+	total   int
+	// missing says that the current clone is one of the source and does not hold
+	// the commits.
+	missing bool
+}
+
+// UnappliedCommits reads the commits from the Git clone around the current
+// directory, if it is one of the source. Nothing is fetched: where the commits
+// cannot be had, there is nothing to report.
+func UnappliedCommits(ctx context.Context, f *diagnose.Facts) Unapplied {
+	if f == nil {
+		return Unapplied{}
+	}
+	base, head := revisionCommit(f.Applied), revisionCommit(f.Fetched)
+	if base == "" || head == "" || base == head || f.Address == "" {
+		return Unapplied{}
+	}
+	repository, err := snapshot.Open(".")
+	if err != nil {
+		return Unapplied{}
+	}
+	defer func() { _ = repository.Close() }() // it was only read
+	remotes, err := repository.Remotes()
+	if err != nil {
+		return Unapplied{}
+	}
+	for _, remote := range remotes {
+		if workspace.ComparableAddress(remote) != workspace.ComparableAddress(f.Address) {
+			continue
+		}
+		commits, total, err := repository.Between(ctx, base, head, commitsShown)
+		return Unapplied{commits, total, errors.Is(err, snapshot.ErrIncomplete)}
+	}
+	return Unapplied{}
+}
+
+// revisionCommit is the SHA-1 of a Git revision such as main@sha1:…, "" where it has none.
+func revisionCommit(revision string) string {
+	const digits = 40
+	_, hash, _ := strings.Cut("@"+revision, "@sha1:")
+	if len(hash) != digits || strings.Trim(hash, "0123456789abcdef") != "" {
+		return ""
+	}
+	return hash
+}
+
+// Lines are the commits as people read them, the newest first.
+func (u Unapplied) Lines(a *app.App) []string {
+	if u.missing {
+		return []string{"not in this clone: run git fetch"}
+	}
+	const digits = 8
+	var lines []string
+	for _, c := range u.commits {
+		lines = append(lines, c.Hash[:digits]+" "+c.Subject+" ("+c.Author+", "+Moment(a, c.Time)+")")
+	}
+	return append(lines, more(u.total-len(u.commits))...)
+}
+
+// UnappliedTitle is above the lines of commits.
+const UnappliedTitle = "Commits not applied"
+
+// Commit is a commit as scripts read it.
+type Commit struct {
+	Hash    string    `json:"hash"`
+	Author  string    `json:"author"`
+	Time    time.Time `json:"time"`
+	Subject string    `json:"subject"`
+}
+
+// Commits has the newest commits that were not applied, and how many there are.
+type Commits struct {
+	Total   int      `json:"total"`
+	Commits []Commit `json:"commits"`
+	// Missing says that the clone lacks commits, so that total is not known.
+	Missing bool `json:"missing,omitempty"`
+}
+
+// Report is nil where there are none.
+func (u Unapplied) Report() *Commits {
+	if u.total == 0 && !u.missing {
+		return nil
+	}
+	r := &Commits{Total: u.total, Commits: []Commit{}, Missing: u.missing}
+	for _, c := range u.commits {
+		r.Commits = append(r.Commits, Commit{c.Hash, c.Author, c.Time, c.Subject})
+	}
+	return r
+}

@@ -1,0 +1,130 @@
+package report
+
+import (
+	"strings"
+	"time"
+
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/tree"
+)
+
+// Vertex is an object of a graph as programs read it.
+type Vertex struct {
+	ObjectName
+	Ready     string       `json:"ready,omitempty"`
+	Message   string       `json:"message,omitempty"`
+	Suspended bool         `json:"suspended"`
+	Missing   bool         `json:"missing"`
+	BlockedBy []ObjectName `json:"blockedBy,omitempty"`
+}
+
+// VertexOf returns a vertex as programs read it.
+func VertexOf(v *tree.Vertex) Vertex {
+	return Vertex{NameOfNode(v.Object), v.Ready, v.Message, v.Suspended, v.Missing, NamesOfNodes(v.BlockedBy)}
+}
+
+// NamesOfNodes returns the names of objects.
+func NamesOfNodes(objects []tree.Object) []ObjectName {
+	var all []ObjectName
+	for _, o := range objects {
+		all = append(all, NameOfNode(o))
+	}
+	return all
+}
+
+// Link is an object of Flux between a source and the object.
+type Link struct {
+	ObjectName
+	// Error is why the object could not be read; then nothing else is known.
+	Error string            `json:"error,omitempty"`
+	Spec  map[string]string `json:"spec,omitempty"`
+	// Revision is what was last brought about, Commit the commit in it.
+	Revision string `json:"revision,omitempty"`
+	Commit   string `json:"commit,omitempty"`
+	// Attempted is what was last tried.
+	Attempted     string     `json:"attempted,omitempty"`
+	Origin        *origins   `json:"origin,omitempty"`
+	Suspended     bool       `json:"suspended"`
+	Ready         string     `json:"ready,omitempty"`
+	Reason        string     `json:"reason,omitempty"`
+	Message       string     `json:"message,omitempty"`
+	Since         *time.Time `json:"since,omitempty"`
+	LastSucceeded *time.Time `json:"lastSucceeded,omitempty"`
+}
+
+// origins say where an OCI artifact was built from.
+type origins struct {
+	Revision string `json:"revision,omitempty"`
+	Source   string `json:"source,omitempty"`
+}
+
+// LinkOf returns a link as programs read it.
+func LinkOf(l tree.Link) Link {
+	link := Link{ObjectName: NameOfNode(l.Object)}
+	if l.Err != nil {
+		link.Error = redact.Text(l.Err.Error())
+		return link
+	}
+	link.Spec = map[string]string{}
+	for _, f := range LinkFields {
+		if value := f.Path.String(l.Live); value != "" {
+			link.Spec[strings.ToLower(strings.ReplaceAll(f.Label, " ", ""))] = redact.URL(value)
+		}
+	}
+	out := l.Outcome()
+	link.Revision, link.Commit, link.Attempted = out.Revision, commitOf(out.Revision), out.Attempted
+	link.Ready, link.Reason, link.Message = out.Status, out.Reason, redact.Text(out.Message)
+	link.Since, link.LastSucceeded = TimeOrNil(out.Since), TimeOrNil(out.Good)
+	link.Suspended = l.Kind.Suspension.Is(l.Live)
+	from := origins{Origin(l.Live, OriginFields[0].Annotation), redact.Text(Origin(l.Live, OriginFields[1].Annotation))}
+	if from != (origins{}) {
+		link.Origin = &from
+		if link.Commit == "" {
+			link.Commit = commitOf(from.Revision)
+		}
+	}
+	return link
+}
+
+// commitOf is the commit of a Git revision such as main@sha1:6f9a…, "" of others.
+func commitOf(revision string) string {
+	_, commit, _ := strings.Cut(revision, "@sha1:")
+	return commit
+}
+
+// LinkFields are what is said of an object of Flux before its outcome, in the
+// order of Flux 2.9; of a kind those that it has.
+var LinkFields = []struct {
+	Label string
+	Path  controllers.Path
+}{
+	{"Target", controllers.Path{"spec.targetNamespace"}},
+	{"Path", controllers.Path{"spec.path"}},
+	{"Chart", controllers.Path{"spec.chart"}},
+	{"Version", controllers.Path{"spec.version"}},
+	{"URL", controllers.Path{"spec.url"}},
+	{"Endpoint", controllers.Path{"spec.endpoint"}},
+	{"Bucket Name", controllers.Path{"spec.bucketName"}},
+	{"Branch", controllers.Path{"spec.ref.branch"}},
+	{"Tag", controllers.Path{"spec.ref.tag"}},
+	{"Semver", controllers.Path{"spec.ref.semver"}},
+	{"Digest", controllers.Path{"spec.ref.digest"}},
+	{"Reference", controllers.Path{"spec.ref.name"}},
+	{"Commit", controllers.Path{"spec.ref.commit"}},
+}
+
+// OriginFields are what the builder of an OCI artifact noted of its origin
+// (OCI image specification, annotations).
+var OriginFields = []struct{ Label, Annotation string }{
+	{"Origin Revision", "org.opencontainers.image.revision"},
+	{"Origin Source", "org.opencontainers.image.source"},
+}
+
+// Origin is an annotation of a source's artifact.
+func Origin(o controllers.Object, annotation string) string {
+	v, _ := controllers.Path{"status.artifact.metadata"}.Lookup(o)
+	metadata, _ := v.(map[string]any)
+	text, _ := metadata[annotation].(string)
+	return text
+}

@@ -1,0 +1,106 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Outcome is what has become of an object that was acted on or waited for.
+type Outcome struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Ready     bool   `json:"ready"`
+	Reason    string `json:"reason"`
+	Message   string `json:"message"`
+	Revision  string `json:"revision"`
+	// Result is what a command that changes objects has done to this one.
+	Result string `json:"result,omitempty"`
+	// Error is why the command did not come to a good end with the object, ""
+	// where it did; Cause is what is behind it, as far as that could be found
+	// out, and Unknown what could not be looked at.
+	Error   string   `json:"error,omitempty"`
+	Cause   *Cause   `json:"cause,omitempty"`
+	Unknown []string `json:"unknown,omitempty"`
+}
+
+// Cause is the root cause of why an object is not ready, and the dependency
+// chain from the object to it where they are not the same.
+type Cause struct {
+	Finding
+	Chain []ObjectName `json:"chain,omitempty"`
+}
+
+// OutcomeOf returns the outcome of a target; err is why it failed.
+func OutcomeOf(t objref.Target, o controllers.Object, err error) Outcome {
+	result := Outcome{Kind: t.Kind.Kind, Namespace: t.Namespace, Name: t.Name}
+	if o != nil {
+		ready := t.Kind.Ready(o)
+		result.Ready, result.Reason, result.Message = ready.Status == "True", ready.Reason, redact.Text(ready.Message)
+		result.Revision = t.Kind.Result.String(o)
+	}
+	if err == nil {
+		return result
+	}
+	message, _ := clierr.Explain(err, nil)
+	var failure *UnreadyError
+	if errors.As(err, &failure) {
+		result.Cause, result.Unknown = failure.report(), failure.unknown
+	}
+	result.Ready, result.Error = false, redact.Text(message)
+	return result
+}
+
+// report is the cause as programs read it, nil where none is known.
+func (e *UnreadyError) report() *Cause {
+	if e.cause == nil {
+		return nil
+	}
+	r := &Cause{Finding: findingOf(e.cause.Root)}
+	if e.cause.Object == e.subject() && len(e.cause.Chain) > 1 {
+		for _, f := range e.cause.Chain {
+			r.Chain = append(r.Chain, NameOf(f.Object))
+		}
+	}
+	return r
+}
+
+// AddFormat adds the flag --output of commands that report outcomes.
+func AddFormat(fs *pflag.FlagSet, format *string) {
+	fs.StringVarP(format, "output", "o", "", "also print the outcome for each object: json or yaml")
+}
+
+// CompleteFormat completes --output.
+func CompleteFormat(cmd *cobra.Command) {
+	complete.Flag(cmd, "output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// CheckFormat refuses formats other than json and yaml.
+func CheckFormat(format string) error {
+	switch format {
+	case "", "json", "yaml":
+		return nil
+	}
+	return fmt.Errorf("output format %q is not known: use json or yaml", format)
+}
+
+// PrintOutcomes writes the outcomes to standard output, a list also of one.
+func PrintOutcomes(a *app.App, format string, outcomes []Outcome) error {
+	if format == "" {
+		return nil
+	}
+	if outcomes == nil {
+		outcomes = []Outcome{}
+	}
+	return a.Encode(format, outcomes)
+}

@@ -1,0 +1,138 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// The results of a change.
+const (
+	ResultCreated    = "created"
+	ResultConfigured = "configured"
+	ResultSuspended  = "suspended"
+	ResultResumed    = "resumed"
+	ResultDeleted    = "deleted"
+	ResultUnchanged  = "unchanged"
+	ResultFailed     = "failed"
+)
+
+// ChangeResult is what a command has done to an object, as programs read it.
+// Its fields are called as those of Outcome.
+type ChangeResult struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Result    string `json:"result"`
+	// DryRun is set where Result is what would be done.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Error is why Result is failed.
+	Error string `json:"error,omitempty"`
+}
+
+// Results has the result of each target of a command, in their order.
+type Results struct {
+	targets []objref.Target
+	// Place is where a target stands in the list, by its key.
+	Place map[string]int
+	mu    sync.Mutex
+	list  []ChangeResult
+}
+
+// NewResults returns the results of targets, all empty.
+func NewResults(targets []objref.Target) *Results {
+	r := &Results{targets: targets, Place: map[string]int{}, list: []ChangeResult{}}
+	for i, t := range targets {
+		r.Place[t.Key()] = i
+		r.list = append(r.list, ChangeResult{Kind: t.Kind.Kind, Namespace: t.Namespace, Name: t.Name})
+	}
+	return r
+}
+
+// Set notes the result of a target; an error makes it failed.
+func (r *Results) Set(t objref.Target, result string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := r.Place[t.Key()]
+	r.list[i].Result = result
+	if err != nil {
+		message, _ := clierr.Explain(err, nil)
+		r.list[i].Result, r.list[i].Error = ResultFailed, redact.Text(message)
+	}
+}
+
+// Changed are the targets that have not failed.
+func (r *Results) Changed() []objref.Target {
+	var done []objref.Target
+	for i, t := range r.targets {
+		if r.list[i].Result != ResultFailed {
+			done = append(done, t)
+		}
+	}
+	return done
+}
+
+const resultFormats = "json, yaml or name"
+
+// AddResultFormat adds the flag --output of commands that change objects.
+func AddResultFormat(fs *pflag.FlagSet, format *string) {
+	fs.StringVarP(format, "output", "o", "", "print the result for each object: "+resultFormats)
+}
+
+// CompleteResultFormat completes --output.
+func CompleteResultFormat(cmd *cobra.Command) {
+	complete.Flag(cmd, "output", cobra.FixedCompletions([]string{"json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// CheckResultFormat refuses formats other than json, yaml and name.
+func CheckResultFormat(format string) error {
+	if slices.Contains([]string{"", "json", "yaml", "name"}, format) {
+		return nil
+	}
+	return fmt.Errorf("output format %q is not known: use %s", format, resultFormats)
+}
+
+// PrintResults writes the results to standard output: a list also of one, and
+// for name a line for each object that has not failed.
+func PrintResults(a *app.App, format string, r *Results) error {
+	if format == "name" {
+		return PrintNames(a, r.Changed())
+	}
+	if format == "" {
+		return nil
+	}
+	return a.Encode(format, r.list)
+}
+
+// PrintNames prints kind.group/name, a line for each target.
+func PrintNames(a *app.App, targets []objref.Target) error {
+	for _, t := range targets {
+		if err := a.Printf("%s/%s\n", resourceName(t.Kind), t.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resourceName is the kind as -o name prints it, such as
+// kustomization.kustomize.toolkit.fluxcd.io.
+func resourceName(k controllers.Kind) string { return strings.ToLower(k.Kind) + "." + k.Group }
+
+// Label is how a message calls a target: with its namespace where there are many.
+func Label(t objref.Target, many bool) string {
+	if many {
+		return fmt.Sprintf("%s %s/%s", t.Kind.Noun(), t.Namespace, t.Name)
+	}
+	return t.Kind.Noun() + " " + t.Name
+}

@@ -1,0 +1,113 @@
+package report
+
+import (
+	"time"
+
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/diagnose"
+)
+
+// Verdict is the diagnosis as scripts read it.
+type Verdict struct {
+	Healthy bool    `json:"healthy"`
+	Looked  int     `json:"looked"`
+	Summary Summary `json:"summary"`
+	Cases   []Case  `json:"cases"`
+	// Progress has what has been reconciling for a moment only.
+	Progress []Case `json:"progress,omitempty"`
+	Facts    *Facts `json:"facts,omitempty"`
+	// Unapplied has the commits that the source has fetched and that are not live.
+	Unapplied *Commits `json:"unapplied,omitempty"`
+	Unknown   []string `json:"unknown,omitempty"`
+}
+
+// Summary counts problems, their root causes, and those of these that are
+// reported.
+type Summary struct {
+	Problems   int `json:"problems"`
+	RootCauses int `json:"rootCauses"`
+	Shown      int `json:"shown"`
+}
+
+// Case is a problem as programs read it.
+type Case struct {
+	Object ObjectName   `json:"object"`
+	Root   Finding      `json:"root"`
+	Chain  []Finding    `json:"chain"`
+	Blocks []ObjectName `json:"blocks"`
+}
+
+// Finding is a finding as programs read it.
+type Finding struct {
+	Object   ObjectName `json:"object"`
+	Code     string     `json:"code"`
+	Message  string     `json:"message"`
+	Details  []string   `json:"details,omitempty"`
+	Remedies []string   `json:"remedies,omitempty"`
+}
+
+// VerdictOf returns a diagnosis as programs read it.
+func VerdictOf(v diagnose.Verdict) Verdict {
+	r := Verdict{Healthy: len(v.Cases)+len(v.Progress)+len(v.Unknown) == 0, Looked: v.Looked, Cases: []Case{}, Facts: factsOf(v.Facts), Unknown: v.Unknown}
+	r.Summary = Summary{v.Problems, v.RootCauses, len(v.Cases)}
+	for _, c := range v.Cases {
+		r.Cases = append(r.Cases, caseOf(c))
+	}
+	for _, c := range v.Progress {
+		r.Progress = append(r.Progress, caseOf(c))
+	}
+	return r
+}
+
+func caseOf(c diagnose.Case) Case {
+	report := Case{Object: NameOf(c.Object), Root: findingOf(c.Root), Blocks: []ObjectName{}}
+	for _, f := range c.Chain {
+		report.Chain = append(report.Chain, findingOf(f))
+	}
+	for _, t := range c.Blocks {
+		report.Blocks = append(report.Blocks, NameOf(t))
+	}
+	return report
+}
+
+func findingOf(f diagnose.Finding) Finding {
+	r := Finding{Object: NameOf(f.Object), Code: f.Code, Message: redact.Text(f.Message)}
+	for _, detail := range f.Details {
+		r.Details = append(r.Details, redact.Text(detail))
+	}
+	for _, remedy := range f.Remedies {
+		r.Remedies = append(r.Remedies, redact.Text(remedy))
+	}
+	return r
+}
+
+// Facts is which revisions are behind an object, for a script.
+type Facts struct {
+	Object             ObjectName  `json:"object"`
+	Applied            string      `json:"appliedRevision,omitempty"`
+	AppliedAt          *time.Time  `json:"appliedAt,omitempty"`
+	NextReconciliation *time.Time  `json:"nextReconciliation,omitempty"`
+	Interval           string      `json:"interval,omitempty"`
+	Source             *ObjectName `json:"source,omitempty"`
+	Fetched            string      `json:"fetchedRevision,omitempty"`
+	FetchedAt          *time.Time  `json:"fetchedAt,omitempty"`
+	NextFetch          *time.Time  `json:"nextFetch,omitempty"`
+	SourceInterval     string      `json:"sourceInterval,omitempty"`
+	SourceSuspended    bool        `json:"sourceSuspended,omitempty"`
+}
+
+func factsOf(f *diagnose.Facts) *Facts {
+	if f == nil {
+		return nil
+	}
+	r := &Facts{
+		Object: NameOf(f.Object), Applied: f.Applied, AppliedAt: TimeOrNil(f.AppliedAt), NextReconciliation: TimeOrNil(f.NextReconciliation),
+		Interval: Duration(f.Interval), Fetched: f.Fetched, FetchedAt: TimeOrNil(f.FetchedAt), NextFetch: TimeOrNil(f.NextFetch),
+		SourceInterval: Duration(f.SourceInterval), SourceSuspended: f.SourceSuspended,
+	}
+	if f.Source.Name != "" {
+		source := NameOf(f.Source)
+		r.Source = &source
+	}
+	return r
+}

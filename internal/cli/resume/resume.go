@@ -1,0 +1,115 @@
+// Package resume has the command resume.
+package resume
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/cli/reconciler"
+	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type options struct {
+	targets kinds.TargetOptions
+	wait    bool
+	format  string
+}
+
+// NewCommand returns the command resume.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{}
+	cmd := kinds.NewCommand(a, kinds.Verb{
+		Name: "resume", Applies: controllers.Resume,
+		Short: "Resume suspended resources and wait until they are reconciled",
+		Of:    "Resume suspended %s objects and wait until they are reconciled",
+		Example: `  # Resume one and wait until it is reconciled
+  flux resume %[1]s my-app
+
+  # Resume all of a namespace
+  flux resume %[1]s --all -n apps
+
+  # Resume those of a team everywhere, without waiting
+  flux resume %[1]s -l team=blue -A --wait=false
+
+  # Print the result for each object
+  flux resume %[1]s --all -o json | jq -r '.[] | select(.error) | .name'`,
+		Examples: `  # Resume objects of several kinds
+  flux resume ks/my-app hr/my-app
+
+  # Resume everything that is suspended in the cluster
+  flux resume all -A`,
+		Flags: func(fs *pflag.FlagSet) {
+			o.targets.Add(fs, "resume")
+			fs.BoolVar(&o.wait, "wait", true, "wait until each object is reconciled")
+			report.AddResultFormat(fs, &o.format)
+		},
+		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
+	})
+	report.CompleteResultFormat(cmd)
+	return cmd
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
+	if err := report.CheckResultFormat(o.format); err != nil {
+		return err
+	}
+	if err := o.targets.On(s).Check(cmd, s); err != nil {
+		return err
+	}
+	client, err := a.Client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	c, err := kinds.Targets(ctx, a, cmd, o.targets, s)
+	if err != nil {
+		return err
+	}
+	if c.Listed {
+		c.Targets = slices.DeleteFunc(c.Targets, func(t objref.Target) bool { return !t.Kind.Suspension.Is(t.Object) })
+		if len(c.Targets) == 0 && c.Incomplete == nil {
+			a.UI.Success("no %s is suspended", suspendable(s))
+		}
+	}
+	r := reconciler.New(cmd.Context(), a, client, reconciler.Options{Wait: o.wait})
+	r.Resuming = true
+	failed := r.Run(ctx, c)
+	if cmd.Context().Err() != nil {
+		return context.Cause(cmd.Context())
+	}
+	return errors.Join(failed, c.Incomplete, printResumed(a, o.format, r))
+}
+
+// suspendable is how messages call what could have been suspended.
+func suspendable(s kinds.Selection) string {
+	if s.Several() {
+		return "object"
+	}
+	return s.Kinds[0].Noun()
+}
+
+// printResumed writes what has become of each object, and whether it was resumed.
+func printResumed(a *app.App, format string, r *reconciler.Reconciler) error {
+	outcomes := r.Outcomes()
+	var resumed []objref.Target
+	for i, n := range r.Order {
+		outcomes[i].Result = report.ResultFailed
+		if n.Last != nil && !n.Kind.Suspension.Is(n.Last) {
+			outcomes[i].Result = report.ResultResumed
+			resumed = append(resumed, n.Target)
+		}
+	}
+	if format == "name" {
+		return report.PrintNames(a, resumed)
+	}
+	return report.PrintOutcomes(a, format, outcomes)
+}

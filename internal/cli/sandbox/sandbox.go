@@ -1,0 +1,81 @@
+// Package sandbox has the command sandbox.
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/helper"
+)
+
+// NewCommand returns the command sandbox.
+func NewCommand(a *app.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "sandbox COMMAND",
+		Short: "Run a local Kubernetes API and Flux without containers",
+		Long: `Hands over to flux-sandbox, which lies beside flux or on PATH: a real
+Kubernetes API with the real Flux controllers, a Git server and a registry,
+all on loopback.`,
+		Example: `  # Start it, use it in this shell, stop it
+  flux sandbox up
+  eval "$(flux sandbox env)"
+  flux sandbox down`,
+		DisableFlagParsing: true,
+		// The sandbox has flags and a configuration of its own.
+		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
+		RunE:              func(cmd *cobra.Command, args []string) error { return handOver(a, cmd, args) },
+		ValidArgsFunction: completeSandbox(),
+	}
+}
+
+// completeSandbox asks the program, which completes its own commands and flags.
+func completeSandbox() cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		program, err := helper.Find(helper.Sandbox)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), complete.Timeout)
+		defer cancel()
+		words := slices.Concat([]string{cobra.ShellCompRequestCmd}, args, []string{prefix})
+		out, err := exec.CommandContext(ctx, program, words...).Output()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		last := len(lines) - 1
+		directive, err := strconv.Atoi(strings.TrimPrefix(lines[last], ":"))
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return lines[:last], cobra.ShellCompDirective(directive)
+	}
+}
+
+func handOver(a *app.App, cmd *cobra.Command, args []string) error {
+	program, err := helper.Find(helper.Sandbox)
+	if err != nil {
+		return clierr.WithHint("build it with 'make sandbox', or put it on PATH", "%s lies neither beside flux nor on PATH", helper.Sandbox)
+	}
+	child := exec.CommandContext(cmd.Context(), program, args...)
+	child.Stdin, child.Stdout, child.Stderr = a.In, app.Unmasked(a.Out), app.Unmasked(a.Err)
+	// An interrupt reaches the child by itself where there is a terminal; it
+	// cleans up, so it must not be killed while it does.
+	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
+	err = child.Run()
+	var exited *exec.ExitError
+	if errors.As(err, &exited) {
+		return &clierr.ExitCodeError{Code: exited.ExitCode()}
+	}
+	return err
+}

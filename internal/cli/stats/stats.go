@@ -1,0 +1,247 @@
+// Package stats has the command stats.
+package stats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type options struct {
+	allNamespaces bool
+	metrics       bool
+	fluxNamespace string
+	format        string
+}
+
+// NewCommand returns the command stats.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Show the number of running, failing and suspended resources",
+		Long: `Count the objects of Flux by kind: those that run, those that are not ready,
+those that are suspended, and how much their artifacts take.
+
+-o wide adds those that controllers have given up and what has been failing for
+the longest time. -o prometheus prints the series gotk_reconcile_condition and
+gotk_suspend_status, which controllers no longer export themselves.
+`,
+		Example: `  # Of one namespace, and of all
+  flux stats -n apps
+  flux stats -A -o wide
+
+  # How the controllers keep up
+  flux stats --metrics
+
+  # For a textfile that alert rules read
+  flux stats -A -o prometheus`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.metrics {
+				return controllerStats(a, cmd, o)
+			}
+			return run(a, cmd, o)
+		},
+	}
+	cmd.PersistentFlags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "count the objects of all namespaces")
+	fs := cmd.Flags()
+	fs.BoolVar(&o.metrics, "metrics", false, "show what the controllers measure of themselves")
+	fs.StringVar(&o.fluxNamespace, "flux-namespace", a.FluxNamespace(), "with --metrics: the namespace of the controllers")
+	complete.Flag(cmd, "flux-namespace", complete.Namespaces(a))
+	fs.StringVarP(&o.format, "output", "o", "", "print wide|json|yaml|prometheus")
+	complete.Flag(cmd, "output", cobra.FixedCompletions([]string{"wide", "json", "yaml", "prometheus"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (o *options) check() error {
+	switch o.format {
+	case "", "wide", "json", "yaml":
+		return nil
+	case "prometheus":
+		if o.metrics {
+			return clierr.WithHint("scrape the controllers, or leave out --metrics for the series of objects", "-o prometheus does not go with --metrics")
+		}
+		return nil
+	}
+	return fmt.Errorf("output format %q is not known: use wide, json, yaml or prometheus", o.format)
+}
+
+// countedKinds are those of the table of Flux 2.9, in its order; -o wide and
+// the formats for programs have the others too.
+var countedKinds = []string{
+	"GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket", "Kustomization", "HelmRelease",
+	"Alert", "Provider", "Receiver", "ImageUpdateAutomation", "ImagePolicy", "ImageRepository",
+}
+
+func (o *options) kinds() []controllers.Kind {
+	names := countedKinds
+	if o.format != "" {
+		names = append(names[:len(names):len(names)], "ExternalArtifact", "ArtifactGenerator")
+	}
+	var rows []controllers.Kind
+	for _, name := range names {
+		if k, ok := controllers.FindKind(name); ok {
+			rows = append(rows, k)
+		}
+	}
+	return rows
+}
+
+// kindStats is what is counted of a kind.
+type kindStats struct {
+	Kind      string `json:"kind"`
+	Running   int    `json:"running"`
+	Failing   int    `json:"failing"`
+	Suspended int    `json:"suspended"`
+	Stalled   int    `json:"stalled"`
+	// Storage is what the artifacts take, in bytes.
+	Storage int64 `json:"storageBytes"`
+	// Oldest is what has not been ready for the longest time.
+	Oldest *failure `json:"oldestFailure,omitempty"`
+
+	states []objectState
+	err    error
+}
+
+// failure is an object that is not ready.
+type failure struct {
+	Kind      string    `json:"kind"`
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	Since     time.Time `json:"since"`
+	Message   string    `json:"message"`
+}
+
+// objectState is what the series of one object say.
+type objectState struct {
+	kind, namespace, name, ready string
+	suspended                    bool
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	client, namespace, err := a.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	if o.allNamespaces {
+		namespace = ""
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	all := make([]kindStats, len(o.kinds()))
+	var wg sync.WaitGroup
+	for i, k := range o.kinds() {
+		wg.Go(func() { all[i] = count(ctx, client, k, namespace, o.format == "prometheus") })
+	}
+	wg.Wait()
+	var there []kindStats
+	var failed error
+	for _, s := range all {
+		var absent *kube.MissingKindError
+		switch {
+		case s.err == nil:
+			there = append(there, s)
+		case errors.As(s.err, &absent):
+		case ctx.Err() != nil || clierr.Unreachable(s.err):
+			return s.err
+		default:
+			a.Report(s.err)
+			failed = clierr.ErrReported
+		}
+	}
+	if len(there) == 0 && failed == nil {
+		return kinds.NotServed(controllers.Kinds)
+	}
+	if err := printStats(a, o, there); err != nil {
+		return err
+	}
+	return failed
+}
+
+// count looks at every object of a kind.
+func count(ctx context.Context, client *kube.Client, k controllers.Kind, namespace string, states bool) kindStats {
+	s := kindStats{Kind: k.Kind}
+	selection := kube.Selection{Namespace: namespace, Without: []string{
+		"metadata.managedFields",
+		"spec.values", "spec.postRenderers", "spec.patches", "spec.postBuild", "status.inventory", "status.history",
+	}}
+	s.err = client.With(ctx, k, func(r kube.Resource) error {
+		s = kindStats{Kind: k.Kind}
+		_, err := client.List(ctx, r, selection, func(o controllers.Object) error {
+			s.take(k, o, states)
+			return nil
+		})
+		return err
+	})
+	return s
+}
+
+func (s *kindStats) take(k controllers.Kind, o controllers.Object, state bool) {
+	suspended := k.Suspension.Is(o)
+	if suspended {
+		s.Suspended++
+	} else {
+		s.Running++
+	}
+	if _, stalled := controllers.Stalled(o); stalled {
+		s.Stalled++
+	}
+	size, _ := controllers.Path{"status.artifact.size"}.Lookup(o)
+	if n, ok := size.(int64); ok {
+		s.Storage += n
+	}
+	ready, ok := controllers.FindCondition(o, "Ready")
+	if ok && ready.Status == "False" {
+		s.Failing++
+		s.fails(k, o, ready)
+	}
+	if state {
+		s.states = append(s.states, objectState{k.Kind, controllers.Namespace(o), controllers.Name(o), readiness(k, o), suspended})
+	}
+}
+
+// readiness is how ready an object is, Unknown where no controller has said so yet:
+// an alert is for what has failed.
+func readiness(k controllers.Kind, o controllers.Object) string {
+	if ready := k.Ready(o); ready.Reason != "" || ready.Status == "True" {
+		return ready.Status
+	}
+	return "Unknown"
+}
+
+// fails keeps what has been failing for the longest time.
+func (s *kindStats) fails(k controllers.Kind, o controllers.Object, ready controllers.Condition) {
+	since, err := time.Parse(time.RFC3339, ready.LastTransitionTime)
+	if err != nil || s.Oldest != nil && !since.Before(s.Oldest.Since) {
+		return
+	}
+	s.Oldest = &failure{k.Kind, controllers.Namespace(o), controllers.Name(o), since, redact.Text(ready.Message)}
+}
+
+// add makes a sum of what was counted of several kinds.
+func (s *kindStats) add(other kindStats) {
+	s.Running += other.Running
+	s.Failing += other.Failing
+	s.Suspended += other.Suspended
+	s.Stalled += other.Stalled
+	s.Storage += other.Storage
+	if other.Oldest != nil && (s.Oldest == nil || other.Oldest.Since.Before(s.Oldest.Since)) {
+		s.Oldest = other.Oldest
+	}
+}

@@ -1,0 +1,272 @@
+// Package status has the command status.
+package status
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/event"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/tree"
+)
+
+// NewCommand returns the command status.
+func NewCommand(a *app.App) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "status [kind] name",
+		Short: "Show a resource, its sources, inventory and events on one screen",
+		Long: `Show a Flux resource on one screen: its readiness, the root cause and the fix if
+it is not ready, its sources, the last and the next reconciliation, its
+dependencies and dependents, its inventory and its last events.
+
+A name alone means the Kustomization of that name or, if there is none, the
+HelmRelease, or else a resource of any other kind of Flux.
+
+Objects in the inventory that were changed outside Flux (drift), that another
+resource applies as well or that hold values still encrypted by SOPS are not
+looked for: flux why checks them.
+
+Exit codes: 0 if the resource is ready, nothing keeps changes from it and all
+objects in its inventory exist, 1 if not, 2 if that could not be determined. What
+could not be checked is listed.`,
+		Example: `  flux status my-app
+  flux status kustomization my-app -n apps
+  flux status hr/my-app -n apps
+
+  # Show an image update automation with its policies and repositories
+  flux status image update my-app
+
+  # Print the applied revision
+  flux status my-app -o json | jq -r '.object.revision'`,
+		Args:              statusArgs,
+		ValidArgsFunction: completeStatus(a),
+		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, format, args) },
+	}
+	cmd.Flags().StringVarP(&format, "output", "o", "", "print json or yaml")
+	report.CompleteFormat(cmd)
+	return cmd
+}
+
+func statusArgs(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) == 0:
+		return clierr.WithHint("flux status my-app", "a name is required")
+	case len(args) > 3:
+		return clierr.WithHint("flux status kustomization my-app", "only one resource can be given")
+	}
+	return nil
+}
+
+// statusKinds are the kinds that a name alone may mean, the more likely first.
+func statusKinds() []controllers.Kind {
+	kinds := objref.ApplicationKinds()
+	for _, k := range controllers.Kinds {
+		if !slices.ContainsFunc(kinds, func(first controllers.Kind) bool { return first.Kind == k.Kind }) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+// statusSubject reads NAME, KIND NAME or KIND/NAME; a name alone may be of
+// several kinds.
+func statusSubject(cmd *cobra.Command, args []string) ([]controllers.Kind, objref.Ref, error) {
+	if len(args) == 1 && args[0] != "" && !strings.Contains(args[0], "/") {
+		return statusKinds(), objref.Ref{Name: args[0]}, nil
+	}
+	ref, err := objref.ParseCommandLine(cmd, args)
+	if err != nil {
+		return nil, ref, err
+	}
+	k, err := ref.Kind()
+	return []controllers.Kind{k}, ref, err
+}
+
+func completeStatus(a *app.App) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 || strings.Contains(toComplete, "/") {
+			return complete.Object(a)(cmd, args, toComplete)
+		}
+		var all []string
+		for _, k := range objref.ApplicationKinds() {
+			names, _ := complete.Names(a, k)(cmd, nil, toComplete)
+			all = append(all, names...)
+		}
+		return append(all, complete.KindWords(controllers.Kinds, toComplete)...), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func run(a *app.App, cmd *cobra.Command, format string, args []string) error {
+	if err := report.CheckFormat(format); err != nil {
+		return err
+	}
+	kinds, ref, err := statusSubject(cmd, args)
+	if err != nil {
+		return err
+	}
+	client, namespace, err := a.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	line := a.UI.Progress(a.Now, "reading %s", ref.Name)
+	s, err := readSituation(ctx, a, client, kinds, ref.NamespaceOr(namespace), ref.Name)
+	line.Done()
+	if err != nil {
+		return err
+	}
+	s.commits = report.UnappliedCommits(ctx, s.Verdict.Facts)
+	if format != "" {
+		err = a.Encode(format, statusReportOf(s))
+	} else {
+		err = printSituation(a, s)
+	}
+	return s.determined(err)
+}
+
+// situation is all that a screen shows.
+type situation struct {
+	diagnose.Surroundings
+	outcome tree.Outcome
+	timing  timing
+	tree    *tree.Node // nil where it could not be collected
+	commits report.Unapplied
+	events  []event.Event
+	unknown []string // what could not be looked at
+}
+
+// well reports whether the object is ready and nothing that could be checked keeps
+// changes from it.
+func (s situation) well() bool { return s.outcome.Status == "True" && len(s.Verdict.Cases) == 0 }
+
+// determined is the end of status: exit code 1 for an object that is not well, 2
+// where something could not be checked.
+func (s situation) determined(err error) error {
+	if err = answered(err, s.well()); err == nil && len(s.unknown) > 0 {
+		return &clierr.ExitCodeError{Code: clierr.ExitUnanswered}
+	}
+	return err
+}
+
+// readSituation finds the object first: of the kinds that a name alone may mean, the
+// likely ones before the others. Everything else is asked for at once.
+func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds []controllers.Kind, namespace, name string) (situation, error) {
+	var s situation
+	k, o, err := likeliest(ctx, a, client, kinds, namespace, name)
+	if err != nil {
+		return s, err
+	}
+	var built *tree.Tree
+	var noTree, noEvents error
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		s.Surroundings, err = report.Doctor(a, client).Around(ctx, k, o)
+		return err
+	})
+	if k.Inventory != nil {
+		g.Go(func() error {
+			root := tree.Object{Namespace: namespace, Name: name, GroupKind: schema.GroupKind{Group: k.Group, Kind: k.Kind}}
+			built, noTree = tree.Build(ctx, client.Config, root, tree.Options{Status: true, Root: o})
+			return nil
+		})
+	}
+	g.Go(func() error {
+		s.events, noEvents = eventsNamed(ctx, client, namespace, name)
+		return nil
+	})
+	if err := g.Wait(); err != nil {
+		return s, err
+	}
+	if built != nil {
+		s.tree = built.Root
+		s.Surroundings.Inventory(report.Doctor(a, client), s.tree)
+	}
+	s.unknown = append(s.unknown, s.Verdict.Unknown...)
+	s.unknown = append(s.unknown, unseen(built, noTree, noEvents)...)
+	s.events = slices.DeleteFunc(s.events, func(h event.Event) bool { return h.Kind != s.Link.Kind.Kind })
+	s.outcome = s.Link.Outcome()
+	s.timing = timingOf(s.Link)
+	return s, nil
+}
+
+// likeliest reads the object of the first of some kinds that has one.
+func likeliest(ctx context.Context, a *app.App, client *kube.Client, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
+	first := min(len(kinds), len(objref.ApplicationKinds()))
+	k, o, err := report.Doctor(a, client).Find(ctx, kinds[:first], namespace, name)
+	if apierrors.IsNotFound(err) && len(kinds) > first {
+		k, o, err = report.Doctor(a, client).Find(ctx, kinds[first:], namespace, name)
+	}
+	if apierrors.IsNotFound(err) {
+		err = notFoundOf(kinds, namespace, name)
+	}
+	return k, o, err
+}
+
+func notFoundOf(kinds []controllers.Kind, namespace, name string) error {
+	return &objref.NotFoundError{Target: objref.Target{Kind: kinds[0], Namespace: namespace, Name: name}, Others: kinds[1:]}
+}
+
+// eventsNamed lists the events about objects of a name, the oldest first.
+func eventsNamed(ctx context.Context, client *kube.Client, namespace, name string) ([]event.Event, error) {
+	var found []event.Event
+	selection := kube.Selection{Namespace: namespace, Fields: "involvedObject.name=" + name, Without: []string{"metadata.managedFields"}}
+	_, err := client.List(ctx, event.Resource(), selection, func(o controllers.Object) error {
+		found = append(found, event.Of(o))
+		return nil
+	})
+	event.Sort(found)
+	return found, err
+}
+
+// unseen says what of the tree and the events could not be read.
+func unseen(t *tree.Tree, noTree, noEvents error) []string {
+	var all []string
+	if noTree != nil {
+		all = append(all, unreadText("the inventory", noTree))
+	}
+	if t != nil && noTree == nil {
+		for _, gap := range t.Gaps {
+			all = append(all, unreadText(gap.Resource, gap.Err))
+		}
+	}
+	if noEvents != nil {
+		all = append(all, unreadText("events", noEvents))
+	}
+	return all
+}
+
+// unreadText says why something could not be read.
+func unreadText(what string, err error) string {
+	switch {
+	case apierrors.IsForbidden(err):
+		return "no permission to read: " + what
+	case errors.Is(err, context.DeadlineExceeded):
+		return "timed out reading: " + what
+	}
+	return what + ": " + err.Error()
+}
+
+// answered is the end of a command that has given its answer: its exit code
+// reports whether what was asked about is as it should be.
+func answered(err error, well bool) error {
+	if err == nil && !well {
+		return &clierr.ExitCodeError{Code: clierr.ExitFailed}
+	}
+	return err
+}

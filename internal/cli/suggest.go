@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/cli/suggest"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+const (
+	// A hint is worth little waiting, and a hundred misspelt names need no
+	// hundred of them.
+	hintTime = 2 * time.Second
+	hintsMax = 5
+	// namespacesMax is how many namespaces a hint names.
+	namespacesMax = 3
+)
+
+// newSuggest returns what looks for the object that a name was meant to be: one
+// of that name in another namespace, or one of a similar name. It asks the
+// cluster only for the first few errors of a command.
+func newSuggest(ctx context.Context, a *app.App) func(*objref.NotFoundError) string {
+	var asked atomic.Int32
+	return func(e *objref.NotFoundError) string {
+		if asked.Add(1) > hintsMax {
+			return ""
+		}
+		client, err := a.Client()
+		if err != nil {
+			return ""
+		}
+		ctx, cancel := context.WithTimeout(ctx, hintTime)
+		defer cancel()
+		if e.Target.Namespace != "" {
+			if hint := foundElsewhere(namespacesWith(ctx, client, e)); hint != "" {
+				return hint
+			}
+		}
+		return similarName(ctx, client, e)
+	}
+}
+
+// namespacesWith are those that have an object of the name.
+func namespacesWith(ctx context.Context, client *kube.Client, e *objref.NotFoundError) []string {
+	found := metadataOf(ctx, client, e.AllKinds(), kube.Selection{Name: e.Target.Name}, controllers.Namespace)
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// similarName suggests the nearest name in the namespace. A name alone mostly
+// means a Kustomization or a HelmRelease.
+func similarName(ctx context.Context, client *kube.Client, e *objref.NotFoundError) string {
+	kinds := e.AllKinds()
+	if len(kinds) > 1 {
+		kinds = objref.ApplicationKinds()
+	}
+	near := suggest.Nearest{Word: e.Target.Name}
+	for _, name := range metadataOf(ctx, client, kinds, kube.Selection{Namespace: e.Target.Namespace}, controllers.Name) {
+		near.Try(name, []string{name})
+	}
+	if name := near.Best(); name != "" {
+		return fmt.Sprintf("did you mean %s?", name)
+	}
+	return ""
+}
+
+// metadataOf lists objects of kinds at once and returns what get has of each.
+// What may not be listed gives no hint.
+func metadataOf(ctx context.Context, client *kube.Client, kinds []controllers.Kind, s kube.Selection, get func(controllers.Object) string) []string {
+	found := make([][]string, len(kinds))
+	var wg sync.WaitGroup
+	for i, k := range kinds {
+		wg.Go(func() {
+			err := client.With(ctx, k, func(r kube.Resource) error {
+				found[i] = nil
+				return client.Metadata(ctx, r, s, func(o controllers.Object) { found[i] = append(found[i], get(o)) })
+			})
+			if err != nil {
+				found[i] = nil
+			}
+		})
+	}
+	wg.Wait()
+	return slices.Concat(found...)
+}
+
+func foundElsewhere(namespaces []string) string {
+	switch n := len(namespaces); {
+	case n == 0:
+		return ""
+	case n == 1:
+		return fmt.Sprintf("found in namespace %q: use -n %s", namespaces[0], namespaces[0])
+	case n <= namespacesMax:
+		return fmt.Sprintf("found in the namespaces %s: use -n NAMESPACE", strings.Join(namespaces, ", "))
+	default:
+		return fmt.Sprintf("found in %d namespaces, such as %s: use -n NAMESPACE", n, strings.Join(namespaces[:namespacesMax], ", "))
+	}
+}

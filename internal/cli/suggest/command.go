@@ -1,0 +1,62 @@
+package suggest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Command returns the command that a misspelt word below cmd was meant
+// to be, "" where none is near. Below a verb all words for kinds count, those
+// of kubectl, too.
+func Command(cmd *cobra.Command, word string) string {
+	near := Nearest{Word: strings.ToLower(word)}
+	if !cmd.HasParent() {
+		for _, child := range cmd.Commands() {
+			near.Try(child.CommandPath(), append([]string{child.Name()}, child.Aliases...))
+		}
+		return near.Best()
+	}
+	for _, child := range cmd.Commands() {
+		near.Try(child.CommandPath(), commandWords(child))
+	}
+	verb := cmd
+	for verb.Parent().HasParent() {
+		verb = verb.Parent()
+	}
+	for _, child := range verb.Commands() {
+		near.Try(child.CommandPath(), commandWords(child))
+		for _, grandchild := range child.Commands() {
+			near.Try(grandchild.CommandPath(), commandWords(grandchild))
+		}
+	}
+	return near.Best()
+}
+
+// commandWords are the words for a command, and those for its kind if it is about one.
+func commandWords(cmd *cobra.Command) []string {
+	words := append([]string{cmd.Name()}, cmd.Aliases...)
+	family := append([]string{cmd.Parent().Name()}, cmd.Parent().Aliases...)
+	for _, k := range controllers.Kinds {
+		below := k.Family == "" && !cmd.Parent().Parent().HasParent() || slices.Contains(family, k.Family)
+		if below && slices.Contains(words, k.Word) && !cmd.HasSubCommands() {
+			return append(words, k.Words()...)
+		}
+	}
+	return words
+}
+
+// Flag returns the flag that a misspelt one was meant to be, "" where none is near.
+func Flag(cmd *cobra.Command, flag string) string {
+	near := Nearest{Word: flag}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			near.Try("--"+f.Name, []string{f.Name})
+		}
+	})
+	return near.Best()
+}

@@ -1,0 +1,225 @@
+// Package tree has the command tree.
+package tree
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/cli/treeview"
+	"github.com/fluxkit/flux/internal/diagram"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/ui"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/tree"
+)
+
+type options struct {
+	compact, all, failed bool
+	depth, format        string
+}
+
+// formats are the values of --output.
+func formats() []string { return append([]string{"wide", "json", "yaml"}, diagram.Formats()...) }
+
+// NewCommand returns the command tree.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{}
+	cmd := kinds.NewCommand(a, kinds.Verb{
+		Name: "tree", Applies: controllers.Tree, Single: true,
+		Short: "Show the objects that a resource manages, down to pods",
+		Of:    "Show what %s objects manage, down to pods",
+		Example: `  # Everything that it applies or that comes from it, and what that owns, with how ready it is
+  flux tree %[1]s my-app -o wide
+
+  # Only what leads to trouble
+  flux tree %[1]s my-app --failed
+
+  # Only what inventories name, as flux 2.9 shows it
+  flux tree %[1]s my-app --depth inventory
+
+  # A picture
+  flux tree %[1]s my-app -o html > my-app.html`,
+		Flags:     o.add,
+		KindFlags: o.addOfKind,
+		Examples: `  # Show everything that an object manages
+  flux tree ks/my-app -o wide
+  flux tree ks/my-app hr/my-app`,
+		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
+	})
+	complete.Flag(cmd, "output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
+	complete.Flag(cmd, "depth", cobra.FixedCompletions([]string{"all", "inventory"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (o *options) add(fs *pflag.FlagSet) {
+	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(formats(), "|")+"; wide adds status, restarts and age, and is the default on a terminal")
+	fs.BoolVar(&o.failed, "failed", false, "show only what is not ready and what leads to it")
+	fs.StringVar(&o.depth, "depth", "all", "how far down to go: all (with what the objects own), or inventory (what the object applies; -o json and yaml have the fields of Flux 2.9)")
+}
+
+func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
+	if k.Family != "artifact" {
+		fs.BoolVar(&o.compact, "compact", false, "show only the kinds of Flux")
+		fs.BoolVar(&o.all, "all", false, "show ReplicaSets of earlier rollouts, too")
+	}
+}
+
+// parsed checks the flags and says what of the tree they ask for.
+func (o *options) parsed(terminal bool) (tree.Options, error) {
+	if o.depth != "all" && o.depth != "inventory" {
+		return tree.Options{}, fmt.Errorf("depth %q is not known: use inventory or all", o.depth)
+	}
+	t := tree.Options{InventoryOnly: o.depth == "inventory", FluxOnly: o.compact, All: o.all}
+	switch {
+	case o.format == "":
+		t.Status = terminal || o.failed
+	case o.format == "json" || o.format == "yaml":
+		t.Status = !t.InventoryOnly || o.failed
+	case slices.Contains(formats(), o.format):
+		t.Status = true
+	default:
+		return t, fmt.Errorf("output format %q is not known: use %s", o.format, strings.Join(formats(), ", "))
+	}
+	return t, nil
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
+	if len(s.Objects) == 0 {
+		return treeNeedsObject(cmd, s)
+	}
+	options, err := o.parsed(ui.IsTerminal(a.Out))
+	if err != nil {
+		return err
+	}
+	if len(s.Objects) > 1 && slices.Contains(diagram.Formats(), o.format) {
+		return fmt.Errorf("--output %s takes one object", o.format)
+	}
+	client, namespace, err := a.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	subjects := s.In(namespace)
+	if len(subjects) == 1 {
+		return treeOf(ctx, a, client, o, options, subjects[0])
+	}
+	return severalTrees(ctx, a, client, o, options, subjects)
+}
+
+// severalTrees prints the trees of several objects: a JSON list, YAML documents,
+// or one below another. One that cannot be had does not keep the others from it.
+func severalTrees(ctx context.Context, a *app.App, client *kube.Client, o *options, options tree.Options, subjects []objref.Target) error {
+	var failed error
+	documents := []json.RawMessage{}
+	for i, t := range subjects {
+		one := *a
+		var text bytes.Buffer
+		if o.format == "json" || o.format == "yaml" {
+			one.Out = &text
+		} else if i > 0 && options.Status { // the plain text ends in a blank line
+			failed = errors.Join(failed, a.Printf("\n"))
+		}
+		if err := treeOf(ctx, &one, client, o, options, t); err != nil {
+			a.Report(err)
+			failed = clierr.ErrReported
+		}
+		if text.Len() > 0 {
+			documents = append(documents, text.Bytes())
+		}
+	}
+	switch o.format {
+	case "json":
+		failed = errors.Join(a.Encode(o.format, documents), failed)
+	case "yaml":
+		for _, document := range documents {
+			failed = errors.Join(failed, a.Document("---\n"+string(document)))
+		}
+	}
+	return failed
+}
+
+// treeOf prints the tree of an object.
+func treeOf(ctx context.Context, a *app.App, client *kube.Client, o *options, options tree.Options, subject objref.Target) error {
+	root := tree.Object{
+		Namespace: subject.Namespace, Name: subject.Name,
+		GroupKind: schema.GroupKind{Group: subject.Kind.Group, Kind: subject.Kind.Kind},
+	}
+	t, err := tree.Build(ctx, client.Config, root, options)
+	if err != nil {
+		return objref.NotFound(err, subject)
+	}
+	if o.failed {
+		if t.Root = t.Root.Trouble(); t.Root == nil {
+			a.UI.Success("everything below %s is ready", root)
+			return treeview.ReportGaps(a, t.Gaps)
+		}
+	}
+	if err := printTree(a, t.Root, o.format, options); err != nil {
+		return err
+	}
+	return treeview.ReportGaps(a, t.Gaps)
+}
+
+func treeNeedsObject(cmd *cobra.Command, s kinds.Selection) error {
+	if s.Several() {
+		return clierr.WithHint(kinds.VerbOf(cmd)+" KIND/NAME", "an object is required")
+	}
+	return clierr.WithHint(cmd.CommandPath()+" NAME", "one %s name is required", s.Kinds[0].Kind)
+}
+
+func printTree(a *app.App, root *tree.Node, format string, options tree.Options) error {
+	switch {
+	case format == "json" && options.InventoryOnly:
+		return tree.InventoryJSON(a.Answer(format), root)
+	case format == "yaml" && options.InventoryOnly:
+		return tree.InventoryYAML(a.Answer(format), root)
+	case format == "json":
+		return tree.JSON(a.Answer(format), root)
+	case format == "yaml":
+		return tree.YAML(a.Answer(format), root)
+	case slices.Contains(diagram.Formats(), format):
+		return treeDiagram(root).Draw(a.Answer(format), format)
+	case options.Status:
+		style := treeview.Style(a)
+		style.Fold = format == "wide"
+		return tree.Wide(a.Out, root, style)
+	default:
+		return tree.Text(a.Out, root)
+	}
+}
+
+// treeDiagram has a box for each line of the tree.
+func treeDiagram(root *tree.Node) diagram.Diagram {
+	d := diagram.Diagram{Title: root.Object.String()}
+	var add func(n *tree.Node, parent string)
+	add = func(n *tree.Node, parent string) {
+		id := strconv.Itoa(len(d.Boxes)) // an object may stand in several places
+		name := strings.TrimPrefix(n.Object.String(), n.Object.GroupKind.Kind+"/")
+		note := strings.TrimSpace(string(n.Status) + " " + n.Message)
+		d.Boxes = append(d.Boxes, diagram.Box{ID: id, Head: n.Object.GroupKind.Kind, Text: name, Note: note, Status: treeview.BoxStatus(n.Status)})
+		if parent != "" {
+			d.Arrows = append(d.Arrows, diagram.Arrow{From: parent, To: id})
+		}
+		for _, child := range n.Children {
+			add(child, id)
+		}
+	}
+	add(root, "")
+	return d
+}

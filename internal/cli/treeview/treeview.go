@@ -1,0 +1,79 @@
+// Package treeview draws trees and graphs of objects in colour.
+package treeview
+
+import (
+	"strings"
+
+	"github.com/fatih/color"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/diagram"
+	"github.com/fluxkit/flux/internal/ui"
+	"github.com/fluxkit/flux/pkg/tree"
+)
+
+func BoxStatus(status tree.Status) diagram.Status {
+	switch status {
+	case tree.Ready:
+		return diagram.Good
+	case tree.Failed, tree.NotFound:
+		return diagram.Bad
+	case tree.InProgress, tree.Terminating:
+		return diagram.Busy
+	default:
+		return diagram.Neutral
+	}
+}
+
+// Style is that of other tables where it is piped, and narrower and in
+// colour on a terminal.
+func Style(a *app.App) tree.Style {
+	style := tree.Style{Now: a.Now(), Separator: "\t"}
+	if !ui.IsTerminal(a.Out) {
+		return style
+	}
+	style.Separator, style.Width = "  ", ui.Columns(a.Out, a.Env)
+	if a.Env("NO_COLOR") == "" && a.Env("TERM") != "dumb" {
+		style.Paint = paintStatus
+	}
+	return style
+}
+
+func paintStatus(status tree.Status, text string) string {
+	hue := color.FgYellow
+	switch status {
+	case tree.Ready:
+		hue = color.FgGreen
+	case tree.Failed, tree.NotFound:
+		hue = color.FgRed
+	}
+	c := color.New(hue)
+	c.EnableColor()
+	return c.Sprint(text)
+}
+
+// ReportGaps names what is missing in an answer, all that may not be seen at
+// once. That somebody may not see a kind is no failure: the rest is what was
+// asked for.
+func ReportGaps(a *app.App, gaps []tree.Gap) error {
+	var failed error
+	var forbidden []string
+	for _, gap := range gaps {
+		text := gap.Resource
+		if len(gap.Namespaces) > 0 {
+			text += " in " + strings.Join(gap.Namespaces, ", ")
+		}
+		if apierrors.IsForbidden(gap.Err) {
+			forbidden = append(forbidden, text)
+			continue
+		}
+		a.UI.Failure("listing %s: %s", text, gap.Err)
+		failed = clierr.ErrReported
+	}
+	if len(forbidden) > 0 {
+		a.UI.Warning("what you may not list is left out: %s", strings.Join(forbidden, "; "))
+	}
+	return failed
+}

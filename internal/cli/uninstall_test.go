@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/kube/fakeapi"
+	"github.com/fluxkit/flux/internal/testflux"
+)
+
+func TestUninstall(t *testing.T) {
+	t.Parallel()
+	s := testflux.Installed(t)
+	expect(t, flux(t.Context(), s, "uninstall", "--silent"), outcome{Err: testflux.RemovedComponents + `✔ GitRepository/web/app finalizers deleted
+► deleting toolkit.fluxcd.io custom resource definitions
+✔ CustomResourceDefinition/gitrepositories.source.toolkit.fluxcd.io deleted
+✔ Namespace/flux-system deleted
+✔ uninstall finished
+`})
+	if diff := cmp.Diff([]string{"widgets.example.com"}, s.Names(testflux.CRDPath)); diff != "" {
+		t.Errorf("definitions that are left: %s", diff)
+	}
+	var changes []string
+	for _, r := range s.Requests() {
+		if strings.HasPrefix(r, "DELETE ") || strings.HasPrefix(r, "PATCH ") {
+			changes = append(changes, r)
+		}
+	}
+	// Those of one step may come in any order.
+	slices.Sort(changes[3:5])
+	want := []string{
+		"DELETE " + testflux.DeploymentPath + "/source-controller",
+		"DELETE " + testflux.ReplicaSetPath,
+		"DELETE " + testflux.PodPath,
+		"DELETE /api/v1/namespaces/flux-system/serviceaccounts/source-controller",
+		"DELETE /api/v1/namespaces/flux-system/services/source-controller",
+		"PATCH " + testflux.WebGitPath + "/app",
+		"DELETE " + testflux.CRDPath + "/gitrepositories.source.toolkit.fluxcd.io",
+		"DELETE " + testflux.NamespacePath + "/flux-system",
+	}
+	if diff := cmp.Diff(want, changes); diff != "" {
+		t.Errorf("changes -want +got:\n%s", diff)
+	}
+	expect(t, flux(t.Context(), s, "uninstall", "--silent"),
+		outcome{Err: "✔ Flux is not installed in namespace \"flux-system\": there is nothing to remove\n"})
+}
+
+func TestUninstallKeepsNamespace(t *testing.T) {
+	t.Parallel()
+	s := testflux.Installed(t)
+	if got := flux(t.Context(), s, "uninstall", "-s", "--keep-namespace"); got.Code != 0 {
+		t.Fatal(got)
+	}
+	if diff := cmp.Diff([]string{"flux-system"}, s.Names(testflux.NamespacePath)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUninstallShowsThePlanAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := testflux.Installed(t, "example.com/hold")
+	expect(t, flux(t.Context(), s, "uninstall"), outcome{1, "", `► this will be removed from the cluster; what Flux has deployed stays
+  Deployment/flux-system/source-controller
+  Service/flux-system/source-controller
+  ServiceAccount/flux-system/source-controller
+  GitRepository/web/app
+  CustomResourceDefinition/gitrepositories.source.toolkit.fluxcd.io
+  Namespace/flux-system, with everything in it
+⚠️ GitRepository/web/app is held by finalizers of others, who have to remove them: example.com/hold
+✗ there is no terminal to ask on whether to remove Flux
+  remove it without a question: --silent; nothing was removed
+`})
+	expect(t, flux(t.Context(), s, "uninstall", "--dry-run"), outcome{Err: `► deleting components in flux-system namespace
+✔ Deployment/flux-system/source-controller deleted (dry run)
+✔ Service/flux-system/source-controller deleted (dry run)
+✔ ServiceAccount/flux-system/source-controller deleted (dry run)
+► deleting toolkit.fluxcd.io finalizers in all namespaces
+✔ GitRepository/web/app finalizers deleted (dry run)
+► deleting toolkit.fluxcd.io custom resource definitions
+✔ CustomResourceDefinition/gitrepositories.source.toolkit.fluxcd.io deleted (dry run)
+✔ Namespace/flux-system deleted (dry run)
+⚠️ GitRepository/web/app is held by finalizers of others, who have to remove them: example.com/hold
+✔ uninstall finished
+`})
+	unchanged(t, s)
+}
+
+// TestUninstallWithoutCollections: who may not delete ReplicaSets and pods
+// waits for the garbage collector.
+func TestUninstallWithoutCollections(t *testing.T) {
+	t.Parallel()
+	s := testflux.Installed(t)
+	for _, path := range []string{testflux.ReplicaSetPath, testflux.PodPath} {
+		s.Handle("DELETE "+path, func(w http.ResponseWriter, _ *http.Request) {
+			fakeapi.Status(w, http.StatusForbidden, "Forbidden", "you may not")
+			if path == testflux.PodPath {
+				s.Take(testflux.PodPath, "source-controller-abc-x")
+			}
+		})
+	}
+	if got := flux(t.Context(), s, "uninstall", "-s"); got.Code != 0 || !strings.Contains(got.Err, "uninstall finished") {
+		t.Error(got)
+	}
+}

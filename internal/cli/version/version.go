@@ -1,0 +1,149 @@
+// Package version has the command version.
+package version
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type options struct {
+	client bool
+	format string
+}
+
+// NewCommand returns the command version.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Show the version of flux and of Flux on the cluster",
+		Long: `Show the version of this tool, and of the Flux distribution and its
+controllers on the cluster. The tool has a version of its own; it embeds
+Flux ` + controllers.Distribution + `. With -o json it also shows the Git commit that
+the tool was built from, and the time of this commit.`,
+		Example: `  # Show the versions of this tool and of Flux on the cluster
+  flux version
+
+  # Show the version of this tool without access to a cluster
+  flux version --client
+
+  # Show the commit that this tool was built from
+  flux version --client -o json | jq -r .commit`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(a, cmd, o) },
+	}
+	cmd.Flags().BoolVar(&o.client, "client", false, "show the version of this tool only")
+	cmd.Flags().StringVarP(&o.format, "output", "o", "yaml", "output format: yaml or json")
+	return cmd
+}
+
+// entry is a line of the answer.
+type entry struct{ name, version string }
+
+func run(a *app.App, cmd *cobra.Command, o *options) error {
+	if o.format != "yaml" && o.format != "json" {
+		return fmt.Errorf("output format %q is not known: use yaml or json", o.format)
+	}
+	entries := []entry{{"flux", "v" + strings.TrimPrefix(a.Build.Version, "v")}}
+	if o.format == "json" && a.Build.Commit != "" {
+		// Not in YAML: that is what people read, and scripts of Flux 2.9 parse.
+		entries = append(entries, entry{"commit", a.Build.Commit}, entry{"date", a.Build.Date})
+	}
+	if o.client {
+		return printVersions(a, o.format, entries)
+	}
+	installed, failed := installedVersions(a, cmd)
+	// What this program knows by itself is an answer also without a cluster.
+	if err := printVersions(a, o.format, append(entries, installed...)); err != nil {
+		return err
+	}
+	return failed
+}
+
+func installedVersions(a *app.App, cmd *cobra.Command) ([]entry, error) {
+	client, namespace, err := a.Connect(cmd)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	return clusterVersions(ctx, client, namespace)
+}
+
+// clusterVersions reads everything out of the Deployments: each carries the
+// version of the distribution that it came with.
+func clusterVersions(ctx context.Context, client *kube.Client, namespace string) ([]entry, error) {
+	var distribution string
+	images := map[string]string{}
+	_, err := client.List(ctx, installation.BuiltIn("apps/v1", "Deployment"), kube.Selection{Namespace: namespace, Labels: kube.PartOfFlux}, func(o controllers.Object) error {
+		name := controllers.Name(o)
+		images[name] = installation.ImageTag(controllers.Path{"spec.template.spec.containers[0].image"}.String(o))
+		// The source-controller is in every installation, so it speaks for all.
+		if label := kube.Label(o, kube.VersionLabel); distribution == "" || name == "source-controller" {
+			distribution = label
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the controllers in namespace %q: %w", namespace, err)
+	}
+	if len(images) == 0 {
+		return nil, notInstalled(ctx, client, namespace)
+	}
+	var entries []entry
+	if distribution != "" {
+		entries = append(entries, entry{"distribution", "flux-" + distribution})
+	}
+	for _, name := range slices.Sorted(maps.Keys(images)) {
+		entries = append(entries, entry{name, images[name]})
+	}
+	return entries, nil
+}
+
+// notInstalled says that there is no Flux in a namespace, and where there is one.
+func notInstalled(ctx context.Context, client *kube.Client, namespace string) error {
+	hint := "install it with 'flux install'; 'flux version --client' needs no cluster"
+	// Who may not look for definitions gets the general hint.
+	if crd, err := installation.Find(ctx, client, installation.CRDs(), installation.CRD); err == nil {
+		hint = cmp.Or(installation.ElsewhereHint(crd, namespace), hint)
+	}
+	return clierr.WithHint(hint, "no controllers of Flux found in namespace %q", namespace)
+}
+
+func printVersions(a *app.App, format string, entries []entry) error {
+	if format == "json" {
+		fields := map[string]string{}
+		for _, e := range entries {
+			fields[e.name] = e.version
+		}
+		text, err := json.MarshalIndent(fields, "", "  ")
+		if err != nil {
+			return err
+		}
+		return a.Printf("%s\n", text)
+	}
+	for _, e := range entries {
+		line, err := yaml.Marshal(map[string]string{e.name: e.version})
+		if err != nil {
+			return err
+		}
+		if err := a.Printf("%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

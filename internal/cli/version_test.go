@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/kube/fakeapi"
+	"github.com/fluxkit/flux/internal/testflux"
+)
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	s := testflux.New(t)
+	s.Put(testflux.DeploymentPath, testflux.Deployment("source-controller", "v1.9.5", 1))
+	s.Put(testflux.DeploymentPath, testflux.Deployment("helm-controller", "v1.6.4", 0))
+	own := "flux: v" + app.DevVersion + "\n"
+	yaml := own + "distribution: flux-v2.9.5\nhelm-controller: v1.6.4\nsource-controller: v1.9.5\n"
+	expect(t, flux(t.Context(), s, "version"), outcome{Out: yaml})
+	expect(t, flux(t.Context(), s, "version", "-o", "yaml"), outcome{Out: yaml})
+	expect(t, flux(t.Context(), s, "version", "-o", "json"), outcome{Out: `{
+  "distribution": "flux-v2.9.5",
+  "flux": "v` + app.DevVersion + `",
+  "helm-controller": "v1.6.4",
+  "source-controller": "v1.9.5"
+}
+`})
+	if got := len(s.Requests()); got != 3 {
+		t.Errorf("%d requests for three answers", got)
+	}
+	expect(t, flux(t.Context(), s, "version", "--client"), outcome{Out: own})
+	expect(t, flux(t.Context(), s, "version", "-o", "xml"), outcome{1, "", "✗ output format \"xml\" is not known: use yaml or json\n"})
+	if got := len(s.Requests()); got != 3 {
+		t.Errorf("%d requests for what needs no cluster", got-3)
+	}
+}
+
+func TestVersionOfClientComesAlsoWithoutCluster(t *testing.T) {
+	t.Parallel()
+	s := testflux.New(t)
+	own := "flux: v" + app.DevVersion + "\n"
+	expect(t, flux(t.Context(), s, "version"), outcome{1, own, "✗ no controllers of Flux found in namespace \"flux-system\"\n" +
+		"  install it with 'flux install'; 'flux version --client' needs no cluster\n"})
+	s.Put(testflux.CRDPath, testflux.CRD("GitRepository", testflux.Labels(kube.InstanceLabel, "infra"), "v1", "v1"))
+	expect(t, flux(t.Context(), s, "version"), outcome{1, own, "✗ no controllers of Flux found in namespace \"flux-system\"\n" +
+		"  it is installed in namespace \"infra\": add -n infra\n"})
+	s.Handle("GET "+testflux.DeploymentPath, func(w http.ResponseWriter, _ *http.Request) {
+		fakeapi.Status(w, http.StatusForbidden, "Forbidden", `deployments.apps is forbidden: User "bob" cannot list resource "deployments"`)
+	})
+	expect(t, flux(t.Context(), s, "version"), outcome{1, own, "✗ listing the controllers in namespace \"flux-system\": " +
+		"deployments.apps is forbidden: User \"bob\" cannot list resource \"deployments\"\n"})
+}

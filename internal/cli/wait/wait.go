@@ -1,0 +1,174 @@
+// Package wait has the command wait.
+package wait
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/reconcile"
+)
+
+type options struct {
+	targets  kinds.TargetOptions
+	state    string
+	revision string
+	children bool
+	format   string
+}
+
+// NewCommand returns the command wait.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{}
+	cmd := kinds.NewCommand(a, kinds.Verb{
+		Name: "wait", Applies: controllers.Get,
+		Short: "Wait until resources are ready, suspended or deleted",
+		Of:    "Wait until %s objects are ready, suspended or deleted",
+		Example: `  # Wait until one is ready, ten minutes at most
+  flux wait %[1]s my-app --timeout 10m
+
+  # All of a namespace, or of the cluster
+  flux wait %[1]s --all -n apps
+  flux wait %[1]s --all -A
+
+  # Until it is gone
+  flux wait %[1]s my-app --for deleted
+
+  # The outcome for a script
+  flux wait %[1]s my-app -o json`,
+		Flags:     o.add,
+		KindFlags: o.addOfKind,
+		Examples: `  # Wait until objects of several kinds are ready
+  flux wait source/git/my-app ks/my-app --timeout 10m
+
+  # Wait until everything in the cluster is ready
+  flux wait all -A`,
+		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
+	})
+	report.CompleteFormat(cmd)
+	complete.Flag(cmd, "for", cobra.FixedCompletions([]string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Long = `Wait until objects are ready, suspended or deleted: the gate of a pipeline.
+
+The exit code is 0 when all of them are, and 1 after --timeout or as soon as
+waiting is of no use: an object is stalled (its controller has given up until
+something changes), suspended or does not exist. A failure is waited out as long
+as another attempt can come: its controller retries, or its source, its request
+or its Kustomization has brought something that was not tried yet. With
+--revision, a failure of another revision does not count.
+
+What each object says of itself is printed when it changes; on a terminal it is
+one line, with the time.
+
+` + kinds.Help
+	return cmd
+}
+
+func (o *options) add(fs *pflag.FlagSet) {
+	o.targets.Add(fs, "wait for")
+	fs.StringVar(&o.state, "for", reconcile.Ready, "what to wait for: ready, suspended or deleted")
+	report.AddFormat(fs, &o.format)
+}
+
+func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
+	if _, ok := reconcile.RevisionPath(k); ok {
+		fs.StringVar(&o.revision, "revision", "", "wait until it is ready at this revision, such as main@sha1:6f9a1b2c or a commit alone")
+	}
+	if k.Nests() {
+		fs.BoolVar(&o.children, "children", false, "also wait for the Kustomizations and HelmReleases that it applies, and theirs")
+	}
+}
+
+func (o *options) check(s kinds.Selection) error {
+	switch {
+	case !slices.Contains([]string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted}, o.state):
+		return fmt.Errorf("--for %q is not known: use ready, suspended or deleted", o.state)
+	case o.state != reconcile.Ready && (o.revision != "" || o.children):
+		return errors.New("--revision and --children need --for ready")
+	}
+	for _, k := range s.Kinds {
+		_, ok := reconcile.RevisionPath(k)
+		switch {
+		case o.revision != "" && !ok:
+			return fmt.Errorf("--revision does not apply to %s", k.Kind)
+		case o.state == reconcile.Suspended && !k.Suspension.Possible():
+			return fmt.Errorf("%s objects cannot be suspended", k.Kind)
+		}
+	}
+	return report.CheckFormat(o.format)
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
+	if s.Every && o.state == reconcile.Suspended {
+		s.Kinds = slices.DeleteFunc(s.Kinds, func(k controllers.Kind) bool { return !k.Suspension.Possible() })
+	}
+	if err := o.check(s); err != nil {
+		return err
+	}
+	if err := o.targets.On(s).Check(cmd, s); err != nil {
+		return err
+	}
+	client, err := a.Client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	c, err := kinds.Choose(ctx, a, cmd, o.targets, s)
+	if err != nil {
+		return err
+	}
+	if err := c.NoneFound(); err != nil && o.state != reconcile.Deleted {
+		return err
+	}
+	if err := listNamed(ctx, client, &c); err != nil {
+		return err
+	}
+	w := &waiter{app: a, client: client, options: o, user: cmd.Context(), failures: map[string]error{}}
+	failed := w.run(ctx, c)
+	if cmd.Context().Err() != nil {
+		return context.Cause(cmd.Context())
+	}
+	return errors.Join(failed, c.Incomplete, report.PrintOutcomes(a, o.format, w.outcomes()))
+}
+
+// listNamed finds many named objects of a kind in a namespace by one list, so
+// that one watch, which starts where the list ended, can serve them all. Those
+// that are not in it are left to be asked for by name.
+func listNamed(ctx context.Context, client *kube.Client, c *kinds.Chosen) error {
+	if c.Listed {
+		return nil
+	}
+	named := map[kinds.Place][]int{}
+	for i, t := range c.Targets {
+		p := kinds.Place{Kind: t.Kind.Kind, Namespace: t.Namespace}
+		named[p] = append(named[p], i)
+	}
+	for at, indexes := range named {
+		if len(indexes) < reconcile.ShareFrom {
+			continue
+		}
+		l := kinds.ListTargets(ctx, client, c.Targets[indexes[0]].Kind, kube.Selection{Namespace: at.Namespace})
+		if l.Err != nil {
+			return l.Err
+		}
+		c.Lists = append(c.Lists, l)
+		found := map[string]controllers.Object{}
+		for _, t := range l.Targets {
+			found[t.Name] = t.Object
+		}
+		for _, i := range indexes {
+			c.Targets[i].Object = found[c.Targets[i].Name]
+		}
+	}
+	return nil
+}

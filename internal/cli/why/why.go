@@ -1,0 +1,226 @@
+// Package why has the command why.
+package why
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/diagnose"
+)
+
+// rootCausesShown is how many root causes are reported in full without --all.
+const rootCausesShown = 20
+
+type options struct {
+	allNamespaces bool
+	all           bool
+	format        string
+}
+
+// NewCommand returns the command why.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "why [kind name]",
+		Short: "Explain why a resource is not ready and how to fix it",
+		Long: `Explain why a resource is not ready, or why a change is not applied yet, and how
+to fix it. The report names the root cause, the dependency chain from the
+resource to it, what else the root cause blocks, and the fix.
+
+The resource can be a Flux resource or any object that Flux manages, for example
+a Deployment. Without a resource, the Flux resources of all namespaces and the
+controllers are checked; with --namespace, the Flux resources of that namespace.
+Problems are grouped by root cause, those that block most first. The first 20
+root causes are reported and the others counted, also in JSON and YAML: --all
+reports all of them.
+
+Of one resource, also what it does not report itself is checked: objects in its
+inventory that were deleted or changed outside Flux (drift), whose deletion does
+not finish, that hold values still encrypted by SOPS, or that another resource
+applies as well; and notifications that are not delivered. If there is no
+problem, the applied and the fetched revision are printed, and when the source is
+fetched next. In a clone of the source, the commits that were fetched and not
+applied are listed; nothing is fetched for that.
+
+Exit codes: 0 if no problem was found, 1 if there is a problem, 2 if that could
+not be determined. What could not be checked is listed. What has been reconciling
+for less than a minute is listed as progress: it is no problem.
+
+JSON and YAML have the fields healthy, looked (resources that were checked),
+summary (problems, rootCauses, shown), cases, progress (cases that are no problem
+yet), facts (the revisions behind the resource), unapplied (commits that are not
+live) and unknown (what could not be checked). A case has the object, its root cause (code, message, details,
+remedies), the chain of findings from the object to it, and the objects that it
+blocks.`,
+		Example: `  # Check all Flux resources
+  flux why
+
+  # Check the Flux resources of a namespace
+  flux why -n apps
+
+  # Explain why a change is not live
+  flux why kustomization my-app
+  flux why deployment my-app -n apps
+  flux why hr/my-app -n apps
+  flux why image update my-app
+
+  # Print the codes of the root causes
+  flux why --all -o json | jq -r '.cases[].root.code'`,
+		Args:              cobra.MaximumNArgs(3),
+		ValidArgsFunction: complete.Object(a),
+		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, args) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "check the Flux resources of all namespaces")
+	flags.BoolVar(&o.all, "all", false, "report all root causes, not only the first 20")
+	flags.StringVarP(&o.format, "output", "o", "", "print the diagnosis as json or yaml")
+	report.CompleteFormat(cmd)
+	return cmd
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
+	if err := report.CheckFormat(o.format); err != nil {
+		return err
+	}
+	ref, err := objref.ParseCommandLine(cmd, args)
+	if err != nil {
+		return err
+	}
+	if o.allNamespaces && ref.Name != "" {
+		return errors.New("a resource and --all-namespaces are mutually exclusive")
+	}
+	client, namespace, err := a.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	scope := diagnose.Scope{Fallback: namespace, Cases: rootCausesShown}
+	if cmd.Flags().Changed("namespace") && !o.allNamespaces {
+		scope = diagnose.Scope{Namespace: namespace, Cases: rootCausesShown}
+	}
+	if o.all {
+		scope.Cases = 0
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	ref.Namespace = ref.NamespaceOr(namespace)
+	line := a.UI.Progress(a.Now, "checking")
+	verdict, err := verdict(ctx, report.Doctor(a, client), ref, scope)
+	line.Done()
+	if err != nil {
+		return err
+	}
+	if scope.Namespace != "" && ref.Name == "" && verdict.Looked == 0 {
+		return clierr.WithHint("flux why -A checks all namespaces", "no Flux resources found in namespace %q", namespace)
+	}
+	commits := report.UnappliedCommits(ctx, verdict.Facts)
+	if o.format != "" {
+		report := report.VerdictOf(verdict)
+		report.Unapplied = commits.Report()
+		err = a.Encode(o.format, report)
+	} else {
+		err = printVerdict(a, verdict, ref, scope, commits)
+	}
+	return determined(err, verdict)
+}
+
+// determined is the end of a diagnosis: exit code 1 for a problem, 2 where there
+// may be one that could not be seen.
+func determined(err error, v diagnose.Verdict) error {
+	switch {
+	case err != nil:
+		return err
+	case len(v.Cases) > 0:
+		return &clierr.ExitCodeError{Code: clierr.ExitFailed}
+	case len(v.Unknown) > 0:
+		return &clierr.ExitCodeError{Code: clierr.ExitUnanswered}
+	}
+	return nil
+}
+
+func verdict(ctx context.Context, doctor diagnose.Doctor, ref objref.Ref, scope diagnose.Scope) (diagnose.Verdict, error) {
+	word, namespace, name := ref.Word, ref.Namespace, ref.Name
+	if name == "" {
+		return doctor.Everything(ctx, scope)
+	}
+	if len(ref.Kinds) == 1 {
+		v, err := doctor.Object(ctx, ref.Kinds[0], namespace, name)
+		if apierrors.IsNotFound(err) {
+			err = &objref.NotFoundError{Target: objref.Target{Kind: ref.Kinds[0], Namespace: namespace, Name: name}}
+		}
+		return v, err
+	}
+	v, err := doctor.Deployed(ctx, word, namespace, name)
+	var unknown *kube.UnknownWordError
+	if errors.As(err, &unknown) {
+		return v, clierr.WithHint("kubectl api-resources lists the resource types of the cluster", "%w", err)
+	}
+	if apierrors.IsNotFound(err) {
+		hint := "it is in no inventory, and no event reports that it was pruned"
+		if len(v.Unknown) > 0 {
+			hint = "could not check whether Flux has applied it: " + strings.Join(v.Unknown, "; ")
+		}
+		err = clierr.WithHint(hint, "%s/%s not found in %q namespace", word, name, namespace)
+	}
+	return v, err
+}
+
+// printVerdict writes the root causes, the one that blocks most first.
+func printVerdict(a *app.App, v diagnose.Verdict, ref objref.Ref, scope diagnose.Scope, commits report.Unapplied) error {
+	p := report.NewPage(a)
+	if ref.Name == "" && v.Problems > 1 {
+		p.B.WriteString(p.Strong(report.Amount(v.Problems, "problem")+", "+report.Amount(v.RootCauses, "root cause")) + "\n\n")
+	}
+	for i, c := range v.Cases {
+		if i > 0 {
+			p.B.WriteString("\n")
+		}
+		p.Case(c)
+	}
+	if more := v.RootCauses - len(v.Cases); more > 0 {
+		p.B.WriteString("\n")
+		p.Line(0, fmt.Sprintf("and %s: flux why --all", report.Amount(more, "more root cause")))
+	}
+	if len(v.Cases) == 0 {
+		p.Line(0, nothingFound(v, ref, scope))
+		p.Progress(v.Progress)
+		for _, line := range report.FactLines(a, v.Facts) {
+			p.Line(1, line)
+		}
+	}
+	p.Section(report.UnappliedTitle, commits.Lines(a))
+	p.Section("Could not check", v.Unknown)
+	return a.Print(p.B.String())
+}
+
+// nothingFound says that no problem was found, and whether there may be one.
+func nothingFound(v diagnose.Verdict, ref objref.Ref, scope diagnose.Scope) string {
+	what := report.Amount(v.Looked, "Flux resource")
+	if scope.Namespace != "" {
+		what += " in namespace " + scope.Namespace
+	}
+	switch {
+	case ref.Name != "" && len(v.Progress) > 0 && len(v.Unknown) == 0:
+		return fmt.Sprintf("No problem so far with %s %s/%s, which is in progress.", ref.Word, ref.Namespace, ref.Name)
+	case ref.Name != "" && len(v.Unknown) > 0:
+		return fmt.Sprintf("No problem found with %s %s/%s, but not everything could be checked.", ref.Word, ref.Namespace, ref.Name)
+	case ref.Name != "":
+		return fmt.Sprintf("No problem found with %s %s/%s.", ref.Word, ref.Namespace, ref.Name)
+	case len(v.Unknown) > 0:
+		return fmt.Sprintf("No problem found with %s, but not everything could be checked.", what)
+	}
+	if len(v.Progress) > 0 {
+		return fmt.Sprintf("No problem so far with %s: %d in progress.", what, len(v.Progress))
+	}
+	return fmt.Sprintf("No problem found: %s are ready or suspended.", what)
+}

@@ -1,0 +1,18 @@
+package workspace
+
+import (
+	"strings"
+)
+
+// ComparableAddress is a repository's address without what differs between ways to
+// reach it: ssh://git@example.com/a/b.git and git@example.com:a/b are one.
+func ComparableAddress(address string) string {
+	_, rest, hasScheme := strings.Cut(address, "://")
+	if !hasScheme {
+		rest = strings.Replace(address, ":", "/", 1)
+	}
+	host, path, _ := strings.Cut(rest, "/")
+	host = host[strings.LastIndex(host, "@")+1:]
+	host, _, _ = strings.Cut(host, ":")
+	return strings.ToLower(host) + "/" + strings.TrimSuffix(strings.Trim(path, "/"), ".git")
+}

@@ -1,0 +1,92 @@
+package arch_test
+
+import (
+	"bytes"
+	"go/ast"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fluxkit/flux/internal/testcluster"
+)
+
+const (
+	mainFiles    = 5
+	packageLines = 1500
+	typeMethods  = 25
+)
+
+// large are the types that have too many methods still, with how many they may
+// have: take one out when it is split.
+var large = map[string]int{
+	"internal/kube.Client":            55,
+	"internal/testgithost.Bitbucket":  42,
+	"internal/testgithost.GitLab":     57,
+	"internal/testgithost.gitHubCall": 32,
+	"pkg/bootstrap.run":               91,
+	"pkg/bootstrap/githost.GitHub":    40,
+	"pkg/bootstrap/githost.GitLab":    30,
+	"pkg/bootstrap/githost.Gitea":     34,
+	"pkg/build.files":                 28,
+	"pkg/diagnose.snapshot":           78,
+	"pkg/diagnose.subject":            40,
+	"pkg/diff.comparison":             32,
+	"sandbox/internal/kubelet.worker": 26,
+}
+
+// TestSizes bounds the number of files of cmd/flux, the lines of each package of
+// commands and the methods of each type.
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	root := testcluster.Root()
+	files := 0
+	lines, methods := map[string]int{}, map[string]int{}
+	eachFile(t, func(path string, file *ast.File) {
+		dir := filepath.ToSlash(filepath.Dir(path))
+		if dir == "cmd/flux" {
+			files++
+		}
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		if dir == commands || strings.HasPrefix(dir, commands+"/") {
+			text, err := os.ReadFile(filepath.Join(root, path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines[dir] += bytes.Count(text, []byte("\n"))
+		}
+		for _, declaration := range file.Decls {
+			if f, ok := declaration.(*ast.FuncDecl); ok && f.Recv != nil {
+				methods[dir+"."+receiver(f.Recv.List[0].Type)]++
+			}
+		}
+	})
+	if files > mainFiles {
+		t.Errorf("cmd/flux has %d files, at most %d are allowed: move what is not about the process to %s", files, mainFiles, commands)
+	}
+	for dir, n := range lines {
+		if n > packageLines {
+			t.Errorf("%s has %d lines, at most %d are allowed: split it", dir, n, packageLines)
+		}
+	}
+	for name, n := range methods {
+		if most := max(typeMethods, large[name]); n > most {
+			t.Errorf("%s has %d methods, at most %d are allowed: split it", name, n, most)
+		}
+	}
+}
+
+// receiver is the name of the type of a method.
+func receiver(expression ast.Expr) string {
+	switch e := expression.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return ""
+}

@@ -1,0 +1,139 @@
+package script_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/fluxkit/flux/internal/testterminal"
+)
+
+// beginOnTerminal runs a command on a terminal of its own while the script
+// goes on: terminal NAME COLUMNSxLINES COMMAND ARG…
+func beginOnTerminal(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: terminal NAME COLUMNSxLINES COMMAND ARG…")
+	}
+	b := ts.Value(backgroundKey{}).(*background)
+	j := newJob(ts, b, args[2:])
+	columns, lines := sizeOf(ts, args[1])
+	var err error
+	j.terminal, err = testterminal.Start(j.cmd, columns, lines)
+	ts.Check(err)
+	b.jobs[args[0]] = j
+	go func() {
+		defer close(j.ended)
+		// The exit code is in ProcessState, and nobody else needs the error.
+		_ = j.terminal.Wait()
+	}()
+	ts.Defer(func() {
+		_ = j.cmd.Process.Kill() // it has ended already where the script is right
+		<-j.ended
+	})
+}
+
+func sizeOf(ts *testscript.TestScript, size string) (columns, lines int) {
+	if n, err := fmt.Sscanf(size, "%dx%d", &columns, &lines); err != nil || n != 2 {
+		ts.Fatalf("%q is not a size such as 80x24", size)
+	}
+	return columns, lines
+}
+
+func terminalOf(ts *testscript.TestScript, name string) *testterminal.Terminal {
+	j := jobOf(ts, name)
+	if j.terminal == nil {
+		ts.Fatalf("%s does not run on a terminal", name)
+	}
+	return j.terminal
+}
+
+// resizeTerminal changes the size of a window: resize NAME COLUMNSxLINES
+func resizeTerminal(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: resize NAME COLUMNSxLINES")
+	}
+	columns, lines := sizeOf(ts, args[1])
+	ts.Check(terminalOf(ts, args[0]).Resize(columns, lines))
+}
+
+// typeKeys types what a person would, ^C for Ctrl-C: types NAME KEYS
+func typeKeys(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: types NAME KEYS")
+	}
+	ts.Check(terminalOf(ts, args[0]).Type(strings.ReplaceAll(args[1], "^C", "\x03")))
+}
+
+// shows waits until the screen shows exactly what is in a file, the namespace
+// masked: shows NAME FILE
+func shows(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: shows NAME FILE")
+	}
+	terminal := terminalOf(ts, args[0])
+	data, err := os.ReadFile(ts.MkAbs(args[1]))
+	ts.Check(err)
+	want, screen := string(data), ""
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		screen, _ = terminal.Shows()
+		if screen = strings.ReplaceAll(screen, ts.Getenv("NS"), "NSNS"); screen == want {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-deadline.C:
+			ts.Fatalf("%s does not show %s after %s:\n%s\nall that was written: %q", args[0], args[1], patience, cmp.Diff(want, screen), terminal.Raw())
+		}
+	}
+}
+
+// lacks is the opposite of reads, for a program that has ended: lacks NAME PATTERN
+func lacks(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lacks NAME PATTERN")
+	}
+	re, err := regexp.Compile(args[1])
+	ts.Check(err)
+	select {
+	case <-jobOf(ts, args[0]).ended:
+	default:
+		ts.Fatalf("%s has not ended", args[0])
+	}
+	if raw := terminalOf(ts, args[0]).Raw(); raw == "" || re.MatchString(raw) {
+		ts.Fatalf("%s has written nothing, or %s: %q", args[0], args[1], raw)
+	}
+}
+
+// reads waits until what was written to a terminal has a match of a pattern,
+// also of what is not shown any more: reads NAME PATTERN
+func reads(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: reads NAME PATTERN")
+	}
+	re, err := regexp.Compile(args[1])
+	ts.Check(err)
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		raw := strings.ReplaceAll(terminalOf(ts, args[0]).Raw(), "\r\n", "\n")
+		if re.MatchString(raw) {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-deadline.C:
+			ts.Fatalf("%s has not written %s after %s: %q", args[0], args[1], patience, raw)
+		}
+	}
+}
