@@ -57,7 +57,7 @@ func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Ob
 		return Surroundings{}, err
 	}
 	around := Surroundings{Link: s.link(t), Verdict: Verdict{Looked: 1}}
-	around.Sources = tree.Above(around.Link, s.link)
+	around.Sources = tree.SourceChain(around.Link, s.link)
 	for _, e := range s.graph.From(s.vertex(t)) {
 		source := slices.ContainsFunc(around.Sources, func(l tree.Link) bool { return l.Object == e.To })
 		if e.Relation != "source" && !source {

@@ -145,7 +145,7 @@ func (d *dependents) graph(s *snapshot) *tree.Graph {
 			}
 		}
 	}
-	return tree.Needs(objects, true, func(o tree.Object) bool { return s.absent[target(o)] })
+	return tree.NewGraph(objects, true, func(o tree.Object) bool { return s.absent[target(o)] })
 }
 
 // direct returns the direct dependents of an object.

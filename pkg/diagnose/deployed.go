@@ -35,7 +35,7 @@ var leaveAlone = []leftMark{
 // reason is unknown. The verdict then contains what could not be read.
 func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Verdict, error) {
 	v := Verdict{Looked: 1}
-	trace, err := tree.Up(ctx, d.Client.Config, "", word, namespace, name)
+	trace, err := tree.TraceObject(ctx, d.Client.Config, "", word, namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		c, ok, unknown := d.gone(ctx, word, namespace, name)

@@ -65,7 +65,7 @@ func (s *snapshot) evidence(sub subject, e Event) bool {
 	if sub.kind.Drift != nil { // a rollback also updates the last success
 		return true
 	}
-	return !e.At.Before(tree.Link{Kind: sub.kind, Live: sub.object}.Outcome().Good)
+	return !e.At.Before(tree.Link{Kind: sub.kind, Live: sub.object}.Outcome().LastSuccess)
 }
 
 // spans matches durations.

@@ -46,7 +46,7 @@ func (s *snapshot) factsOf(t controllers.Target) *Facts {
 	}
 	sub := s.subject(k, o)
 	link := tree.Link{Kind: k, Live: o}
-	f := &Facts{Object: t, Applied: k.Result.String(o), Interval: duration(o, "spec.interval"), AppliedAt: link.Outcome().Good}
+	f := &Facts{Object: t, Applied: k.Result.String(o), Interval: duration(o, "spec.interval"), AppliedAt: link.Outcome().LastSuccess}
 	if len(k.Attempts) == 0 && k.Family != "source" {
 		return nil
 	}

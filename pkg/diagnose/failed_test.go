@@ -38,7 +38,7 @@ func snapshotOf(listed, known []controllers.Object) *snapshot {
 		s.now[nameOf(o)] = s.objects[nameOf(o)]
 		s.objects[nameOf(o)] = o
 	}
-	s.graph = tree.Needs(slices.Collect(maps.Values(s.objects)), true, func(tree.Object) bool { return true })
+	s.graph = tree.NewGraph(slices.Collect(maps.Values(s.objects)), true, func(tree.Object) bool { return true })
 	return s
 }
 

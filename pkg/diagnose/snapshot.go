@@ -224,7 +224,7 @@ func (s *snapshot) dropUnused() {
 
 // connect builds the dependency graph of the objects.
 func (s *snapshot) connect(objects []controllers.Object) {
-	s.graph = tree.Needs(objects, true, func(o tree.Object) bool { return s.hidden(target(o)) == nil && s.object(target(o)) == nil })
+	s.graph = tree.NewGraph(objects, true, func(o tree.Object) bool { return s.hidden(target(o)) == nil && s.object(target(o)) == nil })
 }
 
 // findNamesakes finds the namespaces with objects of the same name as the

@@ -1,3 +1,3 @@
-// Package reconcile waits for objects of Flux: until they are ready, suspended
-// or deleted. It prints nothing; progress goes to functions of the caller.
+// Package reconcile waits for Flux objects until they are ready, suspended or
+// deleted. It prints nothing; callers receive the progress in callbacks.
 package reconcile

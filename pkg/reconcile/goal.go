@@ -8,27 +8,27 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// The states that can be waited for.
+// The states to wait for.
 const (
 	Ready     = "ready"
 	Suspended = "suspended"
 	Deleted   = "deleted"
 )
 
-// Goal is the state that an object is to reach.
+// Goal is the state to wait for.
 type Goal struct {
 	// State is Ready, Suspended or Deleted.
 	State string
-	// Revision is the one to be ready at, "" for any.
+	// Revision is the revision to be ready at, "" for any.
 	Revision string
-	// Attempt ends the wait for Ready with the first attempt at the present spec
-	// that fails, also where the controller retries.
+	// Attempt ends the wait for Ready with the first failed attempt at the
+	// current spec, even if the controller retries.
 	Attempt bool
-	// Token is the request that the attempt has to answer, "" for any attempt.
+	// Token is the reconciliation request of the attempt, "" for any attempt.
 	Token string
 }
 
-// String is the goal as in "waiting until X is …".
+// String returns the goal as in "waiting until X is …".
 func (g Goal) String() string {
 	switch {
 	case g.State == Deleted:
@@ -40,7 +40,7 @@ func (g Goal) String() string {
 	}
 }
 
-// Become is the goal as in "waiting for X to …".
+// Become returns the goal as in "waiting for X to …".
 func (g Goal) Become() string {
 	if g.State == Ready {
 		return "become " + g.String()
@@ -48,7 +48,7 @@ func (g Goal) Become() string {
 	return "be " + g.State
 }
 
-// Reached reports whether an object is as it is to be.
+// Reached reports whether an object has reached the goal.
 func (g Goal) Reached(k controllers.Kind, o controllers.Object) bool {
 	switch g.State {
 	case Suspended:
@@ -60,8 +60,7 @@ func (g Goal) Reached(k controllers.Kind, o controllers.Object) bool {
 	}
 }
 
-// failed returns the failure of the attempt that is waited for, nil where there
-// is none yet.
+// failed returns the failure of the awaited attempt, nil if it has not failed.
 func (g Goal) failed(k controllers.Kind, o controllers.Object) *FinalError {
 	if !g.Attempt || k.Pending(o) {
 		return nil
@@ -76,7 +75,7 @@ func (g Goal) failed(k controllers.Kind, o controllers.Object) *FinalError {
 	return nil
 }
 
-// final returns why waiting longer is of no use, nil where it may be of use.
+// final returns why the object cannot reach the goal, nil if it can.
 func (g Goal) final(k controllers.Kind, o controllers.Object) *FinalError {
 	if g.State != Ready {
 		return nil
@@ -90,7 +89,7 @@ func (g Goal) final(k controllers.Kind, o controllers.Object) *FinalError {
 	return nil
 }
 
-// tried reports whether a failure may be one of the revision that is waited for.
+// tried reports whether a failure may be about the awaited revision.
 func (g Goal) tried(k controllers.Kind, o controllers.Object) bool {
 	if g.Revision == "" {
 		return true
@@ -103,8 +102,8 @@ func (g Goal) tried(k controllers.Kind, o controllers.Object) bool {
 	return true
 }
 
-// IsReady reports whether an object is ready with its present spec. The Ready
-// condition alone may be one of an earlier spec.
+// IsReady reports whether an object is ready at its current generation: the
+// Ready condition may be about an earlier one.
 func IsReady(k controllers.Kind, o controllers.Object) bool {
 	if (controllers.Path{"metadata.deletionTimestamp"}).String(o) != "" || k.Ready(o).Status != "True" {
 		return false
@@ -112,8 +111,8 @@ func IsReady(k controllers.Kind, o controllers.Object) bool {
 	return k.Static != nil && k.Static(o) || controllers.Observed(o)
 }
 
-// stalled reports whether the controller has given up the present spec, and
-// not an earlier one.
+// stalled returns the message of the Stalled condition and whether it is True
+// for the current generation.
 func stalled(o controllers.Object) (string, bool) {
 	c, ok := controllers.FindCondition(o, "Stalled")
 	if !ok || c.Status != "True" {
@@ -131,15 +130,15 @@ func (g Goal) revisionReached(k controllers.Kind, o controllers.Object) bool {
 	return ok && revisionMatches(path.String(o), g.Revision)
 }
 
-// Missed is how an object falls short of the goal, "" where its Ready
-// condition says it.
+// Missed returns how an object differs from the goal, "" if its Ready condition
+// describes it.
 func (g Goal) Missed(k controllers.Kind, o controllers.Object) string {
 	ready := k.Ready(o)
 	switch {
 	case g.State == Deleted && (controllers.Path{"metadata.deletionTimestamp"}).String(o) == "":
-		return "nobody has deleted it"
+		return "its deletion was not requested"
 	case g.State == Suspended:
-		return "nobody has suspended it"
+		return "it was not suspended"
 	case g.State == Deleted:
 		return ""
 	case ready.Status == "True" && !IsReady(k, o):
@@ -155,9 +154,9 @@ func (g Goal) Missed(k controllers.Kind, o controllers.Object) string {
 	}
 }
 
-// Explicable reports whether there is a cause to be looked for when an object
-// falls short of the goal, and not only nobody who did what was waited for.
-func (g Goal) Explicable(k controllers.Kind, o controllers.Object) bool {
+// HasCause reports whether a missed goal has a cause on the cluster, unlike a
+// deletion or suspension that was not requested.
+func (g Goal) HasCause(k controllers.Kind, o controllers.Object) bool {
 	switch g.State {
 	case Deleted:
 		return (controllers.Path{"metadata.deletionTimestamp"}).String(o) != ""
@@ -168,15 +167,14 @@ func (g Goal) Explicable(k controllers.Kind, o controllers.Object) bool {
 	}
 }
 
-// FinalError is returned for an object that does not reach its goal however
-// long it is waited for.
+// FinalError is returned for an object that cannot reach its goal.
 type FinalError struct {
-	// Suspended is set where nobody reconciles the object, Stalled where its
-	// controller has given up, and Failed where the awaited attempt has failed.
+	// Suspended is set if the object is suspended, Stalled if its controller
+	// stopped retrying, and Failed if the awaited attempt failed.
 	Suspended, Stalled, Failed bool
 	Message                    string
-	// Source is the source that is stalled or has failed, empty where the object
-	// itself has.
+	// Source is the stalled or failed source, empty if the object itself
+	// stalled or failed.
 	Source controllers.Target
 }
 
@@ -190,7 +188,7 @@ func (e *FinalError) Error() string {
 	return fmt.Sprintf("is stalled: %s", e.Message)
 }
 
-// RevisionPath returns where objects of a kind have the revision that they are at.
+// RevisionPath returns the field with the revision of objects of a kind.
 func RevisionPath(k controllers.Kind) (controllers.Path, bool) {
 	for _, c := range k.Columns {
 		if c.Header == "REVISION" {
@@ -200,12 +198,12 @@ func RevisionPath(k controllers.Kind) (controllers.Path, bool) {
 	return nil, false
 }
 
-// fewestDigits is how many digits of a commit name it.
+// fewestDigits is the minimum length of an abbreviated commit.
 const fewestDigits = 7
 
 // revisionMatches reports whether a revision such as main@sha1:6f9a1b2c… is the
-// wanted one, which may leave the branch and the algorithm out and be cut
-// short after the seventh digit.
+// wanted one, which may omit the branch and the algorithm, and abbreviate the
+// digest.
 func revisionMatches(have, want string) bool {
 	if have == want {
 		return true

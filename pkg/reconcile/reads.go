@@ -8,20 +8,20 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// reads gets what awaited objects refer to. Many of them refer to the same
-// source, and all of them ask again whenever they change: those that ask while
-// a request is under way share the next one. An answer is never older than the
-// question, since it may end a wait.
+// reads reads the objects to which awaited objects refer. Many of them refer to
+// the same source and read it again on each change: reads during a request
+// share the next request. A result is never older than the call, because it may
+// end a wait.
 type reads struct {
 	fetch func(context.Context, Subject) (controllers.Object, error)
 	slots chan struct{}
 
 	mu sync.Mutex
-	// running are the requests under way, queued those that start after them.
+	// running are the current requests, queued those that start after them.
 	running, queued map[controllers.Target]*read
 }
 
-// read is a request that several wait for.
+// read is a request that several callers may share.
 type read struct {
 	done   chan struct{}
 	object controllers.Object
@@ -37,8 +37,8 @@ func newReads(client *kube.Client) *reads {
 	}
 }
 
-// get reads an object as it is now. The request ends with the context of the
-// first that asks for it: those that share it belong to the same command.
+// get reads an object. The request uses the context of the first caller:
+// callers that share it belong to the same command.
 func (r *reads) get(ctx context.Context, s Subject) (controllers.Object, error) {
 	t := s.Target()
 	mine := &read{done: make(chan struct{})}
@@ -55,7 +55,7 @@ func (r *reads) get(ctx context.Context, s Subject) (controllers.Object, error) 
 	}
 	r.mu.Unlock()
 	if running != nil {
-		<-running.done // bounded by the request's own context
+		<-running.done // ends with the context of that request
 		r.mu.Lock()
 		delete(r.queued, t)
 		r.running[t] = mine

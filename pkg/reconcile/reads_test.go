@@ -10,12 +10,12 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// server answers when it is told to, and counts.
+// server counts requests and answers them when the test allows it.
 type server struct {
 	answers chan struct{}
 
 	mu            sync.Mutex
-	asked         map[string]int
+	requests      map[string]int
 	running, most int
 }
 
@@ -23,8 +23,8 @@ func (s *server) reads() *reads {
 	return &reads{
 		fetch: func(ctx context.Context, t Subject) (controllers.Object, error) {
 			s.mu.Lock()
-			s.asked[t.Name]++
-			n := s.asked[t.Name]
+			s.requests[t.Name]++
+			n := s.requests[t.Name]
 			s.running++
 			s.most = max(s.most, s.running)
 			s.mu.Unlock()
@@ -41,12 +41,12 @@ func (s *server) reads() *reads {
 	}
 }
 
-// TestReadsShared holds the objects that ask for the same source to two
-// requests: one under way, and one that all share that came in meanwhile.
+// TestReadsShared checks that concurrent reads of one source send two requests:
+// the running one, and one shared by all reads during that request.
 func TestReadsShared(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{answers: make(chan struct{}), asked: map[string]int{}}
+		s := &server{answers: make(chan struct{}), requests: map[string]int{}}
 		r := s.reads()
 		source := Subject{Kind: controllers.Kind{Kind: "GitRepository"}, Namespace: "apps", Name: "fleet"}
 		answers := make(chan any, 501)
@@ -68,24 +68,24 @@ func TestReadsShared(t *testing.T) {
 		s.answers <- struct{}{}
 		synctest.Wait()
 		if first := <-answers; first != "fleet1" || len(answers) != 0 {
-			t.Errorf("the first answer is %v, and %d more came with it", first, len(answers))
+			t.Errorf("the first result is %v, with %d more results", first, len(answers))
 		}
 		s.answers <- struct{}{}
 		synctest.Wait()
 		for range 500 {
 			if next := <-answers; next != "fleet2" {
-				t.Fatalf("%v answers a question that is younger", next)
+				t.Fatalf("got %v from a request that started before the read", next)
 			}
 		}
-		if s.asked["fleet"] != 2 {
-			t.Errorf("%d requests for one source", s.asked["fleet"])
+		if s.requests["fleet"] != 2 {
+			t.Errorf("%d requests for one source", s.requests["fleet"])
 		}
-		// What was answered is not kept: the next one asks again.
+		// A result is not cached: the next read sends a request.
 		ask()
 		synctest.Wait()
 		s.answers <- struct{}{}
 		if next := <-answers; next != "fleet3" {
-			t.Errorf("%v answers a later question", next)
+			t.Errorf("a later read returned %v", next)
 		}
 		if len(r.running)+len(r.queued) != 0 {
 			t.Errorf("%d running, %d queued at the end", len(r.running), len(r.queued))
@@ -93,12 +93,12 @@ func TestReadsShared(t *testing.T) {
 	})
 }
 
-// TestReadsBounded holds requests for different objects to a few at a time, and
-// ends all of them with the context.
+// TestReadsBounded checks that requests for different objects are limited, and
+// that all of them end with the context.
 func TestReadsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &server{answers: make(chan struct{}), asked: map[string]int{}}
+		s := &server{answers: make(chan struct{}), requests: map[string]int{}}
 		r := s.reads()
 		ctx, cancel := context.WithCancel(t.Context())
 		failures := make(chan error, 200)
@@ -114,7 +114,7 @@ func TestReadsBounded(t *testing.T) {
 			synctest.Wait()
 		}
 		if s.most != atOnce {
-			t.Errorf("%d requests were under way together", s.most)
+			t.Errorf("%d requests were running in parallel", s.most)
 		}
 		cancel()
 		synctest.Wait()

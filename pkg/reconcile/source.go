@@ -6,15 +6,15 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// SourceFailed reports whether an object waits for a source that is not ready
-// although the controller of the source has finished.
+// SourceFailed reports whether an object waits for a source whose controller
+// has finished without making it ready.
 func (w *Watches) SourceFailed(ctx context.Context, s Subject, o controllers.Object) (bool, error) {
 	failed, err := w.failedSource(ctx, s, o)
 	return failed != nil, err
 }
 
-// failedSource returns the source that an object waits for if the controller of
-// the source has finished and it is not ready.
+// failedSource returns the error for a source that an object waits for, if its
+// controller has finished and the source is not ready.
 func (w *Watches) failedSource(ctx context.Context, s Subject, o controllers.Object) (*FinalError, error) {
 	if !s.Kind.Pending(o) {
 		return nil, nil
@@ -32,13 +32,13 @@ func (w *Watches) failedSource(ctx context.Context, s Subject, o controllers.Obj
 	return nil, nil
 }
 
-// stalledSource returns the source that an object waits for if the controller
-// of the source has given up.
+// stalledSource returns the error for a source that an object waits for, if the
+// source is stalled.
 func (w *Waiter) stalledSource(ctx context.Context, s Subject, o controllers.Object) (*FinalError, error) {
 	if !s.Kind.Pending(o) {
 		return nil, nil
 	}
-	// The object may be what has created its source: that it waits is no attempt.
+	// The object may have created its source: its waiting is not a new attempt.
 	u := upstream{reads: w.Watches.reads, seen: map[string]bool{s.String(): true}}
 	for _, t := range s.Kind.Upstream(o) {
 		source, found, err := u.get(ctx, t)

@@ -8,19 +8,20 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// farthest bounds how many steps up another attempt is looked for: a release,
-// its chart, the repository; its Kustomization, the repository of that.
+// farthest is the maximum number of steps in the search for another attempt: a
+// release, its chart and repository, its Kustomization and the source of that.
 const farthest = 4
 
-// upstream looks for what gives an object that has failed another attempt.
+// upstream finds the cause of another attempt at a failed object.
 type upstream struct {
 	reads *reads
 	seen  map[string]bool
 }
 
-// pending returns what is on its way to an object: a request or a spec that its
-// controller has not handled, a revision that it has not tried, or the same of
-// what it comes from. It is "" where nothing is.
+// pending describes why another attempt at an object will follow: a request or
+// a spec that its controller has not handled, a revision that it has not
+// attempted, or the same for its sources and owner. It returns "" if there is
+// none.
 func (u *upstream) pending(ctx context.Context, s Subject, o controllers.Object, steps int) (string, error) {
 	if steps == farthest || u.seen[s.String()] {
 		return "", nil
@@ -38,7 +39,7 @@ func (u *upstream) pending(ctx context.Context, s Subject, o controllers.Object,
 			continue
 		}
 		if revision := source.Kind.Result.String(source.Object); revision != "" && !s.Kind.Tried(o, source.Kind, revision) {
-			return s.String() + " has not tried " + source.String() + " at " + controllers.Shorten(revision) + " yet", nil
+			return s.String() + " has not attempted " + source.String() + " at " + controllers.Shorten(revision) + " yet", nil
 		}
 		if why, err := u.pending(ctx, source, source.Object, steps+1); why != "" || err != nil {
 			return why, err
@@ -51,14 +52,15 @@ func (u *upstream) pending(ctx context.Context, s Subject, o controllers.Object,
 	return u.pending(ctx, owner, owner.Object, steps+1)
 }
 
-// unhandled returns what the controller of an object has still to handle.
+// unhandled describes a request or generation that the controller of an object
+// has not handled.
 func unhandled(s Subject, o controllers.Object) string {
-	asked := controllers.Annotation(o, controllers.RequestAnnotation)
+	requested := controllers.Annotation(o, controllers.RequestAnnotation)
 	working, _ := controllers.FindCondition(o, "Reconciling")
 	switch {
 	case s.Kind.Suspension.Is(o) || s.Kind.Static != nil && s.Kind.Static(o):
 		return ""
-	case asked != "" && s.Kind.Has(controllers.Reconcile) && asked != (controllers.Path{"status.lastHandledReconcileAt"}).String(o):
+	case requested != "" && s.Kind.Has(controllers.Reconcile) && requested != (controllers.Path{"status.lastHandledReconcileAt"}).String(o):
 		return s.String() + " is requested to reconcile"
 	case working.Status == "True" && working.Reason == "Progressing":
 		return s.String() + " is being reconciled"
@@ -67,7 +69,7 @@ func unhandled(s Subject, o controllers.Object) string {
 	}
 }
 
-// owner reads the object whose inventory an object is in, as its labels say.
+// owner reads the applier of an object according to its owner labels.
 func (u *upstream) owner(ctx context.Context, o controllers.Object) (Subject, bool, error) {
 	t, ok := controllers.Manager(o)
 	if !ok {
@@ -76,7 +78,7 @@ func (u *upstream) owner(ctx context.Context, o controllers.Object) (Subject, bo
 	return u.get(ctx, t)
 }
 
-// get reads a referenced object; one that does not exist brings nothing.
+// get reads a referenced object. found is false if it does not exist.
 func (u *upstream) get(ctx context.Context, t controllers.Target) (Subject, bool, error) {
 	k, ok := controllers.FindKind(t.Kind)
 	if !ok {

@@ -13,42 +13,42 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// atOnce bounds the requests for single objects that are under way together.
+// atOnce is the maximum number of parallel requests for single objects.
 const atOnce = 16
 
-// Result is what has become of an object.
+// Result is the outcome of the wait for an object.
 type Result struct {
 	Subject Subject
-	// Goal is what was waited for: children have one of their own.
+	// Goal is the awaited state. Children have a goal of their own.
 	Goal Goal
-	// Last is the last known state of the object, nil where there is none.
+	// Last is the last known state of the object, or nil.
 	Last controllers.Object
-	// Err is nil where the goal was reached: a *FinalError, ErrDeleted, what
-	// the API server said, or that of the context.
+	// Err is nil if the goal was reached. Otherwise it is a *FinalError,
+	// ErrDeleted, an error of the API server or of the context.
 	Err error
 }
 
-// ErrDeleted is returned for an object that was deleted while it was waited for.
-var ErrDeleted = errors.New("deleted while it was waited for")
+// ErrDeleted is returned for an object that was deleted during the wait.
+var ErrDeleted = errors.New("deleted while waiting for it")
 
-// Progress is a state of an object that is not its goal.
+// Progress is an intermediate state of an object.
 type Progress struct {
 	Subject Subject
 	Object  controllers.Object
-	// Attempt says why a failure is not the end: what brings the next attempt.
+	// Attempt is the reason for another attempt after a failure.
 	Attempt string
 }
 
-// Waiter waits for objects, each by itself.
+// Waiter waits for objects independently of each other.
 type Waiter struct {
-	// Watches has the connection to the cluster, and the watches that objects share.
+	// Watches is the connection to the cluster with the shared watches.
 	Watches *Watches
 	Goal    Goal
-	// Children also waits for the objects of Flux that a ready object has
-	// applied, and for theirs, until they are ready.
+	// Children also waits for the Flux objects that a ready object has applied,
+	// recursively.
 	Children bool
-	// Progress is called with the states of objects, and Ended with the result
-	// of each. Both are called by several goroutines at once.
+	// Progress is called with intermediate states, and Ended with each result.
+	// Both are called concurrently.
 	Progress func(Progress)
 	Ended    func(Result)
 
@@ -58,7 +58,8 @@ type Waiter struct {
 	running sync.WaitGroup
 }
 
-// Run waits until all objects have reached the goal or will not, or ctx ends.
+// Run waits until each object has reached the goal or cannot reach it, or until
+// ctx ends.
 func (w *Waiter) Run(ctx context.Context, subjects []Subject) []Result {
 	w.seen = map[string]bool{}
 	subs := make([]*Subscription, len(subjects))
@@ -78,7 +79,7 @@ func (w *Waiter) Run(ctx context.Context, subjects []Subject) []Result {
 	return w.results
 }
 
-// one waits for an object and goes on with what it has applied.
+// one waits for an object and starts the waits for its children.
 func (w *Waiter) one(ctx context.Context, g Goal, s Subject, sub *Subscription, place int) {
 	last, err := w.await(ctx, g, s, sub)
 	result := Result{Subject: s, Goal: g, Last: last, Err: err}
@@ -91,8 +92,8 @@ func (w *Waiter) one(ctx context.Context, g Goal, s Subject, sub *Subscription, 
 	w.Ended(result)
 }
 
-// children waits for the objects of Flux that a ready object has applied. Their
-// revisions are their own, so only readiness counts.
+// children waits for the Flux objects that a ready object has applied. They
+// have revisions of their own, so they only have to be ready.
 func (w *Waiter) children(ctx context.Context, s Subject, o controllers.Object) {
 	for _, m := range s.Kind.Managed(o) {
 		group, _, _ := strings.Cut(m.APIVersion, "/")
@@ -114,8 +115,7 @@ func (w *Waiter) children(ctx context.Context, s Subject, o controllers.Object) 
 	}
 }
 
-// await reads the object and watches it from there on; it returns the object's
-// last state.
+// await reads and watches the object, and returns its last state.
 func (w *Waiter) await(ctx context.Context, g Goal, s Subject, sub *Subscription) (controllers.Object, error) {
 	last := s.Object
 	if last == nil {
@@ -146,8 +146,8 @@ func (w *Waiter) await(ctx context.Context, g Goal, s Subject, sub *Subscription
 	return last, err
 }
 
-// judge reports whether a state is the goal, and returns an error where waiting
-// for it is of no use.
+// judge reports whether the goal is reached, and returns an error if it cannot
+// be.
 func (w *Waiter) judge(ctx context.Context, g Goal, s Subject, o controllers.Object) (bool, error) {
 	if g.Reached(s.Kind, o) {
 		return true, nil
@@ -170,7 +170,7 @@ func (w *Waiter) judge(ctx context.Context, g Goal, s Subject, o controllers.Obj
 		}
 	}
 	if g.State == Ready {
-		// What cannot be read leaves the question open, and the object is waited for.
+		// If the source cannot be read, the wait continues.
 		if final, err := w.stalledSource(ctx, s, o); err == nil && final != nil {
 			return false, final
 		}
@@ -179,13 +179,13 @@ func (w *Waiter) judge(ctx context.Context, g Goal, s Subject, o controllers.Obj
 	return false, nil
 }
 
-// attempt is what brings another attempt at an object that has failed for now,
-// "" where nothing does.
+// attempt returns the reason for another attempt at a failed object, "" if
+// there is none.
 func (w *Waiter) attempt(ctx context.Context, s Subject, o controllers.Object) string {
 	u := upstream{reads: w.Watches.reads, seen: map[string]bool{}}
 	found, err := u.pending(ctx, s, o, 0)
 	if err != nil {
-		return fmt.Sprintf("what it depends on could not be read: %v", err)
+		return fmt.Sprintf("its dependencies could not be read: %v", err)
 	}
 	return found
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// ShareFrom is the number of objects of a kind in a namespace from which on one
-// watch of the namespace costs the server less than a watch of each object.
+// ShareFrom is the number of objects of a kind in a namespace from which one
+// watch of the namespace replaces single watches.
 const ShareFrom = 17
 
-// Watches brings the changes of objects to those that wait for them: over a
-// watch for each object, or over a shared one.
+// Watches sends the changes of objects to their subscribers, from a watch for
+// each object or from a shared one.
 type Watches struct {
 	client *kube.Client
 	reads  *reads
@@ -26,17 +26,17 @@ type Watches struct {
 	open   sync.WaitGroup
 }
 
-// place is where the objects of a shared watch are; the namespace is "" for all.
+// place is the scope of a shared watch. The namespace is "" for all namespaces.
 type place struct{ kind, namespace string }
 
-// NewWatches returns the watches of a cluster.
+// NewWatches returns watches of a cluster.
 func NewWatches(client *kube.Client) *Watches {
 	return &Watches{client: client, reads: newReads(client), shared: map[place]*sharedWatch{}}
 }
 
-// Share makes one watch for the objects of a kind in a namespace. With the
-// version of a list it starts there, without one it lists. It sees everything
-// that happens from Start on, so nothing may be requested before.
+// Share creates one watch for the objects of a kind in a namespace. It starts
+// at the version of a list, or lists first if version is "". It receives all
+// changes after Start, so Start must come before any request.
 func (w *Watches) Share(k controllers.Kind, namespace, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -46,7 +46,7 @@ func (w *Watches) Share(k controllers.Kind, namespace, version string) {
 	}
 }
 
-// ShareMany shares a watch wherever there are many of the subjects.
+// ShareMany shares a watch for each kind and namespace with many subjects.
 func (w *Watches) ShareMany(subjects []Subject) {
 	count := map[place]int{}
 	for _, t := range subjects {
@@ -68,8 +68,8 @@ func (w *Watches) find(t Subject) *sharedWatch {
 	return nil
 }
 
-// Subscribe keeps the changes of an object from now on; it returns nil where
-// the object has a watch of its own.
+// Subscribe collects the changes of an object from now on. It returns nil if
+// the object has no shared watch.
 func (w *Watches) Subscribe(t Subject) *Subscription {
 	s := w.find(t)
 	if s == nil {
@@ -82,8 +82,8 @@ func (w *Watches) Subscribe(t Subject) *Subscription {
 	return sub
 }
 
-// Start opens the shared watches that have subscriptions. They end with ctx,
-// and Wait returns after them.
+// Start starts the shared watches with subscriptions. They end with ctx; Wait
+// waits for them.
 func (w *Watches) Start(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +98,7 @@ func (w *Watches) Start(ctx context.Context) {
 // Wait returns when all shared watches have ended.
 func (w *Watches) Wait() { w.open.Wait() }
 
-// Follow calls visit with the changes of an object until visit is done.
+// Follow calls visit with the changes of an object until visit returns true.
 func (w *Watches) Follow(ctx context.Context, t Subject, version string, sub *Subscription, visit func(kube.Event) (bool, error)) error {
 	if sub != nil {
 		return sub.follow(ctx, visit)
@@ -117,7 +117,7 @@ type sharedWatch struct {
 	waiting map[string]*Subscription
 }
 
-// awaited are the names of those whose deletion must not be missed.
+// awaited returns the objects whose deletion must be reported.
 func (s *sharedWatch) awaited() []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,8 +147,8 @@ func (s *sharedWatch) run(ctx context.Context, client *kube.Client) {
 	}
 }
 
-// Subscription keeps the newest state of an object until it is taken: for an
-// outcome it does not matter how the object reached it.
+// Subscription keeps the newest state of an object until it is read.
+// Intermediate states do not matter.
 type Subscription struct {
 	changed chan struct{}
 
@@ -160,7 +160,7 @@ type Subscription struct {
 func (s *Subscription) put(e kube.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// A deletion is never skipped over, since what follows is another object.
+	// Keep a deletion: the next state belongs to another object.
 	if n := len(s.pending); n > 0 && !s.pending[n-1].Deleted {
 		s.pending[n-1] = e
 	} else {
@@ -179,7 +179,7 @@ func (s *Subscription) fail(err error) {
 func (s *Subscription) signal() {
 	select {
 	case s.changed <- struct{}{}:
-	default: // it is signalled already
+	default: // already signalled
 	}
 }
 

@@ -12,35 +12,34 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Options say what of a tree is collected. The zero value is everything but
-// the status of what owns nothing and the ReplicaSets of earlier rollouts.
+// Options select the content of a tree. The zero value includes everything
+// except the status of objects without dependents, and old ReplicaSets.
 type Options struct {
-	// InventoryOnly leaves out what the objects of the inventories own.
+	// InventoryOnly omits the objects that objects of inventories own.
 	InventoryOnly bool
-	// FluxOnly keeps the kinds of Flux alone.
+	// FluxOnly includes only Flux kinds.
 	FluxOnly bool
-	// Status looks at every object; without it only at those that own others.
+	// Status reads the status of every object instead of owners only.
 	Status bool
-	// All shows ReplicaSets that are scaled to zero, too.
+	// All includes ReplicaSets that are scaled to zero.
 	All bool
-	// Root is the root where the caller has read it, nil where it is to be read.
+	// Root is the root if the caller has read it, or nil.
 	Root controllers.Object
 }
 
-// owned tells whether what the objects of inventories own is in the tree.
+// owned reports whether the tree includes owned objects.
 func (o Options) owned() bool { return !o.InventoryOnly && !o.FluxOnly }
 
-// Build collects the tree below a Flux object that has an inventory, a
-// Kustomization, a HelmRelease or an ArtifactGenerator, or below a source, from
-// which such objects take their content. That the root is not
-// there is an error of the API (IsNotFound); what may not be listed is a gap
-// of the tree and no error.
+// Build collects the tree of a Flux object with an inventory (Kustomization,
+// HelmRelease or ArtifactGenerator), or of a source with its consumers. It
+// returns a NotFound error for a missing root. Lists that are forbidden become
+// gaps of the tree.
 //
-// The number of requests depends on the kinds and namespaces in the tree and
-// not on how many objects there are; at most five wait for each other, and one
-// more where there are custom resources, unless lists of all namespaces are
-// forbidden and Kustomizations nest across many, or releases have no
-// inventories, which costs a request each.
+// The number of requests depends on the kinds and namespaces in the tree, not
+// on the number of objects. At most five requests are sequential, and six with
+// custom resources. Exceptions are Kustomizations nested across many namespaces
+// if cluster-wide lists are forbidden, and releases without inventories, which
+// need a request each.
 func Build(ctx context.Context, cfg *rest.Config, root Object, options Options) (*Tree, error) {
 	c, err := connect(cfg)
 	if err != nil {
@@ -66,8 +65,8 @@ func Build(ctx context.Context, cfg *rest.Config, root Object, options Options) 
 type builder struct {
 	cluster *cluster
 	options Options
-	// flux are the objects with inventories that were read, and listed where
-	// all of a kind were.
+	// flux are the objects with inventories that were read. listed are the
+	// kinds and namespaces that were listed.
 	flux     map[Object]fluxObject
 	listed   map[scope]bool
 	expanded map[Object]bool
@@ -76,9 +75,9 @@ type builder struct {
 
 type scope struct{ kind, namespace string }
 
-// structure reads inventories from the root on. Each round lists what the
-// inventories read so far name, and the third lists all namespaces, so that
-// no chain of references can make it wait often.
+// structure reads inventories from the root on. Each round lists the kinds in
+// the inventories of the last one. The third round lists all namespaces, which
+// limits the number of rounds.
 func (b *builder) structure(ctx context.Context, root *Node) error {
 	if err := b.readRoot(ctx, root.Object); err != nil {
 		return err
@@ -140,9 +139,8 @@ func (b *builder) readRoot(ctx context.Context, root Object) error {
 	return err
 }
 
-// expand adds the inventory of a node below it and returns the new nodes that
-// have inventories of their own. An object is expanded once, wherever it
-// appears again: so cycles end, and nothing is shown over and over.
+// expand adds the objects of an inventory to its node and returns the new nodes
+// with inventories. Each object is expanded once, which ends cycles.
 func (b *builder) expand(node *Node) ([]*Node, error) {
 	f, ok := b.flux[node.Object]
 	if !ok {
@@ -175,8 +173,8 @@ func (b *builder) expand(node *Node) ([]*Node, error) {
 	return next, nil
 }
 
-// read lists the kinds of the nodes where they have not been listed yet, and
-// tells whether that cost a request.
+// read lists the kinds of the nodes that were not listed yet, and reports
+// whether it sent a request.
 func (b *builder) read(ctx context.Context, nodes []*Node, everywhere bool) (bool, error) {
 	wanted := wants{}
 	for _, node := range nodes {
@@ -184,8 +182,8 @@ func (b *builder) read(ctx context.Context, nodes []*Node, everywhere bool) (boo
 		if _, known := b.flux[node.Object]; known || b.listed[scope{k.Kind, node.Object.Namespace}] || b.listed[scope{k.Kind, ""}] {
 			continue
 		}
-		// Nested Kustomizations mostly are where their parents are: one list
-		// answers all further levels.
+		// Nested Kustomizations are usually in the same namespace: one list
+		// covers all further levels.
 		wanted.add(kube.Of(k), node.Object.Namespace, "")
 	}
 	if len(wanted) == 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// flagger is a custom resource whose plural and version discovery has to tell.
+// flagger is a custom resource whose plural and version require discovery.
 func flagger() (kinds map[string]string, answers map[string]any, absent []string) {
 	verbs := []string{"get", "list", "patch"}
 	kinds = maps.Clone(builtIn)
@@ -66,7 +66,7 @@ func text(t *testing.T, root *tree.Node) string {
 	return out.String()
 }
 
-// golden compares with a file of testdata, and writes it where UPDATE is set.
+// golden compares with a file in testdata, and writes it if UPDATE is set.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -80,7 +80,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("not as in %s (-want +got):\n%s", path, diff)
+		t.Errorf("differs from %s (-want +got):\n%s", path, diff)
 	}
 }
 
@@ -93,8 +93,8 @@ func TestDownToThePods(t *testing.T) {
 	}
 }
 
-// Without status nothing is read but what owns others and what is owned, so
-// that a pipe costs less than a screen.
+// Without status only owners and owned objects are read, so that piped output
+// needs fewer requests.
 func TestTextReadsLess(t *testing.T) {
 	t.Parallel()
 	s := shop(t)
@@ -119,9 +119,9 @@ func TestEncodedWithStatus(t *testing.T) {
 	golden(t, "payments.json", out.String())
 }
 
-// Five waits are the most, whatever the depth: the root, its namespace's
-// Kustomizations, those of the next namespace, those of all, and the objects.
-func TestWaits(t *testing.T) {
+// At most five requests are sequential at any depth: the root, the Kustomizations
+// in its namespace, in the next namespace and in all namespaces, and the objects.
+func TestSequentialRequests(t *testing.T) {
 	t.Parallel()
 	chain := []string{"a", "b", "c", "d", "e"}
 	var manifests []string
@@ -151,7 +151,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// The number of requests follows kinds and namespaces, not objects.
+// The number of requests depends on kinds and namespaces, not on objects.
 func TestManyObjects(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -175,7 +175,7 @@ func TestManyObjects(t *testing.T) {
 	}
 }
 
-// manyObjects is a Kustomization with that many Deployments and ConfigMaps,
+// manyObjects returns a Kustomization with n Deployments and ConfigMaps,
 // each Deployment with a ReplicaSet and a Pod.
 func manyObjects(count, namespaces int) []object {
 	var all []object

@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// cluster lists objects over one connection, whole or only their metadata.
+// cluster lists objects, or only their metadata, over one connection.
 type cluster struct {
 	*kube.Client
 	metadata metadata.Interface
@@ -40,9 +40,9 @@ func connect(cfg *rest.Config) (*cluster, error) {
 	return &cluster{client, meta}, nil
 }
 
-// metadataSuffices lists kinds without a status, whose contents are large or
-// nobody's business: that they are there is all that is looked for. A
-// CustomResourceDefinition has a status, but carries whole schemas.
+// metadataSuffices are kinds without a status and with large or confidential
+// content, of which only the existence matters. A CustomResourceDefinition has
+// a status, but also large schemas.
 var metadataSuffices = map[schema.GroupKind]bool{
 	{Kind: "ConfigMap"}:      true,
 	{Kind: "Secret"}:         true,
@@ -61,8 +61,8 @@ var metadataSuffices = map[schema.GroupKind]bool{
 	{Group: "storage.k8s.io", Kind: "StorageClass"}:                                   true,
 }
 
-// each calls visit with the selected objects, in the version that the server
-// has where it does not serve the one that the inventory names.
+// each calls visit with the selected objects, in a version that the API server
+// serves.
 func (c *cluster) each(ctx context.Context, r kube.Resource, s kube.Selection, visit func(controllers.Object) error) error {
 	if k, ok := controllers.KindOf(r.Group, r.Kind); ok {
 		return c.With(ctx, k, func(r kube.Resource) error { return c.list(ctx, r, s, visit) })
@@ -86,7 +86,7 @@ func (c *cluster) list(ctx context.Context, r kube.Resource, s kube.Selection, v
 	return err
 }
 
-// pageSize is how many objects a list of metadata asks for at once.
+// pageSize is the page size for lists of metadata.
 const pageSize = 10000
 
 func (c *cluster) listMetadata(ctx context.Context, r kube.Resource, s kube.Selection, visit func(controllers.Object) error) error {
@@ -119,9 +119,9 @@ func (c *cluster) listMetadata(ctx context.Context, r kube.Resource, s kube.Sele
 	}
 }
 
-// lookUp asks the server for a kind's plural and version: the rules of naming
-// do not hold for every custom resource, and inventories remember versions
-// that a newer cluster may have dropped.
+// lookUp discovers the plural and version of a kind: custom resources may have
+// irregular plurals, and inventories may have versions that are no longer
+// served.
 func (c *cluster) lookUp(ctx context.Context, r kube.Resource) (kube.Resource, error) {
 	missing := fmt.Errorf("the cluster does not serve %s of %q: %w", r.Kind, r.GroupVersion(), errNotServed)
 	if r.Group == "" {
@@ -137,7 +137,7 @@ func (c *cluster) lookUp(ctx context.Context, r kube.Resource) (kube.Resource, e
 	return r, missing
 }
 
-// preferred are the kinds of a group in the version that the server prefers.
+// preferred returns the kinds of a group in its preferred version.
 func (c *cluster) preferred(ctx context.Context, name string) (map[string]kube.Resource, error) {
 	var group metav1.APIGroup
 	if err := c.read(ctx, "/apis/"+name, &group); err != nil {
@@ -152,7 +152,7 @@ func (c *cluster) read(ctx context.Context, path string, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("reading what the server answers at %s: %w", strconv.Quote(path), err)
+		return fmt.Errorf("decoding the response for %s: %w", strconv.Quote(path), err)
 	}
 	return nil
 }

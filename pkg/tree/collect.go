@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// atOnce bounds the requests that are under way at the same time.
+	// atOnce is the maximum number of parallel requests.
 	atOnce = 16
-	// manyNamespaces is from where on one list of all namespaces is cheaper
-	// than one of each.
+	// manyNamespaces is the number of namespaces from which one cluster-wide
+	// list replaces a list of each.
 	manyNamespaces = 8
 )
 
-// errNotServed says that the cluster does not know a kind at all.
+// errNotServed is returned for a kind that the cluster does not serve.
 var errNotServed = errors.New("no such kind")
 
 func notServed(err, missing error) error {
@@ -34,8 +34,8 @@ func notServed(err, missing error) error {
 	return err
 }
 
-// wants collects which objects are to be read, as names by resource and
-// namespace; the name "" stands for all.
+// wants are the names of the objects to read, by resource and namespace. The
+// name "" stands for all objects.
 type wants map[kube.Resource]map[string]map[string]bool
 
 func (w wants) add(r kube.Resource, namespace, name string) {
@@ -52,14 +52,14 @@ func (w wants) add(r kube.Resource, namespace, name string) {
 type request struct {
 	resource  kube.Resource
 	selection kube.Selection
-	// instead are the lists of single namespaces that answer as well where
-	// those of all namespaces are forbidden.
+	// instead are the lists of single namespaces, used if the cluster-wide list
+	// is forbidden.
 	instead []*request
-	// answered are the namespaces that were listed, or refused for good.
+	// answered are the namespaces that were listed or refused.
 	answered []string
 }
 
-// requests are the fewest lists that answer what is wanted.
+// requests returns the minimal set of lists for the wanted objects.
 func (w wants) requests(everywhere bool) []*request {
 	var all []*request
 	for _, r := range slices.SortedFunc(maps.Keys(w), byName) {
@@ -83,8 +83,8 @@ func byName(a, b kube.Resource) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Version, b.Version))
 }
 
-// collect sends the requests together and returns what they find, each object
-// turned by read into what is kept of it. What cannot be listed becomes a gap.
+// collect sends the requests in parallel and returns the objects, converted
+// with read. Failed lists become gaps.
 func collect[T any](ctx context.Context, c *cluster, requests []*request, g *gaps, read func(controllers.Object) (T, error)) ([]T, error) {
 	var mu sync.Mutex
 	var found []T
@@ -110,8 +110,8 @@ func collect[T any](ctx context.Context, c *cluster, requests []*request, g *gap
 	return found, err
 }
 
-// send lists, and where all namespaces are forbidden, one after another those
-// that matter.
+// send sends the list, or the lists of single namespaces if the cluster-wide
+// list is forbidden.
 func (r *request) send(ctx context.Context, c *cluster, g *gaps, visit func(controllers.Object) error) error {
 	err := c.each(ctx, r.resource, r.selection, visit)
 	if apierrors.IsForbidden(err) && r.instead != nil {
@@ -142,7 +142,7 @@ func (r *request) sendInstead(ctx context.Context, c *cluster, g *gaps, visit fu
 	return nil
 }
 
-// gaps remembers what could not be listed, by resource.
+// gaps records the failed lists by resource.
 type gaps struct {
 	mu  sync.Mutex
 	all map[string]*Gap
@@ -173,7 +173,8 @@ func (g *gaps) keep(gap Gap) {
 	g.all[gap.Resource] = &gap
 }
 
-// covers tells whether objects of the resource could not be listed there.
+// covers returns the error if objects of the resource could not be listed in
+// the namespace.
 func (g *gaps) covers(resource, namespace string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -184,8 +185,8 @@ func (g *gaps) covers(resource, namespace string) error {
 	return gap.Err
 }
 
-// list returns the gaps that somebody can do something about: a kind that the
-// cluster does not serve shows on its objects, which are not there.
+// list returns the gaps without kinds that are not served: these show as
+// missing objects.
 func (g *gaps) list() []Gap {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -199,7 +200,7 @@ func (g *gaps) list() []Gap {
 	return list
 }
 
-// IsNotServed tells whether an error says that the cluster does not know a kind.
+// IsNotServed reports whether the cluster does not serve a kind.
 func IsNotServed(err error) bool {
 	var missing *kube.MissingKindError
 	return errors.Is(err, errNotServed) || errors.As(err, &missing)

@@ -10,16 +10,16 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// consumed tells whether objects of the kind are what others take their
-// content from, and have no inventory of their own.
+// consumed reports whether a kind is a source, which has consumers instead of
+// an inventory.
 func consumed(kind schema.GroupKind) (controllers.Kind, bool) {
 	k, ok := controllers.KindOf(kind.Group, kind.Kind)
 	return k, ok && k.Family == "source"
 }
 
-// consumers hangs below a source what takes its content from it, however far:
-// charts below repositories and releases below charts. What of these has an
-// inventory is expanded like everywhere else.
+// consumers adds the consumers of a source to the tree, recursively: charts of
+// repositories, and releases of charts. Consumers with inventories are
+// expanded.
 func (b *builder) consumers(ctx context.Context, cfg *rest.Config, root *Node, k controllers.Kind) error {
 	g, gaps, err := Dependencies(ctx, cfg, "")
 	if err != nil {

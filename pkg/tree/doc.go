@@ -1,5 +1,8 @@
-// Package tree shows what hangs below a Flux object: from its inventory to
-// nested Kustomizations and HelmReleases and on, by owner references, down to
-// the pods, each with how ready it is. Build collects and prints nothing;
-// Text, Wide, JSON and YAML print what was collected.
+// Package tree collects the objects that a Flux object manages: from its
+// inventory to nested Kustomizations and HelmReleases and, by owner references,
+// to the pods, with their status.
+//
+// Build collects and prints nothing; Text, Wide, JSON and YAML print the
+// result. The package also builds dependency graphs and traces objects to their
+// sources.
 package tree

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// What may not be listed is named once, and the rest is shown.
+// A forbidden list is one gap, and the other objects are in the tree.
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	s := shop(t)
@@ -38,7 +38,7 @@ Kustomization/flux-system/fleet   |Ready  |        |3d2h|Applied revision: main@
 	checkGaps(t, got, []string{"kustomizations.kustomize.toolkit.fluxcd.io flux-system"})
 }
 
-// Who may not list all namespaces is served from each by itself.
+// If a cluster-wide list is forbidden, each namespace is listed.
 func TestAllNamespacesForbidden(t *testing.T) {
 	t.Parallel()
 	s := &server{objects: manyObjects(20, 10)}
@@ -53,7 +53,7 @@ func TestAllNamespacesForbidden(t *testing.T) {
 	}
 }
 
-// A kind that the cluster does not know is not there, and no fault of the tree.
+// An object of a kind that is not served is missing, and not a gap.
 func TestKindNotServed(t *testing.T) {
 	t.Parallel()
 	s := shop(t)
@@ -72,7 +72,7 @@ func TestKindNotServed(t *testing.T) {
 	checkGaps(t, got, nil)
 }
 
-// What a Kustomization applies to another cluster is not looked for in this one.
+// Objects in another cluster are not read.
 func TestOtherCluster(t *testing.T) {
 	t.Parallel()
 	s := &server{waves: []int{1}, objects: parse(t, `
@@ -106,7 +106,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A broken inventory is an error that names the object, not half a tree.
+// An invalid inventory is an error that names the object, not a partial tree.
 func TestBrokenInventory(t *testing.T) {
 	t.Parallel()
 	s := &server{objects: parse(t, `

@@ -14,45 +14,45 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Graph says which objects of Flux need which others.
+// Graph is a dependency graph of Flux objects.
 type Graph struct {
-	// Vertices are in the order of their kinds in the catalogue and, within
-	// one, of their names.
+	// Vertices are sorted by kind, in the order of the catalogue, and by name.
 	Vertices []*Vertex
-	// Edges are in the order of the vertices that they start at.
+	// Edges are sorted by the vertices at which they start.
 	Edges []Edge
-	// Cycles are objects that wait for each other; each begins at its first
-	// object in alphabetical order.
+	// Cycles are circular dependencies. Each starts at its first object in
+	// alphabetical order.
 	Cycles [][]Object
 
 	at       map[Object]*Vertex
 	from, to map[Object][]Edge
 }
 
-// Vertex is an object of Flux.
+// Vertex is a Flux object.
 type Vertex struct {
 	Object Object
-	// Ready is "True", "False" or "Unknown", "" for one that is Missing or was
-	// read from a file, which says nothing about readiness.
+	// Ready is "True", "False" or "Unknown", or "" for a missing object and for
+	// one from a file.
 	Ready, Message string
 	Suspended      bool
-	// Missing says that others refer to the object, and that it is not there.
+	// Missing marks an object that others refer to and that does not exist.
 	Missing bool
-	// BlockedBy are the objects at the roots of why this one is not ready:
-	// they are not ready or missing, and need nothing that is not.
+	// BlockedBy are the root causes if the object is not ready: objects that
+	// are missing or not ready, without such dependencies of their own.
 	BlockedBy []Object
 }
 
-// Edge says that From needs To.
+// Edge is a reference of From to To.
 type Edge struct {
 	From, To Object
-	// Relation is the catalogue's word: source, dependency, provider, image, resource.
+	// Relation is the relation in the catalogue: source, dependency, provider,
+	// image, resource.
 	Relation string
 }
 
-// Dependencies lists the objects of Flux in a namespace, "" for all, and says
-// which need which. Kinds that the cluster does not have are left out; those
-// that may not be listed are gaps.
+// Dependencies lists the Flux objects in a namespace, or in all for "", and
+// returns their graph. It omits kinds that are not installed. Kinds that may
+// not be listed are gaps.
 func Dependencies(ctx context.Context, cfg *rest.Config, namespace string) (*Graph, []Gap, error) {
 	client, err := kube.New(cfg)
 	if err != nil {
@@ -71,14 +71,13 @@ func Dependencies(ctx context.Context, cfg *rest.Config, namespace string) (*Gra
 		k, _ := controllers.KindOf(o.GroupKind.Group, o.GroupKind.Kind)
 		return (namespace == "" || o.Namespace == namespace) && missed.covers(kube.Of(k).GroupResource().String(), o.Namespace) == nil
 	}
-	return Needs(objects, true, known), missed.list(), nil
+	return NewGraph(objects, true, known), missed.list(), nil
 }
 
-// Needs says which of the objects need which. An object that only others refer
-// to is Missing, unless known tells that it would not be among the objects if
-// it were there. With live the objects are as a cluster has them, else as files
-// have them, which say nothing about readiness.
-func Needs(objects []controllers.Object, live bool, known func(Object) bool) *Graph {
+// NewGraph returns the graph of the objects. A referenced object that is not among
+// them is Missing if known reports that it would be, if it existed. live is
+// true for objects of a cluster, and false for files, which have no status.
+func NewGraph(objects []controllers.Object, live bool, known func(Object) bool) *Graph {
 	g := &Graph{at: map[Object]*Vertex{}}
 	type row struct {
 		kind   controllers.Kind
@@ -147,8 +146,8 @@ type need struct {
 	target   controllers.Target
 }
 
-// needs are the references of an object. A release needs its chart where there
-// is one on the cluster, else, as in a folder of manifests, its repository.
+// needs returns the references of an object. A release refers to its chart if
+// it exists on the cluster, otherwise to the repository.
 func (g *Graph) needs(k controllers.Kind, o controllers.Object) []need {
 	var all []need
 	up := k.SourceOf(o)
@@ -173,8 +172,8 @@ func (g *Graph) needs(k controllers.Kind, o controllers.Object) []need {
 	return all
 }
 
-// Awaited returns the objects of Flux that an object waits for: its chart or
-// source, its dependencies, and what else it is not ready without.
+// Awaited returns the Flux objects that an object waits for: its chart or
+// source, its dependencies, and other required objects.
 func Awaited(k controllers.Kind, o controllers.Object) []controllers.Target {
 	targets := slices.Clone(k.Upstream(o))
 	for _, ref := range k.AllRefs() {
@@ -185,8 +184,8 @@ func Awaited(k controllers.Kind, o controllers.Object) []controllers.Target {
 	return named(targets)
 }
 
-// Mentioned returns the objects of Flux that an object refers to without
-// waiting for them.
+// Mentioned returns the Flux objects that an object refers to without waiting
+// for them.
 func Mentioned(k controllers.Kind, o controllers.Object) []controllers.Target {
 	var targets []controllers.Target
 	for _, ref := range k.AllRefs() {
@@ -197,7 +196,7 @@ func Mentioned(k controllers.Kind, o controllers.Object) []controllers.Target {
 	return named(targets)
 }
 
-// named are the references to a single object of Flux, each once.
+// named returns the references to single Flux objects without duplicates.
 func named(targets []controllers.Target) []controllers.Target {
 	var all []controllers.Target
 	for _, t := range targets {
@@ -225,7 +224,7 @@ func (g *Graph) sort() {
 	})
 }
 
-// index drops edges that are named twice and finds those of each object.
+// index removes duplicate edges and indexes the others by object.
 func (g *Graph) index() {
 	g.Edges = slices.Compact(g.Edges)
 	g.from, g.to = map[Object][]Edge{}, map[Object][]Edge{}
@@ -234,21 +233,21 @@ func (g *Graph) index() {
 	}
 }
 
-// Vertex returns the vertex of an object, nil where there is none.
+// Vertex returns the vertex of an object, or nil.
 func (g *Graph) Vertex(o Object) *Vertex { return g.at[o] }
 
-// From returns the edges to what an object needs.
+// From returns the edges to the dependencies of an object.
 func (g *Graph) From(o Object) []Edge { return g.from[o] }
 
-// To returns the edges from what needs an object.
+// To returns the edges from the dependents of an object.
 func (g *Graph) To(o Object) []Edge { return g.to[o] }
 
-// waits tells whether an object is held up by what it needs. What an alert or a
-// receiver is about may be out of order without them.
+// waits reports whether From waits for To. Alerts and Receivers do not wait for
+// the objects that they watch.
 func (e Edge) waits() bool { return e.Relation != "resource" }
 
-// Around returns the part of the graph that an object needs or is needed by,
-// however far.
+// Around returns the part of the graph with the dependencies and dependents of
+// an object, direct and indirect.
 func (g *Graph) Around(o Object) *Graph {
 	keep := map[Object]bool{}
 	var walk func(o Object, next func(Object) []Edge, end func(Edge) Object)
@@ -282,8 +281,7 @@ func (g *Graph) Around(o Object) *Graph {
 	return part
 }
 
-// Reversed is the graph with its edges turned round: what needs an object is
-// where what it needs was.
+// Reversed returns the graph with reversed edges.
 func (g *Graph) Reversed() *Graph {
 	turned := &Graph{Vertices: g.Vertices, Cycles: g.Cycles, at: g.at}
 	for _, e := range g.Edges {
@@ -294,7 +292,7 @@ func (g *Graph) Reversed() *Graph {
 	return turned
 }
 
-// findCycles walks along what waits and notes each way back once.
+// findCycles finds the cycles among the edges that wait, each once.
 func (g *Graph) findCycles() {
 	const under, done = 1, 2
 	state := map[Object]int{}
@@ -321,7 +319,7 @@ func (g *Graph) findCycles() {
 	}
 }
 
-// turned is a cycle from its first object in alphabetical order on.
+// turned rotates a cycle to start at its first object in alphabetical order.
 func turned(cycle []Object) []Object {
 	first := 0
 	for i, o := range cycle {
@@ -332,11 +330,11 @@ func turned(cycle []Object) []Object {
 	return slices.Concat(cycle[first:], cycle[:first])
 }
 
-// out tells whether an object is out of order, so that others wait for it.
+// out reports whether an object is missing or not ready.
 func (v *Vertex) out() bool { return v.Missing || v.Ready != "" && v.Ready != "True" }
 
-// block finds for each object that is out of order the objects that it really
-// waits for: those at the ends of the chains of what is out of order.
+// block sets BlockedBy of the objects that are missing or not ready: the ends
+// of their chains of such objects.
 func (g *Graph) block() {
 	for _, v := range g.Vertices {
 		if !v.out() {

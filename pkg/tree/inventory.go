@@ -9,16 +9,17 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// fluxObject is what is kept of a Flux object that has an inventory.
+// fluxObject is the required part of a Flux object with an inventory.
 type fluxObject struct {
 	live
 	inventory []entry
-	// remote says that the inventory is of another cluster.
+	// remote marks an inventory of another cluster.
 	remote bool
-	// stored is where to look for what has no inventory, nil for all others.
+	// stored is the release storage for a HelmRelease without an inventory, nil
+	// otherwise.
 	stored *storage
-	// broken says why the inventory cannot be read. It matters only where the
-	// object is in the tree: lists bring others along.
+	// broken is the error for an invalid inventory. It is returned only if the
+	// object is in the tree: lists contain other objects, too.
 	broken error
 }
 
@@ -47,8 +48,8 @@ func fluxObjectOf(k controllers.Kind, o controllers.Object) fluxObject {
 	return f
 }
 
-// entryOf reads an inventory's entry. That of an ArtifactGenerator only names
-// the ExternalArtifact; the others have identifiers of all parts.
+// entryOf parses an entry of an inventory. Entries of an ArtifactGenerator only
+// name an ExternalArtifact.
 func entryOf(m map[string]any) (entry, error) {
 	field := func(name string) string { return controllers.Path{name}.String(m) }
 	id := field("id")
@@ -61,7 +62,7 @@ func entryOf(m map[string]any) (entry, error) {
 	return entry{Object(parsed), field("v")}, err
 }
 
-// expandable tells whether objects of the kind have an inventory themselves.
+// expandable reports whether objects of the kind have an inventory.
 func expandable(kind schema.GroupKind) (controllers.Kind, bool) {
 	k, ok := controllers.KindOf(kind.Group, kind.Kind)
 	return k, ok && k.Inventory != nil

@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// live is what is kept of an object of the cluster: a tree of thousands of
-// pods must not hold thousands of pods.
+// live is the required part of a live object, which saves memory for thousands
+// of pods.
 type live struct {
 	object   Object
 	uid      types.UID
@@ -23,13 +23,14 @@ type live struct {
 	message  string
 	restarts *int
 	created  time.Time
-	// idle says that it is a ReplicaSet of an earlier rollout, scaled to zero.
+	// idle marks an old ReplicaSet that is scaled to zero.
 	idle bool
-	// claims are the names of a StatefulSet's volume claims without the ordinal.
+	// claims are the names of the PersistentVolumeClaims of a StatefulSet
+	// without the ordinal.
 	claims []string
 }
 
-// liveOf takes what is needed out of a whole object.
+// liveOf returns the required part of an object.
 func liveOf(o controllers.Object) live {
 	u := &unstructured.Unstructured{Object: wholeNumbers(o).(map[string]any)}
 	l := live{
@@ -55,7 +56,7 @@ func liveOf(o controllers.Object) live {
 	return l
 }
 
-// ownedBy remembers the owner that controls the object, or else its first.
+// ownedBy sets the controller of the object, or else its first owner.
 func (l *live) ownedBy(u *unstructured.Unstructured) {
 	for i, ref := range u.GetOwnerReferences() {
 		controls := ref.Controller != nil && *ref.Controller
@@ -67,12 +68,11 @@ func (l *live) ownedBy(u *unstructured.Unstructured) {
 	}
 }
 
-// readiness is the verdict of kstatus. Of a Flux object that says itself that
-// it is not ready kstatus thinks it is still being worked on; people who look
-// for what is wrong need to find it.
+// readiness returns the status of kstatus. kstatus reports a Flux object with
+// Ready=False as InProgress; here it is Failed.
 func readiness(u *unstructured.Unstructured) (Status, string) {
 	if metadataSuffices[u.GroupVersionKind().GroupKind()] && u.GetDeletionTimestamp() == nil {
-		return Ready, "" // its status has not been read
+		return Ready, "" // its status was not read
 	}
 	result, err := status.Compute(u)
 	if err != nil {
@@ -84,7 +84,7 @@ func readiness(u *unstructured.Unstructured) (Status, string) {
 	}
 	kind, ok := controllers.KindOf(u.GroupVersionKind().Group, u.GetKind())
 	if !ok {
-		return verdict, telling(message)
+		return verdict, informative(message)
 	}
 	if kind.Static != nil && kind.Static(u.Object) {
 		return verdict, ""
@@ -96,11 +96,12 @@ func readiness(u *unstructured.Unstructured) (Status, string) {
 			verdict = Failed
 		}
 	}
-	return verdict, telling(message)
+	return verdict, informative(message)
 }
 
-// telling drops the messages that only repeat that all is well.
-func telling(message string) string {
+// informative removes messages of kstatus that only repeat that the object is
+// ready.
+func informative(message string) string {
 	switch message {
 	case "Resource is current", "Resource is always ready", "Pod is Ready", "PVC is Bound":
 		return ""
@@ -118,8 +119,8 @@ func restarts(o map[string]any) *int {
 	return &total
 }
 
-// troubleOf names the first container that cannot start and why: the pod's
-// own conditions only say that some container is not ready.
+// troubleOf returns the first container that cannot start, with the reason: the
+// conditions of the pod do not contain it.
 func troubleOf(o map[string]any) string {
 	for _, container := range containers(o) {
 		name, _, _ := unstructured.NestedString(container, "name")
@@ -164,8 +165,8 @@ func claims(o map[string]any, set string) []string {
 	return prefixes
 }
 
-// wholeNumbers makes numbers without a fraction int64, in place: encoding/json
-// decodes every number as float64, where kstatus expects what Kubernetes decodes.
+// wholeNumbers converts integral float64 numbers to int64 in place:
+// encoding/json decodes every number as float64, and kstatus expects int64.
 func wholeNumbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

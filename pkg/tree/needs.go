@@ -2,15 +2,15 @@ package tree
 
 import "strings"
 
-// Trees shows the graph as trees: what needs others above what it needs. They
-// begin at what nothing else needs; what only cycles lead to comes last. Each
-// object has what it needs below it once, wherever it appears again.
+// Trees returns the graph as trees from dependents to dependencies. Roots are
+// objects without dependents, followed by cycles. The dependencies of each
+// object appear once.
 func (g *Graph) Trees() []*Node {
 	shown := map[Object]bool{}
 	var roots []*Node
 	for _, alone := range []bool{true, false} {
 		for _, v := range g.Vertices {
-			// What needs nothing and is needed by nothing says nothing here.
+			// Isolated objects are omitted.
 			if len(g.To(v.Object)) == 0 == alone && !shown[v.Object] && len(g.From(v.Object)) > 0 {
 				roots = append(roots, g.tree(v.Object, shown))
 			}
@@ -19,7 +19,7 @@ func (g *Graph) Trees() []*Node {
 	return roots
 }
 
-// Tree is what an object needs and what that needs.
+// Tree returns the tree of the dependencies of an object.
 func (g *Graph) Tree(o Object) *Node { return g.tree(o, map[Object]bool{}) }
 
 func (g *Graph) tree(o Object, shown map[Object]bool) *Node {
@@ -35,8 +35,7 @@ func (g *Graph) tree(o Object, shown map[Object]bool) *Node {
 	return node
 }
 
-// Status is the word that trees have for how ready an object is, "" where that
-// is not known.
+// Status returns the status of an object in a tree, "" if it is unknown.
 func (v *Vertex) Status() Status {
 	switch {
 	case v.Missing:
@@ -52,7 +51,8 @@ func (v *Vertex) Status() Status {
 	}
 }
 
-// why is what is to be said of an object: what holds it up, else its own message.
+// why returns the message for an object: the objects that block it, or its own
+// message.
 func (g *Graph) why(v *Vertex) string {
 	var parts []string
 	if v.Suspended {

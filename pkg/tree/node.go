@@ -8,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Object names an object, whatever the version it is read in.
+// Object is a reference to an object, regardless of the API version.
 type Object struct {
 	Namespace string
 	Name      string
 	GroupKind schema.GroupKind
 }
 
-// encodedObject is an Object for programs.
+// encodedObject is the JSON form of Object.
 type encodedObject struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
@@ -28,7 +28,7 @@ func (o Object) MarshalJSON() ([]byte, error) {
 	return json.Marshal(encodedObject{o.GroupKind.Group, o.GroupKind.Kind, o.Namespace, o.Name})
 }
 
-// UnmarshalJSON decodes what MarshalJSON has encoded.
+// UnmarshalJSON decodes the format of MarshalJSON.
 func (o *Object) UnmarshalJSON(data []byte) error {
 	var e encodedObject
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -38,7 +38,7 @@ func (o *Object) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// String is the object as lines of the tree show it: Kind/namespace/name.
+// String returns the object as Kind/namespace/name.
 func (o Object) String() string {
 	if o.Namespace == "" {
 		return o.GroupKind.Kind + "/" + o.Name
@@ -46,13 +46,13 @@ func (o Object) String() string {
 	return o.GroupKind.Kind + "/" + o.Namespace + "/" + o.Name
 }
 
-// Status is how ready an object is, in the words of kstatus; what kstatus
-// calls Current is Ready here.
+// Status is the status of an object in the terms of kstatus, with Ready for
+// Current.
 type Status string
 
-// The values of Status. NotFound is an object that the inventory names and
-// the cluster does not have; Unknown is one that was not looked at, because
-// it is in another cluster or may not be read.
+// The values of Status. NotFound is an object of the inventory that does not
+// exist. Unknown is an object that was not read: it is in another cluster or
+// forbidden.
 const (
 	Ready       Status = "Ready"
 	InProgress  Status = "InProgress"
@@ -62,16 +62,17 @@ const (
 	Unknown     Status = "Unknown"
 )
 
-// Node is an object and what it has applied or owns.
+// Node is an object with the objects that it has applied or owns.
 type Node struct {
 	Object Object `json:"resource"`
-	// Status is empty where it was not asked for.
+	// Status is empty if it was not requested.
 	Status Status `json:"status,omitempty"`
-	// Message says why the object is in its status, where there is something to say.
+	// Message is the reason for the status, if there is one.
 	Message string `json:"message,omitempty"`
-	// Restarts counts the restarts of a pod's containers; nil for what is no pod.
+	// Restarts is the number of container restarts of a pod, nil for other
+	// kinds.
 	Restarts *int `json:"restarts,omitempty"`
-	// Created is nil for what was not looked at or is not there.
+	// Created is nil for an object that was not read or does not exist.
 	Created  *time.Time `json:"createdAt,omitempty"`
 	Children []*Node    `json:"resources,omitempty"`
 
@@ -79,7 +80,7 @@ type Node struct {
 	remote  bool   // in another cluster
 }
 
-// each calls visit with the node and everything below it, parents first.
+// each calls visit with the node and its descendants, parents first.
 func (n *Node) each(visit func(*Node)) {
 	visit(n)
 	for _, child := range n.Children {
@@ -87,12 +88,12 @@ func (n *Node) each(visit func(*Node)) {
 	}
 }
 
-// has tells whether an object hangs directly below the node.
+// has reports whether an object is a child of the node.
 func (n *Node) has(o Object) bool {
 	return slices.ContainsFunc(n.Children, func(child *Node) bool { return child.Object == o })
 }
 
-// describe puts what is known of the live object into the node.
+// describe sets the fields of the node from the live object.
 func (n *Node) describe(l live) {
 	n.Status, n.Message, n.Restarts = l.status, l.message, l.restarts
 	if !l.created.IsZero() {
@@ -100,17 +101,18 @@ func (n *Node) describe(l live) {
 	}
 }
 
-// Tree is a collected tree and what could not be collected.
+// Tree is a collected tree with its gaps.
 type Tree struct {
 	Root *Node
 	Gaps []Gap
 }
 
-// Gap is a kind of objects that could not be listed.
+// Gap is a kind whose objects could not be listed.
 type Gap struct {
-	// Resource is the plural with its group, such as "deployments.apps".
+	// Resource is the plural with the group, such as "deployments.apps".
 	Resource string
-	// Namespaces are where; empty for all of them or none.
+	// Namespaces are the namespaces that could not be listed; empty for all of
+	// them, or for a cluster-scoped kind.
 	Namespaces []string
 	Err        error
 }

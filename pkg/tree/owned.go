@@ -12,7 +12,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// The built-in kinds that own others or are owned, and where Helm keeps releases.
+// The built-in kinds that own objects or are owned, and the kind of the release
+// storage.
 var (
 	pod         = schema.GroupKind{Kind: "Pod"}
 	secret      = schema.GroupKind{Kind: "Secret"}
@@ -25,7 +26,8 @@ var (
 	cronJob     = schema.GroupKind{Group: "batch", Kind: "CronJob"}
 )
 
-// ownedBy says which kinds an object of a kind owns, itself or through others.
+// ownedBy lists the kinds that an object of a kind owns, directly or
+// indirectly.
 var ownedBy = map[schema.GroupKind][]schema.GroupKind{
 	deployment:  {replicaSet, pod},
 	replicaSet:  {pod},
@@ -35,10 +37,10 @@ var ownedBy = map[schema.GroupKind][]schema.GroupKind{
 	cronJob:     {job, pod},
 }
 
-// workloads are what an operator makes out of its custom resources.
+// workloads are the kinds that operators create for their custom resources.
 var workloads = []schema.GroupKind{deployment, statefulSet, daemonSet, replicaSet, cronJob, job, pod, claim}
 
-// ownedKinds are the kinds below an object, nil where nothing is.
+// ownedKinds returns the kinds that an object may own.
 func ownedKinds(o Object) []schema.GroupKind {
 	if kinds, ok := ownedBy[o.GroupKind]; ok {
 		return kinds
@@ -49,19 +51,20 @@ func ownedKinds(o Object) []schema.GroupKind {
 	return nil
 }
 
-// custom tells a custom resource from a built-in kind: groups that are not
-// Kubernetes' own belong to somebody's domain.
+// custom reports whether a kind is a custom resource of another project,
+// according to the domain of its group.
 func custom(kind schema.GroupKind) bool {
 	domain := strings.Contains(kind.Group, ".") && !strings.HasSuffix(kind.Group, ".k8s.io")
 	return domain && !ofFlux(kind)
 }
 
-// resourceOf is the collection of a kind, in v1 unless a version is known.
+// resourceOf returns the resource of a kind, in v1 unless the version is given.
 func resourceOf(kind schema.GroupKind, version string) kube.Resource {
 	return kube.Guess(kind.WithVersion(cmp.Or(version, "v1")))
 }
 
-// populate looks at the live objects of the tree and adds what they own.
+// populate reads the live objects of the tree and adds the objects that they
+// own.
 func (b *builder) populate(ctx context.Context, root *Node) error {
 	wanted := b.wanted(root)
 	if b.options.owned() {
@@ -82,8 +85,8 @@ func (b *builder) populate(ctx context.Context, root *Node) error {
 	return nil
 }
 
-// wanted are the objects of the inventories as far as their status counts,
-// and all objects of the kinds that they may own.
+// wanted returns the objects of the inventories whose status is required, and
+// all objects of the kinds that they may own.
 func (b *builder) wanted(root *Node) wants {
 	wanted := wants{}
 	root.each(func(n *Node) {
@@ -106,7 +109,7 @@ func (b *builder) wanted(root *Node) wants {
 	return wanted
 }
 
-// fill describes a node of an inventory and hangs below it what it owns.
+// fill sets the status of an inventory node and adds the objects that it owns.
 func (b *builder) fill(n *Node, index *index) {
 	if _, read := expandable(n.Object.GroupKind); read && !n.remote {
 		return
@@ -136,7 +139,7 @@ func (b *builder) judge(n *Node, l live, found bool) {
 	b.absent(n, resourceOf(n.Object.GroupKind, n.version).GroupResource().String())
 }
 
-// absent says why an object that the inventory names was not found.
+// absent sets the status of an object of the inventory that was not found.
 func (b *builder) absent(n *Node, resource string) {
 	n.Status, n.Message = NotFound, "in the inventory, not in the cluster"
 	err := b.gaps.covers(resource, n.Object.Namespace)
@@ -149,7 +152,7 @@ func (b *builder) absent(n *Node, resource string) {
 	}
 }
 
-// hang adds what a live object owns below its node, and so on down.
+// hang adds the owned objects of a live object to its node, recursively.
 func (b *builder) hang(n *Node, l live, index *index) {
 	for _, child := range index.below(l) {
 		if child.idle && !b.options.All || index.shown[child.object] {
@@ -169,10 +172,10 @@ func (b *builder) hang(n *Node, l live, index *index) {
 type index struct {
 	live  map[Object]live
 	owned map[Object][]live
-	// claims are the claims by their names without the ordinal: by default a
-	// StatefulSet makes them and does not own them.
+	// claims are the PersistentVolumeClaims by name without the ordinal: by
+	// default a StatefulSet creates but does not own them.
 	claims map[Object][]live
-	// shown are the objects in the tree: each stands in one place.
+	// shown are the objects in the tree: each appears once.
 	shown map[Object]bool
 }
 
@@ -195,8 +198,8 @@ func newIndex(found []live) *index {
 	return x
 }
 
-// below are the objects that l owns. Where l itself could not be read, its
-// name has to do; else one of the same name that is gone does not count.
+// below returns the objects that l owns. Owners match by UID or, if l could not
+// be read, by name.
 func (x *index) below(l live) []live {
 	var all []live
 	for _, child := range x.owned[l.object] {

@@ -23,7 +23,7 @@ func kindObject(t *testing.T, kind, namespace, name string) tree.Object {
 	return tree.Object{Namespace: namespace, Name: name, GroupKind: schema.GroupKind{Group: k.Group, Kind: k.Kind}}
 }
 
-// What Flux 2.9 answers on a cluster is what the inventory alone gives here.
+// The output for inventories equals the recorded output of Flux 2.9.
 func TestRecorded(t *testing.T) {
 	t.Parallel()
 	recorded := recordedAnswers(t)
@@ -65,7 +65,7 @@ func TestRecorded(t *testing.T) {
 				t.Fatalf("%q is not recorded", command)
 			}
 			if diff := cmp.Diff(want, out.String()); diff != "" {
-				t.Errorf("other bytes than recorded (-want +got):\n%s", diff)
+				t.Errorf("output differs from the record (-want +got):\n%s", diff)
 			}
 			if len(got.Gaps) > 0 {
 				t.Errorf("gaps: %v", got.Gaps)

@@ -12,13 +12,13 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 )
 
-// mostRelatives is how many kinds a group may have for all of them to be
-// listed: operators have a few, providers of clouds have hundreds.
+// mostRelatives is the maximum number of kinds in a group to list: operators
+// have a few, cloud providers have hundreds.
 const mostRelatives = 16
 
-// relatives adds to what is wanted the other kinds of the groups that custom
-// resources of the tree belong to: operators make custom resources out of
-// custom resources, such as requests and orders out of certificates.
+// relatives adds the other kinds in the groups of custom resources: operators
+// create custom resources for custom resources, such as requests and orders for
+// certificates.
 func (b *builder) relatives(ctx context.Context, root *Node, wanted wants) error {
 	namespaces := map[schema.GroupVersion][]string{}
 	root.each(func(n *Node) {
@@ -55,8 +55,8 @@ func (b *builder) relatives(ctx context.Context, root *Node, wanted wants) error
 	return group.Wait()
 }
 
-// known is the resource under which a kind is wanted already: one that was
-// guessed is not listed twice.
+// known returns the resource under which a kind is already wanted, so that it
+// is not listed twice.
 func (w wants) known(r kube.Resource) kube.Resource {
 	for other := range w {
 		if other.Group == r.Group && other.Kind == r.Kind {
@@ -66,9 +66,8 @@ func (w wants) known(r kube.Resource) kube.Resource {
 	return r
 }
 
-// family are the kinds of a group, in a version or in the one that the server
-// prefers; none where the server does not tell. One that cannot be reached
-// shows with the lists that follow.
+// family returns the kinds of a group, in the given or the preferred version,
+// nil if discovery fails. The error shows in the following lists.
 func (c *cluster) family(ctx context.Context, gv schema.GroupVersion) map[string]kube.Resource {
 	if kinds, err := c.Kinds(ctx, gv); err == nil {
 		return kinds

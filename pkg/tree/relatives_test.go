@@ -34,8 +34,8 @@ kind: Pod
 metadata: {name: solver, namespace: apps, ownerReferences: [{apiVersion: certs.example.com/v1, kind: Request, name: web-1, uid: r, controller: true}]}
 `
 
-// operator serves a group with some kinds: cluster-scoped ones, subresources
-// and what cannot be changed are not for owning.
+// operator serves a group with some kinds. Cluster-scoped kinds, subresources
+// and read-only kinds have no owners.
 func operator(t *testing.T, more int) *server {
 	s := &server{objects: parse(t, certificate), kinds: maps.Clone(builtIn)}
 	s.kinds["certs.example.com/v1/certificates"], s.kinds["certs.example.com/v1/requests"] = "Certificate", "Request"
@@ -54,8 +54,8 @@ func operator(t *testing.T, more int) *server {
 	return s
 }
 
-// What an operator makes out of its custom resources is in the tree, custom
-// resources of the same group and what these own.
+// The tree has the custom resources that an operator creates for a custom
+// resource, with the objects that they own.
 func TestCustomResourcesOfCustomResources(t *testing.T) {
 	t.Parallel()
 	got := build(t, operator(t, 0), kindObject(t, "Kustomization", "flux-system", "site"), tree.Options{})
@@ -65,7 +65,7 @@ func TestCustomResourcesOfCustomResources(t *testing.T) {
 	}
 }
 
-// A group of very many kinds is not listed for what may be there.
+// The other kinds of a large group are not listed.
 func TestLargeFamily(t *testing.T) {
 	t.Parallel()
 	s := operator(t, 20)
@@ -80,7 +80,7 @@ func TestLargeFamily(t *testing.T) {
 	}
 }
 
-// What an operator owns is none of the inventory's business.
+// With InventoryOnly, owned objects are not read.
 func TestInventoryOfCustomResources(t *testing.T) {
 	t.Parallel()
 	s := operator(t, 0)

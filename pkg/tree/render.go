@@ -19,7 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/printable"
 )
 
-// Text prints a line an object, as scripts read it, and a blank line at the end.
+// Text prints one line for each object and a trailing blank line.
 func Text(w io.Writer, root *Node) error {
 	out := bufio.NewWriter(w)
 	for _, l := range lines(root) {
@@ -29,13 +29,13 @@ func Text(w io.Writer, root *Node) error {
 	return out.Flush()
 }
 
-// JSON prints the nodes as they are.
+// JSON prints the nodes as JSON.
 func JSON(w io.Writer, root *Node) error { return printJSON(w, root) }
 
-// YAML prints the nodes as they are, and a blank line at the end.
+// YAML prints the nodes as YAML with a trailing blank line.
 func YAML(w io.Writer, root *Node) error { return printYAML(w, root) }
 
-// recordedNode is a node in the fields of Flux 2.9, which scripts read.
+// recordedNode is a node with the JSON fields of Flux 2.9, for compatibility.
 type recordedNode struct {
 	Object struct {
 		Namespace string
@@ -57,10 +57,11 @@ func recorded(n *Node) *recordedNode {
 	return r
 }
 
-// InventoryJSON prints the nodes in the fields of Flux 2.9.
+// InventoryJSON prints the nodes as JSON with the fields of Flux 2.9.
 func InventoryJSON(w io.Writer, root *Node) error { return printJSON(w, recorded(root)) }
 
-// InventoryYAML prints the nodes in the fields of Flux 2.9, and a blank line at the end.
+// InventoryYAML prints the nodes as YAML with the fields of Flux 2.9 and a
+// trailing blank line.
 func InventoryYAML(w io.Writer, root *Node) error { return printYAML(w, recorded(root)) }
 
 func printJSON(w io.Writer, root any) error {
@@ -81,28 +82,28 @@ func printYAML(w io.Writer, root any) error {
 	return err
 }
 
-// Style is how Wide prints.
+// Style is the format of Wide.
 type Style struct {
-	// Now is what ages are counted to.
+	// Now is the reference time for ages.
 	Now time.Time
-	// Separator stands after every cell.
+	// Separator follows every cell.
 	Separator string
-	// Width cuts the message where a line is longer; 0 leaves it whole.
+	// Width truncates the message of longer lines; 0 prints it in full.
 	Width int
-	// Fold shows messages whole, on as many lines as they take, where they are
-	// longer than Width: below the line of their object.
+	// Fold wraps messages that are longer than Width and prints them below the
+	// line of the object.
 	Fold bool
-	// Bare leaves out restarts and age.
+	// Bare omits restarts and age.
 	Bare bool
-	// Paint colours a padded cell by the status of its line; nil leaves it.
+	// Paint colours a padded cell by the status of its line, or is nil.
 	Paint func(Status, string) string
 }
 
-// Wide prints the tree with the status, restarts and age of every object, and
-// a blank line at the end.
+// Wide prints the tree with status, restarts and age of every object, and a
+// trailing blank line.
 func Wide(w io.Writer, root *Node, style Style) error { return Table(w, []*Node{root}, style) }
 
-// Table prints several trees below one heading, as Wide does.
+// Table prints several trees with one header, in the format of Wide.
 func Table(w io.Writer, roots []*Node, style Style) error {
 	rows := [][]string{{"NAME", "STATUS", "RESTARTS", "AGE", "MESSAGE"}}
 	statuses, under := []Status{""}, []string{""}
@@ -139,7 +140,7 @@ func Table(w io.Writer, roots []*Node, style Style) error {
 	return out.Flush()
 }
 
-// room is what the other columns leave to messages.
+// room returns the width that remains for messages.
 func (s Style) room(widths []int) int {
 	room := s.Width
 	for _, width := range widths[:len(widths)-1] {
@@ -148,8 +149,8 @@ func (s Style) room(widths []int) int {
 	return room
 }
 
-// below writes a message under the line of its object, along the branches that
-// go on there.
+// below returns a wrapped message to print below the line of its object, with
+// the branches of the tree.
 func (s Style) below(under, message string) string {
 	under += strings.Repeat(" ", 4)
 	hang := utf8.RuneCountInString(under)
@@ -171,7 +172,8 @@ func (s Style) cells(n *Node) []string {
 	return []string{printable.Line(string(n.Status)), restarts, age, printable.Line(strings.Join(strings.Fields(n.Message), " "))}
 }
 
-// line pads before it paints, so that the columns stand in line in colour.
+// line pads cells before it paints them, because colour codes would break the
+// alignment.
 func (s Style) line(row []string, widths []int, status Status) string {
 	var b strings.Builder
 	used := 0
@@ -204,13 +206,14 @@ func cut(text string, width int) string {
 	return string([]rune(text)[:width-1]) + "…"
 }
 
-// line is an object in a tree: the branch that it is on, and what goes on under it.
+// line is a line of the tree: the branches in front of the object, and those in
+// the lines below it.
 type line struct {
 	branch, under string
 	node          *Node
 }
 
-// stem is where the branches of an object begin.
+// stem returns the branch below an object.
 func stem(n *Node) string {
 	if len(n.Children) == 0 {
 		return " "
@@ -218,7 +221,7 @@ func stem(n *Node) string {
 	return "│"
 }
 
-// lines lays the tree out from top to bottom.
+// lines returns the lines of the tree from top to bottom.
 func lines(root *Node) []line {
 	all := []line{{"", stem(root), root}}
 	var below func(indent string, n *Node)

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// On a terminal lines are cut at its width, whatever the colours in them.
+// Lines are truncated to the width of the terminal, not counting colour codes.
 func TestWideOnATerminal(t *testing.T) {
 	t.Parallel()
 	created := time.Date(2026, 11, 4, 10, 0, 0, 0, time.UTC)
@@ -43,7 +43,7 @@ Deployment/ns/app  <Ready>Ready </>            90m  all is well
 	}
 }
 
-// A terminal too narrow for any message shows none, and breaks nothing.
+// On a very narrow terminal messages are omitted.
 func TestWideOnANarrowTerminal(t *testing.T) {
 	t.Parallel()
 	root := &tree.Node{Object: tree.Object{Name: "x", GroupKind: schema.GroupKind{Kind: "Node"}}, Status: tree.Ready, Message: "long enough"}
@@ -57,8 +57,8 @@ func TestWideOnANarrowTerminal(t *testing.T) {
 	}
 }
 
-// What is asked for with -o wide is shown whole: below its object, and the
-// branches go on beside it.
+// With Fold, messages are printed in full below their objects, beside the
+// branches.
 func TestWideFolded(t *testing.T) {
 	t.Parallel()
 	node := func(name, message string, children ...*tree.Node) *tree.Node {

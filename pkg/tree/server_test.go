@@ -17,21 +17,21 @@ import (
 
 type object = map[string]any
 
-// server is an API server that only lists and gets. It fails the test on
-// anything else and on resources that the test does not expect to be asked for.
+// server is an API server for lists and gets. Other requests and requests for
+// unexpected resources fail the test.
 type server struct {
 	t       *testing.T
 	objects []object
 	// kinds are the served resources, "group/version/plural", and their kinds.
 	kinds map[string]string
-	// answers are whole answers by path, for discovery.
+	// answers are complete responses by path, for discovery.
 	answers map[string]any
-	// absent are the paths that may be asked for in vain.
+	// absent are the paths for which a NotFound response is expected.
 	absent []string
-	// forbidden are the paths, with or without a query, that are refused.
+	// forbidden are the forbidden paths, with or without a query.
 	forbidden []string
-	// waves are how many requests come together, one wave after another; an
-	// answer waits for the whole of its wave. Empty where that does not matter.
+	// waves are the numbers of parallel requests. A response waits for all
+	// requests of its wave. Empty if the test does not check them.
 	waves []int
 
 	mu       sync.Mutex
@@ -95,7 +95,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wait lets a wave through when all of its requests are there.
+// wait blocks a request until all requests of its wave have arrived.
 func (s *server) wait(r *http.Request) error {
 	s.mu.Lock()
 	s.requests = append(s.requests, r.URL.RequestURI())
@@ -140,7 +140,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, kind, namespace st
 	name := strings.TrimPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name=")
 	onlyMetadata := strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadataList")
 	if contents := kind == "Secret" || kind == "ConfigMap"; contents && !onlyMetadata {
-		s.t.Errorf("the contents of %ss are nobody's business: %s", kind, r.URL)
+		s.t.Errorf("%ss must be listed without contents: %s", kind, r.URL)
 	}
 	items := []object{}
 	for _, o := range s.objects {
@@ -155,7 +155,7 @@ func (s *server) list(w http.ResponseWriter, r *http.Request, kind, namespace st
 	reply(w, http.StatusOK, object{"metadata": object{"resourceVersion": "7"}, "items": items, "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"})
 }
 
-// split takes a path apart: "group/version/plural", namespace and name.
+// split returns the parts of a path: "group/version/plural", namespace and name.
 func split(path string) (key, namespace, name string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if parts[0] == "api" {
@@ -182,14 +182,14 @@ func meta(o object, field string) string {
 func reply(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(body) // the client's complaint is enough
+	_ = json.NewEncoder(w).Encode(body) // the client reports the error
 }
 
 func status(w http.ResponseWriter, code int, reason, message string) {
 	reply(w, code, object{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message, "code": code})
 }
 
-// load reads the documents of a file of manifests.
+// load reads the documents in a file of manifests.
 func load(t *testing.T, path string) []object {
 	t.Helper()
 	data, err := os.ReadFile(path)

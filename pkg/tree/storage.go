@@ -19,12 +19,12 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// storage is where Helm keeps a release, and the namespace that it is in.
+// storage is the Secret of a Helm release, and the namespace of the release.
 type storage struct{ namespace, name, target string }
 
-// storageOf returns where the objects of a HelmRelease are recorded that has no
-// inventory: helm-controller has written one since Flux 2.8 only. The Secret
-// of a release in another cluster is there, and nobody can read it here.
+// storageOf returns the release storage of a HelmRelease without an inventory:
+// helm-controller records inventories since Flux 2.8. The Secret of a release
+// in another cluster cannot be read here.
 func storageOf(k controllers.Kind, o controllers.Object) *storage {
 	_, inventory := controllers.Path{"status.inventory"}.Lookup(o)
 	_, remote := controllers.Path{"spec.kubeConfig"}.Lookup(o)
@@ -44,8 +44,8 @@ func storageOf(k controllers.Kind, o controllers.Object) *storage {
 	}
 }
 
-// restore reads the inventories of nodes out of Helm's storage where the
-// objects themselves have none, a request a release.
+// restore reads the inventories of HelmReleases without one from the release
+// storage, with a request for each.
 func (b *builder) restore(ctx context.Context, nodes []*Node) error {
 	found := make([]fluxObject, len(nodes))
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -71,13 +71,13 @@ func (b *builder) restore(ctx context.Context, nodes []*Node) error {
 	return nil
 }
 
-// recall completes a release by what Helm's Secret says that it consists of.
+// recall sets the inventory of a HelmRelease from the Secret of its release.
 func (c *cluster) recall(ctx context.Context, f fluxObject, g *gaps) fluxObject {
 	secrets := resourceOf(secret, "")
 	o, err := c.Get(ctx, secrets, f.stored.namespace, f.stored.name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return f // uninstalled: there is nothing
+		return f // uninstalled
 	case err != nil:
 		g.add(secrets, f.stored.namespace, err)
 		return f
@@ -92,7 +92,7 @@ func (c *cluster) recall(ctx context.Context, f fluxObject, g *gaps) fluxObject 
 	return f
 }
 
-// manifest is what an inventory needs of a manifest.
+// manifest is the required part of a manifest.
 type manifest struct {
 	APIVersion string
 	Kind       string
@@ -100,8 +100,8 @@ type manifest struct {
 	Items      []manifest
 }
 
-// released are the objects of a release. Those that name no namespace are in
-// that of the release, unless their kind is in none.
+// released returns the objects of a release. The namespace of a namespaced
+// object defaults to the namespace of the release.
 func (c *cluster) released(ctx context.Context, text, namespace string) ([]entry, error) {
 	var all []manifest
 	for documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader([]byte(text)))); ; {
@@ -134,8 +134,8 @@ func (c *cluster) released(ctx context.Context, text, namespace string) ([]entry
 	return entries, nil
 }
 
-// clusterScoped tells whether a kind is in no namespace. Of a custom one only
-// the server knows; where it does not tell, most are in one.
+// clusterScoped reports whether a kind is cluster-scoped. For custom resources
+// it asks the API server, and assumes namespaced if discovery fails.
 func (c *cluster) clusterScoped(ctx context.Context, gvk schema.GroupVersionKind, known map[schema.GroupKind]bool) bool {
 	r := kube.Guess(gvk)
 	if r.ClusterScoped || !custom(gvk.GroupKind()) {

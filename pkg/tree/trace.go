@@ -14,63 +14,64 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Trace is the way of an object onto the cluster: what owns it, what has
-// applied that, and where this comes from.
+// Trace is the path of an object to its source: its owners, its applier, and
+// the sources of the applier.
 type Trace struct {
 	Object Object
-	// Images are those of the containers, where the object is a workload.
+	// Images are the container images if the object is a workload.
 	Images []string
-	// Applied is what was applied: the object itself, or the last of Owners.
+	// Applied is the applied object: the object itself, or the last of Owners.
 	Applied controllers.Object
-	// Owners own the object, the nearest first; the last one was applied.
+	// Owners are the owners of the object, nearest first. The last one was
+	// applied.
 	Owners []Object
-	// Applier is the Kustomization or the HelmRelease.
+	// Applier is the Kustomization or HelmRelease.
 	Applier Link
-	// Sources are where the applier's content comes from, the nearest first:
-	// the HelmChart before its repository.
+	// Sources are the sources of the applier, nearest first: the HelmChart
+	// before its repository.
 	Sources []Link
 }
 
-// Link is an object of Flux on that way, as it is on the cluster.
+// Link is a Flux object of a trace.
 type Link struct {
 	Object Object
-	// Kind is its row of the catalogue.
+	// Kind is the row in the catalogue.
 	Kind controllers.Kind
-	// Live is the object; nil where Err says why it could not be read.
+	// Live is the live object, nil if Err is set.
 	Live controllers.Object
 	Err  error
 }
 
-// Outcome is how the last reconciliation of a link ended, and the last good one.
+// Outcome is the result of the last reconciliation of a link, and the time of
+// the last successful one.
 type Outcome struct {
-	// Status is that of the Ready condition: "True", "False" or "Unknown".
+	// Status is the status of the Ready condition.
 	Status, Reason, Message string
-	// Since is when the condition took its status; zero where that is not told.
+	// Since is the transition time of the condition, zero if unknown.
 	Since time.Time
-	// Revision is what was last brought about, Attempted what was last tried.
+	// Revision is the applied revision, Attempted the last attempted one.
 	Revision, Attempted string
-	// Good is when a reconciliation last ended well; zero where nobody knows.
-	Good time.Time
+	// LastSuccess is the time of the last successful reconciliation, zero if unknown.
+	LastSuccess time.Time
 }
 
-// ErrUnmanaged is returned for an object whose labels name nothing of Flux that
-// has applied it.
+// ErrUnmanaged is returned for an object without owner labels of Flux.
 var ErrUnmanaged = errors.New("it is not managed by Flux")
 
-// The labels by which the controllers mark what they apply.
+// appliers are the kinds with the prefixes of their owner labels.
 var appliers = []struct{ kind, prefix string }{
 	{"Kustomization", "kustomize.toolkit.fluxcd.io/"},
 	{"HelmRelease", "helm.toolkit.fluxcd.io/"},
 }
 
-// deepest is how many owners and sources are followed: no real chain is
-// longer, and a cycle ends.
+// deepest is the maximum number of owners and sources to follow, which ends
+// cycles.
 const deepest = 8
 
-// Up traces an object to its source. word is the plural, singular, short name or
-// kind of its resource, such as "deployment" or "deploy", looked up in apiVersion
-// or, where that is empty, in all that the cluster serves.
-func Up(ctx context.Context, cfg *rest.Config, apiVersion, word, namespace, name string) (*Trace, error) {
+// TraceObject traces an object to its source. word is the plural, singular, short name
+// or kind of its resource, such as "deployment" or "deploy", in apiVersion or,
+// if that is empty, in any API.
+func TraceObject(ctx context.Context, cfg *rest.Config, apiVersion, word, namespace, name string) (*Trace, error) {
 	client, err := kube.New(cfg)
 	if err != nil {
 		return nil, err
@@ -95,7 +96,7 @@ func Up(ctx context.Context, cfg *rest.Config, apiVersion, word, namespace, name
 		return trace, fmt.Errorf("%s: %w", trace.Object, ErrUnmanaged)
 	}
 	trace.Applier = t.link(ctx, applier)
-	trace.Sources = Above(trace.Applier, func(at controllers.Target) Link { return t.link(ctx, at) })
+	trace.Sources = SourceChain(trace.Applier, func(at controllers.Target) Link { return t.link(ctx, at) })
 	return trace, nil
 }
 
@@ -112,7 +113,7 @@ func (t tracer) resource(ctx context.Context, apiVersion, word string) (kube.Res
 	return t.client.NamedIn(ctx, gv, word)
 }
 
-// get reads an object, of Flux's kinds in the version that the server has.
+// get reads an object, a Flux object in a version that the API server serves.
 func (t tracer) get(ctx context.Context, r kube.Resource, namespace, name string) (controllers.Object, error) {
 	if k, ok := controllers.KindOf(r.Group, r.Kind); ok {
 		return t.client.GetKind(ctx, k, namespace, name)
@@ -124,7 +125,8 @@ func objectOf(r kube.Resource, o controllers.Object) Object {
 	return Object{controllers.Namespace(o), controllers.Name(o), schema.GroupKind{Group: r.Group, Kind: r.Kind}}
 }
 
-// owners climbs from an object to the one that was applied.
+// owners follows the owner references from an object to the one that was
+// applied.
 func (t tracer) owners(ctx context.Context, trace *Trace, o controllers.Object) (controllers.Object, error) {
 	for range deepest {
 		if _, ok := applierOf(o); ok {
@@ -142,7 +144,7 @@ func (t tracer) owners(ctx context.Context, trace *Trace, o controllers.Object) 
 			}
 		}
 		if apierrors.IsNotFound(err) {
-			return o, nil // it has gone, and what it owned is about to
+			return o, nil // garbage collection will delete o
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading the owner of %s: %w", controllers.Name(o), err)
@@ -153,7 +155,7 @@ func (t tracer) owners(ctx context.Context, trace *Trace, o controllers.Object) 
 	return o, nil
 }
 
-// controllerOf returns what controls an object, by its owner references.
+// controllerOf returns the controller in the owner references of an object.
 func controllerOf(o controllers.Object) (kube.Resource, string, bool) {
 	list, _ := controllers.Path{"metadata.ownerReferences"}.Lookup(o)
 	references, _ := list.([]any)
@@ -167,7 +169,7 @@ func controllerOf(o controllers.Object) (kube.Resource, string, bool) {
 	return kube.Resource{}, "", false
 }
 
-// applierOf reads from an object's labels what has applied it.
+// applierOf returns the applier in the owner labels of an object.
 func applierOf(o controllers.Object) (controllers.Target, bool) {
 	for _, a := range appliers {
 		name, namespace := kube.Label(o, a.prefix+"name"), kube.Label(o, a.prefix+"namespace")
@@ -178,19 +180,19 @@ func applierOf(o controllers.Object) (controllers.Target, bool) {
 	return controllers.Target{}, false
 }
 
-// link reads an object of Flux. That it cannot be read is part of the answer.
+// link reads a Flux object. The link contains the error if it cannot be read.
 func (t tracer) link(ctx context.Context, at controllers.Target) Link {
 	k, known := controllers.FindKind(at.Kind)
 	link := Link{Object: Object{at.Namespace, at.Name, schema.GroupKind{Group: k.Group, Kind: at.Kind}}, Kind: k}
 	if !known {
-		link.Err = fmt.Errorf("%s is no kind of Flux", at.Kind)
+		link.Err = fmt.Errorf("%s is not a Flux kind", at.Kind)
 		return link
 	}
 	link.Live, link.Err = t.get(ctx, kube.Of(k), at.Namespace, at.Name)
 	return link
 }
 
-// Outcome says how the last reconciliation of a link ended.
+// Outcome returns the result of the last reconciliation of a link.
 func (l Link) Outcome() Outcome {
 	ready := l.Kind.Ready(l.Live)
 	out := Outcome{Status: ready.Status, Reason: ready.Reason, Message: ready.Message, Revision: l.Kind.Result.String(l.Live)}
@@ -200,18 +202,17 @@ func (l Link) Outcome() Outcome {
 	if len(l.Kind.Attempts) > 0 {
 		out.Attempted = l.Kind.Attempts[0].Path.String(l.Live)
 	}
-	out.Good = l.lastGood()
+	out.LastSuccess = l.lastGood()
 	if ready.Status == "True" {
-		out.Good = out.Since
+		out.LastSuccess = out.Since
 	}
 	return out
 }
 
-// lastGood reads the history that the controllers keep (fluxcd/pkg/apis/meta,
-// Snapshot, and the helm-controller's own).
+// lastGood returns the last success in the history of the object.
 func (l Link) lastGood() time.Time {
-	for _, run := range l.Runs() {
-		if run.Good {
+	for _, run := range l.History() {
+		if run.Succeeded {
 			return run.At
 		}
 	}
@@ -221,12 +222,12 @@ func (l Link) lastGood() time.Time {
 func moment(text string) time.Time {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return time.Time{} // the server writes nothing else
+		return time.Time{} // not written by the API server
 	}
 	return t.UTC()
 }
 
-// images are those of the containers of a workload's pods, or of a pod.
+// images returns the container images of a workload or pod.
 func images(o controllers.Object) []string {
 	var all []string
 	for _, at := range []string{"spec", "spec.template.spec", "spec.jobTemplate.spec.template.spec"} {

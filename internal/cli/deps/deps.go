@@ -179,7 +179,7 @@ func graphOfFolder(ctx context.Context, path, namespace string) (*tree.Graph, er
 		}
 		objects = append(objects, m.Object)
 	}
-	return tree.Needs(objects, false, func(tree.Object) bool { return true }), nil
+	return tree.NewGraph(objects, false, func(tree.Object) bool { return true }), nil
 }
 
 func depsAnswer(a *app.App, o *options, g *tree.Graph, trees func() []*tree.Node) error {

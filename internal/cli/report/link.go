@@ -75,7 +75,7 @@ func LinkOf(l tree.Link) Link {
 	out := l.Outcome()
 	link.Revision, link.Commit, link.Attempted = out.Revision, commitOf(out.Revision), out.Attempted
 	link.Ready, link.Reason, link.Message = out.Status, out.Reason, redact.Text(out.Message)
-	link.Since, link.LastSucceeded = TimeOrNil(out.Since), TimeOrNil(out.Good)
+	link.Since, link.LastSucceeded = TimeOrNil(out.Since), TimeOrNil(out.LastSuccess)
 	link.Suspended = l.Kind.Suspension.Is(l.Live)
 	from := origins{Origin(l.Live, OriginFields[0].Annotation), redact.Text(Origin(l.Live, OriginFields[1].Annotation))}
 	if from != (origins{}) {

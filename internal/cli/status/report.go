@@ -81,7 +81,7 @@ func statusReportOf(s situation) statusReport {
 	}
 	if s.tree != nil {
 		count := countInventory(s.tree)
-		if trouble := s.tree.Trouble(); trouble != nil && len(trouble.Children) > 0 {
+		if trouble := s.tree.NotReady(); trouble != nil && len(trouble.Children) > 0 {
 			count.Trouble = trouble
 		}
 		r.Inventory = &count

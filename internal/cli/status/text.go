@@ -195,8 +195,8 @@ func reconciliationRows(a *app.App, s situation) [][]string {
 	if s.outcome.Attempted != s.outcome.Revision {
 		add("Attempted", s.outcome.Attempted)
 	}
-	good, failed := s.outcome.Good, s.timing.failed.At
-	if s.outcome.Status == "True" && s.timing.last.Good {
+	good, failed := s.outcome.LastSuccess, s.timing.failed.At
+	if s.outcome.Status == "True" && s.timing.last.Succeeded {
 		good = s.timing.last.At
 	}
 	if s.outcome.Status == "False" && failed.Before(s.outcome.Since) {
@@ -256,7 +256,7 @@ func (p *sheet) inventory(s situation) {
 	}
 	count := countInventory(s.tree)
 	p.b.WriteString("\n" + p.paint(color.Bold, "Inventory") + "\n" + p.folded(count.String()))
-	trouble := s.tree.Trouble()
+	trouble := s.tree.NotReady()
 	if trouble == nil || len(trouble.Children) == 0 {
 		return
 	}

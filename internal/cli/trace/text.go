@@ -93,8 +93,8 @@ func linkSection(l tree.Link) section {
 		s.add("Suspended", "true"+report.SuspendNote(l.Live))
 	}
 	s.add("Status", outcomeText(out))
-	if out.Status != "True" && !out.Good.IsZero() {
-		s.add("Last Success", out.Good.String())
+	if out.Status != "True" && !out.LastSuccess.IsZero() {
+		s.add("Last Success", out.LastSuccess.String())
 	}
 	s.add("Message", redact.Text(out.Message))
 	return s

@@ -165,7 +165,7 @@ func treeOf(ctx context.Context, a *app.App, client *kube.Client, o *options, op
 		return objref.NotFound(err, subject)
 	}
 	if o.failed {
-		if t.Root = t.Root.Trouble(); t.Root == nil {
+		if t.Root = t.Root.NotReady(); t.Root == nil {
 			a.UI.Success("everything below %s is ready", root)
 			return treeview.ReportGaps(a, t.Gaps)
 		}

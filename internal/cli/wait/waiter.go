@@ -150,7 +150,7 @@ func (w *waiter) inWords(result reconcile.Result) error {
 		return fmt.Errorf("%s was %w", s, err)
 	case errors.Is(err, context.DeadlineExceeded) && o != nil:
 		late := report.TimedOut(w.app, s.Target(), g.Become(), missed(g, s.Kind, o))
-		if !g.Explicable(s.Kind, o) {
+		if !g.HasCause(s.Kind, o) {
 			return errors.New(late)
 		}
 		failure := report.Unready(t, o, "%s", late)

@@ -1,12 +1,12 @@
 package tree
 
-// Trouble is the part of the tree that leads to what is not ready, nil where
-// everything is or nothing is known.
-func (n *Node) Trouble() *Node {
+// NotReady returns the part of the tree with the objects that are not ready, nil
+// if there are none.
+func (n *Node) NotReady() *Node {
 	part := *n
 	part.Children = nil
 	for _, child := range n.Children {
-		if c := child.Trouble(); c != nil {
+		if c := child.NotReady(); c != nil {
 			part.Children = append(part.Children, c)
 		}
 	}
