@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -69,7 +70,7 @@ func HTML(w io.Writer, results []*diff.Result) error {
 		Results []pageResult
 	}{Title: "Flux: " + counted(Sum(results))}
 	for _, r := range results {
-		shown := pageResult{Name: r.Owner.String(), Revision: r.Revision, Warnings: r.Warnings}
+		shown := pageResult{Name: printable.Line(r.Owner.String()), Revision: printable.Line(r.Revision), Warnings: printable.Lines(r.Warnings)}
 		for _, c := range r.Changes {
 			if c.Different() {
 				shown.Changes = append(shown.Changes, pageOf(c, r.Builds))
@@ -90,11 +91,11 @@ func HTML(w io.Writer, results []*diff.Result) error {
 }
 
 func pageOf(c diff.Change, builds bool) pageChange {
-	p := pageChange{Name: c.Object.String(), Verdict: verdict(c), Open: c.Action == diff.Failed || len(c.Dangers) > 0}
+	p := pageChange{Name: printable.Line(c.Object.String()), Verdict: verdict(c), Open: c.Action == diff.Failed || len(c.Dangers) > 0}
 	if c.Action == diff.Failed {
-		p.Said = append(p.Said, c.Reason)
+		p.Said = append(p.Said, printable.Text(c.Reason))
 	}
-	p.Said = append(append(p.Said, Warnings(c)...), c.Notes...)
+	p.Said = append(append(p.Said, Warnings(c)...), printable.Lines(c.Notes)...)
 	for _, line := range strings.Split(strings.TrimRight(unified(c, builds), "\n"), "\n") {
 		class := ""
 		switch {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -68,7 +69,7 @@ func heading(results []*diff.Result) string {
 func title(s Summary, results []*diff.Result) string {
 	var names []string
 	for _, r := range results {
-		names = append(names, "`"+strings.TrimPrefix(r.Owner.String(), "Kustomization/")+"`")
+		names = append(names, code(strings.TrimPrefix(r.Owner.String(), "Kustomization/")))
 	}
 	const few = 3
 	if len(names) > few {
@@ -99,7 +100,7 @@ func counted(s Summary) string {
 func writeTable(b *bytes.Buffer, results []*diff.Result) {
 	b.WriteString("| Kustomization | created | changed | recreated | deleted | failing | unchanged |\n|---|---|---|---|---|---|---|\n")
 	for _, r := range results {
-		fmt.Fprintf(b, "| `%s` | %d | %d | %d | %d | %d | %d |\n", strings.TrimPrefix(r.Owner.String(), "Kustomization/"),
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d |\n", code(strings.TrimPrefix(r.Owner.String(), "Kustomization/")),
 			r.Count(diff.Created), r.Count(diff.Changed)+r.Count(diff.Encrypted), r.Count(diff.Recreated), r.Count(diff.Pruned), r.Count(diff.Failed), r.Count(diff.Unchanged))
 	}
 	b.WriteString("\n")
@@ -132,9 +133,9 @@ func writeDangers(b *bytes.Buffer, results []*diff.Result) {
 		}
 		for _, c := range r.Changes {
 			if c.Action == diff.Failed {
-				lines = append(lines, fmt.Sprintf("> ✗ `%s` cannot be applied: %s<br>\n", c.Object, inline(c.Reason)))
+				lines = append(lines, fmt.Sprintf("> ✗ %s cannot be applied: %s<br>\n", code(c.Object.String()), inline(c.Reason)))
 			} else if len(c.Dangers) > 0 {
-				lines = append(lines, fmt.Sprintf("> `%s` %s<br>\n", c.Object, strings.Join(Warnings(c), ", ")))
+				lines = append(lines, fmt.Sprintf("> %s %s<br>\n", code(c.Object.String()), strings.Join(Warnings(c), ", ")))
 			}
 		}
 	}
@@ -147,14 +148,41 @@ func writeDangers(b *bytes.Buffer, results []*diff.Result) {
 	}
 }
 
-// inline returns the text on one line, with markup escaped.
+// inline returns a text on one line, with markup escaped. One that could be
+// markup, or name a person, an issue or an address, is shown as code: there
+// neither Markdown nor GitHub and GitLab look for anything.
 func inline(s string) string {
-	s = strings.NewReplacer("\n", " ", "<", "&lt;", ">", "&gt;", "|", "\\|").Replace(s)
+	s = short(s)
+	if s == "" || !strings.ContainsAny(s, "<>&`*_[]~|\\@#!$%^{}") && !strings.Contains(s, "://") && !strings.Contains(s, "www.") {
+		return s
+	}
+	return "<code>" + entities(s) + "</code>"
+}
+
+// escaped returns a text within HTML's code element.
+func escaped(s string) string { return entities(short(s)) }
+
+func short(s string) string {
+	s = printable.Line(s)
 	const most = 300
 	if len(s) > most {
 		s = cutAt(s, most) + "…"
 	}
 	return s
+}
+
+// entities returns a text in which what means something to HTML or Markdown is
+// an entity.
+func entities(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune("<>&\"'`*_[]()~|\\@#!$:{}", r) {
+			fmt.Fprintf(&b, "&#%d;", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 func writeImages(b *bytes.Buffer, results []*diff.Result) {
@@ -163,7 +191,7 @@ func writeImages(b *bytes.Buffer, results []*diff.Result) {
 		for _, c := range r.Changes {
 			for _, i := range c.Images {
 				if c.Before != nil && c.After != nil {
-					rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |\n", c.Object, code(i.Container), code(i.Before), code(i.After)))
+					rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s |\n", code(c.Object.String()), code(i.Container), code(i.Before), code(i.After)))
 				}
 			}
 		}
@@ -177,17 +205,22 @@ func writeImages(b *bytes.Buffer, results []*diff.Result) {
 	}
 }
 
+// code shows a text as code.
 func code(s string) string {
-	if s == "" {
+	s = short(s)
+	switch {
+	case s == "":
 		return ""
+	case strings.ContainsAny(s, "`|\\<") || strings.TrimSpace(s) != s:
+		return "<code>" + entities(s) + "</code>"
 	}
-	return "`" + strings.ReplaceAll(s, "|", "\\|") + "`"
+	return "`" + s + "`"
 }
 
 // detail returns the collapsed section of a change.
 func detail(c diff.Change, builds bool) string {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "<details><summary><code>%s</code> %s</summary>\n\n", inline(c.Object.String()), verdict(c))
+	fmt.Fprintf(&b, "<details><summary><code>%s</code> %s</summary>\n\n", escaped(c.Object.String()), verdict(c))
 	for _, note := range c.Notes {
 		fmt.Fprintf(&b, "%s\n\n", inline(note))
 	}

@@ -1,0 +1,105 @@
+package render_test
+
+import (
+	"html"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/render"
+)
+
+// hostileMarkup is what a repository or a cluster may put into names and values
+// to act in a pull request or on a page.
+var hostileMarkup = []string{
+	`<script>alert(1)</script>`, `<img src=x onerror=alert(1)>`, `</code></summary></details><h1>ok</h1>`, `<!-- `, `"><svg onload=alert(1)>`, `</pre></style><script>`,
+	"[click](https://evil.example)", "![x](https://evil.example/x.png)", "[x]: https://evil.example", "<https://evil.example>", "https://evil.example/x", "www.evil.example",
+	"@everyone", "org/repo#123", "#123", "GH-123 #1", "a`b @someone `c", "``` @someone", "```\n@someone\n```", "~~~\n# head", "\n\n# head", "\n| a | b |\n|---|---|", "x | @someone |",
+	"**bold** _it_ ~~x~~", "$\\sqrt{x}$", "&lt;b&gt;", "\\`@someone\\`", "> [!WARNING]", "- [ ] task", "closes #1", "\x1b[2J\u202e@someone\u2066", "{{ 7*7 }}", ":shipit:",
+}
+
+var (
+	fenced = regexp.MustCompile("(?ms)^(`{3,})diff\n.*?^`{3,}$")
+	coded  = regexp.MustCompile("<code>(?:[^<`*_\\[\\]@#|\\\\]|&#\\d+;)*</code>|`[^`\n|]+`")
+	// own is all markup that the program writes.
+	own = regexp.MustCompile(`</?details>|</?summary>|<br>|(?m)^### |^> \[!WARNING\]$|^> `)
+)
+
+func hostileResults(text string) []*diff.Result {
+	object := func(value string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": value}}}
+	}
+	name := diff.Ref{Version: "v1", Kind: "ConfigMap", Namespace: "default", Name: text}
+	return []*diff.Result{{
+		Owner: diff.Ref{Kind: "Kustomization", Namespace: "flux-system", Name: text}, Revision: text, Warnings: []string{text},
+		Changes: []diff.Change{
+			{Object: name, Action: diff.Changed, Notes: []string{text}, Before: object("a"), After: object(text), Dangers: []diff.Danger{diff.DangerPrune}, Images: []diff.Image{{Container: text, Before: text, After: text}}},
+			{Object: name, Action: diff.Failed, Reason: text, Before: object("a")},
+		},
+	}}
+}
+
+// TestMarkdownIsInert takes away code and the program's own markup: nothing that
+// could act is left.
+func TestMarkdownIsInert(t *testing.T) {
+	t.Parallel()
+	for _, text := range hostileMarkup {
+		var b strings.Builder
+		if err := render.Markdown(&b, hostileResults(text), render.CommentMax); err != nil {
+			t.Fatal(err)
+		}
+		rest := coded.ReplaceAllString(fenced.ReplaceAllString(b.String(), ""), "")
+		if strings.Count(rest, "<details>") != 2 || strings.Count(rest, "</details>") != 2 {
+			t.Errorf("%q changes the structure:\n%s", text, b.String())
+		}
+		rest = own.ReplaceAllString(rest, "")
+		for _, acts := range []string{"<", "](", "![", "@", "#", "`", "evil", "~~~", "someone", "alert", "$", "**"} {
+			if strings.Contains(rest, acts) {
+				t.Errorf("%q leaves %q in:\n%s\nof\n%s", text, acts, rest, b.String())
+			}
+		}
+		if strings.ContainsFunc(b.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r) }) {
+			t.Errorf("%q: control characters in %q", text, b.String())
+		}
+	}
+}
+
+// TestHTMLIsInert compares the elements of a page with those of a page about
+// harmless names.
+func TestHTMLIsInert(t *testing.T) {
+	t.Parallel()
+	tag := regexp.MustCompile(`<[^>]*>`)
+	page := func(text string) string {
+		var b strings.Builder
+		if err := render.HTML(&b, hostileResults(text)); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	elements := func(text string) map[string]bool {
+		found := map[string]bool{}
+		for _, element := range tag.FindAllString(page(text), -1) {
+			found[element] = true
+		}
+		return found
+	}
+	harmless := elements("harmless\nlines")
+	for _, text := range hostileMarkup {
+		for element := range elements(text) {
+			if !harmless[element] {
+				t.Errorf("%q adds the element %s", text, element)
+			}
+		}
+		got := page(text)
+		if strings.ContainsFunc(got, func(r rune) bool { return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r) }) {
+			t.Errorf("%q: control characters", text)
+		}
+		if first, _, _ := strings.Cut(strings.TrimSpace(text), "\n"); !strings.ContainsAny(text, "\x1b") && !strings.Contains(html.UnescapeString(got), first) {
+			t.Errorf("%q is not shown", text)
+		}
+	}
+}
