@@ -1,18 +1,18 @@
-# Run `make` to see what there is to make.
+# Run `make` to list the targets.
 SHELL := /usr/bin/env bash
 .DEFAULT_GOAL := help
 
 VERSION ?= $(shell git describe --tags --match 'v*' 2>/dev/null | sed 's/^v//' || true)
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || true)
-# The time of the commit, not of the build: the same commit gives the same bytes.
+# The time of the commit, not of the build, so that builds are reproducible.
 DATE    ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null || true)
 LDFLAGS := -s -w -X main.version=$(or $(VERSION),0.1.0-dev) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 BIN     := $(CURDIR)/bin
 GO      ?= go
-# Tests start programs that the cache of results knows nothing of, so nothing is taken from it.
+# Tests start programs that are not part of the key of the test cache.
 GOTEST  := $(GO) test -count=1 -timeout 20m
 
-# One set of build flags everywhere, or Kubernetes would be compiled once for each.
+# The same build flags everywhere, because Kubernetes is compiled again for others.
 export CGO_ENABLED ?= 0
 export GOFLAGS := -trimpath -buildvcs=false
 export FLUX_SANDBOX_BIN := $(BIN)
@@ -22,12 +22,12 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: manifests ## Build bin/flux with the manifests of the controllers inside, and bin/flux-helm beside it
+build: manifests ## Build bin/flux with the embedded manifests of the controllers, and bin/flux-helm
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/flux ./cmd/flux
 	$(GO) build -ldflags '-s -w' -o $(BIN)/flux-helm ./cmd/flux-helm
 
 .PHONY: manifests
-manifests: ## Generate the CustomResourceDefinitions out of the pinned API modules
+manifests: ## Generate the CustomResourceDefinitions from the pinned API modules
 	manifests/generate
 
 .PHONY: sandbox
@@ -43,11 +43,11 @@ gitea: ## Build a real Gitea for the tests of bootstrap (3 minutes the first tim
 	sandbox/build $(BIN) gitea
 
 .PHONY: demo
-demo: build sandbox controllers ## Bootstrap Flux in a sandbox from its own Git server and show it at work
+demo: build sandbox controllers ## Bootstrap Flux in a sandbox and deploy an application
 	test/demo.sh
 
 .PHONY: pictures
-pictures: demo ## Draw the pictures in docs/pictures of what the demo runs
+pictures: demo ## Generate the pictures in docs/pictures from the demo
 	test/pictures.sh
 
 .PHONY: test
@@ -60,21 +60,21 @@ race: manifests sandbox gitea ## Run the tests of the packages with the race det
 	CGO_ENABLED=1 $(GOTEST) -race ./internal/... ./pkg/...
 
 .PHONY: compat
-compat: manifests sandbox ## Compare words and flags with the recorded contract, replay it, and list what differs
+compat: manifests sandbox ## Compare commands and flags with the recorded contract, replay it, and list the differences
 	$(GOTEST) -v -run TestContract ./internal/cli
 	$(GOTEST) -v -run TestReplay ./test/compat
 
 .PHONY: e2e
-e2e: build sandbox controllers gitea ## Run whole workflows against the real controllers
+e2e: build sandbox controllers gitea ## Run the end-to-end tests against the real controllers
 	$(GOTEST) ./test/e2e/...
 
 .PHONY: faults
-faults: manifests sandbox gitea ## Run every fault with every command, and every kill; make test runs a sample
+faults: manifests sandbox gitea ## Run all fault injection tests; make test runs a sample
 	FAULTS=all $(GO) test -count=1 -timeout 120m ./test/faults/...
 	FAULTS=all $(GO) test -count=1 -timeout 60m -run "TestEveryCommand" ./internal/cli
 
 .PHONY: bench
-bench: build sandbox controllers ## Measure against kubectl, side by side in one run
+bench: build sandbox controllers ## Run the benchmarks against kubectl
 	$(GO) run ./test/bench
 
 .PHONY: lint
@@ -85,11 +85,11 @@ lint: manifests ## Run the linters over every module
 	$(GO) test ./test/arch
 
 .PHONY: docs
-docs: build ## Generate docs/cmd out of the commands' help
+docs: build ## Generate docs/cmd from the help of the commands
 	rm -rf docs/cmd && $(BIN)/flux docgen --path docs/cmd
 
 .PHONY: verify
-verify: docs ## Check that what is generated or formatted is as it should be
+verify: docs ## Check formatting, go.mod files and generated docs
 	test -z "$$(gofmt -l cmd internal pkg manifests test sandbox | tee /dev/stderr)"
 	$(GO) mod tidy -diff
 	cd sandbox && $(GO) mod tidy -diff
@@ -99,7 +99,7 @@ verify: docs ## Check that what is generated or formatted is as it should be
 	git diff --exit-code -- docs/cmd
 
 .PHONY: licenses
-licenses: ## Collect the license texts of all modules in the binaries in bin/licenses
+licenses: ## Collect the license texts of all linked modules in bin/licenses
 	rm -rf bin/licenses && $(GO) run ./tools/licenses bin/licenses ./cmd/flux ./cmd/flux-helm
 
 .PHONY: vulnerabilities
@@ -107,5 +107,5 @@ vulnerabilities: manifests ## Report known vulnerabilities in the code that the 
 	$$(tools/build govulncheck) ./cmd/...
 
 .PHONY: clean
-clean: ## Remove what was built; the cache outside the repository stays
+clean: ## Remove build output, except for the cache outside the repository
 	rm -rf $(BIN) dist manifests/crds/*.yaml

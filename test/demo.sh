@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The story on one screen: a cluster out of nothing, Flux bootstrapped from a
-# Git repository, an application committed and running. Can be run again and
-# again; the sandbox stays up.
+# Shows the main workflow: starts a cluster, bootstraps Flux from a Git
+# repository, commits an application and waits until it runs. The script can be
+# repeated; the sandbox stays up.
 set -euo pipefail
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
@@ -20,7 +20,7 @@ show flux sandbox up
 eval "$(flux sandbox env)"
 show flux check --pre
 
-say "A Git repository, and Flux on the cluster out of it"
+say "Bootstrap Flux from a Git repository"
 flux sandbox git create fleet
 export GIT_PASSWORD=not-checked-until-credentials-are-set
 started=$SECONDS
@@ -28,7 +28,7 @@ show flux bootstrap git --url="$FLUX_SANDBOX_GIT_URL/fleet.git" --allow-insecure
 	--branch=main --path=clusters/demo --username=demo --token-auth --silent
 echo "bootstrap took $((SECONDS - started)) s"
 
-say "An application goes into Git"
+say "Commit an application"
 git clone --quiet "$FLUX_SANDBOX_GIT_URL/fleet.git" "$work/fleet"
 cd "$work/fleet"
 mkdir -p apps/my-app
@@ -67,24 +67,24 @@ spec:
 YAML
 git add --all
 if git diff --cached --quiet; then
-	echo "it is already there"
+	echo "the application is already committed"
 else
 	git -c user.name=demo -c user.email=demo@example.com commit --quiet --message "Run my-app"
 	show git push --quiet
 fi
 cd "$root"
 
-say "Flux fetches the commit and applies it"
+say "Reconcile the commit"
 show flux reconcile kustomization flux-system --with-source
 show flux reconcile kustomization my-app
 
-say "What runs now"
+say "Inspect the result"
 show flux get all -A
 show flux tree kustomization my-app -o wide
 
 cat <<'TEXT'
 
-The sandbox is still up. To use it in this shell:
+The sandbox is still running. To use it in this shell:
 
   export PATH="$PWD/bin:$PATH"
   eval "$(flux sandbox env)"

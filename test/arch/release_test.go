@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// stamp is what the build writes into flux.
+// stamp has the values that the build sets in flux.
 var stamp = map[string]string{"VERSION": "1.2.3", "COMMIT": "0123456789abcdef0123456789abcdef01234567", "DATE": "2026-01-02T03:04:05Z"}
 
-// TestReleaseBuildsWhatMakeBuilds compares the flags of the two: with the same
-// toolchain the same flags give the same bytes.
+// TestReleaseBuildsWhatMakeBuilds compares the build flags of goreleaser.yaml and the
+// Makefile: with the same toolchain, equal flags produce equal binaries.
 func TestReleaseBuildsWhatMakeBuilds(t *testing.T) {
 	t.Parallel()
 	var release struct {
@@ -48,7 +48,7 @@ func TestReleaseBuildsWhatMakeBuilds(t *testing.T) {
 	}
 }
 
-// TestVersionOfABuild builds flux as `make build` does and asks for its version.
+// TestVersionOfABuild builds flux like `make build` and checks its version.
 func TestVersionOfABuild(t *testing.T) {
 	t.Parallel()
 	flux := filepath.Join(t.TempDir(), "flux")
@@ -76,7 +76,7 @@ func TestVersionOfABuild(t *testing.T) {
 	}
 }
 
-// buildCommands returns the -ldflags of the builds that `make build` runs, by package.
+// buildCommands returns the -ldflags of the builds in `make build`, by package.
 func buildCommands(t *testing.T) map[string]string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "make", "-n", "build")

@@ -12,11 +12,11 @@ import (
 	gitobject "github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// fleetSize is how many Kustomizations a repository has of which one changes.
+// fleetSize is the number of Kustomizations in the repository; one of them changes.
 const fleetSize = 200
 
-// base compares a repository at two revisions, of which one of many
-// Kustomizations differs, with building all of it twice.
+// base measures the diff of a repository of many Kustomizations, one of which
+// differs between two revisions, against two builds of the whole repository.
 func (b *bench) base(ctx context.Context) (err error) {
 	home, err := os.MkdirTemp("", "flux-bench-")
 	if err != nil {
@@ -24,7 +24,7 @@ func (b *bench) base(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
 	if err := fleet(home); err != nil {
-		return fmt.Errorf("making the repository: %w", err)
+		return fmt.Errorf("creating the repository: %w", err)
 	}
 	in := b.with("HOME="+home, "KUBECONFIG=")
 	in.dir = home
@@ -60,7 +60,7 @@ func (b *bench) base(ctx context.Context) (err error) {
 	return nil
 }
 
-// fleet makes a repository and changes a file that is not committed.
+// fleet creates a repository with an uncommitted change in one file.
 func fleet(root string) error {
 	files := map[string]string{"clusters/production/flux-system.yaml": fleetKustomization("flux-system", "clusters/production")}
 	for i := range fleetSize {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// build renders folders of ConfigMaps without a cluster. How the cost grows
-// shows in the larger ones; the target is for the middle.
+// build measures builds of folders of ConfigMaps without a cluster. The target
+// applies to the middle size; the larger ones show how the cost grows.
 func (b *bench) build(ctx context.Context) (err error) {
 	home, err := os.MkdirTemp("", "flux-bench-build-")
 	if err != nil {
@@ -33,7 +33,7 @@ func (b *bench) build(ctx context.Context) (err error) {
 		}
 		few := *b
 		if size == 3000 {
-			few.runs = min(b.runs, 3) // kubectl takes seconds for it
+			few.runs = min(b.runs, 3) // kubectl takes seconds at this size
 		}
 		ours := []string{"flux", "build", "kustomization", "app", "--dry-run", "--kustomization-file", ks, "--path", folder}
 		if err := few.pair(ctx, fmt.Sprintf("Build of %d objects", size), most, ours, []string{"kubectl", "kustomize", folder}); err != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/fluxkit/flux/internal/testcluster"
 )
 
-// far is what a cluster far away adds each way.
+// far is the delay of a distant cluster in each direction.
 const far = 20 * time.Millisecond
 
-// The sizes of a cluster in objects; the comparison with kubectl is made at the second.
+// The sizes of a cluster in objects; the comparison with kubectl uses the second.
 const (
 	small    = 300
 	usual    = 3000
 	enormous = 30000
 )
 
-// lists compares lists with kubectl at 3,000 objects, near and far, and shows
-// how the cost of `flux get all -A` grows with the number of objects.
+// lists measures lists of 3,000 objects against kubectl, with and without delay,
+// and how the cost of `flux get all -A` grows with the number of objects.
 func (b *bench) lists(ctx context.Context) error { return b.onCluster(ctx, b.listsOn) }
 
 func (b *bench) listsOn(ctx context.Context, cluster *testcluster.Cluster, home string) error {
@@ -65,16 +65,16 @@ func (b *bench) sizes() []int {
 	return []int{small, usual}
 }
 
-// with is the same benchmark with more in its environment.
+// with returns the same benchmark with additional environment variables.
 func (b *bench) with(env ...string) *bench {
 	more := *b
 	more.env = append(append([]string{}, b.env...), env...)
 	return &more
 }
 
-// distant measures through both models of a far cluster: the line, where
-// connections and TLS cost their round trips too, and the proxy, which delays
-// requests and answers only and speaks HTTP/1.1.
+// distant measures with both models of a distant cluster: the line, which also
+// delays TCP and TLS handshakes, and the proxy, which delays requests and
+// responses only and uses HTTP/1.1.
 func (b *bench) distant(ctx context.Context, cluster *testcluster.Cluster, home string) (err error) {
 	proxy, err := testcluster.NewProxy(cluster, far)
 	if err != nil {
@@ -89,8 +89,8 @@ func (b *bench) distant(ctx context.Context, cluster *testcluster.Cluster, home 
 	if err := b.with("KUBECONFIG="+proxy.Kubeconfig, "HOME="+home).compareFar(ctx, "40 ms round trips after the connection", target{wall: 0.6}); err != nil {
 		return err
 	}
-	// Here both tools wait 120 ms for TCP, TLS and the answer; the budget of
-	// one object counts from TLS on, so this is for information.
+	// Both tools wait 120 ms for TCP, TLS and the response here; the target for one
+	// object excludes TCP, so this measurement has no target.
 	return b.with("KUBECONFIG="+line.Kubeconfig, "HOME="+home).compareFar(ctx, "40 ms round trips, TCP and TLS included", target{})
 }
 
@@ -114,7 +114,7 @@ func (b *bench) compareFar(ctx context.Context, way string, one target) error {
 		[]string{"flux", "get", "ks", "app-00001", "-n", "team-000"}, []string{"kubectl", "get", "kustomization", "app-00001", "-n", "team-000"})
 }
 
-// growth is what `flux get all -A` costs at each size.
+// growth is the cost of `flux get all -A` at each size.
 type growth struct {
 	b     *bench
 	sizes []int
@@ -134,8 +134,8 @@ func (g *growth) measure(ctx context.Context, size int) error {
 	return nil
 }
 
-// print shows the cost of an object as the slope between two sizes, which
-// leaves out what the program itself costs.
+// print prints the cost of an object as the slope between two sizes, which
+// excludes the fixed cost of the program.
 func (g *growth) print() {
 	fmt.Println("Growth of flux get all -A (target: the same per object at every size)")
 	fmt.Printf("  %8s %10s %10s %10s %22s\n", "objects", "wall", "cpu", "memory", "for each further object")

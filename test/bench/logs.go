@@ -17,21 +17,21 @@ import (
 	"github.com/fluxkit/flux/internal/testcluster"
 )
 
-// What is in the logs: so many lines of all pods together, of which every so
-// many one is of a mebibyte.
+// The content of the logs: the number of lines of all pods, and the interval and
+// the length of the long lines.
 const (
 	logLines   = 200_000
 	longEvery  = 5_000
 	longLine   = 1 << 20
 	logPods    = 7
 	logRuns    = 3
-	runtimeCut = 16 << 10 // container runtimes break lines there
-	// logMemory is the most that flux may take, in MiB.
+	runtimeCut = 16 << 10 // length at which container runtimes split lines
+	// logMemory is the maximum memory of flux in MiB.
 	logMemory = 100
 )
 
-// logs has flux merge the logs of seven controllers, through a real API
-// server, and checks that all lines are there in their order.
+// logs measures merging the logs of seven controllers through a real API server,
+// and checks that all lines are printed in order.
 func (b *bench) logs(ctx context.Context) (err error) {
 	cluster, err := testcluster.Up(ctx, "all")
 	if err != nil {
@@ -62,18 +62,18 @@ func (b *bench) logs(ctx context.Context) (err error) {
 	return nil
 }
 
-// fillLogs appends to the files that the sandbox keeps of its controllers'
-// output, a line a millisecond, as container runtimes write them.
+// fillLogs appends lines in the format of container runtimes, one per millisecond,
+// to the files in which the sandbox stores the output of controllers.
 func fillLogs(cluster *testcluster.Cluster) error {
 	records, err := filepath.Glob(filepath.Join(cluster.Dir, "pods", "*", "pod.json"))
 	if err != nil {
 		return err
 	}
 	if len(records) != logPods {
-		return fmt.Errorf("there are %d pods, want %d", len(records), logPods)
+		return fmt.Errorf("%d pods found, want %d", len(records), logPods)
 	}
 	var texts [logPods]bytes.Buffer
-	// Later than what the controllers say meanwhile, which would hold lines up.
+	// Later than the lines that the controllers write meanwhile, which would delay the merge.
 	start, long := time.Now().UTC().Add(time.Hour), strings.Repeat("x", longLine)
 	for i := range logLines {
 		at := start.Add(time.Duration(i) * time.Millisecond)
@@ -101,8 +101,8 @@ func fillLogs(cluster *testcluster.Cluster) error {
 	return nil
 }
 
-// appendFile writes at once: the controller goes on writing, and its lines
-// must not come in the middle of others.
+// appendFile appends with one write: the controller writes to the same file, and
+// its lines must not interrupt others.
 func appendFile(path string, data []byte) error {
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -112,7 +112,7 @@ func appendFile(path string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// writeLine writes a line in the pieces in which runtimes keep it.
+// writeLine writes a line in the parts into which container runtimes split it.
 func writeLine(w *bytes.Buffer, at time.Time, text string) {
 	stamp := at.Format("2006-01-02T15:04:05.000000000Z")
 	for len(text) > runtimeCut {
@@ -122,7 +122,7 @@ func writeLine(w *bytes.Buffer, at time.Time, text string) {
 	fmt.Fprintf(w, "%s stdout F %s\n", stamp, text)
 }
 
-// merge runs flux once and reads what it has written.
+// merge runs flux once and checks its output.
 func (b *bench) merge(ctx context.Context, file string) (s sample, err error) {
 	script := fmt.Sprintf("exec %q logs --all-namespaces >%q", tool("flux"), file)
 	cmd := exec.CommandContext(ctx, b.measure, "sh", "-c", script)
@@ -139,8 +139,8 @@ func (b *bench) merge(ctx context.Context, file string) (s sample, err error) {
 	return s, checkMerged(file)
 }
 
-// checkMerged wants every line once and in its order; what the controllers say
-// for themselves lies between.
+// checkMerged checks that every line appears once and in order, among the
+// controllers' own lines.
 func checkMerged(file string) (err error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -162,7 +162,7 @@ func checkMerged(file string) (err error) {
 		}
 		number, rest, _ := strings.Cut(text, " ")
 		if number != fmt.Sprint(next) {
-			return fmt.Errorf("line %s stands where %d should", number, next)
+			return fmt.Errorf("found line %s, want %d", number, next)
 		}
 		if next%longEvery == 1 && len(strings.TrimSpace(rest)) != longLine {
 			return fmt.Errorf("line %d has %d bytes", next, len(rest))
@@ -170,7 +170,7 @@ func checkMerged(file string) (err error) {
 		next++
 	}
 	if next != logLines {
-		return fmt.Errorf("%d lines of %d", next, logLines)
+		return fmt.Errorf("found %d lines of %d", next, logLines)
 	}
 	return nil
 }

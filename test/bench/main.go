@@ -1,5 +1,5 @@
-// Command bench measures flux against kubectl, side by side in one run. What
-// it prints are medians and ratios; absolute times say more about the machine.
+// Command bench measures flux against kubectl, alternately in one run, and prints
+// medians and ratios. Absolute times depend on the machine.
 package main
 
 import (
@@ -20,9 +20,9 @@ import (
 )
 
 func main() {
-	runs := flag.Int("runs", 11, "how often each command is run; the median counts")
-	only := flag.String("only", "", "measure only one of startup, lists, tree, logs, reconcile, build, diff, base")
-	large := flag.Bool("large", false, "let lists grow to 30,000 objects, which take minutes to seed")
+	runs := flag.Int("runs", 11, "number of runs of each command; the median is printed")
+	only := flag.String("only", "", "measurement to run: startup, lists, tree, logs, reconcile, build, diff or base (default: all)")
+	large := flag.Bool("large", false, "measure lists of up to 30,000 objects, which take minutes to create")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -52,7 +52,7 @@ func measure(ctx context.Context, b *bench, only string) (err error) {
 		}
 	}
 	if !known {
-		return fmt.Errorf("nothing is called %q: there are startup, lists, tree, logs, reconcile, build, diff and base", only)
+		return fmt.Errorf("unknown measurement %q: must be startup, lists, tree, logs, reconcile, build, diff or base", only)
 	}
 	return nil
 }
@@ -61,18 +61,18 @@ type bench struct {
 	runs  int
 	large bool
 	env   []string
-	// dir is where commands run, "" for here.
+	// dir is the working directory of commands, "" for the current one.
 	dir string
-	// measure is the program that runs the others.
+	// measure is the path of the program that runs and measures commands.
 	measure string
-	// exit is the code with which commands have to end.
+	// exit is the expected exit code of commands.
 	exit int
 }
 
-// target is the most that flux may cost in relation to kubectl; 0 is no target.
+// target is the maximum cost of flux as a ratio to kubectl; 0 means no target.
 type target struct{ wall, memory float64 }
 
-// sample is what one run of a command cost.
+// sample is the cost of one run of a command.
 type sample struct {
 	Wall, CPU time.Duration
 	Memory    int64 // peak resident set, KiB
@@ -80,7 +80,7 @@ type sample struct {
 
 func tool(name string) string { return filepath.Join(testcluster.Bin(), name) }
 
-// prepare builds the program that measures; the caller removes its folder.
+// prepare builds the measuring program; the caller removes its folder.
 func (b *bench) prepare(ctx context.Context) (remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "flux-bench-")
 	if err != nil {
@@ -91,7 +91,7 @@ func (b *bench) prepare(ctx context.Context) (remove func() error, err error) {
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", b.measure, "./test/bench/measure")
 	cmd.Dir = testcluster.Root()
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("building the measurer: %w\n%s", err, out), remove())
+		return nil, errors.Join(fmt.Errorf("building the measuring program: %w\n%s", err, out), remove())
 	}
 	return remove, nil
 }
@@ -109,8 +109,8 @@ func (b *bench) run(ctx context.Context, name string, args ...string) (s sample,
 	return s, json.Unmarshal(out, &s)
 }
 
-// pair runs two commands in turn and prints their medians and the ratios
-// beside the targets.
+// pair runs two commands alternately and prints their medians and the ratios with
+// the targets.
 func (b *bench) pair(ctx context.Context, title string, t target, ours, theirs []string) error {
 	var a, k []sample
 	for i := range b.runs + 1 {
@@ -122,7 +122,7 @@ func (b *bench) pair(ctx context.Context, title string, t target, ours, theirs [
 		if err != nil {
 			return err
 		}
-		if i > 0 { // the first round warms the caches
+		if i > 0 { // the first run fills the caches
 			a, k = append(a, first), append(k, second)
 		}
 	}
@@ -144,7 +144,7 @@ func (b *bench) pair(ctx context.Context, title string, t target, ours, theirs [
 	return nil
 }
 
-// judge shows a target and whether it is met.
+// judge formats a target and whether it is met.
 func (target) judge(is, most float64) string {
 	switch {
 	case most == 0:
@@ -177,7 +177,7 @@ func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
-// startup is what everybody pays.
+// startup measures the fixed cost of every command.
 func (b *bench) startup(ctx context.Context) error {
 	return b.pair(ctx, "Start-up", target{wall: 0.4, memory: 0.75},
 		[]string{"flux", "--version"}, []string{"kubectl", "version", "--client"})

@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// reconcile measures how long after the controller's final write
-// `flux reconcile kustomization flux-system --with-source` comes back.
+// reconcile measures the delay between the controller's final status update and
+// the end of `flux reconcile kustomization flux-system --with-source`.
 func (b *bench) reconcile(ctx context.Context) (err error) {
 	cluster, err := testcluster.Up(ctx, "all")
 	if err != nil {
@@ -46,8 +46,8 @@ func (b *bench) reconcile(ctx context.Context) (err error) {
 	return nil
 }
 
-// lag reconciles once and returns the time from the event with the final
-// status, as this process sees it, to the end of flux.
+// lag reconciles once and returns the time from the watch event with the final
+// status to the end of flux.
 func (b *bench) lag(ctx context.Context, cluster *testcluster.Cluster) (time.Duration, error) {
 	k, _ := controllers.FindKind("Kustomization")
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

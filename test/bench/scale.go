@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// scaleRow is a command on a large cluster and what it may cost.
+// scaleRow is a command on a large cluster with its limits.
 type scaleRow struct {
 	args []string
-	// exit is the code that it ends with.
+	// exit is the expected exit code.
 	exit int
-	// ratio bounds its time in relation to `flux get all -A`, memory its peak
-	// resident set in MiB; 0 is no bound.
+	// ratio is the maximum time relative to `flux get all -A`, memory the maximum
+	// resident set in MiB; 0 means no limit.
 	ratio, memory float64
 }
 
-// scaleRows are commands that could hold all of a cluster in memory. The object
-// is one that the seed has made fail.
+// scaleRows are commands that could hold all objects of a cluster in memory. The
+// named object is one that the seed has set to failed.
 func scaleRows() []scaleRow {
 	const name, namespace = "app-00017", "team-000"
 	return []scaleRow{
@@ -32,8 +32,8 @@ func scaleRows() []scaleRow {
 	}
 }
 
-// scale measures them side by side; the first row is what the others are
-// compared with.
+// scale measures the commands alternately; the ratios are relative to the first
+// row.
 func (b *bench) scale(ctx context.Context, objects int) error {
 	rows := scaleRows()
 	samples := make([][]sample, len(rows))

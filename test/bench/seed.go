@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	perKind   = 20 // objects of a kind in a namespace
+	perKind   = 20 // objects of a kind per namespace
 	kinds     = 3
-	writers   = 32 // requests at once
-	failsOnce = 17 // one object in so many is not ready
+	writers   = 32 // concurrent requests
+	failsOnce = 17 // one in this many objects is not ready
 )
 
-// seeder fills a cluster as controllers would have.
+// seeder creates objects with the statuses of controllers.
 type seeder struct {
 	client dynamic.Interface
-	spaces int // namespaces that are there already
+	spaces int // number of existing namespaces
 }
 
 func newSeeder(cluster *testcluster.Cluster) (*seeder, error) {
@@ -34,7 +34,7 @@ func newSeeder(cluster *testcluster.Cluster) (*seeder, error) {
 	return &seeder{client: client}, err
 }
 
-// fill adds namespaces until the cluster holds so many objects.
+// fill adds namespaces until the cluster has the given number of objects.
 func (s *seeder) fill(ctx context.Context, objects int) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(writers)
@@ -53,8 +53,8 @@ func (s *seeder) fill(ctx context.Context, objects int) error {
 	return g.Wait()
 }
 
-// create writes an object and then its status, in two requests by two
-// managers, as they come to be in a cluster.
+// create writes an object and then its status, in two requests by two field
+// managers, as in a real cluster.
 func (s *seeder) create(ctx context.Context, o *unstructured.Unstructured, namespace string) error {
 	resource := s.client.Resource(kube.Guess(o.GroupVersionKind()).GroupVersionResource).Namespace(namespace)
 	status := o.Object["status"]

@@ -14,15 +14,15 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// The size of a tree: so many Deployments in an inventory, each with a
-// ReplicaSet and a pod, in a few namespaces.
+// The size of a tree: the number of Deployments in an inventory, each with a
+// ReplicaSet and a pod, and the number of namespaces.
 const (
 	treeObjects    = 500
 	treeNamespaces = 5
 )
 
-// tree compares the tree of a Kustomization, down to the pods, with kubectl's
-// list of all pods, far away, where requests that wait for each other count.
+// tree measures the tree of a Kustomization down to the pods against kubectl's
+// list of all pods, with delay, which adds up for dependent requests.
 func (b *bench) tree(ctx context.Context) error { return b.onCluster(ctx, b.treeOn) }
 
 func (b *bench) treeOn(ctx context.Context, cluster *testcluster.Cluster, home string) (err error) {
@@ -46,8 +46,8 @@ func (b *bench) treeOn(ctx context.Context, cluster *testcluster.Cluster, home s
 		[]string{"flux", "tree", "ks", "all", "-n", "tree-0", "-o", "wide"}, []string{"kubectl", "get", "pods", "-A"})
 }
 
-// fillTree makes Deployments, whose pods the sandbox makes, and a Kustomization
-// that says that it has applied them.
+// fillTree creates Deployments, whose pods the sandbox creates, and a Kustomization
+// with them in its inventory.
 func (s *seeder) fillTree(ctx context.Context) error {
 	for i := range treeNamespaces {
 		if err := s.create(ctx, namespaceObject(fmt.Sprintf("tree-%d", i)), ""); err != nil {
@@ -86,7 +86,7 @@ func deployments() kube.Resource {
 	return kube.Guess(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
 }
 
-// settled waits until every Deployment has its pod.
+// settled waits until every Deployment is available.
 func settled(ctx context.Context, client *kube.Client) error {
 	available := map[string]bool{}
 	err := client.Follow(ctx, deployments(), kube.Selection{}, "", func(e kube.Event) (bool, error) {

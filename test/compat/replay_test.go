@@ -1,5 +1,5 @@
-// Package compat_test replays the recorded contract: what the flux of Flux 2.9
-// answered on a cluster in a known state.
+// Package compat_test replays the recorded contract: the output of the flux of
+// Flux 2.9 on a cluster in a known state.
 package compat_test
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// answer is a recorded command with what came back.
+// answer is a recorded command with its result.
 type answer struct {
 	Command string `json:"command"`
 	Exit    int    `json:"exit"`
@@ -30,7 +30,7 @@ type answer struct {
 	Stderr  string `json:"stderr"`
 }
 
-// commandTime bounds one replayed command.
+// commandTime limits one replayed command.
 const commandTime = 2 * time.Minute
 
 func TestReplay(t *testing.T) {
@@ -52,7 +52,7 @@ func TestReplay(t *testing.T) {
 		reason, expected := differences[want.Command]
 		switch {
 		case diff == "" && expected && !used[want.Command]:
-			t.Errorf("%s no longer differs: take it out of docs/compat.md", want.Command)
+			t.Errorf("%s no longer differs: remove its row from docs/compat.md", want.Command)
 		case diff == "":
 			equal++
 		case expected:
@@ -69,14 +69,14 @@ func TestReplay(t *testing.T) {
 	}
 	for _, prefix := range pending {
 		if !used[prefix] {
-			t.Errorf("pending.txt lists %q, which no recorded command begins with", prefix)
+			t.Errorf("pending.txt lists %q, which is not a prefix of a recorded command", prefix)
 		}
 	}
 	t.Logf("%d of %d recorded commands are equal, %d differ as documented", equal, len(recorded), len(differences))
 }
 
-// TestPendingCommandsAreNotBuilt keeps pending.txt from hiding a command that exists.
-func TestPendingCommandsAreNotBuilt(t *testing.T) {
+// TestPendingCommandsDoNotExist checks that pending.txt lists no command that exists.
+func TestPendingCommandsDoNotExist(t *testing.T) {
 	t.Parallel()
 	bin := testcluster.BuildFlux(t)
 	for _, prefix := range pendingCommands(t) {
@@ -85,7 +85,7 @@ func TestPendingCommandsAreNotBuilt(t *testing.T) {
 		out, err := exec.CommandContext(ctx, filepath.Join(bin, "flux"), words[1:]...).CombinedOutput()
 		cancel()
 		if err == nil || !strings.Contains(string(out), "unknown command") {
-			t.Errorf("%s is built: take it out of pending.txt (it printed %q)", prefix, out)
+			t.Errorf("%s exists: remove it from pending.txt (it printed %q)", prefix, out)
 		}
 	}
 }
@@ -101,14 +101,14 @@ func compare(want, got answer) string {
 	return b.String()
 }
 
-// shipped are the versions that the recording carried, by controller.
+// shipped has the versions of the controllers in the recording.
 var shipped = map[string]string{
 	"source-controller": "v1.9.4", "kustomize-controller": "v1.9.4", "helm-controller": "v1.6.3",
 	"notification-controller": "v1.9.3", "image-reflector-controller": "v1.2.4",
 	"image-automation-controller": "v1.2.4", "source-watcher": "v2.2.2",
 }
 
-// current puts the versions that this flux ships into recorded text.
+// current replaces recorded versions by those that this flux ships.
 func current(s string) string {
 	s = strings.ReplaceAll(s, "flux-v2.9.4", "flux-v"+controllers.Distribution)
 	for _, c := range controllers.All {
@@ -118,7 +118,8 @@ func current(s string) string {
 	return s
 }
 
-// prepare brings up the recorded cluster and returns how to run a command on it.
+// prepare creates the recorded cluster and returns a function that runs a command
+// on it.
 func prepare(t *testing.T) func(*testing.T, string) answer {
 	t.Helper()
 	bin := testcluster.BuildFlux(t)
@@ -149,10 +150,10 @@ func prepare(t *testing.T) func(*testing.T, string) answer {
 	return run
 }
 
-// recordedRegistry is where the registry of the recording was.
+// recordedRegistry is the address of the registry in the recording.
 const recordedRegistry = "127.0.0.1:15000"
 
-// emptyRegistry is a registry as the recording had one, and returns its address.
+// emptyRegistry starts an empty registry as in the recording and returns its address.
 func emptyRegistry(t *testing.T) string {
 	t.Helper()
 	r := registrytest.Start()
@@ -160,8 +161,8 @@ func emptyRegistry(t *testing.T) string {
 	return r.Host()
 }
 
-// execute runs a recorded line by a shell, as it was recorded. Standard input
-// is closed unless the line redirects it.
+// execute runs a recorded line in a shell. Standard input is closed unless the
+// line redirects it.
 func execute(t *testing.T, command, dir string, env []string) answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), commandTime)
@@ -194,7 +195,7 @@ func decode(t *testing.T, name string, into any) {
 
 var entry = regexp.MustCompile("(?m)^\\| `(flux[^`]*)` \\| (.+?) \\| (.+?) \\| (.+?) \\|$")
 
-// documented are the differences that docs/compat.md lists, by command.
+// documented returns the differences that docs/compat.md lists, by command.
 func documented(t *testing.T) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(testcluster.Root(), "docs", "compat.md"))
@@ -208,7 +209,7 @@ func documented(t *testing.T) map[string]string {
 	return list
 }
 
-// prefixes are the beginnings of commands that are not built yet.
+// prefixes are prefixes of commands that are not implemented yet.
 type prefixes []string
 
 func (p prefixes) of(command string) (string, bool) {

@@ -16,13 +16,13 @@ import (
 //go:embed words.txt
 var wordList string
 
-// word is one that the project does not use.
+// word is an expression that the project does not use.
 type word struct {
 	pattern *regexp.Regexp
 	instead string
 }
 
-// finding is a word in a file.
+// finding is an occurrence of a word in a file.
 type finding struct {
 	file    string
 	line    int
@@ -34,8 +34,8 @@ func (f finding) String() string {
 	return fmt.Sprintf("%s:%d: %q: write %s", f.file, f.line, f.text, f.instead)
 }
 
-// readWords parses a list of words: a pattern, a tab and what to write instead
-// on each line. Empty lines and those that begin with # are left out.
+// readWords parses a list of words: a pattern, a tab and the replacement on each
+// line. Empty lines and lines that begin with # are ignored.
 func readWords(list string) ([]word, error) {
 	var words []word
 	lines := bufio.NewScanner(strings.NewReader(list))
@@ -45,7 +45,7 @@ func readWords(list string) ([]word, error) {
 		}
 		pattern, instead, ok := strings.Cut(lines.Text(), "\t")
 		if !ok {
-			return nil, fmt.Errorf("words.txt:%d: no tab between the pattern and what to write instead", n)
+			return nil, fmt.Errorf("words.txt:%d: no tab between the pattern and the replacement", n)
 		}
 		compiled, err := regexp.Compile(`(?i)\b(?:` + strings.ReplaceAll(pattern, " ", `\s+`) + `)\b`)
 		if err != nil {
@@ -56,8 +56,8 @@ func readWords(list string) ([]word, error) {
 	return words, lines.Err()
 }
 
-// check searches the Go files and Markdown documents below root, except those
-// that are generated, recorded or hold the words themselves.
+// check searches the Go files and Markdown documents in root, except for generated
+// and recorded files and those that list the words themselves.
 func check(root fs.FS, words []word) ([]finding, error) {
 	var found []finding
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -96,16 +96,15 @@ func check(root fs.FS, words []word) ([]finding, error) {
 	return found, err
 }
 
-// skipped are the folders and files that are not searched: what is built, what
-// tests record, and the two documents that name the words to tell what to write
-// instead of them.
+// skipped are the folders and files that are not searched: build output, test data,
+// and the two documents that list the words.
 var skipped = map[string]bool{
 	"bin": true, "dist": true, "testdata": true, "tools/language": true, "docs/glossary.md": true,
 }
 
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-// passage is a piece of text of a file: a string or the comments that follow one another.
+// passage is a part of a file: a string, or comments on consecutive lines.
 type passage struct {
 	line int
 	text string
@@ -113,15 +112,15 @@ type passage struct {
 
 func wholePassage(content string) []passage { return []passage{{1, content}} }
 
-// goPassages returns the strings and comments of a Go file. Comments on lines that
-// follow one another are one passage, since a sentence runs over several lines.
+// goPassages returns the strings and comments of a Go file. Comments on consecutive
+// lines are one passage, since a sentence may span several lines.
 func goPassages(source string) []passage {
 	files := token.NewFileSet()
 	file := files.AddFile("", -1, len(source))
 	var s scanner.Scanner
 	s.Init(file, []byte(source), nil, scanner.ScanComments)
 	var passages []passage
-	last := -1 // the line of the comment that the next may continue
+	last := -1 // the line of the last comment
 	for {
 		pos, tok, text := s.Scan()
 		if tok == token.EOF {
@@ -140,7 +139,7 @@ func goPassages(source string) []passage {
 		case token.STRING:
 			passages = append(passages, passage{line, text})
 			last = -1
-		case token.SEMICOLON: // written by the scanner at the end of a line
+		case token.SEMICOLON: // inserted by the scanner at the end of a line
 		default:
 			last = -1
 		}

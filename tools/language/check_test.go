@@ -68,7 +68,7 @@ func TestReadWords(t *testing.T) {
 	}
 }
 
-// TestOwnFiles checks the tool's own files, which the walk leaves out.
+// TestOwnFiles checks the files of this tool, which check skips.
 func TestOwnFiles(t *testing.T) {
 	words, err := readWords(wordList)
 	if err != nil {

@@ -1,12 +1,11 @@
-// Language reports words in comments, strings and documents that the project
-// does not use, and what to write instead. The words are in words.txt.
+// Language reports expressions in comments, strings and documents that the project
+// does not use, and their replacements. The expressions are in words.txt.
 //
 // Usage:
 //
 //	go run ./tools/language [FOLDER]
 //
-// It prints one line for each finding, as compilers do, and exits 1 when there
-// is one.
+// It prints one line for each finding and exits 1 if there are findings.
 package main
 
 import (

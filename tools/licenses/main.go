@@ -5,8 +5,8 @@
 //
 //	go run ./tools/licenses FOLDER PACKAGE…
 //
-// It writes FOLDER/MODULE@VERSION/LICENSE and the like, and fails for a module
-// that has none: nothing may be distributed whose terms are not known.
+// It writes FOLDER/MODULE@VERSION/LICENSE and similar files, and fails for a module
+// without a license, which must not be distributed.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"slices"
 )
 
-// module is what `go list` prints of one.
+// module is a module as printed by `go list`.
 type module struct {
 	Path    string
 	Version string
@@ -32,7 +32,7 @@ type module struct {
 	Replace *module
 }
 
-// named matches the files that hold the terms of a module.
+// named matches the names of files with license terms.
 var named = regexp.MustCompile(`(?i)^((un)?licen[cs]e|copying|notice|patents)([.-].*)?$`)
 
 func main() {
@@ -59,8 +59,8 @@ func collect(folder string, packages []string) error {
 	return errors.Join(errs...)
 }
 
-// dependencies returns the modules of packages and of all that they import,
-// the main module and the standard library apart.
+// dependencies returns the modules of packages and of all their imports, except for
+// the main module and the standard library.
 func dependencies(packages []string) ([]module, error) {
 	cmd := exec.Command("go", append([]string{"list", "-deps", "-json=Module"}, packages...)...)
 	cmd.Stderr = os.Stderr
@@ -87,7 +87,7 @@ func dependencies(packages []string) ([]module, error) {
 	return slices.CompactFunc(modules, func(a, b module) bool { return a.Path == b.Path }), nil
 }
 
-// copyTerms copies the license files at the root of a module into folder.
+// copyTerms copies the license files in the root of a module into folder.
 func copyTerms(m module, folder string) error {
 	entries, err := os.ReadDir(m.Dir)
 	if err != nil {
@@ -111,7 +111,7 @@ func copyTerms(m module, folder string) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("%s@%s: no license file at its root", m.Path, m.Version)
+		return fmt.Errorf("%s@%s: no license file in its root", m.Path, m.Version)
 	}
 	return nil
 }

@@ -32,15 +32,15 @@ func TestCopyTerms(t *testing.T) {
 	}
 }
 
-func TestCopyTermsOfNone(t *testing.T) {
+func TestCopyTermsWithoutLicense(t *testing.T) {
 	err := copyTerms(module{Path: "example.com/m", Version: "v1", Dir: t.TempDir()}, t.TempDir())
 	if err == nil || !strings.Contains(err.Error(), "example.com/m@v1: no license file") {
 		t.Errorf("err = %v, want one that names the module", err)
 	}
 }
 
-// TestDependencies needs all modules of this package: cobra is not among them,
-// go-cmp only in the tests, so nothing but the standard library is left.
+// TestDependencies lists the modules of this package, which imports only the
+// standard library: cobra is not imported, and go-cmp only by tests.
 func TestDependencies(t *testing.T) {
 	modules, err := dependencies([]string{"."})
 	if err != nil || len(modules) > 0 {

@@ -1,6 +1,6 @@
-// Command measure runs a command and prints what it cost as JSON. It is a
-// program of its own because Linux counts the memory of the process that
-// starts another one into that one's peak, and the bench is large.
+// Command measure runs a command and prints its cost as JSON. It is a separate
+// program because Linux includes the memory of the process that starts a child in
+// the peak of the child, and the bench is large.
 package main
 
 import (
@@ -44,7 +44,7 @@ func measure(line []string) error {
 	}
 	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
-		return fmt.Errorf("this system does not tell what a process used")
+		return fmt.Errorf("this system does not report the resource usage of a process")
 	}
 	return json.NewEncoder(os.Stdout).Encode(map[string]int64{
 		"wall":   wall.Nanoseconds(),

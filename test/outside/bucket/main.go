@@ -1,6 +1,6 @@
 // Command bucket serves the files of a folder as a bucket of an S3-compatible
-// store, in memory and on this machine only. It prints its address and ends
-// when its standard input does, so that it never outlives who has started it.
+// store, in memory and on loopback only. It prints its address and exits when its
+// standard input is closed, so that it does not outlive the test.
 //
 //	bucket NAME FOLDER
 package main
@@ -53,10 +53,10 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// fill makes a bucket of the files below a folder.
+// fill creates a bucket with the files of a folder.
 func fill(store gofakes3.Backend, name, folder string) error {
 	if err := store.CreateBucket(name); err != nil {
-		return fmt.Errorf("making bucket %s: %w", name, err)
+		return fmt.Errorf("creating bucket %s: %w", name, err)
 	}
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

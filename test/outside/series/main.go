@@ -1,6 +1,6 @@
-// Command series reads the text format of Prometheus from standard input with
-// Prometheus' own parser and prints its series as JSON, a list of names, labels
-// and values. Histograms come as the buckets, counts and sums that they are of.
+// Command series parses the Prometheus text format on standard input with the
+// parser of Prometheus and prints its series as JSON, a list of names, labels and
+// values. A histogram is printed as its buckets, count and sum.
 package main
 
 import (
@@ -68,7 +68,7 @@ func of(name string, kind dto.MetricType, m *dto.Metric) []series {
 			all = append(all, one("_bucket", float64(b.GetCumulativeCount()), "le", strconv.FormatFloat(b.GetUpperBound(), 'g', -1, 64)))
 		}
 		return all
-	default: // summaries tell nothing that is asked for
+	default: // summaries are not needed
 		return nil
 	}
 }

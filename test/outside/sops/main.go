@@ -1,7 +1,6 @@
-// Command sops encrypts a manifest as SOPS does, for a new age key that it
-// writes to a file: the values below data and stringData, and a code that
-// shows any change of the whole. It is for tests, which need one form of the
-// many that SOPS knows.
+// Command sops encrypts a manifest in the format of SOPS for a new age key, which it
+// writes to a file. It encrypts the values of data and stringData and adds the
+// message authentication code. It supports only what the tests need.
 //
 //	sops KEYFILE < secret.yaml > secret.enc.yaml
 package main
@@ -56,11 +55,11 @@ func run(args []string, in io.Reader, out io.Writer) error {
 // envelope encrypts the values of one document.
 type envelope struct {
 	block cipher.AEAD
-	// sum is over all values, in the order of the document.
+	// sum hashes all values in the order of the document.
 	sum hash.Hash
 }
 
-// metadata is what SOPS writes below a document.
+// metadata is the field that SOPS adds to a document.
 type metadata struct {
 	Age          []recipient `yaml:"age"`
 	LastModified string      `yaml:"lastmodified"`
@@ -76,7 +75,7 @@ type recipient struct {
 
 func encrypt(document *yaml.Node, to *age.X25519Recipient, now time.Time) error {
 	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
-		return errors.New("the manifest is no object")
+		return errors.New("the manifest is not an object")
 	}
 	dataKey := make([]byte, 32)
 	if _, err := rand.Read(dataKey); err != nil {
@@ -114,7 +113,7 @@ func encrypt(document *yaml.Node, to *age.X25519Recipient, now time.Time) error 
 	return nil
 }
 
-// values encrypts what is below data and stringData, and sums everything up.
+// values encrypts the values of data and stringData, and hashes all values.
 func (e envelope) values(n *yaml.Node, path string, secret bool) error {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -127,9 +126,9 @@ func (e envelope) values(n *yaml.Node, path string, secret bool) error {
 		return nil
 	case yaml.ScalarNode:
 		if n.Tag != "!!str" {
-			return fmt.Errorf("%s%s is no text: only texts are encrypted here", path, n.Value)
+			return fmt.Errorf("%s%s is not a string: only strings are supported", path, n.Value)
 		}
-		e.sum.Write([]byte(n.Value)) // a hash takes everything
+		e.sum.Write([]byte(n.Value)) // never returns an error
 		if !secret {
 			return nil
 		}
@@ -137,11 +136,11 @@ func (e envelope) values(n *yaml.Node, path string, secret bool) error {
 		n.Value, n.Style = text, 0
 		return err
 	default:
-		return fmt.Errorf("%s is a list: only texts are encrypted here", path)
+		return fmt.Errorf("%s is a list: only strings are supported", path)
 	}
 }
 
-// value is one encrypted text, bound to its place by what comes along with it.
+// value encrypts one string, with its path as additional data.
 func (e envelope) value(plain, along string) (string, error) {
 	iv := make([]byte, e.block.NonceSize())
 	if _, err := rand.Read(iv); err != nil {
@@ -153,7 +152,7 @@ func (e envelope) value(plain, along string) (string, error) {
 	return fmt.Sprintf("ENC[AES256_GCM,data:%s,iv:%s,tag:%s,type:str]", text(sealed[:split]), text(iv), text(sealed[split:])), nil
 }
 
-// seal encrypts the key of the values for one recipient.
+// seal encrypts the data key for one recipient.
 func seal(key []byte, to age.Recipient) (string, error) {
 	var text bytes.Buffer
 	armored := armor.NewWriter(&text)
