@@ -1,5 +1,5 @@
-// Package arch_test holds the house to its plan: which way imports point and
-// who may touch the process around it.
+// Package arch_test checks the architecture: the direction of imports, and which
+// files may use the streams, the environment, the clock and the exit code.
 package arch_test
 
 import (
@@ -16,12 +16,12 @@ import (
 
 const module = "github.com/fluxkit/flux/"
 
-// layers are the rooms from the top to the bottom: a room may import the ones
-// below it, and those of its own layer only where allowed lists it.
+// layers are the import layers from top to bottom: a package may import packages of
+// lower layers, and those of its own layer only as listed in allowed.
 var layers = []string{"cmd/flux", "internal/cli", "pkg", "internal", "pkg/controllers"}
 
-// allowed are the imports between rooms of one layer, and from internal
-// packages up to pkg, which the plan provides for.
+// allowed are the imports between packages of one layer, and from internal packages
+// to pkg.
 var allowed = map[string][]string{
 	"pkg/diff":              {"pkg/build"},
 	"pkg/build/helm":        {"pkg/build"},
@@ -60,7 +60,7 @@ func mayImport(from, to string) bool {
 		}
 	}
 	if strings.HasPrefix(from, commands) && strings.HasPrefix(to, commands) {
-		return true // TestCommandsAreApart knows better
+		return true // TestCommandsAreApart checks these imports
 	}
 	if layer(from) == layer(to) {
 		return strings.HasPrefix(from, "internal/") && small(to)
@@ -68,7 +68,7 @@ func mayImport(from, to string) bool {
 	return layer(from) < layer(to)
 }
 
-// small are the single-purpose packages that any internal package may use.
+// small reports whether any internal package may import room, which has a single purpose.
 func small(room string) bool {
 	return room == "internal/printable" || room == "internal/redact" || room == "internal/fold" || room == "internal/output" || room == "internal/kube" || room == "internal/workspace" || room == "internal/budget"
 }

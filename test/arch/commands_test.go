@@ -10,15 +10,15 @@ import (
 
 const commands = "internal/cli"
 
-// shared are the packages below internal/cli that are no commands. Each may
+// shared are the packages below internal/cli that are not commands. Each may
 // import those before it; commands may import all of them.
 var shared = []string{
 	"suggest", "clierr", "objref", "command", "app", "complete", "kinds", "report",
 	"sequence", "treeview", "reconciler", "validate", "installation", "oci", "desired", "compare",
 }
 
-// TestCommandsAreApart refuses imports of one command by another: what two of
-// them need is in a shared package or, better, in an engine.
+// TestCommandsAreApart refuses imports of one command by another: code that
+// several commands need is in a shared package or, better, in an engine.
 func TestCommandsAreApart(t *testing.T) {
 	t.Parallel()
 	eachFile(t, func(path string, file *ast.File) {

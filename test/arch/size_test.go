@@ -17,8 +17,8 @@ const (
 	typeMethods  = 25
 )
 
-// large are the types that have too many methods still, with how many they may
-// have: take one out when it is split.
+// large are the types with too many methods, and the number that each may have.
+// Remove a type from the list when it is split.
 var large = map[string]int{
 	"internal/kube.Client":            55,
 	"internal/testgithost.Bitbucket":  42,
@@ -35,8 +35,8 @@ var large = map[string]int{
 	"sandbox/internal/kubelet.worker": 26,
 }
 
-// TestSizes bounds the number of files of cmd/flux, the lines of each package of
-// commands and the methods of each type.
+// TestSizes limits the number of files of cmd/flux, the lines of each command
+// package, and the methods of each type.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	root := testcluster.Root()
@@ -78,7 +78,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// receiver is the name of the type of a method.
+// receiver returns the name of the type of a method.
 func receiver(expression ast.Expr) string {
 	switch e := expression.(type) {
 	case *ast.StarExpr:

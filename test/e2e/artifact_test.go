@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// archive packs files as charts and artifacts are.
+// archive packs files like a chart or an artifact.
 func (s *story) archive(files map[string]string) []byte {
 	s.Helper()
 	var packed bytes.Buffer
@@ -39,14 +39,14 @@ func (s *story) archive(files map[string]string) []byte {
 	return packed.Bytes()
 }
 
-// descriptor names a blob of a registry.
+// descriptor is the descriptor of a blob in a registry.
 type descriptor struct {
 	MediaType string `json:"mediaType"`
 	Digest    string `json:"digest"`
 	Size      int    `json:"size"`
 }
 
-// push puts an artifact with one layer into the sandbox's registry and returns its digest.
+// push uploads an artifact with one layer to the sandbox's registry and returns its digest.
 func (s *story) push(repository, tag, configType, layerType string, layer []byte) string {
 	s.Helper()
 	manifest, err := json.Marshal(map[string]any{
@@ -108,7 +108,7 @@ func (s *story) helmAndRelease() {
 	s.has(configMaps, "app", "data.from", "helm")
 }
 
-// bucketAndKustomization takes manifests from an S3-compatible store.
+// bucketAndKustomization applies manifests from an S3-compatible store.
 func (s *story) bucketAndKustomization() {
 	folder := s.TempDir()
 	if err := os.MkdirAll(filepath.Join(folder, "deploy"), 0o755); err != nil {

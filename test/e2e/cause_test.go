@@ -9,31 +9,31 @@ import (
 	"testing"
 )
 
-// TestCause breaks what commands wait for, and reads how they end: what failed,
-// the cause at the root, and the ways out.
+// TestCause breaks dependencies of commands that wait, and checks the end of their
+// output: the failure, the root cause and the remedies.
 func TestCause(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	t.Run("bootstrap", func(t *testing.T) { s.told(t, "flux-system").bootstrapOfNothing() })
-	t.Run("install", func(t *testing.T) { s.told(t, "flux-system").installThatCrashes() })
+	t.Run("bootstrap", func(t *testing.T) { s.inNamespace(t, "flux-system").bootstrapMissingFolder() })
+	t.Run("install", func(t *testing.T) { s.inNamespace(t, "flux-system").installCrashingController() })
 	s.run("flux", "install")
 	closed := s.lock()
 	s.run("git", "remote", "set-url", "origin", s.url)
 	s.commit("Break everything", map[string]string{"good/settings.yaml": plainMap, "crash/web.yaml": troubled("crash-loop")})
-	t.Run("reconcile", func(t *testing.T) { s.told(t, "cause-reconcile").reconcileWhatFails(closed) })
-	t.Run("create", func(t *testing.T) { s.told(t, "cause-create").createWhatFails(closed) })
-	t.Run("wait", func(t *testing.T) { s.told(t, "cause-wait").waitForNobody(closed) })
+	t.Run("reconcile", func(t *testing.T) { s.inNamespace(t, "cause-reconcile").reconcileFailing(closed) })
+	t.Run("create", func(t *testing.T) { s.inNamespace(t, "cause-create").createFailing(closed) })
+	t.Run("wait", func(t *testing.T) { s.inNamespace(t, "cause-wait").waitWithoutController(closed) })
 }
 
-// told is the story in a namespace of a part.
-func (s *story) told(t *testing.T, namespace string) *story {
+// inNamespace returns the story in another namespace.
+func (s *story) inNamespace(t *testing.T, namespace string) *story {
 	part := *s
 	part.T, part.namespace = t, namespace
 	return &part
 }
 
-// fails runs flux, which has to exit with 1 and to say at the end what is given:
-// lines, each a regular expression.
+// fails runs flux, which must exit with 1 and end its output with the given lines,
+// each a regular expression.
 func (s *story) fails(end string, args ...string) string {
 	s.Helper()
 	stdout, stderr, err := s.try("flux", args...)
@@ -42,13 +42,13 @@ func (s *story) fails(end string, args ...string) string {
 	}
 	pattern := `(?s)(^|\n)` + strings.ReplaceAll(strings.TrimPrefix(end, "\n"), "NS", s.namespace) + `$`
 	if !regexp.MustCompile(pattern).MatchString(stderr) {
-		s.Errorf("flux %s does not end with\n%s\nbut says\n%s", strings.Join(args, " "), end, stderr)
+		s.Errorf("flux %s does not end with\n%s\nbut prints\n%s", strings.Join(args, " "), end, stderr)
 	}
 	return stdout
 }
 
-// bootstrapOfNothing bootstraps a folder that names another one that is not there.
-func (s *story) bootstrapOfNothing() {
+// bootstrapMissingFolder bootstraps a folder that refers to a folder that does not exist.
+func (s *story) bootstrapMissingFolder() {
 	s.commit("Want the apps", map[string]string{"clusters/test/kustomization.yaml": "resources: [flux-system, ../../apps]\n"})
 	s.fails(`
 ✗ Kustomization NS/NS is not ready: BuildFailed: kustomize build failed: [^\n]*open apps: no such file or directory[^\n]*
@@ -61,14 +61,14 @@ func (s *story) bootstrapOfNothing() {
 `, "bootstrap", "git", "--url="+s.url, "--allow-insecure-http", "--branch=main", "--path=clusters/test",
 		"--username=dev", "--password=not-checked", "--token-auth", "--silent")
 
-	// The way out is one.
+	// Apply the remedy.
 	s.commit("Bring the apps", map[string]string{"apps/settings.yaml": strings.Replace(plainMap, "settings}", "settings, namespace: default}", 1), "apps/kustomization.yaml": "resources: [settings.yaml]\n"})
 	s.bootstrap()
 	s.run("flux", "uninstall", "--silent")
 }
 
-// installThatCrashes installs a controller with a flag that it does not know.
-func (s *story) installThatCrashes() {
+// installCrashingController installs a controller with an unknown flag.
+func (s *story) installCrashingController() {
 	manifests := strings.Split(s.run("flux", "install", "--export"), "\n---\n")
 	for i, m := range manifests {
 		if strings.Contains(m, "kind: Deployment") && strings.Contains(m, "name: kustomize-controller") {
@@ -77,7 +77,7 @@ func (s *story) installThatCrashes() {
 	}
 	file := s.write("flux.yaml", strings.Join(manifests, "\n---\n"))
 	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "--no-such-flag") {
-		s.Fatal("the manifests are not as this test expects them")
+		s.Fatal("the manifests do not have the expected content")
 	}
 	s.fails(`
 ✗ kustomize-controller: deployment not ready: container manager of pod kustomize-controller-[^ ]+ ended with exit code 2 \(\d+ restarts\)
@@ -88,9 +88,9 @@ func (s *story) installThatCrashes() {
 `, "install", "--manifests", file)
 }
 
-// reconcileWhatFails reconciles with a wrong password, what depends on something
-// suspended, and what does not become healthy.
-func (s *story) reconcileWhatFails(address string) {
+// reconcileFailing reconciles an object with a wrong password, one that depends on a
+// suspended object, and one that does not become healthy.
+func (s *story) reconcileFailing(address string) {
 	const source = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: locked}\nspec: {interval: 1h, url: \"${URL}\", ref: {branch: main}, secretRef: {name: wrong}}\n" +
 		"---\napiVersion: v1\nkind: Secret\nmetadata: {name: wrong}\nstringData: {username: dev, password: guessed}\n"
 	s.begins(causeRow{name: "reconcile", objects: strings.Join([]string{
@@ -134,12 +134,12 @@ func (s *story) reconcileWhatFails(address string) {
 `, "reconcile", "kustomization", "crash", "-n", s.namespace, "-o", "json")
 	var outcomes []struct{ Cause finding }
 	if err := json.Unmarshal([]byte(report), &outcomes); err != nil || len(outcomes) != 1 || outcomes[0].Cause.Code != "health" {
-		s.Errorf("the report does not name the cause: %v\n%s", err, report)
+		s.Errorf("the report does not have the root cause: %v\n%s", err, report)
 	}
 }
 
-// createWhatFails creates what refers to a source, and to a chart, that is not there.
-func (s *story) createWhatFails(address string) {
+// createFailing creates objects that refer to a source and a chart that do not exist.
+func (s *story) createFailing(address string) {
 	s.begins(causeRow{name: "create", objects: gitRepository}, address)
 	s.run("flux", "wait", "source", "git", "app", "-n", s.namespace)
 	s.fails(`
@@ -160,8 +160,8 @@ func (s *story) createWhatFails(address string) {
 `, "create", "helmrelease", "app", "--source=GitRepository/app", "--chart=./gone", "--interval=1h", "--timeout=15s", "-n", s.namespace)
 }
 
-// waitForNobody waits while kustomize-controller crashes.
-func (s *story) waitForNobody(address string) {
+// waitWithoutController waits while kustomize-controller crashes.
+func (s *story) waitWithoutController(address string) {
 	s.run("kubectl", "-n", "flux-system", "patch", "deployment", "kustomize-controller", "--type=json",
 		`-p=[{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--no-such-flag"},{"op":"add","path":"/spec/strategy","value":{"type":"Recreate"}}]`)
 	s.begins(causeRow{name: "wait", objects: gitRepository + "---\n" + applied("app", "GitRepository", "app", "good", "")}, address)
@@ -176,7 +176,7 @@ func (s *story) waitForNobody(address string) {
     if the last change of its template is the cause, undo it: kubectl -n flux-system rollout undo deployment kustomize-controller
 `, "wait", "kustomization", "app", "-n", s.namespace, "--timeout=10s")
 
-	// The way out is one.
+	// Apply the remedy.
 	s.run("kubectl", "-n", "flux-system", "rollout", "undo", "deployment", "kustomize-controller")
 	s.run("flux", "wait", "kustomization", "app", "-n", s.namespace)
 }
@@ -187,7 +187,7 @@ metadata: {name: app}
 spec: {interval: 1h, url: "${URL}", ref: {branch: main}, secretRef: {name: git}}
 `
 
-// applied is a Kustomization that applies a folder of a source.
+// applied returns a Kustomization that applies a folder of a source.
 func applied(name, kind, source, path, more string) string {
 	if more != "" {
 		more = ", " + more

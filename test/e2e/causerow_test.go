@@ -14,46 +14,46 @@ import (
 	"time"
 )
 
-// whyTime bounds how long a controller may take to say what is wrong, and
-// whyPause is how often `flux why` is asked meanwhile: it answers for one moment.
+// whyTime is the maximum time until a controller reports a failure, and whyPause
+// is the interval of `flux why` calls: its answer is about one moment.
 const (
 	whyTime  = 90 * time.Second
 	whyPause = time.Second
 )
 
-// causeRow is something that is broken, through Git or the Kubernetes API, and
-// the answer of `flux why`. ${NS} is the namespace of the row, ${PATH} its folder
-// of the repository, ${URL} the repository and ${REGISTRY} the registry.
+// causeRow is a failure, created through Git or the Kubernetes API, and the expected
+// output of `flux why`. ${NS} is the namespace of the row, ${PATH} its folder in the
+// repository, ${URL} the repository and ${REGISTRY} the registry.
 type causeRow struct {
 	name string
 	// files are pushed to the folder of the row.
 	files map[string]string
-	// objects are applied to the namespace; without any they are a GitRepository
-	// and a Kustomization called app.
+	// objects are applied to the namespace; the default is a GitRepository and a
+	// Kustomization called app.
 	objects string
-	// then breaks what works: it is called once the Kustomization app is ready.
+	// then breaks a healthy setup: it is called after the Kustomization app is ready.
 	then func(s *story)
-	// ask is what is asked about, "kustomization app" unless given.
+	// ask are the arguments of `flux why`, by default "kustomization app".
 	ask []string
-	// root is the object at the root, as Kind/name, and code its code.
+	// root is the object of the root cause, as Kind/name, and code its code.
 	root, code string
-	// says are parts of the message, the details and the remedies of the root,
-	// never are words that its message and remedies must not have, and hides those
-	// that the whole report must not have.
+	// says are parts of the message, the details and the remedies of the root cause;
+	// never are words that its message and remedies must not contain, and hides those
+	// that the whole report must not contain.
 	says, never, hides []string
-	// fix makes the edit that the remedies name. After the commands of the remedies
-	// the object has to become healthy.
+	// fix makes the change that the remedies describe. After it and the commands of the
+	// remedies the object must become healthy.
 	fix func(s *story)
 	// given are the values of the placeholders in the commands of the remedies.
 	given map[string]func(s *story) string
-	// fails are the commands that fail, with a part of their output.
+	// fails are the commands that must fail, with a part of their output.
 	fails map[string]string
-	// broken says that nothing is fixed: each flux reconcile has to fail, with the
-	// same root cause. once says that others rows have these commands executed.
+	// broken means that nothing is fixed: each flux reconcile must fail with the same
+	// root cause. once means that other rows have these commands executed.
 	broken, once bool
 }
 
-// newRows begins a cluster for rows, whose Git server wants a password.
+// newRows starts a cluster for rows, with a Git server that requires a password.
 func newRows(t *testing.T, components ...string) (s *story, address string) {
 	t.Helper()
 	s = newStory(t)
@@ -61,8 +61,8 @@ func newRows(t *testing.T, components ...string) (s *story, address string) {
 	return s, s.lock()
 }
 
-// lock has the Git server want a password from now on, which the URL of the story
-// has, and returns the URL without it.
+// lock makes the Git server require the password in the URL of the story, and returns
+// the URL without it.
 func (s *story) lock() (address string) {
 	s.Helper()
 	s.feed("correct horse\n", "flux-sandbox", "git", "credentials", "set", "--username=dev", "--password-stdin", "--dir", s.cluster.Dir)
@@ -76,8 +76,8 @@ func (s *story) lock() (address string) {
 	return address
 }
 
-// rows breaks everything at once, and asks about each row in a namespace of its
-// own. files are pushed besides those of the rows.
+// rows creates all failures at once, and checks each row in its own namespace. files
+// are pushed in addition to those of the rows.
 func (s *story) rows(t *testing.T, prefix, address string, rows []causeRow, files map[string]string) {
 	t.Helper()
 	pushed := map[string]string{}
@@ -103,13 +103,13 @@ func (s *story) rows(t *testing.T, prefix, address string, rows []causeRow, file
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			one := s.told(t, prefix+row.name)
+			one := s.inNamespace(t, prefix+row.name)
 			row.asked(one)
 		})
 	}
 }
 
-// asked asks until the answer is there, or the time is over, and executes the
+// asked calls `flux why` until the expected answer or the timeout, and executes the
 // remedies.
 func (row causeRow) asked(s *story) {
 	s.Helper()
@@ -126,7 +126,7 @@ func (row causeRow) asked(s *story) {
 	}
 }
 
-// found is the root of the answer, which has to say what the row expects.
+// found returns the root cause of the answer and checks it against the row.
 func (row causeRow) found(s *story) finding {
 	s.Helper()
 	var report string
@@ -159,12 +159,12 @@ func (row causeRow) found(s *story) finding {
 	return found
 }
 
-// in is a text of the row with its names.
+// in replaces the placeholders of the row in text.
 func (row causeRow) in(s *story, text string) string {
 	return strings.NewReplacer("${NS}", s.namespace, "${PATH}", "cases/"+row.name).Replace(text)
 }
 
-// untilWhy asks `flux why` until an answer is accepted, which has to be in time.
+// untilWhy calls `flux why` until accepts returns true, up to a timeout.
 func (s *story) untilWhy(ask []string, accepts func(v verdict, code int) (finding, bool)) finding {
 	s.Helper()
 	if ask == nil {
@@ -191,7 +191,7 @@ func (s *story) untilWhy(ask []string, accepts func(v verdict, code int) (findin
 	}
 }
 
-// exitCode is how a command has ended, -1 where it could not be run.
+// exitCode returns the exit code of a command, or -1 if it could not be run.
 func exitCode(err error) int {
 	var exit *exec.ExitError
 	switch {
@@ -204,7 +204,7 @@ func exitCode(err error) int {
 	}
 }
 
-// finding is what the test reads of an answer.
+// finding has the fields of a root cause that the tests read.
 type finding struct {
 	Object            struct{ Kind, Namespace, Name string }
 	Code              string
@@ -212,7 +212,7 @@ type finding struct {
 	Details, Remedies []string
 }
 
-// verdict is an answer of flux why, and report all of its text.
+// verdict is an answer of flux why, and report its whole text.
 type verdict struct {
 	report  string
 	Healthy bool
@@ -234,7 +234,7 @@ metadata: {name: app}
 spec: {interval: 1h, retryInterval: 10s, timeout: 20s, path: "${PATH}", prune: true, wait: true, targetNamespace: "${NS}", sourceRef: {kind: GitRepository, name: app}}
 `
 
-// begins applies what a row consists of.
+// begins applies the files and objects of a row.
 func (s *story) begins(row causeRow, address string) {
 	s.Helper()
 	objects := row.objects

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCauseRows asks about failures whose messages have the words of others.
+// TestCauseRows checks failures whose messages contain words of other failures.
 func TestCauseRows(t *testing.T) {
 	t.Parallel()
 	s, address := newRows(t, "--components-extra=image-reflector-controller,image-automation-controller")
@@ -15,8 +15,8 @@ func TestCauseRows(t *testing.T) {
 	s.rows(t, "cause-", address, slices.Concat(rejectedRows(), fetchRows(), buildRows(), automationRows(), helmRows(), s.pushRows()), nil)
 }
 
-// fixed is how a row is repaired: files of its folder are pushed, or removed
-// where they are empty.
+// fixed returns a fix that pushes files to the folder of the row, or removes those
+// that are empty.
 func fixed(name string, files map[string]string) func(*story) {
 	return func(s *story) {
 		s.Helper()
@@ -32,7 +32,7 @@ func service(name, spec string) string {
 	return "apiVersion: v1\nkind: Service\nmetadata: {name: " + name + "}\nspec: {selector: {app: web}, " + spec + "}\n"
 }
 
-// rejectedRows are manifests that the API server does not accept.
+// rejectedRows are manifests that the API server rejects.
 func rejectedRows() []causeRow {
 	const badPort, goodPort = "ports: [{port: 99999, targetPort: 8080}]", "ports: [{port: 8080}]"
 	const web = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 0\n  selector: {matchLabels: {app: web}}\n" +
@@ -125,7 +125,7 @@ ${DEFAULT}`,
 	}
 }
 
-// buildRows are Kustomizations that fail before or after they apply.
+// buildRows are Kustomizations that fail before or after the apply.
 func buildRows() []causeRow {
 	return []causeRow{
 		{
@@ -172,10 +172,10 @@ func buildRows() []causeRow {
 	}
 }
 
-// encryptedSecret has the form of a SOPS file; nothing can decrypt it.
+// encryptedSecret has the form of a SOPS file that cannot be decrypted.
 const encryptedSecret = "apiVersion: v1\nkind: Secret\nmetadata: {name: locked}\ndata: {a: \"ENC[AES256_GCM,data:AAAA,iv:AAAA,tag:AAAA,type:str]\"}\nsops:\n  mac: ENC[AES256_GCM,data:AAAA]\n  version: 3.10.0\n"
 
-// fetchRows are sources whose addresses and revisions look like HTTP statuses.
+// fetchRows are sources whose URLs and revisions look like HTTP status codes.
 func fetchRows() []causeRow {
 	git := func(spec string) string {
 		return "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: app}\nspec: {interval: 1h, timeout: 20s, " + spec + "}\n"
@@ -225,7 +225,7 @@ func fetchRows() []causeRow {
 	}
 }
 
-// automationRows are image automations that fail on the way to Git.
+// automationRows are image automations that fail before the push to Git.
 func automationRows() []causeRow {
 	const update = `---
 apiVersion: image.toolkit.fluxcd.io/v1
@@ -325,8 +325,8 @@ func helmRows() []causeRow {
 	}
 }
 
-// pushRows are automations that may not push to the branch of a repository of
-// their own.
+// pushRows are automations that may not push to the branch of their
+// repository.
 func (s *story) pushRows() []causeRow {
 	s.Helper()
 	s.cluster.Sandbox(s.T, "git", "create", "locked")

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestCauseSilent asks about resources that say that they are ready although
-// something is wrong with them, and about others that are like these and healthy.
+// TestCauseSilent checks resources that are Ready and still have a problem, and
+// similar resources that are healthy.
 func TestCauseSilent(t *testing.T) {
 	t.Parallel()
 	s, address := newRows(t)
@@ -25,23 +25,23 @@ func TestCauseSilent(t *testing.T) {
 	for _, twin := range twins {
 		t.Run("healthy/"+twin.name, func(t *testing.T) {
 			t.Parallel()
-			one := s.told(t, "silent-"+twin.name)
+			one := s.inNamespace(t, "silent-"+twin.name)
 			one.begins(twin, address)
 			one.staysHealthy(twin)
 		})
 	}
 	t.Run("status", func(t *testing.T) {
 		t.Parallel()
-		s.told(t, "silent-status").statusOfMissing(address)
+		s.inNamespace(t, "silent-status").statusOfMissing(address)
 	})
 	t.Run("revisions", func(t *testing.T) {
 		t.Parallel()
-		s.told(t, "silent-revisions").revisionsOfHealthy(address)
+		s.inNamespace(t, "silent-revisions").revisionsOfHealthy(address)
 	})
 }
 
-// staysHealthy asks from the creation of a twin on: no answer may have a problem,
-// and once it is ready and then changed as given, it has to be healthy.
+// staysHealthy checks a twin from its creation on: no answer may have a problem, and
+// after the twin is ready and changed as given, it must be healthy.
 func (s *story) staysHealthy(twin causeRow) {
 	s.Helper()
 	healthy := func(v verdict, code int) (finding, bool) {
@@ -58,7 +58,7 @@ func (s *story) staysHealthy(twin causeRow) {
 	stdout, stderr, err := s.try("flux", slices.Concat([]string{"why", "-n", s.namespace, "-o", "json"}, twin.ask)...)
 	var v verdict
 	if decoded := json.Unmarshal([]byte(stdout), &v); decoded != nil || !v.Healthy || exitCode(err) != 0 {
-		s.Errorf("it is not healthy afterwards: %v\n%s%s", err, stdout, stderr)
+		s.Errorf("the resource is not healthy afterwards: %v\n%s%s", err, stdout, stderr)
 	}
 }
 
@@ -72,7 +72,7 @@ func notificationRows() []causeRow {
 	alert := func(name, provider string) string {
 		return "apiVersion: notification.toolkit.fluxcd.io/v1beta3\nkind: Alert\nmetadata: {name: " + name + "}\nspec: {providerRef: {name: " + provider + "}, eventSources: [{kind: Kustomization, name: '*'}]}\n"
 	}
-	const provider = "apiVersion: notification.toolkit.fluxcd.io/v1beta3\nkind: Provider\nmetadata: {name: chat}\nspec: {type: generic, timeout: 2s, address: \"http://127.0.0.1:1/hooks/not-for-everybody\"}\n"
+	const provider = "apiVersion: notification.toolkit.fluxcd.io/v1beta3\nkind: Provider\nmetadata: {name: chat}\nspec: {type: generic, timeout: 2s, address: \"http://127.0.0.1:1/hooks/not-for-output\"}\n"
 	return []causeRow{
 		{
 			name: "provider-missing", ask: []string{"alert", "app"}, root: "Provider/chat", code: "missing", says: []string{"it does not exist"},
@@ -86,8 +86,8 @@ func notificationRows() []causeRow {
 		{
 			name: "provider-unreachable", ask: []string{"alert", "app"}, root: "Provider/chat", code: "notification-failed",
 			files: map[string]string{"settings.yaml": plainMap}, objects: "${DEFAULT}\n---\n" + alert("app", "chat") + "---\n" + provider,
-			says: []string{"the last notification of Alert/${NS}/app was not delivered", "check spec.address"}, hides: []string{"not-for-everybody"},
-			// What happened before the Provider was corrected is no evidence.
+			says: []string{"the last notification of Alert/${NS}/app was not delivered", "check spec.address"}, hides: []string{"not-for-output"},
+			// Events from before the correction of the Provider are not evidence.
 			fix: func(s *story) {
 				s.run("kubectl", "-n", s.namespace, "patch", "provider", "chat", "--type=merge", `-p={"spec":{"address":"`+s.url+`"}}`)
 			},
@@ -95,7 +95,7 @@ func notificationRows() []causeRow {
 	}
 }
 
-// web is a Deployment with a number of pods.
+// web returns a Deployment with the given number of pods.
 func web(replicas string) string {
 	return strings.Replace(troubled(`""`), "spec:\n", "spec:\n  replicas: "+replicas+"\n", 1)
 }
@@ -109,7 +109,7 @@ func driftRows() []causeRow {
 	const differs = "Deployment/${NS}/web drifted"
 	raised := func(s *story) {
 		s.run("kubectl", "-n", s.namespace, "patch", "resourcequota", "few", "--type=merge", `-p={"spec":{"hard":{"pods":"9"}}}`)
-		s.run("kubectl", "-n", s.namespace, "delete", "replicaset", "--all") // it has long pauses by now
+		s.run("kubectl", "-n", s.namespace, "delete", "replicaset", "--all") // its back-off is long by now
 		s.ready()
 	}
 	fails := map[string]string{"flux diff kustomization app -n ${NS}": differs}
@@ -241,8 +241,8 @@ const (
 		"  upgrade: {strategy: {name: RemediateOnFailure}, remediation: {retries: 0, remediateLastFailure: true, strategy: rollback}}\n"
 )
 
-// releaseRows are releases that failed for a reason that their Ready condition
-// does not tell.
+// releaseRows are releases whose Ready condition does not have the reason of the
+// failure.
 func releaseRows() []causeRow {
 	ask := []string{"helmrelease", "app"}
 	patient := func(s *story) {
@@ -280,7 +280,7 @@ func releaseRows() []causeRow {
 	return []causeRow{test, hook, crash, rollback}
 }
 
-// inventoryTwins are Kustomizations that look like the rows and are healthy.
+// inventoryTwins are healthy Kustomizations that resemble the rows.
 func inventoryTwins() []causeRow {
 	deployed := map[string]string{"web.yaml": troubled(`""`), "settings.yaml": plainMap}
 	const notes = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: notes}\ndata: {howto: \"SOPS writes ENC[AES256_GCM,data:…] and a key sops: into files\"}\n"
@@ -332,7 +332,7 @@ func releaseTwins() []causeRow {
 	return []causeRow{{name: "helm-fine", ask: []string{"helmrelease", "app"}, files: files, objects: objects}}
 }
 
-// statusOfMissing deletes what is in an inventory: status fails like why.
+// statusOfMissing deletes an object of an inventory: status fails like why.
 func (s *story) statusOfMissing(address string) {
 	s.begins(causeRow{name: "status"}, address)
 	s.ready()
@@ -344,7 +344,7 @@ func (s *story) statusOfMissing(address string) {
 	}
 }
 
-// revisionsOfHealthy pushes a commit that nobody fetches for a day.
+// revisionsOfHealthy pushes a commit that is not fetched for a day.
 func (s *story) revisionsOfHealthy(address string) {
 	s.begins(causeRow{name: "status", objects: strings.ReplaceAll(whyDefault, "interval: 1h, url", "interval: 24h, url")}, address)
 	s.ready()
@@ -360,7 +360,7 @@ func (s *story) revisionsOfHealthy(address string) {
 	if err := json.Unmarshal([]byte(s.run("flux", ask...)), &before); err != nil {
 		s.Fatal(err)
 	}
-	s.commit("Change what nobody fetches", map[string]string{"unused.txt": s.namespace})
+	s.commit("Change an unused file", map[string]string{"unused.txt": s.namespace})
 	if err := json.Unmarshal([]byte(s.run("flux", ask...)), &after); err != nil {
 		s.Fatal(err)
 	}
@@ -372,6 +372,6 @@ func (s *story) revisionsOfHealthy(address string) {
 		s.Errorf("the next fetch is in %s", in)
 	}
 	if text := s.run("flux", "why", "kustomization", "app", "-n", s.namespace); !strings.Contains(text, "Fetch now: flux reconcile kustomization app -n "+s.namespace+" --with-source") {
-		s.Errorf("why does not say how to fetch:\n%s", text)
+		s.Errorf("why does not print how to fetch:\n%s", text)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestCreate makes objects of every kind with `flux create` alone, each with
-// what it needs from outside of the cluster, and has the real controllers do
-// their work with them.
+// TestCreate creates objects of every kind with `flux create` only, each with its
+// external dependencies, and checks that the real controllers reconcile
+// them.
 func TestCreate(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
@@ -33,11 +33,11 @@ func TestCreate(t *testing.T) {
 			})
 		}
 	})
-	// With the first key the Git server stops to let everybody in.
+	// After the first key is added, the Git server requires credentials.
 	t.Run("ssh", func(t *testing.T) { s.chapter(t).deployKey() })
 }
 
-// chapter is a part of the story with a namespace and a repository of its own.
+// chapter returns the story with its own namespace and repository.
 func (s *story) chapter(t *testing.T) *story {
 	t.Helper()
 	c := *s
@@ -48,7 +48,7 @@ func (s *story) chapter(t *testing.T) *story {
 	return &c
 }
 
-// repository makes another repository the one that commits go to.
+// repository creates a repository and uses it for commits from now on.
 func (s *story) repository(name string) {
 	s.Helper()
 	s.cluster.Sandbox(s.T, "git", "create", name)
@@ -56,7 +56,7 @@ func (s *story) repository(name string) {
 	s.clone = filepath.Join(s.TempDir(), name)
 }
 
-// create runs `flux create`, which has to end with the messages.
+// create runs `flux create`, whose output must end with the messages.
 func (s *story) create(args []string, messages ...string) {
 	s.Helper()
 	stdout, stderr, err := s.try("flux", append([]string{"create"}, args...)...)
@@ -64,11 +64,11 @@ func (s *story) create(args []string, messages ...string) {
 		s.Fatalf("flux create %s: %v\n%s%s", strings.Join(args, " "), err, stdout, stderr)
 	}
 	if end := strings.Join(messages, "\n") + "\n"; !strings.HasSuffix(stderr, end) {
-		s.Errorf("flux create %s does not end with\n%sbut says\n%s", strings.Join(args, " "), end, stderr)
+		s.Errorf("flux create %s does not end with\n%sbut prints\n%s", strings.Join(args, " "), end, stderr)
 	}
 }
 
-// head is the revision of the repository as Flux writes it.
+// head returns the revision of the repository in the format of Flux.
 func (s *story) head() string {
 	s.Helper()
 	return "main@sha1:" + strings.TrimSpace(s.run("git", "rev-parse", "HEAD"))
@@ -79,31 +79,31 @@ var (
 	secrets    = kube.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret"}
 )
 
-// has checks a value of an object in the namespace of the chapter.
+// has checks a field of an object in the namespace of the chapter.
 func (s *story) has(r kube.Resource, name, path, want string) {
 	s.Helper()
 	o, err := s.cluster.Client.Get(s.Context(), r, s.namespace, name)
 	if err != nil {
-		s.Fatalf("looking for what was to be applied: %v", err)
+		s.Fatalf("getting an object that should be applied: %v", err)
 	}
 	if got := text(o, path); got != want {
 		s.Errorf("%s of %s %s is %q, want %q", path, r.Kind, name, got, want)
 	}
 }
 
-// configMap is a manifest that shows where it came from.
+// configMap returns a manifest that names its origin.
 func (s *story) configMap(from string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app, namespace: %s}\ndata: {from: %s}\n", s.namespace, from)
 }
 
-// kustomization applies a path of a source into the namespace.
+// kustomization creates a Kustomization that applies a path of a source to the namespace.
 func (s *story) kustomization(source, revision string, more ...string) {
 	s.Helper()
 	args := []string{"kustomization", "app", "--source=" + source, "--path=./deploy", "--prune", "--interval=1h"}
 	s.create(append(args, more...), "✔ Kustomization app is ready", "✔ applied revision "+revision)
 }
 
-// gitRepository makes the repository a source.
+// gitRepository creates a GitRepository of the repository.
 func (s *story) gitRepository() {
 	s.Helper()
 	s.create([]string{"source", "git", "app", "--url=" + s.url, "--branch=main", "--interval=1h"},
@@ -116,7 +116,7 @@ func (s *story) gitAndKustomization() {
 	s.kustomization("GitRepository/app", s.head(), "--health-check-timeout=1m", "--wait")
 	s.has(configMaps, "app", "data.from", "git")
 
-	// What is wrong in the repository is the reason that create ends with.
+	// An error in the repository is the reason with which create fails.
 	s.commit("Break app", map[string]string{"broken/app.yaml": "kind: Nothing\n"})
 	s.run("flux", "reconcile", "source", "git", "app")
 	_, stderr, err := s.try("flux", "create", "kustomization", "broken", "--source=GitRepository/app", "--path=./broken", "--interval=1h")
@@ -125,8 +125,8 @@ func (s *story) gitAndKustomization() {
 	}
 }
 
-// deployKey opens a repository over SSH with a key that create makes and that
-// is given access afterwards.
+// deployKey creates a source over SSH with a key that create generates and that is
+// authorised afterwards.
 func (s *story) deployKey() {
 	s.commit("Run app", map[string]string{"deploy/app.yaml": s.configMap("ssh")})
 	_, somebody := s.sshKey("unused")
@@ -165,7 +165,7 @@ func (s *story) sopsSecrets() {
 	s.has(secrets, "app", "data.token", "b3BlbiBzZXNhbWU=")
 }
 
-// tenants shows that what a tenant deploys is bounded by its service account.
+// tenants checks that the permissions of a tenant's service account apply.
 func (s *story) tenants() {
 	s.run("flux", "create", "tenant", "blue", "--with-namespace=blue", "--cluster-role=edit")
 	s.run("flux", "create", "tenant", "red", "--with-namespace=red", "--cluster-role=edit")
@@ -188,7 +188,7 @@ func (s *story) tenants() {
 	}
 }
 
-// trespass has the tenant change what belongs to another one.
+// trespass checks that the tenant cannot change another namespace.
 func (s *story) trespass(into string) {
 	s.Helper()
 	s.commit("Take over", map[string]string{"grab/app.yaml": fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app, namespace: %s}\ndata: {by: me}\n", into)})
@@ -201,7 +201,7 @@ func (s *story) trespass(into string) {
 	}
 }
 
-// outside builds a program that stands outside of the cluster.
+// outside builds a program that runs outside of the cluster.
 func (s *story) outside(name string) string {
 	s.Helper()
 	program := filepath.Join(s.TempDir(), name)

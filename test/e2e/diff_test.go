@@ -18,10 +18,10 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// TestDiffForetellsTheController changes many Kustomizations at once: what diff
-// has announced from the files is what kustomize-controller then does, object
-// by object, as a watch sees it.
-func TestDiffForetellsTheController(t *testing.T) {
+// TestDiffPredictsTheController changes many Kustomizations at once and checks that
+// the actions of kustomize-controller, as a watch reports them, equal the diff of the
+// files for each object.
+func TestDiffPredictsTheController(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
 	s.bootstrap()
@@ -42,7 +42,7 @@ func TestDiffForetellsTheController(t *testing.T) {
 	s.branch("change")
 	for _, c := range cases {
 		if d := cmp.Diff(announced[c.name].Changes, s.announce(c, "--branch=change").Changes); d != "" {
-			t.Errorf("%s is announced otherwise from the branch on the server than from its files (-files +branch):\n%s", c.name, d)
+			t.Errorf("the diff of %s from the branch on the server differs from that of its files (-files +branch):\n%s", c.name, d)
 		}
 	}
 	if after := s.treeHash(); after != before {
@@ -58,18 +58,18 @@ func TestDiffForetellsTheController(t *testing.T) {
 			}
 			said := actionsOf(announced[c.name])
 			if d := cmp.Diff(c.want, said); d != "" {
-				t.Errorf("announced (-want +got):\n%s", d)
+				t.Errorf("diff (-want +got):\n%s", d)
 			}
 			done := seen.of(c, announced[c.name])
-			// What the controller fails with or leaves alone is not seen to happen.
+			// Objects that fail or are ignored cause no watch event.
 			maps.DeleteFunc(said, func(_ string, a diff.Action) bool {
 				return a == diff.Unchanged || a == diff.Skipped || a == diff.Failed
 			})
 			if d := cmp.Diff(said, done); d != "" && !c.fails {
-				t.Errorf("the controller did otherwise (-announced +done):\n%s", d)
+				t.Errorf("the controller did something else (-diff +done):\n%s", d)
 			}
 			if c.fails && len(done) > 0 {
-				t.Errorf("the controller was to fail, and did %v", done)
+				t.Errorf("the controller should fail, but did %v", done)
 			}
 			seen.holds(t, announced[c.name])
 		})
@@ -79,7 +79,7 @@ func TestDiffForetellsTheController(t *testing.T) {
 	}
 }
 
-// settled checks that afterwards nothing differs from what the source has.
+// settled checks that there is no difference to the source afterwards.
 func (s *story) settled(c diffCase) {
 	s.Helper()
 	stdout, stderr, err := s.try("flux", "diff", "kustomization", c.name, "--progress-bar=false")
@@ -94,7 +94,7 @@ func (s *story) settled(c diffCase) {
 	}
 }
 
-// begin applies what the cases start from.
+// begin applies the initial state of the cases.
 func (s *story) begin(cases []diffCase) {
 	s.Helper()
 	files := map[string]string{}
@@ -111,7 +111,7 @@ func (s *story) begin(cases []diffCase) {
 	}
 }
 
-// change writes what is to come into the work tree, and commits nothing.
+// change writes the changes into the work tree without a commit.
 func (s *story) change(cases []diffCase) {
 	s.Helper()
 	for _, c := range cases {
@@ -131,14 +131,14 @@ func (s *story) change(cases []diffCase) {
 	}
 }
 
-// treeHash is what Git makes of all files.
+// treeHash returns Git's hash of all files.
 func (s *story) treeHash() string {
 	s.Helper()
 	s.run("git", "add", "--all")
 	return strings.TrimSpace(s.run("git", "write-tree"))
 }
 
-// announce asks diff what a change will do, as one result where children bring more.
+// announce returns the diff of a change, with the results of children merged.
 func (s *story) announce(c diffCase, from string) *diff.Result {
 	s.Helper()
 	args := []string{"diff", "kustomization", c.name, from, "-o", "json", "--exit-code=false", "--progress-bar=false"}
@@ -160,7 +160,7 @@ func (s *story) announce(c diffCase, from string) *diff.Result {
 	return all
 }
 
-// branch pushes what is in the work tree to a branch that nobody follows.
+// branch pushes the work tree to a branch that no source refers to.
 func (s *story) branch(name string) {
 	s.Helper()
 	tree := s.treeHash()
@@ -168,7 +168,7 @@ func (s *story) branch(name string) {
 	s.run("git", "push", "--quiet", "origin", commit+":refs/heads/"+name)
 }
 
-// apply pushes the change and waits until the controller is done with it, well or not.
+// apply pushes the change and waits until the controller has reconciled it, successfully or not.
 func (s *story) apply(cases []diffCase) map[string]controllers.Condition {
 	s.Helper()
 	s.run("git", "commit", "--quiet", "--message", "Change")
@@ -195,7 +195,7 @@ func (s *story) apply(cases []diffCase) map[string]controllers.Condition {
 	return ended
 }
 
-// actionsOf is what was announced, without what does not change.
+// actionsOf returns the actions of the diff without unchanged objects.
 func actionsOf(r *diff.Result) map[string]diff.Action {
 	actions := map[string]diff.Action{}
 	for _, c := range r.Changes {
@@ -206,7 +206,7 @@ func actionsOf(r *diff.Result) map[string]diff.Action {
 	return actions
 }
 
-// holds checks that what was foretold of fields is what the objects have now.
+// holds checks that the objects have the field values of the diff.
 func (w witnessed) holds(t *testing.T, r *diff.Result) {
 	t.Helper()
 	for _, c := range r.Changes {

@@ -10,29 +10,29 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// diffCase is a Kustomization in a namespace of its own, and a change to it.
+// diffCase is a Kustomization in its own namespace, and a change to it.
 type diffCase struct {
 	name string
-	// spec is added to that of its Kustomization.
+	// spec is added to the spec of the Kustomization.
 	spec          string
 	before, after map[string]string
-	// vars are more lines of a Secret in flux-system.
+	// vars are additional lines of a Secret in flux-system.
 	vars string
-	// anywhere leaves out targetNamespace.
+	// anywhere omits targetNamespace.
 	anywhere bool
-	// setup are more objects beside the Kustomization.
+	// setup are additional objects beside the Kustomization.
 	setup string
-	// children are Kustomizations of flux-system that it brings and diff follows;
-	// gone are those that it takes away.
+	// children are Kustomizations of flux-system that it applies and diff follows;
+	// gone are those that the change removes.
 	children, gone []string
-	// live changes the cluster by hand before the files change.
+	// live changes the cluster directly before the files change.
 	live func(*story)
 	want map[string]diff.Action
-	// fails says that the controller will not be able to apply the change.
+	// fails means that the controller cannot apply the change.
 	fails bool
 }
 
-// kustomization is the case's, with the namespaces and what it needs of others.
+// kustomization returns the Kustomization of the case with its namespaces and dependencies.
 func (c diffCase) kustomization() string {
 	spec := c.spec
 	if !strings.Contains(spec, "prune:") {
@@ -64,7 +64,7 @@ spec:
 `, c.name, strings.TrimPrefix(spec, "\n"), c.vars, c.setup)
 }
 
-// configMap is one with an optional line for its metadata.
+// configMap returns a ConfigMap with optional lines of metadata.
 func configMap(name, data string, metadata ...string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s%s}\ndata: {%s}\n---\n", name, strings.Join(metadata, ""), data)
 }
@@ -113,8 +113,8 @@ func diffCases(s *story) []diffCase {
 	return slices.Concat(diffBuildCases(), diffApplyCases(), diffOwnerCases(s), []diffCase{sealedCase(s.T)})
 }
 
-// sealedCase has Secrets that SOPS has encrypted: one with another value, one
-// with the same value encrypted again.
+// sealedCase has Secrets encrypted with SOPS: one with another value, one with the
+// same value encrypted again.
 func sealedCase(t *testing.T) diffCase {
 	t.Helper()
 	keys, err := sopstest.New()
@@ -137,7 +137,7 @@ func sealedCase(t *testing.T) diffCase {
 	}
 }
 
-// diffBuildCases are about what is rendered.
+// diffBuildCases cover the build.
 func diffBuildCases() []diffCase {
 	return []diffCase{
 		{
@@ -175,7 +175,7 @@ func diffBuildCases() []diffCase {
 	}
 }
 
-// thousand is a large Kustomization in which a few things change.
+// thousand is a large Kustomization in which a few objects change.
 func thousand() diffCase {
 	c := diffCase{name: "thousand", want: map[string]diff.Action{}, before: map[string]string{}, after: map[string]string{}}
 	for file := range 10 {
@@ -203,7 +203,7 @@ func thousand() diffCase {
 	return c
 }
 
-// diffApplyCases are about how it is applied.
+// diffApplyCases cover the apply.
 func diffApplyCases() []diffCase {
 	immutable := func(value string) string {
 		return "immutable: true\n" + configMap("fixed", "a: "+value)

@@ -19,10 +19,10 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// TestDiffForetellsHelm changes many HelmReleases at once while helm-controller
-// is away: what diff has announced is what the controller does when it comes
-// back, object by object, as a watch sees it.
-func TestDiffForetellsHelm(t *testing.T) {
+// TestDiffPredictsHelm changes many HelmReleases at once while helm-controller is
+// scaled to zero, and checks that its later actions, as a watch reports them, equal
+// the diff for each object.
+func TestDiffPredictsHelm(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, "flux-helm")
 	s.bootstrap()
@@ -58,19 +58,19 @@ func TestDiffForetellsHelm(t *testing.T) {
 			r := announced[c.name]
 			said := actionsOf(r)
 			if d := cmp.Diff(c.want, said); d != "" {
-				t.Errorf("announced (-want +got):\n%s", d)
+				t.Errorf("diff (-want +got):\n%s", d)
 			}
 			if r.Step != c.step {
-				t.Errorf("announced %s, want %s", r.Step, c.step)
+				t.Errorf("diff has step %s, want %s", r.Step, c.step)
 			}
 			if before := fromFiles[c.name]; before == nil || before.Step != r.Step {
-				t.Errorf("from the files, it was announced to be %v", before)
+				t.Errorf("the diff of the files was %v", before)
 			} else if d := cmp.Diff(said, actionsOf(before)); d != "" {
-				t.Errorf("announced from the files (-from the cluster +from the files):\n%s", d)
+				t.Errorf("diff of the files (-from the cluster +from the files):\n%s", d)
 			}
 			maps.DeleteFunc(said, func(_ string, a diff.Action) bool { return a == diff.Skipped || a == diff.Failed })
 			if d := cmp.Diff(said, seen.ofRelease(c.name, r)); d != "" {
-				t.Errorf("the controller did otherwise (-announced +done):\n%s", d)
+				t.Errorf("the controller did something else (-diff +done):\n%s", d)
 			}
 			seen.holds(t, r)
 			s.rebuilt(t, c)
@@ -81,7 +81,7 @@ func TestDiffForetellsHelm(t *testing.T) {
 	}
 }
 
-// beginReleases installs what the cases start from.
+// beginReleases installs the initial state of the cases.
 func (s *story) beginReleases(cases []releaseCase) {
 	s.Helper()
 	s.commitReleases("Begin", cases, false)
@@ -94,8 +94,8 @@ func (s *story) beginReleases(cases []releaseCase) {
 	}
 }
 
-// announceFiles asks diff what the files would do, by the Kustomization that
-// brings the HelmReleases, before anybody has pushed them.
+// announceFiles returns the diff of the files, of the Kustomization that applies the
+// HelmReleases, before they are pushed.
 func (s *story) announceFiles(cases []releaseCase) map[string]*diff.Result {
 	s.Helper()
 	work := filepath.Join(s.TempDir(), "work")
@@ -161,21 +161,21 @@ spec: {interval: 1h, path: ./releases, prune: true, sourceRef: {kind: GitReposit
 	return files
 }
 
-// reconcileRelease waits until the controller has done what it does.
+// reconcileRelease waits until the controller has handled the change.
 func (s *story) reconcileRelease(c releaseCase) {
 	s.Helper()
 	if !c.fails {
 		s.run("flux", "reconcile", "helmrelease", "app", "--namespace="+c.name)
 		return
 	}
-	// What fails before there is a new revision is tried again without an end.
+	// A failure before there is a new revision is retried without end.
 	s.eventually(c.name+" to fail", kube.Of(mustKind(s.T, "HelmRelease")), kube.Selection{Namespace: c.name, Name: "app"}, func(e kube.Event) bool {
 		released, _ := controllers.FindCondition(e.Object, "Released")
 		return released.Status == "False" && released.Reason == "UpgradeFailed"
 	})
 }
 
-// announceRelease asks diff what the controller will do.
+// announceRelease returns the diff of a release.
 func (s *story) announceRelease(c releaseCase) *diff.Result {
 	s.Helper()
 	stdout, stderr, err := s.try("flux", "diff", "helmrelease", "app", "--namespace="+c.name, "-o", "json", "--exit-code=false")
@@ -192,15 +192,15 @@ func (s *story) announceRelease(c releaseCase) *diff.Result {
 	return report.Kustomizations[0]
 }
 
-// ofRelease is what has happened to the objects of a release, or to those that
-// diff has spoken of. Hooks are no objects of a release.
+// ofRelease returns the actions on the objects of a release, and on those that diff
+// has reported. Hooks are not part of the release.
 func (w witnessed) ofRelease(namespace string, r *diff.Result) map[string]diff.Action {
 	return w.actions(r, func(o controllers.Object) bool {
 		return note(o, "labels", "helm.toolkit.fluxcd.io/namespace") == namespace && note(o, "annotations", "helm.sh/hook") == ""
 	})
 }
 
-// rebuilt checks that build renders what Helm has stored.
+// rebuilt checks that build renders the manifests that Helm has stored.
 func (s *story) rebuilt(t *testing.T, c releaseCase) {
 	t.Helper()
 	if c.fails || c.unlike {
@@ -234,7 +234,7 @@ func (s *story) rebuilt(t *testing.T, c releaseCase) {
 		got[named(o.Object)] = o.Object
 	}
 	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("build renders something else (-stored +built):\n%s", d)
+		t.Errorf("build renders other manifests (-stored +built):\n%s", d)
 	}
 }
 
@@ -247,7 +247,7 @@ func mustKind(t *testing.T, word string) controllers.Kind {
 	return k
 }
 
-// settledRelease checks that afterwards nothing will be done.
+// settledRelease checks that there is no difference afterwards.
 func (s *story) settledRelease(c releaseCase) {
 	s.Helper()
 	stdout, stderr, err := s.try("flux", "diff", "helmrelease", "app", "--namespace="+c.name, "--progress-bar=false")
@@ -262,8 +262,8 @@ func (s *story) settledRelease(c releaseCase) {
 	}
 }
 
-// chartServer is a Helm repository of two versions of a chart, and a registry
-// with the same.
+// chartServer starts a Helm repository with two versions of a chart, and pushes them
+// to a registry.
 func (s *story) chartServer() string {
 	s.Helper()
 	packed := map[string][]byte{}

@@ -7,27 +7,27 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// releaseCase is a HelmRelease "app" in a namespace of its own, and a change to
-// it, its chart, or what is live.
+// releaseCase is a HelmRelease "app" in its own namespace, and a change to it, its
+// chart or the live objects.
 type releaseCase struct {
 	name string
-	// spec and specAfter are lines of its spec; specAfter "" is the same.
+	// spec and specAfter are lines of its spec; an empty specAfter is the same.
 	spec, specAfter string
 	// chart and chartAfter are the files of its chart; "" removes one.
 	chart, chartAfter map[string]string
-	// more and moreAfter are other objects; moreAfter "" is the same.
+	// more and moreAfter are other objects; an empty moreAfter is the same.
 	more, moreAfter string
-	// source stands for a chart that is not in Git.
+	// source replaces the GitRepository as the source of the chart.
 	source string
-	// live changes the cluster by hand.
+	// live changes the cluster directly.
 	live func(*story)
-	// first says that there is no HelmRelease before.
+	// first means that there is no HelmRelease before.
 	first bool
 	want  map[string]diff.Action
 	step  diff.Step
-	// fails says that the controller will not be able to apply the change.
+	// fails means that the controller cannot apply the change.
 	fails bool
-	// unlike says that what Helm has stored is not what would be rendered now.
+	// unlike means that the manifests stored by Helm differ from a new build.
 	unlike bool
 }
 
@@ -59,7 +59,7 @@ spec:
 %s%s`, c.name, chart, spec)
 }
 
-// chartFiles are those of a chart "app" with templates by name.
+// chartFiles returns the files of a chart "app" with templates by name.
 func chartFiles(version string, templates ...string) map[string]string {
 	files := map[string]string{"Chart.yaml": "apiVersion: v2\nname: app\nversion: " + version + "\n"}
 	for i := 0; i+1 < len(templates); i += 2 {
@@ -68,7 +68,7 @@ func chartFiles(version string, templates ...string) map[string]string {
 	return files
 }
 
-// valued is a ConfigMap with what a chart may build on.
+// valued is a ConfigMap with values that a chart may use.
 const valued = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: '{{ .Release.Name }}-valued'}
@@ -79,7 +79,7 @@ data:
   apps: {{ .Capabilities.APIVersions.Has "apps/v1/Deployment" | quote }}
 `
 
-// generated is a password that stays what it once was.
+// generated is a password that is kept once it is generated.
 const generated = `{{- $there := lookup "v1" "Secret" .Release.Namespace "generated" }}
 apiVersion: v1
 kind: Secret
@@ -121,7 +121,7 @@ spec:
 `, version, "widgets", more)
 }
 
-// releaseChartCases are about charts: what they bring and where they come from.
+// releaseChartCases cover the content and the sources of charts.
 func releaseChartCases(registry, charts string) []releaseCase {
 	repository := func(version string) string {
 		return "  chart: {spec: {chart: app, version: " + version + ", sourceRef: {kind: HelmRepository, name: charts}}}\n"
@@ -193,7 +193,7 @@ spec: {interval: 1h, url: "oci://%s/charts/app", insecure: true, ref: {tag: %s},
 	}
 }
 
-// releaseSpecCases are about what the HelmRelease says.
+// releaseSpecCases cover the spec of the HelmRelease.
 func releaseSpecCases() []releaseCase {
 	immutable := func(value string) string { return "immutable: true\n" + configMap("fixed", "a: "+value) }
 	secret := func(name, value string) string {
@@ -305,7 +305,7 @@ data: {values.yaml: "color: %[2]s"}
 			name: "nokind", fails: true, chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
 			chartAfter: map[string]string{
 				"Chart.yaml":                chartFiles("1.1.0")["Chart.yaml"],
-				"templates/unknown.yaml":    "apiVersion: nobody.example.com/v1\nkind: Unknown\nmetadata: {name: one}\n",
+				"templates/unknown.yaml":    "apiVersion: unknown.example.com/v1\nkind: Unknown\nmetadata: {name: one}\n",
 				"templates/a.yaml":          configMap("a", "a: c"),
 				"crds/widget.yaml":          definition("nokind", ""),
 				"templates/definition.yaml": definition("templated", ""),
@@ -336,7 +336,7 @@ data: {values.yaml: "color: %[2]s"}
 	}
 }
 
-// releaseDriftCases are about releases that stay as they are.
+// releaseDriftCases cover releases without a change.
 func releaseDriftCases() []releaseCase {
 	files := func() map[string]string {
 		return chartFiles("1.0.0", "a", configMap("a", "a: b"), "gone", configMap("gone", "a: b"), "ignored", configMap("ignored", "a: b"),

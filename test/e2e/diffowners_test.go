@@ -11,14 +11,14 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// diffOwnerCases are about who applies, to where, and what comes and goes with
-// Kustomizations and definitions.
+// diffOwnerCases cover service accounts, remote clusters, and the creation and
+// deletion of Kustomizations and CustomResourceDefinitions.
 func diffOwnerCases(s *story) []diffCase {
 	s.Helper()
 	return append(accountCases(), redefinedCase(), goingCase(), childKeysCase(s.T), remoteCase(s))
 }
 
-// account may do anything with ConfigMaps of a namespace, and nothing else.
+// account may change the ConfigMaps of a namespace, and nothing else.
 func account(name string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: ServiceAccount
@@ -62,8 +62,8 @@ func accountCases() []diffCase {
 	}
 }
 
-// redefinedCase has a definition that gains a version and a field, and objects
-// that use them at once.
+// redefinedCase has a CustomResourceDefinition that gains a version and a field, and
+// objects that use them in the same change.
 func redefinedCase() diffCase {
 	definition := func(fields string, versions ...string) string {
 		var list strings.Builder
@@ -89,7 +89,7 @@ func redefinedCase() diffCase {
 	}
 }
 
-// goingCase takes a Kustomization away that has one of its own and a release.
+// goingCase removes a Kustomization that applies a Kustomization and a release.
 func goingCase() diffCase {
 	child := func(name, spec string) string {
 		return fmt.Sprintf("apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: %s, namespace: flux-system}\n"+
@@ -122,7 +122,7 @@ spec: {interval: 1h, chart: {spec: {chart: ./cases/going-chart, sourceRef: {kind
 	}
 }
 
-// childKeysCase has a child that decrypts with a key of its own.
+// childKeysCase has a child that decrypts with its own key.
 func childKeysCase(t *testing.T) diffCase {
 	t.Helper()
 	keys, err := sopstest.New()
@@ -155,7 +155,7 @@ func childKeysCase(t *testing.T) diffCase {
 	}
 }
 
-// remoteCase applies to a cluster that a kubeconfig leads to.
+// remoteCase applies to the cluster of a kubeconfig.
 func remoteCase(s *story) diffCase {
 	s.Helper()
 	content, err := os.ReadFile(s.cluster.Kubeconfig)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDiffCallsOnlyDriftDrift tells what somebody has changed on the cluster
-// from what the source or the user changes.
+// TestDiffCallsOnlyDriftDrift checks that only changes made on the cluster are
+// reported as drift, not those of the source or the user.
 func TestDiffCallsOnlyDriftDrift(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
@@ -45,7 +45,7 @@ func TestDiffCallsOnlyDriftDrift(t *testing.T) {
 	check("changed", "1 changed", false, "--path="+filepath.Join(s.clone, "drift"))
 	check("changed", "1 changed", false, "--branch=main")
 
-	// A revision that is fetched and not applied yet is a change.
+	// A revision that is fetched and not yet applied is a change.
 	s.run("flux", "suspend", "kustomization", "drift")
 	check("drifted", "1 drifted", true)
 	s.commit("Change", map[string]string{"drift/map.yaml": strings.Replace(manifest, "green", "blue", 1)})

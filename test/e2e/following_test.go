@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// following is a command that goes on until it is interrupted.
+// following is a command that runs until it is interrupted.
 type following struct {
 	s      *story
 	cmd    *exec.Cmd
@@ -23,7 +23,7 @@ type following struct {
 	more   chan struct{}
 }
 
-// follow starts a command of flux.
+// follow starts a flux command.
 func (s *story) follow(kubeconfig string, args ...string) *following {
 	s.Helper()
 	f := &following{s: s, done: make(chan struct{}), more: make(chan struct{}, 1)}
@@ -46,7 +46,7 @@ func (f *following) read(from io.Reader) {
 	for r := bufio.NewReader(from); ; {
 		line, err := r.ReadString('\n')
 		if err != nil {
-			return // the end of the command, which interrupt looks at
+			return // the command has exited; interrupt checks how
 		}
 		f.mu.Lock()
 		f.lines = append(f.lines, strings.TrimSuffix(line, "\n"))
@@ -58,7 +58,7 @@ func (f *following) read(from io.Reader) {
 	}
 }
 
-// waits until what is shown is enough.
+// waits waits until enough accepts the printed lines.
 func (f *following) waits(what string, enough func(lines []string) bool) {
 	f.s.Helper()
 	late := time.NewTimer(stepTime)
@@ -80,7 +80,7 @@ func (f *following) waits(what string, enough func(lines []string) bool) {
 	}
 }
 
-// interrupt is Ctrl-C; it returns all that was shown and the exit code.
+// interrupt sends SIGINT and returns the whole output and the exit code.
 func (f *following) interrupt() ([]string, int) {
 	f.s.Helper()
 	if err := f.cmd.Process.Signal(syscall.SIGINT); err != nil {

@@ -24,9 +24,9 @@ type forge struct {
 	alice, bob testgitea.Account
 }
 
-// TestGitea bootstraps out of a real Gitea: repositories of a person and of an
-// organisation, over HTTPS with the token and over SSH with a deploy key, and
-// a branch that only takes what was reviewed.
+// TestGitea bootstraps from a real Gitea: repositories of a user and of an
+// organisation, over HTTPS with the token and over SSH with a deploy key, and a
+// protected branch that requires pull requests.
 func TestGitea(t *testing.T) {
 	t.Parallel()
 	f := &forge{story: newStory(t), server: testgitea.Start(t)}
@@ -46,7 +46,7 @@ func TestGitea(t *testing.T) {
 	f.reviewed("acme/guarded", "--token-auth", "--path=clusters/reviewed", "--pull-request")
 }
 
-// args is the command line of a bootstrap out of a repository "owner/name".
+// args returns the arguments of a bootstrap from a repository "owner/name".
 func (f *forge) args(repository string, extra ...string) []string {
 	owner, name, _ := strings.Cut(repository, "/")
 	return append([]string{
@@ -54,14 +54,14 @@ func (f *forge) args(repository string, extra ...string) []string {
 	}, extra...)
 }
 
-// with is the story of somebody who has a token.
+// with returns the story with another token.
 func (f *forge) with(token string) *story {
 	s := *f.story
 	s.env = append(slices.Clip(f.env), "GITEA_TOKEN="+token)
 	return &s
 }
 
-// refusals leave server and cluster as they were.
+// refusals checks that failures leave the server and the cluster unchanged.
 func (f *forge) refusals() {
 	f.Helper()
 	f.server.As(f, f.alice, http.MethodPost, "/orgs/acme/repos", map[string]any{"name": "guarded", "auto_init": true, "default_branch": "main"}, nil)
@@ -82,7 +82,7 @@ func (f *forge) refusals() {
 	} {
 		stderr := f.with(test.token).refused(test.what, test.args...)
 		if !strings.Contains(stderr, test.problem) || strings.Contains(stderr, test.token) {
-			f.Errorf("%s: the error does not say %q, or shows the token:\n%s", test.what, test.problem, stderr)
+			f.Errorf("%s: the error does not contain %q, or contains the token:\n%s", test.what, test.problem, stderr)
 		}
 	}
 	f.untouched("alice/unmade")
@@ -92,8 +92,8 @@ func (f *forge) refusals() {
 	}
 }
 
-// synchronised bootstraps twice, the second time without any change, and has
-// the controllers apply what is committed then.
+// synchronised bootstraps twice, the second time without any change, and checks that
+// the controllers apply a later commit.
 func (f *forge) synchronised(repository string, extra ...string) {
 	f.Helper()
 	as := f.with(f.alice.Token)
@@ -112,12 +112,12 @@ func (f *forge) synchronised(repository string, extra ...string) {
 	f.push(repository, filepath.Join(folder, "settings.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+", namespace: default}\n")
 	f.run("flux", "reconcile", "kustomization", "flux-system", "--with-source")
 	if _, err := f.cluster.Client.Get(f.Context(), configMaps, "default", name); err != nil {
-		f.Errorf("%s: what was committed was not applied: %v", repository, err)
+		f.Errorf("%s: the commit was not applied: %v", repository, err)
 	}
 	f.run("flux", "check")
 }
 
-// planned says what would be done and does nothing.
+// planned checks that a dry run prints the changes and makes none.
 func (f *forge) planned(repository string, extra ...string) {
 	f.Helper()
 	for flag, want := range map[string]string{
@@ -131,19 +131,19 @@ func (f *forge) planned(repository string, extra ...string) {
 	f.untouched(repository)
 }
 
-// untouched checks that there is neither the repository nor a Flux.
+// untouched checks that neither the repository nor Flux exists.
 func (f *forge) untouched(repository string) {
 	f.Helper()
 	if err := f.server.Call(f.Context(), f.server.Admin.Token, http.MethodGet, "/api/v1/repos/"+repository, nil, nil); err == nil {
-		f.Errorf("%s was made", repository)
+		f.Errorf("%s was created", repository)
 	}
 	if _, err := f.cluster.Client.Get(f.Context(), namespaces, "", "flux-system"); err == nil {
-		f.Error("the cluster was touched")
+		f.Error("the cluster was changed")
 	}
 }
 
-// rotated gives the cluster another key: the server has that one alone then,
-// and the controllers fetch with it.
+// rotated replaces the key on the cluster: the server then has only the new key, and
+// the controllers fetch with it.
 func (f *forge) rotated(repository string, extra ...string) {
 	f.Helper()
 	before := f.state(repository).Keys
@@ -155,8 +155,8 @@ func (f *forge) rotated(repository string, extra ...string) {
 	f.run("flux", "reconcile", "source", "git", "flux-system")
 }
 
-// reviewed asks for a change, once, and goes on with the cluster when it has
-// been merged.
+// reviewed opens a pull request once, and continues with the cluster after it was
+// merged.
 func (f *forge) reviewed(repository string, args ...string) {
 	f.Helper()
 	as, args := f.with(f.bob.Token), f.args(repository, args...)
@@ -166,15 +166,15 @@ func (f *forge) reviewed(repository string, args ...string) {
 		f.Fatalf("asked for %q and %q, not %q twice", asked, again, want)
 	}
 	if _, err := f.cluster.Client.Get(f.Context(), namespaces, "", "flux-system"); err == nil {
-		f.Error("the cluster was touched before the change was merged")
+		f.Error("the cluster was changed before the pull request was merged")
 	}
 	if subjects := f.subjects(repository); len(subjects) != 1 {
-		f.Errorf("the protected branch has the commits %q before the change was merged", subjects)
+		f.Errorf("the protected branch has the commits %q before the pull request was merged", subjects)
 	}
 	f.server.As(f, f.alice, http.MethodPost, "/repos/"+repository+"/pulls/1/merge", map[string]any{"Do": "merge"}, nil)
 	merged := f.subjects(repository)
 	if out := as.run("flux", args...); out != "" {
-		f.Errorf("asked again after the merge: %q", out)
+		f.Errorf("opened another pull request after the merge: %q", out)
 	}
 	f.run("flux", "check")
 	if diff := cmp.Diff(merged, f.subjects(repository)); diff != "" {
@@ -182,7 +182,7 @@ func (f *forge) reviewed(repository string, args ...string) {
 	}
 }
 
-// state is what a second run must not change.
+// state is the state that a second run must not change.
 type state struct {
 	Commits    []string
 	Private    bool   `json:"private"`
@@ -207,7 +207,7 @@ func (f *forge) state(repository string) state {
 	return s
 }
 
-// keyOfFleet checks what the organisation's repository was given.
+// keyOfFleet checks the deploy key of the organisation's repository.
 func (f *forge) keyOfFleet() {
 	f.Helper()
 	found := f.state("acme/fleet")
@@ -224,8 +224,8 @@ func (f *forge) keyOfFleet() {
 	}
 }
 
-// git runs Git with alice's token, which is neither in an address nor among
-// the arguments.
+// git runs Git with alice's token, which is neither in a URL nor in the
+// arguments.
 func (f *forge) git(dir string, args ...string) string {
 	f.Helper()
 	basic := base64.StdEncoding.EncodeToString([]byte("alice:" + f.alice.Token))
@@ -243,13 +243,13 @@ func (f *forge) checkout(repository string) string {
 	return dir
 }
 
-// subjects are those of the commits on the default branch, newest first.
+// subjects returns the subjects of the commits on the default branch, newest first.
 func (f *forge) subjects(repository string) []string {
 	f.Helper()
 	return strings.Split(strings.TrimSpace(f.git(f.checkout(repository), "log", "--format=%s")), "\n")
 }
 
-// push commits a file.
+// push commits and pushes a file.
 func (f *forge) push(repository, name, content string) {
 	f.Helper()
 	dir := f.checkout(repository)

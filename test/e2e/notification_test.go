@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// http sends a request that has to succeed, and returns the place that the
-// answer names.
+// http sends a request that must succeed, and returns the URL of the Location
+// header.
 func (s *story) http(method, address, contentType string, body []byte) *url.URL {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), method, address, bytes.NewReader(body))
@@ -43,7 +43,7 @@ func (s *story) http(method, address, contentType string, body []byte) *url.URL 
 	return place
 }
 
-// event is what notification-controller sends.
+// event is an event of notification-controller.
 type event struct {
 	InvolvedObject struct{ Kind, Namespace, Name string } `json:"involvedObject"`
 	Severity       string
@@ -52,7 +52,7 @@ type event struct {
 	Metadata       map[string]string
 }
 
-// alertAndProvider has the end of a reconciliation told to an HTTP server.
+// alertAndProvider checks that the end of a reconciliation is sent to an HTTP server.
 func (s *story) alertAndProvider() {
 	told := make(chan event, 100)
 	sink := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,12 +80,12 @@ func (s *story) alertAndProvider() {
 				return
 			}
 		case <-over:
-			s.Fatal("nothing is told of the reconciliation")
+			s.Fatal("no event about the reconciliation was sent")
 		}
 	}
 }
 
-// imageUpdate has a new tag committed to the repository.
+// imageUpdate checks that a new tag is committed to the repository.
 func (s *story) imageUpdate() {
 	image := s.cluster.Env["FLUX_SANDBOX_REGISTRY"] + "/image/app"
 	pushed := func(tag string) {

@@ -15,9 +15,9 @@ import (
 	"github.com/fluxkit/flux/internal/testcluster"
 )
 
-// TestObserve looks at one cluster with everything that can be looked with: the
-// commands have to say what Git, the API and the controllers' own files and
-// endpoints say. The last chapter stops the cluster.
+// TestObserve compares the output of all commands that inspect a cluster with Git,
+// the API, and the files and endpoints of the controllers. The last chapter stops
+// the API server.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
@@ -30,7 +30,7 @@ func TestObserve(t *testing.T) {
 		tell func(*story)
 	}{
 		{"fetched", (*story).fetched}, {"trace", (*story).traces}, {"tree", (*story).trees}, {"status", (*story).screens},
-		{"stats", (*story).counts}, {"logs", (*story).follows}, {"events", (*story).happenings},
+		{"stats", (*story).counts}, {"logs", (*story).follows}, {"events", (*story).events},
 	} {
 		t.Run(chapter.name, func(t *testing.T) {
 			one := *s
@@ -40,7 +40,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// deploy has an object come over every way that Flux knows: its name says which.
+// deploy creates objects by every method that Flux supports; their names state which.
 func (s *story) deploy() {
 	s.Helper()
 	packed := s.archive(map[string]string{"app/Chart.yaml": chart, "app/values.yaml": "from: nowhere\n", "app/templates/app.yaml": releaseTemplate})
@@ -70,13 +70,13 @@ func (s *story) deploy() {
 	s.run("kubectl", "create", "secret", "generic", "bucket", "--namespace=apps", "--from-literal=accesskey=flux", "--from-literal=secretkey=unchecked")
 	objects := strings.NewReplacer("${GIT}", s.url, "${REGISTRY}", registry, "${CHARTS}", s.chartRepository(map[string][]byte{"1.2.3": packed}), "${BUCKET}", s.bucket(folder)).Replace(observedObjects)
 	s.run("kubectl", "apply", "--namespace=apps", "--filename="+s.write("objects.yaml", objects))
-	s.run("flux", "wait", "kustomization", "fleet", "--namespace=apps", "--timeout=2m") // it brings others
+	s.run("flux", "wait", "kustomization", "fleet", "--namespace=apps", "--timeout=2m") // it applies others
 	for _, kind := range [][]string{{"kustomization"}, {"helmrelease"}, {"image", "update"}} {
 		s.run("flux", append(append([]string{"wait"}, kind...), "--all", "--namespace=apps", "--timeout=2m")...)
 	}
 }
 
-// chartRepository serves versions of a chart called app, until the test is over.
+// chartRepository serves versions of a chart called app until the test ends.
 func (s *story) chartRepository(charts map[string][]byte) string {
 	var index strings.Builder
 	index.WriteString("apiVersion: v1\nentries:\n  app:\n")
@@ -89,14 +89,14 @@ func (s *story) chartRepository(charts map[string][]byte) string {
 		if !ok {
 			content = []byte(index.String())
 		}
-		_, _ = w.Write(content) // who asks sees what is missing
+		_, _ = w.Write(content) // the client detects missing content
 	}))
 	s.Cleanup(server.Close)
 	return server.URL
 }
 
-// bucket serves a folder as a bucket called manifests of an S3-compatible
-// store, until the test is over, and returns the store's address.
+// bucket serves a folder as a bucket called manifests of an S3-compatible store
+// until the test ends, and returns the store's address.
 func (s *story) bucket(folder string) string {
 	s.Helper()
 	store := exec.CommandContext(s.Context(), s.outside("bucket"), "manifests", folder)
@@ -116,7 +116,7 @@ func (s *story) bucket(folder string) string {
 		if err := stdin.Close(); err != nil {
 			s.Error(err)
 		}
-		_ = store.Wait() // the end of the test has ended it, too
+		_ = store.Wait() // killed by the end of the test
 	})
 	endpoint, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
@@ -134,7 +134,7 @@ kind: ConfigMap
 metadata: {name: "{{ .Release.Name }}"}
 `
 
-// fleetManifests are a Kustomization in a Kustomization, and a release.
+// fleetManifests are a Kustomization that applies a Kustomization, and a release.
 const fleetManifests = `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {name: workloads, namespace: apps}
@@ -314,7 +314,7 @@ metadata: {name: app}
 spec: {interval: 1h, sourceRef: {kind: GitRepository, name: app}, git: {commit: {author: {email: a@example.com}}}, update: {path: ./images}}
 `
 
-// proxy stands before the API server until the story ends.
+// proxy starts a proxy for the API server until the story ends.
 func (s *story) proxy() *testcluster.Proxy {
 	s.Helper()
 	proxy, err := testcluster.NewProxy(s.cluster, 0)

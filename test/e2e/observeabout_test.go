@@ -8,7 +8,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// logRecord is what the test reads of a record of a log.
+// logRecord has the fields of a log record that the test reads.
 type logRecord struct {
 	Pod, Level, TS, Msg             string
 	ControllerKind, Namespace, Name string
@@ -18,7 +18,7 @@ func recordOf(line string) (r logRecord, ok bool) {
 	return r, json.Unmarshal([]byte(line), &r) == nil
 }
 
-// about filters the logs as flux is asked to, by the files.
+// about compares the log filters of flux with the log files.
 func (s *story) about(files map[string]string) {
 	s.Helper()
 	below := []string{"Kustomization/apps/fleet", "Kustomization/apps/workloads", "HelmRelease/apps/shop", "HelmChart/apps/apps-shop"}
@@ -27,7 +27,7 @@ func (s *story) about(files map[string]string) {
 	}, "--for=ks/fleet", "--namespace=apps")
 	for _, object := range below {
 		if !slices.ContainsFunc(shown, func(r logRecord) bool { return r.ControllerKind+"/"+r.Namespace+"/"+r.Name == object }) {
-			s.Errorf("nothing is said about %s", object)
+			s.Errorf("no record about %s", object)
 		}
 	}
 	failed := s.filtered(files, func(r logRecord) bool { return r.Level == "error" }, "--all-namespaces", "--level=error")
@@ -41,8 +41,8 @@ func (s *story) about(files map[string]string) {
 	}
 }
 
-// filtered compares the records that flux shows with those of the files, again
-// where the controllers have said something meanwhile.
+// filtered compares the records that flux prints with those of the files, and
+// retries if the controllers have logged meanwhile.
 func (s *story) filtered(files map[string]string, keep func(logRecord) bool, args ...string) []logRecord {
 	s.Helper()
 	late := s.deadline()
@@ -61,14 +61,14 @@ func (s *story) filtered(files map[string]string, keep func(logRecord) bool, arg
 		}
 		select {
 		case <-late:
-			s.Fatal("the controllers do not come to rest")
+			s.Fatal("the controllers do not stop logging")
 		default:
 		}
 	}
 }
 
-// records are what flux shows, which has to be in the order of time: that of
-// each pod's own lines is as it has printed them.
+// records returns the records that flux prints and checks that they are sorted by
+// time. The lines of each pod are in the order of the log.
 func (s *story) records(args ...string) []logRecord {
 	s.Helper()
 	var all []logRecord
@@ -76,11 +76,11 @@ func (s *story) records(args ...string) []logRecord {
 	for line := range strings.Lines(s.run("flux", append([]string{"logs", "--output=json"}, args...)...)) {
 		r, ok := recordOf(line)
 		if !ok {
-			s.Fatalf("no record: %s", line)
+			s.Fatalf("not a record: %s", line)
 		}
 		latest[r.Pod] = max(latest[r.Pod], r.TS)
 		if latest[r.Pod] < at {
-			s.Errorf("%s comes after what was said at %s", line, at)
+			s.Errorf("%s is printed after %s", line, at)
 		}
 		at = latest[r.Pod]
 		all = append(all, r)

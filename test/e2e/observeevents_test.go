@@ -20,7 +20,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// event1 is what the test reads of an event of Kubernetes.
+// event1 has the fields of a Kubernetes event that the test reads.
 type event1 struct {
 	Metadata struct {
 		UID, ResourceVersion string
@@ -41,13 +41,13 @@ type event1 struct {
 
 func (e event1) about() string { return e.InvolvedObject.Kind + "/" + e.InvolvedObject.Name }
 
-// concerns reports whether an event about a source concerns what comes from it.
-// Each source has one revision here.
+// concerns reports whether an event of a source is about the revision of its
+// consumers. Each source has one revision here.
 func (e event1) concerns() bool {
 	return e.Type == "Warning" || e.Metadata.Annotations["source.toolkit.fluxcd.io/revision"] != ""
 }
 
-// said is what has happened: a repetition says something else.
+// said identifies an event: a repeated event has another value.
 func (e event1) said() string {
 	return fmt.Sprint(e.Metadata.UID, e.Count, e.LastTimestamp, e.EventTime, e.Series, e.Message)
 }
@@ -60,8 +60,8 @@ func (e event1) version() uint64 {
 	return n
 }
 
-// happenings compares events with the API's, last while the API is away.
-func (s *story) happenings() {
+// events compares events with those of the API, at the end while the API server is down.
+func (s *story) events() {
 	for release, chain := range map[string][]string{
 		"hr-oci": {"HelmRelease/hr-oci", "OCIRepository/chart"}, "hr-chart": {"HelmRelease/hr-chart", "HelmChart/own", "HelmRepository/app"},
 		"hr-git": {"HelmRelease/hr-git", "HelmChart/apps-hr-git", "GitRepository/app"},
@@ -95,7 +95,7 @@ func (s *story) read(into any, name string, args ...string) {
 	}
 }
 
-// recorded are the events about Flux's objects that the API has.
+// recorded returns the events about Flux objects from the API.
 func (s *story) recorded() []event1 {
 	s.Helper()
 	var list struct{ Items []event1 }
@@ -107,8 +107,8 @@ func (s *story) recorded() []event1 {
 	})
 }
 
-// outage watches events while the API server is killed and forgets what the
-// watch has seen last: everything that happens is shown once, in its order.
+// outage watches events while the API server is killed and the resource version of
+// the watch is compacted: every event is printed once, in order.
 func (s *story) outage() {
 	s.Helper()
 	first := len(s.recorded())
@@ -121,7 +121,7 @@ func (s *story) outage() {
 	s.killServer()
 	s.compact()
 	s.cluster.Sandbox(s.T, "up", "--controllers=all")
-	// Those who held them are gone without giving them back.
+	// The holders of these leases were killed without releasing them.
 	s.run("kubectl", "delete", "leases", "--all", "--namespace=flux-system")
 	s.run("flux", "suspend", "kustomization", "ks-git", "--namespace=apps")
 	s.run("flux", "resume", "kustomization", "ks-git", "--namespace=apps")
@@ -138,7 +138,7 @@ func (s *story) outage() {
 		s.Errorf("interrupted, flux events ends with %d", code)
 	}
 	if lists() < 2 {
-		s.Error("the watch has gone on from a version that the server has forgotten")
+		s.Error("the watch has continued from a compacted resource version")
 	}
 	s.once(parsed(lines), first)
 }
@@ -154,8 +154,8 @@ func parsed(lines []string) []event1 {
 	return all
 }
 
-// once checks that nothing was shown twice, and the order: the first by time,
-// what came as it came.
+// once checks that no event was printed twice, and the order: the first ones by
+// time, later ones in the order of arrival.
 func (s *story) once(shown []event1, first int) {
 	s.Helper()
 	said, last := map[string]bool{}, uint64(0)
@@ -178,7 +178,7 @@ func (s *story) once(shown []event1, first int) {
 	}
 }
 
-// lists is a way to the cluster that counts how often events are listed.
+// lists returns a kubeconfig whose proxy counts the list requests for events.
 func (s *story) lists() (kubeconfig string, count func() int64) {
 	s.Helper()
 	proxy := s.proxy()
@@ -192,7 +192,7 @@ func (s *story) lists() (kubeconfig string, count func() int64) {
 	return proxy.Kubeconfig, n.Load
 }
 
-// killServer ends the API server as a machine does that fails.
+// killServer kills the API server with SIGKILL.
 func (s *story) killServer() {
 	s.Helper()
 	process := s.part("kube-apiserver")
@@ -202,7 +202,7 @@ func (s *story) killServer() {
 	for late := s.deadline(); s.part("kube-apiserver").State == "ready"; {
 		select {
 		case <-late:
-			s.Fatal("the API server does not end")
+			s.Fatal("the API server does not exit")
 		default:
 		}
 	}
@@ -220,7 +220,7 @@ func (s *story) parts() []sandboxPart {
 	s.Helper()
 	var status struct{ Processes []sandboxPart }
 	out, _, err := s.try("flux-sandbox", "status", "--output=json", "--dir", s.cluster.Dir)
-	if jsonErr := json.Unmarshal([]byte(out), &status); jsonErr != nil { // a part that is gone makes it fail
+	if jsonErr := json.Unmarshal([]byte(out), &status); jsonErr != nil { // the command fails if a part has exited
 		s.Fatalf("%v: %v\n%s", err, jsonErr, out)
 	}
 	return status.Processes
@@ -236,8 +236,8 @@ func (s *story) part(name string) sandboxPart {
 	return all[i]
 }
 
-// compact makes the store forget all versions but the present ones, of which
-// the last is one that no watch has seen.
+// compact removes all old versions from etcd, after a change that no watch has
+// received.
 func (s *story) compact() {
 	s.Helper()
 	pki := filepath.Join(s.cluster.Dir, "pki")
@@ -268,7 +268,7 @@ func (s *story) compact() {
 		}
 		err = json.NewDecoder(response.Body).Decode(&answer)
 		if closed := response.Body.Close(); err != nil || closed != nil || response.StatusCode != http.StatusOK {
-			s.Fatalf("etcd answers %s: %v, %v", response.Status, err, closed)
+			s.Fatalf("etcd returns %s: %v, %v", response.Status, err, closed)
 		}
 		return answer
 	}

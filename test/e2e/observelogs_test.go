@@ -19,18 +19,18 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// manyLines are so many that a pod is in the middle of them when it ends.
+// manyLines is large enough that a pod is deleted while it writes them.
 const manyLines = 1000
 
-// follows replaces a busy controller's pod while its log is followed, and
-// compares what is shown with the files that the pods' processes have written.
+// follows deletes a busy controller's pod while its log is followed, and compares
+// the output with the log files of the pods' processes.
 func (s *story) follows() {
 	const busy = "notification-controller"
 	files := s.logFiles()
 	proxy, most := s.watched()
 	f := s.follow(proxy, "logs", "--all-namespaces", "--follow", "--output=json", fmt.Sprintf("--max-log-requests=%d", len(files)))
 	old := s.controllerPod(busy)
-	// It says something of every request until it ends.
+	// The controller logs each request until it exits.
 	var calling sync.WaitGroup
 	calling.Go(func() {
 		address, failed := s.webhook(old), error(nil)
@@ -81,7 +81,7 @@ func (s *story) follows() {
 	s.about(files)
 }
 
-// webhook is where the process of a notification-controller listens for calls.
+// webhook returns the address of the webhook server of a notification-controller.
 func (s *story) webhook(pod string) string {
 	s.Helper()
 	for _, record := range s.podRecords() {
@@ -89,12 +89,12 @@ func (s *story) webhook(pod string) string {
 			return fmt.Sprintf("http://127.0.0.1:%d/hook/", record.Ports["9292"])
 		}
 	}
-	s.Fatalf("the sandbox does not know pod %s", pod)
+	s.Fatalf("the sandbox has no record of pod %s", pod)
 	return ""
 }
 
-// calls404 calls a webhook that there is not. The controller keeps what it says
-// again and again to itself, so each has a name of its own.
+// calls404 calls a webhook that does not exist. The controller suppresses repeated
+// messages, so each call uses another name.
 func (s *story) calls404(address string, number int) error {
 	request, err := http.NewRequestWithContext(s.Context(), http.MethodPost, address+strconv.Itoa(number), http.NoBody)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *story) calls404(address string, number int) error {
 	return errors.Join(err, response.Body.Close())
 }
 
-// podRecord is what the sandbox keeps of a pod that is a process.
+// podRecord is the record of the sandbox about a pod that is a process.
 type podRecord struct {
 	Name    string
 	LogFile string
@@ -136,8 +136,8 @@ func (s *story) podRecords() []podRecord {
 	return all
 }
 
-// logFiles links the files that the sandbox keeps of each pod's output, by the
-// pod's name, to where they stay when the pod goes.
+// logFiles links the log file of each pod, by the name of the pod, so that it is kept
+// when the pod is deleted.
 func (s *story) logFiles() map[string]string {
 	s.Helper()
 	kept := filepath.Join(s.cluster.Dir, "kept")
@@ -154,8 +154,8 @@ func (s *story) logFiles() map[string]string {
 	return files
 }
 
-// written are the lines of a log file, which is in the format of container
-// runtimes: a time, a stream, whether the line ends here, and text.
+// written returns the lines of a log file in the format of container runtimes: a time,
+// a stream, whether the line is complete, and the text.
 func (s *story) written(file string) []string {
 	s.Helper()
 	data, err := os.ReadFile(file)
@@ -167,7 +167,7 @@ func (s *story) written(file string) []string {
 	for line := range strings.Lines(string(data)) {
 		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 4)
 		if len(fields) < 4 || !strings.HasSuffix(line, "\n") {
-			break // it is being written
+			break // the line is incomplete
 		}
 		if part += fields[3]; fields[2] == "F" {
 			lines, part = append(lines, part), ""
@@ -176,7 +176,7 @@ func (s *story) written(file string) []string {
 	return lines
 }
 
-// of are the lines that are shown of a pod.
+// of returns the printed lines of a pod.
 func of(lines []string, pod string) []string {
 	var mine []string
 	for _, line := range lines {
@@ -187,8 +187,8 @@ func of(lines []string, pod string) []string {
 	return mine
 }
 
-// same compares what a pod has written with what is shown of it: the records as
-// they are, with the pod before them, and of other text the message.
+// same compares the log of a pod with the printed lines: records must be equal except
+// for the prefix of the pod, unstructured lines must have the same message.
 func (s *story) same(pod string, written, shown []string) {
 	s.Helper()
 	if len(shown) > len(written) {
@@ -229,7 +229,7 @@ func (s *story) controllerPod(app string) string {
 	return name
 }
 
-// watched is a way to the cluster that counts how many logs are read at once.
+// watched returns a kubeconfig whose proxy records the maximum number of concurrent log requests.
 func (s *story) watched() (kubeconfig string, most func() int) {
 	s.Helper()
 	proxy := s.proxy()

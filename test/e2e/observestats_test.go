@@ -18,14 +18,14 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// sample is a series as Prometheus' own parser reads it.
+// sample is a series as parsed by Prometheus.
 type sample struct {
 	Name, Type string
 	Labels     map[string]string
 	Value      float64
 }
 
-// worked is what `flux stats --metrics` says of the controllers of a kind.
+// worked is the output of `flux stats --metrics` for the controller of a kind.
 type worked struct {
 	Controller      string
 	Reconciliations float64
@@ -35,7 +35,7 @@ type worked struct {
 	Queue           float64
 }
 
-// counts compares what stats says with the controllers' own endpoints and with
+// counts compares the output of stats with the endpoints of the controllers and with
 // the objects.
 func (s *story) counts() {
 	reader := s.outside("series")
@@ -43,14 +43,14 @@ func (s *story) counts() {
 	s.conditions(reader)
 }
 
-// samples reads the text format of Prometheus.
+// samples parses the text format of Prometheus.
 func (s *story) samples(reader, text string) []sample {
 	s.Helper()
 	cmd := exec.CommandContext(s.Context(), reader)
 	cmd.Stdin = strings.NewReader(text)
 	out, err := cmd.Output()
 	if err != nil {
-		s.Fatalf("Prometheus does not read this: %v\n%s", err, text)
+		s.Fatalf("Prometheus cannot parse this: %v\n%s", err, text)
 	}
 	var all []sample
 	if err := json.Unmarshal(out, &all); err != nil {
@@ -59,8 +59,8 @@ func (s *story) samples(reader, text string) []sample {
 	return all
 }
 
-// metrics asks until the endpoints say the same before and after: controllers
-// are at work at any time.
+// metrics repeats the comparison until the endpoints return the same before and after:
+// controllers reconcile at any time.
 func (s *story) metrics(reader string) {
 	s.Helper()
 	late := s.deadline()
@@ -80,13 +80,13 @@ func (s *story) metrics(reader string) {
 		}
 		select {
 		case <-late:
-			s.Fatal("the controllers do not come to rest")
+			s.Fatal("the controllers do not become idle")
 		default:
 		}
 	}
 }
 
-// measured works out the answer from what the endpoints of all controllers say.
+// measured computes the expected output from the endpoints of all controllers.
 func (s *story) measured(reader string) []worked {
 	s.Helper()
 	found := map[string]*worked{}
@@ -126,8 +126,8 @@ func (s *story) measured(reader string) []worked {
 	return all
 }
 
-// quantile is Prometheus' histogram_quantile: the bucket in which the rank lies,
-// and the rank's share of it.
+// quantile is Prometheus' histogram_quantile: the bucket with the rank, interpolated
+// by the position of the rank in it.
 func quantile(buckets map[float64]float64, share float64) *float64 {
 	rank, low, high := share*buckets[math.Inf(1)], 0.0, math.Inf(1)
 	if buckets[math.Inf(1)] == 0 {
@@ -147,8 +147,8 @@ func quantile(buckets map[float64]float64, share float64) *float64 {
 	return &value
 }
 
-// endpoints are the addresses where the controllers' processes answer for their
-// metrics, past Kubernetes.
+// endpoints returns the addresses of the controllers' metrics, which are read without
+// the API server.
 func (s *story) endpoints() []string {
 	s.Helper()
 	var all []string
@@ -178,7 +178,7 @@ func (s *story) fetch(address string) string {
 		s.Fatal(err)
 	}
 	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
-		s.Fatalf("%s answers %s, %v", address, response.Status, err)
+		s.Fatalf("%s returns %s, %v", address, response.Status, err)
 	}
 	return string(body)
 }
@@ -195,14 +195,14 @@ func (s *story) tabulated(want []worked, text string) {
 		fields := strings.Fields(lines[i+1])
 		if fields[0] != w.Controller || fields[1] != fmt.Sprint(w.Reconciliations) || fields[2] != fmt.Sprint(w.Failures) || fields[5] != fmt.Sprint(w.Queue) ||
 			(fields[3] == "-") != (w.P50Seconds == nil) {
-			s.Errorf("%+v is shown as %q", w, lines[i+1])
+			s.Errorf("%+v is printed as %q", w, lines[i+1])
 		}
 		if w.Reconciliations > 0 && w.P95Seconds != nil && *w.P95Seconds >= *w.P50Seconds {
 			busy++
 		}
 	}
 	if busy < 10 {
-		s.Errorf("only %d controllers have worked:\n%s", busy, text)
+		s.Errorf("only %d controllers have reconciled:\n%s", busy, text)
 	}
 }
 
@@ -245,6 +245,6 @@ func (s *story) conditions(reader string) {
 		s.Errorf("-objects +series:\n%s", diff)
 	}
 	if got["HelmRelease apps/shop suspended"] != 1 || got["Kustomization apps/fleet True"] != 1 {
-		s.Errorf("not what the test has made: %v", got)
+		s.Errorf("unexpected conditions: %v", got)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// traced is what the test reads of a trace.
+// traced has the fields of a trace that the test reads.
 type traced struct {
 	Object    tracedLink
 	AppliedBy tracedLink `json:"appliedBy"`
@@ -25,8 +25,8 @@ type tracedLink struct {
 	LastSucceeded, Since                                      string
 }
 
-// chains are the ways onto the cluster: an object and what it comes from, the
-// nearest first.
+// chains are an object and its sources, nearest first, for every method of
+// deployment.
 var chains = map[string][]string{
 	"ks-git":        {"Kustomization/ks-git", "GitRepository/app"},
 	"ks-oci":        {"Kustomization/ks-oci", "OCIRepository/manifests"},
@@ -40,7 +40,7 @@ var chains = map[string][]string{
 	"hr-external":   {"HelmRelease/hr-external", "ExternalArtifact/chart", "ArtifactGenerator/parts", "GitRepository/app"},
 }
 
-// traces follows each of the ways upwards.
+// traces compares the trace of each chain.
 func (s *story) traces() {
 	for name, want := range chains {
 		s.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func (s *story) tracesTo(name string, want []string) {
 	text := s.run("flux", "trace", "configmap", name, "--namespace=apps")
 	for _, l := range links {
 		if l.Kind != "HelmChart" && !strings.Contains(text, l.Kind+":") {
-			s.Errorf("the text does not speak of the %s:\n%s", l.Kind, text)
+			s.Errorf("the text does not contain the %s:\n%s", l.Kind, text)
 		}
 	}
 }
@@ -94,12 +94,12 @@ func (s *story) tells(l tracedLink) {
 	}[l.Kind]
 	revision := text(o, cmp.Or(path, "status.artifact.revision"))
 	if l.Revision != revision || l.Ready != ready.Status || l.Since != ready.LastTransitionTime {
-		s.Errorf("trace says %+v of an object at %q that is ready since %s: %s", l, revision, ready.LastTransitionTime, ready.Status)
+		s.Errorf("trace prints %+v for an object at %q that is ready since %s: %s", l, revision, ready.LastTransitionTime, ready.Status)
 	}
 }
 
-// tracesFailure breaks a Kustomization: what was applied last is told apart from
-// what has failed.
+// tracesFailure breaks a Kustomization: trace prints both the last applied revision
+// and the failed one.
 func (s *story) tracesFailure() {
 	s.Helper()
 	before := s.traceOf("ks-oci").AppliedBy
@@ -115,7 +115,7 @@ func (s *story) tracesFailure() {
 	}
 	out := s.run("flux", "trace", "configmap", "ks-oci", "--namespace=apps")
 	if !strings.Contains(out, "Last reconciliation failed at ") || !strings.Contains(out, "Last Success:") || !strings.Contains(out, "nowhere") {
-		s.Errorf("the text does not tell the failure from the success:\n%s", out)
+		s.Errorf("the text does not distinguish the failure from the success:\n%s", out)
 	}
 	s.run("kubectl", "patch", "kustomization", "ks-oci", "--namespace=apps", "--type=merge", `--patch={"spec":{"path":"./oci"}}`)
 	s.run("flux", "wait", "kustomization", "ks-oci", "--namespace=apps")

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// sameCause is what a command prints before the root cause.
+// sameCause is the text that commands print before the root cause.
 const sameCause = "\n  Root cause\n    "
 
 var (
@@ -16,9 +16,9 @@ var (
 	placeholder = regexp.MustCompile(`<[a-z-]+>`)
 )
 
-// commandOf is the command of a remedy: all of it, or what is behind its last
-// colon. A program that is named anywhere else is an error, since a reader takes
-// that for a command, too.
+// commandOf returns the command of a remedy: all of it, or the part after its last
+// colon. A program name anywhere else is an error, since a reader would take it for a
+// command, too.
 func (s *story) commandOf(remedy string) (command string, ok bool) {
 	s.Helper()
 	at := programs.FindStringSubmatchIndex(remedy)
@@ -32,8 +32,8 @@ func (s *story) commandOf(remedy string) (command string, ok bool) {
 	return "", false
 }
 
-// executes runs the commands of the remedies as they are printed. Each has to
-// succeed, unless the row says that it fails, and with what.
+// executes runs the commands of the remedies as printed. Each must succeed, unless
+// the row lists its failure.
 func (row causeRow) executes(s *story, found finding) {
 	s.Helper()
 	fails := map[string]string{}
@@ -69,7 +69,7 @@ func (row causeRow) executes(s *story, found finding) {
 	}
 }
 
-// filled is a command with the values of its placeholders.
+// filled replaces the placeholders of a command by their values.
 func (row causeRow) filled(s *story, command string) string {
 	s.Helper()
 	return placeholder.ReplaceAllStringFunc(command, func(name string) string {
@@ -82,15 +82,15 @@ func (row causeRow) filled(s *story, command string) string {
 	})
 }
 
-// value is one that is known beforehand, and fileWith the name of a file.
+// value returns a fixed value, and fileWith the path of a file with the content.
 func value(text string) func(*story) string { return func(*story) string { return text } }
 
 func fileWith(content string) func(*story) string {
 	return func(s *story) string { return s.write("value", content) }
 }
 
-// shell runs the command of a remedy, in a clone of the repository where the
-// remedy says so, and returns all of its output.
+// shell runs the command of a remedy, in a clone of the repository if the remedy
+// requires it, and returns its output and exit code.
 func (s *story) shell(remedy, command string) (output string, code int) {
 	s.Helper()
 	dir := s.TempDir()

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestRevisionIsTheArtifact: what diff makes of a branch is what
-// source-controller has made of it, with what is included, ignored and left
-// out by a sparse checkout, and with submodules.
+// TestRevisionIsTheArtifact checks that diff builds the same files of a branch as
+// source-controller, with include, ignore, sparse checkout
+// and submodules.
 func TestRevisionIsTheArtifact(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
@@ -43,7 +43,7 @@ func TestRevisionIsTheArtifact(t *testing.T) {
 				t.Fatal(err)
 			}
 			if report.Different || report.Summary.Unchanged != want {
-				t.Errorf("%s from %v: %+v, want %d objects that are the same", name, from, report, want)
+				t.Errorf("%s from %v: %+v, want %d unchanged objects", name, from, report, want)
 			}
 		}
 	}
@@ -93,7 +93,7 @@ spec: {interval: 1h, prune: true, path: ./files, namePrefix: included-, targetNa
 `
 }
 
-// library is another repository.
+// library creates another repository.
 func (s *story) library() {
 	s.Helper()
 	dir := s.TempDir()
@@ -108,14 +108,14 @@ func (s *story) library() {
 	}
 }
 
-// linkLibrary makes the other repository a submodule, by a relative address.
+// linkLibrary adds the other repository as a submodule with a relative URL.
 func (s *story) linkLibrary() {
 	s.Helper()
 	url := s.cluster.Env["FLUX_SANDBOX_GIT_URL"] + "/lib.git"
 	commit, _, _ := strings.Cut(s.run("git", "ls-remote", url, "main"), "\t")
 	s.run("git", "config", "--file", ".gitmodules", "submodule.library.path", "library")
 	s.run("git", "config", "--file", ".gitmodules", "submodule.library.url", "../lib.git")
-	if err := os.Mkdir(filepath.Join(s.clone, "library"), 0o700); err != nil { // where it is not checked out
+	if err := os.Mkdir(filepath.Join(s.clone, "library"), 0o700); err != nil { // the submodule is not checked out
 		s.Fatal(err)
 	}
 	s.run("git", "add", ".gitmodules")

@@ -1,4 +1,4 @@
-// Package e2e_test runs whole workflows against a real Kubernetes API and the
+// Package e2e_test runs end-to-end workflows against a real Kubernetes API and the
 // real Flux controllers.
 package e2e_test
 
@@ -20,24 +20,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// stepTime bounds one command of a story; the machine may be busy.
+// stepTime is the maximum time of one command; the machine may be busy.
 const stepTime = 3 * time.Minute
 
-// story is a cluster, a repository and a person with flux, kubectl and git.
+// story is a cluster, a repository and a user with flux, kubectl and git.
 type story struct {
 	*testing.T
 	cluster *testcluster.Cluster
 	env     []string
-	// namespace is that of a chapter, "" in a story of one.
+	// namespace is the namespace of a chapter, or "" in a story without chapters.
 	namespace string
 	clone     string // work tree of the fleet repository
-	// pushing lets chapters that share the work tree push one after another.
+	// pushing serializes the pushes of chapters that share the work tree.
 	pushing *sync.Mutex
 	url     string
 	stdin   *os.File
 }
 
-// newStory begins one. programs are those that the person has besides.
+// newStory starts a cluster. programs are additional programs on PATH.
 func newStory(t *testing.T, programs ...string) *story {
 	t.Helper()
 	bin := testcluster.BuildFlux(t, programs...)
@@ -51,7 +51,7 @@ func newStory(t *testing.T, programs ...string) *story {
 	return s
 }
 
-// run executes a command, which has to succeed, and returns its standard output.
+// run executes a command, which must succeed, and returns its standard output.
 func (s *story) run(name string, args ...string) string {
 	s.Helper()
 	stdout, stderr, err := s.try(name, args...)
@@ -99,7 +99,7 @@ func isFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// write puts a file into a folder of the test.
+// write creates a file in a folder of the test.
 func (s *story) write(name, content string) string {
 	s.Helper()
 	path := filepath.Join(s.TempDir(), name)
@@ -117,7 +117,7 @@ func (s *story) bootstrap(extra ...string) {
 	}, extra...)...)
 }
 
-// commit writes files (nil content removes one), commits and pushes.
+// commit writes files ("" removes a file), commits and pushes.
 func (s *story) commit(message string, files map[string]string) {
 	s.Helper()
 	s.pushing.Lock()
@@ -155,7 +155,7 @@ func (s *story) reconcile() {
 	s.run("flux", "reconcile", "kustomization", "flux-system", "--with-source")
 }
 
-// commits are the subjects of the repository, newest first.
+// commits returns the subjects of the repository's commits, newest first.
 func (s *story) commits() []string {
 	s.Helper()
 	bare := s.cluster.Sandbox(s.T, "git", "url", "fleet")
@@ -175,7 +175,7 @@ var deployments = kube.Resource{GroupVersionResource: schema.GroupVersionResourc
 
 var pods = kube.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod"}
 
-// eventually watches the selected objects until done says so.
+// eventually watches the selected objects until done returns true.
 func (s *story) eventually(what string, r kube.Resource, selection kube.Selection, done func(kube.Event) bool) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), stepTime)
@@ -186,7 +186,7 @@ func (s *story) eventually(what string, r kube.Resource, selection kube.Selectio
 	}
 }
 
-// deadline is the end of a step.
+// deadline returns a channel that is closed at the end of a step.
 func (s *story) deadline() <-chan struct{} {
 	ctx, cancel := context.WithTimeout(s.Context(), stepTime)
 	s.Cleanup(cancel)
@@ -219,8 +219,8 @@ spec:
   sourceRef: {kind: GitRepository, name: flux-system}
 `
 
-// TestStory is the life of a cluster under Flux: bootstrap, an application,
-// a new version, drift, removal, a restarted controller, uninstall.
+// TestStory runs the life cycle of a cluster with Flux: bootstrap, an application, a
+// new version, drift, removal, a restarted controller, uninstall.
 func TestStory(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
@@ -250,7 +250,7 @@ func TestStory(t *testing.T) {
 	s.commit("Upgrade my-app", map[string]string{"apps/my-app/deployment.yaml": fmt.Sprintf(app, "6.9.1")})
 	s.run("flux", "reconcile", "kustomization", "my-app", "--with-source")
 	if after := s.replicaSet(); after == before {
-		t.Errorf("a new image made no new ReplicaSet: still %s", after)
+		t.Errorf("a new image created no new ReplicaSet: still %s", after)
 	}
 
 	s.drift()
@@ -259,7 +259,7 @@ func TestStory(t *testing.T) {
 	s.uninstall()
 }
 
-// generations tells which Deployments were changed since.
+// generations returns the generations of the Deployments, to detect changes.
 func (s *story) generations() map[string]string {
 	s.Helper()
 	found := map[string]string{}
@@ -273,8 +273,8 @@ func (s *story) generations() map[string]string {
 	return found
 }
 
-// replicaSet checks the tree from the Kustomization down to ready pods, and
-// returns the name of the ReplicaSet.
+// replicaSet checks the tree from the Kustomization to ready pods, and returns the
+// name of the ReplicaSet.
 func (s *story) replicaSet() string {
 	s.Helper()
 	lines := strings.Split(strings.TrimSpace(s.run("flux", "tree", "kustomization", "my-app")), "\n")
@@ -291,7 +291,7 @@ func (s *story) replicaSet() string {
 	return words[2]
 }
 
-// drift changes the cluster by hand; Flux puts it back.
+// drift changes the cluster directly and checks that Flux reverts it.
 func (s *story) drift() {
 	s.Helper()
 	s.run("kubectl", "scale", "deployment", "my-app", "--namespace=default", "--replicas=7")
@@ -305,7 +305,7 @@ func (s *story) drift() {
 	}
 }
 
-// prune removes the application from Git; Flux removes it from the cluster.
+// prune removes the application from Git and checks that Flux prunes it.
 func (s *story) prune() {
 	s.Helper()
 	s.commit("Retire my-app", map[string]string{"clusters/test/my-app.yaml": ""})
@@ -318,8 +318,8 @@ func (s *story) prune() {
 	}
 }
 
-// restart deletes a controller's pod, as people do; another takes its place
-// and works.
+// restart deletes the pod of a controller and checks that its replacement
+// reconciles.
 func (s *story) restart() {
 	s.Helper()
 	var old string
@@ -339,7 +339,7 @@ func (s *story) restart() {
 	s.reconcile()
 }
 
-// uninstall leaves nothing of Flux behind.
+// uninstall checks that no Flux object remains.
 func (s *story) uninstall() {
 	s.Helper()
 	s.run("flux", "uninstall", "--silent")

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// TestTransports bootstraps over HTTPS with a certificate authority of the
-// server's own and over SSH with a key that has a passphrase, from a server
-// that lets nobody in otherwise.
+// TestTransports bootstraps over HTTPS with a private certificate authority and over
+// SSH with a key that has a passphrase, from a server that requires
+// credentials.
 func TestTransports(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
@@ -40,14 +40,14 @@ func TestTransports(t *testing.T) {
 			t.Errorf("the branch that is applied differs, fetched over %s:\n%s", name, out)
 		}
 		if _, stderr, err := s.try("flux", "diff", "kustomization", "flux-system", "--branch=none"); err == nil || !strings.Contains(stderr, `has no branch "none"`) {
-			t.Errorf("a branch that is not there, over %s: %v\n%s", name, err, stderr)
+			t.Errorf("a branch that does not exist, over %s: %v\n%s", name, err, stderr)
 		}
 		s.run("flux", "uninstall", "--silent")
 		s.Logf("bootstrapped over %s, twice, and uninstalled", name)
 	}
 }
 
-// TestProtectedBranch leaves the cluster as it was when the server refuses the push.
+// TestProtectedBranch checks that a rejected push leaves the cluster unchanged.
 func TestProtectedBranch(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
@@ -55,7 +55,7 @@ func TestProtectedBranch(t *testing.T) {
 	s.refused("protected branch", s.args("http", "--allow-insecure-http", "--username=dev", "--password=any", "--token-auth")...)
 }
 
-// sshKey makes a key that a passphrase locks, and returns its two files.
+// sshKey creates a key with a passphrase, and returns its two files.
 func (s *story) sshKey(passphrase string) (private, public string) {
 	s.Helper()
 	pub, key, err := ed25519.GenerateKey(rand.Reader)
@@ -73,7 +73,7 @@ func (s *story) sshKey(passphrase string) (private, public string) {
 	return s.write("id_ed25519", string(pem.EncodeToMemory(block))), s.write("id_ed25519.pub", string(ssh.MarshalAuthorizedKey(authorized)))
 }
 
-// args is the command line of a bootstrap over a transport.
+// args returns the arguments of a bootstrap over a transport.
 func (s *story) args(transport string, extra ...string) []string {
 	address := map[string]string{"http": "FLUX_SANDBOX_GIT_URL", "https": "FLUX_SANDBOX_GIT_HTTPS_URL", "ssh": "FLUX_SANDBOX_GIT_SSH_URL"}[transport]
 	return append([]string{"bootstrap", "git", "--url=" + s.cluster.Env[address] + "/fleet.git", "--path=clusters/" + transport, "--silent"}, extra...)
@@ -81,8 +81,8 @@ func (s *story) args(transport string, extra ...string) []string {
 
 var namespaces = kube.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace", ClusterScoped: true}
 
-// refused bootstraps with something wrong: an error that shows no secret, and
-// a cluster that was not touched. It returns what was said.
+// refused bootstraps with an invalid setting and checks that the error has no secret
+// and the cluster is unchanged. It returns stderr.
 func (s *story) refused(what string, args ...string) string {
 	s.Helper()
 	stdout, stderr, err := s.try("flux", args...)
@@ -98,7 +98,7 @@ func (s *story) refused(what string, args ...string) string {
 		}
 	}
 	if _, err := s.cluster.Client.Get(s.Context(), namespaces, "", "flux-system"); err == nil {
-		s.Errorf("%s: the cluster was touched", what)
+		s.Errorf("%s: the cluster was changed", what)
 	}
 	s.Logf("%s:\n%s", what, stderr)
 	return stderr

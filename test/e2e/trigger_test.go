@@ -23,21 +23,21 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// payloads are what Receivers ask for that do not take everything.
+// payloads are the payloads of Receivers that validate them.
 var payloads = map[string]string{"cdevents": `{
   "context": {"version": "0.4.1", "id": "1", "source": "/test", "type": "dev.cdevents.change.merged.0.2.0", "timestamp": "2026-11-01T10:00:00Z"},
   "subject": {"id": "1", "source": "/test", "type": "change", "content": {"repository": {"id": "1", "source": "/test"}}}
 }`}
 
-// receivers calls webhooks of every type as services do, and the source
-// fetches what has been pushed.
+// receivers calls webhooks of every type like the services, and checks that the
+// source fetches the pushed commit.
 func (s *story) receivers() {
 	s.commit("Run app", map[string]string{"deploy/app.yaml": s.configMap("git")})
 	s.gitRepository()
 	token := s.write("token", "not to be seen\n")
 	for _, t := range webhook.Types() {
 		if t.Bears {
-			continue // they need somebody who gives tokens
+			continue // requires an issuer of tokens
 		}
 		s.run("flux", "create", "secret", "receiver", t.Name, "--type="+t.Name, "--hostname=flux.example.com", "--token-file="+token)
 		s.run("flux", "create", "receiver", t.Name, "--type="+t.Name, "--secret-ref="+t.Name, "--resource=GitRepository/app")
@@ -62,7 +62,7 @@ func (s *story) receivers() {
 	s.openID()
 }
 
-// calls triggers a Receiver, which has to request the reconciliation of the source.
+// calls triggers a Receiver, which must request the reconciliation of the source.
 func (s *story) calls(name string, more ...string) {
 	s.Helper()
 	before := s.requested()
@@ -71,24 +71,24 @@ func (s *story) calls(name string, more ...string) {
 		s.Fatalf("calling Receiver %s: %v\n%s%s", name, err, stdout, stderr)
 	}
 	if strings.Contains(stdout+stderr, "not to be seen") {
-		s.Errorf("the token is shown:\n%s%s", stdout, stderr)
+		s.Errorf("the token is printed:\n%s%s", stdout, stderr)
 	}
 	if s.requested() == before {
 		s.Errorf("the webhook of Receiver %s has requested nothing", name)
 	}
 }
 
-// refusedCall triggers a Receiver with something wrong.
+// refusedCall triggers a Receiver with invalid arguments.
 func (s *story) refusedCall(why, name string, more ...string) {
 	s.Helper()
 	before := s.requested()
 	_, stderr, err := s.try("flux", append([]string{"trigger", "receiver", name, "--flux-namespace=flux-system"}, more...)...)
 	if err == nil || !strings.Contains(stderr, "✗ the webhook answers "+why) || s.requested() != before {
-		s.Errorf("calling Receiver %s with something wrong: %v\n%s", name, err, stderr)
+		s.Errorf("calling Receiver %s with invalid arguments: %v\n%s", name, err, stderr)
 	}
 }
 
-// requested is when the reconciliation of the source was last requested.
+// requested returns the time of the last reconciliation request of the source.
 func (s *story) requested() string {
 	s.Helper()
 	k, _ := controllers.FindKind("GitRepository")
@@ -108,8 +108,8 @@ func (s *story) fetches(revision string) {
 	})
 }
 
-// withoutCluster calls a webhook by its address, as a CI job does that has no
-// access to the cluster.
+// withoutCluster calls a webhook by its URL, like a CI job without access to the
+// cluster.
 func (s *story) withoutCluster(token string) {
 	s.Helper()
 	forward := exec.CommandContext(s.Context(), lookPath(s.env, "kubectl"), "port-forward", "--namespace=flux-system", "deployment/notification-controller", ":9292")
@@ -122,7 +122,7 @@ func (s *story) withoutCluster(token string) {
 		s.Fatal(err)
 	}
 	defer func() {
-		_ = forward.Process.Kill() // it ends in no other way
+		_ = forward.Process.Kill() // kubectl does not exit by itself
 		_ = forward.Wait()
 	}()
 	line, err := bufio.NewReader(stdout).ReadString('\n')
@@ -146,8 +146,8 @@ spec:
     validations: [{expression: "claims.repository == 'org/app'", message: "another repository"}]
 `
 
-// openID calls a Receiver that takes tokens of OpenID Connect, which a server
-// gives as those of CI systems do.
+// openID calls a Receiver that accepts OpenID Connect tokens, which a server issues
+// like a CI system.
 func (s *story) openID() {
 	s.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -159,7 +159,7 @@ func (s *story) openID() {
 	defer server.Close()
 	encode := base64.RawURLEncoding.EncodeToString
 	answer := func(w http.ResponseWriter, v any) {
-		_ = json.NewEncoder(w).Encode(v) // the client sees what is missing
+		_ = json.NewEncoder(w).Encode(v) // the client detects missing content
 	}
 	mux.HandleFunc("/.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, map[string]any{
@@ -189,5 +189,5 @@ func (s *story) openID() {
 	s.run("flux", "wait", "receiver", "oidc")
 	s.env = append(slices.Clone(s.env), "ACTIONS_ID_TOKEN_REQUEST_URL="+server.URL+"/token?v=1", "ACTIONS_ID_TOKEN_REQUEST_TOKEN=runner")
 	s.calls("oidc", "--oidc-provider=github")
-	s.refusedCall("400 Bad Request", "oidc", "--oidc-provider=github", "--oidc-audience=somebody-else")
+	s.refusedCall("400 Bad Request", "oidc", "--oidc-provider=github", "--oidc-audience=another-audience")
 }

@@ -5,18 +5,18 @@ import (
 	"testing"
 )
 
-// TestWhy breaks Flux in every way that people meet, and asks why.
+// TestWhy creates common failures of Flux and checks the answers of flux why.
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	s, address := newRows(t, "--components-extra=image-reflector-controller,image-automation-controller")
 	t.Run("cases", func(t *testing.T) {
 		s.rows(t, "why-", address, whyCases(), map[string]string{"chart/Chart.yaml": chart, "chart/values.yaml": "from: nowhere\n", "chart/templates/app.yaml": chartTemplate})
 	})
-	// Controllers that do not work are everybody's trouble, so they come last.
-	t.Run("controllers", func(t *testing.T) { s.told(t, "why-controllers").withoutControllers() })
+	// Failures of controllers affect every object, so they are last.
+	t.Run("controllers", func(t *testing.T) { s.inNamespace(t, "why-controllers").withoutControllers() })
 }
 
-// withoutControllers stops one controller and lets another one crash.
+// withoutControllers stops one controller and makes another one crash.
 func (s *story) withoutControllers() {
 	s.run("kubectl", "create", "namespace", s.namespace)
 	s.run("kubectl", "-n", "flux-system", "scale", "deployment", "image-reflector-controller", "--replicas=0")

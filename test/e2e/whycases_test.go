@@ -2,7 +2,7 @@ package e2e_test
 
 import "slices"
 
-// troubled is a Deployment whose pods the sandbox plays in a state.
+// troubled returns a Deployment whose pods the sandbox simulates in a state.
 func troubled(state string) string {
 	return `apiVersion: apps/v1
 kind: Deployment
@@ -28,7 +28,7 @@ spec:
   chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: app}}}
 `
 
-// causeRows are the ways in which Flux is broken.
+// whyCases returns the failures of TestWhy.
 func whyCases() []causeRow {
 	cases := slices.Concat(whySources(), whyKustomizations(), whyReleases(), whyOthers())
 	for i := range cases {
@@ -193,8 +193,8 @@ ${DEFAULT}`,
 	}
 }
 
-// kustomizationWith is the usual pair of objects with more in the
-// Kustomization's spec, and without a target namespace where that is all.
+// kustomizationWith returns a GitRepository and a Kustomization with additional spec,
+// and without a target namespace if the spec is only that.
 func kustomizationWith(spec string) string {
 	if spec == "" {
 		spec = "force: false"
@@ -232,7 +232,7 @@ func whyReleases() []causeRow {
 	}
 }
 
-// chartAt is a release with its chart from a folder of the repository.
+// chartAt returns a release with a chart from a folder of the repository.
 func chartAt(path, more string) string {
 	return `apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository

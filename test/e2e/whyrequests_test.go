@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWhyRequests counts what the diagnosis of one object costs while the
-// controllers run: its chain, and not the cluster.
+// TestWhyRequests counts the requests of the diagnosis of one object while the
+// controllers run: it reads the chain of the object, not the cluster.
 func TestWhyRequests(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
@@ -57,7 +57,7 @@ spec:
 	}
 }
 
-// requests are all that a command sends to the API server, sorted.
+// requests returns all requests of a command to the API server, sorted.
 func (s *story) requests(t *testing.T, args []string) []string {
 	t.Helper()
 	one := *s

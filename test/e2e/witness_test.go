@@ -17,8 +17,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// watchedKinds are those that the cases change. A kind that a case brings is not
-// there to be watched; its objects are looked for at the end.
+// watchedKinds are the kinds that the cases change. Kinds whose CRD a case creates are
+// not watched; their objects are read at the end.
 var watchedKinds = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "Namespace"}, {Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "Service"},
 	{Group: "apps", Version: "v1", Kind: "Deployment"},
@@ -29,7 +29,7 @@ var watchedKinds = []schema.GroupVersionKind{
 
 var gadgets = schema.GroupVersionKind{Group: "diff.example.com", Version: "v1", Kind: "Gadget"}
 
-// witness sees everything that happens to objects of some kinds.
+// witness records all watch events of some kinds.
 type witness struct {
 	s      *story
 	cancel context.CancelFunc
@@ -44,7 +44,7 @@ type witness struct {
 
 func (s *story) witness() *witness {
 	s.Helper()
-	ctx, cancel := context.WithCancel(s.Context()) // it watches through many steps
+	ctx, cancel := context.WithCancel(s.Context()) // the watch spans many steps
 	w := &witness{s: s, cancel: cancel, start: map[string]controllers.Object{}, events: map[string][]kube.Event{}, news: make(chan struct{}, 1)}
 	s.Cleanup(cancel)
 	for _, gvk := range watchedKinds {
@@ -92,7 +92,7 @@ func (w *witness) see(e kube.Event) (bool, error) {
 	return false, nil
 }
 
-// end waits until the watch has shown all that is the case now.
+// end waits until the watch has received the present state.
 func (w *witness) end() witnessed {
 	w.s.Helper()
 	now := map[string]controllers.Object{}
@@ -121,8 +121,8 @@ func (w *witness) end() witnessed {
 	return witnessed{w.start, w.events, now}
 }
 
-// upTo tells whether every object that is there has been seen as it is, or a
-// later version of it, and every other one has been seen to go.
+// upTo reports whether the watch has received the current or a later version of every
+// object, and the deletion of every other one.
 func (w *witness) upTo(now map[string]controllers.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -150,22 +150,22 @@ func (w *witness) upTo(now map[string]controllers.Object) bool {
 	return true
 }
 
-// witnessed is all that has happened.
+// witnessed has all watch events.
 type witnessed struct {
 	start  map[string]controllers.Object
 	events map[string][]kube.Event
 	last   map[string]controllers.Object
 }
 
-// of is what has happened to the objects that a case is about: those that its
-// Kustomization owns, owned, or that diff has spoken of.
+// of returns the actions on the objects of a case: those owned by its Kustomization
+// and those that diff has reported.
 func (w witnessed) of(c diffCase, r *diff.Result) map[string]diff.Action {
 	return w.actions(r, func(o controllers.Object) bool {
 		return note(o, "labels", "kustomize.toolkit.fluxcd.io/name") == c.name
 	})
 }
 
-// note is a label or an annotation of an object, "" where it has none.
+// note returns a label or an annotation of an object, or "".
 func note(o controllers.Object, at, key string) string {
 	v, _ := controllers.Path{"metadata." + at}.Lookup(o)
 	m, _ := v.(map[string]any)
@@ -173,8 +173,8 @@ func note(o controllers.Object, at, key string) string {
 	return text
 }
 
-// actions is what has happened to the objects that owned accepts, or that diff
-// has spoken of.
+// actions returns the actions on the objects that owned accepts, and on those that
+// diff has reported.
 func (w witnessed) actions(r *diff.Result, owned func(controllers.Object) bool) map[string]diff.Action {
 	about := map[string]bool{}
 	for _, change := range r.Changes {
@@ -186,7 +186,7 @@ func (w witnessed) actions(r *diff.Result, owned func(controllers.Object) bool) 
 		before := w.start[name]
 		if mine(before) || mine(events[len(events)-1].Object) {
 			if now := w.last[name]; now != nil && !events[len(events)-1].Deleted {
-				// A watch from before a definition changed shows objects by the old one.
+				// A watch started before a CRD changed returns objects in the old version.
 				events = append(slices.Clone(events), kube.Event{Object: now})
 			}
 			if action := happened(before, events); action != "" {
@@ -202,8 +202,8 @@ func (w witnessed) actions(r *diff.Result, owned func(controllers.Object) bool) 
 	return done
 }
 
-// happened is what a sequence of events comes to, "" where only what the
-// server and others keep about the object has changed.
+// happened returns the action of a sequence of events, or "" if only fields of the
+// server and of controllers have changed.
 func happened(before controllers.Object, events []kube.Event) diff.Action {
 	last := events[len(events)-1]
 	deleted := false
@@ -224,8 +224,8 @@ func happened(before controllers.Object, events []kube.Event) diff.Action {
 	}
 }
 
-// content is what can be wanted of an object: neither its status, nor what
-// the server or the Deployment controller notes in its metadata.
+// content returns the desired state of an object, without status and without the
+// metadata of the server and of the Deployment controller.
 func content(o controllers.Object) string {
 	kept := map[string]any{}
 	for key, value := range o {
