@@ -14,13 +14,13 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// world is a cluster without controllers and a flux.
+// world is a cluster without controllers and a flux binary.
 type world struct {
 	bin     string
 	cluster *testcluster.Cluster
 }
 
-// TestFaults first lets several things go wrong at once, then replaces the server.
+// TestFaults first runs the faults of single requests concurrently, then replaces the server.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	w := &world{bin: testcluster.BuildFlux(t), cluster: testcluster.Start(t, "none")}
@@ -61,7 +61,7 @@ func (w *world) seed(t *testing.T, namespace, manifest string) {
 	}
 }
 
-// kustomizations makes objects that were applied from main@sha1:1.
+// kustomizations creates objects that have applied main@sha1:1.
 func (w *world) kustomizations(t *testing.T, namespace string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -83,8 +83,8 @@ func kustomization() (controllers.Kind, kube.Resource) {
 	return k, kube.Of(k)
 }
 
-// say writes a Ready condition as the controller does, and answers the request
-// for a reconciliation if there is one.
+// say writes a Ready condition like the controller, and handles a reconciliation
+// request if there is one.
 func (w *world) say(t *testing.T, namespace, name, message string) {
 	t.Helper()
 	_, r := kustomization()
@@ -105,8 +105,8 @@ func (w *world) say(t *testing.T, namespace, name, message string) {
 	}
 }
 
-// answer answers the requests for a reconciliation of a Kustomization until the
-// test ends, as its controller does.
+// answer handles the reconciliation requests of a Kustomization until the test ends,
+// like its controller.
 func (w *world) answer(t *testing.T, namespace, name string) {
 	t.Helper()
 	k, _ := kustomization()
@@ -145,8 +145,8 @@ func (w *world) proxy(t *testing.T) *testcluster.Proxy {
 	return p
 }
 
-// first answers the first request of each sort in the server's place and
-// records the order of all of them.
+// first responds to the first request of each sort instead of the server and
+// records the order of all requests.
 type first struct {
 	mu       sync.Mutex
 	answered map[string]bool
@@ -190,8 +190,8 @@ func (f *first) order() string {
 	return strings.Join(f.requests, " ")
 }
 
-// forgotten: a 410 on the first watch makes flux list again, and what has not
-// changed is not shown again.
+// forgotten checks that flux lists again after a 410 on the first watch, and does not
+// print unchanged objects again.
 func (w *world) forgotten(t *testing.T, namespace string) {
 	w.kustomizations(t, namespace, "app", "same")
 	proxy, f := w.proxy(t), &first{}
@@ -205,14 +205,14 @@ func (w *world) forgotten(t *testing.T, namespace string) {
 	p.until(p.stdout, "third of app")
 	p.interrupt()
 	if n := strings.Count(p.stdout.String(), "first of same"); n != 1 {
-		p.fatalf("what has not changed is shown %d times", n)
+		p.fatalf("the unchanged object is printed %d times", n)
 	}
 	if got, want := f.order(), "list watch list watch"; got != want {
 		p.fatalf("requests: %s, want %s", got, want)
 	}
 }
 
-// busy: a 429 with Retry-After on every sort of request only delays.
+// busy checks that a 429 with Retry-After only delays each sort of request.
 func (w *world) busy(t *testing.T, namespace string) {
 	w.kustomizations(t, namespace, "app")
 	refuse := func(rw http.ResponseWriter) {
@@ -237,7 +237,7 @@ func (w *world) busy(t *testing.T, namespace string) {
 	}
 }
 
-// oneMissing: the nine others are shown and done, and the exit code is 1.
+// oneMissing checks that the nine other objects are processed, and that the exit code is 1.
 func (w *world) oneMissing(t *testing.T, namespace string) {
 	var names []string
 	for i := range 9 {
@@ -249,11 +249,11 @@ func (w *world) oneMissing(t *testing.T, namespace string) {
 		p := w.start(t, w.cluster.Kubeconfig, append(append(words, asked...), "-n", namespace)...)
 		p.exits(1)
 		if !strings.Contains(p.stderr.String(), "absent") {
-			p.fatalf("the missing name is not told")
+			p.fatalf("the missing name is not reported")
 		}
 		for _, name := range names {
 			if !strings.Contains(p.stdout.String()+p.stderr.String(), name) {
-				p.fatalf("%s is not told of", name)
+				p.fatalf("%s is not reported", name)
 			}
 		}
 	}
@@ -264,12 +264,12 @@ func (w *world) oneMissing(t *testing.T, namespace string) {
 			t.Errorf("%s is not suspended: %v", name, err)
 		}
 		if controllers.Annotation(o, "reconcile.fluxcd.io/requestedAt") == "" {
-			t.Errorf("nobody has asked for a reconciliation of %s", name)
+			t.Errorf("no reconciliation of %s was requested", name)
 		}
 	}
 }
 
-// someForbidden: what may be listed is, what may not is named, the exit code is 1.
+// someForbidden checks that permitted kinds are listed, forbidden ones reported, and the exit code is 1.
 func (w *world) someForbidden(t *testing.T, namespace string) {
 	w.kustomizations(t, namespace, "app")
 	w.seed(t, namespace, `
@@ -287,14 +287,14 @@ subjects: [{kind: User, name: some, apiGroup: rbac.authorization.k8s.io}]
 	p := w.start(t, w.cluster.Kubeconfig, "get", "all", "-n", namespace, "--as=some")
 	p.exits(1)
 	if !strings.Contains(p.stdout.String(), "kustomization/app") {
-		p.fatalf("what may be seen is not shown")
+		p.fatalf("the permitted object is not printed")
 	}
 	for _, k := range controllers.Kinds {
 		if k.Family == "artifact" || k.Kind == "Kustomization" {
 			continue
 		}
 		if n := strings.Count(p.stderr.String(), fmt.Sprintf("cannot list resource %q", k.Resource)); n != 1 {
-			p.fatalf("%s is named %d times", k.Resource, n)
+			p.fatalf("%s is reported %d times", k.Resource, n)
 		}
 	}
 	watch := w.start(t, w.cluster.Kubeconfig, "get", "all", "-n", namespace, "--as=some", "--watch")
@@ -318,7 +318,7 @@ func (w *world) interruptedReconcile(t *testing.T, namespace string) {
 	p.interrupt()
 }
 
-// interruptedBootstrap waits for a repository that no controller fetches.
+// interruptedBootstrap interrupts the wait for a GitRepository that no controller reconciles.
 func (w *world) interruptedBootstrap(t *testing.T, _ string) {
 	w.cluster.Sandbox(t, "git", "create", "fleet")
 	p := w.start(t, w.cluster.Kubeconfig, "bootstrap", "git", "--url="+w.cluster.Env["FLUX_SANDBOX_GIT_URL"]+"/fleet.git", "--allow-insecure-http",

@@ -24,9 +24,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// TestKilled kills a bootstrap at each of its changes, on the Git host, by Git
-// and on the cluster, before and after the server has done it. Another run
-// ends where one that nobody disturbed does.
+// TestKilled kills a bootstrap at each of its changes, on the Git host, by Git and on
+// the cluster, before and after the server has handled it. A second run must reach
+// the state of an uninterrupted one.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	w := &world{bin: testcluster.BuildFlux(t), cluster: testcluster.Start(t, "none")}
@@ -57,8 +57,8 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// victim is a namespace and a Git host with an empty organisation, and the
-// bootstrap that is to bring them together.
+// victim is a namespace, a Git host with an empty organisation, and the arguments of
+// a bootstrap.
 type victim struct {
 	t         *testing.T
 	w         *world
@@ -86,7 +86,7 @@ func (w *world) newVictim(t *testing.T, namespace string) *victim {
 	return v
 }
 
-// run bootstraps, and is killed on the way where it is told to be.
+// run runs bootstrap and kills it at a change, if at is not 0.
 func (v *victim) run(at int, late bool) (string, error) {
 	ctx, cancel := context.WithTimeout(v.t.Context(), bound)
 	defer cancel()
@@ -97,7 +97,7 @@ func (v *victim) run(at int, late bool) (string, error) {
 	v.killer.mu.Lock()
 	v.killer.seen, v.killer.at, v.killer.late = nil, at, late
 	v.killer.kill = func() {
-		_ = cmd.Process.Kill() // it may have ended by itself, which the count shows
+		_ = cmd.Process.Kill() // fails if it has exited, which the count shows
 		<-ended
 	}
 	v.killer.mu.Unlock()
@@ -125,8 +125,8 @@ func (v *victim) survives(at int, late bool, want string) {
 	}
 }
 
-// state is all that a bootstrap leaves, in words that do not depend on the
-// namespace or on which key was made.
+// state returns the result of a bootstrap without the namespace and the generated
+// keys.
 func (v *victim) state() string {
 	v.t.Helper()
 	secret := v.secret()
@@ -197,8 +197,8 @@ func (v *victim) secret() map[string]string {
 	return plain
 }
 
-// objects are the bootstrap's objects without what the server and the
-// controllers add.
+// objects returns the objects of the bootstrap without fields of the server and the
+// controllers.
 func (v *victim) objects() []string {
 	var all []string
 	for _, kind := range [][2]string{
@@ -230,7 +230,7 @@ func (v *victim) describe(kind string, o controllers.Object) string {
 	return strings.ReplaceAll(describe(v.t, kind, o), v.host.Hostname, "HOST")
 }
 
-// describe is an object without what the server and the controllers add.
+// describe returns an object without fields of the server and the controllers.
 func describe(t *testing.T, kind string, o controllers.Object) string {
 	t.Helper()
 	labels, _ := controllers.Path{"metadata.labels"}.Lookup(o)
@@ -251,8 +251,8 @@ func describe(t *testing.T, kind string, o controllers.Object) string {
 	return fmt.Sprintf("%s %s %s\n", kind, controllers.Name(o), text)
 }
 
-// playControllers answers each change of a source or a Kustomization, and each
-// request to reconcile it, until the test is over.
+// playControllers sets each changed source and Kustomization to Ready, and handles
+// reconciliation requests, until the test ends.
 func (w *world) playControllers(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -289,7 +289,7 @@ func (w *world) play(ctx context.Context, r kube.Resource) error {
 	})
 }
 
-// killedPushing kills a bootstrap of plain Git at its push.
+// killedPushing kills a bootstrap of a plain Git server at its push.
 func (w *world) killedPushing(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		name := map[bool]string{false: "push-before", true: "push-after"}[late]

@@ -16,19 +16,19 @@ import (
 	"github.com/fluxkit/flux/internal/testgithost"
 )
 
-// keptHost is a stand-in that tells its state and whom it lets in.
+// keptHost is a test Git host that reports its state and the access of credentials.
 type keptHost interface {
 	State() (string, error)
 	testgithost.API
 	testgithost.Keyed
 }
 
-// killedHosts are bootstraps on hosts other than GitHub, with what only they do:
-// a token that nobody can read a second time, a project of one's own.
+// killedHosts are bootstraps on hosts other than GitHub, with their special features: a
+// token that cannot be read again, and a personal project.
 var killedHosts = map[string]struct {
 	open func() (keptHost, *testgithost.Server, error)
 	args []string
-	// repository is what Git calls it.
+	// repository is its path in Git URLs.
 	repository string
 }{
 	"gitlab": {
@@ -54,8 +54,8 @@ var killedHosts = map[string]struct {
 }
 
 // TestKilledOnHosts kills a bootstrap at each change on GitLab and on Bitbucket
-// Server. Another run ends where one that nobody disturbed does, and the
-// cluster holds what opens the repository.
+// Server. A second run must reach the state of an uninterrupted one, and the Secret on
+// the cluster must authenticate to the repository.
 func TestKilledOnHosts(t *testing.T) {
 	t.Parallel()
 	w := &world{bin: testcluster.BuildFlux(t), cluster: testcluster.Start(t, "none")}
@@ -96,7 +96,7 @@ func TestKilledOnHosts(t *testing.T) {
 	}
 }
 
-// hostVictim is a bootstrap on a host, and what tells how it ended.
+// hostVictim returns a bootstrap on a host, and a function that returns its result.
 func (w *world) hostVictim(t *testing.T, name, namespace string) (*victim, func() string) {
 	t.Helper()
 	row := killedHosts[name]

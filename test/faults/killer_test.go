@@ -19,16 +19,16 @@ import (
 	"github.com/fluxkit/flux/internal/testgithost"
 )
 
-// killer stands on every way by which a flux changes something. It counts the
-// changes and, at one of them, kills the process: before the server gets the
-// request, or after the server has done it and before its answer is read.
+// killer intercepts all changes that a flux process makes. It counts the changes and
+// kills the process at one of them: before the server receives the request, or after
+// the server has handled it and before the response is read.
 type killer struct {
 	mu   sync.Mutex
 	seen []string
-	// at is the change to kill at, 0 for none; late is after the server.
+	// at is the number of the change to kill at, 0 for none; late means after the server.
 	at   int
 	late bool
-	// kill ends the process and returns when it is dead.
+	// kill kills the process and returns after its exit.
 	kill func()
 }
 
@@ -40,7 +40,7 @@ func (k *killer) arrive(what string) int {
 	return len(k.seen)
 }
 
-// strikes kills the process if it is its turn.
+// strikes kills the process if number is the change to kill at.
 func (k *killer) strikes(number int, late bool) bool {
 	k.mu.Lock()
 	hit := number == k.at && late == k.late
@@ -57,7 +57,7 @@ func (k *killer) counted() []string {
 	return append([]string(nil), k.seen...)
 }
 
-// fault has the changes of a Git host pass the killer.
+// fault returns a fault of the Git host that counts its changes.
 func (k *killer) fault() testgithost.Fault {
 	var mu sync.Mutex
 	numbers := map[int]int{}
@@ -77,7 +77,7 @@ func (k *killer) fault() testgithost.Fault {
 
 type numberKey struct{}
 
-// proxy starts a server on the way to another one whose changes pass the killer.
+// proxy starts a reverse proxy that counts the changes.
 func (k *killer) proxy(t *testing.T, target string, transport http.RoundTripper, changes func(*http.Request) bool) string {
 	t.Helper()
 	to, err := url.Parse(target)
@@ -110,7 +110,7 @@ func (k *killer) proxy(t *testing.T, target string, transport http.RoundTripper,
 	return server.URL
 }
 
-// kubeconfig leads to a cluster through the killer.
+// kubeconfig returns a kubeconfig for a cluster through the killer.
 func (k *killer) kubeconfig(t *testing.T, c *testcluster.Cluster) string {
 	t.Helper()
 	return k.kubeconfigOf(t, c, func(r *http.Request) bool {
@@ -118,7 +118,7 @@ func (k *killer) kubeconfig(t *testing.T, c *testcluster.Cluster) string {
 	})
 }
 
-// kubeconfigOf leads to a cluster through the killer, which counts some requests.
+// kubeconfigOf returns a kubeconfig for a cluster through the killer, which counts some requests.
 func (k *killer) kubeconfigOf(t *testing.T, c *testcluster.Cluster, counted func(*http.Request) bool) string {
 	t.Helper()
 	transport, err := rest.TransportFor(rest.CopyConfig(c.Client.Config))

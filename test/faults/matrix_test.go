@@ -25,17 +25,17 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// matrixRow is a command that is killed at each of its requests and at each
-// line that it prints.
+// matrixRow is a command that is killed at each of its requests and at each line
+// of its output.
 type matrixRow struct {
-	// args are those besides the namespace and the components.
+	// args are the arguments in addition to the namespace and the components.
 	args func(t *testing.T, w *world, v *killedRun) []string
-	// git is whether the command pushes to a repository of its own.
+	// git means that the command pushes to its own repository.
 	git bool
 }
 
-// matrix are the commands. Components that are few keep a run short; network
-// policies and controllers of one sort are all that is left out.
+// matrix lists the commands. They install few components and no network policies, to
+// keep a run short.
 var matrix = map[string]matrixRow{
 	"install": {args: func(*testing.T, *world, *killedRun) []string { return []string{"install"} }},
 	"git-http": {git: true, args: func(t *testing.T, w *world, v *killedRun) []string {
@@ -49,7 +49,7 @@ var matrix = map[string]matrixRow{
 	}},
 }
 
-// privateKey writes an SSH key, which the sandbox's server lets in as any other.
+// privateKey writes an SSH key, which the sandbox's server accepts without credentials configured.
 func privateKey(t *testing.T) string {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
@@ -61,7 +61,7 @@ func privateKey(t *testing.T) string {
 	return file
 }
 
-// killedRun is a command in a namespace of its own.
+// killedRun is a command in its own namespace.
 type killedRun struct {
 	t         *testing.T
 	w         *world
@@ -83,7 +83,7 @@ func (w *world) newKilledRun(t *testing.T, row matrixRow, namespace string) *kil
 	return v
 }
 
-// lineKiller kills a process when it has printed some number of lines.
+// lineKiller kills a process after a number of output lines.
 type lineKiller struct {
 	mu    sync.Mutex
 	text  strings.Builder
@@ -104,14 +104,14 @@ func (l *lineKiller) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// run runs the command; request and line are where it is killed, 0 for nowhere.
-// It returns what was printed, and whether it was killed.
+// run runs the command and kills it at a request or a line, 0 for none. It returns
+// the output, and whether the command was killed.
 func (v *killedRun) run(request int, late bool, line int) (out *lineKiller, killed bool, err error) {
 	ctx, cancel := context.WithTimeout(v.t.Context(), bound)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(v.w.bin, "flux"), v.args...)
 	out = &lineKiller{at: line}
-	out.kill = func() { _ = cmd.Process.Kill() } // it may have ended by itself
+	out.kill = func() { _ = cmd.Process.Kill() } // fails if it has exited
 	cmd.Env, cmd.Stdout, cmd.Stderr = v.env, out, out
 	ended := make(chan struct{})
 	v.killer.mu.Lock()
@@ -130,7 +130,7 @@ func (v *killedRun) run(request int, late bool, line int) (out *lineKiller, kill
 	return out, errors.As(err, &exit) && exit.ExitCode() == -1, err
 }
 
-// state is all that the command leaves, object by object and file by file.
+// state returns the result of the command: all objects and files.
 func (v *killedRun) state() string {
 	v.t.Helper()
 	var all []string
@@ -166,7 +166,7 @@ func (v *killedRun) state() string {
 	return text
 }
 
-// secretData is what a Secret holds, without what is generated.
+// secretData returns the data of a Secret without generated values.
 func secretData(o controllers.Object) string {
 	data, _ := o["data"].(map[string]any)
 	var text strings.Builder
@@ -179,7 +179,7 @@ func secretData(o controllers.Object) string {
 	return text.String()
 }
 
-// repository is the history and every file of the repository.
+// repository returns the history and all files of the repository.
 func (v *killedRun) repository() string {
 	folder := "--git-dir=" + filepath.Join(v.w.cluster.Dir, "git", v.namespace+".git")
 	var text strings.Builder
@@ -201,9 +201,9 @@ func (v *killedRun) repository() string {
 	return text.String()
 }
 
-// TestKillMatrix kills commands at every request, before and after the server
-// has it, and at every line that they print. Another run ends where one does
-// that nobody disturbed.
+// TestKillMatrix kills commands at every request, before and after the server has
+// handled it, and at every line of output. A second run must reach the state of an
+// uninterrupted one.
 func TestKillMatrix(t *testing.T) {
 	t.Parallel()
 	w := &world{bin: testcluster.BuildFlux(t), cluster: testcluster.Start(t, "none")}
@@ -246,10 +246,10 @@ func TestKillMatrix(t *testing.T) {
 func (v *killedRun) survives(request int, late bool, line int, want string) {
 	v.t.Helper()
 	out, killed, err := v.run(request, late, line)
-	// A watch more or fewer, or a last line, may be all that is left of a run:
-	// then it has done its work, and the state is compared all the same.
+	// The number of watches and the last line vary: a run that has exited before the
+	// kill must have succeeded, and its state is compared as well.
 	if !killed && err != nil {
-		v.t.Fatalf("it failed by itself: %v\n%s", err, out.text.String())
+		v.t.Fatalf("the command failed before it was killed: %v\n%s", err, out.text.String())
 	}
 	where := out.text.String()
 	if request > 0 && request <= len(v.killer.counted()) {

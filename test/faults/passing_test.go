@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube/fakeapi"
 )
 
-// passingFaults are what happens to a request once and not the next time.
+// passingFaults are faults that affect a request once.
 var passingFaults = map[string]func(*world, *testing.T, http.ResponseWriter, *http.Request){
 	"429": status(http.StatusTooManyRequests, "TooManyRequests"),
 	"500": status(http.StatusInternalServerError, "InternalError"),
@@ -35,7 +35,7 @@ func status(code int, reason string) func(*world, *testing.T, http.ResponseWrite
 	}
 }
 
-// reset ends a connection as a process that is killed does.
+// reset resets a connection like a process that is killed.
 func reset(t *testing.T, w http.ResponseWriter) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
@@ -53,7 +53,7 @@ func reset(t *testing.T, w http.ResponseWriter) {
 	}
 }
 
-// half answers with the first half of what the server answers, and closes.
+// half responds with the first half of the server's response and closes the connection.
 func half(w *world, t *testing.T, rw http.ResponseWriter, r *http.Request) {
 	transport, err := rest.TransportFor(rest.CopyConfig(w.cluster.Client.Config))
 	if err != nil {
@@ -82,8 +82,8 @@ func half(w *world, t *testing.T, rw http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// enduring are commands on a Kustomization app that a fault of any one of their
-// requests must not change. Those that wait are answered by a controller.
+// enduring are commands on a Kustomization app that must succeed despite a fault of any
+// one of their requests. For those that wait, a controller is simulated.
 var enduring = map[string]struct {
 	args     []string
 	answered bool
@@ -99,11 +99,11 @@ var enduring = map[string]struct {
 	"reconcile": {[]string{"reconcile", "ks", "app"}, true, ""},
 }
 
-// whole reports whether everything is run (make faults), and not a sample.
+// whole reports whether all faults are run (make faults) instead of a sample.
 func whole() bool { return os.Getenv("FAULTS") == "all" }
 
-// passing lets each fault happen once to each request of each command: the
-// command ends as if nothing had been, and says once what it has retried.
+// passing injects each fault once into each request of each command: the command must
+// succeed and report the retry once.
 func (w *world) passing(t *testing.T) {
 	for what, fault := range passingFaults {
 		for name, command := range enduring {
@@ -135,10 +135,10 @@ func (w *world) passing(t *testing.T) {
 				p := w.start(t, proxy.Kubeconfig, append(command.args, "-n", namespace)...)
 				p.exits(0)
 				if !strings.Contains(p.stdout.String(), command.stdout) {
-					p.fatalf("the answer lacks %q", command.stdout)
+					p.fatalf("the output does not contain %q", command.stdout)
 				}
 				if !strings.Contains(p.stderr.String(), "retrying after ") {
-					p.fatalf("it does not say that it has retried")
+					p.fatalf("the retry is not reported")
 				}
 				if len(faulted) == 0 {
 					p.fatalf("no request was sent")
@@ -148,7 +148,7 @@ func (w *world) passing(t *testing.T) {
 	}
 }
 
-// cutLists cuts each list in the middle, once: it is read to its end.
+// cutLists checks that a list that is cut off once is read completely.
 func (w *world) cutLists(t *testing.T, namespace string) {
 	w.kustomizations(t, namespace, "app", "same")
 	for _, args := range [][]string{{"get", "ks"}, {"get", "all"}, {"export", "ks", "--all"}, {"get", "ks", "--watch"}} {
@@ -170,16 +170,16 @@ func (w *world) cutLists(t *testing.T, namespace string) {
 		}
 		for _, name := range []string{"app", "same"} {
 			if n := strings.Count(p.stdout.String(), "first of "+name); args[0] == "get" && n != 1 {
-				p.fatalf("%s is shown %d times", name, n)
+				p.fatalf("%s is printed %d times", name, n)
 			}
 		}
 		if !strings.Contains(p.stderr.String(), "retrying after the connection to the API server was lost in the middle of the list") {
-			p.fatalf("it does not say that it has retried")
+			p.fatalf("the retry is not reported")
 		}
 	}
 }
 
-// permanent: a 500 that stays is announced once, and is the error at the end.
+// permanent checks that a permanent 500 is reported once, and is the final error.
 func (w *world) permanent(t *testing.T, namespace string) {
 	w.kustomizations(t, namespace, "app")
 	for _, args := range [][]string{{"get", "ks"}, {"get", "ks", "--watch"}, {"wait", "ks", "app"}, {"reconcile", "ks", "app"}, {"suspend", "ks", "app"}} {
@@ -191,16 +191,16 @@ func (w *world) permanent(t *testing.T, namespace string) {
 		p := w.start(t, proxy.Kubeconfig, append(args, "-n", namespace)...)
 		p.exits(1)
 		if n := strings.Count(p.stderr.String(), "retrying after 500 Internal Server Error"); n != 1 {
-			p.fatalf("it says %d times that it retries", n)
+			p.fatalf("the retry is reported %d times", n)
 		}
 		if n := strings.Count(p.stderr.String(), "conversion webhook failed"); n < 2 {
-			p.fatalf("the server's words are no part of the error")
+			p.fatalf("the error does not contain the server's message")
 		}
 	}
 }
 
-// refusedWatch: where the list works and the watch does not, that is said, and
-// changes are shown as soon as it works.
+// refusedWatch checks that a failure of the watch after a successful list is reported,
+// and that changes are printed as soon as the watch works.
 func (w *world) refusedWatch(t *testing.T, namespace string) {
 	w.kustomizations(t, namespace, "app")
 	proxy := w.proxy(t)
@@ -219,11 +219,11 @@ func (w *world) refusedWatch(t *testing.T, namespace string) {
 	p.until(p.stdout, "second of app")
 	p.interrupt()
 	if n := strings.Count(p.stderr.String(), "no watch today"); n != 1 {
-		p.fatalf("the cause is told %d times", n)
+		p.fatalf("the cause is reported %d times", n)
 	}
 }
 
-// expelled: a watch that is cut and then answered with 401 ends with what to do.
+// expelled checks that a watch that is interrupted and then rejected with 401 ends with a remedy.
 func (w *world) expelled(t *testing.T, namespace string) {
 	w.kustomizations(t, namespace, "app")
 	for _, args := range [][]string{{"get", "ks", "--watch"}, {"reconcile", "ks", "app"}} {
@@ -235,7 +235,7 @@ func (w *world) expelled(t *testing.T, namespace string) {
 			}
 			cut := false
 			begun.Do(func() { cut = true })
-			if cut { // it has begun, and then the token has expired
+			if cut { // the watch has started, and then the token has expired
 				rw.Header().Set("Content-Type", "application/json")
 				rw.(http.Flusher).Flush()
 				return true
@@ -251,7 +251,7 @@ func (w *world) expelled(t *testing.T, namespace string) {
 	}
 }
 
-// notTwice: what is not idempotent is sent once, and its failure reported.
+// notTwice checks that a request that is not idempotent is sent once, and its failure reported.
 func (w *world) notTwice(t *testing.T, namespace string) {
 	w.kustomizations(t, namespace, "app")
 	proxy := w.proxy(t)
@@ -270,7 +270,7 @@ func (w *world) notTwice(t *testing.T, namespace string) {
 	p := w.start(t, proxy.Kubeconfig, "delete", "ks", "app", "-n", namespace, "--silent")
 	p.exits(1)
 	if !strings.Contains(p.stderr.String(), "no deletion today") {
-		p.fatalf("the server's words are missing")
+		p.fatalf("the server's message is missing")
 	}
 	if mu.Lock(); deletions != 1 {
 		p.fatalf("%d deletions were requested", deletions)

@@ -1,6 +1,6 @@
-// Package faults_test runs flux as a process against a real Kubernetes API
-// while things go wrong: a server that is replaced, forgets, refuses or is
-// busy, and people who lose patience.
+// Package faults_test runs flux as a process against a real Kubernetes API and injects
+// faults: the server is replaced, forgets resource versions, rejects requests or is
+// overloaded, and flux is interrupted or killed.
 package faults_test
 
 import (
@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// bound is far more than anything here takes: it ends a test that would hang.
+// bound limits a test that hangs; no test comes near it.
 const bound = 2 * time.Minute
 
-// process is a running flux.
+// process is a running flux process.
 type process struct {
 	t      *testing.T
 	line   string
@@ -29,7 +29,7 @@ type process struct {
 	err    error
 }
 
-// transcript is what a process has printed so far.
+// transcript is the output of a process so far.
 type transcript struct {
 	mu      sync.Mutex
 	text    strings.Builder
@@ -85,7 +85,7 @@ func (p *process) fatalf(format string, args ...any) {
 	p.t.Fatalf(format, args...)
 }
 
-// until waits for a text in what the process prints.
+// until waits until the process has printed a text.
 func (p *process) until(where *transcript, wanted string) {
 	p.t.Helper()
 	late := time.After(bound)
@@ -98,7 +98,7 @@ func (p *process) until(where *transcript, wanted string) {
 		case <-changed:
 		case <-p.ended:
 			if !strings.Contains(where.String(), wanted) {
-				p.fatalf("ended without printing %q: %v", wanted, p.err)
+				p.fatalf("exited without printing %q: %v", wanted, p.err)
 			}
 		case <-late:
 			p.fatalf("does not print %q", wanted)
@@ -106,13 +106,13 @@ func (p *process) until(where *transcript, wanted string) {
 	}
 }
 
-// exits waits for the end and compares the exit code.
+// exits waits for the exit of the process and checks the exit code.
 func (p *process) exits(code int) {
 	p.t.Helper()
 	select {
 	case <-p.ended:
 	case <-time.After(bound):
-		p.fatalf("does not end")
+		p.fatalf("does not exit")
 	}
 	got := 0
 	var failed *exec.ExitError
@@ -126,9 +126,9 @@ func (p *process) exits(code int) {
 	}
 }
 
-// interrupt is a Ctrl-C. Whatever the process waits for goes on for minutes,
-// so that its end is the interrupt's doing; promptly is far above the second
-// that it should take, since the machine may be busy.
+// interrupt sends SIGINT. The process waits for something that takes minutes, so its
+// exit is due to the signal; promptly is far above the expected second, since the
+// machine may be busy.
 func (p *process) interrupt() {
 	p.t.Helper()
 	const promptly = 20 * time.Second
@@ -140,6 +140,6 @@ func (p *process) interrupt() {
 	took := time.Since(start)
 	p.t.Logf("%s ended %d ms after the interrupt", p.line, took.Milliseconds())
 	if took > promptly {
-		p.fatalf("ended only %s after the interrupt", took)
+		p.fatalf("exited only %s after the interrupt", took)
 	}
 }

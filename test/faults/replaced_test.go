@@ -9,9 +9,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// replaced puts a new process in the API server's place, on the same port and
-// the same data, while a watch and reconciliations go on. What happens to the
-// objects in between is out of their sight, since their line stays cut for so long.
+// replaced restarts the API server with the same port and data during a watch and
+// reconciliations. Their connections stay cut for so long that they miss the changes
+// made meanwhile.
 func (w *world) replaced(t *testing.T) {
 	const namespace, together = "replaced", "together"
 	w.seed(t, "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace+"}\n")
@@ -76,12 +76,12 @@ func (w *world) replaced(t *testing.T) {
 		p.until(p.stdout, "first of new")
 		p.interrupt()
 		if n := strings.Count(p.stdout.String(), "first of same"); n != 1 {
-			p.fatalf("what has not changed is shown %d times", n)
+			p.fatalf("the unchanged object is printed %d times", n)
 		}
 	}
 }
 
-// asked waits until somebody has asked for an object's reconciliation.
+// asked waits until the reconciliation of an object is requested.
 func (w *world) asked(t *testing.T, namespace, name string) {
 	t.Helper()
 	_, r := kustomization()

@@ -9,8 +9,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// TestKilledUninstall kills uninstall at its requests and lines. It removes the
-// CustomResourceDefinitions, too, so that there is one run at a time on a server.
+// TestKilledUninstall kills uninstall at its requests and lines. Uninstall removes the
+// CustomResourceDefinitions, too, so the runs on a server are sequential.
 func TestKilledUninstall(t *testing.T) {
 	t.Parallel()
 	w := &world{bin: testcluster.BuildFlux(t), cluster: testcluster.Start(t, "none")}
@@ -41,13 +41,13 @@ func TestKilledUninstall(t *testing.T) {
 			v := again(t, id)
 			out, dead, err := v.run(request, late, line)
 			if !dead && err != nil {
-				t.Fatalf("it failed by itself: %v\n%s", err, out.text.String())
+				t.Fatalf("the command failed before it was killed: %v\n%s", err, out.text.String())
 			}
 			if dead {
 				killed++
 			}
 			t.Logf("killed: %t", dead)
-			// What is removed already is nothing that a second run would miss.
+			// A second run must succeed although some objects are already removed.
 			if second, _, err := v.run(0, false, 0); err != nil && dead {
 				t.Errorf("after a kill: %v\n%s\nthe first run:\n%s", err, second.text.String(), out.text.String())
 			}
@@ -69,7 +69,7 @@ func TestKilledUninstall(t *testing.T) {
 	}
 }
 
-// definitions are the CustomResourceDefinitions of Flux that are left.
+// definitions returns the remaining CustomResourceDefinitions of Flux.
 func (w *world) definitions(t *testing.T) string {
 	t.Helper()
 	var names []string
