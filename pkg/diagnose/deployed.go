@@ -131,7 +131,9 @@ func consequence(c Case, own []Case) bool {
 
 // workload adds the cases of pods that are not ready.
 func (s *snapshot) workload(ctx context.Context, v *Verdict, object controllers.Target) {
-	for _, trouble := range Workloads(ctx, s.Client, []controllers.Target{object}) {
+	troubles, unknown := s.podReader.workloads(ctx, []controllers.Target{object})
+	v.Unknown = append(v.Unknown, unknown...)
+	for _, trouble := range troubles {
 		v.Cases = append(v.Cases, single(trouble.finding(object)))
 	}
 }

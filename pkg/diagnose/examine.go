@@ -89,7 +89,7 @@ func (s *snapshot) asksPods(sub subject, code string) bool {
 // first the root cause. Exhausted retries are a consequence and become a
 // detail.
 func (s *snapshot) pods(ctx context.Context, root *Finding, sub subject) bool {
-	troubles := Workloads(ctx, s.Client, s.workloadsOf(sub))
+	troubles, _ := s.podReader.workloads(ctx, s.workloadsOf(sub))
 	if len(troubles) == 0 {
 		troubles = s.hooks(ctx, sub)
 	}

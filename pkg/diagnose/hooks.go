@@ -25,7 +25,7 @@ func (s *snapshot) hooks(ctx context.Context, sub subject) []Trouble {
 		}
 	}
 	if len(targets) > 0 {
-		if troubles := Workloads(ctx, s.Client, targets); len(troubles) > 0 {
+		if troubles, _ := s.podReader.workloads(ctx, targets); len(troubles) > 0 {
 			return troubles
 		}
 	}

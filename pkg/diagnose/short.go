@@ -34,29 +34,39 @@ var podOwners = []podOwner{
 }
 
 // short returns why workloads without failing pods have fewer pods than
-// desired: the API server rejects pods because of a quota or admission.
-func short(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.Target) []Trouble {
-	troubles := shortDeployments(ctx, client, namespace, quiet)
+// desired: the API server rejects pods because of a quota or admission. It
+// describes what could not be read.
+func short(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.Target) (troubles []Trouble, unknown []string) {
+	missed := func(err error, what string) {
+		if err != nil {
+			unknown = append(unknown, unseen(err)+": "+what+" in namespace "+namespace)
+		}
+	}
+	troubles, err := shortDeployments(ctx, client, namespace, quiet)
+	missed(err, "Deployments")
 	var waiting []controllers.Target
 	for _, owner := range podOwners {
-		waiting = append(waiting, owner.waiting(ctx, client, namespace, quiet)...)
+		found, err := owner.waiting(ctx, client, namespace, quiet)
+		missed(err, owner.kind+"s")
+		waiting = append(waiting, found...)
 	}
 	if len(waiting) == 0 {
-		return troubles
+		return troubles, unknown
 	}
-	refusals := refusedPods(ctx, client, namespace)
+	refusals, err := refusedPods(ctx, client, namespace)
+	missed(err, "events of rejected pods")
 	for _, t := range waiting {
 		if e, ok := refusals[key(t)]; ok {
 			troubles = append(troubles, Trouble{key(t).String(), refused("FailedCreate", e)})
 		}
 	}
-	return troubles
+	return troubles, unknown
 }
 
-func shortDeployments(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.Target) []Trouble {
+func shortDeployments(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.Target) ([]Trouble, error) {
 	names := namesOf("Deployment", quiet)
 	if len(names) == 0 {
-		return nil
+		return nil, nil
 	}
 	var troubles []Trouble
 	_, err := client.List(ctx, deployments(), kube.Selection{Namespace: namespace, Without: []string{"metadata.managedFields"}}, func(o controllers.Object) error {
@@ -72,10 +82,7 @@ func shortDeployments(ctx context.Context, client *kube.Client, namespace string
 		}
 		return nil
 	})
-	if err != nil {
-		return nil
-	}
-	return troubles
+	return troubles, err
 }
 
 func namesOf(kind string, targets []controllers.Target) []string {
@@ -89,10 +96,10 @@ func namesOf(kind string, targets []controllers.Target) []string {
 }
 
 // waiting returns the workloads of a kind that have fewer pods than desired.
-func (p podOwner) waiting(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.Target) []controllers.Target {
+func (p podOwner) waiting(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.Target) ([]controllers.Target, error) {
 	names := namesOf(p.kind, quiet)
 	if len(names) == 0 {
-		return nil
+		return nil, nil
 	}
 	var short []controllers.Target
 	_, err := client.List(ctx, resource(p.group, p.kind), kube.Selection{Namespace: namespace, Without: []string{"metadata.managedFields"}}, func(o controllers.Object) error {
@@ -105,10 +112,7 @@ func (p podOwner) waiting(ctx context.Context, client *kube.Client, namespace st
 		}
 		return nil
 	})
-	if err != nil {
-		return nil
-	}
-	return short
+	return short, err
 }
 
 // number reads a number, with a default for a missing field.
@@ -125,7 +129,7 @@ func number(p controllers.Path, o controllers.Object, otherwise float64) float64
 }
 
 // refusedPods returns, for each workload, the message of the last rejected pod.
-func refusedPods(ctx context.Context, client *kube.Client, namespace string) map[controllers.Target]string {
+func refusedPods(ctx context.Context, client *kube.Client, namespace string) (map[controllers.Target]string, error) {
 	texts, at := map[controllers.Target]string{}, map[controllers.Target]time.Time{}
 	selection := kube.Selection{Namespace: namespace, Fields: "reason=FailedCreate,type=Warning", Without: []string{"metadata.managedFields"}}
 	_, err := client.List(ctx, resource(corev1.SchemeGroupVersion, "Event"), selection, func(o controllers.Object) error {
@@ -136,10 +140,7 @@ func refusedPods(ctx context.Context, client *kube.Client, namespace string) map
 		}
 		return nil
 	})
-	if err != nil {
-		return nil
-	}
-	return texts
+	return texts, err
 }
 
 // finding returns the trouble as the root of a case, with remedies for a quota.

@@ -41,6 +41,7 @@ type snapshot struct {
 	dependent *dependents
 	view
 	artifacts artifacts
+	podReader *podReader
 	// names are the namespaces of the objects with a kind and name.
 	names map[[2]string][]string
 }
@@ -188,7 +189,7 @@ func (s *snapshot) load(ctx context.Context, read *reader, targets []controllers
 
 func (d Doctor) newSnapshot() *snapshot {
 	return &snapshot{
-		Doctor: d, well: store{text: map[controllers.Target][]byte{}}, objects: map[controllers.Target]controllers.Object{}, judged: map[controllers.Target]judgement{},
+		Doctor: d, podReader: newPodReader(d.Client), well: store{text: map[controllers.Target][]byte{}}, objects: map[controllers.Target]controllers.Object{}, judged: map[controllers.Target]judgement{},
 		now: map[controllers.Target]controllers.Object{}, down: map[string]Finding{},
 	}
 }

@@ -60,8 +60,10 @@ func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map
 			}
 		}
 	}
+	read := newPodReader(d.Client)
 	for _, t := range weak {
-		for _, trouble := range workloads(ctx, d.Client, d.Home, []controllers.Target{t}) {
+		troubles, _ := read.inNamespace(ctx, d.Home, []controllers.Target{t}) // the finding is valid without the cause
+		for _, trouble := range troubles {
 			f := down[t.Name]
 			f.Message, f.Details = "the "+t.Name+" is not running: "+trouble.Message, trouble.logged()
 			if trouble.Remedy != "" {

@@ -3,8 +3,10 @@ package diagnose
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,43 +24,47 @@ func hasPods(t controllers.Target) bool {
 	return slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet", "Pod"}, t.Kind)
 }
 
-// Workloads returns the pods of some objects that are not ready, and the
-// workloads with fewer pods than desired, with the causes. It skips objects
-// without pods and objects that cannot be read. It sends a list of pods for
+// podReader finds workloads with problems. It lists the pods of each namespace
+// once: several root causes may have workloads in one namespace.
+type podReader struct {
+	client *kube.Client
+
+	mu   sync.Mutex
+	pods map[string]func() ([]*corev1.Pod, error)
+}
+
+func newPodReader(client *kube.Client) *podReader {
+	return &podReader{client: client, pods: map[string]func() ([]*corev1.Pod, error){}}
+}
+
+// workloads returns the pods of some objects that are not ready, and the
+// workloads with fewer pods than desired, with the causes, and describes what
+// could not be read. It skips objects without pods. It sends a list of pods for
 // each namespace and, if the pods are ready, a list for each kind of workload
 // and one of the events of rejected pods.
-func Workloads(ctx context.Context, client *kube.Client, objects []controllers.Target) []Trouble {
+func (r *podReader) workloads(ctx context.Context, objects []controllers.Target) (troubles []Trouble, unknown []string) {
 	byNamespace := map[string][]controllers.Target{}
 	for _, t := range objects {
 		if hasPods(t) {
 			byNamespace[t.Namespace] = append(byNamespace[t.Namespace], t)
 		}
 	}
-	var namespaces []string
-	for namespace := range byNamespace {
-		namespaces = append(namespaces, namespace)
-	}
-	slices.Sort(namespaces)
-	var troubles []Trouble
-	for _, namespace := range namespaces {
-		troubles = append(troubles, workloads(ctx, client, namespace, byNamespace[namespace])...)
+	for _, namespace := range sortedKeys(byNamespace) {
+		found, unread := r.inNamespace(ctx, namespace, byNamespace[namespace])
+		troubles, unknown = append(troubles, found...), append(unknown, unread...)
 	}
 	for i := range troubles {
 		troubles[i].Remedy = "" // the remedies for pods of Flux do not apply to other pods
 	}
-	return troubles
+	return troubles, unknown
 }
 
-func workloads(ctx context.Context, client *kube.Client, namespace string, objects []controllers.Target) []Trouble {
-	r := &Rollout{Client: client, Namespace: namespace, pods: map[string]*corev1.Pod{}}
-	if _, err := client.List(ctx, pods(), kube.Selection{Namespace: namespace}, r.takePod); err != nil {
-		return nil
+// inNamespace is workloads for objects in one namespace.
+func (r *podReader) inNamespace(ctx context.Context, namespace string, objects []controllers.Target) ([]Trouble, []string) {
+	all, err := r.podsIn(ctx, namespace)
+	if err != nil {
+		return nil, []string{unseen(err) + ": pods in namespace " + namespace}
 	}
-	var all []*corev1.Pod
-	for _, p := range r.pods {
-		all = append(all, p)
-	}
-	slices.SortFunc(all, func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	var troubles []Trouble
 	var quiet []controllers.Target
 	for _, t := range objects {
@@ -68,8 +74,25 @@ func workloads(ctx context.Context, client *kube.Client, namespace string, objec
 			quiet = append(quiet, t)
 		}
 	}
-	r.enrich(ctx, troubles)
-	return append(troubles, short(ctx, client, namespace, quiet)...)
+	(&Rollout{Client: r.client, Namespace: namespace}).enrich(ctx, troubles)
+	rejected, unknown := short(ctx, r.client, namespace, quiet)
+	return append(troubles, rejected...), unknown
+}
+
+// podsIn returns the pods of a namespace, sorted by name.
+func (r *podReader) podsIn(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
+	r.mu.Lock()
+	read, known := r.pods[namespace]
+	if !known {
+		read = sync.OnceValues(func() ([]*corev1.Pod, error) {
+			found := &Rollout{pods: map[string]*corev1.Pod{}}
+			_, err := r.client.List(ctx, pods(), kube.Selection{Namespace: namespace, Without: []string{"metadata.managedFields"}}, found.takePod)
+			return slices.SortedFunc(maps.Values(found.pods), func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) }), err
+		})
+		r.pods[namespace] = read
+	}
+	r.mu.Unlock()
+	return read()
 }
 
 // podTroubles returns the pods of one object that are not ready.
