@@ -10,7 +10,7 @@ import (
 
 // An object that somebody makes anew under the same name is gone all the same:
 // what was deleted is, and the new one is told of with who makes it.
-func TestDeleteTellsWhatIsMadeAnew(t *testing.T) {
+func TestDeleteReportsRecreation(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	object := func(uid string) controllers.Object {
@@ -27,7 +27,7 @@ func TestDeleteTellsWhatIsMadeAnew(t *testing.T) {
 	want := `► deleting kustomization app in flux-system namespace
 ◎ waiting until Kustomization flux-system/app is gone
 ✔ kustomization app deleted
-⚠️ Kustomization flux-system/app is there again: something has made it anew; Kustomization flux-system/fleet applies it
+⚠️ Kustomization flux-system/app exists again: it was recreated; Kustomization flux-system/fleet applies it
 `
 	if got.Code != 0 || got.Err != want {
 		t.Errorf("%+v", got)

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -131,7 +132,7 @@ func failureOf(r *http.Request, response *http.Response, err error) *failure {
 		return nil
 	case err != nil && lost(err):
 		return &failure{cause: lostError{err}.Error()}
-	case err != nil || retriesAfter(response.StatusCode) == 0:
+	case err != nil || retriesAfter(response.StatusCode) == 0 || invalidForSchema(r, response):
 		return nil
 	}
 	code := response.StatusCode
@@ -140,6 +141,22 @@ func failureOf(r *http.Request, response *http.Response, err error) *failure {
 		f.asked = time.Duration(min(seconds, int(longestBackoff/time.Second)+1)) * time.Second
 	}
 	return f
+}
+
+// invalidForSchema reports whether the API server answered a server-side apply with
+// a 500 because the object does not match the schema of its kind: a field that is not
+// declared, or of another type. This is an answer about the object, whatever its code.
+func invalidForSchema(r *http.Request, response *http.Response) bool {
+	if r.Method != http.MethodPatch || response.StatusCode != http.StatusInternalServerError {
+		return false
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, statusBytes))
+	response.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body), response.Body), response.Body}
+	var status struct{ Kind, Message string }
+	return err == nil && json.Unmarshal(body, &status) == nil && status.Kind == "Status" && strings.HasPrefix(status.Message, "failed to create typed ")
 }
 
 // again reports whether a request is repeated after n retries. A server that

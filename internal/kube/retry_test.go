@@ -220,6 +220,28 @@ func TestRetryPermanent(t *testing.T) {
 	}
 }
 
+// TestRetryInvalidForSchema applies an object that does not match its schema: the
+// API server answers 500, and does so again. A 500 for another reason may pass.
+func TestRetryInvalidForSchema(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]int{
+		"failed to create typed patch object (a/b; v1, Kind=Widget): .spec.x: field not declared in schema": 1,
+		"rpc error: failed to create typed patch object":                                                    4,
+		"etcdserver: request timed out":                                                                     4,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			body := fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","message":%q,"code":500}`, message)
+			f := &faulty{fault: func(int, *http.Request) (*http.Response, error) {
+				return respond(http.StatusInternalServerError, body), nil
+			}}
+			err := asked["apply"].do(t.Context(), f.client(t))
+			if err == nil || !strings.Contains(err.Error(), message) || len(f.requests) != want {
+				t.Errorf("%v after %d requests, want %d and the message %q", err, len(f.requests), want, message)
+			}
+		})
+	}
+}
+
 // TestRetryLasting are answers that another attempt does not change.
 func TestRetryLasting(t *testing.T) {
 	t.Parallel()
