@@ -1,5 +1,5 @@
-// Package credential checks keys, certificates and policies before they are
-// put into Secrets, and encodes what controllers expect there.
+// Package credential validates keys, certificates and policies for Secrets, and
+// encodes credentials in the formats that the controllers read.
 package credential
 
 import (
@@ -16,7 +16,7 @@ import (
 	"fmt"
 )
 
-// Certificates refuses text that is anything but certificates in PEM form.
+// Certificates returns an error unless text is a list of certificates in PEM format.
 func Certificates(text []byte) error {
 	found := 0
 	for rest := text; ; found++ {
@@ -25,50 +25,50 @@ func Certificates(text []byte) error {
 			break
 		}
 		if block.Type != "CERTIFICATE" {
-			return fmt.Errorf("there is a %s where a certificate is expected", block.Type)
+			return fmt.Errorf("unexpected PEM block %s: want CERTIFICATE", block.Type)
 		}
 		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
-			return fmt.Errorf("the certificate cannot be read: %w", err)
+			return fmt.Errorf("invalid certificate: %w", err)
 		}
 	}
 	if found == 0 {
-		return errors.New("there is no certificate in PEM form")
+		return errors.New("no certificate in PEM format")
 	}
 	return nil
 }
 
-// Pair refuses a certificate and a key that do not belong together.
+// Pair returns an error unless a certificate and a key match.
 func Pair(certificate, key []byte) error {
 	_, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return fmt.Errorf("the certificate and the key do not go together: %w", err)
+		return fmt.Errorf("the certificate and the key do not match: %w", err)
 	}
 	return nil
 }
 
-// RSAKey refuses what is no RSA key in PEM form, as GitHub hands them out to Apps.
+// RSAKey returns an error unless text is one RSA key in PEM format, as of a GitHub App.
 func RSAKey(text []byte) error {
 	block, rest := pem.Decode(text)
 	if block == nil {
-		return errors.New("there is no key in PEM form")
+		return errors.New("no key in PEM format")
 	}
 	if len(bytes.TrimSpace(rest)) > 0 {
-		return errors.New("there is more than one key")
+		return errors.New("more than one key")
 	}
 	if _, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
 		return nil
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return fmt.Errorf("the %s cannot be read as an RSA key", block.Type)
+		return fmt.Errorf("the %s is not a valid RSA key", block.Type)
 	}
 	if _, ok := key.(*rsa.PrivateKey); !ok {
-		return errors.New("it is no RSA key")
+		return errors.New("not an RSA key")
 	}
 	return nil
 }
 
-// TrustPolicy refuses what is no trust policy of Notation.
+// TrustPolicy returns an error unless text is a trust policy of Notation.
 func TrustPolicy(text []byte) error {
 	var policy struct {
 		Version       string `json:"version"`
@@ -81,33 +81,33 @@ func TrustPolicy(text []byte) error {
 		} `json:"trustPolicies"`
 	}
 	if err := json.Unmarshal(text, &policy); err != nil {
-		return fmt.Errorf("it is not JSON: %w", err)
+		return fmt.Errorf("invalid JSON: %w", err)
 	}
 	switch {
 	case policy.Version == "":
-		return errors.New(`it has no "version"`)
+		return errors.New(`missing field "version"`)
 	case len(policy.TrustPolicies) == 0:
-		return errors.New(`it has no "trustPolicies"`)
+		return errors.New(`missing field "trustPolicies"`)
 	}
 	for _, p := range policy.TrustPolicies {
 		if p.Name == "" {
-			return errors.New("a policy in it has no name")
+			return errors.New("a trust policy has no name")
 		}
 		if p.SignatureVerification.Level == "" {
-			return fmt.Errorf("policy %q in it has no signatureVerification.level", p.Name)
+			return fmt.Errorf("trust policy %q has no signatureVerification.level", p.Name)
 		}
 	}
 	return nil
 }
 
-// dockerAuth has its fields in the order in which Flux has always written them.
+// dockerAuth has its fields in the order of Flux 2.
 type dockerAuth struct {
 	Username string `json:"username"`
 	Password string `json:"password"`
 	Auth     string `json:"auth"`
 }
 
-// DockerConfig is the text of a Docker configuration that logs in to one registry.
+// DockerConfig returns a Docker configuration with the credentials of one registry.
 func DockerConfig(registry, username, password string) (string, error) {
 	auth := base64.StdEncoding.EncodeToString([]byte(username + ":" + password))
 	var text bytes.Buffer
@@ -121,8 +121,8 @@ func DockerConfig(registry, username, password string) (string, error) {
 	return string(bytes.TrimRight(text.Bytes(), "\n")), nil
 }
 
-// WebhookPath is where notification-controller listens for a Receiver: nobody
-// finds it who does not know the token.
+// WebhookPath returns the path on which notification-controller serves a
+// Receiver. It is a hash that includes the token.
 func WebhookPath(token, name, namespace string) string {
 	sum := sha256.Sum256([]byte(token + name + namespace))
 	return "/hook/" + hex.EncodeToString(sum[:])

@@ -56,7 +56,7 @@ func TestCertificates(t *testing.T) {
 	}
 	for _, bad := range [][]byte{nil, []byte("text"), key, join(certificate, key), encode(t, "CERTIFICATE", []byte("x"), nil)} {
 		if credential.Certificates(bad) == nil {
-			t.Errorf("%q is taken for certificates", bad)
+			t.Errorf("%q is accepted as certificates", bad)
 		}
 	}
 }
@@ -70,7 +70,7 @@ func TestPair(t *testing.T) {
 	}
 	for _, bad := range [][]byte{other, nil, certificate} {
 		if credential.Pair(certificate, bad) == nil {
-			t.Errorf("%q is taken for the key", bad)
+			t.Errorf("%q is accepted as the key", bad)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestRSAKey(t *testing.T) {
 	certificate, elliptic := pair(t)
 	for _, bad := range [][]byte{nil, []byte("text"), certificate, elliptic, join(old, old)} {
 		if credential.RSAKey(bad) == nil {
-			t.Errorf("%q is taken for an RSA key", bad)
+			t.Errorf("%q is accepted as an RSA key", bad)
 		}
 	}
 }
@@ -122,15 +122,15 @@ func TestDockerConfig(t *testing.T) {
 
 func TestWebhookPath(t *testing.T) {
 	t.Parallel()
-	// What Flux 2.9 has answered for this Receiver.
+	// The path that Flux 2.9 returned for this Receiver.
 	const want = "/hook/b27a783f1581591b1c8ed74339b651fc92948c38aed6e2f765c53e3fe2d4bc2e"
 	if got := credential.WebhookPath("abc", "hook", "flux-system"); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-// FuzzFiles has every check look at any text: it answers, and no two of them
-// take the same text for different things.
+// FuzzFiles runs every check on arbitrary text. No text passes the checks of two
+// formats.
 func FuzzFiles(f *testing.F) {
 	f.Add([]byte("-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n"))
 	f.Add([]byte("-----BEGIN RSA PRIVATE KEY-----\nMAA=\n-----END RSA PRIVATE KEY-----\n"))
@@ -143,12 +143,12 @@ func FuzzFiles(f *testing.F) {
 			}
 		}
 		if taken > 1 {
-			t.Errorf("%q is taken for several things", text)
+			t.Errorf("%q is accepted as several formats", text)
 		}
 	})
 }
 
-// FuzzDockerConfig reads back what was written.
+// FuzzDockerConfig decodes the encoded configuration.
 func FuzzDockerConfig(f *testing.F) {
 	f.Add("ghcr.io", "me", `p<a>s"s`)
 	f.Fuzz(func(t *testing.T, registry, username, password string) {

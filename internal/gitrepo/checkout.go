@@ -17,12 +17,12 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// Checkout is what a repository on a server has at a revision, in a temporary
-// folder. It has to be closed.
+// Checkout is a fetched revision of a remote repository in a temporary folder.
+// It has to be closed.
 type Checkout struct {
-	// Name is the branch or tag that was asked for, "" for a commit.
+	// Name is the requested branch or tag, "" for a commit.
 	Name string
-	// Commit is its hash.
+	// Commit is the hash of the commit.
 	Commit plumbing.Hash
 	// Store has the objects of the commit.
 	Store *filesystem.Storage
@@ -35,12 +35,12 @@ func (c *Checkout) Close() error {
 	return errors.Join(c.Store.Close(), os.RemoveAll(c.folder))
 }
 
-// At fetches what a repository has at a revision, and no history where the
-// server can do without.
-func At(ctx context.Context, remote Remote, revision Revision) (*Checkout, error) {
+// FetchRevision fetches a revision of a remote repository, without history if
+// the server supports shallow fetches.
+func FetchRevision(ctx context.Context, remote Remote, revision Revision) (*Checkout, error) {
 	folder, err := makeFolder()
 	if err != nil {
-		return nil, fmt.Errorf("making room for the repository: %w", err)
+		return nil, fmt.Errorf("creating a temporary folder for the repository: %w", err)
 	}
 	c := &Checkout{folder: folder, Store: filesystem.NewStorage(osfs.New(folder), cache.NewObjectLRUDefault())}
 	found, err := remote.fetchRevision(ctx, revision, c.Store)
@@ -59,7 +59,7 @@ func At(ctx context.Context, remote Remote, revision Revision) (*Checkout, error
 	return nil, remote.explain(ctx, "fetching", err)
 }
 
-// commitOf is the commit that an object is or, as a tag, points to.
+// commitOf returns the commit of a tag object, or the commit itself.
 func commitOf(store *filesystem.Storage, hash plumbing.Hash) (plumbing.Hash, error) {
 	for {
 		tag, err := object.GetTag(store, hash)
@@ -67,39 +67,39 @@ func commitOf(store *filesystem.Storage, hash plumbing.Hash) (plumbing.Hash, err
 			break
 		}
 		if err != nil {
-			return hash, fmt.Errorf("reading the tag %s: %w", hash, err)
+			return hash, fmt.Errorf("reading tag %s: %w", hash, err)
 		}
 		hash = tag.Target
 	}
 	if _, err := object.GetCommit(store, hash); err != nil {
-		return hash, fmt.Errorf("reading the commit %s: %w", hash, err)
+		return hash, fmt.Errorf("reading commit %s: %w", hash, err)
 	}
 	return hash, nil
 }
 
-// fetchRevision finds the revision among what the server offers and stores it.
-func (r Remote) fetchRevision(ctx context.Context, revision Revision, into packStore) (offer, error) {
-	var found offer
+// fetchRevision resolves a revision with the references of the server and stores its objects.
+func (r Remote) fetchRevision(ctx context.Context, revision Revision, into packStore) (resolved, error) {
+	var found resolved
 	err := r.session(ctx, func(session transport.UploadPackSession, adv *packp.AdvRefs) (err error) {
-		if found, err = revision.among(adv); err != nil {
+		if found, err = revision.resolve(adv); err != nil {
 			return err
 		}
-		direct := found.offered || adv.Capabilities.Supports(capability.AllowReachableSHA1InWant)
+		direct := found.advertised || adv.Capabilities.Supports(capability.AllowReachableSHA1InWant)
 		if !direct {
 			return nil
 		}
 		return receive(ctx, session, adv, []plumbing.Hash{found.hash}, true, into)
 	})
 	var unknown *UnknownRevisionError
-	if err != nil && (found.offered || ctx.Err() != nil || errors.As(err, &unknown) || found.hash.IsZero()) {
+	if err != nil && (found.advertised || ctx.Err() != nil || errors.As(err, &unknown) || found.hash.IsZero()) {
 		return found, err
 	}
 	if into.HasEncodedObject(found.hash) == nil {
 		return found, nil
 	}
-	// A commit that no branch ends with: it is in the history of one, or nowhere.
+	// The server does not send single commits: fetch the history of all branches and tags.
 	err = r.session(ctx, func(session transport.UploadPackSession, adv *packp.AdvRefs) error {
-		wants := ends(adv)
+		wants := branchesAndTags(adv)
 		if len(wants) == 0 {
 			return nil
 		}
@@ -111,9 +111,9 @@ func (r Remote) fetchRevision(ctx context.Context, revision Revision, into packS
 	return found, err
 }
 
-// session talks to the server until what is done with it is over; the end of
-// the context ends that, too.
-func (r Remote) session(ctx context.Context, talk func(transport.UploadPackSession, *packp.AdvRefs) error) error {
+// session calls do with a session and the references of the server. The end of
+// the context closes the session.
+func (r Remote) session(ctx context.Context, do func(transport.UploadPackSession, *packp.AdvRefs) error) error {
 	t, endpoint, err := r.connect()
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (r Remote) session(ctx context.Context, talk func(transport.UploadPackSessi
 	if err != nil {
 		return err
 	}
-	defer func() { _ = session.Close() }() // what was received is checked already
+	defer func() { _ = session.Close() }() // the received objects have been verified
 	stop := context.AfterFunc(ctx, func() { _ = session.Close() })
 	defer stop()
 	adv, err := session.AdvertisedReferencesContext(ctx)
@@ -132,11 +132,11 @@ func (r Remote) session(ctx context.Context, talk func(transport.UploadPackSessi
 	if err != nil {
 		return err
 	}
-	return talk(session, adv)
+	return do(session, adv)
 }
 
-// receive stores objects and what they need, the history left out where it is
-// to be shallow.
+// receive stores objects and all objects that they refer to; with shallow,
+// without their history.
 func receive(ctx context.Context, session transport.UploadPackSession, adv *packp.AdvRefs, wants []plumbing.Hash, shallow bool, into packStore) (err error) {
 	request := packp.NewUploadPackRequestFromCapabilities(adv.Capabilities)
 	request.Wants = wants
@@ -146,10 +146,10 @@ func receive(ctx context.Context, session transport.UploadPackSession, adv *pack
 			return err
 		}
 	}
-	answer, err := session.UploadPack(ctx, request)
+	response, err := session.UploadPack(ctx, request)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, answer.Close()) }()
-	return packfile.UpdateObjectStorage(into, demultiplexed(request.Capabilities, answer))
+	defer func() { err = errors.Join(err, response.Close()) }()
+	return packfile.UpdateObjectStorage(into, demultiplexed(request.Capabilities, response))
 }

@@ -14,75 +14,75 @@ import (
 	"github.com/fluxkit/flux/internal/redact"
 )
 
-// Error is a failure of talking to a Git server, in words.
+// Error is an error of a Git operation on a remote repository.
 type Error struct {
-	// Doing is what was being done, such as "cloning".
-	Doing string
-	// URL is the repository, without credentials.
+	// Op is the operation, such as "cloning".
+	Op string
+	// URL is the URL of the repository, without credentials.
 	URL string
-	// Problem is what went wrong.
+	// Problem is the cause.
 	Problem string
-	// Hint is the way out.
+	// Hint is the remedy, "" if unknown.
 	Hint string
 
 	cause error
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("%s %s: %s", e.Doing, e.URL, e.Problem) }
+func (e *Error) Error() string { return fmt.Sprintf("%s %s: %s", e.Op, e.URL, e.Problem) }
 
-// Unwrap returns what the transport reported.
+// Unwrap returns the error of the transport.
 func (e *Error) Unwrap() error { return e.cause }
 
-// Refused tells whether a server was reached and does not accept the
-// credentials, or does not let them see the repository.
-func Refused(err error) bool {
+// AccessDenied reports whether the server rejected the credentials, or denied
+// them access to the repository.
+func AccessDenied(err error) bool {
 	var known *Error
 	return errors.As(err, &known) && (errors.Is(err, transport.ErrAuthenticationRequired) || errors.Is(err, transport.ErrAuthorizationFailed) ||
 		errors.Is(err, transport.ErrRepositoryNotFound) || strings.Contains(known.cause.Error(), "unable to authenticate"))
 }
 
-// explain turns what the transport reports into words.
-func (r Remote) explain(ctx context.Context, doing string, err error) error {
-	e := &Error{Doing: doing, URL: redact.URL(r.URL), cause: err}
-	e.Problem, e.Hint = words(ctx, hostOf(r.URL), err)
+// explain returns an Error for an error of the transport.
+func (r Remote) explain(ctx context.Context, op string, err error) error {
+	e := &Error{Op: op, URL: redact.URL(r.URL), cause: err}
+	e.Problem, e.Hint = describe(ctx, hostOf(r.URL), err)
 	e.Problem = redact.Text(e.Problem)
 	return e
 }
 
-func words(ctx context.Context, host string, err error) (problem, hint string) {
+func describe(ctx context.Context, host string, err error) (problem, hint string) {
 	var dial *net.OpError
 	var lookup *net.DNSError
 	var unknown x509.UnknownAuthorityError
 	var wrongName x509.HostnameError
-	var refused *refusal
+	var rejected *rejectedError
 	var lost *lostPushError
 	var unconfirmed *unconfirmedError
 	text := err.Error()
 	switch {
 	case ctx.Err() != nil && errors.As(err, &unconfirmed):
-		return fmt.Sprintf("no answer from %s: %s: the push may have arrived", host, context.Cause(ctx)), "run the command again: it continues from what the branch has"
+		return fmt.Sprintf("no response from %s: %s: the push may have succeeded", host, context.Cause(ctx)), "run the command again; it resumes"
 	case errors.As(err, &lost):
-		return text, "run the command again: it continues from what the branch has"
+		return text, "run the command again; it resumes"
 	case ctx.Err() != nil:
-		return fmt.Sprintf("no answer from %s: %s", host, context.Cause(ctx)), "check that the host can be reached, or give it more time with --timeout"
+		return fmt.Sprintf("no response from %s: %s", host, context.Cause(ctx)), "check that the host is reachable, or increase --timeout"
 	case errors.Is(err, transport.ErrAuthenticationRequired):
-		return "the server does not accept these credentials (401)", "check the user name and the password or token: they may be wrong or expired"
+		return "the server rejected the credentials (401)", "check the user name and the password or token: they may be wrong or expired"
 	case errors.Is(err, transport.ErrAuthorizationFailed):
-		return "these credentials may not do that (403)", "give the user or token write access to the repository"
+		return "permission denied (403)", "grant the user or token write access to the repository"
 	case strings.Contains(text, "unable to authenticate"):
-		return "the server does not accept the SSH key", "add its public key to the repository with write access, or name another one with --private-key-file"
+		return "the server rejected the SSH key", "add its public key to the repository with write access, or set another one with --private-key-file"
 	case errors.Is(err, transport.ErrRepositoryNotFound):
-		return "there is no such repository, or these credentials may not see it", "check the path in --url; an empty repository has to be made first"
+		return "repository not found, or no permission to read it", "check the path in --url; create an empty repository first if it does not exist"
 	case errors.As(err, &lookup):
-		return fmt.Sprintf("host %q is not known", lookup.Name), "check the host name in --url"
+		return fmt.Sprintf("no DNS record for host %q", lookup.Name), "check the host name in --url"
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return "cannot reach " + host + ": " + dial.Err.Error(), "check the host and port in --url and that the server runs"
+		return "cannot reach " + host + ": " + dial.Err.Error(), "check the host and port in --url, and that the server is running"
 	case errors.As(err, &unknown):
-		return "the server's certificate is signed by an unknown authority", "name the authority's certificate with --ca-file"
+		return "the server's certificate is signed by an unknown authority", "set --ca-file to the CA certificate"
 	case errors.As(err, &wrongName):
-		return wrongName.Error(), "use the name that stands in the server's certificate"
-	case errors.As(err, &refused):
-		return "the server refuses the push: " + text, "allow this user to push to the branch, or use another one with --branch"
+		return wrongName.Error(), "use a host name of the server's certificate in --url"
+	case errors.As(err, &rejected):
+		return "the server rejected the push: " + text, "allow this user to push to the branch, or set another --branch"
 	default:
 		return text, ""
 	}

@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// Repositories are fetched into temporary directories. A process that is killed
-// cannot remove its own, so that a later one does, once no run can be using it.
-// It removes only what this program made: directories that have the name that
-// os.MkdirTemp gives and hold the marker.
+// Repositories are fetched into temporary directories. A killed process leaves
+// its directory behind; a later process removes it after a day. It removes only
+// directories of this program: with the prefix of os.MkdirTemp and the marker.
 const (
 	folderPrefix = "flux-repository-"
 	marker       = "flux-temporary"
@@ -37,8 +36,8 @@ func makeFolder() (string, error) {
 	return folder, nil
 }
 
-// sweep removes abandoned directories. The time is the file system's. What
-// cannot be removed belongs to others and stays.
+// sweep removes abandoned directories. Now is the time of the file system.
+// Errors are ignored: such a directory belongs to another user.
 func sweep(dir string, now time.Time) {
 	found, err := os.ReadDir(dir)
 	if err != nil {

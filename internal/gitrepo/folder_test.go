@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestSweep: what a killed process left is removed a day later, and nothing that others made.
+// TestSweep: the directory of a killed process is removed after a day; directories of others are kept.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -21,7 +21,7 @@ func TestSweep(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(folder, "objects"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if name != "flux-repository-4" { // which somebody else has made
+		if name != "flux-repository-4" { // a directory of another program
 			if err := os.WriteFile(filepath.Join(folder, marker), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -12,13 +12,13 @@ import (
 	"testing"
 )
 
-// unexpected fails a test in which no connection is lost.
+// unexpected fails the test if a connection is lost.
 func unexpected(t *testing.T) func(error) {
-	return func(err error) { t.Errorf("the push has arrived after %v", err) }
+	return func(err error) { t.Errorf("the push has succeeded after %v", err) }
 }
 
-// onPush puts a proxy before a server that answers the push itself. deliver
-// passes the push on and drops the answer.
+// onPush returns a remote behind a proxy that responds to the push itself.
+// deliver forwards the push and drops the response.
 func onPush(t *testing.T, s *server, answer func(w http.ResponseWriter, deliver func())) Remote {
 	t.Helper()
 	target, err := url.Parse(s.URL)
@@ -39,15 +39,15 @@ func onPush(t *testing.T, s *server, answer func(w http.ResponseWriter, deliver 
 	return remote
 }
 
-// discard is an answer that nobody gets.
+// discard is a response writer that drops the response.
 type discard struct{ header http.Header }
 
 func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) WriteHeader(int)             {}
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// TestLostPush tells a push that has arrived from one that has not, and both
-// from one of which nobody knows.
+// TestLostPush: after a lost connection, a push that has succeeded, one that has
+// not, and one whose result is unknown are reported differently.
 func TestLostPush(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -62,9 +62,9 @@ func TestLostPush(t *testing.T) {
 		"closed before the push":     {want: `branch "main" does not have the commits`},
 		"502 before the push":        {status: http.StatusBadGateway, want: `branch "main" does not have the commits`},
 		"no report, and no push":     {status: http.StatusOK, want: `branch "main" does not have the commits`},
-		"closed, and the server too": {delivered: true, gone: true, want: "the push may have arrived"},
-		"refused by a rule":          {status: http.StatusUnprocessableEntity, want: "the server refuses the push"},
-		"refused by a login":         {status: http.StatusForbidden, want: "these credentials may not do that (403)"},
+		"closed, and the server too": {delivered: true, gone: true, want: "the push may have succeeded"},
+		"refused by a rule":          {status: http.StatusUnprocessableEntity, want: "the server rejected the push"},
+		"refused by a login":         {status: http.StatusForbidden, want: "permission denied (403)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,8 +115,8 @@ func TestLostPush(t *testing.T) {
 	}
 }
 
-// TestPushWithoutAnAnswer: when the time is over, nobody can ask any more.
-func TestPushWithoutAnAnswer(t *testing.T) {
+// TestPushWithoutResponse: after a timeout the branch is not read again.
+func TestPushWithoutResponse(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -137,7 +137,7 @@ func TestPushWithoutAnAnswer(t *testing.T) {
 	}()
 	commit(t, r, change("Mine", map[string]string{"a.yaml": "a\n"}))
 	err = r.Push(ctx, unexpected(t))
-	if err == nil || !strings.Contains(err.Error(), "timed out after 5m: the push may have arrived") {
+	if err == nil || !strings.Contains(err.Error(), "timed out after 5m: the push may have succeeded") {
 		t.Error(err)
 	}
 }

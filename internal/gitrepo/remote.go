@@ -1,8 +1,7 @@
-// Package gitrepo changes files on a branch of a remote Git repository. It
-// fetches the newest commit alone, into a temporary folder and without a work
-// tree, writes blobs, trees and commits directly and pushes exactly the
-// objects that it has made, so that a large repository costs no more than its
-// newest state.
+// Package gitrepo commits files to a branch of a remote Git repository. It
+// fetches only the newest commit, into a temporary folder without a work tree,
+// writes blobs, trees and commits directly, and pushes only the new objects, so
+// that the history of a large repository is never transferred.
 package gitrepo
 
 import (
@@ -24,47 +23,47 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// connectTimeout bounds how long a host that does not answer is tried.
+// connectTimeout is the maximum time to connect to a host.
 const connectTimeout = 10 * time.Second
 
-// Remote is a repository on a server and how to open it.
+// Remote is a remote repository with its credentials.
 type Remote struct {
-	// URL is the address, without credentials.
+	// URL is the URL without credentials.
 	URL string
-	// Auth is how to prove who asks; nil asks for nothing.
+	// Auth is the authentication method; nil for none.
 	Auth transport.AuthMethod
-	// CABundle is trusted besides the system's certificates.
+	// CABundle is trusted in addition to the system's CA certificates.
 	CABundle []byte
-	// Cert and Key are a client certificate, in PEM form.
+	// Cert and Key are a client certificate in PEM format.
 	Cert, Key []byte
-	// Proxy is asked to reach the host, where it has a URL.
+	// Proxy is the proxy to use if its URL is set.
 	Proxy transport.ProxyOptions
 }
 
-// Basic authenticates by user name and password.
+// Basic authenticates with a user name and password.
 func Basic(username, password string) transport.AuthMethod {
 	return &githttp.BasicAuth{Username: username, Password: password}
 }
 
-// Bearer authenticates by a token in the Authorization header.
+// Bearer authenticates with a token in the Authorization header.
 func Bearer(token string) transport.AuthMethod { return &githttp.TokenAuth{Token: token} }
 
-// SSH authenticates by keys to a server that shows the given host key.
+// SSH authenticates with keys to a server with the given host key.
 func SSH(user string, keys func() ([]ssh.Signer, error), hostKey ssh.PublicKey) transport.AuthMethod {
 	algorithms := []string{hostKey.Type()}
 	if hostKey.Type() == ssh.KeyAlgoRSA {
 		algorithms = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSA}
 	}
-	return CheckedSSH(user, keys, ssh.FixedHostKey(hostKey), algorithms)
+	return SSHWithCallback(user, keys, ssh.FixedHostKey(hostKey), algorithms)
 }
 
-// CheckedSSH authenticates by keys to a server whose host key, shown by one of
-// the algorithms, passes a check.
-func CheckedSSH(user string, keys func() ([]ssh.Signer, error), check ssh.HostKeyCallback, algorithms []string) transport.AuthMethod {
+// SSHWithCallback authenticates with keys to a server whose host key has one of
+// the algorithms and passes the check.
+func SSHWithCallback(user string, keys func() ([]ssh.Signer, error), check ssh.HostKeyCallback, algorithms []string) transport.AuthMethod {
 	return &keyAuth{user: user, keys: keys, check: check, algorithms: algorithms}
 }
 
-// keyAuth asks the server for those types of host keys only that can be checked.
+// keyAuth requests only host keys of the algorithms that check can verify.
 type keyAuth struct {
 	user       string
 	keys       func() ([]ssh.Signer, error)
@@ -97,24 +96,24 @@ func (r Remote) connect() (transport.Transport, *transport.Endpoint, error) {
 	return t, endpoint, err
 }
 
-// heads is what a server says of a repository's branches.
+// heads are the newest commits of the branch and the default branch.
 type heads struct {
-	// branch is the commit of the branch, zero where it does not exist.
+	// branch is the commit of the branch, zero if it does not exist.
 	branch plumbing.Hash
-	// standard is the commit of the default branch, zero in an empty repository.
-	standard plumbing.Hash
+	// defaultBranch is the commit of the default branch, zero in an empty repository.
+	defaultBranch plumbing.Hash
 }
 
 func headsOf(adv *packp.AdvRefs, branch plumbing.ReferenceName) heads {
 	h := heads{branch: adv.References[branch.String()]}
 	if adv.Head != nil {
-		h.standard = *adv.Head
+		h.defaultBranch = *adv.Head
 	}
 	return h
 }
 
-// fetch stores the newest commit of the branch, or of the default branch where
-// it does not exist, and returns what the server has.
+// fetch stores the newest commit of the branch, or of the default branch if the
+// branch does not exist, and returns both.
 func (r Remote) fetch(ctx context.Context, branch plumbing.ReferenceName, into packStore) (_ heads, err error) {
 	t, endpoint, err := r.connect()
 	if err != nil {
@@ -124,7 +123,7 @@ func (r Remote) fetch(ctx context.Context, branch plumbing.ReferenceName, into p
 	if err != nil {
 		return heads{}, err
 	}
-	defer func() { _ = session.Close() }() // what was received is checked already
+	defer func() { _ = session.Close() }() // the received objects have been verified
 	adv, err := session.AdvertisedReferencesContext(ctx)
 	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
 		return heads{}, nil
@@ -145,54 +144,54 @@ func (r Remote) fetch(ctx context.Context, branch plumbing.ReferenceName, into p
 			return heads{}, err
 		}
 	}
-	answer, err := session.UploadPack(ctx, request)
+	response, err := session.UploadPack(ctx, request)
 	if err != nil {
 		return heads{}, err
 	}
-	defer func() { err = errors.Join(err, answer.Close()) }()
-	return found, packfile.UpdateObjectStorage(into, demultiplexed(request.Capabilities, answer))
+	defer func() { err = errors.Join(err, response.Close()) }()
+	return found, packfile.UpdateObjectStorage(into, demultiplexed(request.Capabilities, response))
 }
 
-// Probe asks the server whether it lets these credentials read the repository.
+// Probe returns an error unless the credentials can read the repository.
 func (r Remote) Probe(ctx context.Context) error {
-	return probe(ctx, r, "opening", transport.Transport.NewUploadPackSession)
+	return probe(ctx, r, "checking read access to", transport.Transport.NewUploadPackSession)
 }
 
-// ProbePush asks the server whether it lets these credentials push to the
-// repository. What a hook will say to a certain push, only the push tells.
+// ProbePush returns an error unless the credentials can push to the repository.
+// A hook may still reject the push.
 func (r Remote) ProbePush(ctx context.Context) error {
-	return probe(ctx, r, "asking for the right to push to", transport.Transport.NewReceivePackSession)
+	return probe(ctx, r, "checking push access to", transport.Transport.NewReceivePackSession)
 }
 
-// advertiser is a session of either direction.
+// advertiser is an upload-pack or receive-pack session.
 type advertiser interface {
 	AdvertisedReferencesContext(context.Context) (*packp.AdvRefs, error)
 	Close() error
 }
 
-func probe[S advertiser](ctx context.Context, r Remote, doing string, open func(transport.Transport, *transport.Endpoint, transport.AuthMethod) (S, error)) error {
+func probe[S advertiser](ctx context.Context, r Remote, op string, open func(transport.Transport, *transport.Endpoint, transport.AuthMethod) (S, error)) error {
 	t, endpoint, err := r.connect()
 	if err != nil {
-		return r.explain(ctx, doing, err)
+		return r.explain(ctx, op, err)
 	}
 	session, err := open(t, endpoint, r.Auth)
 	if err != nil {
-		return r.explain(ctx, doing, err)
+		return r.explain(ctx, op, err)
 	}
-	defer func() { _ = session.Close() }() // nothing is lost with it
+	defer func() { _ = session.Close() }() // only the references were read
 	_, err = session.AdvertisedReferencesContext(ctx)
 	if err == nil || errors.Is(err, transport.ErrEmptyRemoteRepository) {
 		return nil
 	}
-	return r.explain(ctx, doing, err)
+	return r.explain(ctx, op, err)
 }
 
-// start is the commit that the next one stands on.
+// start returns the parent of the first new commit.
 func (h heads) start() plumbing.Hash {
 	if !h.branch.IsZero() {
 		return h.branch
 	}
-	return h.standard
+	return h.defaultBranch
 }
 
 func demultiplexed(agreed *capability.List, from io.Reader) io.Reader {
@@ -206,9 +205,9 @@ func demultiplexed(agreed *capability.List, from io.Reader) io.Reader {
 	}
 }
 
-// update moves the branch from one commit to another and sends the objects
-// that the server lacks. It returns where the branch is on the server, which
-// is not the new commit where somebody else was faster or the server refused.
+// update pushes the objects of pack and updates the branch from one commit to
+// another. It returns the commit of the branch on the server, which is not the
+// new commit if another push came first or the server rejected this one.
 func (r Remote) update(ctx context.Context, branch plumbing.ReferenceName, from, to plumbing.Hash, pack func(io.Writer) error) (plumbing.Hash, error) {
 	t, endpoint, err := r.connect()
 	if err != nil {
@@ -218,7 +217,7 @@ func (r Remote) update(ctx context.Context, branch plumbing.ReferenceName, from,
 	if err != nil {
 		return from, err
 	}
-	defer func() { _ = session.Close() }() // the server's report tells what happened
+	defer func() { _ = session.Close() }() // the report of the server has the result
 	adv, err := session.AdvertisedReferencesContext(ctx)
 	if err != nil {
 		return from, err
@@ -228,8 +227,8 @@ func (r Remote) update(ctx context.Context, branch plumbing.ReferenceName, from,
 	}
 	request := packp.NewReferenceUpdateRequestFromCapabilities(adv.Capabilities)
 	request.Commands = []*packp.Command{{Name: branch, Old: from, New: to}}
-	var told strings.Builder
-	request.Progress = &told
+	var messages strings.Builder
+	request.Progress = &messages
 	if adv.Capabilities.Supports(capability.Sideband64k) {
 		if err := request.Capabilities.Set(capability.Sideband64k); err != nil {
 			return from, err
@@ -243,24 +242,24 @@ func (r Remote) update(ctx context.Context, branch plumbing.ReferenceName, from,
 	}()
 	request.Packfile = read
 	report, err := session.ReceivePack(ctx, request)
-	read.CloseWithError(io.ErrClosedPipe) // ends the packer where the server did not read to the end
+	read.CloseWithError(io.ErrClosedPipe) // unblocks the packer if the server did not read to the end
 	<-packed
 	switch {
 	case report != nil && report.Error() != nil:
-		return from, &refusal{err: report.Error(), told: remarks(told.String())}
-	case report != nil: // also where the connection ends badly after it
+		return from, &rejectedError{err: report.Error(), message: oneLine(messages.String())}
+	case report != nil: // even if the connection fails after it
 		return to, nil
-	case refusedByStatus(err):
-		return from, &refusal{err: err, told: remarks(told.String())}
+	case rejectedByStatus(err):
+		return from, &rejectedError{err: err, message: oneLine(messages.String())}
 	case err == nil:
-		err = errors.New("the server has sent no report")
+		err = errors.New("no report from the server")
 	}
-	return from, &unconfirmedError{err: err, told: remarks(told.String())}
+	return from, &unconfirmedError{err: err, message: oneLine(messages.String())}
 }
 
-// refusedByStatus reports whether an error is an HTTP status by which the server
-// says that it has not done what was requested.
-func refusedByStatus(err error) bool {
+// rejectedByStatus reports whether an error is an HTTP status with which the
+// server rejects a push.
+func rejectedByStatus(err error) bool {
 	if errors.Is(err, transport.ErrAuthenticationRequired) || errors.Is(err, transport.ErrAuthorizationFailed) || errors.Is(err, transport.ErrRepositoryNotFound) {
 		return true
 	}
@@ -269,33 +268,33 @@ func refusedByStatus(err error) bool {
 	return errors.As(err, &unexpected) && errors.As(unexpected.Err, &status) && status.StatusCode() >= 400 && status.StatusCode() < 500
 }
 
-// unconfirmedError is a push that was sent, and to which the server has not
-// answered: it may have been done.
+// unconfirmedError is returned for a push without a response from the server.
+// The push may have succeeded.
 type unconfirmedError struct {
-	err  error
-	told string
+	err     error
+	message string
 }
 
-func (e *unconfirmedError) Error() string { return (&refusal{e.err, e.told}).Error() }
+func (e *unconfirmedError) Error() string { return (&rejectedError{e.err, e.message}).Error() }
 
 func (e *unconfirmedError) Unwrap() error { return e.err }
 
-// refusal is a push that was not done, with what the server said about it.
-type refusal struct {
-	err  error
-	told string
+// rejectedError is a rejected push with the output of the server's hooks.
+type rejectedError struct {
+	err     error
+	message string
 }
 
-func (e *refusal) Error() string {
-	if e.told == "" {
+func (e *rejectedError) Error() string {
+	if e.message == "" {
 		return e.err.Error()
 	}
-	return fmt.Sprintf("%s (%s)", e.err, e.told)
+	return fmt.Sprintf("%s (%s)", e.err, e.message)
 }
 
-func (e *refusal) Unwrap() error { return e.err }
+func (e *rejectedError) Unwrap() error { return e.err }
 
-// remarks makes one line of what hooks print.
-func remarks(told string) string {
-	return strings.Join(strings.Fields(strings.NewReplacer("remote:", " ", "\r", " ").Replace(told)), " ")
+// oneLine returns the output of hooks as one line without "remote:" prefixes.
+func oneLine(output string) string {
+	return strings.Join(strings.Fields(strings.NewReplacer("remote:", " ", "\r", " ").Replace(output)), " ")
 }

@@ -19,37 +19,38 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// packStore is where fetched objects go.
+// packStore stores fetched objects.
 type packStore interface {
 	storer.Storer
 	HasEncodedObject(plumbing.Hash) error
 }
 
-// Repository is the newest state of a branch and what is added to it.
+// Repository is the newest commit of a branch with the commits that are added
+// to it.
 type Repository struct {
 	remote Remote
 	branch plumbing.ReferenceName
 	folder string
 	store  *filesystem.Storage
 
-	// head is the commit to build on: the branch's, the default branch's where
-	// the branch is new, zero in an empty repository.
+	// head is the parent of the next commit: the commit of the branch, or of
+	// the default branch if the branch is new, or zero in an empty repository.
 	head plumbing.Hash
 	// base is the commit that was fetched.
 	base plumbing.Hash
-	// known is where the branch is on the server.
+	// known is the commit of the branch on the server.
 	known plumbing.Hash
-	// beside is another parent of the next commit, zero for none.
-	beside plumbing.Hash
+	// extraParent is an additional parent of the next commit, zero for none.
+	extraParent plumbing.Hash
 	// added are the objects of the commits that are to be pushed.
 	added []plumbing.Hash
-	// unsent are the objects that were ever made here and not pushed: they are
-	// in the store, and yet the server lacks them.
+	// unsent are all objects that were created here and not pushed, also those
+	// of commits that were dropped.
 	unsent map[plumbing.Hash]bool
 }
 
-// Open fetches the newest state of a branch. A branch that does not exist
-// starts at the default branch, or from nothing in an empty repository.
+// Open fetches the newest commit of a branch. A branch that does not exist
+// starts at the default branch, or without a commit in an empty repository.
 func Open(ctx context.Context, remote Remote, branch string) (*Repository, error) {
 	r, err := New(remote, branch)
 	if err != nil {
@@ -61,12 +62,12 @@ func Open(ctx context.Context, remote Remote, branch string) (*Repository, error
 	return r, nil
 }
 
-// New returns an empty repository, for one that does not exist yet. Nothing is
-// asked of the server.
+// New returns an empty repository for a remote that does not exist yet. It
+// sends no request.
 func New(remote Remote, branch string) (*Repository, error) {
 	folder, err := makeFolder()
 	if err != nil {
-		return nil, fmt.Errorf("making room for the repository: %w", err)
+		return nil, fmt.Errorf("creating a temporary folder for the repository: %w", err)
 	}
 	return &Repository{
 		remote: remote, branch: plumbing.NewBranchReferenceName(branch), folder: folder,
@@ -75,31 +76,30 @@ func New(remote Remote, branch string) (*Repository, error) {
 	}, nil
 }
 
-// Move goes on with a repository at another address: what was made here is
-// kept, what the server has is found out by Refresh.
-func (r *Repository) Move(remote Remote) { r.remote = remote }
+// SetRemote sets another remote. Refresh reads its branch.
+func (r *Repository) SetRemote(remote Remote) { r.remote = remote }
 
-// Refresh goes to the newest state of the branch and forgets commits that
-// were not pushed.
+// Refresh fetches the newest commit of the branch and drops commits that were
+// not pushed.
 func (r *Repository) Refresh(ctx context.Context) error {
 	found, err := r.remote.fetch(ctx, r.branch, r.store)
 	if err != nil {
 		return r.remote.explain(ctx, "cloning", err)
 	}
 	r.head, r.known, r.added = found.start(), found.branch, nil
-	r.base, r.beside = r.head, plumbing.ZeroHash
+	r.base, r.extraParent = r.head, plumbing.ZeroHash
 	return nil
 }
 
-// Pushable asks the server whether a push would be taken at all.
-func (r *Repository) Pushable(ctx context.Context) error { return r.remote.ProbePush(ctx) }
+// CheckPush returns an error unless the credentials can push to the repository.
+func (r *Repository) CheckPush(ctx context.Context) error { return r.remote.ProbePush(ctx) }
 
 // Close removes the temporary folder.
 func (r *Repository) Close() error {
 	return errors.Join(r.store.Close(), os.RemoveAll(r.folder))
 }
 
-// Head is the hash of the newest commit, "" where there is none.
+// Head returns the hash of the newest commit, "" without a commit.
 func (r *Repository) Head() string {
 	if r.head.IsZero() {
 		return ""
@@ -107,17 +107,17 @@ func (r *Repository) Head() string {
 	return r.head.String()
 }
 
-// Branch is the branch that commits go to.
+// Branch returns the branch that Push updates.
 func (r *Repository) Branch() string { return r.branch.Short() }
 
-// Branched tells whether the branch exists on the server.
-func (r *Repository) Branched() bool { return !r.known.IsZero() }
+// BranchExists reports whether the branch exists on the server.
+func (r *Repository) BranchExists() bool { return !r.known.IsZero() }
 
-// Empty tells whether there is no commit at all.
+// Empty reports whether the repository has no commit.
 func (r *Repository) Empty() bool { return r.head.IsZero() }
 
-// ReadFile returns a file of the newest commit; its error is fs.ErrNotExist
-// where there is no such file.
+// ReadFile returns a file of the newest commit. It returns fs.ErrNotExist for a
+// file that does not exist.
 func (r *Repository) ReadFile(path string) ([]byte, error) {
 	tree, err := r.tree()
 	if err != nil {
@@ -138,8 +138,8 @@ func (r *Repository) ReadFile(path string) ([]byte, error) {
 	return data, errors.Join(err, reader.Close())
 }
 
-// ReadDir returns the names in a folder of the newest commit, those of folders
-// with a slash behind; its error is fs.ErrNotExist where there is no such folder.
+// ReadDir returns the names in a folder of the newest commit. Names of folders
+// end with a slash. It returns fs.ErrNotExist for a folder that does not exist.
 func (r *Repository) ReadDir(path string) ([]string, error) {
 	tree, err := r.tree()
 	if err == nil && path != "" && path != "." {
@@ -177,11 +177,11 @@ func (r *Repository) tree() (*object.Tree, error) {
 	return tree, nil
 }
 
-// Change is a commit to make.
+// Change describes a commit.
 type Change struct {
 	// Message is the commit's message.
 	Message string
-	// AuthorName and AuthorEmail are who the commit is by.
+	// AuthorName and AuthorEmail identify the author and committer.
 	AuthorName, AuthorEmail string
 	// When is the commit's time.
 	When time.Time
@@ -191,8 +191,8 @@ type Change struct {
 	Sign func(commit []byte) (string, error)
 }
 
-// Commit adds a commit in which the files have the given contents. Where they
-// have them already, it adds none and returns false.
+// Commit adds a commit in which the files have the given contents. It returns
+// false without a commit if they have them already.
 func (r *Repository) Commit(c Change) (bool, error) {
 	before, err := r.tree()
 	if err != nil {
@@ -215,7 +215,7 @@ func (r *Repository) Commit(c Change) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	r.head, r.beside = hash, plumbing.ZeroHash
+	r.head, r.extraParent = hash, plumbing.ZeroHash
 	r.added = append(r.added, w.added...)
 	return true, nil
 }
@@ -243,13 +243,13 @@ func sign(commit *object.Commit, by func([]byte) (string, error)) error {
 	return nil
 }
 
-// ErrMoved says that somebody else has pushed to the branch in the meantime:
-// Refresh, make the commit again and push that.
-var ErrMoved = errors.New("the branch has moved on the server")
+// ErrNonFastForward is returned by Push if the branch on the server has received
+// other commits. Call Refresh, commit again and push.
+var ErrNonFastForward = errors.New("non-fast-forward: the branch has new commits on the server")
 
-// Push makes the branch on the server have the commits that were added. When the
-// connection is lost before the server has confirmed that, the branch is looked
-// at: if it has the commits, arrived is called with what was lost.
+// Push pushes the added commits. If the connection is lost before the server
+// confirms the push, Push reads the branch again, and calls arrived with the
+// error of the connection if the branch has the commits.
 func (r *Repository) Push(ctx context.Context, arrived func(error)) error {
 	if r.head == r.known {
 		return nil
@@ -260,55 +260,54 @@ func (r *Repository) Push(ctx context.Context, arrived func(error)) error {
 	}
 	now, err := r.remote.update(ctx, r.branch, r.known, r.head, pack)
 	if err != nil {
-		there, failed := r.lookAgain(ctx, err)
-		if !there {
+		pushed, failed := r.checkPushed(ctx, err)
+		if !pushed {
 			return failed
 		}
 		arrived(err)
 	} else if now != r.head {
-		return ErrMoved
+		return ErrNonFastForward
 	}
 	r.known, r.base, r.added = r.head, r.head, nil
 	clear(r.unsent)
 	return nil
 }
 
-// lookAgain asks the server where the branch is after a push that has failed:
-// it may have arrived before the connection was lost, or be refused because
-// another one was faster, which servers say in words of their own.
-func (r *Repository) lookAgain(ctx context.Context, err error) (there bool, failed error) {
+// checkPushed reads the branch after a push that has failed: the push may have
+// succeeded before the connection was lost, or been rejected because of another
+// push, for which servers have different messages.
+func (r *Repository) checkPushed(ctx context.Context, err error) (pushed bool, failed error) {
 	var lost *unconfirmedError
 	unconfirmed := errors.As(err, &lost)
 	if ctx.Err() != nil {
 		return false, r.remote.explain(ctx, "pushing to", err)
 	}
-	found, asking := r.remote.fetch(ctx, r.branch, r.store)
+	found, fetchErr := r.remote.fetch(ctx, r.branch, r.store)
 	switch {
-	case asking == nil && found.branch == r.head:
+	case fetchErr == nil && found.branch == r.head:
 		return true, nil
-	case asking == nil && found.branch != r.known:
-		return false, ErrMoved
-	case asking == nil && unconfirmed:
+	case fetchErr == nil && found.branch != r.known:
+		return false, ErrNonFastForward
+	case fetchErr == nil && unconfirmed:
 		err = &lostPushError{err: err, missing: r.branch.Short()}
 	case unconfirmed:
-		err = &lostPushError{err: err, asking: asking}
+		err = &lostPushError{err: err, fetchErr: fetchErr}
 	}
 	return false, r.remote.explain(ctx, "pushing to", err)
 }
 
-// lostPushError is a push without an answer, and what the server says of the
-// branch afterwards.
+// lostPushError is returned for a push without a response from the server.
 type lostPushError struct {
 	err error
-	// missing is the branch that has not got the commits, asking why that could
-	// not be found out.
+	// missing is the branch if it does not have the commits.
 	missing string
-	asking  error
+	// fetchErr is the error of reading the branch after the push.
+	fetchErr error
 }
 
 func (e *lostPushError) Error() string {
-	if e.asking != nil {
-		return fmt.Sprintf("connection lost before the server confirmed the push (%s), and it cannot be asked again (%s): the push may have arrived", e.err, e.asking)
+	if e.fetchErr != nil {
+		return fmt.Sprintf("connection lost before the server confirmed the push (%s), and the branch cannot be read (%s): the push may have succeeded", e.err, e.fetchErr)
 	}
 	return fmt.Sprintf("connection lost before the server confirmed the push (%s): branch %q does not have the commits", e.err, e.missing)
 }

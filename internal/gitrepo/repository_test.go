@@ -39,8 +39,8 @@ func TestEmptyRepository(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	r := s.open(t, "main")
-	if !r.Empty() || r.Branched() || r.Head() != "" {
-		t.Fatalf("an empty repository is not seen as that: head %q", r.Head())
+	if !r.Empty() || r.BranchExists() || r.Head() != "" {
+		t.Fatalf("the repository is not empty: head %q", r.Head())
 	}
 	if !commit(t, r, change("First", map[string]string{"a/b/one.yaml": "1\n", "two.yaml": "2\n"})) {
 		t.Fatal("nothing was committed")
@@ -65,7 +65,7 @@ func TestNoChangeMakesNoCommit(t *testing.T) {
 	s.commitElsewhere(t, "main", "a/one.yaml", "1\n")
 	r := s.open(t, "main")
 	if commit(t, r, change("Again", map[string]string{"a/one.yaml": "1\n"})) {
-		t.Error("a commit without a change was made")
+		t.Error("commit without a change")
 	}
 	push(t, r)
 	if diff := cmp.Diff([]string{"Change a/one.yaml"}, s.log(t, "main")); diff != "" {
@@ -73,7 +73,7 @@ func TestNoChangeMakesNoCommit(t *testing.T) {
 	}
 }
 
-func TestKeepsWhatIsThere(t *testing.T) {
+func TestKeepsOtherFiles(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.commitElsewhere(t, "main", "apps/web.yaml", "web\n")
@@ -95,13 +95,13 @@ func TestNewBranchStartsAtTheDefaultBranch(t *testing.T) {
 	s := newServer(t)
 	s.commitElsewhere(t, "main", "one.yaml", "1\n")
 	r := s.open(t, "staging")
-	if r.Branched() || r.Empty() {
-		t.Fatal("a branch that does not exist is not seen as that")
+	if r.BranchExists() || r.Empty() {
+		t.Fatal("the branch exists")
 	}
 	if commit(t, r, change("Nothing new", map[string]string{"one.yaml": "1\n"})) {
-		t.Fatal("a commit without a change was made")
+		t.Fatal("commit without a change")
 	}
-	push(t, r) // a branch without a commit of its own is made all the same
+	push(t, r) // creates the branch without a new commit
 	if got, want := git(t, s.folder, "rev-parse", "staging"), git(t, s.folder, "rev-parse", "main"); got != want {
 		t.Errorf("staging is at %s and main at %s", got, want)
 	}
@@ -129,25 +129,25 @@ func TestReads(t *testing.T) {
 	}
 }
 
-func TestSomethingInTheWay(t *testing.T) {
+func TestPathConflict(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.commitElsewhere(t, "main", "clusters", "a file\n")
 	s.commitElsewhere(t, "main", "folder/x", "x\n")
 	r := s.open(t, "main")
 	for name, want := range map[string]string{
-		"clusters/demo/a.yaml": `"clusters" in the repository is a file where a folder is wanted`,
-		"folder":               `"folder" in the repository is a folder where a file is wanted`,
+		"clusters/demo/a.yaml": `"clusters" in the repository is a file, not a folder`,
+		"folder":               `"folder" in the repository is a folder, not a file`,
 	} {
 		_, err := r.Commit(change("No", map[string]string{name: "x"}))
-		var inTheWay *InTheWayError
-		if !errors.As(err, &inTheWay) || err.Error() != want {
+		var conflict *PathConflictError
+		if !errors.As(err, &conflict) || err.Error() != want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// Another push may come before the server is asked or between question and answer.
+// TestConcurrentPush: another push comes before the references are read, or between reading and pushing.
 func TestConcurrentPush(t *testing.T) {
 	t.Parallel()
 	for name, suffix := range map[string]string{"before": "info/refs", "between": "git-receive-pack"} {
@@ -165,7 +165,7 @@ func TestConcurrentPush(t *testing.T) {
 				}
 			}
 			s.before.Store(&hook)
-			if err := r.Push(t.Context(), unexpected(t)); !errors.Is(err, ErrMoved) {
+			if err := r.Push(t.Context(), unexpected(t)); !errors.Is(err, ErrNonFastForward) {
 				t.Fatalf("pushing over another push: %v", err)
 			}
 			if err := r.Refresh(t.Context()); err != nil {
@@ -183,7 +183,7 @@ func TestConcurrentPush(t *testing.T) {
 	}
 }
 
-func TestRefusedByHook(t *testing.T) {
+func TestRejectedByHook(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.hook(t, "pre-receive", "echo 'main is protected' >&2; exit 1")
@@ -191,11 +191,11 @@ func TestRefusedByHook(t *testing.T) {
 	commit(t, r, change("Mine", map[string]string{"a.yaml": "a\n"}))
 	err := r.Push(t.Context(), unexpected(t))
 	var failed *Error
-	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "refuses the push") || !strings.Contains(err.Error(), "main is protected") || failed.Hint == "" {
-		t.Fatalf("a push that a hook refuses: %v", err)
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "rejected the push") || !strings.Contains(err.Error(), "main is protected") || failed.Hint == "" {
+		t.Fatalf("a push that a hook rejects: %v", err)
 	}
 	if s.hasCommits(t) {
-		t.Error("the commit is there all the same")
+		t.Error("the server has the commit")
 	}
 }
 
@@ -212,9 +212,9 @@ func TestClearErrors(t *testing.T) {
 		remote Remote
 		want   string
 	}{
-		"wrong password":     {wrong, "cloning " + wrong.URL + ": the server does not accept these credentials (401)"},
-		"missing repository": {missing, "cloning " + missing.URL + ": there is no such repository, or these credentials may not see it"},
-		"nobody listens":     {gone, "cloning " + gone.URL + ": cannot reach 127.0.0.1:1: connect: connection refused"},
+		"wrong password":     {wrong, "cloning " + wrong.URL + ": the server rejected the credentials (401)"},
+		"missing repository": {missing, "cloning " + missing.URL + ": repository not found, or no permission to read it"},
+		"no listener":        {gone, "cloning " + gone.URL + ": cannot reach 127.0.0.1:1: connect: connection refused"},
 	} {
 		_, err := Open(t.Context(), test.remote, "main")
 		var failed *Error
@@ -241,7 +241,7 @@ func TestSignature(t *testing.T) {
 		t.Errorf("the commit has no signature:\n%s", raw)
 	}
 	if !strings.HasPrefix(signed, "tree ") || !strings.HasSuffix(signed, "\n\nSigned") {
-		t.Errorf("what was signed is no commit:\n%s", signed)
+		t.Errorf("the signed text is not a commit:\n%s", signed)
 	}
 	git(t, s.folder, "fsck", "--strict")
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 )
 
-// Revision names what of a repository is wanted.
+// Revision is a revision of a Git repository.
 type Revision struct {
 	// Name is a branch, a tag, a reference such as refs/pull/1/head, a commit,
-	// or what Flux calls a revision: main@sha1:….
+	// or a revision of Flux such as main@sha1:….
 	Name string
-	// Branch tells that it is a branch and nothing else.
+	// Branch is set if Name can only be a branch.
 	Branch bool
 }
 
@@ -21,12 +21,11 @@ const (
 	branches   = "refs/heads/"
 	tags       = "refs/tags/"
 	hashLength = 40
-	// shortest is how much of a hash may stand for it.
-	shortest = 7
+	// minHashLength is the minimum length of an abbreviated hash.
+	minHashLength = 7
 )
 
-// Hash is the commit that a revision names by its whole hash, "" where it does
-// not.
+// Hash returns the commit of a revision with a full hash, "" for other revisions.
 func (r Revision) Hash() string {
 	hash := r.Name
 	if i := strings.LastIndex(hash, "sha1:"); i == 0 || i > 0 && hash[i-1] == '@' {
@@ -40,47 +39,48 @@ func (r Revision) Hash() string {
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
 
-// UnknownRevisionError says that a repository has no such revision, or several.
+// UnknownRevisionError is returned for a revision that does not exist or is
+// ambiguous.
 type UnknownRevisionError struct {
 	Revision string
-	// Branch tells that a branch was looked for.
+	// Branch is set if only branches were searched.
 	Branch bool
-	// Candidates are the references that it may mean, where these are several.
+	// Candidates are the matching references of an ambiguous revision.
 	Candidates []string
-	// Short tells that it may be the beginning of a commit's hash.
+	// Short is set if the revision may be an abbreviated hash.
 	Short bool
 }
 
 func (e *UnknownRevisionError) Error() string {
 	if len(e.Candidates) > 0 {
-		return "the repository has several revisions " + quoted(e.Revision) + ": " + strings.Join(e.Candidates, ", ")
+		return "revision " + quoted(e.Revision) + " is ambiguous: " + strings.Join(e.Candidates, ", ")
 	}
 	if e.Branch {
-		return "the repository has no branch " + quoted(e.Revision)
+		return "branch " + quoted(e.Revision) + " not found in the repository"
 	}
-	return "the repository has no revision " + quoted(e.Revision)
+	return "revision " + quoted(e.Revision) + " not found in the repository"
 }
 
 func quoted(s string) string { return `"` + s + `"` }
 
-// offer is a revision as a server has it.
-type offer struct {
+// resolved is a revision on a server.
+type resolved struct {
 	// name is the branch or tag.
 	name string
 	hash plumbing.Hash
-	// offered tells that the server lists it.
-	offered bool
+	// advertised is set if the server lists the commit as a reference.
+	advertised bool
 }
 
-// among finds a revision among what a server lists.
-func (r Revision) among(adv *packp.AdvRefs) (offer, error) {
+// resolve finds a revision in the references of a server.
+func (r Revision) resolve(adv *packp.AdvRefs) (resolved, error) {
 	if hash := r.Hash(); hash != "" {
 		name, _, named := strings.Cut(r.Name, "@sha1:")
 		if !named {
 			name = ""
 		}
-		found := offer{name: name, hash: plumbing.NewHash(hash)}
-		found.offered = slices.Contains(tips(adv), found.hash)
+		found := resolved{name: name, hash: plumbing.NewHash(hash)}
+		found.advertised = slices.Contains(tips(adv), found.hash)
 		return found, nil
 	}
 	names := []string{branches + r.Name, tags + r.Name}
@@ -90,28 +90,28 @@ func (r Revision) among(adv *packp.AdvRefs) (offer, error) {
 	case strings.HasPrefix(r.Name, "refs/") || r.Name == "HEAD":
 		names = []string{r.Name}
 	}
-	var found []offer
+	var found []resolved
 	var full []string
 	for _, name := range names {
 		if hash, ok := reference(adv, name); ok {
 			short := strings.TrimPrefix(strings.TrimPrefix(name, branches), tags)
-			found, full = append(found, offer{short, hash, true}), append(full, name)
+			found, full = append(found, resolved{short, hash, true}), append(full, name)
 		}
 	}
-	short := !r.Branch && len(r.Name) >= shortest && len(r.Name) < hashLength && isHex(r.Name)
+	short := !r.Branch && len(r.Name) >= minHashLength && len(r.Name) < hashLength && isHex(r.Name)
 	switch {
 	case len(found) == 1 || len(found) > 1 && found[0].hash == found[1].hash:
 		return found[0], nil
 	case len(found) > 1:
-		return offer{}, &UnknownRevisionError{Revision: r.Name, Candidates: full}
+		return resolved{}, &UnknownRevisionError{Revision: r.Name, Candidates: full}
 	case short:
-		return byBeginning(adv, r.Name)
+		return resolveShort(adv, r.Name)
 	}
-	return offer{}, &UnknownRevisionError{Revision: r.Name, Branch: r.Branch}
+	return resolved{}, &UnknownRevisionError{Revision: r.Name, Branch: r.Branch}
 }
 
-// byBeginning finds what the server lists by the beginning of its hash.
-func byBeginning(adv *packp.AdvRefs, short string) (offer, error) {
+// resolveShort resolves an abbreviated hash with the references of the server.
+func resolveShort(adv *packp.AdvRefs, short string) (resolved, error) {
 	var found []plumbing.Hash
 	for _, hash := range tips(adv) {
 		if strings.HasPrefix(hash.String(), strings.ToLower(short)) {
@@ -119,9 +119,9 @@ func byBeginning(adv *packp.AdvRefs, short string) (offer, error) {
 		}
 	}
 	if len(found) != 1 {
-		return offer{}, &UnknownRevisionError{Revision: short, Short: true}
+		return resolved{}, &UnknownRevisionError{Revision: short, Short: true}
 	}
-	return offer{hash: found[0], offered: true}, nil
+	return resolved{hash: found[0], advertised: true}, nil
 }
 
 func reference(adv *packp.AdvRefs, name string) (plumbing.Hash, bool) {
@@ -132,13 +132,13 @@ func reference(adv *packp.AdvRefs, name string) (plumbing.Hash, bool) {
 	return hash, ok
 }
 
-// tips are the objects that a server lists, each once.
+// tips returns the objects of all references, without duplicates.
 func tips(adv *packp.AdvRefs) []plumbing.Hash {
 	return listed(adv, func(string) bool { return true })
 }
 
-// ends are the tips of branches and tags: what a clone would fetch.
-func ends(adv *packp.AdvRefs) []plumbing.Hash {
+// branchesAndTags returns the objects of branches and tags, as a clone fetches.
+func branchesAndTags(adv *packp.AdvRefs) []plumbing.Hash {
 	return listed(adv, func(name string) bool { return strings.HasPrefix(name, branches) || strings.HasPrefix(name, tags) })
 }
 

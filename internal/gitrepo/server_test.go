@@ -17,7 +17,7 @@ import (
 type server struct {
 	*httptest.Server
 	folder string
-	// before is called with each request ahead of Git.
+	// before is called with each request before Git handles it.
 	before atomic.Pointer[func(*http.Request)]
 }
 
@@ -70,7 +70,7 @@ func (s *server) open(t *testing.T, branch string) *Repository {
 	return r
 }
 
-// hook writes a hook of the repository.
+// hook adds a hook to the repository.
 func (s *server) hook(t *testing.T, name, script string) {
 	t.Helper()
 	file := filepath.Join(s.folder, "hooks", name)
@@ -85,7 +85,7 @@ func (s *server) log(t *testing.T, branch string) []string {
 	return strings.Split(git(t, s.folder, "log", "--format=%s", branch), "\n")
 }
 
-// commitElsewhere adds a commit to a branch as somebody else would.
+// commitElsewhere adds a commit of another user to a branch.
 func (s *server) commitElsewhere(t *testing.T, branch, file, content string) {
 	t.Helper()
 	work := t.TempDir()
@@ -111,7 +111,7 @@ func (s *server) hasCommits(t *testing.T) bool {
 	return git(t, s.folder, "for-each-ref") != ""
 }
 
-// git runs Git without anybody's configuration.
+// git runs Git without the configuration of the user and the system.
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "git", args...)

@@ -15,7 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// treeWriter writes blobs and trees and notes which ones the server lacks.
+// treeWriter writes blobs and trees, and records those that the server lacks.
 type treeWriter struct {
 	store  *filesystem.Storage
 	added  []plumbing.Hash
@@ -50,11 +50,11 @@ func (w *treeWriter) blob(content []byte) (plumbing.Hash, error) {
 
 func (w *treeWriter) keep(o plumbing.EncodedObject) (plumbing.Hash, error) {
 	hash := o.Hash()
-	there := w.store.HasEncodedObject(hash) == nil
-	if there && !w.unsent[hash] {
+	stored := w.store.HasEncodedObject(hash) == nil
+	if stored && !w.unsent[hash] {
 		return hash, nil
 	}
-	if !there {
+	if !stored {
 		if _, err := w.store.SetEncodedObject(o); err != nil {
 			return hash, fmt.Errorf("storing a Git object: %w", err)
 		}
@@ -64,8 +64,7 @@ func (w *treeWriter) keep(o plumbing.EncodedObject) (plumbing.Hash, error) {
 	return hash, nil
 }
 
-// put returns the tree that has the files besides what stands in t. Folders
-// that are not concerned are not even read.
+// put returns the tree t with the files. It reads only the folders of the files.
 func (w *treeWriter) put(t *object.Tree, at string, files map[string][]byte) (plumbing.Hash, error) {
 	here := map[string][]byte{}
 	below := map[string]map[string][]byte{}
@@ -98,7 +97,7 @@ func (w *treeWriter) put(t *object.Tree, at string, files map[string][]byte) (pl
 func (w *treeWriter) putFile(t *object.Tree, at, name string, content []byte) error {
 	e := entry(t, name, filemode.Regular)
 	if e.Mode != filemode.Regular && e.Mode != filemode.Executable {
-		return &InTheWayError{Path: path.Join(at, name), Mode: e.Mode, Wanted: "file"}
+		return &PathConflictError{Path: path.Join(at, name), Mode: e.Mode, Wanted: "file"}
 	}
 	hash, err := w.blob(content)
 	e.Hash = hash
@@ -108,7 +107,7 @@ func (w *treeWriter) putFile(t *object.Tree, at, name string, content []byte) er
 func (w *treeWriter) putFolder(t *object.Tree, at, name string, files map[string][]byte) error {
 	e := entry(t, name, filemode.Dir)
 	if e.Mode != filemode.Dir {
-		return &InTheWayError{Path: path.Join(at, name), Mode: e.Mode, Wanted: "folder"}
+		return &PathConflictError{Path: path.Join(at, name), Mode: e.Mode, Wanted: "folder"}
 	}
 	folder := &object.Tree{}
 	if !e.Hash.IsZero() {
@@ -122,7 +121,7 @@ func (w *treeWriter) putFolder(t *object.Tree, at, name string, files map[string
 	return err
 }
 
-// entry returns the entry of a name, a new one where there is none.
+// entry returns the entry of a name, and adds it if it does not exist.
 func entry(t *object.Tree, name string, mode filemode.FileMode) *object.TreeEntry {
 	i := slices.IndexFunc(t.Entries, func(e object.TreeEntry) bool { return e.Name == name })
 	if i < 0 {
@@ -132,14 +131,14 @@ func entry(t *object.Tree, name string, mode filemode.FileMode) *object.TreeEntr
 	return &t.Entries[i]
 }
 
-// InTheWayError says that something else stands where a file or a folder is to be.
-type InTheWayError struct {
+// PathConflictError is returned if a path has an entry of another type.
+type PathConflictError struct {
 	Path   string
 	Mode   filemode.FileMode
 	Wanted string
 }
 
-func (e *InTheWayError) Error() string {
+func (e *PathConflictError) Error() string {
 	kinds := map[filemode.FileMode]string{
 		filemode.Dir: "folder", filemode.Symlink: "symbolic link", filemode.Submodule: "submodule",
 	}
@@ -147,5 +146,5 @@ func (e *InTheWayError) Error() string {
 	if !ok {
 		kind = "file"
 	}
-	return fmt.Sprintf("%q in the repository is a %s where a %s is wanted", e.Path, kind, e.Wanted)
+	return fmt.Sprintf("%q in the repository is a %s, not a %s", e.Path, kind, e.Wanted)
 }

@@ -26,7 +26,7 @@ func verify(t *testing.T, armored, text string) ssh.PublicKey {
 	}
 	body, ok := bytes.CutPrefix(block.Bytes, []byte("SSHSIG"))
 	if !ok {
-		t.Fatal("the signature does not begin as it should")
+		t.Fatal("the signature does not start with the magic bytes")
 	}
 	var blob struct {
 		Version                   uint32
@@ -83,8 +83,8 @@ func TestSSH(t *testing.T) {
 	}
 }
 
-// ring makes a key ring with two keys, the second one locked where a
-// passphrase is given.
+// ring returns a key ring with two keys. The second one is encrypted if there is
+// a passphrase.
 func ring(t *testing.T, armored bool, passphrase string) ([]byte, []*openpgp.Entity) {
 	t.Helper()
 	var out bytes.Buffer
@@ -153,9 +153,9 @@ func TestOpenPGPRefuses(t *testing.T) {
 		t.Errorf("a wrong passphrase: %v", err)
 	}
 	if _, err := OpenPGP(data, "DEADBEEF", ""); err == nil {
-		t.Error("a key that is not there was found")
+		t.Error("no error for a missing key")
 	}
 	if _, err := OpenPGP([]byte("no ring"), "", ""); err == nil {
-		t.Error("something that is no ring was read")
+		t.Error("no error for an invalid key ring")
 	}
 }

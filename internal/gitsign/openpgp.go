@@ -9,19 +9,19 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 )
 
-// ErrPassphrase says that an OpenPGP key is locked and the passphrase is
+// ErrPassphrase is returned for an encrypted OpenPGP key when the passphrase is
 // missing or wrong.
-var ErrPassphrase = errors.New("the OpenPGP key is locked and the passphrase is missing or wrong")
+var ErrPassphrase = errors.New("the OpenPGP key is encrypted and the passphrase is missing or wrong")
 
-// OpenPGP signs with a private key of a key ring, armored or not: the one of
-// that ID, or the first where id is "".
+// OpenPGP returns a Signer with a private key of an armored or binary key ring:
+// the key with the ID, or the first one if id is "".
 func OpenPGP(ring []byte, id, passphrase string) (Signer, error) {
 	entities, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(ring))
 	if err != nil {
 		entities, err = openpgp.ReadKeyRing(bytes.NewReader(ring))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the OpenPGP key ring: %w", err)
+		return nil, fmt.Errorf("invalid OpenPGP key ring: %w", err)
 	}
 	entity, err := choose(entities, id)
 	if err != nil {
@@ -53,7 +53,7 @@ func choose(entities openpgp.EntityList, id string) (*openpgp.Entity, error) {
 		}
 	}
 	if want == "" {
-		return nil, errors.New("the OpenPGP key ring holds no private key")
+		return nil, errors.New("no private key in the OpenPGP key ring")
 	}
-	return nil, fmt.Errorf("the OpenPGP key ring holds no private key with the ID %q", id)
+	return nil, fmt.Errorf("no private key with ID %q in the OpenPGP key ring", id)
 }

@@ -1,4 +1,4 @@
-// Package gitsign signs Git commits, with SSH keys in the SSHSIG format that
+// Package gitsign signs Git commits with SSH keys, in the SSHSIG format that
 // ssh-keygen -Y verifies, and with OpenPGP keys.
 package gitsign
 
@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Signer returns the signature of a commit in the form in which Git keeps it.
+// Signer returns the signature of a commit in the format that Git stores.
 type Signer func(commit []byte) (string, error)
 
 // The constants of the SSHSIG format (PROTOCOL.sshsig of OpenSSH).
@@ -23,7 +23,7 @@ const (
 	version   = 1
 )
 
-// SSH signs with an SSH key.
+// SSH returns a Signer with an SSH key.
 func SSH(key ssh.Signer) Signer {
 	return func(commit []byte) (string, error) {
 		digest := sha512.Sum512(commit)
@@ -47,7 +47,7 @@ func SSH(key ssh.Signer) Signer {
 	}
 }
 
-// sign avoids the SHA-1 that an RSA key's default signature would use.
+// sign signs with SHA-512 for RSA keys, whose default is SHA-1.
 func sign(key ssh.Signer, data []byte) (*ssh.Signature, error) {
 	if strong, ok := key.(ssh.AlgorithmSigner); ok && key.PublicKey().Type() == ssh.KeyAlgoRSA {
 		return strong.SignWithAlgorithm(rand.Reader, data, ssh.KeyAlgoRSASHA512)

@@ -12,18 +12,18 @@ import (
 	"github.com/fluxkit/flux/internal/sshkey"
 )
 
-// remote is how the repository at an address is opened. Away from the host of
-// the source, no user name, password or token is shown to anybody.
+// remote returns the remote of the repository at an address. The credentials of
+// the Secret are used only for the host of the source over HTTP.
 func (s Source) remote(ctx context.Context, address string) (gitrepo.Remote, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return gitrepo.Remote{}, errors.New("its address is malformed") // the error may quote credentials
+		return gitrepo.Remote{}, errors.New("invalid URL") // the parse error may contain credentials
 	}
 	r := gitrepo.Remote{URL: address, CABundle: s.first("ca.crt", "caFile"), Cert: s.first("tls.crt", "certFile"), Key: s.first("tls.key", "keyFile")}
 	r.Proxy.URL, r.Proxy.Username, r.Proxy.Password = string(s.Proxy["address"]), string(s.Proxy["username"]), string(s.Proxy["password"])
 	switch u.Scheme {
 	case "http", "https":
-		if home, err := url.Parse(s.URL); err != nil || home.Scheme != u.Scheme || home.Host != u.Host {
+		if source, err := url.Parse(s.URL); err != nil || source.Scheme != u.Scheme || source.Host != u.Host {
 			r.Cert, r.Key = nil, nil
 			return r, nil
 		}
@@ -35,9 +35,9 @@ func (s Source) remote(ctx context.Context, address string) (gitrepo.Remote, err
 		}
 		return r, nil
 	case "ssh":
-		return r, s.key(ctx, &r, u)
+		return r, s.setSSHAuth(ctx, &r, u)
 	}
-	return r, fmt.Errorf("its address begins with %q: http, https and ssh are spoken here", u.Scheme)
+	return r, fmt.Errorf("unsupported URL scheme %q: must be http, https or ssh", u.Scheme)
 }
 
 func (s Source) first(keys ...string) []byte {
@@ -49,26 +49,26 @@ func (s Source) first(keys ...string) []byte {
 	return nil
 }
 
-// key opens a repository by the SSH key of the Secret, on a host that it knows.
-func (s Source) key(ctx context.Context, r *gitrepo.Remote, u *url.URL) error {
+// setSSHAuth sets the SSH key of the Secret, and requires a host in its known_hosts.
+func (s Source) setSSHAuth(ctx context.Context, r *gitrepo.Remote, u *url.URL) error {
 	if len(s.Secret["identity"]) == 0 {
-		return errors.New("SSH needs a Secret with an SSH key: it has none under \"identity\"")
+		return errors.New("SSH requires a Secret with a private key in \"identity\"")
 	}
 	signer, err := sshkey.Signer(s.Secret["identity"], string(s.Secret["password"]))
 	if err != nil {
 		return err
 	}
 	address := sshkey.Address(u.Host)
-	check, algorithms, err := sshkey.Check(s.Secret["known_hosts"], address)
+	check, algorithms, err := sshkey.Callback(s.Secret["known_hosts"], address)
 	if err != nil {
-		return fmt.Errorf("looking for the host key of %s: %w", address, err)
+		return fmt.Errorf("host key of %s: %w", address, err)
 	}
-	// Git's library would wait for ever for a server that says nothing.
-	shown, err := sshkey.Scan(ctx, address, algorithms)
+	// go-git has no timeout for a server that does not respond.
+	key, err := sshkey.Scan(ctx, address, algorithms)
 	if err != nil {
 		return fmt.Errorf("fetching over SSH: %w", err)
 	}
-	if err := check(address, nil, shown.PublicKey); err != nil {
+	if err := check(address, nil, key.PublicKey); err != nil {
 		return err
 	}
 	user := "git"
@@ -76,6 +76,6 @@ func (s Source) key(ctx context.Context, r *gitrepo.Remote, u *url.URL) error {
 		user = u.User.Username()
 	}
 	keys := func() ([]ssh.Signer, error) { return []ssh.Signer{signer}, nil }
-	r.Auth = gitrepo.CheckedSSH(user, keys, check, algorithms)
+	r.Auth = gitrepo.SSHWithCallback(user, keys, check, algorithms)
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package gitsource fetches what a GitRepository of Flux would have at another
-// revision, from its server and with its credentials, as source-controller does.
+// Package gitsource fetches a revision of a GitRepository from its server with
+// its credentials, with the same content as the artifact of source-controller.
 package gitsource
 
 import (
@@ -22,38 +22,39 @@ import (
 	"github.com/fluxkit/flux/internal/snapshot"
 )
 
-// Source is a repository and how it is opened.
+// Source is a Git repository with its credentials.
 type Source struct {
 	URL string
-	// Secret and Proxy are what the Secrets hold that the GitRepository names.
+	// Secret and Proxy are the data of the Secrets of the GitRepository.
 	Secret, Proxy map[string][]byte
-	// Submodules tells to fetch those, too.
+	// Submodules also fetches submodules.
 	Submodules bool
 }
 
-// Folder is a tree at a place in another one.
+// Folder is the tree of the repository, or of a submodule.
 type Folder struct {
+	// At is the path of the submodule, "" for the repository.
 	At   string
 	Tree fs.FS
 }
 
-// Fetched is what a repository has. It has to be closed after its folders have
+// Fetched is a fetched revision. It has to be closed after its folders have
 // been read.
 type Fetched struct {
-	// Revision is how Flux writes it: main@sha1:….
+	// Revision is the revision as Flux writes it: main@sha1:….
 	Revision string
-	// Folders are its own tree and those of its submodules.
+	// Folders are the trees of the repository and of its submodules.
 	Folders []Folder
 
 	checkouts []*gitrepo.Checkout
-	// links are where submodules are, fetched or not.
+	// links are the paths of submodules, fetched or not.
 	links []string
 }
 
-// deepest is how far submodules of submodules are followed, as by Git's library.
-const deepest = 10
+// maxDepth bounds submodules of submodules, as in go-git.
+const maxDepth = 10
 
-// Close removes what lies in temporary folders.
+// Close removes the temporary folders.
 func (f *Fetched) Close() error {
 	var failed error
 	for _, c := range f.checkouts {
@@ -62,7 +63,7 @@ func (f *Fetched) Close() error {
 	return failed
 }
 
-// Has tells whether there is such a file or folder.
+// Has reports whether a file or folder exists.
 func (f *Fetched) Has(name string) bool {
 	name = path.Clean(name)
 	if slices.Contains(f.links, name) {
@@ -89,12 +90,13 @@ func Fetch(ctx context.Context, s Source, revision gitrepo.Revision) (*Fetched, 
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	f.Revision = Named(c.Name, c.Commit)
+	f.Revision = FormatRevision(c.Name, c.Commit)
 	return f, nil
 }
 
-// Named is a commit with the name that it was found by, as Flux writes it.
-func Named(name string, commit plumbing.Hash) string {
+// FormatRevision returns a revision of Flux, NAME@sha1:COMMIT; name is the
+// branch or tag, "" for none.
+func FormatRevision(name string, commit plumbing.Hash) string {
 	hash := "sha1:" + commit.String()
 	if name == "" {
 		return hash
@@ -102,13 +104,13 @@ func Named(name string, commit plumbing.Hash) string {
 	return name + "@" + hash
 }
 
-// add fetches one repository, and its submodules where these are wanted.
+// add fetches a repository and, with Submodules, its submodules.
 func (f *Fetched) add(ctx context.Context, s Source, address, at string, revision gitrepo.Revision, depth int) (*gitrepo.Checkout, error) {
 	remote, err := s.remote(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	c, err := gitrepo.At(ctx, remote, revision)
+	c, err := gitrepo.FetchRevision(ctx, remote, revision)
 	if err != nil {
 		return nil, err
 	}
@@ -129,11 +131,11 @@ func (f *Fetched) add(ctx context.Context, s Source, address, at string, revisio
 	for _, m := range modules {
 		below := path.Join(at, m.path)
 		f.links = append(f.links, below)
-		if !s.Submodules || depth == deepest {
+		if !s.Submodules || depth == maxDepth {
 			continue
 		}
-		if _, err := f.add(ctx, s, resolved(address, m.url), below, gitrepo.Revision{Name: m.commit.String()}, depth+1); err != nil {
-			return nil, fmt.Errorf("fetching the submodule %s: %w", below, err)
+		if _, err := f.add(ctx, s, resolveURL(address, m.url), below, gitrepo.Revision{Name: m.commit.String()}, depth+1); err != nil {
+			return nil, fmt.Errorf("fetching submodule %s: %w", below, err)
 		}
 	}
 	return c, nil
@@ -144,7 +146,7 @@ type submodule struct {
 	commit    plumbing.Hash
 }
 
-// submodules are those that .gitmodules names and the commit has.
+// submodules returns the submodules that both .gitmodules and the commit have.
 func submodules(tree fs.FS, store *filesystem.Storage, commit plumbing.Hash) ([]submodule, error) {
 	text, err := fs.ReadFile(tree, ".gitmodules")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -155,13 +157,13 @@ func submodules(tree fs.FS, store *filesystem.Storage, commit plumbing.Hash) ([]
 	}
 	named := config.NewModules()
 	if err := named.Unmarshal(text); err != nil {
-		return nil, fmt.Errorf("reading .gitmodules: %w", err)
+		return nil, fmt.Errorf("invalid .gitmodules: %w", err)
 	}
-	made, err := object.GetCommit(store, commit)
+	c, err := object.GetCommit(store, commit)
 	if err != nil {
 		return nil, fmt.Errorf("reading commit %s: %w", commit, err)
 	}
-	root, err := made.Tree()
+	root, err := c.Tree()
 	if err != nil {
 		return nil, fmt.Errorf("reading the tree of commit %s: %w", commit, err)
 	}
@@ -176,11 +178,11 @@ func submodules(tree fs.FS, store *filesystem.Storage, commit plumbing.Hash) ([]
 	return found, nil
 }
 
-// resolved is the address of a submodule, which may be relative to that of
-// the repository that has it.
-func resolved(parent, address string) string {
+// resolveURL returns the URL of a submodule, which may be relative to the URL
+// of its repository.
+func resolveURL(parent, address string) string {
 	if !strings.HasPrefix(address, "./") && !strings.HasPrefix(address, "../") {
-		if rest, ok := scp(address); ok {
+		if rest, ok := sshURL(address); ok {
 			return rest
 		}
 		return address
@@ -193,8 +195,8 @@ func resolved(parent, address string) string {
 	return u.String()
 }
 
-// scp makes an address of git@example.com:path.
-func scp(address string) (string, bool) {
+// sshURL returns the ssh:// URL of an scp-like address such as git@example.com:path.
+func sshURL(address string) (string, bool) {
 	host, rest, ok := strings.Cut(address, ":")
 	if !ok || strings.Contains(host, "/") || strings.HasPrefix(rest, "//") || !strings.Contains(host, "@") {
 		return "", false

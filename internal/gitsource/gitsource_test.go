@@ -15,8 +15,8 @@ import (
 	"github.com/fluxkit/flux/internal/testgithost"
 )
 
-// TestSubmodules: the trees of submodules come along, those of submodules of
-// submodules too, also by relative addresses; without the wish, none do.
+// TestSubmodules: with Submodules, nested submodules are fetched, also by
+// relative URLs; without it, none are.
 func TestSubmodules(t *testing.T) {
 	t.Parallel()
 	host, err := testgithost.OpenGitHub()
@@ -56,7 +56,7 @@ func TestSubmodules(t *testing.T) {
 	}
 }
 
-// link makes the newest commit of a repository a submodule of another one.
+// link adds the newest commit of a repository as a submodule of another one.
 func link(t *testing.T, host *testgithost.GitHub, of, at, address, to string) {
 	t.Helper()
 	git := func(folder string, args ...string) string {
@@ -82,8 +82,8 @@ func link(t *testing.T, host *testgithost.GitHub, of, at, address, to string) {
 	git(work, "push", "--quiet", "origin", "HEAD:main")
 }
 
-// files are the contents of what was fetched; what .gitmodules say has the
-// host's address in it and is left out.
+// files returns the contents of the fetched files, without .gitmodules, which
+// has the address of the host.
 func files(t *testing.T, source Source) map[string]string {
 	t.Helper()
 	fetched, err := Fetch(t.Context(), source, gitrepo.Revision{Name: "main"})
@@ -109,7 +109,7 @@ func files(t *testing.T, source Source) map[string]string {
 	}
 	for name, has := range map[string]bool{"./own.yaml": true, "own": false, "lib/": true, "lib/own.yaml": source.Submodules, "lib/none": false} {
 		if fetched.Has(name) != has {
-			t.Errorf("that %s is there: %v", name, !has)
+			t.Errorf("%s exists: %v", name, !has)
 		}
 	}
 	if err := fetched.Close(); err != nil {
@@ -118,9 +118,9 @@ func files(t *testing.T, source Source) map[string]string {
 	return found
 }
 
-// TestCredentialsStayHome: another host gets no password, token or client
-// certificate, and programs and files of this machine are no addresses.
-func TestCredentialsStayHome(t *testing.T) {
+// TestCredentialsOnlyForSourceHost: another host gets no password, token or
+// client certificate, and local files and programs are rejected as URLs.
+func TestCredentialsOnlyForSourceHost(t *testing.T) {
 	t.Parallel()
 	source := Source{URL: "https://git.example.com/acme/fleet", Secret: map[string][]byte{
 		"username": []byte("ada"), "password": []byte("s3cret"), "tls.crt": []byte("cert"), "tls.key": []byte("key"),
@@ -137,18 +137,18 @@ func TestCredentialsStayHome(t *testing.T) {
 			t.Fatal(err)
 		}
 		if shown := remote.Auth != nil || remote.Key != nil; shown != known {
-			t.Errorf("%s: credentials are shown: %v, want %v", address, shown, known)
+			t.Errorf("%s: credentials are sent: %v, want %v", address, shown, known)
 		}
 	}
 	for _, address := range []string{"file:///etc", "/etc", "ext::sh -c touch", "git://git.example.com/acme/lib"} {
 		if remote, err := source.remote(t.Context(), address); err == nil {
-			t.Errorf("%s is opened as %v", address, remote)
+			t.Errorf("%s is accepted as %v", address, remote)
 		}
 	}
 }
 
-// TestResolved: what .gitmodules say, as addresses.
-func TestResolved(t *testing.T) {
+// TestResolveURL: URLs in .gitmodules are resolved.
+func TestResolveURL(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
 		"../lib.git":                   "ssh://git@example.com:2222/acme/lib.git",
@@ -156,7 +156,7 @@ func TestResolved(t *testing.T) {
 		"git@other.example.com:a/lib":  "ssh://git@other.example.com/a/lib",
 		"https://example.com/acme/lib": "https://example.com/acme/lib",
 	} {
-		if got := resolved("ssh://git@example.com:2222/acme/fleet", address); got != want {
+		if got := resolveURL("ssh://git@example.com:2222/acme/fleet", address); got != want {
 			t.Errorf("%s is %s, want %s", address, got, want)
 		}
 	}

@@ -11,30 +11,29 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// ErrUnlisted says that a known_hosts text has no key of a server.
-var ErrUnlisted = errors.New("known_hosts has no key of it")
+// ErrUnknownHost is returned when known_hosts has no key of a server.
+var ErrUnknownHost = errors.New("not found in known_hosts")
 
-// Check returns what checks the key of a server by the text of a known_hosts
-// file, hashed lines and patterns too, and by which algorithms it may prove
-// that it has one of those.
-func Check(text []byte, address string) (check ssh.HostKeyCallback, algorithms []string, err error) {
+// Callback returns a callback that verifies the host key of a server with the
+// text of a known_hosts file, and the host key algorithms to request.
+func Callback(text []byte, address string) (check ssh.HostKeyCallback, algorithms []string, err error) {
 	parsed, err := parseKnownHosts(text)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading known_hosts: %w", err)
+		return nil, nil, fmt.Errorf("invalid known_hosts: %w", err)
 	}
-	// The server is looked up by its name; the other address only has to be one.
-	where := &net.TCPAddr{IP: net.IPv4zero}
+	// The library looks up the name and also requires a remote address.
+	remote := &net.TCPAddr{IP: net.IPv4zero}
 	check = func(_ string, _ net.Addr, key ssh.PublicKey) error {
-		err := parsed(address, where, key)
+		err := parsed(address, remote, key)
 		var mismatch *knownhosts.KeyError
 		if errors.As(err, &mismatch) {
-			return fmt.Errorf("the server %s shows another host key, %s, than known_hosts has", address, ssh.FingerprintSHA256(key))
+			return fmt.Errorf("host key %[2]s of %[1]s does not match known_hosts", address, ssh.FingerprintSHA256(key))
 		}
 		return err
 	}
 	var mismatch *knownhosts.KeyError
-	if !errors.As(parsed(address, where, nobodys{}), &mismatch) || len(mismatch.Want) == 0 {
-		return nil, nil, ErrUnlisted
+	if !errors.As(parsed(address, remote, noKey{}), &mismatch) || len(mismatch.Want) == 0 {
+		return nil, nil, ErrUnknownHost
 	}
 	for _, known := range mismatch.Want {
 		for _, algorithm := range hostAlgorithms(known.Key.Type()) {
@@ -46,7 +45,7 @@ func Check(text []byte, address string) (check ssh.HostKeyCallback, algorithms [
 	return check, algorithms, nil
 }
 
-// hostAlgorithms are those by which a key of a type signs, the best first.
+// hostAlgorithms returns the signature algorithms of a key type, strongest first.
 func hostAlgorithms(keyType string) []string {
 	if keyType == ssh.KeyAlgoRSA {
 		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSA}
@@ -54,7 +53,7 @@ func hostAlgorithms(keyType string) []string {
 	return []string{keyType}
 }
 
-// parseKnownHosts reads by way of a file, since the library takes nothing else.
+// parseKnownHosts writes the text to a file, because the library only reads files.
 func parseKnownHosts(text []byte) (_ ssh.HostKeyCallback, err error) {
 	file, err := os.CreateTemp("", "flux-known-hosts-")
 	if err != nil {
@@ -68,9 +67,10 @@ func parseKnownHosts(text []byte) (_ ssh.HostKeyCallback, err error) {
 	return knownhosts.New(file.Name())
 }
 
-// nobodys is a key that no server has: what is known instead of it is all.
-type nobodys struct{}
+// noKey is a key that no server has. The error of a lookup with it lists all
+// known keys of the server.
+type noKey struct{}
 
-func (nobodys) Type() string                        { return "none" }
-func (nobodys) Marshal() []byte                     { return nil }
-func (nobodys) Verify([]byte, *ssh.Signature) error { return errors.New("it is no key") }
+func (noKey) Type() string                        { return "none" }
+func (noKey) Marshal() []byte                     { return nil }
+func (noKey) Verify([]byte, *ssh.Signature) error { return errors.New("not a key") }

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// TestCheck: hosts stand in the file by name, by pattern and hashed; another
-// key, a revoked one and another host are refused.
-func TestCheck(t *testing.T) {
+// TestCallback: hosts are found by name, by pattern and hashed; another key, a
+// revoked key and another host are refused.
+func TestCallback(t *testing.T) {
 	t.Parallel()
 	key := func(seed byte) ssh.PublicKey {
 		signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(append(make([]byte, ed25519.SeedSize-1), seed)))
@@ -42,10 +42,10 @@ func TestCheck(t *testing.T) {
 		"revoked":       {line("git.example.com", other) + "@revoked " + line("*", own), "git.example.com:22", true, false},
 		"another host":  {line("git.example.com", own), "example.com:22", false, false},
 		"standard port": {line("[git.example.com]:2222", own), "git.example.com:22", false, false},
-		"nothing":       {"# nobody\n", "git.example.com:22", false, false},
+		"nothing":       {"# a comment\n", "git.example.com:22", false, false},
 	} {
-		check, algorithms, err := Check([]byte(test.text), test.address)
-		if listed := !errors.Is(err, ErrUnlisted); listed != test.listed || listed && err != nil {
+		check, algorithms, err := Callback([]byte(test.text), test.address)
+		if listed := !errors.Is(err, ErrUnknownHost); listed != test.listed || listed && err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
@@ -59,7 +59,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := Check([]byte("git.example.com nonsense\n"), "git.example.com:22"); err == nil || !strings.Contains(err.Error(), "reading known_hosts") {
-		t.Errorf("what is no known_hosts file: %v", err)
+	if _, _, err := Callback([]byte("git.example.com nonsense\n"), "git.example.com:22"); err == nil || !strings.Contains(err.Error(), "invalid known_hosts") {
+		t.Errorf("an invalid known_hosts file: %v", err)
 	}
 }

@@ -14,47 +14,48 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// scanTimeout bounds how long a server may take to show its key.
+// scanTimeout is the maximum time of a scan.
 const scanTimeout = 10 * time.Second
 
-// HostKey is the key by which a server proves who it is.
+// HostKey is the host key of an SSH server.
 type HostKey struct {
 	ssh.PublicKey
-	// Address is the host and port that showed it.
+	// Address is the host and port of the server.
 	Address string
 }
 
-// Line is the key's line of a known_hosts file.
+// Line returns the line of the key in a known_hosts file.
 func (k HostKey) Line() string {
 	return knownhosts.Line([]string{knownhosts.Normalize(k.Address)}, k.PublicKey)
 }
 
-// Fingerprint is the key's SHA256 fingerprint as ssh prints it.
+// Fingerprint returns the SHA256 fingerprint that ssh prints.
 func (k HostKey) Fingerprint() string { return ssh.FingerprintSHA256(k.PublicKey) }
 
-// errSeen ends the handshake once the key is known.
+// errSeen ends the handshake once the host key has been received.
 var errSeen = errors.New("host key seen")
 
-// Scan asks a server for its key by a handshake that stops before anybody
-// logs in. With algorithms, the key is of the first of these that both know.
+// Scan returns the host key of a server. It stops the handshake before
+// authentication. With algorithms, the key is of the first one that the server
+// supports.
 func Scan(ctx context.Context, address string, algorithms []string) (HostKey, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, scanTimeout, fmt.Errorf("nothing came within %s", scanTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, scanTimeout, fmt.Errorf("timed out after %s", scanTimeout))
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return HostKey{}, err
 	}
-	// A server may accept the connection and then say nothing: closing ends the wait.
+	// The handshake has no context: closing the connection ends it.
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer func() {
 		stop()
-		_ = conn.Close() // nothing is lost with it
+		_ = conn.Close() // the key has been read
 	}()
 	key := HostKey{Address: address}
 	_, _, _, err = ssh.NewClientConn(conn, address, &ssh.ClientConfig{
 		HostKeyAlgorithms: algorithms,
-		HostKeyCallback: func(_ string, _ net.Addr, shown ssh.PublicKey) error {
-			key.PublicKey = shown
+		HostKeyCallback: func(_ string, _ net.Addr, received ssh.PublicKey) error {
+			key.PublicKey = received
 			return errSeen
 		},
 	})
@@ -62,13 +63,13 @@ func Scan(ctx context.Context, address string, algorithms []string) (HostKey, er
 		return key, nil
 	}
 	if ctx.Err() != nil {
-		return HostKey{}, fmt.Errorf("no SSH server answers at %s: %w", address, context.Cause(ctx))
+		return HostKey{}, fmt.Errorf("no response from an SSH server at %s: %w", address, context.Cause(ctx))
 	}
 	return HostKey{}, fmt.Errorf("no host key from %s: %w", address, err)
 }
 
-// Known looks a server's key up in the text of a known_hosts file: whether it
-// stands there, and whether another one of the same type stands there instead.
+// Known reports whether the text of a known_hosts file has a host key, and
+// whether it has only another key of the same type and server.
 func Known(text []byte, key HostKey) (known, other bool) {
 	host := knownhosts.Normalize(key.Address)
 	for len(text) > 0 {
@@ -91,48 +92,48 @@ func Known(text []byte, key HostKey) (known, other bool) {
 	return known, other && !known
 }
 
-// Verdict is what a known_hosts file says of a server's key.
-type Verdict int
+// Result is the result of comparing a host key with a known_hosts file.
+type Result int
 
-// What a known_hosts file says.
+// The results of CheckFile.
 const (
-	// Unlisted: it knows no key of that type for the server.
-	Unlisted Verdict = iota
-	// Listed: it has the key.
-	Listed
-	// Contradicted: it has another key of the same type, or revokes this one.
-	Contradicted
+	// Unknown means that the file has no key of that type for the server.
+	Unknown Result = iota
+	// Match means that the file has the key.
+	Match
+	// Mismatch means that the file has another key of that type, or revokes the key.
+	Mismatch
 )
 
-// Look looks a server's key up in a known_hosts file. A file that is not there
-// lists nothing.
-func Look(file string, key HostKey) (Verdict, error) {
+// CheckFile compares a host key with a known_hosts file. A missing file has no
+// keys.
+func CheckFile(file string, key HostKey) (Result, error) {
 	check, err := knownhosts.New(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Unlisted, nil
+		return Unknown, nil
 	}
 	if err != nil {
-		return Unlisted, fmt.Errorf("reading %s: %w", file, err)
+		return Unknown, fmt.Errorf("reading %s: %w", file, err)
 	}
-	// The server is looked up by its name; the other address only has to be one.
+	// The library looks up the name and also requires a remote address.
 	err = check(key.Address, &net.TCPAddr{IP: net.IPv4zero}, key.PublicKey)
 	var revoked *knownhosts.RevokedError
 	var mismatch *knownhosts.KeyError
 	switch {
 	case err == nil:
-		return Listed, nil
+		return Match, nil
 	case errors.As(err, &revoked):
-		return Contradicted, nil
+		return Mismatch, nil
 	case !errors.As(err, &mismatch):
-		return Unlisted, err
+		return Unknown, err
 	case slices.ContainsFunc(mismatch.Want, func(k knownhosts.KnownKey) bool { return k.Key.Type() == key.Type() }):
-		return Contradicted, nil
+		return Mismatch, nil
 	default:
-		return Unlisted, nil
+		return Unknown, nil
 	}
 }
 
-// Address returns the host and port of an SSH host, port 22 where none is named.
+// Address returns the host and port of an SSH host, with port 22 by default.
 func Address(host string) string {
 	if _, _, err := net.SplitHostPort(host); err == nil {
 		return host

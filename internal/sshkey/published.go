@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// published are the fingerprints that well-known hosts publish for their keys,
-// in the order Ed25519, ECDSA, RSA.
+// published has the host key fingerprints that well-known hosts publish, in the
+// order Ed25519, ECDSA, RSA.
 var published = map[string][]string{
 	// https://docs.github.com/en/authentication/keeping-your-account-and-data-secure/githubs-ssh-key-fingerprints
 	"github.com": {
@@ -21,7 +21,7 @@ var published = map[string][]string{
 		"SHA256:HbW3g8zUjNSksFbqTiUWPWg2Bq1x8xdGUrliXFzSnUw",
 		"SHA256:ROQFvPThGrW4RuWLoL9tq9I9zJ42fK4XywyRtbOz/EQ",
 	},
-	// https://bitbucket.org/site/ssh shows the keys, of which these are the fingerprints.
+	// Fingerprints of the keys at https://bitbucket.org/site/ssh.
 	"bitbucket.org": {
 		"SHA256:ybgmFkzwOSotHTHLJgHO0QN8L0xErw6vd0VhFA9m3SM",
 		"SHA256:FC73VB6C4OQLSCrjEayhMp9UMxS97caD/Yyi2bhW/J0",
@@ -35,8 +35,8 @@ var published = map[string][]string{
 	},
 }
 
-// Published compares a key with those that its host publishes. known is false
-// for a host of which no key is built in.
+// Published reports whether a host key is one that its host publishes. Known is
+// false for a host without built-in keys.
 func Published(key HostKey) (same, known bool) {
 	host, port, err := net.SplitHostPort(key.Address)
 	if err != nil || port != "22" {

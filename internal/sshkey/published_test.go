@@ -6,7 +6,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// TestPublished compares with keys as their hosts show them.
+// TestPublished compares with the real keys of the hosts.
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	const (

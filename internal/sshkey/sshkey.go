@@ -1,5 +1,5 @@
-// Package sshkey makes and reads the keys by which Git is reached over SSH,
-// and asks servers for theirs.
+// Package sshkey generates and parses SSH keys for Git, and scans and verifies
+// host keys.
 package sshkey
 
 import (
@@ -22,7 +22,7 @@ type Pair struct {
 	Private, Public []byte
 }
 
-// Kind says what key to make.
+// Kind describes a key to generate.
 type Kind struct {
 	// Algorithm is one of Algorithms.
 	Algorithm string
@@ -32,24 +32,24 @@ type Kind struct {
 	Curve string
 }
 
-// Algorithms are the kinds of keys that can be made.
+// Algorithms are the algorithms that Generate supports.
 var Algorithms = []string{"rsa", "ecdsa", "ed25519"}
 
 // Curves are the curves of ECDSA keys.
 var Curves = []string{"p256", "p384", "p521"}
 
-// The sizes between which an RSA key is accepted, in steps of eight: below it
-// is unsafe, above servers refuse it.
+// The minimum and maximum size of an RSA key: smaller keys are unsafe, and
+// servers reject larger ones.
 const minBits, maxBits = 2048, 16384
 
-// ValidBits tells whether an RSA key can have that many bits.
+// ValidBits reports whether a size of RSA keys is valid.
 func ValidBits(bits int) bool { return bits >= minBits && bits <= maxBits && bits%8 == 0 }
 
-// Generate makes a key.
+// Generate generates a key pair.
 func Generate(kind Kind) (Pair, error) {
 	private, err := generate(kind)
 	if err != nil {
-		return Pair{}, fmt.Errorf("making an SSH key: %w", err)
+		return Pair{}, fmt.Errorf("generating an SSH key: %w", err)
 	}
 	block, err := ssh.MarshalPrivateKey(private, "")
 	if err != nil {
@@ -62,7 +62,7 @@ func generate(kind Kind) (crypto.PrivateKey, error) {
 	switch kind.Algorithm {
 	case "rsa":
 		if !ValidBits(kind.Bits) {
-			return nil, fmt.Errorf("an RSA key cannot have %d bits", kind.Bits)
+			return nil, fmt.Errorf("invalid RSA key size %d: must be a multiple of 8 from %d to %d", kind.Bits, minBits, maxBits)
 		}
 		return rsa.GenerateKey(rand.Reader, kind.Bits)
 	case "ecdsa":
@@ -79,19 +79,20 @@ func generate(kind Kind) (crypto.PrivateKey, error) {
 	}
 }
 
-// ErrPassphrase says that a key is locked and the passphrase is missing or wrong.
-var ErrPassphrase = errors.New("the key is locked and the passphrase is missing or wrong")
+// ErrPassphrase is returned for an encrypted key when the passphrase is missing
+// or wrong.
+var ErrPassphrase = errors.New("the key is encrypted and the passphrase is missing or wrong")
 
-// Locked tells whether a private key needs a passphrase.
-func Locked(private []byte) bool {
+// Encrypted reports whether a private key requires a passphrase.
+func Encrypted(private []byte) bool {
 	_, err := ssh.ParsePrivateKey(private)
-	var locked *ssh.PassphraseMissingError
-	return errors.As(err, &locked)
+	var missing *ssh.PassphraseMissingError
+	return errors.As(err, &missing)
 }
 
-// Signer returns what signs with a private key.
+// Signer returns a signer for a private key.
 func Signer(private []byte, passphrase string) (ssh.Signer, error) {
-	if Locked(private) {
+	if Encrypted(private) {
 		signer, err := ssh.ParsePrivateKeyWithPassphrase(private, []byte(passphrase))
 		if err != nil {
 			return nil, ErrPassphrase
@@ -100,12 +101,12 @@ func Signer(private []byte, passphrase string) (ssh.Signer, error) {
 	}
 	signer, err := ssh.ParsePrivateKey(private)
 	if err != nil {
-		return nil, fmt.Errorf("reading the private key: %w", err)
+		return nil, fmt.Errorf("invalid private key: %w", err)
 	}
 	return signer, nil
 }
 
-// Load reads a private key; it stays locked where it is.
+// Load returns the pair of a private key. An encrypted key stays encrypted in it.
 func Load(private []byte, passphrase string) (Pair, error) {
 	signer, err := Signer(private, passphrase)
 	if err != nil {

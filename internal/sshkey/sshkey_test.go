@@ -49,7 +49,7 @@ func TestGenerateRefuses(t *testing.T) {
 	}
 }
 
-func TestLocked(t *testing.T) {
+func TestEncrypted(t *testing.T) {
 	t.Parallel()
 	pair, err := Generate(Kind{Algorithm: "ed25519"})
 	if err != nil {
@@ -64,8 +64,8 @@ func TestLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	locked := pem.EncodeToMemory(block)
-	if Locked(pair.Private) || !Locked(locked) {
-		t.Error("which key is locked is not seen")
+	if Encrypted(pair.Private) || !Encrypted(locked) {
+		t.Error("Encrypted is wrong for one of the keys")
 	}
 	for _, wrong := range []string{"", "let me out"} {
 		if _, err := Signer(locked, wrong); !errors.Is(err, ErrPassphrase) {
@@ -74,15 +74,15 @@ func TestLocked(t *testing.T) {
 	}
 	got, err := Load(locked, "let me in")
 	if err != nil || string(got.Public) != string(pair.Public) || string(got.Private) != string(locked) {
-		t.Errorf("unlocked as %s, %v", got.Public, err)
+		t.Errorf("decrypted as %s, %v", got.Public, err)
 	}
 }
 
-// newServer is an SSH server with the host keys that lets nobody in.
+// newServer starts an SSH server with these host keys. It rejects all clients.
 func newServer(t *testing.T, kinds ...Kind) (string, []ssh.Signer) {
 	t.Helper()
 	config := &ssh.ServerConfig{NoClientAuth: false, PublicKeyCallback: func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) {
-		return nil, errors.New("nobody")
+		return nil, errors.New("rejected")
 	}}
 	var keys []ssh.Signer
 	for _, kind := range kinds {
@@ -109,7 +109,7 @@ func newServer(t *testing.T, kinds ...Kind) (string, []ssh.Signer) {
 			if err != nil {
 				return
 			}
-			_, _, _, _ = ssh.NewServerConn(conn, config) // it always fails: nobody gets in
+			_, _, _, _ = ssh.NewServerConn(conn, config) // always fails: all clients are rejected
 			_ = conn.Close()
 		}
 	}()
@@ -137,20 +137,20 @@ func TestScan(t *testing.T) {
 		}
 	}
 	if _, err := Scan(t.Context(), address, []string{ssh.KeyAlgoRSASHA256}); err == nil {
-		t.Error("a type that the server does not have was found")
+		t.Error("no error for a key type that the server does not have")
 	}
 }
 
 func TestScanSilentServer(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // accepts in the kernel and never says a word
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections, nothing is sent
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := Scan(ctx, listener.Addr().String(), nil); err == nil || !strings.Contains(err.Error(), "no SSH server answers") {
+	if _, err := Scan(ctx, listener.Addr().String(), nil); err == nil || !strings.Contains(err.Error(), "no response from an SSH server") {
 		t.Errorf("a silent server: %v", err)
 	}
 }
@@ -188,7 +188,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-func TestLook(t *testing.T) {
+func TestCheckFile(t *testing.T) {
 	t.Parallel()
 	address, keys := newServer(t, Kind{Algorithm: "ed25519"})
 	other, err := Generate(Kind{Algorithm: "ed25519"})
@@ -203,25 +203,25 @@ func TestLook(t *testing.T) {
 	host := knownhosts.Normalize(address)
 	for name, test := range map[string]struct {
 		text string
-		want Verdict
+		want Result
 	}{
-		"empty":               {"", Unlisted},
-		"itself":              {shown.Line() + "\n", Listed},
-		"another key":         {host + " " + string(other.Public), Contradicted},
-		"another key, hashed": {knownhosts.HashHostname(host) + " " + string(other.Public), Contradicted},
-		"another type":        {host + " " + string(ecdsa.Public), Unlisted},
-		"another host":        {"example.com " + string(other.Public), Unlisted},
-		"revoked":             {"@revoked * " + strings.SplitN(shown.Line(), " ", 2)[1] + "\n", Contradicted},
+		"empty":               {"", Unknown},
+		"itself":              {shown.Line() + "\n", Match},
+		"another key":         {host + " " + string(other.Public), Mismatch},
+		"another key, hashed": {knownhosts.HashHostname(host) + " " + string(other.Public), Mismatch},
+		"another type":        {host + " " + string(ecdsa.Public), Unknown},
+		"another host":        {"example.com " + string(other.Public), Unknown},
+		"revoked":             {"@revoked * " + strings.SplitN(shown.Line(), " ", 2)[1] + "\n", Mismatch},
 	} {
 		file := filepath.Join(t.TempDir(), "known_hosts")
 		if err := os.WriteFile(file, []byte(test.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Look(file, shown); err != nil || got != test.want {
+		if got, err := CheckFile(file, shown); err != nil || got != test.want {
 			t.Errorf("%s: %d, %v", name, got, err)
 		}
 	}
-	if got, err := Look(filepath.Join(t.TempDir(), "missing"), shown); got != Unlisted || err != nil {
+	if got, err := CheckFile(filepath.Join(t.TempDir(), "missing"), shown); got != Unknown || err != nil {
 		t.Errorf("a missing file: %d, %v", got, err)
 	}
 }
@@ -237,8 +237,8 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// FuzzLoad reads keys that may be none; one that is taken opens what its
-// public half belongs to.
+// FuzzLoad loads arbitrary text as a key. A key that loads has the public key of
+// its signer.
 func FuzzLoad(f *testing.F) {
 	for _, kind := range []Kind{{Algorithm: "ed25519"}, {Algorithm: "ecdsa", Curve: "p256"}} {
 		pair, err := Generate(kind)

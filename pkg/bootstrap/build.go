@@ -19,8 +19,9 @@ import (
 	"github.com/fluxkit/flux/internal/gitrepo"
 )
 
-// build returns the objects that the cluster's folder stands for, the user's
-// patches applied: what is installed is what the controllers will find.
+// build returns the objects of the cluster's folder with the user's patches
+// applied, so that bootstrap installs the objects that kustomize-controller
+// will apply.
 func (r *run) build() ([]*unstructured.Unstructured, error) {
 	if r.built != nil {
 		return slices.Clone(r.built), nil
@@ -30,15 +31,15 @@ func (r *run) build() ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	name := r.kustomizationIn(files)
-	if plain(files[name]) {
-		// Building a kustomization of just the two files gives their objects
-		// again, after a second of parsing definitions.
+	if listsOnlyFluxFiles(files[name]) {
+		// A kustomize build of only the two files returns the same objects, and
+		// takes about a second to parse the CRDs.
 		r.built = append(r.plan.Components.Unstructured(), r.syncObjects()...)
 		return slices.Clone(r.built), nil
 	}
 	files[path.Join(r.folder, componentsFile)] = r.components
 	if r.built, err = buildFolder(overlay{r.clone, files}, r.folder); err != nil {
-		return nil, failure("mend it in the repository: flux adds to it but keeps what is yours", "building %s of the repository: %w", name, err)
+		return nil, failure("fix it in the repository: flux only adds resources to it and keeps your changes", "building %s from the repository: %w", name, err)
 	}
 	return slices.Clone(r.built), nil
 }
@@ -52,8 +53,8 @@ func (r *run) kustomizationIn(files map[string][]byte) string {
 	return ""
 }
 
-// plain tells whether a kustomization does nothing but list the two files.
-func plain(text []byte) bool {
+// listsOnlyFluxFiles reports whether a kustomization only lists the two files as resources.
+func listsOnlyFluxFiles(text []byte) bool {
 	var k map[string]any
 	if budget.Unmarshal("", text, &k) != nil {
 		return false
@@ -67,7 +68,7 @@ func plain(text []byte) bool {
 
 func buildFolder(files overlay, folder string) ([]*unstructured.Unstructured, error) {
 	options := krusty.MakeDefaultOptions()
-	options.LoadRestrictions = kustomize.LoadRestrictionsNone // the files are the repository's, there is no outside
+	options.LoadRestrictions = kustomize.LoadRestrictionsNone // the file system has no files outside the repository
 	built, err := krusty.MakeKustomizer(options).Run(repositoryFiles{files: files}, "/"+folder)
 	if err != nil {
 		return nil, err
@@ -87,9 +88,9 @@ func buildFolder(files overlay, folder string) ([]*unstructured.Unstructured, er
 	return objects, nil
 }
 
-// overlay is the repository with files that are about to be committed.
+// overlay is the repository with the files that are not committed yet.
 type overlay struct {
-	below *gitrepo.Repository
+	base  *gitrepo.Repository
 	files map[string][]byte
 }
 
@@ -97,13 +98,13 @@ func (o overlay) read(name string) ([]byte, error) {
 	if data, ok := o.files[name]; ok {
 		return data, nil
 	}
-	return o.below.ReadFile(name)
+	return o.base.ReadFile(name)
 }
 
-// list returns the names in a folder, those of folders with a slash behind.
+// list returns the names in a folder. Names of folders end with a slash.
 func (o overlay) list(folder string) ([]string, error) {
 	names := map[string]bool{}
-	found, err := o.below.ReadDir(folder)
+	found, err := o.base.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -115,7 +116,7 @@ func (o overlay) list(folder string) ([]string, error) {
 		prefix = ""
 	}
 	for name := range o.files {
-		if rest, below := strings.CutPrefix(name, prefix); below {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
 			if first, _, nested := strings.Cut(rest, "/"); nested {
 				rest = first + "/"
 			}
@@ -128,10 +129,10 @@ func (o overlay) list(folder string) ([]string, error) {
 	return slices.Sorted(maps.Keys(names)), nil
 }
 
-// repositoryFiles shows kustomize the repository as a file system that cannot
-// be written to. Files are read as they are asked for.
+// repositoryFiles is the repository as a read-only file system for kustomize.
+// It reads a file when kustomize does.
 type repositoryFiles struct {
-	filesys.FileSystem // nil: whatever is not below is never called by a build
+	filesys.FileSystem // nil: a build calls only the methods that are implemented here
 	files              overlay
 }
 
@@ -171,7 +172,7 @@ func (f repositoryFiles) CleanedAbs(name string) (filesys.ConfirmedDir, string, 
 		return filesys.ConfirmedDir(clean), "", nil
 	}
 	if !f.Exists(clean) {
-		return "", "", fmt.Errorf("there is no %s in the repository", clean)
+		return "", "", fmt.Errorf("%s not found in the repository", clean)
 	}
 	return filesys.ConfirmedDir(path.Dir(clean)), path.Base(clean), nil
 }
@@ -185,16 +186,16 @@ func (f repositoryFiles) Glob(pattern string) ([]string, error) {
 	}
 	var matches []string
 	for _, name := range names {
-		if fits, matchErr := path.Match(path.Base(pattern), name); matchErr == nil && fits {
+		if ok, matchErr := path.Match(path.Base(pattern), name); matchErr == nil && ok {
 			matches = append(matches, path.Join(folder, name))
 		}
 	}
 	return matches, err
 }
 
-var errReadOnly = errors.New("a build does not write to the repository")
+var errReadOnly = errors.New("the repository is read-only during a build")
 
-// The rest of filesys.FileSystem is for writing.
+// The methods of filesys.FileSystem below write, and fail.
 
 // Create implements filesys.FileSystem.
 func (f repositoryFiles) Create(string) (filesys.File, error) { return nil, errReadOnly }

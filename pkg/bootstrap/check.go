@@ -9,17 +9,17 @@ import (
 	"sync"
 )
 
-// Check is something that preflight has looked at.
+// Check is the result of one preflight check.
 type Check struct {
-	// Name is what was looked at, as in "the cluster".
+	// Name is the subject of the check, as in "the cluster's version".
 	Name string
-	// Err is what keeps bootstrap from working, nil where nothing does.
+	// Err is the reason why bootstrap would fail, nil if the check passed.
 	Err error
 }
 
-// PreflightError says what keeps bootstrap from working, all that is known at once.
+// PreflightError is returned when several preflight checks fail.
 type PreflightError struct {
-	// Errs has at least two entries, each with its way out where there is one.
+	// Errs has at least two entries, each with its remedy if one is known.
 	Errs []error
 }
 
@@ -39,22 +39,22 @@ type check struct {
 	do   func(context.Context) error
 }
 
-// checks are what has been looked at so far.
+// checks are the results of the checks that have run.
 type checks []Check
 
-// run looks at several things at the same time. One that fails does not stop
-// the others: who has two things to mend wants to hear of both.
+// run runs the checks of a stage concurrently. A check that fails does not
+// cancel the others, so that one run reports every problem.
 func (c *checks) run(ctx context.Context, stage []check) error {
 	errs := make([]error, len(stage))
 	var all sync.WaitGroup
 	for i, one := range stage {
-		all.Go(func() { errs[i] = explain(one.do(ctx)) })
+		all.Go(func() { errs[i] = withHint(one.do(ctx)) })
 	}
 	all.Wait()
 	var failed []error
 	for i, one := range stage {
 		*c = append(*c, Check{one.name, errs[i]})
-		if errs[i] != nil && !said(failed, errs[i]) {
+		if errs[i] != nil && !reported(failed, errs[i]) {
 			failed = append(failed, errs[i])
 		}
 	}
@@ -69,9 +69,9 @@ func (c *checks) run(ctx context.Context, stage []check) error {
 	return &PreflightError{failed}
 }
 
-// said tells whether an error is among others: the same words, or the same
-// server that cannot be reached.
-func said(errs []error, err error) bool {
+// reported reports whether errs has an error with the same message, or about
+// the same unreachable server.
+func reported(errs []error, err error) bool {
 	return slices.ContainsFunc(errs, func(e error) bool {
 		var one, other *net.OpError
 		return e.Error() == err.Error() ||

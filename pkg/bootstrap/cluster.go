@@ -16,28 +16,29 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// survey is what the cluster has before anything is changed. An object that it
-// does not have is nil.
+// survey is the state of the cluster before bootstrap changes it. An object
+// that does not exist is nil.
 type survey struct {
 	secret, pullSecret controllers.Object
 	source, sync       controllers.Object
-	definition, home   controllers.Object
-	// deployments are those in the namespace by name, the word of each being
-	// the tool that manages it.
+	crd, fluxNamespace controllers.Object
+	// deployments maps the name of each Deployment in the namespace to the
+	// tool that manages it.
 	deployments map[string]string
 }
 
-// survey finds out what is on the cluster and refuses one that cannot take Flux.
+// survey reads the state of the cluster, and returns an error if Flux cannot be
+// installed on it.
 func (r *run) survey(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	get := func(into *controllers.Object, res kube.Resource, namespace, name string) {
 		g.Go(func() error {
 			o, err := r.client.Get(gctx, res, namespace, name)
 			if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-				return nil // what may not be read, Allowed names together with all else that is missing
+				return nil // checkPermissions lists all missing permissions in one error
 			}
 			if err != nil {
-				return fmt.Errorf("looking for %s %q: %w", res.Kind, name, err)
+				return fmt.Errorf("reading %s %q: %w", res.Kind, name, err)
 			}
 			*into = o
 			return nil
@@ -47,8 +48,8 @@ func (r *run) survey(ctx context.Context) error {
 	get(&f.secret, secretResource(), ns, r.plan.Sync.SecretName)
 	get(&f.source, kube.Of(kind("GitRepository")), ns, ns)
 	get(&f.sync, kube.Of(kind("Kustomization")), ns, ns)
-	get(&f.home, kube.Guess(coreKind("Namespace")), "", ns)
-	get(&f.definition, kube.Guess(schema.FromAPIVersionAndKind("apiextensions.k8s.io/v1", "CustomResourceDefinition")), "", kind("GitRepository").CRD())
+	get(&f.fluxNamespace, kube.Guess(coreKind("Namespace")), "", ns)
+	get(&f.crd, kube.Guess(schema.FromAPIVersionAndKind("apiextensions.k8s.io/v1", "CustomResourceDefinition")), "", kind("GitRepository").CRD())
 	g.Go(func() (err error) {
 		f.deployments, err = r.deployments(gctx)
 		return err
@@ -59,7 +60,7 @@ func (r *run) survey(ctx context.Context) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return r.unclaimed()
+	return r.checkOwnership()
 }
 
 func (r *run) deployments(ctx context.Context) (map[string]string, error) {
@@ -74,12 +75,14 @@ func (r *run) deployments(ctx context.Context) (map[string]string, error) {
 	return managers, nil
 }
 
-// permitted asks the server for everything that is going to be done.
-func (r *run) permitted(ctx context.Context) error {
+// checkPermissions returns an error that lists the permissions that the user
+// lacks.
+func (r *run) checkPermissions(ctx context.Context) error {
 	return r.client.Allowed(ctx, r.permissions())
 }
 
-func (r *run) supported(ctx context.Context) error {
+// checkVersion returns an error if the cluster's Kubernetes is too old for Flux.
+func (r *run) checkVersion(ctx context.Context) error {
 	server, err := r.client.ServerVersion(ctx)
 	if err != nil {
 		return err
@@ -89,10 +92,10 @@ func (r *run) supported(ctx context.Context) error {
 		return err
 	}
 	return failure("upgrade the cluster, or install an older Flux with --manifests",
-		"Kubernetes %s is too old for Flux %s, which needs %s", server, controllers.Distribution, controllers.MinKubernetes)
+		"Kubernetes %s is too old for Flux %s, which requires %s", server, controllers.Distribution, controllers.MinKubernetes)
 }
 
-// permissions are what bootstrap needs in the cluster.
+// permissions returns the permissions that bootstrap needs on the cluster.
 func (r *run) permissions() []kube.Permission {
 	var all []kube.Permission
 	objects := append(r.plan.Components.Unstructured(), secretObject(r.namespace()))
@@ -118,101 +121,103 @@ func (r *run) permissions() []kube.Permission {
 	return all
 }
 
-// unclaimed refuses a cluster whose Flux belongs to something else: another
-// tool, or another folder of a repository. Both would fight over it.
-func (r *run) unclaimed() error {
-	for _, o := range []controllers.Object{r.found.definition, r.found.home} {
+// checkOwnership returns an error if another tool, or another path of a
+// repository, manages the Flux on the cluster: the two would overwrite each
+// other's changes.
+func (r *run) checkOwnership() error {
+	for _, o := range []controllers.Object{r.found.crd, r.found.fluxNamespace} {
 		if (controllers.Path{"metadata.deletionTimestamp"}).String(o) != "" {
-			return failure("finish it with 'flux uninstall', which says what holds it up, then run the command again",
-				"an earlier removal is not finished: %s is being deleted", controllers.Name(o))
+			return failure("run 'flux uninstall', which reports the finalizers that block it, then run the command again",
+				"an earlier uninstall has not finished: %s is being deleted", controllers.Name(o))
 		}
 	}
 	if r.plan.Force {
-		return r.unfollowed()
+		return r.checkSyncObject()
 	}
-	if manager := kube.Label(r.found.definition, kube.ManagedByLabel); foreign(manager) {
-		return failure("upgrade it with that, or take it over with --force", "Flux on this cluster is managed by %s", manager)
+	if manager := kube.Label(r.found.crd, kube.ManagedByLabel); otherManager(manager) {
+		return failure(fmt.Sprintf("upgrade it with %s, or take ownership with --force", manager), "Flux on this cluster is managed by %s", manager)
 	}
 	for _, name := range r.plan.Components.Components {
-		if manager := r.found.deployments[name]; foreign(manager) {
-			return failure("remove it with that, or take it over with --force", "Deployment %s/%s is managed by %s", r.namespace(), name, manager)
+		if manager := r.found.deployments[name]; otherManager(manager) {
+			return failure(fmt.Sprintf("remove it with %s, or take ownership with --force", manager), "Deployment %s/%s is managed by %s", r.namespace(), name, manager)
 		}
 	}
-	return r.unfollowed()
+	return r.checkSyncObject()
 }
 
-func foreign(manager string) bool { return manager != "" && manager != "flux" }
+func otherManager(manager string) bool { return manager != "" && manager != "flux" }
 
-// unfollowed refuses to overwrite a Kustomization that applies something else.
-func (r *run) unfollowed() error {
+// checkSyncObject returns an error if the cluster's Kustomization applies
+// another source or path.
+func (r *run) checkSyncObject() error {
 	if r.found.sync == nil {
 		return nil
 	}
 	name := r.namespace() + "/" + r.namespace()
 	from := controllers.Path{"spec.sourceRef.kind"}.String(r.found.sync) + "/" + controllers.Path{"spec.sourceRef.name"}.String(r.found.sync)
 	if want := "GitRepository/" + r.namespace(); from != want && !r.plan.Force {
-		return failure("take it over with --force, or remove it first", "Kustomization %s is there and applies %s: bootstrap would have it apply %s", name, from, want)
+		return failure("take ownership with --force, or delete it first", "Kustomization %s already exists and applies %s: bootstrap would change its source to %s", name, from, want)
 	}
 	at := controllers.Path{"spec.path"}.String(r.found.sync)
 	clean, err := CleanPath(at)
 	if err != nil || clean != r.plan.Path {
-		return failure(fmt.Sprintf("give --path=%s, or remove Flux from the cluster first with flux uninstall", strings.TrimPrefix(at, "./")),
-			"this cluster has been bootstrapped from folder %q and not from %q", at, "./"+r.plan.Path)
+		return failure(fmt.Sprintf("set --path=%s, or run 'flux uninstall' first", strings.TrimPrefix(at, "./")),
+			"this cluster was bootstrapped from path %q, not from %q", at, "./"+r.plan.Path)
 	}
 	return nil
 }
 
-// follows tells whether the cluster is already where this run would bring it:
-// it has applied the newest commit, which holds all that is to be installed,
-// and nobody has removed a controller since.
-func (r *run) follows() bool {
+// upToDate reports whether the cluster has already applied the newest commit,
+// which has all manifests of this run, and still has every controller.
+func (r *run) upToDate() bool {
 	for _, name := range r.plan.Components.Components {
-		if _, there := r.found.deployments[name]; !there {
+		if _, exists := r.found.deployments[name]; !exists {
 			return false
 		}
 	}
 	return isReady(r.found.source) && isReady(r.found.sync) &&
-		controllers.Path{"status.lastAppliedRevision"}.String(r.found.sync) == r.newest()
+		controllers.Path{"status.lastAppliedRevision"}.String(r.found.sync) == r.headRevision()
 }
 
-// newest is how Flux writes the newest commit of the branch.
-func (r *run) newest() string { return r.plan.Branch + "@sha1:" + r.clone.Head() }
+// headRevision returns the newest commit of the branch as a Flux revision.
+func (r *run) headRevision() string { return r.plan.Branch + "@sha1:" + r.clone.Head() }
 
-// definitions are the namespace and the definitions, on which the rest stands.
-func (r *run) definitions() ([]*unstructured.Unstructured, error) {
+// prerequisites returns the namespace and the CRDs, which have to exist before
+// the other objects.
+func (r *run) prerequisites() ([]*unstructured.Unstructured, error) {
 	objects, err := r.build()
 	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !kube.Definition(o) }), err
 }
 
-func (r *run) installDefinitions(ctx context.Context) error {
-	if r.follows() {
+func (r *run) installPrerequisites(ctx context.Context) error {
+	if r.upToDate() {
 		return nil
 	}
-	r.say.Action("installing components in %q namespace", r.namespace())
-	definitions, err := r.definitions()
+	r.progress.Action("installing components in %q namespace", r.namespace())
+	prerequisites, err := r.prerequisites()
 	if err != nil {
 		return err
 	}
-	return r.client.Define(ctx, definitions)
+	return r.client.Define(ctx, prerequisites)
 }
 
-// awaitDefinitions waits on the server, which takes its time until it serves a
-// new kind: controllers end when they start before that.
-func (r *run) awaitDefinitions(ctx context.Context) error {
-	if r.follows() {
+// waitForCRDs waits until the API server serves the kinds of the CRDs.
+// Controllers that start earlier exit.
+func (r *run) waitForCRDs(ctx context.Context) error {
+	if r.upToDate() {
 		return nil
 	}
-	definitions, err := r.definitions()
+	prerequisites, err := r.prerequisites()
 	if err != nil {
 		return err
 	}
-	return r.client.Served(ctx, definitions)
+	return r.client.Served(ctx, prerequisites)
 }
 
-// install applies the components and, at the same time, what makes the cluster
-// follow the repository: the controllers, once they run, find their work waiting.
+// install applies the components and, concurrently, the GitRepository and the
+// Kustomization, which the controllers reconcile as soon as they run.
 func (r *run) install(ctx context.Context) error {
-	if r.follows() {
+	if r.upToDate() {
 		return r.refreshPullSecret(ctx)
 	}
 	objects, err := r.build()
@@ -231,34 +236,35 @@ func (r *run) install(ctx context.Context) error {
 	if r.plan.PullSecret != nil {
 		components = append(components, r.plan.PullSecret)
 	}
-	r.say.Action("applying sync manifests")
+	r.progress.Action("applying sync manifests")
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return r.client.Apply(gctx, components) })
 	g.Go(func() error { return r.client.Apply(gctx, sync) })
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	r.say.Success("installed components")
-	r.say.Success("reconciled components")
-	r.say.Success("reconciled sync configuration")
+	r.progress.Success("installed components")
+	r.progress.Success("reconciled components")
+	r.progress.Success("reconciled sync configuration")
 	return nil
 }
 
-// refreshPullSecret writes the registry's credentials where they have changed:
-// they are not in the repository.
+// refreshPullSecret applies the image pull Secret if the credentials have
+// changed. It is not in the repository, so an up-to-date revision does not
+// cover it.
 func (r *run) refreshPullSecret(ctx context.Context) error {
 	if p := r.plan.PullSecret; p != nil && !maps.Equal(secretData(r.found.pullSecret), textData(p)) {
 		if err := r.client.Apply(ctx, []*unstructured.Unstructured{p}); err != nil {
 			return err
 		}
-		r.say.Success("reconciled image pull secret %q", r.namespace()+"/"+p.GetName())
+		r.progress.Success("reconciled image pull secret %q", r.namespace()+"/"+p.GetName())
 	}
-	r.say.Success("reconciled components")
-	r.say.Success("reconciled sync configuration")
+	r.progress.Success("reconciled components")
+	r.progress.Success("reconciled sync configuration")
 	return nil
 }
 
-// textData is what a Secret that is written as text will hold.
+// textData returns the data of a Secret with stringData.
 func textData(o *unstructured.Unstructured) map[string]string {
 	data, _, err := unstructured.NestedStringMap(o.Object, "stringData")
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 const branch = "main"
 
 // world is a namespace of a real API server and a repository on a real Git
-// server. The controllers are played, their Deployments simulated.
+// server. The controllers and their Deployments are simulated.
 type world struct {
 	t         *testing.T
 	cluster   *testcluster.Cluster
@@ -36,23 +36,23 @@ type world struct {
 	url       string
 
 	mu sync.Mutex
-	// fails has a reason and a message for each kind that is not to become ready.
+	// fails has the reason and message of the Ready condition of each kind that fails.
 	fails map[string][2]string
 }
 
-// fail makes the controllers report failures from now on, by kind.
+// fail makes the controllers report these failures from now on, by kind.
 func (w *world) fail(failures map[string][2]string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fails = failures
 }
 
-// condition is what the controller of a kind reports.
+// condition returns the Ready condition that the controller of a kind reports.
 func (w *world) condition(kind string, generation any) map[string]any {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := map[string]any{
-		"type": "Ready", "status": "True", "reason": "Succeeded", "message": "played", "observedGeneration": generation,
+		"type": "Ready", "status": "True", "reason": "Succeeded", "message": "simulated", "observedGeneration": generation,
 		"lastTransitionTime": "2026-11-01T10:00:00Z",
 	}
 	if failure, ok := w.fails[kind]; ok {
@@ -70,23 +70,24 @@ func newWorld(t *testing.T, cluster *testcluster.Cluster, name string) *world {
 		url:  cluster.Env["FLUX_SANDBOX_GIT_URL"] + "/" + name + ".git",
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	var playing sync.WaitGroup
+	var running sync.WaitGroup
 	for kind, status := range map[string]func(controllers.Object) map[string]any{"GitRepository": w.fetched, "Kustomization": w.applied} {
-		playing.Go(func() {
-			if err := w.play(ctx, kind, status); !errors.Is(err, context.Canceled) {
-				t.Errorf("playing the controller of %s: %v", kind, err)
+		running.Go(func() {
+			if err := w.simulate(ctx, kind, status); !errors.Is(err, context.Canceled) {
+				t.Errorf("simulating the controller of %s: %v", kind, err)
 			}
 		})
 	}
 	t.Cleanup(func() {
 		cancel()
-		playing.Wait()
+		running.Wait()
 	})
 	return w
 }
 
-// play answers each change and each request as a controller does.
-func (w *world) play(ctx context.Context, kind string, status func(controllers.Object) map[string]any) error {
+// simulate updates the status after each change and each request, as a
+// controller does.
+func (w *world) simulate(ctx context.Context, kind string, status func(controllers.Object) map[string]any) error {
 	k, _ := controllers.FindKind(kind)
 	res := kube.Of(k)
 	return w.cluster.Client.Follow(ctx, res, kube.Selection{Namespace: w.namespace}, "", func(e kube.Event) (bool, error) {
@@ -96,12 +97,12 @@ func (w *world) play(ctx context.Context, kind string, status func(controllers.O
 			return false, nil
 		}
 		generation, _ := controllers.Path{"metadata.generation"}.Lookup(e.Object)
-		// At work, a controller shows its earlier answer a moment longer.
+		// A controller that is reconciling keeps its previous conditions.
 		if earlier, ok := (controllers.Path{"status.conditions"}).Lookup(e.Object); ok {
-			working := append(earlier.([]any), map[string]any{
-				"type": "Reconciling", "status": "True", "reason": "Progressing", "message": "at work", "lastTransitionTime": "2026-11-01T10:00:00Z",
+			reconciling := append(earlier.([]any), map[string]any{
+				"type": "Reconciling", "status": "True", "reason": "Progressing", "message": "reconciling", "lastTransitionTime": "2026-11-01T10:00:00Z",
 			})
-			if err := w.cluster.Client.PatchStatus(ctx, res, w.namespace, controllers.Name(e.Object), map[string]any{"conditions": working}); err != nil {
+			if err := w.cluster.Client.PatchStatus(ctx, res, w.namespace, controllers.Name(e.Object), map[string]any{"conditions": reconciling}); err != nil {
 				return false, err
 			}
 		}
@@ -128,7 +129,7 @@ func (w *world) applied(controllers.Object) map[string]any {
 
 func (w *world) revision() string { return branch + "@sha1:" + w.git(w.bare, "rev-parse", branch) }
 
-// git runs Git without anybody's configuration.
+// git runs Git without the configuration of the user and the system.
 func (w *world) git(dir string, args ...string) string {
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
@@ -140,7 +141,7 @@ func (w *world) git(dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// log lists the subjects of the branch, newest first; nothing without commits.
+// log returns the authors and subjects of the branch, newest first; nil without commits.
 func (w *world) log() []string {
 	if w.git(w.bare, "for-each-ref") == "" {
 		return nil
@@ -148,7 +149,7 @@ func (w *world) log() []string {
 	return strings.Split(w.git(w.bare, "log", "--format=%an <%ae> %s", branch), "\n")
 }
 
-// commit adds files as their owner would.
+// commit pushes files in the name of the repository's owner.
 func (w *world) commit(files map[string]string) {
 	w.t.Helper()
 	work := w.t.TempDir()
@@ -170,7 +171,7 @@ func (w *world) commit(files map[string]string) {
 	w.git(work, "push", "--quiet", w.bare, branch)
 }
 
-// plan bootstraps the world by user name and password.
+// plan returns a plan with a user name and password.
 func (w *world) plan() bootstrap.Plan {
 	w.t.Helper()
 	options := manifests.Defaults()
@@ -189,7 +190,7 @@ func (w *world) plan() bootstrap.Plan {
 	}
 }
 
-// run bootstraps within a bound that is far above what it takes.
+// run bootstraps with a timeout far above the usual duration.
 func (w *world) run(plan bootstrap.Plan, wrap func(http.RoundTripper) http.RoundTripper) (string, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
 	defer cancel()
@@ -211,7 +212,7 @@ func (w *world) mustRun(plan bootstrap.Plan) string {
 	return text
 }
 
-// get returns an object of the world, nil where there is none.
+// get returns an object of the namespace, nil if it does not exist.
 func (w *world) get(apiVersion, kind, name string) controllers.Object {
 	w.t.Helper()
 	o, err := w.cluster.Client.Get(w.t.Context(), guess(apiVersion, kind), w.namespace, name)
@@ -221,26 +222,26 @@ func (w *world) get(apiVersion, kind, name string) controllers.Object {
 	return o
 }
 
-// progress keeps what is told.
+// progress records the progress messages.
 type progress struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-func (p *progress) say(format string, args []any) {
+func (p *progress) add(format string, args []any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fmt.Fprintf(&p.text, format+"\n", args...)
 }
 
-func (p *progress) Action(format string, args ...any)  { p.say("► "+format, args) }
-func (p *progress) Waiting(format string, args ...any) { p.say("◎ "+format, args) }
-func (p *progress) Success(format string, args ...any) { p.say("✔ "+format, args) }
-func (p *progress) Warning(format string, args ...any) { p.say("⚠️ "+format, args) }
+func (p *progress) Action(format string, args ...any)  { p.add("► "+format, args) }
+func (p *progress) Waiting(format string, args ...any) { p.add("◎ "+format, args) }
+func (p *progress) Success(format string, args ...any) { p.add("✔ "+format, args) }
+func (p *progress) Warning(format string, args ...any) { p.add("⚠️ "+format, args) }
 func (p *progress) Step(string, bool) func()           { return func() {} }
 
-// changes counts the requests that change the cluster and ends the connection
-// at one of them, before it is sent or after the server has done it.
+// changes records the requests that change the cluster, and fails from one of
+// them on: before it is sent, or after the server has handled it.
 type changes struct {
 	next   http.RoundTripper
 	mu     sync.Mutex

@@ -15,13 +15,13 @@ import (
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
 
-// host is a Git host with an API, kept in memory, over the sandbox's Git
-// server, which holds the repository.
+// host is an in-memory Git host API in front of the sandbox's Git server, which
+// has the repository.
 type host struct {
 	w *world
 
 	mu        sync.Mutex
-	done      []string          // what has changed on the host
+	done      []string          // changes on the host
 	keys      map[string]string // the deploy keys by title
 	protected string
 	refuses   error
@@ -75,10 +75,10 @@ func (h *host) do(what string) {
 	h.done = append(h.done, what)
 }
 
-// tokening is a host that makes tokens, which its Git server knows.
-type tokening struct{ *host }
+// tokenHost is a host with deploy tokens, which its Git server accepts.
+type tokenHost struct{ *host }
 
-func (h tokening) DeployToken(_ context.Context, title string) (string, string, error) {
+func (h tokenHost) DeployToken(_ context.Context, title string) (string, string, error) {
 	h.do("token " + title)
 	h.w.sandbox("t0ken", "git", "credentials", "set", "--username", "deploy", "--password-stdin", "--read-only")
 	return "deploy", "t0ken", nil
@@ -99,8 +99,8 @@ func (h *host) wantDone(t *testing.T, want ...string) {
 	}
 }
 
-// created: a repository that does not exist is made after everything that can
-// be found out before.
+// created: a repository that does not exist is created, after the preflight
+// checks have passed.
 func created(w *world) {
 	if err := os.RemoveAll(w.bare); err != nil {
 		w.t.Fatal(err)
@@ -109,7 +109,7 @@ func created(w *world) {
 	plan := w.on(h)
 	plan.Commit.Sign = func([]byte) (string, error) { return "", errors.New("no key to sign with") }
 	if _, err := w.run(plan, nil); err == nil {
-		w.t.Error("a commit that cannot be signed ended well")
+		w.t.Error("no error for a commit that cannot be signed")
 	}
 	h.wantDone(w.t, "repository")
 	text := w.mustRun(w.on(h))
@@ -124,24 +124,24 @@ func created(w *world) {
 	h.wantDone(w.t, "repository")
 }
 
-// forbidden: what the host refuses and what the cluster lacks is told at once,
-// and nothing is changed.
+// forbidden: errors of the host and of the cluster are reported together, and
+// nothing is changed.
 func forbidden(w *world) {
 	h := w.host()
-	h.refuses = &githost.Error{Err: errors.New("the token lacks the scope repo"), Hint: "make another"}
+	h.refuses = &githost.Error{Err: errors.New("the token lacks the scope repo"), Hint: "create another"}
 	var c changes
 	plan := w.on(h)
 	_, err := w.run(plan, c.wrap)
 	var known *bootstrap.Error
-	if !errors.As(err, &known) || known.Hint != "make another" || err.Error() != "the token lacks the scope repo" {
-		w.t.Errorf("a refusal of the host: %v", err)
+	if !errors.As(err, &known) || known.Hint != "create another" || err.Error() != "the token lacks the scope repo" {
+		w.t.Errorf("an error of the host: %v", err)
 	}
 	w.mustRun(w.plan())
 	plan.Path = "elsewhere"
 	_, err = w.run(plan, c.wrap)
 	var several *bootstrap.PreflightError
-	if !errors.As(err, &several) || len(several.Errs) != 2 || !strings.Contains(err.Error(), "the scope repo") || !strings.Contains(err.Error(), "has been bootstrapped from folder") {
-		w.t.Errorf("two things to mend: %v", err)
+	if !errors.As(err, &several) || len(several.Errs) != 2 || !strings.Contains(err.Error(), "the scope repo") || !strings.Contains(err.Error(), "was bootstrapped from path") {
+		w.t.Errorf("two errors: %v", err)
 	}
 	if len(c.seen) > 0 {
 		w.t.Errorf("the cluster was changed: %v", c.seen)
@@ -149,15 +149,15 @@ func forbidden(w *world) {
 	h.wantDone(w.t)
 }
 
-// protected: a branch that takes no push is told before anything is changed,
-// unless nothing is to be pushed.
+// protected: a protected branch is reported before anything is changed, unless
+// there is nothing to push.
 func protected(w *world) {
 	h := w.host()
 	h.protected = "it requires a review"
 	var c changes
 	_, err := w.run(w.on(h), c.wrap)
 	var known *bootstrap.Error
-	if !errors.As(err, &known) || err.Error() != `branch "main" takes no push: it requires a review` || strings.Contains(known.Hint, "--pull-request") {
+	if !errors.As(err, &known) || err.Error() != `branch "main" is protected: it requires a review` || strings.Contains(known.Hint, "--pull-request") {
 		w.t.Errorf("a protected branch: %v", err)
 	}
 	if len(c.seen) > 0 || w.log() != nil {
@@ -167,10 +167,10 @@ func protected(w *world) {
 	w.mustRun(w.on(h))
 }
 
-// tokened: the host's token is made once, and again when it opens nothing.
+// tokened: the deploy token is created once, and again if it has no access.
 func tokened(w *world) {
-	w.closed()
-	h := tokening{w.host()}
+	w.requireAuth()
+	h := tokenHost{w.host()}
 	plan := w.on(h)
 	plan.TokenAuth, plan.DeployToken = false, true
 	w.mustRun(plan)
@@ -184,35 +184,35 @@ func tokened(w *world) {
 	w.sandbox("0ther", "git", "credentials", "set", "--username", "deploy", "--password-stdin", "--read-only")
 	text := w.mustRun(plan)
 	h.wantDone(w.t, title, title)
-	if !strings.Contains(text, "the token in Secret tokened/flux-system does not open the repository and is replaced") {
-		w.t.Errorf("a token that was withdrawn is not told:\n%s", text)
+	if !strings.Contains(text, "the token in Secret tokened/flux-system has no access to the repository and will be replaced") {
+		w.t.Errorf("a revoked token is not reported:\n%s", text)
 	}
 	plan.Host = w.host()
-	if _, err := w.run(plan, nil); err == nil || err.Error() != "this Git host makes no deploy tokens" {
+	if _, err := w.run(plan, nil); err == nil || err.Error() != "deploy tokens are not supported for this Git host" {
 		w.t.Errorf("a host without tokens: %v", err)
 	}
 	if slices.Contains(strings.Fields(text), "t0ken") {
-		w.t.Errorf("the token is shown:\n%s", text)
+		w.t.Errorf("the token is in the output:\n%s", text)
 	}
 }
 
-// readonly: credentials that may not push are told before anything is changed.
+// readonly: credentials without push access are reported before anything is changed.
 func readonly(w *world) {
-	w.closed()
+	w.requireAuth()
 	w.sandbox("reads", "git", "credentials", "set", "--username", "reader", "--password-stdin", "--read-only")
 	plan := w.plan()
 	plan.Host = githost.Git{Access: githost.Access{URL: w.url, Username: "reader", Password: "reads"}, TokenAuth: true}
 	ctx := w.t.Context()
-	var told progress
-	checks, err := bootstrap.Preflight(ctx, w.cluster.Client.Config, plan, &told)
+	var output progress
+	checks, err := bootstrap.Preflight(ctx, w.cluster.Client.Config, plan, &output)
 	var known *bootstrap.Error
-	if !errors.As(err, &known) || known.Hint == "" || !strings.Contains(err.Error(), "asking for the right to push to") || !strings.Contains(err.Error(), "(403)") {
-		w.t.Errorf("credentials that only read: %v\n%s", err, told.text.String())
+	if !errors.As(err, &known) || known.Hint == "" || !strings.Contains(err.Error(), "checking push access to") || !strings.Contains(err.Error(), "(403)") {
+		w.t.Errorf("read-only credentials: %v\n%s", err, output.text.String())
 	}
 	failed := slices.DeleteFunc(checks, func(c bootstrap.Check) bool { return c.Err == nil })
 	if len(checks) != 8 || len(failed) != 1 || failed[0].Name != "the branch" {
 		w.t.Errorf("the checks are %v", checks)
 	}
 	w.mustRun(w.plan())
-	w.mustRun(plan) // nothing is to be pushed
+	w.mustRun(plan) // nothing to push
 }

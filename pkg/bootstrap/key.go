@@ -13,81 +13,82 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// sourceKey is the key by which the cluster reads the repository over SSH.
+// sourceKey is the SSH key that source-controller reads the repository with.
 type sourceKey struct {
 	pair sshkey.Pair
-	// ask says that a person or the host has to give the key access.
-	ask bool
-	// replaces says that it takes the place of a key by which the cluster fetches.
+	// needsAccess is set if the user or the host has to grant the key access.
+	needsAccess bool
+	// replaces is set if the key replaces one that source-controller uses.
 	replaces bool
-	// before is the public key that the cluster had.
-	before string
+	// previous is the public key that the cluster had.
+	previous string
 }
 
-// keyTitle names the cluster's key, and its token, to people. It is the title
-// that Flux 2 gives them: a cluster that is built anew replaces its old key by it.
+// keyTitle returns the title of the deploy key or token on the host. It is the
+// title of Flux 2, so that a cluster that is bootstrapped again replaces its
+// old key.
 func (r *run) keyTitle() string {
 	return strings.Join([]string{r.namespace(), r.plan.Branch, r.plan.Sync.SecretName, "./" + r.plan.Path}, "-")
 }
 
-// chooseKey takes the given key, else the one that the cluster has already,
-// else a new one.
+// chooseKey uses the given key, else the one that the cluster has, else a new
+// one.
 func (r *run) chooseKey(ctx context.Context) error {
-	before := strings.TrimSpace(secretData(r.found.secret)[publicKey])
 	if r.plan.Key.Private != nil {
-		return r.takeKey(before)
+		return r.useGivenKey(strings.TrimSpace(secretData(r.found.secret)[publicKey]))
 	}
 	if stored := secretData(r.found.secret)[identityKey]; stored != "" {
 		pair, err := sshkey.Load([]byte(stored), secretData(r.found.secret)[passwordKey])
 		if err != nil {
-			r.say.Warning("the key in Secret %s/%s cannot be used and is replaced: %s", r.namespace(), r.plan.Sync.SecretName, err)
-			return r.makeKey(sourceKey{ask: true})
+			r.progress.Warning("the key in Secret %s/%s is invalid and will be replaced: %s", r.namespace(), r.plan.Sync.SecretName, err)
+			return r.generateKey(sourceKey{needsAccess: true})
 		}
-		r.key = sourceKey{pair: pair, ask: !r.opens(ctx), before: strings.TrimSpace(string(pair.Public))}
-		if r.plan.RotateKey || r.key.ask && r.moved() {
-			return r.makeKey(sourceKey{ask: true, replaces: true, before: r.key.before})
+		r.key = sourceKey{pair: pair, needsAccess: !r.storedAccessWorks(ctx), previous: strings.TrimSpace(string(pair.Public))}
+		if r.plan.RotateKey || r.key.needsAccess && r.repositoryChanged() {
+			return r.generateKey(sourceKey{needsAccess: true, replaces: true, previous: r.key.previous})
 		}
 		return nil
 	}
-	return r.makeKey(sourceKey{ask: true})
+	return r.generateKey(sourceKey{needsAccess: true})
 }
 
-func (r *run) takeKey(before string) error {
+func (r *run) useGivenKey(previous string) error {
 	k := r.plan.Key
-	signer, err := r.unlock(k.Private, k.Passphrase)
+	signer, err := r.signer(k.Private, k.Passphrase)
 	if err != nil {
 		return err
 	}
 	pair := sshkey.Pair{Private: k.Private, Public: ssh.MarshalAuthorizedKey(signer.PublicKey())}
-	// The key that has just opened the repository over SSH needs nobody's help.
-	opened := strings.HasPrefix(r.host.Access.URL, "ssh://") && bytes.Equal(k.Private, r.host.Access.PrivateKey)
-	r.key = sourceKey{pair: pair, ask: !opened, before: before, replaces: before != "" && before != strings.TrimSpace(string(pair.Public))}
+	// The clone has already shown that this key has access.
+	hasAccess := strings.HasPrefix(r.host.Access.URL, "ssh://") && bytes.Equal(k.Private, r.host.Access.PrivateKey)
+	r.key = sourceKey{pair: pair, needsAccess: !hasAccess, previous: previous, replaces: previous != "" && previous != strings.TrimSpace(string(pair.Public))}
 	return nil
 }
 
-func (r *run) makeKey(k sourceKey) (err error) {
+func (r *run) generateKey(k sourceKey) (err error) {
 	kind := r.plan.Key
 	k.pair, err = sshkey.Generate(sshkey.Kind{Algorithm: kind.Algorithm, Bits: kind.Bits, Curve: kind.Curve})
 	r.key = k
 	return err
 }
 
-// moved tells whether the cluster fetches another repository by its key so
-// far. Hosts take a key for one repository only, so this one needs another.
-func (r *run) moved() bool {
+// repositoryChanged reports whether source-controller reads another repository
+// with its key. Hosts accept a deploy key for one repository only, so the new
+// repository needs a new key.
+func (r *run) repositoryChanged() bool {
 	at := controllers.Path{"spec.url"}.String(r.found.source)
 	if at == r.host.SyncURL || !strings.HasPrefix(at, "ssh://") {
 		return false
 	}
-	r.say.Warning("the cluster follows %s so far: it gets a new key for %s", redact.URL(at), redact.URL(r.host.SyncURL))
+	r.progress.Warning("the cluster's GitRepository has the URL %s: generating a new key for %s", redact.URL(at), redact.URL(r.host.SyncURL))
 	return true
 }
 
-// giveAccess lets the cluster's key read the repository. A person is asked
-// only where it is needed; a host finds out itself whether the key is there
-// and may do no more and no less than it should.
-func (r *run) giveAccess(ctx context.Context) error {
-	if !r.plan.bySSH() || r.byPerson() && !r.key.ask {
+// grantAccess grants the cluster's key access to the repository. The user is
+// asked only if the key has none; the client of a Git host checks itself
+// whether the deploy key exists and has the right permissions.
+func (r *run) grantAccess(ctx context.Context) error {
+	if !r.plan.bySSH() || r.manualAccess() && !r.key.needsAccess {
 		return nil
 	}
 	return r.plan.Host.DeployKey(ctx, r.deployKey(r.key.replaces))
@@ -97,33 +98,31 @@ func (r *run) deployKey(keepOthers bool) githost.DeployKey {
 	return githost.DeployKey{Title: r.keyTitle(), Public: strings.TrimSpace(string(r.key.pair.Public)), KeepOthers: keepOthers}
 }
 
-// byPerson tells whether a person has to give keys access.
-func (r *run) byPerson() bool {
-	_, person := r.plan.Host.(githost.Preparer)
-	return person
+// manualAccess reports whether the user has to grant keys access.
+func (r *run) manualAccess() bool {
+	_, manual := r.plan.Host.(githost.Preparer)
+	return manual
 }
 
-// retireKey takes away the access of a key that was replaced, now that the
-// cluster has been seen to fetch by the new one.
-func (r *run) retireKey(ctx context.Context) error {
+// revokeOldKey revokes the access of the key that was replaced. It runs after
+// source-controller has fetched with the new key.
+func (r *run) revokeOldKey(ctx context.Context) error {
 	if !r.key.replaces {
 		return nil
 	}
-	if before, _, _, _, err := ssh.ParseAuthorizedKey([]byte(r.key.before)); err == nil && (r.byPerson() || r.elsewhere()) {
-		r.say.Warning("the cluster does not use the key %s any more: take its access to %s away", ssh.FingerprintSHA256(before), redact.URL(r.fetchedFrom()))
+	if old, _, _, _, err := ssh.ParseAuthorizedKey([]byte(r.key.previous)); err == nil && (r.manualAccess() || r.previousURL() != r.host.SyncURL) {
+		r.progress.Warning("the cluster no longer uses the key %s: revoke its access to %s", ssh.FingerprintSHA256(old), redact.URL(r.previousURL()))
 	}
-	if r.byPerson() {
+	if r.manualAccess() {
 		return nil
 	}
 	return r.plan.Host.DeployKey(ctx, r.deployKey(false))
 }
 
-// fetchedFrom is the repository that the cluster followed before this run.
-func (r *run) fetchedFrom() string {
+// previousURL returns the URL of the cluster's GitRepository before this run.
+func (r *run) previousURL() string {
 	if at := (controllers.Path{"spec.url"}).String(r.found.source); at != "" {
 		return at
 	}
 	return r.host.SyncURL
 }
-
-func (r *run) elsewhere() bool { return r.fetchedFrom() != r.host.SyncURL }

@@ -13,7 +13,7 @@ import (
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
 
-// keyed is a host whose Git server lets its deploy keys in.
+// keyHost is a host whose Git server accepts its deploy keys.
 type keyHost struct {
 	*host
 	keys map[string]bool // by public key
@@ -52,33 +52,33 @@ func (h *keyHost) DeployKey(_ context.Context, key githost.DeployKey) error {
 	return nil
 }
 
-// guessingHost tells the address of its SSH server once there is a repository.
-type guessingHost struct{ *keyHost }
+// lateHost reports the address of its SSH server only once the repository exists.
+type lateHost struct{ *keyHost }
 
-func (h guessingHost) Survey(ctx context.Context, want githost.Want) (githost.Survey, error) {
+func (h lateHost) Survey(ctx context.Context, want githost.Want) (githost.Survey, error) {
 	s, err := h.keyHost.Survey(ctx, want)
 	s.Repository.SyncURL = strings.Replace(s.Repository.SyncURL, "127.0.0.1", "localhost", 1)
 	return s, err
 }
 
-// guessed: the cluster knows the SSH server that the host has told in the end.
-func guessed(w *world) {
-	w.closed() // the keys that it adds would close the server to the other cases
+// late: known_hosts has the SSH server that the host reports after Ensure.
+func late(w *world) {
+	w.requireAuth() // with the first deploy key the server requires authentication from all cases
 	if err := os.RemoveAll(w.bare); err != nil {
 		w.t.Fatal(err)
 	}
-	plan := w.on(guessingHost{&keyHost{host: w.host(), keys: map[string]bool{}}})
+	plan := w.on(lateHost{&keyHost{host: w.host(), keys: map[string]bool{}}})
 	plan.TokenAuth = false
 	w.mustRun(plan)
 	if known := w.secret("flux-system")["known_hosts"]; !strings.HasPrefix(known, "[127.0.0.1]:") {
-		w.t.Errorf("the cluster knows %q", known)
+		w.t.Errorf("known_hosts is %q", known)
 	}
 }
 
-// rotated: a new key is given access before the cluster gets it, and the old
-// one keeps it until the cluster fetches by the new one.
+// rotated: a new key is granted access before it is stored in the cluster, and
+// the old key keeps its access until the cluster has fetched with the new one.
 func rotated(w *world) {
-	w.closed()
+	w.requireAuth()
 	h := &keyHost{host: w.host(), keys: map[string]bool{}}
 	plan := w.on(h)
 	plan.TokenAuth = false
@@ -93,35 +93,35 @@ func rotated(w *world) {
 	if first["identity"] == second["identity"] || !h.keys[strings.TrimSpace(second["identity.pub"])] {
 		w.t.Errorf("the key was not replaced: %v", second["identity.pub"])
 	}
-	// Cut off before the Secret was written, the cluster still has a key that works.
+	// Interrupted before the Secret was written, the cluster still has a key that works.
 	c := changes{cutAt: 1, before: true}
 	if text, err := w.run(plan, c.wrap); err == nil {
-		w.t.Errorf("cut off, it ended well:\n%s", text)
+		w.t.Errorf("no error after the interruption:\n%s", text)
 	}
 	if diff := cmp.Diff(second, w.secret("flux-system")); diff != "" || len(h.keys) != 2 {
-		w.t.Errorf("cut off, the cluster has another key, and %d have access: %s", len(h.keys), diff)
+		w.t.Errorf("interrupted, the cluster has another key, and %d keys have access: %s", len(h.keys), diff)
 	}
 	plan.RotateKey = false
 	w.mustRun(plan)
 	if diff := cmp.Diff(second, w.secret("flux-system")); diff != "" || len(h.keys) != 1 {
 		w.t.Errorf("after that, %d keys have access: %s", len(h.keys), diff)
 	}
-	w.moves(h, plan, second)
+	w.changeRepository(h, plan, second)
 }
 
-// moves: a cluster that follows another repository by its key gets a new one,
-// because hosts take a key for one repository only.
-func (w *world) moves(h *keyHost, plan bootstrap.Plan, before map[string]string) {
+// changeRepository: a cluster whose GitRepository has another URL gets a new
+// key, because hosts accept a deploy key for one repository only.
+func (w *world) changeRepository(h *keyHost, plan bootstrap.Plan, before map[string]string) {
 	w.sandbox(before["identity.pub"], "git", "keys", "remove", "-")
 	h.keys = map[string]bool{}
 	w.patchSource(map[string]any{"spec": map[string]any{"url": "ssh://git@git.example.com/old"}})
 	text := w.mustRun(plan)
 	after := w.secret("flux-system")
 	if after["identity"] == before["identity"] || !h.keys[strings.TrimSpace(after["identity.pub"])] {
-		w.t.Errorf("the repository has moved, the key has not changed:\n%s", text)
+		w.t.Errorf("the URL has changed, the key has not:\n%s", text)
 	}
-	if !strings.Contains(text, "take its access to ssh://git@git.example.com/old away") {
-		w.t.Errorf("what is left to do is not told:\n%s", text)
+	if !strings.Contains(text, "revoke its access to ssh://git@git.example.com/old") {
+		w.t.Errorf("the key to revoke is not reported:\n%s", text)
 	}
 }
 
@@ -132,10 +132,10 @@ func (w *world) patchSource(change map[string]any) {
 	}
 }
 
-// vouched: a server's key is trusted where a file has it, where somebody says
-// so, and with a warning where nobody can be asked.
-func vouched(w *world) {
-	w.closed()
+// trusted: a host key is trusted if a file has it, if the user confirms it, or
+// with a warning if there is no user to ask.
+func trusted(w *world) {
+	w.requireAuth()
 	h := &keyHost{host: w.host(), keys: map[string]bool{}}
 	plan := w.on(h)
 	plan.TokenAuth = false
@@ -159,8 +159,8 @@ func vouched(w *world) {
 	}
 	h.wantDone(w.t)
 	plan.Key.Trust = nil
-	if text := w.mustRun(plan); !strings.Contains(text, asked[0].Fingerprint+": nobody vouches for it") {
-		w.t.Errorf("the key is not shown:\n%s", text)
+	if text := w.mustRun(plan); !strings.Contains(text, asked[0].Fingerprint+": unverified, trusted on first use") {
+		w.t.Errorf("no warning about the host key:\n%s", text)
 	}
 	plan.Key.Trust = func(context.Context, bootstrap.ServerKey) error { return fmt.Errorf("the cluster knows it") }
 	w.mustRun(plan)
@@ -169,7 +169,7 @@ func vouched(w *world) {
 		w.t.Fatal(err)
 	}
 	plan.Key.HostKeysFile = file
-	if text := w.mustRun(plan); strings.Contains(text, "nobody vouches") {
-		w.t.Errorf("the file's key is not taken:\n%s", text)
+	if text := w.mustRun(plan); strings.Contains(text, "unverified") {
+		w.t.Errorf("the key of the file is not used:\n%s", text)
 	}
 }

@@ -18,9 +18,9 @@ func newKustomization() []byte {
 		componentsFile + "\n- " + syncFile + "\n")
 }
 
-// addResources lists files in a kustomization that do not stand there yet. The
-// text is the user's: lines are added and no other one is touched, so that
-// comments, order and layout stay.
+// addResources adds files to the resources of a kustomization that does not
+// list them. It only adds lines, so that the user's comments, order and layout
+// are kept.
 func addResources(text []byte, names ...string) ([]byte, error) {
 	var document yaml.Node
 	if err := budget.YAML("", text); err != nil {
@@ -34,7 +34,7 @@ func addResources(text []byte, names ...string) ([]byte, error) {
 	}
 	root := document.Content[0]
 	if root.Kind != yaml.MappingNode {
-		return nil, errors.New("it is not a kustomization")
+		return nil, errors.New("not a kustomization: want a mapping")
 	}
 	list := field(root, "resources")
 	var missing []string
@@ -53,7 +53,8 @@ func addResources(text []byte, names ...string) ([]byte, error) {
 	return rewrite(&document, root, list, missing)
 }
 
-// insert adds lines to the text where the list ends.
+// insert adds lines at the end of the list. It returns nil for a list on one
+// line.
 func insert(text []byte, list *yaml.Node, names []string) []byte {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	indent, at := 0, len(lines)
@@ -64,7 +65,7 @@ func insert(text []byte, list *yaml.Node, names []string) []byte {
 	case len(list.Content) > 0 && list.Style&yaml.FlowStyle == 0:
 		indent, at = list.Column-1, list.Content[len(list.Content)-1].Line
 	default:
-		return nil // a list in one line has no place for another line
+		return nil
 	}
 	for _, name := range names {
 		fmt.Fprintf(&added, "%s- %s\n", strings.Repeat(" ", indent), name)
@@ -73,7 +74,7 @@ func insert(text []byte, list *yaml.Node, names []string) []byte {
 	return slices.Concat(before, ending(before), added.Bytes(), bytes.Join(lines[at:], nil))
 }
 
-// ending is what a text lacks of its last line's end.
+// ending returns the newline that the last line of a text lacks.
 func ending(text []byte) []byte {
 	if len(text) == 0 || bytes.HasSuffix(text, []byte("\n")) {
 		return nil
@@ -81,7 +82,7 @@ func ending(text []byte) []byte {
 	return []byte("\n")
 }
 
-// addsOnly tells whether an edit does nothing but add to the resources.
+// addsOnly reports whether an edit changes nothing but the new resources.
 func addsOnly(before, after []byte, names []string) bool {
 	var was, is map[string]any
 	if yaml.Unmarshal(before, &was) != nil || yaml.Unmarshal(after, &is) != nil || is == nil {
@@ -96,7 +97,7 @@ func addsOnly(before, after []byte, names []string) bool {
 	return reflect.DeepEqual(was, is)
 }
 
-// rewrite adds to the list by writing the whole document anew. Comments stay;
+// rewrite adds to the list by encoding the whole document. Comments are kept;
 // blank lines and indentation may change.
 func rewrite(document, root, list *yaml.Node, names []string) ([]byte, error) {
 	if list == nil || list.Kind != yaml.SequenceNode {
@@ -107,7 +108,7 @@ func rewrite(document, root, list *yaml.Node, names []string) ([]byte, error) {
 		} else if list.Tag == "!!null" {
 			*list = *fresh
 		} else {
-			return nil, errors.New("its resources are not a list")
+			return nil, errors.New(".resources is not a list")
 		}
 	}
 	if len(list.Content) == 0 {

@@ -10,11 +10,11 @@ func TestAddResources(t *testing.T) {
 	t.Parallel()
 	const head = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"
 	for name, test := range map[string]struct{ text, want string }{
-		"both there": {
+		"both listed": {
 			head + "resources:\n- gotk-components.yaml\n- gotk-sync.yaml\n",
 			head + "resources:\n- gotk-components.yaml\n- gotk-sync.yaml\n",
 		},
-		"there in another order, quoted and with a path": {
+		"listed in another order, quoted and with a path": {
 			head + "resources: ['./gotk-sync.yaml', \"gotk-components.yaml\"]\n",
 			head + "resources: ['./gotk-sync.yaml', \"gotk-components.yaml\"]\n",
 		},
@@ -26,11 +26,11 @@ func TestAddResources(t *testing.T) {
 			head + "patches:\n- path: p.yaml\n",
 			head + "patches:\n- path: p.yaml\nresources:\n- gotk-components.yaml\n- gotk-sync.yaml\n",
 		},
-		"no end of line": {
+		"no newline at the end": {
 			head + "resources:\n- a.yaml",
 			head + "resources:\n- a.yaml\n- gotk-components.yaml\n- gotk-sync.yaml\n",
 		},
-		"in one line": {
+		"on one line": {
 			head + "resources: [a.yaml] # ours\n",
 			head + "resources: [a.yaml, gotk-components.yaml, gotk-sync.yaml] # ours\n",
 		},
@@ -42,7 +42,7 @@ func TestAddResources(t *testing.T) {
 			head + "resources:\n",
 			head + "resources:\n  - gotk-components.yaml\n  - gotk-sync.yaml\n",
 		},
-		"a text over several lines as the last item": {
+		"a multi-line string as the last item": {
 			head + "resources:\n- >-\n  a.yaml\nnamespace: x\n",
 			head + "resources:\n  - >-\n    a.yaml\n  - gotk-components.yaml\n  - gotk-sync.yaml\nnamespace: x\n",
 		},
@@ -61,7 +61,7 @@ func TestAddResources(t *testing.T) {
 		}
 		again, err := addResources(got, componentsFile, syncFile)
 		if err != nil || string(again) != string(got) {
-			t.Errorf("%s: a second time it is %q, %v", name, again, err)
+			t.Errorf("%s: the second result is %q, %v", name, again, err)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestAddResourcesRefuses(t *testing.T) {
 	}
 }
 
-func TestPlain(t *testing.T) {
+func TestListsOnlyFluxFiles(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{
 		string(newKustomization()):                                      true,
@@ -86,7 +86,7 @@ func TestPlain(t *testing.T) {
 		string(newKustomization()) + "namespace: elsewhere\n":           false,
 		"resources: [gotk-components.yaml, gotk-components.yaml, x, y]": false,
 	} {
-		if got := plain([]byte(text)); got != want {
+		if got := listsOnlyFluxFiles([]byte(text)); got != want {
 			t.Errorf("%q: %t", text, got)
 		}
 	}

@@ -1,8 +1,8 @@
-// Package bootstrap puts Flux on a cluster out of a Git repository: it commits
-// the manifests of the controllers and of their own synchronisation, installs
-// them and waits until the cluster follows the repository. [Run] is a list of
-// named steps; each finds out what is missing and does only that, so running
-// it again finishes what was interrupted and changes nothing that is right.
+// Package bootstrap installs Flux on a cluster from a Git repository: it
+// commits the manifests of the controllers and of the GitRepository and
+// Kustomization that sync the cluster, applies them, and waits until the
+// cluster has applied the commit. [Run] is a list of named steps. Each step is
+// idempotent, so that a second run resumes an interrupted one.
 package bootstrap
 
 import (
@@ -21,45 +21,45 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Plan is what to bootstrap.
+// Plan configures a bootstrap.
 type Plan struct {
-	// Host is where the repository lives.
+	// Host is the Git host of the repository.
 	Host githost.Host
-	// Branch is the branch to commit to and to follow.
+	// Branch is the branch that bootstrap commits to and the cluster syncs from.
 	Branch string
 	// Path is the folder of the cluster in the repository, "" for its root.
 	Path string
 	// Components are the manifests of the controllers.
 	Components *manifests.Set
-	// Commit is how commits look.
+	// Commit configures the commits.
 	Commit Commit
-	// Sync is how the cluster follows the repository.
+	// Sync configures the GitRepository of the cluster.
 	Sync Sync
-	// TokenAuth lets the cluster use the password or token of the host's
-	// Access; without it the cluster uses Key.
+	// TokenAuth stores the password or token of the host's Access in the source
+	// Secret; without it the Secret has Key.
 	TokenAuth bool
-	// DeployToken lets the cluster use a token over HTTP that the host makes
-	// for it alone; the host has to be a githost.Tokener.
+	// DeployToken stores a token in the source Secret that the host creates for
+	// the cluster; Host has to be a githost.Tokener.
 	DeployToken bool
-	// RotateKey gives the cluster a new key or deploy token, though the present
-	// one works.
+	// RotateKey replaces the deploy key or deploy token of the cluster even if
+	// it works.
 	RotateKey bool
-	// ChangeRequest commits to a branch of its own and asks for it to be
-	// merged; the host has to be a githost.Requester. Until it is merged
-	// nothing happens on the cluster.
+	// ChangeRequest commits to a separate branch and opens a pull request; Host
+	// has to be a githost.Requester. Nothing is applied to the cluster until
+	// the request is merged and bootstrap runs again.
 	ChangeRequest bool
-	// Key is the key that the cluster reads the repository with over SSH.
+	// Key is the SSH key with which the cluster reads the repository.
 	Key Key
-	// PullSecret is the Secret with the credentials of a private registry, its
-	// contents in stringData; nil where there is none.
+	// PullSecret is the Secret with the credentials of a private registry in
+	// stringData, nil for none.
 	PullSecret *unstructured.Unstructured
-	// Force takes over a Flux that something else manages.
+	// Force takes ownership of a Flux that another tool manages.
 	Force bool
 	// Now is the clock.
 	Now func() time.Time
 }
 
-// Commit is how commits look.
+// Commit configures the commits.
 type Commit struct {
 	AuthorName, AuthorEmail string
 	// Appendix is added to each message.
@@ -68,80 +68,80 @@ type Commit struct {
 	Sign func(commit []byte) (string, error)
 }
 
-// Sync is how the cluster follows the repository.
+// Sync configures the GitRepository of the cluster.
 type Sync struct {
-	// Interval is how often it looks for new commits.
+	// Interval is the interval at which it checks for new commits.
 	Interval time.Duration
-	// SecretName is the name of the Secret that opens the repository.
+	// SecretName is the name of the Secret with the Git credentials.
 	SecretName string
-	// RecurseSubmodules fetches submodules too.
+	// RecurseSubmodules also fetches submodules.
 	RecurseSubmodules bool
-	// SparseCheckout names the only folders that are fetched.
+	// SparseCheckout lists the folders to fetch; nil for all.
 	SparseCheckout []string
 }
 
-// Key is an SSH key: one that is given, or how to make one.
+// Key is an SSH key to use, or the parameters of one to generate.
 type Key struct {
-	// Private is the given key, nil where one is to be made.
+	// Private is the private key to use, nil to generate one.
 	Private []byte
-	// Passphrase unlocks Private; the cluster gets it too.
+	// Passphrase decrypts Private; it is stored in the source Secret too.
 	Passphrase string
-	// Algorithm is "rsa", "ecdsa" or "ed25519", for a key to be made.
+	// Algorithm is "rsa", "ecdsa" or "ed25519", for a generated key.
 	Algorithm string
 	// Bits is the size of an RSA key, Curve that of an ECDSA key.
 	Bits  int
 	Curve string
-	// KnownHostsFile is a known_hosts file of the user: a server that shows
-	// another key than it has is not trusted. It may be missing.
+	// KnownHostsFile is the user's known_hosts file. A server whose key differs
+	// from the one in the file is refused. The file may be missing.
 	KnownHostsFile string
-	// HostKeysFile is a known_hosts file that alone says which servers are
-	// trusted, "" for none.
+	// HostKeysFile is a known_hosts file with the only trusted host keys, ""
+	// for none.
 	HostKeysFile string
-	// Trust asks whether the key of a server that nobody vouches for is the
-	// right one; nil shows it and goes on.
+	// Trust confirms the host key of an unknown server; nil trusts it on first
+	// use.
 	Trust func(ctx context.Context, key ServerKey) error
-	// HostKeyAlgorithms are the types of host keys to ask a server for, in
-	// order of preference; nil for all.
+	// HostKeyAlgorithms are the types of host keys to request, in order of
+	// preference; nil for all.
 	HostKeyAlgorithms []string
 }
 
-// Progress is told what happens.
+// Progress receives the progress of a run.
 type Progress interface {
 	Action(format string, args ...any)
 	Waiting(format string, args ...any)
 	Success(format string, args ...any)
 	Warning(format string, args ...any)
-	// Step is called when a step begins; what it returns, when it ends.
-	// Steps that wait for the cluster's controllers say so.
+	// Step is called at the start of a step, and the returned function at its
+	// end. Waits is set for steps that wait for controllers.
 	Step(name string, waits bool) (end func())
 }
 
-// Error is a failure with the way out.
+// Error is an error with its remedy.
 type Error struct {
 	Err error
-	// Hint is the way out.
+	// Hint is the remedy.
 	Hint string
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap returns the failure.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
 func failure(hint, format string, args ...any) error {
 	return &Error{fmt.Errorf(format, args...), hint}
 }
 
-// UnreadyError says that an object by which the cluster follows the repository
-// is not ready.
+// UnreadyError is returned when the GitRepository or Kustomization of the
+// cluster does not become ready.
 type UnreadyError struct {
 	Kind, Namespace, Name string
-	// Object is how it was seen last, nil where it was not.
+	// Object is the object as last observed, nil if it was not.
 	Object controllers.Object
-	// Message says what is wrong with it.
+	// Message is the reason, from the Ready condition.
 	Message string
-	// Err is what ended the wait where it was not the object: the end of the
-	// context; nil otherwise.
+	// Err is the error of the context if the wait was cancelled or timed out,
+	// nil otherwise.
 	Err error
 }
 
@@ -149,22 +149,22 @@ func (e *UnreadyError) Error() string {
 	return fmt.Sprintf("%s %s/%s %s", e.Kind, e.Namespace, e.Name, e.Message)
 }
 
-// Unwrap returns what ended the wait.
+// Unwrap returns Err.
 func (e *UnreadyError) Unwrap() error { return e.Err }
 
 var branchName = regexp.MustCompile(`^[^\s~^:?*\[\\\x00-\x1f\x7f]+$`)
 
-// validate returns what is wrong with a plan.
+// validate returns an error if a field of the plan is invalid.
 func (p Plan) validate() error {
 	if !branchName.MatchString(p.Branch) || strings.Contains(p.Branch, "..") || strings.HasPrefix(p.Branch, "-") ||
 		strings.HasPrefix(p.Branch, "/") || strings.HasSuffix(p.Branch, "/") || strings.HasSuffix(p.Branch, ".lock") {
-		return failure("name it with --branch, as in --branch=main", "invalid branch name %q", p.Branch)
+		return failure("set a branch such as --branch=main", "invalid branch name %q", p.Branch)
 	}
 	if _, err := CleanPath(p.Path); err != nil {
 		return err
 	}
 	if _, ok := p.Host.(githost.Tokener); p.DeployToken && !ok {
-		return failure("let the cluster use your token with --token-auth, or a key without either", "this Git host makes no deploy tokens")
+		return failure("store your own token with --token-auth, or use a deploy key", "deploy tokens are not supported for this Git host")
 	}
 	if _, ok := p.Host.(githost.Requester); p.ChangeRequest && !ok {
 		return errNoRequests
@@ -173,18 +173,19 @@ func (p Plan) validate() error {
 		return fmt.Errorf("invalid secret name %q: %s", p.Sync.SecretName, problems[0])
 	}
 	if p.Sync.Interval <= 0 {
-		return failure("give one such as --interval=1m", "invalid interval %s", p.Sync.Interval)
+		return failure("set one such as --interval=1m", "invalid interval %s: must be positive", p.Sync.Interval)
 	}
 	if folder, ok := p.sparse(); !ok {
-		return failure("add it to --sparse-checkout", "the cluster would not fetch its own folder %q: it is not among the folders of the sparse checkout", folder)
+		return failure("add it to --sparse-checkout", "path %q is not part of the sparse checkout: the cluster would not fetch its own manifests", folder)
 	}
 	return nil
 }
 
-// bySSH tells whether the cluster reads the repository with a key.
+// bySSH reports whether the cluster reads the repository with an SSH key.
 func (p Plan) bySSH() bool { return !p.TokenAuth && !p.DeployToken }
 
-// sparse tells whether the folder of the cluster is among those that are fetched.
+// sparse returns the cluster's folder and reports whether the sparse checkout
+// has it.
 func (p Plan) sparse() (string, bool) {
 	folder, err := CleanPath(p.Path)
 	if len(p.Sync.SparseCheckout) == 0 || err != nil {
@@ -199,17 +200,18 @@ func (p Plan) sparse() (string, bool) {
 	return folder, false
 }
 
-// CleanPath returns the path of a folder within a repository without a slash
-// before or behind it, "" for the root. It refuses one that leads out.
+// CleanPath returns the path of a folder in a repository without leading and
+// trailing slashes, "" for the root. It returns an error for a path outside the
+// repository.
 func CleanPath(p string) (string, error) {
 	slashed := strings.ReplaceAll(p, `\`, "/")
 	clean := path.Clean("/" + slashed)[1:]
 	for _, part := range strings.Split(slashed, "/") {
 		if part == ".." {
-			return "", failure("name a folder of the repository, as in --path=clusters/production", "path %q leads out of the repository", p)
+			return "", failure("set a path in the repository such as --path=clusters/production", "path %q is outside the repository", p)
 		}
 		if strings.EqualFold(part, ".git") {
-			return "", failure("name another folder, as in --path=clusters/production", "path %q is Git's own", p)
+			return "", failure("set another path such as --path=clusters/production", "path %q is reserved by Git", p)
 		}
 	}
 	return clean, nil

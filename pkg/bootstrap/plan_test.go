@@ -36,10 +36,10 @@ func TestValidate(t *testing.T) {
 		`invalid branch name "a b"`:           func(p *Plan) { p.Branch = "a b" },
 		`invalid branch name "a..b"`:          func(p *Plan) { p.Branch = "a..b" },
 		`invalid branch name "-x"`:            func(p *Plan) { p.Branch = "-x" },
-		`path "../x" leads out of the repo`:   func(p *Plan) { p.Path = "../x" },
+		`path "../x" is outside the repo`:     func(p *Plan) { p.Path = "../x" },
 		`invalid secret name "Flux_System"`:   func(p *Plan) { p.Sync.SecretName = "Flux_System" },
 		`invalid interval 0s`:                 func(p *Plan) { p.Sync.Interval = 0 },
-		`the cluster would not fetch its own`: func(p *Plan) { p.Path, p.Sync.SparseCheckout = "clusters/demo", []string{"apps", "clusters/de"} },
+		`path "clusters/demo" is not part of`: func(p *Plan) { p.Path, p.Sync.SparseCheckout = "clusters/demo", []string{"apps", "clusters/de"} },
 	} {
 		p := valid()
 		change(&p)

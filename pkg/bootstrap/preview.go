@@ -14,19 +14,20 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 )
 
-// Preview is what a run would create or change.
+// Preview lists the changes that a run would make.
 type Preview struct {
-	// Host is what would be done on the Git host, in words that follow "would".
+	// Host describes the changes on the Git host, as in "create the repository".
 	Host []string `json:"host"`
-	// Branch is where commits would go.
+	// Branch is the branch that would be pushed to.
 	Branch string `json:"branch"`
-	// Patch is what they would change, as a unified diff; "" for nothing.
+	// Patch is a unified diff of the commits, "" for none.
 	Patch string `json:"patch"`
-	// Cluster are the objects of the cluster, in the order of their installation.
+	// Cluster lists the objects of the cluster in the order in which they are
+	// applied.
 	Cluster []ObjectPreview `json:"cluster"`
 }
 
-// ObjectPreview is what would become of an object.
+// ObjectPreview is the result of a dry run of one object.
 type ObjectPreview struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
@@ -35,7 +36,7 @@ type ObjectPreview struct {
 	Action string `json:"action"`
 }
 
-// String names the object as kubectl does.
+// String returns KIND/NAMESPACE/NAME, or KIND/NAME without a namespace.
 func (o ObjectPreview) String() string {
 	if o.Namespace == "" {
 		return o.Kind + "/" + o.Name
@@ -49,8 +50,8 @@ const (
 	unchanged  = "unchanged"
 )
 
-// preview rehearses the run: commits stay here, and the cluster's server
-// answers as if and keeps nothing.
+// preview returns the changes of a dry run: commits are not pushed, and objects
+// are applied with server-side dry run.
 func (r *run) preview(ctx context.Context) (Preview, error) {
 	p := Preview{Host: slices.Clone(r.hosted.Changes), Branch: r.plan.Branch}
 	p.Host = append(p.Host, r.accessChanges()...)
@@ -77,12 +78,12 @@ func (r *run) preview(ctx context.Context) (Preview, error) {
 func (r *run) previewCommits(p Preview) (Preview, error) {
 	if r.plan.ChangeRequest {
 		p.Branch = r.requestBranch()
-		p.Host = append(p.Host, fmt.Sprintf("ask for branch %q to be merged into %q", p.Branch, r.plan.Branch))
+		p.Host = append(p.Host, fmt.Sprintf("open a pull request to merge branch %q into %q", p.Branch, r.plan.Branch))
 	}
-	said := r.say
-	r.say = warningsOnly{said} // nothing is committed that anybody would see
+	progress := r.progress
+	r.progress = warningsOnly{progress} // the commits are not pushed
 	_, err := r.commit()
-	r.say = said
+	r.progress = progress
 	if err != nil {
 		return p, err
 	}
@@ -91,32 +92,33 @@ func (r *run) previewCommits(p Preview) (Preview, error) {
 	return p, err
 }
 
-// warningsOnly is a Progress in which nothing is said to happen.
+// warningsOnly is a Progress that reports only warnings.
 type warningsOnly struct{ Progress }
 
 func (warningsOnly) Action(string, ...any)  {}
 func (warningsOnly) Success(string, ...any) {}
 
-// accessChanges are what the host would be asked for the cluster's sake.
+// accessChanges returns the changes on the Git host that grant the cluster
+// access.
 func (r *run) accessChanges() []string {
 	switch {
 	case r.plan.DeployToken && r.deployed.token == "":
-		return []string{fmt.Sprintf("make the deploy token %q", r.keyTitle())}
-	case !r.plan.bySSH() || !r.key.ask:
+		return []string{fmt.Sprintf("create the deploy token %q", r.keyTitle())}
+	case !r.plan.bySSH() || !r.key.needsAccess:
 		return nil
 	case r.key.replaces:
 		return []string{fmt.Sprintf("replace the deploy key %q", r.keyTitle())}
-	case r.byPerson():
-		return []string{"ask for the cluster's key to be given access to " + r.host.SyncURL}
+	case r.manualAccess():
+		return []string{"ask you to grant the cluster's key access to " + r.host.SyncURL}
 	default:
-		return []string{fmt.Sprintf("give the deploy key %q access", r.keyTitle())}
+		return []string{fmt.Sprintf("add the deploy key %q", r.keyTitle())}
 	}
 }
 
 func (r *run) previewObjects(ctx context.Context, objects []*unstructured.Unstructured) ([]ObjectPreview, error) {
 	previews := make([]ObjectPreview, len(objects), len(objects)+1)
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(previewsAtOnce)
+	g.SetLimit(maxConcurrentPreviews)
 	for i, o := range objects {
 		g.Go(func() (err error) {
 			previews[i] = ObjectPreview{o.GetKind(), o.GetNamespace(), o.GetName(), created}
@@ -138,11 +140,11 @@ func (r *run) previewObjects(ctx context.Context, objects []*unstructured.Unstru
 	return append(previews, secret), nil
 }
 
-// previewsAtOnce bounds the requests that are under way at the same time.
-const previewsAtOnce = 16
+// maxConcurrentPreviews bounds the number of concurrent requests.
+const maxConcurrentPreviews = 16
 
-// previewObject has the server apply an object without keeping it. What needs
-// a namespace or a definition that is not there yet would be created.
+// previewObject applies an object with server-side dry run. An object whose
+// namespace or CRD does not exist yet would be created.
 func (r *run) previewObject(ctx context.Context, o *unstructured.Unstructured) (string, error) {
 	u, err := r.client.Upsert(ctx, o, true)
 	var missing *kube.MissingKindError

@@ -11,21 +11,21 @@ import (
 	"github.com/fluxkit/flux/pkg/bootstrap"
 )
 
-func (w *world) rehearse(plan bootstrap.Plan) bootstrap.Preview {
+func (w *world) dryRun(plan bootstrap.Plan) bootstrap.Preview {
 	w.t.Helper()
 	var c changes
 	cfg := rest.CopyConfig(w.cluster.Client.Config)
 	cfg.Wrap(c.wrap)
-	var told progress
-	p, err := bootstrap.Rehearse(w.t.Context(), cfg, plan, &told)
+	var output progress
+	p, err := bootstrap.DryRun(w.t.Context(), cfg, plan, &output)
 	if err != nil {
-		w.t.Fatalf("%v\n%s", err, told.text.String())
+		w.t.Fatalf("%v\n%s", err, output.text.String())
 	}
 	if kept := slices.DeleteFunc(c.seen, func(request string) bool { return strings.Contains(request, "dryRun=All") }); len(kept) > 0 {
-		w.t.Errorf("a rehearsal changed the cluster: %v", kept)
+		w.t.Errorf("the dry run changed the cluster: %v", kept)
 	}
-	if strings.Contains(told.text.String(), "committed") {
-		w.t.Errorf("a rehearsal tells of commits:\n%s", told.text.String())
+	if strings.Contains(output.text.String(), "committed") {
+		w.t.Errorf("the dry run reports commits:\n%s", output.text.String())
 	}
 	return p
 }
@@ -38,15 +38,15 @@ func actions(p bootstrap.Preview) map[string]int {
 	return count
 }
 
-// rehearsed: what would be changed is told for host, repository and cluster,
-// and nothing is.
-func rehearsed(w *world) {
+// previewed: a dry run lists the changes on the host, in the repository and on
+// the cluster, and makes none.
+func previewed(w *world) {
 	if err := os.RemoveAll(w.bare); err != nil {
 		w.t.Fatal(err)
 	}
 	h := w.host()
-	p := w.rehearse(w.on(h))
-	if diff := cmp.Diff([]string{"create the private repository rehearsed"}, p.Host); diff != "" {
+	p := w.dryRun(w.on(h))
+	if diff := cmp.Diff([]string{"create the private repository previewed"}, p.Host); diff != "" {
 		w.t.Error(diff)
 	}
 	if got := strings.Count(p.Patch, "\nnew file mode 100644\n"); got != 3 || h.exists() {
@@ -54,15 +54,15 @@ func rehearsed(w *world) {
 	}
 	h.wantDone(w.t)
 	w.mustRun(w.on(h))
-	p = w.rehearse(w.on(h))
+	p = w.dryRun(w.on(h))
 	if p.Patch != "" || len(p.Host) != 0 || actions(p)["unchanged"] != len(p.Cluster) {
-		w.t.Errorf("after a run, a rehearsal would change: %v, %v, %s", p.Host, p.Cluster, p.Patch)
+		w.t.Errorf("after a run, the dry run lists changes: %v, %v, %s", p.Host, p.Cluster, p.Patch)
 	}
 	plan := w.on(h)
 	plan.Sync.Interval *= 2
-	p = w.rehearse(plan)
+	p = w.dryRun(plan)
 	changed := slices.DeleteFunc(p.Cluster, func(o bootstrap.ObjectPreview) bool { return o.Action == "unchanged" })
-	if diff := cmp.Diff([]bootstrap.ObjectPreview{{Kind: "GitRepository", Namespace: "rehearsed", Name: "rehearsed", Action: "configured"}}, changed); diff != "" {
+	if diff := cmp.Diff([]bootstrap.ObjectPreview{{Kind: "GitRepository", Namespace: "previewed", Name: "previewed", Action: "configured"}}, changed); diff != "" {
 		w.t.Error(diff)
 	}
 	if !strings.Contains(p.Patch, "\n-  interval: 1m0s\n+  interval: 2m0s\n") || strings.Count(p.Patch, "diff --git") != 1 {

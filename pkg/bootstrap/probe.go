@@ -13,26 +13,26 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// opens tells whether the cluster's Secret opens the repository, by trying it
-// from here. Where that cannot be found out, what the cluster says of its last
-// fetch has to do.
-func (r *run) opens(ctx context.Context) bool {
+// storedAccessWorks reports whether the credentials in the source Secret have
+// read access to the repository. It tries them from this machine. If the server
+// cannot be reached, the Ready condition of the GitRepository decides.
+func (r *run) storedAccessWorks(ctx context.Context) bool {
 	if !r.hosted.Exists {
 		return false
 	}
 	secret := fmt.Sprintf("Secret %s/%s", r.namespace(), r.plan.Sync.SecretName)
-	remote, err := r.stored()
+	remote, err := r.storedRemote()
 	if err == nil {
 		err = remote.Probe(ctx)
 	}
 	switch {
 	case err == nil:
 		return true
-	case gitrepo.Refused(err):
+	case gitrepo.AccessDenied(err):
 		if r.plan.DeployToken {
-			r.say.Warning("the token in %s does not open the repository and is replaced", secret)
+			r.progress.Warning("the token in %s has no access to the repository and will be replaced", secret)
 		} else {
-			r.say.Warning("the key in %s does not open the repository: it needs to be given access", secret)
+			r.progress.Warning("the key in %s has no access to the repository yet", secret)
 		}
 		return false
 	default:
@@ -40,8 +40,8 @@ func (r *run) opens(ctx context.Context) bool {
 	}
 }
 
-// stored is how the cluster opens the repository.
-func (r *run) stored() (gitrepo.Remote, error) {
+// storedRemote returns the repository with the credentials of the source Secret.
+func (r *run) storedRemote() (gitrepo.Remote, error) {
 	data := secretData(r.found.secret)
 	remote := gitrepo.Remote{URL: r.host.SyncURL, CABundle: []byte(data[caKey])}
 	if !r.plan.bySSH() {
@@ -56,33 +56,34 @@ func (r *run) stored() (gitrepo.Remote, error) {
 	if err != nil {
 		return remote, err
 	}
-	remote.Auth = gitrepo.SSH(u.User.Username(), func() ([]ssh.Signer, error) { return []ssh.Signer{signer}, nil }, r.shown.PublicKey)
+	remote.Auth = gitrepo.SSH(u.User.Username(), func() ([]ssh.Signer, error) { return []ssh.Signer{signer}, nil }, r.hostKey.PublicKey)
 	return remote, nil
 }
 
-// deployToken is what a host has made for the cluster.
+// deployToken is a token that a host created for the cluster.
 type deployToken struct{ username, token string }
 
-// prepareToken keeps the token that the host has made for the cluster as long
-// as it opens the repository: hosts show a token only once.
+// prepareToken keeps the deploy token in the source Secret while it works,
+// because hosts return a token only once.
 func (r *run) prepareToken(ctx context.Context) error {
 	if !r.plan.DeployToken {
 		return nil
 	}
 	data := secretData(r.found.secret)
-	if data[usernameKey] != "" && data[passwordKey] != "" && !r.plan.RotateKey && r.opens(ctx) {
+	if data[usernameKey] != "" && data[passwordKey] != "" && !r.plan.RotateKey && r.storedAccessWorks(ctx) {
 		r.deployed = deployToken{data[usernameKey], data[passwordKey]}
 	}
 	return nil
 }
 
-// makeToken has the host make a token where the cluster has none that works.
-func (r *run) makeToken(ctx context.Context) (err error) {
+// createToken creates a deploy token on the host if the cluster has none that
+// works.
+func (r *run) createToken(ctx context.Context) (err error) {
 	host, ok := r.plan.Host.(githost.Tokener)
 	if !r.plan.DeployToken || !ok || r.deployed.token != "" {
 		return nil
 	}
-	r.say.Action("making a deploy token")
+	r.progress.Action("creating a deploy token")
 	r.deployed.username, r.deployed.token, err = host.DeployToken(ctx, r.keyTitle())
 	return err
 }

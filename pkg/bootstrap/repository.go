@@ -20,14 +20,13 @@ const (
 	kustomizationFile = "kustomization.yaml"
 )
 
-// pushAttempts bounds how often a push is made anew because others push to
-// the same branch at the same time.
+// pushAttempts bounds the attempts to push while others push to the same branch.
 const pushAttempts = 6
 
-// commitManifests commits the components and, in a commit of its own, what
-// makes the cluster follow the repository. Both are pushed together and before
-// the cluster is touched: a push that the server refuses leaves it as it was.
-// When others push at the same time, it starts again from what they pushed.
+// commitManifests commits the component manifests and, in a second commit, the
+// sync manifests. It pushes both together before the cluster is changed, so that
+// a rejected push leaves the cluster as it was. If others push at the same time,
+// it commits again on top of their commits.
 func (r *run) commitManifests(ctx context.Context) error {
 	if r.plan.ChangeRequest {
 		return r.requestChange(ctx)
@@ -37,16 +36,16 @@ func (r *run) commitManifests(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !changed && r.clone.Branched() {
+		if !changed && r.clone.BranchExists() {
 			return nil
 		}
-		if err = r.push(ctx); !errors.Is(err, gitrepo.ErrMoved) {
+		if err = r.push(ctx); !errors.Is(err, gitrepo.ErrNonFastForward) {
 			return err
 		}
 		if attempt == pushAttempts {
-			return failure("run the command again when fewer others push", "pushing manifests: others have pushed to branch %q %d times meanwhile", r.plan.Branch, attempt)
+			return errBusyBranch(r.plan.Branch, attempt)
 		}
-		r.say.Warning("branch %q has moved: starting again from its newest commit", r.plan.Branch)
+		r.progress.Warning("branch %q has new commits: retrying on top of them", r.plan.Branch)
 		if err := r.clone.Refresh(ctx); err != nil {
 			return err
 		}
@@ -54,53 +53,57 @@ func (r *run) commitManifests(ctx context.Context) error {
 	}
 }
 
+func errBusyBranch(branch string, attempts int) error {
+	return failure("run the command again when the branch is less busy", "pushing manifests: branch %q received new commits during each of %d attempts", branch, attempts)
+}
+
 func (r *run) push(ctx context.Context) error {
-	r.say.Action("pushing manifests to %q", redact.URL(r.host.Access.URL))
+	r.progress.Action("pushing manifests to %q", redact.URL(r.host.Access.URL))
 	err := r.clone.Push(ctx, func(lost error) {
-		r.say.Warning("connection lost before the server confirmed the push (%s): branch %q has the commits", redact.Text(lost.Error()), r.plan.Branch)
+		r.progress.Warning("connection lost before the server confirmed the push (%s): branch %q has the commits", redact.Text(lost.Error()), r.plan.Branch)
 	})
 	if err == nil {
-		r.say.Success("pushed manifests")
+		r.progress.Success("pushed manifests")
 	}
 	return err
 }
 
-// prepareRepository has the host make what is missing there.
+// prepareRepository creates or updates the repository on the host.
 func (r *run) prepareRepository(ctx context.Context) error {
 	for _, change := range r.hosted.Changes {
-		r.say.Action("on the Git host: %s", change)
+		r.progress.Action("on the Git host: %s", change)
 	}
 	repository, err := r.plan.Host.Ensure(ctx)
 	if err != nil {
 		return err
 	}
 	if len(r.hosted.Changes) > 0 {
-		r.say.Success("the Git host is prepared")
+		r.progress.Success("Git host configured")
 	}
 	before := r.host
 	r.host = repository
 	if r.plan.bySSH() && before.SyncURL != repository.SyncURL {
-		// A host without any repository cannot tell where its SSH server is.
-		if err := r.meet(ctx); err != nil {
+		// Some hosts report the address of their SSH server only with a repository.
+		if err := r.prepareHostKey(ctx); err != nil {
 			return err
 		}
 	}
 	if r.hosted.Exists && before.Access.URL == repository.Access.URL {
 		return nil
 	}
-	// The host may have put a first commit into the repository that it made.
+	// The host may have created the repository with a first commit.
 	remote, err := r.remote(ctx)
 	if err != nil {
 		return err
 	}
-	r.clone.Move(remote)
+	r.clone.SetRemote(remote)
 	r.built = nil
 	return r.clone.Refresh(ctx)
 }
 
-// pending tells whether the branch lacks something that is to be committed.
+// pending reports whether the branch lacks a manifest of this run.
 func (r *run) pending(repository *gitrepo.Repository) (bool, error) {
-	if !repository.Branched() {
+	if !repository.BranchExists() {
 		return true, nil
 	}
 	files, err := r.syncFiles(repository)
@@ -109,38 +112,39 @@ func (r *run) pending(repository *gitrepo.Repository) (bool, error) {
 	}
 	files[path.Join(r.folder, componentsFile)] = r.components
 	for name, content := range files {
-		there, err := repository.ReadFile(name)
+		current, err := repository.ReadFile(name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}
-		if err != nil || !bytes.Equal(there, content) {
+		if err != nil || !bytes.Equal(current, content) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// commit adds the commits that the repository lacks, and tells whether it lacked any.
+// commit adds the commits that the repository lacks, and reports whether it
+// added any.
 func (r *run) commit() (bool, error) {
-	r.say.Action("generating component manifests")
-	r.say.Success("generated component manifests")
+	r.progress.Action("generating component manifests")
+	r.progress.Success("generated component manifests")
 	components := map[string][]byte{path.Join(r.folder, componentsFile): r.components}
 	message := strings.Join(strings.Fields("Add Flux "+r.plan.Components.Version+" component manifests"), " ")
 	first, err := r.commitFiles("component manifests", message, components)
 	if err != nil {
 		return false, err
 	}
-	r.say.Action("generating sync manifests")
+	r.progress.Action("generating sync manifests")
 	sync, err := r.syncFiles(r.clone)
 	if err != nil {
 		return false, err
 	}
-	r.say.Success("generated sync manifests")
+	r.progress.Success("generated sync manifests")
 	second, err := r.commitFiles("sync manifests", "Add Flux sync manifests", sync)
 	return first || second, err
 }
 
-// commitFiles commits files, unless they are there as they should be.
+// commitFiles commits files unless the branch has them already.
 func (r *run) commitFiles(what, message string, files map[string][]byte) (bool, error) {
 	if appendix := r.plan.Commit.Appendix; appendix != "" {
 		message += "\n\n" + appendix
@@ -153,15 +157,15 @@ func (r *run) commitFiles(what, message string, files map[string][]byte) (bool, 
 	case err != nil:
 		return false, fmt.Errorf("committing %s: %w", what, err)
 	case changed:
-		r.say.Success("committed %s to %q (%q)", what, r.clone.Branch(), r.clone.Head())
+		r.progress.Success("committed %s to %q (%q)", what, r.clone.Branch(), r.clone.Head())
 	default:
-		r.say.Success("%s are up to date", what)
+		r.progress.Success("%s are up to date", what)
 	}
 	return changed, nil
 }
 
-// syncFiles returns the files of the second commit, which depend on what
-// stands in the repository.
+// syncFiles returns the files of the second commit: the sync manifests, and the
+// kustomization of the repository with the two files as resources.
 func (r *run) syncFiles(repository *gitrepo.Repository) (map[string][]byte, error) {
 	sync, err := r.syncManifests()
 	if err != nil {
@@ -174,8 +178,8 @@ func (r *run) syncFiles(repository *gitrepo.Repository) (map[string][]byte, erro
 	return map[string][]byte{path.Join(r.folder, syncFile): sync, name: kustomization}, nil
 }
 
-// kustomization returns the path and the contents of the folder's
-// kustomization, in which the two files are listed.
+// kustomization returns the path of the folder's kustomization and its content
+// with the two files as resources.
 func (r *run) kustomization(repository *gitrepo.Repository) (string, []byte, error) {
 	for _, name := range []string{kustomizationFile, "kustomization.yml", "Kustomization"} {
 		file := path.Join(r.folder, name)

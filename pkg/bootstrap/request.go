@@ -11,20 +11,20 @@ import (
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
 
-// requestBranch is the branch of a cluster's change request: the same in each
-// run, so that one that is open is found again.
+// requestBranch returns the head branch of the pull request. It is the same in
+// each run, so that an open request is found again.
 func (r *run) requestBranch() string { return path.Join("flux/bootstrap", r.plan.Path) }
 
-// requestChange commits to a branch of its own and asks for it to be merged.
-// The run ends there; the next one, after the merge, finds nothing to commit
-// and goes on.
+// requestChange commits to a separate branch and opens a pull request. The run
+// ends there; the next run after the merge has nothing to commit and applies
+// the manifests to the cluster.
 func (r *run) requestChange(ctx context.Context) error {
 	pending, err := r.pending(r.clone)
 	if err != nil {
 		return err
 	}
 	if !pending {
-		r.say.Success("manifests are up to date on branch %q", r.plan.Branch)
+		r.progress.Success("manifests are up to date on branch %q", r.plan.Branch)
 		return nil
 	}
 	if err := r.pushRequest(ctx); err != nil {
@@ -40,15 +40,15 @@ func (r *run) requestChange(ctx context.Context) error {
 	}
 	r.result.Request = &request
 	if request.Opened {
-		r.say.Success("asked for branch %q to be merged: %s", r.requestBranch(), request.URL)
+		r.progress.Success("opened a pull request for branch %q: %s", r.requestBranch(), request.URL)
 	} else {
-		r.say.Success("the change request is open: %s", request.URL)
+		r.progress.Success("a pull request is already open: %s", request.URL)
 	}
-	r.say.Waiting("have it merged, then run the same command again: it goes on with the cluster")
+	r.progress.Waiting("after the merge, run the same command again to install Flux on the cluster")
 	return nil
 }
 
-// change is what people read who are asked to merge.
+// change returns the branches, title and body of the pull request.
 func (r *run) change() githost.Change {
 	folder := r.plan.Path
 	if folder == "" {
@@ -57,25 +57,25 @@ func (r *run) change() githost.Change {
 	return githost.Change{
 		Head: r.requestBranch(), Base: r.plan.Branch,
 		Title: strings.Join(strings.Fields(fmt.Sprintf("Add Flux %s to %s", r.plan.Components.Version, folder)), " "),
-		Body: fmt.Sprintf("The manifests of Flux and of its synchronisation for the cluster that follows `%s` on branch `%s`.\n\n"+
-			"Once this is merged, run the same `flux bootstrap` command again: it installs them on the cluster.\n", folder, r.plan.Branch),
+		Body: fmt.Sprintf("Component and sync manifests of Flux for the cluster that syncs from `%s` on branch `%s`.\n\n"+
+			"After the merge, run the same `flux bootstrap` command again to install Flux on the cluster.\n", folder, r.plan.Branch),
 	}
 }
 
-// pushRequest makes the branch of the change request have the manifests on top
-// of the newest state of the branch to merge into. Where it has them already,
-// it is left as it is, with what reviewers have added.
+// pushRequest commits the manifests to the head branch on top of the newest
+// commit of the base branch. A head branch that has the manifests already is not
+// changed, so that commits of reviewers are kept.
 func (r *run) pushRequest(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		err := r.pushRequestOnce(ctx)
-		if !errors.Is(err, gitrepo.ErrMoved) {
+		if !errors.Is(err, gitrepo.ErrNonFastForward) {
 			return err
 		}
 		if attempt == pushAttempts {
-			return failure("run the command again when fewer others push", "pushing manifests: others have pushed to branch %q %d times meanwhile", r.requestBranch(), attempt)
+			return errBusyBranch(r.requestBranch(), attempt)
 		}
-		r.say.Warning("branch %q has moved: starting again from its newest commit", r.requestBranch())
-		if err := r.reopen(ctx); err != nil {
+		r.progress.Warning("branch %q has new commits: retrying on top of them", r.requestBranch())
+		if err := r.recloneBase(ctx); err != nil {
 			return err
 		}
 	}
@@ -86,32 +86,32 @@ func (r *run) pushRequestOnce(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	there, err := gitrepo.Open(ctx, remote, r.requestBranch())
+	head, err := gitrepo.Open(ctx, remote, r.requestBranch())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, there.Close()) }()
+	defer func() { err = errors.Join(err, head.Close()) }()
 	tip := ""
-	if there.Branched() {
-		tip = there.Head()
-		pending, err := r.pending(there)
+	if head.BranchExists() {
+		tip = head.Head()
+		pending, err := r.pending(head)
 		if err != nil {
 			return err
 		}
 		if !pending {
-			r.say.Success("manifests are up to date on branch %q", r.requestBranch())
+			r.progress.Success("manifests are up to date on branch %q", r.requestBranch())
 			return nil
 		}
 	}
-	r.clone.Onto(r.requestBranch(), tip)
+	r.clone.SetBranch(r.requestBranch(), tip)
 	if _, err := r.commit(); err != nil {
 		return err
 	}
 	return r.push(ctx)
 }
 
-// reopen goes back to the newest state of the branch to merge into.
-func (r *run) reopen(ctx context.Context) error {
+// recloneBase clones the base branch again to get its newest commit.
+func (r *run) recloneBase(ctx context.Context) error {
 	remote, err := r.remote(ctx)
 	if err != nil {
 		return err
@@ -126,6 +126,6 @@ func (r *run) reopen(ctx context.Context) error {
 }
 
 var errNoRequests = &Error{
-	errors.New("this Git host takes no change requests from flux"),
-	"run it without --pull-request with an account that may push to the branch, or bootstrap github, gitlab or gitea",
+	errors.New("pull requests are not supported for this Git host"),
+	"use an account that can push to the branch and omit --pull-request, or use bootstrap github, gitlab or gitea",
 }

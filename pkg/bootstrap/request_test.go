@@ -15,13 +15,13 @@ import (
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
 
-// requesting is a host with change requests, of which it remembers the open one.
-type requesting struct {
+// requestHost is a host with pull requests. It keeps the open one.
+type requestHost struct {
 	*host
 	open *githost.Change
 }
 
-func (h *requesting) RequestChange(_ context.Context, c githost.Change) (githost.Request, error) {
+func (h *requestHost) RequestChange(_ context.Context, c githost.Change) (githost.Request, error) {
 	request := githost.Request{URL: "https://git.example.com/pulls/1", Number: 1, Opened: h.open == nil}
 	if request.Opened {
 		h.do(fmt.Sprintf("request %s into %s: %s", c.Head, c.Base, c.Title))
@@ -30,8 +30,8 @@ func (h *requesting) RequestChange(_ context.Context, c githost.Change) (githost
 	return request, nil
 }
 
-// merge puts the request's branch into main, as one commit like many teams do.
-func (w *world) merge(h *requesting) {
+// merge squash-merges the pull request.
+func (w *world) merge(h *requestHost) {
 	w.t.Helper()
 	work := w.t.TempDir()
 	w.git(work, "clone", "--quiet", "--branch", h.open.Base, w.bare, ".")
@@ -54,15 +54,15 @@ func (w *world) request(plan bootstrap.Plan, wrap func(http.RoundTripper) http.R
 	return result, p.text.String(), err
 }
 
-// requested: the change is asked for once, and after the merge the run goes on
-// where it stopped. A later change is asked for on the same branch, though what
-// stands there was merged as another commit.
+// requested: the pull request is opened once, and the run after the merge
+// installs Flux. A later change uses the same branch, although its commits were
+// squash-merged.
 func requested(w *world) {
-	h := &requesting{host: w.host()}
+	h := &requestHost{host: w.host()}
 	h.protected = "it requires a review"
 	plan := w.on(h)
 	plan.ChangeRequest = true
-	if _, err := w.run(plan, nil); err == nil || err.Error() != `branch "main" does not exist yet: there is nothing that a change could be merged into` {
+	if _, err := w.run(plan, nil); err == nil || err.Error() != `branch "main" does not exist yet: a pull request needs a base branch` {
 		w.t.Errorf("a request into an empty repository: %v", err)
 	}
 	w.commit(map[string]string{"README.md": "ours\n"})
@@ -74,22 +74,22 @@ func requested(w *world) {
 	}
 	first := branchOf()
 	if result, _, err = w.request(plan, c.wrap); err != nil || result.Request == nil || result.Request.Opened || branchOf() != first {
-		w.t.Errorf("asked for again: %+v, %v, %s after %s", result, err, branchOf(), first)
+		w.t.Errorf("second run: %+v, %v, %s after %s", result, err, branchOf(), first)
 	}
 	if len(c.seen) > 0 || len(w.log()) != 1 {
-		w.t.Errorf("before the merge something was changed: %v, %v", c.seen, w.log())
+		w.t.Errorf("changes before the merge: %v, %v", c.seen, w.log())
 	}
 	w.merge(h)
 	if result, text, err = w.request(plan, nil); err != nil || result.Request != nil {
 		w.t.Fatalf("after the merge: %+v, %v\n%s", result, err, text)
 	}
 	if w.get("source.toolkit.fluxcd.io/v1", "GitRepository", w.namespace) == nil {
-		w.t.Error("after the merge nothing is installed")
+		w.t.Error("Flux is not installed after the merge")
 	}
 	w.requestedAgain(h, plan)
 }
 
-func (w *world) requestedAgain(h *requesting, plan bootstrap.Plan) {
+func (w *world) requestedAgain(h *requestHost, plan bootstrap.Plan) {
 	w.commit(map[string]string{"apps.yaml": "theirs\n"})
 	plan.Sync.Interval *= 2
 	if _, text, err := w.request(plan, nil); err != nil || h.open == nil {
@@ -109,7 +109,7 @@ func (w *world) requestedAgain(h *requesting, plan bootstrap.Plan) {
 	plan.Host = w.host()
 	_, err = w.run(plan, nil)
 	var known *bootstrap.Error
-	if !errors.As(err, &known) || known.Hint == "" || !strings.Contains(err.Error(), "takes no change requests") {
-		w.t.Errorf("a host without requests: %v", err)
+	if !errors.As(err, &known) || known.Hint == "" || !strings.Contains(err.Error(), "pull requests are not supported") {
+		w.t.Errorf("a host without pull requests: %v", err)
 	}
 }

@@ -19,11 +19,12 @@ import (
 
 // run is one bootstrap under way.
 type run struct {
-	plan   Plan
-	say    Progress
-	client *kube.Client
+	plan     Plan
+	progress Progress
+	client   *kube.Client
 
-	// Found out by the preflight. host is the repository as it is or will be.
+	// checks to components are set by preflight. host is the repository as it
+	// is, or as it will be created.
 	checks checks
 	hosted githost.Survey
 	host   githost.Repository
@@ -31,27 +32,28 @@ type run struct {
 	found  survey
 	key    sourceKey
 	folder string
-	// deployed is the token that the host has made, where it is asked for one.
+	// deployed is the deploy token, empty if the host has not created one.
 	deployed deployToken
-	// shown is the key of the SSH server that was asked, nil where none was.
-	shown *sshkey.HostKey
-	// unlocked signs with the private key unlockedFrom.
-	unlocked     ssh.Signer
-	unlockedFrom []byte
-	// knownHosts is the known_hosts file of the cluster.
+	// hostKey is the host key of the SSH server, nil if none was read.
+	hostKey *sshkey.HostKey
+	// cachedSigner signs with the private key cachedSignerKey.
+	cachedSigner    ssh.Signer
+	cachedSignerKey []byte
+	// knownHosts is the known_hosts entry of the source Secret.
 	knownHosts string
-	// built is what the cluster's folder stands for.
+	// built are the objects that the cluster's folder builds to.
 	built []*unstructured.Unstructured
 	// components is gotk-components.yaml.
 	components []byte
 
 	result Result
-	// secretChanged says that what the cluster fetched before proves nothing
-	// about what it fetches with now.
+	// secretChanged is set if this run has changed the source Secret: the
+	// artifact was then fetched with other credentials.
 	secretChanged bool
-	// token marks the reconciliations that this run asks for.
+	// token is the value of the annotation with which this run requests
+	// reconciliations.
 	token string
-	// revision is what the cluster has fetched.
+	// revision is the revision of the artifact that source-controller fetched.
 	revision string
 }
 
@@ -61,79 +63,79 @@ type step struct {
 	do    func(context.Context) error
 }
 
-// steps is the whole procedure. The repository comes before the cluster, so
-// that a push that the server refuses leaves the cluster as it was.
+// steps returns the steps of a run. The repository comes before the cluster, so
+// that a rejected push leaves the cluster as it was.
 func (r *run) steps() []step {
 	return []step{
 		{"check the repository and the cluster", false, r.preflight},
 		{"prepare the repository", false, r.prepareRepository},
 		{"commit the manifests", false, r.commitManifests},
-		{"install the definitions", false, r.installDefinitions},
-		{"wait until the definitions are served", true, r.awaitDefinitions},
-		{"give the cluster access to the repository", false, r.reconcileSecret},
+		{"install the CRDs", false, r.installPrerequisites},
+		{"wait for the CRDs to be served", true, r.waitForCRDs},
+		{"grant the cluster access to the repository", false, r.reconcileSecret},
 		{"install the components and the sync manifests", false, r.install},
-		{"wait for the controllers", true, r.awaitComponents},
-		{"wait for the GitRepository", true, r.awaitSource},
-		{"take the old key's access away", false, r.retireKey},
-		{"wait for the Kustomization", true, r.awaitSync},
+		{"wait for the controllers", true, r.waitForComponents},
+		{"wait for the GitRepository", true, r.waitForSource},
+		{"revoke the access of the old key", false, r.revokeOldKey},
+		{"wait for the Kustomization", true, r.waitForSync},
 		{"wait for the components to be healthy", true, r.confirmComponents},
 	}
 }
 
-// Result is what came of a run.
+// Result is the result of a run.
 type Result struct {
-	// Request is the change request that has to be merged before the cluster
-	// is touched; nil where there is none.
+	// Request is the pull request that has to be merged before Flux is
+	// installed on the cluster; nil for none.
 	Request *githost.Request
 }
 
-// Run bootstraps a cluster. It changes nothing anywhere before it has found
-// that the repository can be read and the cluster can take Flux.
+// Run bootstraps Flux on a cluster. It changes nothing before the preflight
+// checks of the repository and the cluster have passed.
 func Run(ctx context.Context, cfg *rest.Config, plan Plan, progress Progress) (_ Result, err error) {
-	r, err := begin(cfg, plan, progress)
+	r, err := newRun(cfg, plan, progress)
 	if err != nil {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	for _, s := range r.steps() {
-		if err := r.take(ctx, s); err != nil || r.result.Request != nil {
+		if err := r.runStep(ctx, s); err != nil || r.result.Request != nil {
 			return r.result, err
 		}
 	}
 	return r.result, nil
 }
 
-// Preflight finds out whether Run would work and changes nothing. The checks
-// say what was looked at, in so far as it could be.
+// Preflight runs the preflight checks of Run and changes nothing. It returns
+// the checks that could run.
 func Preflight(ctx context.Context, cfg *rest.Config, plan Plan, progress Progress) (_ []Check, err error) {
-	r, err := begin(cfg, plan, progress)
+	r, err := newRun(cfg, plan, progress)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	err = r.take(ctx, r.steps()[0])
+	err = r.runStep(ctx, r.steps()[0])
 	return r.checks, err
 }
 
-// Rehearse finds out what Run would create or change, and changes nothing.
-func Rehearse(ctx context.Context, cfg *rest.Config, plan Plan, progress Progress) (p Preview, err error) {
-	plan.Commit.Sign = nil // the commits are thrown away
-	r, err := begin(cfg, plan, progress)
+// DryRun returns the changes that Run would make, and makes none.
+func DryRun(ctx context.Context, cfg *rest.Config, plan Plan, progress Progress) (p Preview, err error) {
+	plan.Commit.Sign = nil // the commits are not pushed
+	r, err := newRun(cfg, plan, progress)
 	if err != nil {
 		return p, err
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	if err := r.take(ctx, r.steps()[0]); err != nil {
+	if err := r.runStep(ctx, r.steps()[0]); err != nil {
 		return p, err
 	}
-	err = r.take(ctx, step{"compare", false, func(ctx context.Context) (err error) {
+	err = r.runStep(ctx, step{"compare", false, func(ctx context.Context) (err error) {
 		p, err = r.preview(ctx)
 		return err
 	}})
 	return p, err
 }
 
-func begin(cfg *rest.Config, plan Plan, progress Progress) (*run, error) {
+func newRun(cfg *rest.Config, plan Plan, progress Progress) (*run, error) {
 	if err := plan.validate(); err != nil {
 		return nil, err
 	}
@@ -145,15 +147,15 @@ func begin(cfg *rest.Config, plan Plan, progress Progress) (*run, error) {
 		return nil, err
 	}
 	return &run{
-		plan: plan, say: progress, client: client,
+		plan: plan, progress: progress, client: client,
 		folder: path.Join(plan.Path, plan.Components.Namespace),
 		token:  plan.Now().Format(time.RFC3339Nano),
 	}, nil
 }
 
-func (r *run) take(ctx context.Context, s step) error {
-	defer r.say.Step(s.name, s.waits)()
-	return explain(s.do(ctx))
+func (r *run) runStep(ctx context.Context, s step) error {
+	defer r.progress.Step(s.name, s.waits)()
+	return withHint(s.do(ctx))
 }
 
 func (r *run) close() error {
@@ -163,12 +165,12 @@ func (r *run) close() error {
 	return r.clone.Close()
 }
 
-// explain gives the failures of Git and of its hosts the way out that they know.
-func explain(err error) error {
+// withHint returns errors of Git, Git hosts and the cluster with their hint.
+func withHint(err error) error {
 	var known *Error
 	var git *gitrepo.Error
 	var host *githost.Error
-	var inTheWay *gitrepo.InTheWayError
+	var conflict *gitrepo.PathConflictError
 	var denied *kube.DeniedError
 	switch {
 	case errors.As(err, &known):
@@ -178,9 +180,9 @@ func explain(err error) error {
 	case errors.As(err, &git):
 		return &Error{err, git.Hint}
 	case errors.As(err, &denied):
-		return &Error{err, "ask who administers the cluster for these, or name another user with --context or --user"}
-	case errors.As(err, &inTheWay):
-		return &Error{err, "move it away, or choose another folder with --path"}
+		return &Error{err, "ask a cluster administrator for these permissions, or use another account with --context or --user"}
+	case errors.As(err, &conflict):
+		return &Error{err, "remove the file, or set another --path"}
 	default:
 		return err
 	}
@@ -188,7 +190,7 @@ func explain(err error) error {
 
 func (r *run) namespace() string { return r.plan.Components.Namespace }
 
-// kind returns a row of the catalogue that is there for certain.
+// kind returns the row of a kind of Flux in the catalogue.
 func kind(name string) controllers.Kind {
 	k, _ := controllers.FindKind(name)
 	return k

@@ -30,8 +30,8 @@ func guess(apiVersion, kind string) kube.Resource {
 // history is the history of a bootstrapped repository that was empty.
 var history = []string{"Flux <> Add Flux sync manifests", "Flux <> Add Flux v" + controllers.Distribution + " component manifests"}
 
-// TestRun runs against one API server; each case has a namespace of its own.
-// The definitions of Flux are the cluster's, so cases follow each other.
+// TestRun runs all cases against one API server, each in its own namespace. The
+// cases share the CRDs of Flux, so they do not run in parallel.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	cluster := testcluster.Start(t, "none")
@@ -54,10 +54,10 @@ func TestRun(t *testing.T) {
 		"tokened":   tokened,
 		"readonly":  readonly,
 		"requested": requested,
-		"rehearsed": rehearsed,
+		"previewed": previewed,
 		"rotated":   rotated,
-		"guessed":   guessed,
-		"vouched":   vouched,
+		"late":      late,
+		"trusted":   trusted,
 	} {
 		t.Run(name, func(t *testing.T) { test(newWorld(t, cluster, name)) })
 	}
@@ -77,7 +77,7 @@ func twice(w *world) {
 		w.t.Error(diff)
 	}
 	if strings.Contains(text, "s3cret") {
-		w.t.Errorf("the password is shown:\n%s", text)
+		w.t.Errorf("the password is in the output:\n%s", text)
 	}
 	var c changes
 	if text, err := w.run(w.plan(), c.wrap); err != nil {
@@ -91,13 +91,13 @@ func twice(w *world) {
 	}
 }
 
-// refused: a protected branch is found out before the cluster is touched.
+// refused: a protected branch is reported before the cluster is changed.
 func refused(w *world) {
 	w.cluster.Sandbox(w.t, "git", "protect", w.namespace, branch)
 	var c changes
 	text, err := w.run(w.plan(), c.wrap)
 	var known *bootstrap.Error
-	if !errors.As(err, &known) || known.Hint == "" || !strings.Contains(err.Error(), "refuses the push") {
+	if !errors.As(err, &known) || known.Hint == "" || !strings.Contains(err.Error(), "rejected the push") {
 		w.t.Errorf("pushing to a protected branch: %v\n%s", err, text)
 	}
 	if len(c.seen) > 0 {
@@ -107,7 +107,7 @@ func refused(w *world) {
 	w.mustRun(w.plan())
 }
 
-// patched: what the repository's owner has changed is installed and stays.
+// patched: changes of the repository's owner are applied and kept.
 func patched(w *world) {
 	const kustomization = `# ours
 resources:
@@ -137,13 +137,13 @@ patches:
 		w.t.Errorf("the patch of the Kustomization is not applied: %q", got)
 	}
 	if w.get("v1", "ConfigMap", "more") == nil {
-		w.t.Error("what the kustomization adds is not installed")
+		w.t.Error("the ConfigMap of the kustomization is not applied")
 	}
 }
 
-// keyed: the cluster gets a key of its own, which a second run uses again.
+// keyed: a key is generated for the cluster, and a second run keeps it.
 func keyed(w *world) {
-	w.closed()
+	w.requireAuth()
 	var shown []string
 	plan := w.plan()
 	plan.TokenAuth = false
@@ -155,16 +155,16 @@ func keyed(w *world) {
 			w.sandbox(key.Public, "git", "keys", "add", "-", "--read-only")
 			return nil
 		},
-		CanConfirm: func() error { return errors.New("nobody is there") },
+		CanConfirm: func() error { return errors.New("no terminal") },
 	}
 	plan.Host = host
 	var c changes
-	if _, err := w.run(plan, c.wrap); err == nil || err.Error() != "nobody is there" || len(c.seen) > 0 || w.log() != nil {
-		w.t.Errorf("a key that nobody can confirm: %v, %v, %v", err, c.seen, w.log())
+	if _, err := w.run(plan, c.wrap); err == nil || err.Error() != "no terminal" || len(c.seen) > 0 || w.log() != nil {
+		w.t.Errorf("a key that cannot be confirmed: %v, %v, %v", err, c.seen, w.log())
 	}
 	host.CanConfirm = nil
 	plan.Host = host
-	// Ready by a password, the cluster says nothing about the key.
+	// A GitRepository that is ready with a password does not show that the key has access.
 	w.mustRun(w.plan())
 	declined := host
 	declined.Confirm = func(_ context.Context, key githost.DeployKey) error {
@@ -179,7 +179,7 @@ func keyed(w *world) {
 	w.mustRun(plan)
 	secret := w.secret("flux-system")
 	if len(shown) != 2 || shown[0] != shown[1] || strings.TrimSpace(secret["identity.pub"]) != shown[0] || !strings.Contains(secret["identity"], "PRIVATE KEY") {
-		w.t.Errorf("shown are %q, and the Secret has %q", shown, secret["identity.pub"])
+		w.t.Errorf("confirmed keys are %q, and the Secret has %q", shown, secret["identity.pub"])
 	}
 	name, port, _ := strings.Cut(ssh, ":")
 	if !strings.HasPrefix(secret["known_hosts"], "["+name+"]:"+port+" ") {
@@ -187,22 +187,22 @@ func keyed(w *world) {
 	}
 	w.mustRun(plan)
 	if diff := cmp.Diff(secret, w.secret("flux-system")); diff != "" || len(shown) != 2 {
-		w.t.Errorf("the second run made another key, and %d were shown:\n%s", len(shown), diff)
+		w.t.Errorf("the second run generated another key, and %d were confirmed:\n%s", len(shown), diff)
 	}
-	// The cluster still reports its last fetch, which says nothing about the next one.
+	// The GitRepository is still ready after its last fetch, but the key has lost its access.
 	w.sandbox(shown[0], "git", "keys", "remove", "-")
 	text := w.mustRun(plan)
 	if diff := cmp.Diff(secret, w.secret("flux-system")); diff != "" || len(shown) != 3 || shown[2] != shown[0] {
-		w.t.Errorf("a key without access: shown are %q\n%s", shown, diff)
+		w.t.Errorf("a key without access: confirmed keys are %q\n%s", shown, diff)
 	}
-	if !strings.Contains(text, "the key in Secret keyed/flux-system does not open the repository") {
-		w.t.Errorf("a key without access is not told:\n%s", text)
+	if !strings.Contains(text, "the key in Secret keyed/flux-system has no access to the repository yet") {
+		w.t.Errorf("a key without access is not reported:\n%s", text)
 	}
 	w.impersonated(plan, secret)
 }
 
-// closed makes the Git server ask for credentials until the test ends.
-func (w *world) closed() {
+// requireAuth makes the Git server require credentials until the test ends.
+func (w *world) requireAuth() {
 	w.sandbox("s3cret", "git", "credentials", "set", "--username", "ada", "--password-stdin")
 	w.t.Cleanup(func() {
 		w.sandbox("", "git", "credentials", "clear")
@@ -210,7 +210,7 @@ func (w *world) closed() {
 	})
 }
 
-// sandbox runs a command of the sandbox with a text on standard input.
+// sandbox runs a command of the sandbox with stdin as its standard input.
 func (w *world) sandbox(stdin string, args ...string) {
 	w.t.Helper()
 	cmd := exec.Command(filepath.Join(testcluster.Bin(), "flux-sandbox"), append(args, "--dir", w.cluster.Dir)...)
@@ -220,7 +220,7 @@ func (w *world) sandbox(stdin string, args ...string) {
 	}
 }
 
-// impersonated: a server that shows another host key than the known one is not trusted.
+// impersonated: a server whose host key differs from the known one is refused.
 func (w *world) impersonated(plan bootstrap.Plan, secret map[string]string) {
 	fields := strings.Fields(secret["known_hosts"])
 	fake := fields[0] + " ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n"
@@ -230,7 +230,7 @@ func (w *world) impersonated(plan bootstrap.Plan, secret map[string]string) {
 	}
 	var c changes
 	_, err := w.run(plan, c.wrap)
-	if err == nil || !strings.Contains(err.Error(), "somebody may be listening in") || len(c.seen) > 0 {
+	if err == nil || !strings.Contains(err.Error(), "the connection may be intercepted") || len(c.seen) > 0 {
 		w.t.Errorf("another host key: %v, %v", err, c.seen)
 	}
 	plan.Key.KnownHostsFile = filepath.Join(w.t.TempDir(), "known_hosts")
@@ -239,29 +239,29 @@ func (w *world) impersonated(plan bootstrap.Plan, secret map[string]string) {
 	}
 	_, err = w.run(plan, c.wrap)
 	if err == nil || !strings.Contains(err.Error(), "which is not the one in "+plan.Key.KnownHostsFile) || len(c.seen) > 0 {
-		w.t.Errorf("another host key than the user knows: %v, %v", err, c.seen)
+		w.t.Errorf("another host key than in the user's file: %v, %v", err, c.seen)
 	}
 }
 
-// elsewhere: a cluster that follows another folder, or whose Flux belongs to
-// another tool, is left alone.
+// elsewhere: a cluster that syncs from another path, or whose Flux is managed by
+// another tool, is not changed.
 func elsewhere(w *world) {
 	w.mustRun(w.plan())
-	w.claimed()
+	w.ownedByOthers()
 	plan := w.plan()
 	plan.Path = "clusters/other"
 	var c changes
 	_, err := w.run(plan, c.wrap)
-	if err == nil || err.Error() != `this cluster has been bootstrapped from folder "./clusters/demo" and not from "./clusters/other"` {
-		w.t.Errorf("another folder: %v", err)
+	if err == nil || err.Error() != `this cluster was bootstrapped from path "./clusters/demo", not from "./clusters/other"` {
+		w.t.Errorf("another path: %v", err)
 	}
 	if len(c.seen) > 0 || len(w.log()) != 2 {
 		w.t.Errorf("something was changed: %v, %v", c.seen, w.log())
 	}
 }
 
-// claimed has others own parts of Flux for a moment.
-func (w *world) claimed() {
+// ownedByOthers lets other tools own parts of Flux temporarily.
+func (w *world) ownedByOthers() {
 	w.t.Helper()
 	for _, owned := range []struct {
 		resource      kube.Resource
@@ -273,14 +273,14 @@ func (w *world) claimed() {
 			guess("apps/v1", "Deployment"), "source-controller",
 			map[string]any{"metadata": map[string]any{"labels": map[string]any{kube.ManagedByLabel: "Helm"}}},
 			map[string]any{"metadata": map[string]any{"labels": map[string]any{kube.ManagedByLabel: nil}}},
-			"Deployment elsewhere/source-controller is managed by Helm", "remove it with that, or take it over with --force",
+			"Deployment elsewhere/source-controller is managed by Helm", "remove it with Helm, or take ownership with --force",
 		},
 		{
 			guess("kustomize.toolkit.fluxcd.io/v1", "Kustomization"), w.namespace,
 			map[string]any{"spec": map[string]any{"sourceRef": map[string]any{"kind": "OCIRepository"}}},
 			map[string]any{"spec": map[string]any{"sourceRef": map[string]any{"kind": "GitRepository"}}},
-			"Kustomization elsewhere/elsewhere is there and applies OCIRepository/elsewhere: bootstrap would have it apply GitRepository/elsewhere",
-			"take it over with --force, or remove it first",
+			"Kustomization elsewhere/elsewhere already exists and applies OCIRepository/elsewhere: bootstrap would change its source to GitRepository/elsewhere",
+			"take ownership with --force, or delete it first",
 		},
 	} {
 		change := func(to map[string]any) {
@@ -294,8 +294,8 @@ func (w *world) claimed() {
 	}
 }
 
-// cutOff: whichever request is the last that gets through, another run ends
-// where an uninterrupted one does.
+// cutOff: after an interruption at any request, another run has the result of
+// an uninterrupted one.
 func cutOff(w *world) {
 	var whole changes
 	if text, err := w.run(w.plan(), whole.wrap); err != nil {
@@ -306,26 +306,26 @@ func cutOff(w *world) {
 		other := newWorld(w.t, w.cluster, fmt.Sprintf("cut-off-%d", i))
 		c := changes{cutAt: at, before: i%2 == 0}
 		if text, err := other.run(other.plan(), c.wrap); err == nil {
-			w.t.Errorf("cut off at change %d of %d, it ended well:\n%s", at, last, text)
+			w.t.Errorf("no error when interrupted at change %d of %d:\n%s", at, last, text)
 		}
 		other.mustRun(other.plan())
 		if diff := cmp.Diff(history, other.log()); diff != "" {
-			w.t.Errorf("cut off at change %d: %s", at, diff)
+			w.t.Errorf("interrupted at change %d: %s", at, diff)
 		}
 		if diff := cmp.Diff(w.secret("flux-system"), other.secret("flux-system")); diff != "" {
-			w.t.Errorf("cut off at change %d: %s", at, diff)
+			w.t.Errorf("interrupted at change %d: %s", at, diff)
 		}
 		if i%3 != 0 {
 			continue
 		}
 		var again changes
 		if text, err := other.run(other.plan(), again.wrap); err != nil || len(again.seen) > 0 {
-			w.t.Errorf("cut off at change %d, a third run: %v, %v\n%s", at, err, again.seen, text)
+			w.t.Errorf("interrupted at change %d, a third run: %v, %v\n%s", at, err, again.seen, text)
 		}
 	}
 }
 
-// overtaken: commits of others stay, and a new version is installed.
+// overtaken: commits of others are kept, and new settings are applied.
 func overtaken(w *world) {
 	w.commit(map[string]string{"clusters/demo/app.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app}\n"})
 	w.mustRun(w.plan())
@@ -345,19 +345,19 @@ func overtaken(w *world) {
 	}
 }
 
-// raced: somebody pushes between the commit and its push, and edits the very
-// kustomization that bootstrap adds to.
+// raced: another user pushes between the commit and its push, and edits the
+// kustomization that bootstrap adds resources to.
 func raced(w *world) {
 	plan := w.plan()
-	var asked int
+	var calls int
 	plan.Now = func() time.Time {
-		if asked++; asked == 3 { // when the second commit is made
+		if calls++; calls == 3 { // for the second commit
 			w.commit(map[string]string{"clusters/demo/raced/kustomization.yaml": "resources:\n- ours.yaml\n", "clusters/demo/raced/ours.yaml": configMap})
 		}
 		return time.Unix(1793527200, 0)
 	}
 	text := w.mustRun(plan)
-	if !strings.Contains(text, `branch "main" has moved`) {
+	if !strings.Contains(text, `branch "main" has new commits`) {
 		w.t.Errorf("the race was not noticed:\n%s", text)
 	}
 	if diff := cmp.Diff(append(slices.Clone(history), "Owner <o@example.com> Ours"), w.log()); diff != "" {
@@ -368,35 +368,35 @@ func raced(w *world) {
 		w.t.Error(diff)
 	}
 	if w.get("v1", "ConfigMap", "ours") == nil {
-		w.t.Error("what the other push added is not installed")
+		w.t.Error("the ConfigMap of the other push is not applied")
 	}
 }
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ours, namespace: raced}\n"
 
-// failing: what a controller reports is the error, at once and with a way out;
-// an earlier failure is no answer to this run.
+// failing: a failure that a controller reports is returned without delay and
+// with a hint. A failure from before the run is ignored.
 func failing(w *world) {
 	broken := [2]string{"BuildFailed", "kustomize build failed: no such file"}
 	w.fail(map[string][2]string{"GitRepository": {"GitOperationFailed", "failed to checkout: authentication required"}, "Kustomization": broken})
-	again := "mend the cause and run the command again: it goes on where it stopped"
+	again := "fix the cause and run bootstrap again; it resumes"
 	w.wantFailure("GitRepository failing/failing is not ready: GitOperationFailed: failed to checkout: authentication required", again)
 	for message, hint := range map[string]string{
 		"failed to checkout: couldn't find remote ref \"refs/heads/main\"": again,
-		"x509: certificate signed by unknown authority":                    "name the authority of the server's certificate with --ca-file, and run the command again",
+		"x509: certificate signed by unknown authority":                    "set --ca-file to the CA certificate of the server, and run the command again",
 	} {
 		w.fail(map[string][2]string{"GitRepository": {"GitOperationFailed", message}})
 		w.wantFailure("GitRepository failing/failing is not ready: GitOperationFailed: "+message, hint)
 	}
-	for _, told := range [][2]string{
+	for _, failure := range [][2]string{
 		broken, {"HealthCheckFailed", "timeout waiting for: [Deployment/failing/app status: 'InProgress']"},
 	} {
-		w.fail(map[string][2]string{"Kustomization": told})
-		w.wantFailure("Kustomization failing/failing is not ready: "+told[0]+": "+told[1], "mend it in the repository, push, and run the command again")
+		w.fail(map[string][2]string{"Kustomization": failure})
+		w.wantFailure("Kustomization failing/failing is not ready: "+failure[0]+": "+failure[1], "fix it in the repository, commit and push, then run the command again")
 	}
 	var unready *bootstrap.UnreadyError
 	if _, err := w.run(w.plan(), nil); !errors.As(err, &unready) || unready.Kind != "Kustomization" || unready.Name != "failing" || unready.Object == nil {
-		w.t.Errorf("what is not ready is %+v of %v", unready, err)
+		w.t.Errorf("the error is %+v of %v", unready, err)
 	}
 	w.fail(nil)
 	w.mustRun(w.plan())
@@ -411,7 +411,7 @@ func (w *world) wantFailure(message, hint string) {
 	}
 }
 
-// secret returns what a Secret holds.
+// secret returns the decoded data of a Secret.
 func (w *world) secret(name string) map[string]string {
 	data, _ := w.get("v1", "Secret", name)["data"].(map[string]any)
 	plain := map[string]string{}

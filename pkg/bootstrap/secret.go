@@ -26,7 +26,7 @@ const (
 	knownHostsKey = "known_hosts"
 )
 
-// wantedSecret returns what the source Secret is to hold.
+// wantedSecret returns the desired data of the source Secret.
 func (r *run) wantedSecret() map[string]string {
 	a := r.host.Access
 	if r.plan.bySSH() {
@@ -53,41 +53,40 @@ func (r *run) wantedSecret() map[string]string {
 	return data
 }
 
-// reconcileSecret gives the cluster what opens the repository. A new key is in
-// the cluster before it is given access, so that one that was given access is
-// the one that is used, however this run ends. One that takes the place of a
-// key which works is given access first, so that the cluster never has a key
-// that opens nothing.
+// reconcileSecret applies the source Secret and grants its key access to the
+// repository. A new key is stored in the cluster first, so that a key with
+// access is not lost if this run fails. A key that replaces a working one is
+// granted access first, so that the Secret always has a key that works.
 func (r *run) reconcileSecret(ctx context.Context) error {
 	if r.key.replaces {
-		if err := r.giveAccess(ctx); err != nil {
+		if err := r.grantAccess(ctx); err != nil {
 			return err
 		}
 	}
 	name := r.plan.Sync.SecretName
-	r.say.Action("determining if source secret %q exists", r.namespace()+"/"+name)
-	if err := r.makeToken(ctx); err != nil {
+	r.progress.Action("determining if source secret %q exists", r.namespace()+"/"+name)
+	if err := r.createToken(ctx); err != nil {
 		return err
 	}
 	wanted := r.wantedSecret()
 	if maps.Equal(secretData(r.found.secret), wanted) {
-		r.say.Success("source secret up to date")
+		r.progress.Success("source secret up to date")
 	} else {
-		r.say.Action("generating source secret")
-		r.say.Action("applying source secret %q", r.namespace()+"/"+name)
+		r.progress.Action("generating source secret")
+		r.progress.Action("applying source secret %q", r.namespace()+"/"+name)
 		if err := r.writeSecret(ctx, name, "Opaque", wanted); err != nil {
 			return err
 		}
 		r.secretChanged = true
-		r.say.Success("reconciled source secret")
+		r.progress.Success("reconciled source secret")
 	}
 	if r.key.replaces {
 		return nil
 	}
-	return r.giveAccess(ctx)
+	return r.grantAccess(ctx)
 }
 
-// writeSecret makes a Secret hold the data and nothing else.
+// writeSecret applies a Secret and removes all other keys from its data.
 func (r *run) writeSecret(ctx context.Context, name, typ string, data map[string]string) error {
 	encoded := map[string]any{}
 	for key, value := range data {
@@ -100,24 +99,25 @@ func (r *run) writeSecret(ctx context.Context, name, typ string, data map[string
 	if err := r.client.Apply(ctx, []*unstructured.Unstructured{secret}); err != nil {
 		return err
 	}
-	// What an earlier run or another tool left would be read too.
-	left := map[string]any{}
+	// source-controller would also read the keys that an earlier run or another
+	// tool has added.
+	extra := map[string]any{}
 	for key := range secretData(r.found.secret) {
 		if _, wanted := data[key]; !wanted {
-			left[key] = nil
+			extra[key] = nil
 		}
 	}
-	if len(left) == 0 {
+	if len(extra) == 0 {
 		return nil
 	}
-	_, err := r.client.Merge(ctx, secretResource(), r.namespace(), name, map[string]any{"data": left})
+	_, err := r.client.Merge(ctx, secretResource(), r.namespace(), name, map[string]any{"data": extra})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("removing %s from Secret %s/%s: %w", strings.Join(slices.Sorted(maps.Keys(left)), ", "), r.namespace(), name, err)
+		return fmt.Errorf("removing %s from Secret %s/%s: %w", strings.Join(slices.Sorted(maps.Keys(extra)), ", "), r.namespace(), name, err)
 	}
 	return nil
 }
 
-// secretData returns what a Secret holds, decoded; nothing for no Secret.
+// secretData returns the decoded data of a Secret; empty for nil.
 func secretData(o controllers.Object) map[string]string {
 	data, _ := o["data"].(map[string]any)
 	decoded := map[string]string{}
@@ -125,7 +125,7 @@ func secretData(o controllers.Object) map[string]string {
 		text, _ := value.(string)
 		plain, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			continue // the server does not let others in
+			continue // the API server does not accept such data
 		}
 		decoded[key] = string(plain)
 	}

@@ -10,12 +10,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// syncInterval is how often the cluster is compared with the repository even
-// when there is no new commit.
+// syncInterval is the interval of the Kustomization, which corrects drift
+// between commits.
 const syncInterval = 10 * time.Minute
 
-// syncObjects are the two objects by which the cluster follows the repository.
-// They are named after the namespace, as is the folder of the manifests.
+// syncObjects returns the GitRepository and the Kustomization that sync the
+// cluster from the repository. Their name is the namespace, as is the name of
+// the folder of the manifests.
 func (r *run) syncObjects() []*unstructured.Unstructured {
 	spec := map[string]any{
 		"interval":  r.plan.Sync.Interval.String(),
@@ -60,7 +61,7 @@ func (r *run) syncManifests() ([]byte, error) {
 	for _, o := range r.syncObjects() {
 		data, err := yaml.Marshal(o.Object)
 		if err != nil {
-			return nil, fmt.Errorf("writing %s: %w", o.GetKind(), err)
+			return nil, fmt.Errorf("encoding %s: %w", o.GetKind(), err)
 		}
 		out.WriteString("---\n")
 		out.Write(data)
@@ -68,7 +69,7 @@ func (r *run) syncManifests() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// isSync tells the two objects of the synchronisation from the components.
+// isSync reports whether an object is one of syncObjects.
 func (r *run) isSync(o *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(r.syncObjects(), func(s *unstructured.Unstructured) bool {
 		return s.GroupVersionKind().GroupKind() == o.GroupVersionKind().GroupKind() &&

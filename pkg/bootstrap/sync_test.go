@@ -108,7 +108,7 @@ func TestSecret(t *testing.T) {
 		want   map[string]string
 	}{
 		"password": {func(*run) {}, map[string]string{"username": "x", "password": "y"}},
-		"password and authority": {
+		"password and CA certificate": {
 			func(r *run) { r.host.Access.CABundle = []byte("CA") },
 			map[string]string{"username": "x", "password": "y", "ca.crt": "CA"},
 		},
@@ -116,11 +116,11 @@ func TestSecret(t *testing.T) {
 			func(r *run) { r.host.Access.BearerToken = "y" },
 			map[string]string{"bearerToken": "y"},
 		},
-		"made key": {
+		"generated key": {
 			func(r *run) { r.plan.TokenAuth = false },
 			map[string]string{"identity": "private", "identity.pub": "public", "known_hosts": "host key\n"},
 		},
-		"given key that is locked": {
+		"given key with a passphrase": {
 			func(r *run) {
 				r.plan.TokenAuth = false
 				r.plan.Key = Key{Private: []byte("private"), Passphrase: "open"}

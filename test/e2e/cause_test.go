@@ -55,7 +55,7 @@ func (s *story) bootstrapMissingFolder() {
   Root cause
     the manifests do not build
   Fix
-    mend it in the repository, push, and run the command again
+    fix it in the repository, commit and push, then run the command again
     see it in a clone of the source: flux build kustomization flux-system -n NS --path ./clusters/test
     flux reconcile kustomization flux-system -n NS --with-source
 `, "bootstrap", "git", "--url="+s.url, "--allow-insecure-http", "--branch=main", "--path=clusters/test",

@@ -117,7 +117,7 @@ func (p *repositoryPath) String() string { return string(*p) }
 // Type is what help shows in place of the value.
 func (p *repositoryPath) Type() string { return "safeRelativePath" }
 
-// Set refuses a path that leads out of the repository.
+// Set refuses a path that is outside the repository.
 func (p *repositoryPath) Set(s string) error {
 	clean, err := bootstrap.CleanPath(s)
 	*p = repositoryPath(clean)
@@ -153,7 +153,7 @@ func (o *flags) plan(a *app.App, cmd *cobra.Command, privateKey []byte, password
 	if home := config.Home(a.Env); home != "" {
 		key.KnownHostsFile = filepath.Join(home, ".ssh", "known_hosts")
 	}
-	if privateKey != nil && sshkey.Locked(privateKey) {
+	if privateKey != nil && sshkey.Encrypted(privateKey) {
 		key.Passphrase = password
 	}
 	return bootstrap.Plan{

@@ -121,7 +121,7 @@ func (o *gitFlags) warnIdle(a *app.App, cmd *cobra.Command, scheme string) {
 		{o.tokenAuth && !ssh && !o.sign.reuse, "nothing is opened over SSH", []string{"private-key-file"}},
 		{!o.tokenAuth && ssh, "nothing is opened over HTTP", []string{"with-bearer-token", "ca-file", "allow-insecure-http"}},
 		{!o.tokenAuth && o.privateKeyFile != "", "no key is made with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
-		{!o.tokenAuth && o.key.Algorithm != "rsa", "the key to make is no RSA key", []string{"ssh-rsa-bits"}},
+		{!o.tokenAuth && o.key.Algorithm != "rsa", "the generated key is not an RSA key", []string{"ssh-rsa-bits"}},
 		{!o.tokenAuth && o.key.Algorithm != "ecdsa", "the key to make is no ECDSA key", []string{"ssh-ecdsa-curve"}},
 		{scheme == "http", "the address is not https", []string{"ca-file"}},
 	})
@@ -190,7 +190,7 @@ func gitPassword(ctx context.Context, a *app.App, o *gitFlags, privateKey []byte
 	}
 	question := ""
 	if privateKey != nil && !o.tokenAuth {
-		if sshkey.Locked(privateKey) && password == "" {
+		if sshkey.Encrypted(privateKey) && password == "" {
 			question = "Passphrase of the SSH key"
 		}
 	} else if o.tokenAuth && password == "" {
@@ -226,7 +226,7 @@ func (o *flags) certificates() ([]byte, error) {
 		return nil, err
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("reading --ca-file: there is no certificate in PEM form in %s", o.caFile)
+		return nil, fmt.Errorf("reading --ca-file: no certificate in PEM format in %s", o.caFile)
 	}
 	return ca, nil
 }

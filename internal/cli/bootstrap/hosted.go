@@ -253,7 +253,7 @@ func (o *hostedFlags) warnIdle(a *app.App, cmd *cobra.Command, row hostRow) {
 		{!byToken && o.privateKeyFile != "", "the cluster gets the key of --private-key-file", []string{"rotate-key"}},
 		{byToken && !o.sign.reuse, "the cluster uses the token and no SSH key", []string{"private-key-file"}},
 		{!byToken && o.privateKeyFile != "", "no key is made with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
-		{!byToken && algorithm != "rsa", "the key to make is no RSA key", []string{"ssh-rsa-bits"}},
+		{!byToken && algorithm != "rsa", "the generated key is not an RSA key", []string{"ssh-rsa-bits"}},
 		{!byToken && algorithm != "ecdsa", "the key to make is no ECDSA key", []string{"ssh-ecdsa-curve"}},
 		{o.personal, "a user's repository has no " + row.teams.flag + "s", []string{row.teams.flag}},
 	})
@@ -262,7 +262,7 @@ func (o *hostedFlags) warnIdle(a *app.App, cmd *cobra.Command, row hostRow) {
 // keyPassphrase returns what unlocks the key of --private-key-file, "" where
 // it is not locked.
 func keyPassphrase(ctx context.Context, a *app.App, privateKey []byte) (string, error) {
-	if privateKey == nil || !sshkey.Locked(privateKey) {
+	if privateKey == nil || !sshkey.Encrypted(privateKey) {
 		return "", nil
 	}
 	if passphrase := a.Env("GIT_PASSWORD"); passphrase != "" {

@@ -161,7 +161,7 @@ func preflight(ctx context.Context, a *app.App, cfg *rest.Config, plan bootstrap
 }
 
 func dryRun(ctx context.Context, a *app.App, cfg *rest.Config, plan bootstrap.Plan, progress bootstrap.Progress, format string) error {
-	p, err := bootstrap.Rehearse(ctx, cfg, plan, progress)
+	p, err := bootstrap.DryRun(ctx, cfg, plan, progress)
 	if err != nil {
 		return explainFailed(ctx, a, err)
 	}

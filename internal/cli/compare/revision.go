@@ -301,5 +301,5 @@ func localFolders(clone *snapshot.Repository, name, revision string) (*gitsource
 			name = ""
 		}
 	}
-	return &gitsource.Fetched{Revision: gitsource.Named(name, commit), Folders: []gitsource.Folder{{Tree: tree}}}, nil
+	return &gitsource.Fetched{Revision: gitsource.FormatRevision(name, commit), Folders: []gitsource.Folder{{Tree: tree}}}, nil
 }

@@ -22,7 +22,7 @@ import (
 type bitbucketAPI struct {
 	client *http.Client
 	hosted Hosted
-	// account is whom the token belongs to, as the last answer told.
+	// account is whom authenticated as, as the last answer told.
 	account string
 }
 
@@ -143,7 +143,7 @@ type bitbucketPull struct {
 // bitbucketError is a refusal.
 type bitbucketError struct {
 	status int
-	// known says that the server knows whom the token belongs to.
+	// known says that the server knows whom authenticated as.
 	known bool
 	// messages are what it says, exception is its name for the first of them.
 	messages  []string

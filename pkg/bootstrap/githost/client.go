@@ -253,7 +253,7 @@ func (h Hosted) explain(ctx context.Context, doing string, err error) error {
 	case errors.As(err, &lookup):
 		return failure("check --hostname", "%s: host %q is not known", doing, lookup.Name)
 	case errors.As(err, &unknown):
-		return failure("name the authority's certificate with --ca-file", "%s: the certificate of %s is signed by an unknown authority", doing, h.Hostname)
+		return failure("set --ca-file to the CA certificate", "%s: the certificate of %s is signed by an unknown authority", doing, h.Hostname)
 	case errors.As(err, &wrongName):
 		return failure("use the name that stands in the host's certificate", "%s: %w", doing, wrongName)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):

@@ -196,7 +196,7 @@ func TestUnreachable(t *testing.T) {
 	}{
 		"nobody there": {Hosted{Hostname: "127.0.0.1:1"}, "asking: cannot reach HOST: connect: connection refused", "check --hostname and that the host can be reached from here", false},
 		"no TLS":       {Hosted{Hostname: strings.TrimPrefix(plain.URL, "http://")}, "asking: HOST does not speak TLS", "check the port in --hostname", false},
-		"not trusted":  {Hosted{Hostname: strings.TrimPrefix(quiet.URL, "https://")}, "asking: the certificate of HOST is signed by an unknown authority", "name the authority's certificate with --ca-file", false},
+		"not trusted":  {Hosted{Hostname: strings.TrimPrefix(quiet.URL, "https://")}, "asking: the certificate of HOST is signed by an unknown authority", "set --ca-file to the CA certificate", false},
 		"hangs up":     {Hosted{Hostname: strings.TrimPrefix(quiet.URL, "https://"), CABundle: trusted}, "asking: EOF", "check --hostname, and try again", false},
 		"out of time":  {Hosted{Hostname: strings.TrimPrefix(quiet.URL, "https://"), CABundle: trusted}, "asking: no answer from HOST: it took too long", "check that the host can be reached, or give it more time with --timeout", true},
 	} {

@@ -19,7 +19,7 @@ type Gitea struct {
 	// Found out by Survey.
 	surveyed bool
 	want     Want
-	// account is whom the token belongs to, "" where the token may not say.
+	// account is whom authenticated as, "" where the token may not say.
 	account string
 	// repo is nil where there is none yet, which is known once absent.
 	repo   *giteaRepository

@@ -51,7 +51,7 @@ func (g *Gitea) find(ctx context.Context) error {
 func (g *Gitea) surveyOwner(ctx context.Context) error {
 	if g.hosted.Personal && g.account != "" && !strings.EqualFold(g.account, g.hosted.Owner) {
 		return failure(fmt.Sprintf("use a token of %s, or leave --personal out where that is an organisation", g.hosted.Owner),
-			"repository %s cannot be made: the token belongs to %s", g.hosted, g.account)
+			"repository %s cannot be made: authenticated as %s", g.hosted, g.account)
 	}
 	err := g.rehearse(ctx, g.owner()+"/repos")
 	if status(err) == http.StatusNotFound {

@@ -99,7 +99,7 @@ func refusedBeforehand(t *testing.T, s *server) {
 		"no deploy key":        {"acme/pushed", s.bob.Token, Want{KeyTitle: "flux"}, nil, "adding a deploy key: bob does not administer acme/pushed"},
 		"no edit":              {"acme/pushed", s.bob.Token, Want{}, func(h *Hosted) { h.Reconcile, h.Visibility = true, "public" }, "bob does not administer acme/pushed, so it may not make acme/pushed public"},
 		"no repositories":      {"acme/bobs", s.bob.Token, Want{}, nil, "bob may not make repositories in organisation acme"},
-		"another's account":    {"alice/bobs", s.bob.Token, Want{}, nil, "repository alice/bobs cannot be made: the token belongs to bob"},
+		"another's account":    {"alice/bobs", s.bob.Token, Want{}, nil, "repository alice/bobs cannot be made: authenticated as bob"},
 		"a user, not personal": {"alice/common", s.alice.Token, Want{}, common, "alice is a user on " + s.Hostname + ", not an organisation"},
 		"no such organisation": {"nobody/fleet", s.alice.Token, Want{}, common, "there is no organisation nobody on " + s.Hostname + ", or it is hidden from alice"},
 		"no such team":         {"acme/read", s.alice.Token, Want{}, func(h *Hosted) { h.Teams = []Team{{"ops", "read"}} }, `organisation acme has no team "ops"`},

@@ -238,9 +238,9 @@ func (g *GitHub) creatable(ctx context.Context) error {
 	account := g.found.account
 	switch {
 	case g.Personal && account == "":
-		return failure("use a personal access token, or make the repository first", "the token belongs to an app, which cannot make a repository for the user %s", g.Owner)
+		return failure("use a personal access token, or make the repository first", "authenticated as an app, which cannot make a repository for the user %s", g.Owner)
 	case g.Personal && !strings.EqualFold(account, g.Owner):
-		return failure("use a token of "+g.Owner+", or let "+g.Owner+" make the repository and give "+account+" access", "the token belongs to %s, who can neither see nor make the repository %s", account, g.Hosted)
+		return failure("use a token of "+g.Owner+", or let "+g.Owner+" make the repository and give "+account+" access", "authenticated as %s, who can neither see nor make the repository %s", account, g.Hosted)
 	case g.Personal || account == "":
 		return nil
 	}

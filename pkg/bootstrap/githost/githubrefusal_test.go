@@ -106,12 +106,12 @@ var ownerRefusals = map[string]refusal{
 	},
 	"another user": {
 		token: "bobs", edit: personal("ada"),
-		message: "the token belongs to bob, who can neither see nor make the repository ada/fleet",
+		message: "authenticated as bob, who can neither see nor make the repository ada/fleet",
 		hint:    "use a token of ada, or let ada make the repository and give bob access",
 	},
 	"an app for a user": {
 		token: "ghs_app", edit: personal("ada"), setup: func(h *hub) { h.Fine("ghs_app", "", "administration=write") },
-		message: "the token belongs to an app, which cannot make a repository for the user ada",
+		message: "authenticated as an app, which cannot make a repository for the user ada",
 		hint:    "use a personal access token, or make the repository first",
 	},
 	"no member": {

@@ -121,13 +121,13 @@ func TestGitLabRefused(t *testing.T) {
 	}{
 		"unknown token": {
 			"", func(h *Hosted) { h.Token = "nobody" }, push,
-			"asking whom the token belongs to: HOST does not know the token", "GITLAB_TOKEN",
+			"asking whom authenticated as: HOST does not know the token", "GITLAB_TOKEN",
 		},
 		"expired token": {
-			"", func(h *Hosted) { h.Token = "alice-old" }, push, "asking whom the token belongs to: the token has expired", "make a new one",
+			"", func(h *Hosted) { h.Token = "alice-old" }, push, "asking whom authenticated as: the token has expired", "make a new one",
 		},
 		"revoked token": {
-			"", func(h *Hosted) { h.Token = "alice-gone" }, push, "asking whom the token belongs to: the token has been revoked", "make a new one",
+			"", func(h *Hosted) { h.Token = "alice-gone" }, push, "asking whom authenticated as: the token has been revoked", "make a new one",
 		},
 		"scope to find": {
 			"", func(h *Hosted) { h.Token = "alice-user" }, push,
@@ -147,7 +147,7 @@ func TestGitLabRefused(t *testing.T) {
 		},
 		"scope for a token": {
 			"project acme/fleet", func(h *Hosted) { h.Token = "alice-git" }, Want{Branch: "main", DeployToken: true},
-			`making a deploy token: the token lacks the scope "api": it has read_api, write_repository`, "scope api",
+			`creating a deploy token: the token lacks the scope "api": it has read_api, write_repository`, "scope api",
 		},
 		"scope for a request": {
 			"project acme/fleet", func(h *Hosted) { h.Token = "alice-git" }, Want{Branch: "main", ChangeRequest: true},

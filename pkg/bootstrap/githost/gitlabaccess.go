@@ -94,7 +94,7 @@ func (g *GitLab) DeployToken(ctx context.Context, title string) (username, token
 	made, _, err := g.api.DeployTokens.CreateProjectDeployToken(g.project.ID,
 		&gitlab.CreateProjectDeployTokenOptions{Name: &title, Scopes: &[]string{"read_repository"}}, gitlab.WithContext(ctx))
 	if err != nil {
-		return "", "", g.problem(ctx, "making a deploy token for project "+g.project.PathWithNamespace, err)
+		return "", "", g.problem(ctx, "creating a deploy token for project "+g.project.PathWithNamespace, err)
 	}
 	for _, t := range old {
 		if t.Name != title || t.Revoked {

@@ -25,7 +25,7 @@ func (a gitlabAccount) allows(scopes ...string) bool {
 	return a.scopes == nil || slices.ContainsFunc(scopes, func(s string) bool { return slices.Contains(a.scopes, s) })
 }
 
-// identify finds out whom the token belongs to and what it allows.
+// identify finds out whom authenticated as and what it allows.
 func (g *GitLab) identify(ctx context.Context) error {
 	var user *gitlab.User
 	var token *gitlab.PersonalAccessToken
@@ -43,7 +43,7 @@ func (g *GitLab) identify(ctx context.Context) error {
 		return err
 	})
 	if err := group.Wait(); err != nil {
-		return g.problem(ctx, "asking whom the token belongs to", err)
+		return g.problem(ctx, "asking whom authenticated as", err)
 	}
 	g.account = gitlabAccount{id: user.ID, name: user.Username, admin: user.IsAdmin}
 	if token != nil {
@@ -298,7 +298,7 @@ func (g *GitLab) mayChange(changes []string) error {
 	case g.want.KeyTitle != "":
 		return g.lacks("api", "adding a deploy key")
 	case g.want.DeployToken:
-		return g.lacks("api", "making a deploy token")
+		return g.lacks("api", "creating a deploy token")
 	case g.want.ChangeRequest:
 		return g.lacks("api", "opening a merge request")
 	}

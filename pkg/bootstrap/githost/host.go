@@ -70,7 +70,7 @@ type Survey struct {
 	// Protected is why the host would refuse a push to the branch, "" where it
 	// would not or does not say.
 	Protected string
-	// Account is whom the token belongs to, "" where nobody knows.
+	// Account is whom authenticated as, "" where nobody knows.
 	Account string
 	// Expires is when the token does, zero where it never does or nobody knows.
 	Expires time.Time

@@ -119,13 +119,13 @@ func scanHost(ctx context.Context, a *app.App, u *url.URL) (string, error) {
 	}
 	if home := config.Home(a.Env); home != "" {
 		file := filepath.Join(home, ".ssh", "known_hosts")
-		verdict, err := sshkey.Look(file, key)
+		verdict, err := sshkey.CheckFile(file, key)
 		if err != nil {
 			return "", err
 		}
-		if verdict == sshkey.Contradicted {
+		if verdict == sshkey.Mismatch {
 			return "", clierr.WithHint("if its key was changed on purpose, correct that file",
-				"%s shows the host key %s, which is not the one in %s: somebody may be listening in", u.Host, key.Fingerprint(), file)
+				"%s shows the host key %s, which is not the one in %s: the connection may be intercepted", u.Host, key.Fingerprint(), file)
 		}
 	}
 	a.UI.Success("host key of %s: %s %s", u.Host, key.Type(), key.Fingerprint())

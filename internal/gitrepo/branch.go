@@ -8,21 +8,20 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// Onto has the commits that follow go to another branch, whose newest commit
-// on the server is tip, "" where it does not exist. They start at the present
-// state; what stands on the other branch becomes a parent of the first, so
-// that the branch only ever moves forward.
-func (r *Repository) Onto(branch, tip string) {
+// SetBranch sets the branch of the next commits. Tip is its newest commit on the
+// server, "" if the branch does not exist. The next commit keeps the current
+// tree and has tip as an additional parent, so that the push is a fast-forward.
+func (r *Repository) SetBranch(branch, tip string) {
 	r.branch = plumbing.NewBranchReferenceName(branch)
 	r.known = plumbing.NewHash(tip)
-	r.beside = r.known
+	r.extraParent = r.known
 }
 
-// parents are those of the next commit, each once and the branch's own first.
+// parents returns the parents of the next commit, the one of the branch first.
 func (r *Repository) parents() []plumbing.Hash {
 	var parents []plumbing.Hash
-	if !r.beside.IsZero() && r.beside != r.head {
-		parents = append(parents, r.beside)
+	if !r.extraParent.IsZero() && r.extraParent != r.head {
+		parents = append(parents, r.extraParent)
 	}
 	if !r.head.IsZero() {
 		parents = append(parents, r.head)
@@ -30,7 +29,7 @@ func (r *Repository) parents() []plumbing.Hash {
 	return parents
 }
 
-// Patch returns what the commits that are not pushed change, as a unified diff.
+// Patch returns the changes of the commits that are not pushed, as a unified diff.
 func (r *Repository) Patch() (string, error) {
 	before := &object.Tree{}
 	if !r.base.IsZero() {
@@ -56,7 +55,7 @@ func (r *Repository) Patch() (string, error) {
 	}
 	var text strings.Builder
 	if err := patch.Encode(&text); err != nil {
-		return "", fmt.Errorf("writing the difference to %s: %w", r.base, err)
+		return "", fmt.Errorf("encoding the diff to %s: %w", r.base, err)
 	}
 	return text.String(), nil
 }

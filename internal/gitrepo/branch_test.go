@@ -6,14 +6,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestOnto: commits on another branch stand on the newest state of the first
-// and keep what the other one has in their history.
-func TestOnto(t *testing.T) {
+// TestSetBranch: commits on another branch have the tree of the first branch
+// and the history of both.
+func TestSetBranch(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	s.commitElsewhere(t, "main", "a/one.yaml", "1\n")
 	r := s.open(t, "main")
-	r.Onto("flux/change", "")
+	r.SetBranch("flux/change", "")
 	commit(t, r, change("First", map[string]string{"a/two.yaml": "2\n"}))
 	patch, err := r.Patch()
 	if err != nil {
@@ -36,11 +36,11 @@ index 0000000000000000000000000000000000000000..0cfbf08886fca9a91cb753ec8734c84f
 	}
 	s.commitElsewhere(t, "main", "a/one.yaml", "one\n")
 	tip := s.open(t, "flux/change")
-	if !tip.Branched() {
-		t.Fatal("the other branch is not there")
+	if !tip.BranchExists() {
+		t.Fatal("the other branch does not exist")
 	}
 	r = s.open(t, "main")
-	r.Onto("flux/change", tip.Head())
+	r.SetBranch("flux/change", tip.Head())
 	commit(t, r, change("Second", map[string]string{"a/two.yaml": "two\n"}))
 	commit(t, r, change("Third", map[string]string{"a/three.yaml": "3\n"}))
 	push(t, r)
@@ -54,7 +54,7 @@ index 0000000000000000000000000000000000000000..0cfbf08886fca9a91cb753ec8734c84f
 		t.Error("the branch does not differ from main")
 	}
 	if got := git(t, s.folder, "show", "flux/change:a/one.yaml"); got != "one" {
-		t.Errorf("the branch lacks what main has: %s", got)
+		t.Errorf("the branch lacks files of main: %s", got)
 	}
 	git(t, s.folder, "fsck", "--strict")
 }
