@@ -1,27 +1,41 @@
 package controllers
 
+import "slices"
+
 // RequestAnnotation is the annotation that requests a reconciliation:
 // meta.ReconcileRequestAnnotation in fluxcd/pkg/apis/meta.
 const RequestAnnotation = "reconcile.fluxcd.io/requestedAt"
 
-// Nests reports whether objects of the kind apply objects, which may be Flux
-// objects.
-func (k Kind) Nests() bool { return len(k.Inventory) == 1 && k.Inventory[0] == inventory }
+// Applies reports whether objects of the kind apply objects to the cluster and
+// mark them with owner labels.
+func (k Kind) Applies() bool { return k.Manager != "" }
 
-// Manager returns the Flux object that applied an object, according to its
-// owner labels. It ignores labels that name the object itself.
-func Manager(o Object) (Target, bool) {
+// Owners returns the Flux objects in the owner labels of an object. With several
+// of them, Kustomizations come first, as in `flux trace`.
+func Owners(o Object) []Target {
 	v, _ := Path{"metadata.labels"}.Lookup(o)
 	labels, _ := v.(map[string]any)
-	for _, k := range Kinds {
-		if !k.Nests() {
+	var owners []Target
+	for _, k := range slices.Backward(Kinds) {
+		if !k.Applies() {
 			continue
 		}
 		name, _ := labels[k.Group+"/name"].(string)
 		namespace, _ := labels[k.Group+"/namespace"].(string)
-		itself := (Path{"kind"}).String(o) == k.Kind && Name(o) == name && Namespace(o) == namespace
-		if name != "" && !itself {
-			return Target{Kind: k.Kind, Namespace: namespace, Name: name}, true
+		if name != "" && namespace != "" {
+			owners = append(owners, Target{Kind: k.Kind, Namespace: namespace, Name: name})
+		}
+	}
+	return owners
+}
+
+// Manager returns the Flux object that applied an object, according to its
+// owner labels. It ignores labels that name the object itself.
+func Manager(o Object) (Target, bool) {
+	itself := Target{Kind: Path{"kind"}.String(o), Namespace: Namespace(o), Name: Name(o)}
+	for _, owner := range Owners(o) {
+		if owner != itself {
+			return owner, true
 		}
 	}
 	return Target{}, false

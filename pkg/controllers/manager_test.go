@@ -34,11 +34,11 @@ func TestManager(t *testing.T) {
 	}
 }
 
-func TestNests(t *testing.T) {
+func TestApplies(t *testing.T) {
 	t.Parallel()
 	for _, k := range controllers.Kinds {
-		if want := k.Kind == "Kustomization" || k.Kind == "HelmRelease"; k.Nests() != want {
-			t.Errorf("%s: %t", k.Kind, k.Nests())
+		if want := k.Kind == "Kustomization" || k.Kind == "HelmRelease"; k.Applies() != want {
+			t.Errorf("%s: %t", k.Kind, k.Applies())
 		}
 	}
 }

@@ -61,6 +61,12 @@ func (k Kind) Ready(o Object) Readiness {
 	return Readiness{Status: "False", Message: "waiting to be reconciled"}
 }
 
+// IsReady reports whether an object is ready at its current generation: the Ready
+// condition may be about an earlier one.
+func (k Kind) IsReady(o Object) bool {
+	return k.Ready(o).Status == "True" && (k.Static != nil && k.Static(o) || Observed(o))
+}
+
 // staticNoun returns the kind as in messages of Flux: "Helm repository" for
 // HelmRepository.
 func (k Kind) staticNoun() string {

@@ -34,7 +34,7 @@ func (d Doctor) appliersOf(ctx context.Context, kinds []controllers.Kind, namesp
 	var mu sync.Mutex
 	var g errgroup.Group
 	for _, k := range kinds {
-		if k.Inventory == nil || k.Family != "" {
+		if !k.Applies() {
 			continue
 		}
 		g.Go(func() error {

@@ -52,7 +52,7 @@ func (s *snapshot) dependents(ctx context.Context, of []controllers.Target) (*de
 		kinds = nil
 		for _, o := range found.found[before:] {
 			k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
-			if !fine(k, o) {
+			if !k.IsReady(o) {
 				kinds = append(kinds, k.Dependents()...)
 			}
 		}
@@ -107,7 +107,7 @@ func (d *dependents) read(ctx context.Context, k controllers.Kind, namespace str
 func (d *dependents) take(k controllers.Kind, o controllers.Object) {
 	t := targetOf(k, o)
 	names := slices.ContainsFunc(tree.Awaited(k, o), func(up controllers.Target) bool { return slices.Contains(d.of, up) })
-	wanted, chart := names || !fine(k, o), len(k.Dependents()) > 0 && k.Family == "source"
+	wanted, chart := names || !k.IsReady(o), len(k.Dependents()) > 0 && k.Family == "source"
 	if wanted {
 		o = reduced(k, o)
 	}
@@ -153,7 +153,7 @@ func (d *dependents) direct(s *snapshot, t controllers.Target) []*tree.Vertex {
 	var vertices []*tree.Vertex
 	g := d.graph(s)
 	for _, e := range g.To(s.vertex(t)) {
-		if e.Relation != "resource" {
+		if e.Waits() {
 			vertices = append(vertices, g.Vertex(e.From))
 		}
 	}

@@ -93,7 +93,7 @@ func (s *snapshot) relevant(v Verdict, failed []controllers.Target) []string {
 // revisions count only if the object itself has no failure.
 func (s *snapshot) failure(v *Verdict, t controllers.Target) {
 	chain := s.chain(t)
-	if now := s.now[t]; now != nil && len(chain) > 0 && fine(s.kindOf(t), now) && !fine(s.kindOf(t), s.objects[t]) {
+	if now := s.now[t]; now != nil && len(chain) > 0 && s.kindOf(t).IsReady(now) && !s.kindOf(t).IsReady(s.objects[t]) {
 		chain = []Finding{{Object: t, Code: "recovered", Message: "it has become ready since"}}
 	}
 	if len(chain) == 0 {

@@ -244,9 +244,7 @@ func (inv *inventory) missing(s *snapshot, skip func(controllers.Target) bool) (
 	for _, t := range gone[1:min(len(gone), namedObjects)] {
 		root.Details = append(root.Details, t.String()+" is missing as well")
 	}
-	if n := len(gone) - namedObjects; n > 0 {
-		root.Details = append(root.Details, fmt.Sprintf("and %d more", n))
-	}
+	root.Details = append(root.Details, moreOf(len(gone)-namedObjects)...)
 	first := Finding{Object: owner, Code: "incomplete", Message: fmt.Sprintf("%d of %s in its inventory missing", len(gone), times(len(inv.targets), "object"))}
 	return Case{Object: owner, Root: root, Chain: []Finding{first, root}}, true
 }

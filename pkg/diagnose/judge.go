@@ -44,7 +44,7 @@ func (s *snapshot) judge(t controllers.Target) (f *Finding, waits bool) {
 			note += ": " + why
 		}
 		return finding("suspended", note, sub.command("resume")), false
-	case fine(k, o) && (!broken || k.Static != nil && k.Static(o)):
+	case k.IsReady(o) && (!broken || k.Static != nil && k.Static(o)):
 		if f := s.unprovided(t); f != nil {
 			return f, true
 		}
@@ -86,11 +86,6 @@ func exhausted(sub subject, found classified, recognised bool) *Finding {
 	}
 	f.Remedies = append(f.Remedies, sub.command("reconcile", "--with-source", "--reset")+" # resets the failure counts, then tries again")
 	return &f
-}
-
-// fine reports whether an object is ready at its current generation.
-func fine(k controllers.Kind, o controllers.Object) bool {
-	return k.Ready(o).Status == "True" && (controllers.Observed(o) || k.Static != nil && k.Static(o))
 }
 
 // spoken returns the reason and message of a condition in one line.

@@ -21,7 +21,7 @@ func (inv *inventory) contested(ctx context.Context, s *snapshot) (cases []Case,
 	claims := s.newClaims()
 	for _, t := range inv.targets {
 		appliers := slices.Clone(others[key(t)])
-		for _, other := range labelled(inv.live[t]) {
+		for _, other := range controllers.Owners(inv.live[t]) {
 			if other != owner && !slices.Contains(appliers, other) && claims.has(ctx, other, t) {
 				appliers = append(appliers, other)
 			}
@@ -56,20 +56,6 @@ func contest(owner, t controllers.Target, others []controllers.Target) Case {
 	}
 	first := Finding{Object: owner, Code: "incomplete", Message: "an object in its inventory has another owner"}
 	return Case{Object: owner, Root: f, Chain: []Finding{first, f}}
-}
-
-// labelled returns the appliers that the owner labels of an object name.
-func labelled(o controllers.Object) []controllers.Target {
-	var owners []controllers.Target
-	for _, k := range controllers.Kinds {
-		if k.Inventory == nil || k.Family != "" {
-			continue
-		}
-		if name, namespace := kube.Label(o, k.Group+"/name"), kube.Label(o, k.Group+"/namespace"); name != "" && namespace != "" {
-			owners = append(owners, controllers.Target{Kind: k.Kind, Namespace: namespace, Name: name})
-		}
-	}
-	return owners
 }
 
 // otherOwners returns the other objects of the applier's kind whose inventories

@@ -61,7 +61,7 @@ func (r *reader) ready(t controllers.Target) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k, known := controllers.FindKind(t.Kind)
-	return known && r.objects[t] != nil && fine(k, r.objects[t])
+	return known && r.objects[t] != nil && k.IsReady(r.objects[t])
 }
 
 func (r *reader) asked(t controllers.Target) bool {

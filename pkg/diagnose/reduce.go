@@ -76,7 +76,7 @@ func keep(to, from map[string]any, steps []string) {
 // isHealthy reports whether an object is ready, not suspended and not being
 // deleted.
 func isHealthy(k controllers.Kind, o controllers.Object) bool {
-	return fine(k, o) && !k.Suspension.Is(o) && (controllers.Path{"metadata.deletionTimestamp"}).String(o) == ""
+	return k.IsReady(o) && !k.Suspension.Is(o) && (controllers.Path{"metadata.deletionTimestamp"}).String(o) == ""
 }
 
 // store holds the healthy objects of a survey as JSON, which takes a fifth of

@@ -358,7 +358,7 @@ func (s *snapshot) holdUp(t controllers.Target, says bool) (controllers.Target, 
 				continue
 			}
 			up := target(e.To)
-			if o, there := s.objects[up]; there && !says && fine(s.kindOf(up), o) {
+			if o, there := s.objects[up]; there && !says && s.kindOf(up).IsReady(o) {
 				continue
 			}
 			if f, _ := s.local(up); f != nil {

@@ -142,7 +142,7 @@ func (v *Verdict) separate(from int, now time.Time) {
 // Inventory adds the case of missing objects in the tree of a healthy object.
 func (a *Surroundings) Inventory(d Doctor, root *tree.Node) {
 	k, o := a.Link.Kind, a.Link.Live
-	if root == nil || k.Manager == "" || k.Suspension.Is(o) || !fine(k, o) {
+	if root == nil || k.Manager == "" || k.Suspension.Is(o) || !k.IsReady(o) {
 		return
 	}
 	if _, deleting := deletedAt(o); deleting {

@@ -56,7 +56,7 @@ func (g Goal) Reached(k controllers.Kind, o controllers.Object) bool {
 	case Deleted:
 		return false
 	default:
-		return IsReady(k, o) && g.revisionReached(k, o) && (g.Token == "" || k.Settled(o, g.Token))
+		return isReady(k, o) && g.revisionReached(k, o) && (g.Token == "" || k.Settled(o, g.Token))
 	}
 }
 
@@ -102,13 +102,10 @@ func (g Goal) tried(k controllers.Kind, o controllers.Object) bool {
 	return true
 }
 
-// IsReady reports whether an object is ready at its current generation: the
-// Ready condition may be about an earlier one.
-func IsReady(k controllers.Kind, o controllers.Object) bool {
-	if (controllers.Path{"metadata.deletionTimestamp"}).String(o) != "" || k.Ready(o).Status != "True" {
-		return false
-	}
-	return k.Static != nil && k.Static(o) || controllers.Observed(o)
+// isReady reports whether an object is ready at its current generation and not
+// being deleted.
+func isReady(k controllers.Kind, o controllers.Object) bool {
+	return (controllers.Path{"metadata.deletionTimestamp"}).String(o) == "" && k.IsReady(o)
 }
 
 // stalled returns the message of the Stalled condition and whether it is True
@@ -141,7 +138,7 @@ func (g Goal) Missed(k controllers.Kind, o controllers.Object) string {
 		return "it was not suspended"
 	case g.State == Deleted:
 		return ""
-	case ready.Status == "True" && !IsReady(k, o):
+	case ready.Status == "True" && !isReady(k, o):
 		return "its controller has not observed the latest spec"
 	case ready.Status == "True":
 		path, _ := RevisionPath(k)

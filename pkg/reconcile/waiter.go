@@ -98,7 +98,7 @@ func (w *Waiter) children(ctx context.Context, s Subject, o controllers.Object) 
 	for _, m := range s.Kind.Managed(o) {
 		group, _, _ := strings.Cut(m.APIVersion, "/")
 		k, ok := controllers.KindOf(group, m.Kind)
-		if !ok || !k.Nests() {
+		if !ok || !k.Applies() {
 			continue
 		}
 		child := Subject{Kind: k, Namespace: m.Namespace, Name: m.Name}

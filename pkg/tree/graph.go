@@ -242,9 +242,9 @@ func (g *Graph) From(o Object) []Edge { return g.from[o] }
 // To returns the edges from the dependents of an object.
 func (g *Graph) To(o Object) []Edge { return g.to[o] }
 
-// waits reports whether From waits for To. Alerts and Receivers do not wait for
+// Waits reports whether From waits for To. Alerts and Receivers do not wait for
 // the objects that they watch.
-func (e Edge) waits() bool { return e.Relation != "resource" }
+func (e Edge) Waits() bool { return controllers.Ref{Relation: e.Relation}.Waits() }
 
 // Around returns the part of the graph with the dependencies and dependents of
 // an object, direct and indirect.
@@ -303,7 +303,7 @@ func (g *Graph) findCycles() {
 		way = append(way, o)
 		for _, e := range g.From(o) {
 			switch {
-			case !e.waits() || state[e.To] == done:
+			case !e.Waits() || state[e.To] == done:
 			case state[e.To] == under:
 				g.Cycles = append(g.Cycles, turned(way[slices.Index(way, e.To):]))
 			default:
@@ -345,7 +345,7 @@ func (g *Graph) block() {
 		walk = func(o Object) {
 			end := true
 			for _, e := range g.From(o) {
-				if !e.waits() || !g.at[e.To].out() {
+				if !e.Waits() || !g.at[e.To].out() {
 					continue
 				}
 				end = false

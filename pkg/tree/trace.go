@@ -58,12 +58,6 @@ type Outcome struct {
 // ErrUnmanaged is returned for an object without owner labels of Flux.
 var ErrUnmanaged = errors.New("it is not managed by Flux")
 
-// appliers are the kinds with the prefixes of their owner labels.
-var appliers = []struct{ kind, prefix string }{
-	{"Kustomization", "kustomize.toolkit.fluxcd.io/"},
-	{"HelmRelease", "helm.toolkit.fluxcd.io/"},
-}
-
 // deepest is the maximum number of owners and sources to follow, which ends
 // cycles.
 const deepest = 8
@@ -91,11 +85,11 @@ func TraceObject(ctx context.Context, cfg *rest.Config, apiVersion, word, namesp
 		return nil, err
 	}
 	trace.Applied = top
-	applier, ok := applierOf(top)
-	if !ok {
+	appliers := controllers.Owners(top)
+	if len(appliers) == 0 {
 		return trace, fmt.Errorf("%s: %w", trace.Object, ErrUnmanaged)
 	}
-	trace.Applier = t.link(ctx, applier)
+	trace.Applier = t.link(ctx, appliers[0])
 	trace.Sources = SourceChain(trace.Applier, func(at controllers.Target) Link { return t.link(ctx, at) })
 	return trace, nil
 }
@@ -129,7 +123,7 @@ func objectOf(r kube.Resource, o controllers.Object) Object {
 // applied.
 func (t tracer) owners(ctx context.Context, trace *Trace, o controllers.Object) (controllers.Object, error) {
 	for range deepest {
-		if _, ok := applierOf(o); ok {
+		if len(controllers.Owners(o)) > 0 {
 			return o, nil
 		}
 		r, name, ok := controllerOf(o)
@@ -167,17 +161,6 @@ func controllerOf(o controllers.Object) (kube.Resource, string, bool) {
 		}
 	}
 	return kube.Resource{}, "", false
-}
-
-// applierOf returns the applier in the owner labels of an object.
-func applierOf(o controllers.Object) (controllers.Target, bool) {
-	for _, a := range appliers {
-		name, namespace := kube.Label(o, a.prefix+"name"), kube.Label(o, a.prefix+"namespace")
-		if name != "" && namespace != "" {
-			return controllers.Target{Kind: a.kind, Namespace: namespace, Name: name}, true
-		}
-	}
-	return controllers.Target{}, false
 }
 
 // link reads a Flux object. The link contains the error if it cannot be read.

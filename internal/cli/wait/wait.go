@@ -83,7 +83,7 @@ func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
 	if _, ok := reconcile.RevisionPath(k); ok {
 		fs.StringVar(&o.revision, "revision", "", "wait until it is ready at this revision, such as main@sha1:6f9a1b2c or a commit alone")
 	}
-	if k.Nests() {
+	if k.Applies() {
 		fs.BoolVar(&o.children, "children", false, "also wait for the Kustomizations and HelmReleases that it applies, and theirs")
 	}
 }
