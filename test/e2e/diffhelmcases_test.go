@@ -21,7 +21,7 @@ type releaseCase struct {
 	source string
 	// live changes the cluster directly.
 	live func(*story)
-	// first means that there is no HelmRelease before.
+	// first means that the change creates the HelmRelease.
 	first bool
 	want  map[string]diff.Action
 	step  diff.Step

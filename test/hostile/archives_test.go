@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/static"
 )
 
-// archive is an artifact that is pulled.
+// archive is a pulled artifact.
 type archive struct {
 	row
 	pack func(w *tar.Writer) error
@@ -61,7 +61,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// content is the layer of the artifact.
+// content returns the layer of the artifact.
 func (a archive) content(t *testing.T) []byte {
 	t.Helper()
 	if a.raw != nil {
@@ -93,7 +93,7 @@ func (a archive) content(t *testing.T) []byte {
 	return packed.Bytes()
 }
 
-// pull runs flux pull artifact, and looks that a failed one leaves nothing.
+// pull runs flux pull artifact, and checks that a failed one leaves no files.
 func (a archive) pull(t *testing.T, bin string) outcome {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))

@@ -1,5 +1,5 @@
-// Package hostile_test runs flux on repositories and archives that are made to
-// exhaust it, to make it read what is not theirs, or to make it ask other hosts.
+// Package hostile_test runs flux on repositories and archives that are made to exhaust
+// its memory, to read files outside of them, or to send requests to other hosts.
 package hostile_test
 
 import (
@@ -26,30 +26,30 @@ import (
 var update = flag.Bool("update", false, "write times and memory to docs/security.md") //nolint:gochecknoglobals // a flag
 
 const (
-	// memoryMax is what no command may need, in KiB.
+	// memoryMax is the maximum memory of a command, in KiB.
 	memoryMax = 1 << 20
-	// addressSpace bounds what the commands can reserve, in KiB: Go's runtime
+	// addressSpace limits the address space of the commands, in KiB: the Go runtime
 	// reserves more than it uses.
 	addressSpace = 8 << 20
-	// patience ends a command that does not end by itself.
+	// patience is the timeout of a command.
 	patience = 5 * time.Minute
 )
 
-// row is something hostile, and what must happen.
+// row is a hostile input and the expected result.
 type row struct {
 	name string
 	// files are written to the folder, unless make writes it.
 	files map[string]string
 	make  func(t *testing.T, folder string)
 	flags []string
-	// want is in what is printed on stderr; "" for a build that is to succeed.
+	// want is expected in stderr; "" means that the build must succeed.
 	want string
 	// interrupt sends SIGTERM when the helper process runs.
 	interrupt bool
 	exit      int
 }
 
-// outcome is what a row came to.
+// outcome is the result of a row.
 type outcome struct {
 	name, want string
 	took       time.Duration

@@ -11,7 +11,7 @@ import (
 
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config}\ndata: {a: x, b: y}\n"
 
-// bomb is YAML of which every level refers to the one before it.
+// bomb is YAML in which every level refers to the previous one.
 func bomb(levels int) string {
 	var b strings.Builder
 	b.WriteString("a0: &a0 [x]\n")
@@ -21,7 +21,7 @@ func bomb(levels int) string {
 	return b.String()
 }
 
-// with is a folder with a ConfigMap, and a kustomization that lists it.
+// with returns a folder with a ConfigMap, and a kustomization that lists it.
 func with(kustomization string, more ...string) map[string]string {
 	files := map[string]string{"config.yaml": configMap, "kustomization.yaml": "resources: [config.yaml]\n" + kustomization}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -38,7 +38,7 @@ func copies() string {
 	return b.String()
 }
 
-// doubling are replacements that put each of two values into the other.
+// doubling returns replacements that copy each of two values into the other.
 func doubling() string {
 	var b strings.Builder
 	b.WriteString("replacements:\n")
@@ -64,7 +64,7 @@ func pyramid() map[string]string {
 	return files
 }
 
-// sparse writes a file of a size that takes no room on disk.
+// sparse writes a file that is large but uses no disk space.
 func sparse(name string, size int64) func(t *testing.T, folder string) {
 	return func(t *testing.T, folder string) {
 		t.Helper()
@@ -146,16 +146,16 @@ func many(n int) string {
 	return b.String()
 }
 
-// allowed are bases on hosts that are allowed, of which the first is there.
+// allowed are bases on allowed hosts; only the first exists.
 func allowed(server string) []row {
 	flags := func() []string { return []string{"--allow-remote-bases", "127.0.0.1"} }
 	return []row{
 		{name: "a resource on a host that is allowed", files: with("", "kustomization.yaml", "resources: ['"+server+"/x.yaml']\n"), flags: flags()},
-		{name: "one where nobody listens", files: with("", "kustomization.yaml", "resources: ['http://127.0.0.1:1/x.yaml']\n"), flags: flags(), want: "building Kustomization/flux-system/app: "},
+		{name: "a host that does not listen", files: with("", "kustomization.yaml", "resources: ['http://127.0.0.1:1/x.yaml']\n"), flags: flags(), want: "building Kustomization/flux-system/app: "},
 	}
 }
 
-// remotes refer to other repositories and hosts, in every field that can.
+// remotes refer to other repositories and hosts, in every field that allows it.
 func remotes(server string) []row {
 	refused := "remote bases are not allowed"
 	never := "which is never read"

@@ -14,10 +14,10 @@ import (
 	"github.com/fluxkit/flux/internal/testterminal"
 )
 
-// patience bounds what a script waits for, on a machine that is busy.
+// patience is the timeout of waits in a script; the machine may be busy.
 const patience = time.Minute
 
-// background is what goes on while a script does.
+// background has the commands that run while a script continues.
 type background struct {
 	variables []string // the names of the environment
 	jobs      map[string]*job
@@ -30,11 +30,11 @@ type job struct {
 	terminal *testterminal.Terminal
 }
 
-// backgroundKey is under which a script keeps its background.
+// backgroundKey is the key of a script's background.
 type backgroundKey struct{}
 
-// newBackground remembers which variables a script has; their values are those
-// of the time when a job starts.
+// newBackground records the names of a script's variables; their values are read
+// when a job starts.
 func newBackground(env *testscript.Env) {
 	b := &background{variables: []string{"CI", "CLOCK", "COLUMNS", "FLUXCD_PLUGIN_CATALOG", "NO_COLOR", "TERM"}, jobs: map[string]*job{}}
 	for _, v := range env.Vars {
@@ -44,8 +44,8 @@ func newBackground(env *testscript.Env) {
 	env.Values[backgroundKey{}] = b
 }
 
-// begin runs a command while the script goes on, what it prints in NAME.out
-// and NAME.err: begin NAME COMMAND ARG…
+// begin starts a command in the background with its output in NAME.out and
+// NAME.err: begin NAME COMMAND ARG…
 func begin(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: begin NAME COMMAND ARG…")
@@ -61,12 +61,12 @@ func begin(ts *testscript.TestScript, neg bool, args []string) {
 	b.jobs[args[0]] = j
 	go func() {
 		defer close(j.ended)
-		// The exit code is in ProcessState, and nobody else needs the error.
+		// The exit code is in ProcessState; the error is not needed.
 		_ = j.cmd.Wait()
 		_, _ = stdout.Close(), stderr.Close()
 	}()
 	ts.Defer(func() {
-		_ = j.cmd.Process.Kill() // it has ended already where the script is right
+		_ = j.cmd.Process.Kill() // fails if it has exited, as in a correct script
 		<-j.ended
 	})
 }
@@ -108,7 +108,7 @@ func waits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// interrupt sends what Ctrl-C sends; the command has to exit with 130: interrupt NAME
+// interrupt sends SIGINT; the command must exit with 130: interrupt NAME
 func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: interrupt NAME")
@@ -118,7 +118,7 @@ func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	j.ends(ts, args[0], clierr.ExitInterrupted)
 }
 
-// ends waits for the end of a command and compares its exit code: ends NAME CODE
+// ends waits for the exit of a command and compares its exit code: ends NAME CODE
 func ends(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: ends NAME CODE")
@@ -149,7 +149,7 @@ func (j *job) ends(ts *testscript.TestScript, name string, code int) {
 	}
 }
 
-// printed is what a command has printed so far.
+// printed returns the output of a command so far.
 func (j *job) printed(ts *testscript.TestScript, name string) string {
 	if j.terminal != nil {
 		screen, above := j.terminal.Shows()

@@ -15,12 +15,12 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 )
 
-// matrixVerbs are the verbs whose every kind needs a script that shows a
-// success and a missing object.
+// matrixVerbs are the verbs that need, for each kind, a script with a success and
+// one with a missing object.
 var matrixVerbs = []string{"delete", "export", "get", "reconcile", "resume", "suspend", "tree", "wait"}
 
-// TestEveryCellHasAScript fails when a command of verbs × kinds lacks a script
-// that runs it with success, or one that names an object that is not there.
+// TestEveryCellHasAScript fails if a command of verbs × kinds has no script that runs
+// it with success, or none that names an object that does not exist.
 func TestEveryCellHasAScript(t *testing.T) {
 	t.Parallel()
 	lines := scriptLines(t)
@@ -54,7 +54,7 @@ func leaves(cmd *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// ran tells whether a script runs the command by any of its names with that exit code.
+// ran reports whether a script runs the command by any of its names with that exit code.
 func ran(lines []string, code string, cmd *cobra.Command) bool {
 	names := "(" + strings.Join(append([]string{cmd.Name()}, cmd.Aliases...), "|") + ")"
 	path := names

@@ -25,12 +25,12 @@ import (
 	"github.com/fluxkit/flux/internal/testcluster"
 )
 
-// exitCodeTable has the exit code of every command in every condition. It is
-// read line by line: a 0 stands for a command that has done its work.
+// exitCodeTable has the exit code of every command in every condition. Review each
+// line: a 0 means that the command succeeds.
 const exitCodeTable = "testdata/exitcodes.txt"
 
-// doneAnyway are the commands that do their work although the cluster has no
-// Flux, the user no rights or the server no answer, with the reason.
+// doneAnyway are the commands that succeed although the cluster has no Flux, the user
+// no permissions or the server is unreachable, with the reason.
 var doneAnyway = map[string]string{
 	"flux":                       "prints the help, as 'flux --help'",
 	"flux completion bash":       "needs no cluster",
@@ -44,20 +44,20 @@ var doneAnyway = map[string]string{
 	"flux uninstall: no Flux":    "there is nothing to remove",
 }
 
-// exitCondition is a situation in which a command may be unable to do its work.
+// exitCondition is a situation in which a command may be unable to succeed.
 type exitCondition struct {
 	name string
 	// args are added to the words of a command.
 	args func(path string) []string
-	// without is true where the cluster serves no kind of Flux.
+	// without means that the cluster serves no Flux kind.
 	without bool
-	// user is impersonated: viewer may read everything and change nothing.
+	// user is impersonated: viewer may read all objects and change none.
 	user string
-	// kubeconfig is "" for the cluster's.
+	// kubeconfig is "" for that of the cluster.
 	kubeconfig string
-	// mustFail is true where hardly any command can do its work.
+	// mustFail means that commands fail, except for those in doneAnyway.
 	mustFail bool
-	// process runs flux as a process, without any flag.
+	// process runs flux as a process, without flags.
 	process bool
 }
 
@@ -68,12 +68,12 @@ func exitConditions(viewer, refused string) []exitCondition {
 		{name: "-A", args: always("-A"), user: "viewer"},
 		{name: "unknown kind", args: always("nonsense/app"), user: "viewer", mustFail: true},
 		{name: "no Flux", args: workOf, without: true, user: "viewer", mustFail: true},
-		{name: "no rights", args: workOf, user: "nobody", mustFail: true},
+		{name: "no rights", args: workOf, user: "unprivileged", mustFail: true},
 		{name: "refused", args: workOf, kubeconfig: refused, mustFail: true},
 	}
 }
 
-// workOf are arguments with which a command reaches the cluster.
+// workOf returns arguments with which a command sends requests to the cluster.
 func workOf(path string) []string {
 	words := strings.Fields(path)
 	if len(words) == 1 {
@@ -108,9 +108,9 @@ func workOf(path string) []string {
 	return nil
 }
 
-// TestExitCodes runs every command without arguments, with -A, with an unknown
-// kind, without Flux, without rights and without a server. UPDATE=1 writes the
-// table anew: read the difference.
+// TestExitCodes runs every command without arguments, with -A, with an unknown kind,
+// without Flux, without permissions and without a server. UPDATE=1 rewrites the
+// table: review the difference.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	cluster := testcluster.Start(t, "none")
@@ -169,8 +169,8 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// commandPaths are all commands but those that are not flux's own: the sandbox
-// is another program.
+// commandPaths returns all commands except for sandbox, which is another
+// program.
 func commandPaths(cmd *cobra.Command) []string {
 	if cmd.Name() == "sandbox" || cmd.Hidden {
 		return nil
@@ -183,7 +183,7 @@ func commandPaths(cmd *cobra.Command) []string {
 	return paths
 }
 
-// runAll runs the commands in one condition, as many at a time as there are processors.
+// runAll runs the commands in one condition, as many concurrently as there are processors.
 func runAll(ctx context.Context, dir string, paths []string, c exitCondition) map[string]int {
 	codes := map[string]int{}
 	var mu sync.Mutex
@@ -227,7 +227,7 @@ func runIn(ctx context.Context, dir, path string, c exitCondition) int {
 	return code
 }
 
-// runProcess runs flux as the scripts do: the test's own program under that name.
+// runProcess runs flux like the scripts: the test binary under that name.
 func runProcess(ctx context.Context, dir, path string, c exitCondition) int {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -246,7 +246,7 @@ func runProcess(ctx context.Context, dir, path string, c exitCondition) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-// viewerKubeconfig is the cluster's kubeconfig for the user viewer.
+// viewerKubeconfig returns the cluster's kubeconfig for the user viewer.
 func viewerKubeconfig(t *testing.T, cluster *testcluster.Cluster, dir string) string {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(cluster.Kubeconfig)

@@ -45,8 +45,8 @@ func seal(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// untouched checks that a folder is as it was when the script began to look,
-// names, contents and times: untouched FOLDER
+// untouched checks that names, contents and times in a folder are those of the start
+// of the script: untouched FOLDER
 func untouched(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: untouched FOLDER")

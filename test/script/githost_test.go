@@ -23,16 +23,16 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// scriptHost is a stand-in for a Git host that scripts set up and look at.
+// scriptHost is a test Git host that scripts configure and inspect.
 type scriptHost interface {
-	// State writes down what the host has.
+	// State describes the state of the host.
 	State() (string, error)
-	// Set changes it as words say.
+	// Set changes it.
 	Set(words ...string) error
 	Close() error
 }
 
-// scriptHosts start the stand-ins by their commands' names.
+// scriptHosts start the Git hosts by the names of their commands.
 var scriptHosts = map[string]func() (scriptHost, *testgithost.Server, error){
 	"github": func() (scriptHost, *testgithost.Server, error) {
 		g, err := testgithost.OpenGitHub()
@@ -46,7 +46,7 @@ var scriptHosts = map[string]func() (scriptHost, *testgithost.Server, error){
 	"bitbucket": scriptBitbucket,
 }
 
-// hostKey is under which a script keeps its host.
+// hostKey is the key of a script's host.
 type hostKey struct{}
 
 type hostHolder struct {
@@ -62,9 +62,9 @@ func holder(ts *testscript.TestScript) *hostHolder {
 	return h
 }
 
-// startGithost runs a stand-in until the script ends, its addresses in
-// GIT_HOST and SSH_HOST, its certificate authority in ca.crt and its SSH host
-// key in known_hosts: githost NAME
+// startGithost runs a Git host until the script ends, with its addresses in GIT_HOST
+// and SSH_HOST, its certificate authority in ca.crt and its SSH host key in
+// known_hosts: githost NAME
 func startGithost(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || scriptHosts[args[0]] == nil {
 		ts.Fatalf("usage: githost NAME")
@@ -98,8 +98,8 @@ func hostState(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(state), 0o600))
 }
 
-// hostChanges writes what was changed on the host, since the last time, to a
-// file: hostchanges FILE
+// hostChanges writes the changes on the host since the last call to a file:
+// hostchanges FILE
 func hostChanges(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: hostchanges FILE")
@@ -123,7 +123,7 @@ func hostGit(ts *testscript.TestScript, neg bool, args []string) {
 	}, args[1:]...)...))
 }
 
-// deployKey lets the holder of a private key read a repository of the host:
+// deployKey authorises a private key to read a repository of the host:
 // deploykey REPOSITORY FILE
 func deployKey(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
@@ -166,7 +166,7 @@ func playFlux(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool,
 	})
 }
 
-// player plays the controllers of a namespace.
+// player simulates the controllers of a namespace.
 type player struct {
 	client    *kube.Client
 	namespace string
@@ -196,7 +196,7 @@ func (p *player) play(ctx context.Context, kind string, work func(context.Contex
 	})
 }
 
-// fetch fetches the repository as source-controller would.
+// fetch fetches the repository like source-controller.
 func (p *player) fetch(ctx context.Context, o controllers.Object) (map[string]any, error) {
 	secret, err := p.client.Get(ctx, installation.BuiltIn("v1", "Secret"), p.namespace, controllers.Path{"spec.secretRef.name"}.String(o))
 	if err != nil {
@@ -220,7 +220,7 @@ func (p *player) fetch(ctx context.Context, o controllers.Object) (map[string]an
 	}}, repository.Close()
 }
 
-// opened is how a Secret opens a repository.
+// opened returns the authentication of a Secret.
 func opened(address string, secret controllers.Object) (gitrepo.Remote, error) {
 	data := map[string]string{}
 	encoded, _ := secret["data"].(map[string]any)
@@ -249,7 +249,7 @@ func opened(address string, secret controllers.Object) (gitrepo.Remote, error) {
 	return remote, err
 }
 
-// apply says that what the source has is applied, once it has something.
+// apply reports the artifact of the source as applied, once it exists.
 func (p *player) apply(ctx context.Context, o controllers.Object) (map[string]any, error) {
 	source, _ := controllers.FindKind("GitRepository")
 	revision := ""

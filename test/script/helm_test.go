@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/helmprocess"
 )
 
-// helmed stores revisions of releases as Helm does, in the script's namespace:
+// helmed stores revisions of releases like Helm, in the script's namespace:
 // helmed FILE…
 func helmed(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, args []string) {
 	if neg || len(args) == 0 {

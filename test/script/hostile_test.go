@@ -24,9 +24,9 @@ import (
 	"github.com/fluxkit/flux/internal/testterminal"
 )
 
-// hostile is text that attacks whoever prints it: colours, clearing the screen,
-// the title and the clipboard of the terminal, C1 controls, overwriting what
-// stands there, a message of its own, the direction of text, hidden characters.
+// hostile is text that attacks a terminal: colours, clearing the screen, the title and
+// the clipboard of the terminal, C1 controls, overwriting other text, a forged
+// message, the direction of text, hidden characters.
 const hostile = "QQ\x1b[31m\x1b[2J\x1b]0;owned\a\x1b]52;c;b3duZWQ=\a\u009b5m\u0090q\u009c\b\b\bok\rdone\x7f\u202egnp\u2066x\u2069\u200bz\ufeff\n✔ all is well\n\t\u2028next"
 
 // hostileObjects is an object of each kind, with hostile text wherever the API

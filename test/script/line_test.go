@@ -8,7 +8,7 @@ import (
 	"github.com/fluxkit/flux/internal/testcluster"
 )
 
-// lineKey is under which a script keeps its line to the cluster.
+// lineKey is the key of a script's line to the cluster.
 type lineKey struct{}
 
 // lineHolder lets a command of a script keep its line for the next.
@@ -41,10 +41,10 @@ func cutLine(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(ts.Value(lineKey{}).(*lineHolder).line.Cut())
 }
 
-// mendLine makes the line carry connections again: mend
-func mendLine(ts *testscript.TestScript, neg bool, args []string) {
+// restoreLine makes the line accept connections again: restore
+func restoreLine(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
-		ts.Fatalf("usage: mend")
+		ts.Fatalf("usage: restore")
 	}
 	ts.Check(ts.Value(lineKey{}).(*lineHolder).line.Mend())
 }

@@ -89,8 +89,8 @@ func number(v any) int64 {
 	}
 }
 
-// sshhost starts an SSH server that shows its host key and lets nobody in, and
-// puts its address into SSH_HOST: sshhost
+// sshhost starts an SSH server that presents its host key and rejects all clients, with
+// its address in SSH_HOST: sshhost
 func sshhost(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: sshhost")
@@ -101,7 +101,7 @@ func sshhost(ts *testscript.TestScript, neg bool, args []string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
 	config := &ssh.ServerConfig{PublicKeyCallback: func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) {
-		return nil, errors.New("nobody is let in")
+		return nil, errors.New("all clients are rejected")
 	}}
 	config.AddHostKey(signer)
 	var serving sync.WaitGroup

@@ -127,7 +127,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			"exits":    exits,
 			"terminal": beginOnTerminal, "shows": shows, "reads": reads, "lacks": lacks, "resize": resizeTerminal, "types": typeKeys,
 			"begin": begin, "waits": waits, "interrupt": interrupt, "ends": ends,
-			"cut": cutLine, "mend": mendLine,
+			"cut": cutLine, "restore": restoreLine,
 			"line":    func(ts *testscript.TestScript, neg bool, args []string) { overLine(ts, cluster, neg, args) },
 			"record":  func(ts *testscript.TestScript, neg bool, args []string) { record(ts, cluster, neg, args) },
 			"seed":    func(ts *testscript.TestScript, neg bool, args []string) { seed(ts, cluster, neg, args) },

@@ -28,7 +28,7 @@ func beginOnTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	b.jobs[args[0]] = j
 	go func() {
 		defer close(j.ended)
-		// The exit code is in ProcessState, and nobody else needs the error.
+		// The exit code is in ProcessState; the error is not needed.
 		_ = j.terminal.Wait()
 	}()
 	ts.Defer(func() {
@@ -96,7 +96,7 @@ func shows(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// lacks is the opposite of reads, for a program that has ended: lacks NAME PATTERN
+// lacks is the opposite of reads, for a program that has exited: lacks NAME PATTERN
 func lacks(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: lacks NAME PATTERN")
