@@ -105,7 +105,7 @@ var Kinds = []Kind{
 		Columns:    []Column{revision(Path{"status.history[0].chartVersion", "status.lastAppliedRevision"}), suspended},
 		Suspension: suspendField, Done: "applied revision %s", Inventory: Path{inventory},
 		Result: Path{"status.history[0].chartVersion", "status.lastAppliedRevision"},
-		Drift:  Path{"spec.driftDetection.mode"}, Manager: "helm-controller",
+		Drift:  Path{"spec.driftDetection.mode"}, Manager: "helm-controller", Release: true,
 		Keep: Setting{"helm.sh/resource-policy", "keep"},
 		Attempts: []Attempt{
 			{Of: "HelmChart", Path: Path{"status.lastAttemptedRevision"}},
@@ -123,7 +123,7 @@ var Kinds = []Kind{
 		Controller: "kustomize-controller", Word: "kustomization", Plural: "kustomizations", Short: "ks", Verbs: steered | Tree,
 		Columns:    []Column{revision(Path{"status.lastAppliedRevision"}), suspended},
 		Suspension: suspendField, Done: "applied revision %s", Result: Path{"status.lastAppliedRevision"}, Inventory: Path{inventory},
-		Manager:  "kustomize-controller",
+		Manager: "kustomize-controller", Decryption: Path{"spec.decryption.provider"},
 		Recreate: "kustomize.toolkit.fluxcd.io/force",
 		Keep:     Setting{"kustomize.toolkit.fluxcd.io/prune", "disabled"},
 		Attempts: []Attempt{{Path: Path{"status.lastAttemptedRevision"}}},

@@ -97,6 +97,12 @@ func pathsOf(k controllers.Kind) map[string]controllers.Path {
 	if k.Inventory != nil {
 		paths["inventory"] = k.Inventory
 	}
+	if k.Drift != nil {
+		paths["drift correction"] = k.Drift
+	}
+	if k.Decryption != nil {
+		paths["decryption"] = k.Decryption
+	}
 	for _, c := range k.Columns {
 		if c.Field != nil {
 			paths["column "+c.Header] = c.Field

@@ -80,6 +80,11 @@ type Kind struct {
 	// Drift is the field that enables drift correction. It is empty for kinds
 	// whose controller corrects drift in every reconciliation.
 	Drift Path
+	// Release marks a kind that manages a Helm release: the release storage has
+	// the desired state.
+	Release bool
+	// Decryption is the field that enables the decryption of SOPS secrets.
+	Decryption Path
 	// Manager is the field manager of the controller.
 	Manager string
 }

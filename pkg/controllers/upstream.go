@@ -11,7 +11,7 @@ import (
 // ImageRepository of an ImagePolicy. It returns nil for an object without a
 // source.
 func (k Kind) Upstream(o Object) []Target {
-	if k.Kind == "HelmRelease" {
+	if k.Release {
 		if chart, ok := chartOf(o); ok {
 			return []Target{chart}
 		}

@@ -61,7 +61,7 @@ func encryptedFields(o controllers.Object) []string {
 // undecrypted returns the finding for objects that were applied with encrypted
 // values because their Kustomization has no decryption.
 func (s *snapshot) undecrypted(sub subject, objects []build.Object) (Finding, bool) {
-	if sub.kind.Drift != nil || sub.text("spec.decryption.provider") != "" {
+	if len(sub.kind.Decryption) == 0 || sub.kind.Decryption.String(sub.object) != "" {
 		return Finding{}, false
 	}
 	var f Finding

@@ -46,7 +46,7 @@ var errSuperseded = errors.New("its source no longer has the applied revision")
 // desiredOf renders what an applier has applied last: a Kustomization from the
 // artifact of its source, a HelmRelease from the release storage of Helm.
 func (s *snapshot) desiredOf(ctx context.Context, sub subject) (*desired, error) {
-	if sub.kind.Drift != nil {
+	if sub.kind.Release {
 		return s.released(ctx, sub)
 	}
 	sources := sub.kind.SourceOf(sub.object)

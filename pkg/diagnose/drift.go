@@ -60,7 +60,7 @@ func (d *desired) suspect(sub subject, t controllers.Target, o controllers.Objec
 			owned = append(owned, m.fields)
 		}
 		// kustomize-controller also removes fields that kubectl has added.
-		added = added || sub.kind.Drift == nil && m.subresource == "" && strings.HasPrefix(m.name, "kubectl")
+		added = added || !sub.kind.Release && m.subresource == "" && strings.HasPrefix(m.name, "kubectl")
 	}
 	if len(managers) == 0 {
 		return suspect{}, false // managed fields are not available

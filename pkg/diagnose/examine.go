@@ -62,7 +62,7 @@ func (s *snapshot) evidence(sub subject, e Event) bool {
 	if !confirms(s.Now, e) {
 		return false
 	}
-	if sub.kind.Drift != nil { // a rollback also updates the last success
+	if sub.kind.Release { // a rollback also updates the last success
 		return true
 	}
 	return !e.At.Before(tree.Link{Kind: sub.kind, Live: sub.object}.Outcome().LastSuccess)

@@ -102,7 +102,7 @@ func (c *claims) has(ctx context.Context, owner, t controllers.Target) bool {
 	}
 	k := c.kindOf(owner)
 	managed := k.Managed(o)
-	if len(managed) == 0 && k.Drift != nil {
+	if len(managed) == 0 && k.Release {
 		return c.released(ctx, owner, o, t) // an older helm-controller keeps no inventory
 	}
 	return slices.ContainsFunc(managed, func(m controllers.Target) bool { return key(m) == key(t) })

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
@@ -12,8 +13,19 @@ import (
 var (
 	fetchers = []string{"GitRepository", "OCIRepository", "Bucket", "HelmRepository", "HelmChart", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation"}
 	gitKinds = []string{"GitRepository", "ImageUpdateAutomation"}
-	appliers = []string{"Kustomization", "HelmRelease"}
+	appliers = kindsWith(controllers.Kind.Applies)
 )
+
+// kindsWith returns the names of the kinds in the catalogue that keep accepts.
+func kindsWith(keep func(controllers.Kind) bool) []string {
+	var names []string
+	for _, k := range controllers.Kinds {
+		if keep(k) {
+			names = append(names, k.Kind)
+		}
+	}
+	return names
+}
 
 // sourceRules are the rules for fetching: source-controller, scans of
 // image-reflector-controller, and clones of image-automation-controller. The

@@ -30,7 +30,7 @@ func storageOf(k controllers.Kind, o controllers.Object) *storage {
 	_, remote := controllers.Path{"spec.kubeConfig"}.Lookup(o)
 	field := func(paths ...string) string { return controllers.Path(paths).String(o) }
 	version := field("status.history[0].version", "status.lastReleaseRevision")
-	if k.Kind != "HelmRelease" || inventory || remote || version == "" || version == "0" {
+	if !k.Release || inventory || remote || version == "" || version == "0" {
 		return nil
 	}
 	name := field("status.history[0].name")
