@@ -1,6 +1,5 @@
-// Package config fills global flags that were not given on the command line:
-// from FLUX_* environment variables and, after these, from the user's
-// configuration file.
+// Package config sets global flags that are not on the command line from FLUX_* environment
+// variables or the user's configuration file.
 package config
 
 import (
@@ -17,18 +16,15 @@ import (
 	"github.com/spf13/viper"
 )
 
-// settable are the flags that a variable or the file may set: those that choose
-// what is shown and where, among what the kubeconfig gives access to. Users,
-// credentials, server addresses and TLS verification come from the kubeconfig or
-// the command line alone: CI systems set variables such as FLUX_TOKEN for other
-// programs, and these must not reach the API server.
+// settable are the flags that a variable or the file may set: they select what is shown and from
+// where, within the access that the kubeconfig grants. Users, credentials, server addresses and
+// TLS verification come from the kubeconfig or the command line only: CI systems set variables
+// such as FLUX_TOKEN for other programs, and these must not be sent to the API server.
 var settable = []string{"cache-dir", "context", "disable-compression", "namespace", "ns-follows-kube-context", "timeout", "verbose"}
 
-// Path returns where the configuration file is: FLUX_CONFIG, else
-// flux/config.yaml in the user's configuration directory. It is "" where there
-// is no such directory. As the XDG Base Directory Specification asks for, a
-// relative XDG_CONFIG_HOME is ignored: the file would depend on the current
-// directory, which may be somebody else's.
+// Path returns the path of the configuration file: FLUX_CONFIG, else flux/config.yaml in the
+// user's configuration directory, or "" if there is no such directory. As the XDG Base Directory
+// Specification requires, a relative XDG_CONFIG_HOME is ignored.
 func Path(env func(string) string) string {
 	if path := env("FLUX_CONFIG"); path != "" {
 		return path
@@ -42,11 +38,11 @@ func Path(env func(string) string) string {
 	return ""
 }
 
-// Home returns the user's home directory, "" where the environment names none.
+// Home returns the user's home directory, or "" if the environment has none.
 func Home(env func(string) string) string { return homeOn(runtime.GOOS, env) }
 
-// homeOn returns the home directory on an operating system. Windows names it in
-// USERPROFILE; shells such as Git Bash set HOME there, too.
+// homeOn returns the home directory on an operating system. Windows sets USERPROFILE; shells such
+// as Git Bash set HOME there as well.
 func homeOn(system string, env func(string) string) string {
 	if home := env("HOME"); home != "" || system != "windows" {
 		return home
@@ -54,9 +50,9 @@ func homeOn(system string, env func(string) string) string {
 	return env("USERPROFILE")
 }
 
-// Apply sets every settable flag that was not given: flag, then variable, then
-// file, then default. It returns an error that names the variable or the file
-// for each value that cannot be used, and sets the other flags.
+// Apply sets every settable flag that is not on the command line, from the variable or else the
+// file. It returns an error that names the variable or the file for each invalid value, and sets
+// the other flags.
 func Apply(flags *pflag.FlagSet, env func(string) string) error {
 	v := viper.New()
 	path := Path(env)
@@ -93,8 +89,7 @@ func variable(flag string) string {
 	return "FLUX_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// read reads the file if there is one. A file that other users may write to is
-// refused, as ssh refuses its own.
+// read reads the file if it exists. A file that other users may write to is rejected, as ssh does.
 func read(v *viper.Viper, path string) error {
 	if path == "" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/config"
 )
 
-// flags are a few of the global ones.
+// flags returns some of the global flags.
 func flags(t *testing.T, args ...string) *pflag.FlagSet {
 	t.Helper()
 	fs := pflag.NewFlagSet("flux", pflag.ContinueOnError)
@@ -47,8 +47,8 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestNotSettable: what decides who talks to which server, and whether its
-// certificate is checked, is never taken from variables that others may have set.
+// TestNotSettable checks that variables and the file cannot select users, servers or certificate
+// verification.
 func TestNotSettable(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"token", "server", "user", "cluster", "as", "kubeconfig", "certificate-authority", "client-key", "insecure-skip-tls-verify"} {
@@ -114,7 +114,7 @@ func TestPath(t *testing.T) {
 	}
 }
 
-// TestOthersFile refuses a file that other users may write to.
+// TestOthersFile checks that a file that other users may write to is rejected.
 func TestOthersFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.yaml")
@@ -135,6 +135,6 @@ func TestOthersFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := config.Apply(flags(t), env); err != nil {
-		t.Errorf("a file that only its owner writes: %v", err)
+		t.Errorf("a file writable only by its owner: %v", err)
 	}
 }

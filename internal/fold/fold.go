@@ -1,4 +1,4 @@
-// Package fold breaks long lines for people who read them on a terminal.
+// Package fold wraps long lines to the width of a terminal.
 package fold
 
 import (
@@ -6,10 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Line breaks a line between words where the terminal ends, and begins the
-// lines that follow with a hanging indent. Without a width the line stays
-// whole. So does a command in it, which somebody may copy: the terminal breaks
-// that without a line end.
+// Line wraps a line between words at the given width, with a hanging indent for the lines that
+// follow. Without a width the line is not wrapped. A command in it is never wrapped, so that it
+// can be copied.
 func Line(line string, hang, width int) string {
 	if width <= hang || utf8.RuneCountInString(line) <= width {
 		return line
@@ -35,7 +34,7 @@ func Line(line string, hang, width int) string {
 	return b.String()
 }
 
-// foldable are the words of a text; a command up to its end is one.
+// foldable returns the words of a text; a command up to the end of the text is one word.
 func foldable(text string) []string {
 	words := strings.Fields(text)
 	for i, word := range words {

@@ -19,7 +19,7 @@ func TestLine(t *testing.T) {
 		"a word that is longer": {"✗ https://example.com/a/long/address is gone", 2, 20, "✗ https://example.com/a/long/address\n  is gone"},
 		"runes count":           {"✗ äöü äöü äöü", 2, 9, "✗ äöü äöü\n  äöü"},
 		"a command stays whole": {"    flux reconcile kustomization app -n apps", 6, 20, "    flux reconcile kustomization app -n apps"},
-		"and begins a line":     {"    this brings it back: flux reconcile kustomization app", 6, 30, "    this brings it back:\n      flux reconcile kustomization app"},
+		"and begins a line":     {"    to restore the object: flux reconcile kustomization app", 6, 30, "    to restore the object:\n      flux reconcile kustomization app"},
 		"narrower than nothing": {"    many words", 6, 5, "    many words"},
 	} {
 		if got := fold.Line(c.line, c.hang, c.width); got != c.want {

@@ -43,7 +43,7 @@ func TestLocalReferencesHaveDots(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefused(t *testing.T) {
+func TestInvalidValues(t *testing.T) {
 	t.Parallel()
 	address := func(s string) error { _, err := input.URL(s, "https", "ssh"); return err }
 	clean := func(s string) error { _, err := input.Path(s); return err }
@@ -83,10 +83,10 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-func TestAddressesOfGitAreExplained(t *testing.T) {
+func TestSCPAddresses(t *testing.T) {
 	t.Parallel()
 	_, err := input.URL("git@example.com:org/app", "ssh")
-	if err == nil || err.Error() != "it is not a URL: write ssh://git@example.com/org/app" {
+	if err == nil || err.Error() != "not a URL: use ssh://git@example.com/org/app" {
 		t.Error(err)
 	}
 }
@@ -100,7 +100,7 @@ func TestPathsAreClean(t *testing.T) {
 	}
 }
 
-// Whatever is typed, a parser answers, and what it accepts it accepts again.
+// Parsers must not panic, and must accept the values that they return.
 
 func FuzzReference(f *testing.F) {
 	for _, s := range []string{"app", "Kind/name.namespace", "GitRepository/a.b.c", "*/*", "//", "ä/ö"} {
@@ -180,6 +180,6 @@ func FuzzLayerRangeAndImage(f *testing.F) {
 		if err := input.Image(s); err == nil && strings.ContainsAny(s, " @") {
 			t.Errorf("%q is taken for an image repository", s)
 		}
-		_ = input.Range(s) // any answer but a panic will do
+		_ = input.Range(s) // must not panic
 	})
 }

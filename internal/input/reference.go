@@ -5,29 +5,29 @@ import (
 	"strings"
 )
 
-// Reference names an object: [Kind/]name[.namespace].
+// Reference identifies an object: [Kind/]name[.namespace].
 type Reference struct{ Kind, Name, Namespace string }
 
-// Rules say which references a field takes.
+// Rules restrict the references of a field.
 type Rules struct {
-	// Kinds are the kinds that it may point to; the case does not matter.
+	// Kinds are the allowed kinds, compared without case.
 	Kinds []string
-	// Default is the kind where none is named; "" where one has to be.
+	// Default is the kind of a reference without one. If it is "", a kind is required.
 	Default string
-	// Local says that it may not name a namespace.
+	// Local forbids a namespace.
 	Local bool
-	// Any says that the name may be "*".
+	// Any allows the name "*".
 	Any bool
 }
 
-// Parse reads a reference.
+// Parse parses a reference.
 func (r Rules) Parse(s string) (Reference, error) {
 	kind, rest, named := strings.Cut(s, "/")
 	if !named {
 		kind, rest = r.Default, s
 	}
 	if kind == "" {
-		return Reference{}, fmt.Errorf("%q has to be of the form %s", s, r.form())
+		return Reference{}, fmt.Errorf("invalid reference %q: must be %s", s, r.form())
 	}
 	known := ""
 	for _, k := range r.Kinds {
@@ -36,21 +36,21 @@ func (r Rules) Parse(s string) (Reference, error) {
 		}
 	}
 	if known == "" {
-		return Reference{}, fmt.Errorf("%q: kind %q is not supported, it has to be one of %s", s, kind, strings.Join(r.Kinds, ", "))
+		return Reference{}, fmt.Errorf("%q: unsupported kind %q: must be one of %s", s, kind, strings.Join(r.Kinds, ", "))
 	}
 	ref := Reference{Kind: known, Name: rest}
-	// No name of Flux has a dot, so the rest is the namespace.
+	// Names of Flux objects have no dots, so the rest is the namespace.
 	if name, namespace, dotted := strings.Cut(rest, "."); dotted && !r.Local {
 		ref.Name, ref.Namespace = name, namespace
 		if err := Name(namespace); err != nil {
-			return Reference{}, fmt.Errorf("%q: namespace %q is invalid, it has to be of the form %s", s, namespace, r.form())
+			return Reference{}, fmt.Errorf("%q: invalid namespace %q: must be %s", s, namespace, r.form())
 		}
 	}
 	if r.Any && ref.Name == "*" {
 		return ref, nil
 	}
 	if err := ObjectName(ref.Name); err != nil {
-		return Reference{}, fmt.Errorf("%q has to be of the form %s: %w", s, r.form(), err)
+		return Reference{}, fmt.Errorf("invalid reference %q: must be %s: %w", s, r.form(), err)
 	}
 	return ref, nil
 }
@@ -66,14 +66,14 @@ func (r Rules) form() string {
 	return form
 }
 
-// Dependency reads [namespace/]name.
+// Dependency parses [namespace/]name.
 func Dependency(s string) (Reference, error) {
 	namespace, name, both := strings.Cut(s, "/")
 	if !both {
 		namespace, name = "", s
 	}
 	if Name(name) != nil || both && Name(namespace) != nil {
-		return Reference{}, fmt.Errorf("%q has to be of the form <name> or <namespace>/<name>", s)
+		return Reference{}, fmt.Errorf("invalid dependency %q: must be <name> or <namespace>/<name>", s)
 	}
 	return Reference{Name: name, Namespace: namespace}, nil
 }

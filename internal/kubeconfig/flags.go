@@ -1,5 +1,5 @@
-// Package kubeconfig selects the cluster, the user and the namespace of a
-// command line: by kubectl's flags, over the user's kubeconfig files.
+// Package kubeconfig selects the cluster, the user and the namespace from kubectl's flags and the
+// kubeconfig files.
 package kubeconfig
 
 import (
@@ -14,12 +14,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// ErrNone is returned where neither a kubeconfig nor --server names a cluster
-// and the process does not run in a pod.
+// ErrNone is returned if neither a kubeconfig nor --server selects a cluster and the process does
+// not run in a pod.
 var ErrNone = errors.New("no kubeconfig found")
 
-// Flags are the flags that select a cluster and the user to connect as. Names
-// and meanings are those of kubectl, except that -s is not short for --server.
+// Flags are the flags that select a cluster and a user. Names and meanings are those of kubectl,
+// except that -s is not short for --server.
 type Flags struct {
 	path      string
 	overrides clientcmd.ConfigOverrides
@@ -28,7 +28,7 @@ type Flags struct {
 	insideCluster func() bool
 }
 
-// New returns flags for a process with an environment.
+// New returns flags for an environment.
 func New(env func(string) string) *Flags {
 	return &Flags{insideCluster: func() bool { return env("KUBERNETES_SERVICE_HOST") != "" }}
 }
@@ -41,7 +41,7 @@ func (f *Flags) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.overrides.Context.AuthInfo, "user", "", "name of the kubeconfig user")
 	f.addServer(fs)
 	f.addUser(fs)
-	// kubectl caches its discovery, too, which is not kept between two commands here.
+	// kubectl also caches discovery there; this program does not.
 	fs.String("cache-dir", "$HOME/.kube/cache", "cache folder for the contexts that are forwarded to plugins")
 }
 
@@ -65,8 +65,8 @@ func (f *Flags) addUser(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.extra, "as-user-extra", nil, "extra attributes of the impersonated user as key=value, can be repeated")
 }
 
-// REST returns the client configuration of the cluster, ErrNone where none is
-// configured: client-go would try localhost:8080.
+// REST returns the client configuration of the cluster, or ErrNone if none is configured:
+// client-go would default to localhost:8080.
 func (f *Flags) REST() (*rest.Config, error) {
 	overrides, err := f.effective()
 	if err != nil {
@@ -87,8 +87,8 @@ func (f *Flags) REST() (*rest.Config, error) {
 	return cfg, impersonate(cfg, overrides.AuthInfo)
 }
 
-// impersonate applies the impersonation flags also inside a pod, where client-go
-// ignores them and would act with all permissions of the pod.
+// impersonate applies the impersonation flags inside a pod, where client-go ignores them and would
+// use the pod's own permissions.
 func impersonate(cfg *rest.Config, as api.AuthInfo) error {
 	is := &cfg.Impersonate
 	is.UserName, is.UID = cmp.Or(as.Impersonate, is.UserName), cmp.Or(as.ImpersonateUID, is.UID)
@@ -104,7 +104,7 @@ func impersonate(cfg *rest.Config, as api.AuthInfo) error {
 	return nil
 }
 
-// Raw returns the merged kubeconfig files without what flags change.
+// Raw returns the merged kubeconfig files without the overrides of flags.
 func (f *Flags) Raw() (api.Config, error) {
 	loader, err := f.loader()
 	if err != nil {
@@ -113,7 +113,7 @@ func (f *Flags) Raw() (api.Config, error) {
 	return loader.RawConfig()
 }
 
-// Namespace returns the namespace of the chosen context, "default" where it has none.
+// Namespace returns the namespace of the selected context, or "default" if it has none.
 func (f *Flags) Namespace() (string, error) {
 	loader, err := f.loader()
 	if err != nil {
@@ -123,7 +123,7 @@ func (f *Flags) Namespace() (string, error) {
 	return namespace, err
 }
 
-// User returns the name that the kubeconfig has for the user, "" inside a pod.
+// User returns the name of the kubeconfig user, or "" inside a pod.
 func (f *Flags) User() string {
 	if f.overrides.Context.AuthInfo != "" {
 		return f.overrides.Context.AuthInfo
@@ -138,8 +138,7 @@ func (f *Flags) User() string {
 	return ""
 }
 
-// contextOf returns the name of the context that the flags or else the
-// kubeconfig select, "" for none.
+// contextOf returns the name of the selected context, or "" if there is none.
 func (f *Flags) contextOf(raw api.Config) string {
 	return cmp.Or(f.overrides.CurrentContext, raw.CurrentContext)
 }
@@ -165,7 +164,7 @@ func (f *Flags) effective() (*clientcmd.ConfigOverrides, error) {
 	for _, pair := range f.extra {
 		key, value, ok := strings.Cut(pair, "=")
 		if !ok || key == "" {
-			return nil, fmt.Errorf("--as-user-extra %q is not of the form key=value", pair)
+			return nil, fmt.Errorf("invalid --as-user-extra %q: must be key=value", pair)
 		}
 		extra[key] = append(extra[key], value)
 	}

@@ -27,7 +27,7 @@ contexts:
 - {name: far, context: {cluster: far, user: bob}}
 `
 
-// parsed are the flags of a line, over a kubeconfig file that KUBECONFIG names.
+// parsed parses a command line, with KUBECONFIG set to a file.
 func parsed(t *testing.T, kubeconfig string, line ...string) *Flags {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config")
@@ -82,12 +82,13 @@ func TestImpersonation(t *testing.T) {
 	if as.UserName != "carol" || as.UID != "7" || !slices.Equal(as.Groups, []string{"dev", "ops"}) || !slices.Equal(as.Extra["team"], []string{"a,b", "c"}) {
 		t.Errorf("impersonates %+v", as)
 	}
-	if _, err := parsed(t, twoClusters, "--as=carol", "--as-user-extra=team").REST(); err == nil || !strings.Contains(err.Error(), `"team" is not of the form key=value`) {
-		t.Errorf("half an extra is answered by %v", err)
+	if _, err := parsed(t, twoClusters, "--as=carol", "--as-user-extra=team").REST(); err == nil || !strings.Contains(err.Error(), `"team": must be key=value`) {
+		t.Errorf("an extra without a value: %v", err)
 	}
 }
 
-// TestImpersonationInAPod: client-go makes a configuration without one there.
+// TestImpersonationInAPod checks that the in-cluster configuration impersonates, which client-go
+// does not do.
 func TestImpersonationInAPod(t *testing.T) {
 	cfg := &rest.Config{BearerToken: "of the pod"}
 	err := impersonate(cfg, api.AuthInfo{Impersonate: "carol", ImpersonateGroups: []string{"dev"}, Token: "unused"})
@@ -101,10 +102,10 @@ func TestImpersonationInAPod(t *testing.T) {
 	}
 }
 
-// TestGroupsAlone: a group without a user is a mistake, in a pod and outside.
+// TestGroupsAlone checks that groups require a user, inside and outside of a pod.
 func TestGroupsAlone(t *testing.T) {
 	if _, err := parsed(t, twoClusters, "--as-group=dev").REST(); err == nil || !strings.Contains(err.Error(), "without impersonating a user") {
-		t.Errorf("groups without a user are answered by %v", err)
+		t.Errorf("groups without a user: %v", err)
 	}
 	pod := &rest.Config{Host: "https://10.0.0.1", BearerToken: "of the pod"}
 	if err := impersonate(pod, api.AuthInfo{ImpersonateGroups: []string{"dev"}}); err == nil {
@@ -122,13 +123,13 @@ func TestServerWithoutKubeconfig(t *testing.T) {
 func TestNoClusterIsGuessed(t *testing.T) {
 	f := parsed(t, "")
 	if _, err := f.REST(); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), os.Getenv("KUBECONFIG")) {
-		t.Errorf("no kubeconfig is answered by %v", err)
+		t.Errorf("no kubeconfig: %v", err)
 	}
 	if _, err := parsed(t, twoClusters, "--context=middle").REST(); err == nil || !strings.Contains(err.Error(), "middle") {
-		t.Errorf("an unknown context is answered by %v", err)
+		t.Errorf("unknown context: %v", err)
 	}
 	if _, err := parsed(t, twoClusters, "--kubeconfig=/nonexistent/config").REST(); err == nil || !strings.Contains(err.Error(), "/nonexistent/config") {
-		t.Errorf("a kubeconfig that does not exist is answered by %v", err)
+		t.Errorf("missing kubeconfig: %v", err)
 	}
 }
 
@@ -148,7 +149,7 @@ func TestOverlay(t *testing.T) {
 		}
 		for _, secret := range []string{"token", "secret", "example.com"} {
 			if strings.Contains(string(overlay), secret) {
-				t.Errorf("%q: the overlay holds %s:\n%s", c.line, secret, overlay)
+				t.Errorf("%q: the overlay contains %s:\n%s", c.line, secret, overlay)
 			}
 		}
 		path := filepath.Join(t.TempDir(), "overlay")

@@ -8,13 +8,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// ErrNoContext is returned by Overlay where no kubeconfig selects a context.
-var ErrNoContext = errors.New("no context is selected")
+// ErrNoContext is returned by Overlay if no context selected.
+var ErrNoContext = errors.New("no context selected")
 
-// Overlay returns a kubeconfig that makes every Kubernetes client use the
-// chosen context, and the namespace unless it is empty, when it comes first in
-// KUBECONFIG; files are those that come after it. The overlay holds names only,
-// no addresses and no credentials.
+// Overlay returns a kubeconfig that selects the context, and the namespace unless it is empty, for
+// every Kubernetes client if it is the first file in KUBECONFIG. files are the other files of
+// KUBECONFIG. The overlay contains names only, no addresses and no credentials.
 func (f *Flags) Overlay(namespace string) (overlay []byte, files []string, err error) {
 	loader, err := f.loader()
 	if err != nil {

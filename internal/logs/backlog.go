@@ -9,26 +9,26 @@ import (
 )
 
 const (
-	// firstWindow is how many lines from the end of a log are read at first to
-	// find those that a filter lets through, and wider how much more each time
-	// that they are too few.
+	// firstWindow is the number of lines at the end of a log that are read first to
+	// find those that match the filter. wider is the factor by which the window
+	// grows while it has too few.
 	firstWindow = 1000
 	wider       = 10
-	// backlogBytes bounds what is kept of one log.
+	// backlogBytes is the maximum size of the lines that are kept of one log.
 	backlogBytes = 8 << 20
 )
 
-// all reports whether the filter lets every line through.
+// all reports whether the filter matches every line.
 func (f Filter) all() bool {
 	return f.Kinds == nil && f.Name == "" && f.Namespace == "" && f.Objects == nil && rank(f.Level) == 0
 }
 
-// counts reports whether lines have to be filtered to find where the last Tail
-// of them begin: the kubelet counts before.
+// counts reports whether lines must be filtered before the last Tail of them are selected.
+// Otherwise the kubelet selects them.
 func (o Options) counts() bool { return o.Tail > 0 && !o.Filter.all() }
 
-// collect keeps the last Tail entries that the filter lets through. It reads a
-// window from the end of the log, and a wider one as long as that has too few.
+// collect keeps the last Tail entries that match the filter. It reads a window at the end of the
+// log, and a wider one while there are too few.
 func (h *head) collect(ctx context.Context, o Options) {
 	for window := max(firstWindow, o.Tail); ; window *= wider {
 		h.source.restart(window)
@@ -39,15 +39,15 @@ func (h *head) collect(ctx context.Context, o Options) {
 			break
 		}
 	}
-	// What comes from now on is not bounded.
+	// Later lines are not limited.
 	h.source.options.Tail = -1
 	if h.dropped > 0 && int64(len(h.backlog)) < o.Tail {
-		o.Warn("pod %s/%s: of the last %d lines only %d are shown: the others take too much memory",
+		o.Warn("pod %s/%s: showing %[4]d of the last %[3]d lines: the others exceed the memory limit",
 			h.source.pod.Namespace, h.source.pod.Name, o.Tail, len(h.backlog))
 	}
 }
 
-// keepLast reads the log to its end, and returns how many lines it has read.
+// keepLast reads the log to its end, and returns the number of lines.
 func (h *head) keepLast(ctx context.Context, o Options) (read int64, err error) {
 	size := 0
 	for {
@@ -57,7 +57,7 @@ func (h *head) keepLast(ctx context.Context, o Options) (read int64, err error) 
 		}
 		read++
 		e := h.source.entry(l)
-		if !o.Filter.Shows(&e) {
+		if !o.Filter.Matches(&e) {
 			continue
 		}
 		e.text = bytes.Clone(e.text)
@@ -67,13 +67,13 @@ func (h *head) keepLast(ctx context.Context, o Options) (read int64, err error) 
 				h.dropped++
 			}
 			size -= len(h.backlog[0].text)
-			h.backlog[0] = Entry{} // the slice keeps its beginning until it grows
+			h.backlog[0] = Entry{} // release the memory of the entry
 			h.backlog = h.backlog[1:]
 		}
 	}
 }
 
-// restart makes the source begin so many lines before the end of its log.
+// restart sets the source to the given number of lines before the end of its log.
 func (s *source) restart(window int64) {
 	s.close()
 	s.seen, s.last, s.plain = newSeen(), time.Time{}, ""

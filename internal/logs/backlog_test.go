@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/logs"
 )
 
-// mixed is a log in which every so many lines one is about an object.
+// mixed returns a log in which one of every given number of lines concerns an object.
 func mixed(count, every int, text string) *printing {
 	start := time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC)
 	return &printing{ended: true, count: count, line: func(i int) printed {
@@ -23,9 +23,9 @@ func mixed(count, every int, text string) *printing {
 	}}
 }
 
-// TestTailCountsWhatIsShown reads the last lines about an object, wherever in
-// the log they are, and no more of the log than that needs.
-func TestTailCountsWhatIsShown(t *testing.T) {
+// TestTailCountsMatchingLines checks that the last lines of an object are found anywhere in the
+// log, reading no more of the log than necessary.
+func TestTailCountsMatchingLines(t *testing.T) {
 	t.Parallel()
 	app := logs.Filter{Objects: map[string]bool{logs.Key("Kustomization", "apps", "app"): true}}
 	for name, c := range map[string]struct {
@@ -74,8 +74,8 @@ func TestTailCountsWhatIsShown(t *testing.T) {
 	}
 }
 
-// TestTailIsBounded warns where what is to be shown takes too much memory, and
-// shows the newest of it.
+// TestTailIsBounded checks that the newest lines are shown, with a warning, if the lines exceed
+// the memory limit.
 func TestTailIsBounded(t *testing.T) {
 	t.Parallel()
 	k := newKubelet(t)
@@ -96,12 +96,12 @@ func TestTailIsBounded(t *testing.T) {
 	if want := []string{"23", "24", "25", "26", "27", "28", "29"}; err != nil || !slices.Equal(want, got) {
 		t.Errorf("%v %q, want %q", err, got, want)
 	}
-	if !strings.Contains(warned, "of the last 20 lines only 7 are shown") {
+	if !strings.Contains(warned, "showing 7 of the last 20 lines") {
 		t.Errorf("warned: %q", warned)
 	}
 }
 
-// TestFollowTail goes on from the last lines that are shown.
+// TestFollowTail checks that following continues after the last lines.
 func TestFollowTail(t *testing.T) {
 	t.Parallel()
 	k := newKubelet(t)

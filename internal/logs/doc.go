@@ -1,9 +1,7 @@
-// Package logs reads what the controllers print: all replicas of all of them
-// as one stream in the order of time.
+// Package logs reads the logs of the Flux controllers: all replicas of all controllers as one
+// stream, sorted by time.
 //
-// [Controllers] tells the pods of controllers from others. [Read] merges what
-// their containers have printed so far, [Follow] goes on with what they print
-// from then on. A stream that breaks is opened anew a little before the last
-// line that came, and what had come already is recognised by its time and its
-// text: nothing is lost and nothing comes twice.
+// [Of] selects the pods of controllers. [Read] merges the logs so far, [Follow] continues with new
+// lines. A broken stream is reopened a little before the last line, and lines that were already
+// read are recognized by time and text: no line is lost or repeated.
 package logs

@@ -9,23 +9,23 @@ import (
 
 // Entry is a line of a controller's log.
 type Entry struct {
-	// At is when it was said, Pod who said it.
+	// At is the time of the line, Pod the name of its pod.
 	At  time.Time
 	Pod string
-	// Time is the time as the controller writes it.
+	// Time is the time as the controller formats it.
 	Time, Level string
-	// Kind, Namespace and Name are the object that it is about, if it is about one.
+	// Kind, Namespace and Name identify the object of the line, if any.
 	Kind, Namespace, Name string
 	Message, Error        string
-	// Plain says that the line is no record but text, such as a panic's.
+	// Plain reports whether the line is text instead of JSON, such as a panic.
 	Plain bool
 
 	text []byte
-	// order is At, or that of an earlier line of the pod where that is later.
+	// order is At, or the time of an earlier line of the pod if that is later.
 	order time.Time
 }
 
-// record is how the controllers write a line. Older ones name the kind otherwise.
+// record is the JSON format of the controllers. Older versions have another key for the kind.
 type record struct {
 	Level     string          `json:"level"`
 	Time      json.RawMessage `json:"ts"`
@@ -37,8 +37,8 @@ type record struct {
 	Namespace string          `json:"namespace"`
 }
 
-// entry reads a line. It keeps the line's text, which holds only until the
-// next line of the source is read.
+// entry parses a line. It refers to the text of the line, which is valid until the next line of
+// the source is read.
 func (s *source) entry(l line) Entry {
 	e := Entry{At: l.at, Pod: s.pod.Name, text: l.text}
 	var r record
@@ -62,13 +62,12 @@ func (s *source) entry(l line) Entry {
 }
 
 var (
-	// klogHeader is how Kubernetes' libraries begin a line: Wmmdd hh:mm:ss.
+	// klogHeader matches the start of a line of klog: Wmmdd hh:mm:ss.
 	klogHeader = regexp.MustCompile(`^([IWEF])\d{4} \d\d:\d\d:\d\d`)
 	dying      = regexp.MustCompile(`^(panic:|fatal error:|goroutine \d+ \[|runtime: |SIG[A-Z]+:)`)
 )
 
-// plainLevel is the level of a line that does not name one; the lines below a
-// panic belong to it.
+// plainLevel returns the level of a text line. The lines after a panic have its level.
 func plainLevel(text []byte, before string) string {
 	m := klogHeader.FindSubmatch(text)
 	switch {

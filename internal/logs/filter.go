@@ -5,31 +5,29 @@ import (
 	"strings"
 )
 
-// Levels are the levels of a log, from the least to the most important.
+// Levels returns the log levels, from the least to the most important.
 func Levels() []string { return []string{"debug", "info", "error"} }
 
-// Filter says which lines are shown.
+// Filter selects lines.
 type Filter struct {
-	// Name and Namespace are those of the object that a line is about, "" for any.
+	// Name and Namespace are those of the object of a line, "" for any.
 	Name, Namespace string
-	// Kinds are the kinds of the objects, nil for any.
+	// Kinds are the kinds of the object of a line, nil for any.
 	Kinds []string
-	// Level is the least important level that is shown.
+	// Level is the least important level.
 	Level string
-	// Objects are the objects that lines have to be about, as [Key] writes
-	// them; nil for any.
+	// Objects are the objects of lines, by [Key]; nil for any.
 	Objects map[string]bool
 }
 
-// Key is an object among those of a Filter.
+// Key returns the key of an object in a Filter.
 func Key(kind, namespace, name string) string {
 	return strings.ToLower(kind) + "/" + namespace + "/" + name
 }
 
-// Shows tells whether the filter lets a line through. Text that is no record
-// speaks of the controller as a whole: what of it is an error is shown unless
-// an object or a kind is asked for.
-func (f Filter) Shows(e *Entry) bool {
+// Matches reports whether the filter selects a line. Text lines concern the controller as a whole:
+// those with errors match unless the filter selects an object or a kind.
+func (f Filter) Matches(e *Entry) bool {
 	if rank(e.Level) < rank(f.Level) {
 		return false
 	}
@@ -47,7 +45,7 @@ func (f Filter) Shows(e *Entry) bool {
 	return f.Objects == nil || f.Objects[Key(e.Kind, e.Namespace, e.Name)]
 }
 
-// rank orders levels; a word that nobody knows is shown like what is important.
+// rank orders levels. An unknown level is as important as an error.
 func rank(level string) int {
 	switch strings.ToLower(level) {
 	case "", "trace":

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// holdBack is how long a line waits for those of other pods that were
-	// printed before it and take longer to arrive.
+	// holdBack is the time for which a line is held to sort it with earlier lines of other pods
+	// that arrive later.
 	holdBack = 100 * time.Millisecond
-	// heldLines and heldBytes bound what waits.
+	// heldLines and heldBytes limit the lines that are held.
 	heldLines = 2000
 	heldBytes = 4 << 20
 )
 
-// Selection are the pods among which those of controllers are looked for.
+// Selection returns the list options for the pods of a namespace.
 func Selection(namespace string) kube.Selection {
 	return kube.Selection{Namespace: namespace, Without: []string{"metadata.managedFields", "spec.volumes", "spec.tolerations", "spec.affinity"}}
 }
@@ -41,8 +41,8 @@ func Pods(ctx context.Context, client *kube.Client, namespace string) ([]Pod, er
 	return pods, nil
 }
 
-// Follow is Read, and goes on with what the pods print from then on, those that
-// come later too, until ctx ends.
+// Follow is like Read, and continues with new lines, including those of new pods, until ctx is
+// done.
 func Follow(ctx context.Context, client *kube.Client, namespace string, o Options, each func(*Entry) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	f := &follower{
@@ -65,7 +65,7 @@ func Follow(ctx context.Context, client *kube.Client, namespace string, o Option
 	return err
 }
 
-// follower has a tail for every pod.
+// follower has a tail for each pod.
 type follower struct {
 	client    *kube.Client
 	namespace string
@@ -78,7 +78,7 @@ type follower struct {
 	running   sync.WaitGroup
 }
 
-// begin shows what has been printed so far, and follows from there.
+// begin reads the logs so far, and starts to follow them.
 func (f *follower) begin(ctx context.Context, objects []controllers.Object) error {
 	var pods []Pod
 	for _, o := range objects {
@@ -87,7 +87,7 @@ func (f *follower) begin(ctx context.Context, objects []controllers.Object) erro
 		}
 	}
 	if len(pods) == 0 {
-		f.options.Warn("there are no controllers' pods in namespace %q yet", f.namespace)
+		f.options.Warn("no controller pods in namespace %q yet", f.namespace)
 	}
 	sources, err := sourcesOf(f.client, pods, f.options)
 	if err != nil {
@@ -103,7 +103,7 @@ func (f *follower) begin(ctx context.Context, objects []controllers.Object) erro
 		return err
 	}
 	if refused > 0 && refused == len(sources) {
-		return ErrRefused
+		return ErrUnreadable
 	}
 	f.running.Go(func() { f.print(ctx) })
 	for _, s := range sources {
@@ -112,8 +112,8 @@ func (f *follower) begin(ctx context.Context, objects []controllers.Object) erro
 	return nil
 }
 
-// ErrRefused says that no log could be read; why has been told already.
-var ErrRefused = errors.New("none of the logs can be read")
+// ErrUnreadable is returned if no log can be read. Each cause was reported to Options.Failed.
+var ErrUnreadable = errors.New("cannot read any of the logs")
 
 func (f *follower) start(ctx context.Context, s *source, read run) {
 	t := &tail{source: s, out: f.out, slots: f.slots, wake: make(chan struct{}, 1), done: make(chan struct{}), run: read}
@@ -121,7 +121,7 @@ func (f *follower) start(ctx context.Context, s *source, read run) {
 	f.running.Go(func() { t.follow(ctx) })
 }
 
-// changed follows a pod that is new, and lets the others look what is new.
+// changed follows a new pod, or wakes the tail of a known one.
 func (f *follower) changed(ctx context.Context, p Pod, deleted bool) {
 	for name, t := range f.tails {
 		select {
@@ -142,7 +142,7 @@ func (f *follower) changed(ctx context.Context, p Pod, deleted bool) {
 	f.start(ctx, newSource(f.client, p, o), run{})
 }
 
-// print shows what comes, sorted as far as it waits for each other.
+// print passes on lines, sorted within the time that they are held.
 func (f *follower) print(ctx context.Context) {
 	for {
 		var held []Entry
@@ -162,7 +162,7 @@ func (f *follower) print(ctx context.Context) {
 	}
 }
 
-// hold collects what comes soon after an entry.
+// hold collects the lines that arrive soon after an entry.
 func (f *follower) hold(ctx context.Context, first Entry) []Entry {
 	held, size := []Entry{first}, len(first.text)
 	timer := time.NewTimer(holdBack)

@@ -13,7 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/logs"
 )
 
-// following is a Follow under way and what it has shown, by pod.
+// following is a running Follow with its lines by pod.
 type following struct {
 	t      *testing.T
 	cancel context.CancelFunc
@@ -43,7 +43,7 @@ func follow(t *testing.T, k *kubelet, o logs.Options) *following {
 	return f
 }
 
-// waits until a pod's last line is shown.
+// waits waits for the last line of a pod.
 func (f *following) waits(pod, last string) {
 	f.t.Helper()
 	deadline := time.NewTimer(time.Minute)
@@ -58,9 +58,9 @@ func (f *following) waits(pod, last string) {
 		select {
 		case <-f.more:
 		case err := <-f.done:
-			f.t.Fatalf("it ended: %v", err)
+			f.t.Fatalf("Follow returned: %v", err)
 		case <-deadline.C:
-			f.t.Fatalf("%s does not say %q, but %q", pod, last, lines)
+			f.t.Fatalf("%s printed %[3]q, not %[2]q", pod, last, lines)
 		}
 	}
 }
@@ -69,14 +69,14 @@ func (f *following) ends(want map[string][]string) {
 	f.t.Helper()
 	f.cancel()
 	if err := <-f.done; !errors.Is(err, context.Canceled) {
-		f.t.Errorf("it ended with %v", err)
+		f.t.Errorf("Follow returned %v", err)
 	}
 	if diff := cmp.Diff(want, f.shown); diff != "" {
 		f.t.Errorf("-printed +shown:\n%s", diff)
 	}
 }
 
-// say makes a pod print lines and remembers them.
+// say makes a pod print lines, and records them.
 func say(k *kubelet, said map[string][]string, pod string, from, to int) string {
 	var texts []string
 	last := ""
@@ -89,9 +89,8 @@ func say(k *kubelet, said map[string][]string, pod string, from, to int) string 
 	return last
 }
 
-// TestFollowLosesNothing follows pods whose streams break in every way, whose
-// containers are restarted, and which are replaced by pods of other names and
-// of the same name.
+// TestFollowLosesNothing follows pods whose streams break in different ways, whose containers
+// restart, and which are replaced by pods with other and with the same names.
 func TestFollowLosesNothing(t *testing.T) {
 	t.Parallel()
 	k := newKubelet(t)
@@ -100,8 +99,8 @@ func TestFollowLosesNothing(t *testing.T) {
 		k.run(pod, pod+"-1", &printing{})
 		say(k, said, pod, 0, 10)
 	}
-	// Of the first list, too, a connection breaks; then those that follow do,
-	// in the middle of lines and between them.
+	// Connections break during the first read and while following, within and
+	// between lines.
 	k.breaks["breaking"] = []int{5, 0, 8, 25, 3, 40}
 	k.breaks["ending"] = []int{0, -13, -21, -30}
 	f := follow(t, k, options(t))
@@ -113,7 +112,7 @@ func TestFollowLosesNothing(t *testing.T) {
 			f.waits(pod, say(k, said, pod, i, i+10))
 		}
 	}
-	// Nobody sees how this run ends.
+	// The end of this run is not followed.
 	k.change(func() { k.down["restarted"] = true })
 	say(k, said, "restarted", 10, 20)
 	k.end("restarted")
@@ -122,7 +121,7 @@ func TestFollowLosesNothing(t *testing.T) {
 	f.waits("restarted", say(k, said, "restarted", 20, 30))
 
 	f.waits("replaced", say(k, said, "replaced", 10, 15))
-	say(k, said, "replaced", 15, 20) // what it says when it is told to end
+	say(k, said, "replaced", 15, 20) // printed during termination
 	k.remove("replaced")
 	k.run("successor", "successor-1", &printing{})
 	f.waits("successor", say(k, said, "successor", 0, 10))
@@ -141,13 +140,13 @@ func TestFollowLosesNothing(t *testing.T) {
 	f.ends(said)
 	for pod, left := range k.breaks {
 		if len(left) > 0 {
-			t.Errorf("connections of %s have not broken: %v", pod, left)
+			t.Errorf("connections of %s did not break: %v", pod, left)
 		}
 	}
 }
 
-// TestFollowIsBounded opens no more streams than it may: a pod that comes when
-// all are in use is read when another has gone.
+// TestFollowIsBounded checks the maximum number of streams: while all are in use, a new pod is
+// read after another has ended.
 func TestFollowIsBounded(t *testing.T) {
 	t.Parallel()
 	k := newKubelet(t)

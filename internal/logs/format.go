@@ -11,11 +11,11 @@ import (
 	"github.com/fluxkit/flux/internal/redact"
 )
 
-// Format writes a line of a log, in several pieces.
+// Format writes a line of a log, in several writes.
 type Format func(io.Writer, *Entry) error
 
-// Text writes lines as scripts know them: time, level, object, message and
-// error. Credentials in addresses are masked.
+// Text writes lines as in Flux 2: time, level, object, message and error. Credentials in addresses
+// are masked.
 func Text(w io.Writer, e *Entry) error { return writeText(w, e, printable.Line(e.Level)) }
 
 // Screen writes lines for a terminal, where paint colours the level.
@@ -23,7 +23,7 @@ func Screen(paint func(level string) string) Format {
 	return func(w io.Writer, e *Entry) error { return writeText(w, e, paint(printable.Line(e.Level))) }
 }
 
-// writeText writes a line piece by piece: one of a mebibyte is not held twice.
+// writeText writes a line in parts, since copying one of a mebibyte would need twice the memory.
 func writeText(w io.Writer, e *Entry, level string) error {
 	about := e.Kind
 	if e.Plain {
@@ -43,10 +43,10 @@ func writeAll(w io.Writer, parts ...string) error {
 	return nil
 }
 
-// shown is text of a controller that can be printed.
+// shown returns printable text with credentials masked.
 func shown(s string) string { return printable.Text(redacted(s)) }
 
-// redacted looks only at texts that have an address at all, since most have none.
+// redacted masks credentials. Most texts have no address and are returned as they are.
 func redacted(s string) string {
 	if !strings.Contains(s, "://") {
 		return s
@@ -54,8 +54,8 @@ func redacted(s string) string {
 	return redact.Text(s)
 }
 
-// JSON writes a record a line, all its fields as the controller wrote them and
-// the pod before them. Text that is no record becomes one.
+// JSON writes a JSON record for each line: the pod, followed by the fields that the controller
+// wrote. A text line is converted to a record.
 func JSON(w io.Writer, e *Entry) error {
 	text := e.text
 	if e.Plain {

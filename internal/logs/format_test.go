@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/logs"
 )
 
-// spoken is what a controller says, a line a second.
+// spoken are lines of a controller, one a second.
 var spoken = []string{ //nolint:gochecknoglobals // a table
 	`{"level":"info","ts":"2026-11-01T10:00:00.000Z","msg":"starting manager"}`,
 	`{"level":"debug","ts":"2026-11-01T10:00:01.000Z","msg":"looking","controllerKind":"Kustomization","name":"app","namespace":"apps"}`,
@@ -124,9 +124,9 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestReadTellsWhatItCannot: a log that cannot be read does not keep the others
-// from being shown, and a container that has not started is none.
-func TestReadTellsWhatItCannot(t *testing.T) {
+// TestReadReportsUnreadableLogs checks that the other logs are read if one cannot be, and that a
+// container that has not started is reported.
+func TestReadReportsUnreadableLogs(t *testing.T) {
 	t.Parallel()
 	k := speaking(t)
 	k.run("deaf", "deaf", &printing{ended: true})

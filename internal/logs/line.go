@@ -10,15 +10,15 @@ import (
 
 const (
 	readSize = 32 << 10
-	// keptBuffer is how large a buffer stays from one line to the next.
+	// keptBuffer is the maximum size of a buffer that is reused for the next line.
 	keptBuffer = 256 << 10
 )
 
-// line is a line of a container: when it was printed, and what.
+// line is a line of a container, with the time at which it was written.
 type line struct {
 	at   time.Time
 	text []byte
-	// cut says that the log ended in the middle of it.
+	// cut reports whether the log ended within the line.
 	cut bool
 }
 
@@ -33,9 +33,9 @@ func newLines(from io.ReadCloser) *lines {
 	return &lines{from: from, reader: bufio.NewReaderSize(from, readSize)}
 }
 
-// next returns the next line; its text holds until the next call. A last line
-// that has no end is returned where the log ends, and given up where the
-// connection does: there it comes again, whole.
+// next returns the next line, whose text is valid until the next call. An unterminated last line
+// is returned at the end of the log, and dropped if the connection breaks: the next stream repeats
+// it.
 func (l *lines) next() (line, error) {
 	if cap(l.long) > keptBuffer {
 		l.long = nil
@@ -62,7 +62,7 @@ func (l *lines) next() (line, error) {
 	}
 }
 
-// parseLine cuts off the time that the kubelet puts before a line.
+// parseLine splits off the timestamp that the kubelet adds to a line.
 func parseLine(text []byte) line {
 	text = bytes.TrimSuffix(text, []byte("\r"))
 	if stamp, rest, ok := bytes.Cut(text, []byte(" ")); ok {

@@ -12,21 +12,19 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 )
 
-// Options say what of the logs is read.
+// Options select the lines to read.
 type Options struct {
 	Filter Filter
-	// Since leaves out what is older, SinceTime what was before.
+	// Since omits lines older than a duration, SinceTime lines before a time.
 	Since     time.Duration
 	SinceTime time.Time
-	// Tail is how many of the lines of each container that the filter lets
-	// through are shown at the beginning, -1 for all.
+	// Tail is the number of recent lines of each container that match the filter, -1 for all.
 	Tail int64
-	// Streams bounds how many logs are read at once.
+	// Streams is the maximum number of logs that are read at once.
 	Streams int
-	// Bound bounds the first list of pods where logs are followed.
+	// Bound limits the time of the first list of pods in Follow.
 	Bound kube.Bound
-	// Warn is told what of a log could not be had, Failed which log could not
-	// be read.
+	// Warn is called for missing lines of a log, Failed for a log that cannot be read.
 	Warn   func(format string, args ...any)
 	Failed func(error)
 }
@@ -35,15 +33,15 @@ func (o Options) sinceSeconds() int64 {
 	return int64((o.Since + time.Second - 1) / time.Second)
 }
 
-// ManyError says that there are more containers than logs may be read at once.
+// ManyError is returned if there are more containers than logs may be read at once.
 type ManyError struct{ Pods, Streams int }
 
 func (e *ManyError) Error() string {
-	return fmt.Sprintf("there are %d controllers' pods, and at most %d logs are read at once", e.Pods, e.Streams)
+	return fmt.Sprintf("%d controller pods exceed the limit of %d concurrent logs", e.Pods, e.Streams)
 }
 
-// Read calls each with what the pods' containers have printed so far, in the
-// order of time. An entry holds until each returns.
+// Read calls each with the lines that the containers of the pods have written so far, sorted by
+// time. An entry is valid until each returns.
 func Read(ctx context.Context, client *kube.Client, pods []Pod, o Options, each func(*Entry) error) error {
 	sources, err := sourcesOf(client, pods, o)
 	if err != nil {
@@ -52,7 +50,7 @@ func Read(ctx context.Context, client *kube.Client, pods []Pod, o Options, each 
 	return merge(ctx, sources, o, each)
 }
 
-// sourcesOf are the logs of the containers that have one.
+// sourcesOf returns the logs of the containers that have started.
 func sourcesOf(client *kube.Client, pods []Pod, o Options) ([]*source, error) {
 	if len(pods) > o.Streams {
 		return nil, &ManyError{len(pods), o.Streams}
@@ -68,8 +66,8 @@ func sourcesOf(client *kube.Client, pods []Pod, o Options) ([]*source, error) {
 	return sources, nil
 }
 
-// merge reads the sources to their ends. It holds one line of each and leaves
-// the rest to the connections, so that its memory does not grow with the logs.
+// merge reads the sources to their ends. It holds one line of each and reads the rest on demand,
+// so that its memory does not grow with the logs.
 func merge(ctx context.Context, sources []*source, o Options, each func(*Entry) error) error {
 	heads := make([]*head, len(sources))
 	var wg sync.WaitGroup
@@ -118,18 +116,18 @@ type head struct {
 	source *source
 	order  int
 	entry  Entry
-	// at is the entry's time, or that of an earlier one of its container where
-	// that is later: the order within a log stays as it is.
+	// at is the time of the entry, or that of an earlier one of its container if that is later,
+	// which keeps the order within a log.
 	at  time.Time
 	err error
-	// backlog are entries that have been read already, and end is how the source
-	// ended behind them. dropped is how many did not fit into memory.
+	// backlog are entries that were read in advance, and end is the error with which the source
+	// ended after them. dropped is the number of those that exceeded the memory limit.
 	backlog []Entry
 	end     error
 	dropped int
 }
 
-// advance reads on to the next entry that the filter lets through.
+// advance reads the next entry that matches the filter.
 func (h *head) advance(ctx context.Context, f Filter) {
 	if len(h.backlog) > 0 {
 		h.entry, h.backlog = h.backlog[0], h.backlog[1:]
@@ -152,13 +150,13 @@ func (h *head) advance(ctx context.Context, f Filter) {
 		if h.entry.At.After(h.at) {
 			h.at = h.entry.At
 		}
-		if f.Shows(&h.entry) {
+		if f.Matches(&h.entry) {
 			return
 		}
 	}
 }
 
-// take reports whether there is an entry, and tells of a log that could not be read.
+// take reports whether there is an entry, and reports a log that cannot be read.
 func (h *head) take(o Options) bool {
 	if h.err != nil && !errors.Is(h.err, io.EOF) && !errors.Is(h.err, context.Canceled) {
 		o.Failed(h.err)

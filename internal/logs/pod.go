@@ -8,26 +8,26 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Pod is a pod of a controller as far as its log goes.
+// Pod is the pod of a controller.
 type Pod struct {
 	Namespace, Name, Container string
-	// Started says that the container runs or has run; Waiting is why it does not.
+	// Started reports whether the container runs or has run. Waiting is the reason if it has not.
 	Started bool
 	Waiting string
 
 	run run
 }
 
-// run is one of the runs of a container: a restart begins another, and so does
-// another pod by the same name.
+// run is one run of a container. A restart begins another, and so does a new pod with the same
+// name.
 type run struct {
 	uid      string
 	restarts int64
-	// running says that it goes on.
+	// running reports whether the container is running.
 	running bool
 }
 
-// Of returns a pod of a controller; false says that it is something else.
+// Of returns the pod of a controller, or false for other pods.
 func Of(o controllers.Object) (Pod, bool) {
 	field := func(p string) string { return controllers.Path{p}.String(o) }
 	containers, _ := controllers.Path{"spec.containers"}.Lookup(o)
@@ -48,7 +48,7 @@ func Of(o controllers.Object) (Pod, bool) {
 	return p, true
 }
 
-// manager is the container that is the controller, and whether its image says so.
+// manager returns the container of the controller, and whether its image is one of Flux.
 func manager(containers any) (string, bool) {
 	first := ""
 	items, _ := containers.([]any)
@@ -66,7 +66,7 @@ func manager(containers any) (string, bool) {
 	return first, false
 }
 
-// imageName is the last element of an image's name, without tag and digest.
+// imageName returns the last element of the name of an image, without tag and digest.
 func imageName(image string) string {
 	name, _, _ := strings.Cut(path.Base(image), "@")
 	name, _, _ = strings.Cut(name, ":")

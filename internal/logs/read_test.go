@@ -34,10 +34,9 @@ const (
 	mebibyte  = 1 << 20
 )
 
-// TestReadMuch reads 200,000 lines of seven pods, some of a mebibyte, over
-// connections that break: all of them, once and in the order of time, in
-// little memory.
-func TestReadMuch(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+// TestReadMuch reads 200,000 lines of seven pods, some of a mebibyte, over connections that break.
+// Each line must be read once, sorted by time, with bounded memory.
+func TestReadMuch(t *testing.T) { //nolint:paralleltest // measures the memory of the process
 	k := newKubelet(t)
 	start := time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC)
 	long := strings.Repeat("x", longLine)
@@ -83,7 +82,7 @@ func TestReadMuch(t *testing.T) { //nolint:paralleltest // it measures the memor
 	if err != nil || next != manyLines {
 		t.Fatalf("%d of %d lines, then: %v", next, manyLines, err)
 	}
-	// The server that makes the lines up is in the same process.
+	// The memory includes that of the server, which is in the same process.
 	if most > 100*mebibyte {
 		t.Errorf("it took %d MiB", most/mebibyte)
 	}

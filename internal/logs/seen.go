@@ -5,18 +5,17 @@ import (
 	"time"
 )
 
-// overlap is how many seconds before the last line a broken stream is opened anew. The
-// API takes whole seconds, and a container's two output streams may reach its
-// log a little out of order.
+// overlap is the number of seconds before the last line at which a broken stream is reopened. The
+// API takes whole seconds, and lines of stdout and stderr may be written slightly out of order.
 const overlap = 1
 
-// seen remembers the lines of the last seconds, so that they are known when
-// they come again. Lines are told apart by their time and their text.
+// seen records the lines of the last seconds by time and text, to recognize them in a reopened
+// stream.
 type seen struct {
 	seed    maphash.Seed
 	seconds map[int64]map[mark]int
 	newest  int64
-	// again are the lines that come once more after a stream was opened anew.
+	// again are the lines that a reopened stream repeats.
 	again map[mark]int
 }
 
@@ -29,7 +28,7 @@ func newSeen() *seen {
 	return &seen{seed: maphash.MakeSeed(), seconds: map[int64]map[mark]int{}}
 }
 
-// since is where a stream has to be opened to miss nothing, zero for the beginning.
+// since returns the time from which a stream must be reopened, zero for the beginning.
 func (s *seen) since() time.Time {
 	if s.newest == 0 {
 		return time.Time{}
@@ -37,7 +36,7 @@ func (s *seen) since() time.Time {
 	return time.Unix(s.newest-overlap, 0)
 }
 
-// reopened makes the remembered lines ones that come again.
+// reopened marks the recorded lines as those that the stream repeats.
 func (s *seen) reopened() {
 	s.again = map[mark]int{}
 	for _, marks := range s.seconds {
@@ -47,7 +46,7 @@ func (s *seen) reopened() {
 	}
 }
 
-// fresh tells whether a line has not come yet, and remembers it.
+// fresh reports whether a line is new, and records it.
 func (s *seen) fresh(l line) bool {
 	m := mark{l.at.UnixNano(), maphash.Bytes(s.seed, l.text)}
 	if s.again[m] > 0 {
@@ -64,7 +63,7 @@ func (s *seen) fresh(l line) bool {
 		}
 	}
 	if second < s.newest-overlap {
-		return true // too old to come again
+		return true // too old to be repeated
 	}
 	if s.seconds[second] == nil {
 		s.seconds[second] = map[mark]int{}

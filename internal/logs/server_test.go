@@ -21,16 +21,15 @@ type printed struct {
 	text string
 }
 
-// printing is what one run of a container has printed.
+// printing is the log of one run of a container.
 type printing struct {
 	count int
 	line  func(int) printed
 	ended bool
 }
 
-// kubelet serves the logs of pods as kubelets do: a run is read from its
-// beginning, or from where the parameters say, and followed until it ends. It
-// fails the test on parameters that it does not know.
+// kubelet serves the logs of pods like a kubelet: it sends a run from its beginning, or from where
+// the parameters say, and follows it until it ends. It fails the test on unknown parameters.
 type kubelet struct {
 	t       *testing.T
 	server  *fakeapi.Server
@@ -57,7 +56,7 @@ func newKubelet(t *testing.T) *kubelet {
 	return k
 }
 
-// change does something and tells those that follow.
+// change calls do and wakes followers.
 func (k *kubelet) change(do func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -66,7 +65,7 @@ func (k *kubelet) change(do func()) {
 	k.changed = make(chan struct{})
 }
 
-// run starts a pod, or its container anew, with what it prints.
+// run starts a pod, or restarts its container, with the given log.
 func (k *kubelet) run(pod, uid string, p *printing) {
 	restarts := 0
 	k.change(func() {
@@ -90,7 +89,7 @@ func podObject(name, uid string, restarts int, state map[string]any) controllers
 	}
 }
 
-// print lets the present run of a pod print lines.
+// print appends lines to the present run of a pod.
 func (k *kubelet) print(pod string, texts ...string) {
 	k.change(func() {
 		p := k.runs[pod][len(k.runs[pod])-1]
@@ -110,14 +109,14 @@ func (k *kubelet) end(pod string) {
 	k.change(func() { k.runs[pod][len(k.runs[pod])-1].ended = true })
 }
 
-// remove ends a pod and takes it away; another by its name begins with no past.
+// remove deletes a pod. A later pod with its name has no previous runs.
 func (k *kubelet) remove(pod string) {
 	k.end(pod)
 	k.server.Take(podPath, pod)
 	k.change(func() { k.runs[pod] = nil })
 }
 
-// query is what a request asks of a log.
+// query holds the parameters of a log request.
 type query struct {
 	follow, previous bool
 	since            time.Time
@@ -150,7 +149,7 @@ func (k *kubelet) query(r *http.Request) query {
 		}
 	}
 	if r.URL.Query().Get("timestamps") != "true" {
-		k.t.Error("a log without times")
+		k.t.Error("a log without timestampstampstamps")
 	}
 	return q
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 )
 
-// attempts is how often in a row a stream may break without a new line before
-// it is given up, where nobody follows it.
+// attempts is the maximum number of consecutive streams that break without a new line before a log
+// fails, unless it is followed.
 const attempts = 5
 
-// pause separates attempts to open a stream anew.
+// pause is the time between attempts to reopen a stream.
 const pause = 200 * time.Millisecond
 
 // source is the log of one container.
@@ -27,9 +27,9 @@ type source struct {
 	seen    *seen
 	stream  *lines
 	last    time.Time
-	// plain is the level of the text that came last, "" after a record.
+	// plain is the level of the last text line, or "" after a JSON line.
 	plain string
-	// follows says that the stream goes on with what comes.
+	// follows reports whether the stream continues with new lines.
 	follows bool
 }
 
@@ -37,7 +37,7 @@ func newSource(client *kube.Client, pod Pod, options Options) *source {
 	return &source{client: client, pod: pod, options: options, seen: newSeen()}
 }
 
-// open opens the log where the last line was, or where the options say.
+// open opens the log after the last line that was read, or where the options say.
 func (s *source) open(ctx context.Context, follow, previous bool) error {
 	s.close()
 	l := kube.LogStream{
@@ -58,14 +58,12 @@ func (s *source) open(ctx context.Context, follow, previous bool) error {
 
 func (s *source) close() {
 	if s.stream != nil {
-		// What a log that is only read says when it is closed is of no interest.
 		_ = s.stream.from.Close()
 		s.stream = nil
 	}
 }
 
-// next returns the next line that has not come yet; its text holds until the
-// next call.
+// next returns the next line that is not a repetition. Its text is valid until the next call.
 func (s *source) next() (line, error) {
 	for {
 		l, err := s.stream.next()
@@ -73,7 +71,7 @@ func (s *source) next() (line, error) {
 			return line{}, err
 		}
 		if l.cut && s.follows {
-			return line{}, io.EOF // it comes again, whole
+			return line{}, io.EOF // the next stream repeats it
 		}
 		if l.at.IsZero() {
 			l.at = s.last
@@ -85,8 +83,7 @@ func (s *source) next() (line, error) {
 	}
 }
 
-// read is next for a log that is read to its end: a stream that breaks is
-// opened anew.
+// read is next for a log that is not followed: it reopens a broken stream.
 func (s *source) read(ctx context.Context) (line, error) {
 	for failed := 0; ; {
 		var l line
@@ -109,7 +106,7 @@ func (s *source) read(ctx context.Context) (line, error) {
 	}
 }
 
-// final tells an answer that trying again gives again.
+// final reports whether a retry would return the same error.
 func final(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && !apierrors.IsServerTimeout(err) && !apierrors.IsTooManyRequests(err) &&

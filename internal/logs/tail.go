@@ -12,41 +12,41 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 )
 
-// tail follows the log of one container through lost connections and restarts,
-// until its pod is gone.
+// tail follows the log of one container across lost connections and restarts, until its pod is
+// deleted.
 type tail struct {
 	*source
 	out   chan<- Entry
 	slots chan struct{}
-	// wake tells that something about the pod has changed.
+	// wake receives a value after the pod has changed.
 	wake chan struct{}
 	done chan struct{}
-	// run is the one that is read or was read last; whole says to its end.
+	// run is the current or last run that is read, whole reports whether it was read to its end.
 	run   run
 	whole bool
 	order time.Time
 }
 
-// changed tells the tail to look at its pod again.
+// changed makes the tail read its pod again.
 func (t *tail) changed() {
 	select {
 	case t.wake <- struct{}{}:
-	default: // it is to look already
+	default: // already pending
 	}
 }
 
-// follow reads until the pod is gone or ctx ends.
+// follow reads until the pod is deleted or ctx is done.
 func (t *tail) follow(ctx context.Context) {
 	defer close(t.done)
 	defer t.close()
 	for ctx.Err() == nil {
-		pod, there, err := t.look(ctx)
+		pod, there, err := t.current(ctx)
 		switch {
 		case err != nil && final(err):
 			t.options.Failed(err)
 			return
 		case err != nil:
-			// The network or the server: the end of ctx is seen above.
+			// A failed connection or server: retry until ctx is done.
 			_ = wait(ctx, pause)
 			continue
 		case !there:
@@ -58,8 +58,8 @@ func (t *tail) follow(ctx context.Context) {
 	}
 }
 
-// look reads the pod as it is now.
-func (t *tail) look(ctx context.Context) (Pod, bool, error) {
+// current returns the current state of the pod.
+func (t *tail) current(ctx context.Context) (Pod, bool, error) {
 	o, err := t.client.Get(ctx, podResource(), t.pod.Namespace, t.pod.Name)
 	if apierrors.IsNotFound(err) {
 		return Pod{}, false, nil
@@ -71,8 +71,7 @@ func (t *tail) look(ctx context.Context) (Pod, bool, error) {
 	return pod, ours, nil
 }
 
-// step does what the state of the pod asks for. It returns false when there is
-// nothing more to be had.
+// step reads the log as the state of the pod requires. It returns false at the end of the log.
 func (t *tail) step(ctx context.Context, pod Pod) bool {
 	another := pod.run.uid != t.run.uid || pod.run.restarts != t.run.restarts
 	if another && pod.Started {
@@ -97,28 +96,28 @@ func (t *tail) step(ctx context.Context, pod Pod) bool {
 		return false
 	}
 	if err != nil {
-		// It breaks again where the server is not well.
+		// The server may still be unavailable: do not retry at once.
 		_ = wait(ctx, pause)
 	}
 	return true
 }
 
-// catchUp reads the end of the run before the present one, which nobody has
-// seen: the stream broke, or the container ended before it was found.
+// catchUp reads the end of the previous run, of which lines are missing: the stream broke, or the
+// container ended before it was read.
 func (t *tail) catchUp(ctx context.Context, pod Pod) {
 	missed := pod.run.restarts
 	if pod.run.uid == t.run.uid {
 		missed -= t.run.restarts
 	}
 	if missed > 1 {
-		t.options.Warn("container %s of pod %s/%s was restarted %d times in between: only the log of the last run is kept", pod.Container, pod.Namespace, pod.Name, missed)
+		t.options.Warn("container %s of pod %s/%s restarted %d times since the last line: only the log of the last run is available", pod.Container, pod.Namespace, pod.Name, missed)
 	}
 	if missed > 0 {
 		t.rest(ctx, true)
 	}
 }
 
-// rest reads what has not come yet of a run that has ended.
+// rest reads the remaining lines of a run that has ended.
 func (t *tail) rest(ctx context.Context, previous bool) {
 	for failed := 0; ctx.Err() == nil; failed++ {
 		err := t.open(ctx, false, previous)
@@ -127,7 +126,7 @@ func (t *tail) rest(ctx context.Context, previous bool) {
 		}
 		var gone apierrors.APIStatus
 		if errors.Is(err, io.EOF) || errors.As(err, &gone) && final(err) {
-			return // what the kubelet keeps no longer, nobody can read
+			return // the kubelet no longer has the log
 		}
 		if failed == attempts {
 			t.options.Failed(err)
@@ -137,8 +136,8 @@ func (t *tail) rest(ctx context.Context, previous bool) {
 	}
 }
 
-// live reads what the container prints until the stream ends. Its clean end is
-// no error: it may be that of the container.
+// live reads new lines until the stream ends. A clean end is not an error, since the container may
+// have ended.
 func (t *tail) live(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -157,7 +156,7 @@ func (t *tail) live(ctx context.Context) error {
 	return err
 }
 
-// pump hands on lines until there are no more.
+// pump passes on lines until the stream ends.
 func (t *tail) pump(ctx context.Context) error {
 	defer t.close()
 	for {
@@ -169,7 +168,7 @@ func (t *tail) pump(ctx context.Context) error {
 		if e.At.After(t.order) {
 			t.order = e.At
 		}
-		if !t.options.Filter.Shows(&e) {
+		if !t.options.Filter.Matches(&e) {
 			continue
 		}
 		e.text, e.order = bytes.Clone(e.text), t.order

@@ -1,5 +1,5 @@
-// Package metrics reads what controllers measure of themselves, in the text
-// format of Prometheus: only the series that are asked for, a line at a time.
+// Package metrics reads metrics of controllers in the Prometheus text format: only the requested
+// series, line by line.
 package metrics
 
 import (
@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// longest bounds a line, which is a series: labels of a kilobyte are long.
+// longest is the maximum length of a line.
 const longest = 1 << 20
 
-// Series is a line: a name, its labels and a value.
+// Series is a sample of a series: a name, its labels and a value.
 type Series struct {
 	Name   string
 	Labels map[string]string
 	Value  float64
 }
 
-// Read calls each with the series of those names.
+// Read calls each with the series that have one of the names.
 func Read(r io.Reader, names []string, each func(Series)) error {
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(nil, longest)
@@ -65,26 +65,25 @@ func parse(name, rest string) (Series, error) {
 	}
 	fields := strings.Fields(strings.TrimPrefix(rest, "}"))
 	if len(fields) == 0 {
-		return s, fmt.Errorf("it has no value")
+		return s, fmt.Errorf("no value")
 	}
 	var err error
 	s.Value, err = strconv.ParseFloat(fields[0], 64)
 	return s, err
 }
 
-// Histogram is a sum of cumulative buckets, by their upper bounds.
+// Histogram maps the upper bounds of buckets to their cumulative counts.
 type Histogram map[float64]float64
 
-// Add takes a bucket in.
+// Add adds a bucket.
 func (h Histogram) Add(s Series) {
 	if bound, err := strconv.ParseFloat(s.Labels["le"], 64); err == nil {
 		h[bound] += s.Value
 	}
 }
 
-// Quantile is the value below which a share of what was measured lies, as
-// Prometheus estimates it: evenly spread within a bucket. It is NaN where
-// nothing was measured.
+// Quantile returns the estimated quantile, interpolated within a bucket as by Prometheus. It is
+// NaN for an empty histogram.
 func (h Histogram) Quantile(share float64) float64 {
 	var bounds []float64
 	for b := range h {

@@ -93,7 +93,7 @@ func buildProvider() creation.Builder {
 			c.OneOf("type", typ, providerTypes)
 			c.ObjectName("secret-ref", secretRef)
 			if u, err := url.Parse(address); err != nil {
-				c.CheckFlag("address", errors.New("it is not a URL"))
+				c.CheckFlag("address", errors.New("not a URL"))
 			} else if _, has := u.User.Password(); has {
 				c.CheckFlag("address", errors.New("it has a password in it: put the address into a Secret and name that with --secret-ref"))
 			}

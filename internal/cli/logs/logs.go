@@ -227,7 +227,7 @@ func followLogs(ctx context.Context, a *app.App, client *kube.Client, o *options
 	out := bufio.NewWriter(a.Out)
 	options.Bound = a.WithTimeout
 	err := logs.Follow(ctx, client, o.fluxNamespace, options, func(e *logs.Entry) error { return errors.Join(format(out, e), out.Flush()) })
-	if errors.Is(err, logs.ErrRefused) {
+	if errors.Is(err, logs.ErrUnreadable) {
 		return clierr.ErrReported
 	}
 	return manyLogs(err)

@@ -176,7 +176,7 @@ func (t *triggering) address() *url.URL {
 	}
 	u, err := url.Parse(t.url)
 	if err != nil {
-		t.CheckFlag("url", errors.New("it is not a URL"))
+		t.CheckFlag("url", errors.New("not a URL"))
 		return nil
 	}
 	bare := *u
