@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	// programMax bounds a program, and what an archive unpacks to until it is found.
+	// programMax is the maximum size of a program, and of the entries of an archive before it.
 	programMax = 1 << 30
-	// entriesMax bounds the entries of an archive that are looked at.
+	// entriesMax is the maximum number of entries of an archive that are read.
 	entriesMax = 10_000
-	// directoryMax bounds the list of contents of a zip archive, which is read as a whole.
+	// directoryMax is the maximum size of the central directory of a zip archive, which is read as
+	// a whole.
 	directoryMax = 4 << 20
 )
 
-// format is how a download holds the program.
+// format is the file format of a download.
 type format int
 
 const (
@@ -33,8 +34,8 @@ const (
 	zipArchive
 )
 
-// formatOf tells the format of a download by the name in its URL and, where
-// that has no known ending, by its first bytes.
+// formatOf returns the format of a download from the file name in its URL, or else from its first
+// bytes.
 func formatOf(name string, file io.ReaderAt) format {
 	switch name = strings.ToLower(name); {
 	case strings.HasSuffix(name, ".tar.gz"), strings.HasSuffix(name, ".tgz"):
@@ -46,7 +47,7 @@ func formatOf(name string, file io.ReaderAt) format {
 	case strings.HasSuffix(name, windowsSuffix):
 		return plainProgram
 	}
-	// A short file leaves the rest of the head empty, which matches nothing.
+	// A file shorter than head leaves zero bytes, which match no format.
 	head := make([]byte, 262)
 	_, _ = file.ReadAt(head, 0)
 	switch {
@@ -60,27 +61,27 @@ func formatOf(name string, file io.ReaderAt) format {
 	return plainProgram
 }
 
-// wanted is the file of an archive that is the program.
+// wanted is the path of the program in an archive.
 type wanted struct {
-	// path is that of the file, or only its name where exact is not set.
+	// path is the path of the file, or only its name if exact is false.
 	path  string
 	exact bool
 }
 
-// is reports whether a name in an archive is that of the program. Names that
-// lead out of the archive are none, though nothing is written by them.
+// is reports whether a name in an archive is that of the program. Names outside of the archive
+// never are, although the program is not written to its name.
 func (w wanted) is(name string) bool {
 	name = path.Clean(name)
 	return name == w.path || !w.exact && path.Base(name) == w.path && filepath.IsLocal(name)
 }
 
-// source is a download that is read from its start and at any place.
+// source is a download that supports sequential and random reads.
 type source interface {
 	io.Reader
 	io.ReaderAt
 }
 
-// extract copies the program of an archive.
+// extract copies the program from an archive.
 func extract(ctx context.Context, f format, archive source, size int64, name wanted, to io.Writer) error {
 	switch f {
 	case zipArchive:
@@ -152,9 +153,9 @@ func copyProgram(to io.Writer, from io.Reader) error {
 	return nil
 }
 
-// limitedReader fails after so many bytes, or when the context ends.
+// limitedReader fails after a number of bytes, or when the context is done.
 type limitedReader struct {
-	ctx  context.Context // that of one copy
+	ctx  context.Context // of one copy
 	from io.Reader
 	left int64
 }
@@ -165,12 +166,12 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 	}
 	n, err := l.from.Read(p)
 	if l.left -= int64(n); l.left < 0 {
-		return 0, fmt.Errorf("it is larger than %d MiB", programMax>>20)
+		return 0, fmt.Errorf("larger than %d MiB", programMax>>20)
 	}
 	return n, err
 }
 
-// limitedReaderAt fails after so many bytes until it is opened.
+// limitedReaderAt fails after a number of bytes until open is set.
 type limitedReaderAt struct {
 	from io.ReaderAt
 	left int64
@@ -179,7 +180,7 @@ type limitedReaderAt struct {
 
 func (l *limitedReaderAt) ReadAt(p []byte, at int64) (int, error) {
 	if l.left -= int64(len(p)); l.left < 0 && !l.open {
-		return 0, fmt.Errorf("its list of contents is larger than %d MiB", directoryMax>>20)
+		return 0, fmt.Errorf("the zip directory is larger than %d MiB", directoryMax>>20)
 	}
 	return l.from.ReadAt(p, at)
 }

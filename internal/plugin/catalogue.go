@@ -18,14 +18,14 @@ import (
 // DefaultCatalogue is the catalogue of the Flux project.
 const DefaultCatalogue = "https://github.com/fluxcd/plugins/releases/latest/download/"
 
-// textMax bounds a manifest and an index.
+// textMax is the maximum size of a manifest and of an index.
 const textMax = 10 << 20
 
 const indexFile = "catalog.yaml"
 
-// Catalogue reads manifests and downloads from a web server or from a folder.
+// Catalogue reads manifests and downloads from a web server or a folder.
 type Catalogue struct {
-	// Address is that of the catalogue, without credentials and query.
+	// Address is the address of the catalogue, without credentials and query.
 	Address string
 
 	base   *url.URL
@@ -33,9 +33,8 @@ type Catalogue struct {
 	client *client
 }
 
-// OpenCatalogue returns the catalogue at an address: a URL, a folder, or the
-// catalog.yaml in either. It sends no request. The agent is how requests name
-// their sender.
+// OpenCatalogue returns the catalogue at an address: a URL, a folder, or the catalog.yaml in
+// either. It sends no request. agent is the User-Agent of requests.
 func OpenCatalogue(address, agent string) (*Catalogue, error) {
 	address = strings.TrimSuffix(address, "/"+indexFile)
 	if !strings.Contains(address, "://") {
@@ -106,8 +105,7 @@ func (c *Catalogue) Manifest(ctx context.Context, name string) (*Manifest, error
 	return m, nil
 }
 
-// unknown tells a plugin that the catalogue does not have from a catalogue that
-// is not there at all.
+// unknown returns an UnknownError for a plugin, or the error of a catalogue that cannot be read.
 func (c *Catalogue) unknown(ctx context.Context, name string) error {
 	index, err := c.Index(ctx)
 	if err != nil {
@@ -120,7 +118,7 @@ func (c *Catalogue) unknown(ctx context.Context, name string) error {
 	return e
 }
 
-// at is where a file of the catalogue is.
+// at returns the address of a file of the catalogue.
 func (c *Catalogue) at(file string) string {
 	if c.base == nil {
 		return filepath.Join(c.folder, filepath.FromSlash(file))
@@ -137,7 +135,7 @@ func (c *Catalogue) read(ctx context.Context, file string) ([]byte, error) {
 	return readAll(body, c.at(file), textMax)
 }
 
-// open opens a file by its URL or, relative to the catalogue, by its path.
+// open opens a file by its URL or by its path relative to the catalogue.
 func (c *Catalogue) open(ctx context.Context, reference string) (*opened, error) {
 	u, err := url.Parse(reference)
 	if err != nil {
@@ -152,7 +150,8 @@ func (c *Catalogue) open(ctx context.Context, reference string) (*opened, error)
 	return c.openFile(u.Path)
 }
 
-// openFile opens a file in the catalogue's folder; no link leads out of it.
+// openFile opens a file in the folder of the catalogue. Symbolic links cannot lead outside of the
+// folder.
 func (c *Catalogue) openFile(name string) (_ *opened, err error) {
 	root, err := os.OpenRoot(c.folder)
 	if err != nil {
@@ -177,7 +176,7 @@ func (c *Catalogue) openFile(name string) (_ *opened, err error) {
 	return &opened{file, info.Size()}, nil
 }
 
-// address is where a download comes from, without credentials.
+// address returns the address of a download, without credentials.
 func (c *Catalogue) address(reference string) string {
 	u, err := url.Parse(reference)
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 	"testing"
 )
 
-// extractBytes unpacks data as an archive; errors are what it is for.
+// extractBytes unpacks data as an archive, and ignores errors.
 func extractBytes(t *testing.T, f format, data []byte) {
 	t.Helper()
 	var out bytes.Buffer
 	if err := extract(t.Context(), f, bytes.NewReader(data), int64(len(data)), wanted{path: "flux-tool"}, &out); err == nil && out.Len() == 0 {
-		t.Error("an empty program is taken")
+		t.Error("an empty program is accepted")
 	}
 }
 
-// served returns the catalogue of a handler, over TLS, and its host.
+// served returns a catalogue that is served over TLS by a handler, and its host.
 func served(t *testing.T, handler http.HandlerFunc) (*Catalogue, string) {
 	t.Helper()
 	server := httptest.NewTLSServer(handler)
@@ -77,7 +77,7 @@ func TestNoCatalogue(t *testing.T) {
 	if _, err := c.Manifest(t.Context(), "tool"); !errors.As(err, &catalogue) {
 		t.Errorf("got %v", err)
 	}
-	// An unknown certificate is refused.
+	// An unknown certificate is rejected.
 	c, address := served(t, http.NotFound)
 	c.client = newClient("flux/test")
 	if _, err := c.Index(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") || !strings.Contains(err.Error(), address) {
@@ -85,7 +85,7 @@ func TestNoCatalogue(t *testing.T) {
 	}
 }
 
-func TestPassingFailures(t *testing.T) {
+func TestTemporaryFailures(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32
 	c, _ := served(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -160,7 +160,7 @@ func TestAddresses(t *testing.T) {
 		"http://[::1]/":            "",
 		"http://localhost":         "",
 		"http://localhost.evil.io": "is not encrypted",
-		"ftp://example.com":        "not supported",
+		"ftp://example.com":        "unsupported scheme",
 		"https://":                 "has no host",
 		"https://a:b@example.com":  "",
 		"https://\x7f":             "invalid address",
@@ -177,7 +177,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestFolderCatalogue: a folder's manifests name files in it and URLs, no other files.
+// TestFolderCatalogue checks that manifests in a folder can refer to files in it and to URLs, but
+// to no other files.
 func TestFolderCatalogue(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
@@ -198,7 +199,8 @@ func TestFolderCatalogue(t *testing.T) {
 	}
 }
 
-// TestRemoteCatalogueNamesNoFiles: what comes over the network does not reach the disk.
+// TestRemoteCatalogueNamesNoFiles checks that a catalogue on the network cannot refer to local
+// files.
 func TestRemoteCatalogueNamesNoFiles(t *testing.T) {
 	t.Parallel()
 	var asked []string

@@ -12,22 +12,21 @@ import (
 	"github.com/fluxkit/flux/internal/printable"
 )
 
-// completionMax bounds what a plugin offers.
+// completionMax is the maximum size of the output of a completion.
 const completionMax = 1 << 20
 
-// directive is the last line of what cobra's completion protocol answers.
+// directive matches the last line of a response in cobra's completion protocol.
 var directive = regexp.MustCompile(`^:[0-9]+$`)
 
-// Complete asks a plugin for the words that complete its arguments, by the
-// protocol of cobra's hidden command: words, one a line, and a directive at the
-// end. An answer of another form, a failure and one that does not come in time
-// are no answer.
+// Complete runs the hidden completion command of a plugin, as cobra defines it, and returns its
+// output: one word a line, followed by a directive. It returns false if the plugin fails, exceeds
+// the context's deadline or prints another format.
 func Complete(ctx context.Context, path, command string, args, env []string) (string, bool) {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, append([]string{command}, args...)...)
 	cmd.Env = env
 	cmd.Stdout = &limitedBuffer{&out}
-	// What the plugin has started may keep the pipe open when the plugin is killed.
+	// Children of the plugin may keep the pipe open after the plugin is killed.
 	cmd.WaitDelay = 100 * time.Millisecond
 	if err := cmd.Run(); err != nil {
 		return "", false
@@ -42,7 +41,7 @@ func Complete(ctx context.Context, path, command string, args, env []string) (st
 	return strings.Join(lines, "\n") + "\n", true
 }
 
-// printableLine keeps the tab between a word and its description.
+// printableLine escapes control characters, except the tab between a word and its description.
 func printableLine(line string) string {
 	word, description, described := strings.Cut(line, "\t")
 	if !described {
@@ -53,7 +52,7 @@ func printableLine(line string) string {
 
 type limitedBuffer struct{ to *bytes.Buffer }
 
-// Write implements io.Writer; an error ends the plugin by a closed pipe.
+// Write implements io.Writer. An error closes the pipe, which ends the plugin.
 func (l *limitedBuffer) Write(p []byte) (int, error) {
 	if l.to.Len()+len(p) > completionMax {
 		return 0, errors.New("too much output")

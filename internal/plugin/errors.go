@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// UnknownError is returned for a plugin that the catalogue does not have.
+// UnknownError is returned for a plugin that is not in the catalogue.
 type UnknownError struct {
 	Name string
-	// Known are the plugins that it has, as far as that could be read.
+	// Known are the names of the plugins in the catalogue, if it could be read.
 	Known []string
 }
 
@@ -19,7 +19,7 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("plugin %q not found in the catalogue", e.Name)
 }
 
-// VersionError is returned for a version or digest that the manifest does not have.
+// VersionError is returned for a version or digest that is not in the manifest.
 type VersionError struct {
 	Name, Ref string
 	Known     []string
@@ -32,7 +32,7 @@ func (e *VersionError) Error() string {
 	return fmt.Sprintf("plugin %q has no version %q", e.Name, e.Ref)
 }
 
-// PlatformError is returned for a version that was not built for this platform.
+// PlatformError is returned for a version that is not available for this platform.
 type PlatformError struct {
 	Name, Version, Digest string
 	Offered               []string
@@ -41,28 +41,28 @@ type PlatformError struct {
 func (e *PlatformError) Error() string {
 	what := e.Name + " " + e.Version
 	if e.Digest != "" {
-		return fmt.Sprintf("digest %s is that of %s for %s, not for %s/%s", e.Digest, what, strings.Join(e.Offered, ", "), runtime.GOOS, runtime.GOARCH)
+		return fmt.Sprintf("digest %s belongs to %s for %s, not for %s/%s", e.Digest, what, strings.Join(e.Offered, ", "), runtime.GOOS, runtime.GOARCH)
 	}
 	return fmt.Sprintf("plugin %s is not available for %s/%s", what, runtime.GOOS, runtime.GOARCH)
 }
 
-// ChecksumError is returned for a download that is not what the catalogue names.
+// ChecksumError is returned for a download that does not match the checksum in the catalogue.
 type ChecksumError struct{ URL, Want, Got string }
 
 func (e *ChecksumError) Error() string {
 	return fmt.Sprintf("checksum of %s does not match: expected %s, got %s", e.URL, e.Want, e.Got)
 }
 
-// CatalogueError is returned where the catalogue cannot be used.
+// CatalogueError is returned if the catalogue cannot be read or is invalid.
 type CatalogueError struct {
-	// Address is that of the catalogue, without credentials and query.
+	// Address is the address of the catalogue, without credentials and query.
 	Address string
-	// Invalid is set where the catalogue was read and is not valid.
+	// Invalid reports whether the catalogue was read but is not valid.
 	Invalid bool
 	Err     error
 }
 
-// DownloadError is returned for a download that could not be fetched.
+// DownloadError is returned if a download fails.
 type DownloadError struct {
 	Name, Version string
 	Err           error
@@ -74,17 +74,17 @@ func (e *DownloadError) Error() string {
 
 func (e *DownloadError) Unwrap() error { return e.Err }
 
-// StatusError is returned where a server answers a request with a failure.
+// StatusError is returned for an HTTP status other than 200.
 type StatusError struct {
 	URL  string
 	Code int
 }
 
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("%s: the server answers %d %s", e.URL, e.Code, http.StatusText(e.Code))
+	return fmt.Sprintf("%s: unexpected status %d %s", e.URL, e.Code, http.StatusText(e.Code))
 }
 
-// Is reports that there is nothing at the URL where the server says so.
+// Is reports whether the status matches fs.ErrNotExist.
 func (e *StatusError) Is(target error) bool {
 	return target == fs.ErrNotExist && e.Code == http.StatusNotFound
 }
@@ -98,8 +98,8 @@ func (e *CatalogueError) Error() string {
 
 func (e *CatalogueError) Unwrap() error { return e.Err }
 
-// ForeignError is returned for a program in the plugin folder that flux has not
-// installed and therefore neither replaces nor removes.
+// ForeignError is returned for a program in the plugin folder that was not installed by flux,
+// which therefore neither replaces nor removes it.
 type ForeignError struct{ Name, Path string }
 
 func (e *ForeignError) Error() string {

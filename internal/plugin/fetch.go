@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	// attempts is how often a request is sent that fails for a passing reason.
+	// attempts is the maximum number of attempts of a request that fails temporarily.
 	attempts = 3
-	// firstPause is the time before the second attempt; it doubles.
+	// firstPause is the time before the second attempt. It doubles for each further one.
 	firstPause = 500 * time.Millisecond
-	// headerTime bounds the time until a server begins to answer.
+	// headerTime is the maximum time until the response headers.
 	headerTime   = 30 * time.Second
 	redirectsMax = 10
 )
 
-// client sends the requests for catalogues and downloads.
+// client sends requests for catalogues and downloads.
 type client struct {
 	http  *http.Client
 	agent string
 }
 
-// opened is a file to be read; its size is -1 where the server does not say it.
+// opened is an open file; its size is -1 if the server does not send it.
 type opened struct {
 	io.ReadCloser
 	size int64
@@ -43,9 +43,9 @@ func newClient(agent string) *client {
 	return &client{&http.Client{Transport: transport, CheckRedirect: checkRedirect}, agent}
 }
 
-// safe returns an error for an address whose answer somebody on the network
-// could replace: checksums come from the catalogue, so that nothing else would
-// show it. On loopback there is nobody.
+// safe returns an error for an unencrypted address, whose response an attacker on the network
+// could replace: the checksums come from the catalogue and would match. Loopback addresses are
+// allowed.
 func safe(u *url.URL) error {
 	if u.Host == "" {
 		return fmt.Errorf("%q has no host", bare(u))
@@ -60,7 +60,7 @@ func safe(u *url.URL) error {
 		}
 		return fmt.Errorf("%s is not encrypted: use https", bare(u))
 	}
-	return fmt.Errorf("%s: scheme %q is not supported: use https", bare(u), u.Scheme)
+	return fmt.Errorf("%s: unsupported scheme %q: use https", bare(u), u.Scheme)
 }
 
 func checkRedirect(next *http.Request, via []*http.Request) error {
@@ -73,8 +73,7 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	return safe(next.URL)
 }
 
-// get returns the body of what is at a URL. It tries again where the failure
-// may pass.
+// get returns the body at a URL. It retries temporary failures.
 func (c *client) get(ctx context.Context, u *url.URL) (*opened, error) {
 	if err := safe(u); err != nil {
 		return nil, err
@@ -107,7 +106,7 @@ func (c *client) once(ctx context.Context, u *url.URL) (*opened, error) {
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
-		// The URL in the error of net/http may be that of a redirect, with a signature in it.
+		// The URL in the error may be that of a redirect, with a signature in its query.
 		var failed *url.Error
 		if errors.As(err, &failed) {
 			err = failed.Err
@@ -117,12 +116,11 @@ func (c *client) once(ctx context.Context, u *url.URL) (*opened, error) {
 	if response.StatusCode == http.StatusOK {
 		return &opened{response.Body, response.ContentLength}, nil
 	}
-	_ = response.Body.Close() // what a failure says is not used
+	_ = response.Body.Close() // the body of an error is not used
 	return nil, &StatusError{bare(u), response.StatusCode}
 }
 
-// bare is an address as it may be shown: credentials and queries, where servers
-// put signatures, are left out.
+// bare returns an address without credentials, query and fragment, which may contain signatures.
 func bare(u *url.URL) string {
 	shown := *u
 	shown.User, shown.RawQuery, shown.Fragment = nil, "", ""

@@ -16,25 +16,25 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// downloadMax bounds a download.
+// downloadMax is the maximum size of a download.
 const downloadMax = 512 << 20
 
-// Folder is the plugin folder, which one process changes at a time.
+// Folder is the plugin folder. Only one process at a time may change it.
 type Folder struct {
 	Path string
-	// Now is the clock that receipts are dated by.
+	// Now returns the time for receipts.
 	Now func() time.Time
-	// Downloaded is told how much of a download has come, of how much where that
-	// is known; it may be nil.
+	// Downloaded is called with the progress of a download and its total size, if known. It may be
+	// nil.
 	Downloaded func(done, total int64)
 }
 
-// Install downloads a release, verifies it and puts it in place of the one that
-// is there. After an error, or when the process is killed, the folder has either
-// the old program with its receipt or the new one.
+// Install downloads and verifies a release and installs it in place of another version. After an
+// error, or if the process is killed, the folder contains either the old program with its receipt
+// or the new ones.
 func (f Folder) Install(ctx context.Context, c *Catalogue, r *Release) (err error) {
 	if err := os.MkdirAll(f.Path, 0o755); err != nil {
-		return fmt.Errorf("making the plugin folder: %w", err)
+		return fmt.Errorf("creating the plugin folder: %w", err)
 	}
 	unlock, err := f.lock()
 	if err != nil {
@@ -74,8 +74,7 @@ func (f Folder) stage(ctx context.Context, c *Catalogue, r *Release, s staged) e
 	})
 }
 
-// download writes what the catalogue offers to a file, and fails where it is not
-// what the checksum says.
+// download writes a download to a file. It returns an error if the checksum does not match.
 func (f Folder) download(ctx context.Context, c *Catalogue, r *Release, to string) (size int64, err error) {
 	body, err := c.open(ctx, r.Platform.URL)
 	if err != nil {
@@ -103,7 +102,7 @@ func (f Folder) download(ctx context.Context, c *Catalogue, r *Release, to strin
 	return size, nil
 }
 
-// countedReader tells how much has been read.
+// countedReader reports how much was read.
 type countedReader struct {
 	from        io.Reader
 	done, total int64
@@ -118,7 +117,7 @@ func (c *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unpack makes the program of a verified download.
+// unpack extracts the program from a verified download.
 func unpack(ctx context.Context, r *Release, s staged, size int64) (err error) {
 	archive, err := os.Open(s.download)
 	if err != nil {
@@ -135,7 +134,7 @@ func unpack(ctx context.Context, r *Release, s staged, size int64) (err error) {
 	})
 }
 
-// fileName is the last part of the download's path.
+// fileName returns the last element of the download's path.
 func (r *Release) fileName() string {
 	u, err := url.Parse(r.Platform.URL)
 	if err != nil {
@@ -144,9 +143,9 @@ func (r *Release) fileName() string {
 	return path.Base(u.Path)
 }
 
-// writeWhole makes a file that is on disk when it returns.
+// writeWhole creates a file and syncs it to disk.
 func writeWhole(path string, mode os.FileMode, write func(*os.File) error) (err error) {
-	// O_EXCL does not follow a link that somebody has put there.
+	// O_EXCL does not follow symbolic links.
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -161,8 +160,7 @@ func writeWhole(path string, mode os.FileMode, write func(*os.File) error) (err 
 	return file.Sync()
 }
 
-// Uninstall removes a plugin that was installed by Install: the program and
-// the receipt.
+// Uninstall removes the program and the receipt of a plugin that was installed by Install.
 func (f Folder) Uninstall(name string) (err error) {
 	target := filepath.Join(f.Path, fileName(name))
 	if !validName(runnable, name) || !exists(target) && !exists(receiptPath(f.Path, name)) {
@@ -176,7 +174,7 @@ func (f Folder) Uninstall(name string) (err error) {
 	if readReceipt(f.Path, name) == nil {
 		return &ForeignError{name, target}
 	}
-	// The receipt goes last: what is cut off in between can be repeated.
+	// Remove the receipt last, so that an interrupted removal can be repeated.
 	if err := os.Remove(target); err != nil && !isMissing(err) {
 		return fmt.Errorf("removing the plugin: %w", err)
 	}

@@ -52,7 +52,7 @@ func TestInstallEveryFormat(t *testing.T) {
 	}
 }
 
-// TestInstallRefuses: whatever is wrong with a download, the folder stays as it was.
+// TestInstallRefuses checks that the folder does not change if a download is invalid.
 func TestInstallRefuses(t *testing.T) {
 	t.Parallel()
 	program := entry{name: programName("flux-tool"), content: "evil"}
@@ -138,7 +138,7 @@ func TestInstallLeavesForeignPrograms(t *testing.T) {
 	}
 }
 
-// TestUninstallTrustsNoReceipt: a receipt names nothing that is removed besides the plugin.
+// TestUninstallTrustsNoReceipt checks that a receipt cannot make uninstall remove other files.
 func TestUninstallTrustsNoReceipt(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
@@ -160,7 +160,8 @@ func TestUninstallTrustsNoReceipt(t *testing.T) {
 	s.holds(t, map[string]string{"flux-other": "other"})
 }
 
-// TestRecovery: what killed processes have left is completed or removed by the next one.
+// TestRecovery checks that the remains of killed processes are completed or removed by the next
+// one.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
 	const receipt = "name: tool\nversion: 2.0.0\ninstalledAt: \"2026-03-30T10:00:00Z\"\nplatform: {}\n"
@@ -234,7 +235,7 @@ func TestInterruptedInstall(t *testing.T) {
 	s.holds(t, map[string]string{})
 }
 
-// TestArchiveBounds: an archive cannot make flux read or write without end.
+// TestArchiveBounds checks that reading and writing an archive is bounded.
 func TestArchiveBounds(t *testing.T) {
 	t.Parallel()
 	bounded := &limitedReader{ctx: t.Context(), from: zeros{}, left: 1 << 20}
@@ -247,7 +248,7 @@ func TestArchiveBounds(t *testing.T) {
 	}
 	s := newShelf(t)
 	err := s.install(t, s.offer(t, "1.0.0", "t.zip", zipOf(t, names...)))
-	if err == nil || !strings.Contains(err.Error(), "list of contents is larger than 4 MiB") {
+	if err == nil || !strings.Contains(err.Error(), "zip directory is larger than 4 MiB") {
 		t.Errorf("got %v", err)
 	}
 }

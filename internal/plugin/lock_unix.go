@@ -19,7 +19,7 @@ func lockFile(path string) (unlock func() error, err error) {
 		err = errLocked
 	}
 	if err == nil && !current(file, path) {
-		err = errLocked // its holder has removed the file, and another process may have created it again
+		err = errLocked // the holder removed the file, and another process may have created it again
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -27,7 +27,7 @@ func lockFile(path string) (unlock func() error, err error) {
 	return func() error { return errors.Join(os.Remove(path), file.Close()) }, nil
 }
 
-// current reports whether a path still is an open file.
+// current reports whether a path still refers to an open file.
 func current(file *os.File, path string) bool {
 	open, err := file.Stat()
 	if err != nil {

@@ -7,8 +7,8 @@ const (
 	deleteOnClose    = 0x04000000
 )
 
-// lockFile takes a lock that no two processes have, without waiting: a file
-// that is shared with nobody and goes when it is closed.
+// lockFile takes an exclusive lock without waiting: a file that is not shared and is deleted when
+// it is closed.
 func lockFile(path string) (unlock func() error, err error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

@@ -46,7 +46,7 @@ type Platform struct {
 	Arch     string `yaml:"arch" json:"arch"`
 	URL      string `yaml:"url" json:"url"`
 	Checksum string `yaml:"checksum" json:"checksum"`
-	// ExtractPath is the program's path in the archive (default the manifest's bin).
+	// ExtractPath is the path of the program in the archive (default: the manifest's bin).
 	ExtractPath string `yaml:"extractPath,omitempty" json:"extractPath,omitempty"`
 }
 
@@ -66,7 +66,7 @@ type Entry struct {
 	License     string `yaml:"license" json:"license,omitempty"`
 }
 
-// Release is a version of a plugin for one platform: what can be installed.
+// Release is a version of a plugin for one platform, which can be installed.
 type Release struct {
 	Name, Version string
 	Platform      Platform
@@ -74,8 +74,8 @@ type Release struct {
 	bin string
 }
 
-// parseManifest reads the manifest of the plugin with a name. What it holds is
-// not trusted: each part is checked before it becomes a path or a request.
+// parseManifest parses the manifest of a plugin. Manifests are not trusted: each field is
+// validated before it is used in a path or a request.
 func parseManifest(data []byte, name string) (*Manifest, error) {
 	if err := budget.YAML("", data); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func parseManifest(data []byte, name string) (*Manifest, error) {
 	return &m, nil
 }
 
-// parseIndex reads the list of a catalogue's plugins.
+// parseIndex parses the list of plugins of a catalogue.
 func parseIndex(data []byte) (*Index, error) {
 	if err := budget.YAML("", data); err != nil {
 		return nil, err
@@ -119,8 +119,8 @@ func parseIndex(data []byte) (*Index, error) {
 	return &i, nil
 }
 
-// Release returns the release for this platform that a reference names: a
-// version, a checksum (sha256:…), or the latest version for "".
+// Release returns the release for this platform: of a version, of a checksum (sha256:…), or of the
+// latest version for "".
 func (m *Manifest) Release(ref string) (*Release, error) {
 	if strings.HasPrefix(ref, "sha256:") {
 		return m.byChecksum(ref)
@@ -161,7 +161,7 @@ func (m *Manifest) byChecksum(checksum string) (*Release, error) {
 	return nil, &VersionError{Name: m.Name, Ref: checksum}
 }
 
-// version returns the version with a number, the latest for "".
+// version returns a version by its number, or the latest for "".
 func (m *Manifest) version(number string) (*Version, error) {
 	number = strings.TrimPrefix(number, "v")
 	var latest *Version
@@ -191,8 +191,7 @@ func (m *Manifest) notSemantic(version string) error {
 	return fmt.Errorf("version %q of plugin %q is not a semantic version", version, m.Name)
 }
 
-// newer reports whether a version is to be preferred: a release over a
-// pre-release, then the higher one.
+// newer reports whether a is preferred to b: releases over pre-releases, then higher versions.
 func newer(a, b *semver.Version) bool {
 	if (a.Prerelease() == "") != (b.Prerelease() == "") {
 		return a.Prerelease() == ""
@@ -216,7 +215,7 @@ func (m *Manifest) release(version string, p Platform) (*Release, error) {
 	return &Release{Name: m.Name, Version: version, Platform: p, bin: m.Bin}, nil
 }
 
-// inArchive says which file of an archive is the program.
+// inArchive returns the path of the program in the archive.
 func (r *Release) inArchive() wanted {
 	if r.Platform.ExtractPath != "" {
 		return wanted{path: r.Platform.ExtractPath, exact: true}
@@ -231,7 +230,7 @@ func ParseRef(word string) (name, ref string, err error) {
 		return "", "", fmt.Errorf("invalid plugin name %q: must consist of lower-case letters, digits and hyphens and start with a letter", name)
 	}
 	if at && ref == "" {
-		return "", "", fmt.Errorf("%q names no version after the @", word)
+		return "", "", fmt.Errorf("missing version after the @ in %q", word)
 	}
 	return name, ref, nil
 }

@@ -17,7 +17,7 @@ const (
 	sumC = "sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
 )
 
-// platformYAML is a platform of a manifest, this one's unless told otherwise.
+// platformYAML returns a platform of a manifest.
 func platformYAML(os, arch, checksum string) string {
 	return "{os: " + os + ", arch: " + arch + ", url: \"https://example.com/t.tar.gz\", checksum: \"" + checksum + "\"}"
 }
@@ -99,20 +99,20 @@ func TestInvalidManifests(t *testing.T) {
 	}
 	for _, bad := range []string{"sha256:xyz", "md5:aaaa", "", sumA[:70], strings.ToUpper(sumA)} {
 		if r, err := manifestOf(t, "1.0.0 "+here(bad)).Release(""); err == nil {
-			t.Errorf("checksum %q is taken: %v", bad, r)
+			t.Errorf("checksum %q is accepted: %v", bad, r)
 		}
 	}
 	m := manifestOf(t, "1.0.0 "+here(sumA))
 	for _, bad := range []string{"..", "../x", "a/../../x", "/", "/.."} {
 		m.Versions[0].Platforms[0].ExtractPath = bad
 		if r, err := m.Release(""); err == nil {
-			t.Errorf("extractPath %q is taken: %v", bad, r)
+			t.Errorf("extractPath %q is accepted: %v", bad, r)
 		}
 	}
 	for _, ref := range []string{"", sumA, sumB} {
 		m := manifestOf(t, "\"1.0.0\\e[2J\" "+here(sumA)+","+platformYAML("plan9", "mips", sumB))
 		if r, err := m.Release(ref); err == nil || strings.ContainsRune(err.Error(), '\x1b') {
-			t.Errorf("%q: a version that is not semantic is taken: %v, %v", ref, r, err)
+			t.Errorf("%q: a version that is not semantic is accepted: %v, %v", ref, r, err)
 		}
 	}
 	var platform *PlatformError
@@ -131,7 +131,7 @@ func TestIndex(t *testing.T) {
 	}
 	for _, name := range []string{"../tool", "Tool", "a b", "", "\"\\u001b\"", "-x", strings.Repeat("a", 200)} {
 		if _, err := parseIndex([]byte(start + "- {name: " + name + "}\n")); err == nil {
-			t.Errorf("name %q is taken", name)
+			t.Errorf("name %q is accepted", name)
 		}
 	}
 }
@@ -148,13 +148,13 @@ func TestParseRef(t *testing.T) {
 	}
 	for _, word := range []string{"", "@1.0.0", "operator@", "../x", "a/b", "A", "-x", `a\b`, "a\x1b"} {
 		if _, _, err := ParseRef(word); err == nil {
-			t.Errorf("%q is taken", word)
+			t.Errorf("%q is accepted", word)
 		}
 	}
 }
 
-// FuzzManifest: whatever a catalogue sends, what is accepted names no path
-// outside the archive and nothing that controls a terminal.
+// FuzzManifest checks that an accepted manifest has no path outside of the archive and no control
+// characters.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(head + "- version: 1.0.0\n  platforms: [" + here(sumA) + "]\n"))
 	f.Add([]byte(head + "- version: 1.0.0\n  platforms: [{os: linux, arch: amd64, extractPath: a/b, checksum: \"" + sumB + "\"}]\n"))
@@ -186,8 +186,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// FuzzArchive: whatever an archive holds, unpacking ends and takes nothing but
-// the named file.
+// FuzzArchive checks that unpacking any archive ends, and extracts only the program.
 func FuzzArchive(f *testing.F) {
 	program := entry{name: "flux-tool", content: "#!/bin/sh\n"}
 	f.Add(tarOf(f, program))

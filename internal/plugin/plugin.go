@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// prefix is what the file names of plugins begin with.
+// prefix is the prefix of the file names of plugins.
 const prefix = "flux-"
 
-// nameMax bounds the length of a name: file systems allow 255 bytes, and the
-// names of temporary files are longer.
+// nameMax is the maximum length of a name: file systems allow 255 bytes, and the names of
+// temporary files are longer.
 const nameMax = 100
 
 var (
 	// installable are the names that a catalogue may use.
 	installable = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
-	// runnable are the names of programs that somebody has put there by hand.
+	// runnable are the names of programs that were not installed by flux.
 	runnable = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 )
 
@@ -30,24 +30,24 @@ var (
 type Plugin struct {
 	Name string
 	Path string
-	// Receipt is nil where the program was not installed by flux.
+	// Receipt is nil if the program was not installed by flux.
 	Receipt *Receipt
 }
 
-// Ignored is a program that is named like a plugin and cannot run as one.
+// Ignored is a program with the name of a plugin that cannot run as one.
 type Ignored struct{ Path, Reason string }
 
-// Finder looks for plugins: in the plugin folder, then in the folders of PATH.
+// Finder finds plugins in the plugin folder and in the folders of PATH, in this order.
 type Finder struct {
-	// Folder is the plugin folder, "" where there is none.
+	// Folder is the plugin folder, or "" if there is none.
 	Folder string
 	// Path is the value of the variable PATH.
 	Path string
-	// Reserved reports whether a name belongs to flux itself.
+	// Reserved reports whether a name is that of a built-in command.
 	Reserved func(name string) bool
 }
 
-// Find returns the plugin with a name.
+// Find returns a plugin by name.
 func (f Finder) Find(name string) (Plugin, bool) {
 	if !validName(runnable, name) || f.Reserved(name) {
 		return Plugin{}, false
@@ -60,10 +60,9 @@ func (f Finder) Find(name string) (Plugin, bool) {
 	return Plugin{}, false
 }
 
-// All returns the plugins by name, and the programs that are named like plugins
-// but cannot run: another one with the same name comes first, or the name
-// belongs to flux. The context bounds the time; what was not read by then is
-// left out.
+// All returns the plugins by name, and the programs that cannot run as plugins since another
+// program with the same name takes precedence, or the name is that of a built-in command. Folders
+// that are not read before ctx is done are omitted.
 func (f Finder) All(ctx context.Context) ([]Plugin, []Ignored) {
 	found := map[string]Plugin{}
 	var ignored []Ignored
@@ -77,13 +76,13 @@ func (f Finder) All(ctx context.Context) ([]Plugin, []Ignored) {
 			switch {
 			case !executable(path):
 			case f.Reserved(name):
-				// flux's own programs lie on PATH, where they are no mistake.
+				// Programs of flux itself may be on PATH.
 				if folder == f.Folder {
-					ignored = append(ignored, Ignored{path, "the name " + name + " belongs to flux"})
+					ignored = append(ignored, Ignored{path, name + " is a built-in command"})
 				}
 			case taken:
 				if !sameFile(first.Path, path) {
-					ignored = append(ignored, Ignored{path, first.Path + " comes first"})
+					ignored = append(ignored, Ignored{path, first.Path + " takes precedence"})
 				}
 			default:
 				found[name] = f.plugin(folder, name)
@@ -98,8 +97,8 @@ func (f Finder) All(ctx context.Context) ([]Plugin, []Ignored) {
 	return list, ignored
 }
 
-// folders are the plugin folder and the absolute folders of PATH: a program in
-// the current folder must not become a command by its name alone.
+// folders returns the plugin folder and the absolute folders of PATH: a program in the current
+// folder must not become a command by its name alone.
 func (f Finder) folders() []string {
 	var folders []string
 	if f.Folder != "" {
@@ -121,9 +120,9 @@ func (f Finder) plugin(folder, name string) Plugin {
 	return p
 }
 
-// namesIn returns the names of what may be plugins in a folder.
+// namesIn returns the names of possible plugins in a folder.
 func namesIn(folder string) []string {
-	// A folder that cannot be read has no plugins: PATH often names some that do not exist.
+	// Ignore folders that cannot be read: PATH often has some that do not exist.
 	entries, _ := os.ReadDir(folder)
 	var names []string
 	for _, entry := range entries {
@@ -140,10 +139,10 @@ func namesIn(folder string) []string {
 
 const windowsSuffix = ".exe"
 
-// fileName is the name of a plugin's program.
+// fileName returns the file name of a plugin's program.
 func fileName(name string) string { return prefix + programName(name) }
 
-// programName is a program's file name on this system.
+// programName returns the file name of a program on this system.
 func programName(name string) string {
 	if runtime.GOOS == "windows" {
 		return name + windowsSuffix
@@ -155,8 +154,7 @@ func validName(pattern *regexp.Regexp, name string) bool {
 	return len(name) <= nameMax && pattern.MatchString(name)
 }
 
-// executable reports whether a path is a regular file, or a link to one, that
-// may be executed.
+// executable reports whether a path is an executable regular file, or a link to one.
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -174,7 +172,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// exists reports whether there is anything at a path, a broken link included.
+// exists reports whether a path exists, including broken links.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil || !isMissing(err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// place puts a program into a folder.
+// place writes a program to a folder.
 func place(t *testing.T, folder, name string, mode os.FileMode) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
@@ -68,7 +68,7 @@ func TestFinder(t *testing.T) {
 		reasons = append(reasons, filepath.Base(i.Path)+": "+i.Reason)
 	}
 	if got, want := strings.Join(reasons, "\n"), strings.Join([]string{
-		"flux-get: the name get belongs to flux", "flux-a: " + want["a"] + " comes first", "flux-b: " + want["b"] + " comes first",
+		"flux-get: get is a built-in command", "flux-a: " + want["a"] + " takes precedence", "flux-b: " + want["b"] + " takes precedence",
 	}, "\n"); got != want {
 		t.Errorf("ignored:\n%s\nwant:\n%s", got, want)
 	}
@@ -109,7 +109,7 @@ func TestComplete(t *testing.T) {
 		"no program":   {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Written before anything runs in parallel: a program that is open for writing cannot be executed.
+			// Write the programs before parallel tests run: a program that is open for writing cannot be executed.
 			path := script("flux-"+strings.ReplaceAll(name, " ", "-"), c.text)
 			t.Parallel()
 			got, ok := Complete(t.Context(), path, "__complete", []string{"x"}, os.Environ())

@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/internal/printable"
 )
 
-// Receipt records the installation of a plugin. It lies beside the program, in
-// the format that the flux of Flux 2.9 reads and writes.
+// Receipt records the installation of a plugin. It is stored beside the program, in the format of
+// Flux 2.9.
 type Receipt struct {
 	Name        string   `yaml:"name" json:"name"`
 	Version     string   `yaml:"version" json:"version"`
@@ -21,13 +21,13 @@ type Receipt struct {
 	Platform    Platform `yaml:"platform" json:"platform"`
 }
 
-// receiptMax bounds what is read as a receipt.
+// receiptMax is the maximum size of a receipt.
 const receiptMax = 64 << 10
 
 func receiptPath(folder, name string) string { return filepath.Join(folder, prefix+name+".yaml") }
 
-// readReceipt returns the receipt of a plugin, nil where there is none that can
-// be read: such a plugin counts as one that was put there by hand.
+// readReceipt returns the receipt of a plugin, or nil if it cannot be read. A plugin without a
+// receipt counts as one that was not installed by flux.
 func readReceipt(folder, name string) *Receipt {
 	data, err := readFile(receiptPath(folder, name), receiptMax)
 	if err != nil {
@@ -61,7 +61,7 @@ func readFile(path string, limit int64) (data []byte, err error) {
 	return readAll(file, path, limit)
 }
 
-// readAll reads to the end, or fails where there is more than the limit.
+// readAll reads to the end, or fails if there is more than limit bytes.
 func readAll(r io.Reader, name string, limit int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, limit+1))
 	if err != nil {

@@ -102,7 +102,7 @@ func newShelf(t *testing.T) *shelf {
 	return &shelf{c, Folder{Path: filepath.Join(t.TempDir(), "plugins"), Now: now}, dir}
 }
 
-// offer puts a download on the shelf and returns its release.
+// offer adds a download to the catalogue and returns its release.
 func (s *shelf) offer(t *testing.T, version, file string, data []byte) *Release {
 	t.Helper()
 	must(t, os.WriteFile(filepath.Join(s.dir, file), data, 0o600))
@@ -116,8 +116,7 @@ func (s *shelf) install(t *testing.T, r *Release) error {
 	return s.folder.Install(t.Context(), s.catalogue, r)
 }
 
-// holds compares the plugin folder with names and contents; receipts are
-// compared by their version.
+// holds compares the plugin folder with names and contents. Receipts are compared by version.
 func (s *shelf) holds(t *testing.T, want map[string]string) {
 	t.Helper()
 	entries, err := os.ReadDir(s.folder.Path)

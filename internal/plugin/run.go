@@ -2,8 +2,8 @@ package plugin
 
 import "io"
 
-// Process is a plugin to run. The streams are those of this process: where the
-// plugin takes its place, it has them anyway.
+// Process is a plugin to run with the streams of this process. On Unix the plugin replaces the
+// process and inherits them.
 type Process struct {
 	Path      string
 	Args, Env []string

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// stagedPrefix is what the names of temporary files begin with: no plugin and no
-// receipt is named like that.
+// stagedPrefix is the prefix of the names of temporary files, which no plugin and no receipt has.
 const stagedPrefix = ".flux-plugin-"
 
 const (
@@ -19,8 +18,8 @@ const (
 	receiptSuffix  = ".receipt"
 )
 
-// staged are the temporary files of an installation. They lie in the plugin
-// folder, so that a rename puts them in place at once.
+// staged are the temporary files of an installation. They are in the plugin folder, so that they
+// can be renamed atomically.
 type staged struct {
 	download, program, receipt   string
 	targetProgram, targetReceipt string
@@ -34,23 +33,23 @@ func (f Folder) staged(name string) staged {
 	}
 }
 
-// commit puts the program and then its receipt in place. A process that is
-// killed in between leaves a receipt without a program, which recover completes.
+// commit renames the program and then its receipt to their final names. If the process is killed
+// in between, recover completes the installation.
 func (s staged) commit() error {
 	if err := os.Rename(s.program, s.targetProgram); err != nil {
-		return fmt.Errorf("putting the plugin in place: %w", err)
+		return fmt.Errorf("installing the plugin: %w", err)
 	}
 	if err := os.Rename(s.receipt, s.targetReceipt); err != nil {
-		return fmt.Errorf("putting the receipt of the plugin in place: %w", err)
+		return fmt.Errorf("installing the receipt of the plugin: %w", err)
 	}
 	return nil
 }
 
-// remove removes what is left of the temporary files.
+// remove removes the remaining temporary files.
 func (s staged) remove() error {
 	var failed []error
-	// The program goes last: as long as it is there, recover does not take the
-	// receipt for that of a program in place.
+	// Remove the program last: while it exists, recover does not treat the receipt
+	// as that of an installed program.
 	for _, path := range []string{s.download, s.receipt, s.program} {
 		if err := os.Remove(path); err != nil && !isMissing(err) {
 			failed = append(failed, err)
@@ -59,8 +58,8 @@ func (s staged) remove() error {
 	return errors.Join(failed...)
 }
 
-// recover ends the installations of processes that were killed: what was
-// committed in part is completed, everything else is removed.
+// recover completes partly committed installations of killed processes, and removes all other
+// temporary files.
 func (f Folder) recover() error {
 	entries, err := os.ReadDir(f.Path)
 	if err != nil {
@@ -75,7 +74,7 @@ func (f Folder) recover() error {
 		s := f.staged(strings.TrimSuffix(name, suffix))
 		if exists(s.receipt) && !exists(s.program) {
 			if err := os.Rename(s.receipt, s.targetReceipt); err != nil {
-				return fmt.Errorf("putting the receipt of the plugin in place: %w", err)
+				return fmt.Errorf("installing the receipt of the plugin: %w", err)
 			}
 		}
 		if err := s.remove(); err != nil {
@@ -85,8 +84,8 @@ func (f Folder) recover() error {
 	return nil
 }
 
-// lock keeps other processes from changing the folder, and cleans up after
-// those that were killed. The kernel releases it with the process.
+// lock keeps other processes from changing the folder, and recovers from those that were killed.
+// The kernel releases it when the process ends.
 func (f Folder) lock() (unlock func() error, err error) {
 	path := filepath.Join(f.Path, stagedPrefix+"lock")
 	unlock, err = lockFile(path)
