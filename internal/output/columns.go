@@ -13,19 +13,19 @@ import (
 	"github.com/fluxkit/flux/internal/printable"
 )
 
-// columnPrinter prints custom-columns=HEADER:.path,… as kubectl does: padded
-// with spaces, the last cell as long as it is, <none> for what is missing.
+// columnPrinter prints custom-columns=HEADER:.path,… like kubectl: cells are padded with spaces,
+// except the last, and missing values are <none>.
 type columnPrinter struct {
 	headers []string
 	paths   []*jsonpath.JSONPath
-	// noHeader leaves out the line of headers, and begun says that it was printed.
+	// noHeader omits the headers, and begun reports whether a row was printed.
 	noHeader, begun bool
-	// widths are those of the columns so far. Rows that come one by one keep them.
+	// widths are the widths of the columns so far. Later rows keep them.
 	widths []int
 }
 
-// leastColumn is the width of a narrow column with its padding, and
-// columnPadding that between columns.
+// leastColumn is the minimum width of a column with its padding, and
+// columnPadding is the padding between columns.
 const leastColumn, columnPadding = 6, 3
 
 func newColumnPrinter(spec string, noHeader bool) (*columnPrinter, error) {
@@ -45,7 +45,7 @@ func newColumnPrinter(spec string, noHeader bool) (*columnPrinter, error) {
 	return p, nil
 }
 
-// relaxed is a JSONPath whose braces and first dot may be left out.
+// relaxed adds the optional braces and first dot to a JSONPath expression.
 func relaxed(path string) string {
 	path = strings.TrimSuffix(strings.TrimPrefix(path, "{"), "}")
 	if !strings.HasPrefix(path, ".") {
@@ -54,7 +54,7 @@ func relaxed(path string) string {
 	return "{" + path + "}"
 }
 
-// PrintObj prints a row for each object, below the headers.
+// PrintObj prints a row for each object, after the headers.
 func (p *columnPrinter) PrintObj(obj runtime.Object, w io.Writer) error {
 	var rows [][]string
 	for _, o := range contents(obj) {
@@ -63,7 +63,7 @@ func (p *columnPrinter) PrintObj(obj runtime.Object, w io.Writer) error {
 	return p.print(w, rows)
 }
 
-// print prints rows, and the headers before the first ones.
+// print prints rows, with the headers before the first one.
 func (p *columnPrinter) print(w io.Writer, rows [][]string) error {
 	if !p.begun && !p.noHeader {
 		rows = append([][]string{p.headers}, rows...)
@@ -108,8 +108,7 @@ func contents(obj runtime.Object) []map[string]any {
 	}
 }
 
-// cell is what a path leads to in an object, several values separated by
-// commas. It stays on its line.
+// cell returns the values at a path of an object on one line, separated by commas.
 func cell(path *jsonpath.JSONPath, o map[string]any) string {
 	results, err := path.FindResults(o)
 	if err != nil {

@@ -7,34 +7,34 @@ import (
 	"unicode/utf8"
 )
 
-// step is one way in which a column gives way to a narrow screen.
+// step is a reduction of the width of a column.
 type step struct {
-	// header is the column, "" for every column that no other step names.
+	// header is the column, or "" for all columns without a step of their own.
 	header string
-	// least cuts cells down to that width, as far as it takes.
+	// least truncates cells to this width at most.
 	least int
-	// form shows cells in that shorter form.
+	// form replaces cells with a shorter form.
 	form int
-	// drop leaves the column out, unless a cell is "True".
+	// drop removes the column, unless a cell is "True".
 	drop bool
-	// empty leaves the column out if all cells are empty.
+	// empty removes the column if all cells are empty.
 	empty bool
 }
 
 const (
 	gap = "  "
-	// goodMessage is the width down to which the last column gives way before
-	// any other, and leastMessage the one after all others.
+	// goodMessage is the width to which the last column is reduced first, and
+	// leastMessage the width to which it is reduced last.
 	goodMessage, leastMessage = 24, 7
-	// leastCell is the width down to which other cells are cut.
+	// leastCell is the minimum width of other cells.
 	leastCell = 10
-	// foldedMessage is how wide the last column has to be for text that is
-	// folded in it, and below how far it is indented on a line of its own.
+	// foldedMessage is the minimum width of the last column for wrapped text, and
+	// below is the indent of the text on a line of its own.
 	foldedMessage, below = 40, 4
 )
 
-// steps are taken in their order until a table fits: what is least important
-// gives way first. What names an object and says how it is stays legible.
+// steps are applied in order until a table fits, starting with the least important columns. Names
+// and readiness are never reduced.
 var steps = []step{
 	{header: "SUSPEND REASON", empty: true},
 	{header: "LAST HANDLED", empty: true},
@@ -50,14 +50,13 @@ var steps = []step{
 	{header: "REVISION", form: 2},
 }
 
-// kept are the columns that no step without a name is about: what is copied
-// and pasted, and what is short anyway.
+// kept are the columns that the step without a header excludes: identifiers and short columns.
 var kept = []string{"NAMESPACE", "KIND", "NAME", "OBJECT", "WEBHOOK PATH", "READY", "REVISION", "SUSPENDED", "MESSAGE"}
 
-// whole are the columns whose cells are copied and pasted and so never cut.
+// whole are the columns that are never truncated, since users copy their cells.
 var whole = []string{"NAMESPACE", "KIND", "NAME", "OBJECT", "WEBHOOK PATH"}
 
-// forms is the number of forms in which a cell can be shown, the first one being as it is.
+// forms is the number of forms of a cell. The first is the full cell.
 const forms = 3
 
 var (
@@ -65,8 +64,8 @@ var (
 	release   = regexp.MustCompile(`^v?[0-9]`)
 )
 
-// shortened is a cell of a column in a form: of a revision, the algorithm goes
-// first, and then what says least about the content.
+// shortened returns a cell in a form. Of a revision it removes the algorithm first, then the less
+// specific part.
 func shortened(header, cell string, form int) string {
 	if header != "REVISION" || form == 0 {
 		return cell
@@ -83,7 +82,7 @@ func shortened(header, cell string, form int) string {
 	}
 }
 
-// headed is a column's header in a form.
+// headed returns the header of a column in a form.
 func headed(header string, form int) string {
 	if header == "SUSPENDED" && form > 0 {
 		return "SUSP"
@@ -91,10 +90,10 @@ func headed(header string, form int) string {
 	return header
 }
 
-// measure is how much room the cells of a column take in each form.
+// measure holds the widths of a column in each form.
 type measure struct {
 	widths [forms]int
-	// says is whether a cell is "True", and filled whether one is not empty.
+	// says reports whether a cell is "True", and filled whether one is not empty.
 	says, filled bool
 }
 
@@ -124,16 +123,16 @@ func measured(headers []string, rows [][]string, withHeaders bool) []measure {
 	return measures
 }
 
-// layout is how a column is shown.
+// layout is the layout of a column.
 type layout struct {
 	width, form int
 	dropped     bool
-	// under says that the last column is shown below the row.
+	// under reports whether the last column is printed on a line after the row.
 	under bool
 }
 
-// fit makes the columns fit the screen as far as it can. Where they cannot,
-// lines wrap, and may as well say more.
+// fit reduces columns to the width of the screen. If that is impossible, lines wrap, and the
+// message gets more space.
 func (s Screen) fit(headers []string, measures []measure) []layout {
 	columns := make([]layout, len(headers))
 	for i, m := range measures {
@@ -155,7 +154,7 @@ func (s Screen) fit(headers []string, measures []measure) []layout {
 	return columns
 }
 
-// over is by how much the columns are too wide.
+// over returns by how much the columns exceed the width.
 func (s Screen) over(columns []layout) int {
 	total := -len(gap)
 	for _, c := range columns {
@@ -173,7 +172,7 @@ func (s Screen) take(t step, headers []string, measures []measure, columns []lay
 	}
 	i := slices.Index(headers, t.header)
 	if t.header == "MESSAGE" {
-		i = len(headers) - 1 // whatever it is called, the last column is text
+		i = len(headers) - 1 // the last column is text under any header
 	}
 	if i < 0 || columns[i].dropped {
 		return
@@ -192,7 +191,7 @@ func (s Screen) take(t step, headers []string, measures []measure, columns []lay
 	}
 }
 
-// narrow takes from the widest of the columns that no step names.
+// narrow reduces the widest of the columns without a step of their own.
 func (s Screen) narrow(headers []string, columns []layout) {
 	for over := s.over(columns); over > 0; over-- {
 		widest := -1

@@ -9,22 +9,22 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ListWriter writes a list of objects one by one, with the bytes that
-// PrintObjects writes for all of them: a long list costs the memory of one.
+// ListWriter writes a list object by object, with the same bytes as PrintObjects, so that memory
+// does not grow with the list.
 type ListWriter struct {
 	w      *bufio.Writer
 	begun  bool
 	format listFormat
 }
 
-// listFormat is how a format writes a list.
+// listFormat holds the parts of a list in a format.
 type listFormat struct {
 	empty, begin, between, end, tail string
 	item                             func(map[string]any) ([]byte, error)
 }
 
-// NewListWriter returns a writer for an -o format; false says that the format
-// needs all objects at once.
+// NewListWriter returns a writer for an -o format, or false if the format needs all objects at
+// once.
 func NewListWriter(w io.Writer, format string) (*ListWriter, bool) {
 	layouts := map[string]listFormat{
 		"json": {
@@ -46,7 +46,7 @@ func jsonItem(o map[string]any) ([]byte, error) { return json.MarshalIndent(o, "
 
 func yamlItem(o map[string]any) ([]byte, error) { return Manifest([]any{o}) }
 
-// Add writes an object, without the fields that no printer shows.
+// Add writes an object without its managed fields.
 func (l *ListWriter) Add(o map[string]any) error {
 	unstructured.RemoveNestedField(o, "metadata", "managedFields")
 	text, err := l.format.item(o)

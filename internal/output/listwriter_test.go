@@ -10,8 +10,8 @@ import (
 	"github.com/fluxkit/flux/internal/output"
 )
 
-// TestListWriter compares a list that is written object by object with the
-// whole one.
+// TestListWriter compares a list that is written object by object with one that is printed at
+// once.
 func TestListWriter(t *testing.T) {
 	t.Parallel()
 	odd := app("odd", "no")
@@ -29,7 +29,7 @@ func TestListWriter(t *testing.T) {
 				var items []unstructured.Unstructured
 				w, ok := output.NewListWriter(&got, format)
 				if !ok {
-					t.Fatal("it is not written object by object")
+					t.Fatal("not written object by object")
 				}
 				for _, o := range list {
 					items = append(items, *o.DeepCopy())

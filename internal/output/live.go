@@ -13,9 +13,8 @@ import (
 	"github.com/fluxkit/flux/internal/printable"
 )
 
-// Live is a table on a terminal whose rows change in place. Where there are
-// more rows than lines it shows those that are not ready and those that
-// changed last, and counts the others.
+// Live is a table on a terminal whose rows are updated in place. If there are more rows than
+// lines, it shows those that are not ready and those that changed last, and the number of others.
 type Live struct {
 	w       io.Writer
 	headers []string
@@ -25,23 +24,23 @@ type Live struct {
 	rows  []liveRow
 	place map[string]int
 	turn  int
-	// drawn is the number of lines above the cursor that belong to the table.
+	// drawn is the number of lines of the table above the cursor.
 	drawn int
 }
 
 type liveRow struct {
 	cells []string
-	// gone says that its object does not belong to the table any more.
+	// gone reports whether the object no longer belongs to the table.
 	gone    bool
 	changed int
 }
 
-// NewLive draws to w. It asks screen for its size each time.
+// NewLive returns a table that draws to w. It calls screen for the size each time.
 func NewLive(w io.Writer, headers []string, header bool, screen func() Screen) *Live {
 	return &Live{w: w, headers: headers, header: header, screen: screen, place: map[string]int{}}
 }
 
-// Put adds a row or changes the one of the same key. It is shown by Draw.
+// Put adds or replaces the row of a key. Draw shows it.
 func (l *Live) Put(key string, cells []string, gone bool) {
 	l.turn++
 	row := liveRow{printable.Lines(cells), gone, l.turn}
@@ -58,13 +57,13 @@ const (
 	toLineEnd = "\x1b[K"
 	toEnd     = "\x1b[J"
 	home      = "\x1b[H"
-	// A line that the terminal wraps, because of characters of two columns, would
-	// take more lines than are counted.
+	// Wrapping is disabled since lines with wide characters may exceed the width,
+	// and would take more lines than are counted.
 	wrapOff = "\x1b[?7l"
 	wrapOn  = "\x1b[?7h"
 )
 
-// Draw draws the table in place of the one that it drew before.
+// Draw draws the table in place of the previous one.
 func (l *Live) Draw() error {
 	screen := l.screen()
 	lines := l.frame(screen)
@@ -80,7 +79,7 @@ func (l *Live) Draw() error {
 	return err
 }
 
-// Erase removes the table from the screen, until Draw shows it again.
+// Erase removes the table from the screen until the next Draw.
 func (l *Live) Erase() error {
 	var b strings.Builder
 	l.up(&b)
@@ -90,8 +89,8 @@ func (l *Live) Erase() error {
 	return err
 }
 
-// Redraw clears the whole screen first: after a change of its size nobody
-// knows which lines were wrapped where.
+// Redraw clears the whole screen before it draws: after a change of its size it is unknown which
+// lines were wrapped.
 func (l *Live) Redraw() error {
 	l.drawn = 0
 	if _, err := io.WriteString(l.w, home+toEnd); err != nil {
@@ -107,7 +106,7 @@ func (l *Live) up(b *strings.Builder) {
 	b.WriteString("\r")
 }
 
-// frame is what the screen shows of the table, as many lines as it has room for.
+// frame returns the lines of the table that fit on the screen.
 func (l *Live) frame(screen Screen) []string {
 	var all [][]string
 	for _, row := range l.rows {
@@ -129,11 +128,11 @@ func (l *Live) frame(screen Screen) []string {
 	return lines
 }
 
-// escape is a sequence that selects a colour.
+// escape matches a sequence that selects a colour.
 var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// cutLine cuts a line with colours down to a width, 0 for any: tables never cut
-// the columns that name objects.
+// cutLine truncates a line with colours to a width, 0 for any, since tables do not truncate the
+// columns that identify objects.
 func cutLine(line string, width int) string {
 	if width == 0 || utf8.RuneCountInString(escape.ReplaceAllString(line, "")) <= width {
 		return line
@@ -158,7 +157,7 @@ func cutLine(line string, width int) string {
 	return b.String()
 }
 
-// chosen are the places of the rows for which there is room, in their order.
+// chosen returns the indexes of the rows that fit on the screen, in order.
 func (l *Live) chosen(screen Screen) []int {
 	places := make([]int, len(l.rows))
 	for i := range places {
@@ -182,7 +181,7 @@ func (l *Live) chosen(screen Screen) []int {
 	return places
 }
 
-// rank orders rows by what they are looked at for.
+// rank orders rows by importance.
 func (l *Live) rank(i int) int {
 	switch {
 	case l.rows[i].gone:
@@ -199,7 +198,7 @@ func (l *Live) ready(i int) bool {
 	return ready >= 0 && l.rows[i].cells[ready] == "True"
 }
 
-// others counts the rows that are not shown.
+// others returns the line that counts the rows that are not shown.
 func (l *Live) others(shown []int, screen Screen) string {
 	ready, rest := 0, 0
 	for i := range l.rows {

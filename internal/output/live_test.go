@@ -7,8 +7,8 @@ import (
 	"github.com/fluxkit/flux/internal/testterminal"
 )
 
-// TestRedrawInPlace draws tables whose lines do not fit: every row stays in its
-// place, and a line of exactly the terminal's width keeps its end.
+// TestRedrawInPlace draws tables whose lines do not fit: every row keeps its place, and a line of
+// exactly the terminal's width is complete.
 func TestRedrawInPlace(t *testing.T) {
 	t.Parallel()
 	screen := testterminal.NewScreen(12, 9)

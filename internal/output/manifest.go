@@ -12,12 +12,12 @@ import (
 	"github.com/fluxkit/flux/internal/printable"
 )
 
-// Manifest prints an object as sigs.k8s.io/yaml does, byte for byte, without
-// its way through JSON and back, which takes three times as long.
+// Manifest encodes an object with the same bytes as sigs.k8s.io/yaml, without its conversion
+// through JSON, which takes three times as long.
 func Manifest(object any) ([]byte, error) { return goyaml.Marshal(object) }
 
-// YAML encodes a value as sigs.k8s.io/yaml does. That fails on texts with DEL or
-// C1 control characters, which the API takes: it reads its own JSON as YAML.
+// YAML encodes a value like sigs.k8s.io/yaml, which fails on DEL and C1 control characters in
+// strings, although the API server accepts them.
 func YAML(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -33,7 +33,7 @@ type yamlPrinter struct{}
 func (yamlPrinter) PrintObj(o runtime.Object, w io.Writer) error {
 	text, err := YAML(o)
 	if err != nil {
-		return fmt.Errorf("encoding the answer: %w", err)
+		return fmt.Errorf("encoding YAML: %w", err)
 	}
 	_, err = w.Write(text)
 	return err

@@ -9,7 +9,7 @@ import (
 	"github.com/fluxkit/flux/internal/output"
 )
 
-// TestManifest compares what is printed with what the library prints.
+// TestManifest compares the encoding with that of the library.
 func TestManifest(t *testing.T) {
 	t.Parallel()
 	texts := []any{

@@ -10,15 +10,15 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// Formats are the values that -o takes wherever objects are listed, as help shows them.
+// Formats are the values of -o for lists of objects, as in help texts.
 const Formats = "json|yaml|name|wide|jsonpath=…|go-template=…|custom-columns=…"
 
-// Option changes how objects are printed.
+// Option configures how objects are printed.
 type Option func(*options)
 
 type options struct{ noHeader bool }
 
-// NoHeader leaves out the headers of custom columns.
+// NoHeader omits the headers of custom columns.
 func NoHeader(leaveOut bool) Option { return func(o *options) { o.noHeader = leaveOut } }
 
 func optionsOf(given []Option) options {
@@ -29,8 +29,8 @@ func optionsOf(given []Option) options {
 	return o
 }
 
-// ObjectPrinter returns the printer of an -o format that prints whole objects:
-// all formats but "" and "wide", which are tables.
+// ObjectPrinter returns the printer of an -o format that prints whole objects: all formats except
+// "" and "wide", which are tables.
 func ObjectPrinter(format string, given ...Option) (printers.ResourcePrinter, error) {
 	if spec, ok := strings.CutPrefix(format, "custom-columns="); ok {
 		return newColumnPrinter(spec, optionsOf(given).noHeader)
@@ -52,11 +52,11 @@ func ObjectPrinter(format string, given ...Option) (printers.ResourcePrinter, er
 }
 
 func unknownFormat(format string) error {
-	return fmt.Errorf("output format %q is not known: use one of %s", format, Formats)
+	return fmt.Errorf("unknown output format %q: must be one of %s", format, Formats)
 }
 
-// templatePrinter returns the printer of a format with a template, given by
-// itself or, for a kind with -file, in a file. What an object lacks is left out.
+// templatePrinter returns the printer of a format with an inline template or, with -file, a
+// template in a file. Missing keys are allowed.
 func templatePrinter(kind, template string) (printers.ResourcePrinter, error) {
 	what, inFile := strings.CutSuffix(kind, "-file")
 	if inFile && (what == "jsonpath" || what == "go-template") {
@@ -86,7 +86,7 @@ func templatePrinter(kind, template string) (printers.ResourcePrinter, error) {
 	return nil, unknownFormat(kind)
 }
 
-// List makes one object of several, as kubectl prints them.
+// List returns a v1 List of the items, as kubectl prints.
 func List(items []unstructured.Unstructured) *unstructured.UnstructuredList {
 	return &unstructured.UnstructuredList{
 		Object: map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}},
@@ -94,8 +94,8 @@ func List(items []unstructured.Unstructured) *unstructured.UnstructuredList {
 	}
 }
 
-// PrintObjects prints objects in a format: a single named one by itself,
-// several as a list; names one a line.
+// PrintObjects prints objects in a format: a single object if single is true, else a list, or one
+// name a line.
 func PrintObjects(w io.Writer, format string, items []unstructured.Unstructured, single bool, given ...Option) error {
 	p, err := ObjectPrinter(format, given...)
 	if err != nil {

@@ -11,9 +11,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// Records prints objects one by one, as they come: JSON an object a line, YAML
-// as documents, names and all else a line each. A row of custom columns that is
-// the same as the last one of its object is left out.
+// Records prints objects one by one: JSON as one object a line, YAML as documents, other formats
+// as one line each. A row of custom columns is omitted if it equals the last row of its object.
 type Records struct {
 	w      io.Writer
 	format string
@@ -21,7 +20,7 @@ type Records struct {
 	begun  bool
 }
 
-// NewRecords prints to w in an -o format that prints objects.
+// NewRecords returns Records in an -o format that prints objects.
 func NewRecords(w io.Writer, format string, given ...Option) (*Records, error) {
 	printer, err := ObjectPrinter(format, given...)
 	if err != nil {
@@ -46,8 +45,8 @@ func NewRecords(w io.Writer, format string, given ...Option) (*Records, error) {
 	return r, nil
 }
 
-// Print prints one object; one that is deleted comes in its last state, and
-// its metadata.deletionTimestamp says so.
+// Print prints one object. A deleted object is printed in its last state, with its
+// metadata.deletionTimestamp.
 func (r *Records) Print(o *unstructured.Unstructured, deleted bool) error {
 	if err := r.print(o, deleted); err != nil {
 		return fmt.Errorf("printing %s: %w", o.GetName(), err)
@@ -85,7 +84,7 @@ func (r *Records) name(o *unstructured.Unstructured, deleted bool) error {
 	return p.PrintObj(o, r.w)
 }
 
-// row prints the custom columns of an object where they have changed.
+// row prints the custom columns of an object if they have changed.
 func (r *Records) row(p *columnPrinter, printed map[string][]string, o *unstructured.Unstructured, deleted bool) error {
 	key, row := o.GetKind()+"/"+o.GetNamespace()+"/"+o.GetName(), p.row(o.Object)
 	if !deleted && slices.Equal(printed[key], row) {
@@ -95,7 +94,7 @@ func (r *Records) row(p *columnPrinter, printed map[string][]string, o *unstruct
 	return p.print(r.w, [][]string{row})
 }
 
-// line gives what prints no end of line, as JSONPath does, a line of its own.
+// line adds a line break if the format does not, as JSONPath.
 func (r *Records) line(p printers.ResourcePrinter, o *unstructured.Unstructured) error {
 	var b bytes.Buffer
 	if err := p.PrintObj(o, &b); err != nil {
@@ -108,7 +107,7 @@ func (r *Records) line(p printers.ResourcePrinter, o *unstructured.Unstructured)
 	return err
 }
 
-// bare leaves out what the other printers leave out too.
+// bare returns the object without the managed fields, which other printers omit as well.
 func bare(o *unstructured.Unstructured) map[string]any {
 	u := o.DeepCopy()
 	u.SetManagedFields(nil)

@@ -62,7 +62,7 @@ status:
 	}
 }
 
-func TestRecordsRefuseUnknownFormats(t *testing.T) {
+func TestRecordsRejectUnknownFormats(t *testing.T) {
 	t.Parallel()
 	if _, err := output.NewRecords(&strings.Builder{}, "nonsense"); err == nil {
 		t.Error("no error")

@@ -11,21 +11,21 @@ import (
 	"github.com/fluxkit/flux/internal/fold"
 )
 
-// Screen is a terminal that tables are shown on.
+// Screen describes a terminal for tables.
 type Screen struct {
-	// Width is its number of columns; 0 where lines are not cut.
+	// Width is the number of columns, 0 for unlimited.
 	Width int
-	// Height is its number of lines, 0 where it is not known.
+	// Height is the number of lines, 0 if it is unknown.
 	Height int
-	// Colour paints what is not ready, and dims what is suspended.
+	// Colour paints objects that are not ready, and dims suspended ones.
 	Colour bool
-	// Fold shows the last column whole, on as many lines as it takes: in the
-	// column where there is room, else below the row.
+	// Fold wraps the last column instead of truncating it: within the column if it is wide enough,
+	// else on lines after the row.
 	Fold bool
 }
 
-// Show prints the table for people: columns apart by spaces, lines cut to the
-// screen's width, and colours where the screen has them.
+// Show prints the table for a terminal: columns separated by spaces, lines truncated to the width
+// of the screen, and colours if it has them.
 func (t Table) Show(w io.Writer, headers bool, screen Screen) error {
 	t = t.printable()
 	columns := screen.fit(t.Headers, measured(t.Headers, t.Rows, headers))
@@ -40,7 +40,7 @@ func (t Table) Show(w io.Writer, headers bool, screen Screen) error {
 	return err
 }
 
-// head writes the line of headers.
+// head writes the headers.
 func (s Screen) head(b *strings.Builder, headers []string, columns []layout) {
 	var line strings.Builder
 	for i, c := range columns {
@@ -86,7 +86,7 @@ func padded(cell string, width int) string {
 	return cell + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(cell)))
 }
 
-// paint colours a cell by what it says of the object.
+// paint colours a cell by its value.
 func paint(header, cell string, dim bool) string {
 	var hue color.Attribute
 	switch {
@@ -114,8 +114,8 @@ func cutEnd(s string, width int) string {
 	return strings.TrimRight(string(runes[:width-1]), " ") + "…"
 }
 
-// cutMiddle keeps both ends, more of the latter: that of a revision is the
-// commit, that of a reference the name.
+// cutMiddle truncates in the middle and keeps more of the end, which is the commit of a revision
+// and the name of a reference.
 func cutMiddle(s string, width int) string {
 	runes := []rune(s)
 	if len(runes) <= width || width < 3 {

@@ -117,12 +117,12 @@ c     False      ` + yellow + `Unknown` + plain + `  busy
 	}
 }
 
-// TestStreamKeepsItsColumns adds rows that fit into the columns and rows that do not.
+// TestStreamKeepsItsColumns adds rows that fit the columns and rows that do not.
 func TestStreamKeepsItsColumns(t *testing.T) {
 	t.Parallel()
 	rows := [][]string{
 		{"app", "", "False", "False", "waiting to be reconciled"},
-		{"app", "main@sha1:6f9a1b2c", "False", "Unknown", "at work"},
+		{"app", "main@sha1:6f9a1b2c", "False", "Unknown", "working"},
 		{"an-application-with-a-long-name", "main@sha1:6f9a1b2c", "False", "True", "Applied revision: main@sha1:6f9a1b2c"},
 		{"app", "main@sha1:6f9a1b2c", "False", "True", "Applied revision: main@sha1:6f9a1b2c"},
 	}
@@ -134,13 +134,13 @@ func TestStreamKeepsItsColumns(t *testing.T) {
 		"piped": {want: "\n" +
 			"NAME            \tREVISION            \tSUSPENDED\tREADY  \tMESSAGE \n" +
 			"app             \t                    \tFalse    \tFalse  \twaiting to be reconciled\t\n" +
-			"app             \tmain@sha1:6f9a1b2c  \tFalse    \tUnknown\tat work\t\n" +
+			"app             \tmain@sha1:6f9a1b2c  \tFalse    \tUnknown\tworking\t\n" +
 			"an-application-with-a-long-name\tmain@sha1:6f9a1b2c  \tFalse    \tTrue   \tApplied revision: main@sha1:6f9a1b2c\t\n" +
 			"app                            \tmain@sha1:6f9a1b2c  \tFalse    \tTrue   \tApplied revision: main@sha1:6f9a1b2c\t\n"},
 		"on a terminal": {output.Screen{Width: 80}, true, `
 NAME              REVISION              READY    MESSAGE
 app                                     False    waiting to be reconciled
-app               main@sha1:6f9a1b2c    Unknown  at work
+app               main@sha1:6f9a1b2c    Unknown  working
 an-application-with-a-long-name  main@6f9a1b2c    True     Applied revision: ma…
 app                              main@6f9a1b2c    True     Applied revision: ma…
 `},
@@ -164,8 +164,7 @@ app                              main@6f9a1b2c    True     Applied revision: ma�
 	}
 }
 
-// TestFit narrows a wide table step by step: a suspension that there is stays
-// visible, and so do names and revisions.
+// TestFit narrows a wide table step by step: a suspension, names and revisions stay visible.
 func TestFit(t *testing.T) {
 	t.Parallel()
 	table := output.Table{

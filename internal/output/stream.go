@@ -9,8 +9,8 @@ import (
 	"github.com/fluxkit/flux/internal/printable"
 )
 
-// Stream prints the rows of a table as they come, below one header. Columns
-// keep their widths and grow only when a cell needs more.
+// Stream prints rows one by one after a single header. Columns keep their widths and grow only if
+// a cell needs more.
 type Stream struct {
 	w        io.Writer
 	headers  []string
@@ -19,27 +19,27 @@ type Stream struct {
 	screen   func() (Screen, bool)
 }
 
-// roomFor is what columns whose contents change get beforehand.
+// roomFor are the minimum widths of columns whose cells change.
 var roomFor = map[string]int{
 	"NAME": 16, "READY": 7, "SUSPENDED": 9, "REVISION": 20, "TAG": 10,
 	"LAST SCAN": 20, "LAST RUN": 20, "LAST HANDLED": 12, "AGE": 5,
 	"TYPE": 7, "REASON": 23, "OBJECT": 28,
 }
 
-// NewStream prints to w. It asks screen for every row, since a window may
-// change its size; screen says false where w is no terminal.
+// NewStream returns a stream that prints to w. It calls screen for each row, since a window may be
+// resized; screen returns false if w is not a terminal.
 func NewStream(w io.Writer, headers []string, screen func() (Screen, bool)) *Stream {
 	return &Stream{w: w, headers: headers, widths: make([]int, len(headers)), measures: measured(headers, nil, true), screen: screen}
 }
 
-// Begin prints the rows that there are at first, below the header if there is to be one.
+// Begin prints the header, if header is true, and the first rows.
 func (s *Stream) Begin(rows [][]string, header bool) error {
 	rows = Table{Rows: rows}.printable().Rows
 	for i, h := range s.headers {
 		s.widths[i] = max(utf8.RuneCountInString(h), roomFor[h])
 		s.reserve(i, s.widths[i])
 	}
-	// A long message that comes later must not take room from the others.
+	// Limit the width, so that a long message later does not narrow other columns.
 	last := len(s.widths) - 1
 	s.widths[last] = goodMessage
 	s.reserve(last, goodMessage)
@@ -57,17 +57,17 @@ func (s *Stream) Begin(rows [][]string, header bool) error {
 	return err
 }
 
-// reserve keeps room for cells that are still to come.
+// reserve keeps space for later cells.
 func (s *Stream) reserve(column, width int) {
 	if s.headers[column] == "SUSPENDED" {
-		return // its words are known
+		return // its values are known
 	}
 	for form := range forms {
 		s.measures[column].widths[form] = max(s.measures[column].widths[form], width-5*form)
 	}
 }
 
-// Add prints one more row.
+// Add prints a row.
 func (s *Stream) Add(row []string) error {
 	row = printable.Lines(row)
 	s.grow(row)
@@ -100,7 +100,7 @@ func (s *Stream) write(b *strings.Builder, row []string) {
 	writeRow(b, row, s.unpadded(row), "\t")
 }
 
-// unpadded are the widths of a row whose last cell needs no room for what follows.
+// unpadded returns the widths of a row without padding of its last cell.
 func (s *Stream) unpadded(row []string) []int {
 	widths := slices.Clone(s.widths)
 	widths[len(widths)-1] = utf8.RuneCountInString(row[len(row)-1])

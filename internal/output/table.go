@@ -1,4 +1,4 @@
-// Package output prints answers: tables, and the -o formats of cli-runtime.
+// Package output prints the results of commands: tables, and the -o formats of cli-runtime.
 package output
 
 import (
@@ -9,15 +9,15 @@ import (
 	"github.com/fluxkit/flux/internal/printable"
 )
 
-// Table is headers and rows of text, every row as long as the headers.
+// Table holds headers and rows of text. Each row has as many cells as there are headers.
 type Table struct {
 	Headers []string
 	Rows    [][]string
 }
 
-// Write prints the table as scripts read it: cells padded to the column's
-// width, each followed by a tab, only the last header by a space (as the
-// recorded contract has it). Without headers their width does not count.
+// Write prints the table for pipes, as Flux 2.9 does: cells padded to the width of the column,
+// each followed by a tab, except the last header, which is followed by a space. Without headers,
+// their width is ignored.
 func (t Table) Write(w io.Writer, headers bool) error {
 	rows := t.printable().Rows
 	if headers {
@@ -36,7 +36,7 @@ func (t Table) Write(w io.Writer, headers bool) error {
 	return err
 }
 
-// printable returns the table with cells of one line that control no terminal.
+// printable returns the table with cells on one line, without control characters.
 func (t Table) printable() Table {
 	fit := Table{Headers: t.Headers, Rows: make([][]string, len(t.Rows))}
 	for i, row := range t.Rows {

@@ -1,4 +1,4 @@
-// Package redact keeps secrets out of what people and logs get to read.
+// Package redact masks secrets in output and logs.
 package redact
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Mask stands for a secret.
+// Mask replaces a secret.
 const Mask = "*****"
 
 var (
@@ -17,8 +17,7 @@ var (
 	pemKey   = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
 )
 
-// Text masks the credentials of every URL in a text, private keys, and each of
-// the secrets.
+// Text masks the credentials of every URL in a text, private keys, and the given secrets.
 func Text(s string, secrets ...string) string {
 	if strings.Contains(s, "://") {
 		s = userinfo.ReplaceAllStringFunc(s, maskUserinfo)
@@ -38,7 +37,7 @@ func Text(s string, secrets ...string) string {
 	return s
 }
 
-// maskParameter masks the value of a parameter of a query that is named like credentials.
+// maskParameter masks the value of a query parameter with the name of a credential.
 func maskParameter(match string) string {
 	name, _, _ := strings.Cut(match[1:], "=")
 	if !Named(name) {
@@ -47,8 +46,8 @@ func maskParameter(match string) string {
 	return match[:1] + name + "=" + Mask
 }
 
-// maskUserinfo keeps a user name that comes without a password, which is no
-// secret and which SSH addresses need ("ssh://git@host").
+// maskUserinfo keeps a user name without a password in SSH addresses such as ssh://git@host, where
+// it is not a secret.
 func maskUserinfo(match string) string {
 	scheme, rest, _ := strings.Cut(match, "://")
 	user, _, hasPassword := strings.Cut(strings.TrimSuffix(rest, "@"), ":")
@@ -61,7 +60,7 @@ func maskUserinfo(match string) string {
 	return scheme + "://" + user + ":" + Mask + "@"
 }
 
-// URL returns an address without its credentials, to be shown to people.
+// URL returns an address without its credentials.
 func URL(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.User == nil || u.Scheme == "ssh" {

@@ -14,24 +14,24 @@ import (
 )
 
 const (
-	// shortest is the length from which a secret is masked wherever it stands;
-	// shorter ones, which ordinary text may contain, only as words of messages.
+	// shortest is the length from which a secret is masked everywhere. Shorter
+	// ones, which other text may contain, are masked only as words of messages.
 	shortest = 8
-	// leastWord is the length below which a text is too common to be masked.
+	// leastWord is the length below which a secret is too common to be masked.
 	leastWord = 6
 )
 
-// Set holds the secrets that a process knows, in the forms in which a server may
-// send them back. The zero value is an empty set.
+// Set holds the secrets that a process knows, in the forms in which a server may return them. The
+// zero value is an empty set.
 type Set struct {
 	mu    sync.RWMutex
-	forms []string // the longest first
+	forms []string // longest first
 	words []*regexp.Regexp
 	known map[string]bool
 	all   *strings.Replacer
 }
 
-// Add makes secrets known.
+// Add adds secrets.
 func (s *Set) Add(secrets ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +59,8 @@ func (s *Set) Add(secrets ...string) {
 	s.all = strings.NewReplacer(pairs...)
 }
 
-// formsOf are the ways to write a secret: as it is, in base64, in a URL and in
-// JSON; of one with several lines, as keys have, also each long line.
+// formsOf returns the encodings of a secret: plain, base64, URL and JSON. For a secret with
+// several lines, such as a key, it includes each long line.
 func formsOf(secret string) []string {
 	forms := []string{
 		secret, url.QueryEscape(secret), url.PathEscape(secret),
@@ -81,8 +81,7 @@ func formsOf(secret string) []string {
 	return forms
 }
 
-// AddLogin makes the credentials of a user known: the password, and the two as
-// HTTP sends them.
+// AddLogin adds the password of a user, and both in the encoding of HTTP.
 func (s *Set) AddLogin(user, password string) {
 	if password == "" {
 		return
@@ -93,8 +92,7 @@ func (s *Set) AddLogin(user, password string) {
 	}
 }
 
-// AddURL makes the credentials in an address known: in front of the host and in
-// the query.
+// AddURL adds the credentials in the user information and the query of an address.
 func (s *Set) AddURL(address string) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -116,7 +114,7 @@ func (s *Set) AddURL(address string) {
 	}
 }
 
-// AddHeader makes known what a request authenticates with.
+// AddHeader adds the credentials in the headers of a request.
 func (s *Set) AddHeader(h http.Header) {
 	for _, name := range []string{"Authorization", "Proxy-Authorization", "Private-Token", "X-Gitlab-Token", "Cookie"} {
 		for _, value := range h[name] {
@@ -141,7 +139,8 @@ func (s *Set) knows(secret string) bool {
 	return s.known[secret]
 }
 
-// Text masks the secrets of the set in a message, and what Text masks.
+// Text masks the secrets of the set in a message, in addition to those that the function Text
+// masks.
 func (s *Set) Text(text string) string {
 	text = s.mask(Text(text))
 	s.mu.RLock()
@@ -161,8 +160,8 @@ func (s *Set) mask(text string) string {
 	return s.all.Replace(text)
 }
 
-// Transport returns a transport that makes the credentials of requests known
-// before the server can send them back.
+// Transport returns a transport that adds the credentials of requests to the set before the server
+// can return them.
 func (s *Set) Transport(next http.RoundTripper) http.RoundTripper { return &transport{s, next} }
 
 type transport struct {
@@ -176,12 +175,12 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// WrappedRoundTripper lets client-go reach the transport below.
+// WrappedRoundTripper returns the wrapped transport to client-go.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// NewWriter returns a writer that masks the secrets of the set in all that is
-// written, also where one comes in several pieces. It is what everything passes
-// last; a file below it stays a terminal. Flush writes what was held back.
+// NewWriter returns a writer that masks the secrets of the set, including those that are split
+// over several writes. It must be the last writer before the stream, which it exposes by Unwrap.
+// Flush writes retained text.
 func (s *Set) NewWriter(w io.Writer) *Writer { return &Writer{set: s, w: w} }
 
 // Writer masks secrets.
@@ -206,7 +205,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes the end, which began like a secret and is none.
+// Flush writes retained text that has the beginning of a secret but is not one.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -219,11 +218,11 @@ func (w *Writer) Flush() error {
 	return err
 }
 
-// Unwrap returns the writer below, for programs that run in place of this one
-// and for what asks whether it is a terminal.
+// Unwrap returns the wrapped writer, for programs that replace this process and for terminal
+// checks.
 func (w *Writer) Unwrap() io.Writer { return w.w }
 
-// begun is the length of the longest end of a text that begins a secret.
+// begun returns the length of the longest suffix of a text that is the beginning of a secret.
 func (s *Set) begun(text string) int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -238,9 +237,9 @@ func (s *Set) begun(text string) int {
 	return longest
 }
 
-// credentialName is how what holds credentials is called in a URL's query, in
-// the environment and among flags.
+// credentialName matches the names of credentials in query parameters, environment variables and
+// flags.
 var credentialName = regexp.MustCompile(`(?i)(^|[-_.])(access[-_]?token|token|password|passwd|pwd|passphrase|secret|secret[-_]?key|secret[-_]?access[-_]?key|client[-_]?secret|private[-_]?token|api[-_]?key|apikey|age[-_]?key|sig|signature|credentials?|creds|security[-_]?token|pat)$`)
 
-// Named reports whether a name is that of credentials.
+// Named reports whether a name is that of a credential.
 func Named(name string) bool { return credentialName.MatchString(name) }

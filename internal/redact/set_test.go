@@ -38,7 +38,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestWriter cuts a text with a secret at every two places.
+// TestWriter splits a text with a secret at every two positions.
 func TestWriter(t *testing.T) {
 	t.Parallel()
 	var s redact.Set
@@ -76,7 +76,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// FuzzText holds the set to what it is for: no secret survives.
+// FuzzText checks that no secret of the set is printed.
 func FuzzText(f *testing.F) {
 	f.Add("https://user:", "@example.com")
 	f.Add("?token=", "&a=b")

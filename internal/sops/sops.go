@@ -1,6 +1,6 @@
-// Package sops decrypts documents in the format of SOPS with age keys, and
-// leaves what is encrypted for other services to the sops program. SOPS' own
-// library would bring the SDKs of every cloud into each start of flux.
+// Package sops decrypts documents in the format of SOPS with age keys, and passes documents that
+// are encrypted for other services to the sops program. The library of SOPS would add the SDKs of
+// all cloud providers to each start of flux.
 package sops
 
 import (
@@ -17,18 +17,18 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// ErrNoKey says that a document is encrypted for somebody else.
-var ErrNoKey = errors.New("no key at hand decrypts it")
+// ErrNoKey is returned if no available key decrypts a document.
+var ErrNoKey = errors.New("no available key decrypts it")
 
-// dataKeySize is that of AES-256.
+// dataKeySize is the key size of AES-256.
 const dataKeySize = 32
 
-// Decrypter decrypts with the keys it has.
+// Decrypter decrypts documents.
 type Decrypter struct {
-	// Identities returns the age keys at hand. It is asked once.
+	// Identities returns the available age keys. It is called once.
 	Identities func(context.Context) ([]age.Identity, error)
-	// Program decrypts what no age key does, such as by the sops on PATH. It
-	// may be nil, and returns ErrNoKey where it cannot.
+	// Program decrypts documents without an age key, for example with the sops on PATH. It may be
+	// nil, and returns ErrNoKey if it cannot decrypt.
 	Program func(ctx context.Context, document []byte, format string) ([]byte, error)
 
 	asked      bool
@@ -36,7 +36,7 @@ type Decrypter struct {
 	failed     error
 }
 
-// metadata is what SOPS notes in a document.
+// metadata is the metadata of SOPS in a document.
 type metadata struct {
 	Age []struct {
 		Enc string `yaml:"enc"`
@@ -44,10 +44,9 @@ type metadata struct {
 	Groups []any `yaml:"key_groups"`
 }
 
-// Decrypt returns a document in clear: json, yaml, dotenv or binary here, and
-// whatever sops knows where that is asked. The checksum over the whole is not
-// looked at, as by the controller, since the order of an object's keys is
-// lost; each value is authenticated with the place it stands at.
+// Decrypt returns a decrypted document: json, yaml, dotenv or binary with age keys, and all
+// formats of sops with Program. Like kustomize-controller it does not verify the MAC of the
+// document, since the order of keys is lost; each value is authenticated with its path.
 func (d *Decrypter) Decrypt(ctx context.Context, document []byte, format string) ([]byte, error) {
 	clear, err := d.byAge(ctx, document, format)
 	if errors.Is(err, ErrNoKey) && d.Program != nil {
@@ -75,23 +74,23 @@ func (d *Decrypter) byAge(ctx context.Context, document []byte, format string) (
 	return d.tree(document, format)
 }
 
-// tree decrypts JSON and YAML, which JSON is a part of.
+// tree decrypts JSON and YAML.
 func (d *Decrypter) tree(document []byte, format string) ([]byte, error) {
 	if err := budget.YAML("", document); err != nil {
 		return nil, err
 	}
 	var root yaml.Node
 	if err := yaml.Unmarshal(document, &root); err != nil || len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("reading the encrypted document: it is no map in %s", format)
+		return nil, fmt.Errorf("reading the encrypted document: not a %s map", format)
 	}
 	top := root.Content[0]
 	noted, rest := takeOut(top, "sops")
 	if noted == nil {
-		return nil, errors.New("the document has no part called sops")
+		return nil, errors.New("the document has no sops metadata")
 	}
 	var m metadata
 	if err := noted.Decode(&m); err != nil {
-		return nil, fmt.Errorf("reading what sops noted: %w", err)
+		return nil, fmt.Errorf("reading the sops metadata: %w", err)
 	}
 	var sealed []string
 	for _, a := range m.Age {
@@ -108,7 +107,7 @@ func (d *Decrypter) tree(document []byte, format string) ([]byte, error) {
 	return encode(&root, format)
 }
 
-// takeOut returns the value of a key, and what a map holds besides.
+// takeOut returns the value of a key, and the rest of the map.
 func takeOut(m *yaml.Node, name string) (value *yaml.Node, rest []*yaml.Node) {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Value == name {
@@ -120,7 +119,7 @@ func takeOut(m *yaml.Node, name string) (value *yaml.Node, rest []*yaml.Node) {
 	return value, rest
 }
 
-// dataKey is the key of a document, sealed for several recipients.
+// dataKey returns the key of a document, which is encrypted for several recipients.
 func (d *Decrypter) dataKey(sealed []string) ([]byte, error) {
 	if len(d.identities) == 0 {
 		return nil, ErrNoKey
@@ -132,21 +131,21 @@ func (d *Decrypter) dataKey(sealed []string) ([]byte, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("decrypting the key of the document: %w", err)
+			return nil, fmt.Errorf("decrypting the data key: %w", err)
 		}
 		key, err := io.ReadAll(io.LimitReader(reader, dataKeySize+1))
 		if err != nil {
-			return nil, fmt.Errorf("decrypting the key of the document: %w", err)
+			return nil, fmt.Errorf("decrypting the data key: %w", err)
 		}
 		if len(key) != dataKeySize {
-			return nil, errors.New("the key of the document has the wrong length")
+			return nil, errors.New("the data key has the wrong length")
 		}
 		return key, nil
 	}
 	return nil, ErrNoKey
 }
 
-// Identities reads age keys: one a line, among comments.
+// Identities parses age keys, one a line, and ignores other lines.
 func Identities(text string) ([]age.Identity, error) {
 	var lines []string
 	for _, line := range strings.Split(text, "\n") {
@@ -158,8 +157,8 @@ func Identities(text string) ([]age.Identity, error) {
 		return nil, nil
 	}
 	identities, err := age.ParseIdentities(strings.NewReader(strings.Join(lines, "\n")))
-	if err != nil { // the error of the library may quote the line
-		return nil, errors.New("an age key is malformed")
+	if err != nil { // the error of the library may contain the key
+		return nil, errors.New("malformed age key")
 	}
 	return identities, nil
 }

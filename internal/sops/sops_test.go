@@ -114,7 +114,7 @@ func TestWithoutKey(t *testing.T) {
 	}
 	d.Program = func(context.Context, []byte, string) ([]byte, error) { return []byte("by the program"), nil }
 	if got, err := d.Decrypt(t.Context(), document, "json"); string(got) != "by the program" || err != nil {
-		t.Errorf("the program was not asked: %q, %v", got, err)
+		t.Errorf("the program was not called: %q, %v", got, err)
 	}
 }
 
@@ -123,8 +123,8 @@ func TestMovedValue(t *testing.T) {
 	s := newSealer(t)
 	document := s.yaml("a: " + s.value("str", "secret", "b:") + "\n")
 	_, err := s.decrypter().Decrypt(t.Context(), []byte(document), "json")
-	if err == nil || !strings.Contains(err.Error(), "decrypting a: it has been changed or moved") {
-		t.Errorf("a value of another place was decrypted: %v", err)
+	if err == nil || !strings.Contains(err.Error(), "decrypting a: the value was changed or moved") {
+		t.Errorf("a moved value was decrypted: %v", err)
 	}
 }
 

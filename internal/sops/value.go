@@ -14,11 +14,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// sealedValue is how SOPS writes an encrypted value.
+// sealedValue matches an encrypted value.
 var sealedValue = regexp.MustCompile(`^ENC\[AES256_GCM,data:([^,]*),iv:([^,]+),tag:([^,]+),type:([a-z]+)\]$`)
 
-// open decrypts every value below a node, in place. A value is sealed together
-// with the names of the maps around it, lists not counting.
+// open decrypts every value of a node in place. A value is authenticated with the names of the
+// maps that contain it, without lists.
 func open(n *yaml.Node, key []byte, path []string) error {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -43,7 +43,7 @@ func open(n *yaml.Node, key []byte, path []string) error {
 	return nil
 }
 
-// readable leaves out comments that are encrypted: nobody reads them here.
+// readable removes an encrypted comment.
 func readable(comment string) string {
 	if strings.Contains(comment, "ENC[AES256_GCM") {
 		return ""
@@ -51,7 +51,7 @@ func readable(comment string) string {
 	return comment
 }
 
-// tags are YAML's names of the types that SOPS notes.
+// tags are the YAML tags of the types in SOPS.
 var tags = map[string]string{"str": "!!str", "int": "!!int", "float": "!!float", "bool": "!!bool", "bytes": "!!str"}
 
 func openScalar(n *yaml.Node, key []byte, path []string) error {
@@ -64,7 +64,7 @@ func openScalar(n *yaml.Node, key []byte, path []string) error {
 	}
 	n.Value, n.Style, n.Tag = clear, 0, tags[typ]
 	switch typ {
-	case "bool": // SOPS writes them as Python did
+	case "bool": // SOPS writes them as Python does: True and False
 		n.Value = strings.ToLower(clear)
 	case "str", "bytes":
 		if strings.Contains(clear, "\n") {
@@ -74,7 +74,7 @@ func openScalar(n *yaml.Node, key []byte, path []string) error {
 	return nil
 }
 
-// unseal decrypts a value; sealed is false where it is not encrypted.
+// unseal decrypts a value; sealed is false if it is not encrypted.
 func unseal(value string, key []byte, place string) (clear, typ string, sealed bool, err error) {
 	m := sealedValue.FindStringSubmatch(value)
 	if m == nil {
@@ -83,7 +83,7 @@ func unseal(value string, key []byte, place string) (clear, typ string, sealed b
 	var parts [3][]byte
 	for i := range parts {
 		if parts[i], err = base64.StdEncoding.DecodeString(m[i+1]); err != nil {
-			return "", "", true, errors.New("it is malformed")
+			return "", "", true, errors.New("malformed value")
 		}
 	}
 	data, iv, tag := parts[0], parts[1], parts[2]
@@ -97,12 +97,12 @@ func unseal(value string, key []byte, place string) (clear, typ string, sealed b
 	}
 	opened, err := gcm.Open(nil, iv, append(data, tag...), []byte(place))
 	if err != nil {
-		return "", "", true, errors.New("it has been changed or moved since it was encrypted")
+		return "", "", true, errors.New("the value was changed or moved after its encryption")
 	}
 	return string(opened), m[4], true, nil
 }
 
-// encode writes the document as SOPS would.
+// encode encodes the document as SOPS does.
 func encode(root *yaml.Node, format string) ([]byte, error) {
 	if format == "yaml" {
 		var b bytes.Buffer
@@ -114,18 +114,18 @@ func encode(root *yaml.Node, format string) ([]byte, error) {
 	if format == "binary" {
 		data, _ := takeOut(root.Content[0], "data")
 		if data == nil {
-			return nil, errors.New("the document has no part called data")
+			return nil, errors.New("the document has no data")
 		}
 		return []byte(data.Value), nil
 	}
 	var content any
 	if err := root.Decode(&content); err != nil {
-		return nil, fmt.Errorf("reading what was decrypted: %w", err)
+		return nil, fmt.Errorf("decoding the decrypted document: %w", err)
 	}
 	return json.Marshal(content)
 }
 
-// dotenv decrypts NAME=value lines; what SOPS notes stands in lines of its own.
+// dotenv decrypts NAME=value lines; the metadata is in lines of its own.
 func (d *Decrypter) dotenv(document []byte) ([]byte, error) {
 	var sealed, kept []string
 	for _, line := range strings.Split(string(document), "\n") {

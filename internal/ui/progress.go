@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	// progressDelay is how long something may take before progress is shown,
-	// and progressPause is the time between two looks at what has changed.
+	// progressDelay is the time after which progress is shown, and progressPause
+	// the time between updates.
 	progressDelay, progressPause = time.Second, 100 * time.Millisecond
 	clearLine                    = "\r\x1b[K"
 )
 
-// Progress is a line at the bottom of the terminal that shows what a command
-// does and for how long, while it takes longer than a second. Elsewhere than
-// on a terminal it is never shown.
+// Progress is a line at the bottom of the terminal that shows the current operation and its
+// duration, if it takes longer than a second. It is shown on terminals only.
 type Progress struct {
 	terminal *Terminal
 	now      func() time.Time
@@ -31,8 +30,8 @@ type Progress struct {
 	ended sync.WaitGroup
 }
 
-// Progress begins to show progress until Done is called. One at a time is
-// shown: the one that began last.
+// Progress shows progress until Done is called. If several operations are in progress, the last
+// one is shown.
 func (t *Terminal) Progress(now func() time.Time, format string, args ...any) *Progress {
 	p := &Progress{terminal: t, now: now, began: now(), text: fmt.Sprintf(format, args...)}
 	if !t.redraws {
@@ -40,32 +39,32 @@ func (t *Terminal) Progress(now func() time.Time, format string, args ...any) *P
 	}
 	stop := make(chan struct{})
 	p.stop = stop
-	t.noted.Lock()
+	t.mu.Lock()
 	if len(t.progress) > 0 {
-		p.began = t.progress[0].began // it is a part of that
+		p.began = t.progress[0].began // p is a part of the first operation
 	}
 	t.progress = append(t.progress, p)
-	t.noted.Unlock()
+	t.mu.Unlock()
 	p.ended.Go(func() { p.run(stop) })
 	return p
 }
 
-// Redraws reports whether progress can be shown at all.
+// Redraws reports whether progress can be shown.
 func (t *Terminal) Redraws() bool { return t.redraws }
 
-// Say changes what is shown.
-func (p *Progress) Say(format string, args ...any) {
+// Set changes the text.
+func (p *Progress) Set(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.text = fmt.Sprintf(format, args...)
 }
 
-// Count shows how many things are done, of a total if that is known.
+// Count shows how many items are done, of a total if it is known.
 func (p *Progress) Count(done, total int) {
 	p.set(count(fmt.Sprint(done), fmt.Sprint(total), total > 0))
 }
 
-// Bytes shows how many bytes are done, of a total if that is known.
+// Bytes shows how many bytes are done, of a total if it is known.
 func (p *Progress) Bytes(done, total int64) {
 	p.set(count(size(done), size(total), total > 0))
 }
@@ -83,7 +82,7 @@ func count(done, total string, known bool) string {
 	return done + " of " + total
 }
 
-// size is a number of bytes for people.
+// size formats a number of bytes.
 func size(bytes int64) string {
 	switch {
 	case bytes >= 1<<30:
@@ -104,8 +103,8 @@ func (p *Progress) Done() {
 	p.stop = nil
 	p.ended.Wait()
 	t := p.terminal
-	t.noted.Lock()
-	defer t.noted.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for i, other := range t.progress {
 		if other == p {
 			t.progress = append(t.progress[:i:i], t.progress[i+1:]...)
@@ -115,7 +114,7 @@ func (p *Progress) Done() {
 	t.clear()
 }
 
-// run draws the line until stop is closed, which Done may do before it begins.
+// run draws the line until stop is closed, which may be before run starts.
 func (p *Progress) run(stop <-chan struct{}) {
 	begin := time.NewTimer(p.terminal.delay())
 	defer begin.Stop()
@@ -136,7 +135,7 @@ func (p *Progress) run(stop <-chan struct{}) {
 	}
 }
 
-// line is what is shown, no wider than the terminal.
+// line returns the text, no wider than the terminal.
 func (p *Progress) line(columns int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +144,7 @@ func (p *Progress) line(columns int) string {
 		rest = " " + p.count + rest
 	}
 	text := p.terminal.masked(printable.Line(p.text))
-	// A terminal shows ^C behind the line, which must not wrap.
+	// A terminal prints ^C after the line, which must not wrap.
 	room := columns - hanging - len("^C") - 1 - utf8.RuneCountInString(rest)
 	if runes := []rune(text); len(runes) > room && room > 0 {
 		text = string(runes[:room-1]) + "…"
@@ -153,11 +152,11 @@ func (p *Progress) line(columns int) string {
 	return "◎ " + text + rest
 }
 
-// draw shows the line of the last progress if it has changed.
+// draw prints the line of the last operation if it has changed.
 func (t *Terminal) draw(p *Progress) {
-	t.noted.Lock()
-	defer t.noted.Unlock()
-	if t.asking || len(t.progress) == 0 || t.progress[len(t.progress)-1] != p {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.prompting || len(t.progress) == 0 || t.progress[len(t.progress)-1] != p {
 		return
 	}
 	if line := p.line(Columns(t.err, t.env)); line != t.shown {
@@ -166,32 +165,32 @@ func (t *Terminal) draw(p *Progress) {
 	}
 }
 
-// delay is how long a new line waits: not at all where it takes the place of another.
+// delay returns the delay of a new line, which is zero if it replaces another.
 func (t *Terminal) delay() time.Duration {
-	t.noted.Lock()
-	defer t.noted.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	if t.shown != "" {
 		return 0
 	}
 	return progressDelay
 }
 
-// NoProgress shows no progress from now on.
+// NoProgress disables progress.
 func (t *Terminal) NoProgress() { t.redraws = false }
 
-// pause shows no progress until the function that it returns is called.
+// pause hides progress until resume is called.
 func (t *Terminal) pause() (resume func()) {
-	set := func(asking bool) {
-		t.noted.Lock()
-		defer t.noted.Unlock()
+	set := func(prompting bool) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
 		t.clear()
-		t.asking = asking
+		t.prompting = prompting
 	}
 	set(true)
 	return func() { set(false) }
 }
 
-// clear removes the line that is shown; the next draw shows it again.
+// clear removes the line; the next draw prints it again.
 func (t *Terminal) clear() {
 	if t.shown != "" {
 		fmt.Fprint(t.err, clearLine)

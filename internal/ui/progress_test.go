@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// TestProgressLine: the line is no wider than the terminal, and what it counts
-// stays legible.
+// TestProgressLine checks that the line is no wider than the terminal and keeps its counts.
 func TestProgressLine(t *testing.T) {
 	t.Parallel()
 	began := time.Unix(0, 0)
@@ -29,7 +28,7 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// TestProgressElsewhere writes nothing where there is no terminal.
+// TestProgressElsewhere checks that nothing is written without a terminal.
 func TestProgressElsewhere(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -43,7 +42,7 @@ func TestProgressElsewhere(t *testing.T) {
 	}
 }
 
-// TestProgressDoneAtOnce: what is done before its line was ever drawn ends, too.
+// TestProgressDoneAtOnce checks Done before the line is drawn.
 func TestProgressDoneAtOnce(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder

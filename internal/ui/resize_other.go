@@ -4,5 +4,6 @@ package ui
 
 import "os"
 
-// Resized reports nothing where no signal tells of the terminal's size.
+// Resized returns a channel that never receives: this system has no signal for changes of the
+// terminal's size.
 func Resized() (changes <-chan os.Signal, stop func()) { return nil, func() {} }

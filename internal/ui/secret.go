@@ -10,17 +10,17 @@ import (
 	"github.com/fluxkit/flux/internal/printable"
 )
 
-// Secret asks for something that is not shown while it is typed. Where nobody
-// can answer it returns ErrNoTerminal. The wait for the answer ends with ctx.
+// Secret prompts for a text without echo. It returns ErrNoTerminal if there is no terminal, and
+// stops waiting when ctx is done.
 func (t *Terminal) Secret(ctx context.Context, question string) (string, error) {
 	in, ok := t.in.(*os.File)
-	if !t.asks || !ok {
+	if !t.interactive || !ok {
 		return "", ErrNoTerminal
 	}
 	fd := int(in.Fd())
 	before, err := term.GetState(fd)
 	if err != nil {
-		return "", fmt.Errorf("asking on the terminal: %w", err)
+		return "", fmt.Errorf("prompting on the terminal: %w", err)
 	}
 	defer t.pause()()
 	fmt.Fprintf(t.err, "%s: ", printable.Text(question))
@@ -28,8 +28,8 @@ func (t *Terminal) Secret(ctx context.Context, question string) (string, error) 
 		text []byte
 		err  error
 	}
-	// Reading a terminal cannot be cut short, so on ctx the goroutine stays
-	// until the process ends, which it does then.
+	// A read from a terminal cannot be cancelled: when ctx is done, the goroutine
+	// remains until the process exits.
 	answer := make(chan reply, 1)
 	go func() {
 		text, err := term.ReadPassword(fd)

@@ -1,6 +1,5 @@
-// Package ui is the conversation with the user: progress with glyphs,
-// questions and colours. What a command answers goes to standard output and
-// is not its business.
+// Package ui writes messages, progress and prompts to the error stream. The output of commands
+// goes to standard output and is not part of it.
 package ui
 
 import (
@@ -21,37 +20,37 @@ import (
 	"github.com/fluxkit/flux/internal/printable"
 )
 
-// ErrNoTerminal is returned by Confirm where nobody can answer.
-var ErrNoTerminal = errors.New("no terminal to ask on")
+// ErrNoTerminal is returned by Confirm and Secret if there is no terminal to prompt on.
+var ErrNoTerminal = errors.New("no terminal to prompt on")
 
-// Terminal writes progress to the error stream and asks on it.
+// Terminal writes messages and prompts to the error stream.
 type Terminal struct {
-	in    io.Reader
-	err   io.Writer
-	noted sync.Mutex
-	paint bool
-	asks  bool
-	// columns is the width of err, 0 where it is no terminal.
+	in          io.Reader
+	err         io.Writer
+	mu          sync.Mutex
+	paint       bool
+	interactive bool
+	// columns is the width of err, 0 if it is not a terminal.
 	columns int
 	env     func(string) string
-	// redraws says that a line can be written over, and shown is the one that is.
+	// redraws reports whether lines can be overwritten, and shown is the present one.
 	redraws  bool
 	progress []*Progress
 	shown    string
-	// asking keeps progress away while an answer is typed.
-	asking bool
+	// prompting hides progress during a prompt.
+	prompting bool
 	// mask masks secrets.
 	mask func(string) string
 }
 
-// New returns a Terminal over the streams. Colour needs a terminal and an
-// environment without NO_COLOR.
+// New returns a Terminal for the streams. Colours require a terminal and an environment without
+// NO_COLOR.
 func New(in io.Reader, err io.Writer, env func(string) string) *Terminal {
 	return &Terminal{
-		in:    in,
-		err:   err,
-		paint: IsTerminal(err) && env("NO_COLOR") == "" && env("TERM") != "dumb",
-		asks:  IsTerminal(in) && IsTerminal(err),
+		in:          in,
+		err:         err,
+		paint:       IsTerminal(err) && env("NO_COLOR") == "" && env("TERM") != "dumb",
+		interactive: IsTerminal(in) && IsTerminal(err),
 
 		columns: Columns(err, env),
 		env:     env,
@@ -59,13 +58,13 @@ func New(in io.Reader, err io.Writer, env func(string) string) *Terminal {
 	}
 }
 
-// IsTerminal reports whether a stream is a terminal, or a writer over one.
+// IsTerminal reports whether a stream is a terminal, or a writer that wraps one.
 func IsTerminal(stream any) bool {
 	f := file(stream)
 	return f != nil && term.IsTerminal(int(f.Fd()))
 }
 
-// file is the file that a stream is, or that a writer ends in; nil without one.
+// file returns the file of a stream or of the writers that it wraps, or nil.
 func file(stream any) *os.File {
 	for {
 		switch s := stream.(type) {
@@ -79,7 +78,7 @@ func file(stream any) *os.File {
 	}
 }
 
-// masked returns a text without secrets.
+// masked returns a text with secrets masked.
 func (t *Terminal) masked(text string) string {
 	if t == nil || t.mask == nil {
 		return text
@@ -87,11 +86,11 @@ func (t *Terminal) masked(text string) string {
 	return t.mask(text)
 }
 
-// Mask sets what messages pass before they are shown.
+// Mask sets the function that masks secrets in messages.
 func (t *Terminal) Mask(mask func(string) string) { t.mask = mask }
 
-// Columns is the width of a stream that is a terminal, 0 of any other. The
-// variable COLUMNS stands above what the terminal says.
+// Columns returns the width of a terminal, or 0 for other streams. The variable COLUMNS takes
+// precedence.
 func Columns(stream any, env func(string) string) int {
 	if !IsTerminal(stream) {
 		return 0
@@ -106,8 +105,8 @@ func Columns(stream any, env func(string) string) int {
 	return width
 }
 
-// Lines is the height of a stream that is a terminal, 0 of any other. The
-// variable LINES overrides what the terminal says.
+// Lines returns the height of a terminal, or 0 for other streams. The variable LINES takes
+// precedence.
 func Lines(stream any, env func(string) string) int {
 	if !IsTerminal(stream) {
 		return 0
@@ -122,45 +121,46 @@ func Lines(stream any, env func(string) string) int {
 	return height
 }
 
-// Action says what is being done.
-func (t *Terminal) Action(format string, args ...any) { t.say("►", color.FgCyan, format, args) }
+// Action prints the current action.
+func (t *Terminal) Action(format string, args ...any) { t.message("►", color.FgCyan, format, args) }
 
-// Generate says what is being generated.
-func (t *Terminal) Generate(format string, args ...any) { t.say("✚", color.FgCyan, format, args) }
+// Generate prints what is being generated.
+func (t *Terminal) Generate(format string, args ...any) { t.message("✚", color.FgCyan, format, args) }
 
-// Waiting says what is being waited for.
-func (t *Terminal) Waiting(format string, args ...any) { t.say("◎", color.FgCyan, format, args) }
+// Waiting prints a condition that is waited for.
+func (t *Terminal) Waiting(format string, args ...any) { t.message("◎", color.FgCyan, format, args) }
 
-// Success says what is done.
-func (t *Terminal) Success(format string, args ...any) { t.say("✔", color.FgGreen, format, args) }
+// Success prints a completed action.
+func (t *Terminal) Success(format string, args ...any) { t.message("✔", color.FgGreen, format, args) }
 
-// Warning says what deserves attention but stops nothing.
-func (t *Terminal) Warning(format string, args ...any) { t.say("⚠️", color.FgYellow, format, args) }
+// Warning prints a problem that does not stop the command.
+func (t *Terminal) Warning(format string, args ...any) {
+	t.message("⚠️", color.FgYellow, format, args)
+}
 
-// Failure says what has failed; on a terminal a long line is folded.
+// Failure prints an error. On a terminal, long lines are wrapped.
 func (t *Terminal) Failure(format string, args ...any) {
 	lines := strings.Split(t.text(format, args), "\n")
 	for i, line := range lines {
 		lines[i] = fold.Line(line, hanging, t.columns-hanging)
 	}
-	t.say("✗", color.FgRed, "%s", []any{strings.Join(lines, "\n")})
+	t.message("✗", color.FgRed, "%s", []any{strings.Join(lines, "\n")})
 }
 
-// Stopped ends the line on which a terminal shows that Ctrl-C was typed.
+// Stopped ends the line on which the terminal printed ^C.
 func (t *Terminal) Stopped() {
 	if t.columns > 0 {
 		t.Line("")
 	}
 }
 
-// hanging is the width of a glyph and the space behind it.
+// hanging is the width of a glyph and the following space.
 const hanging = 2
 
-// Columns is the width of the terminal that the conversation is on, 0 where it
-// is on none.
+// Columns returns the width of the error stream, or 0 if it is not a terminal.
 func (t *Terminal) Columns() int { return t.columns }
 
-// Strong makes a text stand out where it can be painted.
+// Strong emphasizes a text if the terminal has colours.
 func (t *Terminal) Strong(text string) string {
 	if !t.paint {
 		return text
@@ -168,7 +168,7 @@ func (t *Terminal) Strong(text string) string {
 	return Strong(text)
 }
 
-// Strong paints what has to stand out.
+// Strong emphasizes a text with colour.
 func Strong(text string) string {
 	c := color.New(color.Bold, color.FgRed)
 	c.EnableColor()
@@ -178,8 +178,8 @@ func Strong(text string) string {
 // Line writes a line without a glyph.
 func (t *Terminal) Line(format string, args ...any) { t.Print(t.text(format, args)) }
 
-// text formats a message without secrets. What comes from outside, which is in the arguments,
-// can neither control the terminal nor look like a message of its own.
+// text formats a message with secrets masked. The arguments may come from outside: they cannot
+// control the terminal or imitate messages.
 func (t *Terminal) text(format string, args []any) string {
 	fit := printable.Args(args)
 	for i, arg := range fit {
@@ -190,7 +190,7 @@ func (t *Terminal) text(format string, args []any) string {
 	return t.masked(fmt.Sprintf(format, fit...))
 }
 
-// ownLines indents the lines after the first that begin as messages do.
+// ownLines indents all lines except the first that start like messages.
 func ownLines(s string) string {
 	if !strings.Contains(s, "\n") {
 		return s
@@ -204,10 +204,10 @@ func ownLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Print writes lines whose parts are fit to be printed, and which may be in colour.
+// Print writes lines that are printable, and may contain colours.
 func (t *Terminal) Print(lines string) {
-	t.noted.Lock()
-	defer t.noted.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	shown := t.shown
 	t.clear()
 	fmt.Fprintln(t.err, lines)
@@ -217,8 +217,8 @@ func (t *Terminal) Print(lines string) {
 	}
 }
 
-// say is safe for several goroutines: a line is written whole.
-func (t *Terminal) say(glyph string, hue color.Attribute, format string, args []any) {
+// message writes a message. It is safe for concurrent use.
+func (t *Terminal) message(glyph string, hue color.Attribute, format string, args []any) {
 	if t.paint {
 		c := color.New(hue)
 		c.EnableColor()
@@ -227,10 +227,10 @@ func (t *Terminal) say(glyph string, hue color.Attribute, format string, args []
 	t.Print(glyph + " " + t.text(format, args))
 }
 
-// Confirm asks a question whose answer is yes or no, no unless told otherwise.
-// Where nobody can answer it returns ErrNoTerminal.
+// Confirm asks a yes or no question, whose default is no. It returns ErrNoTerminal if there is no
+// terminal.
 func (t *Terminal) Confirm(question string) (bool, error) {
-	if !t.asks {
+	if !t.interactive {
 		return false, ErrNoTerminal
 	}
 	defer t.pause()()
@@ -243,5 +243,5 @@ func (t *Terminal) Confirm(question string) (bool, error) {
 	return answer == "y" || answer == "yes", nil
 }
 
-// Interactive tells whether questions can be asked.
-func (t *Terminal) Interactive() bool { return t.asks }
+// Interactive reports whether the user can be prompted.
+func (t *Terminal) Interactive() bool { return t.interactive }

@@ -139,7 +139,7 @@ spec: {interval: 1h, url: "${URL}", ref: {branch: main}, secretRef: {name: git}}
 		},
 		{
 			name: "old-flux", root: "Kustomization/app", code: "api-missing", says: []string{"flux migrate -f cases/old-flux/deep"},
-			fails: map[string]string{"flux migrate -f ${PATH}/deep": "GitRepository source.toolkit.fluxcd.io/v1alpha1 → source.toolkit.fluxcd.io/v1\n✗ no terminal to ask on"},
+			fails: map[string]string{"flux migrate -f ${PATH}/deep": "GitRepository source.toolkit.fluxcd.io/v1alpha1 → source.toolkit.fluxcd.io/v1\n✗ no terminal to prompt on"},
 			files: map[string]string{"deep/source.yaml": "apiVersion: source.toolkit.fluxcd.io/v1alpha1\nkind: GitRepository\nmetadata: {name: old}\nspec: {interval: 1h, url: \"http://127.0.0.1:1/x\"}\n"},
 		},
 		{

@@ -98,7 +98,7 @@ func pushArtifact(a *app.App, cmd *cobra.Command, o *pushOptions, args []string)
 		o.access.Transport = &spoken{say: a.UI.Line, next: o.access.Transport}
 	}
 	a.UI.Action("pushing artifact to %s", strings.TrimPrefix(address, registry.Scheme))
-	line.Say("pushing")
+	line.Set("pushing")
 	o.access.Progress = line.Bytes
 	pushed, err := registry.Push(ctx, address, archive, annotations, created, o.access)
 	line.Done()

@@ -125,13 +125,13 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *compare.Options, h *des
 	if err != nil || plan == nil {
 		return err
 	}
-	line.Say("building %s", diff.RefOf(plan.Ks))
+	line.Set("building %s", diff.RefOf(plan.Ks))
 	compare.Announce(a, o, "building %s", diff.RefOf(plan.Ks))
 	built, childErr := plan.Run(ctx)
 	if built == nil {
 		return desired.ExplainBuild(childErr)
 	}
-	line.Say("comparing with the cluster")
+	line.Set("comparing with the cluster")
 	compare.Announce(a, o, "comparing %d objects with the cluster", len(built.Objects))
 	results, err := compare.Compare(ctx, a, plan, built)
 	if apierrors.IsForbidden(err) {

@@ -79,9 +79,9 @@ func (s *Progress) show() {
 		prefix = fmt.Sprintf("%d of %d %s; ", s.done, max(s.total, s.done), s.what)
 	}
 	if ok {
-		s.line.Say("%s%s: %s", prefix, s.last, text)
+		s.line.Set("%s%s: %s", prefix, s.last, text)
 	} else {
-		s.line.Say("%swaiting", prefix)
+		s.line.Set("%swaiting", prefix)
 	}
 }
 
