@@ -80,7 +80,7 @@ func metadataOf(ctx context.Context, client *kube.Client, kinds []controllers.Ki
 	var wg sync.WaitGroup
 	for i, k := range kinds {
 		wg.Go(func() {
-			err := client.With(ctx, k, func(r kube.Resource) error {
+			err := client.WithServedVersion(ctx, k, func(r kube.Resource) error {
 				found[i] = nil
 				return client.Metadata(ctx, r, s, func(o controllers.Object) { found[i] = append(found[i], get(o)) })
 			})

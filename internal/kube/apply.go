@@ -16,19 +16,18 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// atOnce bounds the requests that are under way at the same time.
-const atOnce = 16
+// maxRequests is the maximum number of concurrent requests.
+const maxRequests = 16
 
-// Apply makes the cluster have the objects, by server-side apply under the
-// name of flux, taking over fields that others own. What others stand on
-// (namespaces, definitions) goes first, and definitions are waited for until
-// the server serves them; within a stage requests go out together.
+// Apply applies the objects with server-side apply and the field manager of flux, and takes over
+// fields of other managers. It applies namespaces and CRDs first and waits until the CRDs are
+// established. Objects of the same stage are applied concurrently.
 func (c *Client) Apply(ctx context.Context, objects []*unstructured.Unstructured) error {
 	return c.applyWith(ctx, objects, c.applyOne)
 }
 
-// ApplyEach is Apply, and calls each with what has become of every object. It
-// costs one request more for an object. each may be called concurrently.
+// ApplyEach is like Apply, and calls each with the result for every object, possibly concurrently.
+// It sends one more request for each object.
 func (c *Client) ApplyEach(ctx context.Context, objects []*unstructured.Unstructured, each func(*unstructured.Unstructured, Upserted)) error {
 	return c.applyWith(ctx, objects, func(ctx context.Context, o *unstructured.Unstructured) error {
 		u, err := c.Upsert(ctx, o, false)
@@ -53,15 +52,15 @@ func (c *Client) applyWith(ctx context.Context, objects []*unstructured.Unstruct
 
 func (c *Client) each(ctx context.Context, objects []*unstructured.Unstructured, do func(context.Context, *unstructured.Unstructured) error) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
+	g.SetLimit(maxRequests)
 	for _, o := range objects {
 		g.Go(func() error { return do(ctx, o) })
 	}
 	return g.Wait()
 }
 
-// applyBody encodes an object to be applied. The server reads it as YAML, which
-// does not allow control characters that JSON leaves as they are.
+// applyBody encodes an object for an apply. The server parses it as YAML, which does not allow all
+// control characters that JSON does.
 func applyBody(object any) ([]byte, error) {
 	body, err := json.Marshal(object)
 	return []byte(printable.JSON(string(body))), err
@@ -73,7 +72,7 @@ func (c *Client) applyOne(ctx context.Context, o *unstructured.Unstructured) err
 		return fmt.Errorf("encoding %s: %w", Describe(o), err)
 	}
 	force := true
-	_, err = c.collection(Guess(o.GroupVersionKind()), o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, body,
+	_, err = c.collection(ResourceFor(o.GroupVersionKind()), o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, body,
 		metav1.PatchOptions{FieldManager: FieldManager, Force: &force})
 	if err != nil {
 		return fmt.Errorf("applying %s: %w", Describe(o), err)
@@ -81,22 +80,22 @@ func (c *Client) applyOne(ctx context.Context, o *unstructured.Unstructured) err
 	return nil
 }
 
-// established waits until the server serves the kind that a definition defines.
+// established waits until a CRD is established.
 func (c *Client) established(ctx context.Context, o *unstructured.Unstructured) error {
 	if o.GetKind() != "CustomResourceDefinition" {
 		return nil
 	}
-	err := c.Follow(ctx, Guess(o.GroupVersionKind()), Selection{Name: o.GetName()}, "", func(e Event) (bool, error) {
+	err := c.Follow(ctx, ResourceFor(o.GroupVersionKind()), Selection{Name: o.GetName()}, "", func(e Event) (bool, error) {
 		condition, ok := controllers.FindCondition(e.Object, "Established")
 		return ok && condition.Status == "True", nil
 	})
 	if err != nil {
-		return fmt.Errorf("waiting until the server serves %s: %w", o.GetName(), err)
+		return fmt.Errorf("waiting for CustomResourceDefinition %s to be established: %w", o.GetName(), err)
 	}
 	return nil
 }
 
-// stages groups objects by what has to be there before the next group.
+// stages groups objects that can be applied together, in the order of the groups.
 func stages(objects []*unstructured.Unstructured) [][]*unstructured.Unstructured {
 	sorted := slices.Clone(objects)
 	slices.SortStableFunc(sorted, func(a, b *unstructured.Unstructured) int { return cmp.Compare(stage(a), stage(b)) })
@@ -118,13 +117,13 @@ func stage(o *unstructured.Unstructured) int {
 	case "Namespace", "CustomResourceDefinition":
 		return 0
 	case "Deployment":
-		return 2 // pods need their service account, role and quota
+		return 2 // pods depend on ServiceAccounts, RBAC and quotas
 	default:
 		return 1
 	}
 }
 
-// Describe names an object for people: Kind/namespace/name.
+// Describe returns Kind/namespace/name, or Kind/name for a cluster-scoped object.
 func Describe(o *unstructured.Unstructured) string {
 	if o.GetNamespace() == "" {
 		return o.GetKind() + "/" + o.GetName()

@@ -1,6 +1,6 @@
-// Package kube is the cluster: lean lists, server-side apply and waiting by
-// watching. It asks the API directly for the version that the catalogue names
-// and looks at discovery only when the server does not serve it.
+// Package kube is the client of the Kubernetes API: lists that decode only what is needed,
+// server-side apply, and watches. It requests the API versions in the catalogue of kinds, and uses
+// discovery only if the server does not serve them.
 package kube
 
 import (
@@ -15,27 +15,27 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// dialTimeout bounds how long a host that does not answer is tried, so that a
-// wrong address is reported as such and not as the end of --timeout.
+// dialTimeout is the time after which an address that does not respond is reported as unreachable,
+// before --timeout.
 const dialTimeout = 10 * time.Second
 
-// Client is a connection to one cluster.
+// Client is a client of one cluster.
 type Client struct {
-	// Config is what the client was made from, without rate limits.
+	// Config is the configuration of the client, without rate limits.
 	Config *rest.Config
 
 	dynamic dynamic.Interface
 	raw     rest.Interface
-	// apart is for answers that are read slowly or never end.
+	// apart is for responses that are read slowly or never end.
 	apart  func() (rest.Interface, error)
 	served versions
 	notify func(string)
 }
 
-// New connects lazily: no request is sent.
+// New returns a client. It sends no request.
 func New(cfg *rest.Config) (*Client, error) {
 	cfg = rest.CopyConfig(cfg)
-	// The server has priority and fairness; a limit here would only add waiting.
+	// API Priority and Fairness limits requests; a client-side limit would only delay them.
 	cfg.QPS, cfg.Burst = -1, -1
 	if cfg.Dial == nil {
 		cfg.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
@@ -44,7 +44,7 @@ func New(cfg *rest.Config) (*Client, error) {
 	wrapRetry(cfg, newOpening)
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %w", cfg.Host, err)
+		return nil, fmt.Errorf("configuring the client of %s: %w", cfg.Host, err)
 	}
 	c, err := NewForHTTP(cfg, httpClient)
 	if err == nil {
@@ -53,23 +53,23 @@ func New(cfg *rest.Config) (*Client, error) {
 	return c, err
 }
 
-// newStreams gives every answer a connection of its own. HTTP/2 would read four
-// mebibytes of each ahead into memory; TCP leaves them to the kernel and the server.
+// newStreams returns a client with a connection for each response. HTTP/2 would buffer four
+// mebibytes of each response; TCP leaves the data to the kernel and the server.
 func newStreams(cfg *rest.Config) (rest.Interface, error) {
 	cfg.NextProtos = []string{"http/1.1"}
 	wrapRetry(cfg, func(next http.RoundTripper) http.RoundTripper { return next })
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("preparing a connection to %s: %w", cfg.Host, err)
+		return nil, fmt.Errorf("configuring the client of %s: %w", cfg.Host, err)
 	}
 	return newRaw(cfg, httpClient)
 }
 
-// NewForHTTP connects with an HTTP client that is already authenticated.
+// NewForHTTP returns a client that uses an authenticated HTTP client.
 func NewForHTTP(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
 	dyn, err := dynamic.NewForConfigAndClient(cfg, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %w", cfg.Host, err)
+		return nil, fmt.Errorf("configuring the client of %s: %w", cfg.Host, err)
 	}
 	raw, err := newRaw(cfg, httpClient)
 	if err != nil {
@@ -80,26 +80,26 @@ func NewForHTTP(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
 	}, nil
 }
 
-// newRaw is for requests by their paths.
+// newRaw returns a client for requests by path.
 func newRaw(cfg *rest.Config, httpClient *http.Client) (rest.Interface, error) {
-	// The dynamic client's codecs suffice: answers are read here, and the only
-	// type to decode is the Status of a refusal. Those of client-go's own scheme
-	// would cost every start the registration of all the types of Kubernetes.
+	// The codecs of the dynamic client are sufficient, since the only type to decode
+	// is Status. The scheme of client-go would register all types of Kubernetes at
+	// each start.
 	plain := dynamic.ConfigFor(cfg)
 	plain.GroupVersion = &schema.GroupVersion{}
 	raw, err := rest.RESTClientForConfigAndClient(plain, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %w", cfg.Host, err)
+		return nil, fmt.Errorf("configuring the client of %s: %w", cfg.Host, err)
 	}
 	return raw, nil
 }
 
-// Resource names a collection of objects on the server.
+// Resource identifies a resource of the API server.
 type Resource struct {
 	schema.GroupVersionResource
 	// Kind is the kind of its objects.
 	Kind string
-	// ClusterScoped says that the objects live in no namespace.
+	// ClusterScoped reports whether the objects have no namespace.
 	ClusterScoped bool
 }
 
@@ -110,9 +110,8 @@ func (c *Client) collection(r Resource, namespace string) dynamic.ResourceInterf
 	return c.dynamic.Resource(r.GroupVersionResource).Namespace(namespace)
 }
 
-// locate puts the path of an object, or of a collection for no name, into a
-// request. Namespaces and names that would lead to another path make the
-// request fail before it is sent.
+// locate sets the path of an object in a request, or of a collection if name is "". A namespace or
+// name that would change the path makes the request fail before it is sent.
 func (r Resource) locate(request *rest.Request, namespace, name string) *rest.Request {
 	root := []string{"/api", r.Version}
 	if r.Group != "" {

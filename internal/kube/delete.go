@@ -13,13 +13,12 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// ErrAppeared is returned by Gone when an object has come that was not there
-// before: somebody still makes them.
-var ErrAppeared = errors.New("a new object has appeared")
+// ErrAppeared is returned by WaitDeleted if an object was created in the meantime.
+var ErrAppeared = errors.New("a new object was created")
 
-// Gone watches until none of the selected objects that keep returns true for
-// is left. When ctx ends before, it returns those that are.
-func (c *Client) Gone(ctx context.Context, r Resource, s Selection, keep func(controllers.Object) bool) ([]controllers.Object, error) {
+// WaitDeleted watches until none of the selected objects for which keep returns true is left. If
+// ctx ends before, it returns the remaining objects.
+func (c *Client) WaitDeleted(ctx context.Context, r Resource, s Selection, keep func(controllers.Object) bool) ([]controllers.Object, error) {
 	f := &follower{client: c, resource: r, selection: s, known: map[string]controllers.Object{}}
 	left := func() []controllers.Object {
 		var objects []controllers.Object
@@ -38,7 +37,7 @@ func (c *Client) Gone(ctx context.Context, r Resource, s Selection, keep func(co
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing the %s that are left: %w", r.Resource, err)
+		return nil, fmt.Errorf("listing the remaining %s: %w", r.Resource, err)
 	}
 	f.visit = func(e Event) (bool, error) {
 		if !e.Deleted && keep(e.Object) && !first[key(e.Object)] {
@@ -49,13 +48,13 @@ func (c *Client) Gone(ctx context.Context, r Resource, s Selection, keep func(co
 	if len(left()) == 0 {
 		return nil, nil
 	}
-	if err := f.goOn(ctx); err != nil {
+	if err := f.run(ctx); err != nil {
 		return left(), err
 	}
 	return nil, nil
 }
 
-// Remove deletes an object; one that is gone already is no error.
+// Remove deletes an object. It returns no error if the object does not exist.
 func (c *Client) Remove(ctx context.Context, r Resource, namespace, name string) error {
 	if err := c.Delete(ctx, r, namespace, name); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting %s %q: %w", r.Kind, name, err)
@@ -63,16 +62,16 @@ func (c *Client) Remove(ctx context.Context, r Resource, namespace, name string)
 	return nil
 }
 
-// RemoveAll deletes the objects of a namespace that a label selector names.
+// RemoveAll deletes the objects in a namespace that match a label selector.
 func (c *Client) RemoveAll(ctx context.Context, r Resource, s Selection) error {
 	if s.Namespace == "" || s.Labels == "" {
-		return fmt.Errorf("deleting %s: neither a namespace nor labels say which", r.Resource)
+		return fmt.Errorf("deleting %s: a namespace and a label selector are required", r.Resource)
 	}
 	background := metav1.DeletePropagationBackground
 	err := c.collection(r, s.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{PropagationPolicy: &background},
 		metav1.ListOptions{LabelSelector: s.Labels})
 	if err != nil {
-		return fmt.Errorf("deleting the %s labelled %q: %w", r.Resource, s.Labels, err)
+		return fmt.Errorf("deleting the %s with labels %q: %w", r.Resource, s.Labels, err)
 	}
 	return nil
 }
@@ -90,23 +89,23 @@ func Finalizers(o controllers.Object) []string {
 	return finalizers
 }
 
-// OwnFinalizer tells whether a finalizer is one of Flux's controllers.
+// OwnFinalizer reports whether a finalizer belongs to a Flux controller.
 func OwnFinalizer(finalizer string) bool {
 	domain, _, _ := strings.Cut(finalizer, "/")
 	return domain == "fluxcd.io" || strings.HasSuffix(domain, ".fluxcd.io")
 }
 
-// Release removes the finalizers of Flux's controllers from an object and
-// keeps those of others. It names the version that it has read, so that a
-// finalizer that is added at the same time is not lost.
-func (c *Client) Release(ctx context.Context, r Resource, o controllers.Object) error {
+// RemoveFinalizers removes the finalizers of Flux controllers from an object and keeps all others.
+// The patch contains the resourceVersion, so that a finalizer that is added concurrently is not
+// lost.
+func (c *Client) RemoveFinalizers(ctx context.Context, r Resource, o controllers.Object) error {
 	namespace, name := controllers.Namespace(o), controllers.Name(o)
 	for {
 		change := map[string]any{"metadata": map[string]any{
 			"resourceVersion": controllers.Path{"metadata.resourceVersion"}.String(o),
 			"finalizers":      slices.DeleteFunc(Finalizers(o), OwnFinalizer),
 		}}
-		_, err := c.Merge(ctx, r, namespace, name, change)
+		_, err := c.MergePatch(ctx, r, namespace, name, change)
 		if err == nil || apierrors.IsNotFound(err) {
 			return nil
 		}

@@ -20,7 +20,7 @@ import (
 const pods = "/api/v1/namespaces/web/pods"
 
 func podResource() kube.Resource {
-	return kube.Guess(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
+	return kube.ResourceFor(schema.GroupVersionKind{Version: "v1", Kind: "Pod"})
 }
 
 func pod(name string, finalizers ...any) controllers.Object {
@@ -40,11 +40,11 @@ func names(objects []controllers.Object) []string {
 	return all
 }
 
-func TestGoneAsksOnceWhenNothingIsThere(t *testing.T) {
+func TestWaitDeletedWithoutObjects(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.Put(pods, pod("other"))
-	left, err := s.Client.Gone(t.Context(), podResource(), kube.Selection{Namespace: "web"}, func(o controllers.Object) bool { return controllers.Name(o) != "other" })
+	left, err := s.Client.WaitDeleted(t.Context(), podResource(), kube.Selection{Namespace: "web"}, func(o controllers.Object) bool { return controllers.Name(o) != "other" })
 	if err != nil || left != nil {
 		t.Errorf("got %v, %v", left, err)
 	}
@@ -53,7 +53,7 @@ func TestGoneAsksOnceWhenNothingIsThere(t *testing.T) {
 	}
 }
 
-func TestGoneWatchesUntilAllAreGone(t *testing.T) {
+func TestWaitDeletedWatches(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.Put(pods, pod("a"))
@@ -63,7 +63,7 @@ func TestGoneWatchesUntilAllAreGone(t *testing.T) {
 		s.Put(pods, pod("a", "changed"))
 		s.Take(pods, "a")
 	})
-	if left, err := s.Client.Gone(t.Context(), podResource(), kube.Selection{Namespace: "web"}, everything); err != nil || left != nil {
+	if left, err := s.Client.WaitDeleted(t.Context(), podResource(), kube.Selection{Namespace: "web"}, everything); err != nil || left != nil {
 		t.Errorf("got %v, %v", left, err)
 	}
 	if diff := cmp.Diff([]string{"GET " + pods, "WATCH " + pods}, s.Requests()); diff != "" {
@@ -71,9 +71,9 @@ func TestGoneWatchesUntilAllAreGone(t *testing.T) {
 	}
 }
 
-// TestGoneSurvivesForgottenVersion takes the objects away while the watch is
-// refused because the server no longer knows where it should start.
-func TestGoneSurvivesForgottenVersion(t *testing.T) {
+// TestWaitDeletedSurvivesExpiredVersion deletes the objects while the watch is rejected because
+// its resourceVersion has expired.
+func TestWaitDeletedSurvivesExpiredVersion(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.Put(pods, pod("a"))
@@ -81,7 +81,7 @@ func TestGoneSurvivesForgottenVersion(t *testing.T) {
 		s.Take(pods, "a")
 		fakeapi.Status(w, http.StatusGone, "Expired", "too old resource version")
 	})
-	if left, err := s.Client.Gone(t.Context(), podResource(), kube.Selection{Namespace: "web"}, everything); err != nil || left != nil {
+	if left, err := s.Client.WaitDeleted(t.Context(), podResource(), kube.Selection{Namespace: "web"}, everything); err != nil || left != nil {
 		t.Errorf("got %v, %v", left, err)
 	}
 	if diff := cmp.Diff([]string{"GET " + pods, "WATCH " + pods, "GET " + pods}, s.Requests()); diff != "" {
@@ -89,14 +89,14 @@ func TestGoneSurvivesForgottenVersion(t *testing.T) {
 	}
 }
 
-func TestGoneTellsWhatIsLeft(t *testing.T) {
+func TestWaitDeletedReturnsRemaining(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.Put(pods, pod("b"))
 	s.Put(pods, pod("a"))
 	ctx := fakeapi.NewDeadline(t.Context())
 	s.OnWatch(pods, ctx.Expire)
-	left, err := s.Client.Gone(ctx, podResource(), kube.Selection{Namespace: "web"}, everything)
+	left, err := s.Client.WaitDeleted(ctx, podResource(), kube.Selection{Namespace: "web"}, everything)
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
@@ -105,24 +105,24 @@ func TestGoneTellsWhatIsLeft(t *testing.T) {
 	}
 }
 
-func TestGoneTellsOfNewcomers(t *testing.T) {
+func TestWaitDeletedReportsNewObjects(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.Put(pods, pod("a"))
 	s.OnWatch(pods, func() { s.Put(pods, pod("b")) })
-	if _, err := s.Client.Gone(t.Context(), podResource(), kube.Selection{Namespace: "web"}, everything); !errors.Is(err, kube.ErrAppeared) {
+	if _, err := s.Client.WaitDeleted(t.Context(), podResource(), kube.Selection{Namespace: "web"}, everything); !errors.Is(err, kube.ErrAppeared) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestReleaseKeepsTheFinalizersOfOthers(t *testing.T) {
+func TestRemoveFinalizersKeepsOthers(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	old := pod("a", "finalizers.fluxcd.io", "notfluxcd.io/x")
 	s.Put(pods, old)
-	// Somebody adds a finalizer after the object was read.
+	// Another client adds a finalizer after the object was read.
 	stale := controllers.Object{"metadata": map[string]any{"name": "a", "namespace": "web", "resourceVersion": "1", "finalizers": []any{"finalizers.fluxcd.io"}}}
-	if err := s.Client.Release(t.Context(), podResource(), stale); err != nil {
+	if err := s.Client.RemoveFinalizers(t.Context(), podResource(), stale); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"notfluxcd.io/x"}, kube.Finalizers(s.Object(pods, "a"))); diff != "" {
@@ -132,11 +132,11 @@ func TestReleaseKeepsTheFinalizersOfOthers(t *testing.T) {
 	if diff := cmp.Diff(want, s.Requests()); diff != "" {
 		t.Error(diff)
 	}
-	if err := s.Client.Release(t.Context(), podResource(), pod("gone", "finalizers.fluxcd.io")); err != nil {
-		t.Errorf("an object that is gone: %v", err)
+	if err := s.Client.RemoveFinalizers(t.Context(), podResource(), pod("gone", "finalizers.fluxcd.io")); err != nil {
+		t.Errorf("a deleted object: %v", err)
 	}
 	if err := s.Client.Remove(t.Context(), podResource(), "web", "gone"); err != nil {
-		t.Errorf("an object that is gone: %v", err)
+		t.Errorf("a deleted object: %v", err)
 	}
 }
 

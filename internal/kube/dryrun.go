@@ -13,20 +13,20 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// DryRun returns what a server-side apply under a manager's name, by force,
-// would make of an object. An object without a resourceVersion is new.
+// DryRun returns the result of a forced server-side apply with the given field manager. An object
+// without a resourceVersion is new.
 func (c *Client) DryRun(ctx context.Context, r Resource, o controllers.Object, manager string) (controllers.Object, error) {
 	return c.DryRunAs(ctx, r, o, Applier{Manager: manager})
 }
 
-// Applier is who applies.
+// Applier configures an apply.
 type Applier struct {
 	Manager string
-	// Strict refuses fields that the server does not know.
+	// Strict rejects unknown fields.
 	Strict bool
 }
 
-// DryRunAs is DryRun by somebody who may be strict.
+// DryRunAs is DryRun with the configuration of an applier.
 func (c *Client) DryRunAs(ctx context.Context, r Resource, o controllers.Object, by Applier) (controllers.Object, error) {
 	body, err := applyBody(o)
 	if err != nil {
@@ -43,13 +43,13 @@ func (c *Client) DryRunAs(ctx context.Context, r Resource, o controllers.Object,
 	}
 	var result controllers.Object
 	if err := utiljson.Unmarshal(body, &result); err != nil {
-		return nil, fmt.Errorf("reading the dry run of %s %q: %w", r.Kind, controllers.Name(o), err)
+		return nil, fmt.Errorf("parsing the dry run of %s %q: %w", r.Kind, controllers.Name(o), err)
 	}
 	return result, nil
 }
 
-// Kinds returns the resources that the server has in a version of a group, by
-// their kinds. It is an error of the API (IsNotFound) when there is none.
+// Kinds returns the resources of a group version by kind, or an IsNotFound error if the server
+// does not serve the group version.
 func (c *Client) Kinds(ctx context.Context, gv schema.GroupVersion) (map[string]Resource, error) {
 	path := "/apis/" + gv.String()
 	if gv.Group == "" {
@@ -61,7 +61,7 @@ func (c *Client) Kinds(ctx context.Context, gv schema.GroupVersion) (map[string]
 	}
 	var list metav1.APIResourceList
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("reading the kinds of %s: %w", gv, err)
+		return nil, fmt.Errorf("parsing the kinds of %s: %w", gv, err)
 	}
 	kinds := map[string]Resource{}
 	for _, r := range list.APIResources {
@@ -73,8 +73,8 @@ func (c *Client) Kinds(ctx context.Context, gv schema.GroupVersion) (map[string]
 	return kinds, nil
 }
 
-// apply tells whether objects of a resource can be applied: subresources and
-// reviews cannot.
+// apply reports whether objects of a resource can be applied, in contrast to subresources and
+// reviews.
 func apply(r metav1.APIResource) bool {
 	for _, verb := range r.Verbs {
 		if verb == "patch" {

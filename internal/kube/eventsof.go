@@ -9,7 +9,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// EventsOf returns at most limit events about one object, in no order.
+// EventsOf returns at most limit events about one object, in no particular order.
 func (c *Client) EventsOf(ctx context.Context, kind, namespace, name string, limit int) ([]controllers.Object, error) {
 	events := Resource{}
 	events.Version, events.Resource = "v1", "events"

@@ -18,29 +18,26 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// retryPause separates attempts to reopen a watch that the server refused or
-// the network lost. It grows no further: somebody is waiting for the answer.
+// retryPause is the constant time between attempts to reopen a watch.
 const retryPause = 200 * time.Millisecond
 
-// watchStart bounds how long the server may take to accept a watch.
+// watchStart is the maximum time until the server accepts a watch.
 const watchStart = 30 * time.Second
 
-// errNoAnswer is the cause of the end of a watch that the server did not accept in time.
-var errNoAnswer = errors.New("the API server does not answer")
+// errNoAnswer is the cause of the cancellation of a watch that the server did not accept in time.
+var errNoAnswer = errors.New("the API server does not respond")
 
-// Event is a change of an object; Deleted objects come in their last state.
+// Event is a change of an object. A deleted object is in its last state.
 type Event struct {
 	Object  controllers.Object
 	Deleted bool
 }
 
-// Follow watches the selected objects and calls visit with every change until
-// visit returns true or an error, or ctx ends. With a resourceVersion it
-// starts there and sends nothing but the watch; without one it lists first,
-// which has to succeed, and visits what there is. A lost connection is
-// reopened where it was lost; when the server no longer remembers that point,
-// the objects are listed again, and what has gone in between is visited as
-// deleted.
+// Follow watches the selected objects and calls visit with every change until visit returns true
+// or an error, or ctx is done. With a resourceVersion it only watches from there. Without one it
+// first lists the objects, which must succeed, and visits them. It reopens a broken watch at the
+// last resourceVersion; if that has expired, it lists the objects again and visits those that
+// disappeared as deleted.
 func (c *Client) Follow(ctx context.Context, r Resource, s Selection, version string, visit func(Event) (bool, error)) error {
 	var there []types.NamespacedName
 	if s.Name != "" {
@@ -49,9 +46,8 @@ func (c *Client) Follow(ctx context.Context, r Resource, s Selection, version st
 	return c.FollowFrom(ctx, r, s, version, there, visit)
 }
 
-// FollowFrom follows with a resourceVersion at which some objects were there:
-// so their deletion is noticed even when the server forgets that version
-// before it has shown them.
+// FollowFrom is Follow from a resourceVersion at which the given objects existed, so that it
+// notices their deletion even if the version expires before the watch has sent them.
 func (c *Client) FollowFrom(ctx context.Context, r Resource, s Selection, version string, there []types.NamespacedName, visit func(Event) (bool, error)) error {
 	f := follower{client: c, resource: r, selection: s, version: version, known: map[string]controllers.Object{}}
 	f.visit = func(e Event) (bool, error) {
@@ -71,13 +67,13 @@ func (c *Client) FollowFrom(ctx context.Context, r Resource, s Selection, versio
 				return err
 			}
 		}
-		return f.goOn(ctx)
+		return f.run(ctx)
 	}
 	for _, name := range there {
 		o := controllers.Object{"kind": r.Kind, "metadata": map[string]any{"namespace": name.Namespace, "name": name.Name}}
 		f.known[key(o)] = o
 	}
-	return f.goOn(ctx)
+	return f.run(ctx)
 }
 
 type follower struct {
@@ -89,8 +85,7 @@ type follower struct {
 	visit     func(Event) (bool, error)
 }
 
-// once runs until the watch breaks. It returns an error only for what trying
-// again would not mend.
+// once watches until the connection breaks. It returns an error only if a retry would not succeed.
 func (f *follower) once(ctx context.Context) (bool, error) {
 	if f.version == "" {
 		changes, err := f.relist(ctx)
@@ -105,9 +100,9 @@ func (f *follower) once(ctx context.Context) (bool, error) {
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	// The server answers a watch at once, and then tells changes as they come.
+	// A server accepts a watch at once, and then sends changes.
 	late := time.AfterFunc(watchStart, func() {
-		f.client.notify("retrying after no answer from the API server to the watch of " + f.resource.Resource + " in " + watchStart.String())
+		f.client.notify("retrying after no response from the API server to the watch of " + f.resource.Resource + " in " + watchStart.String())
 		end(errNoAnswer)
 	})
 	w, err := f.client.collection(f.resource, f.selection.Namespace).Watch(ctx, metav1.ListOptions{
@@ -141,7 +136,7 @@ func (f *follower) once(ctx context.Context) (bool, error) {
 	}
 }
 
-// take handles one event of the watch; broken means that the watch is over.
+// take handles one event; broken reports whether the watch has ended.
 func (f *follower) take(event watch.Event) (done, broken bool, err error) {
 	if event.Type == watch.Error {
 		if expired(apierrors.FromObject(event.Object)) {
@@ -166,9 +161,8 @@ func (f *follower) take(event watch.Event) (done, broken bool, err error) {
 	return done, false, err
 }
 
-// relist lists the objects anew and returns what has changed since they were
-// known: first what has gone, then the others in the order in which a watch
-// would have brought them.
+// relist lists the objects and returns the changes since they were known: deletions, then the
+// other changes in the order in which a watch would send them.
 func (f *follower) relist(ctx context.Context) ([]Event, error) {
 	found := map[string]controllers.Object{}
 	var there, gone []Event
@@ -204,15 +198,15 @@ func versionOf(o controllers.Object) string {
 	return controllers.Path{"metadata.resourceVersion"}.String(o)
 }
 
-// expired tells that a watch cannot start where it was asked to: the server
-// has forgotten that version, or, being restored from a backup, is not there yet.
+// expired reports whether a watch cannot start at its resourceVersion: it has expired, or the
+// server was restored from a backup and has not reached it.
 func expired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
-// temporary passes on only what trying again would not mend: the end of the
-// context and what the server refuses for good.
+// temporary returns err only if a retry would not succeed: ctx is done, or the server rejects the
+// request permanently.
 func temporary(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

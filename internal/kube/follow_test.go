@@ -15,8 +15,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// follow follows a pod named "app" from a version on and says what it sees
-// until the pod is deleted or has the label done.
+// follow follows a pod named "app" from a version and returns what it sees until the pod is
+// deleted or has the label done.
 func follow(ctx context.Context, s *fakeapi.Server, version string) ([]string, error) {
 	var seen []string
 	err := s.Client.Follow(ctx, podResource(), kube.Selection{Namespace: "web", Name: "app"}, version, func(e kube.Event) (bool, error) {
@@ -37,10 +37,9 @@ func donePod() controllers.Object {
 	return o
 }
 
-// TestFollowGoesOn lets the object come to its end while the first watch is
-// cut in several ways: the end has to be seen every time, also that the object
-// was deleted before any watch had shown it.
-func TestFollowGoesOn(t *testing.T) {
+// TestFollowReopensWatch breaks the first watch in several ways: the last change must always be
+// visited, also a deletion that no watch has sent.
+func TestFollowReopensWatch(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]http.HandlerFunc{
 		"a lost connection":   func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
@@ -86,9 +85,9 @@ func TestFollowGoesOn(t *testing.T) {
 	}
 }
 
-// TestRelistShowsOnlyWhatHasChanged: an object that is the same after a watch
-// expired is not shown again.
-func TestRelistShowsOnlyWhatHasChanged(t *testing.T) {
+// TestRelistVisitsChangesOnly checks that an unchanged object is not visited again after a watch
+// has expired.
+func TestRelistVisitsChangesOnly(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.Put(pods, pod("app"))
@@ -103,8 +102,8 @@ func TestRelistShowsOnlyWhatHasChanged(t *testing.T) {
 	}
 }
 
-// TestFollowRefusedForGood: patience ends.
-func TestFollowRefusedForGood(t *testing.T) {
+// TestFollowRejected checks that a watch that is always rejected fails.
+func TestFollowRejected(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.Put(pods, pod("app"))
@@ -114,20 +113,19 @@ func TestFollowRefusedForGood(t *testing.T) {
 	}
 }
 
-// TestUnreachableServerEndsTheFirstList: a wrong address is an error, and not
-// a connection to be waited for.
+// TestUnreachableServerEndsTheFirstList checks that a wrong address is an error and is not
+// retried.
 func TestUnreachableServerEndsTheFirstList(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.Handle("GET "+pods, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	if _, err := follow(t.Context(), s, ""); err == nil {
-		t.Error("followed what cannot be listed")
+		t.Error("no error")
 	}
 }
 
-// TestBusyServerIsAskedAgain answers the first request of each kind with 429
-// and a Retry-After, as a server does that protects itself.
-func TestBusyServerIsAskedAgain(t *testing.T) {
+// TestBusyServerIsRetried responds to the first request of each kind with 429 and a Retry-After.
+func TestBusyServerIsRetried(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.Put(pods, donePod())
@@ -152,12 +150,12 @@ func TestBusyServerIsAskedAgain(t *testing.T) {
 		t.Errorf("get: %v", err)
 	}
 	if list.Load() != 1 || watch.Load() != 1 || get.Load() != 1 {
-		t.Errorf("refused %d lists, %d watches, %d reads", list.Load(), watch.Load(), get.Load())
+		t.Errorf("rejected %d lists, %d watches, %d reads", list.Load(), watch.Load(), get.Load())
 	}
 }
 
-// TestFollowPassesOnTheVisitorsError as it is, whatever the server would make of it.
-func TestFollowPassesOnTheVisitorsError(t *testing.T) {
+// TestFollowReturnsVisitorError checks that an error of the visitor is returned unchanged.
+func TestFollowReturnsVisitorError(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.Put(pods, pod("app"))

@@ -20,14 +20,13 @@ import (
 )
 
 const (
-	// forwardPings keep a quiet connection from being cut on its way.
+	// forwardPings is the interval of pings, which keep proxies from closing an idle connection.
 	forwardPings = 10 * time.Second
-	// mostReason bounds what is read of why a port cannot be reached.
+	// mostReason is the maximum length of an error message of the node.
 	mostReason = 4 << 10
 )
 
-// Forward connects to a port of a pod by way of the API server, so that it can
-// be reached from wherever the API server can be. ctx bounds the connecting.
+// Forward connects to a port of a pod through the API server. ctx limits the time to connect.
 func (c *Client) Forward(ctx context.Context, namespace, pod string, port int) (net.Conn, error) {
 	conn, err := c.forward(ctx, namespace, pod, port)
 	if err != nil {
@@ -51,8 +50,8 @@ func (c *Client) forward(ctx context.Context, namespace, pod string, port int) (
 	return f, nil
 }
 
-// streams opens a connection that carries several streams. A proxy on the way
-// may know no WebSockets, and these are a GET: a role may allow the POST alone.
+// streams opens a connection for several streams. It falls back to SPDY, since a proxy may not
+// support WebSockets, and a role may allow only create (POST) and not get.
 func (c *Client) streams(ctx context.Context, address string) (httpstream.Connection, error) {
 	streams, err := c.overWebSocket(ctx, address)
 	if !httpstream.IsUpgradeFailure(err) && !httpstream.IsHTTPSProxyError(err) {
@@ -61,7 +60,7 @@ func (c *Client) streams(ctx context.Context, address string) (httpstream.Connec
 	streams, fallback := c.overSPDY(ctx, address)
 	var refused *httpstream.UpgradeFailureError
 	if fallback != nil && errors.As(err, &refused) {
-		return nil, refused.Cause // the server's own words
+		return nil, refused.Cause // the error of the server
 	}
 	return streams, fallback
 }
@@ -100,14 +99,14 @@ func (c *Client) overSPDY(ctx context.Context, address string) (httpstream.Conne
 	return streams, err
 }
 
-// forwarded is a connection to a port of a pod. The streams know no deadlines;
-// who reads from one closes it when the time is over, as net/http does.
+// forwarded is a connection to a port of a pod. Streams have no deadlines; to stop a read, close
+// the connection, as net/http does.
 type forwarded struct {
 	httpstream.Stream
 	streams httpstream.Connection
 	started bool
-	// reason is what the node says of a port that cannot be reached; it is
-	// complete when said is closed.
+	// reason is the error of the node if it cannot connect to the port. It is complete when said
+	// is closed.
 	reason []byte
 	said   chan struct{}
 }
@@ -121,7 +120,7 @@ func newForwarded(streams httpstream.Connection, port int) (*forwarded, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := failure.Close(); err != nil { // nothing is said this way
+	if err := failure.Close(); err != nil { // this direction is not used
 		return nil, err
 	}
 	header.Set(corev1.StreamType, corev1.StreamTypeData)
@@ -132,13 +131,12 @@ func newForwarded(streams httpstream.Connection, port int) (*forwarded, error) {
 	f := &forwarded{Stream: data, streams: streams, said: make(chan struct{})}
 	go func() {
 		defer close(f.said)
-		f.reason, _ = io.ReadAll(io.LimitReader(failure, mostReason)) // what there is of it will do
+		f.reason, _ = io.ReadAll(io.LimitReader(failure, mostReason)) // a partial message is sufficient
 	}()
 	return f, nil
 }
 
-// Read implements net.Conn. A connection that ends before it has begun is one
-// that the node could not make, and it says why.
+// Read implements net.Conn. If the connection ends without data, it returns the error of the node.
 func (f *forwarded) Read(p []byte) (int, error) {
 	n, err := f.Stream.Read(p)
 	if n > 0 || !errors.Is(err, io.EOF) || f.started {
@@ -159,7 +157,7 @@ func (f *forwarded) Close() error {
 	return err
 }
 
-// forwardedAddr stands for the address of a pod's port, which has none here.
+// forwardedAddr is the address of a forwarded connection.
 type forwardedAddr struct{}
 
 func (forwardedAddr) Network() string { return "port-forward" }
@@ -171,11 +169,11 @@ func (f *forwarded) LocalAddr() net.Addr { return forwardedAddr{} }
 // RemoteAddr implements net.Conn.
 func (f *forwarded) RemoteAddr() net.Addr { return forwardedAddr{} }
 
-// SetDeadline implements net.Conn; there are no deadlines.
+// SetDeadline implements net.Conn. It has no effect.
 func (f *forwarded) SetDeadline(time.Time) error { return nil }
 
-// SetReadDeadline implements net.Conn; there are no deadlines.
+// SetReadDeadline implements net.Conn. It has no effect.
 func (f *forwarded) SetReadDeadline(time.Time) error { return nil }
 
-// SetWriteDeadline implements net.Conn; there are no deadlines.
+// SetWriteDeadline implements net.Conn. It has no effect.
 func (f *forwarded) SetWriteDeadline(time.Time) error { return nil }

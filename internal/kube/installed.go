@@ -6,17 +6,17 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// The labels that tell what belongs to an installation of Flux, and who put it there.
+// The labels of the objects of a Flux installation.
 const (
 	PartOfLabel    = "app.kubernetes.io/part-of"
 	InstanceLabel  = "app.kubernetes.io/instance"
 	VersionLabel   = "app.kubernetes.io/version"
 	ManagedByLabel = "app.kubernetes.io/managed-by"
-	// BootstrapLabel is what kustomize-controller labels everything with that
-	// comes out of the repository that a cluster was bootstrapped from.
+	// BootstrapLabel is the label that kustomize-controller sets on objects that it applies, such
+	// as those of a bootstrapped cluster.
 	BootstrapLabel = "kustomize.toolkit.fluxcd.io/name"
 
-	// PartOfFlux selects what belongs to any installation of Flux.
+	// PartOfFlux selects the objects of any Flux installation.
 	PartOfFlux = PartOfLabel + "=flux"
 )
 
@@ -28,13 +28,13 @@ func Label(o controllers.Object, key string) string {
 	return s
 }
 
-// InstanceSelector selects what belongs to the installation in a namespace.
+// InstanceSelector returns the selector of the objects of the installation in a namespace.
 func InstanceSelector(namespace string) string {
 	return PartOfFlux + "," + InstanceLabel + "=" + namespace
 }
 
-// IsFluxGroup tells whether an API group is one of Flux, also one that this
-// version of the catalogue does not know.
+// IsFluxGroup reports whether an API group belongs to Flux, including groups that are not in the
+// catalogue.
 func IsFluxGroup(group string) bool {
 	return strings.HasSuffix(group, ".toolkit.fluxcd.io") || strings.HasSuffix(group, ".extensions.fluxcd.io")
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// pageSize is how many objects a list asks for at once: most clusters answer
-// in one page, and a huge one is never held in one piece by the server.
+// pageSize is the maximum number of objects in a page. Most lists fit in one page, and the server
+// does not hold a huge list in memory as a whole.
 const pageSize = 10000
 
-// Selection says which objects of a resource are meant.
+// Selection selects objects of a resource.
 type Selection struct {
 	// Namespace is "" for all namespaces.
 	Namespace string
@@ -28,13 +28,13 @@ type Selection struct {
 	Name string
 	// Labels is a label selector, "" for all.
 	Labels string
-	// Fields is a field selector beside the name, such as "type=Warning".
+	// Fields is a field selector in addition to Name, such as "type=Warning".
 	Fields string
-	// Without are fields that a list leaves out, such as "status.inventory":
-	// they are not even decoded. A path goes on in each element of a list.
+	// Without are fields to omit, such as "status.inventory". They are not decoded. A path
+	// continues in each element of a list.
 	Without []string
-	// OnlyMetadata asks for objects without spec and status. A server that
-	// cannot leave them out sends whole objects.
+	// OnlyMetadata requests objects without spec and status. A server that does not support it
+	// sends complete objects.
 	OnlyMetadata bool
 }
 
@@ -45,11 +45,9 @@ func (s Selection) fields() string {
 	return strings.TrimSuffix("metadata.name="+s.Name+","+s.Fields, ",")
 }
 
-// List calls each with every selected object, one at a time and as it comes
-// off the wire, so that a long list costs the memory of one object. It
-// returns the resourceVersion of the list. The answer comes compressed where
-// it is long: that costs nothing measurable beside a server on the same
-// machine, and is a fifteenth of the bytes in a network.
+// List calls each with every selected object while it reads the response, so that a long list
+// needs the memory of one object. It returns the resourceVersion of the list. Long responses are
+// compressed, which is not slower on a local connection and reduces the size to about a fifteenth.
 func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(controllers.Object) error) (string, error) {
 	for next := ""; ; {
 		list, err := c.page(ctx, r, s, next, each)
@@ -66,9 +64,8 @@ func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(co
 	}
 }
 
-// page reads one page of a list. When the connection is lost in the middle of
-// it, the page is requested again, and read on behind what each has been called
-// with, provided that the server still says the same of that.
+// page reads one page of a list. If the connection is lost, it requests the page again and skips
+// the objects that each was called with, provided that they have not changed.
 func (c *Client) page(ctx context.Context, r Resource, s Selection, next string, each func(controllers.Object) error) (metav1.ListMeta, error) {
 	before := &prefix{seed: maphash.MakeSeed(), each: each}
 	for n := 0; ; n++ {
@@ -86,7 +83,7 @@ func (c *Client) page(ctx context.Context, r Resource, s Selection, next string,
 			return list, err
 		}
 		if n == 0 {
-			c.notify(fmt.Sprintf("retrying after the connection to the API server was lost in the middle of the list of %s", r.Resource))
+			c.notify(fmt.Sprintf("retrying after the connection to the API server was lost while listing %s", r.Resource))
 		}
 		before.next = 0
 		f := failure{}
@@ -117,11 +114,11 @@ func (c *Client) attempt(ctx context.Context, r Resource, s Selection, next stri
 	return list, nil
 }
 
-// errChanged is returned for a list that was lost and has changed since.
-var errChanged = errors.New("the connection was lost in the middle of the list, and the objects have changed since: try again")
+// errChanged is returned if the connection was lost and the list has changed since.
+var errChanged = errors.New("the connection was lost while listing, and the objects have changed since: try again")
 
-// prefix passes on objects, and not once more those that it has passed on
-// before the connection was lost. It keeps a hash of each.
+// prefix passes on objects, except those that it passed on before the connection was lost, of
+// which it keeps hashes.
 type prefix struct {
 	seed maphash.Seed
 	each func(controllers.Object) error
@@ -146,7 +143,7 @@ func (p *prefix) visit(o controllers.Object) error {
 	return nil
 }
 
-// complete returns an error where the second answer is shorter than the first was.
+// complete returns an error if the second response has fewer objects than the first.
 func (p *prefix) complete() error {
 	if p.next < len(p.seen) {
 		return errChanged
@@ -154,10 +151,9 @@ func (p *prefix) complete() error {
 	return nil
 }
 
-// resumed returns where a list goes on that took longer than the server keeps
-// its versions: from the next object on, as they are now. The server offers
-// that in the metadata of its refusal (API concepts, "Retrieving large results
-// sets in chunks"); a new start would show what was shown already once more.
+// resumed returns the token to continue a list whose resourceVersion has expired with the next
+// object. The server sends it in the metadata of the error (API concepts, "Retrieving large
+// results sets in chunks"). A new list would repeat objects.
 func resumed(err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
@@ -166,7 +162,7 @@ func resumed(err error) string {
 	return status.Status().Continue
 }
 
-// decodeList walks the JSON of a list. The metadata may come before or after the items.
+// decodeList decodes the JSON of a list. The metadata may be before or after the items.
 func decodeList(body io.Reader, r Resource, without pruned, each func(controllers.Object) error) (metav1.ListMeta, error) {
 	var list metav1.ListMeta
 	d := newStream(body)
@@ -179,7 +175,7 @@ func decodeList(body io.Reader, r Resource, without pruned, each func(controller
 				if err != nil {
 					return err
 				}
-				// Items of built-in lists come without these.
+				// Items of built-in kinds have neither.
 				o["apiVersion"], o["kind"] = apiVersion, r.Kind
 				return each(o)
 			})
@@ -202,14 +198,14 @@ func (c *Client) Get(ctx context.Context, r Resource, namespace, name string) (c
 		return nil, err
 	}
 	var o controllers.Object
-	// The decoder of Kubernetes keeps whole numbers whole, however long.
+	// The decoder of Kubernetes decodes integers as int64.
 	if err := utiljson.Unmarshal(body, &o); err != nil {
 		return nil, fmt.Errorf("reading %s %q: %w", r.Kind, name, err)
 	}
 	return o, nil
 }
 
-// Raw returns what the server answers at a path such as "/version".
+// Raw returns the response for a path such as "/version".
 func (c *Client) Raw(ctx context.Context, path string) ([]byte, error) {
 	return answer(ctx, c.raw.Get().AbsPath(path))
 }

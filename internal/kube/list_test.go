@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// TestListReadsAllPages, and leaves out what is not wanted on each.
+// TestListReadsAllPages reads several pages with omitted fields.
 func TestListReadsAllPages(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
@@ -47,25 +47,25 @@ func TestListReadsAllPages(t *testing.T) {
 	}
 }
 
-// cutOff is the beginning of an answer whose connection is lost then.
+// cutOff returns a response whose connection is lost after text.
 func cutOff(text string) *http.Response {
 	r := respond(http.StatusOK, "")
 	r.Body = io.NopCloser(io.MultiReader(strings.NewReader(text), iotest.ErrReader(io.ErrUnexpectedEOF)))
 	return r
 }
 
-// item is an object of a list.
+// item returns an object of a list.
 func item(name, version string) string {
 	return fmt.Sprintf(`{"metadata":{"name":%q,"resourceVersion":%q}}`, name, version)
 }
 
-// TestListLostConnection: half a list is read to its end by another request,
-// each object is visited once, and what is no longer true is an error.
+// TestListLostConnection checks that a truncated list is completed by another request, that each
+// object is visited once, and that changes in the meantime are an error.
 func TestListLostConnection(t *testing.T) {
 	t.Parallel()
 	half := `{"items":[` + item("a", "1") + "," + item("b", "2") + ","
 	for name, c := range map[string]struct {
-		second   string // "" cuts every answer off
+		second   string // "" truncates every response
 		got      []string
 		err      string
 		requests int
@@ -75,7 +75,7 @@ func TestListLostConnection(t *testing.T) {
 		"one is gone":      {`{"items":[` + item("a", "1") + "," + item("c", "3") + `]}`, []string{"a", "b"}, "the objects have changed since", 2},
 		"one has come":     {`{"items":[` + item("a", "1") + "," + item("aa", "7") + "," + item("b", "2") + `]}`, []string{"a", "b"}, "the objects have changed since", 2},
 		"the rest is gone": {`{"items":[` + item("a", "1") + `]}`, []string{"a", "b"}, "the objects have changed since", 2},
-		"lost for good":    {"", []string{"a", "b"}, "unexpected EOF", 7},
+		"lost permanently": {"", []string{"a", "b"}, "unexpected EOF", 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,7 +102,7 @@ func TestListLostConnection(t *testing.T) {
 	}
 }
 
-// TestListVisitorsError is not taken for one of the connection.
+// TestListVisitorsError checks that an error of the visitor is not retried.
 func TestListVisitorsError(t *testing.T) {
 	t.Parallel()
 	f := &faulty{fault: func(int, *http.Request) (*http.Response, error) {
@@ -114,8 +114,9 @@ func TestListVisitorsError(t *testing.T) {
 	}
 }
 
-// TestListGoesOnAfterAnExpiredPage where the server says, without showing anything twice.
-func TestListGoesOnAfterAnExpiredPage(t *testing.T) {
+// TestListContinuesExpiredList checks that a list continues at the token of the server, without
+// repeating objects.
+func TestListContinuesExpiredList(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	s.Handle("GET "+pods, func(w http.ResponseWriter, r *http.Request) {

@@ -8,18 +8,17 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// onlyMetadata asks for objects without spec and status. A server that cannot
-// leave them out sends whole objects, which are as good.
+// onlyMetadata requests objects without spec and status, or complete objects from servers that do
+// not support it.
 const onlyMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
-// Metadata calls each with the selected objects, of which only the metadata
-// counts: names for completion and hints. It does not ask beyond the first
-// page, since nobody reads that many names.
+// Metadata calls each with the metadata of the selected objects, for completion and hints. It
+// reads only the first page.
 func (c *Client) Metadata(ctx context.Context, r Resource, s Selection, each func(controllers.Object)) error {
 	request := r.locate(c.raw.Get(), s.Namespace, "").
 		SetHeader("Accept", onlyMetadata).
 		Param("limit", strconv.Itoa(pageSize)).
-		Param("resourceVersion", "0") // a name that is a second old is soon enough
+		Param("resourceVersion", "0") // a list from the cache of the server is recent enough
 	for name, value := range map[string]string{"labelSelector": s.Labels, "fieldSelector": s.fields()} {
 		if value != "" {
 			request = request.Param(name, value)
@@ -37,7 +36,7 @@ func (c *Client) Metadata(ctx context.Context, r Resource, s Selection, each fun
 		err = closed
 	}
 	if err != nil {
-		return fmt.Errorf("reading the names of %s: %w", r.Resource, err)
+		return fmt.Errorf("listing the names of %s: %w", r.Resource, err)
 	}
 	return nil
 }

@@ -13,9 +13,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// TestMetadataAsksForNothingElse looks at the request, and reads a server's
-// answer that has whole objects all the same.
-func TestMetadataAsksForNothingElse(t *testing.T) {
+// TestMetadataRequestsMetadataOnly checks the request, and reads a response with complete objects.
+func TestMetadataRequestsMetadataOnly(t *testing.T) {
 	t.Parallel()
 	var accepted []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

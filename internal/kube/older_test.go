@@ -14,11 +14,10 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// refusing stands before a cluster that has only some versions and answers
-// all else as an API server does. It notes the paths.
+// refusing is an API server that serves only some versions. It records the paths.
 type refusing struct {
-	versions string            // of the group, as discovery tells them
-	served   map[string]string // path → answer
+	versions string            // of the group in discovery
+	served   map[string]string // path → response
 	asked    []string
 }
 
@@ -34,7 +33,7 @@ func (r *refusing) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write([]byte(body)) // a client that has gone fails by itself
+	_, _ = w.Write([]byte(body)) // a disconnected client fails by itself
 }
 
 func group(versions ...string) string {
@@ -45,9 +44,9 @@ func group(versions ...string) string {
 	return `{"kind":"APIGroup","versions":[` + strings.Join(list, ",") + `]}`
 }
 
-// TestWithFindsTheVersionThatIsServed lists buckets twice where the shipped
-// version is refused: the search is made once.
-func TestWithFindsTheVersionThatIsServed(t *testing.T) {
+// TestWithServedVersion lists buckets twice on a server without the shipped version: discovery
+// happens once.
+func TestWithServedVersion(t *testing.T) {
 	t.Parallel()
 	list := `{"items":[],"metadata":{"resourceVersion":"7"}}`
 	for name, c := range map[string]struct {
@@ -79,7 +78,7 @@ func TestWithFindsTheVersionThatIsServed(t *testing.T) {
 			}
 			bucket, _ := controllers.FindKind("Bucket")
 			for range 2 {
-				err := client.With(t.Context(), bucket, func(r kube.Resource) error {
+				err := client.WithServedVersion(t.Context(), bucket, func(r kube.Resource) error {
 					_, err := client.List(t.Context(), r, kube.Selection{}, func(controllers.Object) error { return nil })
 					return err
 				})

@@ -6,10 +6,9 @@ import (
 	"sync"
 )
 
-// opening lets the first request open a connection and has those that come
-// meanwhile wait for it. Without it, fifteen lists at once would make fifteen
-// connections with a TLS handshake each, and then share one by HTTP/2. Where
-// the server speaks only HTTP/1.1, the others open theirs afterwards.
+// opening delays requests until the first request has opened a connection. Otherwise fifteen
+// concurrent lists would open fifteen connections with a TLS handshake each, although they can
+// share one with HTTP/2. With HTTP/1.1 the other requests then open their own.
 type opening struct {
 	next http.RoundTripper
 
@@ -37,11 +36,11 @@ func (o *opening) RoundTrip(r *http.Request) (*http.Response, error) {
 		return o.next.RoundTrip(r)
 	}
 	open := sync.OnceFunc(func() { close(o.opened) })
-	// Whatever comes of the first request, the others are not held any longer.
+	// The other requests continue when the first one ends, also with an error.
 	defer open()
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { open() }}
 	return o.next.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 }
 
-// WrappedRoundTripper lets client-go reach the transport below.
+// WrappedRoundTripper returns the wrapped transport to client-go.
 func (o *opening) WrappedRoundTripper() http.RoundTripper { return o.next }

@@ -15,9 +15,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// TestRequestsShareAConnection sends many requests at once, which the server
-// holds until all of them are there: over one connection where it speaks
-// HTTP/2, and over one each where it does not.
+// TestRequestsShareAConnection sends many concurrent requests: they share one connection with
+// HTTP/2, and have one each with HTTP/1.1.
 func TestRequestsShareAConnection(t *testing.T) {
 	t.Parallel()
 	const many = 15
@@ -64,7 +63,7 @@ func TestRequestsShareAConnection(t *testing.T) {
 	}
 }
 
-// TestFirstRequestFailing does not hold the others up.
+// TestFirstRequestFailing checks that other requests continue if the first one fails.
 func TestFirstRequestFailing(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -82,7 +81,7 @@ func TestFirstRequestFailing(t *testing.T) {
 	for range 5 {
 		wg.Go(func() {
 			if _, err := client.Raw(t.Context(), "/version"); err == nil {
-				t.Error("nobody listens, and still there is an answer")
+				t.Error("response without a server")
 			}
 		})
 	}

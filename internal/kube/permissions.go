@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Permission is something that a user may or may not do.
+// Permission is a permission in RBAC terms.
 type Permission struct {
 	Verb, Group, Resource string
-	// Namespace is "" for what is cluster-scoped.
+	// Namespace is "" for cluster-scoped resources.
 	Namespace string
-	// Name is "" for all objects there.
+	// Name is "" for all objects.
 	Name string
 }
 
-// String names the permission as kubectl does: create deployments.apps in namespace "web".
+// String formats the permission like kubectl: create deployments.apps in namespace "web".
 func (p Permission) String() string { return p.Verb + " " + p.object() }
 
 func (p Permission) object() string {
@@ -32,10 +32,10 @@ func (p Permission) object() string {
 	return fmt.Sprintf("%s in namespace %q", resource, p.Namespace)
 }
 
-// DeniedError lists what a user may not do.
+// DeniedError lists missing permissions.
 type DeniedError struct{ Denied []Permission }
 
-// Error names the verbs of each resource together.
+// Error groups the verbs by resource.
 func (e *DeniedError) Error() string {
 	var objects []string
 	verbs := map[string][]string{}
@@ -52,9 +52,8 @@ func (e *DeniedError) Error() string {
 	return "no permission to " + strings.Join(objects, "; ")
 }
 
-// Allowed returns a *DeniedError if the user lacks one of the permissions. It
-// asks first whether everything is allowed, which is one request for those who
-// administer a cluster.
+// Allowed returns a *DeniedError if the user lacks one of the permissions. It first checks whether
+// everything is allowed, which is a single request for cluster administrators.
 func (c *Client) Allowed(ctx context.Context, permissions []Permission) error {
 	everything, err := c.allowed(ctx, Permission{Verb: "*", Group: "*", Resource: "*"})
 	if err != nil || everything {
@@ -62,7 +61,7 @@ func (c *Client) Allowed(ctx context.Context, permissions []Permission) error {
 	}
 	answers := make([]bool, len(permissions))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
+	g.SetLimit(maxRequests)
 	for i, p := range permissions {
 		g.Go(func() (err error) {
 			answers[i], err = c.allowed(ctx, p)
@@ -84,7 +83,7 @@ func (c *Client) Allowed(ctx context.Context, permissions []Permission) error {
 	return nil
 }
 
-// May tells whether the user has a permission.
+// May reports whether the user has a permission.
 func (c *Client) May(ctx context.Context, p Permission) (bool, error) { return c.allowed(ctx, p) }
 
 func (c *Client) allowed(ctx context.Context, p Permission) (bool, error) {
@@ -101,7 +100,7 @@ func (c *Client) allowed(ctx context.Context, p Permission) (bool, error) {
 	body, err = answer(ctx, c.raw.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
 		SetHeader("Content-Type", "application/json").Body(body))
 	if err != nil {
-		return false, fmt.Errorf("asking whether it is allowed to %s: %w", p, err)
+		return false, fmt.Errorf("checking the permission to %s: %w", p, err)
 	}
 	var answer struct {
 		Status struct {

@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// PodLog says which part of which log is meant.
+// PodLog selects a part of a log.
 type PodLog struct {
 	Namespace, Pod, Container string
-	// Previous means the container's run before the present one.
+	// Previous selects the previous run of the container.
 	Previous bool
-	// Lines is how many lines from the end are read; it has to be set, so that
-	// a log without end does not end up in memory.
+	// Lines is the maximum number of recent lines. It is required, to limit memory.
 	Lines int
 }
 
@@ -28,21 +27,19 @@ func (c *Client) PodLog(ctx context.Context, l PodLog) ([]byte, error) {
 		Param("limitBytes", strconv.Itoa(l.Lines*8192)))
 }
 
-// LogStream says which part of which log is read line by line.
+// LogStream selects the part of a log to stream.
 type LogStream struct {
 	Namespace, Pod, Container string
-	// Follow goes on with what the container prints, Previous reads the run
-	// before the present one.
+	// Follow streams new lines, Previous selects the previous run of the container.
 	Follow, Previous bool
-	// Since leaves out what is older, to the second; it stands above SinceSeconds.
+	// Since omits lines older than a time, to the second. It takes precedence over SinceSeconds.
 	Since        time.Time
 	SinceSeconds int64
-	// Tail is how many lines from the end are read, -1 for all.
+	// Tail is the number of recent lines, -1 for all.
 	Tail int64
 }
 
-// StreamLog opens a container's log. Each line begins with the time at which
-// the container printed it.
+// StreamLog opens the log of a container. Each line starts with the time at which it was written.
 func (c *Client) StreamLog(ctx context.Context, l LogStream) (io.ReadCloser, error) {
 	pods := Resource{}
 	pods.Version, pods.Resource = "v1", "pods"

@@ -2,11 +2,11 @@ package kube
 
 import "strings"
 
-// pruned says which fields of an object to step over: a nil entry drops the
-// field, another one leads to the fields below.
+// pruned is a tree of the fields of an object that are not decoded: a nil entry omits the field,
+// any other entry applies to its children.
 type pruned map[string]pruned
 
-// prune makes the tree of dotted paths such as "status.inventory".
+// prune returns the tree of dotted paths such as "status.inventory".
 func prune(paths []string) pruned {
 	root := pruned{}
 	for _, path := range paths {
@@ -17,7 +17,7 @@ func prune(paths []string) pruned {
 				at[step] = pruned{}
 			}
 			if at = at[step]; at == nil {
-				break // a field above is dropped already
+				break // a parent is omitted already
 			}
 		}
 		if at != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Of returns the resource of a row of the catalogue at its shipped version.
+// Of returns the resource of a kind of the catalogue at its shipped version.
 func Of(k controllers.Kind) Resource {
 	return Resource{
 		GroupVersionResource: schema.GroupVersionResource{Group: k.Group, Version: k.Version, Resource: k.Resource},
@@ -23,16 +23,16 @@ func Of(k controllers.Kind) Resource {
 	}
 }
 
-// clusterScoped are the built-in kinds without a namespace that flux handles.
+// clusterScoped are the built-in cluster-scoped kinds that flux handles.
 var clusterScoped = []string{
 	"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition",
 	"StorageClass", "PriorityClass", "IngressClass", "RuntimeClass", "APIService",
 	"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
 }
 
-// Guess returns the resource of a kind by the naming rules of Kubernetes. It
-// is right for Flux's and the built-in kinds and costs no request.
-func Guess(gvk schema.GroupVersionKind) Resource {
+// ResourceFor returns the resource of a kind by the naming conventions of Kubernetes, without a
+// request. It is correct for Flux and built-in kinds.
+func ResourceFor(gvk schema.GroupVersionKind) Resource {
 	if k, ok := controllers.KindOf(gvk.Group, gvk.Kind); ok {
 		r := Of(k)
 		r.Version = gvk.Version
@@ -42,8 +42,7 @@ func Guess(gvk schema.GroupVersionKind) Resource {
 	return Resource{GroupVersionResource: plural, Kind: gvk.Kind, ClusterScoped: slices.Contains(clusterScoped, gvk.Kind)}
 }
 
-// versions remembers what discovery said of a group, and which older versions
-// the server was found to have kinds in.
+// versions caches discovered groups, and the older versions in which the server serves kinds.
 type versions struct {
 	mu     sync.Mutex
 	groups map[string]metav1.APIGroup
@@ -66,25 +65,23 @@ func (v *versions) remember(k controllers.Kind, version string) {
 	v.older[k.CRD()] = version
 }
 
-// NotServed tells whether an error says that the server does not know the
-// resource at all, as against not having an object of that name.
+// NotServed reports whether an error means that the server does not serve the resource, in
+// contrast to a missing object.
 func NotServed(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) ||
 		meta.IsNoMatchError(err)
 }
 
-// MissingKindError says that a cluster does not serve a kind in any version
-// that flux knows.
+// MissingKindError is returned if the cluster serves no known version of a kind.
 type MissingKindError struct{ Kind controllers.Kind }
 
 func (e *MissingKindError) Error() string {
 	return fmt.Sprintf("the cluster does not serve %s: the CustomResourceDefinition %s is not installed", e.Kind.Kind, e.Kind.CRD())
 }
 
-// With calls do with the shipped version of a kind and, only when the server
-// does not serve that, with the newest one of the row that it does. What has
-// been found is remembered, so that a kind costs the search once.
-func (c *Client) With(ctx context.Context, k controllers.Kind, do func(Resource) error) error {
+// WithServedVersion calls do with the shipped version of a kind and, if the server does not serve
+// it, with the newest served version of the kind. It caches that version.
+func (c *Client) WithServedVersion(ctx context.Context, k controllers.Kind, do func(Resource) error) error {
 	r := Of(k)
 	if version, ok := c.served.of(k); ok {
 		r.Version = version
@@ -107,18 +104,17 @@ func (c *Client) With(ctx context.Context, k controllers.Kind, do func(Resource)
 	return &MissingKindError{k}
 }
 
-// GetKind returns an object of a row of the catalogue, in the version that the
-// server has.
+// GetKind returns an object of a kind of the catalogue, in a version that the server serves.
 func (c *Client) GetKind(ctx context.Context, k controllers.Kind, namespace, name string) (o controllers.Object, err error) {
-	err = c.With(ctx, k, func(r Resource) (err error) {
+	err = c.WithServedVersion(ctx, k, func(r Resource) (err error) {
 		o, err = c.Get(ctx, r, namespace, name)
 		return err
 	})
 	return o, err
 }
 
-// olderVersions are those of the row that the server has for any kind of the
-// group: whether it has them for this one, only the request itself can tell.
+// olderVersions returns the versions of a kind that the server has for its group. Only a request
+// shows whether it serves the kind in them.
 func (c *Client) olderVersions(ctx context.Context, k controllers.Kind) ([]string, error) {
 	group, err := c.group(ctx, k.Group)
 	if apierrors.IsNotFound(err) {
@@ -140,7 +136,7 @@ func (c *Client) group(ctx context.Context, name string) (metav1.APIGroup, error
 	}
 	body, err := answer(ctx, c.raw.Get().AbsPath("/apis", name))
 	if err != nil {
-		return metav1.APIGroup{}, fmt.Errorf("asking which versions of %s are served: %w", name, err)
+		return metav1.APIGroup{}, fmt.Errorf("discovering the versions of %s: %w", name, err)
 	}
 	var g metav1.APIGroup
 	if err := json.Unmarshal(body, &g); err != nil {

@@ -22,27 +22,26 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Notifier is a rest.WarningHandler that is also told what the client itself
-// has to tell its user: that it retries, and after what. It may be called
-// concurrently.
+// Notifier is a rest.WarningHandler that also receives messages of the client, such as the reason
+// of retries. Notice may be called concurrently.
 type Notifier interface {
 	Notice(text string)
 }
 
 const (
-	// firstBackoff is doubled with each retry up to lastBackoff. A server that
-	// asks for more by Retry-After gets it, up to longestBackoff.
+	// firstBackoff is doubled with each retry up to lastBackoff. A longer
+	// Retry-After of the server is respected, up to longestBackoff.
 	firstBackoff   = 250 * time.Millisecond
 	lastBackoff    = 4 * time.Second
 	longestBackoff = 30 * time.Second
-	// statusBytes is how much of a refusal is read for its message.
+	// statusBytes is the maximum size of an error response that is read for its message.
 	statusBytes = 64 << 10
 )
 
-// retriesAfter returns how often a request is repeated after an answer, or after
-// a lost connection for 0. A 500 is often permanent, such as a conversion webhook
-// that fails: it is reported after two seconds. What a server or a load balancer
-// answers while it restarts is not.
+// retriesAfter returns the maximum number of retries after a status code, or after a lost
+// connection for 0. A 500 is often permanent, for example if a conversion webhook fails, so it is
+// reported after two seconds. The responses of a restarting server or of its load balancer are
+// temporary.
 func retriesAfter(code int) int {
 	switch code {
 	case http.StatusTooManyRequests:
@@ -56,17 +55,16 @@ func retriesAfter(code int) int {
 	}
 }
 
-// retry repeats requests after what passes by itself: a busy or restarting
-// server, a connection that was lost. It is the only place that does, so that
-// nothing is repeated by two at once, and it repeats only what may arrive twice
-// (see idempotent). The time of the request's context bounds it.
+// retry is the transport that retries requests after temporary failures: a busy or restarting
+// server, or a lost connection. It is the only place with retries, and retries only requests that
+// are safe to repeat (see idempotent). The context of the request limits the time.
 type retry struct {
 	next   http.RoundTripper
 	notify func(string)
 
 	mu sync.Mutex
-	// failing has the requests that fail, by what they fail of: each cause is
-	// told once, however many requests and attempts there are.
+	// failing holds the failing requests by cause. Each cause is reported once for
+	// all requests and attempts.
 	failing map[string]map[string]bool
 }
 
@@ -77,8 +75,8 @@ func notifier(cfg *rest.Config) func(string) {
 	return func(string) {}
 }
 
-// wrapRetry adds retries to the transport of a configuration, around another
-// wrapper. A configuration that has them already keeps those.
+// wrapRetry adds retries to the transport of a configuration, around another wrapper. It does not
+// add them twice.
 func wrapRetry(cfg *rest.Config, inner func(http.RoundTripper) http.RoundTripper) {
 	notify := notifier(cfg)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -89,7 +87,7 @@ func wrapRetry(cfg *rest.Config, inner func(http.RoundTripper) http.RoundTripper
 	})
 }
 
-// WrappedRoundTripper lets client-go reach the transport below.
+// WrappedRoundTripper returns the wrapped transport to client-go.
 func (t *retry) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // RoundTrip implements http.RoundTripper.
@@ -111,21 +109,21 @@ func (t *retry) RoundTrip(r *http.Request) (*http.Response, error) {
 		if attempt = repeated(r); attempt == nil {
 			return f.final(response, err)
 		}
-		t.tell(r, f.cause, message(response))
+		t.report(r, f.cause, message(response))
 		if !sleep(r.Context(), pause) {
 			return nil, context.Cause(r.Context())
 		}
 	}
 }
 
-// failure is why a request may be worth repeating.
+// failure is a failed request that may be retried.
 type failure struct {
 	code  int // 0 for a lost connection
 	cause string
 	asked time.Duration
 }
 
-// failureOf returns nil for what repeating does not change.
+// failureOf returns nil for a result that a retry would not change.
 func failureOf(r *http.Request, response *http.Response, err error) *failure {
 	switch {
 	case r.Context().Err() != nil:
@@ -143,9 +141,9 @@ func failureOf(r *http.Request, response *http.Response, err error) *failure {
 	return f
 }
 
-// invalidForSchema reports whether the API server answered a server-side apply with
+// invalidForSchema reports whether the API server rejected a server-side apply with
 // a 500 because the object does not match the schema of its kind: a field that is not
-// declared, or of another type. This is an answer about the object, whatever its code.
+// declared, or of another type. A retry would not change the result.
 func invalidForSchema(r *http.Request, response *http.Response) bool {
 	if r.Method != http.MethodPatch || response.StatusCode != http.StatusInternalServerError {
 		return false
@@ -159,30 +157,29 @@ func invalidForSchema(r *http.Request, response *http.Response) bool {
 	return err == nil && json.Unmarshal(body, &status) == nil && status.Kind == "Status" && strings.HasPrefix(status.Message, "failed to create typed ")
 }
 
-// again reports whether a request is repeated after n retries. A server that
-// answers 429 has not begun with the request, so that it may be any.
+// again reports whether a request is retried after n retries. After a 429 any request may be,
+// since the server has not processed it.
 func (f *failure) again(r *http.Request, n int) bool {
 	return n < retriesAfter(f.code) && f.asked <= longestBackoff && (f.code == http.StatusTooManyRequests || idempotent(r))
 }
 
-// pause returns how long to wait before the next attempt: between half and the
-// whole of a doubling time, so that many clients do not come back together.
+// pause returns the time before the next attempt. It is random between half and all of the
+// backoff, so that clients do not retry at the same time.
 func (f *failure) pause(n int) time.Duration {
 	if f.asked > 0 {
 		return f.asked
 	}
 	whole := min(firstBackoff<<min(n, 10), lastBackoff)
-	return whole/2 + rand.N(whole/2) //nolint:gosec // nothing secret depends on it
+	return whole/2 + rand.N(whole/2) //nolint:gosec // not for secrets
 }
 
-// message takes what the API server says of itself from an answer that is not
-// used any more, and frees its connection.
+// message returns the message of an error response, and closes the response.
 func message(response *http.Response) string {
 	if response == nil {
 		return ""
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, statusBytes))
-	_ = response.Body.Close() // what is not read is not needed
+	_ = response.Body.Close() // the rest is not needed
 	var status struct{ Kind, Message string }
 	if err != nil || json.Unmarshal(body, &status) != nil || status.Kind != "Status" || status.Message == "" {
 		return ""
@@ -190,8 +187,8 @@ func message(response *http.Response) string {
 	return ": " + status.Message
 }
 
-// final is what the caller gets. Without Retry-After, and with the connection's
-// error in words, client-go does not repeat the request once more.
+// final returns the result for the caller. Without Retry-After, and with lostError, client-go does
+// not retry the request again.
 func (f *failure) final(response *http.Response, err error) (*http.Response, error) {
 	if err != nil {
 		return nil, lostError{err}
@@ -200,18 +197,18 @@ func (f *failure) final(response *http.Response, err error) (*http.Response, err
 	return response, nil
 }
 
-// lostError says that a connection ended before the answer.
+// lostError is returned if a connection ended before the response.
 type lostError struct{ err error }
 
 func (e lostError) Error() string {
 	if utilnet.IsConnectionReset(e.err) {
 		return "the API server reset the connection"
 	}
-	return "the API server closed the connection without an answer"
+	return "the API server closed the connection without a response"
 }
 
-// lost reports whether a connection that had been made has ended. One that
-// cannot be made is reported at once: the address may be wrong.
+// lost reports whether an established connection has ended. A connection that cannot be
+// established is not retried: the address may be wrong.
 func lost(err error) bool {
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
@@ -222,14 +219,12 @@ func lost(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// idempotent reports whether a request that may have been done already can be
-// sent once more. Reading is (lists, the start of a watch). So are server-side
-// apply and a merge patch: they say what fields are to be, so that a second one
-// changes nothing (one that names a resourceVersion is answered with a conflict,
-// which its caller expects anyway). A request for a reconciliation is a merge
-// patch with a token that the controller handles once. Access reviews and dry
-// runs store nothing. JSON patches, creation and deletion are not: the second
-// one may meet another object of that name.
+// idempotent reports whether a request that may have been processed can be sent again. Reads are
+// idempotent (lists, the start of a watch), and so are server-side apply and merge patches, which
+// set fields to given values: a repeated patch changes nothing (with a resourceVersion, it is a
+// conflict, which the caller handles). A reconcile request is a merge patch with a token that the
+// controller handles once. Access reviews and dry runs store nothing. JSON patches, creation and
+// deletion are not idempotent: the repeated request may affect another object with the name.
 func idempotent(r *http.Request) bool {
 	if r.Header.Get("Upgrade") != "" {
 		return false
@@ -250,7 +245,7 @@ func idempotent(r *http.Request) bool {
 	return r.URL.Query().Get("dryRun") == "All"
 }
 
-// repeated returns a request to be sent once more, nil if its body is gone.
+// repeated returns a copy of the request, or nil if its body cannot be read again.
 func repeated(r *http.Request) *http.Request {
 	again := r.Clone(r.Context())
 	if r.Body == nil || r.Body == http.NoBody {
@@ -267,8 +262,8 @@ func repeated(r *http.Request) *http.Request {
 	return again
 }
 
-// tell says once that requests are repeated and why.
-func (t *retry) tell(r *http.Request, cause, message string) {
+// report reports a cause of retries once.
+func (t *retry) report(r *http.Request, cause, message string) {
 	t.mu.Lock()
 	first := len(t.failing[cause]) == 0
 	if first {
@@ -281,7 +276,7 @@ func (t *retry) tell(r *http.Request, cause, message string) {
 	}
 }
 
-// passed forgets that a request has failed: when it does once more, that is told.
+// passed records that a request succeeded, so that its next failure is reported.
 func (t *retry) passed(r *http.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -292,11 +287,11 @@ func (t *retry) passed(r *http.Request) {
 	}
 }
 
-// target names a request for people.
+// target returns the method and path of a request.
 func target(r *http.Request) string { return r.Method + " " + r.URL.Path }
 
-// inTime reports whether a pause ends before the time of the context does: if
-// not, the answer that is there says more than that the time is over.
+// inTime reports whether a pause ends before the deadline of the context. If not, the present
+// response is more informative than a timeout.
 func inTime(ctx context.Context, pause time.Duration) bool {
 	deadline, bounded := ctx.Deadline()
 	return !bounded || time.Until(deadline) > pause

@@ -25,10 +25,10 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// faulty is a server in this process: it fails some requests, and answers the
-// others with what they ask for. Time is that of a synctest bubble.
+// faulty is an in-process server that fails some requests and responds to the others. Time is that
+// of a synctest bubble.
 type faulty struct {
-	// fault returns an answer or an error for the nth request, nothing to have it answered.
+	// fault returns a response or an error for the nth request, or nothing for success.
 	fault func(n int, r *http.Request) (*http.Response, error)
 
 	mu       sync.Mutex
@@ -84,7 +84,7 @@ func refuse(code int, reason metav1.StatusReason, message string, headers ...str
 	return respond(code, fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":%q}`, code, reason, message), headers...)
 }
 
-// passing are the faults that pass by themselves.
+// passing are temporary faults.
 var passing = map[string]func() (*http.Response, error){
 	"429":   func() (*http.Response, error) { return refuse(429, "TooManyRequests", "later"), nil },
 	"500":   func() (*http.Response, error) { return refuse(500, "InternalError", "etcdserver: leader changed"), nil },
@@ -136,9 +136,8 @@ func create(ctx context.Context, c *kube.Client, options metav1.CreateOptions) e
 	return err
 }
 
-// TestRetryOnce: a fault of the first request only delays what is idempotent,
-// and is told once; nothing else is sent a second time, except after a 429, by
-// which the server says that it has not begun.
+// TestRetryOnce checks that a fault of the first request delays idempotent requests and is
+// reported once, and that other requests are retried only after a 429.
 func TestRetryOnce(t *testing.T) {
 	t.Parallel()
 	for what, fault := range passing {
@@ -168,14 +167,14 @@ func TestRetryOnce(t *testing.T) {
 	}
 }
 
-// TestRetryNotice names the cause, the request and the server's own words.
+// TestRetryNotice checks that the notice has the cause, the request and the message of the server.
 func TestRetryNotice(t *testing.T) {
 	t.Parallel()
 	for what, want := range map[string]string{
 		"500":   "retrying after 500 Internal Server Error from the API server (GET /api/v1/namespaces/x/pods/a): etcdserver: leader changed",
 		"502":   "retrying after 502 Bad Gateway from the API server (GET /api/v1/namespaces/x/pods/a)",
 		"reset": "retrying after the API server reset the connection (GET /api/v1/namespaces/x/pods/a)",
-		"end":   "retrying after the API server closed the connection without an answer (GET /api/v1/namespaces/x/pods/a)",
+		"end":   "retrying after the API server closed the connection without a response (GET /api/v1/namespaces/x/pods/a)",
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := &faulty{fault: func(n int, _ *http.Request) (*http.Response, error) {
@@ -192,7 +191,7 @@ func TestRetryNotice(t *testing.T) {
 	}
 }
 
-// TestRetryPermanent ends, soon after a 500, which is often permanent.
+// TestRetryPermanent checks that retries of a permanent fault end, and soon after a 500.
 func TestRetryPermanent(t *testing.T) {
 	t.Parallel()
 	for what, want := range map[string]struct {
@@ -220,8 +219,8 @@ func TestRetryPermanent(t *testing.T) {
 	}
 }
 
-// TestRetryInvalidForSchema applies an object that does not match its schema: the
-// API server answers 500, and does so again. A 500 for another reason may pass.
+// TestRetryInvalidForSchema checks that a 500 for an object that does not match its
+// schema is not retried, in contrast to a 500 for another reason.
 func TestRetryInvalidForSchema(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]int{
@@ -242,7 +241,7 @@ func TestRetryInvalidForSchema(t *testing.T) {
 	}
 }
 
-// TestRetryLasting are answers that another attempt does not change.
+// TestRetryLasting checks that responses which another attempt does not change are not retried.
 func TestRetryLasting(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func() (*http.Response, error){
@@ -269,7 +268,7 @@ func TestRetryLasting(t *testing.T) {
 	}
 }
 
-// TestRetryAfter waits for as long as the server asks for.
+// TestRetryAfter checks that Retry-After is respected.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -286,8 +285,8 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// TestRetryInTime: what the server has answered is reported where another
-// attempt would come after the time of the command, and an interrupt ends a pause.
+// TestRetryInTime checks that the response is returned if the next attempt would exceed the
+// deadline, and that an interrupt ends a pause.
 func TestRetryInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -312,8 +311,8 @@ func TestRetryInTime(t *testing.T) {
 	})
 }
 
-// TestRetryOutages tells a cause once for all requests that meet it at the same
-// time, and once more when it comes back.
+// TestRetryOutages checks that a cause is reported once for concurrent requests, and again when it
+// recurs.
 func TestRetryOutages(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

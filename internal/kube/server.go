@@ -10,31 +10,30 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ServerVersion returns the version of Kubernetes.
+// ServerVersion returns the Kubernetes version of the server.
 func (c *Client) ServerVersion(ctx context.Context) (*version.Version, error) {
 	body, err := answer(ctx, c.raw.Get().AbsPath("/version"))
 	if err != nil {
-		return nil, fmt.Errorf("asking for the version of Kubernetes: %w", err)
+		return nil, fmt.Errorf("reading the Kubernetes version: %w", err)
 	}
 	var answer struct {
 		GitVersion string `json:"gitVersion"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, fmt.Errorf("reading the version of Kubernetes: %w", err)
+		return nil, fmt.Errorf("parsing the Kubernetes version: %w", err)
 	}
 	if v, err := version.ParseSemantic(answer.GitVersion); err == nil {
 		return v, nil
 	}
-	// Some vendors' versions are no semantic ones; their numbers still count.
+	// The versions of some vendors are not semantic versions.
 	v, err := version.ParseGeneric(answer.GitVersion)
 	if err != nil {
-		return nil, fmt.Errorf("reading the version of Kubernetes: %w", err)
+		return nil, fmt.Errorf("parsing the Kubernetes version: %w", err)
 	}
 	return v, nil
 }
 
-// Supports tells whether a version is at least the one of a constraint of the
-// form ">=1.33.0-0".
+// Supports reports whether a version satisfies a constraint of the form ">=1.33.0-0".
 func Supports(v *version.Version, constraint string) (bool, error) {
 	least, err := version.ParseSemantic(strings.TrimPrefix(constraint, ">="))
 	if err != nil {
@@ -43,8 +42,8 @@ func Supports(v *version.Version, constraint string) (bool, error) {
 	return v.AtLeast(least), nil
 }
 
-// answer sends a request and returns the body. Its errors are the server's own
-// words, which DoRaw leaves out.
+// answer sends a request and returns the body. Its errors have the message of the server, which
+// those of DoRaw do not.
 func answer(ctx context.Context, request *rest.Request) ([]byte, error) {
 	result := request.Do(ctx)
 	if err := result.Error(); err != nil {

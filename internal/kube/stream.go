@@ -9,17 +9,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A list of a thousand objects is mostly what no table shows: managedFields,
-// inventories, Helm values. encoding/json would build all of it, so lists are
-// read token by token, and what is not wanted is stepped over without decoding
-// it. Of the texts that every object repeats, one copy is kept: up to
-// repeatable bytes each, and up to remembered of them.
+// Most of a long list is data that tables do not show: managedFields, inventories,
+// Helm values. encoding/json would decode all of it, so lists are read token by
+// token, and omitted fields are skipped. Repeated strings share their memory: up
+// to remembered strings of up to repeatable bytes each.
 const (
 	repeatable = 40
 	remembered = 2048
 )
 
-// stream reads JSON values as they arrive.
+// stream decodes JSON values while it reads them.
 type stream struct {
 	tokens  *jsontext.Decoder
 	known   map[string]string
@@ -27,24 +26,24 @@ type stream struct {
 }
 
 func newStream(from io.Reader) *stream {
-	// As encoding/json takes it: what the API server says is not judged here.
+	// Accept the same input as encoding/json.
 	lenient := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 	return &stream{tokens: jsontext.NewDecoder(from, lenient...), known: map[string]string{}}
 }
 
-// take reads a token that has to be of a kind.
+// take reads a token of the given kind.
 func (s *stream) take(want jsontext.Kind) error {
 	token, err := s.tokens.ReadToken()
 	if err != nil {
 		return cut(err)
 	}
 	if token.Kind() != want {
-		return fmt.Errorf("unexpected %s at byte %d, where %s should be", token.Kind(), s.tokens.InputOffset(), want)
+		return fmt.Errorf("unexpected %s at byte %d, expected %s", token.Kind(), s.tokens.InputOffset(), want)
 	}
 	return nil
 }
 
-// cut tells an answer that ended early from one that was whole.
+// cut returns io.ErrUnexpectedEOF for the end of input within a value.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -54,7 +53,7 @@ func cut(err error) error {
 
 func (s *stream) skip() error { return cut(s.tokens.SkipValue()) }
 
-// elements calls one before each element of an object or list.
+// elements calls one for each element of an object or list.
 func (s *stream) elements(open, end jsontext.Kind, one func() error) error {
 	if err := s.take(open); err != nil {
 		return err
@@ -67,7 +66,7 @@ func (s *stream) elements(open, end jsontext.Kind, one func() error) error {
 	return s.take(end)
 }
 
-// fields calls field with every name of an object; field has to take the value.
+// fields calls field with every name of an object; field must read the value.
 func (s *stream) fields(field func(name string) error) error {
 	return s.elements('{', '}', func() error {
 		name, err := s.text()
@@ -78,7 +77,7 @@ func (s *stream) fields(field func(name string) error) error {
 	})
 }
 
-// items calls one before each element of a list, which may be null.
+// items calls one for each element of a list, which may be null.
 func (s *stream) items(one func() error) error {
 	if s.tokens.PeekKind() == 'n' {
 		return s.skip()
@@ -99,7 +98,7 @@ func (s *stream) object(without pruned) (map[string]any, error) {
 	})
 }
 
-// value decodes as Kubernetes does: whole numbers are int64.
+// value decodes like Kubernetes: integers are int64.
 func (s *stream) value(without pruned) (any, error) {
 	switch s.tokens.PeekKind() {
 	case '{':
@@ -132,23 +131,23 @@ func (s *stream) value(without pruned) (any, error) {
 	}
 }
 
-// text takes a string.
+// text reads a string.
 func (s *stream) text() (string, error) {
 	raw, err := s.tokens.ReadValue()
 	if err != nil {
 		return "", cut(err)
 	}
 	if raw.Kind() != '"' {
-		return "", fmt.Errorf("unexpected %s at byte %d, where a text should be", raw.Kind(), s.tokens.InputOffset())
+		return "", fmt.Errorf("unexpected %s at byte %d, expected a string", raw.Kind(), s.tokens.InputOffset())
 	}
-	// Invalid UTF-8 is an error here too, after it has been replaced.
+	// Invalid UTF-8 is replaced, and reported as an error, which is ignored.
 	if s.scratch, err = jsontext.AppendUnquote(s.scratch[:0], raw); err != nil && len(s.scratch) == 0 {
 		return "", err
 	}
 	return s.once(s.scratch), nil
 }
 
-// once returns the text of the bytes, the same memory for what repeats.
+// once returns a string, which shares memory with equal short strings.
 func (s *stream) once(raw []byte) string {
 	if len(raw) > repeatable {
 		return string(raw)

@@ -21,7 +21,7 @@ const sample = `{"kind":"List", "metadata":{"resourceVersion":"7","continue":"ne
   {}
  ], "extra": [1,{"a":"]"}] }`
 
-// TestStreamPrunes reads a list byte by byte and at once, with fields left out.
+// TestStreamPrunes reads a list byte by byte and at once, with omitted fields.
 func TestStreamPrunes(t *testing.T) {
 	t.Parallel()
 	want := []controllers.Object{
@@ -55,8 +55,7 @@ func TestStreamPrunes(t *testing.T) {
 	}
 }
 
-// TestStreamNoticesACutAnswer cuts a list at every byte: no cut one may be
-// taken for a shorter list.
+// TestStreamNoticesACutAnswer truncates a list at every byte: each must be an error.
 func TestStreamNoticesACutAnswer(t *testing.T) {
 	t.Parallel()
 	for n := range len(sample) {
@@ -67,11 +66,11 @@ func TestStreamNoticesACutAnswer(t *testing.T) {
 	}
 }
 
-func TestStreamRefusesWhatIsNoList(t *testing.T) {
+func TestStreamRejectsOtherValues(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`<html>`, `[]`, `{"items":{}}`, `{"items":[1]}`, `{"items":[{"a" 1}]}`, `{"items":[{"a":1 "b":2}]}`, `{"items":[{"a":tru}]}`, `{"items":[{"a":01}]}`, `{"items":[{"a":"\x"}]}`, `{"kind":,"items":[]}`} {
 		if _, err := decodeList(strings.NewReader(text), Resource{}, nil, func(controllers.Object) error { return nil }); err == nil {
-			t.Errorf("%s is taken for a list", text)
+			t.Errorf("%s is accepted as a list", text)
 		}
 	}
 	deep := `{"items":[{"a":` + strings.Repeat("[", 20000)
@@ -89,7 +88,7 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// FuzzStream holds the stream to encoding/json on whatever that accepts.
+// FuzzStream compares the stream with encoding/json.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(sample))
 	f.Add([]byte("{\"a\":\"\xff\",\"a\":{\"b\":[1,-0,1e400,\"\\ud800\"]}}"))

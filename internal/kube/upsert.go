@@ -15,17 +15,16 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Upserted is what an upsert found and what it left.
+// Upserted is the result of an upsert.
 type Upserted struct {
-	// Before is nil where there was no such object.
+	// Before is nil if the object did not exist.
 	Before, After controllers.Object
-	// Resource is the version that the server took it in.
+	// Resource is the resource with the version that was used.
 	Resource Resource
 }
 
-// Upsert makes the server have an object by server-side apply: fields that
-// others have set and that are not given stay. With dryRun the server checks
-// the object and answers as if, but keeps nothing.
+// Upsert creates or updates an object with server-side apply: fields of other managers that are
+// not given are kept. With dryRun the server validates the object but does not store it.
 func (c *Client) Upsert(ctx context.Context, o *unstructured.Unstructured, dryRun bool) (Upserted, error) {
 	u := Upserted{}
 	try := func(r Resource) (err error) {
@@ -41,9 +40,9 @@ func (c *Client) Upsert(ctx context.Context, o *unstructured.Unstructured, dryRu
 	}
 	var err error
 	if k, ok := controllers.KindOf(o.GroupVersionKind().Group, o.GetKind()); ok {
-		err = c.With(ctx, k, try)
+		err = c.WithServedVersion(ctx, k, try)
 	} else {
-		err = try(Guess(o.GroupVersionKind()))
+		err = try(ResourceFor(o.GroupVersionKind()))
 	}
 	if err != nil {
 		return u, fmt.Errorf("applying %s: %w", Describe(o), err)
@@ -70,11 +69,10 @@ func (c *Client) apply(ctx context.Context, r Resource, o *unstructured.Unstruct
 	return after.Object, nil
 }
 
-// bookkeeping are the fields that change without anybody wanting them to.
+// bookkeeping are the fields that the server maintains.
 var bookkeeping = []string{"metadata.managedFields", "metadata.resourceVersion", "metadata.generation", "status"}
 
-// Changes names the fields in which an object differs from what it was before,
-// sorted. What the server keeps books of does not count.
+// Changes returns the changed fields, sorted, without those that the server maintains.
 func (u Upserted) Changes() []string {
 	changed := map[string]bool{}
 	differences("", u.Before, u.After, changed)
@@ -104,7 +102,7 @@ func differences(path string, before, after any, changed map[string]bool) {
 	}
 }
 
-// decoded makes numbers of two decoders comparable.
+// decoded converts numbers of different decoders to the same type.
 func decoded(v any) any {
 	switch v := v.(type) {
 	case int64:

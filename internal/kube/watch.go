@@ -11,19 +11,16 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// patience is how often in a row a server may refuse to go on with a watch
-// that it allowed before. One that starts anew refuses what it allows again
-// as soon as it has read who may do what.
-const patience = 25
+// maxRefusals is the number of consecutive rejections of a watch that was allowed before. A
+// restarting server rejects requests until it has loaded its authorization rules.
+const maxRefusals = 25
 
-// Bound returns a context for an operation that has to end, made of one that
-// may last.
+// Bound returns a context with a deadline for an operation of a context without one.
 type Bound func(context.Context) (context.Context, context.CancelFunc)
 
-// Watch lists the selected objects, hands them to listed in the order of the
-// server, and then calls visit with every change until visit returns an error
-// or ctx ends. It outlives lost connections like Follow, but the first list
-// has to succeed, in the time of first.
+// Watch lists the selected objects, calls listed with them, and then calls visit with every change
+// until visit returns an error or ctx is done. Like Follow it survives lost connections, but the
+// first list must succeed within the deadline of first.
 func (c *Client) Watch(ctx context.Context, first Bound, r Resource, s Selection, listed func([]controllers.Object) error, visit func(Event) error) error {
 	f := follower{client: c, resource: r, selection: s, known: map[string]controllers.Object{}}
 	f.visit = func(e Event) (bool, error) {
@@ -48,17 +45,17 @@ func (c *Client) Watch(ctx context.Context, first Bound, r Resource, s Selection
 	if err := listed(objects); err != nil {
 		return err
 	}
-	return f.goOn(ctx)
+	return f.run(ctx)
 }
 
-// visitError tells an error of the visitor from one of the server.
+// visitError distinguishes an error of the visitor from one of the server.
 type visitError struct{ err error }
 
 func (e *visitError) Error() string { return e.err.Error() }
 
-// goOn follows until the visitor is done or has an error, ctx ends, or the
-// server keeps refusing.
-func (f *follower) goOn(ctx context.Context) error {
+// run watches until the visitor is done or returns an error, ctx is done, or the server keeps
+// rejecting the watch.
+func (f *follower) run(ctx context.Context) error {
 	for refused := 0; ; {
 		done, err := f.once(ctx)
 		var visit *visitError
@@ -71,7 +68,7 @@ func (f *follower) goOn(ctx context.Context) error {
 			return ctx.Err()
 		case err == nil:
 			refused = 0
-		case !refusal(err) || refused == patience:
+		case !refusal(err) || refused == maxRefusals:
 			return fmt.Errorf("watching %s: %w", f.resource.Resource, err)
 		default:
 			refused++

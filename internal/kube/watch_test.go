@@ -16,8 +16,8 @@ import (
 
 var errEnough = errors.New("seen enough")
 
-// TestWatchSurvives cuts the first watch in several ways, changes the world
-// while nobody watches, and wants every change to be seen in the end.
+// TestWatchSurvives breaks the first watch in several ways and changes objects in the meantime:
+// every change must be visited.
 func TestWatchSurvives(t *testing.T) {
 	t.Parallel()
 	relisted := []string{"GET " + pods, "WATCH " + pods, "GET " + pods, "WATCH " + pods}
@@ -105,8 +105,8 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestWatchBound: the time for the first list ends a list that hangs, and not
-// the watch that follows it.
+// TestWatchBound checks that the deadline of the first list does not apply to the watch that
+// follows.
 func TestWatchBound(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)

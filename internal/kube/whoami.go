@@ -6,13 +6,13 @@ import (
 	"fmt"
 )
 
-// WhoAmI returns the name by which the server knows the user of the client.
+// WhoAmI returns the user name of the client.
 func (c *Client) WhoAmI(ctx context.Context) (string, error) {
 	review := []byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`)
 	body, err := answer(ctx, c.raw.Post().AbsPath("/apis/authentication.k8s.io/v1/selfsubjectreviews").
 		SetHeader("Content-Type", "application/json").Body(review))
 	if err != nil {
-		return "", fmt.Errorf("asking who the user is: %w", err)
+		return "", fmt.Errorf("reading the user name: %w", err)
 	}
 	var answer struct {
 		Status struct {
@@ -22,7 +22,7 @@ func (c *Client) WhoAmI(ctx context.Context) (string, error) {
 		} `json:"status"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return "", fmt.Errorf("reading who the user is: %w", err)
+		return "", fmt.Errorf("parsing the user name: %w", err)
 	}
 	return answer.Status.UserInfo.Username, nil
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// builtinWords are the kinds that people mostly ask about, by the words of
-// kubectl: what stands here costs no discovery.
+// builtinWords are common kinds by the names that kubectl accepts. They need no discovery.
 var builtinWords = []struct {
 	group, version, kind string
 	words                string
@@ -46,7 +45,7 @@ var builtinWords = []struct {
 	{"apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinition customresourcedefinitions crd crds"},
 }
 
-// Words returns the words for the kinds that people mostly ask about.
+// Words returns names of common kinds, for completion.
 func Words() []string {
 	var words []string
 	for _, b := range builtinWords {
@@ -58,14 +57,14 @@ func Words() []string {
 	return words
 }
 
-// UnknownWordError is returned when a cluster serves no resource of a name.
+// UnknownWordError is returned if the cluster serves no resource of a name.
 type UnknownWordError struct{ Word string }
 
 func (e *UnknownWordError) Error() string {
 	return fmt.Sprintf("the cluster has no resource type %q", e.Word)
 }
 
-// AmbiguousWordError is returned when a word names resources of several API groups.
+// AmbiguousWordError is returned if a name matches resources of several API groups.
 type AmbiguousWordError struct {
 	Word string
 	// Resources are the resources with their groups, such as "clusters.example.com".
@@ -76,8 +75,8 @@ func (e *AmbiguousWordError) Error() string {
 	return fmt.Sprintf("resource type %q is ambiguous: the cluster serves %s", e.Word, strings.Join(e.Resources, ", "))
 }
 
-// NotServedVersionError is returned when a cluster serves a kind, but not in the
-// requested version.
+// NotServedVersionError is returned if the cluster serves a kind, but not in the requested
+// version.
 type NotServedVersionError struct {
 	Kind, Version string
 	// Served are the API versions that have the kind.
@@ -88,14 +87,14 @@ func (e *NotServedVersionError) Error() string {
 	return fmt.Sprintf("the cluster does not serve %s in %s, only in %s", e.Kind, e.Version, strings.Join(e.Served, ", "))
 }
 
-// Named returns the resource that a word names, as in kubectl: a plural,
-// singular, short name or kind, with or without version and group, in any case.
-// Only what is neither Flux's nor built in costs requests, two at once.
+// Named returns the resource of a name as in kubectl: a plural, singular, short name or kind, with
+// or without version and group, in any case. Only resources that are neither of Flux nor built in
+// need requests: two, sent concurrently.
 func (c *Client) Named(ctx context.Context, word string) (Resource, error) {
 	word = strings.ToLower(word)
 	for _, b := range builtinWords {
 		if slices.Contains(strings.Fields(b.words), word) {
-			return Guess(schema.GroupVersionKind{Group: b.group, Version: b.version, Kind: b.kind}), nil
+			return ResourceFor(schema.GroupVersionKind{Group: b.group, Version: b.version, Kind: b.kind}), nil
 		}
 	}
 	if rows := controllers.KindsNamed(word); len(rows) == 1 {
@@ -119,7 +118,7 @@ func (c *Client) Named(ctx context.Context, word string) (Resource, error) {
 	return Resource{}, ambiguous
 }
 
-// NamedIn returns the resource that a word names in an API version.
+// NamedIn returns the resource of a name in an API version.
 func (c *Client) NamedIn(ctx context.Context, gv schema.GroupVersion, word string) (Resource, error) {
 	versions, err := c.NamedInGroup(ctx, gv.Group, word)
 	if err != nil {
@@ -135,8 +134,8 @@ func (c *Client) NamedIn(ctx context.Context, gv schema.GroupVersion, word strin
 	return Resource{}, missing
 }
 
-// NamedInGroup returns the resource that a word names in an API group, in all
-// versions that the server has, the preferred one first.
+// NamedInGroup returns the resource of a name in an API group, in all served versions, the
+// preferred one first.
 func (c *Client) NamedInGroup(ctx context.Context, group, word string) ([]Resource, error) {
 	root := "/apis"
 	if group == "" {
@@ -162,8 +161,8 @@ func (c *Client) NamedInGroup(ctx context.Context, group, word string) ([]Resour
 	return versions, nil
 }
 
-// named returns the resources that a lower-case word names, each in the version
-// that the server prefers. A plural, singular or kind precedes a short name.
+// named returns the resources of a lower-case name, each in the preferred version. A plural,
+// singular or kind takes precedence over a short name.
 func named(groups []apidiscovery.APIGroupDiscovery, word string) []Resource {
 	var byName, byShort []Resource
 	for _, group := range groups {
@@ -202,8 +201,8 @@ func withResource(list []Resource, r Resource) []Resource {
 	return append(list, r)
 }
 
-// APIs returns what the cluster serves, sorted: its API versions, such as
-// apps/v1, and the kinds in them, such as apps/v1/Deployment.
+// APIs returns the served API versions, such as apps/v1, and their kinds, such as
+// apps/v1/Deployment, sorted.
 func (c *Client) APIs(ctx context.Context) ([]string, error) {
 	groups, err := c.allResourceTypes(ctx)
 	if err != nil {
@@ -239,7 +238,7 @@ func kindsOf(version apidiscovery.APIVersionDiscovery) []string {
 	return kinds
 }
 
-// allResourceTypes returns what the server serves, the core group first.
+// allResourceTypes discovers all resources, the core group first.
 func (c *Client) allResourceTypes(ctx context.Context) ([]apidiscovery.APIGroupDiscovery, error) {
 	roots := []string{"/api", "/apis"}
 	answers, failures := make([][]apidiscovery.APIGroupDiscovery, len(roots)), make([]error, len(roots))
@@ -251,17 +250,17 @@ func (c *Client) allResourceTypes(ctx context.Context) ([]apidiscovery.APIGroupD
 	return slices.Concat(answers...), errors.Join(failures...)
 }
 
-// resourceTypes returns what the server serves below /api or /apis, in one
-// request: every Kubernetes that Flux supports has aggregated discovery.
+// resourceTypes discovers the resources of /api or /apis in one request with aggregated discovery,
+// which all supported versions of Kubernetes have.
 func (c *Client) resourceTypes(ctx context.Context, root string) ([]apidiscovery.APIGroupDiscovery, error) {
 	const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 	body, err := answer(ctx, c.raw.Get().AbsPath(root).SetHeader("Accept", aggregated))
 	if err != nil {
-		return nil, fmt.Errorf("asking the cluster for its resource types: %w", err)
+		return nil, fmt.Errorf("discovering the resource types: %w", err)
 	}
 	var list apidiscovery.APIGroupDiscoveryList
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("reading the cluster's resource types: %w", err)
+		return nil, fmt.Errorf("parsing the resource types: %w", err)
 	}
 	return list.Items, nil
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// FieldManager is the name under which flux owns the fields that it writes;
-// it is the one of Flux's own tools, so that an upgrade takes them over.
+// FieldManager is the field manager of flux, the same as that of the Flux CLI, so that an upgrade
+// takes over its fields.
 const FieldManager = "flux"
 
-// Merge changes fields of an object by a JSON merge patch (RFC 7396).
-func (c *Client) Merge(ctx context.Context, r Resource, namespace, name string, change any) (controllers.Object, error) {
+// MergePatch changes an object with a JSON merge patch (RFC 7396).
+func (c *Client) MergePatch(ctx context.Context, r Resource, namespace, name string, change any) (controllers.Object, error) {
 	body, err := json.Marshal(change)
 	if err != nil {
 		return nil, fmt.Errorf("encoding the change of %s %q: %w", r.Kind, name, err)
@@ -28,18 +28,18 @@ func (c *Client) Merge(ctx context.Context, r Resource, namespace, name string, 
 	return u.Object, nil
 }
 
-// Annotate sets annotations of an object; a nil value removes one.
+// Annotate sets annotations of an object; a nil value removes the annotation.
 func (c *Client) Annotate(ctx context.Context, r Resource, namespace, name string, annotations map[string]any) (controllers.Object, error) {
-	return c.Merge(ctx, r, namespace, name, map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	return c.MergePatch(ctx, r, namespace, name, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
 
-// Delete removes an object and, in the background, what it owns.
+// Delete deletes an object and, in the background, its dependents.
 func (c *Client) Delete(ctx context.Context, r Resource, namespace, name string) error {
 	background := metav1.DeletePropagationBackground
 	return c.collection(r, namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background})
 }
 
-// PatchStatus writes an object's status as its controller would.
+// PatchStatus patches the status subresource of an object.
 func (c *Client) PatchStatus(ctx context.Context, r Resource, namespace, name string, status any) error {
 	body, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {

@@ -149,7 +149,7 @@ func (d *CRD) rewrite(ctx context.Context, client *kube.Client, o controllers.Ob
 				"managedFields": fields, "resourceVersion": controllers.Path{"metadata.resourceVersion"}.String(o),
 			}
 		}
-		_, err = client.Merge(ctx, d.Resource, namespace, name, change)
+		_, err = client.MergePatch(ctx, d.Resource, namespace, name, change)
 		if apierrors.IsNotFound(err) {
 			return nil // deleted in the meantime
 		}

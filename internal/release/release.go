@@ -150,5 +150,5 @@ func Of(secret controllers.Object) (*Release, error) {
 }
 
 func secrets() kube.Resource {
-	return kube.Guess(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+	return kube.ResourceFor(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
 }

@@ -12,7 +12,7 @@ import (
 // Answer plays the controller of one object until ctx ends: it answers every
 // reconciliation request with a Ready condition, as controllers do.
 func (c *Cluster) Answer(ctx context.Context, k controllers.Kind, namespace, name string, ready controllers.Condition) error {
-	err := c.Client.With(ctx, k, func(r kube.Resource) error { return c.answer(ctx, r, k, namespace, name, ready) })
+	err := c.Client.WithServedVersion(ctx, k, func(r kube.Resource) error { return c.answer(ctx, r, k, namespace, name, ready) })
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}

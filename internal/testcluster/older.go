@@ -14,7 +14,7 @@ import (
 
 // definitions is the resource of CustomResourceDefinitions.
 func definitions() kube.Resource {
-	return kube.Guess(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	return kube.ResourceFor(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 }
 
 // ServeOlder makes the cluster one of an older Flux: it serves and stores each
@@ -67,7 +67,7 @@ func (c *Cluster) RemoveCRDs(ctx context.Context) error {
 			if err := c.Client.Remove(ctx, definitions(), "", k.CRD()); err != nil {
 				return fmt.Errorf("removing the definition of %s: %w", k.Kind, err)
 			}
-			left, err := c.Client.Gone(ctx, definitions(), kube.Selection{Name: k.CRD()}, func(controllers.Object) bool { return true })
+			left, err := c.Client.WaitDeleted(ctx, definitions(), kube.Selection{Name: k.CRD()}, func(controllers.Object) bool { return true })
 			if err == nil && len(left) > 0 {
 				err = fmt.Errorf("the definition of %s stays", k.Kind)
 			}

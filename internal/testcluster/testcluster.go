@@ -172,7 +172,7 @@ func (c *Cluster) Seed(ctx context.Context, data []byte, namespace string) error
 		return err
 	}
 	for _, o := range objects {
-		if o.GetNamespace() == "" && !kube.Guess(o.GroupVersionKind()).ClusterScoped {
+		if o.GetNamespace() == "" && !kube.ResourceFor(o.GroupVersionKind()).ClusterScoped {
 			o.SetNamespace(namespace)
 		}
 	}
@@ -184,7 +184,7 @@ func (c *Cluster) Seed(ctx context.Context, data []byte, namespace string) error
 		if !ok {
 			continue
 		}
-		if err := c.Client.PatchStatus(ctx, kube.Guess(o.GroupVersionKind()), o.GetNamespace(), o.GetName(), status); err != nil {
+		if err := c.Client.PatchStatus(ctx, kube.ResourceFor(o.GroupVersionKind()), o.GetNamespace(), o.GetName(), status); err != nil {
 			return fmt.Errorf("writing the status of %s: %w", kube.Describe(o), err)
 		}
 	}

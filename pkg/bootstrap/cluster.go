@@ -48,8 +48,8 @@ func (r *run) survey(ctx context.Context) error {
 	get(&f.secret, secretResource(), ns, r.plan.Sync.SecretName)
 	get(&f.source, kube.Of(kind("GitRepository")), ns, ns)
 	get(&f.sync, kube.Of(kind("Kustomization")), ns, ns)
-	get(&f.fluxNamespace, kube.Guess(coreKind("Namespace")), "", ns)
-	get(&f.crd, kube.Guess(schema.FromAPIVersionAndKind("apiextensions.k8s.io/v1", "CustomResourceDefinition")), "", kind("GitRepository").CRD())
+	get(&f.fluxNamespace, kube.ResourceFor(coreKind("Namespace")), "", ns)
+	get(&f.crd, kube.ResourceFor(schema.FromAPIVersionAndKind("apiextensions.k8s.io/v1", "CustomResourceDefinition")), "", kind("GitRepository").CRD())
 	g.Go(func() (err error) {
 		f.deployments, err = r.deployments(gctx)
 		return err
@@ -65,7 +65,7 @@ func (r *run) survey(ctx context.Context) error {
 
 func (r *run) deployments(ctx context.Context) (map[string]string, error) {
 	managers := map[string]string{}
-	_, err := r.client.List(ctx, kube.Guess(schema.FromAPIVersionAndKind("apps/v1", "Deployment")), kube.Selection{Namespace: r.namespace()}, func(o controllers.Object) error {
+	_, err := r.client.List(ctx, kube.ResourceFor(schema.FromAPIVersionAndKind("apps/v1", "Deployment")), kube.Selection{Namespace: r.namespace()}, func(o controllers.Object) error {
 		managers[controllers.Name(o)] = kube.Label(o, kube.ManagedByLabel)
 		return nil
 	})
@@ -103,7 +103,7 @@ func (r *run) permissions() []kube.Permission {
 		objects = append(objects, r.syncObject(name, nil))
 	}
 	for _, o := range objects {
-		res := kube.Guess(o.GroupVersionKind())
+		res := kube.ResourceFor(o.GroupVersionKind())
 		verbs := []string{"create", "patch"}
 		switch res.Kind {
 		case "Deployment", "CustomResourceDefinition", "GitRepository", "Kustomization":
@@ -186,7 +186,7 @@ func (r *run) headRevision() string { return r.plan.Branch + "@sha1:" + r.clone.
 // the other objects.
 func (r *run) prerequisites() ([]*unstructured.Unstructured, error) {
 	objects, err := r.build()
-	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !kube.Definition(o) }), err
+	return slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return !kube.IsPrerequisite(o) }), err
 }
 
 func (r *run) installPrerequisites(ctx context.Context) error {
@@ -198,7 +198,7 @@ func (r *run) installPrerequisites(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.client.Define(ctx, prerequisites)
+	return r.client.ApplyPrerequisites(ctx, prerequisites)
 }
 
 // waitForCRDs waits until the API server serves the kinds of the CRDs.
@@ -211,7 +211,7 @@ func (r *run) waitForCRDs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.client.Served(ctx, prerequisites)
+	return r.client.WaitEstablished(ctx, prerequisites)
 }
 
 // install applies the components and, concurrently, the GitRepository and the
@@ -229,7 +229,7 @@ func (r *run) install(ctx context.Context) error {
 		switch {
 		case r.isSync(o):
 			sync = append(sync, o)
-		case !kube.Definition(o):
+		case !kube.IsPrerequisite(o):
 			components = append(components, o)
 		}
 	}

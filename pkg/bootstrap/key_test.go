@@ -127,7 +127,7 @@ func (w *world) changeRepository(h *keyHost, plan bootstrap.Plan, before map[str
 
 func (w *world) patchSource(change map[string]any) {
 	w.t.Helper()
-	if _, err := w.cluster.Client.Merge(w.t.Context(), guess("source.toolkit.fluxcd.io/v1", "GitRepository"), w.namespace, w.namespace, change); err != nil {
+	if _, err := w.cluster.Client.MergePatch(w.t.Context(), guess("source.toolkit.fluxcd.io/v1", "GitRepository"), w.namespace, w.namespace, change); err != nil {
 		w.t.Fatal(err)
 	}
 }

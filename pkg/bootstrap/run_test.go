@@ -24,7 +24,7 @@ import (
 )
 
 func guess(apiVersion, kind string) kube.Resource {
-	return kube.Guess(schema.FromAPIVersionAndKind(apiVersion, kind))
+	return kube.ResourceFor(schema.FromAPIVersionAndKind(apiVersion, kind))
 }
 
 // history is the history of a bootstrapped repository that was empty.
@@ -225,7 +225,7 @@ func (w *world) impersonated(plan bootstrap.Plan, secret map[string]string) {
 	fields := strings.Fields(secret["known_hosts"])
 	fake := fields[0] + " ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n"
 	change := map[string]any{"data": map[string]any{"known_hosts": base64.StdEncoding.EncodeToString([]byte(fake))}}
-	if _, err := w.cluster.Client.Merge(w.t.Context(), guess("v1", "Secret"), w.namespace, "flux-system", change); err != nil {
+	if _, err := w.cluster.Client.MergePatch(w.t.Context(), guess("v1", "Secret"), w.namespace, "flux-system", change); err != nil {
 		w.t.Fatal(err)
 	}
 	var c changes
@@ -284,7 +284,7 @@ func (w *world) ownedByOthers() {
 		},
 	} {
 		change := func(to map[string]any) {
-			if _, err := w.cluster.Client.Merge(w.t.Context(), owned.resource, w.namespace, owned.name, to); err != nil {
+			if _, err := w.cluster.Client.MergePatch(w.t.Context(), owned.resource, w.namespace, owned.name, to); err != nil {
 				w.t.Fatal(err)
 			}
 		}

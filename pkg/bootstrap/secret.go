@@ -110,7 +110,7 @@ func (r *run) writeSecret(ctx context.Context, name, typ string, data map[string
 	if len(extra) == 0 {
 		return nil
 	}
-	_, err := r.client.Merge(ctx, secretResource(), r.namespace(), name, map[string]any{"data": extra})
+	_, err := r.client.MergePatch(ctx, secretResource(), r.namespace(), name, map[string]any{"data": extra})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("removing %s from Secret %s/%s: %w", strings.Join(slices.Sorted(maps.Keys(extra)), ", "), r.namespace(), name, err)
 	}
@@ -133,5 +133,5 @@ func secretData(o controllers.Object) map[string]string {
 }
 
 func secretResource() kube.Resource {
-	return kube.Guess(coreKind("Secret"))
+	return kube.ResourceFor(coreKind("Secret"))
 }

@@ -72,7 +72,7 @@ func (d Doctor) appliersOf(ctx context.Context, kinds []controllers.Kind, namesp
 // read.
 func (d Doctor) eachApplier(ctx context.Context, k controllers.Kind, namespaces []string, each func(controllers.Object) error) []string {
 	list := func(namespace string) error {
-		return d.Client.With(ctx, k, func(r kube.Resource) error {
+		return d.Client.WithServedVersion(ctx, k, func(r kube.Resource) error {
 			without := []string{"metadata.managedFields", "spec.values", "spec.postRenderers", "spec.patches", "spec.postBuild", "status.history"}
 			_, err := d.Client.List(ctx, r, kube.Selection{Namespace: namespace, Without: without}, each)
 			return err

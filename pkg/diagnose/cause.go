@@ -32,7 +32,7 @@ const (
 
 // resource returns the resource of a built-in kind.
 func resource(gv schema.GroupVersion, kind string) kube.Resource {
-	return kube.Guess(gv.WithKind(kind))
+	return kube.ResourceFor(gv.WithKind(kind))
 }
 
 func deployments() kube.Resource { return resource(appsv1.SchemeGroupVersion, "Deployment") }

@@ -94,7 +94,7 @@ var large = []string{
 }
 
 func (d *dependents) read(ctx context.Context, k controllers.Kind, namespace string) error {
-	return d.Client.With(ctx, k, func(r kube.Resource) error {
+	return d.Client.WithServedVersion(ctx, k, func(r kube.Resource) error {
 		_, err := d.Client.List(ctx, r, kube.Selection{Namespace: namespace, Without: large}, func(o controllers.Object) error {
 			d.take(k, o)
 			return nil

@@ -112,7 +112,7 @@ func (inv *inventory) scopes() []*inventoryScope {
 		at := [2]string{t.APIVersion, t.Kind}
 		scope := byKind[at]
 		if scope == nil {
-			scope = &inventoryScope{resource: kube.Guess(schema.FromAPIVersionAndKind(t.APIVersion, t.Kind)), namespace: t.Namespace}
+			scope = &inventoryScope{resource: kube.ResourceFor(schema.FromAPIVersionAndKind(t.APIVersion, t.Kind)), namespace: t.Namespace}
 			scope.resource.ClusterScoped = t.Namespace == ""
 			byKind[at] = scope
 			scopes = append(scopes, scope)

@@ -160,7 +160,7 @@ func (r *reader) list(ctx context.Context, k controllers.Kind, targets []control
 			selection.Namespace = ""
 		}
 	}
-	err := r.Client.With(ctx, k, func(resource kube.Resource) error {
+	err := r.Client.WithServedVersion(ctx, k, func(resource kube.Resource) error {
 		_, err := r.Client.List(ctx, resource, selection, func(o controllers.Object) error {
 			if _, is := wanted[targetOf(k, o)]; is {
 				wanted[targetOf(k, o)] = o
@@ -193,7 +193,7 @@ func (d Doctor) elsewhere(ctx context.Context, t controllers.Target) []string {
 		return nil
 	}
 	var namespaces []string
-	_ = d.Client.With(ctx, k, func(r kube.Resource) error {
+	_ = d.Client.WithServedVersion(ctx, k, func(r kube.Resource) error {
 		namespaces = nil
 		selection := kube.Selection{Name: t.Name, Without: []string{"metadata.managedFields", "spec", "status"}}
 		_, err := d.Client.List(ctx, r, selection, func(o controllers.Object) error {

@@ -39,12 +39,12 @@ var errNotAsked = errors.New("it was not read")
 // common for tenants.
 func (d Doctor) list(ctx context.Context, namespace, fallback string, bearable func(error) bool, well *store) ([]controllers.Object, view, error) {
 	v := view{listed: true, namespace: namespace, within: fallback, narrowed: map[string]error{}}
-	objects, refused, err := d.Client.Fleet(ctx, kube.Selection{Namespace: namespace, Without: unwanted}, bearable, well.keep)
+	objects, refused, err := d.Client.ListAll(ctx, kube.Selection{Namespace: namespace, Without: unwanted}, bearable, well.keep)
 	v.refused = refused
 	if err != nil || namespace != "" || fallback == "" || !forbidden(refused) {
 		return objects, v, err
 	}
-	own, refusedThere, err := d.Client.Fleet(ctx, kube.Selection{Namespace: fallback, Without: unwanted}, bearable, reduced)
+	own, refusedThere, err := d.Client.ListAll(ctx, kube.Selection{Namespace: fallback, Without: unwanted}, bearable, reduced)
 	if err != nil {
 		return nil, v, err
 	}

@@ -84,7 +84,7 @@ func (c *comparison) accountMissing(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	namespace, name, _ := strings.Cut(rest, ":")
-	accounts := kube.Guess(schema.FromAPIVersionAndKind("v1", "ServiceAccount"))
+	accounts := kube.ResourceFor(schema.FromAPIVersionAndKind("v1", "ServiceAccount"))
 	_, err := c.client.Get(ctx, accounts, namespace, name)
 	if apierrors.IsNotFound(err) {
 		return true, nil

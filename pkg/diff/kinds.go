@@ -15,7 +15,7 @@ import (
 )
 
 // builtin are the group versions that every supported version of Kubernetes serves and that
-// kube.Guess knows, so that they need no discovery.
+// kube.ResourceFor knows, so that they need no discovery.
 var builtin = []string{
 	"v1", "apps/v1", "batch/v1", "rbac.authorization.k8s.io/v1", "networking.k8s.io/v1", "policy/v1", "autoscaling/v2",
 	"storage.k8s.io/v1", "scheduling.k8s.io/v1", "admissionregistration.k8s.io/v1", "apiextensions.k8s.io/v1",
@@ -69,7 +69,7 @@ func (k *kinds) ask(ctx context.Context, gv schema.GroupVersion) error {
 // of returns the resource of a discovered kind, or false if the server does not serve it.
 func (k *kinds) of(gvk schema.GroupVersionKind) (kube.Resource, bool) {
 	if wellKnown(gvk) {
-		return kube.Guess(gvk), true
+		return kube.ResourceFor(gvk), true
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -103,7 +103,7 @@ func (w *Watches) Follow(ctx context.Context, t Subject, version string, sub *Su
 	if sub != nil {
 		return sub.follow(ctx, visit)
 	}
-	return w.client.With(ctx, t.Kind, func(r kube.Resource) error {
+	return w.client.WithServedVersion(ctx, t.Kind, func(r kube.Resource) error {
 		return w.client.Follow(ctx, r, kube.Selection{Namespace: t.Namespace, Name: t.Name}, version, visit)
 	})
 }
@@ -130,7 +130,7 @@ func (s *sharedWatch) awaited() []types.NamespacedName {
 }
 
 func (s *sharedWatch) run(ctx context.Context, client *kube.Client) {
-	err := client.With(ctx, s.kind, func(r kube.Resource) error {
+	err := client.WithServedVersion(ctx, s.kind, func(r kube.Resource) error {
 		return client.FollowFrom(ctx, r, kube.Selection{Namespace: s.namespace}, s.version, s.awaited(), func(e kube.Event) (bool, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

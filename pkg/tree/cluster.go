@@ -65,7 +65,7 @@ var metadataSuffices = map[schema.GroupKind]bool{
 // serves.
 func (c *cluster) each(ctx context.Context, r kube.Resource, s kube.Selection, visit func(controllers.Object) error) error {
 	if k, ok := controllers.KindOf(r.Group, r.Kind); ok {
-		return c.With(ctx, k, func(r kube.Resource) error { return c.list(ctx, r, s, visit) })
+		return c.WithServedVersion(ctx, k, func(r kube.Resource) error { return c.list(ctx, r, s, visit) })
 	}
 	err := c.list(ctx, r, s, visit)
 	if !kube.NotServed(err) {

@@ -58,7 +58,7 @@ func Dependencies(ctx context.Context, cfg *rest.Config, namespace string) (*Gra
 	if err != nil {
 		return nil, nil, err
 	}
-	objects, refused, err := client.Fleet(ctx, kube.Selection{Namespace: namespace, Without: []string{"status.inventory"}}, apierrors.IsForbidden, nil)
+	objects, refused, err := client.ListAll(ctx, kube.Selection{Namespace: namespace, Without: []string{"status.inventory"}}, apierrors.IsForbidden, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -60,7 +60,7 @@ func custom(kind schema.GroupKind) bool {
 
 // resourceOf returns the resource of a kind, in v1 unless the version is given.
 func resourceOf(kind schema.GroupKind, version string) kube.Resource {
-	return kube.Guess(kind.WithVersion(cmp.Or(version, "v1")))
+	return kube.ResourceFor(kind.WithVersion(cmp.Or(version, "v1")))
 }
 
 // populate reads the live objects of the tree and adds the objects that they

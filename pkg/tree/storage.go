@@ -137,7 +137,7 @@ func (c *cluster) released(ctx context.Context, text, namespace string) ([]entry
 // clusterScoped reports whether a kind is cluster-scoped. For custom resources
 // it asks the API server, and assumes namespaced if discovery fails.
 func (c *cluster) clusterScoped(ctx context.Context, gvk schema.GroupVersionKind, known map[schema.GroupKind]bool) bool {
-	r := kube.Guess(gvk)
+	r := kube.ResourceFor(gvk)
 	if r.ClusterScoped || !custom(gvk.GroupKind()) {
 		return r.ClusterScoped
 	}

@@ -157,7 +157,7 @@ func controllerOf(o controllers.Object) (kube.Resource, string, bool) {
 		m, _ := item.(map[string]any)
 		if controls, _ := m["controller"].(bool); controls {
 			field := func(name string) string { return controllers.Path{name}.String(m) }
-			return kube.Guess(schema.FromAPIVersionAndKind(field("apiVersion"), field("kind"))), field("name"), true
+			return kube.ResourceFor(schema.FromAPIVersionAndKind(field("apiVersion"), field("kind"))), field("name"), true
 		}
 	}
 	return kube.Resource{}, "", false

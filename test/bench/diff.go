@@ -188,7 +188,7 @@ func (d *diffBench) apply(ctx context.Context, manifest string) error {
 		return err
 	}
 	for _, o := range objects {
-		r := d.client.Resource(kube.Guess(o.GroupVersionKind()).GroupVersionResource).Namespace(o.GetNamespace())
+		r := d.client.Resource(kube.ResourceFor(o.GroupVersionKind()).GroupVersionResource).Namespace(o.GetNamespace())
 		if _, err := r.Apply(ctx, o.GetName(), o, metav1.ApplyOptions{FieldManager: "kustomize-controller", Force: true}); err != nil {
 			return err
 		}

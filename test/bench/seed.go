@@ -56,7 +56,7 @@ func (s *seeder) fill(ctx context.Context, objects int) error {
 // create writes an object and then its status, in two requests by two field
 // managers, as in a real cluster.
 func (s *seeder) create(ctx context.Context, o *unstructured.Unstructured, namespace string) error {
-	resource := s.client.Resource(kube.Guess(o.GroupVersionKind()).GroupVersionResource).Namespace(namespace)
+	resource := s.client.Resource(kube.ResourceFor(o.GroupVersionKind()).GroupVersionResource).Namespace(namespace)
 	status := o.Object["status"]
 	delete(o.Object, "status")
 	created, err := resource.Create(ctx, o, metav1.CreateOptions{FieldManager: "kustomize-controller"})

@@ -83,7 +83,7 @@ func deployment(namespace, name string) *unstructured.Unstructured {
 }
 
 func deployments() kube.Resource {
-	return kube.Guess(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+	return kube.ResourceFor(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
 }
 
 // settled waits until every Deployment is available.

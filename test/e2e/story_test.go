@@ -312,7 +312,7 @@ func (s *story) prune() {
 	s.reconcile()
 	ctx, cancel := context.WithTimeout(s.Context(), stepTime)
 	defer cancel()
-	_, err := s.cluster.Client.Gone(ctx, deployments, kube.Selection{Namespace: "default", Name: "my-app"}, func(controllers.Object) bool { return true })
+	_, err := s.cluster.Client.WaitDeleted(ctx, deployments, kube.Selection{Namespace: "default", Name: "my-app"}, func(controllers.Object) bool { return true })
 	if err != nil {
 		s.Errorf("waiting for the Deployment to be pruned: %v", err)
 	}

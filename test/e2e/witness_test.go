@@ -48,7 +48,7 @@ func (s *story) witness() *witness {
 	w := &witness{s: s, cancel: cancel, start: map[string]controllers.Object{}, events: map[string][]kube.Event{}, news: make(chan struct{}, 1)}
 	s.Cleanup(cancel)
 	for _, gvk := range watchedKinds {
-		r := kube.Guess(gvk)
+		r := kube.ResourceFor(gvk)
 		var there []types.NamespacedName
 		version, err := s.cluster.Client.List(ctx, r, kube.Selection{}, func(o controllers.Object) error {
 			w.start[named(o)] = o
@@ -97,7 +97,7 @@ func (w *witness) end() witnessed {
 	w.s.Helper()
 	now := map[string]controllers.Object{}
 	for _, gvk := range append([]schema.GroupVersionKind{gadgets}, watchedKinds...) {
-		_, err := w.s.cluster.Client.List(w.s.Context(), kube.Guess(gvk), kube.Selection{}, func(o controllers.Object) error {
+		_, err := w.s.cluster.Client.List(w.s.Context(), kube.ResourceFor(gvk), kube.Selection{}, func(o controllers.Object) error {
 			now[named(o)] = o
 			return nil
 		})

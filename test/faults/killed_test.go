@@ -176,7 +176,7 @@ func (v *victim) files() string {
 }
 
 func resource(apiVersion, kind string) kube.Resource {
-	return kube.Guess(schema.FromAPIVersionAndKind(apiVersion, kind))
+	return kube.ResourceFor(schema.FromAPIVersionAndKind(apiVersion, kind))
 }
 
 func (v *victim) secret() map[string]string {

@@ -173,7 +173,7 @@ func (w *world) cutLists(t *testing.T, namespace string) {
 				p.fatalf("%s is printed %d times", name, n)
 			}
 		}
-		if !strings.Contains(p.stderr.String(), "retrying after the connection to the API server was lost in the middle of the list") {
+		if !strings.Contains(p.stderr.String(), "retrying after the connection to the API server was lost while listing") {
 			p.fatalf("the retry is not reported")
 		}
 	}

@@ -159,7 +159,7 @@ func leave(t *testing.T, cluster *testcluster.Cluster) {
 		t.Fatal(err)
 	}
 	for _, k := range controllers.Kinds {
-		err := client.With(t.Context(), k, func(r kube.Resource) error {
+		err := client.WithServedVersion(t.Context(), k, func(r kube.Resource) error {
 			used := map[string]bool{}
 			_, err := client.List(t.Context(), r, kube.Selection{}, func(o controllers.Object) error {
 				used[controllers.Namespace(o)] = true

@@ -41,7 +41,7 @@ func liveWithSettings(ctx context.Context, a *app.App, client *kube.Client, name
 		return err
 	})
 	g.Go(func() error {
-		deployments := kube.Guess(schema.FromAPIVersionAndKind("apps/v1", "Deployment"))
+		deployments := kube.ResourceFor(schema.FromAPIVersionAndKind("apps/v1", "Deployment"))
 		o, err := client.Get(ctx, deployments, a.FluxNamespace(), "kustomize-controller")
 		if err == nil {
 			settings = settingsOf(o)

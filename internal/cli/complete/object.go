@@ -31,7 +31,7 @@ func ByKind(kinds []controllers.Kind) Finder {
 		var wg sync.WaitGroup
 		for i, k := range kinds {
 			wg.Go(func() {
-				failures[i] = client.With(ctx, k, func(r kube.Resource) (err error) {
+				failures[i] = client.WithServedVersion(ctx, k, func(r kube.Resource) (err error) {
 					found[i], err = resourceNames(ctx, client, r, namespace)
 					return err
 				})

@@ -145,7 +145,7 @@ func applyTenant(ctx context.Context, c *creation.Creation, o *unstructured.Unst
 			return clientErr
 		}
 		c.App.UI.Action("replacing %s, since the role of a binding cannot be changed", noun)
-		if err := client.Delete(ctx, kube.Guess(o.GroupVersionKind()), o.GetNamespace(), o.GetName()); err != nil {
+		if err := client.Delete(ctx, kube.ResourceFor(o.GroupVersionKind()), o.GetNamespace(), o.GetName()); err != nil {
 			return fmt.Errorf("replacing %s: %w", noun, err)
 		}
 		if done, err = c.Apply(ctx, noun, o); err != nil {

@@ -166,9 +166,9 @@ func (d *deletion) all(ctx context.Context, targets []objref.Target) error {
 
 func (d *deletion) one(ctx context.Context, t objref.Target) error {
 	d.app.UI.Action("deleting %s %s in %s namespace", t.Kind.Noun(), t.Name, t.Namespace)
-	err := d.client.With(ctx, t.Kind, func(r kube.Resource) error {
+	err := d.client.WithServedVersion(ctx, t.Kind, func(r kube.Resource) error {
 		if d.options.suspendFirst {
-			if _, err := d.client.Merge(ctx, r, t.Namespace, t.Name, t.Kind.Suspension.Change(true)); err != nil {
+			if _, err := d.client.MergePatch(ctx, r, t.Namespace, t.Name, t.Kind.Suspension.Change(true)); err != nil {
 				return err
 			}
 		}

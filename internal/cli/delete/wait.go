@@ -72,8 +72,8 @@ func (d *deletion) awaitGroup(ctx context.Context, namespace string, group []obj
 	}
 	anew := map[string]controllers.Object{}
 	var left []controllers.Object
-	err := d.client.With(ctx, group[0].Kind, func(r kube.Resource) (err error) {
-		left, err = d.client.Gone(ctx, r, selection, func(o controllers.Object) bool {
+	err := d.client.WithServedVersion(ctx, group[0].Kind, func(r kube.Resource) (err error) {
+		left, err = d.client.WaitDeleted(ctx, r, selection, func(o controllers.Object) bool {
 			name := controllers.Name(o)
 			if _, ok := wanted[name]; !ok {
 				return false

@@ -150,7 +150,7 @@ func graph(a *app.App, cmd *cobra.Command, o *options, namespace string, one boo
 // checkInstalled returns an error where the cluster does not serve the kinds of Flux.
 func checkInstalled(ctx context.Context, client *kube.Client, namespace string) error {
 	source := controllers.Kinds[0]
-	err := client.With(ctx, source, func(r kube.Resource) error {
+	err := client.WithServedVersion(ctx, source, func(r kube.Resource) error {
 		return client.Metadata(ctx, r, kube.Selection{Namespace: namespace}, func(controllers.Object) {})
 	})
 	var missing *kube.MissingKindError

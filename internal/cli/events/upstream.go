@@ -148,7 +148,7 @@ func (c *walker) read(ctx context.Context, foot objref.Target, level []link) ([]
 // objects are the ones that a target stands for: one, none, or one a namespace.
 func (c *walker) objects(ctx context.Context, t objref.Target) ([]controllers.Object, error) {
 	var objects []controllers.Object
-	err := c.client.With(ctx, t.Kind, func(r kube.Resource) error {
+	err := c.client.WithServedVersion(ctx, t.Kind, func(r kube.Resource) error {
 		objects = nil
 		if t.Namespace != "" {
 			o, err := c.client.Get(ctx, r, t.Namespace, t.Name)

@@ -151,7 +151,7 @@ func exportStream(ctx context.Context, a *app.App, cmd *cobra.Command, client *k
 	err = kinds.ListKinds(ctx, a, &c, func(place int, k controllers.Kind) kinds.List {
 		l := kinds.List{Kind: k, Namespace: namespace}
 		l.Err = order.Read(place, func(each func(controllers.Object) error) error {
-			return client.With(ctx, k, func(r kube.Resource) error {
+			return client.WithServedVersion(ctx, k, func(r kube.Resource) error {
 				_, err := client.List(ctx, r, selected, each)
 				return err
 			})

@@ -169,7 +169,7 @@ func (q *query) read(ctx context.Context, k controllers.Kind, write func(control
 	columns := columnsOf(q, k)
 	for _, s := range q.selections(k) {
 		s.Without = q.unshown(k)
-		l.err = errors.Join(l.err, q.client.With(ctx, k, func(r kube.Resource) error {
+		l.err = errors.Join(l.err, q.client.WithServedVersion(ctx, k, func(r kube.Resource) error {
 			_, err := q.client.List(ctx, r, s, func(o controllers.Object) error { return q.take(&l, columns, o) })
 			return err
 		}))

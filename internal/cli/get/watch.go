@@ -94,7 +94,7 @@ func (q *query) follow(ctx context.Context, first kube.Bound, kind int, reports 
 			return nil
 		}
 	}
-	err := q.client.With(ctx, q.kinds[kind], func(r kube.Resource) error {
+	err := q.client.WithServedVersion(ctx, q.kinds[kind], func(r kube.Resource) error {
 		s := q.watched(q.kinds[kind])
 		s.Without = q.unshown(q.kinds[kind])
 		return q.client.Watch(ctx, first, r, s,

@@ -255,7 +255,7 @@ func permissionsFor(objects []*unstructured.Unstructured, apply []string) []kube
 		}
 	}
 	for _, o := range objects {
-		r := kube.Guess(o.GroupVersionKind())
+		r := kube.ResourceFor(o.GroupVersionKind())
 		verbs := slices.Clone(apply)
 		switch r.Kind {
 		case "Deployment", "CustomResourceDefinition":

@@ -89,5 +89,5 @@ func (m *Manifests) Set(a *app.App, cmd *cobra.Command) (*manifests.Set, error) 
 
 // BuiltIn returns the resource of a kind that Kubernetes brings along.
 func BuiltIn(apiVersion, kind string) kube.Resource {
-	return kube.Guess(schema.FromAPIVersionAndKind(apiVersion, kind))
+	return kube.ResourceFor(schema.FromAPIVersionAndKind(apiVersion, kind))
 }

@@ -211,7 +211,7 @@ func ListKinds(ctx context.Context, a *app.App, c *Chosen, read func(place int, 
 // ListTargets lists the objects of a kind.
 func ListTargets(ctx context.Context, client *kube.Client, k controllers.Kind, selected kube.Selection) List {
 	l := List{Kind: k, Namespace: selected.Namespace}
-	l.Err = client.With(ctx, k, func(r kube.Resource) (err error) {
+	l.Err = client.WithServedVersion(ctx, k, func(r kube.Resource) (err error) {
 		l.Targets = nil
 		l.version, err = client.List(ctx, r, selected, func(o controllers.Object) error {
 			l.Targets = append(l.Targets, objref.Target{Kind: k, Namespace: controllers.Namespace(o), Name: controllers.Name(o), Object: o})

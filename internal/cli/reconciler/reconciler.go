@@ -249,8 +249,8 @@ func (r *Reconciler) request(ctx context.Context, n *node, token string, change 
 	if attempt == 0 {
 		r.sayAsking(n)
 	}
-	err = r.client.With(ctx, n.Kind, func(served kube.Resource) error {
-		patched, err = r.client.Merge(ctx, served, n.Namespace, n.Name, change)
+	err = r.client.WithServedVersion(ctx, n.Kind, func(served kube.Resource) error {
+		patched, err = r.client.MergePatch(ctx, served, n.Namespace, n.Name, change)
 		return err
 	})
 	if err == nil && attempt == 0 && !n.Kind.Suspension.Is(patched) {
@@ -290,8 +290,8 @@ const suspendTime = 5 * time.Second
 func (r *Reconciler) suspendAgain(n *node) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.user), suspendTime)
 	defer cancel()
-	err := r.client.With(ctx, n.Kind, func(res kube.Resource) error {
-		_, err := r.client.Merge(ctx, res, n.Namespace, n.Name, n.Kind.Suspension.Change(true))
+	err := r.client.WithServedVersion(ctx, n.Kind, func(res kube.Resource) error {
+		_, err := r.client.MergePatch(ctx, res, n.Namespace, n.Name, n.Kind.Suspension.Change(true))
 		return err
 	})
 	if err != nil {

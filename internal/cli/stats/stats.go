@@ -181,7 +181,7 @@ func count(ctx context.Context, client *kube.Client, k controllers.Kind, namespa
 		"metadata.managedFields",
 		"spec.values", "spec.postRenderers", "spec.patches", "spec.postBuild", "status.inventory", "status.history",
 	}}
-	s.err = client.With(ctx, k, func(r kube.Resource) error {
+	s.err = client.WithServedVersion(ctx, k, func(r kube.Resource) error {
 		s = kindStats{Kind: k.Kind}
 		_, err := client.List(ctx, r, selection, func(o controllers.Object) error {
 			s.take(k, o, states)

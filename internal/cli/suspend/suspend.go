@@ -128,8 +128,8 @@ func writeSuspension(ctx context.Context, client *kube.Client, t objref.Target, 
 		controllers.SuspendReasonAnnotation: orNull(reason),
 		controllers.SuspendedByAnnotation:   orNull(user),
 	})
-	err := client.With(ctx, t.Kind, func(r kube.Resource) error {
-		_, err := client.Merge(ctx, r, t.Namespace, t.Name, change)
+	err := client.WithServedVersion(ctx, t.Kind, func(r kube.Resource) error {
+		_, err := client.MergePatch(ctx, r, t.Namespace, t.Name, change)
 		return err
 	})
 	return objref.NotFound(err, t)

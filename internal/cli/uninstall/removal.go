@@ -76,7 +76,7 @@ func (r *removal) controllers(ctx context.Context, deployments []target) error {
 		if err := r.end(ctx, deployments); err != nil {
 			return err
 		}
-		left, err := r.client.Gone(ctx, installation.BuiltIn("v1", "Pod"), r.pods(deployments), anything)
+		left, err := r.client.WaitDeleted(ctx, installation.BuiltIn("v1", "Pod"), r.pods(deployments), anything)
 		if err == nil {
 			return nil
 		}
@@ -179,7 +179,7 @@ func (r *removal) finalizers(ctx context.Context) error {
 		if !t.held() {
 			return "", nil
 		}
-		return "finalizers deleted", r.client.Release(ctx, t.resource, t.object)
+		return "finalizers deleted", r.client.RemoveFinalizers(ctx, t.resource, t.object)
 	})
 	return err
 }
@@ -215,7 +215,7 @@ func (r *removal) deleteForGood(ctx context.Context, list []target, s kube.Selec
 	_, err := r.each(ctx, list, func(ctx context.Context, t target) (string, error) { return "", r.remove(ctx, t) })
 	var left []controllers.Object
 	if err == nil {
-		left, err = r.client.Gone(ctx, list[0].resource, s, keep)
+		left, err = r.client.WaitDeleted(ctx, list[0].resource, s, keep)
 	}
 	if err != nil && len(left) == 0 {
 		for _, t := range list {

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Deadline is a context whose time is up when the test says so.
+// Deadline is a context whose deadline a test controls.
 type Deadline struct {
 	context.Context
 	done chan struct{}
 	once sync.Once
 }
 
-// NewDeadline returns a context whose time is not up yet.
+// NewDeadline returns a context whose deadline has not passed.
 func NewDeadline(ctx context.Context) *Deadline {
 	return &Deadline{Context: ctx, done: make(chan struct{})}
 }

@@ -1,6 +1,6 @@
-// Package fakeapi is a Kubernetes API for unit tests: it keeps objects, lists
-// and watches them over HTTP, and fails the test on a request that it does not
-// know. What only a real API server can decide is tested in the sandbox.
+// Package fakeapi is a Kubernetes API server for unit tests. It stores, lists and watches objects
+// over HTTP, and fails the test on unknown requests. Behaviour that depends on a real API server
+// is tested in the sandbox.
 package fakeapi
 
 import (
@@ -22,12 +22,11 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Server keeps collections of objects by their path, such as
-// "/api/v1/namespaces/web/pods".
+// Server stores collections of objects by path, such as "/api/v1/namespaces/web/pods".
 type Server struct {
-	// Client talks to the server.
+	// Client is a client of the server.
 	Client *kube.Client
-	// URL is the server's address.
+	// URL is the address of the server.
 	URL string
 
 	t           testing.TB
@@ -49,7 +48,7 @@ type change struct {
 	object     controllers.Object
 }
 
-// New starts a server that ends with the test.
+// New starts a server that is stopped at the end of the test.
 func New(t testing.TB) *Server {
 	t.Helper()
 	s := &Server{
@@ -70,7 +69,7 @@ func New(t testing.TB) *Server {
 	return s
 }
 
-// Serve makes a collection known, with no objects in it.
+// Serve adds empty collections.
 func (s *Server) Serve(collections ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,21 +80,20 @@ func (s *Server) Serve(collections ...string) {
 	}
 }
 
-// Handle answers requests such as "GET /version" by a function; nil answers
-// them as before.
+// Handle sets the handler of requests such as "GET /version"; nil removes it.
 func (s *Server) Handle(request string, answer http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.handlers[request] = answer
 }
 
-// OnDelete calls do after each deletion that a client asks for.
+// OnDelete sets a function that is called after each delete request.
 func (s *Server) OnDelete(do func(collection, name string)) { s.onDelete = do }
 
-// OnWatch calls do when a watch of a collection has begun, the first time.
+// OnWatch sets a function that is called when the first watch of a collection starts.
 func (s *Server) OnWatch(collection string, do func()) { s.onWatch[collection] = do }
 
-// Put creates or replaces an object and tells the watches.
+// Put creates or replaces an object and notifies watches.
 func (s *Server) Put(collection string, object controllers.Object) {
 	s.Serve(collection)
 	s.mu.Lock()
@@ -113,7 +111,7 @@ func (s *Server) put(collection string, object controllers.Object) {
 	s.collections[collection][name] = object
 }
 
-// Take removes an object as the server does when nothing holds it any more.
+// Take removes an object, regardless of finalizers, and notifies watches.
 func (s *Server) Take(collection, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +127,7 @@ func (s *Server) record(collection, typ string, object controllers.Object) {
 	s.version++
 	meta, _ := object["metadata"].(map[string]any)
 	meta["resourceVersion"] = strconv.Itoa(s.version)
-	if object["kind"] == nil { // clients decode nothing without
+	if object["kind"] == nil { // required by decoders
 		object["apiVersion"], object["kind"] = "v1", "Object"
 	}
 	s.history = append(s.history, change{s.version, collection, typ, object})
@@ -149,14 +147,14 @@ func (s *Server) Names(collection string) []string {
 	return names
 }
 
-// Object returns an object, nil if there is none of that name.
+// Object returns an object, or nil if it does not exist.
 func (s *Server) Object(collection, name string) controllers.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.collections[collection][name]
 }
 
-// Requests returns what was asked so far, as "GET /path"; a watch is "WATCH /path".
+// Requests returns the requests so far, as "GET /path"; a watch is "WATCH /path".
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,7 +191,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.patch(w, r, parent, name)
 	default:
 		s.t.Errorf("unexpected request %s", request)
-		Status(w, http.StatusTeapot, "Unknown", "the fake does not know "+request)
+		Status(w, http.StatusTeapot, "Unknown", "unknown request "+request)
 	}
 }
 
@@ -243,7 +241,7 @@ func (s *Server) write(w http.ResponseWriter, body []byte, err error) {
 	}
 }
 
-// watch sends what has changed since the version that the client names.
+// watch sends the changes since the resourceVersion of the request.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request) {
 	from, err := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 	if err != nil {
@@ -299,8 +297,7 @@ func (s *Server) answer(w http.ResponseWriter, object controllers.Object, name s
 	s.write(w, body, err)
 }
 
-// remove deletes an object that no finalizer holds, and marks others.
-// removeAll deletes the objects of a collection that the labels name.
+// removeAll deletes the objects of a collection that match the label selector.
 func (s *Server) removeAll(w http.ResponseWriter, r *http.Request) {
 	for _, name := range s.Names(r.URL.Path) {
 		if object := s.Object(r.URL.Path, name); object != nil && matches(r, object) {
@@ -325,7 +322,7 @@ func (s *Server) remove(w http.ResponseWriter, collection, name string) {
 
 const success = `{"kind":"Status","apiVersion":"v1","status":"Success"}`
 
-// takeAway deletes an object, or marks it where something holds it.
+// takeAway deletes an object, or sets its deletionTimestamp if it has finalizers.
 func (s *Server) takeAway(collection, name string, object controllers.Object) {
 	if len(kube.Finalizers(object)) == 0 {
 		s.Take(collection, name)
@@ -338,7 +335,7 @@ func (s *Server) takeAway(collection, name string, object controllers.Object) {
 	}
 }
 
-// patch knows merge patches of metadata, and refuses one that names an old version.
+// patch applies merge patches of metadata, and rejects those with an outdated resourceVersion.
 func (s *Server) patch(w http.ResponseWriter, r *http.Request, collection, name string) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil || r.Header.Get("Content-Type") != "application/merge-patch+json" {
@@ -374,7 +371,7 @@ func (s *Server) patch(w http.ResponseWriter, r *http.Request, collection, name 
 	s.answer(w, changed, name)
 }
 
-// clone copies an object as far as the fake changes it.
+// clone returns a deep copy of an object.
 func clone(o controllers.Object) controllers.Object {
 	body, err := json.Marshal(o)
 	if err != nil {
@@ -387,15 +384,15 @@ func clone(o controllers.Object) controllers.Object {
 	return c
 }
 
-// Reply answers with JSON.
+// Reply sends a JSON response.
 func Reply(w http.ResponseWriter, format string, args ...any) {
 	w.Header().Set("Content-Type", "application/json")
 	if _, err := fmt.Fprintf(w, format, args...); err != nil {
-		panic(http.ErrAbortHandler) // the client is gone, and nobody waits for the answer
+		panic(http.ErrAbortHandler) // the client has disconnected
 	}
 }
 
-// Status answers with an error as the API server does.
+// Status sends an error like the API server.
 func Status(w http.ResponseWriter, code int, reason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)

@@ -11,13 +11,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Fleet lists the objects of all kinds of Flux, one list a kind and all at
-// once, in the order of the catalogue. Kinds that the cluster does not have are
-// left out. An error that is bearable is kept with its kind, such as that the
-// kind may not be listed; any other ends the look at all of them. With shape,
-// what that returns of an object is kept in its place, and nothing where it
-// returns nil.
-func (c *Client) Fleet(
+// ListAll lists the objects of all Flux kinds concurrently, and returns them in the order of the
+// catalogue. Kinds that the cluster does not serve are omitted. If bearable returns true for an
+// error, such as a missing permission, the error is returned in missed under the kind; any other
+// error fails the call. If shape is not nil, its result replaces each object, and a nil result
+// omits it.
+func (c *Client) ListAll(
 	ctx context.Context, s Selection, bearable func(error) bool, shape func(controllers.Kind, controllers.Object) controllers.Object,
 ) (objects []controllers.Object, missed map[string]error, err error) {
 	found := make([][]controllers.Object, len(controllers.Kinds))
@@ -26,7 +25,7 @@ func (c *Client) Fleet(
 	g, ctx := errgroup.WithContext(ctx)
 	for i, k := range controllers.Kinds {
 		g.Go(func() error {
-			err := c.With(ctx, k, func(r Resource) error {
+			err := c.WithServedVersion(ctx, k, func(r Resource) error {
 				found[i] = nil
 				_, err := c.List(ctx, r, s, func(o controllers.Object) error {
 					if shape != nil {
@@ -53,7 +52,7 @@ func (c *Client) Fleet(
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return nil, nil, fmt.Errorf("listing the objects of Flux: %w", err)
+		return nil, nil, fmt.Errorf("listing the Flux objects: %w", err)
 	}
 	return slices.Concat(found...), missed, nil
 }
