@@ -251,7 +251,7 @@ func TestRetryLasting(t *testing.T) {
 		"404":                 func() (*http.Response, error) { return refuse(404, "NotFound", "no"), nil },
 		"409":                 func() (*http.Response, error) { return refuse(409, "Conflict", "no"), nil },
 		"501":                 func() (*http.Response, error) { return respond(501, "no"), nil },
-		"nobody listens":      func() (*http.Response, error) { return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED} },
+		"no server":           func() (*http.Response, error) { return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED} },
 		"another certificate": func() (*http.Response, error) { return nil, errors.New("tls: failed to verify certificate") },
 		"an hour": func() (*http.Response, error) {
 			return refuse(503, "ServiceUnavailable", "no", "Retry-After", "3600"), nil
