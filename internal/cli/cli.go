@@ -47,7 +47,10 @@ operate it from a terminal or a pipeline.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	a.Global.Add(root.PersistentFlags(), a.Env("FLUX_SYSTEM_NAMESPACE"))
+	root.AddGroup(groups()...)
+	root.SetHelpCommandGroupID(groupTools)
 	root.AddCommand(needed(a, args)...)
+	root.SetUsageFunc(usage)
 	root.InitDefaultVersionFlag()
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {

@@ -38,52 +38,84 @@ import (
 	"github.com/fluxkit/flux/internal/cli/why"
 )
 
+// The groups of the help of flux.
+const (
+	groupInstall   = "install"
+	groupInspect   = "inspect"
+	groupOperate   = "operate"
+	groupAuthor    = "author"
+	groupArtifacts = "artifacts"
+	groupTools     = "tools"
+)
+
+// groups returns the groups of the help of flux, in its order.
+func groups() []*cobra.Group {
+	return []*cobra.Group{
+		{ID: groupInstall, Title: "Bootstrap and Install Commands:"},
+		{ID: groupInspect, Title: "Inspect Commands:"},
+		{ID: groupOperate, Title: "Operate Commands:"},
+		{ID: groupAuthor, Title: "Author Commands:"},
+		{ID: groupArtifacts, Title: "Artifact Commands:"},
+		{ID: groupTools, Title: "Tools:"},
+	}
+}
+
 // word is a command directly below flux.
 type word struct {
 	name string
-	make func(*app.App) *cobra.Command
+	// group is where the help of flux lists the command; hidden ones have none.
+	group string
+	make  func(*app.App) *cobra.Command
 	// whole commands are about all others too.
 	whole bool
+}
+
+// command makes the command, in its group.
+func (w word) command(a *app.App) *cobra.Command {
+	cmd := w.make(a)
+	cmd.GroupID = w.group
+	return cmd
 }
 
 // commands lists what stands directly below flux.
 func commands() []word {
 	return []word{
-		{name: "bootstrap", make: bootstrap.NewCommand},
-		{name: "build", make: build.NewCommand},
-		{name: "check", make: check.NewCommand},
-		{name: "completion", make: completion.NewCommand},
-		{name: "create", make: create.NewCommand},
-		{name: "debug", make: debug.NewCommand},
-		{name: "delete", make: delete.NewCommand},
-		{name: "deps", make: deps.NewCommand},
-		{name: "diff", make: diff.NewCommand},
+		{name: "bootstrap", group: groupInstall, make: bootstrap.NewCommand},
+		{name: "build", group: groupAuthor, make: build.NewCommand},
+		{name: "check", group: groupInstall, make: check.NewCommand},
+		{name: "completion", group: groupTools, make: completion.NewCommand},
+		{name: "create", group: groupAuthor, make: create.NewCommand},
+		{name: "debug", group: groupInspect, make: debug.NewCommand},
+		{name: "delete", group: groupOperate, make: delete.NewCommand},
+		{name: "deps", group: groupInspect, make: deps.NewCommand},
+		{name: "diff", group: groupAuthor, make: diff.NewCommand},
 		{name: "docgen", make: docgen.NewCommand, whole: true},
-		{name: "envsubst", make: envsubst.NewCommand},
-		{name: "events", make: events.NewCommand},
-		{name: "export", make: export.NewCommand},
-		{name: "get", make: get.NewCommand},
-		{name: "install", make: install.NewCommand},
-		{name: "list", make: artifact.NewList},
-		{name: "logs", make: logs.NewCommand},
-		{name: "migrate", make: migrate.NewCommand},
-		{name: "plugin", make: plugin.NewCommand},
-		{name: "pull", make: artifact.NewPull},
-		{name: "push", make: artifact.NewPush},
-		{name: "reconcile", make: reconcile.NewCommand},
-		{name: "resume", make: resume.NewCommand},
-		{name: "sandbox", make: sandbox.NewCommand},
-		{name: "stats", make: stats.NewCommand},
-		{name: "status", make: status.NewCommand},
-		{name: "suspend", make: suspend.NewCommand},
-		{name: "tag", make: artifact.NewTag},
-		{name: "trace", make: trace.NewCommand},
-		{name: "tree", make: tree.NewCommand},
-		{name: "trigger", make: trigger.NewCommand},
-		{name: "uninstall", make: uninstall.NewCommand},
-		{name: "version", make: version.NewCommand},
-		{name: "wait", make: wait.NewCommand},
-		{name: "why", make: why.NewCommand},
+		{name: "envsubst", group: groupAuthor, make: envsubst.NewCommand},
+		{name: "events", group: groupInspect, make: events.NewCommand},
+		{name: "export", group: groupAuthor, make: export.NewCommand},
+		{name: "get", group: groupInspect, make: get.NewCommand},
+		{name: "install", group: groupInstall, make: install.NewCommand},
+		{name: "list", group: groupArtifacts, make: artifact.NewList},
+		{name: "logs", group: groupInspect, make: logs.NewCommand},
+		{name: "migrate", group: groupInstall, make: migrate.NewCommand},
+		{name: "options", group: groupTools, make: newOptions},
+		{name: "plugin", group: groupTools, make: plugin.NewCommand},
+		{name: "pull", group: groupArtifacts, make: artifact.NewPull},
+		{name: "push", group: groupArtifacts, make: artifact.NewPush},
+		{name: "reconcile", group: groupOperate, make: reconcile.NewCommand},
+		{name: "resume", group: groupOperate, make: resume.NewCommand},
+		{name: "sandbox", group: groupTools, make: sandbox.NewCommand},
+		{name: "stats", group: groupInspect, make: stats.NewCommand},
+		{name: "status", group: groupInspect, make: status.NewCommand},
+		{name: "suspend", group: groupOperate, make: suspend.NewCommand},
+		{name: "tag", group: groupArtifacts, make: artifact.NewTag},
+		{name: "trace", group: groupInspect, make: trace.NewCommand},
+		{name: "tree", group: groupInspect, make: tree.NewCommand},
+		{name: "trigger", group: groupOperate, make: trigger.NewCommand},
+		{name: "uninstall", group: groupInstall, make: uninstall.NewCommand},
+		{name: "version", group: groupTools, make: version.NewCommand},
+		{name: "wait", group: groupOperate, make: wait.NewCommand},
+		{name: "why", group: groupInspect, make: why.NewCommand},
 	}
 }
 
@@ -103,11 +135,11 @@ func needed(a *app.App, args []string) []*cobra.Command {
 	var all []*cobra.Command
 	for _, w := range commands() {
 		if len(args) > 0 && args[0] == w.name && !w.whole {
-			return []*cobra.Command{w.make(a)}
+			return []*cobra.Command{w.command(a)}
 		}
 	}
 	for _, w := range commands() {
-		all = append(all, w.make(a))
+		all = append(all, w.command(a))
 	}
 	return all
 }

@@ -151,6 +151,7 @@ var endRows = map[string]endRow{
 	"plugin uninstall":           {args: "app", local: "it removes a file", fails: true},
 	"plugin install":             {args: "app"},
 	"plugin search":              {args: "app"},
+	"options":                    {local: "it lists flags"},
 	"plugin update":              {args: "", local: "it updates what is installed, which is nothing"},
 	"pull artifact":              {args: "oci://ADDRESS/r:1 --output=DIR/out --insecure-registry"},
 	"push artifact":              {args: "oci://ADDRESS/r:1 --path=DIR --source=s --revision=main@sha1:1 --insecure-registry"},

@@ -38,6 +38,7 @@ var doneAnyway = map[string]string{
 	"flux completion powershell": "needs no cluster",
 	"flux completion zsh":        "needs no cluster",
 	"flux envsubst":              "needs no cluster",
+	"flux options":               "needs no cluster",
 	"flux plugin list":           "needs no cluster",
 	"flux plugin update":         "needs no cluster",
 	"flux events: no Flux":       "events outlive what they are about; there are none",

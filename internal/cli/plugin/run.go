@@ -222,15 +222,11 @@ func AddCommands(ctx context.Context, a *app.App, root *cobra.Command) {
 	if len(plugins) == 0 {
 		return
 	}
-	const builtIn, added = "built-in", "plugin"
-	root.AddGroup(&cobra.Group{ID: builtIn, Title: "Available Commands:"}, &cobra.Group{ID: added, Title: "Plugin Commands:"})
-	for _, cmd := range root.Commands() {
-		cmd.GroupID = builtIn
-	}
-	root.SetHelpCommandGroupID(builtIn)
+	const group = "plugins"
+	root.AddGroup(&cobra.Group{ID: group, Title: "Plugin Commands:"})
 	for _, p := range plugins {
 		root.AddCommand(&cobra.Command{
-			Use: p.Name, Short: "Run the " + p.Name + " plugin", GroupID: added,
+			Use: p.Name, Short: "Run the " + p.Name + " plugin", GroupID: group,
 			DisableFlagParsing: true, Run: func(*cobra.Command, []string) {},
 		})
 	}
