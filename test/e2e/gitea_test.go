@@ -74,7 +74,7 @@ func (f *forge) refusals() {
 		what, token, problem string
 		args                 []string
 	}{
-		{"unknown token", unknown, f.server.Hostname + " does not know the token", f.args("alice/unmade", "--personal")},
+		{"unknown token", unknown, f.server.Hostname + " does not accept the token", f.args("alice/unmade", "--personal")},
 		{"missing scope", narrow, "the token lacks the scope write:user", f.args("alice/unmade", "--personal", "--token-auth")},
 		{"missing scope of an organisation", narrow, "the token lacks the scope write:organization", f.args("acme/unmade")},
 		{"protected branch", f.bob.Token, "bob is not among those who may push to it", f.args("acme/guarded", "--token-auth")},

@@ -117,7 +117,7 @@ func (b *Bitbucket) findProject(ctx context.Context) error {
 			b.project = bitbucketProject{Key: key, Type: "PERSONAL"}
 			return nil
 		}
-		return failure("check --owner, or leave --personal out if it is a project", "there is no user %s with repositories that the token of %s sees", key[1:], b.who())
+		return failure("check --owner, or omit --personal if it is a project", "there is no user %s with repositories that the token of %s sees", key[1:], b.who())
 	}
 	named, err := bitbucketList[bitbucketProject](ctx, b.api, bitbucketCore+"/projects", url.Values{"name": {owner}})
 	if err != nil {
@@ -131,9 +131,9 @@ func (b *Bitbucket) findProject(ctx context.Context) error {
 	}
 	switch {
 	case len(matches) == 0:
-		return failure("give its key or name with --owner, or --personal for a user's repository", "there is no project %q that the token of %s sees", owner, b.who())
+		return failure("set --owner to its key or name, or --personal for a user's repository", "there is no project %q that the token of %s sees", owner, b.who())
 	case len(matches) > 1:
-		return failure("give its key with --owner", "there are %d projects with the name %q", len(matches), owner)
+		return failure("set --owner to its key", "there are %d projects with the name %q", len(matches), owner)
 	}
 	b.project = matches[0]
 	return nil
@@ -148,12 +148,12 @@ func (b *Bitbucket) find(ctx context.Context) (*bitbucketRepository, error) {
 	case bitbucketStatus(err) == http.StatusNotFound:
 		return nil, nil //nolint:nilnil // there is none
 	case errors.As(err, &refused) && refused.status == http.StatusUnauthorized && refused.known:
-		return nil, failure("ask an administrator of the project for access", "repository %s is there, and %s may not see it", b, b.who())
+		return nil, failure("ask an administrator of the project for access", "repository %s exists, and %s cannot read it", b, b.who())
 	case err != nil:
 		return nil, b.problem(ctx, "finding repository "+b.String(), err)
 	}
 	if !strings.EqualFold(found.Project.Key, b.project.Key) || found.Slug != bitbucketSlug(b.hosted.Name) {
-		return nil, failure(fmt.Sprintf("write --owner=%s --repository=%s", found.Project.Key, found.Slug), "repository %s has been moved to %s", b, found)
+		return nil, failure(fmt.Sprintf("set --owner=%s --repository=%s", found.Project.Key, found.Slug), "repository %s has been moved to %s", b, found)
 	}
 	return &found, nil
 }
@@ -181,7 +181,7 @@ func (b *Bitbucket) Ensure(ctx context.Context) (Repository, error) {
 		grant := b.grants[0]
 		query := url.Values{"name": {grant.Name}, "permission": {bitbucketPermission(grant.Permission)}}
 		if err := b.api.call(ctx, http.MethodPut, bitbucketCore+b.repository.path()+"/permissions/groups", query, nil, nil); err != nil {
-			return Repository{}, b.problem(ctx, fmt.Sprintf("giving group %s access to repository %s", grant.Name, b), err)
+			return Repository{}, b.problem(ctx, fmt.Sprintf("granting group %s access to repository %s", grant.Name, b), err)
 		}
 		b.grants = b.grants[1:]
 	}
@@ -223,7 +223,7 @@ func (b *Bitbucket) findSSH(ctx context.Context) error {
 		Values []bitbucketRepository `json:"values"`
 	}
 	if err := b.api.call(ctx, http.MethodGet, bitbucketCore+"/repos", url.Values{"limit": {"1"}}, nil, &page); err != nil {
-		return b.problem(ctx, "asking where SSH is served", err)
+		return b.problem(ctx, "reading the SSH address", err)
 	}
 	for _, other := range page.Values {
 		b.ssh = other.link("ssh")
@@ -246,7 +246,7 @@ func (b *Bitbucket) describe() (Repository, error) {
 		r.DefaultBranch = b.repository.Branch
 		link := b.repository.link("http")
 		if link == nil {
-			return r, failure("ask an administrator to switch it on", "Git over HTTP is switched off on %s", h.Hostname)
+			return r, failure("ask an administrator to enable it", "Git over HTTP is disabled on %s", h.Hostname)
 		}
 		// The server may know itself by another name or scheme than works from here.
 		link.User, link.Host, link.Scheme = nil, h.Hostname, h.Scheme
@@ -254,7 +254,7 @@ func (b *Bitbucket) describe() (Repository, error) {
 		if link := b.repository.link("ssh"); link != nil {
 			ssh = *link
 		} else if !h.TokenAuth {
-			return r, failure("let the cluster use the token with --token-auth, or ask an administrator to switch SSH on", "Git over SSH is switched off on %s", h.Hostname)
+			return r, failure("use --token-auth, or ask an administrator to enable SSH", "Git over SSH is disabled on %s", h.Hostname)
 		}
 	}
 	if h.SSHHostname != "" {
@@ -291,15 +291,15 @@ func (b *Bitbucket) problem(ctx context.Context, doing string, err error) error 
 	tokens := b.hosted.HTTPURL("/plugins/servlet/access-tokens/manage")
 	switch {
 	case refused.status == http.StatusUnauthorized && !refused.known:
-		return failure("check BITBUCKET_TOKEN and --hostname, or make a new token at "+tokens, "%s: %s does not know the token, or it has expired", doing, b.hosted.Hostname)
+		return failure("check BITBUCKET_TOKEN and --hostname, or create a new token at "+tokens, "%s: %s does not accept the token, or it has expired", doing, b.hosted.Hostname)
 	case refused.status == http.StatusUnauthorized || refused.status == http.StatusForbidden:
-		return failure("use a token with the permission repository admin, made at "+tokens+", of somebody who has it", "%s: %s may not: %w", doing, b.who(), err)
+		return failure("use a token with the permission repository admin, created at "+tokens+", of an account that has it", "%s: %s may not: %w", doing, b.who(), err)
 	case refused.status >= http.StatusInternalServerError:
 		return failure("try again later", "%s: %s answers %d %s", doing, b.hosted.Hostname, refused.status, http.StatusText(refused.status))
 	case len(refused.messages) == 0:
-		return failure("check --hostname: it has to be the address of a Bitbucket Server or Data Center, with the path below which it lives",
+		return failure("check --hostname: must be the address of a Bitbucket Server or Data Center, with its base path",
 			"%s: %s answers %d %s", doing, b.hosted.Hostname, refused.status, http.StatusText(refused.status))
 	default:
-		return fmt.Errorf("%s: Bitbucket refuses: %w", doing, err)
+		return fmt.Errorf("%s: Bitbucket rejected the request: %w", doing, err)
 	}
 }

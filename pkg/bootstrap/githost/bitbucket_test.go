@@ -76,11 +76,11 @@ func TestBitbucketRefused(t *testing.T) {
 	}{
 		"unknown token": {
 			"", func(h *Hosted) { h.Token = "nobody" }, push,
-			"finding project PLAT: HOST does not know the token, or it has expired", "BITBUCKET_TOKEN",
+			"finding project PLAT: HOST does not accept the token, or it has expired", "BITBUCKET_TOKEN",
 		},
 		"expired token": {
 			"", func(h *Hosted) { h.Token = "alice-old" }, push,
-			"finding project PLAT: HOST does not know the token, or it has expired", "make a new token",
+			"finding project PLAT: HOST does not accept the token, or it has expired", "create a new token",
 		},
 		"no such project": {
 			"", func(h *Hosted) { h.Owner = "NONE" }, push, `there is no project "NONE" that the token of alice sees`, "--owner",
@@ -94,7 +94,7 @@ func TestBitbucketRefused(t *testing.T) {
 		},
 		"invisible repository": {
 			"repository OTHER open bob=read alice=read\nrepository OTHER fleet", func(h *Hosted) { h.Owner = "OTHER" }, push,
-			"repository OTHER/fleet is there, and alice may not see it", "access",
+			"repository OTHER/fleet exists, and alice cannot read it", "access",
 		},
 		"may not create": {
 			"", func(h *Hosted) { h.Token = "bob-admin" }, push,
@@ -112,13 +112,13 @@ func TestBitbucketRefused(t *testing.T) {
 			"", func(h *Hosted) { h.Owner = "~eve" }, push, "there is no user eve with repositories that the token of alice sees", "--owner",
 		},
 		"archived": {
-			"repository PLAT fleet archived", nil, push, "repository PLAT/fleet is archived, so nothing can be pushed to it", "unarchive",
+			"repository PLAT fleet archived", nil, push, "repository PLAT/fleet is archived and read-only", "unarchive",
 		},
 		"broken": {
 			"repository PLAT fleet broken", nil, push, "repository PLAT/fleet is not available: its state is INITIALISATION_FAILED", "administrator",
 		},
 		"no SSH": {
-			"nossh\nrepository PLAT fleet", nil, push, "Git over SSH is switched off on HOST", "--token-auth",
+			"nossh\nrepository PLAT fleet", nil, push, "Git over SSH is disabled on HOST", "--token-auth",
 		},
 		"may not push": {
 			"repository PLAT fleet", func(h *Hosted) { h.Token = "alice-read" }, push,
@@ -130,7 +130,7 @@ func TestBitbucketRefused(t *testing.T) {
 		},
 		"may give no access": {
 			"repository PLAT fleet", func(h *Hosted) { h.Token, h.Teams = "bob-admin", []Team{{"operators", "write"}} }, push,
-			"bob may not give groups access, repository PLAT/fleet: that needs the permission admin", "repository admin",
+			"bob may not grant groups access, repository PLAT/fleet: that needs the permission admin", "repository admin",
 		},
 		"may change nothing": {
 			"repository PLAT fleet", func(h *Hosted) { h.Token, h.Reconcile, h.Visibility = "bob-admin", true, "public" }, push,
@@ -181,8 +181,8 @@ func TestBitbucketEnsure(t *testing.T) {
 				h.Teams = []Team{{"dev ops", "write"}, {"operators", "admin"}, {"readers", "read"}}
 			},
 			[]string{
-				"create the private repository PLAT/fleet", "give group dev ops the permission write on PLAT/fleet",
-				"give group operators the permission admin on PLAT/fleet", "give group readers the permission read on PLAT/fleet",
+				"create the private repository PLAT/fleet", "grant group dev ops the permission write on PLAT/fleet",
+				"grant group operators the permission admin on PLAT/fleet", "grant group readers the permission read on PLAT/fleet",
 			},
 			"PLAT/fleet private empty \"The fleet\"\n  group operators admin\n  group dev ops write\n  group readers read\n", "plat/fleet.git",
 		},
@@ -260,7 +260,7 @@ func TestBitbucketEnsure(t *testing.T) {
 func TestBitbucketProtected(t *testing.T) {
 	t.Parallel()
 	const (
-		nobody   = "a restriction of repository PLAT/fleet says that nobody may change it, and alice is no exception"
+		nobody   = "a restriction of repository PLAT/fleet says that no one may change it, and alice is no exception"
 		requests = "a restriction of repository PLAT/fleet says that it is changed by pull requests only, and alice is no exception"
 	)
 	for rule, want := range map[string]string{
@@ -418,5 +418,5 @@ func TestBitbucketElsewhere(t *testing.T) {
 	h := Hosted{Hostname: g.Hostname, Scheme: "https", Token: "alice-api", CABundle: g.CA, Owner: "PLAT", Name: "fleet"}
 	row := NewBitbucket(h, "git", answering(`<html>Welcome</html>`))
 	_, err := row.Survey(t.Context(), Want{Branch: "main"})
-	wrong(t, err, g.Hostname+" does not answer as Bitbucket does", "--hostname")
+	wrong(t, err, g.Hostname+" is not a Bitbucket API", "--hostname")
 }

@@ -33,7 +33,7 @@ func (b *Bitbucket) DeployKey(ctx context.Context, key DeployKey) error {
 	case same == nil:
 		err := b.api.call(ctx, http.MethodPost, path, nil, wanted, nil)
 		if bitbucketStatus(err) == http.StatusConflict {
-			return failure("let a new key be made, or name another one with --private-key-file",
+			return failure("omit --private-key-file to generate a key, or set another one",
 				"adding an access key to repository %s: Bitbucket knows the key already, of a user or of the whole project: %w", b, err)
 		}
 		if err != nil {
@@ -48,7 +48,7 @@ func (b *Bitbucket) DeployKey(ctx context.Context, key DeployKey) error {
 	for _, k := range old {
 		err := b.api.call(ctx, http.MethodDelete, path+"/"+strconv.Itoa(k.Key.ID), nil, nil, nil)
 		if err != nil && bitbucketStatus(err) != http.StatusNotFound {
-			return b.problem(ctx, "removing the access key that was there before", err)
+			return b.problem(ctx, "removing the previous access key", err)
 		}
 	}
 	return nil

@@ -213,8 +213,8 @@ func (b *bitbucketAPI) call(ctx context.Context, method, path string, query url.
 		return nil
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		return failure("check --hostname: it has to be the address of a Bitbucket Server or Data Center, with the path below which it lives",
-			"%s does not answer as Bitbucket does", b.hosted.Hostname)
+		return failure("check --hostname: must be the address of a Bitbucket Server or Data Center, with its base path",
+			"%s is not a Bitbucket API", b.hosted.Hostname)
 	}
 	return nil
 }

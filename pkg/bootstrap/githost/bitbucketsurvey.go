@@ -32,7 +32,7 @@ func (b *Bitbucket) mayCreate(ctx context.Context) error {
 			return nil
 		}
 	}
-	return failure("use a token with the permission project admin, of somebody who has it, or have the repository created",
+	return failure("use a token with the permission project admin, of an account that has it, or have the repository created",
 		"there is no repository %s, and %s may not create one in project %s", b, b.who(), b.project.Key)
 }
 
@@ -42,7 +42,7 @@ func (b *Bitbucket) surveyRepository(ctx context.Context) (changes []string, pro
 	r := b.repository
 	switch {
 	case r.Archived:
-		return nil, "", failure("unarchive it in its settings", "repository %s is archived, so nothing can be pushed to it", r)
+		return nil, "", failure("unarchive it in its settings", "repository %s is archived and read-only", r)
 	case r.State != "" && r.State != "AVAILABLE":
 		return nil, "", failure("try again later, or ask an administrator", "repository %s is not available: its state is %s", r, r.State)
 	}
@@ -80,11 +80,11 @@ func (b *Bitbucket) suffices(ctx context.Context, edits bool) error {
 		to   string
 	}{
 		{b.want.KeyTitle != "", "add an access key"},
-		{len(b.hosted.Teams) > 0, "give groups access"},
+		{len(b.hosted.Teams) > 0, "grant groups access"},
 		{edits, "change its settings"},
 	} {
 		if need.when {
-			return failure("use a token with the permission repository admin, of somebody who has it",
+			return failure("use a token with the permission repository admin, of an account that has it",
 				"%s may not %s, repository %s: that needs the permission admin", b.who(), need.to, b)
 		}
 	}
@@ -92,7 +92,7 @@ func (b *Bitbucket) suffices(ctx context.Context, edits bool) error {
 	if err != nil || writes {
 		return err
 	}
-	return failure("use a token with the permission repository write, of somebody who has it", "%s may not push to repository %s", b.who(), b)
+	return failure("use a token with the permission repository write, of an account that has it", "%s may not push to repository %s", b.who(), b)
 }
 
 // wantedEdits returns what --reconcile changes.
@@ -142,7 +142,7 @@ func (b *Bitbucket) surveyGroups(ctx context.Context) (changes []string, err err
 			if err := b.isGroup(ctx, team.Name); err != nil {
 				return nil, err
 			}
-			changes = append(changes, fmt.Sprintf("give group %s the permission %s on %s", team.Name, team.Permission, b))
+			changes = append(changes, fmt.Sprintf("grant group %s the permission %s on %s", team.Name, team.Permission, b))
 		case has != wanted && b.hosted.Reconcile:
 			changes = append(changes, fmt.Sprintf("change the permission of group %s on %s from %s to %s",
 				team.Name, b, strings.ToLower(strings.TrimPrefix(has, "REPO_")), team.Permission))
@@ -168,7 +168,7 @@ func (b *Bitbucket) isGroup(ctx context.Context, name string) error {
 
 // bitbucketRules say what a restriction does, where it keeps pushes out.
 var bitbucketRules = map[string]string{
-	"read-only":         "nobody may change it",
+	"read-only":         "no one may change it",
 	"pull-request-only": "it is changed by pull requests only",
 }
 
@@ -177,7 +177,7 @@ var bitbucketRules = map[string]string{
 func (b *Bitbucket) protected(ctx context.Context) (string, error) {
 	rules, err := bitbucketList[bitbucketRestriction](ctx, b.api, bitbucketBranches+b.repository.path()+"/restrictions", nil)
 	if err != nil {
-		return "", b.problem(ctx, "asking which branches are protected", err)
+		return "", b.problem(ctx, "listing the branch restrictions", err)
 	}
 	for _, rule := range rules {
 		why, refuses := bitbucketRules[rule.Type]
@@ -222,7 +222,7 @@ func (b *Bitbucket) isAbout(ctx context.Context, rule bitbucketRestriction) (boo
 		return false, nil // there is no model, or no branch yet
 	}
 	if err != nil {
-		return false, b.problem(ctx, "asking for the branching model", err)
+		return false, b.problem(ctx, "reading the branching model", err)
 	}
 	switch strings.ToLower(id) {
 	case "development":

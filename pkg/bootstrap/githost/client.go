@@ -17,47 +17,49 @@ import (
 )
 
 const (
-	// connectTimeout bounds how long a host that does not answer is tried.
+	// connectTimeout is the maximum time to connect to a host.
 	connectTimeout = 10 * time.Second
-	// answerTimeout bounds how long a host may take to begin its answer.
-	answerTimeout = 30 * time.Second
-	// requestTimeout bounds a request with everything: redirects, waits, the body.
+	// responseTimeout is the maximum time until the header of a response.
+	responseTimeout = 30 * time.Second
+	// requestTimeout is the maximum time of a request with redirects, retries
+	// and the body.
 	requestTimeout = 2 * time.Minute
-	// patience is how long a rate limit is waited for; a longer one is reported.
-	patience = 30 * time.Second
-	// attempts is how often a request that changes nothing is sent to a host
-	// that is out of order for the moment.
-	attempts = 3
-	// breather is what lies between two attempts.
-	breather = time.Second
-	// mostRedirects bounds how far a host may send a request around.
-	mostRedirects = 5
+	// maxRateLimitWait is the longest wait for a rate limit; a longer one is an
+	// error.
+	maxRateLimitWait = 30 * time.Second
+	// maxAttempts bounds the attempts of a request without side effects while
+	// the host is unavailable.
+	maxAttempts = 3
+	// retryDelay is the time between two attempts.
+	retryDelay = time.Second
+	// maxRedirects bounds the redirects of a request.
+	maxRedirects = 5
 )
 
-// Caller is who talks to the APIs of hosts.
+// Caller configures the clients of Git hosts.
 type Caller struct {
-	// UserAgent names the program.
+	// UserAgent is the User-Agent header.
 	UserAgent string
 	// Now is the clock.
 	Now func() time.Time
-	// Waiting is told what is waited for.
+	// Waiting reports waits for rate limits.
 	Waiting func(format string, args ...any)
 
-	// sleep returns when a time is over or ctx is; nil for the real time.
+	// sleep waits for a duration or the end of ctx; nil for the real clock.
 	sleep func(ctx context.Context, d time.Duration) error
 }
 
-// Client returns what talks to the API of a host: it trusts the host's
-// certificate authority, follows no redirect to another host, which would see
-// the credentials, waits for rate limits that end soon and reports others as a
-// [RateLimitError]. Every request has a bound. It adds no credentials.
+// Client returns the HTTP client for a host. It trusts the host's CA
+// certificates, does not follow redirects to another host, which would receive
+// the credentials, waits for short rate limits and returns a [RateLimitError]
+// for others. Every request has a timeout. It adds no credentials.
 func (c Caller) Client(h Hosted) (*http.Client, error) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {
 		roots = x509.NewCertPool()
 	}
 	if len(h.CABundle) > 0 && !roots.AppendCertsFromPEM(h.CABundle) {
-		return nil, failure("give it in PEM form", "there is no certificate in the bundle for %s", h.Hostname)
+		return nil, failure("use PEM format", "no certificate in the CA bundle for %s", h.Hostname)
 	}
 	if c.sleep == nil {
 		c.sleep = sleep
@@ -67,13 +69,13 @@ func (c Caller) Client(h Hosted) (*http.Client, error) {
 		DialContext:           (&net.Dialer{Timeout: connectTimeout}).DialContext,
 		TLSClientConfig:       &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:   connectTimeout,
-		ResponseHeaderTimeout: answerTimeout,
+		ResponseHeaderTimeout: responseTimeout,
 		ForceAttemptHTTP2:     true,
 		MaxIdleConns:          4,
 		IdleConnTimeout:       time.Minute,
 	}
 	return &http.Client{
-		Transport: &courteous{caller: c, host: h.Hostname, next: transport}, CheckRedirect: sameHost, Timeout: requestTimeout,
+		Transport: &retryTransport{caller: c, host: h.Hostname, next: transport}, CheckRedirect: sameHost, Timeout: requestTimeout,
 	}, nil
 }
 
@@ -88,21 +90,21 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// redirectError is a redirect that is not followed.
+// redirectError is returned for a redirect that is not followed.
 type redirectError struct {
 	to     string
-	method string // where the redirect would have changed it
+	method string // of a request whose method the redirect would change
 }
 
 func (e *redirectError) Error() string {
 	if e.method != "" {
-		return fmt.Sprintf("the host sends a %s request on to %s", e.method, e.to)
+		return fmt.Sprintf("the host redirects a %s request to %s", e.method, e.to)
 	}
-	return "the host sends the request on to another address, " + e.to
+	return "the host redirects to another address, " + e.to
 }
 
-// sameHost follows redirects within a host. A request that changes something
-// is not followed: the second one would be a GET that changes nothing.
+// sameHost follows redirects on the same host. It does not follow a redirect
+// that turns a write into a GET, which would change nothing.
 func sameHost(next *http.Request, via []*http.Request) error {
 	first, to := via[0], next.URL.Scheme+"://"+next.URL.Host
 	switch {
@@ -110,36 +112,36 @@ func sameHost(next *http.Request, via []*http.Request) error {
 		return &redirectError{to: to}
 	case next.Method != first.Method:
 		return &redirectError{to: to + next.URL.Path, method: first.Method}
-	case len(via) >= mostRedirects:
-		return errors.New("the host sends the request around in a circle")
+	case len(via) >= maxRedirects:
+		return errors.New("too many redirects")
 	}
 	return nil
 }
 
-// RateLimitError says that a host takes no more requests for a while.
+// RateLimitError is returned when the rate limit of a host is exceeded.
 type RateLimitError struct {
 	// Host is the host.
 	Host string
-	// Until is when it takes requests again.
+	// Until is the end of the rate limit.
 	Until time.Time
-	// wait is how long that is.
+	// wait is the time until then.
 	wait time.Duration
 }
 
 func (e *RateLimitError) Error() string {
-	return fmt.Sprintf("%s takes no more requests with this token until %s: its rate limit is used up", e.Host, e.Until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s accepts no requests with this token until %s: rate limit exceeded", e.Host, e.Until.UTC().Format(time.RFC3339))
 }
 
-// courteous keeps to a host's rate limits and does not take one refusal to
-// serve for the last word.
-type courteous struct {
+// retryTransport waits for rate limits, and retries requests without side
+// effects while a host is unavailable.
+type retryTransport struct {
 	caller Caller
 	host   string
 	next   http.RoundTripper
 }
 
 // RoundTrip implements http.RoundTripper.
-func (t *courteous) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t *retryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	for attempt := 1; ; attempt++ {
 		sent, err := t.prepared(r)
 		if err != nil {
@@ -149,18 +151,18 @@ func (t *courteous) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		limit, last := t.limited(answer), attempt == attempts || r.Body != nil && r.GetBody == nil
+		limit, last := t.limited(answer), attempt == maxAttempts || r.Body != nil && r.GetBody == nil
 		down := r.Method == http.MethodGet && (answer.StatusCode == http.StatusBadGateway || answer.StatusCode == http.StatusServiceUnavailable || answer.StatusCode == http.StatusGatewayTimeout)
 		if limit == nil && !down || limit == nil && last {
 			return answer, nil
 		}
 		drain(answer)
-		wait := breather
+		wait := retryDelay
 		if limit != nil {
-			if wait = limit.wait; wait > patience || last || outOfTime(r.Context(), t.caller.Now(), limit.Until) {
+			if wait = limit.wait; wait > maxRateLimitWait || last || exceedsDeadline(r.Context(), t.caller.Now(), limit.Until) {
 				return nil, limit
 			}
-			t.caller.Waiting("%s takes no more requests for %s: waiting", t.host, wait.Round(time.Second))
+			t.caller.Waiting("%s has rate-limited the token: waiting %s", t.host, wait.Round(time.Second))
 		}
 		if err := t.caller.sleep(r.Context(), wait); err != nil {
 			return nil, err
@@ -168,8 +170,8 @@ func (t *courteous) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// prepared returns the request as it is sent once, with its body from the start.
-func (t *courteous) prepared(r *http.Request) (*http.Request, error) {
+// prepared returns a copy of the request for one attempt.
+func (t *retryTransport) prepared(r *http.Request) (*http.Request, error) {
 	sent := r.Clone(r.Context())
 	if t.caller.UserAgent != "" {
 		sent.Header.Set("User-Agent", t.caller.UserAgent)
@@ -182,20 +184,20 @@ func (t *courteous) prepared(r *http.Request) (*http.Request, error) {
 	return sent, err
 }
 
-// drain reads an answer that nobody wants, so that its connection is used again.
+// drain discards a response, so that its connection can be reused.
 func drain(answer *http.Response) {
 	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10)
 	_ = answer.Body.Close()
 }
 
-func outOfTime(ctx context.Context, now, until time.Time) bool {
+func exceedsDeadline(ctx context.Context, now, until time.Time) bool {
 	deadline, bounded := ctx.Deadline()
 	return bounded && deadline.Before(until) && deadline.After(now)
 }
 
-// limited returns the rate limit that an answer reports, nil for none. Hosts
-// answer with 429, GitHub with 403 too.
-func (t *courteous) limited(answer *http.Response) *RateLimitError {
+// limited returns the rate limit of a response, nil for none. Hosts respond with
+// 429, GitHub also with 403.
+func (t *retryTransport) limited(answer *http.Response) *RateLimitError {
 	h := answer.Header
 	used := h.Get("X-RateLimit-Remaining") == "0" || h.Get("RateLimit-Remaining") == "0"
 	refused := answer.StatusCode == http.StatusForbidden && (used || h.Get("Retry-After") != "")
@@ -203,14 +205,14 @@ func (t *courteous) limited(answer *http.Response) *RateLimitError {
 		return nil
 	}
 	now := t.caller.Now()
-	until := now.Add(time.Minute) // what hosts ask for where they name no time
+	until := now.Add(time.Minute) // the default of the hosts
 	if at, ok := headerTime(h, now); ok {
 		until = at
 	}
-	return &RateLimitError{Host: t.host, Until: until, wait: max(until.Sub(now), breather)}
+	return &RateLimitError{Host: t.host, Until: until, wait: max(until.Sub(now), retryDelay)}
 }
 
-// headerTime reads when a rate limit ends.
+// headerTime returns the end of a rate limit.
 func headerTime(h http.Header, now time.Time) (time.Time, bool) {
 	after := h.Get("Retry-After")
 	if seconds, err := strconv.Atoi(after); err == nil {
@@ -227,8 +229,8 @@ func headerTime(h http.Header, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// explain gives a request that got no answer, or none that counts, the way
-// out; nil where the error is of another kind.
+// explain returns an Error with a hint for a request without a usable response;
+// nil for other errors.
 func (h Hosted) explain(ctx context.Context, doing string, err error) error {
 	var known *Error
 	var limit *RateLimitError
@@ -245,23 +247,23 @@ func (h Hosted) explain(ctx context.Context, doing string, err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.As(err, &limit):
-		return failure("run the command again then: it goes on where it stopped", "%s: %w", doing, limit)
+		return failure("run the command again then; it resumes", "%s: %w", doing, limit)
 	case ctx.Err() != nil:
-		return failure("check that the host can be reached, or give it more time with --timeout", "%s: no answer from %s: %w", doing, h.Hostname, context.Cause(ctx))
+		return failure("check that the host is reachable, or increase --timeout", "%s: no response from %s: %w", doing, h.Hostname, context.Cause(ctx))
 	case errors.As(err, &redirect):
-		return failure("give the address it is sent on to with --hostname, or check --owner and --repository: it may have been renamed", "%s: %w", doing, redirect)
+		return failure("set --hostname to the new address, or check --owner and --repository: they may have been renamed", "%s: %w", doing, redirect)
 	case errors.As(err, &lookup):
 		return failure("check --hostname", "%s: host %q is not known", doing, lookup.Name)
 	case errors.As(err, &unknown):
 		return failure("set --ca-file to the CA certificate", "%s: the certificate of %s is signed by an unknown authority", doing, h.Hostname)
 	case errors.As(err, &wrongName):
-		return failure("use the name that stands in the host's certificate", "%s: %w", doing, wrongName)
+		return failure("use a host name of the server's certificate in --hostname", "%s: %w", doing, wrongName)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return failure("check the port in --hostname", "%s: %s does not speak TLS", doing, h.Hostname)
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return failure("check --hostname and that the host can be reached from here", "%s: cannot reach %s: %w", doing, h.Hostname, dial.Err)
+		return failure("check --hostname, and that the host is reachable from this machine", "%s: cannot reach %s: %w", doing, h.Hostname, dial.Err)
 	case errors.As(err, &request) && request.Timeout():
-		return failure("check that the host can be reached, and try again", "%s: %s does not answer", doing, h.Hostname)
+		return failure("check that the host is reachable, and try again", "%s: %s does not respond", doing, h.Hostname)
 	case errors.As(err, &request):
 		return failure("check --hostname, and try again", "%s: %s", doing, redact.Text(request.Err.Error(), h.Token))
 	}

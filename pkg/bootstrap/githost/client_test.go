@@ -138,10 +138,10 @@ func TestRateLimitBeyondDeadline(t *testing.T) {
 	c := call(t, refuse(1, limit(429, "Retry-After", "20")))
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(time.Hour))
 	defer cancel()
-	if !outOfTime(ctx, time.Now(), time.Now().Add(2*time.Hour)) || outOfTime(ctx, time.Now(), time.Now()) || outOfTime(t.Context(), noon, noon) {
-		t.Error("the deadline is not looked at")
+	if !exceedsDeadline(ctx, time.Now(), time.Now().Add(2*time.Hour)) || exceedsDeadline(ctx, time.Now(), time.Now()) || exceedsDeadline(t.Context(), noon, noon) {
+		t.Error("the deadline is ignored")
 	}
-	if _, err := c.send(t, "GET", ""); err != nil || cmp.Diff([]string{c.hosted.Hostname + " takes no more requests for 20s: waiting"}, c.told) != "" {
+	if _, err := c.send(t, "GET", ""); err != nil || cmp.Diff([]string{c.hosted.Hostname + " has rate-limited the token: waiting 20s"}, c.told) != "" {
 		t.Errorf("%v, told %q", err, c.told)
 	}
 }
@@ -152,12 +152,12 @@ func TestRedirects(t *testing.T) {
 	stranger := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the other host was asked") }))
 	defer stranger.Close()
 	for name, test := range map[string]struct{ method, to, want, err string }{
-		"elsewhere":         {"GET", stranger.URL + "/api", "", "asking: the host sends the request on to another address, " + stranger.URL},
-		"elsewhere, change": {"POST", stranger.URL + "/api", "", "asking: the host sends the request on to another address, " + stranger.URL},
-		"in the open":       {"GET", "http://HOST/api/new", "", "asking: the host sends the request on to another address, http://HOST"},
+		"elsewhere":         {"GET", stranger.URL + "/api", "", "asking: the host redirects to another address, " + stranger.URL},
+		"elsewhere, change": {"POST", stranger.URL + "/api", "", "asking: the host redirects to another address, " + stranger.URL},
+		"in the open":       {"GET", "http://HOST/api/new", "", "asking: the host redirects to another address, http://HOST"},
 		"here":              {"GET", "/api/new", "200 GET at the new place", ""},
-		"here, change":      {"POST", "/api/new", "", "asking: the host sends a POST request on to https://HOST/api/new"},
-		"in a circle":       {"GET", "/api", "", "asking: the host sends the request around in a circle"},
+		"here, change":      {"POST", "/api/new", "", "asking: the host redirects a POST request to https://HOST/api/new"},
+		"in a circle":       {"GET", "/api", "", "asking: too many redirects"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -194,11 +194,11 @@ func TestUnreachable(t *testing.T) {
 		want, hint  string
 		interrupted bool
 	}{
-		"nobody there": {Hosted{Hostname: "127.0.0.1:1"}, "asking: cannot reach HOST: connect: connection refused", "check --hostname and that the host can be reached from here", false},
+		"nobody there": {Hosted{Hostname: "127.0.0.1:1"}, "asking: cannot reach HOST: connect: connection refused", "check --hostname, and that the host is reachable from this machine", false},
 		"no TLS":       {Hosted{Hostname: strings.TrimPrefix(plain.URL, "http://")}, "asking: HOST does not speak TLS", "check the port in --hostname", false},
 		"not trusted":  {Hosted{Hostname: strings.TrimPrefix(quiet.URL, "https://")}, "asking: the certificate of HOST is signed by an unknown authority", "set --ca-file to the CA certificate", false},
 		"hangs up":     {Hosted{Hostname: strings.TrimPrefix(quiet.URL, "https://"), CABundle: trusted}, "asking: EOF", "check --hostname, and try again", false},
-		"out of time":  {Hosted{Hostname: strings.TrimPrefix(quiet.URL, "https://"), CABundle: trusted}, "asking: no answer from HOST: it took too long", "check that the host can be reached, or give it more time with --timeout", true},
+		"out of time":  {Hosted{Hostname: strings.TrimPrefix(quiet.URL, "https://"), CABundle: trusted}, "asking: no response from HOST: it took too long", "check that the host is reachable, or increase --timeout", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, err := Caller{Now: time.Now}.Client(test.hosted)

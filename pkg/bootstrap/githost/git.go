@@ -10,37 +10,37 @@ import (
 	"github.com/fluxkit/flux/internal/redact"
 )
 
-// Git is a repository on a server of which nothing is known but that it
-// speaks Git: a person has to make it and to give keys access.
+// Git is a repository on a Git server without an API. The user creates it and
+// grants keys access.
 type Git struct {
-	// Access is how the repository is opened; URL has been through ParseURL.
+	// Access is the URL, as ParseURL returns it, with credentials.
 	Access Access
-	// TokenAuth lets the cluster use the password or token of Access over
-	// HTTP; without it the cluster uses a key over SSH.
+	// TokenAuth stores the password or token of Access in the source Secret
+	// instead of an SSH key.
 	TokenAuth bool
-	// SSHHostname is the host, and port, of the SSH address where it is
-	// another than that of Access.
+	// SSHHostname is the SSH host, and port, if it differs from the one of
+	// Access.
 	SSHHostname string
-	// SSHUsername is the user of the SSH address where Access names none.
+	// SSHUsername is the SSH user if Access has none.
 	SSHUsername string
-	// Confirm shows a public key and returns when it has been given access.
+	// Confirm shows a public key and returns when the user has granted it access.
 	Confirm func(ctx context.Context, key DeployKey) error
-	// CanConfirm returns why Confirm could not be answered.
+	// CanConfirm returns an error if there is no user to ask.
 	CanConfirm func() error
 }
 
-// Survey implements Host. A server without an API is asked nothing: whether
-// the repository is there is found out by opening it.
+// Survey implements Host. It sends no request: cloning shows whether the
+// repository exists.
 func (g Git) Survey(ctx context.Context, _ Want) (Survey, error) {
 	repository, err := g.Ensure(ctx)
 	return Survey{Repository: repository, Exists: true}, err
 }
 
-// Ensure implements Host. A person has made the repository.
+// Ensure implements Host. The user has created the repository.
 func (g Git) Ensure(context.Context) (Repository, error) {
 	u, err := url.Parse(g.Access.URL)
 	if err != nil {
-		return Repository{}, fmt.Errorf("reading the repository's address: %w", err)
+		return Repository{}, fmt.Errorf("invalid URL of the repository: %w", err)
 	}
 	if g.TokenAuth {
 		return Repository{Access: g.Access, SyncURL: overHTTP(*u)}, nil
@@ -48,20 +48,20 @@ func (g Git) Ensure(context.Context) (Repository, error) {
 	return Repository{Access: g.Access, SyncURL: g.overSSH(*u)}, nil
 }
 
-// overHTTP returns the address by which a password or token works.
+// overHTTP returns the HTTP URL for a password or token.
 func overHTTP(u url.URL) string {
 	u.User = nil
 	if u.Scheme == "ssh" {
-		// The port is SSH's, and a password is not to be sent in the open.
+		// The port is the one of SSH, and a password must be encrypted.
 		u.Scheme, u.Host = "https", bare(u)
 	}
 	return u.String()
 }
 
-// overSSH returns the address by which a key works.
+// overSSH returns the SSH URL for a key.
 func (g Git) overSSH(u url.URL) string {
 	if u.Scheme != "ssh" {
-		u.Host, u.User = bare(u), nil // the port is HTTP's, and so is the user
+		u.Host, u.User = bare(u), nil // port and user are those of HTTP
 	}
 	if u.User == nil {
 		u.User = url.User(g.SSHUsername)
@@ -73,7 +73,7 @@ func (g Git) overSSH(u url.URL) string {
 	return u.String()
 }
 
-// bare is the host without the port, an IPv6 address in its brackets.
+// bare returns the host without the port, an IPv6 address in brackets.
 func bare(u url.URL) string {
 	if name := u.Hostname(); strings.Contains(name, ":") {
 		return "[" + name + "]"
@@ -92,21 +92,21 @@ func (g Git) CanDeployKey() error {
 	return g.CanConfirm()
 }
 
-// URLError says what is wrong with the address of a repository.
+// URLError is returned for an invalid URL of a repository.
 type URLError struct {
 	Problem string
-	// Hint is the way out.
+	// Hint is the remedy.
 	Hint string
 }
 
 func (e *URLError) Error() string { return e.Problem }
 
-// ParseURL reads the address of a repository. Plain HTTP has to be allowed,
-// since it shows credentials to everybody on the way.
+// ParseURL parses the URL of a repository. Plain HTTP has to be allowed, since
+// it sends credentials unencrypted.
 func ParseURL(address string, allowHTTP bool) (*url.URL, error) {
 	const example = "as in --url=ssh://git@example.com/org/fleet or --url=https://example.com/org/fleet"
 	if address == "" {
-		return nil, &URLError{"no repository is named", "name it with --url, " + example}
+		return nil, &URLError{"a repository URL is required", "set --url, " + example}
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme == "" {
@@ -115,17 +115,17 @@ func ParseURL(address string, allowHTTP bool) (*url.URL, error) {
 	_, hasPassword := u.User.Password()
 	switch {
 	case u.Scheme == "http" && !allowHTTP:
-		return nil, &URLError{"an http address sends credentials in the open", "use https, or allow it with --allow-insecure-http"}
+		return nil, &URLError{"an http URL sends credentials unencrypted", "use https, or allow it with --allow-insecure-http"}
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ssh":
 		return nil, &URLError{fmt.Sprintf("cannot bootstrap over scheme %q in --url", u.Scheme), "use ssh or https, " + example}
 	case hasPassword:
-		return nil, &URLError{fmt.Sprintf("the address %s has a password in it, which would be written to the repository", redact.URL(address)), "give it with GIT_PASSWORD or --password instead"}
+		return nil, &URLError{fmt.Sprintf("the address %s has a password, which would be committed to the repository", redact.URL(address)), "set it with GIT_PASSWORD or --password instead"}
 	case u.Hostname() == "":
 		return nil, &URLError{fmt.Sprintf("the address %q names no host", address), example}
 	case strings.Trim(u.Path, "/") == "":
 		return nil, &URLError{fmt.Sprintf("the address %q names no repository: the path is missing", address), example}
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, &URLError{"the address in --url has a query or fragment in it", "name the repository alone, " + example}
+		return nil, &URLError{"the URL in --url has a query or fragment", "use the URL of the repository only, " + example}
 	}
 	return u, nil
 }
@@ -135,8 +135,8 @@ func notAnURL(address, example string) error {
 	if scp && strings.Contains(user, "@") && !strings.HasPrefix(path, "//") {
 		return &URLError{fmt.Sprintf("the address %q is not a URL", redact.Text(address)), fmt.Sprintf("write --url=ssh://%s/%s", user, strings.TrimPrefix(path, "/"))}
 	}
-	return &URLError{"the address in --url is not a URL", example}
+	return &URLError{"invalid URL in --url", example}
 }
 
-// ErrDeclined says that a key was not given access.
-var ErrDeclined = errors.New("the key was not given access to the repository")
+// ErrDeclined is returned when the user does not grant a key access.
+var ErrDeclined = errors.New("the key was not granted access to the repository")

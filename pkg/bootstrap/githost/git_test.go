@@ -16,18 +16,18 @@ func TestParseURL(t *testing.T) {
 		}
 	}
 	for address, want := range map[string]string{
-		"":                                "no repository is named",
-		"example.com/fleet":               "the address in --url is not a URL",
-		"http://example.com/fleet":        "an http address sends credentials in the open",
+		"":                                "a repository URL is required",
+		"example.com/fleet":               "invalid URL in --url",
+		"http://example.com/fleet":        "an http URL sends credentials unencrypted",
 		"ftp://example.com/fleet":         `cannot bootstrap over scheme "ftp"`,
 		"file:///tmp/fleet":               `cannot bootstrap over scheme "file"`,
 		"https://example.com":             "the address \"https://example.com\" names no repository",
 		"https://example.com/":            "the address \"https://example.com/\" names no repository",
 		"https:///fleet":                  "the address \"https:///fleet\" names no host",
-		"https://me:s3cret@example.com/x": "the address https://example.com/x has a password in it",
-		"https://example.com/x?token=abc": "the address in --url has a query",
+		"https://me:s3cret@example.com/x": "the address https://example.com/x has a password, which",
+		"https://example.com/x?token=abc": "the URL in --url has a query",
 		"git@example.com:org/fleet.git":   `the address "git@example.com:org/fleet.git" is not a URL`,
-		"https://exa mple.com/x":          "the address in --url is not a URL",
+		"https://exa mple.com/x":          "invalid URL in --url",
 	} {
 		_, err := ParseURL(address, false)
 		wrong, ok := err.(*URLError) //nolint:errorlint // the type is what is promised

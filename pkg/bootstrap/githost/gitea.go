@@ -86,10 +86,10 @@ func (g *Gitea) Survey(ctx context.Context, want Want) (Survey, error) {
 		return survey, err
 	}
 	for _, team := range g.teams {
-		survey.Changes = append(survey.Changes, fmt.Sprintf("give team %s access to %s", team, g.path()))
+		survey.Changes = append(survey.Changes, fmt.Sprintf("grant team %s access to %s", team, g.path()))
 	}
 	if g.repo != nil && !g.repo.Permissions.Admin && len(survey.Changes) > 0 {
-		return survey, failure("use a token of somebody who administers it, or leave out what asks for this",
+		return survey, failure("use a token of an administrator, or omit the flags that require this",
 			"%s does not administer %s, so it may not %s", g.who(), g.path(), survey.Changes[0])
 	}
 	survey.Repository = g.repository()
@@ -142,15 +142,15 @@ func (g *Gitea) create(ctx context.Context) error {
 		return err
 	}
 	if g.repo == nil {
-		return failure("choose another name with --repository, or use a token that sees the repository",
-			"creating repository %s: the name is taken by a repository that the token does not see", g.hosted)
+		return failure("set another --repository, or use a token with access to the repository",
+			"creating repository %s: the name is taken by a repository that the token cannot read", g.hosted)
 	}
 	return nil
 }
 
 // addTeam gives a team access.
 func (g *Gitea) addTeam(ctx context.Context, team string) error {
-	err := g.call(ctx, fmt.Sprintf("giving team %s access to %s", team, g.path()), http.MethodPut, g.api("teams", team), nil, nil)
+	err := g.call(ctx, fmt.Sprintf("granting team %s access to %s", team, g.path()), http.MethodPut, g.api("teams", team), nil, nil)
 	if status(err) == http.StatusUnprocessableEntity && strings.Contains(said(err), "already added") {
 		return nil // a team of all repositories had it as soon as the repository was there
 	}

@@ -180,7 +180,7 @@ func reconciled(t *testing.T, s *server) {
 func teamsGivenAccess(t *testing.T, s *server) {
 	both := func(h *Hosted) { h.Teams = []Team{{"readers", "read"}, {"Writers", "push"}} }
 	changes, _ := ensure(t, s.gitea(t, "acme/teams", s.alice.Token, both), Want{Branch: "main"})
-	want := []string{"create the private repository acme/teams", "give team readers access to acme/teams", "give team writers access to acme/teams"}
+	want := []string{"create the private repository acme/teams", "grant team readers access to acme/teams", "grant team writers access to acme/teams"}
 	if diff := cmp.Diff(want, changes); diff != "" {
 		t.Error(diff)
 	}

@@ -99,7 +99,7 @@ func (g *Gitea) exchange(ctx context.Context, method, path string, in, out any) 
 		return answer.Header, nil
 	}
 	if err := json.Unmarshal(text, out); err != nil {
-		return nil, failure("check --hostname", "%s does not answer as Gitea does at %s", g.hosted.Hostname, r.URL.Path)
+		return nil, failure("check --hostname", "%s has no Gitea API at %s", g.hosted.Hostname, r.URL.Path)
 	}
 	return answer.Header, nil
 }
@@ -150,15 +150,15 @@ func (g *Gitea) problem(ctx context.Context, doing string, err error) error {
 	case code == 0:
 		return fmt.Errorf("%s: %w", doing, err)
 	case code == http.StatusUnauthorized:
-		return failure("check GITEA_TOKEN and --hostname, or make a token at "+tokens, "%s: %s does not know the token%w", doing, g.hosted.Hostname, quiet{err})
+		return failure("check GITEA_TOKEN and --hostname, or create a token at "+tokens, "%s: %s does not accept the token%w", doing, g.hosted.Hostname, quiet{err})
 	case code == http.StatusForbidden && len(scopesAsked(err)) > 0:
 		return g.lacking(err)
 	case code == http.StatusForbidden && strings.Contains(said(err), "limited to public"):
 		return failure("make one that is not limited to public repositories at "+tokens, "%s: the token is for public repositories only%w", doing, quiet{err})
 	case code == http.StatusForbidden:
-		return failure("ask an owner for the access that it needs", "%s: %s may not: %w", doing, g.who(), err)
+		return failure("ask an owner for the required access", "%s: %s may not: %w", doing, g.who(), err)
 	case code == http.StatusNotFound:
-		return failure("check the rights of the token", "%s: %s does not find it, or does not show it to %s%w", doing, g.hosted.Hostname, g.who(), quiet{err})
+		return failure("check the permissions of the token", "%s: %s does not find it, or does not show it to %s%w", doing, g.hosted.Hostname, g.who(), quiet{err})
 	case code >= http.StatusInternalServerError:
 		return failure("try again later", "%s: %s answers %d %s%w", doing, g.hosted.Hostname, code, http.StatusText(code), quiet{err})
 	default:

@@ -77,9 +77,9 @@ func (g *Gitea) replace(ctx context.Context, doing string, key DeployKey, stale 
 	case strings.Contains(said(err), "already been added"):
 		return left, nil // by an earlier request of this run whose answer was lost
 	case strings.Contains(said(err), "SSH is disabled"):
-		return nil, failure("let the cluster use the token with --token-auth", "%s: %s does not speak SSH%w", doing, g.hosted.Hostname, quiet{err})
+		return nil, failure("use --token-auth", "%s: %s does not speak SSH%w", doing, g.hosted.Hostname, quiet{err})
 	case strings.Contains(said(err), "non-deploy key"):
-		return nil, failure("give another one with --private-key-file, or leave that out to have one made",
+		return nil, failure("set another --private-key-file, or omit it to generate a key",
 			"%s: the key belongs to an account already%w", doing, quiet{err})
 	}
 	return nil, err

@@ -23,9 +23,9 @@ func (g *Gitea) identify(ctx context.Context) error {
 	case status(err) == http.StatusNotFound:
 		return failure("check --hostname: the host alone, as in --hostname=git.example.com", "%s: %s has no API of Gitea", doing, g.hosted.Hostname)
 	case status(err) == http.StatusBadRequest && g.hosted.Scheme == "http":
-		return failure("leave http:// out of --hostname", "%s: %s does not take requests over http", doing, g.hosted.Hostname)
+		return failure("omit http:// in --hostname", "%s: %s does not accept HTTP requests", doing, g.hosted.Hostname)
 	case err == nil && g.account == "":
-		return failure("check --hostname", "%s: %s does not answer as Gitea does", doing, g.hosted.Hostname)
+		return failure("check --hostname", "%s: %s is not a Gitea API", doing, g.hosted.Hostname)
 	}
 	return g.problem(ctx, doing, err)
 }
@@ -41,7 +41,7 @@ func (g *Gitea) find(ctx context.Context) error {
 	case err != nil:
 		return err
 	case found.FullName == "":
-		return failure("check --hostname", "%s does not answer as Gitea does", g.hosted.Hostname)
+		return failure("check --hostname", "%s is not a Gitea API", g.hosted.Hostname)
 	}
 	g.repo = &found
 	return nil
@@ -50,8 +50,8 @@ func (g *Gitea) find(ctx context.Context) error {
 // surveyOwner finds out whether the repository could be made.
 func (g *Gitea) surveyOwner(ctx context.Context) error {
 	if g.hosted.Personal && g.account != "" && !strings.EqualFold(g.account, g.hosted.Owner) {
-		return failure(fmt.Sprintf("use a token of %s, or leave --personal out where that is an organisation", g.hosted.Owner),
-			"repository %s cannot be made: authenticated as %s", g.hosted, g.account)
+		return failure(fmt.Sprintf("use a token of %s, or omit --personal if it is an organisation", g.hosted.Owner),
+			"repository %s cannot be created: the token is of %s", g.hosted, g.account)
 	}
 	err := g.rehearse(ctx, g.owner()+"/repos")
 	if status(err) == http.StatusNotFound {
@@ -117,8 +117,8 @@ func (g *Gitea) mayCreate(ctx context.Context) error {
 	case err != nil:
 		return g.problem(ctx, "checking the rights in organisation "+g.hosted.Owner, err)
 	case !may.Create && !may.Admin && !may.Owner:
-		return failure("ask an owner of the organisation to make the repository, or to let a team of yours make repositories",
-			"%s may not make repositories in organisation %s", g.account, g.hosted.Owner)
+		return failure("ask an owner of the organisation to create the repository, or to let one of your teams create repositories",
+			"%s may not create repositories in organisation %s", g.account, g.hosted.Owner)
 	}
 	return nil
 }
@@ -150,11 +150,11 @@ func (g *Gitea) surveyRepository(ctx context.Context) (protected string, err err
 	case g.repo.Mirror:
 		return "", failure("choose another repository, or the one that it mirrors", "repository %s is a mirror: nobody can push to it", name)
 	case !g.repo.Permissions.Push:
-		return "", failure("ask for write access, or use a token of somebody who has it", "%s may not push to %s", g.who(), name)
+		return "", failure("ask for write access, or use a token of an account that has it", "%s may not push to %s", g.who(), name)
 	case g.want.ChangeRequest && !g.repo.HasPullRequests:
 		return "", failure(settings, "repository %s has no pull requests", name)
 	case g.want.KeyTitle != "" && !g.repo.Permissions.Admin:
-		return "", failure("use a token of somebody who does, or let the cluster use a token with --token-auth",
+		return "", failure("use a token of an account that does, or use --token-auth",
 			"adding a deploy key: %s does not administer %s", g.who(), name)
 	}
 	if err := g.rehearse(ctx, g.api("keys")); err != nil {
@@ -188,7 +188,7 @@ func (g *Gitea) surveyBranch(ctx context.Context) (string, error) {
 		UserCanPush bool   `json:"user_can_push"`
 		Rule        string `json:"effective_branch_protection_name"`
 	}
-	doing := fmt.Sprintf("looking at branch %s of %s", g.want.Branch, g.path())
+	doing := fmt.Sprintf("reading branch %s of %s", g.want.Branch, g.path())
 	err := g.call(ctx, doing, http.MethodGet, g.api(append([]string{"branches"}, strings.Split(g.want.Branch, "/")...)...), nil, &branch)
 	switch {
 	case status(err) == http.StatusNotFound:
@@ -284,7 +284,7 @@ func (g *Gitea) surveyTeams(ctx context.Context) error {
 			g.teams = append(g.teams, team.Name)
 		}
 		if giteaRank[team.access()] < giteaRank[wanted.Permission] {
-			return failure(fmt.Sprintf("change that in %s, or ask for less with --team=%s", g.hosted.HTTPURL("/org/"+g.hosted.Owner+"/teams/"+team.Name), team.Name),
+			return failure(fmt.Sprintf("change that in %s, or request less with --team=%s", g.hosted.HTTPURL("/org/"+g.hosted.Owner+"/teams/"+team.Name), team.Name),
 				"team %s has %s access to its repositories, not %s", team.Name, team.access(), wanted.Permission)
 		}
 	}
@@ -300,7 +300,7 @@ func (g *Gitea) repositoryTeams(ctx context.Context) (map[string]giteaTeam, erro
 	var teams []giteaTeam
 	err := g.call(ctx, "listing the teams of "+g.path(), http.MethodGet, g.api("teams"), nil, &teams)
 	if status(err) == http.StatusMethodNotAllowed {
-		return nil, failure("leave --team out", "repository %s belongs to a user, who has no teams", g.path())
+		return nil, failure("omit --team", "repository %s belongs to a user, and users have no teams", g.path())
 	}
 	has := map[string]giteaTeam{}
 	for _, team := range teams {
@@ -317,7 +317,7 @@ func (g *Gitea) organisationTeams(ctx context.Context) (map[string]giteaTeam, er
 	})
 	var known *Error
 	if status(err) == http.StatusForbidden && errors.As(err, &known) && len(scopesAsked(err)) == 0 {
-		return nil, failure("use a token of a member, or leave --team out", "listing the teams of organisation %s: %s is not a member", g.hosted.Owner, g.who())
+		return nil, failure("use a token of a member, or omit --team", "listing the teams of organisation %s: %s is not a member", g.hosted.Owner, g.who())
 	}
 	return all, err
 }

@@ -90,7 +90,7 @@ func refusedBeforehand(t *testing.T, s *server) {
 		change            func(*Hosted)
 		problem           string
 	}{
-		"unknown token":        {"alice/archived", strings.Repeat("0", 40), Want{}, nil, "checking the token: " + s.Hostname + " does not know the token"},
+		"unknown token":        {"alice/archived", strings.Repeat("0", 40), Want{}, nil, "checking the token: " + s.Hostname + " does not accept the token"},
 		"archived":             {"alice/archived", s.alice.Token, Want{}, nil, "repository alice/archived is archived: nobody can push to it"},
 		"mirror":               {"alice/mirror", s.alice.Token, Want{}, nil, "repository alice/mirror is a mirror: nobody can push to it"},
 		"public only":          {"alice/closed", s.Token(t, s.alice, "public-only", "write:repository"), Want{}, nil, "looking for repository alice/closed: the token is for public repositories only"},
@@ -98,13 +98,13 @@ func refusedBeforehand(t *testing.T, s *server) {
 		"no push":              {"acme/read", s.bob.Token, Want{}, nil, "bob may not push to acme/read"},
 		"no deploy key":        {"acme/pushed", s.bob.Token, Want{KeyTitle: "flux"}, nil, "adding a deploy key: bob does not administer acme/pushed"},
 		"no edit":              {"acme/pushed", s.bob.Token, Want{}, func(h *Hosted) { h.Reconcile, h.Visibility = true, "public" }, "bob does not administer acme/pushed, so it may not make acme/pushed public"},
-		"no repositories":      {"acme/bobs", s.bob.Token, Want{}, nil, "bob may not make repositories in organisation acme"},
-		"another's account":    {"alice/bobs", s.bob.Token, Want{}, nil, "repository alice/bobs cannot be made: authenticated as bob"},
+		"no repositories":      {"acme/bobs", s.bob.Token, Want{}, nil, "bob may not create repositories in organisation acme"},
+		"another's account":    {"alice/bobs", s.bob.Token, Want{}, nil, "repository alice/bobs cannot be created: the token is of bob"},
 		"a user, not personal": {"alice/common", s.alice.Token, Want{}, common, "alice is a user on " + s.Hostname + ", not an organisation"},
 		"no such organisation": {"nobody/fleet", s.alice.Token, Want{}, common, "there is no organisation nobody on " + s.Hostname + ", or it is hidden from alice"},
 		"no such team":         {"acme/read", s.alice.Token, Want{}, func(h *Hosted) { h.Teams = []Team{{"ops", "read"}} }, `organisation acme has no team "ops"`},
 		"a team that may less": {"acme/read", s.alice.Token, Want{}, func(h *Hosted) { h.Teams = []Team{{"readers", "write"}} }, "team readers has read access to its repositories, not write"},
-		"a team of a user":     {"alice/closed", s.alice.Token, Want{}, func(h *Hosted) { h.Teams = []Team{{"readers", "read"}} }, "repository alice/closed belongs to a user, who has no teams"},
+		"a team of a user":     {"alice/closed", s.alice.Token, Want{}, func(h *Hosted) { h.Teams = []Team{{"readers", "read"}} }, "repository alice/closed belongs to a user, and users have no teams"},
 	} {
 		test.want.Branch = "main"
 		changes := []func(*Hosted){}
@@ -193,7 +193,7 @@ func TestGiteaUnreachable(t *testing.T) {
 		problem string
 	}{
 		"unknown authority": {func(h *Hosted) { h.CABundle = nil }, "checking the token: the certificate of " + s.Hostname + " is signed by an unknown authority"},
-		"not plain HTTP":    {func(h *Hosted) { h.Scheme = "http" }, "checking the token: " + s.Hostname + " does not take requests over http"},
+		"not plain HTTP":    {func(h *Hosted) { h.Scheme = "http" }, "checking the token: " + s.Hostname + " does not accept HTTP requests"},
 		"not HTTP":          {func(h *Hosted) { h.Hostname = s.SSH }, "checking the token: " + s.SSH + " does not speak TLS"},
 	} {
 		_, err := s.gitea(t, "alice/fleet", s.Admin.Token, test.change).Survey(t.Context(), Want{Branch: "main"})

@@ -117,7 +117,7 @@ func (g *GitHub) askAccount(ctx context.Context) error {
 func (g *GitHub) askOwner(ctx context.Context) (*github.User, error) {
 	owner, _, err := g.api.Users.Get(ctx, g.Owner)
 	if statusOf(err) == http.StatusNotFound {
-		return nil, failure("check --owner", "there is no user or organisation %q on %s, or the token may not see it", g.Owner, g.Hostname)
+		return nil, failure("check --owner", "there is no user or organisation %q on %s, or the token cannot read it", g.Owner, g.Hostname)
 	}
 	return owner, g.refused(ctx, "looking for "+g.Owner, err)
 }
@@ -132,7 +132,7 @@ func (g *GitHub) askRepository(ctx context.Context) error {
 	}
 	if name := repository.GetFullName(); !strings.EqualFold(name, g.String()) {
 		owner, short, _ := strings.Cut(name, "/")
-		return failure(fmt.Sprintf("give its name with --owner=%s --repository=%s", owner, short), "the repository %s is called %s now", g.Hosted, name)
+		return failure(fmt.Sprintf("set --owner=%s --repository=%s", owner, short), "the repository %s has been renamed to %s", g.Hosted, name)
 	}
 	g.found.repository = repository
 	return nil
@@ -143,11 +143,11 @@ func (g *GitHub) rightOwner(owner *github.User) error {
 	organisation := owner.GetType() == "Organization"
 	switch {
 	case organisation && g.Personal:
-		return failure("leave --personal out", "%s is an organisation and not a user", g.Owner)
+		return failure("omit --personal", "%s is an organisation and not a user", g.Owner)
 	case !organisation && !g.Personal:
 		return failure("add --personal", "%s is a user and not an organisation", g.Owner)
 	case g.Personal && g.Visibility == "internal":
-		return failure("give --visibility=private or public", "a user's repository cannot be internal")
+		return failure("set --visibility=private or public", "a user's repository cannot be internal")
 	}
 	return nil
 }
@@ -215,11 +215,11 @@ func (g *GitHub) writable() error {
 	r, may := g.found.repository, g.may()
 	switch {
 	case r.GetArchived():
-		return failure("unarchive it at "+g.settings(g.String()+"/settings"), "the repository %s is archived and takes no pushes", g.Hosted)
+		return failure("unarchive it at "+g.settings(g.String()+"/settings"), "the repository %s is archived and read-only", g.Hosted)
 	case r.GetDisabled():
-		return failure("ask GitHub's support", "the repository %s is disabled by GitHub", g.Hosted)
+		return failure("contact GitHub Support", "the repository %s is disabled by GitHub", g.Hosted)
 	case may != nil && !may["push"]:
-		return failure("ask for write access, or use the token of somebody who has it", "%s may not push to %s", g.found.account, g.Hosted)
+		return failure("ask for write access, or use a token of an account that has it", "%s may not push to %s", g.found.account, g.Hosted)
 	}
 	return nil
 }
@@ -229,8 +229,8 @@ func (g *GitHub) administers() error {
 	if may := g.may(); may == nil || may["admin"] {
 		return nil
 	}
-	return failure("ask for the role admin, or use the token of somebody who has it; with --token-auth no deploy key is needed",
-		"%s is no administrator of %s, which deploy keys, teams and settings need", g.found.account, g.Hosted)
+	return failure("ask for the role admin, or use a token of an account that has it; with --token-auth no deploy key is needed",
+		"%s is not an administrator of %s: deploy keys, teams and settings require it", g.found.account, g.Hosted)
 }
 
 // creatable refuses a repository that the token's owner may not make.
@@ -238,20 +238,20 @@ func (g *GitHub) creatable(ctx context.Context) error {
 	account := g.found.account
 	switch {
 	case g.Personal && account == "":
-		return failure("use a personal access token, or make the repository first", "authenticated as an app, which cannot make a repository for the user %s", g.Owner)
+		return failure("use a personal access token, or create the repository first", "authenticated as an app, which cannot create a repository for the user %s", g.Owner)
 	case g.Personal && !strings.EqualFold(account, g.Owner):
-		return failure("use a token of "+g.Owner+", or let "+g.Owner+" make the repository and give "+account+" access", "authenticated as %s, who can neither see nor make the repository %s", account, g.Hosted)
+		return failure("use a token of "+g.Owner+", or let "+g.Owner+" create the repository and grant "+account+" access", "authenticated as %s, which can neither read nor create the repository %s", account, g.Hosted)
 	case g.Personal || account == "":
 		return nil
 	}
 	membership, _, err := g.api.Organizations.GetOrgMembership(ctx, "", g.Owner)
 	switch {
 	case statusOf(err) == http.StatusNotFound:
-		return failure("ask to be invited, or use the token of a member", "%s is no member of the organisation %s, which has no repository %s that the token may see", account, g.Owner, g.Name)
+		return failure("ask to be invited, or use the token of a member", "%s is not a member of the organisation %s, which has no repository %s that the token can read", account, g.Owner, g.Name)
 	case statusOf(err) == http.StatusForbidden && !signOn(err):
 		return nil // a token that may not read memberships may still make repositories
 	case err != nil:
-		return g.refused(ctx, "looking for the membership of "+account+" in "+g.Owner, err)
+		return g.refused(ctx, "reading the membership of "+account+" in "+g.Owner, err)
 	case membership.GetState() != "active":
 		return failure("accept the invitation at "+g.settings("orgs/"+g.Owner+"/invitation"), "%s has not accepted the invitation to the organisation %s yet", account, g.Owner)
 	case membership.GetRole() == "admin":
@@ -265,13 +265,13 @@ func (g *GitHub) creatable(ctx context.Context) error {
 func (g *GitHub) membersCreate(ctx context.Context) error {
 	org, _, err := g.api.Organizations.Get(ctx, g.Owner)
 	if err != nil {
-		return g.refused(ctx, "looking at the organisation "+g.Owner, err)
+		return g.refused(ctx, "reading the organisation "+g.Owner, err)
 	}
 	allowed := map[string]*bool{
 		"private": org.MembersCanCreatePrivateRepos, "public": org.MembersCanCreatePublicRepos, "internal": org.MembersCanCreateInternalRepos,
 	}[g.Visibility]
 	if no(allowed) || no(org.MembersCanCreateRepos) {
-		return failure("ask an owner of "+g.Owner+" to make the repository, or to let members make them", "members of the organisation %s may not make %s repositories", g.Owner, g.Visibility)
+		return failure("ask an owner of "+g.Owner+" to create the repository, or to let members create repositories", "members of the organisation %s may not create %s repositories", g.Owner, g.Visibility)
 	}
 	return nil
 }
@@ -340,5 +340,5 @@ func (g *GitHub) create(ctx context.Context) error {
 	if err := g.askRepository(ctx); err != nil || g.found.repository != nil {
 		return err
 	}
-	return failure("give the token access to it, or choose another name with --repository", "there is a repository %s already, which the token may not see", g.Hosted)
+	return failure("grant the token access to it, or set another --repository", "there is a repository %s already, which the token cannot read", g.Hosted)
 }

@@ -108,7 +108,7 @@ func TestGitHubCreates(t *testing.T) {
 				h.Description = "All of it"
 				h.Teams = []githost.Team{{Name: "ops", Permission: "maintain"}, {Name: "dev", Permission: "pull"}}
 			},
-			changes: []string{"create the private repository acme/fleet", `give the team acme/ops the access "maintain"`, `give the team acme/dev the access "pull"`},
+			changes: []string{"create the private repository acme/fleet", `grant the team acme/ops the access "maintain"`, `grant the team acme/dev the access "pull"`},
 			want: testgithost.GitHubRepository{
 				Owner: "acme", Name: "fleet", Visibility: "private", Description: "All of it",
 				Roles: map[string]string{"ada": "admin"}, Teams: map[string]string{"ops": "maintain", "dev": "pull"},
@@ -193,7 +193,7 @@ func TestGitHubReconciles(t *testing.T) {
 	changes := h.prepare(h.host("classic", func(h *githost.Hosted) { edit(h); h.Reconcile = true }))
 	h.equal([]string{
 		"make the repository acme/fleet private, which is public", `describe the repository acme/fleet as "Ours"`,
-		`give the team acme/dev the access "pull", which has "admin"`,
+		`grant the team acme/dev the access "pull", which has "admin"`,
 	}, changes)
 	h.equal(testgithost.GitHubRepository{Owner: "acme", Name: "fleet", Visibility: "private", Description: "Ours", Teams: map[string]string{"dev": "pull"}}, bare(*r))
 }
@@ -361,7 +361,7 @@ func TestGitHubPulls(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := h.host("classic", nil).RequestChange(t.Context(), change)
-	if err == nil || err.Error() != `opening a pull request from "flux" to "main": GitHub refuses it (422): Validation Failed: No commits between main and flux` {
+	if err == nil || err.Error() != `opening a pull request from "flux" to "main": GitHub denied the request (422): Validation Failed: No commits between main and flux` {
 		t.Errorf("a pull request without commits: %v", err)
 	}
 }

@@ -31,9 +31,9 @@ func (g *GitHub) teamChanges(ctx context.Context) ([]string, error) {
 		case err != nil:
 			return nil, err
 		case has == "":
-			changes = append(changes, fmt.Sprintf("give the team %s/%s the access %q", g.Owner, team.Name, team.Permission))
+			changes = append(changes, fmt.Sprintf("grant the team %s/%s the access %q", g.Owner, team.Name, team.Permission))
 		case has != team.Permission && g.Reconcile:
-			changes = append(changes, fmt.Sprintf("give the team %s/%s the access %q, which has %q", g.Owner, team.Name, team.Permission, has))
+			changes = append(changes, fmt.Sprintf("grant the team %s/%s the access %q, which has %q", g.Owner, team.Name, team.Permission, has))
 		default:
 			continue
 		}
@@ -56,7 +56,7 @@ func (g *GitHub) teamAccess(ctx context.Context, team Team) (string, error) {
 	}
 	_, _, err := g.api.Teams.GetTeamBySlug(ctx, g.Owner, team.Name)
 	if statusOf(err) == http.StatusNotFound {
-		return "", failure("name it as it stands in its address, see "+g.settings("orgs/"+g.Owner+"/teams"), "there is no team %q in the organisation %s, or the token may not see it", team.Name, g.Owner)
+		return "", failure("name it as it stands in its address, see "+g.settings("orgs/"+g.Owner+"/teams"), "there is no team %q in the organisation %s, or the token cannot read it", team.Name, g.Owner)
 	}
 	return "", g.refused(ctx, doing, err)
 }
@@ -75,7 +75,7 @@ func (g *GitHub) giveTeams(ctx context.Context) error {
 	for _, team := range g.found.teams {
 		_, err := g.api.Teams.AddTeamRepoBySlug(ctx, g.Owner, team.Name, g.Owner, g.Name, &github.TeamAddTeamRepoOptions{Permission: team.Permission})
 		if err != nil {
-			return g.refused(ctx, fmt.Sprintf("giving the team %s/%s access", g.Owner, team.Name), err)
+			return g.refused(ctx, fmt.Sprintf("granting the team %s/%s access", g.Owner, team.Name), err)
 		}
 	}
 	g.found.teams = nil
@@ -106,7 +106,7 @@ func (g *GitHub) policyAllowsKeys(ctx context.Context) error {
 		Enabled *bool `json:"deploy_keys_enabled_for_repositories"`
 	}
 	if _, err := g.api.Do(ctx, request, &policy); err != nil {
-		return g.refused(ctx, "looking at the organisation "+g.Owner, err)
+		return g.refused(ctx, "reading the organisation "+g.Owner, err)
 	}
 	if no(policy.Enabled) {
 		return g.keysForbidden()
@@ -115,7 +115,7 @@ func (g *GitHub) policyAllowsKeys(ctx context.Context) error {
 }
 
 func (g *GitHub) keysForbidden() error {
-	return failure("let the cluster use the token with --token-auth, or have an owner allow deploy keys at "+g.settings("organizations/"+g.Owner+"/settings/member_privileges"),
+	return failure("use --token-auth, or have an owner allow deploy keys at "+g.settings("organizations/"+g.Owner+"/settings/member_privileges"),
 		"deploy keys are not allowed for %s by a policy of its owner", g.Hosted)
 }
 
@@ -179,7 +179,7 @@ func (g *GitHub) addKey(ctx context.Context, key DeployKey, readOnly bool) error
 	case err == nil:
 		return nil
 	case errors.As(err, &refusal) && says(refusal, "already in use"):
-		return failure("give the cluster another key: on GitHub a key belongs to one repository or user", "the key is in use elsewhere on %s and cannot be a deploy key of %s", g.Hostname, g.Hosted)
+		return failure("use another key: on GitHub a key belongs to one repository or user", "the key is in use elsewhere on %s and cannot be a deploy key of %s", g.Hostname, g.Hosted)
 	case errors.As(err, &refusal) && says(refusal, "deploy keys are disabled"):
 		return g.keysForbidden()
 	default:

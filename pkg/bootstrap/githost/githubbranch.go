@@ -83,7 +83,7 @@ func (g *GitHub) branch(ctx context.Context, name string) (found guardedBranch, 
 	if statusOf(err) == http.StatusNotFound {
 		return found, false, nil
 	}
-	return found, err == nil, g.refused(ctx, fmt.Sprintf("looking at branch %q of %s", name, g.Hosted), err)
+	return found, err == nil, g.refused(ctx, fmt.Sprintf("reading branch %q of %s", name, g.Hosted), err)
 }
 
 // rules returns why the rulesets would refuse a push, apart from those that
@@ -95,7 +95,7 @@ func (g *GitHub) rules(ctx context.Context, branch string, words map[string]stri
 		return nil, nil // older servers have no rulesets, and some plans neither
 	}
 	if err != nil {
-		return nil, g.refused(ctx, fmt.Sprintf("looking at the rules of branch %q of %s", branch, g.Hosted), err)
+		return nil, g.refused(ctx, fmt.Sprintf("reading the rules of branch %q of %s", branch, g.Hosted), err)
 	}
 	var reasons []string
 	passes := map[int64]bool{}
@@ -127,7 +127,7 @@ func (g *GitHub) passesBy(ctx context.Context, ruleset int64) (bool, error) {
 	if status := statusOf(err); status == http.StatusNotFound || status == http.StatusForbidden {
 		return false, nil
 	}
-	return found.Bypass == "always", g.refused(ctx, "looking at a ruleset of "+g.String(), err)
+	return found.Bypass == "always", g.refused(ctx, "reading a ruleset of "+g.String(), err)
 }
 
 // protection returns why the classic protection of a branch would refuse a
@@ -145,7 +145,7 @@ func (g *GitHub) protection(ctx context.Context, branch string, seen guardedBran
 		return nil, nil // rulesets alone protect it, or the token may not see how
 	}
 	if err != nil {
-		return nil, g.refused(ctx, fmt.Sprintf("looking at the protection of branch %q of %s", branch, g.Hosted), err)
+		return nil, g.refused(ctx, fmt.Sprintf("reading the protection of branch %q of %s", branch, g.Hosted), err)
 	}
 	if p.LockBranch.GetEnabled() {
 		return []string{"it is locked"}, nil

@@ -40,7 +40,7 @@ var tokenRefusals = map[string]refusal{
 	"wrong token": {
 		token:   "wrong",
 		message: "HOST does not accept the token (401)",
-		hint:    "it may be wrong, expired or revoked: make a new one at https://HOST/settings/tokens",
+		hint:    "it may be wrong, expired or revoked: create a new one at https://HOST/settings/tokens",
 	},
 	"no scope": {
 		token: "few", setup: func(h *hub) { h.Classic("few", "ada") },
@@ -69,27 +69,27 @@ var tokenRefusals = map[string]refusal{
 	},
 	"single sign-on": {
 		token: "classic", setup: func(h *hub) { exists(nil)(h); h.Tokens["classic"].SignOn = []string{"acme"} },
-		message: "looking for the repository acme/fleet: the organisation acme asks for single sign-on, for which the token is not authorised",
+		message: "looking for the repository acme/fleet: the organisation acme requires single sign-on, for which the token is not authorised",
 		hint:    "authorise it at https://HOST/orgs/acme/sso?authorization_request=A1B2",
 	},
 	"rate limit": {
 		token: "classic", setup: func(h *hub) {
 			h.Limit = testgithost.GitHubLimit{Until: time.Date(2026, 11, 20, 14, 7, 0, 0, time.UTC), Times: 9}
 		},
-		message: "checking the token: HOST takes no more requests with this token until 2026-11-20T14:07:00Z: its rate limit is used up",
-		hint:    "run the command again then: it goes on where it stopped",
+		message: "checking the token: HOST accepts no requests with this token until 2026-11-20T14:07:00Z: rate limit exceeded",
+		hint:    "run the command again then; it resumes",
 	},
 	"secondary rate limit": {
 		token: "classic", setup: func(h *hub) { h.Limit = testgithost.GitHubLimit{RetryAfter: 300, Times: 9} },
-		message: "checking the token: HOST takes no more requests with this token until 2026-11-20T13:05:00Z: its rate limit is used up",
-		hint:    "run the command again then: it goes on where it stopped",
+		message: "checking the token: HOST accepts no requests with this token until 2026-11-20T13:05:00Z: rate limit exceeded",
+		hint:    "run the command again then; it resumes",
 	},
 }
 
 var ownerRefusals = map[string]refusal{
 	"no such owner": {
 		token: "classic", edit: func(h *githost.Hosted) { h.Owner = "nobody" },
-		message: `there is no user or organisation "nobody" on HOST, or the token may not see it`,
+		message: `there is no user or organisation "nobody" on HOST, or the token cannot read it`,
 		hint:    "check --owner",
 	},
 	"a user": {
@@ -98,25 +98,25 @@ var ownerRefusals = map[string]refusal{
 	},
 	"an organisation": {
 		token: "classic", edit: func(h *githost.Hosted) { h.Personal = true },
-		message: "acme is an organisation and not a user", hint: "leave --personal out",
+		message: "acme is an organisation and not a user", hint: "omit --personal",
 	},
 	"an internal repository of a user": {
 		token: "classic", edit: func(h *githost.Hosted) { personal("ada")(h); h.Visibility = "internal" },
-		message: "a user's repository cannot be internal", hint: "give --visibility=private or public",
+		message: "a user's repository cannot be internal", hint: "set --visibility=private or public",
 	},
 	"another user": {
 		token: "bobs", edit: personal("ada"),
-		message: "authenticated as bob, who can neither see nor make the repository ada/fleet",
-		hint:    "use a token of ada, or let ada make the repository and give bob access",
+		message: "authenticated as bob, which can neither read nor create the repository ada/fleet",
+		hint:    "use a token of ada, or let ada create the repository and grant bob access",
 	},
 	"an app for a user": {
 		token: "ghs_app", edit: personal("ada"), setup: func(h *hub) { h.Fine("ghs_app", "", "administration=write") },
-		message: "authenticated as an app, which cannot make a repository for the user ada",
-		hint:    "use a personal access token, or make the repository first",
+		message: "authenticated as an app, which cannot create a repository for the user ada",
+		hint:    "use a personal access token, or create the repository first",
 	},
 	"no member": {
 		token: "eves", setup: func(h *hub) { h.Classic("eves", "eve", "repo", "read:org") },
-		message: "eve is no member of the organisation acme, which has no repository fleet that the token may see",
+		message: "eve is not a member of the organisation acme, which has no repository fleet that the token can read",
 		hint:    "ask to be invited, or use the token of a member",
 	},
 	"invited": {
@@ -129,42 +129,42 @@ var ownerRefusals = map[string]refusal{
 	},
 	"members make none": {
 		token: "bobs", setup: func(h *hub) { h.Organizations["acme"].MembersCannotCreate = []string{"private"} },
-		message: "members of the organisation acme may not make private repositories",
-		hint:    "ask an owner of acme to make the repository, or to let members make them",
+		message: "members of the organisation acme may not create private repositories",
+		hint:    "ask an owner of acme to create the repository, or to let members create repositories",
 	},
 	"no such team": {
 		token: "classic", edit: team("nobody"), setup: exists(nil),
-		message: `there is no team "nobody" in the organisation acme, or the token may not see it`,
+		message: `there is no team "nobody" in the organisation acme, or the token cannot read it`,
 		hint:    "name it as it stands in its address, see https://HOST/orgs/acme/teams",
 	},
 	"no deploy keys": {
 		token: "bobs", setup: func(h *hub) { h.Organizations["acme"].NoDeployKeys = true },
 		message: "deploy keys are not allowed for acme/fleet by a policy of its owner",
-		hint:    "let the cluster use the token with --token-auth, or have an owner allow deploy keys at https://HOST/organizations/acme/settings/member_privileges",
+		hint:    "use --token-auth, or have an owner allow deploy keys at https://HOST/organizations/acme/settings/member_privileges",
 	},
 }
 
 var repositoryRefusals = map[string]refusal{
 	"archived": {
 		token: "classic", setup: exists(func(r *testgithost.GitHubRepository) { r.Archived = true }),
-		message: "the repository acme/fleet is archived and takes no pushes", hint: "unarchive it at https://HOST/acme/fleet/settings",
+		message: "the repository acme/fleet is archived and read-only", hint: "unarchive it at https://HOST/acme/fleet/settings",
 	},
 	"disabled": {
 		token: "classic", setup: exists(func(r *testgithost.GitHubRepository) { r.Disabled = true }),
-		message: "the repository acme/fleet is disabled by GitHub", hint: "ask GitHub's support",
+		message: "the repository acme/fleet is disabled by GitHub", hint: "contact GitHub Support",
 	},
 	"renamed": {
 		token: "classic", setup: func(h *hub) { h.add("acme/flotilla", "private"); h.Renamed["acme/fleet"] = "acme/flotilla" },
-		message: "the repository acme/fleet is called acme/flotilla now", hint: "give its name with --owner=acme --repository=flotilla",
+		message: "the repository acme/fleet has been renamed to acme/flotilla", hint: "set --owner=acme --repository=flotilla",
 	},
 	"read only": {
 		token: "bobs", setup: exists(func(r *testgithost.GitHubRepository) { r.Roles["bob"] = "triage" }),
-		message: "bob may not push to acme/fleet", hint: "ask for write access, or use the token of somebody who has it",
+		message: "bob may not push to acme/fleet", hint: "ask for write access, or use a token of an account that has it",
 	},
 	"no administrator": {
 		token: "bobs", setup: exists(func(r *testgithost.GitHubRepository) { r.Roles["bob"] = "maintain" }),
-		message: "bob is no administrator of acme/fleet, which deploy keys, teams and settings need",
-		hint:    "ask for the role admin, or use the token of somebody who has it; with --token-auth no deploy key is needed",
+		message: "bob is not an administrator of acme/fleet: deploy keys, teams and settings require it",
+		hint:    "ask for the role admin, or use a token of an account that has it; with --token-auth no deploy key is needed",
 	},
 }
 
@@ -225,8 +225,8 @@ func TestGitHubLateRefusals(t *testing.T) {
 					h.Fine("fine", "ada", "contents=write", "administration=write")
 					h.Tokens["fine"].Sees = []string{}
 				},
-				message: "there is a repository acme/fleet already, which the token may not see",
-				hint:    "give the token access to it, or choose another name with --repository",
+				message: "there is a repository acme/fleet already, which the token cannot read",
+				hint:    "grant the token access to it, or set another --repository",
 			},
 			func(t *testing.T, g *githost.GitHub) error {
 				_, err := g.Ensure(t.Context())
@@ -240,7 +240,7 @@ func TestGitHubLateRefusals(t *testing.T) {
 					h.add("acme/other", "private").Keys = []*testgithost.GitHubKey{{ID: 1, Key: key1}}
 				},
 				message: "the key is in use elsewhere on HOST and cannot be a deploy key of acme/fleet",
-				hint:    "give the cluster another key: on GitHub a key belongs to one repository or user",
+				hint:    "use another key: on GitHub a key belongs to one repository or user",
 			},
 			addKey(key1),
 		},
@@ -248,14 +248,14 @@ func TestGitHubLateRefusals(t *testing.T) {
 			refusal{
 				token: "classic", setup: func(h *hub) { exists(nil)(h); h.Organizations["acme"].NoDeployKeys = true },
 				message: "deploy keys are not allowed for acme/fleet by a policy of its owner",
-				hint:    "let the cluster use the token with --token-auth, or have an owner allow deploy keys at https://HOST/organizations/acme/settings/member_privileges",
+				hint:    "use --token-auth, or have an owner allow deploy keys at https://HOST/organizations/acme/settings/member_privileges",
 			},
 			addKey(key1),
 		},
 		"no key": {
 			refusal{
 				token: "classic", setup: exists(nil),
-				message: `adding the deploy key "flux" to acme/fleet: GitHub refuses it (422): Validation Failed: key is invalid. You must supply a key in OpenSSH public key format`,
+				message: `adding the deploy key "flux" to acme/fleet: GitHub denied the request (422): Validation Failed: key is invalid. You must supply a key in OpenSSH public key format`,
 			},
 			addKey("no key at all"),
 		},

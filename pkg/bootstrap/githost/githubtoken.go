@@ -148,34 +148,34 @@ func (g *GitHub) refused(ctx context.Context, doing string, err error) error {
 		err = &RateLimitError{Host: g.Hostname, Until: limit.Rate.Reset.Time}
 	}
 	if errors.As(err, &abuse) {
-		return failure("run the command again in some minutes: it goes on where it stopped", "%s: %s takes no more requests for now: %s", doing, g.Hostname, abuse.Message)
+		return failure("run the command again in a few minutes; it resumes", "%s: %s has rate-limited the token: %s", doing, g.Hostname, abuse.Message)
 	}
 	if !errors.As(err, &refusal) || refusal.Response == nil {
 		if known := g.explain(ctx, doing, err); known != nil || err == nil {
 			return known
 		}
-		return failure("check --hostname", "%s: %s does not answer as GitHub does: %w", doing, g.Hostname, err)
+		return failure("check --hostname", "%s: %s is not a GitHub API: %w", doing, g.Hostname, err)
 	}
 	header, said := refusal.Response.Header, reason(refusal)
 	switch status := refusal.Response.StatusCode; {
 	case status == http.StatusUnauthorized:
-		return failure("it may be wrong, expired or revoked: make a new one at "+g.settings("settings/tokens"), "%s does not accept the token (401)", g.Hostname)
+		return failure("it may be wrong, expired or revoked: create a new one at "+g.settings("settings/tokens"), "%s does not accept the token (401)", g.Hostname)
 	case signOn(err):
 		_, page, _ := strings.Cut(header.Get(signOnHeader), "url=")
-		return failure("authorise it at "+page, "%s: the organisation %s asks for single sign-on, for which the token is not authorised", doing, g.Owner)
+		return failure("authorise it at "+page, "%s: the organisation %s requires single sign-on, for which the token is not authorised", doing, g.Owner)
 	case lacking(header) != "":
 		return g.lacksScope(readGitHubToken(g.Token, header), lacking(header), doing)
 	case status == http.StatusForbidden && header.Get(permissionsHeader) != "":
 		return failure(fmt.Sprintf("add the permission %s for %s at %s", permissions(header), g.Hosted, g.settings("settings/personal-access-tokens")),
 			"%s: the token lacks the permission %s", doing, permissions(header))
 	case status == http.StatusForbidden:
-		return failure("check what the token and its owner may do", "%s: GitHub refuses it (403): %s", doing, said)
+		return failure("check the permissions of the token and its owner", "%s: GitHub denied the request (403): %s", doing, said)
 	case status == http.StatusNotFound:
-		return failure("check the names, and what the token may see", "%s: GitHub does not find it (404), or hides it from the token", doing)
+		return failure("check the names, and the permissions of the token", "%s: not found, or no permission to read it (404)", doing)
 	case status >= http.StatusInternalServerError:
-		return failure("try again later; see https://www.githubstatus.com for github.com", "%s: %s is out of order (%d)", doing, g.Hostname, status)
+		return failure("try again later; see https://www.githubstatus.com for github.com", "%s: %s is unavailable (%d)", doing, g.Hostname, status)
 	default:
-		return failure("", "%s: GitHub refuses it (%d): %s", doing, status, said)
+		return failure("", "%s: GitHub denied the request (%d): %s", doing, status, said)
 	}
 }
 

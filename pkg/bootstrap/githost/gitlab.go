@@ -183,8 +183,8 @@ func (g *GitLab) create(ctx context.Context) error {
 			return findErr
 		}
 		if found == nil {
-			return failure("choose another name with --repository, or use a token that sees the project",
-				"creating project %s: the name is taken by a project that the token does not see", g.hosted)
+			return failure("set another --repository, or use a token with access to the project",
+				"creating project %s: the name is taken by a project that the token cannot read", g.hosted)
 		}
 		g.project = found
 		return nil
@@ -199,7 +199,7 @@ func (g *GitLab) create(ctx context.Context) error {
 // share gives a group access. GitLab has no request that changes the access of
 // a group, so one that has another loses it for a moment.
 func (g *GitLab) share(ctx context.Context, s gitlabShare) error {
-	doing := fmt.Sprintf("giving group %s access to project %s", s.team.Name, g.project.PathWithNamespace)
+	doing := fmt.Sprintf("granting group %s access to project %s", s.team.Name, g.project.PathWithNamespace)
 	if s.had != gitlab.NoPermissions {
 		if _, err := g.api.Projects.DeleteSharedProjectFromGroup(g.project.ID, s.group, gitlab.WithContext(ctx)); err != nil && !gitlabMissing(err) {
 			return g.problem(ctx, doing, err)
@@ -245,7 +245,7 @@ func (g *GitLab) findSSH(ctx context.Context) error {
 	options := &gitlab.ListProjectsOptions{ListOptions: gitlab.ListOptions{PerPage: 1}, Simple: gitlab.Ptr(true)}
 	others, _, err := g.api.Projects.ListProjects(options, gitlab.WithContext(ctx))
 	if err != nil {
-		return g.problem(ctx, "asking where SSH is served", err)
+		return g.problem(ctx, "reading the SSH address", err)
 	}
 	for _, other := range others {
 		g.sshHost = sshHost(other.SSHURLToRepo)

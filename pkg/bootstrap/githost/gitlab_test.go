@@ -121,17 +121,17 @@ func TestGitLabRefused(t *testing.T) {
 	}{
 		"unknown token": {
 			"", func(h *Hosted) { h.Token = "nobody" }, push,
-			"asking whom authenticated as: HOST does not know the token", "GITLAB_TOKEN",
+			"reading the account of the token: HOST does not accept the token", "GITLAB_TOKEN",
 		},
 		"expired token": {
-			"", func(h *Hosted) { h.Token = "alice-old" }, push, "asking whom authenticated as: the token has expired", "make a new one",
+			"", func(h *Hosted) { h.Token = "alice-old" }, push, "reading the account of the token: the token has expired", "create a new one",
 		},
 		"revoked token": {
-			"", func(h *Hosted) { h.Token = "alice-gone" }, push, "asking whom authenticated as: the token has been revoked", "make a new one",
+			"", func(h *Hosted) { h.Token = "alice-gone" }, push, "reading the account of the token: the token has been revoked", "create a new one",
 		},
 		"scope to find": {
 			"", func(h *Hosted) { h.Token = "alice-user" }, push,
-			`finding the project: the token lacks the scope "api": it has read_user`, "make a token with the scope api",
+			`finding the project: the token lacks the scope "api": it has read_user`, "create a token with the scope api",
 		},
 		"scope to push": {
 			"", func(h *Hosted) { h.Token = "alice-read" }, push,
@@ -169,14 +169,14 @@ func TestGitLabRefused(t *testing.T) {
 			"", func(h *Hosted) { h.Owner = "bob" }, push, "bob is a user, not a group", "--personal",
 		},
 		"group, not user": {
-			"", func(h *Hosted) { h.Personal = true }, push, "acme is a group, not a user", "leave --personal out",
+			"", func(h *Hosted) { h.Personal = true }, push, "acme is a group, not a user", "omit --personal",
 		},
 		"another user": {
 			"", func(h *Hosted) { h.Personal, h.Owner = true, "bob" }, push,
 			"there is no project bob/fleet that the token sees, and alice cannot create one for another user", "token of bob",
 		},
 		"group creates nothing": {
-			"", func(h *Hosted) { h.Owner = "closed" }, push, "group closed lets nobody create projects", "settings",
+			"", func(h *Hosted) { h.Owner = "closed" }, push, "group closed lets no one create projects", "settings",
 		},
 		"role to create": {
 			"", func(h *Hosted) { h.Token = "bob-api" }, push,
@@ -190,16 +190,16 @@ func TestGitLabRefused(t *testing.T) {
 			"", func(h *Hosted) { h.Name = "-fleet" }, push, `GitLab takes no project with the name "-fleet"`, "--repository",
 		},
 		"archived": {
-			"project acme/fleet archived", nil, push, "project acme/fleet is archived, so nothing can be pushed to it", "unarchive",
+			"project acme/fleet archived", nil, push, "project acme/fleet is archived and read-only", "unarchive",
 		},
 		"pending deletion": {
 			"project acme/fleet deleting", nil, push, "project acme/fleet is going to be deleted", "restore",
 		},
 		"no repository": {
-			"project acme/fleet norepository", nil, push, "project acme/fleet has its repository switched off", "switch it on",
+			"project acme/fleet norepository", nil, push, "project acme/fleet has its repository disabled", "enable it",
 		},
 		"no requests": {
-			"project acme/fleet norequests", nil, Want{Branch: "main", ChangeRequest: true}, "project acme/fleet has merge requests switched off", "switch them on",
+			"project acme/fleet norequests", nil, Want{Branch: "main", ChangeRequest: true}, "project acme/fleet has merge requests disabled", "enable them",
 		},
 		"role to push": {
 			"user eve\ntoken eve-api eve api\nproject acme/fleet internal eve=reporter", func(h *Hosted) { h.Token = "eve-api" }, push,
@@ -218,10 +218,10 @@ func TestGitLabRefused(t *testing.T) {
 			"bob may not add a deploy key, project public-acme/fleet: that needs the role Maintainer, and it has Developer", "role Maintainer",
 		},
 		"no SSH": {
-			"project acme/fleet\nnossh", nil, keyed, "Git over SSH is switched off on HOST", "--token-auth",
+			"project acme/fleet\nnossh", nil, keyed, "Git over SSH is disabled on HOST", "--token-auth",
 		},
 		"no HTTP": {
-			"project acme/fleet\nnohttp", nil, push, "Git over HTTP is switched off on HOST", "administrator",
+			"project acme/fleet\nnohttp", nil, push, "Git over HTTP is disabled on HOST", "administrator",
 		},
 		"role to reconcile": {
 			"project public-acme/fleet private", func(h *Hosted) { h.Owner, h.Reconcile, h.Visibility = "public-acme", true, "public" }, push,
@@ -237,7 +237,7 @@ func TestGitLabRefused(t *testing.T) {
 		},
 		"shares locked": {
 			"", func(h *Hosted) { h.Owner, h.Teams = "locked", []Team{{"acme", "maintain"}} }, push,
-			"group locked does not let its projects be shared with other groups", "leave --team out",
+			"group locked does not let its projects be shared with other groups", "omit --team",
 		},
 		"rate limit": {
 			"limit 3 3600", nil, push, "", "run the command again",
@@ -286,8 +286,8 @@ func TestGitLabEnsure(t *testing.T) {
 				h.Owner, h.Description, h.Teams = "acme/platform", "The fleet", []Team{{"acme/operators", "developer"}, {"public-acme", "admin"}}
 			},
 			[]string{
-				"create the private project acme/platform/fleet", "give group acme/operators the role Developer in acme/platform/fleet",
-				"give group public-acme the role Owner in acme/platform/fleet",
+				"create the private project acme/platform/fleet", "grant group acme/operators the role Developer in acme/platform/fleet",
+				"grant group public-acme the role Owner in acme/platform/fleet",
 			},
 			"acme/platform/fleet private empty \"The fleet\"\n  group acme/operators developer\n  group public-acme owner\n",
 			"/acme/platform/fleet.git", "/acme/platform/fleet",

@@ -47,7 +47,7 @@ func (g *GitLab) DeployKey(ctx context.Context, key DeployKey) error {
 		options := &gitlab.AddDeployKeyOptions{Title: &key.Title, Key: &key.Public, CanPush: &g.hosted.ReadWriteKey}
 		same, _, err = g.api.DeployKeys.AddDeployKey(g.project.ID, options, gitlab.WithContext(ctx))
 		if gitlabTaken(err) {
-			return failure("let a new key be made, or name another one with --private-key-file",
+			return failure("omit --private-key-file to generate a key, or set another one",
 				"%s: GitLab knows the key already, of a user or of a project that %s does not see", doing, g.account.name)
 		}
 		if err != nil {
@@ -62,7 +62,7 @@ func (g *GitLab) DeployKey(ctx context.Context, key DeployKey) error {
 	}
 	for _, k := range old {
 		if _, err := g.api.DeployKeys.DeleteDeployKey(g.project.ID, k.ID, gitlab.WithContext(ctx)); err != nil && !gitlabMissing(err) {
-			return g.problem(ctx, "removing the deploy key that was there before", err)
+			return g.problem(ctx, "removing the previous deploy key", err)
 		}
 	}
 	return nil

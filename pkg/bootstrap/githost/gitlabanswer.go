@@ -112,25 +112,25 @@ func (g *GitLab) problem(ctx context.Context, doing string, err error) error {
 	case status == 0:
 		return fmt.Errorf("%s: %w", doing, err)
 	case status == http.StatusUnauthorized && strings.Contains(said, "expired"):
-		return failure("make a new one at "+tokens, "%s: the token has expired", doing)
+		return failure("create a new one at "+tokens, "%s: the token has expired", doing)
 	case status == http.StatusUnauthorized && strings.Contains(said, "revoked"):
-		return failure("make a new one at "+tokens, "%s: the token has been revoked", doing)
+		return failure("create a new one at "+tokens, "%s: the token has been revoked", doing)
 	case status == http.StatusUnauthorized:
-		return failure("check GITLAB_TOKEN and --hostname, or make a token with the scope api at "+tokens, "%s: %s does not know the token", doing, g.hosted.Hostname)
+		return failure("check GITLAB_TOKEN and --hostname, or create a token with the scope api at "+tokens, "%s: %s does not accept the token", doing, g.hosted.Hostname)
 	case status == http.StatusForbidden && gitlabText(body.Error) == "insufficient_scope":
 		scope, _, _ := strings.Cut(body.Scope, " ")
 		if scope == "" {
 			scope = "api"
 		}
-		return failure("make a token with that scope at "+tokens, "%s: the token lacks the scope %q", doing, scope)
+		return failure("create a token with that scope at "+tokens, "%s: the token lacks the scope %q", doing, scope)
 	case status == http.StatusForbidden:
-		return failure("ask an owner for the role that it needs", "%s: %s may not: %s", doing, g.who(), said)
+		return failure("ask an owner for the required role", "%s: %s may not: %s", doing, g.who(), said)
 	case status == http.StatusNotFound:
-		return failure("check the rights of the token", "%s: GitLab does not find it, or does not show it to %s", doing, g.who())
+		return failure("check the permissions of the token", "%s: not found, or no permission to read it, as %s", doing, g.who())
 	case status >= http.StatusInternalServerError:
 		return failure("try again later", "%s: %s answers %d %s", doing, g.hosted.Hostname, status, http.StatusText(status))
 	case said != "":
-		return fmt.Errorf("%s: GitLab refuses: %s", doing, said)
+		return fmt.Errorf("%s: GitLab rejected the request: %s", doing, said)
 	default:
 		return fmt.Errorf("%s: %s answers %d %s", doing, g.hosted.Hostname, status, http.StatusText(status))
 	}

@@ -16,17 +16,17 @@ func (g *GitLab) surveyProject(ctx context.Context) (changes []string, protected
 	settings := "Settings → General of " + p.WebURL
 	switch {
 	case p.Archived:
-		return nil, "", failure("unarchive it under "+settings, "project %s is archived, so nothing can be pushed to it", p.PathWithNamespace)
+		return nil, "", failure("unarchive it under "+settings, "project %s is archived and read-only", p.PathWithNamespace)
 	case p.MarkedForDeletionAt != nil:
 		return nil, "", failure("restore it under "+settings+", or choose another name", "project %s is going to be deleted", p.PathWithNamespace)
 	case p.RepositoryAccessLevel == gitlab.DisabledAccessControl:
-		return nil, "", failure("switch it on under "+settings, "project %s has its repository switched off", p.PathWithNamespace)
+		return nil, "", failure("enable it under "+settings, "project %s has its repository disabled", p.PathWithNamespace)
 	case p.HTTPURLToRepo == "":
-		return nil, "", failure("ask an administrator to switch it on", "Git over HTTP is switched off on %s", g.hosted.Hostname)
+		return nil, "", failure("ask an administrator to enable it", "Git over HTTP is disabled on %s", g.hosted.Hostname)
 	case g.want.KeyTitle != "" && p.SSHURLToRepo == "":
-		return nil, "", failure("let the cluster use the token with --token-auth, or ask an administrator to switch SSH on", "Git over SSH is switched off on %s", g.hosted.Hostname)
+		return nil, "", failure("use --token-auth, or ask an administrator to enable SSH", "Git over SSH is disabled on %s", g.hosted.Hostname)
 	case g.want.ChangeRequest && p.MergeRequestsAccessLevel == gitlab.DisabledAccessControl:
-		return nil, "", failure("switch them on under "+settings+", or leave --pull-request out", "project %s has merge requests switched off", p.PathWithNamespace)
+		return nil, "", failure("enable them under "+settings+", or omit --pull-request", "project %s has merge requests disabled", p.PathWithNamespace)
 	}
 	g.edits, changes = g.wantedEdits()
 	has, known, err := g.level(ctx)
@@ -79,7 +79,7 @@ func (g *GitLab) level(ctx context.Context) (level gitlab.AccessLevelValue, know
 	}
 	member, _, err := g.api.ProjectMembers.GetInheritedProjectMember(g.project.ID, g.account.id, gitlab.WithContext(ctx))
 	if err != nil && !gitlabMissing(err) && gitlabStatus(err) != 403 {
-		return 0, false, g.problem(ctx, "asking for the role of "+g.account.name+" in project "+g.project.PathWithNamespace, err)
+		return 0, false, g.problem(ctx, "reading the role of "+g.account.name+" in project "+g.project.PathWithNamespace, err)
 	}
 	if err == nil {
 		level = max(level, member.AccessLevel)
@@ -97,13 +97,13 @@ func (g *GitLab) suffices(has gitlab.AccessLevelValue, edits bool) error {
 	}{
 		{true, gitlab.DeveloperPermissions, "push to it"},
 		{g.want.KeyTitle != "", gitlab.MaintainerPermissions, "add a deploy key"},
-		{g.want.DeployToken, gitlab.MaintainerPermissions, "make a deploy token"},
+		{g.want.DeployToken, gitlab.MaintainerPermissions, "create a deploy token"},
 		{len(g.hosted.Teams) > 0, gitlab.MaintainerPermissions, "share it with groups"},
 		{edits, gitlab.MaintainerPermissions, "change its settings"},
 		{g.edits != nil && g.edits.Visibility != nil, gitlab.OwnerPermissions, "change its visibility"},
 	} {
 		if need.when && has < need.least {
-			return failure(fmt.Sprintf("ask an owner of the project for the role %s, or use a token of somebody who has it", gitlabRole(need.least)),
+			return failure(fmt.Sprintf("ask an owner of the project for the role %s, or use a token of an account that has it", gitlabRole(need.least)),
 				"%s may not %s, project %s: that needs the role %s, and it has %s",
 				g.account.name, need.to, g.hosted, gitlabRole(need.least), gitlabRole(has))
 		}
@@ -119,14 +119,14 @@ func (g *GitLab) protected(ctx context.Context, has gitlab.AccessLevelValue, kno
 	case err == nil && (branch.CanPush || !branch.Protected):
 		return "", nil
 	case err != nil && !gitlabMissing(err) && gitlabStatus(err) != 403:
-		return "", g.problem(ctx, "looking at branch "+g.want.Branch, err)
+		return "", g.problem(ctx, "reading branch "+g.want.Branch, err)
 	}
 	exists := err == nil
 	rules, err := gitlabPages(func(page gitlab.ListOptions) ([]*gitlab.ProtectedBranch, *gitlab.Response, error) {
 		return g.api.ProtectedBranches.ListProtectedBranches(g.project.ID, &gitlab.ListProtectedBranchesOptions{ListOptions: page}, gitlab.WithContext(ctx))
 	})
 	if err != nil && !gitlabMissing(err) && gitlabStatus(err) != 403 {
-		return "", g.problem(ctx, "asking which branches are protected", err)
+		return "", g.problem(ctx, "listing the branch restrictions", err)
 	}
 	allowed, protected := "", exists
 	for _, rule := range rules {

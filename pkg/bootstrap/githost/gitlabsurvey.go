@@ -43,7 +43,7 @@ func (g *GitLab) identify(ctx context.Context) error {
 		return err
 	})
 	if err := group.Wait(); err != nil {
-		return g.problem(ctx, "asking whom authenticated as", err)
+		return g.problem(ctx, "reading the account of the token", err)
 	}
 	g.account = gitlabAccount{id: user.ID, name: user.Username, admin: user.IsAdmin}
 	if token != nil {
@@ -60,7 +60,7 @@ func (g *GitLab) identify(ctx context.Context) error {
 
 // lacks says that the token has not the scope that something needs.
 func (g *GitLab) lacks(scope, doing string) error {
-	return failure(fmt.Sprintf("make a token with the scope %s at %s", scope, g.hosted.HTTPURL("/-/user_settings/personal_access_tokens")),
+	return failure(fmt.Sprintf("create a token with the scope %s at %s", scope, g.hosted.HTTPURL("/-/user_settings/personal_access_tokens")),
 		"%s: the token lacks the scope %q: it has %s", doing, scope, listed(g.account.scopes))
 }
 
@@ -83,7 +83,7 @@ func (g *GitLab) find(ctx context.Context) (*gitlab.Project, error) {
 	}
 	if !strings.EqualFold(project.PathWithNamespace, g.hosted.String()) {
 		owner, name := path.Split(project.PathWithNamespace)
-		return nil, failure(fmt.Sprintf("write --owner=%s --repository=%s", strings.Trim(owner, "/"), name),
+		return nil, failure(fmt.Sprintf("set --owner=%s --repository=%s", strings.Trim(owner, "/"), name),
 			"project %s has been moved to %s", g.hosted, project.PathWithNamespace)
 	}
 	return project, nil
@@ -147,7 +147,7 @@ func (g *GitLab) mayCreate(ctx context.Context, group *gitlab.Group) (gitlab.Acc
 		least = gitlab.MaintainerPermissions
 	}
 	if least > gitlab.AdminPermissions {
-		return 0, failure("ask an owner of the group to change that in its settings", "group %s lets nobody create projects", group.FullPath)
+		return 0, failure("ask an owner of the group to change that in its settings", "group %s lets no one create projects", group.FullPath)
 	}
 	has, err := g.levelIn(ctx, group)
 	if err != nil || has >= least {
@@ -172,7 +172,7 @@ func (g *GitLab) surveyPersonal(ctx context.Context) error {
 		return err
 	}
 	if group != nil {
-		return failure("leave --personal out", "%s is a group, not a user", group.FullPath)
+		return failure("omit --personal", "%s is a group, not a user", group.FullPath)
 	}
 	return failure("use a token of "+g.hosted.Owner+", or create the project there and give "+g.account.name+" the role Maintainer",
 		"there is no project %s that the token sees, and %s cannot create one for another user", g.hosted, g.account.name)
@@ -233,7 +233,7 @@ func (g *GitLab) levelIn(ctx context.Context, group *gitlab.Group) (gitlab.Acces
 		return gitlab.NoPermissions, nil
 	}
 	if err != nil {
-		return 0, g.problem(ctx, "asking for the role of "+g.account.name+" in group "+group.FullPath, err)
+		return 0, g.problem(ctx, "reading the role of "+g.account.name+" in group "+group.FullPath, err)
 	}
 	return member.AccessLevel, nil
 }
@@ -260,7 +260,7 @@ func (g *GitLab) surveyTeams(ctx context.Context) (changes []string, err error) 
 		share := gitlabShare{team: team, group: group.ID, level: level, had: g.sharedWith(group.ID)}
 		switch {
 		case share.had == gitlab.NoPermissions:
-			changes = append(changes, fmt.Sprintf("give group %s the role %s in %s", group.FullPath, gitlabRole(level), g.hosted))
+			changes = append(changes, fmt.Sprintf("grant group %s the role %s in %s", group.FullPath, gitlabRole(level), g.hosted))
 		case share.had != level && g.hosted.Reconcile:
 			changes = append(changes, fmt.Sprintf("change the role of group %s in %s from %s to %s", group.FullPath, g.hosted, gitlabRole(share.had), gitlabRole(level)))
 		default:
@@ -269,7 +269,7 @@ func (g *GitLab) surveyTeams(ctx context.Context) (changes []string, err error) 
 		g.shares = append(g.shares, share)
 	}
 	if len(g.shares) > 0 && g.namespace != nil && g.namespace.ShareWithGroupLock {
-		return nil, failure("leave --team out, or ask an owner of the group to change that", "group %s does not let its projects be shared with other groups", g.namespace.FullPath)
+		return nil, failure("omit --team, or ask an owner of the group to change that", "group %s does not let its projects be shared with other groups", g.namespace.FullPath)
 	}
 	return changes, nil
 }

@@ -1,7 +1,6 @@
-// Package githost is the table of Git hosts that bootstrap knows: each row
-// says how a repository is made and reached and lets a cluster read it. A new
-// host is one file with a type that implements [Host]; what hosts with an API
-// have in common is [Hosted].
+// Package githost has the Git hosts that bootstrap supports. A type that
+// implements [Host] creates and updates the repository on a host and grants the
+// cluster access to it. [Hosted] has the configuration of hosts with an API.
 package githost
 
 import (
@@ -9,128 +8,127 @@ import (
 	"time"
 )
 
-// Host is where a repository lives.
+// Host is a Git host.
 type Host interface {
-	// Survey finds out how the repository is and what would keep Ensure,
-	// DeployKey or a push from working: an invalid token, a missing scope, a
-	// name that is taken. It changes nothing.
+	// Survey reads the state of the repository and returns an error for
+	// anything that would make Ensure, DeployKey or a push fail, such as an
+	// invalid token or a missing scope. It changes nothing.
 	Survey(ctx context.Context, want Want) (Survey, error)
-	// Ensure makes what Survey found missing and returns the repository.
-	// Nothing is changed where it is right.
+	// Ensure creates or updates the repository and returns it. It is
+	// idempotent.
 	Ensure(ctx context.Context) (Repository, error)
-	// DeployKey lets the holder of a key read the repository. A key of the
-	// same title that is another one, or has other rights, is replaced, the
-	// new one first; a key that is right stays. With KeepOthers the key is
-	// only added; a host on which titles are unique may change the others'.
+	// DeployKey grants a key read access to the repository. It replaces a
+	// deploy key of the same title with another key or other permissions, and
+	// adds the new key first. With KeepOthers it only adds the key; on a host
+	// with unique titles it may rename the others.
 	DeployKey(ctx context.Context, key DeployKey) error
 }
 
-// Preparer is a Host that has to ask somebody to give a deploy key access, and
-// can tell before anything is changed that nobody would answer.
+// Preparer is a Host on which the user has to grant access to the deploy key.
 type Preparer interface {
-	// CanDeployKey returns why DeployKey would fail, nil where it would not.
+	// CanDeployKey returns an error if DeployKey would fail because there is
+	// no user to ask.
 	CanDeployKey() error
 }
 
-// Requester is a Host with change requests (pull requests, merge requests).
+// Requester is a Host with pull requests or merge requests.
 type Requester interface {
-	// RequestChange opens a change request, or returns the one that is open
-	// from the same branch to the same branch.
+	// RequestChange opens a pull request, or returns the open one of the same
+	// branches.
 	RequestChange(ctx context.Context, change Change) (Request, error)
 }
 
-// Tokener is a Host that can make a token which only reads one repository.
+// Tokener is a Host that can create tokens with read access to one repository.
 type Tokener interface {
-	// DeployToken makes such a token, and takes away an earlier one of the
-	// same title, whose contents nobody can read any more.
+	// DeployToken creates a token, and revokes an earlier one of the same
+	// title, whose value cannot be read again.
 	DeployToken(ctx context.Context, title string) (username, token string, err error)
 }
 
-// Want is what bootstrap is going to ask of a host.
+// Want lists the features that a bootstrap uses.
 type Want struct {
-	// Branch is the branch to commit to and to follow.
+	// Branch is the branch that bootstrap commits to and the cluster syncs from.
 	Branch string
-	// KeyTitle is the title of the deploy key, "" where none will be added.
+	// KeyTitle is the title of the deploy key, "" for none.
 	KeyTitle string
-	// ChangeRequest says that the branch is changed by a change request.
+	// ChangeRequest is set if the branch is changed by a pull request.
 	ChangeRequest bool
-	// DeployToken says that a deploy token will be made.
+	// DeployToken is set if a deploy token is created.
 	DeployToken bool
 }
 
-// Survey is what a host says before anything is changed.
+// Survey is the state of a repository on its host.
 type Survey struct {
-	// Repository is the repository as it is, or as Ensure is going to make it.
+	// Repository is the repository as it is, or as Ensure will create it.
 	Repository Repository
-	// Exists says that the repository is there.
+	// Exists reports whether the repository exists.
 	Exists bool
-	// Changes are what Ensure is going to do, in words that follow "would":
-	// "create the private repository acme/fleet".
+	// Changes describes the changes that Ensure will make, as in "create the
+	// private repository acme/fleet".
 	Changes []string
-	// Protected is why the host would refuse a push to the branch, "" where it
-	// would not or does not say.
+	// Protected is the reason why the host would reject a push to the branch,
+	// "" if none is known.
 	Protected string
-	// Account is whom authenticated as, "" where nobody knows.
+	// Account is the account of the token, "" if unknown.
 	Account string
-	// Expires is when the token does, zero where it never does or nobody knows.
+	// Expires is when the token expires, zero if never or unknown.
 	Expires time.Time
 }
 
-// Repository is a repository as its host has it.
+// Repository is a repository on a host.
 type Repository struct {
-	// Access is how it is opened from where bootstrap runs.
+	// Access is the URL and credentials for bootstrap itself.
 	Access Access
-	// SyncURL is the address at which the cluster fetches it.
+	// SyncURL is the URL of the GitRepository on the cluster.
 	SyncURL string
-	// DefaultBranch is the branch that a clone shows first, "" where nobody
-	// knows.
+	// DefaultBranch is the default branch, "" if unknown.
 	DefaultBranch string
 }
 
-// Access is an address and what proves who opens it. Over HTTP that is a user
-// name and password or a bearer token; over SSH a private key or an agent.
+// Access is a URL with credentials: a user name and password or a bearer token
+// over HTTP, a private key or an SSH agent over SSH.
 type Access struct {
-	// URL has no credentials in it, except the user name of SSH.
+	// URL has no credentials, except the user name of SSH.
 	URL string
 
 	Username, Password string
 	BearerToken        string
-	// CABundle is trusted besides the system's certificates.
+	// CABundle is trusted in addition to the system's CA certificates.
 	CABundle []byte
 
 	PrivateKey []byte
-	// Passphrase unlocks PrivateKey.
+	// Passphrase decrypts PrivateKey.
 	Passphrase string
-	// AgentSocket is where an SSH agent listens; it is asked where there is no PrivateKey.
+	// AgentSocket is the socket of an SSH agent, used without PrivateKey.
 	AgentSocket string
 }
 
-// DeployKey is a key that is to read a repository.
+// DeployKey is a public key with read access to a repository.
 type DeployKey struct {
-	// Title names the key to people.
+	// Title is the title of the key on the host.
 	Title string
-	// Public is the key in the form of authorized_keys files.
+	// Public is the key in the format of authorized_keys files.
 	Public string
-	// KeepOthers leaves other keys of the same title where they are: the
-	// cluster fetches with one of them until it is seen to fetch with this one.
-	// DeployKey is called again without it then.
+	// KeepOthers keeps other keys of the same title: the cluster uses one of
+	// them until it has fetched with this one. DeployKey is then called again
+	// without KeepOthers.
 	KeepOthers bool
 }
 
-// Change is a change that somebody is asked to merge.
+// Change is a pull request to open.
 type Change struct {
 	// Head is the branch with the commits, Base the one to merge it into.
 	Head, Base string
-	// Title and Body are what people read; the body is Markdown.
+	// Title and Body are the description; Body is Markdown.
 	Title, Body string
 }
 
-// Request is a change request on its host.
+// Request is a pull request on its host.
 type Request struct {
-	// URL is where people read it.
+	// URL is the web page of the request.
 	URL string
-	// Number is what the host calls it, as in #12 or !12.
+	// Number is its number on the host, as in #12 or !12.
 	Number int
-	// Opened says that it was not there before.
+	// Opened reports whether this call has opened it.
 	Opened bool
 }

@@ -6,59 +6,59 @@ import (
 	"strings"
 )
 
-// Hosted is a repository on a host with an API, as a user asks for it.
+// Hosted is the desired state of a repository on a host with an API.
 type Hosted struct {
-	// Hostname is the host, with a port where it is not the usual one.
+	// Hostname is the host, with a port if it is not the default one.
 	Hostname string
-	// Scheme is "https", or "http" where the user allowed it.
+	// Scheme is "https", or "http" if the user allowed it.
 	Scheme string
-	// BasePath is the path below which the host lives, "" for its root.
+	// BasePath is the base path of the host, "" for its root.
 	BasePath string
-	// Token is what the API and Git over HTTP accept.
+	// Token is the token for the API and for Git over HTTP.
 	Token string
-	// CABundle is trusted besides the system's certificates.
+	// CABundle is trusted in addition to the system's CA certificates.
 	CABundle []byte
 
-	// Owner is the user, organisation, group or project; subgroups follow after slashes.
+	// Owner is the user, organisation, project or group, with slashes before subgroups.
 	Owner string
-	// Name is the repository's.
+	// Name is the name of the repository.
 	Name string
-	// Personal says that Owner is a user.
+	// Personal is set if Owner is a user.
 	Personal bool
 	// Visibility is "private", "internal" or "public".
 	Visibility string
-	// Description is shown by the host; "" leaves it as it is.
+	// Description is the description of the repository; "" does not change it.
 	Description string
-	// Branch is the default branch of a repository that is made.
+	// Branch is the default branch of a repository that is created.
 	Branch string
-	// Teams are given access.
+	// Teams are granted access.
 	Teams []Team
-	// Reconcile brings a repository that exists in line with Visibility and
-	// Description; without it only what is missing is added.
+	// Reconcile updates an existing repository to match Visibility and
+	// Description.
 	Reconcile bool
 
-	// TokenAuth lets the cluster use the token; without it a key over SSH.
+	// TokenAuth stores the token in the source Secret instead of an SSH key.
 	TokenAuth bool
-	// ReadWriteKey lets the holder of the deploy key write.
+	// ReadWriteKey grants the deploy key write access.
 	ReadWriteKey bool
-	// SSHHostname is the host, and port, of SSH where it is not Hostname.
+	// SSHHostname is the SSH host, and port, if it is not Hostname.
 	SSHHostname string
-	// SSHUsername is the user of SSH, "git" unless given.
+	// SSHUsername is the SSH user (default "git").
 	SSHUsername string
 }
 
-// Team is a team or group that works with a repository.
+// Team is a team or group with access to a repository.
 type Team struct {
-	// Name is as the host writes it in addresses.
+	// Name is the name of the team in URLs.
 	Name string
-	// Permission is the host's word, as in "maintain".
+	// Permission is the permission in the host's terms, such as "maintain".
 	Permission string
 }
 
 // String returns the full name of the repository.
 func (h Hosted) String() string { return strings.Trim(h.Owner, "/") + "/" + h.Name }
 
-// HTTPURL returns the address of the repository over HTTP.
+// HTTPURL returns the HTTP URL of a path on the host.
 func (h Hosted) HTTPURL(path string) string {
 	u := url.URL{Scheme: h.Scheme, Host: h.Hostname, Path: "/" + strings.TrimPrefix(path, "/")}
 	if base := strings.Trim(h.BasePath, "/"); base != "" {
@@ -70,8 +70,8 @@ func (h Hosted) HTTPURL(path string) string {
 	return u.String()
 }
 
-// SSHURL returns the address of the repository over SSH. The port of Hostname
-// is that of HTTP, so it is left out.
+// SSHURL returns the SSH URL of a path on the host, without the port of
+// Hostname, which is the port of HTTP.
 func (h Hosted) SSHURL(path string) string {
 	u := url.URL{Scheme: "ssh", User: url.User("git"), Host: bare(url.URL{Host: h.Hostname}), Path: "/" + strings.TrimPrefix(path, "/")}
 	if h.SSHUsername != "" {
@@ -83,17 +83,17 @@ func (h Hosted) SSHURL(path string) string {
 	return u.String()
 }
 
-// Error is a failure of a host with the way out.
+// Error is an error of a host with its remedy.
 type Error struct {
-	// Err is what went wrong, without any credential.
+	// Err is the error, without credentials.
 	Err error
-	// Hint is the way out.
+	// Hint is the remedy.
 	Hint string
 }
 
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap returns the failure.
+// Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
 
 func failure(hint, format string, args ...any) error {
