@@ -15,11 +15,11 @@ import (
 	"github.com/fluxkit/flux/internal/input"
 )
 
-// healthKinds are the kinds that --health-check takes, with the versions of
-// those that are no part of Kubernetes.
+// healthKinds maps the kinds that --health-check accepts to their apiVersion,
+// which is empty for the built-in workloads.
 var healthKinds = map[string]string{"Deployment": "", "DaemonSet": "", "StatefulSet": "", "HelmRelease": "helm.toolkit.fluxcd.io/v2"}
 
-// kustomizationFlags are the flags of create kustomization.
+// kustomizationFlags holds the flags of create kustomization.
 type kustomizationFlags struct {
 	source, validation, account, decryption, decryptionSecret, target, kubeconfig string
 	dependsOn, checks                                                             []string
@@ -32,14 +32,14 @@ func buildKustomization() creation.Builder {
 	o := &kustomizationFlags{path: "./", timeout: 2 * time.Minute}
 	return creation.Builder{
 		Kind: "Kustomization",
-		Example: `  # Apply a folder of a repository and wait for what it makes
+		Example: `  # Apply a directory of a repository, prune removed objects and wait for the applied ones
   flux create kustomization app --source=GitRepository/app --path=./deploy --prune --wait --interval=10m
 
-  # After others, as the service account of a tenant, with secrets decrypted
+  # Depend on another Kustomization, impersonate a tenant's ServiceAccount and decrypt secrets
   flux create kustomization app -n team --source=GitRepository/app.flux-system --path=./deploy --prune \
     --depends-on=infra/ingress --service-account=team --decryption-provider=sops --decryption-secret=sops-age
 
-  # For a repository: print it
+  # Export the manifest to commit it to Git
   flux create kustomization app --source=OCIRepository/app --prune --export > app.yaml`,
 		Refers: map[string][]string{
 			"source": creation.ManifestSources, "depends-on": {"Kustomization"}, "service-account": {"ServiceAccount"},
@@ -51,20 +51,20 @@ func buildKustomization() creation.Builder {
 }
 
 func (o *kustomizationFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&o.source, "source", "", "where the manifests are: [<kind>/]<name>[.<namespace>] of "+strings.Join(creation.ManifestSources, ", "))
-	fs.Var(&o.path, "path", "the folder in the source")
-	fs.BoolVar(&o.prune, "prune", false, "delete what is no longer in the source")
-	fs.BoolVar(&o.wait, "wait", false, "be ready when all that is applied is ready")
-	fs.StringSliceVar(&o.checks, "health-check", nil, "be ready when this workload is ready: <kind>/<name>.<namespace> of HelmRelease, Deployment, DaemonSet, StatefulSet")
-	fs.DurationVar(&o.timeout, "health-check-timeout", o.timeout, "how long to wait for what is applied to be ready")
-	fs.StringSliceVar(&o.dependsOn, "depends-on", nil, "the Kustomizations that have to be ready first: [<namespace>/]<name>")
-	fs.StringVar(&o.account, "service-account", "", "the ServiceAccount whose permissions bound what is applied")
-	fs.Var(command.Choice{Value: &o.decryption, Allowed: []string{"sops"}}, "decryption-provider", "what the secrets in the source are encrypted with: sops")
-	fs.StringVar(&o.decryptionSecret, "decryption-secret", "", "the Secret with the keys to decrypt with")
-	fs.StringVar(&o.target, "target-namespace", "", "put everything into this namespace")
-	fs.StringVar(&o.kubeconfig, "kubeconfig-secret-ref", "", "the Secret with the kubeconfig of the cluster to apply to")
-	fs.DurationVar(&o.retry, "retry-interval", 0, "how soon to try again after a failure")
-	fs.StringVar(&o.validation, "validation", "", "has no effect: the server checks everything")
+	fs.StringVar(&o.source, "source", "", "source of the manifests as [KIND/]NAME[.NAMESPACE]; kinds: "+strings.Join(creation.ManifestSources, ", "))
+	fs.Var(&o.path, "path", "path to the directory in the source (default ./)")
+	fs.BoolVar(&o.prune, "prune", false, "delete objects that are no longer in the source")
+	fs.BoolVar(&o.wait, "wait", false, "health checks for all applied objects")
+	fs.StringSliceVar(&o.checks, "health-check", nil, "workloads to health check as KIND/NAME.NAMESPACE; kinds: HelmRelease, Deployment, DaemonSet, StatefulSet")
+	fs.DurationVar(&o.timeout, "health-check-timeout", o.timeout, "timeout of the health checks")
+	fs.StringSliceVar(&o.dependsOn, "depends-on", nil, "Kustomizations that must be ready first, as [NAMESPACE/]NAME")
+	fs.StringVar(&o.account, "service-account", "", "ServiceAccount to impersonate when applying")
+	fs.Var(command.Choice{Value: &o.decryption, Allowed: []string{"sops"}}, "decryption-provider", "decryption provider of the secrets in the source: sops")
+	fs.StringVar(&o.decryptionSecret, "decryption-secret", "", "name of the Secret with the decryption keys")
+	fs.StringVar(&o.target, "target-namespace", "", "namespace override for all applied objects")
+	fs.StringVar(&o.kubeconfig, "kubeconfig-secret-ref", "", "name of the Secret with the kubeconfig of the cluster to apply to")
+	fs.DurationVar(&o.retry, "retry-interval", 0, "interval between attempts after a failure, e.g. 1m (default --interval)")
+	fs.StringVar(&o.validation, "validation", "", "deprecated, has no effect: the API server validates all objects")
 	// Flux 2.9 accepts it without effect; cobra would announce that on standard output.
 	_ = fs.MarkHidden("validation")
 }
@@ -76,11 +76,11 @@ func (o *kustomizationFlags) spec(c *creation.Creation) map[string]any {
 	c.Positive(map[string]time.Duration{"health-check-timeout": o.timeout, "retry-interval": o.retry})
 	c.ObjectNames(map[string]string{"service-account": o.account, "decryption-secret": o.decryptionSecret, "target-namespace": o.target, "kubeconfig-secret-ref": o.kubeconfig})
 	if o.validation != "" {
-		c.App.UI.Warning("--validation has no effect: the server checks everything")
+		c.App.UI.Warning("--validation has no effect: the API server validates all objects")
 	}
 	health := healthChecks(c, o.checks)
 	if o.wait && len(health) > 0 {
-		c.App.UI.Warning("--health-check has no effect: --wait looks at everything")
+		c.App.UI.Warning("--health-check has no effect: --wait checks all applied objects")
 		health = nil
 	}
 	if o.wait || len(health) > 0 {
@@ -101,13 +101,13 @@ func (o *kustomizationFlags) spec(c *creation.Creation) map[string]any {
 	return spec
 }
 
-// healthChecks reads the workloads of --health-check.
+// healthChecks parses the values of --health-check.
 func healthChecks(c *creation.Creation, list []string) []any {
 	var checks []any
 	for _, s := range list {
 		ref := c.Refer("health-check", s, input.Rules{Kinds: []string{"HelmRelease", "Deployment", "DaemonSet", "StatefulSet"}})
 		if ref.Name != "" && ref.Namespace == "" {
-			c.CheckFlag("health-check", fmt.Errorf("%q has to be of the form <kind>/<name>.<namespace>", s))
+			c.CheckFlag("health-check", fmt.Errorf("%q must be <kind>/<name>.<namespace>", s))
 		}
 		check := creation.RefField(ref)
 		creation.Put(check, "apiVersion", healthKinds[ref.Kind])
@@ -116,7 +116,7 @@ func healthChecks(c *creation.Creation, list []string) []any {
 	return checks
 }
 
-// helmReleaseFlags are the flags of create helmrelease.
+// helmReleaseFlags holds the flags of create helmrelease.
 type helmReleaseFlags struct {
 	name, source, chart, chartRef, version, target, storage, account, crds, kubeconfig, strategy string
 	dependsOn, files, valuesFrom                                                                 []string
@@ -125,57 +125,57 @@ type helmReleaseFlags struct {
 }
 
 func buildHelmRelease() creation.Builder {
-	o := &helmReleaseFlags{strategy: creation.Strategies[0]}
+	o := &helmReleaseFlags{strategy: creation.ReconcileStrategies[0]}
 	return creation.Builder{
 		Kind: "HelmRelease",
-		Example: `  # A chart of a Helm repository, a range of versions
+		Example: `  # Install a chart from a Helm repository within a version range
   flux create helmrelease podinfo --source=HelmRepository/podinfo --chart=podinfo --chart-version='>6.0.0' --interval=10m
 
-  # A chart in a registry
+  # Install a chart from a registry
   flux create helmrelease podinfo --chart-ref=OCIRepository/podinfo
 
-  # With values of your own, later files over earlier ones
+  # Set values from files; later files take precedence
   flux create helmrelease podinfo --source=GitRepository/podinfo --chart=./charts/podinfo --values=./base.yaml --values=./production.yaml
 
-  # With values out of the cluster, into another namespace
+  # Take values from a Secret and install into another namespace
   flux create helmrelease podinfo --chart-ref=OCIRepository/podinfo --values-from=Secret/podinfo-values --target-namespace=web --create-target-namespace`,
 		Refers: map[string][]string{
-			"source": creation.ChartSources, "chart-ref": creation.WholeCharts, "depends-on": {"HelmRelease"}, "values-from": {"Secret", "ConfigMap"},
+			"source": creation.ChartSources, "chart-ref": creation.ChartRefKinds, "depends-on": {"HelmRelease"}, "values-from": {"Secret", "ConfigMap"},
 			"service-account": {"ServiceAccount"}, "kubeconfig-secret-ref": {"Secret"},
 		},
-		Words: map[string][]string{"reconcile-strategy": creation.Strategies},
+		Words: map[string][]string{"reconcile-strategy": creation.ReconcileStrategies},
 		Flags: o.add,
 		Spec:  o.spec,
 	}
 }
 
 func (o *helmReleaseFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&o.name, "release-name", "", "the name of the release; the object's, after the target namespace's, unless given")
-	fs.StringVar(&o.source, "source", "", "where the chart is: <kind>/<name>[.<namespace>] of "+strings.Join(creation.ChartSources, ", "))
-	fs.StringVar(&o.chart, "chart", "", "the name of the chart, or its path")
-	fs.StringVar(&o.version, "chart-version", "", "the version or range of versions, in a HelmRepository")
-	fs.StringVar(&o.chartRef, "chart-ref", "", "the chart instead of --source and --chart: <kind>/<name>[.<namespace>] of "+strings.Join(creation.WholeCharts, ", "))
-	fs.StringSliceVar(&o.dependsOn, "depends-on", nil, "the HelmReleases that have to be ready first: [<namespace>/]<name>")
-	fs.StringVar(&o.target, "target-namespace", "", "the namespace to install into")
-	fs.StringVar(&o.storage, "storage-namespace", "", "the namespace to keep the release's history in; the target's unless given")
-	fs.BoolVar(&o.createNamespace, "create-target-namespace", false, "make the target namespace where there is none")
-	fs.StringVar(&o.account, "service-account", "", "the ServiceAccount whose permissions bound what is installed")
-	fs.StringVar(&o.strategy, "reconcile-strategy", o.strategy, "what makes a new chart: "+strings.Join(creation.Strategies, ", "))
-	fs.DurationVar(&o.chartInterval, "chart-interval", 0, "how often to look for a new chart")
-	fs.StringSliceVar(&o.files, "values", nil, "files with values, later ones over earlier ones; '-' is standard input")
-	fs.StringSliceVar(&o.valuesFrom, "values-from", nil, "objects with values: <kind>/<name> of Secret, ConfigMap")
-	fs.Var(command.Choice{Value: &o.crds, Allowed: []string{"Skip", "Create", "CreateReplace"}}, "crds", "what an upgrade does with the chart's definitions: Skip, Create, CreateReplace")
-	fs.StringVar(&o.kubeconfig, "kubeconfig-secret-ref", "", "the Secret with the kubeconfig of the cluster to install on")
+	fs.StringVar(&o.name, "release-name", "", "name of the Helm release (default [TARGET-NAMESPACE-]NAME)")
+	fs.StringVar(&o.source, "source", "", "source of the chart as KIND/NAME[.NAMESPACE]; kinds: "+strings.Join(creation.ChartSources, ", "))
+	fs.StringVar(&o.chart, "chart", "", "name of the chart, or its path in a GitRepository or Bucket")
+	fs.StringVar(&o.version, "chart-version", "", "version or semver range of the chart (only with a HelmRepository)")
+	fs.StringVar(&o.chartRef, "chart-ref", "", "chart as KIND/NAME[.NAMESPACE], instead of --source and --chart; kinds: "+strings.Join(creation.ChartRefKinds, ", "))
+	fs.StringSliceVar(&o.dependsOn, "depends-on", nil, "HelmReleases that must be ready first, as [NAMESPACE/]NAME")
+	fs.StringVar(&o.target, "target-namespace", "", "namespace of the Helm release (default the namespace of the HelmRelease)")
+	fs.StringVar(&o.storage, "storage-namespace", "", "namespace of the Helm storage (default --target-namespace)")
+	fs.BoolVar(&o.createNamespace, "create-target-namespace", false, "create the target namespace if it does not exist")
+	fs.StringVar(&o.account, "service-account", "", "ServiceAccount to impersonate when installing")
+	fs.StringVar(&o.strategy, "reconcile-strategy", o.strategy, "change that produces a new chart artifact: "+strings.Join(creation.ReconcileStrategies, ", "))
+	fs.DurationVar(&o.chartInterval, "chart-interval", 0, "interval between checks for a new chart, e.g. 10m (default --interval)")
+	fs.StringSliceVar(&o.files, "values", nil, "values files, later files take precedence; '-' for standard input")
+	fs.StringSliceVar(&o.valuesFrom, "values-from", nil, "objects with values as KIND/NAME; kinds: Secret, ConfigMap")
+	fs.Var(command.Choice{Value: &o.crds, Allowed: []string{"Skip", "Create", "CreateReplace"}}, "crds", "policy for the CRDs of the chart on upgrades: Skip, Create, CreateReplace")
+	fs.StringVar(&o.kubeconfig, "kubeconfig-secret-ref", "", "name of the Secret with the kubeconfig of the cluster to install on")
 }
 
 func (o *helmReleaseFlags) spec(c *creation.Creation) map[string]any {
 	spec := map[string]any{}
 	if o.chart == "" && o.chartRef == "" {
-		c.Check(errors.New("chart or chart-ref is required"))
+		c.Check(errors.New("--chart or --chart-ref is required"))
 	}
-	c.Excludes("chart-ref", "it names the whole chart", "chart", "source", "chart-version", "chart-interval")
+	c.Excludes("chart-ref", "the referenced object determines the chart", "chart", "source", "chart-version", "chart-interval")
 	c.Versions("chart-version", o.version)
-	c.OneOf("reconcile-strategy", o.strategy, creation.Strategies)
+	c.OneOf("reconcile-strategy", o.strategy, creation.ReconcileStrategies)
 	c.Positive(map[string]time.Duration{"chart-interval": o.chartInterval})
 	c.ObjectNames(map[string]string{"release-name": o.name, "target-namespace": o.target, "storage-namespace": o.storage, "service-account": o.account, "kubeconfig-secret-ref": o.kubeconfig})
 	if o.chart != "" {
@@ -187,7 +187,7 @@ func (o *helmReleaseFlags) spec(c *creation.Creation) map[string]any {
 		creation.Put(spec, "chart.spec.interval", o.chartInterval)
 	}
 	if o.chartRef != "" {
-		creation.Put(spec, "chartRef", creation.RefField(c.Refer("chart-ref", o.chartRef, input.Rules{Kinds: creation.WholeCharts})))
+		creation.Put(spec, "chartRef", creation.RefField(c.Refer("chart-ref", o.chartRef, input.Rules{Kinds: creation.ChartRefKinds})))
 	}
 	if o.storage == "" {
 		o.storage = o.target
@@ -211,20 +211,20 @@ func (o *helmReleaseFlags) spec(c *creation.Creation) map[string]any {
 	return spec
 }
 
-// values merges files of values, later ones over earlier ones.
+// values merges values files; later files take precedence.
 func values(c *creation.Creation, files []string) map[string]any {
 	merged := map[string]any{}
 	for _, file := range files {
 		var values map[string]any
 		if err := budget.Unmarshal("", c.File("values", file), &values); err != nil {
-			c.CheckFlag("values", fmt.Errorf("%s has to hold a map of values: %w", file, err))
+			c.CheckFlag("values", fmt.Errorf("%s must contain a YAML map: %w", file, err))
 		}
 		merge(merged, values)
 	}
 	return merged
 }
 
-// merge puts values over others, maps within maps one by one.
+// merge merges values into onto, recursively for maps.
 func merge(onto, values map[string]any) {
 	for key, value := range values {
 		above, isMap := value.(map[string]any)
@@ -237,7 +237,7 @@ func merge(onto, values map[string]any) {
 	}
 }
 
-// valuesFrom reads the objects of --values-from, each once.
+// valuesFrom parses the values of --values-from and drops duplicates.
 func valuesFrom(c *creation.Creation, list []string) []any {
 	var refs []any
 	for i, s := range list {

@@ -1,4 +1,5 @@
-// Package create has the commands below create.
+// Package create implements flux create, which creates or updates Flux objects
+// and tenants from flags.
 package create
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// NewCommand returns the command create.
+// NewCommand returns the create command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &creation.Flags{}
 	root := command.Group("create", "Create or update resources, or export them as YAML")
@@ -30,12 +31,12 @@ not given keep their value.`
 	parents := map[string]*cobra.Command{"": root}
 	for _, f := range kinds.Families {
 		if f.Word == "artifact" {
-			continue // generators are not made out of flags
+			continue // an ArtifactGenerator has too many fields for flags
 		}
 		parents[f.Word] = command.Group(f.Word, "Create or update "+f.Short+" objects")
 		root.AddCommand(parents[f.Word])
 	}
-	parents["source"].PersistentFlags().DurationVar(&o.FetchTimeout, "fetch-timeout", 0, "how long fetching the source may take")
+	parents["source"].PersistentFlags().DurationVar(&o.FetchTimeout, "fetch-timeout", 0, "timeout of fetch operations, e.g. 30s (default 1m0s)")
 	for _, b := range builders() {
 		k, _ := controllers.FindKind(b.Kind)
 		parents[k.Family].AddCommand(newKind(a, o, k, b))
@@ -44,7 +45,7 @@ not given keep their value.`
 	return root
 }
 
-// builders are the builders of all kinds, a function each.
+// builders returns the builders of all kinds.
 func builders() []creation.Builder {
 	return []creation.Builder{
 		source.GitRepository(), source.OCIRepository(), source.Bucket(), source.HelmRepository(), source.HelmChart(),
@@ -57,13 +58,13 @@ func builders() []creation.Builder {
 func newKind(a *app.App, o *creation.Flags, k controllers.Kind, b creation.Builder) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               k.Word + " [name]",
-		Short:             "Create or change a " + k.Kind,
+		Short:             "Create or update a " + k.Kind,
 		Example:           strings.TrimRight(b.Example, "\n"),
 		ValidArgsFunction: complete.Names(a, k),
 		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, k, b, args) },
 	}
 	if strings.ContainsAny(k.Kind[:1], "AEIO") {
-		cmd.Short = "Create or change an " + k.Kind
+		cmd.Short = "Create or update an " + k.Kind
 	}
 	if k.Short != "" {
 		cmd.Aliases = append(cmd.Aliases, k.Short)
@@ -78,7 +79,7 @@ func newKind(a *app.App, o *creation.Flags, k controllers.Kind, b creation.Build
 	return cmd
 }
 
-// run makes one object of a kind, or prints it.
+// run applies or exports one object.
 func run(a *app.App, cmd *cobra.Command, o *creation.Flags, k controllers.Kind, b creation.Builder, args []string) error {
 	c := creation.New(a, cmd, o, args)
 	spec := b.Spec(c)

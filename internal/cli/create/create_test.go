@@ -13,7 +13,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// TestEveryKindHasABuilder ties the builders to the rows of the catalogue.
+// TestEveryKindHasABuilder checks that the builders match the rows of the catalogue.
 func TestEveryKindHasABuilder(t *testing.T) {
 	t.Parallel()
 	var rows, built []string
@@ -29,7 +29,7 @@ func TestEveryKindHasABuilder(t *testing.T) {
 		words := strings.Fields(k.Noun())
 		cmd, rest, err := NewCommand(a).Find(words)
 		if err != nil || len(rest) > 0 {
-			t.Errorf("there is no command %q", words)
+			t.Errorf("command %q not found", words)
 		} else if cmd.Example == "" {
 			t.Errorf("%s has no example", cmd.CommandPath())
 		}

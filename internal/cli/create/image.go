@@ -14,28 +14,28 @@ import (
 	"github.com/fluxkit/flux/internal/input"
 )
 
-// orders are how tags are sorted before the last is chosen.
+// orders lists the sort orders of an ImagePolicy; the last tag is selected.
 var orders = []string{"asc", "desc"}
 
-// reflections are when the digest of a chosen tag is noted.
-var reflections = []string{"Always", "IfNotPresent", "Never"}
+// digestPolicies lists the values of spec.digestReflectionPolicy.
+var digestPolicies = []string{"Always", "IfNotPresent", "Never"}
 
 func buildImageRepository() creation.Builder {
 	var image, secretRef, certRef string
 	var timeout time.Duration
 	return creation.Builder{
 		Kind: "ImageRepository",
-		Example: `  # Look for the tags of an image
+		Example: `  # Scan an image repository for tags
   flux create image repository podinfo --image=ghcr.io/stefanprodan/podinfo --interval=5m
 
-  # Of a private one
+  # Scan a private image repository
   flux create image repository app --image=registry.example.com/org/app --secret-ref=registry --cert-ref=registry-ca`,
 		Refers: map[string][]string{"secret-ref": {"Secret"}, "cert-ref": {"Secret"}},
 		Flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&image, "image", "", "the image, without a tag")
-			fs.StringVar(&secretRef, "secret-ref", "", "the Secret with the registry's credentials")
-			fs.StringVar(&certRef, "cert-ref", "", "the Secret with TLS certificates")
-			fs.DurationVar(&timeout, "scan-timeout", 0, "how long a look at the registry may take")
+			fs.StringVar(&image, "image", "", "image repository without a tag, e.g. ghcr.io/org/app")
+			fs.StringVar(&secretRef, "secret-ref", "", "name of the Secret with the registry credentials")
+			fs.StringVar(&certRef, "cert-ref", "", "name of the Secret with TLS certificates")
+			fs.DurationVar(&timeout, "scan-timeout", 0, "timeout of a scan, e.g. 30s (default --interval)")
 		},
 		Spec: func(c *creation.Creation) map[string]any {
 			spec := map[string]any{}
@@ -61,42 +61,42 @@ func buildImagePolicy() creation.Builder {
 	var interval time.Duration
 	return creation.Builder{
 		Kind: "ImagePolicy",
-		Example: `  # The newest version
+		Example: `  # Select the newest version
   flux create image policy podinfo --image-ref=podinfo --select-semver='>=1.0.0'
 
-  # The newest build of a branch, by the time in the tag
+  # Select the newest build of a branch by the timestamp in its tags
   flux create image policy app --image-ref=app --select-numeric=asc --filter-regex='^main-[a-f0-9]+-(?P<ts>[0-9]+)' --filter-extract='$ts'
 
-  # What a tag points to, looked up every hour
+  # Track the digest of a mutable tag, checked every hour
   flux create image policy app --image-ref=app --select-alpha=asc --filter-regex='^latest$' --reflect-digest=Always --interval=1h`,
 		Refers: map[string][]string{"image-ref": {"ImageRepository"}},
-		Words:  map[string][]string{"select-alpha": orders, "select-numeric": orders, "reflect-digest": reflections},
+		Words:  map[string][]string{"select-alpha": orders, "select-numeric": orders, "reflect-digest": digestPolicies},
 		Flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&repository, "image-ref", "", "the ImageRepository whose tags to choose from")
-			fs.StringVar(&semver, "select-semver", "", "choose the newest version of this range")
-			fs.StringVar(&alpha, "select-alpha", "", "choose by the alphabet: asc takes the last, desc the first")
-			fs.StringVar(&numeric, "select-numeric", "", "choose by number: asc takes the highest, desc the lowest")
-			fs.StringVar(&pattern, "filter-regex", "", "a regular expression for the tags to choose from")
-			fs.StringVar(&extract, "filter-extract", "", "the part of a tag to choose by, with the groups of --filter-regex, such as '$ts'")
-			fs.StringVar(&reflect, "reflect-digest", "", "whether to note the digest of the chosen tag: Always, IfNotPresent, Never")
-			fs.DurationVar(&interval, "interval", 0, "how often to look up the digest with --reflect-digest=Always")
+			fs.StringVar(&repository, "image-ref", "", "name of the ImageRepository to select tags from")
+			fs.StringVar(&semver, "select-semver", "", "semver range to select the newest version of")
+			fs.StringVar(&alpha, "select-alpha", "", "alphabetical order: asc selects the last tag, desc the first")
+			fs.StringVar(&numeric, "select-numeric", "", "numerical order: asc selects the highest tag, desc the lowest")
+			fs.StringVar(&pattern, "filter-regex", "", "regular expression that tags must match")
+			fs.StringVar(&extract, "filter-extract", "", "sort key of a tag built from the capture groups of --filter-regex, e.g. '$ts'")
+			fs.StringVar(&reflect, "reflect-digest", "", "policy for storing the digest of the selected tag: Always, IfNotPresent, Never (default Never)")
+			fs.DurationVar(&interval, "interval", 0, "interval between digest lookups, e.g. 1h (only with --reflect-digest=Always)")
 		},
 		Spec: func(c *creation.Creation) map[string]any {
 			spec := map[string]any{}
 			c.Require("image-ref", repository)
 			if semver+alpha+numeric == "" {
-				c.Check(errors.New("how to choose is required: --select-semver, --select-alpha or --select-numeric"))
+				c.Check(errors.New("one of --select-semver, --select-alpha and --select-numeric is required"))
 			}
-			c.Exclusive("a policy chooses one way", "select-semver", "select-alpha", "select-numeric")
+			c.Exclusive("select-semver", "select-alpha", "select-numeric")
 			c.ObjectName("image-ref", repository)
 			c.Versions("select-semver", semver)
 			c.OneOf("select-alpha", alpha, orders)
 			c.OneOf("select-numeric", numeric, orders)
-			c.OneOf("reflect-digest", reflect, reflections)
-			extraction(c, pattern, extract)
+			c.OneOf("reflect-digest", reflect, digestPolicies)
+			checkFilter(c, pattern, extract)
 			c.Positive(map[string]time.Duration{"interval": interval})
 			if (interval > 0) != (reflect == "Always") {
-				c.Check(errors.New("--interval and --reflect-digest=Always go together"))
+				c.Check(errors.New("--interval and --reflect-digest=Always must be set together"))
 			}
 			creation.Put(spec, "imageRepositoryRef.name", repository)
 			creation.Put(spec, "policy.semver.range", semver)
@@ -112,25 +112,25 @@ func buildImagePolicy() creation.Builder {
 	}
 }
 
-// extracted finds the groups that a replacement names: $name, ${name}.
-var extracted = regexp.MustCompile(`\$(?:\{([^}]*)\}|(\w+))`)
+// groupReference matches the references to capture groups in a replacement: $name, ${name}.
+var groupReference = regexp.MustCompile(`\$(?:\{([^}]*)\}|(\w+))`)
 
-// extraction checks that what is extracted is a group of the pattern.
-func extraction(c *creation.Creation, pattern, extract string) {
+// checkFilter validates the pattern and checks that extract refers to its capture groups.
+func checkFilter(c *creation.Creation, pattern, extract string) {
 	c.Needs("filter-regex", "filter-extract")
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		c.CheckFlag("filter-regex", fmt.Errorf("%q is no regular expression: %w", pattern, err))
+		c.CheckFlag("filter-regex", fmt.Errorf("invalid regular expression %q: %w", pattern, err))
 		return
 	}
-	for _, m := range extracted.FindAllStringSubmatch(strings.ReplaceAll(extract, "$$", ""), -1) {
+	for _, m := range groupReference.FindAllStringSubmatch(strings.ReplaceAll(extract, "$$", ""), -1) {
 		group := m[1] + m[2]
 		number := 0
 		if _, err := fmt.Sscanf(group, "%d", &number); err == nil && number <= re.NumSubexp() {
 			continue
 		}
 		if re.SubexpIndex(group) < 0 && pattern != "" {
-			c.CheckFlag("filter-extract", fmt.Errorf("%q names the group %q, which --filter-regex does not have", extract, group))
+			c.CheckFlag("filter-extract", fmt.Errorf("%q refers to capture group %q, which --filter-regex does not have", extract, group))
 		}
 	}
 }
@@ -150,16 +150,16 @@ func buildImageUpdate() creation.Builder {
 		Refers: map[string][]string{"git-repo-ref": {"GitRepository"}, "signing-key-secret": {"Secret"}},
 		Words:  map[string][]string{"signing-key-type": {"gpg", "ssh"}},
 		Flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&repository, "git-repo-ref", "", "the GitRepository to commit to")
-			fs.StringVar(&namespace, "git-repo-namespace", "", "the namespace of the GitRepository")
-			fs.StringVar(&path, "git-repo-path", "", "the folder with the manifests; all unless given")
-			fs.StringVar(&checkout, "checkout-branch", "", "the branch to change")
-			fs.StringVar(&push, "push-branch", "", "the branch to push to; the one that is changed unless given")
-			fs.StringVar(&template, "commit-template", "", "the Go template of commit messages")
-			fs.StringVar(&authorName, "author-name", "", "the author of commits")
-			fs.StringVar(&authorEmail, "author-email", "", "the author's address")
-			fs.StringVar(&keySecret, "signing-key-secret", "", "the Secret with the key to sign commits with")
-			fs.StringVar(&keyType, "signing-key-type", "", "the kind of that key: gpg, ssh")
+			fs.StringVar(&repository, "git-repo-ref", "", "name of the GitRepository to update")
+			fs.StringVar(&namespace, "git-repo-namespace", "", "namespace of the GitRepository (default the namespace of the ImageUpdateAutomation)")
+			fs.StringVar(&path, "git-repo-path", "", "path to the directory with the manifests to update (default the repository root)")
+			fs.StringVar(&checkout, "checkout-branch", "", "branch to check out")
+			fs.StringVar(&push, "push-branch", "", "branch to push to (default --checkout-branch)")
+			fs.StringVar(&template, "commit-template", "", "Go template of the commit message")
+			fs.StringVar(&authorName, "author-name", "", "name of the commit author")
+			fs.StringVar(&authorEmail, "author-email", "", "e-mail address of the commit author")
+			fs.StringVar(&keySecret, "signing-key-secret", "", "name of the Secret with the key to sign commits with")
+			fs.StringVar(&keyType, "signing-key-type", "", "type of the signing key: gpg, ssh")
 		},
 		Spec: func(c *creation.Creation) map[string]any {
 			spec := map[string]any{}
@@ -172,7 +172,7 @@ func buildImageUpdate() creation.Builder {
 			c.ObjectName("signing-key-secret", keySecret)
 			c.OneOf("signing-key-type", keyType, []string{"gpg", "ssh"})
 			c.Needs("signing-key-secret", "signing-key-type")
-			messageTemplate(c, template)
+			checkTemplate(c, template)
 			creation.Put(spec, "interval", c.Interval)
 			creation.Put(spec, "sourceRef", creation.RefField(input.Reference{Kind: "GitRepository", Name: repository, Namespace: namespace}))
 			creation.Put(spec, "git.checkout.ref.branch", checkout)
@@ -192,13 +192,13 @@ func buildImageUpdate() creation.Builder {
 	}
 }
 
-// undefined finds what a parser of templates says of functions that it was not told of.
-var undefined = regexp.MustCompile(`function "\w+" not defined`)
+// unknownFunction matches the parse error for a function that text/template does not know.
+var unknownFunction = regexp.MustCompile(`function "\w+" not defined`)
 
-// messageTemplate refuses what is no Go template. Which functions there are,
-// the controller knows.
-func messageTemplate(c *creation.Creation, text string) {
-	if _, err := template.New("commit-template").Parse(text); err != nil && !undefined.MatchString(err.Error()) {
+// checkTemplate checks the syntax of a Go template. It accepts unknown functions,
+// because image-automation-controller defines its own.
+func checkTemplate(c *creation.Creation, text string) {
+	if _, err := template.New("commit-template").Parse(text); err != nil && !unknownFunction.MatchString(err.Error()) {
 		c.CheckFlag("commit-template", err)
 	}
 }

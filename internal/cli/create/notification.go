@@ -12,16 +12,16 @@ import (
 	"github.com/fluxkit/flux/internal/input"
 )
 
-// eventKinds are the kinds that alerts and receivers can be about.
+// eventKinds lists the kinds that Alerts and Receivers can refer to.
 var eventKinds = []string{
 	"Bucket", "GitRepository", "Kustomization", "HelmRelease", "HelmChart", "HelmRepository", "ImageRepository", "ImagePolicy",
 	"ImageUpdateAutomation", "OCIRepository", "ArtifactGenerator", "ExternalArtifact",
 }
 
-// severities are what an Alert tells of.
+// severities lists the event severities of an Alert.
 var severities = []string{"info", "error"}
 
-// providerTypes are where notifications can go.
+// providerTypes lists the types of a notification Provider.
 var providerTypes = []string{
 	"slack", "discord", "msteams", "rocket", "generic", "generic-hmac", "github", "gitlab", "gitea", "giteapullrequestcomment",
 	"bitbucketserver", "bitbucket", "azuredevops", "googlechat", "googlepubsub", "webex", "sentry", "azureeventhub", "telegram",
@@ -29,7 +29,7 @@ var providerTypes = []string{
 	"gitlabmergerequestcomment", "pagerduty", "datadog", "nats", "zulip", "otel",
 }
 
-// objects reads references to the objects that events are about.
+// objects parses the references to event sources or resources of a flag.
 func objects(c *creation.Creation, flag string, list []string) []any {
 	var refs []any
 	for _, s := range list {
@@ -43,17 +43,17 @@ func buildAlert() creation.Builder {
 	var sources []string
 	return creation.Builder{
 		Kind: "Alert",
-		Example: `  # Tell of every failure of a namespace
+		Example: `  # Send an alert for every failure in a namespace
   flux create alert on-error --provider-ref=slack --event-severity=error --event-source='Kustomization/*' --event-source='HelmRelease/*'
 
-  # Tell of everything that happens to one object of another namespace
+  # Send all events of one object in another namespace
   flux create alert app --provider-ref=slack --event-source=Kustomization/app.apps`,
 		Refers: map[string][]string{"provider-ref": {"Provider"}, "event-source": eventKinds},
 		Words:  map[string][]string{"event-severity": severities},
 		Flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&provider, "provider-ref", "", "the alert-provider to tell")
-			fs.StringVar(&severity, "event-severity", "", "what to tell of: info is everything, error failures only")
-			fs.StringSliceVar(&sources, "event-source", nil, "the objects to tell of: <kind>/<name>[.<namespace>], '*' for all names")
+			fs.StringVar(&provider, "provider-ref", "", "name of the Provider that receives the alerts")
+			fs.StringVar(&severity, "event-severity", "", "minimum severity of the events: info, error (default info)")
+			fs.StringSliceVar(&sources, "event-source", nil, "objects to send events for, as KIND/NAME[.NAMESPACE]; '*' for all names")
 		},
 		Spec: func(c *creation.Creation) map[string]any {
 			spec := map[string]any{}
@@ -73,19 +73,19 @@ func buildProvider() creation.Builder {
 	var typ, channel, username, address, secretRef string
 	return creation.Builder{
 		Kind: "Provider",
-		Example: `  # A channel of Slack; the address of the webhook is in a Secret
+		Example: `  # Send to a Slack channel; the webhook URL is in a Secret
   flux create alert-provider slack --type=slack --channel=general --secret-ref=slack-url
 
-  # The status of commits on GitHub
+  # Update the commit status on GitHub
   flux create alert-provider status --type=github --address=https://github.com/org/app --secret-ref=github-token`,
 		Refers: map[string][]string{"secret-ref": {"Secret"}},
 		Words:  map[string][]string{"type": providerTypes},
 		Flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&typ, "type", "", "where to tell: "+strings.Join(providerTypes, ", "))
-			fs.StringVar(&channel, "channel", "", "the channel, room or project to tell in")
-			fs.StringVar(&username, "username", "", "the name to tell under")
-			fs.StringVar(&address, "address", "", "the address to send to")
-			fs.StringVar(&secretRef, "secret-ref", "", "the Secret with the token or the address")
+			fs.StringVar(&typ, "type", "", "type of the provider: "+strings.Join(providerTypes, ", "))
+			fs.StringVar(&channel, "channel", "", "channel, room or project to post to")
+			fs.StringVar(&username, "username", "", "user name to post as")
+			fs.StringVar(&address, "address", "", "URL of the webhook or API to send alerts to")
+			fs.StringVar(&secretRef, "secret-ref", "", "name of the Secret with the token or the address")
 		},
 		Spec: func(c *creation.Creation) map[string]any {
 			spec := map[string]any{}
@@ -95,7 +95,7 @@ func buildProvider() creation.Builder {
 			if u, err := url.Parse(address); err != nil {
 				c.CheckFlag("address", errors.New("not a URL"))
 			} else if _, has := u.User.Password(); has {
-				c.CheckFlag("address", errors.New("it has a password in it: put the address into a Secret and name that with --secret-ref"))
+				c.CheckFlag("address", errors.New("the URL contains a password: store the address in a Secret and set --secret-ref"))
 			}
 			creation.Put(spec, "type", typ)
 			creation.Put(spec, "channel", channel)
@@ -112,14 +112,14 @@ func buildReceiver() creation.Builder {
 	var events, resources []string
 	return creation.Builder{
 		Kind: "Receiver",
-		Example: `  # Fetch a repository as soon as something is pushed to it on GitHub
+		Example: `  # Reconcile a GitRepository on every push to GitHub
   flux create receiver app --type=github --event=ping --event=push --secret-ref=webhook-token --resource=GitRepository/app`,
 		Refers: map[string][]string{"secret-ref": {"Secret"}, "resource": eventKinds},
 		Flags: func(fs *pflag.FlagSet) {
-			fs.Var(command.Choice{Value: &typ, Allowed: creation.ReceiverTypes}, "type", "who calls: "+strings.Join(creation.ReceiverTypes, ", "))
-			fs.StringVar(&secretRef, "secret-ref", "", "the Secret with the token, made by 'flux create secret receiver'")
-			fs.StringSliceVar(&events, "event", nil, "the events to listen to; all unless given")
-			fs.StringSliceVar(&resources, "resource", nil, "the objects to reconcile: <kind>/<name>[.<namespace>]")
+			fs.Var(command.Choice{Value: &typ, Allowed: creation.ReceiverTypes}, "type", "type of the webhook sender: "+strings.Join(creation.ReceiverTypes, ", "))
+			fs.StringVar(&secretRef, "secret-ref", "", "name of the Secret with the token, created with 'flux create secret receiver'")
+			fs.StringSliceVar(&events, "event", nil, "event types to handle (default all)")
+			fs.StringSliceVar(&resources, "resource", nil, "objects to reconcile, as KIND/NAME[.NAMESPACE]")
 		},
 		Spec: func(c *creation.Creation) map[string]any {
 			spec := map[string]any{}

@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 )
 
-// tenantLabel marks what belongs to a tenant.
+// tenantLabel is the label of the objects of a tenant.
 const tenantLabel = "toolkit.fluxcd.io/tenant"
 
 type tenantFlags struct {
@@ -32,25 +32,25 @@ func newCreateTenant(a *app.App, common *creation.Flags) *cobra.Command {
 	o := &tenantFlags{}
 	cmd := &cobra.Command{
 		Use:   "tenant [name]",
-		Short: "Create or change the namespaces, service accounts and role bindings of a tenant",
-		Long: `Create or change the namespaces of a tenant, with a service account and a role
-binding in each. A Kustomization or HelmRelease that names the service account
-can touch what the role allows in these namespaces, and nothing else.`,
-		Example: `  # A tenant with two namespaces
+		Short: "Create or update the namespaces, service accounts and role bindings of a tenant",
+		Long: `Create or update the namespaces of a tenant, with a ServiceAccount and a RoleBinding
+in each. A Kustomization or HelmRelease that impersonates the ServiceAccount is limited
+to the permissions of the ClusterRole in these namespaces.`,
+		Example: `  # Create a tenant with two namespaces
   flux create tenant dev-team --with-namespace=frontend --with-namespace=backend --label=env=dev
 
-  # Bounded by a role, for a repository
+  # Export a tenant with the permissions of a ClusterRole, to commit it to Git
   flux create tenant dev-team --with-namespace=apps --cluster-role=edit --export > dev-team.yaml
 
-  # What the tenant then deploys is bounded by the service account
+  # Deploy as the tenant
   flux create kustomization app -n apps --source=GitRepository/app --path=./deploy --prune --service-account=dev-team`,
 		RunE: func(cmd *cobra.Command, args []string) error { return createTenant(a, cmd, common, o, args) },
 	}
 	fs := cmd.Flags()
-	fs.StringSliceVar(&o.namespaces, "with-namespace", nil, "the namespaces of the tenant")
-	fs.StringVar(&o.clusterRole, "cluster-role", "cluster-admin", "the ClusterRole that says what the tenant may do in them")
-	fs.StringVar(&o.account, "with-service-account", "", "the name of the service accounts; the tenant's unless given")
-	fs.BoolVar(&o.skipNamespace, "skip-namespace", false, "leave the namespaces themselves alone: they exist already")
+	fs.StringSliceVar(&o.namespaces, "with-namespace", nil, "namespaces of the tenant")
+	fs.StringVar(&o.clusterRole, "cluster-role", "cluster-admin", "ClusterRole of the tenant in its namespaces")
+	fs.StringVar(&o.account, "with-service-account", "", "name of the ServiceAccounts (default the name of the tenant)")
+	fs.BoolVar(&o.skipNamespace, "skip-namespace", false, "skip the creation of the namespaces")
 	complete.Flag(cmd, "with-namespace", creation.CompleteReferences(a, []string{"Namespace"}))
 	complete.Flag(cmd, "cluster-role", cobra.FixedCompletions([]string{"cluster-admin", "admin", "edit", "view"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -59,13 +59,13 @@ can touch what the role allows in these namespaces, and nothing else.`,
 func createTenant(a *app.App, cmd *cobra.Command, common *creation.Flags, o *tenantFlags, args []string) error {
 	c := creation.New(a, cmd, common, args)
 	if len(o.namespaces) == 0 {
-		c.Check(clierr.WithHint("name one with --with-namespace=…", "with-namespace is required"))
+		c.Check(clierr.WithHint("set it with --with-namespace=…", "--with-namespace is required"))
 	}
 	for _, namespace := range o.namespaces {
 		c.CheckFlag("with-namespace", input.Name(namespace))
 	}
 	if o.clusterRole == "" {
-		c.Check(errors.New("cluster-role is required"))
+		c.Check(errors.New("--cluster-role is required"))
 	}
 	c.ObjectName("with-service-account", o.account)
 	if err := c.Err(); err != nil {
@@ -88,21 +88,21 @@ func createTenant(a *app.App, cmd *cobra.Command, common *creation.Flags, o *ten
 		}
 	}
 	if c.DryRun == "" {
-		a.UI.Success("tenant %s is set up", c.Name)
+		a.UI.Success("tenant setup completed: %s", c.Name)
 	}
 	return nil
 }
 
-// tenant are the objects of a tenant, namespace by namespace.
+// tenant returns the objects of a tenant, grouped by namespace.
 func tenant(c *creation.Creation, o *tenantFlags) []*unstructured.Unstructured {
 	account := o.account
 	if account == "" {
 		account = c.Name
 	}
-	c.Labelled[tenantLabel] = c.Name
+	c.Labels[tenantLabel] = c.Name
 	var objects []*unstructured.Unstructured
 	add := func(apiVersion, kind, name, namespace string, more map[string]any) {
-		metadata := map[string]any{"name": name, "labels": c.Labelled}
+		metadata := map[string]any{"name": name, "labels": c.Labels}
 		creation.Put(metadata, "namespace", namespace)
 		object := map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": metadata}
 		for key, value := range more {
@@ -127,8 +127,8 @@ func tenant(c *creation.Creation, o *tenantFlags) []*unstructured.Unstructured {
 	return objects
 }
 
-// applyTenant applies one object of a tenant. The role of a binding cannot be
-// changed, so a binding to another role is made anew.
+// applyTenant applies one object of a tenant. It replaces a RoleBinding to
+// another role, because roleRef is immutable.
 func applyTenant(ctx context.Context, c *creation.Creation, o *unstructured.Unstructured) error {
 	noun := strings.ToLower(o.GetKind()) + " " + o.GetName()
 	if o.GetNamespace() != "" {
@@ -137,14 +137,14 @@ func applyTenant(ctx context.Context, c *creation.Creation, o *unstructured.Unst
 	done, err := c.Apply(ctx, noun, o)
 	switch {
 	case err != nil && c.DryRun != "" && apierrors.IsNotFound(err):
-		c.App.UI.Warning("%s cannot be checked before its namespace exists", noun)
+		c.App.UI.Warning("%s not checked: its namespace does not exist", noun)
 		return nil
 	case err != nil && o.GetKind() == "RoleBinding" && apierrors.IsInvalid(err) && done.Before != nil && c.DryRun == "":
 		client, clientErr := c.App.Client()
 		if clientErr != nil {
 			return clientErr
 		}
-		c.App.UI.Action("replacing %s, since the role of a binding cannot be changed", noun)
+		c.App.UI.Action("replacing %s: roleRef is immutable", noun)
 		if err := client.Delete(ctx, kube.ResourceFor(o.GroupVersionKind()), o.GetNamespace(), o.GetName()); err != nil {
 			return fmt.Errorf("replacing %s: %w", noun, err)
 		}

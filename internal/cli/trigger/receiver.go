@@ -20,7 +20,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
-// resolve takes what the command line does not give from the Receiver and its Secret.
+// resolve completes the request from the Receiver and its Secret.
 func (t *triggering) resolve(ctx context.Context) error {
 	client, err := t.App.Client()
 	if err != nil {
@@ -31,10 +31,10 @@ func (t *triggering) resolve(ctx context.Context) error {
 	if err := receiver.Read(ctx, client); err != nil {
 		return err
 	}
-	if err := t.callable(receiver); err != nil {
+	if err := t.checkReady(receiver); err != nil {
 		return err
 	}
-	if err := t.takeType(receiver.Object); err != nil {
+	if err := t.setType(receiver.Object); err != nil {
 		return err
 	}
 	t.path = k.Result.String(receiver.Object)
@@ -42,53 +42,54 @@ func (t *triggering) resolve(ctx context.Context) error {
 	if events, _ := (controllers.Path{"spec.events"}).Lookup(receiver.Object); t.request.Event == "" && t.typ.HasEvents() {
 		t.request.Event = first(events)
 	}
-	if !t.typ.Signs || t.Asked(t.token) {
+	if !t.typ.Signs || t.SecretGiven(t.token) {
 		return nil
 	}
 	t.request.Token, err = t.tokenOf(ctx, client, controllers.Path{"spec.secretRef.name"}.String(receiver.Object))
 	return err
 }
 
-// callable refuses to call a Receiver that would refuse the call.
-func (t *triggering) callable(receiver objref.Target) error {
+// checkReady returns an error if the Receiver is suspended or not ready, since its
+// webhook would reject the request.
+func (t *triggering) checkReady(receiver objref.Target) error {
 	k, o := receiver.Kind, receiver.Object
 	if k.Suspension.Is(o) {
-		return clierr.WithHint(fmt.Sprintf("flux resume receiver %s -n %s", t.Name, t.Namespace), "%s is suspended and takes no calls", receiver)
+		return clierr.WithHint(fmt.Sprintf("flux resume receiver %s -n %s", t.Name, t.Namespace), "%s is suspended and rejects requests", receiver)
 	}
 	if k.Ready(o).Status != "True" || k.Result.String(o) == "" {
-		return clierr.WithHint(diagnose.LogsOf(receiver.Named()), "%s is not ready and takes no calls: %s", receiver, report.Condition(k, o))
+		return clierr.WithHint(diagnose.LogsOf(receiver.Named()), "%s is not ready and rejects requests: %s", receiver, report.Condition(k, o))
 	}
 	return nil
 }
 
-// takeType takes the type of the Receiver, which one that is given has to be.
-func (t *triggering) takeType(receiver controllers.Object) error {
+// setType sets the type of the Receiver, which --type must match.
+func (t *triggering) setType(receiver controllers.Object) error {
 	name := controllers.Path{"spec.type"}.String(receiver)
 	if len(t.Given("type")) > 0 && name != t.typeName {
-		return clierr.WithHint("leave out --type", "Receiver %s is of type %s, not %s", t.Name, name, t.typeName)
+		return clierr.WithHint("remove --type", "Receiver %s is of type %s, not %s", t.Name, name, t.typeName)
 	}
 	typ, ok := webhook.Find(name)
 	if !ok {
-		return fmt.Errorf("this version of flux does not know the type %q of Receiver %s", name, t.Name)
+		return fmt.Errorf("unknown type %q of Receiver %s: not supported by this version of flux", name, t.Name)
 	}
 	t.typ = typ
-	return t.fits()
+	return t.checkType()
 }
 
-// tokenOf reads the token out of the Secret of the Receiver.
+// tokenOf returns the token in the Secret of the Receiver.
 func (t *triggering) tokenOf(ctx context.Context, client *kube.Client, name string) (string, error) {
 	secret, err := client.Get(ctx, installation.BuiltIn("v1", "Secret"), t.Namespace, name)
 	if err != nil {
-		return "", clierr.WithHint("give the token with --token-stdin", "reading the token of Receiver %s: %w", t.Name, err)
+		return "", clierr.WithHint("set the token with --token-stdin", "reading the token of Receiver %s: %w", t.Name, err)
 	}
 	token, err := base64.StdEncoding.DecodeString(controllers.Path{"data.token"}.String(secret))
 	if err != nil || len(token) == 0 {
-		return "", clierr.WithHint("flux create secret receiver makes one with it", "Secret %s/%s has no token", t.Namespace, name)
+		return "", clierr.WithHint("create the Secret with 'flux create secret receiver'", "Secret %s/%s has no token", t.Namespace, name)
 	}
 	return string(token), nil
 }
 
-// first is the first text of a list, "" where there is none.
+// first returns the first string of a list, or "".
 func first(list any) string {
 	if items, _ := list.([]any); len(items) > 0 {
 		s, _ := items[0].(string)
@@ -97,7 +98,7 @@ func first(list any) string {
 	return ""
 }
 
-// resourcesOf are the objects that a Receiver reconciles, as references.
+// resourcesOf returns references to the objects that a Receiver reconciles.
 func resourcesOf(receiver controllers.Object) []string {
 	var names []string
 	list, _ := controllers.Path{"spec.resources"}.Lookup(receiver)
@@ -114,18 +115,18 @@ func resourcesOf(receiver controllers.Object) []string {
 	return names
 }
 
-// noControllerError says that nobody is there to take a call.
+// noControllerError is returned when notification-controller has no pod.
 type noControllerError struct{ namespace string }
 
 func (e *noControllerError) Error() string {
-	return fmt.Sprintf("there is no pod of notification-controller in namespace %q", e.namespace)
+	return fmt.Sprintf("no pods of notification-controller found in namespace %q", e.namespace)
 }
 
-// webhookPort is where notification-controller listens for calls.
+// webhookPort is the port of notification-controller for webhooks.
 const webhookPort = 9292
 
-// forward reaches notification-controller by way of the API server. Every
-// connection looks for a pod that is ready at the moment.
+// forward returns a transport that forwards connections to notification-controller
+// through the API server. Each connection selects a ready pod.
 func (t *triggering) forward() (*http.Transport, error) {
 	if err := input.Name(t.fluxNamespace); err != nil {
 		return nil, fmt.Errorf("--flux-namespace: %w", err)
@@ -159,42 +160,42 @@ func readyPod(ctx context.Context, client *kube.Client, namespace string) (strin
 	})
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("looking for notification-controller: %w", err)
+		return "", fmt.Errorf("listing the pods of notification-controller: %w", err)
 	case !found:
 		return "", &noControllerError{namespace}
 	case len(ready) == 0:
-		return "", fmt.Errorf("no pod of notification-controller in namespace %q is ready", namespace)
+		return "", fmt.Errorf("no ready pods of notification-controller in namespace %q", namespace)
 	}
 	return ready[0], nil
 }
 
-// remedies say what may be wrong, by the answer of a webhook.
+// remedies maps the status codes of a webhook to hints.
 var remedies = map[int]string{
-	http.StatusBadRequest:            "the request is not what the Receiver asks for: look at --type, --token, --event and --payload",
-	http.StatusNotFound:              "no Receiver listens there: the name, --namespace and --token decide where one does",
-	http.StatusRequestEntityTooLarge: "notification-controller takes 3 MiB at most",
-	http.StatusInternalServerError:   "an object that the Receiver names cannot be asked to reconcile",
+	http.StatusBadRequest:            "the Receiver does not accept the request: check --type, --token, --event and --payload",
+	http.StatusNotFound:              "no Receiver has this path: check the name, --namespace and --token, which determine it",
+	http.StatusRequestEntityTooLarge: "notification-controller accepts at most 3 MiB",
+	http.StatusInternalServerError:   "the reconciliation of a resource of the Receiver cannot be requested",
 	http.StatusServiceUnavailable:    "the Receiver is suspended or not ready",
 }
 
-// explain says of a call that was not taken what may be wrong.
+// explain adds a hint with the probable cause to the error of a request.
 func (t *triggering) explain(ctx context.Context, err error) error {
-	var refused *webhook.StatusError
-	var nobody *noControllerError
+	var rejected *webhook.StatusError
+	var noController *noControllerError
 	k, _ := controllers.FindKind("Receiver")
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("calling Receiver %s: %w; before that: %s", t.Name, context.Cause(ctx), err.Error())
-	case errors.As(err, &refused):
-		hint := remedies[refused.Code]
+	case errors.As(err, &rejected):
+		hint := remedies[rejected.Code]
 		if t.url == "" {
 			hint = strings.TrimPrefix(hint+"; "+diagnose.LogsOf(controllers.Target{Kind: k.Kind, Namespace: t.Namespace, Name: t.Name}), "; ")
 		}
 		return clierr.WithHint(hint, "%w", err)
-	case errors.As(err, &nobody):
-		return clierr.WithHint("name its namespace with --flux-namespace, or the webhook's address with --url", "%w", err)
+	case errors.As(err, &noController):
+		return clierr.WithHint("set the namespace of notification-controller with --flux-namespace, or the URL of the webhook with --url", "%w", err)
 	case t.url != "":
-		// What is said of connections elsewhere is about the Kubernetes API.
+		// The error is not wrapped: a generic hint would refer to the Kubernetes API.
 		return clierr.WithHint("check --url", "cannot reach the webhook at %s: %s", t.base.Host, err.Error())
 	default:
 		return fmt.Errorf("calling Receiver %s: %w", t.Name, err)

@@ -1,4 +1,4 @@
-// Package trigger has the command trigger.
+// Package trigger implements flux trigger receiver.
 package trigger
 
 import (
@@ -26,10 +26,10 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// oidcVariable holds a token of OpenID Connect where no flag gives one.
+// oidcVariable is the environment variable with the OIDC token, if no flag sets it.
 const oidcVariable = "FLUX_TRIGGER_RECEIVER_OIDC_TOKEN"
 
-// actionsProviders are the CI systems whose runners give tokens to jobs.
+// actionsProviders lists the CI systems that issue OIDC tokens to jobs.
 var actionsProviders = []string{"github", "forgejo"}
 
 type flags struct {
@@ -44,49 +44,49 @@ type flags struct {
 
 func (o *flags) add(fs *pflag.FlagSet, systemNamespace string) {
 	o.token, o.oidc = validate.NewSecretFlag("token"), validate.NewSecretFlag("oidc-token")
-	fs.StringVar(&o.typeName, "type", "generic", "the type of the Receiver; its own unless given, where the cluster is asked")
-	fs.StringVar(&o.url, "url", "", "the address under which webhooks are reached; by way of the Kubernetes API unless given")
-	o.token.Add(fs, "", "the token of the Receiver", ", that of its Secret unless given")
-	fs.StringVar(&o.payload, "payload", "{}", "the body of the request")
-	fs.StringVar(&o.payloadFile, "payload-file", "", "a file with the body of the request; '-' is standard input")
-	fs.StringVar(&o.event, "event", "", "the event to tell of, such as push; the first that the Receiver listens to unless given")
-	fs.StringVar(&o.provider, "oidc-provider", "", "for generic-oidc: the CI system to get a token from: "+strings.Join(actionsProviders, ", "))
-	o.oidc.Add(fs, "", "the OpenID Connect token", " for generic-oidc and gcr, that of "+oidcVariable+" unless given")
-	fs.StringVar(&o.audience, "oidc-audience", "", "with --oidc-provider: whom the token is for (default \""+webhook.Audience+"\")")
-	fs.IntVar(&o.retries, "retries", 10, "how often to try again while the webhook cannot be reached or is in trouble")
-	fs.DurationVar(&o.delay, "retry-delay", 10*time.Second, "how long to wait before each of these")
+	fs.StringVar(&o.typeName, "type", "generic", "type of the Receiver (default spec.type if the cluster is accessed)")
+	fs.StringVar(&o.url, "url", "", "base URL of the webhooks (default a connection through the Kubernetes API)")
+	o.token.Add(fs, "", "token of the Receiver", " (default the token in its Secret)")
+	fs.StringVar(&o.payload, "payload", "{}", "request body")
+	fs.StringVar(&o.payloadFile, "payload-file", "", "path to a file with the request body, '-' for standard input")
+	fs.StringVar(&o.event, "event", "", "event type of the request, e.g. push (default the first of spec.events)")
+	fs.StringVar(&o.provider, "oidc-provider", "", "CI system to request an OIDC token from (only with --type=generic-oidc): "+strings.Join(actionsProviders, ", "))
+	o.oidc.Add(fs, "", "OIDC token", " (only with --type=generic-oidc or gcr, default $"+oidcVariable+")")
+	fs.StringVar(&o.audience, "oidc-audience", "", "audience of the token from --oidc-provider (default \""+webhook.Audience+"\")")
+	fs.IntVar(&o.retries, "retries", 10, "number of retries if the webhook is unreachable or returns a server error")
+	fs.DurationVar(&o.delay, "retry-delay", 10*time.Second, "time between retries, e.g. 10s")
 	if systemNamespace == "" {
 		systemNamespace = app.DefaultNamespace
 	}
-	fs.StringVar(&o.fluxNamespace, "flux-namespace", systemNamespace, "the namespace of notification-controller, where --url is not given")
+	fs.StringVar(&o.fluxNamespace, "flux-namespace", systemNamespace, "namespace of notification-controller (only without --url)")
 }
 
-// NewCommand returns the command trigger.
+// NewCommand returns the trigger command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &flags{}
 	k, _ := controllers.FindKind("Receiver")
 	cmd := &cobra.Command{
 		Use:   "receiver [name]",
 		Short: "Call the webhook of a Receiver",
-		Long: `Call the webhook of a Receiver as the service would that it is made for, so that
-its objects are reconciled now. Type, path and token are those of the Receiver
-and its Secret, and the webhook is reached by way of the Kubernetes API.
+		Long: `Call the webhook of a Receiver with the request of the service that it is configured
+for, to reconcile its resources. The type, path and token are taken from the Receiver
+and its Secret, and the request is sent through the Kubernetes API.
 
-With --url, and --token where the type needs one, no cluster is asked: so can a
-CI job call that has no access to it.`,
+With --url, and --token if the type requires one, no access to the cluster is needed,
+for example in a CI job.`,
 		Example: `  # Call the webhook of a Receiver in the cluster
   flux trigger receiver app
 
-  # As a push to GitHub does, with the body of a recorded event
+  # Send a push event with a recorded request body
   flux trigger receiver app --event=push --payload-file=./push.json
 
-  # From a CI job without access to the cluster
+  # Call the webhook from a CI job without access to the cluster
   flux trigger receiver app --url=https://flux.example.com --type=generic-hmac --token-stdin < token
 
-  # From a job of GitHub Actions that has 'permissions: id-token: write'
+  # Call the webhook from a GitHub Actions job with 'permissions: id-token: write'
   flux trigger receiver app --url=https://flux.example.com --type=generic-oidc --oidc-provider=github
 
-  # From a job of GitLab whose 'id_tokens' set FLUX_TRIGGER_RECEIVER_OIDC_TOKEN
+  # Call the webhook from a GitLab job whose 'id_tokens' set FLUX_TRIGGER_RECEIVER_OIDC_TOKEN
   flux trigger receiver app --url=https://flux.example.com --type=generic-oidc`,
 		ValidArgsFunction: complete.Names(a, k),
 		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, args) },
@@ -98,30 +98,30 @@ CI job call that has no access to it.`,
 	return command.Group("trigger", "Call the webhook of a Receiver", cmd)
 }
 
-// triggering is one run of the command.
+// triggering is the state of one invocation.
 type triggering struct {
 	*flags
 	validate.Input
 	typ     webhook.Type
 	base    *url.URL
 	request webhook.Request
-	// path is where the webhook is below its address.
+	// path is the path of the webhook below the base URL.
 	path string
-	// resources are what the Receiver reconciles, where the cluster was asked.
+	// resources lists the objects that the Receiver reconciles, if it was read.
 	resources []string
 }
 
 func run(a *app.App, cmd *cobra.Command, o *flags, args []string) error {
 	t := &triggering{flags: o, Input: validate.New(a, cmd, args)}
 	t.typ, _ = webhook.Find(o.typeName)
-	t.read()
+	t.validate()
 	if err := t.Err(); err != nil {
 		return err
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
 	client := &http.Client{}
-	if t.asksCluster() {
+	if t.needsCluster() {
 		if err := t.resolve(ctx); err != nil {
 			return err
 		}
@@ -136,40 +136,40 @@ func run(a *app.App, cmd *cobra.Command, o *flags, args []string) error {
 		defer forward.CloseIdleConnections()
 		client.Transport, t.base = forward, &url.URL{Scheme: "http", Host: "notification-controller"}
 	}
-	if err := t.bear(ctx); err != nil {
+	if err := t.authenticate(ctx); err != nil {
 		return err
 	}
 	return t.send(ctx, client)
 }
 
-// read checks what the command line gives.
-func (t *triggering) read() {
+// validate validates the flags and fills in the request.
+func (t *triggering) validate() {
 	t.base = t.address()
 	t.request.Token = t.Secret(t.token)
 	t.request.Bearer = t.Secret(t.oidc)
 	t.request.Event = t.event
 	t.request.Payload = []byte(t.payload)
-	t.Exclusive("one of them is the body", "payload", "payload-file")
+	t.Exclusive("payload", "payload-file")
 	if t.payloadFile != "" {
 		before := len(t.Problems)
 		if t.request.Payload = t.File("payload-file", t.payloadFile); len(t.request.Payload) == 0 && len(t.Problems) == before {
-			t.CheckFlag("payload-file", errors.New("there is nothing in it"))
+			t.CheckFlag("payload-file", errors.New("input is empty"))
 		}
 	}
 	t.OneOf("type", t.typeName, webhook.Names())
 	t.OneOf("oidc-provider", t.provider, actionsProviders)
-	t.Exclusive("one of them is the token", append(t.oidc.Names(), "oidc-provider")...)
+	t.Exclusive(append(t.oidc.FlagNames(), "oidc-provider")...)
 	t.Needs("oidc-provider", "oidc-audience")
 	if t.retries < 0 || t.delay < 0 {
-		t.Check(errors.New("--retries and --retry-delay cannot be less than 0"))
+		t.Check(errors.New("--retries and --retry-delay must not be negative"))
 	}
 	if t.typeKnown() && t.typ.Name != "" {
-		t.Check(t.fits())
+		t.Check(t.checkType())
 	}
 }
 
-// address reads the address, nil where none is given. It may have a password,
-// for a proxy that asks for one.
+// address parses --url and returns nil if it is not set. The URL may contain a
+// password for an ingress with basic authentication.
 func (t *triggering) address() *url.URL {
 	if t.url == "" {
 		return nil
@@ -186,40 +186,40 @@ func (t *triggering) address() *url.URL {
 	return u
 }
 
-// typeKnown tells whether the type is settled without the cluster.
+// typeKnown reports whether the type is known without access to the cluster.
 func (t *triggering) typeKnown() bool {
-	return !t.asksCluster() || len(t.Given("type")) > 0
+	return !t.needsCluster() || len(t.Given("type")) > 0
 }
 
-// asksCluster tells whether something is missing that only the cluster knows.
-func (t *triggering) asksCluster() bool {
-	bears := len(t.Given("type")) > 0 && t.typ.Name == "generic-oidc"
-	return t.url == "" || !t.Asked(t.token) && !bears
+// needsCluster reports whether the Receiver has to be read from the cluster.
+func (t *triggering) needsCluster() bool {
+	usesOIDC := len(t.Given("type")) > 0 && t.typ.Name == "generic-oidc"
+	return t.url == "" || !t.SecretGiven(t.token) && !usesOIDC
 }
 
-// fits says which flags do not fit the type.
-func (t *triggering) fits() error {
+// checkType returns an error for flags that the type of the Receiver does not support.
+func (t *triggering) checkType() error {
 	switch {
-	case !t.typ.Bears && len(t.Given(append(t.oidc.Names(), "oidc-provider")...)) > 0:
-		return fmt.Errorf("%s is for Receivers of type generic-oidc or gcr, and not for %s", t.Given(append(t.oidc.Names(), "oidc-provider")...)[0], t.typ.Name)
-	case t.typ.Name == "generic-oidc" && t.Asked(t.token):
-		return errors.New("a Receiver of type generic-oidc has no token: --oidc-provider or --oidc-token is what it asks for")
+	case !t.typ.Bears && len(t.Given(append(t.oidc.FlagNames(), "oidc-provider")...)) > 0:
+		return fmt.Errorf("%s requires a Receiver of type generic-oidc or gcr, not %s", t.Given(append(t.oidc.FlagNames(), "oidc-provider")...)[0], t.typ.Name)
+	case t.typ.Name == "generic-oidc" && t.SecretGiven(t.token):
+		return errors.New("a Receiver of type generic-oidc has no token: use --oidc-provider or --oidc-token")
 	case t.event != "" && !t.typ.HasEvents():
-		return fmt.Errorf("a Receiver of type %s looks at no events: leave out --event", t.typ.Name)
+		return fmt.Errorf("a Receiver of type %s does not support --event", t.typ.Name)
 	case t.typ.Payload != "" && len(t.Given("payload", "payload-file")) == 0:
-		return fmt.Errorf("--payload or --payload-file is required: a Receiver of type %s takes nothing but %s", t.typ.Name, t.typ.Payload)
+		return fmt.Errorf("--payload or --payload-file is required: a Receiver of type %s accepts only %s", t.typ.Name, t.typ.Payload)
 	}
 	return nil
 }
 
-// bear gets the token of OpenID Connect, where the type asks for one.
-func (t *triggering) bear(ctx context.Context) error {
+// authenticate sets the OIDC token of the request if the type requires one.
+func (t *triggering) authenticate(ctx context.Context) error {
 	if !t.typ.Bears || t.request.Bearer != "" {
 		return nil
 	}
 	if t.provider == "" {
 		if t.request.Bearer = strings.TrimSpace(t.App.Env(oidcVariable)); t.request.Bearer == "" {
-			return clierr.WithHint("give it with --oidc-provider, --oidc-token-stdin or "+oidcVariable, "a Receiver of type %s asks for an OpenID Connect token", t.typ.Name)
+			return clierr.WithHint("set --oidc-provider, --oidc-token-stdin or "+oidcVariable, "a Receiver of type %s requires an OIDC token", t.typ.Name)
 		}
 		return nil
 	}
@@ -227,11 +227,11 @@ func (t *triggering) bear(ctx context.Context) error {
 	if audience == "" {
 		audience = webhook.Audience
 	}
-	t.App.UI.Generate("asking %s for a token for %s", t.provider, audience)
+	t.App.UI.Generate("requesting an OIDC token from %s for audience %s", t.provider, audience)
 	var err error
 	t.request.Bearer, err = webhook.ActionsToken(ctx, &http.Client{}, t.App.Env, audience)
 	if errors.Is(err, webhook.ErrNoActions) {
-		return clierr.WithHint("the job needs 'permissions: id-token: write' (GitHub) or 'enable-openid-connect: true' (Forgejo)", "%w", err)
+		return clierr.WithHint("the job requires 'permissions: id-token: write' (GitHub) or 'enable-openid-connect: true' (Forgejo)", "%w", err)
 	}
 	return err
 }
@@ -244,7 +244,7 @@ func (t *triggering) send(ctx context.Context, client *http.Client) error {
 	t.App.UI.Action("calling Receiver %s in %s namespace %s", t.Name, t.Namespace, where)
 	sender := webhook.Sender{
 		Client: client, UserAgent: "flux/" + t.App.Build.Version, Retries: t.retries, Delay: t.delay,
-		Again: t.again,
+		Again: t.retry,
 	}
 	if err := sender.Send(ctx, t.base.JoinPath(t.path), t.typ, t.request); err != nil {
 		return t.explain(ctx, err)
@@ -257,11 +257,12 @@ func (t *triggering) send(ctx context.Context, client *http.Client) error {
 	return nil
 }
 
-// again tells of what another try may mend. What the cluster refuses stays refused.
-func (t *triggering) again(why error, left int) bool {
+// retry reports whether to retry the request. A Forbidden error of the API server
+// and a missing controller are final.
+func (t *triggering) retry(why error, left int) bool {
 	if apierrors.IsForbidden(why) || errors.As(why, new(*noControllerError)) {
 		return false
 	}
-	t.App.UI.Waiting("%s; trying again in %s (%d left)", redact.Text(why.Error()), t.delay, left)
+	t.App.UI.Waiting("%s; retrying in %s (%d left)", redact.Text(why.Error()), t.delay, left)
 	return true
 }

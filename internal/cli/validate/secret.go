@@ -10,33 +10,35 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// SecretFlag is a value that is given on the command line, in a file, or on
-// standard input, which keep it out of the list of processes.
+// SecretFlag is a secret value with flags to set it directly, from a file or from
+// standard input. File and standard input keep it out of the process list.
 type SecretFlag struct {
 	name, value, file string
 	stdin             bool
 }
 
-// NewSecretFlag returns the flags for a secret value.
+// NewSecretFlag returns a secret value with the flags --NAME, --NAME-file and --NAME-stdin.
 func NewSecretFlag(name string) *SecretFlag { return &SecretFlag{name: name} }
 
-// Add makes the flags. what names the value, more says what else there is to know of it.
+// Add registers the flags. what is the noun of the value in help texts; more
+// follows it in the description of --NAME.
 func (s *SecretFlag) Add(fs *pflag.FlagSet, short, what, more string) {
-	fs.StringVarP(&s.value, s.name, short, "", what+more+"; --"+s.name+"-file and --"+s.name+"-stdin keep it off the command line")
-	fs.StringVar(&s.file, s.name+"-file", "", "a file with "+what)
-	fs.BoolVar(&s.stdin, s.name+"-stdin", false, "read "+what+" from standard input")
+	fs.StringVarP(&s.value, s.name, short, "", what+more+"; prefer --"+s.name+"-file or --"+s.name+"-stdin")
+	fs.StringVar(&s.file, s.name+"-file", "", "path to a file with the "+what)
+	fs.BoolVar(&s.stdin, s.name+"-stdin", false, "read the "+what+" from standard input")
 }
 
-// Names are the flags by which the value can be given.
-func (s *SecretFlag) Names() []string { return []string{s.name, s.name + "-file", s.name + "-stdin"} }
+// FlagNames returns the names of the flags.
+func (s *SecretFlag) FlagNames() []string {
+	return []string{s.name, s.name + "-file", s.name + "-stdin"}
+}
 
-// Asked tells whether it is given in any way.
-func (c *Input) Asked(s *SecretFlag) bool { return len(c.Given(s.Names()...)) > 0 }
+// SecretGiven reports whether one of the flags of s is set.
+func (c *Input) SecretGiven(s *SecretFlag) bool { return len(c.Given(s.FlagNames()...)) > 0 }
 
-// Secret reads the value. A line break at the end of a file or of standard
-// input is not part of it.
+// Secret returns the value without trailing line breaks of a file or standard input.
 func (c *Input) Secret(s *SecretFlag) string {
-	c.Exclusive("one of them is enough", s.Names()...)
+	c.Exclusive(s.FlagNames()...)
 	source, flag := s.file, s.name+"-file"
 	if s.stdin {
 		source, flag = "-", s.name+"-stdin"
@@ -46,16 +48,15 @@ func (c *Input) Secret(s *SecretFlag) string {
 	}
 	text := strings.TrimRight(string(c.File(flag, source)), "\r\n")
 	if text == "" && len(c.Problems) == 0 {
-		c.Check(fmt.Errorf("--%s: there is nothing in it", flag))
+		c.Check(fmt.Errorf("--%s: input is empty", flag))
 	}
 	return text
 }
 
-// mostInput bounds what is read from a file or standard input.
-const mostInput = 1 << 20
+// maxInput is the maximum size of a file or standard input in bytes.
+const maxInput = 1 << 20
 
-// File reads a file that a flag names, "-" being standard input, which only
-// one flag can have.
+// File reads the file of a flag. "-" is standard input, which only one flag can use.
 func (c *Input) File(flag, name string) []byte {
 	if name == "" {
 		return nil
@@ -73,12 +74,12 @@ func (c *Input) File(flag, name string) []byte {
 			c.CheckFlag(flag, err)
 			return nil
 		}
-		defer func() { _ = f.Close() }() // it was only read
+		defer func() { _ = f.Close() }() // opened read-only
 		in = f
 	}
-	text, err := io.ReadAll(io.LimitReader(in, mostInput+1))
-	if err == nil && len(text) > mostInput {
-		err = errors.New("there is more than 1 MiB, which no Secret can hold")
+	text, err := io.ReadAll(io.LimitReader(in, maxInput+1))
+	if err == nil && len(text) > maxInput {
+		err = errors.New("input exceeds 1 MiB, the maximum size of a Secret")
 	}
 	c.CheckFlag(flag, err)
 	return text

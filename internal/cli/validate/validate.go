@@ -1,5 +1,5 @@
-// Package validate checks what a command line gives about one object, and
-// collects what is wrong with it.
+// Package validate checks the name, namespace and flags of one object and collects
+// all problems, so that a command reports them together.
 package validate
 
 import (
@@ -17,8 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/input"
 )
 
-// Input reads what a command line gives about one object. It collects what is
-// wrong with it, so that all of it is told at once.
+// Input is the command line of one object and the problems found in it.
 type Input struct {
 	App             *app.App
 	Cmd             *cobra.Command
@@ -27,14 +26,14 @@ type Input struct {
 	stdinFor        string
 }
 
-// New checks the name and the namespace.
+// New returns an Input with the name and namespace of the command line, validated.
 func New(a *app.App, cmd *cobra.Command, args []string) Input {
 	c := Input{App: a, Cmd: cmd}
 	switch {
 	case len(args) == 0:
 		c.Check(clierr.WithHint(cmd.CommandPath()+" NAME …", "name is required"))
 	case len(args) > 1:
-		c.Check(fmt.Errorf("one name is expected, not %d: %q", len(args), args))
+		c.Check(fmt.Errorf("accepts 1 name, received %d: %q", len(args), args))
 	default:
 		c.Name = args[0]
 		c.Check(input.Name(c.Name))
@@ -48,14 +47,15 @@ func New(a *app.App, cmd *cobra.Command, args []string) Input {
 	return c
 }
 
-// Check records a problem; nil is none.
+// Check records a problem, unless err is nil.
 func (c *Input) Check(err error) {
 	if err != nil {
 		c.Problems = append(c.Problems, err)
 	}
 }
 
-// Err is the end of a command whose input is wrong: every problem is told.
+// Err returns nil if no problem was recorded. It reports several problems and
+// returns clierr.ErrReported.
 func (c *Input) Err() error {
 	if len(c.Problems) <= 1 {
 		return errors.Join(c.Problems...)
@@ -66,42 +66,42 @@ func (c *Input) Err() error {
 	return clierr.ErrReported
 }
 
-// Require says that a flag is required.
+// Require records a problem if the value of a required flag is empty.
 func (c *Input) Require(flag, value string) {
 	if value == "" {
-		c.Check(clierr.WithHint(fmt.Sprintf("give it with --%s=…; '%s --help' has examples", flag, c.Cmd.CommandPath()), "%s is required", flag))
+		c.Check(clierr.WithHint(fmt.Sprintf("set it with --%s=…; see the examples in '%s --help'", flag, c.Cmd.CommandPath()), "%s is required", flag))
 	}
 }
 
-// CheckFlag puts the flag before a problem with its value.
+// CheckFlag records a problem with the value of a flag, unless err is nil.
 func (c *Input) CheckFlag(flag string, err error) {
 	if err != nil {
 		c.Check(fmt.Errorf("--%s: %w", flag, err))
 	}
 }
 
-// ObjectName checks the name of an object that is referred to.
+// ObjectName checks that a flag is empty or the name of an object.
 func (c *Input) ObjectName(flag, value string) {
 	if value != "" {
 		c.CheckFlag(flag, input.ObjectName(value))
 	}
 }
 
-// ObjectNames checks several names, by their flags.
+// ObjectNames checks several names; the keys are the flags.
 func (c *Input) ObjectNames(names map[string]string) {
 	for _, flag := range slices.Sorted(maps.Keys(names)) {
 		c.ObjectName(flag, names[flag])
 	}
 }
 
-// OneOf checks a word where the flag, unlike a choice, may be empty.
+// OneOf checks that a flag is empty or has an allowed value.
 func (c *Input) OneOf(flag, value string, allowed []string) {
 	if value != "" && !slices.Contains(allowed, value) {
-		c.Check(fmt.Errorf("--%s: %q has to be one of %s", flag, value, strings.Join(allowed, ", ")))
+		c.Check(fmt.Errorf("--%s: invalid value %q: must be one of %s", flag, value, strings.Join(allowed, ", ")))
 	}
 }
 
-// Given are those of the flags that were given.
+// Given returns the flags that are set, with leading dashes.
 func (c *Input) Given(flags ...string) []string {
 	var given []string
 	for _, name := range flags {
@@ -112,29 +112,30 @@ func (c *Input) Given(flags ...string) []string {
 	return given
 }
 
-// Exclusive refuses more than one of the flags.
-func (c *Input) Exclusive(why string, flags ...string) {
+// Exclusive records a problem if more than one of the flags is set.
+func (c *Input) Exclusive(flags ...string) {
 	if given := c.Given(flags...); len(given) > 1 {
 		last := len(given) - 1
-		c.Check(fmt.Errorf("%s and %s cannot be given together: %s", strings.Join(given[:last], ", "), given[last], why))
+		c.Check(fmt.Errorf("%s and %s are mutually exclusive", strings.Join(given[:last], ", "), given[last]))
 	}
 }
 
-// Excludes refuses flags beside another that makes them meaningless.
+// Excludes records a problem if any of the flags is set together with other; why
+// is the reason.
 func (c *Input) Excludes(other, why string, flags ...string) {
 	if given := c.Given(flags...); len(given) > 0 && len(c.Given(other)) > 0 {
-		c.Check(fmt.Errorf("--%s and %s cannot be given together: %s", other, strings.Join(given, ", "), why))
+		c.Check(fmt.Errorf("--%s and %s are mutually exclusive: %s", other, strings.Join(given, ", "), why))
 	}
 }
 
-// Needs refuses flags that have no meaning without another.
+// Needs records a problem if any of the flags is set without other.
 func (c *Input) Needs(other string, flags ...string) {
 	if given := c.Given(flags...); len(given) > 0 && len(c.Given(other)) == 0 {
-		c.Check(fmt.Errorf("%s needs --%s", strings.Join(given, ", "), other))
+		c.Check(fmt.Errorf("%s requires --%s", strings.Join(given, ", "), other))
 	}
 }
 
-// URL reads a required address, nil where it is wrong.
+// URL parses the value of a required flag and returns nil if it is invalid.
 func (c *Input) URL(flag, value string, schemes ...string) *url.URL {
 	c.Require(flag, value)
 	if value == "" {
@@ -148,12 +149,12 @@ func (c *Input) URL(flag, value string, schemes ...string) *url.URL {
 	return u
 }
 
-// Endpoint checks a host with an optional port.
+// Endpoint checks that a flag is empty or a host with an optional port.
 func (c *Input) Endpoint(flag, value string) {
 	if value == "" {
 		return
 	}
 	if u, err := url.Parse("//" + value); err != nil || u.Host != value || u.Hostname() == "" {
-		c.Check(fmt.Errorf("--%s: %q has to be a host and, if need be, a port, without a scheme", flag, value))
+		c.Check(fmt.Errorf("--%s: invalid endpoint %q: must be HOST or HOST:PORT without a scheme", flag, value))
 	}
 }

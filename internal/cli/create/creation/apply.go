@@ -21,7 +21,7 @@ import (
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// Print writes an object that was not applied.
+// Print writes an object in the output format, as a YAML document by default.
 func (c *Creation) Print(o *unstructured.Unstructured) error {
 	if c.output != "" {
 		return output.PrintObjects(c.App.Answer(c.output), c.output, []unstructured.Unstructured{*o}, true)
@@ -32,13 +32,12 @@ func (c *Creation) Print(o *unstructured.Unstructured) error {
 	}
 	end := ""
 	if o.GetKind() == "Secret" {
-		end = "\n" // as Flux has always written Secrets
+		end = "\n" // as in the output of Flux 2
 	}
 	return c.App.Document("---\n" + string(text) + end)
 }
 
-// Show prints an object as the cluster has it, where that is asked for. The
-// values of a Secret are not repeated.
+// Show prints the live object if --output is set. It masks the data of Secrets.
 func (c *Creation) Show(o controllers.Object) error {
 	if c.output == "" {
 		return nil
@@ -54,7 +53,7 @@ func (c *Creation) Show(o controllers.Object) error {
 	return output.PrintObjects(c.App.Answer(c.output), c.output, []unstructured.Unstructured{{Object: shown}}, true)
 }
 
-// Apply makes the cluster have an object and says what that has changed.
+// Apply applies an object and reports the changed fields.
 func (c *Creation) Apply(ctx context.Context, noun string, o *unstructured.Unstructured) (kube.Upserted, error) {
 	client, err := c.App.Client()
 	if err != nil {
@@ -65,39 +64,39 @@ func (c *Creation) Apply(ctx context.Context, noun string, o *unstructured.Unstr
 	if err != nil {
 		return done, c.explain(err, o)
 	}
-	how := ""
+	suffix := ""
 	if c.DryRun != "" {
-		how = " (dry run: the cluster keeps nothing)"
+		suffix = " (server dry run)"
 	}
 	changes := done.Changes()
 	switch {
 	case done.Before == nil:
-		c.App.UI.Success("%s created%s", noun, how)
+		c.App.UI.Success("%s created%s", noun, suffix)
 	case len(changes) == 0:
 		c.App.UI.Success("%s unchanged", noun)
 	default:
-		c.App.UI.Success("%s changed: %s%s", noun, strings.Join(changes, ", "), how)
+		c.App.UI.Success("%s changed: %s%s", noun, strings.Join(changes, ", "), suffix)
 	}
 	if owner := kube.Label(done.Before, kube.BootstrapLabel); owner != "" && len(changes) > 0 {
-		c.App.UI.Warning("Kustomization %q manages it and will change it back: commit what --export prints instead", owner)
+		c.App.UI.Warning("Kustomization %q manages this object and will revert the change: commit the output of --export instead", owner)
 	}
 	return done, nil
 }
 
-// explain adds the remedy to what the API server rejects.
+// explain adds a hint with the remedy to an error of the API server.
 func (c *Creation) explain(err error, o *unstructured.Unstructured) error {
 	if apierrors.IsNotFound(err) && strings.Contains(err.Error(), "namespaces ") {
 		return clierr.WithHint(fmt.Sprintf("kubectl create namespace %s", o.GetNamespace()), "%w", err)
 	}
 	if apierrors.IsInvalid(err) && o.GetKind() == "Secret" && strings.Contains(err.Error(), "immutable") {
-		return clierr.WithHint(fmt.Sprintf("a Secret's type cannot change: kubectl -n %s delete secret %s, then create it again", o.GetNamespace(), o.GetName()), "%w", err)
+		return clierr.WithHint(fmt.Sprintf("the type of a Secret is immutable: kubectl -n %s delete secret %s, then create it again", o.GetNamespace(), o.GetName()), "%w", err)
 	}
 	return err
 }
 
-// outdated reports whether the status of an object that was left unchanged may
-// be out of date until it is reconciled: its Secret was renewed, or its last
-// failure may have been fixed elsewhere.
+// outdated reports whether the status of an unchanged object may be out of date
+// and a reconciliation has to be requested: its Secret has changed, or it is not
+// ready and the cause may have been fixed since.
 func outdated(k controllers.Kind, done kube.Upserted, renewed bool) bool {
 	if done.Before == nil || len(done.Changes()) > 0 || !k.Has(controllers.Reconcile) || k.Static != nil && k.Static(done.After) {
 		return false
@@ -105,12 +104,12 @@ func outdated(k controllers.Kind, done kube.Upserted, renewed bool) bool {
 	return renewed || k.Finished(done.After) && k.Ready(done.After).Status != "True"
 }
 
-// Await waits until the controller has reconciled what was applied, or an
+// Await waits until the controller has reconciled the applied object or an
 // attempt has failed.
 func (c *Creation) Await(ctx context.Context, k controllers.Kind, done kube.Upserted, renewed bool) (controllers.Object, error) {
 	ui, last := c.App.UI, done.After
 	if k.Suspension.Is(last) {
-		ui.Warning("it is suspended and not reconciled: flux resume %s %s -n %s", k.Noun(), c.Name, c.Namespace)
+		ui.Warning("the object is suspended and is not reconciled: flux resume %s %s -n %s", k.Noun(), c.Name, c.Namespace)
 		return last, nil
 	}
 	ui.Waiting("waiting for %s reconciliation", NounOf(k))
@@ -125,13 +124,13 @@ func (c *Creation) Await(ctx context.Context, k controllers.Kind, done kube.Upse
 			return last, fmt.Errorf("requesting a reconciliation: %w", err)
 		}
 	}
-	told := ""
+	shown := ""
 	engine := reconcile.Waiter{
 		Watches: reconcile.NewWatches(client), Goal: goal,
 		Progress: func(p reconcile.Progress) {
-			if message := k.Ready(p.Object).Message; k.Pending(p.Object) && message != told {
+			if message := k.Ready(p.Object).Message; k.Pending(p.Object) && message != shown {
 				ui.Waiting("%s", message)
-				told = message
+				shown = message
 			}
 		},
 		Ended: func(reconcile.Result) {},
@@ -141,7 +140,7 @@ func (c *Creation) Await(ctx context.Context, k controllers.Kind, done kube.Upse
 	return result.Last, c.outcome(client, result)
 }
 
-// outcome reports how the wait has ended.
+// outcome reports the result of the wait and returns an error unless the object is ready.
 func (c *Creation) outcome(client *kube.Client, result reconcile.Result) error {
 	k, last := result.Subject.Kind, result.Last
 	t := objref.OfSubject(result.Subject)
@@ -154,7 +153,7 @@ func (c *Creation) outcome(client *kube.Client, result reconcile.Result) error {
 	case errors.As(err, &final) && final.Suspended:
 		return reconciler.SuspendedError(t, last)
 	case errors.As(err, &final) && final.Source.Name != "":
-		failure = report.Unready(t, last, "%s is not ready: its source %s has failed: %s", t, final.Source, report.Condition(k, last))
+		failure = report.Unready(t, last, "%s is not ready: its source %s failed: %s", t, final.Source, report.Condition(k, last))
 	case errors.As(err, &final):
 		failure = report.Unready(t, last, "%s is not ready: %s", t, report.Condition(k, last))
 	case errors.Is(err, reconcile.ErrDeleted):

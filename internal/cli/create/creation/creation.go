@@ -1,5 +1,5 @@
-// Package creation has what all create commands share: the flags, the object,
-// applying it and waiting for it.
+// Package creation has the parts that the create commands share: common flags,
+// validation, apply and wait.
 package creation
 
 import (
@@ -24,47 +24,47 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Flags are the flags of every create command.
+// Flags holds the common flags of the create commands.
 type Flags struct {
 	Export   bool
 	Interval time.Duration
 	labels   []string
 	DryRun   string
 	output   string
-	// FetchTimeout is of the sources alone.
+	// FetchTimeout is only a flag of create source.
 	FetchTimeout time.Duration
 }
 
-// Add adds the flags that all create commands have.
+// Add registers the flags.
 func (o *Flags) Add(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.Export, "export", false, "print the object as YAML and touch no cluster")
-	fs.DurationVar(&o.Interval, "interval", time.Minute, "how often the object is reconciled")
-	fs.StringSliceVar(&o.labels, "label", nil, "labels of the object, as in 'team=blue,env=dev'")
-	fs.Var(command.Choice{Value: &o.DryRun, Allowed: []string{"server"}}, "dry-run", "'server' lets the cluster check the object without keeping it")
-	fs.StringVarP(&o.output, "output", "o", "", "print the object in this format: json|yaml|name|jsonpath=…|go-template=…")
+	fs.BoolVar(&o.Export, "export", false, "export the object as YAML without access to a cluster")
+	fs.DurationVar(&o.Interval, "interval", time.Minute, "reconciliation interval, e.g. 30s or 10m")
+	fs.StringSliceVar(&o.labels, "label", nil, "labels of the object, e.g. team=blue,env=dev")
+	fs.Var(command.Choice{Value: &o.DryRun, Allowed: []string{"server"}}, "dry-run", "'server' validates the object on the API server without persisting it")
+	fs.StringVarP(&o.output, "output", "o", "", "output format: json|yaml|name|jsonpath=…|go-template=…")
 }
 
-// Builder makes the objects of one kind out of a command line.
+// Builder builds objects of one kind from flags.
 type Builder struct {
-	// Kind is the row of the catalogue.
+	// Kind is the kind of the row in the catalogue.
 	Kind    string
 	Example string
 	Flags   func(*pflag.FlagSet)
-	// Refers lists the flags that name objects, with the kinds of these.
+	// Refers maps flags to the kinds of the objects that they refer to, for completion.
 	Refers map[string][]string
-	// Words lists the flags that take one of several words without being a choice.
+	// Words maps flags to their values, for completion.
 	Words map[string][]string
-	// Spec builds the spec, and records with c what is wrong with the flags.
+	// Spec builds the spec and records invalid flags in c.
 	Spec func(c *Creation) map[string]any
-	// Secret makes the Secret that the object needs, nil where the flags ask
-	// for none; it may add the reference to the spec. It runs when spec has found nothing wrong.
+	// Secret builds the Secret of the object and adds its reference to the spec. It
+	// returns nil if no flag requires a Secret. It is called after Spec, if all flags are valid.
 	Secret func(ctx context.Context, c *Creation, spec map[string]any) (*unstructured.Unstructured, error)
-	// SecretFlags are what secret is made from, and an export leaves out.
+	// SecretFlags lists the flags of the Secret, which --export omits.
 	SecretFlags []string
 }
 
-// ApplySecret applies the Secret that an object needs and tells whether it has
-// changed one that was there.
+// ApplySecret applies the Secret of an object and reports whether an existing
+// Secret has changed.
 func (c *Creation) ApplySecret(ctx context.Context, b Builder, spec map[string]any) (bool, error) {
 	if b.Secret == nil {
 		return false, nil
@@ -77,7 +77,7 @@ func (c *Creation) ApplySecret(ctx context.Context, b Builder, spec map[string]a
 	return done.Before != nil && len(done.Changes()) > 0, err
 }
 
-// NounOf is how messages call an object of a kind.
+// NounOf returns the name of a kind in messages.
 func NounOf(k controllers.Kind) string {
 	if k.Family == "source" {
 		return k.Kind + " source"
@@ -85,29 +85,29 @@ func NounOf(k controllers.Kind) string {
 	return k.Kind
 }
 
-// Creation is one run of a create command.
+// Creation is one invocation of a create command with its validated input.
 type Creation struct {
 	*Flags
 	validate.Input
-	Labelled map[string]any
+	Labels map[string]any
 }
 
-// New checks the flags that all create commands have.
+// New validates the name and the common flags.
 func New(a *app.App, cmd *cobra.Command, o *Flags, args []string) *Creation {
-	c := &Creation{Flags: o, Input: validate.New(a, cmd, args), Labelled: map[string]any{}}
+	c := &Creation{Flags: o, Input: validate.New(a, cmd, args), Labels: map[string]any{}}
 	labels, err := input.Labels(o.labels)
 	c.Check(err)
 	for key, value := range labels {
-		c.Labelled[key] = value
+		c.Labels[key] = value
 	}
 	if o.Interval <= 0 {
-		c.Check(errors.New("--interval has to be more than 0"))
+		c.Check(errors.New("--interval must be greater than 0"))
 	}
 	if o.output != "" {
 		c.Check(knownFormat(o.output))
 	}
 	if o.Export && o.DryRun != "" {
-		c.Check(errors.New("--export touches no cluster and --dry-run=server asks one: give one of them"))
+		c.Check(errors.New("--export and --dry-run are mutually exclusive"))
 	}
 	return c
 }
@@ -115,24 +115,24 @@ func New(a *app.App, cmd *cobra.Command, o *Flags, args []string) *Creation {
 // Metadata returns the metadata of the object.
 func (c *Creation) Metadata() map[string]any {
 	m := map[string]any{"name": c.Name, "namespace": c.Namespace}
-	if len(c.Labelled) > 0 {
-		m["labels"] = c.Labelled
+	if len(c.Labels) > 0 {
+		m["labels"] = c.Labels
 	}
 	return m
 }
 
-// WarnSecretLeftOut says that an export holds no credentials.
+// WarnSecretLeftOut warns that --export omits the Secret.
 func (c *Creation) WarnSecretLeftOut(flags []string) {
 	for _, name := range flags {
 		if c.Cmd.Flags().Changed(name) {
-			c.App.UI.Warning("--%s is not part of the export: make the Secret with 'flux create secret' and name it with --secret-ref", name)
+			c.App.UI.Warning("--%s is not exported: create the Secret with 'flux create secret' and set --secret-ref", name)
 			return
 		}
 	}
 }
 
-// CompleteReferences offers Kind/name of several kinds, and the bare name of
-// one. Kinds that what is typed cannot mean are not asked for.
+// CompleteReferences completes KIND/NAME, or NAME if there is only one kind. It
+// lists only kinds that match the prefix.
 func CompleteReferences(a *app.App, kinds []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), complete.Timeout)
@@ -146,7 +146,7 @@ func CompleteReferences(a *app.App, kinds []string) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		found := make([][]string, len(kinds))
-		var asking sync.WaitGroup
+		var lists sync.WaitGroup
 		for i, kind := range kinds {
 			before := ""
 			if len(kinds) > 1 {
@@ -155,7 +155,7 @@ func CompleteReferences(a *app.App, kinds []string) cobra.CompletionFunc {
 			if !strings.HasPrefix(before, prefix) && !strings.HasPrefix(prefix, before) {
 				continue
 			}
-			asking.Go(func() {
+			lists.Go(func() {
 				for _, name := range namesOf(ctx, client, namespace, kind) {
 					if name = before + name; strings.HasPrefix(name, prefix) {
 						found[i] = append(found[i], name)
@@ -163,12 +163,12 @@ func CompleteReferences(a *app.App, kinds []string) cobra.CompletionFunc {
 				}
 			})
 		}
-		asking.Wait()
+		lists.Wait()
 		return slices.Concat(found...), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// namesOf lists the objects of a kind, none where the cluster does not answer.
+// namesOf returns the names of the objects of a kind, or nil if they cannot be listed.
 func namesOf(ctx context.Context, client *kube.Client, namespace, kind string) []string {
 	r := installation.BuiltIn("v1", kind)
 	if k, ok := controllers.FindKind(kind); ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/internal/output"
 )
 
-// Put sets a field by its dotted path, unless the value is empty: what is not
-// given is left to the controllers' defaults.
+// Put sets the field at a dotted path. It omits empty values, so that fields
+// without a flag keep the default of the API.
 func Put(m map[string]any, path string, value any) {
 	switch v := value.(type) {
 	case string:
@@ -59,7 +59,7 @@ func Put(m map[string]any, path string, value any) {
 	}
 }
 
-// RefField is a field that refers to an object.
+// RefField returns a reference to an object as a field of a spec.
 func RefField(r input.Reference) map[string]any {
 	m := map[string]any{}
 	Put(m, "kind", r.Kind)
@@ -68,23 +68,23 @@ func RefField(r input.Reference) map[string]any {
 	return m
 }
 
-// Versions checks a range of versions.
+// Versions checks a semver range.
 func (c *Creation) Versions(flag, value string) {
 	if value != "" {
 		c.CheckFlag(flag, input.Range(value))
 	}
 }
 
-// Positive checks a duration.
+// Positive checks that durations are not negative; 0 means unset.
 func (c *Creation) Positive(flags map[string]time.Duration) {
 	for _, flag := range slices.Sorted(maps.Keys(flags)) {
 		if flags[flag] < 0 {
-			c.Check(fmt.Errorf("--%s has to be more than 0", flag))
+			c.Check(fmt.Errorf("--%s must be greater than 0", flag))
 		}
 	}
 }
 
-// Refer reads a reference; an empty one is none.
+// Refer parses a reference and returns the zero value for an empty one.
 func (c *Creation) Refer(flag, value string, rules input.Rules) input.Reference {
 	if value == "" {
 		return input.Reference{}
@@ -94,7 +94,7 @@ func (c *Creation) Refer(flag, value string, rules input.Rules) input.Reference 
 	return ref
 }
 
-// Depends reads a list of dependencies.
+// Depends parses the values of --depends-on.
 func (c *Creation) Depends(list []string) []any {
 	var refs []any
 	for _, s := range list {
@@ -105,10 +105,10 @@ func (c *Creation) Depends(list []string) []any {
 	return refs
 }
 
-// knownFormat refuses formats that print no object.
+// knownFormat returns an error for formats that cannot print an object.
 func knownFormat(format string) error {
 	if format == "wide" {
-		return errors.New("output format \"wide\" is for tables: use one of json|yaml|name|jsonpath=…|go-template=…")
+		return errors.New("output format \"wide\" is not supported: use one of json|yaml|name|jsonpath=…|go-template=…")
 	}
 	_, err := output.ObjectPrinter(format)
 	return err
@@ -117,7 +117,7 @@ func knownFormat(format string) error {
 // Pattern checks a regular expression.
 func (c *Creation) Pattern(flag, value string) {
 	if _, err := regexp.Compile(value); err != nil {
-		c.Check(fmt.Errorf("--%s: %q is no regular expression: %w", flag, value, err))
+		c.Check(fmt.Errorf("--%s: invalid regular expression %q: %w", flag, value, err))
 	}
 }
 
@@ -129,36 +129,39 @@ func (c *Creation) Digest(flag, value string) {
 	algorithm, sum, _ := strings.Cut(value, ":")
 	length := map[string]int{"sha256": 64, "sha384": 96, "sha512": 128}[algorithm]
 	if length == 0 || len(sum) != length || strings.Trim(sum, "0123456789abcdef") != "" {
-		c.Check(fmt.Errorf("--%s: %q is no digest, such as sha256: with 64 hexadecimal digits", flag, value))
+		c.Check(fmt.Errorf("--%s: invalid digest %q: must be sha256: with 64 hexadecimal digits", flag, value))
 	}
 }
 
-// SourcePath is the value of a flag that is a folder within a source.
+// SourcePath is a flag value with the path to a directory in a source.
 type SourcePath string
 
 func (p *SourcePath) String() string { return string(*p) }
 
-// Type is what help shows in place of the value.
+// Type returns the name of the type in help texts.
 func (p *SourcePath) Type() string { return "safeRelativePath" }
 
-// Set refuses a path that leads out of the source.
+// Set returns an error for a path outside of the source.
 func (p *SourcePath) Set(s string) error {
 	clean, err := input.Path(s)
 	*p = SourcePath(clean)
 	return err
 }
 
-// The kinds that Kustomizations and HelmReleases take their content from.
+// Kinds of sources, by their use.
 var (
+	// ManifestSources lists the source kinds of a Kustomization.
 	ManifestSources = []string{"GitRepository", "OCIRepository", "Bucket", "ExternalArtifact"}
-	ChartSources    = []string{"HelmRepository", "GitRepository", "Bucket"}
-	WholeCharts     = []string{"OCIRepository", "HelmChart", "ExternalArtifact"}
+	// ChartSources lists the source kinds of a HelmChart.
+	ChartSources = []string{"HelmRepository", "GitRepository", "Bucket"}
+	// ChartRefKinds lists the kinds of spec.chartRef of a HelmRelease.
+	ChartRefKinds = []string{"OCIRepository", "HelmChart", "ExternalArtifact"}
 )
 
-// ReceiverTypes are who can call a Receiver's webhook.
+// ReceiverTypes lists the types of a Receiver.
 var ReceiverTypes = []string{
 	"generic", "generic-hmac", "github", "gitlab", "bitbucket", "harbor", "dockerhub", "quay", "gcr", "nexus", "acr", "cdevents",
 }
 
-// Strategies are what makes a new chart out of a source.
-var Strategies = []string{"ChartVersion", "Revision"}
+// ReconcileStrategies lists the values of spec.reconcileStrategy of a HelmChart.
+var ReconcileStrategies = []string{"ChartVersion", "Revision"}

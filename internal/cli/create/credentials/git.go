@@ -1,5 +1,5 @@
-// Package credentials has the flags for credentials of create commands, and the
-// Secrets made from them.
+// Package credentials has the credential flags of the create commands and builds
+// Secrets from them.
 package credentials
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/fluxkit/flux/internal/sshkey"
 )
 
-// Git are how a Git repository is opened. create source git and
-// create secret git share them.
+// Git holds the credential flags of a Git repository, which create source git and
+// create secret git share.
 type Git struct {
 	Username, KeyFile string
 	Password          *validate.SecretFlag
@@ -30,7 +30,8 @@ type Git struct {
 	TLS               TLS
 }
 
-// NewGit returns the flags for the credentials of a Git repository.
+// NewGit returns the credential flags of a Git repository; caFlag is the name of
+// the flag with the CA certificates.
 func NewGit(caFlag string) *Git {
 	return &Git{
 		Password: validate.NewSecretFlag("password"), TLS: TLS{Ca: caFlag},
@@ -38,48 +39,48 @@ func NewGit(caFlag string) *Git {
 	}
 }
 
-// Add adds the flags.
+// Add registers the flags.
 func (g *Git) Add(fs *pflag.FlagSet) {
-	fs.StringVarP(&g.Username, "username", "u", "", "the user name over HTTPS")
-	g.Password.Add(fs, "p", "the password or token over HTTPS, or the passphrase of the SSH key", "")
-	fs.StringVar(&g.KeyFile, "private-key-file", "", "a file with the SSH key to use; one is made unless given; '-' is standard input")
+	fs.StringVarP(&g.Username, "username", "u", "", "user name for HTTPS")
+	g.Password.Add(fs, "p", "password or token for HTTPS, or passphrase of the SSH key", "")
+	fs.StringVar(&g.KeyFile, "private-key-file", "", "path to the SSH private key, '-' for standard input (default a generated key)")
 	g.TLS.Add(fs)
-	fs.Var(command.Choice{Value: &g.key.Algorithm, Allowed: sshkey.Algorithms}, "ssh-key-algorithm", "the kind of SSH key to make: "+strings.Join(sshkey.Algorithms, ", "))
-	fs.Var(command.Choice{Value: &g.key.Curve, Allowed: sshkey.Curves}, "ssh-ecdsa-curve", "the curve of an ecdsa key: "+strings.Join(sshkey.Curves, ", "))
-	fs.Var((*command.KeyBits)(&g.key.Bits), "ssh-rsa-bits", "the size of an rsa key, a multiple of 8")
+	fs.Var(command.Choice{Value: &g.key.Algorithm, Allowed: sshkey.Algorithms}, "ssh-key-algorithm", "algorithm of the generated SSH key: "+strings.Join(sshkey.Algorithms, ", "))
+	fs.Var(command.Choice{Value: &g.key.Curve, Allowed: sshkey.Curves}, "ssh-ecdsa-curve", "curve of an ECDSA key: "+strings.Join(sshkey.Curves, ", "))
+	fs.Var((*command.KeyBits)(&g.key.Bits), "ssh-rsa-bits", "size of an RSA key in bits, a multiple of 8")
 }
 
-// Names are the flags that a Secret is made from.
-func (g *Git) Names() []string {
-	return append(g.Password.Names(), "username", "private-key-file", g.TLS.Ca)
+// FlagNames returns the names of the flags that provide the data of the Secret.
+func (g *Git) FlagNames() []string {
+	return append(g.Password.FlagNames(), "username", "private-key-file", g.TLS.Ca)
 }
 
-// Check refuses what does not go with the scheme of the address.
+// Check records flags that do not match the scheme of the URL.
 func (g *Git) Check(c *creation.Creation, u *url.URL) {
 	switch {
 	case u == nil:
 	case u.Scheme == "ssh":
 		if given := c.Given(g.TLS.Ca); len(given) > 0 {
-			c.Check(fmt.Errorf("%s is for https addresses, not for SSH", given[0]))
+			c.Check(fmt.Errorf("%s requires an https:// URL", given[0]))
 		}
-		if c.Asked(g.Password) && g.KeyFile == "" {
-			c.Check(errors.New("--password unlocks --private-key-file over SSH, which is not given"))
+		if c.SecretGiven(g.Password) && g.KeyFile == "" {
+			c.Check(errors.New("--password requires --private-key-file with an ssh:// URL"))
 		}
 	default:
 		if given := c.Given("private-key-file"); len(given) > 0 {
-			c.Check(fmt.Errorf("%s is for ssh addresses", given[0]))
+			c.Check(fmt.Errorf("%s requires an ssh:// URL", given[0]))
 		}
-		if (g.Username != "") != c.Asked(g.Password) {
-			c.Check(errors.New("--username and --password go together"))
+		if (g.Username != "") != c.SecretGiven(g.Password) {
+			c.Check(errors.New("--username and --password must be set together"))
 		}
 		if u.Scheme == "http" && len(c.Given(g.TLS.Ca)) > 0 {
-			c.Check(fmt.Errorf("--%s is for https addresses", g.TLS.Ca))
+			c.Check(fmt.Errorf("--%s requires an https:// URL", g.TLS.Ca))
 		}
 	}
 }
 
-// SSHData makes or reads the key, asks the server for its own, and returns what
-// a Secret needs to hold. pair is a key that is used already, if any.
+// SSHData reads or generates the key pair, scans the host key of the server and
+// returns the data of the Secret. It uses pair, if set, instead of a generated key.
 func (g *Git) SSHData(ctx context.Context, c *creation.Creation, u *url.URL, pair sshkey.Pair) (map[string]string, error) {
 	passphrase := c.Secret(g.Password)
 	key := c.File("private-key-file", g.KeyFile)
@@ -91,7 +92,7 @@ func (g *Git) SSHData(ctx context.Context, c *creation.Creation, u *url.URL, pai
 	case g.KeyFile != "":
 		pair, err = sshkey.Load(key, passphrase)
 		if errors.Is(err, sshkey.ErrPassphrase) {
-			err = clierr.WithHint("give the passphrase with --password-file or --password-stdin", "--private-key-file: %w", err)
+			err = clierr.WithHint("set the passphrase with --password-file or --password-stdin", "--private-key-file: %w", err)
 		}
 	case pair.Private == nil:
 		pair, err = sshkey.Generate(g.key)
@@ -110,12 +111,12 @@ func (g *Git) SSHData(ctx context.Context, c *creation.Creation, u *url.URL, pai
 	return data, nil
 }
 
-// scanHost asks an SSH server for its key, shows the fingerprint, and refuses a
-// key that contradicts what the user's known_hosts says.
+// scanHost requests the host key of an SSH server and reports its fingerprint. It
+// returns an error if the key contradicts the user's known_hosts file.
 func scanHost(ctx context.Context, a *app.App, u *url.URL) (string, error) {
 	key, err := sshkey.Scan(ctx, sshkey.Address(u.Host), nil)
 	if err != nil {
-		return "", fmt.Errorf("asking %s for its host key: %w", u.Host, err)
+		return "", fmt.Errorf("scanning the host key of %s: %w", u.Host, err)
 	}
 	if home := config.Home(a.Env); home != "" {
 		file := filepath.Join(home, ".ssh", "known_hosts")
@@ -124,21 +125,21 @@ func scanHost(ctx context.Context, a *app.App, u *url.URL) (string, error) {
 			return "", err
 		}
 		if verdict == sshkey.Mismatch {
-			return "", clierr.WithHint("if its key was changed on purpose, correct that file",
-				"%s shows the host key %s, which is not the one in %s: the connection may be intercepted", u.Host, key.Fingerprint(), file)
+			return "", clierr.WithHint("if the host key was rotated, update that file",
+				"host key mismatch: %s presented %s, which is not in %s: possible man-in-the-middle attack", u.Host, key.Fingerprint(), file)
 		}
 	}
 	a.UI.Success("host key of %s: %s %s", u.Host, key.Type(), key.Fingerprint())
 	return key.Line() + "\n", nil
 }
 
-// HTTPData is what opens a Git repository over HTTP.
+// HTTPData returns the data of a Secret for a Git repository over HTTP.
 func (g *Git) HTTPData(c *creation.Creation, bearer *validate.SecretFlag) map[string]string {
 	data := g.TLS.Read(c)
 	if g.Username != "" {
 		data["username"], data["password"] = g.Username, c.Secret(g.Password)
 	}
-	if c.Asked(bearer) {
+	if c.SecretGiven(bearer) {
 		data["bearerToken"] = c.Secret(bearer)
 	}
 	return data

@@ -8,8 +8,8 @@ import (
 	"github.com/fluxkit/flux/internal/cli/create/creation"
 )
 
-// NewSecret is a Secret. Its values are encoded: a server-side apply of
-// plain ones would not take back those of an earlier one.
+// NewSecret returns a Secret with base64-encoded data. It does not use stringData,
+// because a server-side apply would not remove keys set by an earlier stringData.
 func NewSecret(c *creation.Creation, name, typ string, values map[string]string) *unstructured.Unstructured {
 	data := map[string]any{}
 	for key, value := range values {

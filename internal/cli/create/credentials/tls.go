@@ -9,29 +9,29 @@ import (
 	"github.com/fluxkit/flux/internal/credential"
 )
 
-// TLS are the files of a TLS connection, by the names of their flags.
+// TLS holds the names and the values of the flags with TLS certificates.
 type TLS struct {
 	Ca, Cert, Key             string
 	CaFile, CertFile, KeyFile string
 }
 
-// Add adds the flags.
+// Add registers the flags.
 func (t *TLS) Add(fs *pflag.FlagSet) {
-	fs.StringVar(&t.CaFile, t.Ca, "", "a file with the certificates to trust; '-' is standard input")
+	fs.StringVar(&t.CaFile, t.Ca, "", "path to the CA certificates, '-' for standard input")
 	if t.Cert != "" {
-		fs.StringVar(&t.CertFile, t.Cert, "", "a file with the client's certificate; '-' is standard input")
-		fs.StringVar(&t.KeyFile, t.Key, "", "a file with the key of the client's certificate; '-' is standard input")
+		fs.StringVar(&t.CertFile, t.Cert, "", "path to the client certificate, '-' for standard input")
+		fs.StringVar(&t.KeyFile, t.Key, "", "path to the client key, '-' for standard input")
 	}
 }
 
-// Check refuses a certificate without its key, and the reverse.
+// Check records a certificate without a key or a key without a certificate.
 func (t *TLS) Check(c *creation.Creation) {
 	if (t.CertFile != "") != (t.KeyFile != "") {
-		c.Check(errors.New("--" + t.Cert + " and --" + t.Key + " go together"))
+		c.Check(errors.New("--" + t.Cert + " and --" + t.Key + " must be set together"))
 	}
 }
 
-// Read returns the data of a Secret with what the files hold, checked.
+// Read reads and checks the files and returns the data of a Secret.
 func (t *TLS) Read(c *creation.Creation) map[string]string {
 	data := map[string]string{}
 	if ca := c.File(t.Ca, t.CaFile); len(ca) > 0 || t.CaFile != "" && len(c.Problems) == 0 {
@@ -49,8 +49,8 @@ func (t *TLS) Read(c *creation.Creation) map[string]string {
 	return data
 }
 
-// SecretType is the type of a Secret with the files alone: kubernetes.io/tls
-// has to have a certificate and a key.
+// SecretType returns the type of a Secret that has only these files;
+// kubernetes.io/tls requires a certificate and a key.
 func (t *TLS) SecretType() string {
 	if t.CertFile != "" {
 		return "kubernetes.io/tls"

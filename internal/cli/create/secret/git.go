@@ -27,32 +27,32 @@ func secretGit() builder {
 	var address string
 	auth, bearer := credentials.NewGit("ca-crt-file"), validate.NewSecretFlag("bearer-token")
 	return builder{
-		word: "git", what: "that opens a Git repository",
-		example: `  # Over SSH: makes a key and shows it, to be given access
+		word: "git", what: "with Git credentials",
+		example: `  # Generate an SSH deploy key and print its public key
   flux create secret git app --url=ssh://git@github.com/org/app
 
-  # Over SSH with a key that has access, its passphrase in a file
+  # Use an existing SSH key with its passphrase in a file
   flux create secret git app --url=ssh://git@github.com/org/app --private-key-file=./id_ed25519 --password-file=./passphrase
 
-  # Over HTTPS with a token from standard input
+  # Use HTTPS with a token from standard input
   flux create secret git app --url=https://github.com/org/app --username=git --password-stdin < token
 
-  # For a repository: print it, to be encrypted
+  # Export the Secret to encrypt it and commit it to Git
   flux create secret git app --url=https://github.com/org/app --bearer-token-stdin --export < token`,
 		flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&address, "url", "", "the address of the repository: ssh, https or http")
-			bearer.Add(fs, "", "the token to send as a bearer token", "")
+			fs.StringVar(&address, "url", "", "URL of the repository: ssh, https or http")
+			bearer.Add(fs, "", "bearer token for HTTPS", "")
 			auth.Add(fs)
 		},
 		build: func(ctx context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
 			u := c.URL("url", address, "ssh", "http", "https")
 			auth.Check(c, u)
-			c.Exclusive("one of them opens the repository", append(bearer.Names(), "username")...)
-			if u != nil && u.Scheme == "ssh" && c.Asked(bearer) {
-				c.Check(errors.New("--bearer-token is for https addresses"))
+			c.Exclusive(append(bearer.FlagNames(), "username")...)
+			if u != nil && u.Scheme == "ssh" && c.SecretGiven(bearer) {
+				c.Check(errors.New("--bearer-token requires an https:// URL"))
 			}
-			if u != nil && u.Scheme != "ssh" && auth.Username == "" && !c.Asked(bearer) && auth.TLS.CaFile == "" {
-				c.Check(errors.New("--username and --password, or --bearer-token, are required for an https address"))
+			if u != nil && u.Scheme != "ssh" && auth.Username == "" && !c.SecretGiven(bearer) && auth.TLS.CaFile == "" {
+				c.Check(errors.New("--username and --password, or --bearer-token, are required with an https:// URL"))
 			}
 			if err := c.Err(); err != nil {
 				return nil, err
@@ -69,18 +69,18 @@ func secretGit() builder {
 func secretGitHubApp() builder {
 	var id, installation, owner, keyFile, base string
 	return builder{
-		word: "githubapp", what: "by which a GitHub App opens repositories",
-		example: `  # The installation that is named by its number
+		word: "githubapp", what: "with the credentials of a GitHub App",
+		example: `  # Select the installation by its ID
   flux create secret githubapp app --app-id=12345 --app-installation-id=67890 --app-private-key=./app.pem
 
-  # The installation of an organisation, on a server of your own
+  # Select the installation of an organization on GitHub Enterprise Server
   flux create secret githubapp app --app-id=12345 --app-installation-owner=org --app-private-key=./app.pem --app-base-url=https://github.example.com/api/v3`,
 		flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&id, "app-id", "", "the number of the App")
-			fs.StringVar(&installation, "app-installation-id", "", "the number of its installation")
-			fs.StringVar(&owner, "app-installation-owner", "", "the user or organisation that it is installed for, instead of the number")
-			fs.StringVar(&keyFile, "app-private-key", "", "a file with the App's private key; '-' is standard input")
-			fs.StringVar(&base, "app-base-url", "", "the address of the API, unless it is that of github.com")
+			fs.StringVar(&id, "app-id", "", "ID of the GitHub App")
+			fs.StringVar(&installation, "app-installation-id", "", "ID of the installation")
+			fs.StringVar(&owner, "app-installation-owner", "", "user or organization of the installation, instead of its ID")
+			fs.StringVar(&keyFile, "app-private-key", "", "path to the private key of the GitHub App, '-' for standard input")
+			fs.StringVar(&base, "app-base-url", "", "URL of the GitHub API (default that of github.com)")
 		},
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
 			c.Require("app-id", id)
@@ -88,9 +88,9 @@ func secretGitHubApp() builder {
 			if installation == "" && owner == "" {
 				c.Check(errors.New("--app-installation-id or --app-installation-owner is required"))
 			}
-			c.Exclusive("one of them names the installation", "app-installation-id", "app-installation-owner")
-			number(c, "app-id", id)
-			number(c, "app-installation-id", installation)
+			c.Exclusive("app-installation-id", "app-installation-owner")
+			checkID(c, "app-id", id)
+			checkID(c, "app-installation-id", installation)
 			if base != "" {
 				c.URL("app-base-url", base, "https", "http")
 			}
@@ -112,10 +112,10 @@ func secretGitHubApp() builder {
 	}
 }
 
-// number checks a number of GitHub.
-func number(c *creation.Creation, flag, value string) {
+// checkID checks an ID of GitHub.
+func checkID(c *creation.Creation, flag, value string) {
 	if n, err := strconv.ParseInt(value, 10, 64); value != "" && (err != nil || n <= 0) {
-		c.CheckFlag(flag, fmt.Errorf("%q is no number", value))
+		c.CheckFlag(flag, fmt.Errorf("invalid ID %q: must be a positive integer", value))
 	}
 }
 
@@ -123,12 +123,12 @@ func secretNotation() builder {
 	var files []string
 	var policy string
 	return builder{
-		word: "notation", what: "that artifacts signed with Notation are verified by",
-		example: `  # The policy, and the authority that the signatures come from
+		word: "notation", what: "with a Notation trust policy",
+		example: `  # Combine a trust policy with the CA certificate of the signatures
   flux create secret notation trust --trust-policy-file=./trustpolicy.json --ca-cert-file=./ca.crt`,
 		flags: func(fs *pflag.FlagSet) {
-			fs.StringSliceVar(&files, "ca-cert-file", nil, "files with the certificates to trust, named *.crt or *.pem")
-			fs.StringVar(&policy, "trust-policy-file", "", "a file with the trust policy; '-' is standard input")
+			fs.StringSliceVar(&files, "ca-cert-file", nil, "paths to the CA certificates, named *.crt or *.pem")
+			fs.StringVar(&policy, "trust-policy-file", "", "path to the trust policy, '-' for standard input")
 		},
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
 			c.Require("trust-policy-file", policy)
@@ -137,11 +137,11 @@ func secretNotation() builder {
 			for _, file := range files {
 				name := filepath.Base(file)
 				if ext := filepath.Ext(name); ext != ".crt" && ext != ".pem" {
-					c.CheckFlag("ca-cert-file", fmt.Errorf("%q has to end in .crt or .pem", file))
+					c.CheckFlag("ca-cert-file", fmt.Errorf("%q must have the extension .crt or .pem", file))
 					continue
 				}
 				if _, twice := data[name]; twice {
-					c.CheckFlag("ca-cert-file", fmt.Errorf("two files are named %q, and a Secret has room for one", name))
+					c.CheckFlag("ca-cert-file", fmt.Errorf("two files are named %q: file names must be unique", name))
 				}
 				before := len(c.Problems)
 				if text := c.File("ca-cert-file", file); len(c.Problems) == before {
@@ -159,38 +159,38 @@ func secretNotation() builder {
 	}
 }
 
-// webhookAnnotation tells people the address to give to who calls a Receiver.
+// webhookAnnotation is the annotation with the webhook URL of a Receiver.
 const webhookAnnotation = "notification.toolkit.fluxcd.io/webhook"
 
 func secretReceiver() builder {
 	var typ, hostname, email, audience string
 	token := validate.NewSecretFlag("token")
 	return builder{
-		word: "receiver", what: "with the token of a Receiver",
-		example: `  # A new token; the Secret's annotation says the webhook's address
+		word: "receiver", what: "with the webhook token of a Receiver",
+		example: `  # Generate a token; the webhook URL is in the annotation of the Secret
   flux create secret receiver github-receiver --type=github --hostname=flux.example.com
 
-  # A token that exists already
+  # Use an existing token
   flux create secret receiver github-receiver --type=github --hostname=flux.example.com --token-file=./token`,
 		flags: func(fs *pflag.FlagSet) {
-			fs.Var(command.Choice{Value: &typ, Allowed: creation.ReceiverTypes}, "type", "who calls: "+strings.Join(creation.ReceiverTypes, ", "))
-			token.Add(fs, "", "the token", ", made unless given")
-			fs.StringVar(&hostname, "hostname", "", "the host under which the webhook is reached, such as flux.example.com")
-			fs.StringVar(&email, "email-claim", "", "for gcr: the service account that calls")
-			fs.StringVar(&audience, "audience-claim", "", "for gcr: whom its tokens are for; the webhook's address unless given")
+			fs.Var(command.Choice{Value: &typ, Allowed: creation.ReceiverTypes}, "type", "type of the Receiver: "+strings.Join(creation.ReceiverTypes, ", "))
+			token.Add(fs, "", "webhook token", " (default a generated token)")
+			fs.StringVar(&hostname, "hostname", "", "hostname of the webhook, e.g. flux.example.com")
+			fs.StringVar(&email, "email-claim", "", "e-mail claim of the Pub/Sub token (only with --type=gcr)")
+			fs.StringVar(&audience, "audience-claim", "", "audience claim of the Pub/Sub token (only with --type=gcr, default the webhook URL)")
 		},
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
 			c.Require("type", typ)
 			c.Require("hostname", hostname)
 			c.Endpoint("hostname", hostname)
-			claims(c, typ, email)
+			checkClaims(c, typ, email)
 			value := c.Secret(token)
-			if !c.Asked(token) {
-				made := make([]byte, 32)
-				if _, err := rand.Read(made); err != nil {
-					return nil, fmt.Errorf("making a token: %w", err)
+			if !c.SecretGiven(token) {
+				random := make([]byte, 32)
+				if _, err := rand.Read(random); err != nil {
+					return nil, fmt.Errorf("generating a token: %w", err)
 				}
-				value = hex.EncodeToString(made)
+				value = hex.EncodeToString(random)
 			}
 			webhook := (&url.URL{Scheme: "https", Host: hostname, Path: credential.WebhookPath(value, c.Name, c.Namespace)}).String()
 			data := map[string]string{"token": value}
@@ -210,16 +210,16 @@ func secretReceiver() builder {
 	}
 }
 
-// claims checks who may call a Receiver of Google's registry.
-func claims(c *creation.Creation, typ, email string) {
+// checkClaims checks the claims of a Receiver of type gcr.
+func checkClaims(c *creation.Creation, typ, email string) {
 	if typ != "gcr" {
 		if given := c.Given("email-claim", "audience-claim"); len(given) > 0 {
-			c.Check(fmt.Errorf("%s is for --type=gcr", strings.Join(given, ", ")))
+			c.Check(fmt.Errorf("%s requires --type=gcr", strings.Join(given, ", ")))
 		}
 		return
 	}
 	c.Require("email-claim", email)
 	if _, err := mail.ParseAddress(email); email != "" && err != nil {
-		c.CheckFlag("email-claim", fmt.Errorf("%q is no e-mail address", email))
+		c.CheckFlag("email-claim", fmt.Errorf("invalid e-mail address %q", email))
 	}
 }

@@ -1,4 +1,4 @@
-// Package secret has the commands below create secret.
+// Package secret implements flux create secret.
 package secret
 
 import (
@@ -19,21 +19,21 @@ import (
 	"github.com/fluxkit/flux/internal/credential"
 )
 
-// builder makes Secrets for one use.
+// builder builds the Secrets of one subcommand.
 type builder struct {
 	word, what, example string
 	flags               func(*pflag.FlagSet)
-	// build returns the Secret, in the end or where c has found something wrong.
+	// build returns the Secret; it is discarded if c has recorded a problem.
 	build func(ctx context.Context, c *creation.Creation) (*unstructured.Unstructured, error)
 }
 
-// NewCommand returns the command create secret.
+// NewCommand returns the create secret command.
 func NewCommand(a *app.App, o *creation.Flags) *cobra.Command {
-	cmd := command.Group("secret", "Create or change Secrets for sources, receivers and verification")
-	cmd.Long = `Create or change Secrets, or print them with --export: encrypt those before they
-are committed. Every secret value can come from a file or from standard input,
-which keeps it out of the list of processes and the history of the shell. Keys
-and certificates are checked before anything is written.`
+	cmd := command.Group("secret", "Create or update Secrets for sources, receivers and verification")
+	cmd.Long = `Create or update Secrets, or export them as YAML. Encrypt exported Secrets before you
+commit them. Read secret values from a file or from standard input to keep them out of
+the process list and the shell history. Keys and certificates are validated before
+anything is written.`
 	for _, b := range builders() {
 		cmd.AddCommand(newKind(a, o, b))
 	}
@@ -49,7 +49,7 @@ func builders() []builder {
 func newKind(a *app.App, o *creation.Flags, b builder) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               b.word + " [name]",
-		Short:             "Create or change a Secret " + b.what,
+		Short:             "Create or update a Secret " + b.what,
 		Example:           strings.TrimRight(b.example, "\n"),
 		ValidArgsFunction: creation.CompleteReferences(a, []string{"Secret"}),
 		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, b, args) },
@@ -75,7 +75,7 @@ func run(a *app.App, cmd *cobra.Command, o *creation.Flags, b builder, args []st
 		a.UI.Success("public key: %s", strings.TrimSpace(string(text)))
 	}
 	if o.Export {
-		return c.Print(legible(secret))
+		return c.Print(withStringData(secret))
 	}
 	done, err := c.Apply(ctx, "secret "+c.Name, secret)
 	if err != nil {
@@ -84,15 +84,15 @@ func run(a *app.App, cmd *cobra.Command, o *creation.Flags, b builder, args []st
 	return c.Show(done.After)
 }
 
-// legible is a Secret as files have it, its values not encoded, so that SOPS
-// and people see what there is.
-func legible(secret *unstructured.Unstructured) *unstructured.Unstructured {
+// withStringData returns the Secret with plain values in stringData, which SOPS can
+// encrypt one by one.
+func withStringData(secret *unstructured.Unstructured) *unstructured.Unstructured {
 	plain := secret.DeepCopy()
 	data, _ := plain.Object["data"].(map[string]any)
 	values := map[string]any{}
 	for key, value := range data {
 		text, _ := value.(string)
-		decoded, _ := base64.StdEncoding.DecodeString(text) // it was encoded here
+		decoded, _ := base64.StdEncoding.DecodeString(text) // NewSecret has encoded it
 		values[key] = string(decoded)
 	}
 	delete(plain.Object, "data")
@@ -104,22 +104,22 @@ func secretHelm() builder {
 	var username string
 	password, files := validate.NewSecretFlag("password"), credentials.TLS{Ca: "ca-crt-file", Cert: "tls-crt-file", Key: "tls-key-file"}
 	return builder{
-		word: "helm", what: "that opens a Helm repository",
-		example: `  # With the password from standard input
+		word: "helm", what: "with Helm repository credentials",
+		example: `  # Read the password from standard input
   flux create secret helm charts --username=me --password-stdin < password
 
-  # For a repository: print it, to be encrypted
+  # Export the Secret to encrypt it and commit it to Git
   flux create secret helm charts --username=me --password-file=./password --export > charts.yaml`,
 		flags: func(fs *pflag.FlagSet) {
-			fs.StringVarP(&username, "username", "u", "", "the user name")
-			password.Add(fs, "p", "the password", "")
+			fs.StringVarP(&username, "username", "u", "", "user name")
+			password.Add(fs, "p", "password", "")
 			files.Add(fs)
 		},
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
 			files.Check(c)
 			data, typ := files.Read(c), files.SecretType()
-			if len(data) == 0 || username != "" || c.Asked(password) {
-				if c.Require("username", username); !c.Asked(password) {
+			if len(data) == 0 || username != "" || c.SecretGiven(password) {
+				if c.Require("username", username); !c.SecretGiven(password) {
 					c.Require("password", "")
 				}
 				typ = "kubernetes.io/basic-auth"
@@ -134,23 +134,23 @@ func secretOCI() builder {
 	var registry, username string
 	password := validate.NewSecretFlag("password")
 	return builder{
-		word: "oci", what: "that opens a registry",
-		example: `  # With a token from standard input
+		word: "oci", what: "with registry credentials",
+		example: `  # Read a token from standard input
   echo $GITHUB_TOKEN | flux create secret oci ghcr --url=ghcr.io --username=flux --password-stdin`,
 		flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&registry, "url", "", "the host of the registry, and a path if need be")
-			fs.StringVarP(&username, "username", "u", "", "the user name")
-			password.Add(fs, "p", "the password or token", "")
+			fs.StringVar(&registry, "url", "", "registry host with an optional path, e.g. ghcr.io")
+			fs.StringVarP(&username, "username", "u", "", "user name")
+			password.Add(fs, "p", "password or token", "")
 		},
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
 			c.Require("url", registry)
-			if c.Require("username", username); !c.Asked(password) {
+			if c.Require("username", username); !c.SecretGiven(password) {
 				c.Require("password", "")
 			}
 			host, _, _ := strings.Cut(strings.TrimPrefix(registry, "oci://"), "/")
 			c.Endpoint("url", host)
 			if strings.Contains(strings.TrimPrefix(registry, "oci://"), "://") {
-				c.CheckFlag("url", errors.New("a registry is named by its host, such as ghcr.io"))
+				c.CheckFlag("url", errors.New("must be a registry host, e.g. ghcr.io"))
 			}
 			config, err := credential.DockerConfig(strings.TrimPrefix(registry, "oci://"), username, c.Secret(password))
 			return credentials.NewSecret(c, c.Name, "kubernetes.io/dockerconfigjson", map[string]string{".dockerconfigjson": config}), err
@@ -162,24 +162,24 @@ func secretProxy() builder {
 	var address, username string
 	password := validate.NewSecretFlag("password")
 	return builder{
-		word: "proxy", what: "with the address of a proxy",
-		example: `  # A proxy that wants a password
+		word: "proxy", what: "with a proxy address",
+		example: `  # Use a proxy with authentication
   flux create secret proxy corporate --address=https://proxy.example.com:8080 --username=me --password-stdin < password`,
 		flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&address, "address", "", "the address of the proxy: https or http")
-			fs.StringVarP(&username, "username", "u", "", "the user name")
-			password.Add(fs, "p", "the password", "")
+			fs.StringVar(&address, "address", "", "URL of the proxy: https, http or socks5")
+			fs.StringVarP(&username, "username", "u", "", "user name")
+			password.Add(fs, "p", "password", "")
 		},
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
 			c.URL("address", address, "https", "http", "socks5")
-			if c.Asked(password) && username == "" {
+			if c.SecretGiven(password) && username == "" {
 				c.Require("username", "")
 			}
 			data := map[string]string{"address": address}
 			if username != "" {
 				data["username"] = username
 			}
-			if c.Asked(password) {
+			if c.SecretGiven(password) {
 				data["password"] = c.Secret(password)
 			}
 			return credentials.NewSecret(c, c.Name, "Opaque", data), nil
@@ -190,11 +190,11 @@ func secretProxy() builder {
 func secretTLS() builder {
 	files := credentials.TLS{Ca: "ca-crt-file", Cert: "tls-crt-file", Key: "tls-key-file"}
 	return builder{
-		word: "tls", what: "with certificates",
-		example: `  # The authority that a registry's certificate comes from
+		word: "tls", what: "with TLS certificates",
+		example: `  # Trust the CA certificate of a registry
   flux create secret tls registry-ca --ca-crt-file=./ca.crt
 
-  # A client's certificate and key
+  # Use a client certificate
   flux create secret tls client --tls-crt-file=./client.crt --tls-key-file=./client.key --ca-crt-file=./ca.crt`,
 		flags: files.Add,
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {

@@ -21,42 +21,42 @@ import (
 	"github.com/fluxkit/flux/internal/sshkey"
 )
 
-// gitRepositoryFlags are the flags of create source git.
+// gitRepositoryFlags holds the flags of create source git.
 type gitRepositoryFlags struct {
 	address, branch, tag, semver, commit, refName, secretRef, provider, proxy string
 	ignore, sparse                                                            []string
 	submodules, silent                                                        bool
 	auth                                                                      *credentials.Git
-	// url is the address, once it has been read.
+	// url is the parsed address.
 	url *url.URL
 }
 
-// GitRepository returns what makes a GitRepository.
+// GitRepository returns the builder of GitRepositories.
 func GitRepository() creation.Builder {
 	o := &gitRepositoryFlags{auth: credentials.NewGit("ca-file")}
 	return creation.Builder{
 		Kind: "GitRepository",
-		Example: `  # A branch of a public repository
+		Example: `  # Track a branch of a public repository
   flux create source git podinfo --url=https://github.com/stefanprodan/podinfo --branch=master
 
-  # The newest tag of a range
+  # Track the newest tag of a semver range
   flux create source git podinfo --url=https://github.com/stefanprodan/podinfo --tag-semver='>=6.0.0 <7.0.0'
 
-  # A private repository over SSH: makes a key, shows it, and asks whether it has been given access
+  # Use a private repository over SSH: generate a deploy key, print it and ask for confirmation
   flux create source git podinfo --url=ssh://git@github.com/stefanprodan/podinfo --branch=master
 
-  # A private repository over HTTPS, with a Secret made from the token
+  # Use a private repository over HTTPS: create a Secret with the token
   flux create source git podinfo --url=https://github.com/stefanprodan/podinfo --branch=master --username=git --password-stdin < token
 
-  # For a repository: print it
+  # Export the manifest to commit it to Git
   flux create source git podinfo --url=https://github.com/stefanprodan/podinfo --branch=master --export > source.yaml`,
 		Refers:      map[string][]string{"secret-ref": {"Secret"}, "proxy-secret-ref": {"Secret"}},
-		SecretFlags: o.auth.Names(),
+		SecretFlags: o.auth.FlagNames(),
 		Flags:       o.add,
 		Spec:        o.spec,
 		Secret: func(ctx context.Context, c *creation.Creation, spec map[string]any) (*unstructured.Unstructured, error) {
 			if o.secretRef != "" || o.provider == "aws" || o.provider == "azure" {
-				return nil, nil //nolint:nilnil // the credentials are there already
+				return nil, nil //nolint:nilnil // the credentials exist already
 			}
 			return gitSecret(ctx, c, o.auth, o.url, o.silent, spec)
 		},
@@ -64,19 +64,19 @@ func GitRepository() creation.Builder {
 }
 
 func (o *gitRepositoryFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&o.address, "url", "", "the address of the repository: ssh, https or http")
-	fs.StringVar(&o.branch, "branch", "", "the branch to follow")
-	fs.StringVar(&o.tag, "tag", "", "the tag to stay at")
-	fs.StringVar(&o.semver, "tag-semver", "", "the range of versions to follow the newest tag of")
-	fs.StringVar(&o.commit, "commit", "", "the commit to stay at, on --branch if that is given")
-	fs.StringVar(&o.refName, "ref-name", "", "the reference to follow, such as refs/pull/1/head")
-	fs.StringVar(&o.secretRef, "secret-ref", "", "the Secret with the credentials")
-	fs.Var(command.Choice{Value: &o.provider, Allowed: []string{"generic", "github", "aws", "azure"}}, "provider", "whose identity opens the repository: generic, github, aws, azure")
-	fs.StringVar(&o.proxy, "proxy-secret-ref", "", "the Secret with the address and credentials of a proxy")
-	fs.StringSliceVar(&o.ignore, "ignore-paths", nil, "leave out these paths, in the format of .gitignore")
-	fs.StringSliceVar(&o.sparse, "sparse-checkout-paths", nil, "fetch these folders only")
-	fs.BoolVar(&o.submodules, "recurse-submodules", false, "fetch submodules too")
-	fs.BoolVarP(&o.silent, "silent", "s", false, "do not ask whether the public key has been given access")
+	fs.StringVar(&o.address, "url", "", "URL of the repository: ssh, https or http")
+	fs.StringVar(&o.branch, "branch", "", "branch to track")
+	fs.StringVar(&o.tag, "tag", "", "tag to pin")
+	fs.StringVar(&o.semver, "tag-semver", "", "semver range of the tags to track")
+	fs.StringVar(&o.commit, "commit", "", "commit SHA to pin, on --branch if set")
+	fs.StringVar(&o.refName, "ref-name", "", "Git reference to track, e.g. refs/pull/1/head")
+	fs.StringVar(&o.secretRef, "secret-ref", "", "name of the Secret with the Git credentials")
+	fs.Var(command.Choice{Value: &o.provider, Allowed: []string{"generic", "github", "aws", "azure"}}, "provider", "authentication provider: generic, github, aws, azure (default generic)")
+	fs.StringVar(&o.proxy, "proxy-secret-ref", "", "name of the Secret with the proxy address and credentials")
+	fs.StringSliceVar(&o.ignore, "ignore-paths", nil, "paths to exclude, in the .gitignore format")
+	fs.StringSliceVar(&o.sparse, "sparse-checkout-paths", nil, "directories to check out (default all)")
+	fs.BoolVar(&o.submodules, "recurse-submodules", false, "fetch submodules recursively")
+	fs.BoolVarP(&o.silent, "silent", "s", false, "skip the deploy key confirmation")
 	o.auth.Add(fs)
 }
 
@@ -84,18 +84,18 @@ func (o *gitRepositoryFlags) spec(c *creation.Creation) map[string]any {
 	spec := map[string]any{}
 	o.url = c.URL("url", o.address, "ssh", "http", "https")
 	if o.branch+o.tag+o.semver+o.commit+o.refName == "" {
-		c.Check(errors.New("what to follow is required: --branch, --tag, --tag-semver, --commit or --ref-name"))
+		c.Check(errors.New("a Git reference is required: --branch, --tag, --tag-semver, --commit or --ref-name"))
 	}
-	c.Exclusive("a GitRepository follows one of them", "branch", "tag", "tag-semver", "ref-name")
-	c.Excludes("commit", "a GitRepository follows one of them", "tag", "tag-semver", "ref-name")
+	c.Exclusive("branch", "tag", "tag-semver", "ref-name")
+	c.Excludes("commit", "a GitRepository tracks one reference", "tag", "tag-semver", "ref-name")
 	c.Versions("tag-semver", o.semver)
 	c.ObjectName("secret-ref", o.secretRef)
 	if o.provider == "github" && o.secretRef == "" {
-		c.Check(errors.New("--provider=github needs --secret-ref, a Secret made by 'flux create secret githubapp'"))
+		c.Check(errors.New("--provider=github requires --secret-ref: create the Secret with 'flux create secret githubapp'"))
 	}
-	c.Excludes("secret-ref", "the credentials are in the Secret", o.auth.Names()...)
+	c.Excludes("secret-ref", "the credentials are in the Secret", o.auth.FlagNames()...)
 	o.auth.Check(c, o.url)
-	fetching(c, spec, o.address, o.proxy, o.ignore)
+	putFetchFields(c, spec, o.address, o.proxy, o.ignore)
 	creation.Put(spec, "ref.branch", o.branch)
 	creation.Put(spec, "ref.tag", o.tag)
 	creation.Put(spec, "ref.semver", o.semver)
@@ -108,7 +108,8 @@ func (o *gitRepositoryFlags) spec(c *creation.Creation) map[string]any {
 	return spec
 }
 
-// gitSecret makes the Secret of a GitRepository, nil for an open repository.
+// gitSecret builds the Secret of a GitRepository, or returns nil if it needs no
+// credentials or the Secret has been applied already.
 func gitSecret(ctx context.Context, c *creation.Creation, auth *credentials.Git, u *url.URL, silent bool, spec map[string]any) (*unstructured.Unstructured, error) {
 	if u.Scheme != "ssh" {
 		data := auth.TLS.Read(c)
@@ -122,8 +123,8 @@ func gitSecret(ctx context.Context, c *creation.Creation, auth *credentials.Git,
 		return credentials.NewSecret(c, c.Name, "", data), nil
 	}
 	if auth.KeyFile == "" && !silent && c.DryRun == "" && !c.App.UI.Interactive() {
-		return nil, clierr.WithHint("add --silent and give the key access afterwards, or give a key that has access with --private-key-file",
-			"the new key has to be given access, and there is no terminal to ask on")
+		return nil, clierr.WithHint("use --silent and add the deploy key afterwards, or use an existing key with --private-key-file",
+			"no terminal to confirm that the deploy key was added")
 	}
 	stored, err := storedKey(ctx, c)
 	if err != nil {
@@ -139,28 +140,29 @@ func gitSecret(ctx context.Context, c *creation.Creation, auth *credentials.Git,
 		c.App.UI.Success("public key: %s", strings.TrimSpace(data["identity.pub"]))
 		return secret, nil
 	}
-	// The key is in the cluster before it is shown, so that the one that is
-	// given access is the one that is used, however this run ends.
+	// The Secret is applied before the public key is shown: if this run is
+	// interrupted, the next one uses the key that the user may have added.
 	if _, err := c.Apply(ctx, "secret "+c.Name, secret); err != nil {
 		return nil, err
 	}
-	return nil, grantAccess(ctx, c.App, data["identity.pub"], silent)
+	return nil, confirmDeployKey(ctx, c.App, data["identity.pub"], silent)
 }
 
-// grantAccess shows a public key and asks, unless silent, whether it has been given access.
-func grantAccess(ctx context.Context, a *app.App, public string, silent bool) error {
+// confirmDeployKey reports the public key and, unless silent, asks the user to
+// confirm that it was added to the repository.
+func confirmDeployKey(ctx context.Context, a *app.App, public string, silent bool) error {
 	a.UI.Success("public key: %s", strings.TrimSpace(public))
 	if silent {
 		return nil
 	}
-	yes, err := a.Confirm(ctx, "Has the key been given access to the repository?")
+	yes, err := a.Confirm(ctx, "Have you added the deploy key to your repository?")
 	if err == nil && !yes {
-		return clierr.WithHint("give it access and run the command again: the same key is used then", "the key was not given access")
+		return clierr.WithHint("add the deploy key to the repository and run the command again: it uses the same key", "deploy key not added")
 	}
 	return err
 }
 
-// storedKey is the key that an earlier run has left in the Secret.
+// storedKey returns the key pair in the Secret of an earlier run, if any.
 func storedKey(ctx context.Context, c *creation.Creation) (sshkey.Pair, error) {
 	client, err := c.App.Client()
 	if err != nil {
@@ -171,20 +173,20 @@ func storedKey(ctx context.Context, c *creation.Creation) (sshkey.Pair, error) {
 		return sshkey.Pair{}, nil
 	}
 	if err != nil {
-		return sshkey.Pair{}, fmt.Errorf("looking for an earlier key in Secret %s/%s: %w", c.Namespace, c.Name, err)
+		return sshkey.Pair{}, fmt.Errorf("reading the SSH key in Secret %s/%s: %w", c.Namespace, c.Name, err)
 	}
 	data, _ := secret["data"].(map[string]any)
 	value := func(key string) []byte {
 		text, _ := data[key].(string)
 		plain, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			return nil // the server does not let others in
+			return nil // the API server accepts only valid base64
 		}
 		return plain
 	}
 	pair, err := sshkey.Load(value("identity"), string(value("password")))
 	if err != nil {
-		return sshkey.Pair{}, nil //nolint:nilerr // what cannot be used is replaced
+		return sshkey.Pair{}, nil //nolint:nilerr // an unusable key is replaced
 	}
 	return pair, nil
 }

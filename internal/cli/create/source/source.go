@@ -1,4 +1,4 @@
-// Package source has the commands below create source.
+// Package source has the builders of the source kinds for flux create source.
 package source
 
 import (
@@ -17,17 +17,17 @@ import (
 	"github.com/fluxkit/flux/internal/input"
 )
 
-// clouds are whose workload identity opens registries and buckets.
-var clouds = []string{"generic", "aws", "azure", "gcp"}
+// providers lists the authentication providers of registries and buckets.
+var providers = []string{"generic", "aws", "azure", "gcp"}
 
-// verifyFlags say whose signature an artifact or chart has to carry.
+// verifyFlags holds the flags for the signature verification of artifacts and charts.
 type verifyFlags struct{ provider, secretRef, issuer, subject string }
 
 func (v *verifyFlags) add(fs *pflag.FlagSet) {
-	fs.Var(command.Choice{Value: &v.provider, Allowed: []string{"cosign", "notation"}}, "verify-provider", "what the signature was made with: cosign, notation")
-	fs.StringVar(&v.secretRef, "verify-secret-ref", "", "the Secret with the public keys or certificates that are trusted")
-	fs.StringVar(&v.issuer, "verify-issuer", "", "a regular expression for the OIDC issuer of keyless signatures")
-	fs.StringVar(&v.subject, "verify-subject", "", "a regular expression for the OIDC subject of keyless signatures")
+	fs.Var(command.Choice{Value: &v.provider, Allowed: []string{"cosign", "notation"}}, "verify-provider", "signature verification provider: cosign, notation")
+	fs.StringVar(&v.secretRef, "verify-secret-ref", "", "name of the Secret with the trusted public keys or certificates")
+	fs.StringVar(&v.issuer, "verify-issuer", "", "regular expression that the OIDC issuer of keyless signatures must match")
+	fs.StringVar(&v.subject, "verify-subject", "", "regular expression that the OIDC subject of keyless signatures must match")
 }
 
 func (v *verifyFlags) put(c *creation.Creation, spec map[string]any) {
@@ -36,7 +36,7 @@ func (v *verifyFlags) put(c *creation.Creation, spec map[string]any) {
 	c.Pattern("verify-issuer", v.issuer)
 	c.Pattern("verify-subject", v.subject)
 	if v.provider == "notation" && v.secretRef == "" {
-		c.Check(errors.New("--verify-provider=notation needs --verify-secret-ref with the trust policy and certificates"))
+		c.Check(errors.New("--verify-provider=notation requires --verify-secret-ref with the trust policy and certificates"))
 	}
 	creation.Put(spec, "verify.provider", v.provider)
 	creation.Put(spec, "verify.secretRef.name", v.secretRef)
@@ -45,8 +45,8 @@ func (v *verifyFlags) put(c *creation.Creation, spec map[string]any) {
 	}
 }
 
-// fetching puts what all sources have.
-func fetching(c *creation.Creation, spec map[string]any, url, proxy string, ignore []string) {
+// putFetchFields sets the spec fields that all sources have.
+func putFetchFields(c *creation.Creation, spec map[string]any, url, proxy string, ignore []string) {
 	c.Positive(map[string]time.Duration{"fetch-timeout": c.FetchTimeout})
 	c.ObjectName("proxy-secret-ref", proxy)
 	creation.Put(spec, "url", url)
@@ -56,7 +56,7 @@ func fetching(c *creation.Creation, spec map[string]any, url, proxy string, igno
 	creation.Put(spec, "ignore", strings.Join(ignore, "\n"))
 }
 
-// ociRepositoryFlags are the flags of create source oci.
+// ociRepositoryFlags holds the flags of create source oci.
 type ociRepositoryFlags struct {
 	url, tag, semver, digest, secretRef, account, certRef, proxy, layer, provider string
 	ignore                                                                        []string
@@ -64,19 +64,19 @@ type ociRepositoryFlags struct {
 	verify                                                                        verifyFlags
 }
 
-// OCIRepository returns what makes an OCIRepository.
+// OCIRepository returns the builder of OCIRepositories.
 func OCIRepository() creation.Builder {
 	o := &ociRepositoryFlags{provider: "generic"}
 	return creation.Builder{
 		Kind: "OCIRepository",
-		Example: `  # Follow a tag
+		Example: `  # Track a tag
   flux create source oci podinfo --url=oci://ghcr.io/stefanprodan/manifests/podinfo --tag=latest --interval=10m
 
-  # Follow a range of versions, signed by its release workflow
+  # Track a semver range and verify the keyless signature
   flux create source oci podinfo --url=oci://ghcr.io/stefanprodan/manifests/podinfo --tag-semver='6.x' \
     --verify-provider=cosign --verify-issuer='^https://token.actions.githubusercontent.com$' --verify-subject='^https://github.com/stefanprodan/'
 
-  # Take a Helm chart as it is
+  # Use a Helm chart as the artifact
   flux create source oci chart --url=oci://ghcr.io/stefanprodan/charts/podinfo --tag=6.9.0 \
     --layer-selector=application/vnd.cncf.helm.chart.content.v1.tar+gzip:copy`,
 		Refers: map[string][]string{"secret-ref": {"Secret"}, "cert-ref": {"Secret"}, "proxy-secret-ref": {"Secret"}, "verify-secret-ref": {"Secret"}, "service-account": {"ServiceAccount"}},
@@ -86,8 +86,8 @@ func OCIRepository() creation.Builder {
 	}
 }
 
-// layerSelectors returns the selectors that completion offers: the layers of
-// artifacts of Flux and of Helm charts.
+// layerSelectors returns the completions of --layer-selector: the media types of
+// Flux artifacts and Helm charts with each operation.
 func layerSelectors() []string {
 	var all []string
 	for _, media := range []string{"application/vnd.cncf.flux.content.v1.tar+gzip", "application/vnd.cncf.helm.chart.content.v1.tar+gzip"} {
@@ -99,18 +99,18 @@ func layerSelectors() []string {
 }
 
 func (o *ociRepositoryFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&o.url, "url", "", "the address of the artifact, oci://HOST/PATH")
-	fs.StringVar(&o.tag, "tag", "", "the tag to follow")
-	fs.StringVar(&o.semver, "tag-semver", "", "the range of versions to follow the newest tag of")
-	fs.StringVar(&o.digest, "digest", "", "the digest to stay at, sha256:…")
-	fs.Var(command.Choice{Value: &o.provider, Allowed: clouds}, "provider", "whose identity opens the registry: "+strings.Join(clouds, ", "))
-	fs.StringVar(&o.secretRef, "secret-ref", "", "the Secret with the registry's credentials")
-	fs.StringVar(&o.account, "service-account", "", "the ServiceAccount whose image pull secrets are used")
-	fs.StringVar(&o.certRef, "cert-ref", "", "the Secret with TLS certificates")
-	fs.StringVar(&o.proxy, "proxy-secret-ref", "", "the Secret with the address and credentials of a proxy")
+	fs.StringVar(&o.url, "url", "", "URL of the artifact, oci://HOST/PATH")
+	fs.StringVar(&o.tag, "tag", "", "tag to track")
+	fs.StringVar(&o.semver, "tag-semver", "", "semver range of the tags to track")
+	fs.StringVar(&o.digest, "digest", "", "digest to pin, sha256:…")
+	fs.Var(command.Choice{Value: &o.provider, Allowed: providers}, "provider", "authentication provider of the registry: "+strings.Join(providers, ", "))
+	fs.StringVar(&o.secretRef, "secret-ref", "", "name of the Secret with the registry credentials")
+	fs.StringVar(&o.account, "service-account", "", "name of the ServiceAccount with image pull secrets")
+	fs.StringVar(&o.certRef, "cert-ref", "", "name of the Secret with TLS certificates")
+	fs.StringVar(&o.proxy, "proxy-secret-ref", "", "name of the Secret with the proxy address and credentials")
 	fs.StringVar(&o.layer, "layer-selector", "", "layer of the artifact and what to do with it: MEDIATYPE or MEDIATYPE:OPERATION; operations: "+strings.Join(input.LayerOperations, ", ")+" (default extract)")
-	fs.StringSliceVar(&o.ignore, "ignore-paths", nil, "leave out these paths, in the format of .gitignore")
-	fs.BoolVar(&o.insecure, "insecure", false, "speak plain HTTP to the registry")
+	fs.StringSliceVar(&o.ignore, "ignore-paths", nil, "paths to exclude, in the .gitignore format")
+	fs.BoolVar(&o.insecure, "insecure", false, "connect to the registry over plain HTTP")
 	o.verify.add(fs)
 }
 
@@ -120,11 +120,11 @@ func (o *ociRepositoryFlags) spec(c *creation.Creation) map[string]any {
 	if o.tag == "" && o.semver == "" && o.digest == "" {
 		c.Check(errors.New("--tag, --tag-semver or --digest is required"))
 	}
-	c.Exclusive("an OCIRepository follows one of them", "tag", "tag-semver", "digest")
+	c.Exclusive("tag", "tag-semver", "digest")
 	c.Versions("tag-semver", o.semver)
 	c.Digest("digest", o.digest)
 	c.ObjectNames(map[string]string{"secret-ref": o.secretRef, "cert-ref": o.certRef, "service-account": o.account})
-	fetching(c, spec, o.url, o.proxy, o.ignore)
+	putFetchFields(c, spec, o.url, o.proxy, o.ignore)
 	creation.Put(spec, "provider", o.provider)
 	creation.Put(spec, "ref.digest", o.digest)
 	creation.Put(spec, "ref.semver", o.semver)
@@ -143,7 +143,7 @@ func (o *ociRepositoryFlags) spec(c *creation.Creation) map[string]any {
 	return spec
 }
 
-// Bucket returns what makes a Bucket.
+// Bucket returns the builder of Buckets.
 func Bucket() creation.Builder {
 	var bucket, endpoint, accessKey, region, secretRef, proxy string
 	var ignore []string
@@ -151,25 +151,25 @@ func Bucket() creation.Builder {
 	provider, secretKey := "generic", validate.NewSecretFlag("secret-key")
 	return creation.Builder{
 		Kind: "Bucket",
-		Example: `  # A bucket of an S3-compatible server, with a Secret made from the keys
+		Example: `  # Use an S3-compatible server: create a Secret with the keys
   flux create source bucket podinfo --bucket-name=podinfo --endpoint=minio.minio.svc.cluster.local:9000 \
     --insecure --access-key=me --secret-key-file=./secret-key --interval=10m
 
-  # A bucket of Amazon, opened by the identity of the cluster
+  # Use Amazon S3 with workload identity
   flux create source bucket podinfo --bucket-name=podinfo --endpoint=s3.amazonaws.com --region=us-east-1 --provider=aws`,
 		Refers:      map[string][]string{"secret-ref": {"Secret"}, "proxy-secret-ref": {"Secret"}},
-		SecretFlags: append(secretKey.Names(), "access-key"),
+		SecretFlags: append(secretKey.FlagNames(), "access-key"),
 		Flags: func(fs *pflag.FlagSet) {
-			fs.Var(command.Choice{Value: &provider, Allowed: clouds}, "provider", "whose store it is: "+strings.Join(clouds, ", "))
-			fs.StringVar(&bucket, "bucket-name", "", "the name of the bucket")
-			fs.StringVar(&endpoint, "endpoint", "", "the host, and port, of the store")
-			fs.StringVar(&accessKey, "access-key", "", "the access key, to make a Secret from")
-			secretKey.Add(fs, "", "the secret key", ", to make a Secret from")
-			fs.StringVar(&region, "region", "", "the region of the bucket")
-			fs.StringVar(&secretRef, "secret-ref", "", "the Secret with the keys")
-			fs.StringVar(&proxy, "proxy-secret-ref", "", "the Secret with the address and credentials of a proxy")
-			fs.StringSliceVar(&ignore, "ignore-paths", nil, "leave out these paths, in the format of .gitignore")
-			fs.BoolVar(&insecure, "insecure", false, "speak plain HTTP to the store")
+			fs.Var(command.Choice{Value: &provider, Allowed: providers}, "provider", "provider of the bucket: "+strings.Join(providers, ", "))
+			fs.StringVar(&bucket, "bucket-name", "", "name of the bucket")
+			fs.StringVar(&endpoint, "endpoint", "", "host and optional port of the bucket server")
+			fs.StringVar(&accessKey, "access-key", "", "access key to store in a Secret")
+			secretKey.Add(fs, "", "secret key", " to store in a Secret")
+			fs.StringVar(&region, "region", "", "region of the bucket")
+			fs.StringVar(&secretRef, "secret-ref", "", "name of the Secret with the keys")
+			fs.StringVar(&proxy, "proxy-secret-ref", "", "name of the Secret with the proxy address and credentials")
+			fs.StringSliceVar(&ignore, "ignore-paths", nil, "paths to exclude, in the .gitignore format")
+			fs.BoolVar(&insecure, "insecure", false, "connect to the bucket server over plain HTTP")
 		},
 		Spec: func(c *creation.Creation) map[string]any {
 			spec := map[string]any{}
@@ -177,11 +177,11 @@ func Bucket() creation.Builder {
 			c.Require("endpoint", endpoint)
 			c.Endpoint("endpoint", endpoint)
 			c.ObjectName("secret-ref", secretRef)
-			c.Excludes("secret-ref", "the keys are in the Secret", append(secretKey.Names(), "access-key")...)
-			if (accessKey != "") != c.Asked(secretKey) {
-				c.Check(errors.New("--access-key and --secret-key go together"))
+			c.Excludes("secret-ref", "the keys are in the Secret", append(secretKey.FlagNames(), "access-key")...)
+			if (accessKey != "") != c.SecretGiven(secretKey) {
+				c.Check(errors.New("--access-key and --secret-key must be set together"))
 			}
-			fetching(c, spec, "", proxy, ignore)
+			putFetchFields(c, spec, "", proxy, ignore)
 			creation.Put(spec, "bucketName", bucket)
 			creation.Put(spec, "endpoint", endpoint)
 			creation.Put(spec, "insecure", insecure)
@@ -192,7 +192,7 @@ func Bucket() creation.Builder {
 		},
 		Secret: func(_ context.Context, c *creation.Creation, spec map[string]any) (*unstructured.Unstructured, error) {
 			if accessKey == "" {
-				return nil, nil //nolint:nilnil // no Secret is asked for
+				return nil, nil //nolint:nilnil // no credentials are set
 			}
 			name := "bucket-" + c.Name
 			creation.Put(spec, "secretRef.name", name)
@@ -202,49 +202,49 @@ func Bucket() creation.Builder {
 	}
 }
 
-// HelmRepository returns what makes a HelmRepository.
+// HelmRepository returns the builder of HelmRepositories.
 func HelmRepository() creation.Builder {
 	var url, username, secretRef, provider string
 	var passCredentials bool
 	password, files := validate.NewSecretFlag("password"), credentials.TLS{Ca: "ca-file", Cert: "cert-file", Key: "key-file"}
 	return creation.Builder{
 		Kind: "HelmRepository",
-		Example: `  # A public repository
+		Example: `  # Use a public repository
   flux create source helm podinfo --url=https://stefanprodan.github.io/podinfo --interval=10m
 
-  # A private one, with a Secret made from the credentials
+  # Use a private repository: create a Secret with the credentials
   flux create source helm podinfo --url=https://charts.example.com --username=me --password-stdin < password
 
-  # Charts in a registry
+  # Use charts in a registry
   flux create source helm podinfo --url=oci://ghcr.io/stefanprodan/charts --secret-ref=ghcr`,
 		Refers:      map[string][]string{"secret-ref": {"Secret"}},
-		Words:       map[string][]string{"oci-provider": clouds},
-		SecretFlags: append(password.Names(), "username", "ca-file", "cert-file", "key-file"),
+		Words:       map[string][]string{"oci-provider": providers},
+		SecretFlags: append(password.FlagNames(), "username", "ca-file", "cert-file", "key-file"),
 		Flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&url, "url", "", "the address of the repository: https, http or oci")
-			fs.StringVarP(&username, "username", "u", "", "the user name, to make a Secret from")
-			password.Add(fs, "p", "the password", ", to make a Secret from")
+			fs.StringVar(&url, "url", "", "URL of the repository: https, http or oci")
+			fs.StringVarP(&username, "username", "u", "", "user name to store in a Secret")
+			password.Add(fs, "p", "password", " to store in a Secret")
 			files.Add(fs)
-			fs.StringVar(&secretRef, "secret-ref", "", "the Secret with the credentials")
-			fs.StringVar(&provider, "oci-provider", "", "whose identity opens the registry: "+strings.Join(clouds, ", "))
-			fs.BoolVar(&passCredentials, "pass-credentials", false, "send the credentials to other hosts that the index names too")
+			fs.StringVar(&secretRef, "secret-ref", "", "name of the Secret with the credentials")
+			fs.StringVar(&provider, "oci-provider", "", "authentication provider of the registry: "+strings.Join(providers, ", "))
+			fs.BoolVar(&passCredentials, "pass-credentials", false, "send the credentials also to other hosts that the index refers to")
 		},
 		Spec: func(c *creation.Creation) map[string]any {
 			spec := map[string]any{}
 			u := c.URL("url", url, "https", "http", "oci")
-			c.OneOf("oci-provider", provider, clouds)
+			c.OneOf("oci-provider", provider, providers)
 			c.ObjectName("secret-ref", secretRef)
-			c.Excludes("secret-ref", "the credentials are in the Secret", append(password.Names(), "username")...)
-			if (username != "") != c.Asked(password) {
-				c.Check(errors.New("--username and --password go together"))
+			c.Excludes("secret-ref", "the credentials are in the Secret", append(password.FlagNames(), "username")...)
+			if (username != "") != c.SecretGiven(password) {
+				c.Check(errors.New("--username and --password must be set together"))
 			}
 			files.Check(c)
-			fetching(c, spec, url, "", nil)
+			putFetchFields(c, spec, url, "", nil)
 			if u != nil && u.Scheme == "oci" {
 				creation.Put(spec, "type", "oci")
 				creation.Put(spec, "provider", provider)
 			} else if provider != "" {
-				c.Check(errors.New("--oci-provider is for oci:// addresses"))
+				c.Check(errors.New("--oci-provider requires an oci:// URL"))
 			}
 			creation.Put(spec, "secretRef.name", secretRef)
 			creation.Put(spec, "passCredentials", passCredentials)
@@ -260,31 +260,31 @@ func HelmRepository() creation.Builder {
 				data["username"], data["password"] = username, c.Secret(password)
 			}
 			if len(data) == 0 {
-				return nil, nil //nolint:nilnil // no Secret is asked for
+				return nil, nil //nolint:nilnil // no credentials are set
 			}
 			return credentials.NewSecret(c, name, "", data), c.Err()
 		},
 	}
 }
 
-// HelmChart returns what makes a HelmChart.
+// HelmChart returns the builder of HelmCharts.
 func HelmChart() creation.Builder {
 	var source, chart, version string
-	strategy, verify := creation.Strategies[0], verifyFlags{}
+	strategy, verify := creation.ReconcileStrategies[0], verifyFlags{}
 	return creation.Builder{
 		Kind: "HelmChart",
-		Example: `  # The newest chart of a range out of a Helm repository
+		Example: `  # Track a semver range of a chart in a Helm repository
   flux create source chart podinfo --source=HelmRepository/podinfo --chart=podinfo --chart-version=6.x
 
-  # A chart out of Git, anew with every commit
+  # Package a chart from Git for every revision
   flux create source chart podinfo --source=GitRepository/podinfo --chart=./charts/podinfo --reconcile-strategy=Revision`,
 		Refers: map[string][]string{"source": creation.ChartSources, "verify-secret-ref": {"Secret"}},
-		Words:  map[string][]string{"reconcile-strategy": creation.Strategies},
+		Words:  map[string][]string{"reconcile-strategy": creation.ReconcileStrategies},
 		Flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&source, "source", "", "where the chart is: HelmRepository, GitRepository or Bucket, as <kind>/<name>")
-			fs.StringVar(&chart, "chart", "", "the name of the chart, or its path")
-			fs.StringVar(&version, "chart-version", "", "the version or range of versions, in a HelmRepository")
-			fs.StringVar(&strategy, "reconcile-strategy", strategy, "what makes a new chart: "+strings.Join(creation.Strategies, ", "))
+			fs.StringVar(&source, "source", "", "source of the chart as KIND/NAME; kinds: HelmRepository, GitRepository, Bucket")
+			fs.StringVar(&chart, "chart", "", "name of the chart, or its path in a GitRepository or Bucket")
+			fs.StringVar(&version, "chart-version", "", "version or semver range of the chart (only with a HelmRepository)")
+			fs.StringVar(&strategy, "reconcile-strategy", strategy, "change that produces a new chart artifact: "+strings.Join(creation.ReconcileStrategies, ", "))
 			verify.add(fs)
 		},
 		Spec: func(c *creation.Creation) map[string]any {
@@ -292,11 +292,11 @@ func HelmChart() creation.Builder {
 			c.Require("source", source)
 			c.Require("chart", chart)
 			c.Versions("chart-version", version)
-			c.OneOf("reconcile-strategy", strategy, creation.Strategies)
+			c.OneOf("reconcile-strategy", strategy, creation.ReconcileStrategies)
 			ref := c.Refer("source", source, input.Rules{Kinds: creation.ChartSources, Local: true})
-			fetching(c, spec, "", "", nil)
+			putFetchFields(c, spec, "", "", nil)
 			if c.FetchTimeout != 0 {
-				c.Check(errors.New("--fetch-timeout is for the source of a chart"))
+				c.Check(errors.New("--fetch-timeout is not supported by HelmCharts: set it on the source of the chart"))
 			}
 			creation.Put(spec, "chart", chart)
 			creation.Put(spec, "version", version)
