@@ -294,7 +294,7 @@ func target(r *http.Request) string { return r.Method + " " + r.URL.Path }
 // response is more informative than a timeout.
 func inTime(ctx context.Context, pause time.Duration) bool {
 	deadline, bounded := ctx.Deadline()
-	return !bounded || time.Until(deadline) > pause
+	return !bounded || time.Until(deadline) > pause //nolint:forbidigo // a context has no other clock
 }
 
 func sleep(ctx context.Context, pause time.Duration) bool {

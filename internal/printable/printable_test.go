@@ -20,7 +20,7 @@ func TestText(t *testing.T) {
 		"other scripts":   {"Zażółć 日本語 עברית", "", ""},
 		"symbols":         {"✔ ⚠️ ► … ├── ñ", "", ""},
 		"joined emoji":    {"👩‍💻 fix", "", ""},
-		"Persian":         {"می‌خواهم", "", ""},
+		"Persian":         {"می\u200cخواهم", "", ""},
 		"no-break space":  {"a\u00a0b", "", ""},
 		"SGR":             {"\x1b[31mred\x1b[0m", `\x1b[31mred\x1b[0m`, `\x1b[31mred\x1b[0m`},
 		"OSC 52":          {"\x1b]52;c;cm0=\a", `\x1b]52;c;cm0=\x07`, `\x1b]52;c;cm0=\x07`},

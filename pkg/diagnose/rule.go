@@ -66,8 +66,3 @@ func fixed(text string) func(subject) string { return func(subject) string { ret
 func withDetail(text string) func(subject) string {
 	return func(s subject) string { return text + ": " + s.detail() }
 }
-
-// steps returns the texts followed by the command that retries.
-func steps(texts ...string) func(subject) []string {
-	return func(s subject) []string { return append(slices.Clone(texts), s.again()) }
-}

@@ -13,7 +13,7 @@ import (
 var (
 	fetchers = []string{"GitRepository", "OCIRepository", "Bucket", "HelmRepository", "HelmChart", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation"}
 	gitKinds = []string{"GitRepository", "ImageUpdateAutomation"}
-	appliers = kindsWith(controllers.Kind.Applies)
+	appliers = kindsWith(controllers.Kind.Applies) //nolint:gochecknoglobals // data, taken from the catalogue
 )
 
 // kindsWith returns the names of the kinds in the catalogue that keep accepts.

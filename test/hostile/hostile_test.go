@@ -88,7 +88,7 @@ type listener struct{ asked atomic.Int64 }
 
 func (l *listener) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	l.asked.Add(1)
-	fmt.Fprint(w, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: remote}\n")
+	_, _ = fmt.Fprint(w, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: remote}\n")
 }
 
 const kustomization = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: app, namespace: flux-system}\nspec: {path: ./}\n"

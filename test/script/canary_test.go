@@ -51,7 +51,7 @@ func echo(status int) http.Handler {
 		w.Header().Set("Www-Authenticate", `Basic realm="`+strings.ReplaceAll(sent, `"`, "'")+`"`)
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
-		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":"Forbidden","message":%s,"errors":[{"code":"DENIED","message":%s}],"error":%s}`, status, message, message, message)
+		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":"Forbidden","message":%s,"errors":[{"code":"DENIED","message":%s}],"error":%s}`, status, message, message, message)
 	})
 }
 

@@ -22,6 +22,7 @@ type Kustomizers struct {
 	programs map[string]*helmprocess.Program
 }
 
+// Close ends all processes and returns their errors.
 func (k *Kustomizers) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -35,6 +36,7 @@ func (k *Kustomizers) Close() error {
 // RemoteBases are the hosts that kustomizations may refer to.
 type RemoteBases struct{ hosts []string }
 
+// Add adds the flag --allow-remote-bases.
 func (r *RemoteBases) Add(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&r.hosts, "allow-remote-bases", nil, "hosts that kustomizations may refer to over HTTP, e.g. github.com (default none)")
 }

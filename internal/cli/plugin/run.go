@@ -250,14 +250,14 @@ func Complete(ctx context.Context, a *app.App, root *cobra.Command, args []strin
 		return false
 	}
 	answer := fmt.Sprintf(":%d\n", cobra.ShellCompDirectiveError)
-	if filepath.Dir(line.plugin.Path) != folder(a) {
-		// it is not run
-	} else if env, err := pluginEnvironment(a, root, line); err == nil {
-		ctx, cancel := context.WithTimeout(ctx, complete.Timeout)
-		defer cancel()
-		after := append(slices.Clone(line.after), args[len(args)-1])
-		if text, ok := plugin.Complete(ctx, line.plugin.Path, args[0], after, env); ok {
-			answer = text
+	if filepath.Dir(line.plugin.Path) == folder(a) {
+		if env, err := pluginEnvironment(a, root, line); err == nil {
+			ctx, cancel := context.WithTimeout(ctx, complete.Timeout)
+			defer cancel()
+			after := append(slices.Clone(line.after), args[len(args)-1])
+			if text, ok := plugin.Complete(ctx, line.plugin.Path, args[0], after, env); ok {
+				answer = text
+			}
 		}
 	}
 	_, _ = a.Out.Write([]byte(answer)) // the shell is gone where this fails

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
+// BoxStatus returns how a diagram shows an object with a status.
 func BoxStatus(status tree.Status) diagram.Status {
 	switch status {
 	case tree.Ready:

@@ -62,7 +62,7 @@ func (p *Program) Render(ctx context.Context, release build.Release) (*build.Ren
 func (p *Program) Kustomize(ctx context.Context, folder string, from build.FileSystem) ([][]byte, error) {
 	r, err := p.do(ctx, "kustomize", request{Kustomize: folder}, func(w *wanted) *found { return read(from, w.File) })
 	if refused := p.Bases.refused(); err != nil && refused != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%w: %s", err, refused) // not wrapped: it is no failure of the cluster's API
+		err = fmt.Errorf("%w: %s", err, refused) //nolint:errorlint // wrapping it would make it a failure of the API server
 	}
 	objects := make([][]byte, len(r.Objects))
 	for i, o := range r.Objects {
@@ -186,7 +186,7 @@ func (p *Program) start(ctx context.Context) error {
 	}
 	cmd := exec.CommandContext(ctx, path, argument)
 	cmd.WaitDelay = time.Second
-	cmd.Env = chartEnvironment(os.LookupEnv)
+	cmd.Env = chartEnvironment(os.LookupEnv) //nolint:forbidigo // the process gets named variables of this one
 	if p.Bases != nil {
 		if cmd.Env, err = p.Bases.environment(ctx); err != nil {
 			return err
