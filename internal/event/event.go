@@ -1,4 +1,4 @@
-// Package event reads the events of Kubernetes.
+// Package event parses and sorts Kubernetes events.
 package event
 
 import (
@@ -16,27 +16,28 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Resource is the resource of events.
+// Resource returns the API resource of events.
 func Resource() kube.Resource {
 	r := kube.Resource{Kind: "Event"}
 	r.Version, r.Resource = "v1", "events"
 	return r
 }
 
-// Event is an event as far as a line of it goes.
+// Event has the fields of a Kubernetes event that the output shows.
 type Event struct {
 	Object controllers.Object
-	// Group, kind, namespace and name are those of the object that it is about.
+	// Group, Kind, Namespace and Name identify the involved object.
 	Group, Kind, Namespace, Name string
-	Typ, Reason, Message, From   string
-	// First and at are when it happened first and last, count how often.
+	Type, Reason, Message, From  string
+	// First and At are the first and the last occurrence, Count is the number
+	// of occurrences.
 	First, At time.Time
 	Count     int
 	version   uint64
 }
 
-// Of reads an event. Recorders of the older API repeat one by its count
-// and lastTimestamp, those of the newer one by its series.
+// Of parses an event. The core API counts repetitions in count and
+// lastTimestamp, the events.k8s.io API in series.
 func Of(o controllers.Object) Event {
 	field := func(paths ...string) string { return controllers.Path(paths).String(o) }
 	at := func(fields ...string) time.Time {
@@ -47,33 +48,33 @@ func Of(o controllers.Object) Event {
 		}
 		return time.Time{}
 	}
-	h := Event{
+	e := Event{
 		Object: o, Kind: field("involvedObject.kind"), Namespace: field("involvedObject.namespace"), Name: field("involvedObject.name"),
-		Typ: field("type"), Reason: field("reason"), Message: redact.Text(strings.TrimSpace(field("message"))),
+		Type: field("type"), Reason: field("reason"), Message: redact.Text(strings.TrimSpace(field("message"))),
 		From:  cmp.Or(field("reportingComponent"), field("source.component")),
 		First: at("firstTimestamp", "eventTime", "metadata.creationTimestamp"),
 		At:    at("series.lastObservedTime", "lastTimestamp", "eventTime", "metadata.creationTimestamp"),
 	}
 	if gv, err := schema.ParseGroupVersion(field("involvedObject.apiVersion")); err == nil {
-		h.Group = gv.Group
+		e.Group = gv.Group
 	}
-	h.Count, _ = strconv.Atoi(field("series.count", "count"))
-	h.version, _ = strconv.ParseUint(field("metadata.resourceVersion"), 10, 64)
-	return h
+	e.Count, _ = strconv.Atoi(field("series.count", "count"))
+	e.version, _ = strconv.ParseUint(field("metadata.resourceVersion"), 10, 64)
+	return e
 }
 
-// Sort puts the oldest first. The times of events are whole seconds:
-// within one, the order in which the server took them in tells.
+// Sort sorts events by time, and by resource version within a second, which is
+// the precision of their timestamps.
 func Sort(list []Event) {
 	slices.SortStableFunc(list, func(a, b Event) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.version, b.version))
 	})
 }
 
-// ID is the same for a repetition of the event, and said differs then.
-func (h Event) ID() string { return controllers.Path{"metadata.uid"}.String(h.Object) }
+// ID returns the UID of the event, which repetitions share.
+func (e Event) ID() string { return controllers.Path{"metadata.uid"}.String(e.Object) }
 
-// State differs between repetitions of an event.
-func (h Event) State() string {
-	return fmt.Sprintf("%d %d %s", h.At.UnixNano(), h.Count, h.Message)
+// State returns a string that differs between repetitions of an event.
+func (e Event) State() string {
+	return fmt.Sprintf("%d %d %s", e.At.UnixNano(), e.Count, e.Message)
 }

@@ -16,31 +16,31 @@ func newArtifact(a *app.App) *cobra.Command {
 	output := "artifact.tgz"
 	cmd := &cobra.Command{
 		Use:   "artifact",
-		Short: "Pack a folder into an artifact",
-		Long: `Pack a folder into an artifact: a gzipped tar file that can be pushed to a
-registry. The same files give the same bytes, whoever packs them and when.`,
-		Example: `  # Pack the manifests of a folder
+		Short: "Build an artifact from a directory",
+		Long: `Build an artifact from a directory: a gzipped tar file that can be pushed to a
+registry. Builds are reproducible: the same files give the same bytes.`,
+		Example: `  # Build an artifact from the manifests of a directory
   flux build artifact --path ./deploy --output ./artifact.tgz
 
-  # Leave out what else is there
+  # Exclude other files
   flux build artifact --path ./deploy --add-ignore-paths='*.md,tests/'
 
-  # Pack what another command prints
+  # Build an artifact from the output of another command
   kustomize build ./overlays/production | flux build artifact --path - --output ./artifact.tgz`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runArtifact(cmd.Context(), a, o, output) },
 	}
 	fs := cmd.Flags()
 	o.Add(fs)
-	fs.StringVarP(&o.Path, "path", "p", "", "the folder or file to pack; - for standard input")
-	fs.StringVarP(&output, "output", "o", output, "the file to write")
-	fs.BoolVar(&o.Resolve, "resolve-symlinks", false, "pack what symbolic links point to, instead of leaving them out")
+	fs.StringVarP(&o.Path, "path", "p", "", "directory or file to pack, - for standard input")
+	fs.StringVarP(&output, "output", "o", output, "path of the artifact file")
+	fs.BoolVar(&o.Resolve, "resolve-symlinks", false, "pack the targets of symbolic links instead of skipping the links")
 	return cmd
 }
 
 func runArtifact(ctx context.Context, a *app.App, o *oci.PackOptions, output string) error {
 	if o.Path == "" {
-		return clierr.WithHint("name the folder with --path", "there is nothing to pack")
+		return clierr.WithHint("set the directory or file with --path", "--path is required")
 	}
 	from, remove, err := oci.Packable(a, o.Path)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package build has the commands below build.
+// Package build implements the build commands.
 package build
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// NewCommand returns the command build.
+// NewCommand returns the build command.
 func NewCommand(a *app.App) *cobra.Command {
 	return command.Group("build", "Build the manifests that Flux would apply",
 		newArtifact(a), newHelmRelease(a), newKustomization(a))
@@ -33,43 +33,43 @@ func newKustomization(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "kustomization [name]",
 		Aliases: []string{"ks"},
-		Short:   "Render what a Kustomization would apply",
-		Long: `Render what a Kustomization would apply, as kustomize-controller does it:
-its spec (patches, images, components, targetNamespace, ...) is laid over the
-folder, variables are substituted, and the objects are labelled.
+		Short:   "Render the objects that a Kustomization applies",
+		Long: `Render the objects that a Kustomization applies, like kustomize-controller:
+its spec (patches, images, components, targetNamespace, ...) is applied to the
+directory, variables are substituted, and owner labels are added.
 
-All of it happens in memory: nothing is written to the folder.
+The build runs in memory and does not modify the directory.
 
-On a terminal the values of Secrets, and what was substituted from them, are
-masked; --show-secrets prints them. In a pipe or a file they are printed, unless
---mask-secrets is given. What is encrypted with SOPS is always masked.
+On a terminal, the values of Secrets and variables substituted from them are
+masked; --show-secrets prints them. Other outputs have the values unless
+--mask-secrets is set. SOPS-encrypted values are always masked.
 
-Without --path, the folder is spec.path in the Git work tree around the current
-folder. With --dry-run, no cluster is asked: the Kustomization is read from
---kustomization-file, or found in the work tree, as are the ConfigMaps and
-Secrets whose variables it substitutes.
+Without --path, the build uses spec.path in the Git work tree of the current
+directory. With --dry-run, no cluster is accessed: the Kustomization is read from
+--kustomization-file, or the work tree, and the ConfigMaps and
+Secrets with its variables are read from the work tree.
 
-With --recursive, children that have another source are built from what
-source-controller has of it, unless --local-sources names a folder; an
-OCIRepository that is not on the cluster is fetched from its registry.`,
-		Example: `  # What the files here would become on the cluster
+With --recursive, children with another source are built from the
+artifact in source-controller, unless --local-sources sets a directory; an
+OCIRepository that is not on the cluster is pulled from its registry.`,
+		Example: `  # Build the local files
   flux build kustomization my-app
 
-  # The same of another folder
+  # Build another directory
   flux build kustomization my-app --path ./apps/my-app
 
-  # Without a cluster
+  # Build without cluster access
   flux build kustomization my-app --path ./apps/my-app \
     --kustomization-file ./clusters/production/my-app.yaml --dry-run
 
-  # With the Kustomizations that it brings, theirs, and so on
+  # Include the Kustomizations in the build, recursively
   flux build kustomization flux-system --path ./clusters/production --recursive \
     --local-sources GitRepository/flux-system/flux-system=./
 
-  # Down to what its HelmReleases install
+  # Include Kustomizations and HelmReleases
   flux build kustomization flux-system --recursive --with-helm
 
-  # With other values for variables
+  # Override substitution variables
   flux build kustomization my-app --set region=eu --vars-file ./staging.env`,
 		ValidArgsFunction: complete.Names(a, k),
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -82,14 +82,15 @@ OCIRepository that is not on the cluster is fetched from its registry.`,
 	fs := cmd.Flags()
 	o.Add(fs)
 	h.Add(fs)
-	fs.BoolVar(&withHelm, "with-helm", false, "render the HelmReleases that it brings, too")
-	fs.BoolVar(&o.DryRun, "dry-run", false, "ask no cluster: what the build needs is taken from the work tree")
-	fs.VarP(command.Choice{Value: &o.Format, Allowed: []string{"yaml", "json"}}, "output", "o", "print yaml or json")
+	fs.BoolVar(&withHelm, "with-helm", false, "also render the HelmReleases in the build")
+	fs.BoolVar(&o.DryRun, "dry-run", false, "build without cluster access, from the files in the work tree")
+	fs.VarP(command.Choice{Value: &o.Format, Allowed: []string{"yaml", "json"}}, "output", "o", "output format: yaml or json")
 	o.Secrets.Add(fs)
 	return cmd
 }
 
-// runKustomization also renders HelmReleases where h is given.
+// runKustomization builds the Kustomization and, if h is set, renders its
+// HelmReleases.
 func runKustomization(a *app.App, cmd *cobra.Command, o *desired.BuildOptions, h *desired.HelmOptions, names []string) error {
 	if len(names) != 1 {
 		return clierr.WithHint("flux build kustomization NAME", "one Kustomization name is required")
@@ -118,8 +119,8 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *desired.BuildOptions, h
 	return errors.Join(printObjects(a, o, result), failed, context.Cause(ctx))
 }
 
-// printObjects prints objects so that they can be applied, unless secret values
-// are masked. What SOPS has encrypted is always masked.
+// printObjects prints objects as manifests. Secret values are masked on
+// request; SOPS-encrypted values are always masked.
 func printObjects(a *app.App, o *desired.BuildOptions, result *build.Result) error {
 	items, masked := make([]unstructured.Unstructured, len(result.Objects)), 0
 	for i, object := range result.Objects {

@@ -30,35 +30,35 @@ func newHelmRelease(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "helmrelease [name]",
 		Aliases: []string{"hr"},
-		Short:   "Render what a HelmRelease would install",
-		Long: `Render what a HelmRelease would install, as helm-controller does it: its chart
-with spec.valuesFrom and spec.values, patched by spec.postRenderers, labelled.
+		Short:   "Render the objects that a HelmRelease installs",
+		Long: `Render the objects that a HelmRelease installs, like helm-controller: its chart
+with spec.valuesFrom and spec.values, patched by spec.postRenderers, with owner labels.
 
-The chart comes from where the HelmRelease says: a Helm repository, a registry,
-or, in a Git repository, the work tree around the current folder or a folder
-named by --local-sources. What is fetched is kept in the user's cache folder.
-Charts see the version and the APIs of the cluster, and look up its objects.
+The chart comes from the source of the HelmRelease: a Helm or OCI repository,
+or, for a Git repository, the work tree of the current directory or a directory
+set with --local-sources. Charts are cached in the user's cache directory.
+Charts use the version, the APIs and the objects of the cluster.
 
-With --dry-run, no cluster is asked: the HelmRelease is read from
---helmrelease-file, or found in the work tree, as are its source, ConfigMaps
-and Secrets; charts that look objects up find none.`,
-		Example: `  # What the chart would become on the cluster
+With --dry-run, no cluster is accessed: the HelmRelease is read from
+--helmrelease-file, or the work tree, and its source, ConfigMaps
+and Secrets are read from the work tree; lookups in charts return no objects.`,
+		Example: `  # Render the chart with the values of the HelmRelease
   flux build helmrelease my-app
 
-  # The same with a chart that is being worked on, and other values
+  # Render a local chart with additional values
   flux build helmrelease my-app --chart ./charts/my-app --values ./test-values.yaml
 
-  # Without a cluster
+  # Render without cluster access
   flux build helmrelease my-app --helmrelease-file ./apps/my-app.yaml --dry-run --kube-version 1.35.0`,
 		ValidArgsFunction: complete.Names(a, k),
 		RunE:              func(cmd *cobra.Command, names []string) error { return runHelmRelease(a, cmd, o, names) },
 	}
 	fs := cmd.Flags()
 	o.ChartOptions.Add(fs)
-	fs.StringVar(&o.File, "helmrelease-file", "", "a file with the HelmRelease, instead of the cluster's; - for standard input")
-	fs.StringToStringVar(&o.Sources, "local-sources", nil, "the folders of sources, such as GitRepository/flux-system/my-repo=./repo")
-	fs.BoolVar(&o.DryRun, "dry-run", false, "ask no cluster: what the build needs is taken from the work tree")
-	fs.VarP(command.Choice{Value: &o.Format, Allowed: []string{"yaml", "json"}}, "output", "o", "print yaml or json")
+	fs.StringVar(&o.File, "helmrelease-file", "", "file with the HelmRelease to use instead of the live object, - for standard input")
+	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources, e.g. GitRepository/flux-system/my-repo=./repo")
+	fs.BoolVar(&o.DryRun, "dry-run", false, "build without cluster access, from the files in the work tree")
+	fs.VarP(command.Choice{Value: &o.Format, Allowed: []string{"yaml", "json"}}, "output", "o", "output format: yaml or json")
 	o.Secrets.Add(fs)
 	o.HelmOptions.Add(fs)
 	return cmd
@@ -102,7 +102,8 @@ func runHelmRelease(a *app.App, cmd *cobra.Command, o *releaseOptions, names []s
 	return printObjects(a, &o.BuildOptions, &build.Result{Objects: o.Shown(result)})
 }
 
-// deployedRevision is the number of the release that is there, 0 where none is.
+// deployedRevision returns the revision of the deployed release, or 0 if there
+// is none.
 func deployedRevision(hr *unstructured.Unstructured) int {
 	history, _, _ := unstructured.NestedSlice(hr.Object, "status", "history")
 	if len(history) == 0 {
@@ -113,9 +114,9 @@ func deployedRevision(hr *unstructured.Unstructured) int {
 	return int(version)
 }
 
-// addReleases renders the HelmReleases of a build, several at a time, and puts
-// what they install behind it, in their order. What cannot be rendered has
-// been reported.
+// addReleases renders the HelmReleases of a build concurrently and appends
+// their objects in order. It reports the errors of HelmReleases that failed to
+// render.
 func addReleases(ctx context.Context, a *app.App, o *desired.BuildOptions, h *desired.HelmOptions, plan *desired.Plan, result *build.Result) (err error) {
 	var releases []*unstructured.Unstructured
 	for _, object := range result.Objects {
@@ -131,7 +132,7 @@ func addReleases(ctx context.Context, a *app.App, o *desired.BuildOptions, h *de
 		return err
 	}
 	defer func() { err = errors.Join(err, program.Close()) }()
-	if options.Sources, err = desired.TreesOf(a, o, plan.Work, plan.Ks); err != nil {
+	if options.Sources, err = desired.SourcesWithRemotes(a, o, plan.Work, plan.Ks); err != nil {
 		return err
 	}
 	desired.PreferBuilt(options, result)

@@ -21,17 +21,18 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Settings are flags of kustomize-controller that decide what it does.
+// Settings are the flags of kustomize-controller that affect a reconciliation.
 type Settings struct {
-	// account is the service account of Kustomizations that name none.
+	// account is the ServiceAccount of Kustomizations that set none.
 	account string
-	// ageSecret is the Secret with the age keys for what no other key decrypts,
-	// in the controllers' namespace.
+	// ageSecret is the Secret with the default age keys in the namespace of
+	// the controllers.
 	ageSecret string
 }
 
-// liveWithSettings reads the Kustomization, and, at the same time, the flags
-// of the controller. Who may not see these goes on without.
+// liveWithSettings reads the Kustomization and, concurrently, the flags of the
+// controller. The flags are optional: users often have no permission to read
+// the Deployment.
 func liveWithSettings(ctx context.Context, a *app.App, client *kube.Client, namespace, name string) (*unstructured.Unstructured, Settings, error) {
 	var live *unstructured.Unstructured
 	var settings Settings
@@ -52,7 +53,7 @@ func liveWithSettings(ctx context.Context, a *app.App, client *kube.Client, name
 	return live, settings, err
 }
 
-// settingsOf reads the flags of the controller out of its Deployment.
+// settingsOf parses the flags of the controller in its Deployment.
 func settingsOf(deployment controllers.Object) Settings {
 	var s Settings
 	known := map[string]*string{"default-service-account": &s.account, "sops-age-secret": &s.ageSecret}
@@ -73,8 +74,8 @@ func settingsOf(deployment controllers.Object) Settings {
 	return s
 }
 
-// clusterOf is the cluster that a Kustomization applies to: the one it is on,
-// or that of the kubeconfig in its spec. It must not be compared with another.
+// clusterOf returns the configuration of the cluster that a Kustomization
+// applies to: the current cluster, or the cluster in spec.kubeConfig.
 func clusterOf(ctx context.Context, a *app.App, ks *unstructured.Unstructured, here *rest.Config) (*rest.Config, error) {
 	remote, _, _ := unstructured.NestedMap(ks.Object, "spec", "kubeConfig")
 	if remote == nil {
@@ -82,12 +83,12 @@ func clusterOf(ctx context.Context, a *app.App, ks *unstructured.Unstructured, h
 	}
 	name := desired.Text(ks, "spec", "kubeConfig", "secretRef", "name")
 	if name == "" {
-		return nil, fmt.Errorf("the Kustomization %s/%s applies to another cluster, which spec.kubeConfig reaches without a Secret: only the controller can", ks.GetNamespace(), ks.GetName())
+		return nil, fmt.Errorf("the Kustomization %s/%s applies to a remote cluster whose spec.kubeConfig has no Secret: only the controller can connect to it", ks.GetNamespace(), ks.GetName())
 	}
 	secret := build.Reference{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name}
 	data, err := desired.ClusterData(ctx, a, secret)
 	if apierrors.IsForbidden(err) {
-		return nil, clierr.WithHint("that cluster is reached by what the Secret holds", "reading the kubeconfig of %s: %s", secret, err)
+		return nil, clierr.WithHint("the Secret has the kubeconfig of the remote cluster: it must be readable", "reading the kubeconfig of %s: %s", secret, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", secret, err)
@@ -110,17 +111,17 @@ func clusterOf(ctx context.Context, a *app.App, ks *unstructured.Unstructured, h
 	return nil, fmt.Errorf("%s has no kubeconfig under %q", secret, keys[0])
 }
 
-// remoteConfig reads a kubeconfig that came from a cluster. It may neither run
-// programs nor read files here: whoever can write that Secret could otherwise
-// do so on this machine.
+// remoteConfig parses a kubeconfig that was read from a cluster. It refuses
+// exec plugins and file references: otherwise, anyone with write access to the
+// Secret could run programs and read files on this machine.
 func remoteConfig(content []byte) (*rest.Config, error) {
 	cfg, err := clientcmd.RESTConfigFromKubeConfig(content)
 	if err != nil {
-		return nil, errors.New("it is malformed") // the error may quote it
+		return nil, errors.New("invalid kubeconfig") // the error of the parser may quote credentials
 	}
 	files := cfg.BearerTokenFile + cfg.CAFile + cfg.CertFile + cfg.KeyFile
 	if cfg.ExecProvider != nil || cfg.AuthProvider != nil || files != "" {
-		return nil, errors.New("it runs programs or names files, which is not done for a kubeconfig out of a cluster")
+		return nil, errors.New("it uses exec plugins or file references, which are refused in a kubeconfig from a cluster")
 	}
 	return cfg, nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// Clusters are those that Kustomizations apply to, each with what has been
-// compared with it.
+// Clusters are the target clusters of the owners, each with the results of its
+// comparisons.
 type Clusters struct {
 	*app.App
 	here     *rest.Config
@@ -23,7 +23,8 @@ type Clusters struct {
 	engines  map[string]*diff.Engine
 }
 
-// engine is the one of the cluster that a Kustomization or HelmRelease applies to.
+// engine returns the diff engine for the cluster that a Kustomization or
+// HelmRelease applies to.
 func (c *Clusters) engine(ctx context.Context, owner *unstructured.Unstructured) (*diff.Engine, error) {
 	cfg, key := c.here, ""
 	if applied, err := clusterOf(ctx, c.App, owner, c.here); err != nil {
@@ -45,7 +46,7 @@ func (c *Clusters) engine(ctx context.Context, owner *unstructured.Unstructured)
 	return engine, nil
 }
 
-// Compare compares what a plan has built with the cluster that it applies to.
+// Compare diffs the build in plan against its target cluster.
 func (c *Clusters) Compare(ctx context.Context, plan diff.Plan) (*diff.Result, error) {
 	engine, err := c.engine(ctx, plan.Owner)
 	if err != nil {
@@ -53,7 +54,7 @@ func (c *Clusters) Compare(ctx context.Context, plan diff.Plan) (*diff.Result, e
 	}
 	standard := c.settings.account
 	if !build.IsKustomization(plan.Owner) {
-		standard = "" // it is a setting of kustomize-controller
+		standard = "" // the default service account is a setting of kustomize-controller
 	}
 	plan.Account = diff.Account(plan.Owner, standard)
 	line := c.UI.Progress(c.Now, "comparing the objects of %s", diff.RefOf(plan.Owner))
@@ -62,16 +63,16 @@ func (c *Clusters) Compare(ctx context.Context, plan diff.Plan) (*diff.Result, e
 	return engine.Compare(ctx, plan)
 }
 
-// withGoing adds what goes with Kustomizations and HelmReleases that are
-// pruned, and with those among that, and so on.
-func (c *Clusters) withGoing(ctx context.Context, results []*diff.Result) ([]*diff.Result, error) {
+// withDeletions appends the deletions that follow from pruned Kustomizations and
+// HelmReleases, recursively.
+func (c *Clusters) withDeletions(ctx context.Context, results []*diff.Result) ([]*diff.Result, error) {
 	here, err := c.engine(ctx, &unstructured.Unstructured{Object: map[string]any{}})
 	if err != nil {
 		return nil, err
 	}
 	seen := map[diff.Ref]bool{}
 	applied := appliedBy(results)
-	for i := 0; i < len(results); i++ { // more come while it runs
+	for i := 0; i < len(results); i++ { // results grows in the loop
 		for _, ref := range results[i].Owners() {
 			if seen[ref] {
 				continue
@@ -82,23 +83,23 @@ func (c *Clusters) withGoing(ctx context.Context, results []*diff.Result) ([]*di
 				return nil, err
 			}
 			if live == nil {
-				continue // it is an object of another cluster, and acts there
+				continue // the owner is an object of another cluster
 			}
-			gone, err := c.Compare(ctx, diff.DeletionPlan(live))
+			deletions, err := c.Compare(ctx, diff.DeletionPlan(live))
 			if ctx.Err() != nil {
 				return nil, err
 			}
-			if err != nil { // that it goes is certain, and the controller may fail with the same
-				gone = &diff.Result{Owner: ref, Warnings: []string{fmt.Sprintf("what goes with %s cannot be told: %s", ref, redact.Text(err.Error()))}}
+			if err != nil { // the owner is pruned in any case, and the controller may fail with the same error
+				deletions = &diff.Result{Owner: ref, Warnings: []string{fmt.Sprintf("cannot determine the objects that are deleted with %s: %s", ref, redact.Text(err.Error()))}}
 			}
-			noteMoves(gone, results[i].Owner, applied)
-			results = append(results, gone)
+			noteMoves(deletions, results[i].Owner, applied)
+			results = append(results, deletions)
 		}
 	}
 	return results, nil
 }
 
-// appliedBy tells which Kustomization applies an object.
+// appliedBy returns the Kustomization that applies each object.
 func appliedBy(results []*diff.Result) map[diff.Ref]diff.Ref {
 	by := map[diff.Ref]diff.Ref{}
 	for _, r := range results {
@@ -111,17 +112,18 @@ func appliedBy(results []*diff.Result) map[diff.Ref]diff.Ref {
 	return by
 }
 
-// noteMoves tells of what goes with one owner while another one applies it. Who
-// prunes the owner applies before that, and the object is its own then.
-func noteMoves(gone *diff.Result, pruner diff.Ref, applied map[diff.Ref]diff.Ref) {
-	for i, c := range gone.Changes {
+// noteMoves marks the objects of a deleted owner that another Kustomization
+// applies. If the pruner is that Kustomization, it adopts the object before it
+// prunes the owner.
+func noteMoves(deletions *diff.Result, pruner diff.Ref, applied map[diff.Ref]diff.Ref) {
+	for i, c := range deletions.Changes {
 		to, moves := applied[c.Object]
 		switch {
 		case !moves || c.Action != diff.Pruned:
 		case to == pruner:
-			gone.Changes[i] = diff.Change{Object: c.Object, Action: diff.Skipped, Reason: "moves to " + to.String()}
+			deletions.Changes[i] = diff.Change{Object: c.Object, Action: diff.Skipped, Reason: "moves to " + to.String()}
 		default:
-			gone.Changes[i].Notes = append(c.Notes, fmt.Sprintf("%s applies it: unless that one is first, it is deleted and created anew", to))
+			deletions.Changes[i].Notes = append(c.Notes, fmt.Sprintf("%s applies it too: unless that reconciles first, the object is deleted and recreated", to))
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package compare compares the desired state with clusters, and with other
-// revisions: for diff.
+// Package compare compares the desired state with clusters and with other
+// revisions, for the diff commands.
 package compare
 
 import (
@@ -19,27 +19,28 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// Plan is a build and what its result is compared with.
+// Plan is a build with the state that its result is compared with.
 type Plan struct {
 	desired.Plan
 	client *kube.Client
-	// live is the Kustomization on the cluster, nil where there is none.
+	// live is the Kustomization on the cluster, or nil if it does not exist.
 	live *unstructured.Unstructured
-	// revision is what is built, for people.
+	// revision is the revision of the build, for messages.
 	revision string
-	// unaltered is set where the live spec and the revision that its source has
-	// are built, without anything else from the command line.
+	// unaltered is set if the build uses the live spec and the current
+	// revision of the source, without overrides from the command line.
 	unaltered bool
-	// stored fetches what sources have, each once.
+	// stored caches the artifacts of sources.
 	stored *desired.StoredSources
-	// settings are those of the controller, as far as they can be seen.
+	// settings are the flags of kustomize-controller, as far as they are
+	// readable.
 	settings Settings
-	// clusters are those that have been compared with.
+	// clusters are the target clusters that have been compared.
 	clusters *Clusters
 }
 
-// NewPlan finds the Kustomization and the files. It returns nothing where
-// there is nothing to do.
+// NewPlan prepares the comparison of a Kustomization. It returns nil if there
+// is nothing to compare.
 func NewPlan(ctx context.Context, a *app.App, cmd *cobra.Command, o *Options, name string) (*Plan, error) {
 	client, namespace, err := a.Connect(cmd)
 	if err != nil {
@@ -54,7 +55,7 @@ func NewPlan(ctx context.Context, a *app.App, cmd *cobra.Command, o *Options, na
 	}
 	ks := live
 	if o.File != "" {
-		if ks, err = desired.KustomizationIn(a, o.File, namespace, name); err != nil {
+		if ks, err = desired.KustomizationFromFile(a, o.File, namespace, name); err != nil {
 			return nil, err
 		}
 	}
@@ -70,8 +71,9 @@ func NewPlan(ctx context.Context, a *app.App, cmd *cobra.Command, o *Options, na
 	return plan, err
 }
 
-// WithoutLive tells whether a comparison goes on after the live object was read
-// with an error: one that is not there may be left out, or be new.
+// WithoutLive reports whether the comparison continues after the live object
+// could not be read: --ignore-not-found treats a missing object as new, or as
+// nothing to compare.
 func WithoutLive(a *app.App, o *Options, err error) (bool, error) {
 	var absent *objref.NotFoundError
 	if !o.IgnoreNotFound || !errors.As(err, &absent) {
@@ -84,7 +86,7 @@ func WithoutLive(a *app.App, o *Options, err error) (bool, error) {
 	return false, nil
 }
 
-// options are those of the build, of which Path is left to the caller.
+// diffBuildOptions returns the build options except Path.
 func diffBuildOptions(a *app.App, o *Options, settings Settings) (build.Options, error) {
 	vars, secretVars, err := o.Vars()
 	if err != nil {
@@ -98,7 +100,7 @@ func diffBuildOptions(a *app.App, o *Options, settings Settings) (build.Options,
 	}, err
 }
 
-// local builds a folder on disk.
+// local plans the build of a local directory.
 func (p *Plan) local(a *app.App, o *Options, ks *unstructured.Unstructured) error {
 	work, err := desired.WorkTreeAround(o.Path)
 	if err != nil {
@@ -119,21 +121,21 @@ func (p *Plan) local(a *app.App, o *Options, ks *unstructured.Unstructured) erro
 	}
 	local, err := o.LocalSources(work, ks)
 	say := func(format string, args ...any) { Announce(a, o, format, args...) }
-	p.Sources = (&desired.Fetcher{App: a, O: &o.BuildOptions, Work: work, Stored: p.stored, Say: say}).Beyond(local)
+	p.Sources = (&desired.Fetcher{App: a, O: &o.BuildOptions, Work: work, Stored: p.stored, Say: say}).WithFetched(local)
 	return err
 }
 
-// fetched builds what the source of the Kustomization has now.
+// fetched plans the build of the current artifact of the source.
 func (p *Plan) fetched(ctx context.Context, a *app.App, o *Options, ks *unstructured.Unstructured) error {
 	options, err := diffBuildOptions(a, o, p.settings)
 	if err != nil {
 		return err
 	}
 	source := build.SourceOf(ks)
-	Announce(a, o, "fetching what %s has", source)
+	Announce(a, o, "fetching the artifact of %s", source)
 	stored, err := p.stored.Get(ctx, source)
 	if err != nil {
-		return clierr.WithHint("compare a local folder with --path", "%w", err)
+		return clierr.WithHint("compare a local directory with --path", "%w", err)
 	}
 	p.Plan, p.revision = desired.Plan{Ks: ks, Tree: stored.Tree, Options: options}, stored.Revision
 	p.unaltered = ks == p.live && len(o.Set) == 0 && o.VarsFile == "" && len(o.Ignore) == 0
@@ -143,8 +145,8 @@ func (p *Plan) fetched(ctx context.Context, a *app.App, o *Options, ks *unstruct
 	return nil
 }
 
-// applied builds what the controller has applied last, where the source still
-// has it: what is encrypted can only be compared with that.
+// applied builds the last applied revision if it is still the artifact of the
+// source. Encrypted objects are compared with that build.
 func (p *Plan) applied(ctx context.Context, live *unstructured.Unstructured) (*build.Result, error) {
 	if live == nil {
 		return nil, nil
@@ -158,13 +160,14 @@ func (p *Plan) applied(ctx context.Context, live *unstructured.Unstructured) (*b
 	return build.Kustomization(ctx, stored.Tree, live, options)
 }
 
-// Compare compares what each Kustomization brings, in the order of the build.
+// Compare compares the objects of each Kustomization, in build order.
 func Compare(ctx context.Context, a *app.App, p *Plan, built *build.Result) ([]*diff.Result, error) {
 	plans, err := plansOf(ctx, a, p, built)
 	if err != nil {
 		return nil, err
 	}
-	// What one Kustomization brings, the next on the same cluster may stand on.
+	// The objects of a Kustomization may depend on those of the previous one
+	// on the same cluster.
 	c := &Clusters{App: a, here: p.client.Config, settings: p.settings}
 	p.clusters = c
 	var results []*diff.Result
@@ -176,11 +179,11 @@ func Compare(ctx context.Context, a *app.App, p *Plan, built *build.Result) ([]*
 		}
 		results = append(results, result)
 	}
-	return c.withGoing(ctx, results)
+	return c.withDeletions(ctx, results)
 }
 
-// plansOf takes a build apart into what each Kustomization brings. Those that
-// are among the objects hold with the spec that they will have.
+// plansOf splits a build by Kustomization. A Kustomization in the build is
+// compared with its new spec.
 func plansOf(ctx context.Context, a *app.App, p *Plan, built *build.Result) ([]diff.Plan, error) {
 	root := build.ReferenceTo(p.Ks)
 	specs := map[build.Reference]*unstructured.Unstructured{}
@@ -198,7 +201,7 @@ func plansOf(ctx context.Context, a *app.App, p *Plan, built *build.Result) ([]d
 	}
 	plans := make([]diff.Plan, len(order))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(atOnceDiff)
+	g.SetLimit(maxConcurrentReads)
 	for i, owner := range order {
 		plans[i] = diff.Plan{Owner: WithStatus(specs[owner], nil), Build: parts[owner], Revision: p.revision}
 		if owner == root {
@@ -207,7 +210,7 @@ func plansOf(ctx context.Context, a *app.App, p *Plan, built *build.Result) ([]d
 			continue
 		}
 		g.Go(func() error {
-			live, err := desired.LiveIfAny(ctx, a, owner)
+			live, err := desired.LiveOrNil(ctx, a, owner)
 			if err != nil {
 				return err
 			}
@@ -219,8 +222,8 @@ func plansOf(ctx context.Context, a *app.App, p *Plan, built *build.Result) ([]d
 	return plans, g.Wait()
 }
 
-// isApplied reports whether what is built of a Kustomization is what the
-// controller has applied last: then an object that differs has drifted.
+// isApplied reports whether the build equals the last applied revision, so
+// that a difference is drift.
 func (p *Plan) isApplied(live *unstructured.Unstructured) bool {
 	if !p.unaltered || live == nil || p.revision == "" || desired.Text(live, "status", "lastAppliedRevision") != p.revision {
 		return false
@@ -229,7 +232,7 @@ func (p *Plan) isApplied(live *unstructured.Unstructured) bool {
 	return observed == live.GetGeneration()
 }
 
-// changes reports whether an object is among what other comparisons change.
+// changes reports whether results change the object.
 func changes(results []*diff.Result, ref diff.Ref) bool {
 	for _, r := range results {
 		for _, c := range r.Changes {
@@ -241,10 +244,10 @@ func changes(results []*diff.Result, ref diff.Ref) bool {
 	return false
 }
 
-// atOnceDiff bounds how many Kustomizations are asked for together.
-const atOnceDiff = 16
+// maxConcurrentReads is the number of Kustomizations that are read concurrently.
+const maxConcurrentReads = 16
 
-// WithStatus is a Kustomization with the status of the live one: its inventory.
+// WithStatus returns ks with the status of live, which has the inventory.
 func WithStatus(ks, live *unstructured.Unstructured) *unstructured.Unstructured {
 	if ks == nil || ks == live {
 		return ks

@@ -20,9 +20,9 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// DecrypterFor decrypts with the age keys that are at hand (of the person, and
-// of the cluster where they may be read) and, failing these, with the sops on
-// PATH. What nobody can decrypt stays encrypted.
+// DecrypterFor decrypts with the available age keys (those of the user, and
+// those in readable Secrets) and otherwise with the sops program in PATH.
+// Documents without a key remain encrypted.
 func DecrypterFor(a *app.App, secrets build.Lookup, named ...build.Reference) build.Decrypter {
 	d := &sops.Decrypter{Identities: func(ctx context.Context) ([]age.Identity, error) { return ageKeys(ctx, a, secrets, named) }}
 	if program, err := exec.LookPath("sops"); err == nil {
@@ -33,7 +33,7 @@ func DecrypterFor(a *app.App, secrets build.Lookup, named ...build.Reference) bu
 	return keyed{d}
 }
 
-// keyed speaks of missing keys as builds do.
+// keyed converts missing-key errors to those of builds.
 type keyed struct{ with *sops.Decrypter }
 
 func (k keyed) Decrypt(ctx context.Context, document []byte, format string) ([]byte, error) {
@@ -44,8 +44,8 @@ func (k keyed) Decrypt(ctx context.Context, document []byte, format string) ([]b
 	return clear, err
 }
 
-// decrypters decrypt for each Kustomization with the keys of its own Secret, or,
-// as the controller does, with those that are meant for all.
+// decrypters returns, for each Kustomization, a decrypter with the keys of its
+// Secret or the default keys of the controller.
 func decrypters(a *app.App, settings Settings) func(*unstructured.Unstructured, build.Lookup) build.Decrypter {
 	return func(ks *unstructured.Unstructured, lookup build.Lookup) build.Decrypter {
 		var named []build.Reference
@@ -59,7 +59,8 @@ func decrypters(a *app.App, settings Settings) func(*unstructured.Unstructured, 
 	}
 }
 
-// ageKeys are those that SOPS would use, and those of the Secrets that are named.
+// ageKeys returns the age keys of the SOPS environment and of the named
+// Secrets.
 func ageKeys(ctx context.Context, a *app.App, secrets build.Lookup, named []build.Reference) ([]age.Identity, error) {
 	texts := []string{a.Env("SOPS_AGE_KEY")}
 	file, asked := a.Env("SOPS_AGE_KEY_FILE"), true
@@ -76,7 +77,8 @@ func ageKeys(ctx context.Context, a *app.App, secrets build.Lookup, named []buil
 	}
 	texts = append(texts, string(content))
 	for _, secret := range named {
-		// Who may not read the cluster's key has to do without it.
+		// The keys of the cluster are optional: users often have no permission
+		// to read them.
 		data, err := secrets.Data(ctx, secret)
 		if err != nil && ctx.Err() != nil {
 			return nil, err
@@ -98,8 +100,8 @@ func ageKeys(ctx context.Context, a *app.App, secrets build.Lookup, named []buil
 	return all, nil
 }
 
-// runSOPS lets the sops program decrypt. What it says of a failure may be about
-// any of many services, and is no reason to fail: the object stays encrypted.
+// runSOPS decrypts with the sops program. A failure is ignored, because it may
+// come from any key service: the object remains encrypted.
 func runSOPS(ctx context.Context, program string, document []byte, format string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, "--decrypt", "--ignore-mac", "--input-type", format, "--output-type", format, "/dev/stdin")
 	cmd.Stdin = bytes.NewReader(document)

@@ -12,11 +12,12 @@ type Options struct {
 	Progress       bool
 	ExitCode       bool
 	Format         string
-	// revision and branch are what of the source is compared, "" for what it has.
+	// revision and branch select the revision of the source; both are empty
+	// for the current artifact.
 	revision, branch string
 }
 
-// Announce prints what is being done, unless --progress-bar=false.
+// Announce reports progress unless --progress-bar=false.
 func Announce(a *app.App, o *Options, format string, args ...any) {
 	if o.Progress {
 		a.UI.Action(format, args...)

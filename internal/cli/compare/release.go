@@ -19,23 +19,24 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// ReleasePlanner plans and compares what HelmReleases do.
+// ReleasePlanner plans and compares HelmReleases.
 type ReleasePlanner struct {
 	app     *app.App
 	client  *kube.Client
 	Program *helmprocess.Program
 	Options *build.HelmOptions
-	// local are the trees of sources that are at hand here.
+	// local are the sources with a local directory.
 	local build.Sources
-	// built is what the same change brings.
+	// built is the build that includes the HelmReleases.
 	built map[build.Reference]*unstructured.Unstructured
-	// Clusters are compared with: what one release brings, the next may stand on.
+	// Clusters has the earlier results: a release may depend on objects of the
+	// previous one.
 	Clusters *Clusters
-	mu       sync.Mutex // for clusters
+	mu       sync.Mutex // guards Clusters
 }
 
-// NewReleasePlanner asks the cluster what charts may build on. Its program has
-// to be closed.
+// NewReleasePlanner reads the chart capabilities from the cluster. The helper
+// process must be closed.
 func NewReleasePlanner(ctx context.Context, a *app.App, o *ReleaseOptions) (*ReleasePlanner, error) {
 	client, err := a.Client()
 	if err != nil {
@@ -60,19 +61,19 @@ func NewReleasePlanner(ctx context.Context, a *app.App, o *ReleaseOptions) (*Rel
 		case !errors.Is(err, build.ErrNotFound):
 			return tree, err
 		case source.Kind == "OCIRepository":
-			return nil, err // its artifact is a chart, and no tree with one
+			return nil, err // the artifact of these sources is a chart
 		case p.changes(ctx, source):
-			return nil, fmt.Errorf("the same change makes another source of it: name its folder with --local-sources %s=PATH", source)
+			return nil, fmt.Errorf("this change also modifies the source: set its directory with --local-sources %s=PATH", source)
 		}
-		mu.Lock() // it remembers what it has fetched
+		mu.Lock() // StoredSources has a cache
 		defer mu.Unlock()
 		return stored.Tree(ctx, source)
 	}
 	return p, nil
 }
 
-// Plan finds out what the controller will do with a HelmRelease. Several may be
-// planned at once.
+// Plan predicts the next action of helm-controller for a HelmRelease. It is
+// safe for concurrent use.
 func (p *ReleasePlanner) Plan(ctx context.Context, h diff.HelmRelease) (diff.Plan, error) {
 	p.mu.Lock()
 	engine, err := p.Clusters.engine(ctx, h.Object)
@@ -82,7 +83,7 @@ func (p *ReleasePlanner) Plan(ctx context.Context, h diff.HelmRelease) (diff.Pla
 	}
 	live := p.Options.Live
 	if remote, _, _ := unstructured.NestedMap(h.Object.Object, "spec", "kubeConfig"); remote != nil {
-		if live, err = p.onRemote(ctx, h.Object); err != nil {
+		if live, err = p.remoteFinder(ctx, h.Object); err != nil {
 			return diff.Plan{}, err
 		}
 	}
@@ -101,8 +102,9 @@ func (p *ReleasePlanner) Plan(ctx context.Context, h diff.HelmRelease) (diff.Pla
 	return engine.PlanRelease(ctx, h)
 }
 
-// onRemote finds what templates look up on the cluster that a release goes to.
-func (p *ReleasePlanner) onRemote(ctx context.Context, hr *unstructured.Unstructured) (build.Finder, error) {
+// remoteFinder returns the finder for chart lookups on the target cluster of a
+// release.
+func (p *ReleasePlanner) remoteFinder(ctx context.Context, hr *unstructured.Unstructured) (build.Finder, error) {
 	cfg, err := clusterOf(ctx, p.app, hr, p.client.Config)
 	if err != nil {
 		return nil, err
@@ -111,16 +113,17 @@ func (p *ReleasePlanner) onRemote(ctx context.Context, hr *unstructured.Unstruct
 	if err != nil {
 		return nil, err
 	}
-	return desired.FinderIn(client), nil
+	return desired.ClusterFinder(client), nil
 }
 
-// chartOrigin is where the controller takes a chart from.
+// chartOrigin has the objects that a chart comes from.
 type chartOrigin struct {
-	// object is what has the chart as its artifact: a HelmChart or a source.
+	// object has the chart as its artifact: a HelmChart or a source.
 	object build.Reference
-	// source is what a HelmChart is made from.
+	// source is the source of the HelmChart.
 	source build.Reference
-	// template is what a HelmChart has to look like, nil where any will do.
+	// template is the expected spec of the HelmChart, or nil if the
+	// HelmRelease refers to an existing object.
 	template map[string]any
 }
 
@@ -142,8 +145,8 @@ func chartOriginOf(hr *unstructured.Unstructured) chartOrigin {
 	return chartOrigin{object: chart, source: source, template: template}
 }
 
-// chart is the one that source-controller has for a HelmRelease, nil where it
-// has none, or another than the spec asks for.
+// chart returns the chart artifact of a HelmRelease, or nil if
+// source-controller has none that matches the spec.
 func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructured) (*build.Chart, error) {
 	origin := chartOriginOf(hr)
 	if _, err := p.local(ctx, origin.source); !errors.Is(err, build.ErrNotFound) {
@@ -157,7 +160,7 @@ func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructure
 	if err != nil {
 		return nil, err
 	}
-	if origin.template != nil && !asTemplate(origin.template, live) || p.changes(ctx, origin.source) || !observed(live) {
+	if origin.template != nil && !matchesTemplate(origin.template, live) || p.changes(ctx, origin.source) || !observed(live) {
 		return nil, nil
 	}
 	a, ok := artifact.Of(live.Object)
@@ -166,7 +169,7 @@ func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructure
 	}
 	archive, err := artifact.Fetch(ctx, p.client, a, p.app.FluxNamespace())
 	if err != nil && ctx.Err() == nil {
-		p.app.UI.Warning("%s: what it has fetched cannot be had (%s): looking for the chart where it comes from", origin.object, err)
+		p.app.UI.Warning("%s: cannot fetch its artifact (%s): fetching the chart from its source", origin.object, err)
 		return nil, nil
 	}
 	chart := &build.Chart{Archive: archive}
@@ -176,17 +179,19 @@ func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructure
 	return chart, err
 }
 
-// observed tells whether the controller has seen what an object asks for.
+// observed reports whether the controller has observed the generation of an
+// object.
 func observed(o *unstructured.Unstructured) bool {
 	generation, ok, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 	return !ok || generation == o.GetGeneration()
 }
 
-// chartDefaults are what the API server fills into a HelmChart.
+// chartDefaults are the defaults of the API server in HelmChart specs.
 var chartDefaults = map[string]string{"version": "*", "reconcileStrategy": "ChartVersion"}
 
-// asTemplate tells whether a HelmChart is what the HelmRelease asks for.
-func asTemplate(template map[string]any, chart *unstructured.Unstructured) bool {
+// matchesTemplate reports whether a HelmChart matches the chart template of the
+// HelmRelease.
+func matchesTemplate(template map[string]any, chart *unstructured.Unstructured) bool {
 	spec, _, _ := unstructured.NestedMap(chart.Object, "spec")
 	for _, field := range []string{"chart", "version", "reconcileStrategy", "valuesFiles", "ignoreMissingValuesFiles"} {
 		was, is := shownValue(spec, field), shownValue(template, field)
@@ -215,24 +220,24 @@ func shownValue(spec map[string]any, field string) string {
 	return fmt.Sprint(value)
 }
 
-// changes tells whether the same change makes another source of one.
+// changes reports whether the build modifies a source.
 func (p *ReleasePlanner) changes(ctx context.Context, source build.Reference) bool {
 	wanted := p.built[source]
 	if wanted == nil {
 		return false
 	}
 	live, err := desired.LiveObject(ctx, p.app, source.Kind, source.Namespace, source.Name)
-	return err != nil || !within(wanted.Object["spec"], live.Object["spec"])
+	return err != nil || !isSubset(wanted.Object["spec"], live.Object["spec"])
 }
 
-// within tells whether all that one value says stands in another, which may
-// have defaults besides.
-func within(desired, live any) bool {
+// isSubset reports whether live has every field of desired. live may have
+// additional defaults.
+func isSubset(desired, live any) bool {
 	switch desired := desired.(type) {
 	case map[string]any:
 		m, _ := live.(map[string]any)
 		for key, value := range desired {
-			if !within(value, m[key]) {
+			if !isSubset(value, m[key]) {
 				return false
 			}
 		}
@@ -243,7 +248,7 @@ func within(desired, live any) bool {
 			return false
 		}
 		for i, value := range desired {
-			if !within(value, list[i]) {
+			if !isSubset(value, list[i]) {
 				return false
 			}
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// Releases compares what the HelmReleases of a build do that the results
-// say will be applied. What could not be compared has been reported.
+// Releases compares the HelmReleases of a build that results apply. It reports
+// the errors of the others.
 func Releases(
 	ctx context.Context, a *app.App, o *Options, h *desired.HelmOptions, p *Plan, built *build.Result, before []*diff.Result,
 ) (results []*diff.Result, err error) {
@@ -33,7 +33,7 @@ func Releases(
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, planner.Program.Close()) }()
-	planner.among(p, o, built)
+	planner.preferBuild(p, o, built)
 	Announce(a, o, "rendering %d HelmReleases", len(releases))
 	plans, failures := make([]diff.Plan, len(releases)), make([]error, len(releases))
 	g, gctx := errgroup.WithContext(ctx)
@@ -67,24 +67,24 @@ func Releases(
 	return results, failed
 }
 
-// explainRelease is ExplainRelease where a chart cannot be given by a flag.
+// explainRelease is ExplainRelease for commands without --chart.
 func explainRelease(err error) error {
 	var source *build.SourceError
 	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
-		return clierr.WithHint(fmt.Sprintf("name the folder of the source by --local-sources %s=PATH", source.Source), "%w", err)
+		return clierr.WithHint(fmt.Sprintf("set the directory of the source with --local-sources %s=PATH", source.Source), "%w", err)
 	}
 	return ExplainRelease(err)
 }
 
-// among makes sources, ConfigMaps and Secrets of the same change stand before
-// those of the cluster, and the tree that is compared before what is fetched.
-func (p *ReleasePlanner) among(plan *Plan, o *Options, built *build.Result) {
-	p.Clusters = plan.clusters // they know what the change brings
+// preferBuild makes the planner prefer sources, ConfigMaps and Secrets of the build
+// to those of the cluster, and the compared tree to fetched artifacts.
+func (p *ReleasePlanner) preferBuild(plan *Plan, o *Options, built *build.Result) {
+	p.Clusters = plan.clusters
 	clear := &build.Result{}
 	p.built = map[build.Reference]*unstructured.Unstructured{}
 	for _, object := range built.Objects {
 		if _, sealed := object.Object["sops"]; sealed {
-			continue // what nobody here can read is taken from the cluster
+			continue // the live object is used instead
 		}
 		clear.Objects = append(clear.Objects, object)
 		p.built[build.ReferenceTo(object.Unstructured)] = object.Unstructured
@@ -102,7 +102,8 @@ func (p *ReleasePlanner) among(plan *Plan, o *Options, built *build.Result) {
 	}
 }
 
-// releasesIn are the HelmReleases that a build brings, as they will be.
+// releasesIn returns the HelmReleases of a build with the spec after the
+// apply.
 func releasesIn(ctx context.Context, a *app.App, p *Plan, built *build.Result, results []*diff.Result) ([]diff.HelmRelease, error) {
 	changes := map[build.Reference]diff.Change{}
 	for _, r := range results {
@@ -120,13 +121,13 @@ func releasesIn(ctx context.Context, a *app.App, p *Plan, built *build.Result, r
 		if !build.IsHelmRelease(object.Unstructured) || !compared || c.Action == diff.Failed {
 			continue
 		}
-		live, err := desired.LiveIfAny(ctx, a, ref)
+		live, err := desired.LiveOrNil(ctx, a, ref)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", ref, err)
 		}
 		release := diff.HelmRelease{Object: live, Live: live}
 		if c.Action != diff.Skipped {
-			release.Object = p.applying(ctx, object.Unstructured, live)
+			release.Object = p.dryRunApply(ctx, object.Unstructured, live)
 		}
 		if release.Object != nil {
 			releases = append(releases, release)
@@ -135,10 +136,10 @@ func releasesIn(ctx context.Context, a *app.App, p *Plan, built *build.Result, r
 	return releases, nil
 }
 
-// applying is what the server makes of a HelmRelease when the change is applied:
-// it keeps what others have set, such as that it is suspended. Where the server
-// cannot tell, it is as it was built.
-func (p *Plan) applying(ctx context.Context, built, live *unstructured.Unstructured) *unstructured.Unstructured {
+// dryRunApply returns the HelmRelease after a dry-run apply, which keeps fields
+// of other managers, such as spec.suspend. If the dry run fails, it returns
+// the built object.
+func (p *Plan) dryRunApply(ctx context.Context, built, live *unstructured.Unstructured) *unstructured.Unstructured {
 	kind, _ := controllers.FindKind("HelmRelease")
 	after, err := p.client.DryRun(ctx, kube.Of(kind), built.Object, "kustomize-controller")
 	if err != nil {
@@ -147,14 +148,14 @@ func (p *Plan) applying(ctx context.Context, built, live *unstructured.Unstructu
 	return WithStatus(&unstructured.Unstructured{Object: after}, live)
 }
 
-// ExplainRelease adds the way out to what keeps objects from being compared.
+// ExplainRelease adds a remedy to an error of a comparison.
 func ExplainRelease(err error) error {
 	var values *build.VariablesError
 	if apierrors.IsForbidden(err) && errors.As(err, &values) {
-		return clierr.WithHint("a HelmRelease is rendered with your own permissions, which have to include what its values come from", "%w", err)
+		return clierr.WithHint("a HelmRelease is rendered with your own permissions: they must include reading the ConfigMaps and Secrets of its values", "%w", err)
 	}
 	if apierrors.IsForbidden(err) {
-		return clierr.WithHint("diff asks the API server for dry runs, which need the permissions to get, list and patch what is compared", "%w", err)
+		return clierr.WithHint("diff uses server-side dry runs, which require permission to get, list and patch the compared objects", "%w", err)
 	}
 	return desired.ExplainHelm(err)
 }

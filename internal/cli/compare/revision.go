@@ -26,8 +26,8 @@ import (
 // AddRevision adds the flags that select a revision of the source.
 func AddRevision(cmd *cobra.Command, o *Options) {
 	fs := cmd.Flags()
-	fs.StringVar(&o.revision, "revision", "", "the revision of the source to compare: a branch, a tag, a reference or a commit; a tag or a digest of an OCIRepository")
-	fs.StringVar(&o.branch, "branch", "", "the branch of the source to compare")
+	fs.StringVar(&o.revision, "revision", "", "revision of the source to compare: Git branch, tag, reference or commit; tag or digest of an OCIRepository")
+	fs.StringVar(&o.branch, "branch", "", "branch of the source to compare")
 	complete.Flag(cmd, "branch", func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		branches, _ := namesOfClone()
 		return branches, cobra.ShellCompDirectiveNoFileComp
@@ -38,14 +38,14 @@ func AddRevision(cmd *cobra.Command, o *Options) {
 	})
 }
 
-// namesOfClone are the branches and tags of the clone around the current
-// folder: where somebody stands in one, it is most likely the source's.
+// namesOfClone returns the branches and tags of the clone in the current
+// directory, for completion.
 func namesOfClone() (branches, tags []string) {
 	clone, err := snapshot.Open(".")
 	if err != nil {
 		return nil, nil
 	}
-	defer func() { _ = clone.Close() }() // nothing was written
+	defer func() { _ = clone.Close() }() // read-only
 	branches, tags, err = clone.Names()
 	if err != nil {
 		return nil, nil
@@ -55,13 +55,14 @@ func namesOfClone() (branches, tags []string) {
 
 func (o *Options) revised() bool { return o.revision != "" || o.branch != "" }
 
-// CheckRevision tells which flags do not go together.
+// CheckRevision returns an error if the flags that select a revision are
+// mutually exclusive.
 func (o *Options) CheckRevision() error {
 	switch {
 	case o.revision != "" && o.branch != "":
-		return clierr.WithHint("name the branch alone, with --branch", "--revision and --branch cannot be used together")
+		return clierr.WithHint("set only --branch", "--revision and --branch cannot be used together")
 	case o.revised() && o.Path != "":
-		return clierr.WithHint("use one of them", "--path compares files here, --revision and --branch those of the source")
+		return clierr.WithHint("use one of them", "--path and --revision or --branch are mutually exclusive")
 	}
 	return nil
 }
@@ -73,8 +74,8 @@ func (o *Options) wanted() gitrepo.Revision {
 	return gitrepo.Revision{Name: o.revision}
 }
 
-// revised builds another revision of the source. Children that have the same
-// source are built from the same revision.
+// revised plans the build of another revision of the source. Children with the
+// same source use the same revision.
 func (p *Plan) revised(ctx context.Context, a *app.App, o *Options, ks *unstructured.Unstructured) error {
 	options, err := diffBuildOptions(a, o, p.settings)
 	if err != nil {
@@ -97,7 +98,7 @@ func (p *Plan) revised(ctx context.Context, a *app.App, o *Options, ks *unstruct
 	return nil
 }
 
-// sourceAt is what a source has at the revision that is wanted.
+// sourceAt fetches the selected revision of a source.
 func sourceAt(ctx context.Context, a *app.App, stored *desired.StoredSources, o *Options, source build.Reference) (desired.StoredSource, error) {
 	t, err := stored.Object(ctx, source)
 	if err != nil {
@@ -109,29 +110,29 @@ func sourceAt(ctx context.Context, a *app.App, stored *desired.StoredSources, o 
 		return gitAt(ctx, a, stored, &unstructured.Unstructured{Object: t.Object}, o.wanted())
 	case "OCIRepository":
 		if o.branch != "" {
-			return desired.StoredSource{}, clierr.WithHint("name a tag or a digest with --revision", "%s has no branches", source)
+			return desired.StoredSource{}, clierr.WithHint("set a tag or digest with --revision", "%s has no branches", source)
 		}
 		repository := &unstructured.Unstructured{Object: t.Object}
 		return desired.OCITree(ctx, repository, desired.AtRevision(desired.RegistryReference(repository), o.revision), build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
 			return desired.ClusterData(ctx, a, object)
 		}), nil)
 	default:
-		return desired.StoredSource{}, clierr.WithHint("compare a local folder with --path", "%s has no revisions to choose from: a GitRepository and an OCIRepository have", source)
+		return desired.StoredSource{}, clierr.WithHint("compare a local directory with --path", "%s has no selectable revisions: only GitRepository and OCIRepository do", source)
 	}
 }
 
-// gitAt is a revision of a GitRepository, as source-controller would make an
-// archive of it.
+// gitAt returns a revision of a GitRepository with the files that
+// source-controller would archive.
 func gitAt(ctx context.Context, a *app.App, stored *desired.StoredSources, repository *unstructured.Unstructured, wanted gitrepo.Revision) (desired.StoredSource, error) {
 	folders, revision, err := gitFolders(ctx, a, repository, wanted)
 	if err != nil {
 		return desired.StoredSource{}, err
 	}
-	defer func() { _ = folders.Close() }() // what is left in a temporary folder goes a day later
+	defer func() { _ = folders.Close() }() // the temporary directory is removed a day later if this fails
 	only := sparse(repository)
 	for _, dir := range only {
 		if !folders.Has(dir) {
-			return desired.StoredSource{}, fmt.Errorf("the folder %q of spec.sparseCheckout is not in %s", dir, revision)
+			return desired.StoredSource{}, fmt.Errorf("directory %q of spec.sparseCheckout not found in %s", dir, revision)
 		}
 	}
 	var parts []build.Part
@@ -146,8 +147,8 @@ func gitAt(ctx context.Context, a *app.App, stored *desired.StoredSources, repos
 	return desired.StoredSource{Tree: tree, Revision: revision}, err
 }
 
-// sparse are the beginnings of the paths that a GitRepository checks out, nil
-// for all of them.
+// sparse returns the path prefixes that a GitRepository checks out, or nil for
+// all paths.
 func sparse(repository *unstructured.Unstructured) []string {
 	var only []string
 	dirs, _, _ := unstructured.NestedStringSlice(repository.Object, "spec", "sparseCheckout")
@@ -157,7 +158,8 @@ func sparse(repository *unstructured.Unstructured) []string {
 	return only
 }
 
-// includes are what other GitRepositories give to one, as they are now.
+// includes returns the current artifacts of the GitRepositories in
+// spec.include.
 func includes(ctx context.Context, stored *desired.StoredSources, repository *unstructured.Unstructured) ([]build.Part, error) {
 	list, _, _ := unstructured.NestedSlice(repository.Object, "spec", "include")
 	var parts []build.Part
@@ -171,7 +173,7 @@ func includes(ctx context.Context, stored *desired.StoredSources, repository *un
 		other := build.Reference{Kind: "GitRepository", Namespace: repository.GetNamespace(), Name: name}
 		tree, err := stored.Tree(ctx, other)
 		if err != nil {
-			return nil, fmt.Errorf("reading %s, which spec.include names: %w", other, err)
+			return nil, fmt.Errorf("reading %s of spec.include: %w", other, err)
 		}
 		part.Tree = tree
 		parts = append(parts, part)
@@ -179,18 +181,18 @@ func includes(ctx context.Context, stored *desired.StoredSources, repository *un
 	return parts, nil
 }
 
-// gitFolders are the files of a revision: from the server, or from the clone
-// that one stands in where that has the very commit, or where the server does
+// gitFolders returns the files of a revision from the Git server, or from the
+// clone in the current directory if it has the exact commit or the server does
 // not know the revision.
 func gitFolders(ctx context.Context, a *app.App, repository *unstructured.Unstructured, wanted gitrepo.Revision) (*gitsource.Fetched, string, error) {
 	clone, closed := cloneOf(desired.Text(repository, "spec", "url"))
 	defer closed()
 	submodules, _, _ := unstructured.NestedBool(repository.Object, "spec", "recurseSubmodules")
 	if only := sparse(repository); only != nil && !slices.ContainsFunc(only, func(p string) bool { return strings.HasPrefix(".gitmodules", p) }) {
-		submodules = false // they are only known by a file that is not checked out
+		submodules = false // .gitmodules is not checked out
 	}
 	if submodules {
-		clone = nil // what they have is not in it
+		clone = nil // the clone does not have the files of submodules
 	}
 	if hash := wanted.Hash(); clone != nil && hash != "" {
 		if local, err := localFolders(clone, wanted.Name, hash); err == nil {
@@ -214,7 +216,7 @@ func gitFolders(ctx context.Context, a *app.App, repository *unstructured.Unstru
 				name = "refs/heads/" + name
 			}
 			if local, err := localFolders(clone, wanted.Name, name); err == nil {
-				a.UI.Warning("%s has no revision %q: it is taken from this clone, where it is %s", build.ReferenceTo(repository), wanted.Name, local.Revision)
+				a.UI.Warning("%s has no revision %q on its server: using %s of the clone in the current directory", build.ReferenceTo(repository), wanted.Name, local.Revision)
 				return local, local.Revision, nil
 			}
 		}
@@ -223,35 +225,36 @@ func gitFolders(ctx context.Context, a *app.App, repository *unstructured.Unstru
 	return nil, "", explainGit(err, repository)
 }
 
-// unknownAt names the way out of a revision that is not there, or twice.
+// unknownAt adds a remedy to an unknown or ambiguous revision.
 func unknownAt(err *gitrepo.UnknownRevisionError, repository *unstructured.Unstructured) error {
-	way := "name a branch, a tag, a reference such as refs/pull/1/head, or a whole commit"
+	remedy := "use a branch, a tag, a reference such as refs/pull/1/head, or a full commit SHA"
 	switch {
 	case len(err.Candidates) > 0:
-		way = "name one of them: --revision " + err.Candidates[0]
+		remedy = "use one of them: --revision " + err.Candidates[0]
 	case err.Branch:
-		way = "a tag, a reference or a commit is named with --revision"
+		remedy = "set a tag, a reference or a commit with --revision"
 	case err.Short:
-		way = "a commit that no branch or tag ends with needs its whole hash"
+		remedy = "a commit that is not the head of a branch or tag requires the full SHA"
 	}
-	return clierr.WithHint(way, "looking in %s: %w", build.ReferenceTo(repository), err)
+	return clierr.WithHint(remedy, "looking in %s: %w", build.ReferenceTo(repository), err)
 }
 
-// explainGit says where address and credentials come from that do not do.
+// explainGit names the object that the URL and credentials come from.
 func explainGit(err error, repository *unstructured.Unstructured) error {
 	secret := desired.Text(repository, "spec", "secretRef", "name")
-	way := "source-controller fetches it by the same address, without a Secret"
+	remedy := "source-controller uses the same URL, without a Secret"
 	if secret != "" {
-		way = fmt.Sprintf("source-controller fetches it by the same address and Secret %q; from a clone, compare a folder with --path", secret)
+		remedy = fmt.Sprintf("source-controller uses the same URL and Secret %q; in a clone, compare a directory with --path", secret)
 	}
-	return clierr.WithHint(way, "%w", err)
+	return clierr.WithHint(remedy, "%w", err)
 }
 
-// gitSource is how a repository is opened: by the Secrets that it names.
+// gitSource returns the URL of a GitRepository with the credentials from its
+// Secrets.
 func gitSource(ctx context.Context, a *app.App, repository *unstructured.Unstructured) (gitsource.Source, error) {
 	source := gitsource.Source{URL: desired.Text(repository, "spec", "url")}
 	if provider := desired.Text(repository, "spec", "provider"); !slices.Contains([]string{"", "generic"}, provider) {
-		return source, clierr.WithHint("compare a clone of it with --path, or name a whole commit in one", "%s gets its credentials from %s, which only source-controller can ask", build.ReferenceTo(repository), provider)
+		return source, clierr.WithHint("compare a clone with --path, or set a full commit SHA in a clone", "%s gets its credentials from %s: they are available only to source-controller", build.ReferenceTo(repository), provider)
 	}
 	for field, into := range map[string]*map[string][]byte{"secretRef": &source.Secret, "proxySecretRef": &source.Proxy} {
 		name := desired.Text(repository, "spec", field, "name")
@@ -261,22 +264,22 @@ func gitSource(ctx context.Context, a *app.App, repository *unstructured.Unstruc
 		secret := build.Reference{Kind: "Secret", Namespace: repository.GetNamespace(), Name: name}
 		data, err := desired.ClusterData(ctx, a, secret)
 		if err != nil {
-			return source, clierr.WithHint("compare a clone of it with --path, or name a whole commit in one",
-				"reading %s, which %s names in spec.%s: %w", secret, build.ReferenceTo(repository), field, err)
+			return source, clierr.WithHint("compare a clone with --path, or set a full commit SHA in a clone",
+				"reading %s (%s spec.%s): %w", secret, build.ReferenceTo(repository), field, err)
 		}
 		*into = data
 	}
 	return source, nil
 }
 
-// cloneOf is the clone around the current folder, if it is one of the
-// repository; it stays open until it is closed.
+// cloneOf returns the clone in the current directory if one of its remotes is
+// address. The caller must close it.
 func cloneOf(address string) (clone *snapshot.Repository, closed func()) {
 	opened, err := snapshot.Open(".")
 	if err != nil {
 		return nil, func() {}
 	}
-	closed = func() { _ = opened.Close() } // nothing was written
+	closed = func() { _ = opened.Close() } // read-only
 	remotes, err := opened.Remotes()
 	if err != nil || !slices.ContainsFunc(remotes, func(r string) bool { return workspace.ComparableAddress(r) == workspace.ComparableAddress(address) }) {
 		return nil, closed
@@ -284,7 +287,7 @@ func cloneOf(address string) (clone *snapshot.Repository, closed func()) {
 	return opened, closed
 }
 
-// localFolders are the files of a revision of a clone.
+// localFolders returns the files of a revision of a clone.
 func localFolders(clone *snapshot.Repository, name, revision string) (*gitsource.Fetched, error) {
 	commit, err := clone.Commit(revision)
 	if err != nil {

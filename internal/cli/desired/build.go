@@ -1,5 +1,5 @@
 // Package desired finds and builds the desired state of Kustomizations and
-// HelmReleases: for build and diff.
+// HelmReleases for the build and diff commands.
 package desired
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// NewPlan finds the Kustomization, the folder, and where its variables are.
+// NewPlan locates the Kustomization, its directory and its variables.
 func NewPlan(ctx context.Context, a *app.App, cmd *cobra.Command, o *BuildOptions, name string) (*Plan, error) {
 	namespace, err := a.Namespace(cmd)
 	if err != nil {
@@ -64,12 +64,12 @@ func NewPlan(ctx context.Context, a *app.App, cmd *cobra.Command, o *BuildOption
 	case o.Path != "":
 		plan.Options.Path, err = work.Inside(o.Path)
 	case !work.git && !o.DryRun && build.SourceOf(ks).Name != "":
-		plan.Options.Filter = false // what is left out is not in it
+		plan.Options.Filter = false // source-controller has already applied the ignore rules
 		if plan.Tree, err = fetcher.fetch(ctx, build.SourceOf(ks)); err != nil {
-			err = clierr.WithHint("name the folder with --path, or stand in a clone of its repository", "%w", err)
+			err = clierr.WithHint("set --path, or run the command in a clone of the repository", "%w", err)
 		}
 	case !work.git:
-		err = clierr.WithHint("name the folder with --path", "there is no Git work tree around the current folder to find spec.path in")
+		err = clierr.WithHint("set the directory with --path", "the current directory is not in a Git work tree: cannot resolve spec.path")
 	}
 	if err == nil && o.Recursive {
 		plan.Sources, err = plan.children(o, fetcher)
@@ -77,25 +77,26 @@ func NewPlan(ctx context.Context, a *app.App, cmd *cobra.Command, o *BuildOption
 	return plan, err
 }
 
-// children are the trees that Kustomizations among the objects are built from.
+// children returns the sources that the Kustomizations in the build are built
+// from.
 func (p *Plan) children(o *BuildOptions, fetcher *Fetcher) (build.Sources, error) {
-	local, err := TreesOf(fetcher.App, o, p.Work, p.Ks)
+	local, err := SourcesWithRemotes(fetcher.App, o, p.Work, p.Ks)
 	if err != nil {
 		return nil, err
 	}
-	beyond := fetcher.Beyond(local)
+	withFetched := fetcher.WithFetched(local)
 	if o.Path != "" || p.Work.git {
-		return beyond, nil
+		return withFetched, nil
 	}
 	return func(ctx context.Context, source build.Reference) (fs.FS, error) {
 		if source == build.SourceOf(p.Ks) {
 			return p.Tree, nil
 		}
-		return beyond(ctx, source)
+		return withFetched(ctx, source)
 	}, nil
 }
 
-// CheckFolder tells early that a folder is not there.
+// CheckFolder returns an error if path does not exist or is not a directory.
 func CheckFolder(path string) error {
 	if path == "" {
 		return nil
@@ -112,8 +113,8 @@ func CheckFolder(path string) error {
 	return nil
 }
 
-// lookupFor says where ConfigMaps and Secrets are found: on the cluster, or,
-// where none may be asked, in the work tree.
+// lookupFor returns the lookup of ConfigMaps and Secrets: the cluster, or the
+// work tree with --dry-run.
 func lookupFor(a *app.App, o *BuildOptions, work WorkTree) build.Lookup {
 	switch {
 	case !o.DryRun:
@@ -126,8 +127,8 @@ func lookupFor(a *app.App, o *BuildOptions, work WorkTree) build.Lookup {
 	return build.FromObjects(nil)
 }
 
-// missingFor lets a build without a cluster go on without what may well be
-// only there, and says so.
+// missingFor returns a handler that lets a --dry-run build continue with a
+// warning, because ConfigMaps and Secrets may exist only on the cluster.
 func missingFor(a *app.App, o *BuildOptions, what, flag string) func(build.Reference, error) bool {
 	if !o.DryRun {
 		return nil
@@ -159,17 +160,17 @@ func ClusterData(ctx context.Context, a *app.App, object build.Reference) (map[s
 	return build.DataOf(&unstructured.Unstructured{Object: found})
 }
 
-// Plan is all that a build of a Kustomization needs.
+// Plan has the inputs of a Kustomization build.
 type Plan struct {
 	Ks      *unstructured.Unstructured
 	Tree    fs.FS
 	Options build.Options
-	// Sources is nil where children are not built.
+	// Sources is nil unless child Kustomizations are built.
 	Sources build.Sources
 	Work    WorkTree
 }
 
-// Run builds the Kustomization, and its children where they are wanted.
+// Run builds the Kustomization, and its children if Sources is set.
 func (p *Plan) Run(ctx context.Context) (*build.Result, error) {
 	if p.Sources == nil {
 		return build.Kustomization(ctx, p.Tree, p.Ks, p.Options)
@@ -177,7 +178,7 @@ func (p *Plan) Run(ctx context.Context) (*build.Result, error) {
 	return build.Recursive(ctx, p.Tree, p.Ks, p.Options, p.Sources)
 }
 
-// ExplainBuild adds the way out to what keeps a folder from being built.
+// ExplainBuild adds a remedy to a build error.
 func ExplainBuild(err error) error {
 	var unset *build.UnsetError
 	var vars *build.VariablesError
@@ -186,14 +187,15 @@ func ExplainBuild(err error) error {
 	case errors.As(err, &remote) && remote.Host != "":
 		return clierr.WithHint(fmt.Sprintf("if you trust it, allow its host with --allow-remote-bases %s", remote.Host), "%w", err)
 	case errors.As(err, &unset):
-		return clierr.WithHint(fmt.Sprintf("give it a value with --set %s=VALUE", unset.Variable), "%w", err)
+		return clierr.WithHint(fmt.Sprintf("set it with --set %s=VALUE", unset.Variable), "%w", err)
 	case errors.As(err, &vars) && errors.Is(err, build.ErrNotFound):
-		return clierr.WithHint("give its variables with --vars-file, or mark it optional in spec.postBuild.substituteFrom", "%w", err)
+		return clierr.WithHint("set its variables with --vars-file, or mark it optional in spec.postBuild.substituteFrom", "%w", err)
 	}
 	return err
 }
 
-// ReportChildren tells of each Kustomization that could not be built.
+// ReportChildren reports the error of each child Kustomization that failed to
+// build.
 func ReportChildren(a *app.App, err error) error {
 	if err == nil {
 		return nil
@@ -205,15 +207,15 @@ func ReportChildren(a *app.App, err error) error {
 	for _, failure := range failures {
 		var child *build.ChildError
 		if errors.As(failure, &child) && errors.Is(failure, build.ErrNotFound) && child.Source.Name != "" {
-			failure = clierr.WithHint(fmt.Sprintf("name its folder with --local-sources %s=PATH", child.Source), "%w", failure)
+			failure = clierr.WithHint(fmt.Sprintf("set its directory with --local-sources %s=PATH", child.Source), "%w", failure)
 		}
 		a.Report(ExplainBuild(failure))
 	}
 	return clierr.ErrReported
 }
 
-// warnOnce returns a function that gives each warning once, to be called by
-// several at a time.
+// warnOnce returns a function that prints each distinct warning once. It is
+// safe for concurrent use.
 func warnOnce(a *app.App) func(format string, args ...any) {
 	var mu sync.Mutex
 	said := map[string]bool{}

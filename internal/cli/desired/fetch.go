@@ -14,20 +14,20 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// Fetcher has what is not in folders here: what source-controller has
-// fetched, and, where it has not or is not to be asked, what an OCIRepository
-// wants of its registry.
+// Fetcher fetches sources that have no local directory: the artifact stored by
+// source-controller, or the OCI artifact from its registry if
+// source-controller has none or no cluster may be accessed.
 type Fetcher struct {
 	*app.App
 	O      *BuildOptions
 	Work   WorkTree
 	Stored *StoredSources
-	// Say tells what is being done.
+	// Say reports progress.
 	Say func(format string, args ...any)
 }
 
-// Beyond are local sources, and all others that can be fetched.
-func (f *Fetcher) Beyond(local build.Sources) build.Sources {
+// WithFetched returns sources that prefer local and fetch everything else.
+func (f *Fetcher) WithFetched(local build.Sources) build.Sources {
 	return func(ctx context.Context, source build.Reference) (fs.FS, error) {
 		tree, err := local(ctx, source)
 		if errors.Is(err, build.ErrNotFound) {
@@ -39,9 +39,9 @@ func (f *Fetcher) Beyond(local build.Sources) build.Sources {
 
 func (f *Fetcher) fetch(ctx context.Context, source build.Reference) (fs.FS, error) {
 	if f.O.DryRun {
-		return f.unasked(ctx, source)
+		return f.fetchFromWorkTree(ctx, source)
 	}
-	f.Say("fetching what %s has", source)
+	f.Say("fetching the artifact of %s", source)
 	if f.Stored == nil {
 		client, err := f.Client()
 		if err != nil {
@@ -55,43 +55,43 @@ func (f *Fetcher) fetch(ctx context.Context, source build.Reference) (fs.FS, err
 	case err == nil:
 		return tree, nil
 	case errors.As(err, &absent) && f.Work.git:
-		return f.unasked(ctx, source) // the repository may bring it
+		return f.fetchFromWorkTree(ctx, source) // the repository may define it
 	case errors.As(err, &absent):
 		return nil, build.ErrNotFound
 	case source.Kind == "OCIRepository" && ctx.Err() == nil:
 		if t, err := f.Stored.Object(ctx, source); err == nil {
-			return f.pulled(ctx, &unstructured.Unstructured{Object: t.Object})
+			return f.pull(ctx, &unstructured.Unstructured{Object: t.Object})
 		}
 	}
-	return nil, f.unfetched(source, err)
+	return nil, f.fetchError(source, err)
 }
 
-// unasked is a source that only the repository tells of.
-func (f *Fetcher) unasked(ctx context.Context, source build.Reference) (fs.FS, error) {
-	alone := *f.O
-	alone.DryRun = true
-	object, err := findSource(ctx, f.App, &alone, f.Work, source)
+// fetchFromWorkTree fetches a source that is defined only in the work tree.
+func (f *Fetcher) fetchFromWorkTree(ctx context.Context, source build.Reference) (fs.FS, error) {
+	offline := *f.O
+	offline.DryRun = true
+	object, err := findSource(ctx, f.App, &offline, f.Work, source)
 	if err != nil {
 		return nil, err
 	}
 	switch source.Kind {
 	case "OCIRepository":
-		return f.pulled(ctx, object)
+		return f.pull(ctx, object)
 	case "GitRepository":
 		return nil, build.ErrNotFound
 	}
-	return nil, f.unfetched(source, errors.New("only source-controller can fetch it, and it is not on the cluster or must not be asked for"))
+	return nil, f.fetchError(source, errors.New("only source-controller can fetch it, and it is not on the cluster or --dry-run is set"))
 }
 
-// pulled is what an OCIRepository wants, from its registry.
-func (f *Fetcher) pulled(ctx context.Context, repository *unstructured.Unstructured) (fs.FS, error) {
+// pull pulls the artifact of an OCIRepository from its registry.
+func (f *Fetcher) pull(ctx context.Context, repository *unstructured.Unstructured) (fs.FS, error) {
 	got, err := OCITree(ctx, repository, RegistryReference(repository), lookupFor(f.App, f.O, f.Work), missingFor(f.App, f.O, "credentials", "docker login"))
 	if err != nil {
-		return nil, f.unfetched(build.ReferenceTo(repository), err)
+		return nil, f.fetchError(build.ReferenceTo(repository), err)
 	}
 	return got.Tree, nil
 }
 
-func (f *Fetcher) unfetched(source build.Reference, err error) error {
-	return clierr.WithHint(fmt.Sprintf("name its folder with --local-sources %s=PATH", source), "fetching its source %s: %w", source, err)
+func (f *Fetcher) fetchError(source build.Reference, err error) error {
+	return clierr.WithHint(fmt.Sprintf("set its directory with --local-sources %s=PATH", source), "fetching its source %s: %w", source, err)
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Wanted is what is looked for, and the flag that names its file.
+// Wanted selects an object by kind and predicate. Flag is the flag that names
+// its file.
 type Wanted struct {
 	Kind, Flag string
 	Is         func(*unstructured.Unstructured) bool
@@ -27,26 +28,26 @@ func wantedKustomization() Wanted {
 	return Wanted{"Kustomization", "--kustomization-file", build.IsKustomization}
 }
 
-// KustomizationIn reads a Kustomization from a file.
-func KustomizationIn(a *app.App, file, namespace, name string) (*unstructured.Unstructured, error) {
-	return ManifestIn(a, file, wantedKustomization(), namespace, name)
+// KustomizationFromFile reads the Kustomization from a file.
+func KustomizationFromFile(a *app.App, file, namespace, name string) (*unstructured.Unstructured, error) {
+	return ManifestFromFile(a, file, wantedKustomization(), namespace, name)
 }
 
-// ObjectFor takes the object to build from the file, the cluster, or, where no
-// cluster may be asked, the work tree.
+// ObjectFor returns the object to build: from the file of the command line,
+// from the work tree with --dry-run, or from the cluster.
 func ObjectFor(
 	ctx context.Context, a *app.App, o *BuildOptions, wanted Wanted, work WorkTree, namespace, name string,
 ) (*unstructured.Unstructured, error) {
 	switch {
 	case o.File != "":
-		return ManifestIn(a, o.File, wanted, namespace, name)
+		return ManifestFromFile(a, o.File, wanted, namespace, name)
 	case o.DryRun:
 		return findManifest(ctx, wanted, work, namespace, name)
 	}
 	return LiveObject(ctx, a, wanted.Kind, namespace, name)
 }
 
-// LiveObject reads an object of a kind of Flux from the cluster.
+// LiveObject reads an object of a Flux kind from the cluster.
 func LiveObject(ctx context.Context, a *app.App, kind, namespace, name string) (*unstructured.Unstructured, error) {
 	client, err := a.Client()
 	if err != nil {
@@ -54,7 +55,7 @@ func LiveObject(ctx context.Context, a *app.App, kind, namespace, name string) (
 	}
 	k, known := controllers.FindKind(kind)
 	if !known {
-		return nil, fmt.Errorf("%s is not a kind of Flux", kind)
+		return nil, fmt.Errorf("%s is not a Flux kind", kind)
 	}
 	t := objref.Target{Kind: k, Namespace: namespace, Name: name}
 	if err := t.Read(ctx, client); err != nil {
@@ -63,8 +64,8 @@ func LiveObject(ctx context.Context, a *app.App, kind, namespace, name string) (
 	return &unstructured.Unstructured{Object: t.Object}, nil
 }
 
-// LiveIfAny is an object of the cluster, nil where there is none.
-func LiveIfAny(ctx context.Context, a *app.App, ref build.Reference) (*unstructured.Unstructured, error) {
+// LiveOrNil returns the live object, or nil if it does not exist.
+func LiveOrNil(ctx context.Context, a *app.App, ref build.Reference) (*unstructured.Unstructured, error) {
 	live, err := LiveObject(ctx, a, ref.Kind, ref.Namespace, ref.Name)
 	var absent *objref.NotFoundError
 	if errors.As(err, &absent) {
@@ -73,7 +74,8 @@ func LiveIfAny(ctx context.Context, a *app.App, ref build.Reference) (*unstructu
 	return live, err
 }
 
-// findSource finds the object of a source, on the cluster or in the work tree.
+// findSource returns the object of a source from the cluster, or from the work
+// tree with --dry-run.
 func findSource(ctx context.Context, a *app.App, o *BuildOptions, work WorkTree, source build.Reference) (*unstructured.Unstructured, error) {
 	if !o.DryRun {
 		found, err := LiveObject(ctx, a, source.Kind, source.Namespace, source.Name)
@@ -102,8 +104,9 @@ func findSource(ctx context.Context, a *app.App, o *BuildOptions, work WorkTree,
 	return found[0].Unstructured, nil
 }
 
-// ManifestIn reads an object from a file, which may hold others.
-func ManifestIn(a *app.App, file string, wanted Wanted, namespace, name string) (*unstructured.Unstructured, error) {
+// ManifestFromFile reads the wanted object from a file, which may have other
+// objects.
+func ManifestFromFile(a *app.App, file string, wanted Wanted, namespace, name string) (*unstructured.Unstructured, error) {
 	text, err := oci.ReadInput(a, file)
 	if err != nil {
 		return nil, err
@@ -126,16 +129,16 @@ func ManifestIn(a *app.App, file string, wanted Wanted, namespace, name string) 
 		others = append(others, o.GetNamespace()+"/"+o.GetName())
 	}
 	if len(others) == 0 {
-		return nil, fmt.Errorf("there is no %s in %s", wanted.Kind, file)
+		return nil, fmt.Errorf("no %s in %s", wanted.Kind, file)
 	}
-	return nil, clierr.WithHint("it has "+strings.Join(others, ", "), "there is no %s %q of namespace %q in %s", wanted.Kind, name, namespace, file)
+	return nil, clierr.WithHint("found "+strings.Join(others, ", "), "no %s %q in namespace %q in %s", wanted.Kind, name, namespace, file)
 }
 
-// findManifest looks for an object among the files of the work tree.
+// findManifest searches the manifests of the work tree for an object.
 func findManifest(ctx context.Context, wanted Wanted, work WorkTree, namespace, name string) (*unstructured.Unstructured, error) {
-	way := "name the file that it is in with " + wanted.Flag
+	remedy := "set its file with " + wanted.Flag
 	if !work.git {
-		return nil, clierr.WithHint(way, "without a cluster and outside of a Git work tree, there is nowhere to find %s %q", wanted.Kind, name)
+		return nil, clierr.WithHint(remedy, "cannot find %s %q: no cluster and no Git work tree", wanted.Kind, name)
 	}
 	found, err := build.Search(ctx, work.Tree(), []string{wanted.Kind, name}, func(o *unstructured.Unstructured) bool {
 		here := o.GetNamespace() == namespace || o.GetNamespace() == ""
@@ -153,15 +156,15 @@ func findManifest(ctx context.Context, wanted Wanted, work WorkTree, namespace, 
 	}
 	switch len(found) {
 	case 0:
-		return nil, clierr.WithHint(way, "no file below %s has a %s %q of namespace %q", work.root, wanted.Kind, name, namespace)
+		return nil, clierr.WithHint(remedy, "no file in %s has a %s %q in namespace %q", work.root, wanted.Kind, name, namespace)
 	case 1:
 		return found[0].Unstructured, nil
 	default:
-		return nil, clierr.WithHint(way, "several files have a %s %q: %s", wanted.Kind, name, strings.Join(files, ", "))
+		return nil, clierr.WithHint(remedy, "several files have a %s %q: %s", wanted.Kind, name, strings.Join(files, ", "))
 	}
 }
 
-// SecretKind lets Secrets be read as the kinds of the catalogue are.
+// SecretKind returns the kind Secret, which is not in the catalogue.
 func SecretKind() controllers.Kind {
 	return controllers.Kind{Version: "v1", Kind: "Secret", Resource: "secrets"}
 }

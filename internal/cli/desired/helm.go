@@ -23,8 +23,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// FinderIn finds the objects of a cluster that the templates of charts look up.
-func FinderIn(client *kube.Client) build.Finder {
+// ClusterFinder returns a finder for the lookup function of chart templates.
+func ClusterFinder(client *kube.Client) build.Finder {
 	var mu sync.Mutex
 	known := map[schema.GroupVersion]map[string]kube.Resource{}
 	kinds := func(ctx context.Context, gv schema.GroupVersion) (map[string]kube.Resource, error) {
@@ -46,11 +46,11 @@ func FinderIn(client *kube.Client) build.Finder {
 		}
 		served, err := kinds(ctx, gv)
 		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("asking for the kinds of %s: %w", gv, err)
+			return nil, fmt.Errorf("reading the kinds of %s: %w", gv, err)
 		}
 		r, ok := served[wanted.Kind]
-		if !ok { // the controller fails with it, too
-			return nil, fmt.Errorf("looking up %s: the cluster does not serve it in %s", wanted.Kind, wanted.APIVersion)
+		if !ok { // helm-controller fails too
+			return nil, fmt.Errorf("looking up %s: the cluster does not serve this kind in %s", wanted.Kind, wanted.APIVersion)
 		}
 		if wanted.Name == "" {
 			return listOf(ctx, client, r, wanted.Namespace)
@@ -66,7 +66,7 @@ func FinderIn(client *kube.Client) build.Finder {
 	}
 }
 
-// listOf are the objects of a kind, as a list of the API.
+// listOf returns the objects of a kind as a Kubernetes List.
 func listOf(ctx context.Context, client *kube.Client, r kube.Resource, namespace string) (map[string]any, error) {
 	items := []any{}
 	_, err := client.List(ctx, r, kube.Selection{Namespace: namespace}, func(o controllers.Object) error {
@@ -74,16 +74,16 @@ func listOf(ctx context.Context, client *kube.Client, r kube.Resource, namespace
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("looking up every %s: %w", r.Kind, err)
+		return nil, fmt.Errorf("listing %s: %w", r.Kind, err)
 	}
 	return map[string]any{"apiVersion": r.GroupVersion().String(), "kind": r.Kind + "List", "items": items}, nil
 }
 
-// AssumedKubernetes is what charts see where no cluster is asked: the version
-// of the client libraries, as in Helm.
+// AssumedKubernetes is the Kubernetes version in chart capabilities when no
+// cluster is accessed: the version of the client libraries, as in Helm.
 const AssumedKubernetes = "v1.36.0"
 
-// HelmOptions are the flags of all that builds HelmReleases.
+// HelmOptions are the flags of commands that render HelmReleases.
 type HelmOptions struct {
 	KubeVersion string
 	APIVersions []string
@@ -91,32 +91,33 @@ type HelmOptions struct {
 	crds        bool
 }
 
-// Add adds the flags.
+// Add adds the flags to fs.
 func (o *HelmOptions) Add(fs *pflag.FlagSet) {
 	o.AddCapabilities(fs)
-	fs.BoolVar(&o.hooks, "hooks", false, "print the hooks of charts, too")
-	fs.BoolVar(&o.crds, "crds", true, "print the definitions that charts bring")
+	fs.BoolVar(&o.hooks, "hooks", false, "also print chart hooks")
+	fs.BoolVar(&o.crds, "crds", true, "print the CRDs of charts")
 }
 
-// AddCapabilities adds what charts see of a cluster.
+// AddCapabilities adds the flags for chart capabilities to fs.
 func (o *HelmOptions) AddCapabilities(fs *pflag.FlagSet) {
-	fs.StringVar(&o.KubeVersion, "kube-version", "", "the version of Kubernetes that charts see (default the cluster's, or "+AssumedKubernetes+" where none is asked)")
-	fs.StringSliceVar(&o.APIVersions, "api-versions", nil, "APIs that charts see besides, such as monitoring.coreos.com/v1")
+	fs.StringVar(&o.KubeVersion, "kube-version", "", "Kubernetes version for chart capabilities (default: version of the cluster, or "+AssumedKubernetes+" with --dry-run)")
+	fs.StringSliceVar(&o.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
 }
 
-// ChartOptions are the flags for what lies over a HelmRelease.
+// ChartOptions are the flags that override the chart and values of a
+// HelmRelease.
 type ChartOptions struct {
 	Chart  string
 	Values []string
 }
 
-// Add adds the flags.
+// Add adds the flags to fs.
 func (o *ChartOptions) Add(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Chart, "chart", "", "a folder or packed chart to render instead of the HelmRelease's")
-	fs.StringArrayVar(&o.Values, "values", nil, "a file with values above those of the HelmRelease")
+	fs.StringVar(&o.Chart, "chart", "", "chart directory or archive to render instead of the chart of the HelmRelease")
+	fs.StringArrayVar(&o.Values, "values", nil, "values file that overrides the values of the HelmRelease (repeatable)")
 }
 
-// Shown are the objects that the flags ask for.
+// Shown returns the objects of result that the flags select for output.
 func (o *HelmOptions) Shown(result *build.HelmResult) []build.Object {
 	var objects []build.Object
 	if o.crds {
@@ -129,7 +130,7 @@ func (o *HelmOptions) Shown(result *build.HelmResult) []build.Object {
 	return objects
 }
 
-// Override lays what the command line has over what the release says.
+// Override applies the chart and values of the command line to options.
 func (o *ChartOptions) Override(options *build.HelmOptions) error {
 	if o.Chart != "" {
 		absolute, err := filepath.Abs(o.Chart)
@@ -162,18 +163,18 @@ func (o *ChartOptions) Override(options *build.HelmOptions) error {
 	return nil
 }
 
-// HelmRenderer is the program that renders charts. It is started when the
-// first one is to be rendered, and has to be closed.
+// HelmRenderer returns the helper process that renders charts. It starts with
+// the first chart and must be closed.
 func HelmRenderer(a *app.App) (*helmprocess.Program, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return nil, fmt.Errorf("finding the cache folder: %w", err)
+		return nil, fmt.Errorf("finding the cache directory: %w", err)
 	}
 	return &helmprocess.Program{Cache: filepath.Join(cache, "flux", "charts"), Stderr: a.Err, Find: app.FindHelper}, nil
 }
 
-// HelmBuild is what HelmReleases are built with. The program is started when
-// the first chart is rendered, and has to be closed.
+// HelmBuild returns the options for rendering HelmReleases and the helper
+// process, which starts with the first chart and must be closed.
 func HelmBuild(ctx context.Context, a *app.App, o *BuildOptions, h *HelmOptions, work WorkTree) (*build.HelmOptions, *helmprocess.Program, error) {
 	program, err := HelmRenderer(a)
 	if err != nil {
@@ -188,7 +189,7 @@ func HelmBuild(ctx context.Context, a *app.App, o *BuildOptions, h *HelmOptions,
 	options.Find = func(ctx context.Context, object build.Reference) (*unstructured.Unstructured, error) {
 		return findSource(ctx, a, o, work, object)
 	}
-	if options.Sources, err = TreesOf(a, o, work, nil); err != nil {
+	if options.Sources, err = SourcesWithRemotes(a, o, work, nil); err != nil {
 		return nil, nil, err
 	}
 	if !o.DryRun {
@@ -199,13 +200,13 @@ func HelmBuild(ctx context.Context, a *app.App, o *BuildOptions, h *HelmOptions,
 	return options, program, err
 }
 
-// capabilities asks the cluster what charts may build on.
+// capabilities reads the chart capabilities from the cluster.
 func capabilities(ctx context.Context, a *app.App, options *build.HelmOptions) error {
 	client, err := a.Client()
 	if err != nil {
 		return err
 	}
-	options.Live = FinderIn(client)
+	options.Live = ClusterFinder(client)
 	if options.KubeVersion == "" {
 		version, err := client.ServerVersion(ctx)
 		if err != nil {
@@ -218,21 +219,21 @@ func capabilities(ctx context.Context, a *app.App, options *build.HelmOptions) e
 	return err
 }
 
-// ExplainHelm adds the way out to what keeps a chart from being rendered.
+// ExplainHelm adds a remedy to a rendering error.
 func ExplainHelm(err error) error {
 	var source *build.SourceError
 	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
-		return clierr.WithHint(fmt.Sprintf("give the chart by --chart, or the folder of the source by --local-sources %s=PATH", source.Source), "%w", err)
+		return clierr.WithHint(fmt.Sprintf("set the chart with --chart, or the directory of the source with --local-sources %s=PATH", source.Source), "%w", err)
 	}
 	var values *build.VariablesError
 	if errors.As(err, &values) && errors.Is(err, build.ErrNotFound) {
-		return clierr.WithHint("create it, mark it optional in the spec, or build with --dry-run and give the values with --values", "%w", err)
+		return clierr.WithHint("create it, mark it optional in the spec, or build with --dry-run and set the values with --values", "%w", err)
 	}
 	return err
 }
 
-// PreferBuilt finds sources, ConfigMaps and Secrets among what is built before
-// they are looked for elsewhere.
+// PreferBuilt makes options resolve sources, ConfigMaps and Secrets from the
+// build before any other place.
 func PreferBuilt(options *build.HelmOptions, result *build.Result) {
 	built := result.Unstructured()
 	options.Lookup = build.Lookups(build.FromObjects(built), options.Lookup)

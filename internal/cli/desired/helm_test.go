@@ -9,7 +9,8 @@ import (
 	"github.com/fluxkit/flux/internal/testcluster"
 )
 
-// TestAssumedKubernetes keeps the version with the libraries'.
+// TestAssumedKubernetes checks that AssumedKubernetes matches the client-go
+// version in go.mod.
 func TestAssumedKubernetes(t *testing.T) {
 	t.Parallel()
 	modules, err := os.ReadFile(filepath.Join(testcluster.Root(), "go.mod"))
@@ -18,6 +19,6 @@ func TestAssumedKubernetes(t *testing.T) {
 	}
 	minor := strings.TrimSuffix(strings.TrimPrefix(AssumedKubernetes, "v1."), ".0")
 	if !strings.Contains(string(modules), "k8s.io/client-go v0."+minor+".") {
-		t.Errorf("go.mod has another k8s.io/client-go than %s stands for", AssumedKubernetes)
+		t.Errorf("the k8s.io/client-go version in go.mod does not match AssumedKubernetes %s", AssumedKubernetes)
 	}
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// RegistryReference is what an OCIRepository wants of its registry.
+// RegistryReference returns the artifact reference in the spec of an
+// OCIRepository.
 func RegistryReference(repository *unstructured.Unstructured) registry.Wanted {
 	field := func(path ...string) string { return Text(repository, append([]string{"spec"}, path...)...) }
 	return registry.Wanted{
@@ -26,8 +27,8 @@ func RegistryReference(repository *unstructured.Unstructured) registry.Wanted {
 	}
 }
 
-// AtRevision is what is wanted by a tag, a digest, or what Flux calls a
-// revision: tag@sha256:….
+// AtRevision replaces the reference with a tag, a digest or a Flux revision
+// (tag@sha256:…).
 func AtRevision(wanted registry.Wanted, revision string) registry.Wanted {
 	wanted.Tag, wanted.Digest, wanted.SemVer, wanted.Filter = revision, "", "", ""
 	if i := strings.LastIndex(revision, "sha256:"); i == 0 || i > 0 && revision[i-1] == '@' {
@@ -36,8 +37,8 @@ func AtRevision(wanted registry.Wanted, revision string) registry.Wanted {
 	return wanted
 }
 
-// OCITree is what source-controller would make of an artifact. Where Secrets
-// may be missing, what 'docker login' has left is used.
+// OCITree pulls an artifact and filters its files like source-controller. If
+// Secrets may be missing, the credentials of docker login are used.
 func OCITree(ctx context.Context, repository *unstructured.Unstructured, wanted registry.Wanted, lookup build.Lookup, missing func(build.Reference, error) bool) (StoredSource, error) {
 	access, err := ociAccess(ctx, repository, lookup, missing)
 	if err != nil {
@@ -56,13 +57,14 @@ func OCITree(ctx context.Context, repository *unstructured.Unstructured, wanted 
 		return StoredSource{}, fmt.Errorf("reading the layer of %s in %s: %w", revision, build.ReferenceTo(repository), err)
 	}
 	if Text(repository, "spec", "layerSelector", "operation") != "copy" {
-		// A layer that is copied is taken as it is.
+		// The copy operation keeps the layer without applying ignore rules.
 		tree, err = build.Assemble(ctx, []build.Part{{Tree: tree}}, Text(repository, "spec", "ignore"))
 	}
 	return StoredSource{tree, revision}, err
 }
 
-// ociAccess is how the registry of an OCIRepository is spoken to.
+// ociAccess returns the connection settings and credentials for the registry
+// of an OCIRepository.
 func ociAccess(ctx context.Context, repository *unstructured.Unstructured, lookup build.Lookup, missing func(build.Reference, error) bool) (registry.Access, error) {
 	from, err := build.AccessOf(ctx, repository, lookup, missing)
 	if err != nil {
@@ -75,20 +77,20 @@ func ociAccess(ctx context.Context, repository *unstructured.Unstructured, looku
 	return access, nil
 }
 
-// explainOCI says what is not there.
+// explainOCI adds a remedy to a registry error.
 func explainOCI(ctx context.Context, access registry.Access, repository *unstructured.Unstructured, err error) error {
 	var answered *transport.Error
 	var none *registry.NoMatchError
 	if errors.As(err, &none) {
-		return clierr.WithHint("flux list artifact "+Text(repository, "spec", "url")+" shows what there is", "%w", err)
+		return clierr.WithHint("flux list artifact "+Text(repository, "spec", "url")+"lists the available tags", "%w", err)
 	}
 	if errors.As(err, &answered) && answered.StatusCode == http.StatusNotFound {
-		return clierr.WithHint("flux list artifact "+Text(repository, "spec", "url")+" shows what there is", "there is no such revision: %w", err)
+		return clierr.WithHint("flux list artifact "+Text(repository, "spec", "url")+"lists the available tags", "revision not found: %w", err)
 	}
 	return oci.ExplainError(ctx, access, err)
 }
 
-// Text returns a field of an object, "" where it has none.
+// Text returns the string at a field path, or "" if the field is not set.
 func Text(o *unstructured.Unstructured, path ...string) string {
 	s, _, _ := unstructured.NestedString(o.Object, path...)
 	return s

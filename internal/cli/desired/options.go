@@ -15,7 +15,8 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// Vars are the variables of the command line: --set above --vars-file.
+// Vars returns the substitution variables of the command line: --set overrides
+// --vars-file. secret has the names of the variables that come from a Secret.
 func (o *BuildOptions) Vars() (vars map[string]string, secret []string, err error) {
 	vars = map[string]string{}
 	if o.VarsFile != "" {
@@ -72,7 +73,7 @@ func readVars(text []byte) (vars map[string]string, secret bool, err error) {
 	return vars, false, nil
 }
 
-// readLines reads NAME=value lines; empty ones and those that begin with # say nothing.
+// readLines reads NAME=value lines and ignores empty lines and comments.
 func readLines(text string) (map[string]string, error) {
 	vars := map[string]string{}
 	for i, line := range strings.Split(text, "\n") {
@@ -89,7 +90,7 @@ func readLines(text string) (map[string]string, error) {
 	return vars, nil
 }
 
-// BuildOptions are the flags of all that builds Kustomizations.
+// BuildOptions are the flags of commands that build Kustomizations.
 type BuildOptions struct {
 	Path, File string
 	Sources    map[string]string
@@ -104,16 +105,16 @@ type BuildOptions struct {
 	Remote     app.RemoteBases
 }
 
-// Add adds the flags.
+// Add adds the flags to fs.
 func (o *BuildOptions) Add(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Path, "path", "", "the folder to build (default spec.path in the Git work tree)")
-	fs.StringVar(&o.File, "kustomization-file", "", "a file with the Kustomization, instead of the cluster's; - for standard input")
-	fs.StringSliceVar(&o.Ignore, "ignore-paths", nil, "leave out what these patterns match, in the format of .gitignore")
-	fs.BoolVarP(&o.Recursive, "recursive", "r", false, "build the Kustomizations that it brings, too")
-	fs.StringToStringVar(&o.Sources, "local-sources", nil, "the folders of other sources for --recursive, such as GitRepository/flux-system/my-repo=./repo")
+	fs.StringVar(&o.Path, "path", "", "directory to build (default: spec.path in the Git work tree)")
+	fs.StringVar(&o.File, "kustomization-file", "", "file with the Kustomization to use instead of the live object, - for standard input")
+	fs.StringSliceVar(&o.Ignore, "ignore-paths", nil, "paths to exclude, in .gitignore format")
+	fs.BoolVarP(&o.Recursive, "recursive", "r", false, "also build the Kustomizations in the build")
+	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of other sources for --recursive, e.g. GitRepository/flux-system/my-repo=./repo")
 	fs.BoolVar(&o.Strict, "strict-substitute", false, "fail when a variable without a default has no value")
-	fs.StringToStringVar(&o.Set, "set", nil, "give variables values, such as region=eu, above those of the Kustomization")
-	fs.StringVar(&o.VarsFile, "vars-file", "", "a file of variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
+	fs.StringToStringVar(&o.Set, "set", nil, "substitution variables that override those of the Kustomization, e.g. region=eu")
+	fs.StringVar(&o.VarsFile, "vars-file", "", "file with substitution variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
 	o.Remote.Add(fs)
 	fs.Bool("in-memory-build", false, "accepted for compatibility: builds always happen in memory")
 }

@@ -14,33 +14,34 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// StoredSources are the artifacts of sources on the cluster.
+// StoredSources fetches and caches the artifacts that source-controller
+// stores.
 type StoredSources struct {
 	Client *kube.Client
 	Home   string
 	known  map[build.Reference]StoredSource
 }
 
-// StoredSource is the artifact of a source: its files and its revision.
+// StoredSource has the files and the revision of an artifact.
 type StoredSource struct {
 	Tree     fs.FS
 	Revision string
 }
 
-// Tree returns the files of a source.
+// Tree returns the files in the artifact of a source.
 func (s *StoredSources) Tree(ctx context.Context, source build.Reference) (fs.FS, error) {
 	stored, err := s.Get(ctx, source)
 	return stored.Tree, err
 }
 
-// Get returns the artifact of a source, which is fetched once.
+// Get returns the artifact of a source and caches it.
 func (s *StoredSources) Get(ctx context.Context, source build.Reference) (StoredSource, error) {
 	if known, ok := s.known[source]; ok {
 		return known, nil
 	}
 	stored, err := s.fetch(ctx, source)
 	var gone *artifact.GoneError
-	if errors.As(err, &gone) { // a newer one has come between the two requests
+	if errors.As(err, &gone) { // source-controller replaced the artifact between the two requests
 		stored, err = s.fetch(ctx, source)
 	}
 	if err != nil {
@@ -53,11 +54,11 @@ func (s *StoredSources) Get(ctx context.Context, source build.Reference) (Stored
 	return stored, nil
 }
 
-// Object reads a source from the cluster.
+// Object reads the object of a source from the cluster.
 func (s *StoredSources) Object(ctx context.Context, source build.Reference) (objref.Target, error) {
 	kind, ok := controllers.FindKind(source.Kind)
 	if !ok {
-		return objref.Target{}, fmt.Errorf("%s is of a kind that is not known", source)
+		return objref.Target{}, fmt.Errorf("unknown kind of source %s", source)
 	}
 	t := objref.Target{Kind: kind, Namespace: source.Namespace, Name: source.Name}
 	return t, t.Read(ctx, s.Client)
@@ -70,7 +71,7 @@ func (s *StoredSources) fetch(ctx context.Context, source build.Reference) (Stor
 	}
 	a, ok := artifact.Of(t.Object)
 	if !ok {
-		return StoredSource{}, fmt.Errorf("%s has fetched nothing yet: %s", source, t.Kind.Ready(t.Object).Message)
+		return StoredSource{}, fmt.Errorf("%s has no artifact yet: %s", source, t.Kind.Ready(t.Object).Message)
 	}
 	archive, err := artifact.Fetch(ctx, s.Client, a, s.Home)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// WorkTree is a directory on disk that stands for the artifact of a source.
+// WorkTree is a local directory that is used as the artifact of a source.
 type WorkTree struct {
 	root string // absolute
 	// git reports that root is the top of a Git work tree.
@@ -51,9 +51,9 @@ func WorkTreeAround(folder string) (WorkTree, error) {
 	return WorkTree{root: absolute}, nil
 }
 
-// ForSource is the work tree that a Kustomization is built in. Outside of Git it
-// is the directory without spec.path where it ends in that: other directories
-// of the source are then beside it.
+// ForSource returns the work tree for building a Kustomization. Outside of
+// Git, if folder ends in spec.path, the root is folder without spec.path, so
+// that the build can read the rest of the source.
 func (w WorkTree) ForSource(folder string, ks *unstructured.Unstructured) WorkTree {
 	if w.git || ks == nil || folder == "" {
 		return w
@@ -70,7 +70,7 @@ func (w WorkTree) ForSource(folder string, ks *unstructured.Unstructured) WorkTr
 // Tree returns the files of the work tree.
 func (w WorkTree) Tree() fs.FS { return workspace.Folder(w.root) }
 
-// Inside is a directory on disk as a path in the work tree.
+// Inside returns the path of folder relative to the root of the work tree.
 func (w WorkTree) Inside(folder string) (string, error) {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {
@@ -83,15 +83,15 @@ func (w WorkTree) Inside(folder string) (string, error) {
 	return filepath.ToSlash(relative), nil
 }
 
-// remotes are the addresses that the work tree's repository is known by,
-// comparable.
+// remotes returns the remote URLs in the Git configuration of the work tree,
+// in comparable form.
 func (w WorkTree) remotes() map[string]bool {
 	known := map[string]bool{}
 	config, err := w.Tree().Open(".git/config")
 	if err != nil {
-		return known // a linked work tree, or none
+		return known // a linked work tree, or not a Git work tree
 	}
-	defer func() { _ = config.Close() }() // nothing was written
+	defer func() { _ = config.Close() }() // read-only
 	for lines := bufio.NewScanner(config); lines.Scan(); {
 		key, value, ok := strings.Cut(strings.TrimSpace(lines.Text()), "=")
 		if ok && strings.TrimSpace(key) == "url" {
@@ -101,8 +101,8 @@ func (w WorkTree) remotes() map[string]bool {
 	return known
 }
 
-// LocalSources maps sources to folders: those named on the command line, and
-// the work tree for the source of the Kustomization that is built.
+// LocalSources returns the sources with a local directory: those of
+// --local-sources, and the source of ks in the work tree.
 func (o *BuildOptions) LocalSources(work WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
 	trees := map[build.Reference]fs.FS{}
 	if ks != nil {
@@ -111,7 +111,7 @@ func (o *BuildOptions) LocalSources(work WorkTree, ks *unstructured.Unstructured
 	for source, folder := range o.Sources {
 		parts := strings.Split(source, "/")
 		if len(parts) != 3 {
-			return nil, clierr.WithHint("write it as Kind/namespace/name=path", "%q does not name a source", source)
+			return nil, clierr.WithHint("use the form Kind/namespace/name=path", "invalid source %q", source)
 		}
 		if err := CheckFolder(folder); err != nil {
 			return nil, err
@@ -130,9 +130,9 @@ func (o *BuildOptions) LocalSources(work WorkTree, ks *unstructured.Unstructured
 	}, nil
 }
 
-// TreesOf are the local sources, and the work tree for every GitRepository
-// whose address is one of its remotes.
-func TreesOf(a *app.App, o *BuildOptions, work WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
+// SourcesWithRemotes returns the local sources and uses the work tree for every
+// GitRepository whose URL is one of its remotes.
+func SourcesWithRemotes(a *app.App, o *BuildOptions, work WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
 	local, err := o.LocalSources(work, ks)
 	if err != nil {
 		return nil, err
@@ -146,7 +146,8 @@ func TreesOf(a *app.App, o *BuildOptions, work WorkTree, ks *unstructured.Unstru
 	}, nil
 }
 
-// treeByAddress is the work tree, if it is a clone of the source.
+// treeByAddress returns the files of the work tree if it is a clone of the
+// source.
 func treeByAddress(ctx context.Context, a *app.App, o *BuildOptions, work WorkTree, source build.Reference) (fs.FS, error) {
 	if !work.git || source.Kind != "GitRepository" {
 		return nil, build.ErrNotFound

@@ -27,22 +27,22 @@ func newArtifact(a *app.App) *cobra.Command {
 	o := &artifactOptions{access: registry.Access{Provider: "generic"}}
 	cmd := &cobra.Command{
 		Use:   "artifact [oci://address:tag]",
-		Short: "Tell whether an artifact in a registry holds the files of a folder",
-		Long: `Tell whether an artifact in an OCI registry holds the files of a folder, and
-name those that differ.
+		Short: "Compare an OCI artifact with a local directory",
+		Long: `Compare an artifact in an OCI registry with a local directory and list the files
+that differ.
 
-It exits with 0 when they are the same, 1 when they differ, and 2 when that
-could not be found out. Credentials are those of 'docker login' unless others
-are given; those of a cloud come from its credential helper for docker.`,
-		Example: `  # Has anything changed since it was pushed?
+The exit code is 0 if they are equal, 1 if they differ, and 2 if the comparison
+failed. Credentials are those of 'docker login' unless --creds is set; cloud
+registries use their Docker credential helper.`,
+		Example: `  # Compare with the files that were pushed
   flux diff artifact oci://ghcr.io/org/manifests:latest --path ./deploy
 
-  # With a token
+  # Authenticate with a token
   flux diff artifact oci://ghcr.io/org/manifests:latest --path ./deploy --creds "me:$TOKEN"`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runArtifact(cmd.Context(), a, o, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Path, "path", "", "the folder or file to compare with; - for standard input")
+	flags.StringVar(&o.Path, "path", "", "directory or file to compare with, - for standard input")
 	o.Add(flags)
 	oci.AddAccess(a, flags, &o.access)
 	return cmd
@@ -50,10 +50,10 @@ are given; those of a cloud come from its credential helper for docker.`,
 
 func runArtifact(ctx context.Context, a *app.App, o *artifactOptions, args []string) error {
 	if len(args) != 1 {
-		return clierr.WithHint("flux diff artifact oci://ADDRESS:TAG --path FOLDER", "one address of an artifact is required")
+		return clierr.WithHint("flux diff artifact oci://ADDRESS:TAG --path FOLDER", "an artifact URL is required")
 	}
 	if o.Path == "" {
-		return clierr.WithHint("name the folder with --path", "there is nothing to compare with")
+		return clierr.WithHint("set the directory or file with --path", "--path is required")
 	}
 	ctx, cancel := a.WithTimeout(ctx)
 	defer cancel()
@@ -77,11 +77,11 @@ func runArtifact(ctx context.Context, a *app.App, o *artifactOptions, args []str
 	for _, line := range lines {
 		a.UI.Line("%s", line)
 	}
-	a.UI.Warning("%s holds other files than %s", args[0], o.Path)
+	a.UI.Warning("%s differs from %s", args[0], o.Path)
 	return &clierr.ExitCodeError{Code: 1}
 }
 
-// packed are the local files as an artifact would hold them.
+// packed returns the local files in the form of an artifact.
 func packed(ctx context.Context, a *app.App, o *artifactOptions) (map[string][]byte, error) {
 	from, remove, err := oci.Packable(a, o.Path)
 	if err != nil {
@@ -95,7 +95,7 @@ func packed(ctx context.Context, a *app.App, o *artifactOptions) (map[string][]b
 	return filesOf(archive.Bytes())
 }
 
-// filesOf are the files in an archive by their paths.
+// filesOf returns the files of an archive by path.
 func filesOf(archive []byte) (map[string][]byte, error) {
 	tree, err := build.Archive(bytes.NewReader(archive))
 	if err != nil {
@@ -112,7 +112,7 @@ func filesOf(archive []byte) (map[string][]byte, error) {
 	return files, err
 }
 
-// differences names the files that differ, with what happens to them.
+// differences returns a line for each file that differs.
 func differences(there, here map[string][]byte) []string {
 	names := maps.Clone(there)
 	maps.Copy(names, here)

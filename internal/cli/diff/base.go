@@ -24,7 +24,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/revision"
 )
 
-// baseOptions are the flags of diff itself.
+// baseOptions are the flags of the diff command without a subcommand.
 type baseOptions struct {
 	compare.Options
 	desired.HelmOptions
@@ -33,54 +33,54 @@ type baseOptions struct {
 	withHelm   bool
 }
 
-// addBase makes diff itself a command: with --base, it compares two revisions
-// of the repository; without, it shows its help as before.
+// addBase makes diff runnable: with --base, it compares two revisions of the
+// repository; without --base, it prints its help.
 func addBase(a *app.App, cmd *cobra.Command) *cobra.Command {
 	o := &baseOptions{Options: compare.Options{Format: "human"}}
-	cmd.Long = `Show what would change, without changing anything.
+	cmd.Long = `Preview changes without applying them.
 
-The commands below compare with the cluster. With --base, flux diff compares
-two revisions of the Git repository around the current folder instead, without
-a cluster, for pull requests: it follows the Kustomizations and HelmReleases of
-the cluster's folder (--path), takes their sources for the repository where
-their address is one of its remotes, renders what the changes reach at both
-revisions, and compares object by object.
+The subcommands compare with the cluster. With --base, flux diff compares
+two revisions of the Git repository in the current directory instead, without
+cluster access, for pull requests: it builds the Kustomizations and HelmReleases
+in the directory of the cluster (--path), uses the repository for each source
+whose URL is one of its remotes, renders the affected objects at both
+revisions, and compares them object by object.
 
-It reads Git's objects and writes nothing. The new side is the work tree, with
-files that are not committed yet, unless --head names a revision. Secret values
-are not shown; what SOPS has encrypted is compared in clear where a key is at
-hand.
+The repository is only read. The new revision is the work tree, including
+uncommitted files, unless --head sets a revision. Secret values
+are masked; SOPS-encrypted values are decrypted for the comparison if a key is
+available.
 
-It exits with 0 when nothing would change, 1 when something would, and 2 when
-that could not be found out.`
-	cmd.Example = `  # What does this branch change on production?
+The exit code is 0 if there are no changes, 1 if there are changes, and 2 if the
+comparison failed.`
+	cmd.Example = `  # Show the changes of this branch on production
   flux diff --base main --path clusters/production
 
-  # Only what the branch itself changes, although main has moved on
+  # Show only the changes since the branch left main
   flux diff --base main --merge-base --path clusters/production
 
-  # A comment for a pull request, which does not fail the pipeline
+  # Write a pull request comment without failing the pipeline
   flux diff --base origin/main --head HEAD --path clusters/production -o github --exit-code=false`
 	fs := cmd.Flags()
-	fs.StringVar(&o.base, "base", "", "compare two revisions of the Git repository: the branch, tag or commit to compare with")
-	fs.StringVar(&o.head, "head", "", "the revision to compare (default the work tree)")
-	fs.BoolVar(&o.mergeBase, "merge-base", false, "compare with the commit at which --head left --base")
-	fs.StringVar(&o.Path, "path", "", "the folder of the cluster, such as clusters/production")
-	fs.StringToStringVar(&o.Sources, "local-sources", nil, "the folders of sources that have another address, such as OCIRepository/flux-system/apps=./apps")
+	fs.StringVar(&o.base, "base", "", "branch, tag or commit of the Git repository to compare with")
+	fs.StringVar(&o.head, "head", "", "revision to compare (default: the work tree)")
+	fs.BoolVar(&o.mergeBase, "merge-base", false, "compare with the merge base of --head and --base")
+	fs.StringVar(&o.Path, "path", "", "directory of the cluster, e.g. clusters/production")
+	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
 	fs.BoolVar(&o.Strict, "strict-substitute", false, "fail when a variable without a default has no value")
-	fs.StringToStringVar(&o.Set, "set", nil, "give variables values, such as region=eu, above those of Kustomizations")
-	fs.StringVar(&o.VarsFile, "vars-file", "", "a file of variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
-	fs.BoolVar(&o.withHelm, "with-helm", true, "render the charts of HelmReleases, too")
-	fs.StringVar(&o.KubeVersion, "kube-version", desired.AssumedKubernetes, "the version of Kubernetes that charts see")
-	fs.StringSliceVar(&o.APIVersions, "api-versions", nil, "APIs that charts see besides, such as monitoring.coreos.com/v1")
+	fs.StringToStringVar(&o.Set, "set", nil, "substitution variables that override those of Kustomizations, e.g. region=eu")
+	fs.StringVar(&o.VarsFile, "vars-file", "", "file with substitution variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
+	fs.BoolVar(&o.withHelm, "with-helm", true, "also render the charts of HelmReleases")
+	fs.StringVar(&o.KubeVersion, "kube-version", desired.AssumedKubernetes, "Kubernetes version for chart capabilities")
+	fs.StringSliceVar(&o.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
 	o.Remote.Add(fs)
-	fs.BoolVar(&o.Progress, "progress-bar", true, "say on standard error what is being done")
-	fs.BoolVar(&o.ExitCode, "exit-code", true, "exit with 1 when something would change")
-	fs.VarP(command.Choice{Value: &o.Format, Allowed: formats}, "output", "o", "print as human, unified, json, github, gitlab or html")
+	fs.BoolVar(&o.Progress, "progress-bar", true, "print progress on standard error")
+	fs.BoolVar(&o.ExitCode, "exit-code", true, "exit with 1 if there are changes")
+	fs.VarP(command.Choice{Value: &o.Format, Allowed: formats}, "output", "o", "output format: human, unified, json, github, gitlab or html")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("base") {
 			if cmd.Flags().NFlag() > 0 && cmd.LocalNonPersistentFlags().Changed("path") {
-				return clierr.WithHint("flux diff --base main --path "+o.Path, "name what to compare with by --base")
+				return clierr.WithHint("flux diff --base main --path "+o.Path, "--base is required")
 			}
 			return clierr.Usage(cmd, "a command or --base is required")
 		}
@@ -91,7 +91,7 @@ that could not be found out.`
 
 func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	if o.Path == "" {
-		return clierr.WithHint("flux diff --base "+o.base+" --path clusters/production", "name the folder of the cluster with --path")
+		return clierr.WithHint("flux diff --base "+o.base+" --path clusters/production", "--path is required: the directory of the cluster")
 	}
 	namespace, err := a.Namespace(cmd)
 	if err != nil {
@@ -125,7 +125,7 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	if outcome == nil {
 		return failures
 	}
-	compare.Announce(a, &o.Options, "rendered %d of %d Kustomizations and HelmReleases: the others are the same", outcome.Rendered, outcome.Followed)
+	compare.Announce(a, &o.Options, "rendered %d of %d Kustomizations and HelmReleases: the others are unchanged", outcome.Rendered, outcome.Followed)
 	results := outcome.Results
 	if len(results) == 0 {
 		results = []*diff.Result{{Owner: outcome.Root, Revision: head.Name, Builds: true}}
@@ -139,12 +139,12 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 func openRepository() (*snapshot.Repository, error) {
 	repository, err := snapshot.Open(".")
 	if errors.Is(err, snapshot.ErrNoRepository) {
-		return nil, clierr.WithHint("run it in a clone of the repository", "the current folder is not in a Git repository")
+		return nil, clierr.WithHint("run the command in a clone of the repository", "the current directory is not in a Git repository")
 	}
 	return repository, err
 }
 
-// baseBuild is how both sides are built.
+// baseBuild returns the options for building both revisions.
 func baseBuild(a *app.App, o *baseOptions, repository *snapshot.Repository, namespace string) (revision.Options, error) {
 	options := revision.Options{
 		Namespace: namespace, Strict: o.Strict, KubeVersion: o.KubeVersion, APIVersions: o.APIVersions,
@@ -173,7 +173,7 @@ func baseBuild(a *app.App, o *baseOptions, repository *snapshot.Repository, name
 	for source, folder := range o.Sources {
 		parts := strings.Split(source, "/")
 		if len(parts) != 3 {
-			return options, clierr.WithHint("write it as Kind/namespace/name=path", "%q does not name a source", source)
+			return options, clierr.WithHint("use the form Kind/namespace/name=path", "invalid source %q", source)
 		}
 		inside, err := insideOf(repository, folder)
 		if err != nil {
@@ -184,14 +184,15 @@ func baseBuild(a *app.App, o *baseOptions, repository *snapshot.Repository, name
 	return options, nil
 }
 
-// insideOf is a folder, which may be gone, as a path in the repository.
+// insideOf returns the path of folder, which need not exist, relative to the
+// root of the repository.
 func insideOf(repository *snapshot.Repository, folder string) (string, error) {
 	if repository.Root() == "" {
 		return path.Clean(filepath.ToSlash(folder)), nil
 	}
 	here, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("finding the current folder: %w", err)
+		return "", fmt.Errorf("finding the current directory: %w", err)
 	}
 	if !filepath.IsAbs(folder) {
 		folder = filepath.Join(here, folder)
@@ -213,7 +214,7 @@ func realPath(name string) string {
 	return name
 }
 
-// revisions are the two sides.
+// revisions resolves the two revisions to compare.
 func (o *baseOptions) revisions(ctx context.Context, r *snapshot.Repository) (base, head revision.Revision, err error) {
 	from, err := r.Commit(o.base)
 	if err != nil {
@@ -230,7 +231,7 @@ func (o *baseOptions) revisions(ctx context.Context, r *snapshot.Repository) (ba
 		}
 		if o.mergeBase {
 			if from, err = r.MergeBase(from, to); err != nil {
-				return base, head, clierr.WithHint("a shallow clone may lack it: git fetch --unshallow", "looking for where %s left %s: %w", name, o.base, err)
+				return base, head, clierr.WithHint("a shallow clone may not have it: git fetch --unshallow", "finding the merge base of %s and %s: %w", name, o.base, err)
 			}
 		}
 		if head.Tree, err = r.At(to); err != nil {
@@ -254,14 +255,14 @@ func unknownRevision(err error) error {
 		return err
 	}
 	branch := strings.TrimPrefix(unknown.Revision, "origin/")
-	way := fmt.Sprintf("fetch it: git fetch origin %s:refs/remotes/origin/%[1]s", branch)
+	remedy := fmt.Sprintf("fetch it: git fetch origin %s:refs/remotes/origin/%[1]s", branch)
 	if unknown.Shallow {
-		way = "the clone is shallow; " + way
+		remedy = "the clone is shallow; " + remedy
 	}
-	return clierr.WithHint(way, "%w", err)
+	return clierr.WithHint(remedy, "%w", err)
 }
 
-// offlineDecrypter decrypts with what is at hand without asking a cluster.
+// offlineDecrypter decrypts with local keys, without cluster access.
 func offlineDecrypter(a *app.App, _ *unstructured.Unstructured) build.Decrypter {
 	return compare.DecrypterFor(a, build.FromObjects(nil))
 }

@@ -1,4 +1,4 @@
-// Package diff has the commands below diff.
+// Package diff implements the diff commands.
 package diff
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/render"
 )
 
-// NewCommand returns the command diff.
+// NewCommand returns the diff command.
 func NewCommand(a *app.App) *cobra.Command {
 	return addBase(a, command.Group("diff", "Diff desired state against the cluster, or two revisions",
 		newArtifact(a), newHelmRelease(a), newKustomization(a)))
@@ -40,45 +40,45 @@ func newKustomization(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "kustomization [name]",
 		Aliases: []string{"ks"},
-		Short:   "Show what a Kustomization would change on the cluster",
-		Long: `Show what a Kustomization would change on the cluster: what it would create,
-change, recreate and prune, field by field. The API server is asked for a dry
-run of every object as kustomize-controller would apply it, so that defaults,
-webhooks and the fields of others are as they will be.
+		Short:   "Diff a Kustomization against the cluster",
+		Long: `Diff a Kustomization against the cluster: list the objects that it would create,
+change, recreate and prune, field by field. The diff uses a server-side dry
+run of each object as kustomize-controller applies it, so that it includes
+defaults, webhooks and the fields of other managers.
 
-Without --path, it compares what the source has fetched with what is live: the
-drift. With --path, it compares a local folder, such as a branch that is to
-be merged. With --revision or --branch, it compares another revision of the
-source: of a GitRepository a branch, a tag, a reference or a commit, of an
-OCIRepository a tag or a digest. It is fetched from its server, with the
-credentials of the source. In a clone of the repository, a commit that the
-clone has needs no server, and a revision that only the clone has is taken from
-there.
+Without --path, it compares the artifact of the source with the live objects, to
+show drift. With --path, it compares a local directory, such as a branch to
+merge. With --revision or --branch, it compares another revision of the source:
+a branch, tag, reference or commit of a GitRepository, or a tag or digest of an
+OCIRepository. The revision is fetched from its server with the credentials of
+the source. In a clone of the repository, a commit that the clone has, and a
+revision that only the clone has, are read from the clone.
 
-Dry runs are made as the service account that the controller impersonates,
-where you may do so, and on the cluster of spec.kubeConfig. What goes with a
-Kustomization or HelmRelease that is pruned is shown, too. Nothing is written,
-neither on the cluster nor to the folder, and secret values are not shown.
+Dry runs impersonate the ServiceAccount of the Kustomization if you have
+permission to impersonate it, on the cluster of spec.kubeConfig. The diff
+includes the objects that are deleted with a pruned Kustomization or
+HelmRelease. Neither the cluster nor the directory is modified, and secret
+values are masked.
 
-It exits with 0 when nothing would change, 1 when something would, and 2 when
-that could not be found out or the controller would fail.`,
-		Example: `  # Has anything drifted from what the source has?
+The exit code is 0 if there are no changes, 1 if there are changes, and 2 if the
+comparison failed or the controller would fail.`,
+		Example: `  # Show drift from the artifact of the source
   flux diff kustomization my-app
 
-  # What would these files change?
+  # Show the changes of local files
   flux diff kustomization my-app --path ./apps/my-app
 
-  # What would this branch of the source's repository change, or this commit?
+  # Show the changes of a branch or commit of the source's repository
   flux diff kustomization my-app --branch my-feature
   flux diff kustomization my-app --revision 5394cb7f48332b2de7c17dd8b8384bbc84b7e738
 
-  # With the Kustomizations that it brings
+  # Include the Kustomizations in the build
   flux diff kustomization flux-system --path ./clusters/production --recursive
 
-  # Down to what its HelmReleases would change
+  # Include Kustomizations and HelmReleases
   flux diff kustomization flux-system --path ./clusters/production --recursive --with-helm
 
-  # A comment for a pull request, which does not fail the pipeline
+  # Write a pull request comment without failing the pipeline
   flux diff kustomization my-app --path ./apps/my-app -o github --exit-code=false`,
 		ValidArgsFunction: complete.Names(a, k),
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -91,22 +91,23 @@ that could not be found out or the controller would fail.`,
 	fs := cmd.Flags()
 	o.Add(fs)
 	h.AddCapabilities(fs)
-	fs.BoolVar(&withHelm, "with-helm", false, "compare what the HelmReleases do that it brings, too")
-	fs.Lookup("path").Usage = "the folder to compare (default: what the source has fetched)"
+	fs.BoolVar(&withHelm, "with-helm", false, "also diff the HelmReleases in the build")
+	fs.Lookup("path").Usage = "directory to compare (default: the artifact of the source)"
 	compare.AddRevision(cmd, o)
-	fs.BoolVar(&o.IgnoreNotFound, "ignore-not-found", false, "take a Kustomization that is not on the cluster for one to be created, or with no file for nothing to do")
+	fs.BoolVar(&o.IgnoreNotFound, "ignore-not-found", false, "treat a missing Kustomization as new if a file is set, and as unchanged otherwise")
 	addOutput(o, fs)
 	return cmd
 }
 
-// addOutput adds the flags for how a difference is shown.
+// addOutput adds the output flags to fs.
 func addOutput(o *compare.Options, fs *pflag.FlagSet) {
-	fs.BoolVar(&o.Progress, "progress-bar", true, "say on standard error what is being done")
-	fs.BoolVar(&o.ExitCode, "exit-code", true, "exit with 1 when something would change")
-	fs.VarP(command.Choice{Value: &o.Format, Allowed: formats}, "output", "o", "print as human, unified, json, github, gitlab or html")
+	fs.BoolVar(&o.Progress, "progress-bar", true, "print progress on standard error")
+	fs.BoolVar(&o.ExitCode, "exit-code", true, "exit with 1 if there are changes")
+	fs.VarP(command.Choice{Value: &o.Format, Allowed: formats}, "output", "o", "output format: human, unified, json, github, gitlab or html")
 }
 
-// runKustomization also compares what HelmReleases do where h is given.
+// runKustomization compares the Kustomization and, if h is set, the
+// HelmReleases in its build.
 func runKustomization(a *app.App, cmd *cobra.Command, o *compare.Options, h *desired.HelmOptions, names []string) error {
 	if len(names) != 1 {
 		return clierr.WithHint("flux diff kustomization NAME", "one Kustomization name is required")
@@ -135,7 +136,7 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *compare.Options, h *des
 	compare.Announce(a, o, "comparing %d objects with the cluster", len(built.Objects))
 	results, err := compare.Compare(ctx, a, plan, built)
 	if apierrors.IsForbidden(err) {
-		return clierr.WithHint("diff asks the API server for dry runs, which need the permissions to get, list and patch what is compared", "%w", err)
+		return clierr.WithHint("diff uses server-side dry runs, which require permission to get, list and patch the compared objects", "%w", err)
 	}
 	if err != nil {
 		return err
@@ -157,7 +158,7 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *compare.Options, h *des
 	return conclude(a, o, results, failed)
 }
 
-// gitlabMax is how many characters GitLab takes in a comment.
+// gitlabMax is the maximum length of a GitLab comment in characters.
 const gitlabMax = 1_000_000
 
 func printChanges(a *app.App, format string, results []*diff.Result) error {
@@ -177,7 +178,7 @@ func printChanges(a *app.App, format string, results []*diff.Result) error {
 	}
 }
 
-// style is in colour on a terminal.
+// style colors the output on a terminal.
 func style(a *app.App) render.Style {
 	if !ui.IsTerminal(a.Out) || a.Env("NO_COLOR") != "" || a.Env("TERM") == "dumb" {
 		return render.Style{}
@@ -190,7 +191,8 @@ func style(a *app.App) render.Style {
 	}}
 }
 
-// conclude tells what went wrong and what is dangerous, and how it ends.
+// conclude prints errors, warnings and dangerous changes, and returns the
+// error that sets the exit code.
 func conclude(a *app.App, o *compare.Options, results []*diff.Result, failed error) error {
 	different := false
 	for _, r := range results {
@@ -230,8 +232,8 @@ func joined(refs []diff.Ref) string {
 	return strings.Join(names, ", ")
 }
 
-// warnOfDangers says what of a change may be more than it looks like. That an
-// object is deleted stands in the diff.
+// warnOfDangers warns about side effects of a change, except deletions, which
+// the diff shows.
 func warnOfDangers(a *app.App, c diff.Change) {
 	c.Dangers = slices.DeleteFunc(slices.Clone(c.Dangers), func(d diff.Danger) bool { return d == diff.DangerPrune })
 	if said := render.Warnings(c); len(said) > 0 {

@@ -22,44 +22,44 @@ func newHelmRelease(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "helmrelease [name]",
 		Aliases: []string{"hr"},
-		Short:   "Show what a HelmRelease would change on the cluster",
-		Long: `Show what a HelmRelease would change on the cluster: what the next upgrade of
+		Short:   "Diff a HelmRelease against the cluster",
+		Long: `Diff a HelmRelease against the cluster: list the objects that the next upgrade of
 its release would create, change and remove, field by field. The chart is
-rendered as helm-controller does it, and the API server is asked for a dry run
-of every object.
+rendered like helm-controller does, and the diff uses a server-side dry run of
+each object.
 
 helm-controller upgrades a release when its chart has another version, or when
-its values, post-renderers or common metadata change. Where nothing of that has
-happened, drift from the deployed release is shown: the controller corrects it
-if spec.driftDetection.mode is enabled, and leaves it so if not.
+its values, post-renderers or common metadata change. If none of them changed,
+the diff shows drift from the deployed release: the controller corrects drift
+if spec.driftDetection.mode is enabled.
 
-Without --chart, the chart is the one that the source has fetched; where
---helmrelease-file asks for another, it is fetched. Hooks are no objects of a
-release: they are named, and not compared. Secret values are not shown, wherever
-in the objects they went.
+Without --chart, the diff uses the chart artifact of the source; if
+--helmrelease-file sets another chart, that chart is fetched. Hooks are not part
+of the release: they are listed, but not compared. Secret values are masked in
+all objects.
 
-It exits with 0 when nothing would change, 1 when something would, and 2 when
-that could not be found out or the controller would fail.`,
-		Example: `  # What will the next reconciliation do?
+The exit code is 0 if there are no changes, 1 if there are changes, and 2 if the
+comparison failed or the controller would fail.`,
+		Example: `  # Show the changes of the next reconciliation
   flux diff helmrelease my-app
 
-  # With the chart that is being worked on, and other values
+  # Use a local chart and additional values
   flux diff helmrelease my-app --chart ./charts/my-app --values ./new-values.yaml
 
-  # What would this HelmRelease change, which may not be on the cluster yet?
+  # Show the changes of a HelmRelease file that may be new
   flux diff helmrelease my-app --helmrelease-file ./apps/my-app.yaml --ignore-not-found
 
-  # A comment for a pull request, which does not fail the pipeline
+  # Write a pull request comment without failing the pipeline
   flux diff helmrelease my-app --chart ./charts/my-app -o github --exit-code=false`,
 		ValidArgsFunction: complete.Names(a, k),
 		RunE:              func(cmd *cobra.Command, names []string) error { return runHelmRelease(a, cmd, o, names) },
 	}
 	fs := cmd.Flags()
 	o.ChartOptions.Add(fs)
-	fs.StringVar(&o.Chart, "path", "", "the same as --chart")
-	fs.StringVar(&o.File, "helmrelease-file", "", "a file with the HelmRelease, instead of the cluster's; - for standard input")
-	fs.StringToStringVar(&o.Sources, "local-sources", nil, "the folders of sources, such as GitRepository/flux-system/my-repo=./repo")
-	fs.BoolVar(&o.IgnoreNotFound, "ignore-not-found", false, "take a HelmRelease that is not on the cluster for one to be created, or with no file for nothing to do")
+	fs.StringVar(&o.Chart, "path", "", "alias of --chart")
+	fs.StringVar(&o.File, "helmrelease-file", "", "file with the HelmRelease to use instead of the live object, - for standard input")
+	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources, e.g. GitRepository/flux-system/my-repo=./repo")
+	fs.BoolVar(&o.IgnoreNotFound, "ignore-not-found", false, "treat a missing HelmRelease as new if a file is set, and as unchanged otherwise")
 	o.AddCapabilities(fs)
 	addOutput(&o.Options, fs)
 	return cmd
@@ -101,8 +101,8 @@ func runHelmRelease(a *app.App, cmd *cobra.Command, o *compare.ReleaseOptions, n
 	return conclude(a, &o.Options, results, nil)
 }
 
-// releaseToDiff is the HelmRelease with the spec that is to hold, nil where
-// there is nothing to do.
+// releaseToDiff returns the HelmRelease with its new spec, or nil if there is
+// nothing to compare.
 func releaseToDiff(ctx context.Context, a *app.App, cmd *cobra.Command, o *compare.ReleaseOptions, name string) (*diff.HelmRelease, error) {
 	namespace, err := a.Namespace(cmd)
 	if err != nil {
@@ -115,7 +115,7 @@ func releaseToDiff(ctx context.Context, a *app.App, cmd *cobra.Command, o *compa
 	hr := live
 	if o.File != "" {
 		wanted := desired.Wanted{Kind: "HelmRelease", Flag: "--helmrelease-file", Is: build.IsHelmRelease}
-		if hr, err = desired.ManifestIn(a, o.File, wanted, namespace, name); err != nil {
+		if hr, err = desired.ManifestFromFile(a, o.File, wanted, namespace, name); err != nil {
 			return nil, err
 		}
 	}

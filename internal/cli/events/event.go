@@ -23,7 +23,7 @@ func (q *query) headers() []string {
 }
 
 func (q *query) row(h event.Event) []string {
-	row := []string{q.lastSeen(h), h.Typ, h.Reason, h.Kind + "/" + h.Name, strings.Join(strings.Fields(h.Message), " ")}
+	row := []string{q.lastSeen(h), h.Type, h.Reason, h.Kind + "/" + h.Name, strings.Join(strings.Fields(h.Message), " ")}
 	if q.options.format == "wide" {
 		row = slices.Insert(row, 4, h.From)
 	}

@@ -323,7 +323,7 @@ func (q *query) mayLack(s eventScope, err error) bool {
 func (q *query) shows(s eventScope, h event.Event, fresh bool) bool {
 	o := q.options
 	switch {
-	case !s.includes(h), s.above && !q.concerns(h, fresh), len(o.types) > 0 && !slices.Contains(o.types, h.Typ):
+	case !s.includes(h), s.above && !q.concerns(h, fresh), len(o.types) > 0 && !slices.Contains(o.types, h.Type):
 		return false
 	case o.since > 0 && h.At.Before(q.app.Now().Add(-o.since)):
 		return false

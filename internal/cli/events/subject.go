@@ -112,7 +112,7 @@ func (q *query) climb(ctx context.Context, visit func(context.Context, []eventSc
 // the subject: a Warning, or what is about a revision that the subject has
 // worked on. A fresh event may be about one that it will work on.
 func (q *query) concerns(h event.Event, fresh bool) bool {
-	if h.Typ == "Warning" {
+	if h.Type == "Warning" {
 		return true
 	}
 	revision := controllers.Annotation(h.Object, h.Group+"/revision")

@@ -77,7 +77,7 @@ func statusReportOf(s situation) statusReport {
 		r.NeededBy = append(r.NeededBy, report.VertexOf(v))
 	}
 	for _, h := range s.events[max(0, len(s.events)-eventsShown):] {
-		r.Events = append(r.Events, eventReport{h.At.UTC(), h.Count, h.Typ, h.Reason, h.Message})
+		r.Events = append(r.Events, eventReport{h.At.UTC(), h.Count, h.Type, h.Reason, h.Message})
 	}
 	if s.tree != nil {
 		count := countInventory(s.tree)

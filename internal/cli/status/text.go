@@ -285,7 +285,7 @@ func eventRows(a *app.App, events []event.Event) [][]string {
 		if h.Count > 1 {
 			seen += fmt.Sprintf(" (x%d)", h.Count)
 		}
-		rows = append(rows, []string{seen, h.Typ, h.Reason, cutTo(lineOf(diagnose.WithoutFolders(h.Message)), messageShown)})
+		rows = append(rows, []string{seen, h.Type, h.Reason, cutTo(lineOf(diagnose.WithoutFolders(h.Message)), messageShown)})
 	}
 	return rows
 }
