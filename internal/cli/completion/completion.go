@@ -1,4 +1,4 @@
-// Package completion has the command completion.
+// Package completion implements the completion command.
 package completion
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/command"
 )
 
-// shells are the shells that can complete words of flux, and how each is told to.
+// shells are the supported shells with their installation examples.
 var shells = []struct {
 	name, example string
 	write         func(root *cobra.Command, w io.Writer) error
@@ -39,7 +39,7 @@ var shells = []struct {
 		func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) }},
 }
 
-// NewCommand returns the command completion.
+// NewCommand returns the completion command.
 func NewCommand(a *app.App) *cobra.Command {
 	cmd := command.Group("completion", "Generate shell completion scripts")
 	for _, shell := range shells {

@@ -1,4 +1,4 @@
-// Package debug has the commands below debug.
+// Package debug implements the debug commands.
 package debug
 
 import (
@@ -24,14 +24,15 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// options are those of one kind; inputs is what it is made of: values or vars.
+// options are the flags of one kind. inputs is the set flag for its values or
+// vars.
 type options struct {
 	inputs, status, history bool
 	reveal, mask, origin    bool
 	format                  string
 }
 
-// NewCommand returns the command debug.
+// NewCommand returns the debug command.
 func NewCommand(a *app.App) *cobra.Command {
 	return command.Group("debug", "Show the final values or variables, the status and the history of a resource",
 		newKind(a, "HelmRelease", "values", `  # The values that the chart is rendered with; on a terminal those from Secrets are masked
@@ -65,7 +66,7 @@ func newKind(a *app.App, kind, inputs, example string) *cobra.Command {
 	k, _ := controllers.FindKind(kind)
 	cmd := &cobra.Command{
 		Use: k.Word + " [name]", Aliases: []string{k.Short},
-		Short: "Show what a " + k.Kind + " is made of, its status or its history",
+		Short: "Show the " + inputs + ", status or history of a " + k.Kind + "",
 		Long: "Show what a " + k.Kind + ` is made of, its status or its history.
 
 With --show-` + inputs + `, what comes from Secrets is masked on a terminal. In a pipe
@@ -135,7 +136,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, k controllers.Kind, names [
 	}
 }
 
-// statusDocs is where what the status says is explained.
+// statusDocs are the documentation links of the status fields.
 var statusDocs = map[string]string{
 	"Kustomization status":  "https://fluxcd.io/flux/components/kustomize/kustomizations/#kustomization-status",
 	"Kustomization history": "https://fluxcd.io/flux/components/kustomize/kustomizations/#history",
@@ -143,7 +144,7 @@ var statusDocs = map[string]string{
 	"HelmRelease history":   "https://fluxcd.io/flux/components/helm/helmreleases/#history",
 }
 
-// printStatus prints the status, or the history in it.
+// printStatus prints the status or its history field.
 func printStatus(a *app.App, o *options, k controllers.Kind, object *unstructured.Unstructured, part string) error {
 	history, _, err := unstructured.NestedSlice(object.Object, "status", "history")
 	if err != nil {
@@ -179,8 +180,8 @@ func printStatus(a *app.App, o *options, k controllers.Kind, object *unstructure
 	return a.Document(fmt.Sprintf("# %s documentation: %s\n%s", strings.ToUpper(part[:1])+part[1:], statusDocs[k.Kind+" "+part], redact.Text(string(text))))
 }
 
-// explicit says of every release when it was deleted, null for those that were
-// not: scripts read the field.
+// explicit sets the deletion time of each release to null if it is missing,
+// because scripts read the field.
 func explicit(history []any) {
 	for _, item := range history {
 		release, ok := item.(map[string]any)
@@ -190,7 +191,7 @@ func explicit(history []any) {
 	}
 }
 
-// shownVariable is a variable as programs read it.
+// shownVariable is a variable in JSON and YAML output.
 type shownVariable struct {
 	Name   string `json:"name"`
 	Value  any    `json:"value"`
@@ -234,8 +235,9 @@ func debugVars(ctx context.Context, a *app.App, o *options, object *unstructured
 	return nil
 }
 
-// checkMasked reports what is masked. Where nobody reads it, masked values would
-// be taken for the real ones, so that the command fails before it prints any.
+// checkMasked warns about masked values. If standard output is not a terminal,
+// it returns an error instead, because a program would use masked values as
+// real ones.
 func checkMasked(a *app.App, o *options, shown []shownVariable) error {
 	masked := 0
 	for _, s := range shown {
@@ -252,7 +254,7 @@ func checkMasked(a *app.App, o *options, shown []shownVariable) error {
 	return nil
 }
 
-// originText is where something comes from, in words for people.
+// originText describes the origin of a value.
 func originText(from build.Reference, key string) string {
 	if from.Name == "" {
 		return "inline"

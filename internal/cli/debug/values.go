@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// debugValues prints what a release's values come to.
+// debugValues prints the merged values of a release.
 func debugValues(ctx context.Context, a *app.App, o *options, object *unstructured.Unstructured) error {
 	values, origins, err := build.Values(ctx, object, build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
 		return desired.ClusterData(ctx, a, object)
@@ -56,7 +56,7 @@ func debugValues(ctx context.Context, a *app.App, o *options, object *unstructur
 	return a.Document(string(text))
 }
 
-// leaf is a value that is no map or list with something in it.
+// leaf is a scalar, or an empty map or list.
 type leaf struct {
 	path   []string
 	value  func() any
@@ -65,7 +65,7 @@ type leaf struct {
 	masked bool
 }
 
-// leavesOf are the leaves below a value, at the path.
+// leavesOf returns the leaves of a value at path.
 func leavesOf(value any, path []string) []leaf {
 	var leaves []leaf
 	add := func(step string, child any, get func() any, set func(any)) {
@@ -90,8 +90,8 @@ func leavesOf(value any, path []string) []leaf {
 	return leaves
 }
 
-// originOf is where the value at a path comes from. Of several, as where a
-// value decides what others are, a Secret counts, so that nothing of it shows.
+// originOf returns the origin of the value at a path. If there are several
+// origins, a Secret has precedence, so that the value is masked.
 func originOf(path []string, origins []build.ValueOrigin) build.ValueOrigin {
 	var found build.ValueOrigin
 	for _, o := range origins {
@@ -102,7 +102,7 @@ func originOf(path []string, origins []build.ValueOrigin) build.ValueOrigin {
 	return found
 }
 
-// annotated adds to every value where it comes from.
+// annotated adds the origin of each value as a comment.
 func annotated(text []byte, leaves []leaf) ([]byte, error) {
 	var document goyaml.Node
 	if err := goyaml.Unmarshal(text, &document); err != nil {

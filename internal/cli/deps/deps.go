@@ -1,4 +1,4 @@
-// Package deps has the command deps.
+// Package deps implements the deps command.
 package deps
 
 import (
@@ -36,10 +36,10 @@ type options struct {
 	format     string
 }
 
-// formats are the values of --output.
+// formats returns the values of --output.
 func formats() []string { return append([]string{"wide", "json", "yaml"}, diagram.Formats()...) }
 
-// NewCommand returns the command deps.
+// NewCommand returns the deps command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -50,7 +50,7 @@ providers and the chains of images. What is not ready is shown with the objects
 at the root of it, and objects that wait for each other are an error.
 
 With --path the objects are those in the files of a folder, and no cluster is asked.`,
-		Example: `  # Who needs what in a namespace, or everywhere
+		Example: `  # Show the dependencies in one or all namespaces
   flux deps -n apps
   flux deps -A
 
@@ -69,9 +69,9 @@ With --path the objects are those in the files of a folder, and no cluster is as
 		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, args) },
 	}
 	fs := cmd.Flags()
-	fs.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "the objects of all namespaces")
-	fs.StringVar(&o.path, "path", "", "read the objects from the manifests of a folder instead of the cluster")
-	fs.BoolVar(&o.reverse, "reverse", false, "show who needs an object instead of what it needs")
+	fs.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "include the objects of all namespaces")
+	fs.StringVar(&o.path, "path", "", "read the objects from the manifests in a directory instead of the cluster")
+	fs.BoolVar(&o.reverse, "reverse", false, "show the dependents of an object instead of its dependencies")
 	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(formats(), "|")+"; wide adds status, and is the default on a terminal")
 	complete.Flag(cmd, "output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -114,7 +114,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	}
 	incomplete := treeview.ReportGaps(a, gaps)
 	if len(gaps) > 0 {
-		incomplete = clierr.ErrReported // an object that may not be seen may need another
+		incomplete = clierr.ErrReported // an object without read permission may have dependencies
 	}
 	if len(g.Vertices) > 0 || incomplete == nil {
 		if err := depsAnswer(a, o, g, trees); err != nil {
@@ -124,8 +124,8 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	return errors.Join(depsTrouble(a, g), incomplete)
 }
 
-// graph reads the objects of a folder or of the cluster. One object may need
-// others in any namespace, so all of them are read for it.
+// graph reads the objects from a directory or the cluster. Dependencies may be
+// in any namespace, so that a single object requires all objects.
 func graph(a *app.App, cmd *cobra.Command, o *options, namespace string, one bool) (*tree.Graph, []tree.Gap, error) {
 	if o.path != "" {
 		g, err := graphOfFolder(cmd.Context(), o.path, namespace)
@@ -147,7 +147,8 @@ func graph(a *app.App, cmd *cobra.Command, o *options, namespace string, one boo
 	return g, gaps, err
 }
 
-// checkInstalled returns an error where the cluster does not serve the kinds of Flux.
+// checkInstalled returns an error if the cluster does not serve the Flux
+// kinds.
 func checkInstalled(ctx context.Context, client *kube.Client, namespace string) error {
 	source := controllers.Kinds[0]
 	err := client.WithServedVersion(ctx, source, func(r kube.Resource) error {
@@ -160,10 +161,10 @@ func checkInstalled(ctx context.Context, client *kube.Client, namespace string) 
 	return err
 }
 
-// graphOfFolder reads manifests; one without a namespace gets the given one.
+// graphOfFolder reads manifests and sets namespace on objects without one.
 func graphOfFolder(ctx context.Context, path, namespace string) (*tree.Graph, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return nil, errors.Join(err, fmt.Errorf("--path %s is no folder", path))
+		return nil, errors.Join(err, fmt.Errorf("--path %s is not a directory", path))
 	}
 	found, err := build.Search(ctx, workspace.Folder(path), []string{".fluxcd.io/"}, func(u *unstructured.Unstructured) bool {
 		_, ok := controllers.KindOf(u.GroupVersionKind().Group, u.GetKind())
@@ -211,7 +212,7 @@ func depsText(a *app.App, o *options, trees []*tree.Node) error {
 	return nil
 }
 
-// depsTrouble reports what can never become ready, and names what is missing.
+// depsTrouble reports missing and circular dependencies.
 func depsTrouble(a *app.App, g *tree.Graph) error {
 	for _, v := range g.Vertices {
 		if v.Missing {
@@ -231,8 +232,8 @@ func depsTrouble(a *app.App, g *tree.Graph) error {
 	return nil
 }
 
-// depsDiagram has the arrows from what is needed to who needs it, which is the
-// way that changes take.
+// depsDiagram returns a diagram whose arrows point from dependencies to
+// dependents, the direction in which changes propagate.
 func depsDiagram(g *tree.Graph) diagram.Diagram {
 	d := diagram.Diagram{Title: "Dependencies"}
 	for _, v := range g.Vertices {
@@ -251,7 +252,7 @@ func depsDiagram(g *tree.Graph) diagram.Diagram {
 	return d
 }
 
-// graphReport is what deps tells a script.
+// graphReport is the JSON and YAML output.
 type graphReport struct {
 	Objects      []report.Vertex       `json:"objects"`
 	Dependencies []edgeReport          `json:"dependencies"`

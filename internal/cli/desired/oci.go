@@ -82,10 +82,10 @@ func explainOCI(ctx context.Context, access registry.Access, repository *unstruc
 	var answered *transport.Error
 	var none *registry.NoMatchError
 	if errors.As(err, &none) {
-		return clierr.WithHint("flux list artifact "+Text(repository, "spec", "url")+"lists the available tags", "%w", err)
+		return clierr.WithHint("flux list artifact "+Text(repository, "spec", "url")+" lists the available tags", "%w", err)
 	}
 	if errors.As(err, &answered) && answered.StatusCode == http.StatusNotFound {
-		return clierr.WithHint("flux list artifact "+Text(repository, "spec", "url")+"lists the available tags", "revision not found: %w", err)
+		return clierr.WithHint("flux list artifact "+Text(repository, "spec", "url")+" lists the available tags", "revision not found: %w", err)
 	}
 	return oci.ExplainError(ctx, access, err)
 }

@@ -1,4 +1,5 @@
-// Package docgen has the command docgen, which writes the reference.
+// Package docgen implements the docgen command, which writes the command
+// reference.
 package docgen
 
 import (
@@ -12,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 )
 
-// NewCommand writes the reference of all commands. It is for who builds flux,
-// so help does not show it.
+// NewCommand returns the docgen command. It is hidden because only developers
+// of flux need it.
 func NewCommand(*app.App) *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
@@ -23,13 +24,13 @@ func NewCommand(*app.App) *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE:   func(cmd *cobra.Command, _ []string) error { return writeReference(cmd.Root(), path) },
 	}
-	cmd.Flags().StringVar(&path, "path", "./docs/cmd", "the folder to write to")
+	cmd.Flags().StringVar(&path, "path", "./docs/cmd", "output directory")
 	return cmd
 }
 
 func writeReference(root *cobra.Command, path string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
-		return fmt.Errorf("making the folder of the reference: %w", err)
+		return fmt.Errorf("creating the directory of the reference: %w", err)
 	}
 	timeless(root)
 	if err := doc.GenMarkdownTree(root, path); err != nil {
@@ -38,8 +39,8 @@ func writeReference(root *cobra.Command, path string) error {
 	return nil
 }
 
-// timeless takes out of the commands what depends on the day and the machine,
-// so that the reference changes only with the commands.
+// timeless removes dates and machine-specific defaults from the commands, so
+// that the reference is reproducible.
 func timeless(root *cobra.Command) {
 	root.DisableAutoGenTag = true
 	defaults := map[string]string{"namespace": app.DefaultNamespace, "flux-namespace": app.DefaultNamespace}

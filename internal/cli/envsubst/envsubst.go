@@ -1,4 +1,4 @@
-// Package envsubst has the command envsubst.
+// Package envsubst implements the envsubst command.
 package envsubst
 
 import (
@@ -14,19 +14,18 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 )
 
-// NewCommand returns the command envsubst.
+// NewCommand returns the envsubst command.
 func NewCommand(a *app.App) *cobra.Command {
 	strict := false
 	cmd := &cobra.Command{
 		Use:   "envsubst",
 		Short: "Substitute environment variables in text",
-		Long: `Put the values of environment variables for the variables of a text, by the
-rules by which postBuild substitutes: ${NAME}, ${NAME:=default}, ${NAME^^},
+		Long: `Substitute environment variables in the text on standard input, with the syntax
+of postBuild substitutions: ${NAME}, ${NAME:=default}, ${NAME^^},
 ${NAME/from/to}, and $$ for a dollar sign.
 
-The text comes from standard input. It is printed whole or, where a line is
-wrong, not at all.`,
-		Example: `  # See what a manifest becomes
+If a line is invalid, nothing is printed.`,
+		Example: `  # Substitute the variables of a manifest
   cluster_region=eu-central-1 flux envsubst < deployment.yaml
 
   # Apply a build, failing on variables that are not set and have no default
@@ -63,8 +62,8 @@ func run(ctx context.Context, a *app.App, strict bool) error {
 	return a.Document(answer.String())
 }
 
-// substituteLine names every variable of a line that is missing; the library
-// stops at the first.
+// substituteLine reports every missing variable of a line: the library reports
+// only the first.
 func substituteLine(a *app.App, line string, strict bool) (string, error) {
 	var missing []string
 	replaced, err := envsubst.Eval(line, func(name string) (string, bool) {
@@ -83,15 +82,15 @@ func substituteLine(a *app.App, line string, strict bool) (string, error) {
 	return "", err
 }
 
-// readStdin reads standard input to its end, or until ctx ends: somebody who
-// forgot the input gets away with Ctrl-C.
+// readStdin reads standard input until EOF or until ctx is canceled, so that
+// Ctrl-C works without input.
 func readStdin(ctx context.Context, a *app.App) ([]byte, error) {
 	type reply struct {
 		text []byte
 		err  error
 	}
-	// A read of a terminal cannot be cut short, so on ctx the goroutine stays
-	// until the process ends, which it does then.
+	// A read from a terminal cannot be interrupted: the goroutine remains
+	// until the process exits.
 	answer := make(chan reply, 1)
 	go func() {
 		text, err := io.ReadAll(a.In)

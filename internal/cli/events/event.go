@@ -33,7 +33,8 @@ func (q *query) row(h event.Event) []string {
 	return row
 }
 
-// lastSeen is how long ago it was and, of what has been repeated, how often.
+// lastSeen returns the age of the event and, for a repeated event, the number
+// of occurrences.
 func (q *query) lastSeen(h event.Event) string {
 	ago := func(t time.Time) string {
 		if t.IsZero() {

@@ -1,4 +1,4 @@
-// Package events has the command events.
+// Package events implements the events command.
 package events
 
 import (
@@ -36,57 +36,57 @@ type options struct {
 	format        string
 }
 
-// NewCommand returns the command events.
+// NewCommand returns the events command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "events [kind/name ...]",
 		Short: "Show Kubernetes events of Flux resources",
-		Long: `Show the events about the objects of Flux, the oldest first.
+		Long: `Show the Kubernetes events of Flux resources, the oldest first.
 
---for shows the events of one object, of Flux or of any other resource type. Of
-what an object of Flux depends on (the source of a Kustomization, the chart and
-the repository of a HelmRelease, the provider of an Alert) it shows what concerns
-the object: Warnings, and the events about revisions that the object has worked
-on; with --watch also those about newer revisions. All events of a source are
-those of --for GitRepository/NAME.
+--for shows the events of one object, of Flux or of any other resource type. For
+a Flux resource, it includes relevant events of its upstream objects (the source
+of a Kustomization, the chart and the repository of a HelmRelease, the Provider
+of an Alert): Warnings, and the events of revisions that the object has attempted;
+with --watch also those of newer revisions. For all events of a source, use
+--for GitRepository/NAME.
 
---watch goes on with every event that comes until it is interrupted; it
-outlives lost connections, and --timeout does not bound it.
+--watch streams new events until it is interrupted; it reconnects after lost
+connections, and --timeout does not apply to it.
 
-A cluster forgets events after an hour, unless it is set up otherwise.`,
-		Example: `  # Those of one namespace
+By default, Kubernetes keeps events for one hour.`,
+		Example: `  # Show the events of a namespace
   flux events -n apps
 
-  # Those of one application and what concerns it of all that it comes from
+  # Show the events of an application and its upstream objects
   flux events --for Kustomization/my-app
   flux events --for hr/my-app -n apps
 
-  # Those of an object that Flux has applied
+  # Show the events of an object that Flux has applied
   flux events --for Deployment/my-app -n apps
   flux events --for certificates.cert-manager.io/my-app -n apps
 
-  # Those of several applications, or of all of a kind
+  # Show the events of several objects or kinds
   flux events ks/my-app hr/my-app
   flux events ks,hr -A
 
-  # What has gone wrong anywhere in the last ten minutes, and what does from now on
+  # Watch the Warnings of all namespaces, starting ten minutes ago
   flux events -A --types Warning --since 10m --watch
 
-  # For scripts
+  # Print events as JSON
   flux events -A --reason HealthCheckFailed -o json`,
 		ValidArgsFunction: complete.Subjects(a),
 		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, args) },
 	}
 	fs := cmd.Flags()
 	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show the events of all namespaces")
-	fs.StringVar(&o.subject, "for", "", "show the events that concern an object: KIND/NAME, KIND.GROUP/NAME or KIND/NAMESPACE/NAME")
+	fs.StringVar(&o.subject, "for", "", "show the events of an object: KIND/NAME, KIND.GROUP/NAME or KIND/NAMESPACE/NAME")
 	fs.StringSliceVar(&o.types, "types", nil, "show only events of these types: Normal, Warning")
-	fs.StringSliceVar(&o.reasons, "reason", nil, "show only events with these reasons, such as ReconciliationFailed")
-	fs.DurationVar(&o.since, "since", 0, "show only what has happened since so long ago, such as 10m")
-	fs.BoolVarP(&o.watch, "watch", "w", false, "show what there is, then every event that comes, until interrupted")
-	fs.BoolVar(&o.noHeader, "no-header", false, "leave out the table's header")
-	fs.BoolVar(&o.noTrunc, "no-trunc", false, "on a terminal: do not cut lines to its width")
+	fs.StringSliceVar(&o.reasons, "reason", nil, "show only events with these reasons, e.g. ReconciliationFailed")
+	fs.DurationVar(&o.since, "since", 0, "show only events newer than a duration, e.g. 10m")
+	fs.BoolVarP(&o.watch, "watch", "w", false, "watch for new events after listing existing ones")
+	fs.BoolVar(&o.noHeader, "no-header", false, "do not print the table header")
+	fs.BoolVar(&o.noTrunc, "no-trunc", false, "do not truncate lines to the width of the terminal")
 	fs.StringVarP(&o.format, "output", "o", "", "print "+output.Formats)
 	complete.Flag(cmd, "for", completeAnyObject(a))
 	complete.Flag(cmd, "types", complete.List([]string{"Normal", "Warning"}))
@@ -95,7 +95,7 @@ A cluster forgets events after an hour, unless it is set up otherwise.`,
 	return cmd
 }
 
-// check says what is wrong with the flags before a request is sent.
+// check validates the flags.
 func (o *options) check() error {
 	for i, typ := range o.types {
 		switch strings.ToLower(typ) {
@@ -119,20 +119,20 @@ func (o *options) check() error {
 
 func (o *options) printsObjects() bool { return o.format != "" && o.format != "wide" }
 
-// query is which events are shown, and how.
+// query has the events to show and their format.
 type query struct {
 	app       *app.App
 	client    *kube.Client
 	options   *options
 	namespace string
-	subject   *objref.Target // nil where the events of all objects are meant
-	// kinds are those of all objects that are meant, none for all kinds.
+	subject   *objref.Target // nil for all objects
+	// kinds are the kinds of the selected objects, or empty for all kinds.
 	kinds []controllers.Kind
-	// resource is that of the subject where it is not one of Flux.
+	// resource is the resource of a subject that is not a Flux kind.
 	resource *kube.Resource
-	// hidden is why it is not known whether the subject exists.
+	// hidden is the error that prevented the check whether the subject exists.
 	hidden error
-	// subjects are the objects of Flux that the subject stands for.
+	// subjects are the Flux objects that the subject refers to.
 	subjects []controllers.Object
 }
 
@@ -208,7 +208,7 @@ func (q *query) listEach(ctx context.Context, objects []objref.Ref) error {
 	return errors.Join(q.print(all), failed)
 }
 
-// everything are the lists that have the events of all objects that are meant.
+// everything returns the scopes of all selected objects.
 func (q *query) everything() []eventScope {
 	if len(q.kinds) == 0 {
 		return []eventScope{{namespace: q.namespace}}
@@ -220,12 +220,12 @@ func (q *query) everything() []eventScope {
 	return scopes
 }
 
-// find returns the events that there are, in the order of time.
+// find returns the existing events, sorted by time.
 func (q *query) find(ctx context.Context) ([]event.Event, error) {
 	var found []event.Event
 	var mu sync.Mutex
 	visit := func(ctx context.Context, scopes []eventScope) error {
-		return q.ask(ctx, scopes, func(h event.Event) {
+		return q.list(ctx, scopes, func(h event.Event) {
 			mu.Lock()
 			defer mu.Unlock()
 			found = append(found, h)
@@ -239,7 +239,7 @@ func (q *query) find(ctx context.Context) ([]event.Event, error) {
 	case q.resource != nil:
 		there, err = q.visitResource(ctx, visit)
 	default:
-		there, err = q.climb(ctx, visit)
+		there, err = q.walkUpstream(ctx, visit)
 	}
 	switch {
 	case err != nil:
@@ -283,8 +283,8 @@ func (q *query) where() string {
 	return " in " + q.namespace + " namespace"
 }
 
-// ask lists the events of several scopes at once.
-func (q *query) ask(ctx context.Context, scopes []eventScope, each func(event.Event)) error {
+// list lists the events of several scopes concurrently.
+func (q *query) list(ctx context.Context, scopes []eventScope, each func(event.Event)) error {
 	failures := make([]error, len(scopes))
 	var wg sync.WaitGroup
 	for i, s := range scopes {
@@ -312,14 +312,14 @@ func (q *query) ask(ctx context.Context, scopes []eventScope, each func(event.Ev
 	return nil
 }
 
-// mayLack tells an error that only hides what is above the object that was
-// asked for, in a namespace that somebody else looks after.
+// mayLack reports whether an error affects only upstream objects in a
+// namespace that the user cannot read.
 func (q *query) mayLack(s eventScope, err error) bool {
 	return s.above && q.namespace != "" && s.namespace != q.subject.Namespace && apierrors.IsForbidden(err)
 }
 
-// shows reports whether the filters let an event of a scope through; fresh is
-// one that has come while the events were watched.
+// shows reports whether the filters select an event of a scope. fresh is set
+// for events that arrived after the watch began.
 func (q *query) shows(s eventScope, h event.Event, fresh bool) bool {
 	o := q.options
 	switch {
@@ -331,18 +331,17 @@ func (q *query) shows(s eventScope, h event.Event, fresh bool) bool {
 	return len(o.reasons) == 0 || slices.ContainsFunc(o.reasons, func(r string) bool { return strings.EqualFold(r, h.Reason) })
 }
 
-// eventScope is a list of events: all of a namespace, or those of some objects
-// of a kind there.
+// eventScope is a list of events: those of a namespace, or those of objects of
+// one kind in it.
 type eventScope struct {
-	namespace string // "" for all
+	namespace string // "" for all namespaces
 	kind      schema.GroupKind
 	names     []string
-	// above is set where the objects are not what was asked for, but what that
-	// depends on.
+	// above is set for upstream objects of the subject.
 	above bool
 }
 
-// scopesOf are the fewest lists that have the events of all the objects.
+// scopesOf returns the smallest set of lists with the events of all targets.
 func scopesOf(targets []objref.Target, above bool) []eventScope {
 	var scopes []eventScope
 	for _, t := range targets {
@@ -367,7 +366,7 @@ func (s eventScope) selection() kube.Selection {
 	return selection
 }
 
-// includes reports whether an event is about an object of the scope.
+// includes reports whether the scope includes the involved object of an event.
 func (s eventScope) includes(h event.Event) bool {
 	if s.kind.Kind == "" {
 		_, ok := controllers.KindOf(h.Group, h.Kind)

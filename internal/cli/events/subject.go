@@ -20,7 +20,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// about sets the subject of the query. A word that Flux does not know may be
+// about sets the subject of the query. A word that is not a Flux kind may be
 // any resource type of the cluster.
 func (q *query) about(ctx context.Context, ref objref.Ref) error {
 	q.subject = &objref.Target{Namespace: ref.NamespaceOr(q.namespace), Name: ref.Name}
@@ -41,7 +41,7 @@ func (q *query) about(ctx context.Context, ref objref.Ref) error {
 	if err != nil {
 		return err
 	}
-	if k, ok := controllers.KindOf(r.Group, r.Kind); ok { // as in kustomizations.kustomize.toolkit.fluxcd.io
+	if k, ok := controllers.KindOf(r.Group, r.Kind); ok { // a Flux kind with its group, e.g. kustomizations.kustomize.toolkit.fluxcd.io
 		q.subject.Kind = k
 		return nil
 	}
@@ -53,8 +53,8 @@ func (q *query) about(ctx context.Context, ref objref.Ref) error {
 	return nil
 }
 
-// resourceScope is the list of events about a subject that is not of Flux.
-// Those about objects without a namespace are kept in namespace default.
+// resourceScope returns the scope of a subject that is not a Flux kind. Events
+// of cluster-scoped objects are in namespace default.
 func (q *query) resourceScope() eventScope {
 	s := eventScope{
 		namespace: q.subject.Namespace, kind: schema.GroupKind{Group: q.resource.Group, Kind: q.resource.Kind}, names: []string{q.subject.Name},
@@ -65,8 +65,8 @@ func (q *query) resourceScope() eventScope {
 	return s
 }
 
-// visitResource calls visit with the events about a subject that is not of
-// Flux, and reports whether there is such an object.
+// visitResource calls visit with the scope of a subject that is not a Flux
+// kind, and reports whether the subject exists.
 func (q *query) visitResource(ctx context.Context, visit func(context.Context, []eventScope) error) (bool, error) {
 	var looking sync.WaitGroup
 	there := false
@@ -79,7 +79,7 @@ func (q *query) visitResource(ctx context.Context, visit func(context.Context, [
 	return there, err
 }
 
-// exists reports whether the cluster has a subject that is not of Flux.
+// exists reports whether a subject that is not a Flux kind exists.
 func (q *query) exists(ctx context.Context) (there bool, err error) {
 	if q.subject.Namespace == "" && !q.resource.ClusterScoped {
 		err = q.client.Metadata(ctx, *q.resource, kube.Selection{Name: q.subject.Name}, func(controllers.Object) { there = true })
@@ -92,15 +92,15 @@ func (q *query) exists(ctx context.Context) (there bool, err error) {
 	return err == nil, err
 }
 
-// climb calls visit with the events about a subject of Flux and, level by
-// level, about what it depends on; it reports whether there is such an object.
-func (q *query) climb(ctx context.Context, visit func(context.Context, []eventScope) error) (bool, error) {
+// walkUpstream calls visit with the scopes of a Flux subject and then of its upstream
+// objects, level by level. It reports whether the subject exists.
+func (q *query) walkUpstream(ctx context.Context, visit func(context.Context, []eventScope) error) (bool, error) {
 	up := walker{app: q.app, client: q.client}
 	above := false
 	err := up.walk(ctx, *q.subject, func(ctx context.Context, level []objref.Target) error {
 		scopes := scopesOf(level, above)
 		if above {
-			q.subjects = up.feet // read together with the first level
+			q.subjects = up.subjects // read with the first level
 		}
 		above = true
 		return visit(ctx, scopes)
@@ -108,9 +108,9 @@ func (q *query) climb(ctx context.Context, visit func(context.Context, []eventSc
 	return up.found, err
 }
 
-// concerns reports whether an event about what the subject depends on concerns
-// the subject: a Warning, or what is about a revision that the subject has
-// worked on. A fresh event may be about one that it will work on.
+// concerns reports whether an event of an upstream object is relevant for the
+// subject: a Warning, or an event of a revision that the subject has
+// attempted. A fresh event may be of a revision that it attempts next.
 func (q *query) concerns(h event.Event, fresh bool) bool {
 	if h.Type == "Warning" {
 		return true
@@ -128,7 +128,8 @@ func (q *query) concerns(h event.Event, fresh bool) bool {
 	return false
 }
 
-// completeAnyObject offers KIND/NAME of Flux and of what people mostly ask about.
+// completeAnyObject completes KIND/NAME for Flux kinds and common workload
+// kinds.
 func completeAnyObject(a *app.App) cobra.CompletionFunc {
 	ofFlux := complete.FluxObjects(a)
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {

@@ -12,17 +12,17 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// link is an object of a chain. One that is whole was reached together with
-// all that is above it, so that nobody has to read it to go on.
+// link is an object in an upstream chain. A complete link was reached together
+// with all of its upstream objects, so the walk does not need to read it.
 type link struct {
 	objref.Target
 	whole bool
 }
 
-// above are the objects that one object takes its content from or needs to do
-// its work: its sources, the image repository of a policy, the provider of an
-// alert. Dependencies are of its own kind and have chains of their own.
-func above(k controllers.Kind, o controllers.Object) []link {
+// upstreamOf returns the direct upstream objects of an object: its sources, the
+// ImageRepository of a policy, the Provider of an Alert. Dependencies are
+// excluded: they have upstream chains of their own.
+func upstreamOf(k controllers.Kind, o controllers.Object) []link {
 	var links []link
 	add := func(whole bool, targets []controllers.Target) {
 		for _, t := range targets {
@@ -32,7 +32,8 @@ func above(k controllers.Kind, o controllers.Object) []link {
 		}
 	}
 	upstream, sources := k.Upstream(o), k.SourceOf(o)
-	// The chart that a release describes has the release's own source above it.
+	// The HelmChart of a release has the source in the chart template of the
+	// release upstream.
 	_, described := controllers.Path{"spec.chart.spec"}.Lookup(o)
 	add(described, upstream)
 	add(false, sources)
@@ -44,8 +45,8 @@ func above(k controllers.Kind, o controllers.Object) []link {
 	return links
 }
 
-// hasAbove tells whether it is worth reading an object of the kind to go on.
-func hasAbove(k controllers.Kind) bool {
+// hasUpstream reports whether objects of the kind may have upstream objects.
+func hasUpstream(k controllers.Kind) bool {
 	for _, r := range k.Refs {
 		if r.Relation == "provider" {
 			return true
@@ -54,28 +55,28 @@ func hasAbove(k controllers.Kind) bool {
 	return k.HasUpstream()
 }
 
-// walker walks up the chain of an object, a level at a time: what is done
-// with a level and what is above it are asked for at once.
+// walker walks upstream from an object, level by level. It reads the next
+// level while the current level is visited.
 type walker struct {
 	app    *app.App
 	client *kube.Client
 	seen   map[string]bool
-	// found says that the object at the foot is there, and feet are the objects
-	// that it stands for.
-	found bool
-	feet  []controllers.Object
+	// found reports whether the subject exists, subjects are the objects that it
+	// refers to.
+	found    bool
+	subjects []controllers.Object
 }
 
-// walk calls visit with the objects of each level, the foot alone first. A
-// foot without a namespace stands for all objects of its name.
-func (c *walker) walk(ctx context.Context, foot objref.Target, visit func(context.Context, []objref.Target) error) error {
-	c.seen = map[string]bool{foot.Key(): true}
-	level := []link{{Target: foot}}
+// walk calls visit with the objects of each level, beginning with the subject.
+// A subject without a namespace refers to all objects with its name.
+func (c *walker) walk(ctx context.Context, subject objref.Target, visit func(context.Context, []objref.Target) error) error {
+	c.seen = map[string]bool{subject.Key(): true}
+	level := []link{{Target: subject}}
 	for len(level) > 0 {
 		var visiting sync.WaitGroup
 		var failed error
 		visiting.Go(func() { failed = visit(ctx, targetsOf(level)) })
-		next, err := c.read(ctx, foot, level)
+		next, err := c.read(ctx, subject, level)
 		visiting.Wait()
 		if failed != nil {
 			return failed
@@ -107,24 +108,24 @@ func (c *walker) unseen(links []link) []link {
 	return fresh
 }
 
-// read returns what is above the objects of a level. The foot is read in any
-// case, to know whether it is there.
-func (c *walker) read(ctx context.Context, foot objref.Target, level []link) ([]link, error) {
+// read returns the upstream objects of a level. It always reads the subject,
+// to check whether it exists.
+func (c *walker) read(ctx context.Context, subject objref.Target, level []link) ([]link, error) {
 	found := make([][]link, len(level))
 	failures := make([]error, len(level))
 	var wg sync.WaitGroup
 	for i, l := range level {
-		atFoot := l.Key() == foot.Key()
-		if !atFoot && (l.whole || !hasAbove(l.Kind)) {
+		atFoot := l.Key() == subject.Key()
+		if !atFoot && (l.whole || !hasUpstream(l.Kind)) {
 			continue
 		}
 		wg.Go(func() {
 			objects, err := c.objects(ctx, l.Target)
 			for _, o := range objects {
-				found[i] = append(found[i], above(l.Kind, o)...)
+				found[i] = append(found[i], upstreamOf(l.Kind, o)...)
 			}
 			if atFoot {
-				c.found, c.feet = len(objects) > 0, objects
+				c.found, c.subjects = len(objects) > 0, objects
 			}
 			failures[i] = err
 		})
@@ -133,10 +134,10 @@ func (c *walker) read(ctx context.Context, foot objref.Target, level []link) ([]
 	var next []link
 	for i, err := range failures {
 		switch {
-		case err == nil, kube.NotServed(err) && level[i].Key() != foot.Key():
+		case err == nil, kube.NotServed(err) && level[i].Key() != subject.Key():
 		case apierrors.IsForbidden(err):
-			c.app.UI.Warning("you may not read %s: what is above it is left out", level[i])
-			c.found = c.found || level[i].Key() == foot.Key()
+			c.app.UI.Warning("no permission to read %s: its upstream objects are not included", level[i])
+			c.found = c.found || level[i].Key() == subject.Key()
 		default:
 			return nil, err
 		}
@@ -145,7 +146,8 @@ func (c *walker) read(ctx context.Context, foot objref.Target, level []link) ([]
 	return next, nil
 }
 
-// objects are the ones that a target stands for: one, none, or one a namespace.
+// objects returns the objects that a target refers to: at most one with a
+// namespace, or one in each namespace.
 func (c *walker) objects(ctx context.Context, t objref.Target) ([]controllers.Object, error) {
 	var objects []controllers.Object
 	err := c.client.WithServedVersion(ctx, t.Kind, func(r kube.Resource) error {

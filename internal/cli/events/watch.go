@@ -13,9 +13,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// heard is what the watch of one scope has to say: the events that there are,
-// then one at a time, at last why it ended.
-type heard struct {
+// watchUpdate is an update from the watch of a scope: the initial list, an event, or
+// the final error.
+type watchUpdate struct {
 	scope  int
 	listed bool
 	events []event.Event
@@ -23,21 +23,21 @@ type heard struct {
 	ended  error
 }
 
-// watch shows the events that there are and then every one that comes.
+// watch prints the existing events and then streams new ones.
 func (q *query) watch(ctx context.Context) error {
 	scopes, err := q.scopes(ctx)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	reports := make(chan heard)
+	reports := make(chan watchUpdate)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
 	for i := range scopes {
 		wg.Go(func() { q.follow(ctx, i, scopes[i], reports) })
 	}
-	w := &eventWatcher{query: q, scopes: scopes, unlisted: map[int]bool{}, open: len(scopes), said: map[string]string{}}
+	w := &eventWatcher{query: q, scopes: scopes, unlisted: map[int]bool{}, open: len(scopes), printed: map[string]string{}}
 	for i := range scopes {
 		w.unlisted[i] = true
 	}
@@ -54,7 +54,7 @@ func (q *query) watch(ctx context.Context) error {
 	return clierr.ErrReported
 }
 
-// scopes are the lists that have the events of what is to be watched.
+// scopes returns the scopes to watch.
 func (q *query) scopes(ctx context.Context) ([]eventScope, error) {
 	if q.subject == nil {
 		return q.everything(), nil
@@ -69,19 +69,19 @@ func (q *query) scopes(ctx context.Context) ([]eventScope, error) {
 	if q.resource != nil {
 		there, err := q.visitResource(ctx, visit)
 		if err == nil && !there {
-			q.app.UI.Waiting("%s object '%s' is not there yet", q.subject.Kind.Kind, q.subject.Name)
+			q.app.UI.Waiting("%s object '%s' not found: waiting for it to be created", q.subject.Kind.Kind, q.subject.Name)
 		}
 		return all, err
 	}
-	there, err := q.climb(ctx, visit)
+	there, err := q.walkUpstream(ctx, visit)
 	if err == nil && !there {
-		q.app.UI.Waiting("%s object '%s' is not there yet: what it depends on is not shown", q.subject.Kind.Kind, q.subject.Name)
+		q.app.UI.Waiting("%s object '%s' not found: events of its upstream objects are not included", q.subject.Kind.Kind, q.subject.Name)
 	}
 	return all, err
 }
 
-func (q *query) follow(ctx context.Context, scope int, s eventScope, reports chan<- heard) {
-	send := func(r heard) error {
+func (q *query) follow(ctx context.Context, scope int, s eventScope, reports chan<- watchUpdate) {
+	send := func(r watchUpdate) error {
 		r.scope = scope
 		select {
 		case <-ctx.Done():
@@ -91,7 +91,7 @@ func (q *query) follow(ctx context.Context, scope int, s eventScope, reports cha
 		}
 	}
 	err := q.client.Watch(ctx, q.app.WithTimeout, event.Resource(), s.selection(), func(objects []controllers.Object) error {
-		r := heard{listed: true}
+		r := watchUpdate{listed: true}
 		for _, o := range objects {
 			if h := event.Of(o); q.shows(s, h, false) {
 				r.events = append(r.events, h)
@@ -101,31 +101,31 @@ func (q *query) follow(ctx context.Context, scope int, s eventScope, reports cha
 	}, func(e kube.Event) error {
 		h := event.Of(e.Object)
 		switch {
-		case e.Deleted: // the server forgets events in time, which is no news
-			return send(heard{gone: h.ID()})
+		case e.Deleted: // events expire
+			return send(watchUpdate{gone: h.ID()})
 		case q.shows(s, h, true):
-			return send(heard{events: []event.Event{h}})
+			return send(watchUpdate{events: []event.Event{h}})
 		}
 		return nil
 	})
-	// The end of ctx is not reported: nobody listens any more.
-	_ = send(heard{ended: s.explain(err)})
+	// A cancellation is not reported: the receiver has returned.
+	_ = send(watchUpdate{ended: s.explain(err)})
 }
 
-// eventWatcher shows what is heard of all scopes, one after another.
+// eventWatcher prints the updates of all scopes in order of arrival.
 type eventWatcher struct {
 	*query
 	scopes   []eventScope
-	unlisted map[int]bool // scopes whose first list is still to come
-	open     int          // scopes that are still followed
+	unlisted map[int]bool // scopes whose initial list is pending
+	open     int          // scopes that are still watched
 	early    []event.Event
-	// said has what was shown of an event last: a change of nothing but its
-	// metadata, or what a second list repeats, is no news.
-	said map[string]string
-	add  func(event.Event) error
+	// printed has the last printed state of each event: changes of metadata and
+	// repeated lists are not printed again.
+	printed map[string]string
+	add     func(event.Event) error
 }
 
-func (w *eventWatcher) take(ctx context.Context, r heard) error {
+func (w *eventWatcher) take(ctx context.Context, r watchUpdate) error {
 	switch {
 	case r.ended != nil:
 		if ctx.Err() != nil || !w.mayLack(w.scopes[r.scope], r.ended) {
@@ -134,7 +134,7 @@ func (w *eventWatcher) take(ctx context.Context, r heard) error {
 		w.app.Report(r.ended)
 		w.open--
 	case r.gone != "":
-		delete(w.said, r.gone)
+		delete(w.printed, r.gone)
 		return nil
 	case w.add != nil:
 		return w.show(r.events)
@@ -151,11 +151,11 @@ func (w *eventWatcher) take(ctx context.Context, r heard) error {
 	return nil
 }
 
-// begin shows what there was, and what has come while other lists were read.
+// begin prints the initial lists and the events that arrived meanwhile.
 func (w *eventWatcher) begin() error {
 	var first []event.Event
 	for _, h := range w.early {
-		if w.news(h) {
+		if w.isNew(h) {
 			first = append(first, h)
 		}
 	}
@@ -185,7 +185,7 @@ func (w *eventWatcher) begin() error {
 
 func (w *eventWatcher) show(events []event.Event) error {
 	for _, h := range events {
-		if !w.news(h) {
+		if !w.isNew(h) {
 			continue
 		}
 		if err := w.add(h); err != nil {
@@ -195,12 +195,12 @@ func (w *eventWatcher) show(events []event.Event) error {
 	return nil
 }
 
-// news tells whether an event says something that has not been shown.
-func (w *eventWatcher) news(h event.Event) bool {
-	id, said := h.ID(), h.State()
-	if w.said[id] == said {
+// isNew reports whether an event has a state that was not printed yet.
+func (w *eventWatcher) isNew(h event.Event) bool {
+	id, printed := h.ID(), h.State()
+	if w.printed[id] == printed {
 		return false
 	}
-	w.said[id] = said
+	w.printed[id] = printed
 	return true
 }

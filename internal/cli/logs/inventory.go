@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// inventories are the objects below several.
+// inventories returns the union of the inventories of roots.
 func inventories(ctx context.Context, a *app.App, client *kube.Client, roots []objref.Target) (map[string]bool, error) {
 	all := map[string]bool{}
 	for _, root := range roots {
@@ -29,9 +29,8 @@ func inventories(ctx context.Context, a *app.App, client *kube.Client, roots []o
 	return all, nil
 }
 
-// inventory are an object and the objects of Flux that it has applied, and those
-// that these have, as a filter of logs has them. The objects of a level are
-// read at once.
+// inventory returns the log filter keys of an object and of the Flux objects
+// that it applies, recursively. The objects of a level are read concurrently.
 func inventory(ctx context.Context, a *app.App, client *kube.Client, root objref.Target) (map[string]bool, error) {
 	ctx, cancel := a.WithTimeout(ctx)
 	defer cancel()
@@ -83,13 +82,13 @@ func children(ctx context.Context, a *app.App, client *kube.Client, root objref.
 			return nil, err
 		default:
 			message, _ := clierr.Explain(err, nil)
-			a.UI.Warning("what is below %s is left out: %s", level[i], message)
+			a.UI.Warning("the inventory of %s is not included: %s", level[i], message)
 		}
 	}
 	return all, nil
 }
 
-// childrenOf are the objects of Flux that an object has applied or had made.
+// childrenOf returns the Flux objects that an object has applied or generated.
 func childrenOf(t objref.Target) []objref.Target {
 	targets := t.Kind.Managed(t.Object)
 	for _, chart := range t.Kind.Upstream(t.Object) {

@@ -1,4 +1,4 @@
-// Package logs has the command logs.
+// Package logs implements the logs command.
 package logs
 
 import (
@@ -39,52 +39,51 @@ type options struct {
 	format        string
 }
 
-// NewCommand returns the command logs.
+// NewCommand returns the logs command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{level: command.Choice{Value: new(string), Allowed: logs.Levels()}}
 	cmd := &cobra.Command{
 		Use:   "logs [kind/name ...]",
 		Short: "Stream Flux controller logs, merged by time",
-		Long: `Show the logs of all pods of all controllers as one stream in the order of time:
-what they say about the objects of a namespace, with -A about all objects and
-about themselves.
+		Long: `Show the logs of all Flux controller pods, merged by time: the records about
+objects in a namespace, or with -A all records.
 
---for shows what is said about an object and about what is below it: the nested
-Kustomizations, releases and sources that it applies. Lines that are no records,
-such as those of a panic, are shown unless an object or a kind is asked for.
+--for shows the records about an object and the objects that it manages: nested
+Kustomizations, HelmReleases and sources. Unstructured lines, such as the stack
+trace of a panic, are shown unless objects or kinds are selected.
 
---follow goes on until it is interrupted. It outlives lost connections and
-follows the pods that replace others: no line is lost and none comes twice.`,
-		Example: `  # What went wrong with anything, lately
+--follow streams new records until it is interrupted. It reconnects after lost
+connections and follows replacement pods without losing or repeating lines.`,
+		Example: `  # Show the errors of the last hour in all namespaces
   flux logs -A --level error --since 1h
 
-  # About one application and all that it is made of, as it happens
+  # Follow the logs of an application and the objects that it manages
   flux logs --for Kustomization/my-app --follow
   flux logs ks/my-app hr/my-app
 
-  # About a kind, or an object
+  # Show the logs of a kind or an object
   flux logs --kind HelmRelease -n apps
   flux logs ks,hr -n apps
   flux logs --kind Kustomization --name my-app -n apps
 
-  # For scripts: the records as the controllers wrote them
+  # Print the records as JSON
   flux logs -A --tail 100 -o json`,
 		ValidArgsFunction: complete.Subjects(a),
 		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, args) },
 	}
 	fs := cmd.Flags()
-	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show what is said about the objects of all namespaces, and about no object")
-	fs.StringVar(&o.fluxNamespace, "flux-namespace", a.FluxNamespace(), "the namespace of the controllers")
-	fs.BoolVarP(&o.follow, "follow", "f", false, "go on with what is said from now on, until interrupted")
-	fs.StringVar(&o.kind, "kind", "", "show what is said about objects of this kind, such as GitRepository or ks")
-	fs.StringVar(&o.name, "name", "", "show what is said about objects of this name")
+	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show the records of all namespaces and those without an object")
+	fs.StringVar(&o.fluxNamespace, "flux-namespace", a.FluxNamespace(), "namespace of the Flux controllers")
+	fs.BoolVarP(&o.follow, "follow", "f", false, "stream new records until interrupted")
+	fs.StringVar(&o.kind, "kind", "", "show records of objects of this kind, e.g. GitRepository or ks")
+	fs.StringVar(&o.name, "name", "", "show records of objects with this name")
 	fs.Var(o.level, "level", "show lines of this level or above: "+strings.Join(logs.Levels(), ", "))
-	fs.DurationVar(&o.since, "since", 0, "show what was said since so long ago, such as 10m; 0 for all")
-	fs.StringVar(&o.sinceTime, "since-time", "", "show what was said since a time, such as 2026-11-01T10:00:00Z")
+	fs.DurationVar(&o.since, "since", 0, "show records newer than a duration, e.g. 10m; 0 for all")
+	fs.StringVar(&o.sinceTime, "since-time", "", "show records after a time (RFC 3339), e.g. 2026-11-01T10:00:00Z")
 	fs.Int64Var(&o.tail, "tail", -1, "number of recent lines to show per pod, of those that the other flags select; -1 for all")
-	fs.StringVar(&o.subject, "for", "", "show what is said about an object and what is below it: KIND/NAME")
-	fs.IntVar(&o.streams, "max-log-requests", 50, "how many logs are read at once at most")
-	fs.StringVarP(&o.format, "output", "o", "", "print json: a record a line, with the pod")
+	fs.StringVar(&o.subject, "for", "", "show records of an object and the objects that it manages: KIND/NAME")
+	fs.IntVar(&o.streams, "max-log-requests", 50, "maximum number of concurrent log requests")
+	fs.StringVarP(&o.format, "output", "o", "", "output format: json (one record per line, with its pod)")
 	complete.Flag(cmd, "for", complete.FluxObjects(a))
 	complete.Flag(cmd, "kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
 	complete.Flag(cmd, "name", completeNamed(a, &o.kind))
@@ -102,7 +101,7 @@ func kindNames() []string {
 	return names
 }
 
-// completeNamed offers the names of objects of the kind that a flag names.
+// completeNamed completes the names of objects of the kind in a flag.
 func completeNamed(a *app.App, kind *string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		rows := controllers.KindsNamed(*kind)
@@ -113,7 +112,7 @@ func completeNamed(a *app.App, kind *string) cobra.CompletionFunc {
 	}
 }
 
-// parsed says what is wrong with the flags before a request is sent.
+// parsed validates the flags and converts them to log options.
 func (o *options) parsed() (logs.Options, error) {
 	options := logs.Options{Since: o.since, Tail: o.tail, Streams: o.streams}
 	options.Filter.Level, options.Filter.Name = o.level.String(), o.name
@@ -123,7 +122,7 @@ func (o *options) parsed() (logs.Options, error) {
 	case o.since < 0:
 		return options, fmt.Errorf("--since %s is in the future: give a time such as 10m", o.since)
 	case o.tail < -1:
-		return options, fmt.Errorf("--tail %d is no number of lines: give -1 for all", o.tail)
+		return options, fmt.Errorf("invalid --tail %d: must be a number of lines, or -1 for all", o.tail)
 	case o.streams < 1:
 		return options, fmt.Errorf("--max-log-requests %d reads nothing: give 1 or more", o.streams)
 	case o.since > 0 && o.sinceTime != "":
@@ -189,7 +188,8 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 		failed = clierr.ErrReported
 	}
 	if o.follow {
-		// Several pods report at once, and nobody asks for the code before the end.
+		// The callback is called concurrently; the exit code is read after the
+		// last call.
 		options.Failed = a.Report
 		return clierr.UntilInterrupted(cmd.Context(), followLogs(cmd.Context(), a, client, o, options))
 	}
@@ -211,9 +211,9 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	return failed
 }
 
-// logMemory is what the garbage collector is to keep the process below. What is
-// held at a time is a line a log and what the connections have read ahead, a
-// few mebibytes each; without a limit the collector would let twice that grow.
+// logMemory is the memory limit of the garbage collector. Each stream holds
+// one line and its read buffer; without a limit, the heap may grow to twice
+// their size.
 const logMemory = 64 << 20
 
 func boundMemory() {
@@ -241,7 +241,7 @@ func manyLogs(err error) error {
 	return err
 }
 
-// logFormat is how lines are shown: on a terminal with the level in colour.
+// logFormat returns the line format, with colored levels on a terminal.
 func logFormat(a *app.App, o *options) logs.Format {
 	if o.format == "json" {
 		return logs.JSON

@@ -9,11 +9,11 @@ import (
 	"github.com/fluxkit/flux/internal/migrate"
 )
 
-// migratedFile is what scripts get of a file.
+// migratedFile is a file in JSON output.
 type migratedFile struct {
 	File    string           `json:"file"`
 	Changes []migrate.Change `json:"changes"`
-	// Unclear are the lines to look at.
+	// Unclear are the lines that require a manual review.
 	Unclear []int `json:"unclear,omitempty"`
 }
 

@@ -1,4 +1,4 @@
-// Package migrate has the command migrate.
+// Package migrate implements the migrate command.
 package migrate
 
 import (
@@ -29,34 +29,34 @@ type options struct {
 	format     string
 }
 
-// NewCommand returns the command migrate.
+// NewCommand returns the migrate command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Migrate Flux resources or manifests to the current API versions",
-		Long: `Bring the objects of Flux that a cluster stores, or with --path the manifests
-in files, to the current API versions. Do both before an upgrade that no longer
-serves older ones.
+		Long: `Migrate the Flux resources that a cluster stores, or with --path the manifests in
+files, to the current API versions. Do both before an upgrade that no longer
+serves older versions.
 
-On a cluster every object that may be stored in an older version is written
-anew, unchanged, and the older versions are struck from its definition. Who owns
-which field is kept.
+On a cluster, each object that may be stored at an older version is rewritten
+without changes, and the older versions are removed from the CRD. Field
+ownership is preserved.
 
-In files the lines that name an older version of a kind of Flux are changed, in
-selectors and in patches inside of texts too. Everything else, comments and
-layout, stays as it is. Lines that leave open what they are about are named.`,
-		Example: `  # What is stored in older versions?
+In files, the lines with an older API version of a Flux kind are changed,
+including selectors and inline patches. Comments and layout are preserved. Lines
+whose kind cannot be determined are listed and left unchanged.`,
+		Example: `  # Show the resources that are stored at older versions
   flux migrate --dry-run
 
-  # Write it anew
+  # Migrate the stored resources
   flux migrate
 
-  # See what would change in the manifests of a repository, then change it
+  # Preview and apply the changes to the manifests of a repository
   flux migrate -f . --dry-run
   flux migrate -f . --yes
 
-  # Templates of charts, too
+  # Include chart templates
   flux migrate -f ./charts --extensions=.yaml,.yml,.tpl
 
   # Manifests for clusters that still run Flux 2.6
@@ -66,17 +66,17 @@ layout, stays as it is. Lines that leave open what they are about are named.`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return run(a, cmd, o) },
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.path, "path", "f", "", "change the manifests of a folder, or a file, instead of a cluster")
-	flags.StringSliceVarP(&o.extensions, "extensions", "e", []string{".yaml", ".yml"}, "the extensions of the files to change, with --path")
-	flags.StringVarP(&o.version, "version", "v", "", "the minor version of Flux to migrate to, such as 2.6, with --path")
-	flags.BoolVar(&o.dryRun, "dry-run", false, "show what would be done, and do nothing")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "change files without asking")
+	flags.StringVarP(&o.path, "path", "f", "", "file or directory with manifests to migrate instead of the cluster")
+	flags.StringSliceVarP(&o.extensions, "extensions", "e", []string{".yaml", ".yml"}, "extensions of the files to migrate, with --path")
+	flags.StringVarP(&o.version, "version", "v", "", "Flux minor version to migrate to, e.g. 2.6, with --path")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "show the changes without applying them")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
 	oci.AddFormat(flags, &o.format)
 	complete.Flag(cmd, "version", cobra.FixedCompletions(releases(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// releases are the values of --version.
+// releases returns the values of --version.
 func releases() []string {
 	var all []string
 	newest, err := migrate.ParseRelease("")
@@ -104,7 +104,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	return migrateCluster(ctx, a, client, o)
 }
 
-// migratedDefinition is what scripts get of a definition.
+// migratedDefinition is a CustomResourceDefinition in JSON output.
 type migratedDefinition struct {
 	Definition string   `json:"definition"`
 	Kind       string   `json:"kind"`
@@ -181,7 +181,7 @@ func migrateDefinition(ctx context.Context, a *app.App, client *kube.Client, d *
 	return nil
 }
 
-// inWords puts a number before a noun.
+// inWords formats a count with its noun.
 func inWords(n int, noun string) string {
 	if n != 1 {
 		noun += "s"

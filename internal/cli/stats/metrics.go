@@ -24,10 +24,10 @@ import (
 	"github.com/fluxkit/flux/internal/output"
 )
 
-// metricsPort is where every controller answers for its metrics.
+// metricsPort is the metrics port of every Flux controller.
 const metricsPort = 8080
 
-// The series that are read: the names that controller-runtime gives them.
+// The metrics of controller-runtime that are read.
 const (
 	reconciled = "controller_runtime_reconcile_total"
 	failures   = "controller_runtime_reconcile_errors_total"
@@ -35,13 +35,13 @@ const (
 	queued     = "workqueue_depth"
 )
 
-// work is what the controllers of a kind have done since they started.
+// work has the reconciliation metrics of a controller since it started.
 type work struct {
 	Controller string  `json:"controller"`
 	Reconciled float64 `json:"reconciliations"`
 	Failed     float64 `json:"failures"`
-	// P50 and P95 are the seconds that half and 95% of them took at most, null
-	// where there were none.
+	// P50 and P95 are percentiles of the reconciliation duration in seconds,
+	// or null without reconciliations.
 	P50   *float64 `json:"p50Seconds"`
 	P95   *float64 `json:"p95Seconds"`
 	Queue float64  `json:"queue"`
@@ -49,7 +49,7 @@ type work struct {
 	took metrics.Histogram
 }
 
-// controllerStats shows what the controllers measure, all replicas together.
+// controllerStats prints the metrics of the controllers, summed over replicas.
 func controllerStats(a *app.App, cmd *cobra.Command, o *options) error {
 	if err := o.check(); err != nil {
 		return err
@@ -73,10 +73,10 @@ func controllerStats(a *app.App, cmd *cobra.Command, o *options) error {
 	var wg sync.WaitGroup
 	for i, pod := range pods {
 		wg.Go(func() {
-			errs[i] = measured(ctx, client, pod, func(s metrics.Series) {
+			errs[i] = readMetrics(ctx, client, pod, func(s metrics.Series) {
 				mu.Lock()
 				defer mu.Unlock()
-				take(found, s)
+				addSample(found, s)
 			})
 		})
 	}
@@ -91,8 +91,8 @@ func controllerStats(a *app.App, cmd *cobra.Command, o *options) error {
 	return errors.Join(printWork(a, o, found), failed)
 }
 
-// measured asks a pod for its metrics.
-func measured(ctx context.Context, client *kube.Client, pod logs.Pod, each func(metrics.Series)) (err error) {
+// readMetrics reads the metrics of a pod.
+func readMetrics(ctx context.Context, client *kube.Client, pod logs.Pod, each func(metrics.Series)) (err error) {
 	conn, err := client.Forward(ctx, pod.Namespace, pod.Name, metricsPort)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func measured(ctx context.Context, client *kube.Client, pod logs.Pod, each func(
 	}
 	request.Close = true
 	if err := request.Write(conn); err != nil {
-		return fmt.Errorf("asking pod %s/%s for its metrics: %w", pod.Namespace, pod.Name, err)
+		return fmt.Errorf("requesting the metrics of pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	response, err := http.ReadResponse(bufio.NewReader(conn), request)
 	if err != nil {
@@ -119,8 +119,8 @@ func measured(ctx context.Context, client *kube.Client, pod logs.Pod, each func(
 	return metrics.Read(response.Body, []string{reconciled, failures, took, queued}, each)
 }
 
-// take adds a series to what its controller has done.
-func take(found map[string]*work, s metrics.Series) {
+// addSample adds a sample to the metrics of its controller.
+func addSample(found map[string]*work, s metrics.Series) {
 	name := cmp.Or(s.Labels["controller"], s.Labels["name"])
 	w := found[name]
 	if w == nil {
@@ -157,7 +157,7 @@ func printWork(a *app.App, o *options, found map[string]*work) error {
 	return t.Write(a.Out, true)
 }
 
-// seconds is nil for what is no number, which JSON has no word for.
+// seconds returns nil for NaN, which JSON cannot encode.
 func seconds(s float64) *float64 {
 	if math.IsNaN(s) {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/internal/output"
 )
 
-// fluxStats is the answer for programs.
+// fluxStats is the JSON and YAML output.
 type fluxStats struct {
 	Reconcilers []kindStats `json:"reconcilers"`
 	Total       kindStats   `json:"total"`
@@ -56,7 +56,7 @@ func statsRow(a *app.App, s kindStats, wide bool) []string {
 	return append(row, fmt.Sprint(s.Stalled), size(s.Storage), oldest)
 }
 
-// size is a number of bytes for people, "-" for none.
+// size formats a number of bytes, or "-" for 0.
 func size(bytes int64) string {
 	if bytes == 0 {
 		return "-"
@@ -71,8 +71,8 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%.1f %ciB", value, "KMGT"[unit])
 }
 
-// printSeries prints what alert rules expect that were written for controllers
-// that exported it themselves, in the text format of Prometheus.
+// printSeries prints, in the Prometheus text format, the metrics that earlier
+// controllers exported and alert rules still use.
 func printSeries(a *app.App, all []kindStats) error {
 	err := a.Printf("# HELP gotk_reconcile_condition The current condition status of a Flux object.\n# TYPE gotk_reconcile_condition gauge\n")
 	each := func(show func(objectState) error) {

@@ -1,4 +1,4 @@
-// Package stats has the command stats.
+// Package stats implements the stats command.
 package stats
 
 import (
@@ -26,27 +26,27 @@ type options struct {
 	format        string
 }
 
-// NewCommand returns the command stats.
+// NewCommand returns the stats command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Show the number of running, failing and suspended resources",
-		Long: `Count the objects of Flux by kind: those that run, those that are not ready,
-those that are suspended, and how much their artifacts take.
+		Long: `Count Flux resources by kind: running, not ready and suspended resources, and the
+storage of their artifacts.
 
--o wide adds those that controllers have given up and what has been failing for
-the longest time. -o prometheus prints the series gotk_reconcile_condition and
-gotk_suspend_status, which controllers no longer export themselves.
+-o wide adds stalled resources and the resource that has been failing for the
+longest time. -o prometheus prints the metrics gotk_reconcile_condition and
+gotk_suspend_status, which the controllers no longer export.
 `,
-		Example: `  # Of one namespace, and of all
+		Example: `  # Count the resources of one or all namespaces
   flux stats -n apps
   flux stats -A -o wide
 
-  # How the controllers keep up
+  # Show the reconciliation metrics of the controllers
   flux stats --metrics
 
-  # For a textfile that alert rules read
+  # Write metrics for the textfile collector of node-exporter
   flux stats -A -o prometheus`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,10 +56,10 @@ gotk_suspend_status, which controllers no longer export themselves.
 			return run(a, cmd, o)
 		},
 	}
-	cmd.PersistentFlags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "count the objects of all namespaces")
+	cmd.PersistentFlags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "count the resources of all namespaces")
 	fs := cmd.Flags()
-	fs.BoolVar(&o.metrics, "metrics", false, "show what the controllers measure of themselves")
-	fs.StringVar(&o.fluxNamespace, "flux-namespace", a.FluxNamespace(), "with --metrics: the namespace of the controllers")
+	fs.BoolVar(&o.metrics, "metrics", false, "show the reconciliation metrics of the controllers")
+	fs.StringVar(&o.fluxNamespace, "flux-namespace", a.FluxNamespace(), "namespace of the Flux controllers, with --metrics")
 	complete.Flag(cmd, "flux-namespace", complete.Namespaces(a))
 	fs.StringVarP(&o.format, "output", "o", "", "print wide|json|yaml|prometheus")
 	complete.Flag(cmd, "output", cobra.FixedCompletions([]string{"wide", "json", "yaml", "prometheus"}, cobra.ShellCompDirectiveNoFileComp))
@@ -79,8 +79,8 @@ func (o *options) check() error {
 	return fmt.Errorf("output format %q is not known: use wide, json, yaml or prometheus", o.format)
 }
 
-// countedKinds are those of the table of Flux 2.9, in its order; -o wide and
-// the formats for programs have the others too.
+// countedKinds are the kinds in the table of Flux 2.9, in its order. Other
+// output formats include all kinds.
 var countedKinds = []string{
 	"GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket", "Kustomization", "HelmRelease",
 	"Alert", "Provider", "Receiver", "ImageUpdateAutomation", "ImagePolicy", "ImageRepository",
@@ -100,16 +100,16 @@ func (o *options) kinds() []controllers.Kind {
 	return rows
 }
 
-// kindStats is what is counted of a kind.
+// kindStats has the counts of a kind.
 type kindStats struct {
 	Kind      string `json:"kind"`
 	Running   int    `json:"running"`
 	Failing   int    `json:"failing"`
 	Suspended int    `json:"suspended"`
 	Stalled   int    `json:"stalled"`
-	// Storage is what the artifacts take, in bytes.
+	// Storage is the size of the artifacts in bytes.
 	Storage int64 `json:"storageBytes"`
-	// Oldest is what has not been ready for the longest time.
+	// Oldest is the object that has been failing for the longest time.
 	Oldest *failure `json:"oldestFailure,omitempty"`
 
 	states []objectState
@@ -125,7 +125,7 @@ type failure struct {
 	Message   string    `json:"message"`
 }
 
-// objectState is what the series of one object say.
+// objectState has the values of the metrics of one object.
 type objectState struct {
 	kind, namespace, name, ready string
 	suspended                    bool
@@ -174,7 +174,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	return failed
 }
 
-// count looks at every object of a kind.
+// count lists and counts the objects of a kind.
 func count(ctx context.Context, client *kube.Client, k controllers.Kind, namespace string, states bool) kindStats {
 	s := kindStats{Kind: k.Kind}
 	selection := kube.Selection{Namespace: namespace, Without: []string{
@@ -216,8 +216,8 @@ func (s *kindStats) take(k controllers.Kind, o controllers.Object, state bool) {
 	}
 }
 
-// readiness is how ready an object is, Unknown where no controller has said so yet:
-// an alert is for what has failed.
+// readiness returns the status of the Ready condition, or Unknown for an
+// object that was never reconciled, so that alerts fire only on failures.
 func readiness(k controllers.Kind, o controllers.Object) string {
 	if ready := k.Ready(o); ready.Reason != "" || ready.Status == "True" {
 		return ready.Status
@@ -225,7 +225,7 @@ func readiness(k controllers.Kind, o controllers.Object) string {
 	return "Unknown"
 }
 
-// fails keeps what has been failing for the longest time.
+// fails updates the object that has been failing for the longest time.
 func (s *kindStats) fails(k controllers.Kind, o controllers.Object, ready controllers.Condition) {
 	since, err := time.Parse(time.RFC3339, ready.LastTransitionTime)
 	if err != nil || s.Oldest != nil && !since.Before(s.Oldest.Since) {
@@ -234,7 +234,7 @@ func (s *kindStats) fails(k controllers.Kind, o controllers.Object, ready contro
 	s.Oldest = &failure{k.Kind, controllers.Namespace(o), controllers.Name(o), since, redact.Text(ready.Message)}
 }
 
-// add makes a sum of what was counted of several kinds.
+// add adds the counts of another kind.
 func (s *kindStats) add(other kindStats) {
 	s.Running += other.Running
 	s.Failing += other.Failing

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// statusReport is what status tells a script.
+// statusReport is the JSON and YAML output.
 type statusReport struct {
 	// Healthy reports whether the exit code is 0.
 	Healthy   bool             `json:"healthy"`
@@ -38,10 +38,10 @@ type timingReport struct {
 type inventoryReport struct {
 	Total    int `json:"total"`
 	NotReady int `json:"notReady"`
-	// Unknown counts what could not be looked at.
+	// Unknown is the number of objects that could not be read.
 	Unknown int         `json:"unknown"`
 	Kinds   []kindCount `json:"kinds"`
-	// Trouble is the part of the tree that leads to what is not ready.
+	// Trouble is the tree of the objects that are not ready.
 	Trouble *tree.Node `json:"trouble,omitempty"`
 }
 
@@ -89,8 +89,7 @@ func statusReportOf(s situation) statusReport {
 	return r
 }
 
-// countInventory counts what an object has applied itself, the kinds in the
-// order of their names.
+// countInventory counts the applied objects by kind, sorted by name.
 func countInventory(root *tree.Node) inventoryReport {
 	r := inventoryReport{Kinds: []kindCount{}}
 	for _, n := range root.Children {
@@ -115,7 +114,8 @@ func countInventory(root *tree.Node) inventoryReport {
 	return r
 }
 
-// String is a line such as "3 objects: ConfigMap 2, Deployment 1 (1 not ready)".
+// String returns a line such as "3 objects: ConfigMap 2, Deployment 1 (1 not
+// ready)".
 func (r inventoryReport) String() string {
 	if r.Total == 0 {
 		return "nothing is recorded"

@@ -1,4 +1,4 @@
-// Package status has the command status.
+// Package status implements the status command.
 package status
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// NewCommand returns the command status.
+// NewCommand returns the status command.
 func NewCommand(a *app.App) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
@@ -72,7 +72,8 @@ func statusArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// statusKinds are the kinds that a name alone may mean, the more likely first.
+// statusKinds returns the kinds that a bare name is searched in, the most
+// common first.
 func statusKinds() []controllers.Kind {
 	kinds := objref.ApplicationKinds()
 	for _, k := range controllers.Kinds {
@@ -83,7 +84,7 @@ func statusKinds() []controllers.Kind {
 	return kinds
 }
 
-// statusSubject reads NAME, KIND NAME or KIND/NAME; a name alone may be of
+// statusSubject parses NAME, KIND NAME or KIND/NAME. A bare name may match
 // several kinds.
 func statusSubject(cmd *cobra.Command, args []string) ([]controllers.Kind, objref.Ref, error) {
 	if len(args) == 1 && args[0] != "" && !strings.Contains(args[0], "/") {
@@ -140,23 +141,22 @@ func run(a *app.App, cmd *cobra.Command, format string, args []string) error {
 	return s.determined(err)
 }
 
-// situation is all that a screen shows.
+// situation has the data of the status screen.
 type situation struct {
 	diagnose.Surroundings
 	outcome tree.Outcome
 	timing  timing
-	tree    *tree.Node // nil where it could not be collected
+	tree    *tree.Node // nil if it could not be read
 	commits report.Unapplied
 	events  []event.Event
-	unknown []string // what could not be looked at
+	unknown []string // the parts that could not be read
 }
 
-// well reports whether the object is ready and nothing that could be checked keeps
-// changes from it.
+// well reports whether the object is ready and nothing blocks its changes.
 func (s situation) well() bool { return s.outcome.Status == "True" && len(s.Verdict.Cases) == 0 }
 
-// determined is the end of status: exit code 1 for an object that is not well, 2
-// where something could not be checked.
+// determined returns the error that sets the exit code: 1 if the object is not
+// well, 2 if a part could not be checked.
 func (s situation) determined(err error) error {
 	if err = answered(err, s.well()); err == nil && len(s.unknown) > 0 {
 		return &clierr.ExitCodeError{Code: clierr.ExitUnanswered}
@@ -164,8 +164,8 @@ func (s situation) determined(err error) error {
 	return err
 }
 
-// readSituation finds the object first: of the kinds that a name alone may mean, the
-// likely ones before the others. Everything else is asked for at once.
+// readSituation finds the object, the most common kinds first, and then reads
+// everything else concurrently.
 func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds []controllers.Kind, namespace, name string) (situation, error) {
 	var s situation
 	k, o, err := likeliest(ctx, a, client, kinds, namespace, name)
@@ -205,7 +205,7 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 	return s, nil
 }
 
-// likeliest reads the object of the first of some kinds that has one.
+// likeliest reads the object from the first kind that has one.
 func likeliest(ctx context.Context, a *app.App, client *kube.Client, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
 	first := min(len(kinds), len(objref.ApplicationKinds()))
 	k, o, err := report.Doctor(a, client).Find(ctx, kinds[:first], namespace, name)
@@ -222,7 +222,7 @@ func notFoundOf(kinds []controllers.Kind, namespace, name string) error {
 	return &objref.NotFoundError{Target: objref.Target{Kind: kinds[0], Namespace: namespace, Name: name}, Others: kinds[1:]}
 }
 
-// eventsNamed lists the events about objects of a name, the oldest first.
+// eventsNamed lists the events of objects with a name, the oldest first.
 func eventsNamed(ctx context.Context, client *kube.Client, namespace, name string) ([]event.Event, error) {
 	var found []event.Event
 	selection := kube.Selection{Namespace: namespace, Fields: "involvedObject.name=" + name, Without: []string{"metadata.managedFields"}}
@@ -234,7 +234,8 @@ func eventsNamed(ctx context.Context, client *kube.Client, namespace, name strin
 	return found, err
 }
 
-// unseen says what of the tree and the events could not be read.
+// unseen describes the parts of the tree and the events that could not be
+// read.
 func unseen(t *tree.Tree, noTree, noEvents error) []string {
 	var all []string
 	if noTree != nil {
@@ -251,7 +252,7 @@ func unseen(t *tree.Tree, noTree, noEvents error) []string {
 	return all
 }
 
-// unreadText says why something could not be read.
+// unreadText describes why a part could not be read.
 func unreadText(what string, err error) string {
 	switch {
 	case apierrors.IsForbidden(err):
@@ -262,8 +263,8 @@ func unreadText(what string, err error) string {
 	return what + ": " + err.Error()
 }
 
-// answered is the end of a command that has given its answer: its exit code
-// reports whether what was asked about is as it should be.
+// answered returns the error that sets the exit code of a command that printed
+// its output.
 func answered(err error, well bool) error {
 	if err == nil && !well {
 		return &clierr.ExitCodeError{Code: clierr.ExitFailed}

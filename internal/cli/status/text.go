@@ -24,7 +24,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// How much of what may be long is shown, so that all fits on a screen.
+// Limits that keep the output on one screen.
 const (
 	neighboursShown = 8
 	troubleShown    = 12
@@ -32,18 +32,19 @@ const (
 	messageShown    = 200
 )
 
-// sheet is the screen being written: sections of rows whose columns stand in line.
-type sheet struct {
+// textLayout is the text of the status screen: sections of rows with aligned
+// columns.
+type textLayout struct {
 	app    *app.App
 	screen output.Screen
 	b      strings.Builder
 }
 
-// printSituation writes what is wrong first, and the rest in the order in which
-// changes come: source, reconciliation, what was applied.
+// printSituation prints problems first, then the source, the reconciliation
+// and the inventory.
 func printSituation(a *app.App, s situation) error {
 	screen, _ := a.Screen(false)
-	p := &sheet{app: a, screen: screen}
+	p := &textLayout{app: a, screen: screen}
 	p.head(s)
 	p.section("Source", p.sources(s))
 	p.section("Reconciliation", reconciliationRows(a, s))
@@ -56,7 +57,7 @@ func printSituation(a *app.App, s situation) error {
 	return a.Print(p.b.String())
 }
 
-// rowsOfLines are rows of one cell each.
+// rowsOfLines converts lines to rows with one cell.
 func rowsOfLines(lines []string) [][]string {
 	var rows [][]string
 	for _, line := range lines {
@@ -65,8 +66,8 @@ func rowsOfLines(lines []string) [][]string {
 	return rows
 }
 
-// head is the object, what it says of itself, and why it is not well.
-func (p *sheet) head(s situation) {
+// head writes the object, its Ready message and the cause of a failure.
+func (p *textLayout) head(s situation) {
 	state, hue := readyWord(s)
 	p.b.WriteString(p.paint(color.Bold, printable.Line(s.Link.Object.String())) + "  " + p.paint(hue, printable.Line(state)) + "\n")
 	if message := lineOf(s.outcome.Message); message != "" && !explained(s) {
@@ -79,12 +80,13 @@ func (p *sheet) head(s situation) {
 	}
 }
 
-// explained tells whether a case is about the object itself, which says it better.
+// explained reports whether a case is about the object itself and replaces its
+// Ready message.
 func explained(s situation) bool {
 	return slices.ContainsFunc(s.Verdict.Cases, func(c diagnose.Case) bool { return len(c.Chain) == 1 && c.Root.Object == c.Object })
 }
 
-// lineOf is what an object says, as a line that may be shown.
+// lineOf returns a message as a single redacted line.
 func lineOf(message string) string { return strings.Join(strings.Fields(redact.Text(message)), " ") }
 
 func readyWord(s situation) (string, color.Attribute) {
@@ -104,8 +106,8 @@ func readyWord(s situation) (string, color.Attribute) {
 	return word, hue
 }
 
-// section writes rows below a title; without rows there is none.
-func (p *sheet) section(title string, rows [][]string) {
+// section writes rows under a title, or nothing without rows.
+func (p *textLayout) section(title string, rows [][]string) {
 	if len(rows) == 0 {
 		return
 	}
@@ -132,7 +134,7 @@ func (p *sheet) section(title string, rows [][]string) {
 	}
 }
 
-func (p *sheet) sources(s situation) [][]string {
+func (p *textLayout) sources(s situation) [][]string {
 	var rows [][]string
 	for _, link := range s.Sources {
 		name := link.Object.String()
@@ -156,7 +158,7 @@ func (p *sheet) sources(s situation) [][]string {
 	return rows
 }
 
-// fetchedAt is when a source's artifact was made.
+// fetchedAt returns the time of the last update of the artifact.
 func fetchedAt(l tree.Link) time.Time {
 	at, err := time.Parse(time.RFC3339, controllers.Path{"status.artifact.lastUpdateTime"}.String(l.Live))
 	if err != nil {
@@ -165,8 +167,8 @@ func fetchedAt(l tree.Link) time.Time {
 	return at
 }
 
-// resultOf is what a link has come to: a revision speaks for itself, the tag or
-// the number of a kind of images needs its words.
+// resultOf returns the revision of a link, or the Ready message of image
+// kinds, whose revision is not self-explanatory.
 func resultOf(l tree.Link, revision string) string {
 	if revision == "" || l.Kind.Family != "image" {
 		return revision
@@ -249,8 +251,9 @@ func neighbourRows(vertices []*tree.Vertex) [][]string {
 	return rows
 }
 
-// inventory counts what was applied, and shows the branches with trouble.
-func (p *sheet) inventory(s situation) {
+// inventory writes the counts of the inventory and the branches that are not
+// ready.
+func (p *textLayout) inventory(s situation) {
 	if s.tree == nil {
 		return
 	}
@@ -266,7 +269,7 @@ func (p *sheet) inventory(s situation) {
 		style.Width = p.screen.Width
 	}
 	var drawn bytes.Buffer
-	_ = tree.Table(&drawn, []*tree.Node{trouble}, style) // a buffer takes everything
+	_ = tree.Table(&drawn, []*tree.Node{trouble}, style) // writes to a buffer do not fail
 	lines := strings.Split(strings.TrimRight(drawn.String(), "\n"), "\n")
 	p.b.WriteString("\n")
 	for i, line := range lines {
@@ -290,8 +293,8 @@ func eventRows(a *app.App, events []event.Event) [][]string {
 	return rows
 }
 
-// cut shortens a line to the terminal, which has no room for the whole message.
-func (p *sheet) cut(line string) string {
+// cut truncates a line to the width of the terminal.
+func (p *textLayout) cut(line string) string {
 	if p.screen.Width == 0 {
 		return line
 	}
@@ -306,12 +309,12 @@ func cutTo(text string, width int) string {
 	return string(runes[:width-1]) + "…"
 }
 
-// folded is a line of text, broken where the terminal ends.
-func (p *sheet) folded(text string) string {
+// folded wraps a line at the width of the terminal.
+func (p *textLayout) folded(text string) string {
 	return fold.Line("  "+printable.Line(text), report.Indent, p.screen.Width) + "\n"
 }
 
-func (p *sheet) paint(attribute color.Attribute, text string) string {
+func (p *textLayout) paint(attribute color.Attribute, text string) string {
 	if !p.screen.Colour {
 		return text
 	}

@@ -7,29 +7,30 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// timing is when an object is reconciled.
+// timing has the reconciliation times of an object.
 type timing struct {
-	// interval is between two reconciliations, retry the one after a failure.
+	// interval is the time between reconciliations, retry the time until the
+	// retry of a failure.
 	interval, retry time.Duration
-	// last is the newest one that is known of, and took how long it was.
+	// last is the time of the last known reconciliation, took is its duration.
 	last tree.HistoryEntry
-	// current says that the object is as last left it: what fails before
-	// anything is applied leaves no trace in the history.
+	// current reports whether last is the latest reconciliation: failures
+	// before the apply are not in the history.
 	current bool
-	// failed is the newest one that failed.
+	// failed is the time of the last failed reconciliation.
 	failed tree.HistoryEntry
-	// next is when another one is due; zero where that is not known.
+	// next is the time of the next reconciliation, or zero if unknown.
 	next time.Time
 }
 
-// timingOf reads spec and history. Only a Kustomization's history has every
-// reconciliation: that of a HelmRelease has releases, which tell nothing of
-// what comes next.
+// timingOf reads the times from spec and history. Only Kustomizations record
+// every reconciliation: the history of a HelmRelease has releases, which do
+// not determine the next reconciliation.
 func timingOf(l tree.Link) timing {
 	span := func(field string) time.Duration {
 		d, err := time.ParseDuration(controllers.Path{field}.String(l.Live))
 		if err != nil {
-			return 0 // the API server lets no other text in
+			return 0 // the API server rejects other values
 		}
 		return d
 	}

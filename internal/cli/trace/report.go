@@ -5,7 +5,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// traceReport is what trace tells a script.
+// traceReport is the JSON and YAML output.
 type traceReport struct {
 	Object    report.ObjectName   `json:"object"`
 	Images    []string            `json:"images,omitempty"`

@@ -12,7 +12,7 @@ import (
 
 type traceRow struct{ label, value string }
 
-// section is a part of the text: rows whose values stand in line.
+// section is a block of rows with aligned values.
 type section []traceRow
 
 func (s *section) add(label, value string) {
@@ -21,8 +21,8 @@ func (s *section) add(label, value string) {
 	}
 }
 
-// printTrace writes the text of Flux 2.9, and more only where that says nothing:
-// images, owners, and what failed.
+// printTrace prints the text of Flux 2.9, with additional rows for images,
+// owners and failures.
 func printTrace(a *app.App, t *tree.Trace) error {
 	var head section
 	head.add("Object", t.Object.GroupKind.Kind+"/"+t.Object.Name)
@@ -61,7 +61,8 @@ func printTrace(a *app.App, t *tree.Trace) error {
 	return a.Printf("%s", b.String())
 }
 
-// unremarkable tells whether a chart says nothing that its release does not.
+// unremarkable reports whether the status of a chart adds nothing to that of
+// its release.
 func unremarkable(release, chart tree.Link) bool {
 	return release.Outcome().Status == "True" || chart.Err == nil && chart.Outcome().Status == "True"
 }

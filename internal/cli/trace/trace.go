@@ -1,4 +1,4 @@
-// Package trace has the command trace.
+// Package trace implements the trace command.
 package trace
 
 import (
@@ -25,30 +25,30 @@ type options struct {
 	format           string
 }
 
-// NewCommand returns the command trace.
+// NewCommand returns the trace command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "trace <resource> <name> [<name> ...]",
 		Short: "Trace an object to its source",
-		Long: `Show how an object came onto the cluster: which Kustomization or HelmRelease has
-applied it, or what owns it, and from which revision of which source. A
-reconciliation that failed is told apart from the last one that did not.
+		Long: `Show which Kustomization or HelmRelease applies an object or its owner, and the
+source and revision that the object comes from. A failed reconciliation is shown
+separately from the last successful one.
 
 An object that Flux does not manage is an error, and the exit code is 1.`,
-		Example: `  # Where does a Deployment come from?
+		Example: `  # Trace a Deployment
   flux trace deployment my-app -n apps
 
-  # Pods and other objects that Flux has not applied itself lead to what it has
+  # Trace a Pod through its owners
   flux trace pod my-app-5d9c7b8f6-x2x7q -n apps
 
   # Several objects
   flux trace deployment/my-app configmap/my-app -n apps
 
-  # A kind of which there are several, in one API version
+  # Set the API version of an ambiguous kind
   flux trace my-app -n apps --kind=Canary --api-version=flagger.app/v1beta1
 
-  # Only the commit, for a script
+  # Print only the commit
   flux trace deployment my-app -n apps -o json | jq -r '.sources[-1].commit'`,
 		ValidArgsFunction: completeTrace(a),
 		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, args) },
@@ -62,8 +62,8 @@ An object that Flux does not manage is an error, and the exit code is 1.`,
 	return cmd
 }
 
-// parsed reads the ways to name objects: TYPE[,TYPE…] NAME…, TYPE/NAME…, and
-// NAME… with --kind.
+// parsed parses the arguments: TYPE[,TYPE…] NAME…, TYPE/NAME…, or NAME… with
+// --kind.
 func (o *options) parsed(args []string) ([]objref.Ref, error) {
 	const example = "flux trace deployment my-app, flux trace deployment/my-app or flux trace my-app --kind=Deployment --api-version=apps/v1"
 	switch {
@@ -90,7 +90,7 @@ func (o *options) parsed(args []string) ([]objref.Ref, error) {
 	return all, nil
 }
 
-// tracedNames are the objects of each type with each name.
+// tracedNames returns a reference for each combination of type and name.
 func tracedNames(words, names []string, example string) ([]objref.Ref, error) {
 	var all []objref.Ref
 	for _, name := range names {
@@ -178,8 +178,8 @@ func traceOne(ctx context.Context, a *app.App, apiVersion string, t objref.Ref, 
 	return trace, nil
 }
 
-// completeTrace offers the words for resource types that need no request, and
-// then the names of objects.
+// completeTrace completes resource types without a request, and then the names
+// of objects.
 func completeTrace(a *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		kind := cmd.Flags().Lookup("kind").Value.String()

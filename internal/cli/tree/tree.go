@@ -1,4 +1,4 @@
-// Package tree has the command tree.
+// Package tree implements the tree command.
 package tree
 
 import (
@@ -33,30 +33,30 @@ type options struct {
 	depth, format        string
 }
 
-// formats are the values of --output.
+// formats returns the values of --output.
 func formats() []string { return append([]string{"wide", "json", "yaml"}, diagram.Formats()...) }
 
-// NewCommand returns the command tree.
+// NewCommand returns the tree command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := kinds.NewCommand(a, kinds.Verb{
 		Name: "tree", Applies: controllers.Tree, Single: true,
 		Short: "Show the objects that a resource manages, down to pods",
 		Of:    "Show what %s objects manage, down to pods",
-		Example: `  # Everything that it applies or that comes from it, and what that owns, with how ready it is
+		Example: `  # Show the managed objects, the objects that they own, and their status
   flux tree %[1]s my-app -o wide
 
-  # Only what leads to trouble
+  # Show only the branches with objects that are not ready
   flux tree %[1]s my-app --failed
 
-  # Only what inventories name, as flux 2.9 shows it
+  # Show only inventories, as Flux 2.9 does
   flux tree %[1]s my-app --depth inventory
 
-  # A picture
+  # Write an HTML diagram
   flux tree %[1]s my-app -o html > my-app.html`,
 		Flags:     o.add,
 		KindFlags: o.addOfKind,
-		Examples: `  # Show everything that an object manages
+		Examples: `  # Show the objects that several resources manage
   flux tree ks/my-app -o wide
   flux tree ks/my-app hr/my-app`,
 		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
@@ -68,18 +68,18 @@ func NewCommand(a *app.App) *cobra.Command {
 
 func (o *options) add(fs *pflag.FlagSet) {
 	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(formats(), "|")+"; wide adds status, restarts and age, and is the default on a terminal")
-	fs.BoolVar(&o.failed, "failed", false, "show only what is not ready and what leads to it")
-	fs.StringVar(&o.depth, "depth", "all", "how far down to go: all (with what the objects own), or inventory (what the object applies; -o json and yaml have the fields of Flux 2.9)")
+	fs.BoolVar(&o.failed, "failed", false, "show only objects that are not ready and their ancestors")
+	fs.StringVar(&o.depth, "depth", "all", "depth of the tree: all (including owned objects) or inventory (only applied objects; -o json and yaml use the fields of Flux 2.9)")
 }
 
 func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
 	if k.Family != "artifact" {
-		fs.BoolVar(&o.compact, "compact", false, "show only the kinds of Flux")
-		fs.BoolVar(&o.all, "all", false, "show ReplicaSets of earlier rollouts, too")
+		fs.BoolVar(&o.compact, "compact", false, "show only Flux kinds")
+		fs.BoolVar(&o.all, "all", false, "also show ReplicaSets of earlier rollouts")
 	}
 }
 
-// parsed checks the flags and says what of the tree they ask for.
+// parsed validates the flags and converts them to tree options.
 func (o *options) parsed(terminal bool) (tree.Options, error) {
 	if o.depth != "all" && o.depth != "inventory" {
 		return tree.Options{}, fmt.Errorf("depth %q is not known: use inventory or all", o.depth)
@@ -122,8 +122,8 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	return severalTrees(ctx, a, client, o, options, subjects)
 }
 
-// severalTrees prints the trees of several objects: a JSON list, YAML documents,
-// or one below another. One that cannot be had does not keep the others from it.
+// severalTrees prints the trees of several objects as a JSON list, YAML
+// documents or text. An error of one object does not affect the others.
 func severalTrees(ctx context.Context, a *app.App, client *kube.Client, o *options, options tree.Options, subjects []objref.Target) error {
 	var failed error
 	documents := []json.RawMessage{}
@@ -132,7 +132,7 @@ func severalTrees(ctx context.Context, a *app.App, client *kube.Client, o *optio
 		var text bytes.Buffer
 		if o.format == "json" || o.format == "yaml" {
 			one.Out = &text
-		} else if i > 0 && options.Status { // the plain text ends in a blank line
+		} else if i > 0 && options.Status { // the plain text ends with an empty line
 			failed = errors.Join(failed, a.Printf("\n"))
 		}
 		if err := treeOf(ctx, &one, client, o, options, t); err != nil {
@@ -204,12 +204,12 @@ func printTree(a *app.App, root *tree.Node, format string, options tree.Options)
 	}
 }
 
-// treeDiagram has a box for each line of the tree.
+// treeDiagram returns a diagram with a box for each node of the tree.
 func treeDiagram(root *tree.Node) diagram.Diagram {
 	d := diagram.Diagram{Title: root.Object.String()}
 	var add func(n *tree.Node, parent string)
 	add = func(n *tree.Node, parent string) {
-		id := strconv.Itoa(len(d.Boxes)) // an object may stand in several places
+		id := strconv.Itoa(len(d.Boxes)) // an object may occur several times
 		name := strings.TrimPrefix(n.Object.String(), n.Object.GroupKind.Kind+"/")
 		note := strings.TrimSpace(string(n.Status) + " " + n.Message)
 		d.Boxes = append(d.Boxes, diagram.Box{ID: id, Head: n.Object.GroupKind.Kind, Text: name, Note: note, Status: treeview.BoxStatus(n.Status)})

@@ -1,4 +1,4 @@
-// Package version has the command version.
+// Package version implements the version command.
 package version
 
 import (
@@ -25,7 +25,7 @@ type options struct {
 	format string
 }
 
-// NewCommand returns the command version.
+// NewCommand returns the version command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -51,7 +51,7 @@ the tool was built from, and the time of this commit.`,
 	return cmd
 }
 
-// entry is a line of the answer.
+// entry is a line of the output.
 type entry struct{ name, version string }
 
 func run(a *app.App, cmd *cobra.Command, o *options) error {
@@ -60,14 +60,14 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	}
 	entries := []entry{{"flux", "v" + strings.TrimPrefix(a.Build.Version, "v")}}
 	if o.format == "json" && a.Build.Commit != "" {
-		// Not in YAML: that is what people read, and scripts of Flux 2.9 parse.
+		// Omitted in YAML, which scripts for Flux 2.9 parse.
 		entries = append(entries, entry{"commit", a.Build.Commit}, entry{"date", a.Build.Date})
 	}
 	if o.client {
 		return printVersions(a, o.format, entries)
 	}
 	installed, failed := installedVersions(a, cmd)
-	// What this program knows by itself is an answer also without a cluster.
+	// The client version is printed without a cluster, too.
 	if err := printVersions(a, o.format, append(entries, installed...)); err != nil {
 		return err
 	}
@@ -84,15 +84,16 @@ func installedVersions(a *app.App, cmd *cobra.Command) ([]entry, error) {
 	return clusterVersions(ctx, client, namespace)
 }
 
-// clusterVersions reads everything out of the Deployments: each carries the
-// version of the distribution that it came with.
+// clusterVersions reads the versions from the Deployments, which have the
+// version of the distribution as a label.
 func clusterVersions(ctx context.Context, client *kube.Client, namespace string) ([]entry, error) {
 	var distribution string
 	images := map[string]string{}
 	_, err := client.List(ctx, installation.BuiltIn("apps/v1", "Deployment"), kube.Selection{Namespace: namespace, Labels: kube.PartOfFlux}, func(o controllers.Object) error {
 		name := controllers.Name(o)
 		images[name] = installation.ImageTag(controllers.Path{"spec.template.spec.containers[0].image"}.String(o))
-		// The source-controller is in every installation, so it speaks for all.
+		// source-controller is part of every installation, so its label has
+		// precedence.
 		if label := kube.Label(o, kube.VersionLabel); distribution == "" || name == "source-controller" {
 			distribution = label
 		}
@@ -114,10 +115,11 @@ func clusterVersions(ctx context.Context, client *kube.Client, namespace string)
 	return entries, nil
 }
 
-// notInstalled says that there is no Flux in a namespace, and where there is one.
+// notInstalled returns an error with the namespaces in which Flux is installed
+// as a hint.
 func notInstalled(ctx context.Context, client *kube.Client, namespace string) error {
 	hint := "install it with 'flux install'; 'flux version --client' needs no cluster"
-	// Who may not look for definitions gets the general hint.
+	// Users without permission to list CRDs get the general hint.
 	if crd, err := installation.Find(ctx, client, installation.CRDs(), installation.CRD); err == nil {
 		hint = cmp.Or(installation.ElsewhereHint(crd, namespace), hint)
 	}

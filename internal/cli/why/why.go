@@ -1,4 +1,4 @@
-// Package why has the command why.
+// Package why implements the why command.
 package why
 
 import (
@@ -28,7 +28,7 @@ type options struct {
 	format        string
 }
 
-// NewCommand returns the command why.
+// NewCommand returns the why command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -134,8 +134,8 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	return determined(err, verdict)
 }
 
-// determined is the end of a diagnosis: exit code 1 for a problem, 2 where there
-// may be one that could not be seen.
+// determined returns the error that sets the exit code: 1 for a problem, 2 if
+// a part could not be checked.
 func determined(err error, v diagnose.Verdict) error {
 	switch {
 	case err != nil:
@@ -175,7 +175,8 @@ func verdict(ctx context.Context, doctor diagnose.Doctor, ref objref.Ref, scope 
 	return v, err
 }
 
-// printVerdict writes the root causes, the one that blocks most first.
+// printVerdict prints the root causes, those that block the most objects
+// first.
 func printVerdict(a *app.App, v diagnose.Verdict, ref objref.Ref, scope diagnose.Scope, commits report.Unapplied) error {
 	p := report.NewPage(a)
 	if ref.Name == "" && v.Problems > 1 {
@@ -203,7 +204,7 @@ func printVerdict(a *app.App, v diagnose.Verdict, ref objref.Ref, scope diagnose
 	return a.Print(p.B.String())
 }
 
-// nothingFound says that no problem was found, and whether there may be one.
+// nothingFound returns the message for a diagnosis without problems.
 func nothingFound(v diagnose.Verdict, ref objref.Ref, scope diagnose.Scope) string {
 	what := report.Amount(v.Looked, "Flux resource")
 	if scope.Namespace != "" {
