@@ -165,9 +165,9 @@ func migrateDefinition(ctx context.Context, a *app.App, client *kube.Client, d *
 	what := fmt.Sprintf("%s: %s", d.Name, inWords(len(d.Objects), "object"))
 	stored := strings.Join(d.Stored, " and ")
 	if dryRun {
-		a.UI.Action("%s to write anew as %s", what, d.Resource.Version)
+		a.UI.Action("%s to rewrite as %s", what, d.Resource.Version)
 		if stored != "" {
-			a.UI.Action("%s: %s to strike from the stored versions", d.Name, stored)
+			a.UI.Action("%s: %s to remove from the stored versions", d.Name, stored)
 		}
 		return nil
 	}
@@ -177,7 +177,7 @@ func migrateDefinition(ctx context.Context, a *app.App, client *kube.Client, d *
 	if stored != "" {
 		stored = ", " + stored + " no longer stored"
 	}
-	a.UI.Success("%s written anew as %s%s", what, d.Resource.Version, stored)
+	a.UI.Success("%s rewritten as %s%s", what, d.Resource.Version, stored)
 	return nil
 }
 
