@@ -55,7 +55,7 @@ func TestCheckPre(t *testing.T) {
 	}
 }
 
-func TestCheckSaysWhatIsMissing(t *testing.T) {
+func TestCheckReportsMissingObjects(t *testing.T) {
 	t.Parallel()
 	s := testflux.New(t)
 	testflux.AddSourceKinds(s)
@@ -107,11 +107,11 @@ func TestCheckNamedComponents(t *testing.T) {
   the components are source-controller, kustomize-controller, helm-controller, notification-controller, image-reflector-controller, image-automation-controller, source-watcher
 `})
 	if after := len(s.Requests()); after != before {
-		t.Errorf("%d requests for a component that is not known", after-before)
+		t.Errorf("%d requests for an unknown component", after-before)
 	}
 }
 
-func TestCheckSaysWhyAControllerIsNotReady(t *testing.T) {
+func TestCheckReportsTheCauseOfAnUnreadyController(t *testing.T) {
 	t.Parallel()
 	s := testflux.New(t)
 	testflux.AddSourceKinds(s)
@@ -141,7 +141,7 @@ func TestCheckSaysWhyAControllerIsNotReady(t *testing.T) {
 `})
 }
 
-func TestCheckWarnsOfAControllerThatIsScaledToZero(t *testing.T) {
+func TestCheckWarnsOfAControllerScaledToZero(t *testing.T) {
 	t.Parallel()
 	s := testflux.New(t)
 	testflux.AddSourceKinds(s)
@@ -165,6 +165,6 @@ func TestCheckWarnsOfAControllerThatIsScaledToZero(t *testing.T) {
 	s.Take(testflux.DeploymentPath, "source-controller")
 	got := flux(t.Context(), s, "check")
 	if got.Code != 1 || !strings.Contains(got.Err, "✗ source-controller: deployment missing") {
-		t.Errorf("a missing controller is no failure: %+v", got)
+		t.Errorf("check passes without source-controller: %+v", got)
 	}
 }

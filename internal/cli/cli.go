@@ -14,7 +14,8 @@ import (
 	"github.com/fluxkit/flux/internal/config"
 )
 
-// NewRoot makes the commands that a command line needs, all of them for none.
+// NewRoot returns the root command with the subcommands that args need.
+// Without args it has all of them.
 func NewRoot(a *app.App, args []string) *cobra.Command {
 	a.Commands = commandNames()
 	root := &cobra.Command{
@@ -37,7 +38,7 @@ operate it from a terminal or a pipeline.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
-			a.LearnFlags(cmd, args)
+			a.AddFlagSecrets(cmd, args)
 			if app.PrintsCredentials(cmd) {
 				a.Out = app.Unmasked(a.Out)
 			}
@@ -49,7 +50,7 @@ operate it from a terminal or a pipeline.`,
 	a.Global.Add(root.PersistentFlags(), a.Env("FLUX_SYSTEM_NAMESPACE"))
 	root.AddGroup(groups()...)
 	root.SetHelpCommandGroupID(groupTools)
-	root.AddCommand(needed(a, args)...)
+	root.AddCommand(subcommands(a, args)...)
 	root.SetUsageFunc(usage)
 	root.InitDefaultVersionFlag()
 	help := root.HelpFunc()
@@ -62,13 +63,13 @@ operate it from a terminal or a pipeline.`,
 	return root
 }
 
-// withoutSettings are the commands that neither ask a cluster nor take time:
-// what is wrong with the settings of others does not keep them from working.
-// version asks a cluster without --client, and gets the error with it.
+// withoutSettings lists the commands that run despite invalid settings, because
+// they send no request to a cluster. version does without --client: it reports
+// the error when it creates the client.
 var withoutSettings = []string{"completion", "docgen", "envsubst", "help", "version"}
 
-// applySettings fills the flags that were not given from the environment and the
-// configuration file.
+// applySettings sets the flags that are not on the command line from the
+// environment and the configuration file.
 func applySettings(a *app.App, cmd *cobra.Command) error {
 	a.Settings = config.Apply(cmd.Root().PersistentFlags(), a.Env)
 	words := strings.Fields(cmd.CommandPath())

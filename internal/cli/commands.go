@@ -60,26 +60,27 @@ func groups() []*cobra.Group {
 	}
 }
 
-// word is a command directly below flux.
-type word struct {
+// subcommand is a subcommand of the root command.
+type subcommand struct {
 	name string
-	// group is where the help of flux lists the command; hidden ones have none.
+	// group is the ID of the command group in the help of flux, "" for a hidden
+	// command.
 	group string
 	make  func(*app.App) *cobra.Command
-	// whole commands are about all others too.
-	whole bool
+	// needsAll is true for a command that describes all other commands.
+	needsAll bool
 }
 
-// command makes the command, in its group.
-func (w word) command(a *app.App) *cobra.Command {
-	cmd := w.make(a)
-	cmd.GroupID = w.group
+// command returns the command with its group.
+func (s subcommand) command(a *app.App) *cobra.Command {
+	cmd := s.make(a)
+	cmd.GroupID = s.group
 	return cmd
 }
 
-// commands lists what stands directly below flux.
-func commands() []word {
-	return []word{
+// commands lists the subcommands of the root command.
+func commands() []subcommand {
+	return []subcommand{
 		{name: "bootstrap", group: groupInstall, make: bootstrap.NewCommand},
 		{name: "build", group: groupAuthor, make: build.NewCommand},
 		{name: "check", group: groupInstall, make: check.NewCommand},
@@ -89,7 +90,7 @@ func commands() []word {
 		{name: "delete", group: groupOperate, make: delete.NewCommand},
 		{name: "deps", group: groupInspect, make: deps.NewCommand},
 		{name: "diff", group: groupAuthor, make: diff.NewCommand},
-		{name: "docgen", make: docgen.NewCommand, whole: true},
+		{name: "docgen", make: docgen.NewCommand, needsAll: true},
 		{name: "envsubst", group: groupAuthor, make: envsubst.NewCommand},
 		{name: "events", group: groupInspect, make: events.NewCommand},
 		{name: "export", group: groupAuthor, make: export.NewCommand},
@@ -119,27 +120,27 @@ func commands() []word {
 	}
 }
 
-// commandNames are the words of all commands.
+// commandNames returns the names of the subcommands of the root command.
 func commandNames() []string {
-	var all []string
-	for _, w := range commands() {
-		all = append(all, w.name)
+	var names []string
+	for _, c := range commands() {
+		names = append(names, c.name)
 	}
-	return all
+	return names
 }
 
-// needed makes the commands that a command line can be about. There are 200 of
-// them and a line names one, so where its first word is a command the others
-// are left out: making them costs a good part of what one request does.
-func needed(a *app.App, args []string) []*cobra.Command {
-	var all []*cobra.Command
-	for _, w := range commands() {
-		if len(args) > 0 && args[0] == w.name && !w.whole {
-			return []*cobra.Command{w.command(a)}
+// subcommands returns the subcommand that the first argument names, or all of
+// them. Building all 200 commands would delay the start of each by a
+// noticeable part of one request to the API server.
+func subcommands(a *app.App, args []string) []*cobra.Command {
+	for _, c := range commands() {
+		if len(args) > 0 && args[0] == c.name && !c.needsAll {
+			return []*cobra.Command{c.command(a)}
 		}
 	}
-	for _, w := range commands() {
-		all = append(all, w.command(a))
+	var all []*cobra.Command
+	for _, c := range commands() {
+		all = append(all, c.command(a))
 	}
 	return all
 }

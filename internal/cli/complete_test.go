@@ -14,9 +14,9 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 )
 
-// TestCompletionGivesUp completes against a server that never answers: there
-// is nothing to offer, and the shell has its prompt back.
-func TestCompletionGivesUp(t *testing.T) {
+// TestCompletionTimesOut checks that a completion ends without suggestions if
+// the API server does not respond.
+func TestCompletionTimesOut(t *testing.T) {
 	t.Parallel()
 	asked := make(chan string, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -37,7 +37,7 @@ clusters: [{name: a, cluster: {server: %q}}], contexts: [{name: a, context: {clu
 			t.Errorf("%q exits with %d and prints %q, want 0 and %q; stderr: %s", words, code, out.String(), ":4\n", err.String())
 		}
 		if len(asked) == 0 {
-			t.Errorf("%q did not ask the server", words)
+			t.Errorf("%q sent no request", words)
 		}
 		for len(asked) > 0 {
 			<-asked

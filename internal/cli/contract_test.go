@@ -97,11 +97,11 @@ func compareAlias(cmd *cobra.Command, alias string) string {
 	return "does not exist"
 }
 
-// compareFlag says how a flag differs from the recorded one.
+// compareFlag returns the differences of a flag from the recorded one.
 func compareFlag(cmd *cobra.Command, want recordedFlag) string {
 	f := cmd.Flags().Lookup(want.Name)
 	if f == nil || want.Persistent {
-		// A flag for the commands below may come from further up.
+		// A persistent flag may be inherited from a parent command.
 		if reaching := cmd.PersistentFlags().Lookup(want.Name); reaching != nil {
 			f = reaching
 		} else if reaching := cmd.InheritedFlags().Lookup(want.Name); reaching != nil {
@@ -127,8 +127,8 @@ func compareFlag(cmd *cobra.Command, want recordedFlag) string {
 	return strings.Join(differences, "; ")
 }
 
-// valueType is what a flag takes. Types of a command's own are words: help shows
-// their names, and no script sees them.
+// valueType returns the type of the values of a flag. Custom types accept
+// strings; their names appear only in help.
 func valueType(name string) string {
 	if slices.Contains([]string{"bool", "duration", "float32", "int", "int64", "stringArray", "stringSlice", "stringToString"}, name) {
 		return name
@@ -136,7 +136,7 @@ func valueType(name string) string {
 	return "string"
 }
 
-// treeRow is a row of docs/compat.md about a command word, an alias or a flag.
+// treeRow matches a row of docs/compat.md for a command, an alias or a flag.
 var treeRow = regexp.MustCompile("(?m)^\\| tree: `(flux[^`]*)` \\| (.+?) \\| (.+?) \\| (.+?) \\|$")
 
 func documentedDifferences(t *testing.T) map[string]string {

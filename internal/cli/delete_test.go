@@ -8,8 +8,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// An object that somebody makes anew under the same name is gone all the same:
-// what was deleted is, and the new one is told of with who makes it.
+// TestDeleteReportsRecreation deletes an object that another controller
+// creates again under the same name: the deletion succeeds, and a warning names
+// the Kustomization that applies the new object.
 func TestDeleteReportsRecreation(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
@@ -34,8 +35,9 @@ func TestDeleteReportsRecreation(t *testing.T) {
 	}
 }
 
-// Without a terminal nothing is even looked at.
-func TestDeleteNeedsAnAnswer(t *testing.T) {
+// TestDeleteRequiresConfirmation checks that delete sends no request if it cannot
+// prompt for confirmation.
+func TestDeleteRequiresConfirmation(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	got := flux(t.Context(), s, "delete", "ks", "app")

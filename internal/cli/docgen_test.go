@@ -14,14 +14,15 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 )
 
-// The reference says the same wherever and by whomever it is written.
-func TestReferenceIsTheSameEverywhere(t *testing.T) {
+// TestReferenceIsReproducible checks that the command reference does not depend
+// on the environment that it is generated in.
+func TestReferenceIsReproducible(t *testing.T) {
 	t.Setenv("HOME", "/home/one")
 	first := reference(t, "flux-system")
 	t.Setenv("HOME", "/home/two")
 	second := reference(t, "elsewhere")
 	if diff := cmp.Diff(first, second); diff != "" {
-		t.Errorf("the machine shows in the reference (-one +two):\n%s", diff)
+		t.Errorf("the reference depends on the environment (-one +two):\n%s", diff)
 	}
 	if !strings.Contains(first["flux_tree_kustomization.md"], `(default "$HOME/.kube/cache")`) {
 		t.Errorf("no default of --cache-dir:\n%s", first["flux_tree_kustomization.md"])
@@ -37,7 +38,7 @@ func reference(t *testing.T, namespace string) map[string]string {
 	var out, errs bytes.Buffer
 	a := app.New(strings.NewReader(""), &out, &errs, env, time.Now)
 	dir := filepath.Join(t.TempDir(), "docs", "cmd")
-	if code := Run(t.Context(), a, []string{"docgen", "--path", dir}); code != clierr.ExitDone || out.Len() > 0 {
+	if code := Run(t.Context(), a, []string{"docgen", "--path", dir}); code != clierr.ExitSuccess || out.Len() > 0 {
 		t.Fatalf("exit %d, stdout %q, stderr %q", code, out.String(), errs.String())
 	}
 	files, err := os.ReadDir(dir)
@@ -55,7 +56,8 @@ func reference(t *testing.T, namespace string) map[string]string {
 	return pages
 }
 
-// Each shell gets its own script; what it does not know is refused.
+// TestCompletion checks the script of each shell and the error for other
+// arguments.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	for shell, start := range map[string]string{
@@ -63,7 +65,7 @@ func TestCompletion(t *testing.T) {
 		"powershell": "# powershell completion for flux", "zsh": "#compdef flux\ncompdef _flux flux",
 	} {
 		code, out, errs := runApp(t, "completion", shell)
-		if code != clierr.ExitDone || !strings.HasPrefix(out, start) || errs != "" {
+		if code != clierr.ExitSuccess || !strings.HasPrefix(out, start) || errs != "" {
 			t.Errorf("%s: exit %d, stdout %.60q, stderr %q", shell, code, out, errs)
 		}
 	}

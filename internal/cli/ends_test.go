@@ -25,19 +25,19 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 )
 
-// muteServer accepts connections and never answers a request as it should.
+// muteServer accepts connections and never completes a response.
 type muteServer struct {
 	listener net.Listener
 	says     string
 	once     sync.Once
-	// asked is closed by the first bytes of a client.
+	// asked is closed when the first request arrives.
 	asked   chan struct{}
 	ended   chan struct{}
 	serving sync.WaitGroup
 }
 
-// startMute starts a server that says a text to each client, once it has asked
-// for something, and then nothing more.
+// startMute starts a server that responds to each request with a fixed text and
+// then keeps the connection open.
 func startMute(t *testing.T, says string) *muteServer {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -58,8 +58,8 @@ func startMute(t *testing.T, says string) *muteServer {
 }
 
 func (s *muteServer) serve(conn net.Conn) {
-	defer func() { _ = conn.Close() }() // the client is gone
-	go func() {                         // a client that connects and asks for nothing
+	defer func() { _ = conn.Close() }() // the client has closed the connection
+	go func() {                         // for a client that connects and sends no request
 		<-s.ended
 		_ = conn.SetDeadline(time.Now())
 	}()
@@ -80,32 +80,32 @@ func (s *muteServer) close() error {
 	return err
 }
 
-// mute are the ways in which a server does not answer.
+// mute lists the incomplete responses of a mute server.
 var mute = map[string]string{
 	"nothing":      "",
 	"only headers": "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n",
 	"half a list":  "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n13\r\n{\"items\":[{\"kind\":\"\r\n",
 }
 
-// endRow is how a command is called that a server lets wait. ADDRESS is the
-// server's host and port, DIR a folder with a manifest.
+// endRow has the arguments of a command that waits for a mute server. ADDRESS
+// stands for the server's host and port, DIR for a directory with a manifest.
 type endRow struct {
 	args string
-	// local is why the command asks no server at all.
+	// local is the reason why the command sends no request.
 	local string
-	// fails says that the command fails without what it needs.
+	// fails is true for a local command that fails with these arguments.
 	fails bool
 }
 
-// endRows has the commands by their words, or by the first of them for all
-// commands below. A new command needs a row here.
+// endRows has a row for each command path, or one for a verb and all its
+// subcommands. A new command needs a row here.
 var endRows = map[string]endRow{
 	"bootstrap bitbucket-server": {args: "--hostname=ADDRESS --owner=o --repository=r --personal --token=t --path=p"},
 	"bootstrap git":              {args: "--url=http://ADDRESS/r.git --allow-insecure-http --username=u --password=p --token-auth --path=p --silent"},
 	"bootstrap gitea":            {args: "--hostname=ADDRESS --owner=o --repository=r --personal --token=t --path=p"},
 	"bootstrap github":           {args: "--hostname=ADDRESS --owner=o --repository=r --personal --token=t --path=p"},
 	"bootstrap gitlab":           {args: "--hostname=ADDRESS --owner=o --repository=r --personal --token=t --path=p"},
-	"build artifact":             {args: "--path=DIR --output=DIR/a.tgz", local: "it packs a folder"},
+	"build artifact":             {args: "--path=DIR --output=DIR/a.tgz", local: "it packs a directory"},
 	"build helmrelease":          {args: "app"},
 	"build kustomization":        {args: "app --path=DIR"},
 	"check":                      {},
@@ -152,12 +152,12 @@ var endRows = map[string]endRow{
 	"plugin install":             {args: "app"},
 	"plugin search":              {args: "app"},
 	"options":                    {local: "it lists flags"},
-	"plugin update":              {args: "", local: "it updates what is installed, which is nothing"},
+	"plugin update":              {args: "", local: "no plugin is installed"},
 	"pull artifact":              {args: "oci://ADDRESS/r:1 --output=DIR/out --insecure-registry"},
 	"push artifact":              {args: "oci://ADDRESS/r:1 --path=DIR --source=s --revision=main@sha1:1 --insecure-registry"},
 	"reconcile":                  {args: "app"},
 	"resume":                     {args: "app"},
-	"sandbox":                    {local: "it is a program of its own", fails: true},
+	"sandbox":                    {local: "it is a separate program", fails: true},
 	"stats":                      {},
 	"status":                     {args: "ks app"},
 	"suspend":                    {args: "app"},
@@ -171,17 +171,18 @@ var endRows = map[string]endRow{
 	"why":                        {args: "ks app"},
 }
 
-// watches are commands that last by themselves: only their first answer is bounded.
+// watches lists commands that run until they are interrupted: --timeout bounds
+// only their first response.
 var watches = []string{"get kustomizations --watch", "get all --watch", "events --watch", "events --for ks/app --watch", "logs --follow"}
 
-// endCase is a command line.
+// endCase is a command line and the files that its arguments name.
 type endCase struct {
 	path  string
 	row   endRow
 	files map[string]string
 }
 
-// endCases walks the tree of commands.
+// endCases returns a case for each command of the command tree.
 func endCases(t *testing.T) []endCase {
 	t.Helper()
 	a := app.New(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" }, time.Now)
@@ -209,7 +210,7 @@ func endCases(t *testing.T) []endCase {
 	walk(NewRoot(a, nil))
 	for words := range endRows {
 		if !used[words] {
-			t.Errorf("the row %q is of no command", words)
+			t.Errorf("no command has the path %q of endRows", words)
 		}
 	}
 	for _, line := range watches {
@@ -218,10 +219,10 @@ func endCases(t *testing.T) []endCase {
 	return cases
 }
 
-// hangs is far more than any command takes: what has not ended then never does.
+// hangs is the time after which a command counts as hanging.
 const hangs = 3 * time.Minute
 
-// ending is how a command line has ended.
+// ending is the result of a command line.
 type ending struct {
 	code   int
 	asked  bool
@@ -230,8 +231,8 @@ type ending struct {
 	took   time.Duration
 }
 
-// run runs a command line against a mute server. cancelled ends it as a signal
-// does, as soon as the server has been asked.
+// run runs a command line against a mute server. If cancelled is true it cancels
+// the context, as a signal does, when the first request arrives.
 func (c endCase) run(t *testing.T, says string, timeout time.Duration, cancelled bool) ending {
 	t.Helper()
 	server := startMute(t, says)
@@ -274,7 +275,7 @@ func (c endCase) run(t *testing.T, says string, timeout time.Duration, cancelled
 	select {
 	case e.code = <-code:
 	case <-time.After(hangs):
-		e.err = errors.New("it does not end")
+		e.err = errors.New("the command hangs")
 	}
 	e.took, e.output = time.Since(start), out.String()
 	select {
@@ -288,7 +289,7 @@ func (c endCase) run(t *testing.T, says string, timeout time.Duration, cancelled
 	return e
 }
 
-// endFiles are what the rows name.
+// endFiles returns the files that the rows name.
 func endFiles(t *testing.T) map[string]string {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -327,30 +328,30 @@ func (b *lockedBuffer) String() string {
 	return b.buffer.String()
 }
 
-// TestEveryCommandEnds runs every command against servers that never answer:
-// it ends, says that the time is over, and fails. Nothing is timed: a command
-// that says what it waited for has ended by its own clock.
+// TestEveryCommandEnds checks that every command fails with a timeout message if
+// a server does not respond. It asserts no durations: the message shows that
+// --timeout has ended the command.
 func TestEveryCommandEnds(t *testing.T) {
 	t.Parallel()
 	const timeout = 500 * time.Millisecond
 	forEnds(t, func(c endCase, how, says string) string {
 		e := c.run(t, says, timeout, false)
-		if c.row.local == "" && !e.asked && e.err == nil { // on a busy machine, the time may be over before
+		if c.row.local == "" && !e.asked && e.err == nil { // on a busy machine the timeout may expire before the first request
 			e = c.run(t, says, 40*timeout, false)
 		}
 		switch {
 		case e.err != nil:
 			return fmt.Sprintf("%v: %s", e.err, e.output)
-		case c.row.local != "" && (e.asked || e.code != clierr.ExitDone && !c.row.fails):
-			return fmt.Sprintf("it is local, and ends with %d, a server was asked: %t\n%s", e.code, e.asked, e.output)
+		case c.row.local != "" && (e.asked || e.code != clierr.ExitSuccess && !c.row.fails):
+			return fmt.Sprintf("local command: exit code %d, sent a request: %t\n%s", e.code, e.asked, e.output)
 		case c.row.local != "":
 			return ""
 		case !e.asked:
-			return "it has not asked the server\n" + e.output
-		case e.code == clierr.ExitDone || e.code == clierr.ExitInterrupted:
-			return fmt.Sprintf("it ends with %d\n%s", e.code, e.output)
+			return "no request\n" + e.output
+		case e.code == clierr.ExitSuccess || e.code == clierr.ExitInterrupted:
+			return fmt.Sprintf("exit code %d\n%s", e.code, e.output)
 		case !strings.Contains(e.output, "timed out after"):
-			return "it does not say that the time is over\n" + e.output
+			return "no timeout message\n" + e.output
 		}
 		if e.took > timeout+time.Second {
 			t.Logf("%s, %s: %s", c.path, how, e.took.Round(time.Millisecond))
@@ -359,7 +360,7 @@ func TestEveryCommandEnds(t *testing.T) {
 	})
 }
 
-// TestEveryCommandStops interrupts every command while it waits for an answer.
+// TestEveryCommandStops interrupts every command while it waits for a response.
 func TestEveryCommandStops(t *testing.T) {
 	t.Parallel()
 	forEnds(t, func(c endCase, how, says string) string {
@@ -371,7 +372,7 @@ func TestEveryCommandStops(t *testing.T) {
 		case e.err != nil:
 			return fmt.Sprintf("%v: %s", e.err, e.output)
 		case !e.asked || e.code != clierr.ExitInterrupted:
-			return fmt.Sprintf("it ends with %d, a server was asked: %t\n%s", e.code, e.asked, e.output)
+			return fmt.Sprintf("exit code %d, sent a request: %t\n%s", e.code, e.asked, e.output)
 		}
 		if e.took > time.Second {
 			t.Logf("%s, %s: %s", c.path, how, e.took.Round(time.Millisecond))
@@ -380,8 +381,8 @@ func TestEveryCommandStops(t *testing.T) {
 	})
 }
 
-// forEnds runs a check of every command with every mute server, many at a time:
-// they wait most of the time.
+// forEnds checks commands against the mute servers, 16 at a time because they
+// mostly wait.
 func forEnds(t *testing.T, check func(c endCase, how, says string) string) {
 	t.Helper()
 	slots := make(chan struct{}, 16)
@@ -390,8 +391,9 @@ func forEnds(t *testing.T, check func(c endCase, how, says string) string) {
 	for _, c := range endCases(t) {
 		verb, _, _ := strings.Cut(c.path, " ")
 		for how, says := range mute {
-			// Kinds differ little: all servers meet one command of a verb, and
-			// every command where all faults are run.
+			// Only the first command of a verb runs against every response,
+			// because the commands of its kinds share their code. FAULTS=all
+			// runs all combinations.
 			if how != "nothing" && seen[verb] && os.Getenv("FAULTS") != "all" {
 				continue
 			}
@@ -399,7 +401,7 @@ func forEnds(t *testing.T, check func(c endCase, how, says string) string) {
 			wg.Go(func() {
 				defer func() { <-slots }()
 				if problem := check(c, how, says); problem != "" {
-					t.Errorf("%s, where the server says %s: %s", c.path, how, problem)
+					t.Errorf("%s, response %s: %s", c.path, how, problem)
 				}
 			})
 		}

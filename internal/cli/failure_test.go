@@ -16,8 +16,8 @@ import (
 
 const refused = `Deployment/apps/web dry-run failed (Forbidden): deployments.apps "web" is forbidden: exceeded quota: few, requested: count/deployments.apps=1, used: count/deployments.apps=1, limited: count/deployments.apps=1`
 
-// failing is a cluster whose Kustomization app fails for a reason that can be
-// read off it, and where every list of the diagnosis is answered by hand.
+// failing returns a cluster whose Kustomization app fails with message. The
+// handler answers the lists of the diagnosis.
 func failing(t *testing.T, message string, answer http.HandlerFunc) *steered {
 	t.Helper()
 	s := steer(t, []string{"app"}, func(s *steered, _ controllers.Object, _ int) {
@@ -30,12 +30,12 @@ func failing(t *testing.T, message string, answer http.HandlerFunc) *steered {
 	return s
 }
 
-// reconciling runs flux, which may look so long for a cause.
-func reconciling(ctx context.Context, s *steered, patience time.Duration) outcome {
+// reconciling runs flux reconcile with a timeout for the diagnosis.
+func reconciling(ctx context.Context, s *steered, diagnosisTimeout time.Duration) outcome {
 	var out, err bytes.Buffer
 	a := app.New(strings.NewReader(""), &out, &err, func(string) string { return "" }, func() time.Time { return time.Unix(0, 0) })
 	a.Client = func() (*kube.Client, error) { return s.Client, nil }
-	a.DiagnosisTimeout = patience
+	a.DiagnosisTimeout = diagnosisTimeout
 	code := Run(ctx, a, []string{"reconcile", "ks", "app"})
 	return outcome{code, out.String(), err.String()}
 }
@@ -51,8 +51,8 @@ const failedSoFar = `► annotating Kustomization app in flux-system namespace
     flux reconcile kustomization app -n flux-system --with-source
 `
 
-// A cluster that does not answer in time only costs details: what the object
-// itself says is recognised all the same.
+// TestFailureOnASlowCluster checks that the diagnosis uses the conditions of the
+// object if the cluster does not respond in time.
 func TestFailureOnASlowCluster(t *testing.T) {
 	t.Parallel()
 	s := failing(t, refused, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
@@ -62,7 +62,8 @@ func TestFailureOnASlowCluster(t *testing.T) {
 	expect(t, reconciling(t.Context(), s, time.Millisecond), outcome{1, "", want})
 }
 
-// What may not be seen is said where it leaves something open, and only there.
+// TestFailureWithoutPermissions checks that missing permissions are reported only
+// if the root cause is not found without them.
 func TestFailureWithoutPermissions(t *testing.T) {
 	t.Parallel()
 	forbidden := func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "forbidden", http.StatusForbidden) }
@@ -80,7 +81,7 @@ func TestFailureWithoutPermissions(t *testing.T) {
 `,
 	} {
 		s := failing(t, message, forbidden)
-		for _, k := range controllers.Kinds { // nor into the namespace, apart from what is reconciled
+		for _, k := range controllers.Kinds { // only Kustomizations can be listed in the namespace
 			if k.Kind != "Kustomization" {
 				s.Handle("GET "+strings.Replace(fleetPath(k), "/"+k.Resource, "/namespaces/flux-system/"+k.Resource, 1), forbidden)
 			}
@@ -89,8 +90,8 @@ func TestFailureWithoutPermissions(t *testing.T) {
 	}
 }
 
-// Ctrl-C ends the look for a cause.
-func TestInterruptDuringTheLookForACause(t *testing.T) {
+// TestInterruptDuringDiagnosis checks that Ctrl-C ends the diagnosis.
+func TestInterruptDuringDiagnosis(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())
 	s := failing(t, refused, func(_ http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube/fakeapi"
 )
 
-// answer is what a command line brings about.
+// outcome is the result of a command line.
 type outcome struct {
 	Code     int
 	Out, Err string

@@ -11,8 +11,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// unchanged fails the test if anything was asked that changes the cluster. An
-// access review is a POST that does not.
+// unchanged fails the test if a request other than an access review may have
+// changed the cluster.
 func unchanged(t *testing.T, s *fakeapi.Server) {
 	t.Helper()
 	for _, r := range s.Requests() {
@@ -63,7 +63,7 @@ func TestInstallRefusesBeforeChangingAnything(t *testing.T) {
 		},
 		"unknown log level": {
 			args: []string{"--log-level=loud"},
-			err:  "✗ invalid argument \"loud\" for \"--log-level\" flag: it has to be one of debug, info, error\n",
+			err:  "✗ invalid argument \"loud\" for \"--log-level\" flag: must be one of debug, info, error\n",
 		},
 		"other version": {
 			args: []string{"--version=v9.9.9"},

@@ -20,7 +20,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// site is a real API server and a person with flux.
+// site runs flux against a real API server.
 type site struct {
 	*testing.T
 	cluster    *testcluster.Cluster
@@ -35,7 +35,7 @@ func (s site) flux(args ...string) outcome {
 	return outcome{code, out.String(), err.String()}
 }
 
-// image is the image of a controller as it is shipped.
+// image returns the image of a controller in the embedded manifests.
 func image(name string) string {
 	c, _ := controllers.Find(name)
 	return "ghcr.io/fluxcd/" + name + ":" + c.Version
@@ -54,23 +54,24 @@ func (s site) names(r kube.Resource, selection kube.Selection) []string {
 	return names
 }
 
-// TestInstallation goes through the life of an installation against a real API
-// server: each step stands on the one before.
+// TestInstallation installs, checks, breaks and uninstalls Flux on a real API
+// server. Each step requires the previous one.
 func TestInstallation(t *testing.T) {
 	t.Parallel()
 	cluster := testcluster.Start(t, "none")
 	s := site{t, cluster, cluster.Kubeconfig}
 
-	s.refuseStranger()
+	s.refuseForbidden()
 	s.install()
 	s.check()
 	s.breakController()
 	s.uninstall()
 }
 
-// refuseStranger installs as somebody without permissions: nothing may be left behind.
-func (s site) refuseStranger() {
-	got := s.flux("install", "--as", "nobody", "--components", "source-controller", "--network-policy=false")
+// refuseForbidden installs as a user without permissions and checks that no
+// namespace is created.
+func (s site) refuseForbidden() {
+	got := s.flux("install", "--as", "guest", "--components", "source-controller", "--network-policy=false")
 	expect(s.T, got, outcome{1, "", built + "✗ no permission to create, patch, list namespaces; " +
 		"create, patch resourcequotas in namespace \"flux-system\"; " +
 		"create, patch clusterroles.rbac.authorization.k8s.io; create, patch clusterrolebindings.rbac.authorization.k8s.io; " +
@@ -93,18 +94,18 @@ func (s site) install() {
 ✔ source-controller: deployment ready
 ✔ install finished
 `}
-	for range 2 { // a second time changes nothing and says the same
+	for range 2 { // the second run changes nothing and prints the same
 		got := s.flux("install")
 		lines := strings.SplitAfter(got.Err, "\n")
 		if len(lines) > 8 {
-			slices.Sort(lines[4:8]) // whichever is ready first
+			slices.Sort(lines[4:8]) // the controllers become ready in any order
 		}
 		got.Err = strings.Join(lines, "")
 		expect(s.T, got, want)
 	}
 }
 
-// check sends a list of each kind and nothing else.
+// check checks the output and that flux check sends three requests.
 func (s site) check() {
 	proxy, err := testcluster.NewProxy(s.cluster, 0)
 	if err != nil {
@@ -154,8 +155,8 @@ func (s site) check() {
 	}
 }
 
-// breakController installs manifests whose source-controller has an image that
-// cannot be pulled; install and check both say so, without waiting for the timeout.
+// breakController installs manifests with a source-controller image that cannot be
+// pulled. install and check report the cause before the timeout.
 func (s site) breakController() {
 	set, err := manifests.Render(manifests.Defaults())
 	if err != nil {
@@ -168,25 +169,26 @@ func (s site) breakController() {
 	// The source-controller comes first.
 	annotated := strings.Replace(string(text), "      annotations:\n", "      annotations:\n        sandbox.fluxkit.dev/state: image-pull-error\n", 1)
 	if annotated == string(text) {
-		s.Fatal("the manifests are not as this test expects them")
+		s.Fatal("the manifests have no pod annotations")
 	}
 	file := filepath.Join(s.TempDir(), "flux.yaml")
 	if err := os.WriteFile(file, []byte(annotated), 0o600); err != nil {
 		s.Fatal(err)
 	}
 	cause := "✗ source-controller: deployment not ready: the image \"" + image("source-controller") + "\" cannot be pulled: not found\n"
-	const way = "check the image, its pull Secret and that the nodes reach the registry (--registry and --image-pull-secret of install and bootstrap)\n"
+	const remedy = "check the image, its pull Secret and that the nodes reach the registry (--registry and --image-pull-secret of install and bootstrap)\n"
 	got := s.flux("install", "--manifests", file)
-	if !strings.HasSuffix(got.Err, cause+"  Fix\n    "+way) || got.Code != 1 {
-		s.Errorf("install says %d\n%s", got.Code, got.Err)
+	if !strings.HasSuffix(got.Err, cause+"  Fix\n    "+remedy) || got.Code != 1 {
+		s.Errorf("install: exit code %d\n%s", got.Code, got.Err)
 	}
 	got = s.flux("check")
-	if want := cause + "  " + way + "► " + image("source-controller") + "\n► checking crds\n"; !strings.Contains(got.Err, want) || got.Code != 1 {
-		s.Errorf("check says %d\n%s", got.Code, got.Err)
+	if want := cause + "  " + remedy + "► " + image("source-controller") + "\n► checking crds\n"; !strings.Contains(got.Err, want) || got.Code != 1 {
+		s.Errorf("check: exit code %d\n%s", got.Code, got.Err)
 	}
 }
 
-// uninstall leaves nothing of Flux, and what others have made.
+// uninstall checks that all objects of Flux are deleted and other objects are
+// kept.
 func (s site) uninstall() {
 	source := []byte(`apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
@@ -206,7 +208,7 @@ metadata: {name: mine, namespace: default}
 	got := s.flux("uninstall", "--silent")
 	if !strings.Contains(got.Err, "✔ GitRepository/default/app finalizers deleted\n") ||
 		!strings.HasSuffix(got.Err, "✔ Namespace/flux-system deleted\n✔ uninstall finished\n") || got.Code != 0 {
-		s.Errorf("uninstall says %d\n%s", got.Code, got.Err)
+		s.Errorf("uninstall: exit code %d\n%s", got.Code, got.Err)
 	}
 	left := s.names(installation.CRDs(), kube.Selection{})
 	left = append(left, s.names(installation.BuiltIn("v1", "Namespace"), kube.Selection{Name: "flux-system"})...)
@@ -217,7 +219,7 @@ metadata: {name: mine, namespace: default}
 		s.Errorf("left behind: %v", left)
 	}
 	if got := s.names(installation.BuiltIn("v1", "ConfigMap"), kube.Selection{Namespace: "default", Name: "mine"}); len(got) != 1 {
-		s.Error("the ConfigMap of somebody else is gone")
+		s.Error("the ConfigMap of another owner was deleted")
 	}
 	expect(s.T, s.flux("uninstall", "--silent"), outcome{Err: "✔ Flux is not installed in namespace \"flux-system\": there is nothing to remove\n"})
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// A list that breaks off fails, says so, and leaves nothing that reads as whole.
-func TestListsThatBreakOff(t *testing.T) {
+// TestTruncatedLists checks that a truncated response is an error and that the
+// output is not a complete document.
+func TestTruncatedLists(t *testing.T) {
 	t.Parallel()
 	s := testflux.New(t)
 	for _, k := range controllers.Kinds {
@@ -29,8 +30,8 @@ func TestListsThatBreakOff(t *testing.T) {
 		"get ks -A -o json", "get ks -A -o yaml", "get all -A -o json", "export ks -A", "export ks -A -o json", "export all -A",
 	} {
 		got := flux(t.Context(), s, strings.Fields(line)...)
-		said := regexp.MustCompile(`^✗ reading the list of kustomizations: .*unexpected EOF.*: the output is incomplete\n$`).MatchString(got.Err)
-		if got.Code != clierr.ExitFailed || !said || strings.Contains(got.Out, "kind: List") || strings.Contains(got.Out, `"kind": "List"`) {
+		reported := regexp.MustCompile(`^✗ reading the list of kustomizations: .*unexpected EOF.*: the output is incomplete\n$`).MatchString(got.Err)
+		if got.Code != clierr.ExitFailed || !reported || strings.Contains(got.Out, "kind: List") || strings.Contains(got.Out, `"kind": "List"`) {
 			t.Errorf("flux %s: %+v", line, got)
 		}
 	}

@@ -25,9 +25,8 @@ const (
 	eventPath         = "/api/v1/namespaces/flux-system/events"
 )
 
-// steered is a fake API whose Kustomizations can be patched, and what plays
-// their controller: it is called with the object after each patch and the
-// number of that object's patch.
+// steered is a fake API server with a function in place of kustomize-controller,
+// which is called with each patched Kustomization and the number of its patches.
 type steered struct {
 	*fakeapi.Server
 	mu      sync.Mutex
@@ -38,7 +37,7 @@ func steer(t *testing.T, names []string, answer func(s *steered, o controllers.O
 	t.Helper()
 	s := &steered{Server: fakeapi.New(t), patches: map[string]int{}}
 	s.Serve(eventPath, "/apis/apps/v1/namespaces/flux-system/deployments")
-	for _, k := range controllers.Kinds { // for who asks why something has failed
+	for _, k := range controllers.Kinds { // for the diagnosis of a failure
 		s.Serve(fleetPath(k))
 	}
 	for _, name := range names {
@@ -71,10 +70,10 @@ func steer(t *testing.T, names []string, answer func(s *steered, o controllers.O
 	return s
 }
 
-// fleetPath is where all objects of a kind are listed.
+// fleetPath returns the path that lists a kind in all namespaces.
 func fleetPath(k controllers.Kind) string { return "/apis/" + k.APIVersion() + "/" + k.Resource }
 
-// merged is a merge patch as far as the tests need it.
+// merged applies a JSON merge patch.
 func merged(o, change controllers.Object) controllers.Object {
 	result := controllers.Object{}
 	for key, value := range o {
@@ -95,7 +94,7 @@ func merged(o, change controllers.Object) controllers.Object {
 	return result
 }
 
-// say answers the object's present request with a Ready condition.
+// say sets the Ready condition and marks the requested reconciliation as handled.
 func (s *steered) say(name, status, reason, message string) {
 	o := s.Object(kustomizationPath, name)
 	s.Put(kustomizationPath, merged(o, controllers.Object{"status": map[string]any{
@@ -104,14 +103,14 @@ func (s *steered) say(name, status, reason, message string) {
 	}}))
 }
 
-// allAsked tells whether that many objects have been patched.
+// allAsked reports whether that many objects have been patched.
 func (s *steered) allAsked(objects int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.patches) == objects
 }
 
-// count is how many requests begin like that.
+// count returns the number of requests with a prefix.
 func (s *steered) count(prefix string) int {
 	n := 0
 	for _, r := range s.Requests() {
@@ -127,9 +126,10 @@ func withDependency(s *steered, name, on string) {
 	s.Put(kustomizationPath, merged(o, controllers.Object{"spec": map[string]any{"dependsOn": []any{map[string]any{"name": on}}}}))
 }
 
-// An object that is put off because of a dependency that is reconciled too is
-// asked again as soon as that one is ready, and not failed.
-func TestReconcileAsksAgainWhenTheDependencyIsReady(t *testing.T) {
+// TestReconcileRequestsAgainWhenTheDependencyIsReady reconciles an object and its
+// dependency together: DependencyNotReady is not a failure, and the object is
+// requested again when the dependency is ready.
+func TestReconcileRequestsAgainWhenTheDependencyIsReady(t *testing.T) {
 	t.Parallel()
 	var first sync.Once
 	s := steer(t, []string{"apps", "infra"}, func(s *steered, _ controllers.Object, patch int) {
@@ -153,8 +153,9 @@ func TestReconcileAsksAgainWhenTheDependencyIsReady(t *testing.T) {
 	}
 }
 
-// Where the dependency fails, what depends on it is over, too.
-func TestReconcileEndsWithTheDependency(t *testing.T) {
+// TestReconcileFailsWithTheDependency checks that an object fails without a
+// timeout if its dependency fails.
+func TestReconcileFailsWithTheDependency(t *testing.T) {
 	t.Parallel()
 	var first sync.Once
 	s := steer(t, []string{"apps", "infra"}, func(s *steered, _ controllers.Object, _ int) {
@@ -177,8 +178,9 @@ func TestReconcileEndsWithTheDependency(t *testing.T) {
 	}
 }
 
-// A dependency that is not reconciled here makes the answer final.
-func TestReconcileDoesNotWaitForOthersDependencies(t *testing.T) {
+// TestReconcileDoesNotWaitForOtherDependencies checks that DependencyNotReady is a
+// failure if the command does not reconcile the dependency.
+func TestReconcileDoesNotWaitForOtherDependencies(t *testing.T) {
 	t.Parallel()
 	s := steer(t, []string{"apps", "infra"}, func(s *steered, o controllers.Object, _ int) {
 		s.say(controllers.Name(o), "False", "DependencyNotReady", "dependency 'flux-system/other' is not ready")
@@ -190,8 +192,8 @@ func TestReconcileDoesNotWaitForOthersDependencies(t *testing.T) {
 	}
 }
 
-// Many named objects are waited for over one watch.
-func TestReconcileSharesAWatchAmongMany(t *testing.T) {
+// TestReconcileSharesAWatch checks that many named objects share one watch.
+func TestReconcileSharesAWatch(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for i := range reconcile.ShareFrom {
@@ -209,7 +211,8 @@ func TestReconcileSharesAWatchAmongMany(t *testing.T) {
 	}
 }
 
-// Ctrl-C leaves an object suspended that was suspended before.
+// TestReconcileOnceSuspendsAgainOnInterrupt checks that reconcile --once suspends
+// the object again after Ctrl-C.
 func TestReconcileOnceSuspendsAgainOnInterrupt(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancel(t.Context())
@@ -227,6 +230,6 @@ func TestReconcileOnceSuspendsAgainOnInterrupt(t *testing.T) {
 	}
 	k, _ := controllers.FindKind("Kustomization")
 	if !k.Suspension.Is(s.Object(kustomizationPath, "app")) || s.patches["app"] != 2 {
-		t.Errorf("it is left running: %v %v", s.patches, s.Object(kustomizationPath, "app"))
+		t.Errorf("not suspended: %v %v", s.patches, s.Object(kustomizationPath, "app"))
 	}
 }

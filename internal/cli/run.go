@@ -18,12 +18,12 @@ import (
 // Run executes one command line and returns the exit code.
 func Run(ctx context.Context, a *app.App, args []string) int {
 	defer a.Flush()
-	a.LearnEnvironment()
+	a.AddEnvironmentSecrets()
 	a.Suggest = newSuggest(ctx, a)
 	root := NewRoot(a, args)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		if plugin.Complete(ctx, a, root, args) {
-			return clierr.ExitDone
+			return clierr.ExitSuccess
 		}
 		complete.EveryFlag(a, root)
 	} else if handled, err := plugin.Run(ctx, a, root, args); handled {
@@ -38,14 +38,14 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 	return exit(ctx, a, cmd, err)
 }
 
-// exit reports an error and turns it into the exit code.
+// exit reports the error of a command and returns the exit code.
 func exit(ctx context.Context, a *app.App, cmd *cobra.Command, err error) int {
 	if err == nil {
-		return clierr.ExitDone
+		return clierr.ExitSuccess
 	}
-	var elsewhere *clierr.ExitCodeError
-	if errors.As(err, &elsewhere) {
-		return elsewhere.Code
+	var code *clierr.ExitCodeError
+	if errors.As(err, &code) {
+		return code.Code
 	}
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 		if errors.Is(err, clierr.ErrStopped) {
@@ -56,16 +56,16 @@ func exit(ctx context.Context, a *app.App, cmd *cobra.Command, err error) int {
 		return clierr.ExitInterrupted
 	}
 	failed := clierr.ExitFailed
-	if answersByCode(cmd) {
-		failed = clierr.ExitUnanswered
+	if exitsWithFindings(cmd) {
+		failed = clierr.ExitUndetermined
 	}
 	if errors.Is(err, clierr.ErrReported) {
 		a.Report(err)
 		return failed
 	}
-	var lacking *clierr.UsageError
-	if errors.As(err, &lacking) {
-		a.UI.Line("%s", shortUsage(lacking.Cmd))
+	var usage *clierr.UsageError
+	if errors.As(err, &usage) {
+		a.UI.Line("%s", shortUsage(usage.Cmd))
 	}
 	message, hint := clierr.Explain(err, cmd)
 	message = a.NameTimeout(message)
@@ -79,9 +79,9 @@ func exit(ctx context.Context, a *app.App, cmd *cobra.Command, err error) int {
 	return failed
 }
 
-// answersByCode reports whether a command answers with exit code 1 that there
-// are changes or problems, so that its own failures have another code.
-func answersByCode(cmd *cobra.Command) bool {
+// exitsWithFindings reports whether exit code 1 of a command means that it found
+// changes or problems. The errors of such a command have another exit code.
+func exitsWithFindings(cmd *cobra.Command) bool {
 	if cmd == nil {
 		return false
 	}

@@ -17,31 +17,32 @@ import (
 )
 
 const (
-	// A hint is worth little waiting, and a hundred misspelt names need no
-	// hundred of them.
-	hintTime = 2 * time.Second
+	// hintTimeout bounds the requests for one hint, because the command has
+	// already failed.
+	hintTimeout = 2 * time.Second
+	// hintsMax is the number of hints of one command.
 	hintsMax = 5
-	// namespacesMax is how many namespaces a hint names.
+	// namespacesMax is the number of namespaces that a hint lists.
 	namespacesMax = 3
 )
 
-// newSuggest returns what looks for the object that a name was meant to be: one
-// of that name in another namespace, or one of a similar name. It asks the
-// cluster only for the first few errors of a command.
+// newSuggest returns a function that suggests an object for one that is not
+// found: an object of that name in another namespace, or one with a similar
+// name. It sends requests only for the first hintsMax errors of a command.
 func newSuggest(ctx context.Context, a *app.App) func(*objref.NotFoundError) string {
-	var asked atomic.Int32
+	var hints atomic.Int32
 	return func(e *objref.NotFoundError) string {
-		if asked.Add(1) > hintsMax {
+		if hints.Add(1) > hintsMax {
 			return ""
 		}
 		client, err := a.Client()
 		if err != nil {
 			return ""
 		}
-		ctx, cancel := context.WithTimeout(ctx, hintTime)
+		ctx, cancel := context.WithTimeout(ctx, hintTimeout)
 		defer cancel()
 		if e.Target.Namespace != "" {
-			if hint := foundElsewhere(namespacesWith(ctx, client, e)); hint != "" {
+			if hint := namespaceHint(namespacesWith(ctx, client, e)); hint != "" {
 				return hint
 			}
 		}
@@ -49,15 +50,15 @@ func newSuggest(ctx context.Context, a *app.App) func(*objref.NotFoundError) str
 	}
 }
 
-// namespacesWith are those that have an object of the name.
+// namespacesWith returns the namespaces that have an object of the name.
 func namespacesWith(ctx context.Context, client *kube.Client, e *objref.NotFoundError) []string {
 	found := metadataOf(ctx, client, e.AllKinds(), kube.Selection{Name: e.Target.Name}, controllers.Namespace)
 	slices.Sort(found)
 	return slices.Compact(found)
 }
 
-// similarName suggests the nearest name in the namespace. A name alone mostly
-// means a Kustomization or a HelmRelease.
+// similarName suggests the nearest name in the namespace. For a name without a
+// kind it considers Kustomizations and HelmReleases only.
 func similarName(ctx context.Context, client *kube.Client, e *objref.NotFoundError) string {
 	kinds := e.AllKinds()
 	if len(kinds) > 1 {
@@ -73,8 +74,9 @@ func similarName(ctx context.Context, client *kube.Client, e *objref.NotFoundErr
 	return ""
 }
 
-// metadataOf lists objects of kinds at once and returns what get has of each.
-// What may not be listed gives no hint.
+// metadataOf lists the objects of several kinds concurrently and returns the
+// result of get for each object. Kinds that cannot be listed are skipped,
+// because a hint is optional.
 func metadataOf(ctx context.Context, client *kube.Client, kinds []controllers.Kind, s kube.Selection, get func(controllers.Object) string) []string {
 	found := make([][]string, len(kinds))
 	var wg sync.WaitGroup
@@ -93,7 +95,8 @@ func metadataOf(ctx context.Context, client *kube.Client, kinds []controllers.Ki
 	return slices.Concat(found...)
 }
 
-func foundElsewhere(namespaces []string) string {
+// namespaceHint returns the hint for an object that exists in other namespaces.
+func namespaceHint(namespaces []string) string {
 	switch n := len(namespaces); {
 	case n == 0:
 		return ""

@@ -38,7 +38,7 @@ func TestNearestCommand(t *testing.T) {
 	}
 }
 
-func TestFoundElsewhere(t *testing.T) {
+func TestNamespaceHint(t *testing.T) {
 	t.Parallel()
 	for want, namespaces := range map[string][]string{
 		"":                                 nil,
@@ -46,7 +46,7 @@ func TestFoundElsewhere(t *testing.T) {
 		"found in the namespaces a, b: use -n NAMESPACE":           {"a", "b"},
 		"found in 4 namespaces, such as a, b, c: use -n NAMESPACE": {"a", "b", "c", "d"},
 	} {
-		if got := foundElsewhere(namespaces); got != want {
+		if got := namespaceHint(namespaces); got != want {
 			t.Errorf("%q gives %q, want %q", namespaces, got, want)
 		}
 	}

@@ -22,7 +22,7 @@ func TestUninstall(t *testing.T) {
 ✔ uninstall finished
 `})
 	if diff := cmp.Diff([]string{"widgets.example.com"}, s.Names(testflux.CRDPath)); diff != "" {
-		t.Errorf("definitions that are left: %s", diff)
+		t.Errorf("remaining CRDs: %s", diff)
 	}
 	var changes []string
 	for _, r := range s.Requests() {
@@ -30,7 +30,7 @@ func TestUninstall(t *testing.T) {
 			changes = append(changes, r)
 		}
 	}
-	// Those of one step may come in any order.
+	// Requests of the same step are concurrent.
 	slices.Sort(changes[3:5])
 	want := []string{
 		"DELETE " + testflux.DeploymentPath + "/source-controller",
@@ -89,8 +89,8 @@ func TestUninstallShowsThePlanAndChangesNothing(t *testing.T) {
 	unchanged(t, s)
 }
 
-// TestUninstallWithoutCollections: who may not delete ReplicaSets and pods
-// waits for the garbage collector.
+// TestUninstallWithoutCollections checks that uninstall waits for garbage
+// collection if the user may not delete ReplicaSets and pods.
 func TestUninstallWithoutCollections(t *testing.T) {
 	t.Parallel()
 	s := testflux.Installed(t)

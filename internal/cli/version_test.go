@@ -27,16 +27,16 @@ func TestVersion(t *testing.T) {
 }
 `})
 	if got := len(s.Requests()); got != 3 {
-		t.Errorf("%d requests for three answers", got)
+		t.Errorf("%d requests of three commands", got)
 	}
 	expect(t, flux(t.Context(), s, "version", "--client"), outcome{Out: own})
 	expect(t, flux(t.Context(), s, "version", "-o", "xml"), outcome{1, "", "✗ output format \"xml\" is not known: use yaml or json\n"})
 	if got := len(s.Requests()); got != 3 {
-		t.Errorf("%d requests for what needs no cluster", got-3)
+		t.Errorf("%d requests of commands that need no cluster", got-3)
 	}
 }
 
-func TestVersionOfClientComesAlsoWithoutCluster(t *testing.T) {
+func TestVersionPrintsTheClientVersionWithoutCluster(t *testing.T) {
 	t.Parallel()
 	s := testflux.New(t)
 	own := "flux: v" + app.DevVersion + "\n"

@@ -10,13 +10,12 @@ import (
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// Many named objects are looked at by one list and waited for over one watch;
-// one that changes only while it is waited for is seen there, and one that is
-// not in the list is asked for by name.
+// TestWaitForManyNames checks that many named objects share one list and one
+// watch, and that an object that is not in the list is read by name.
 func TestWaitForManyNames(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
-	s.Serve(strings.Replace(kustomizationPath, "/namespaces/flux-system", "", 1)) // where else the missing one may be
+	s.Serve(strings.Replace(kustomizationPath, "/namespaces/flux-system", "", 1)) // for the hint about the missing object
 	put := func(name, status string) {
 		s.Put(kustomizationPath, controllers.Object{
 			"metadata": map[string]any{"name": name, "namespace": "flux-system", "generation": 1},
@@ -39,6 +38,6 @@ func TestWaitForManyNames(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	if requests := s.Requests(); len(requests) != 5 {
-		t.Errorf("not a list, a watch, a get of the missing one, and a list of other namespaces and of near names each: %v", requests)
+		t.Errorf("want a list, a watch, a get of the missing object, and two lists for its hint, got: %v", requests)
 	}
 }

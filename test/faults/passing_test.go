@@ -245,7 +245,7 @@ func (w *world) expelled(t *testing.T, namespace string) {
 		})
 		p := w.start(t, proxy.Kubeconfig, append(args, "-n", namespace)...)
 		p.exits(1)
-		if !strings.Contains(p.stderr.String(), "the cluster does not accept these credentials") {
+		if !strings.Contains(p.stderr.String(), "the API server rejected the credentials") {
 			p.fatalf("the remedy is missing")
 		}
 	}

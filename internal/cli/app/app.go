@@ -1,5 +1,5 @@
-// Package app has what a command gets: the streams, the clock, the environment,
-// the cluster and the terminal.
+// Package app provides commands with the streams, the clock, the environment,
+// the API client and the terminal.
 package app
 
 import (
@@ -24,46 +24,47 @@ import (
 	"github.com/fluxkit/flux/internal/ui"
 )
 
-// App is everything that a command may touch of the world around it. No
-// other place reads the environment or the clock or knows the streams.
+// App holds the dependencies of a command. Commands read the environment and
+// the clock and write to the standard streams only through it, so that tests
+// can replace them.
 type App struct {
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
 	Env func(string) string
-	// LookupEnv tells an empty variable from one that is not set.
+	// LookupEnv also reports whether the variable is set, as os.LookupEnv does.
 	LookupEnv func(string) (string, bool)
-	// Environ is the whole environment, for programs that run in place of flux.
+	// Environ returns the environment for plugins, as os.Environ does.
 	Environ func() []string
 	Now     func() time.Time
 	// Build identifies this program.
 	Build Build
-	// Commands are the names of the built-in commands, which no plugin can have.
+	// Commands lists the built-in commands, which take precedence over plugins.
 	Commands []string
 	UI       *ui.Terminal
 
-	// Secrets are the credentials that the process knows: nothing prints them.
+	// Secrets is the set of known credentials, which are masked in all output.
 	Secrets *redact.Set
 
 	Global GlobalFlags
-	// Settings is what is wrong with the environment and the configuration file.
+	// Settings is the error of the environment and the configuration file.
 	Settings error
 	Client   func() (*kube.Client, error)
-	// operation is the context that --timeout bounds, once there is one.
+	// operation is the context that --timeout bounds, nil before WithTimeout.
 	operation *atomic.Pointer[context.Context]
-	// Kustomizers are the processes that run kustomize, by what they may fetch.
+	// Kustomizers holds the processes that run kustomize.
 	Kustomizers *Kustomizers
-	// DiagnosisTimeout bounds how long the cause of a failure is looked for.
+	// DiagnosisTimeout bounds the diagnosis of a failure.
 	DiagnosisTimeout time.Duration
-	// Suggest returns a hint at the object that a name was meant to be.
+	// Suggest returns a hint for an object that is not found, "" for none.
 	Suggest func(*objref.NotFoundError) string
 }
 
-// Build identifies a build: its version and, where they are known, the Git
-// commit that it was built from and the time of this commit in RFC 3339.
+// Build identifies a build by its version and, if known, by its Git commit and
+// the commit's date in RFC 3339.
 type Build struct{ Version, Commit, Date string }
 
-// DevVersion is the version of a program that was built without one.
+// DevVersion is the version of a build without a version.
 const DevVersion = "0.0.0-dev"
 
 // New returns an App with these streams, environment and clock.
@@ -82,8 +83,8 @@ func New(in io.Reader, out, err io.Writer, env func(string) string, now func() t
 	return a
 }
 
-// connectOnce makes the client when a command first asks for it, so that
-// commands that need no cluster never read a kubeconfig.
+// connectOnce returns a function that creates the client on its first call, so
+// that commands without a cluster do not read the kubeconfig.
 func (a *App) connectOnce() func() (*kube.Client, error) {
 	var client *kube.Client
 	return func() (*kube.Client, error) {
@@ -102,41 +103,44 @@ func (a *App) connectOnce() func() (*kube.Client, error) {
 	}
 }
 
-// RESTConfig returns the configuration of the client for the chosen cluster.
+// RESTConfig returns the client configuration for the selected cluster.
 func (a *App) RESTConfig() (*rest.Config, error) {
 	cfg, err := a.Global.Kube.REST()
 	if err != nil {
 		return nil, &clierr.ConfigError{Err: err}
 	}
 	cfg.UserAgent = "flux/" + a.Build.Version
-	a.learnCluster(cfg)
-	cfg.WarningHandler = &warnings{say: a.UI.Warning, said: map[string]bool{}}
+	a.addClusterSecrets(cfg)
+	cfg.WarningHandler = &warnings{print: a.UI.Warning, printed: map[string]bool{}}
 	return cfg, nil
 }
 
-// warnings shows what the API server warns of, each warning once.
+// warnings prints the warnings of the API server, each once.
 type warnings struct {
-	say  func(format string, args ...any)
-	mu   sync.Mutex
-	said map[string]bool
+	print   func(format string, args ...any)
+	mu      sync.Mutex
+	printed map[string]bool
 }
 
-// HandleWarningHeader implements rest.WarningHandler; 299 is the only code that RFC 7234 leaves for this.
+// HandleWarningHeader implements rest.WarningHandler. The API server sends only
+// code 299 of RFC 7234.
 func (w *warnings) HandleWarningHeader(code int, _, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if code != 299 || text == "" || w.said[text] {
+	if code != 299 || text == "" || w.printed[text] {
 		return
 	}
-	w.said[text] = true
-	w.say("%s", redact.Text(text))
+	w.printed[text] = true
+	w.print("%s", redact.Text(text))
 }
 
-// Notice implements kube.Notifier. Unlike a warning, what it tells may happen again.
-func (w *warnings) Notice(text string) { w.say("%s", redact.Text(text)) }
+// Notice implements kube.Notifier. It repeats equal notices, because each
+// reports a new occurrence.
+func (w *warnings) Notice(text string) { w.print("%s", redact.Text(text)) }
 
-// Namespace is where objects are looked for: -n, else the context's where
-// --ns-follows-kube-context asks for it, else FLUX_SYSTEM_NAMESPACE or flux-system.
+// Namespace returns the namespace of a command: --namespace, or the namespace of
+// the kubeconfig context with --ns-follows-kube-context, or
+// FLUX_SYSTEM_NAMESPACE, or flux-system.
 func (a *App) Namespace(cmd *cobra.Command) (string, error) {
 	namespace := a.Global.Namespace
 	if !cmd.Flags().Changed("namespace") && a.Global.followContext {
@@ -151,7 +155,7 @@ func (a *App) Namespace(cmd *cobra.Command) (string, error) {
 	return namespace, nil
 }
 
-// Connect is the cluster and the namespace that a command line is about.
+// Connect returns the client and the namespace of a command.
 func (a *App) Connect(cmd *cobra.Command) (*kube.Client, string, error) {
 	client, err := a.Client()
 	if err != nil {
@@ -161,35 +165,36 @@ func (a *App) Connect(cmd *cobra.Command) (*kube.Client, string, error) {
 	return client, namespace, err
 }
 
-// WithTimeout gives an operation the time of --timeout. It is not for what lives
-// until it is interrupted.
+// WithTimeout returns a context that --timeout bounds. Commands that run until
+// they are interrupted do not use it.
 func (a *App) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeoutCause(ctx, a.Global.Timeout, &clierr.TimeoutError{After: a.Global.Timeout})
 	a.operation.Store(&ctx)
 	return ctx, cancel
 }
 
-// Printf writes a part of the answer to standard output. Texts among the
-// arguments can control no terminal.
+// Printf formats to standard output. It escapes terminal control sequences in
+// the arguments.
 func (a *App) Printf(format string, args ...any) error {
 	return a.Print(fmt.Sprintf(format, printable.Args(args)...))
 }
 
-// Print writes text whose parts are fit to be printed, and which may be in colour.
+// Print writes text to standard output unchanged. The caller escapes terminal
+// control sequences of untrusted parts; the text may contain colours.
 func (a *App) Print(text string) error {
 	_, err := io.WriteString(a.Out, text)
 	return err
 }
 
-// Document writes text for programs: every byte of it, except on a terminal.
+// Document writes text to standard output, unchanged unless it is a terminal.
 func (a *App) Document(text string) error {
 	_, err := io.WriteString(a.Answer(""), text)
 	return err
 }
 
-// Answer returns standard output for an -o format that prints values as they
-// are. In JSON whatever could control a terminal is escaped, which does not
-// change a value; other formats are for people only on a terminal.
+// Answer returns the writer of standard output for an -o format. In JSON
+// terminal control characters are always escaped, which keeps the values; in
+// other formats they are escaped only on a terminal.
 func (a *App) Answer(format string) io.Writer {
 	switch {
 	case format == "json" || strings.HasPrefix(format, "jsonpath-as-json="):
@@ -201,7 +206,7 @@ func (a *App) Answer(format string) io.Writer {
 	}
 }
 
-// FluxNamespace is where the controllers are unless a flag says otherwise.
+// FluxNamespace returns the default namespace of the controllers.
 func (a *App) FluxNamespace() string {
 	if namespace := a.Env("FLUX_SYSTEM_NAMESPACE"); namespace != "" {
 		return namespace

@@ -15,14 +15,14 @@ import (
 	"github.com/fluxkit/flux/pkg/build/helmprocess"
 )
 
-// Kustomizers are the processes that run kustomize for a command, by the hosts
-// that they may ask. Each is started when it is needed.
+// Kustomizers holds the processes that run kustomize for a command, one for each
+// list of allowed hosts. A process is started by its first build.
 type Kustomizers struct {
 	mu       sync.Mutex
 	programs map[string]*helmprocess.Program
 }
 
-// Close ends all processes and returns their errors.
+// Close stops the processes.
 func (k *Kustomizers) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -33,15 +33,16 @@ func (k *Kustomizers) Close() error {
 	return err
 }
 
-// RemoteBases are the hosts that kustomizations may refer to.
+// RemoteBases holds the hosts of --allow-remote-bases.
 type RemoteBases struct{ hosts []string }
 
-// Add adds the flag --allow-remote-bases.
+// Add adds the flag --allow-remote-bases to fs.
 func (r *RemoteBases) Add(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&r.hosts, "allow-remote-bases", nil, "hosts that kustomizations may refer to over HTTP, e.g. github.com (default none)")
 }
 
-// Kustomizer runs kustomize for a build. It is closed when the command ends.
+// Kustomizer returns the process that runs kustomize with the allowed hosts. Run
+// closes it when the command ends.
 func (a *App) Kustomizer(r RemoteBases) (build.Kustomizer, error) {
 	hosts := egress.Hosts(r.hosts)
 	if err := hosts.Check(); err != nil {
@@ -59,11 +60,11 @@ func (a *App) Kustomizer(r RemoteBases) (build.Kustomizer, error) {
 	return k.programs[key], nil
 }
 
-// FindHelper returns the path of the program that runs Helm and kustomize.
+// FindHelper returns the path of the helper program that runs Helm and kustomize.
 func FindHelper() (string, error) {
 	path, err := helper.Find(helper.Helm)
 	if err != nil {
-		err = clierr.WithHint("it comes with flux: put it beside it, or on PATH", "%s, which runs Helm and kustomize, lies neither beside flux nor on PATH", helper.Helm)
+		err = clierr.WithHint("install it from the archive of flux beside flux or on PATH", "%s, which runs Helm and kustomize, not found beside flux or on PATH", helper.Helm)
 	}
 	return path, err
 }

@@ -1,4 +1,5 @@
 package app
 
-// Concurrency bounds how many objects a verb acts on at the same time.
+// Concurrency is the maximum number of objects that a command processes at the
+// same time.
 const Concurrency = 16

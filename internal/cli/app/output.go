@@ -7,7 +7,8 @@ import (
 	"github.com/fluxkit/flux/internal/output"
 )
 
-// Encode writes an answer to standard output as YAML, or else as JSON.
+// Encode writes a value to standard output as YAML if format is yaml, else as
+// JSON.
 func (a *App) Encode(format string, answer any) error {
 	text, err := json.MarshalIndent(answer, "", "  ")
 	text = append(text, '\n')

@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/internal/redact"
 )
 
-// NameTimeout names --timeout in the message of a library, which knows only that
-// a deadline has passed.
+// NameTimeout replaces "context deadline exceeded" in the message of a library
+// with the duration of --timeout, if that has ended the operation.
 func (a *App) NameTimeout(message string) string {
 	var over *clierr.TimeoutError
 	if operation := a.operation.Load(); operation == nil || !errors.As(context.Cause(*operation), &over) {
@@ -23,10 +23,11 @@ func (a *App) NameTimeout(message string) string {
 	return strings.ReplaceAll(message, context.DeadlineExceeded.Error(), over.Error())
 }
 
-// diagnosisTimeout bounds the diagnosis of what a command failed with.
+// diagnosisTimeout is the default of App.DiagnosisTimeout.
 const diagnosisTimeout = 10 * time.Second
 
-// Hint is the remedy of errors that only the cluster or the catalogue knows.
+// Hint returns the remedy of an error that requires the cluster or the catalogue
+// of kinds, "" for other errors.
 func (a *App) Hint(err error) string {
 	var notFound *objref.NotFoundError
 	var absent *kube.MissingKindError
@@ -48,8 +49,8 @@ func (a *App) Hint(err error) string {
 	return ""
 }
 
-// Report prints a failure that does not end the command, without the parts of
-// it that were reported before.
+// Report prints an error that does not end the command. It skips the joined
+// parts that are already reported.
 func (a *App) Report(err error) {
 	if errors.Is(err, clierr.ErrReported) {
 		for _, part := range clierr.Unreported(err) {

@@ -7,15 +7,15 @@ import (
 	"github.com/fluxkit/flux/internal/ui"
 )
 
-// Confirm asks a question; the wait for the answer ends with ctx, so that
-// Ctrl-C works while a question stands.
+// Confirm prompts the user for yes or no. It returns when ctx ends, so that
+// Ctrl-C works during the prompt.
 func (a *App) Confirm(ctx context.Context, question string) (bool, error) {
 	type reply struct {
 		yes bool
 		err error
 	}
-	// Reading a terminal cannot be cut short, so on ctx the goroutine stays
-	// until the process ends, which it does then.
+	// A read from a terminal cannot be cancelled: when ctx ends the goroutine
+	// remains until the process exits.
 	answer := make(chan reply, 1)
 	go func() {
 		yes, err := a.UI.Confirm(question)
@@ -30,7 +30,8 @@ func (a *App) Confirm(ctx context.Context, question string) (bool, error) {
 	}
 }
 
-// Screen is the terminal that standard output is, or false where it is none.
+// Screen returns the dimensions and colour support of standard output, false if
+// it is not a terminal.
 func (a *App) Screen(noTrunc bool) (output.Screen, bool) {
 	if !ui.IsTerminal(a.Out) {
 		return output.Screen{}, false
@@ -42,7 +43,7 @@ func (a *App) Screen(noTrunc bool) (output.Screen, bool) {
 	return s, true
 }
 
-// Redraws reports whether a table on standard output can change in place.
+// Redraws reports whether a table on standard output can be redrawn in place.
 func (a *App) Redraws() bool {
 	screen, ok := a.Screen(false)
 	return ok && a.Env("TERM") != "dumb" && screen.Width > 0 && screen.Height > 2

@@ -12,9 +12,9 @@ import (
 	"github.com/fluxkit/flux/internal/redact"
 )
 
-// purposeful are the commands whose answer on standard output holds credentials,
-// with the reason. Their messages are masked as all others are.
-var purposeful = map[string]string{
+// credentialCommands lists the commands that print credentials on standard
+// output, with the reason. Their standard error is masked as usual.
+var credentialCommands = map[string]string{
 	"flux create secret":       "--export prints the Secret, to be encrypted and committed",
 	"flux create source":       "--export prints the Secret of --username and --password",
 	"flux export source":       "--with-credentials prints the Secrets of sources",
@@ -24,9 +24,10 @@ var purposeful = map[string]string{
 	"flux debug helmrelease":   "prints the values of a release",
 }
 
-// PrintsCredentials reports whether a command is one of purposeful.
+// PrintsCredentials reports whether the standard output of a command contains
+// credentials by purpose.
 func PrintsCredentials(cmd *cobra.Command) bool {
-	for path := range purposeful {
+	for path := range credentialCommands {
 		if cmd != nil && (cmd.CommandPath() == path || strings.HasPrefix(cmd.CommandPath(), path+" ")) {
 			return true
 		}
@@ -34,8 +35,8 @@ func PrintsCredentials(cmd *cobra.Command) bool {
 	return false
 }
 
-// LearnEnvironment makes the credentials in the environment known.
-func (a *App) LearnEnvironment() {
+// AddEnvironmentSecrets adds the credentials of the environment to a.Secrets.
+func (a *App) AddEnvironmentSecrets() {
 	for _, variable := range a.Environ() {
 		name, value, _ := strings.Cut(variable, "=")
 		switch {
@@ -50,8 +51,8 @@ func (a *App) LearnEnvironment() {
 	}
 }
 
-// LearnFlags makes the credentials on a command line known.
-func (a *App) LearnFlags(cmd *cobra.Command, args []string) {
+// AddFlagSecrets adds the credentials of a command line to a.Secrets.
+func (a *App) AddFlagSecrets(cmd *cobra.Command, args []string) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		values := []string{f.Value.String()}
 		if list, ok := f.Value.(pflag.SliceValue); ok {
@@ -69,7 +70,7 @@ func (a *App) LearnFlags(cmd *cobra.Command, args []string) {
 				}
 				a.Secrets.AddLogin(user, password)
 				a.Secrets.Add(value)
-			case f.Value.Type() == "bool", strings.HasSuffix(f.Name, "secret"): // a Secret is named by those
+			case f.Value.Type() == "bool", strings.HasSuffix(f.Name, "secret"): // the name of a Secret
 			case redact.Named(f.Name):
 				a.Secrets.Add(value)
 			}
@@ -80,13 +81,13 @@ func (a *App) LearnFlags(cmd *cobra.Command, args []string) {
 	}
 }
 
-// learnCluster makes the credentials of a kubeconfig known, and those that an
-// exec plugin provides as soon as a request has them.
-func (a *App) learnCluster(cfg *rest.Config) {
+// addClusterSecrets adds the credentials of a kubeconfig to a.Secrets. Those of
+// an exec plugin are added when a request uses them.
+func (a *App) addClusterSecrets(cfg *rest.Config) {
 	a.Secrets.Add(cfg.BearerToken, string(cfg.KeyData))
 	a.Secrets.AddLogin(cfg.Username, cfg.Password)
 	for _, file := range []string{cfg.BearerTokenFile, cfg.KeyFile} {
-		if text, err := os.ReadFile(file); err == nil { // the client reports what is wrong with it
+		if text, err := os.ReadFile(file); err == nil { // the client reports the error
 			a.Secrets.Add(string(text))
 		}
 	}
@@ -101,17 +102,18 @@ func (a *App) learnCluster(cfg *rest.Config) {
 	cfg.Wrap(a.Secrets.Transport)
 }
 
-// Flush writes what was held back because it began like a secret.
+// Flush writes the bytes that the masking writers hold back because they may be
+// the start of a secret.
 func (a *App) Flush() {
 	for _, w := range []io.Writer{a.Out, a.Err} {
 		if masked, ok := w.(*redact.Writer); ok {
-			_ = masked.Flush() // who could be told is gone
+			_ = masked.Flush() // the stream for errors is closed too
 		}
 	}
 }
 
-// Unmasked returns the stream itself, for programs that run in place of flux and
-// for answers that hold credentials by purpose.
+// Unmasked returns the writer below a masking writer, for plugins and for output
+// that contains credentials by purpose.
 func Unmasked(w io.Writer) io.Writer {
 	if masked, ok := w.(*redact.Writer); ok {
 		return masked.Unwrap()

@@ -1,5 +1,4 @@
-// Package clierr has the errors of commands: with a remedy, with an exit code,
-// or reported already.
+// Package clierr defines the errors and exit codes of commands.
 package clierr
 
 import (
@@ -20,22 +19,23 @@ import (
 
 // The exit codes of flux; docs/exit-codes.md lists them by command.
 const (
-	ExitDone        = 0
-	ExitFailed      = 1
-	ExitUnanswered  = 2
-	ExitInterrupted = 130
+	ExitSuccess = 0
+	ExitFailed  = 1
+	// ExitUndetermined is the exit code of an error in a command whose exit code 1
+	// is a result, such as differences found.
+	ExitUndetermined = 2
+	ExitInterrupted  = 130
 )
 
-// ErrReported is returned by a command that has reported a failure and gone on
-// with the rest.
+// ErrReported is returned by a command that has already reported its errors.
 var ErrReported = errors.New("already reported")
 
-// ErrStopped is returned by a command that goes on until it is interrupted,
-// when it is: there is nothing to say about that.
+// ErrStopped is returned by a command that runs until it is interrupted, when
+// the user interrupts it.
 var ErrStopped = errors.New("stopped")
 
-// UntilInterrupted makes the end of a command that goes on until it is
-// interrupted: an error only where something else has ended it.
+// UntilInterrupted returns ErrStopped if the user has interrupted a command that
+// runs until then, else err.
 func UntilInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 		return ErrStopped
@@ -43,7 +43,7 @@ func UntilInterrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// HintedError is an error with a remedy.
+// HintedError is an error with a remedy, which is printed on the next line.
 type HintedError struct {
 	Err  error
 	Hint string
@@ -52,32 +52,33 @@ type HintedError struct {
 func (e *HintedError) Error() string { return e.Err.Error() }
 func (e *HintedError) Unwrap() error { return e.Err }
 
-// WithHint returns an error with a remedy.
+// WithHint formats an error and adds a remedy.
 func WithHint(hint string, format string, args ...any) error {
 	return &HintedError{fmt.Errorf(format, args...), hint}
 }
 
-// ConfigError says that the kubeconfig could not be used.
+// ConfigError is returned for a kubeconfig that cannot be used.
 type ConfigError struct{ Err error }
 
 func (e *ConfigError) Error() string { return "reading the kubeconfig: " + e.Err.Error() }
 func (e *ConfigError) Unwrap() error { return e.Err }
 
-// ExitCodeError carries the exit code of a program that has reported its failure itself.
+// ExitCodeError is the exit code of a plugin, which has reported its errors
+// itself.
 type ExitCodeError struct{ Code int }
 
 func (e *ExitCodeError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
-// TimeoutError is the cause of a context that ran into --timeout.
+// TimeoutError is the cause of a context that --timeout has ended.
 type TimeoutError struct{ After time.Duration }
 
 func (e *TimeoutError) Error() string { return fmt.Sprintf("timed out after %s", e.After) }
 
-// Is makes it one of the errors that say that the time is over.
+// Is reports whether target is context.DeadlineExceeded, so that callers handle
+// both alike.
 func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// Unreported returns the parts of an error that were not reported yet: a
-// failure that was reported may be joined with others.
+// Unreported returns the parts of a joined error that are not reported yet.
 func Unreported(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	switch {
@@ -93,7 +94,7 @@ func Unreported(err error) []error {
 	return rest
 }
 
-// Explain returns the message of an error and its remedy, "" where none is known.
+// Explain returns the message of an error and its remedy, "" for none.
 func Explain(err error, cmd *cobra.Command) (message, hint string) {
 	message = err.Error()
 	var withHint *HintedError
@@ -103,13 +104,13 @@ func Explain(err error, cmd *cobra.Command) (message, hint string) {
 	case errors.As(err, &withHint):
 		return message, withHint.Hint
 	case errors.Is(err, ui.ErrNoTerminal):
-		return message, "answer beforehand with --silent"
+		return message, "skip the prompt with --silent"
 	case errors.As(err, &config):
-		return message, "name one with --kubeconfig or KUBECONFIG, or another context with --context"
+		return message, "set --kubeconfig or KUBECONFIG, or select another context with --context"
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return "cannot reach " + hostOf(err) + ": " + dial.Err.Error(), "check that the cluster runs and that the kubeconfig's server address is right"
 	case apierrors.IsUnauthorized(err):
-		return message, "the cluster does not accept these credentials: check the kubeconfig's user"
+		return message, "the API server rejected the credentials: check the user of the kubeconfig context"
 	case errors.Is(err, context.DeadlineExceeded):
 		return message, "increase --timeout"
 	case strings.HasPrefix(message, "unknown flag") && cmd != nil:
@@ -121,6 +122,7 @@ func Explain(err error, cmd *cobra.Command) (message, hint string) {
 	return message, ""
 }
 
+// hostOf names the API server of a failed request.
 func hostOf(err error) string {
 	var request *url.Error
 	if errors.As(err, &request) {
@@ -131,7 +133,8 @@ func hostOf(err error) string {
 	return "the Kubernetes API"
 }
 
-// Unreachable tells an error that every other request would meet as well.
+// Unreachable reports whether every other request would fail with the same
+// error: the API server cannot be reached or rejects the credentials.
 func Unreachable(err error) bool {
 	var dial *net.OpError
 	return errors.As(err, &dial) || apierrors.IsUnauthorized(err)

@@ -4,7 +4,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// UsageError says that a command line lacks words that the command needs.
+// UsageError is returned for a command line without required arguments. The
+// usage of the command is printed before the message.
 type UsageError struct {
 	Cmd     *cobra.Command
 	message string
@@ -12,5 +13,5 @@ type UsageError struct {
 
 func (e *UsageError) Error() string { return e.Cmd.CommandPath() + ": " + e.message }
 
-// Usage returns the error that shows how a command is used.
+// Usage returns a UsageError.
 func Usage(cmd *cobra.Command, message string) error { return &UsageError{cmd, message} }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Choice is the value of a flag that is one of several words.
+// Choice is the value of a flag with a fixed set of values.
 type Choice struct {
 	Value   *string
 	Allowed []string
@@ -19,13 +19,13 @@ func (c Choice) String() string {
 	return *c.Value
 }
 
-// Type is what help shows in place of the value.
+// Type returns the allowed values, which help shows as the type of the flag.
 func (c Choice) Type() string { return strings.Join(c.Allowed, "|") }
 
-// Set refuses everything but the words.
+// Set returns an error for a value that is not allowed.
 func (c Choice) Set(s string) error {
 	if !slices.Contains(c.Allowed, s) {
-		return fmt.Errorf("it has to be one of %s", strings.Join(c.Allowed, ", "))
+		return fmt.Errorf("must be one of %s", strings.Join(c.Allowed, ", "))
 	}
 	*c.Value = s
 	return nil

@@ -1,4 +1,5 @@
-// Package command has the parts that the cobra commands of flux are made of.
+// Package command provides argument checks and flag values for the cobra
+// commands of flux.
 package command
 
 import (
@@ -10,7 +11,8 @@ import (
 	"github.com/fluxkit/flux/internal/cli/suggest"
 )
 
-// NoSubcommand refuses words below a command that only holds others.
+// NoSubcommand is the cobra.PositionalArgs of a command that has only
+// subcommands: an argument is an unknown command.
 func NoSubcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -22,7 +24,7 @@ func NoSubcommand(cmd *cobra.Command, args []string) error {
 	return &clierr.HintedError{Err: err, Hint: fmt.Sprintf("run '%s --help' to see its commands", cmd.CommandPath())}
 }
 
-// Group returns a command that only holds others.
+// Group returns a command that has only subcommands.
 func Group(use, short string, children ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: NoSubcommand,

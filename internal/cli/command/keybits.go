@@ -7,19 +7,19 @@ import (
 	"github.com/fluxkit/flux/internal/sshkey"
 )
 
-// KeyBits is the value of a flag that is the size of an RSA key.
+// KeyBits is the value of a flag with the size of an RSA key in bits.
 type KeyBits int
 
 func (b *KeyBits) String() string { return strconv.Itoa(int(*b)) }
 
-// Type is what help shows in place of the value.
+// Type implements pflag.Value.
 func (b *KeyBits) Type() string { return "rsaKeyBits" }
 
-// Set refuses sizes that are unsafe or unknown to servers.
+// Set returns an error for a size that is unsafe or not supported by SSH servers.
 func (b *KeyBits) Set(s string) error {
 	n, err := strconv.Atoi(s)
 	if err != nil || !sshkey.ValidBits(n) {
-		return errors.New("it has to be a multiple of 8 from 2048 to 16384")
+		return errors.New("must be a multiple of 8 from 2048 to 16384")
 	}
 	*b = KeyBits(n)
 	return nil

@@ -8,17 +8,17 @@ import (
 	"github.com/fluxkit/flux/internal/ui"
 )
 
-// SecretDisplay are the flags that choose whether secret values are printed:
-// without one of them they are masked on a terminal only.
+// SecretDisplay holds the flags --show-secrets and --mask-secrets. By default
+// secret values are masked on a terminal only.
 type SecretDisplay struct{ show, mask bool }
 
-// Add adds the flags.
+// Add adds the flags to fs.
 func (d *SecretDisplay) Add(fs *pflag.FlagSet) {
-	fs.BoolVar(&d.show, "show-secrets", false, "print secret values on a terminal, too")
-	fs.BoolVar(&d.mask, "mask-secrets", false, "mask secret values where standard output is not a terminal, too")
+	fs.BoolVar(&d.show, "show-secrets", false, "print secret values also on a terminal")
+	fs.BoolVar(&d.mask, "mask-secrets", false, "mask secret values also where standard output is not a terminal")
 }
 
-// Check refuses flags that contradict each other.
+// Check returns an error if both flags are set.
 func (d *SecretDisplay) Check() error {
 	if d.show && d.mask {
 		return errors.New("--show-secrets and --mask-secrets are mutually exclusive")
@@ -26,5 +26,5 @@ func (d *SecretDisplay) Check() error {
 	return nil
 }
 
-// Masks reports whether secret values are to be masked on standard output.
+// Masks reports whether secret values are masked on out.
 func (d *SecretDisplay) Masks(out any) bool { return d.mask || !d.show && ui.IsTerminal(out) }

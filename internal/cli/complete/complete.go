@@ -1,4 +1,4 @@
-// Package complete completes the arguments and flags of commands in a shell.
+// Package complete provides shell completion for arguments and flags.
 package complete
 
 import (
@@ -18,13 +18,13 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Timeout bounds a completion: a shell that hangs is worse than none.
+// Timeout bounds a completion, because the shell is blocked until it ends.
 const Timeout = 1500 * time.Millisecond
 
-// Namespaces offers the cluster's namespaces.
+// Namespaces completes the namespaces of the cluster.
 func Namespaces(a *app.App) cobra.CompletionFunc {
 	namespaces := controllers.Kind{Version: "v1", Kind: "Namespace", Resource: "namespaces"}
-	return From(a, func(ctx context.Context, _ *cobra.Command, client *kube.Client) ([]string, error) {
+	return FromCluster(a, func(ctx context.Context, _ *cobra.Command, client *kube.Client) ([]string, error) {
 		var names []string
 		err := client.Metadata(ctx, kube.Of(namespaces), kube.Selection{}, func(o controllers.Object) {
 			names = append(names, controllers.Name(o))
@@ -33,38 +33,39 @@ func Namespaces(a *app.App) cobra.CompletionFunc {
 	})
 }
 
-// From offers what the cluster answers in time. An error offers
-// nothing: the shell has no place for it, and the command will say it.
-func From(a *app.App, ask func(context.Context, *cobra.Command, *kube.Client) ([]string, error)) cobra.CompletionFunc {
+// FromCluster completes the values that list returns within Timeout. It hides
+// errors: a completion cannot show them, and the command reports them when it
+// runs.
+func FromCluster(a *app.App, list func(context.Context, *cobra.Command, *kube.Client) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), Timeout)
 		defer cancel()
-		answer := make(chan []string, 1)
-		// A program that the kubeconfig names for credentials heeds no context,
-		// so that this one may be left behind when the process ends.
+		result := make(chan []string, 1)
+		// An exec credential plugin of the kubeconfig ignores the context, so that
+		// the goroutine may run until the process exits.
 		go func() {
 			client, err := client(a, cmd)
 			if err != nil {
-				answer <- nil
+				result <- nil
 				return
 			}
-			words, err := ask(ctx, cmd, client)
+			values, err := list(ctx, cmd, client)
 			if err != nil {
-				words = nil
+				values = nil
 			}
-			answer <- words
+			result <- values
 		}()
 		select {
-		case words := <-answer:
-			return Matching(words, given, prefix), cobra.ShellCompDirectiveNoFileComp
+		case values := <-result:
+			return Matching(values, given, prefix), cobra.ShellCompDirectiveNoFileComp
 		case <-ctx.Done():
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 	}
 }
 
-// client makes the client as the command would: cobra does not run
-// what goes before a command when it only completes.
+// client returns the client with the settings of the command, because cobra does
+// not run PersistentPreRunE for a completion.
 func client(a *app.App, cmd *cobra.Command) (*kube.Client, error) {
 	if err := config.Apply(cmd.Root().PersistentFlags(), a.Env); err != nil {
 		return nil, err
@@ -72,8 +73,8 @@ func client(a *app.App, cmd *cobra.Command) (*kube.Client, error) {
 	return a.Client()
 }
 
-// Matching returns the words that begin with prefix and were not given already,
-// each once.
+// Matching returns the sorted distinct words with a prefix that are not already
+// on the command line.
 func Matching(words, given []string, prefix string) []string {
 	words = slices.DeleteFunc(words, func(word string) bool {
 		return !strings.HasPrefix(word, prefix) || slices.Contains(given, word)
@@ -82,7 +83,7 @@ func Matching(words, given []string, prefix string) []string {
 	return slices.Compact(words)
 }
 
-// fromKubeconfig offers names out of the kubeconfig.
+// fromKubeconfig completes names of the kubeconfig.
 func fromKubeconfig(a *app.App, names func(api.Config) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if err := config.Apply(cmd.Root().PersistentFlags(), a.Env); err != nil {
@@ -104,8 +105,8 @@ func namesIn[V any](m map[string]V) []string {
 	return list
 }
 
-// EveryFlag gives every flag below a command that has no completion of its
-// own the one for its name or its type. Only a completion needs them.
+// EveryFlag registers a default completion, by name or type, for the flags of a
+// command and its subcommands that have none.
 func EveryFlag(a *app.App, cmd *cobra.Command) {
 	complete := func(f *pflag.Flag) {
 		if _, has := cmd.GetFlagCompletionFunc(f.Name); !has {

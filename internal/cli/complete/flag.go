@@ -6,33 +6,34 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Flag panics for a flag that the command does not have, as cobra's
-// own functions do: a test that builds the commands finds it.
+// Flag registers the completion of a flag. It panics if the command has no such
+// flag, which every test that builds the command detects.
 func Flag(cmd *cobra.Command, name string, values cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(name, values); err != nil {
 		panic(err)
 	}
 }
 
-// Format leaves the cursor behind the "=" of formats that go on.
+// Format completes --output of get. It adds no space after formats that take an
+// expression, such as jsonpath=.
 func Format(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	var whole, open []string
+	var complete, prefixes []string
 	for _, format := range []string{"json", "yaml", "name", "wide", "jsonpath=", "go-template=", "custom-columns="} {
 		switch {
 		case !strings.HasPrefix(format, prefix):
 		case strings.HasSuffix(format, "="):
-			open = append(open, format)
+			prefixes = append(prefixes, format)
 		default:
-			whole = append(whole, format)
+			complete = append(complete, format)
 		}
 	}
-	if len(whole) == 0 {
-		return open, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+	if len(complete) == 0 {
+		return prefixes, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	}
-	return append(whole, open...), cobra.ShellCompDirectiveNoFileComp
+	return append(complete, prefixes...), cobra.ShellCompDirectiveNoFileComp
 }
 
-// List completes the last of several words between commas.
+// List completes the last element of a comma-separated list.
 func List(words []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		before, last := "", prefix

@@ -14,16 +14,16 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Names offers the names of the objects of a kind, of all namespaces
-// with -A, and none that the line has already.
+// Names completes the names of the objects of a kind: of all namespaces with -A,
+// without those that are already on the command line.
 func Names(a *app.App, k controllers.Kind) cobra.CompletionFunc {
 	return NamesOf(a, ByKind([]controllers.Kind{k}), "")
 }
 
-// Finder returns the names of the objects that a completion is about.
+// Finder returns the names of the objects in a namespace, "" for all namespaces.
 type Finder func(context.Context, *kube.Client, string) ([]string, error)
 
-// ByKind finds the objects of kinds of Flux.
+// ByKind returns a Finder for objects of Flux kinds.
 func ByKind(kinds []controllers.Kind) Finder {
 	return func(ctx context.Context, client *kube.Client, namespace string) ([]string, error) {
 		found := make([][]string, len(kinds))
@@ -42,11 +42,11 @@ func ByKind(kinds []controllers.Kind) Finder {
 		if len(names) == 0 {
 			return nil, failures[0]
 		}
-		return names, nil // a kind that may not be listed does not hide the others
+		return names, nil // kinds that cannot be listed are left out
 	}
 }
 
-// ByWord finds the objects of what a word of kubectl means.
+// ByWord returns a Finder for the objects of a kind or resource type.
 func ByWord(word string) Finder {
 	if kinds := controllers.KindsNamed(word); len(kinds) > 0 {
 		return ByKind(kinds)
@@ -71,9 +71,9 @@ func resourceNames(ctx context.Context, client *kube.Client, r kube.Resource, na
 	return names, err
 }
 
-// NamesOf offers names of one namespace, that of the command line for "".
+// NamesOf completes names of one namespace, that of the command line for "".
 func NamesOf(a *app.App, find Finder, namespace string) cobra.CompletionFunc {
-	return From(a, func(ctx context.Context, cmd *cobra.Command, client *kube.Client) ([]string, error) {
+	return FromCluster(a, func(ctx context.Context, cmd *cobra.Command, client *kube.Client) ([]string, error) {
 		in := namespace
 		if f := cmd.Flags().Lookup("all-namespaces"); in == "" && (f == nil || f.Value.String() != "true") {
 			var err error
@@ -85,12 +85,11 @@ func NamesOf(a *app.App, find Finder, namespace string) cobra.CompletionFunc {
 	})
 }
 
-// SlashIn offers the words for kinds with a slash behind, then what is
-// behind the slash.
-func SlashIn(a *app.App, rows []controllers.Kind) cobra.CompletionFunc {
+// KindAndName completes KIND/NAME and KIND/NAMESPACE/NAME for a set of kinds.
+func KindAndName(a *app.App, rows []controllers.Kind) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if strings.Contains(prefix, "/") {
-			return Slash(a)(cmd, args, prefix)
+			return NameAfterKind(a)(cmd, args, prefix)
 		}
 		var words []string
 		for _, w := range KindWords(rows, prefix) {
@@ -100,8 +99,8 @@ func SlashIn(a *app.App, rows []controllers.Kind) cobra.CompletionFunc {
 	}
 }
 
-// Slash offers the objects of KIND/ and KIND/NAMESPACE/.
-func Slash(a *app.App) cobra.CompletionFunc {
+// NameAfterKind completes the name in KIND/NAME and KIND/NAMESPACE/NAME.
+func NameAfterKind(a *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		before, last := "", prefix
 		if i := strings.LastIndex(prefix, ","); i >= 0 {
@@ -123,15 +122,15 @@ func Slash(a *app.App) cobra.CompletionFunc {
 	}
 }
 
-// FluxObjects offers objects of Flux as a flag takes them: KIND/NAME.
-func FluxObjects(a *app.App) cobra.CompletionFunc { return SlashIn(a, controllers.Kinds) }
+// FluxObjects completes a flag that takes a Flux object as KIND/NAME.
+func FluxObjects(a *app.App) cobra.CompletionFunc { return KindAndName(a, controllers.Kinds) }
 
 // Object completes KIND NAME and KIND/NAME.
 func Object(a *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		switch {
 		case len(args) == 0 && strings.Contains(prefix, "/"):
-			return Slash(a)(cmd, args, prefix)
+			return NameAfterKind(a)(cmd, args, prefix)
 		case len(args) == 0:
 			return KindWords(controllers.Kinds, prefix), cobra.ShellCompDirectiveNoFileComp
 		case len(args) > 1 || strings.Contains(args[0], "/") || len(controllers.KindsNamed(args[0])) > 1:
@@ -141,8 +140,8 @@ func Object(a *app.App) cobra.CompletionFunc {
 	}
 }
 
-// KindWords are words for the kinds that begin with a prefix, one for each
-// kind: its short name or, where that does not, the whole one.
+// KindWords completes kinds, one word for each kind: the short name, or the full
+// name if the short name does not start with prefix.
 func KindWords(rows []controllers.Kind, prefix string) []string {
 	var words []string
 	for i, short := range objref.KindWords(rows) {
@@ -155,14 +154,14 @@ func KindWords(rows []controllers.Kind, prefix string) []string {
 	return Matching(words, nil, prefix)
 }
 
-// Subjects completes the words that ParseSubjects reads.
+// Subjects completes the arguments of objref.ParseSubjects.
 func Subjects(a *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 && strings.Contains(prefix, ",") && !strings.Contains(prefix, "/") {
 			return List(objref.KindWords(controllers.Kinds))(cmd, args, prefix)
 		}
 		if len(args) > 0 && strings.Contains(args[0], "/") {
-			return SlashIn(a, controllers.Kinds)(cmd, args, prefix)
+			return KindAndName(a, controllers.Kinds)(cmd, args, prefix)
 		}
 		if len(args) > 0 && !strings.Contains(args[0], ",") {
 			words, directive := Object(a)(cmd, args[:1], prefix)

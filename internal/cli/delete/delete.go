@@ -66,7 +66,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	if err := report.CheckResultFormat(o.format); err != nil {
 		return err
 	}
-	if err := o.targets.On(s).Check(cmd, s); err != nil {
+	if err := o.targets.With(s).Check(cmd, s); err != nil {
 		return err
 	}
 	if !o.silent && !a.UI.Interactive() {

@@ -17,9 +17,9 @@ import (
 
 // await watches until the deleted objects are gone, over one watch a kind and namespace.
 func (d *deletion) await(ctx context.Context, targets []objref.Target) error {
-	groups := map[kinds.Place][]objref.Target{}
+	groups := map[kinds.KindNamespace][]objref.Target{}
 	for _, t := range targets {
-		p := kinds.Place{Kind: t.Kind.Kind, Namespace: t.Namespace}
+		p := kinds.KindNamespace{Kind: t.Kind.Kind, Namespace: t.Namespace}
 		groups[p] = append(groups[p], t)
 	}
 	if len(targets) > 0 {

@@ -85,7 +85,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	selected.Without = unexported()
 	// To print what there is harms nobody: -A needs no --all beside it.
 	selected.All = selected.All || selected.AllNamespaces && selected.Labels == ""
-	if err := selected.On(s).Check(cmd, s); err != nil {
+	if err := selected.With(s).Check(cmd, s); err != nil {
 		return err
 	}
 	client, err := a.Client()
@@ -94,8 +94,8 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	if selected.On(s).Selects() && !o.credentials {
-		return exportStream(ctx, a, cmd, client, o.format, selected.On(s), s)
+	if selected.With(s).Selects() && !o.credentials {
+		return exportStream(ctx, a, cmd, client, o.format, selected.With(s), s)
 	}
 	progress := exporting(a)
 	defer progress.Done()

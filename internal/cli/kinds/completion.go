@@ -11,19 +11,19 @@ import (
 	"github.com/fluxkit/flux/internal/cli/objref"
 )
 
-// completeSelection offers what may follow a verb beside its commands: kinds
-// between commas and their names, KIND/NAME, and "all".
+// completeSelection completes the arguments of a verb that are not subcommands:
+// KIND[,KIND…] NAME…, KIND/NAME… and "all".
 func completeSelection(a *app.App, v Verb) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		switch {
 		case len(args) == 0 && strings.Contains(prefix, "/"):
-			return complete.Slash(a)(cmd, args, prefix)
+			return complete.NameAfterKind(a)(cmd, args, prefix)
 		case len(args) == 0 && strings.Contains(prefix, ","):
 			return complete.List(objref.KindWords(v.rows()))(cmd, args, prefix)
 		case len(args) == 0:
 			return v.words(cmd, prefix), cobra.ShellCompDirectiveNoFileComp
 		case strings.Contains(args[0], "/"):
-			return complete.SlashIn(a, v.rows())(cmd, args, prefix)
+			return complete.KindAndName(a, v.rows())(cmd, args, prefix)
 		}
 		s, err := v.ofKinds(cmd, strings.Split(args[0], ","), nil)
 		if err != nil || args[0] == everyKind {
@@ -33,7 +33,7 @@ func completeSelection(a *app.App, v Verb) cobra.CompletionFunc {
 	}
 }
 
-// words are those that stand in the place of a command of the verb.
+// words completes "all", unless it is a subcommand or the verb does not accept it.
 func (v Verb) words(cmd *cobra.Command, prefix string) []string {
 	has := slices.ContainsFunc(cmd.Commands(), func(c *cobra.Command) bool { return c.Name() == everyKind })
 	if v.Explicit || v.Single || has {

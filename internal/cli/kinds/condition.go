@@ -10,8 +10,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Failed tells whether a controller has said that the object is not ready. One
-// that no controller has looked at has not failed yet.
+// Failed reports whether the Ready condition of an object is False. An object
+// that is not reconciled yet has not failed.
 func Failed(k controllers.Kind, o controllers.Object) bool {
 	c, ok := controllers.FindCondition(o, "Ready")
 	return ok && c.Status == "False" && k.Ready(o).Status == "False"
@@ -37,7 +37,7 @@ func ParseConditionSelector(s string) (ConditionSelector, error) {
 	return ConditionSelector{}, fmt.Errorf("expected status selector in type=status or type!=status format, but found: %s", s)
 }
 
-// check refuses a condition and a status that no object ever has.
+// check returns an error for a condition type or status that no object has.
 func (s ConditionSelector) check() error {
 	types := controllers.ConditionTypes()
 	if !slices.ContainsFunc(types, func(known string) bool { return strings.EqualFold(known, s.typ) }) {
@@ -57,8 +57,8 @@ func (s ConditionSelector) check() error {
 	return nil
 }
 
-// Matches compares as the READY column shows it. An object without the
-// condition has no status, which is different from any.
+// Matches reports whether an object has the condition status. Ready has the value
+// of the READY column. An object without the condition matches only type!=status.
 func (s ConditionSelector) Matches(k controllers.Kind, o controllers.Object) bool {
 	if s.typ == "" {
 		return true

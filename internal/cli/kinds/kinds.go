@@ -1,5 +1,5 @@
-// Package kinds makes the commands of a verb on the kinds of the catalogue, and
-// selects the objects that they act on.
+// Package kinds builds the commands of a verb for the kinds of the catalogue and
+// selects the objects that the commands act on.
 package kinds
 
 import (
@@ -16,44 +16,45 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Verb is a command word that means the same for every kind.
+// Verb describes a command that has a subcommand for each kind, such as get.
 type Verb struct {
 	Name    string
 	Applies controllers.Verb
-	// Plural verbs list: their kinds are named in the plural.
+	// Plural verbs list objects and have plural names of kinds as subcommands.
 	Plural bool
 	Short  string
-	// Of is the short help of a kind's command, "%s" standing for the kind.
+	// Of is the short help of the subcommand of a kind, with "%s" for the kind.
 	Of string
-	// Example has "%[1]s" where the words of the kind go, and examples are those
-	// of the verb's own command.
+	// Example has the examples of a subcommand, with "%[1]s" for its words.
+	// Examples has those of the verb itself.
 	Example, Examples string
-	// Flags of all kinds, and those of one.
+	// Flags adds the flags of all kinds, KindFlags those of one kind.
 	Flags     func(*pflag.FlagSet)
 	KindFlags func(controllers.Kind, *pflag.FlagSet)
 	Run       func(cmd *cobra.Command, s Selection) error
-	// Every are the kinds that "all" stands for; nil for all that the verb applies to.
+	// Every returns the kinds that "all" selects, nil for all that the verb
+	// applies to.
 	Every func() []controllers.Kind
-	// Explicit verbs refuse a command line that names no kind.
+	// Explicit verbs require a kind.
 	Explicit bool
-	// Single verbs take one object.
+	// Single verbs accept one object only.
 	Single bool
 }
 
-// Families are the words above kinds, with their plurals.
+// Families lists the commands that group kinds, such as source.
 var Families = []struct{ Word, plural, Short string }{
 	{"source", "sources", "source"},
 	{"image", "images", "image automation"},
 	{"artifact", "artifacts", "artifact"},
 }
 
-// NewCommand makes the commands of a verb on every kind that it applies to. The
-// verb's own command takes the words that are no command: all, KIND,KIND and KIND/NAME.
+// NewCommand returns the command of a verb with a subcommand for each kind that
+// it applies to. The command itself accepts "all", KIND,KIND and KIND/NAME.
 func NewCommand(a *app.App, v Verb) *cobra.Command {
 	root := &cobra.Command{
 		Use: v.Name + " [kind/name ...]", Short: v.Short, Long: v.Short + ".\n\n" + Help,
 		Example: v.Examples, ValidArgsFunction: completeSelection(a, v),
-		Args: cobra.ArbitraryArgs, // the selection reads them
+		Args: cobra.ArbitraryArgs, // parsed by selected
 	}
 	if v.Flags != nil {
 		v.Flags(root.PersistentFlags())
@@ -83,7 +84,7 @@ func NewCommand(a *app.App, v Verb) *cobra.Command {
 	return root
 }
 
-// Help is the part of a verb's help about the words behind it.
+// Help is the part of the help of a verb about the selection of objects.
 const Help = `Select objects by KIND NAME, by KIND/NAME or KIND/NAMESPACE/NAME, by several
 kinds such as ks,hr, or select all kinds with "all".`
 

@@ -15,27 +15,28 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// everyKind is the word for all kinds that a verb applies to.
+// everyKind is the argument that selects all kinds that a verb applies to.
 const everyKind = "all"
 
-// Selection is what the words of a command line select: named objects, or
-// kinds whose objects --all and the like select.
+// Selection holds the objects that the arguments of a command name, or the kinds
+// whose objects TargetOptions select.
 type Selection struct {
-	// Kinds are the kinds of what is selected, each once.
+	// Kinds has the selected kinds, each once.
 	Kinds []controllers.Kind
-	// Objects are the named ones, each once. An empty namespace stands for the
-	// one of the command line.
+	// Objects has the named objects, each once. An empty namespace stands for the
+	// namespace of the command.
 	Objects []objref.Target
-	// Word is what messages call the objects where a family or no kind at all is
-	// named, and every is true where kinds that the cluster does not serve are
-	// left out.
-	Word  string
+	// Word is the noun for the objects in messages if the selection is a family or
+	// all kinds, else "".
+	Word string
+	// Every is true if kinds that the cluster does not serve are skipped.
 	Every bool
-	// all is true for the word "all", which selects as --all does.
+	// all is true for the argument "all", which implies --all.
 	all bool
 }
 
-// ofKind is the selection of the command of a kind with the names behind it.
+// ofKind returns the selection of the subcommand of a kind with names as
+// arguments.
 func ofKind(k controllers.Kind, names []string) (Selection, error) {
 	s := Selection{Kinds: []controllers.Kind{k}}
 	for _, name := range names {
@@ -47,7 +48,7 @@ func ofKind(k controllers.Kind, names []string) (Selection, error) {
 	return s, nil
 }
 
-// notAName is the error of a word with a slash behind the words for kinds.
+// notAName returns the error for a name with a slash after a kind.
 func notAName(s Selection, word string) error {
 	hint := "select the namespace with --namespace"
 	if ref, ok := objref.Parse([]string{word}); ok && len(ref.Kinds) == 1 {
@@ -70,10 +71,11 @@ func (s *Selection) addKind(k controllers.Kind) {
 	}
 }
 
-// Several reports whether more than one kind is selected, even if only one is served.
+// Several reports whether the command selects more than one kind, even if the
+// cluster serves only one of them.
 func (s Selection) Several() bool { return s.Word != "" || len(s.Kinds) > 1 }
 
-// Noun is how messages call the selected kinds.
+// Noun returns the noun for the selected kinds in messages.
 func (s Selection) Noun() string {
 	switch {
 	case s.Word != "":
@@ -84,7 +86,7 @@ func (s Selection) Noun() string {
 	return objref.JoinKinds(s.Kinds)
 }
 
-// One is how messages call any one object of the selected kinds.
+// One returns the noun for a single object of the selected kinds in messages.
 func (s Selection) One() string {
 	if s.Several() {
 		return "object"
@@ -92,13 +94,13 @@ func (s Selection) One() string {
 	return s.Kinds[0].Kind
 }
 
-// rows are the kinds that the verb applies to.
+// rows returns the kinds that the verb applies to.
 func (v Verb) rows() []controllers.Kind {
 	return slices.DeleteFunc(slices.Clone(controllers.Kinds), func(k controllers.Kind) bool { return !k.Has(v.Applies) })
 }
 
-// selected reads the words behind the verb where cobra found no command for
-// them: all, KIND[,KIND…] [NAME…] or KIND/NAME….
+// selected parses the arguments of a verb that are not a subcommand: all,
+// KIND[,KIND…] [NAME…] or KIND/NAME….
 func (v Verb) selected(cmd *cobra.Command, words []string) (Selection, error) {
 	if len(words) == 0 {
 		return Selection{Kinds: v.everyRow(), Every: true, Word: "Flux"}, nil
@@ -108,7 +110,7 @@ func (v Verb) selected(cmd *cobra.Command, words []string) (Selection, error) {
 			return Selection{}, clierr.Usage(cmd, "a kind is required")
 		}
 		if len(words) > 1 {
-			return Selection{}, clierr.WithHint("name kinds instead, as in "+cmd.CommandPath()+" ks,hr my-app", "%q takes no names", everyKind)
+			return Selection{}, clierr.WithHint("name kinds instead: "+cmd.CommandPath()+" ks,hr my-app", "%q takes no names", everyKind)
 		}
 		return Selection{Kinds: v.everyRow(), Every: true, Word: "Flux", all: true}, nil
 	}
@@ -119,7 +121,7 @@ func (v Verb) selected(cmd *cobra.Command, words []string) (Selection, error) {
 	return v.ofObjects(cmd, words)
 }
 
-// everyRow are the kinds that stand for "all".
+// everyRow returns the kinds that "all" selects.
 func (v Verb) everyRow() []controllers.Kind {
 	if v.Every != nil {
 		return v.Every()
@@ -127,7 +129,7 @@ func (v Verb) everyRow() []controllers.Kind {
 	return v.rows()
 }
 
-// ofKinds reads KIND[,KIND…] [NAME…]: each kind has an object of each name.
+// ofKinds parses KIND[,KIND…] [NAME…] and selects each name in each kind.
 func (v Verb) ofKinds(cmd *cobra.Command, words, names []string) (Selection, error) {
 	var s Selection
 	for _, word := range words {
@@ -155,7 +157,7 @@ func (v Verb) ofKinds(cmd *cobra.Command, words, names []string) (Selection, err
 	return s, nil
 }
 
-// ofObjects reads KIND/NAME…, also with commas between them.
+// ofObjects parses KIND/NAME…, separated by spaces or commas.
 func (v Verb) ofObjects(cmd *cobra.Command, words []string) (Selection, error) {
 	var s Selection
 	for _, word := range strings.Split(strings.Join(words, ","), ",") {
@@ -179,21 +181,21 @@ func (v Verb) ofObjects(cmd *cobra.Command, words []string) (Selection, error) {
 }
 
 func (v Verb) inapplicable(cmd *cobra.Command, kinds []controllers.Kind) error {
-	return clierr.WithHint("it takes "+strings.Join(objref.KindWords(v.rows()), ", "), "%s does not apply to %s", cmd.CommandPath(), objref.JoinKinds(kinds))
+	return clierr.WithHint("use one of "+strings.Join(objref.KindWords(v.rows()), ", "), "%s does not apply to %s", cmd.CommandPath(), objref.JoinKinds(kinds))
 }
 
-// kindFlagSet are the flags that only some kinds have, with these kinds.
+// kindFlagSet maps the flags that only some kinds have to these kinds.
 type kindFlagSet map[string][]controllers.Kind
 
-// addKindFlags gives the command of a verb the flags of its kinds, for words
-// that name a kind themselves.
+// addKindFlags adds the flags of all kinds to the command of a verb, which accepts
+// kinds as arguments.
 func (v Verb) addKindFlags(cmd *cobra.Command) kindFlagSet {
 	flags := kindFlagSet{}
 	if v.KindFlags == nil {
 		return flags
 	}
 	rows := v.rows()
-	slices.Reverse(rows) // Kustomization and HelmRelease describe what they share best
+	slices.Reverse(rows) // shared flags take the help of Kustomization and HelmRelease
 	for _, k := range rows {
 		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 		v.KindFlags(k, fs)
@@ -207,7 +209,7 @@ func (v Verb) addKindFlags(cmd *cobra.Command) kindFlagSet {
 	return flags
 }
 
-// check refuses a flag that none of the selected kinds has.
+// check returns an error for a flag that none of the selected kinds has.
 func (s kindFlagSet) check(cmd *cobra.Command, selected []controllers.Kind) error {
 	var refused error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -232,7 +234,7 @@ func Pick(rows []controllers.Kind, words []string) ([]controllers.Kind, error) {
 		}
 		for _, k := range named {
 			if !slices.ContainsFunc(rows, func(row controllers.Kind) bool { return row.Kind == k.Kind }) {
-				return nil, clierr.WithHint("--kind takes "+strings.Join(objref.KindWords(rows), ", "), "%s is none of the kinds that this command lists", k.Kind)
+				return nil, clierr.WithHint("--kind takes "+strings.Join(objref.KindWords(rows), ", "), "this command does not list %s objects", k.Kind)
 			}
 			picked[k.Kind] = true
 		}
@@ -240,5 +242,5 @@ func Pick(rows []controllers.Kind, words []string) ([]controllers.Kind, error) {
 	return slices.DeleteFunc(slices.Clone(rows), func(k controllers.Kind) bool { return !picked[k.Kind] }), nil
 }
 
-// Place is where objects of a kind are.
-type Place struct{ Kind, Namespace string }
+// KindNamespace is a kind in a namespace: the scope of a list or watch.
+type KindNamespace struct{ Kind, Namespace string }

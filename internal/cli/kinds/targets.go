@@ -19,32 +19,33 @@ import (
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// TargetOptions say which objects of the selected kinds a verb acts on.
+// TargetOptions holds the flags that select objects of the selected kinds.
 type TargetOptions struct {
 	All           bool
 	AllNamespaces bool
 	Labels        string
-	// Without are fields that lists leave out.
+	// Without lists the fields that a list drops from the objects.
 	Without []string
 }
 
-// Add adds the flags; what is the verb in their help.
-func (o *TargetOptions) Add(fs *pflag.FlagSet, what string) {
-	fs.BoolVar(&o.All, "all", false, what+" all objects of the namespace")
-	fs.BoolVarP(&o.AllNamespaces, "all-namespaces", "A", false, "with --all or -l: "+what+" the objects of all namespaces")
-	fs.StringVarP(&o.Labels, "label-selector", "l", "", what+" the objects with these labels, such as 'team=blue'")
+// Add adds the flags to fs, with verb in their help.
+func (o *TargetOptions) Add(fs *pflag.FlagSet, verb string) {
+	fs.BoolVar(&o.All, "all", false, verb+" all objects of the namespace")
+	fs.BoolVarP(&o.AllNamespaces, "all-namespaces", "A", false, "with --all or -l: "+verb+" the objects of all namespaces")
+	fs.StringVarP(&o.Labels, "label-selector", "l", "", verb+" the objects with these labels, such as 'team=blue'")
 }
 
-// Selects reports whether the options select objects by what they are and not by name.
+// Selects reports whether the options select objects, instead of names.
 func (o TargetOptions) Selects() bool { return o.All || o.Labels != "" }
 
-// On returns the options together with what the words of the command line say.
-func (o TargetOptions) On(s Selection) TargetOptions {
+// With returns the options combined with the argument "all" of a selection.
+func (o TargetOptions) With(s Selection) TargetOptions {
 	o.All = o.All || s.all && o.Labels == ""
 	return o
 }
 
-// Check says what is wrong with the words of a command line before a request is sent.
+// Check returns an error for arguments and flags that select no object or exclude
+// each other.
 func (o TargetOptions) Check(cmd *cobra.Command, s Selection) error {
 	switch {
 	case o.Selects() && len(s.Objects) > 0:
@@ -61,7 +62,7 @@ func (o TargetOptions) Check(cmd *cobra.Command, s Selection) error {
 	return clierr.WithHint(fmt.Sprintf("%s NAME, or --all", cmd.CommandPath()), "%s name is required", s.Kinds[0].Noun())
 }
 
-// VerbOf is the command line up to the verb.
+// VerbOf returns the command path up to the verb, such as "flux get".
 func VerbOf(cmd *cobra.Command) string {
 	for cmd.HasParent() && cmd.Parent().HasParent() {
 		cmd = cmd.Parent()
@@ -69,31 +70,32 @@ func VerbOf(cmd *cobra.Command) string {
 	return cmd.CommandPath()
 }
 
-// Chosen is what a command line chooses.
+// Chosen holds the objects that a command acts on.
 type Chosen struct {
 	Targets []objref.Target
-	// What is selected, and where: "" for all namespaces.
-	What      Selection
+	What    Selection
+	// Namespace is the namespace of the lists, "" for all namespaces.
 	Namespace string
-	// Listed is true where options selected the targets and not names.
+	// Listed is true if TargetOptions selected the targets, false for names.
 	Listed bool
-	// Lists are those that found the targets.
+	// Lists has the lists that returned the targets.
 	Lists []List
-	// Incomplete is the error of a selection that lacks what could not be listed.
+	// Incomplete is not nil if some kinds could not be listed.
 	Incomplete error
 }
 
-// List is a list of the objects of a kind in a namespace ("" for all), which
-// had this version.
+// List is the result of a list request for a kind in a namespace, "" for all
+// namespaces.
 type List struct {
 	Kind      controllers.Kind
 	Namespace string
-	version   string
-	Targets   []objref.Target
-	Err       error
+	// version is the resource version of the list, from which a watch starts.
+	version string
+	Targets []objref.Target
+	Err     error
 }
 
-// NoneFound returns the error of a selection without objects, nil for other selections.
+// NoneFound returns an error if options were given and selected no objects.
 func (c Chosen) NoneFound() error {
 	switch {
 	case !c.Listed || len(c.Targets) > 0:
@@ -104,7 +106,7 @@ func (c Chosen) NoneFound() error {
 	return noneFound(c.What, c.Namespace)
 }
 
-// Share makes a watch of each list that has found several of the targets.
+// Share lets w start a watch from each list that returned several targets.
 func (c Chosen) Share(w *reconcile.Watches) {
 	count := map[string]int{}
 	for _, t := range c.Targets {
@@ -117,10 +119,11 @@ func (c Chosen) Share(w *reconcile.Watches) {
 	}
 }
 
-// Count says how many objects were chosen, with their kind where there is one.
+// Count returns the number of targets with their kind, as in "3 Kustomization
+// objects".
 func (c Chosen) Count() string { return Count(c.Targets) }
 
-// Count is the number of the targets with their kind, if they have one.
+// Count returns the number of targets, with their kind if all have the same.
 func Count(targets []objref.Target) string {
 	for _, t := range targets {
 		if t.Kind.Kind != targets[0].Kind.Kind {
@@ -130,8 +133,8 @@ func Count(targets []objref.Target) string {
 	return fmt.Sprintf("%d %s objects", len(targets), targets[0].Kind.Kind)
 }
 
-// Targets are the named objects, or the ones that the options select. Names
-// are not looked up: the verb's own request finds out whether they exist.
+// Targets returns the named objects, or those that the options select. It does
+// not read named objects: the request of the command reports missing ones.
 func Targets(ctx context.Context, a *app.App, cmd *cobra.Command, o TargetOptions, s Selection) (Chosen, error) {
 	c, err := Choose(ctx, a, cmd, o, s)
 	if err == nil {
@@ -140,9 +143,9 @@ func Targets(ctx context.Context, a *app.App, cmd *cobra.Command, o TargetOption
 	return c, err
 }
 
-// Choose is as targets, but selecting nothing is not an error.
+// Choose is like Targets without an error for an empty selection.
 func Choose(ctx context.Context, a *app.App, cmd *cobra.Command, o TargetOptions, s Selection) (Chosen, error) {
-	o = o.On(s)
+	o = o.With(s)
 	if err := o.Check(cmd, s); err != nil {
 		return Chosen{}, err
 	}
@@ -167,7 +170,7 @@ func Choose(ctx context.Context, a *app.App, cmd *cobra.Command, o TargetOptions
 	})
 }
 
-// In returns the named objects, with the namespace of those that name none.
+// In returns the named objects, with namespace for those that have none.
 func (s Selection) In(namespace string) []objref.Target {
 	named := Selection{}
 	for _, t := range s.Objects {
@@ -177,9 +180,9 @@ func (s Selection) In(namespace string) []objref.Target {
 	return named.Objects
 }
 
-// ListKinds lists the objects of the selected kinds, all kinds at once. One
-// kind that may not be listed does not keep the others from being chosen.
-func ListKinds(ctx context.Context, a *app.App, c *Chosen, read func(place int, k controllers.Kind) List) error {
+// ListKinds lists the objects of the selected kinds concurrently. If some kinds
+// cannot be listed it reports them and sets c.Incomplete.
+func ListKinds(ctx context.Context, a *app.App, c *Chosen, read func(index int, k controllers.Kind) List) error {
 	c.Lists = make([]List, len(c.What.Kinds))
 	var wg sync.WaitGroup
 	for i, k := range c.What.Kinds {
@@ -208,7 +211,7 @@ func ListKinds(ctx context.Context, a *app.App, c *Chosen, read func(place int, 
 	return nil
 }
 
-// ListTargets lists the objects of a kind.
+// ListTargets lists the objects of a kind as targets.
 func ListTargets(ctx context.Context, client *kube.Client, k controllers.Kind, selected kube.Selection) List {
 	l := List{Kind: k, Namespace: selected.Namespace}
 	l.Err = client.WithServedVersion(ctx, k, func(r kube.Resource) (err error) {
@@ -222,8 +225,8 @@ func ListTargets(ctx context.Context, client *kube.Client, k controllers.Kind, s
 	return l
 }
 
-// NotServed is the error of a cluster that serves none of the kinds. Without
-// the source-controller there is no Flux; other controllers may be left out.
+// NotServed returns the error for a cluster that serves none of the kinds. Every
+// installation has source-controller; other controllers are optional.
 func NotServed(kinds []controllers.Kind) error {
 	for _, k := range kinds {
 		if k.Controller == "source-controller" {
@@ -237,8 +240,8 @@ func noneFound(s Selection, namespace string) error {
 	return fmt.Errorf("no %s objects found in %s", s.Noun(), objref.InNamespace(namespace))
 }
 
-// Each acts on all targets, several at a time, and reports every failure. A
-// failure does not keep the others from being done.
+// Each runs do for all targets, app.Concurrency at a time. It reports each error
+// and continues with the other targets.
 func Each(a *app.App, targets []objref.Target, do func(objref.Target) error) error {
 	if len(targets) == 1 {
 		return do(targets[0])

@@ -1,5 +1,5 @@
-// Package objref reads the objects that command lines name, and names those
-// that do not exist.
+// Package objref parses references to objects on command lines and defines the
+// errors for unknown kinds and missing objects.
 package objref
 
 import (
@@ -11,7 +11,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// UnknownKind is the error of a word that means none of the kinds.
+// UnknownKind returns the error for a word that is not the name of one of the
+// kinds.
 func UnknownKind(word string, rows []controllers.Kind) error {
 	near := suggest.Nearest{Word: strings.ToLower(word)}
 	for _, k := range rows {
@@ -24,7 +25,7 @@ func UnknownKind(word string, rows []controllers.Kind) error {
 	return clierr.WithHint(hint, "'%s' is not a recognized Flux kind", word)
 }
 
-// KindWords are the words for kinds that need no further explanation.
+// KindWords returns the short name of each kind, or its lower-case name.
 func KindWords(rows []controllers.Kind) []string {
 	var words []string
 	for _, k := range rows {
@@ -37,7 +38,7 @@ func KindWords(rows []controllers.Kind) []string {
 	return words
 }
 
-// JoinKinds names kinds as in "A, B or C".
+// JoinKinds returns the names of kinds as "A, B or C".
 func JoinKinds(kinds []controllers.Kind) string {
 	var names []string
 	for _, k := range kinds {
@@ -50,7 +51,7 @@ func JoinKinds(kinds []controllers.Kind) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// ApplicationKinds are those that people mean by the name of an application.
+// ApplicationKinds returns the kinds that a name without a kind is searched in.
 func ApplicationKinds() []controllers.Kind {
 	var kinds []controllers.Kind
 	for _, kind := range []string{"Kustomization", "HelmRelease"} {

@@ -6,7 +6,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// InstallHint names the controller that a kind comes with and how to install it.
+// InstallHint returns the controller of a kind and the command to install it.
 func InstallHint(k controllers.Kind) string {
 	command := "flux install"
 	if c, ok := controllers.Find(k.Controller); ok && c.Extra {
@@ -15,7 +15,8 @@ func InstallHint(k controllers.Kind) string {
 	return fmt.Sprintf("it comes with the %s: %s", k.Controller, command)
 }
 
-// InNamespace is how messages call a namespace, or all of them for "".
+// InNamespace returns the phrase for a namespace in messages, "any namespace" for
+// "".
 func InNamespace(namespace string) string {
 	if namespace == "" {
 		return "any namespace"
@@ -26,7 +27,7 @@ func InNamespace(namespace string) string {
 // NotFoundError is returned for an object that does not exist.
 type NotFoundError struct {
 	Target Target
-	// Others are the kinds that the name may also have meant.
+	// Others lists the other kinds that were searched for the name.
 	Others []controllers.Kind
 }
 
@@ -37,12 +38,12 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("%s object '%s' not found in %s", e.Target.Kind.Kind, e.Target.Name, InNamespace(e.Target.Namespace))
 }
 
-// AllKinds are those that the name may have meant.
+// AllKinds returns the kinds that were searched for the name.
 func (e *NotFoundError) AllKinds() []controllers.Kind {
 	return append([]controllers.Kind{e.Target.Kind}, e.Others...)
 }
 
-// Remedy is the hint where no object of a similar name exists.
+// Remedy returns the hint if no object has a similar name.
 func (e *NotFoundError) Remedy() string {
 	if len(e.Others) > 0 {
 		return "list all objects: flux get all -A"

@@ -13,18 +13,18 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Ref is an object as people write it: KIND NAME, KIND/NAME or, as tables
-// show references, KIND/NAMESPACE/NAME.
+// Ref is a reference to an object: KIND NAME, KIND/NAME or KIND/NAMESPACE/NAME.
 type Ref struct {
-	// Word is the kind as it was written, and kinds the rows that it may mean:
-	// none where it is no word of Flux.
-	Word  string
+	// Word is the kind as written.
+	Word string
+	// Kinds lists the Flux kinds that Word matches, none for other kinds.
 	Kinds []controllers.Kind
-	// Namespace is "" where none was written.
+	// Namespace is "" if the reference has none.
 	Namespace, Name string
 }
 
-// Parse reads an object from one or two words; false says that they name none.
+// Parse parses a reference of one or two words. It returns false if they are not
+// a reference.
 func Parse(args []string) (Ref, bool) {
 	parts := strings.Split(args[0], "/")
 	if len(args) == 2 {
@@ -41,12 +41,13 @@ func Parse(args []string) (Ref, bool) {
 	return r, r.Name != "" && !slices.ContainsFunc(parts, notASegment)
 }
 
-// notASegment reports whether a part would lead elsewhere in the path of a request.
+// notASegment reports whether a part is not a valid segment of a request path.
 func notASegment(part string) bool {
 	return part == "" || len(content.IsPathSegmentName(part)) > 0
 }
 
-// CutKind takes the kind off the parts between slashes: "source/git" is a word, too.
+// CutKind splits the parts of a reference into the kind, which may have two
+// parts as in source/git, and the rest.
 func CutKind(parts []string) (Ref, []string) {
 	for length := len(parts) - 1; length > 0; length-- {
 		word := strings.Join(parts[:length], "/")
@@ -57,7 +58,8 @@ func CutKind(parts []string) (Ref, []string) {
 	return Ref{Word: parts[0]}, parts[1:]
 }
 
-// Kind is the one kind of Flux that the word means.
+// Kind returns the Flux kind of the reference, or an error unless exactly one
+// matches.
 func (r Ref) Kind() (controllers.Kind, error) {
 	switch len(r.Kinds) {
 	case 0:
@@ -65,17 +67,18 @@ func (r Ref) Kind() (controllers.Kind, error) {
 	case 1:
 		return r.Kinds[0], nil
 	}
-	return controllers.Kind{}, clierr.WithHint("name one of "+strings.Join(KindWords(r.Kinds), ", "), "%q means several kinds", r.Word)
+	return controllers.Kind{}, clierr.WithHint("use one of "+strings.Join(KindWords(r.Kinds), ", "), "%q means several kinds", r.Word)
 }
 
-// NamespaceOr is the namespace of the object, the given one where none was written.
+// NamespaceOr returns the namespace of the reference, or the given one if the
+// reference has none.
 func (r Ref) NamespaceOr(namespace string) string { return cmp.Or(r.Namespace, namespace) }
 
-// UnknownWord returns the error for a word that is no kind of Flux.
+// UnknownWord returns the error for a word that is not the name of a Flux kind.
 func UnknownWord(word string) error { return UnknownKind(word, controllers.Kinds) }
 
-// ParseArgs reads an object from the words of a command line, and none where
-// there are no words.
+// ParseArgs parses the arguments of a command as a reference. Without arguments
+// it returns an empty reference.
 func ParseArgs(args []string) (Ref, error) {
 	if len(args) == 0 {
 		return Ref{}, nil
@@ -87,13 +90,13 @@ func ParseArgs(args []string) (Ref, error) {
 	return r, nil
 }
 
-// NotAnObject returns the error for words that name no object.
+// NotAnObject returns the error for words that are not a reference.
 func NotAnObject(words string) error {
 	return clierr.WithHint("write KIND/NAME or KIND/NAMESPACE/NAME, such as ks/my-app", "%q names no object", words)
 }
 
-// ParseFluxObject reads an object of Flux from the words of a command line; its name
-// is "" where there are no words.
+// ParseFluxObject parses the arguments of a command as a reference to a Flux
+// object. Without arguments it returns an empty reference.
 func ParseFluxObject(args []string) (controllers.Kind, Ref, error) {
 	r, err := ParseArgs(args)
 	if err != nil || r.Name == "" {
@@ -103,8 +106,8 @@ func ParseFluxObject(args []string) (controllers.Kind, Ref, error) {
 	return k, r, err
 }
 
-// ParseCommandLine reads an object from the words of a command line: KIND/NAME,
-// KIND NAME or, as after other verbs, the family and the word of a kind and NAME.
+// ParseCommandLine parses KIND/NAME, KIND NAME or, as with other commands, FAMILY
+// KIND NAME such as "source git my-app".
 func ParseCommandLine(cmd *cobra.Command, args []string) (Ref, error) {
 	family := func(n int) bool { return len(args) == n && len(controllers.KindsNamed(args[0]+" "+args[1])) == 1 }
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestReadObject(t *testing.T) {
+func TestParse(t *testing.T) {
 	t.Parallel()
 	type object struct{ Word, Kind, Namespace, Name string }
 	for text, want := range map[string]object{

@@ -8,14 +8,14 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Subjects are what events and logs are asked about: objects, or all objects of
-// kinds, or neither for everything.
+// Subjects selects the objects of events and logs: named objects, or all objects
+// of kinds. Empty Subjects select everything.
 type Subjects struct {
 	Objects []Ref
 	Kinds   []controllers.Kind
 }
 
-// ParseSubjects reads --for and the words behind a command: KIND/NAME…,
+// ParseSubjects parses --for or the arguments of a command: KIND/NAME…,
 // KIND[,KIND…] NAME… or KIND[,KIND…].
 func ParseSubjects(flag string, words []string) (Subjects, error) {
 	switch {
@@ -79,8 +79,8 @@ func subjectKinds(words []string) (Subjects, error) {
 	return all, nil
 }
 
-// unambiguous refuses a word that means several kinds; one that Flux does not
-// know may be any resource type of the cluster.
+// unambiguous returns an error for a word that matches several Flux kinds. A word
+// that matches none may be another resource type of the cluster.
 func unambiguous(r Ref) error {
 	if len(r.Kinds) > 1 {
 		_, err := r.Kind()
@@ -89,7 +89,7 @@ func unambiguous(r Ref) error {
 	return nil
 }
 
-// Targets are the objects where all of them have to be of Flux.
+// Targets returns the objects, or an error if one is not a Flux object.
 func (s Subjects) Targets(namespace string) ([]Target, error) {
 	var all []Target
 	for _, r := range s.Objects {

@@ -10,25 +10,25 @@ import (
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// Target is one object that a verb acts on.
+// Target is an object that a command acts on.
 type Target struct {
 	Kind            controllers.Kind
 	Namespace, Name string
-	// Object is how it was found, nil where nobody has looked yet.
+	// Object is the live object, nil if it is not read yet.
 	Object controllers.Object
 }
 
 func (t Target) String() string { return t.Kind.Kind + " " + t.Namespace + "/" + t.Name }
 
-// Key tells objects of different kinds apart, too.
+// Key returns a key that is unique across kinds.
 func (t Target) Key() string { return t.String() }
 
-// Named is the target as pkg/controllers names objects.
+// Named returns the reference of pkg/controllers to the object.
 func (t Target) Named() controllers.Target {
 	return controllers.Target{Kind: t.Kind.Kind, Namespace: t.Namespace, Name: t.Name}
 }
 
-// Read fills in the object of a target that nobody has looked at yet.
+// Read gets the live object, unless the target already has it.
 func (t *Target) Read(ctx context.Context, client *kube.Client) error {
 	if t.Object != nil {
 		return nil
@@ -38,7 +38,7 @@ func (t *Target) Read(ctx context.Context, client *kube.Client) error {
 	return NotFound(err, *t)
 }
 
-// NotFound puts "not found" into the words that people know.
+// NotFound replaces a NotFound error of the API server by a NotFoundError.
 func NotFound(err error, t Target) error {
 	if apierrors.IsNotFound(err) && !kube.NotServed(err) {
 		return &NotFoundError{Target: t}
@@ -46,12 +46,12 @@ func NotFound(err error, t Target) error {
 	return err
 }
 
-// Subject returns the object as pkg/reconcile takes it.
+// Subject returns the target as a subject of pkg/reconcile.
 func (t Target) Subject() reconcile.Subject {
 	return reconcile.Subject{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name, Object: t.Object}
 }
 
-// OfSubject returns the object of a subject of pkg/reconcile.
-func OfSubject(s reconcile.Subject) Target {
+// FromSubject returns the target of a subject of pkg/reconcile.
+func FromSubject(s reconcile.Subject) Target {
 	return Target{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Object: s.Object}
 }

@@ -94,7 +94,7 @@ func run(a *app.App, cmd *cobra.Command, o *reconciler.Options, s kinds.Selectio
 		}
 		targets.All = targets.Labels == ""
 	}
-	if err := targets.On(s).Check(cmd, s); err != nil {
+	if err := targets.With(s).Check(cmd, s); err != nil {
 		return err
 	}
 	client, err := a.Client()

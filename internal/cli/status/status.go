@@ -159,7 +159,7 @@ func (s situation) well() bool { return s.outcome.Status == "True" && len(s.Verd
 // well, 2 if a part could not be checked.
 func (s situation) determined(err error) error {
 	if err = answered(err, s.well()); err == nil && len(s.unknown) > 0 {
-		return &clierr.ExitCodeError{Code: clierr.ExitUnanswered}
+		return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
 	}
 	return err
 }

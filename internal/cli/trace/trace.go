@@ -187,7 +187,7 @@ func completeTrace(a *app.App) cobra.CompletionFunc {
 		case kind != "":
 			return complete.NamesOf(a, complete.ByWord(kind), "")(cmd, args, prefix)
 		case strings.Contains(prefix, "/"):
-			return complete.Slash(a)(cmd, args, prefix)
+			return complete.NameAfterKind(a)(cmd, args, prefix)
 		case len(args) == 0:
 			return complete.Matching(kube.Words(), nil, prefix), cobra.ShellCompDirectiveNoFileComp
 		case strings.Contains(args[0], "/") || strings.Contains(args[0], ","):

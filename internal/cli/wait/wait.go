@@ -114,7 +114,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	if err := o.check(s); err != nil {
 		return err
 	}
-	if err := o.targets.On(s).Check(cmd, s); err != nil {
+	if err := o.targets.With(s).Check(cmd, s); err != nil {
 		return err
 	}
 	client, err := a.Client()
@@ -148,9 +148,9 @@ func listNamed(ctx context.Context, client *kube.Client, c *kinds.Chosen) error 
 	if c.Listed {
 		return nil
 	}
-	named := map[kinds.Place][]int{}
+	named := map[kinds.KindNamespace][]int{}
 	for i, t := range c.Targets {
-		p := kinds.Place{Kind: t.Kind.Kind, Namespace: t.Namespace}
+		p := kinds.KindNamespace{Kind: t.Kind.Kind, Namespace: t.Namespace}
 		named[p] = append(named[p], i)
 	}
 	for at, indexes := range named {

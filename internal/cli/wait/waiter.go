@@ -73,7 +73,7 @@ func subjectsOf(targets []objref.Target) []reconcile.Subject {
 func (w *waiter) outcomes() []report.Outcome {
 	var list []report.Outcome
 	for _, result := range w.results {
-		list = append(list, report.OutcomeOf(objref.OfSubject(result.Subject), result.Last, w.failures[result.Subject.String()]))
+		list = append(list, report.OutcomeOf(objref.FromSubject(result.Subject), result.Last, w.failures[result.Subject.String()]))
 	}
 	return list
 }
@@ -136,7 +136,7 @@ func missed(g reconcile.Goal, k controllers.Kind, o controllers.Object) string {
 
 // inWords makes the error that the user sees.
 func (w *waiter) inWords(result reconcile.Result) error {
-	s, t, o, g := result.Subject, objref.OfSubject(result.Subject), result.Last, result.Goal
+	s, t, o, g := result.Subject, objref.FromSubject(result.Subject), result.Last, result.Goal
 	var final *reconcile.FinalError
 	switch err := objref.NotFound(result.Err, t); {
 	case errors.As(err, &final) && final.Suspended:

@@ -143,7 +143,7 @@ func determined(err error, v diagnose.Verdict) error {
 	case len(v.Cases) > 0:
 		return &clierr.ExitCodeError{Code: clierr.ExitFailed}
 	case len(v.Unknown) > 0:
-		return &clierr.ExitCodeError{Code: clierr.ExitUnanswered}
+		return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func (c *Creation) Await(ctx context.Context, k controllers.Kind, done kube.Upse
 // outcome reports the result of the wait and returns an error unless the object is ready.
 func (c *Creation) outcome(client *kube.Client, result reconcile.Result) error {
 	k, last := result.Subject.Kind, result.Last
-	t := objref.OfSubject(result.Subject)
+	t := objref.FromSubject(result.Subject)
 	var failure *report.UnreadyError
 	var final *reconcile.FinalError
 	switch err := result.Err; {
