@@ -111,13 +111,13 @@ func (a *App) RESTConfig() (*rest.Config, error) {
 	}
 	cfg.UserAgent = "flux/" + a.Build.Version
 	a.addClusterSecrets(cfg)
-	cfg.WarningHandler = &warnings{print: a.UI.Warning, printed: map[string]bool{}}
+	cfg.WarningHandler = &warnings{warn: a.UI.Warning, printed: map[string]bool{}}
 	return cfg, nil
 }
 
 // warnings prints the warnings of the API server, each once.
 type warnings struct {
-	print   func(format string, args ...any)
+	warn    func(format string, args ...any)
 	mu      sync.Mutex
 	printed map[string]bool
 }
@@ -131,12 +131,12 @@ func (w *warnings) HandleWarningHeader(code int, _, text string) {
 		return
 	}
 	w.printed[text] = true
-	w.print("%s", redact.Text(text))
+	w.warn("%s", redact.Text(text))
 }
 
 // Notice implements kube.Notifier. It repeats equal notices, because each
 // reports a new occurrence.
-func (w *warnings) Notice(text string) { w.print("%s", redact.Text(text)) }
+func (w *warnings) Notice(text string) { w.warn("%s", redact.Text(text)) }
 
 // Namespace returns the namespace of a command: --namespace, or the namespace of
 // the kubeconfig context with --ns-follows-kube-context, or
