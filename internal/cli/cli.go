@@ -3,15 +3,18 @@
 package cli
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/plugin"
 	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/output"
 )
 
 // NewRoot returns the root command with the subcommands that args need.
@@ -52,6 +55,7 @@ operate it from a terminal or a pipeline.`,
 	root.SetHelpCommandGroupID(groupTools)
 	root.AddCommand(subcommands(a, args)...)
 	root.SetUsageFunc(usage)
+	root.SetFlagErrorFunc(flagError)
 	root.InitDefaultVersionFlag()
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -61,6 +65,18 @@ operate it from a terminal or a pipeline.`,
 		help(cmd, args)
 	})
 	return root
+}
+
+// flagError returns the error of a flag whose value is invalid. It words unknown
+// output formats like the commands that check the format themselves.
+func flagError(_ *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && invalid.GetFlag().Name == "output" {
+		if c, ok := invalid.GetFlag().Value.(command.Choice); ok {
+			return output.UnknownFormat(invalid.GetValue(), c.Allowed...)
+		}
+	}
+	return err
 }
 
 // withoutSettings lists the commands that run despite invalid settings, because

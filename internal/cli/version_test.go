@@ -30,7 +30,7 @@ func TestVersion(t *testing.T) {
 		t.Errorf("%d requests of three commands", got)
 	}
 	expect(t, flux(t.Context(), s, "version", "--client"), outcome{Out: own})
-	expect(t, flux(t.Context(), s, "version", "-o", "xml"), outcome{1, "", "✗ output format \"xml\" is not known: use yaml or json\n"})
+	expect(t, flux(t.Context(), s, "version", "-o", "xml"), outcome{1, "", "✗ unknown output format \"xml\": must be one of yaml, json\n"})
 	if got := len(s.Requests()); got != 3 {
 		t.Errorf("%d requests of commands that need no cluster", got-3)
 	}

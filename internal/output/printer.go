@@ -51,8 +51,16 @@ func ObjectPrinter(format string, given ...Option) (printers.ResourcePrinter, er
 	return nil, unknownFormat(format)
 }
 
+// UnknownFormat returns the error of a command for a value of -o that it does not allow.
+func UnknownFormat(format string, allowed ...string) error {
+	if len(allowed) == 1 {
+		return fmt.Errorf("unknown output format %q: must be %s", format, allowed[0])
+	}
+	return fmt.Errorf("unknown output format %q: must be one of %s", format, strings.Join(allowed, ", "))
+}
+
 func unknownFormat(format string) error {
-	return fmt.Errorf("unknown output format %q: must be one of %s", format, Formats)
+	return UnknownFormat(format, strings.Split(Formats, "|")...)
 }
 
 // templatePrinter returns the printer of a format with an inline template or, with -file, a

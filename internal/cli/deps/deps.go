@@ -22,6 +22,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/treeview"
 	"github.com/fluxkit/flux/internal/diagram"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
@@ -79,7 +80,7 @@ With --path the objects are those in the files of a folder, and no cluster is as
 
 func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	if o.format != "" && !slices.Contains(formats(), o.format) {
-		return fmt.Errorf("output format %q is not known: use %s", o.format, strings.Join(formats(), ", "))
+		return output.UnknownFormat(o.format, formats()...)
 	}
 	k, ref, err := objref.ParseFluxObject(args)
 	if err != nil {

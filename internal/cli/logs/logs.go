@@ -118,7 +118,7 @@ func (o *options) parsed() (logs.Options, error) {
 	options.Filter.Level, options.Filter.Name = o.level.String(), o.name
 	switch {
 	case o.format != "" && o.format != "json":
-		return options, fmt.Errorf("output format %q is not known: use json", o.format)
+		return options, output.UnknownFormat(o.format, "json")
 	case o.since < 0:
 		return options, fmt.Errorf("--since %s is in the future: give a time such as 10m", o.since)
 	case o.tail < -1:

@@ -2,7 +2,6 @@ package report
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -11,6 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -91,7 +91,7 @@ func CheckFormat(format string) error {
 	case "", "json", "yaml":
 		return nil
 	}
-	return fmt.Errorf("output format %q is not known: use json or yaml", format)
+	return output.UnknownFormat(format, "json", "yaml")
 }
 
 // PrintOutcomes writes the outcomes to standard output, a list also of one.

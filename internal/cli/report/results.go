@@ -13,6 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -83,24 +84,25 @@ func (r *Results) Changed() []objref.Target {
 	return done
 }
 
-const resultFormats = "json, yaml or name"
+// resultFormats returns the values of --output of commands that change objects.
+func resultFormats() []string { return []string{"json", "yaml", "name"} }
 
 // AddResultFormat adds the flag --output of commands that change objects.
 func AddResultFormat(fs *pflag.FlagSet, format *string) {
-	fs.StringVarP(format, "output", "o", "", "print the result for each object: "+resultFormats)
+	fs.StringVarP(format, "output", "o", "", "print the result for each object: json, yaml or name")
 }
 
 // CompleteResultFormat completes --output.
 func CompleteResultFormat(cmd *cobra.Command) {
-	complete.Flag(cmd, "output", cobra.FixedCompletions([]string{"json", "yaml", "name"}, cobra.ShellCompDirectiveNoFileComp))
+	complete.Flag(cmd, "output", cobra.FixedCompletions(resultFormats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // CheckResultFormat refuses formats other than json, yaml and name.
 func CheckResultFormat(format string) error {
-	if slices.Contains([]string{"", "json", "yaml", "name"}, format) {
+	if format == "" || slices.Contains(resultFormats(), format) {
 		return nil
 	}
-	return fmt.Errorf("output format %q is not known: use %s", format, resultFormats)
+	return output.UnknownFormat(format, resultFormats()...)
 }
 
 // PrintResults writes the results to standard output: a list also of one, and

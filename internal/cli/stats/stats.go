@@ -4,7 +4,7 @@ package stats
 import (
 	"context"
 	"errors"
-	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -61,10 +62,13 @@ gotk_suspend_status, which the controllers no longer export.
 	fs.BoolVar(&o.metrics, "metrics", false, "show the reconciliation metrics of the controllers")
 	fs.StringVar(&o.fluxNamespace, "flux-namespace", a.FluxNamespace(), "namespace of the Flux controllers, with --metrics")
 	complete.Flag(cmd, "flux-namespace", complete.Namespaces(a))
-	fs.StringVarP(&o.format, "output", "o", "", "print wide|json|yaml|prometheus")
-	complete.Flag(cmd, "output", cobra.FixedCompletions([]string{"wide", "json", "yaml", "prometheus"}, cobra.ShellCompDirectiveNoFileComp))
+	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(formats(), "|"))
+	complete.Flag(cmd, "output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
+
+// formats returns the values of --output.
+func formats() []string { return []string{"wide", "json", "yaml", "prometheus"} }
 
 func (o *options) check() error {
 	switch o.format {
@@ -76,7 +80,7 @@ func (o *options) check() error {
 		}
 		return nil
 	}
-	return fmt.Errorf("output format %q is not known: use wide, json, yaml or prometheus", o.format)
+	return output.UnknownFormat(o.format, formats()...)
 }
 
 // countedKinds are the kinds in the table of Flux 2.9, in its order. Other

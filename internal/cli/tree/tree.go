@@ -23,6 +23,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/treeview"
 	"github.com/fluxkit/flux/internal/diagram"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
@@ -93,7 +94,7 @@ func (o *options) parsed(terminal bool) (tree.Options, error) {
 	case slices.Contains(formats(), o.format):
 		t.Status = true
 	default:
-		return t, fmt.Errorf("output format %q is not known: use %s", o.format, strings.Join(formats(), ", "))
+		return t, output.UnknownFormat(o.format, formats()...)
 	}
 	return t, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -56,7 +57,7 @@ type entry struct{ name, version string }
 
 func run(a *app.App, cmd *cobra.Command, o *options) error {
 	if o.format != "yaml" && o.format != "json" {
-		return fmt.Errorf("output format %q is not known: use yaml or json", o.format)
+		return output.UnknownFormat(o.format, "yaml", "json")
 	}
 	entries := []entry{{"flux", "v" + strings.TrimPrefix(a.Build.Version, "v")}}
 	if o.format == "json" && a.Build.Commit != "" {

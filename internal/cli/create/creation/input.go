@@ -1,7 +1,6 @@
 package creation
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -108,7 +107,7 @@ func (c *Creation) Depends(list []string) []any {
 // knownFormat returns an error for formats that cannot print an object.
 func knownFormat(format string) error {
 	if format == "wide" {
-		return errors.New("output format \"wide\" is not supported: use one of json|yaml|name|jsonpath=…|go-template=…")
+		return output.UnknownFormat(format, "json", "yaml", "name", "jsonpath=…", "go-template=…", "custom-columns=…")
 	}
 	_, err := output.ObjectPrinter(format)
 	return err
