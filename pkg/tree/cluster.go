@@ -143,7 +143,7 @@ func (c *cluster) preferred(ctx context.Context, name string) (map[string]kube.R
 	if err := c.read(ctx, "/apis/"+name, &group); err != nil {
 		return nil, err
 	}
-	return c.Kinds(ctx, schema.GroupVersion{Group: name, Version: group.PreferredVersion.Version})
+	return c.Discovery().Kinds(ctx, schema.GroupVersion{Group: name, Version: group.PreferredVersion.Version})
 }
 
 func (c *cluster) read(ctx context.Context, path string, into any) error {

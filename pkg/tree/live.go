@@ -165,18 +165,23 @@ func claims(o map[string]any, set string) []string {
 	return prefixes
 }
 
-// wholeNumbers converts integral float64 numbers to int64 in place:
-// encoding/json decodes every number as float64, and kstatus expects int64.
+// wholeNumbers returns a copy with int64 in place of integral float64 numbers:
+// encoding/json decodes every number as float64, and kstatus expects int64. The
+// original is not changed, because its reader may use it at the same time.
 func wholeNumbers(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
+		m := make(map[string]any, len(v))
 		for key, value := range v {
-			v[key] = wholeNumbers(value)
+			m[key] = wholeNumbers(value)
 		}
+		return m
 	case []any:
+		list := make([]any, len(v))
 		for i, value := range v {
-			v[i] = wholeNumbers(value)
+			list[i] = wholeNumbers(value)
 		}
+		return list
 	case float64:
 		if whole := int64(v); float64(whole) == v {
 			return whole

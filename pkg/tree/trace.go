@@ -98,13 +98,13 @@ type tracer struct{ client *kube.Client }
 
 func (t tracer) resource(ctx context.Context, apiVersion, word string) (kube.Resource, error) {
 	if apiVersion == "" {
-		return t.client.Named(ctx, word)
+		return t.client.Discovery().Named(ctx, word)
 	}
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
 		return kube.Resource{}, fmt.Errorf("reading the API version %q: %w", apiVersion, err)
 	}
-	return t.client.NamedIn(ctx, gv, word)
+	return t.client.Discovery().NamedIn(ctx, gv, word)
 }
 
 // get reads an object, a Flux object in a version that the API server serves.
@@ -132,7 +132,7 @@ func (t tracer) owners(ctx context.Context, trace *Trace, o controllers.Object) 
 		}
 		owner, err := t.get(ctx, r, controllers.Namespace(o), name)
 		if apierrors.IsNotFound(err) {
-			served, lookup := t.client.NamedInGroup(ctx, r.Group, r.Kind)
+			served, lookup := t.client.Discovery().NamedInGroup(ctx, r.Group, r.Kind)
 			if lookup == nil && served[0] != r {
 				owner, err = t.get(ctx, served[0], controllers.Namespace(o), name)
 			}

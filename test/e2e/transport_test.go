@@ -39,7 +39,7 @@ func TestTransports(t *testing.T) {
 		if out := s.run("flux", "diff", "kustomization", "flux-system", "--branch=main"); out != "" {
 			t.Errorf("the branch that is applied differs, fetched over %s:\n%s", name, out)
 		}
-		if _, stderr, err := s.try("flux", "diff", "kustomization", "flux-system", "--branch=none"); err == nil || !strings.Contains(stderr, `has no branch "none"`) {
+		if _, stderr, err := s.try("flux", "diff", "kustomization", "flux-system", "--branch=none"); err == nil || !strings.Contains(stderr, `branch "none" not found in the repository`) {
 			t.Errorf("a branch that does not exist, over %s: %v\n%s", name, err, stderr)
 		}
 		s.run("flux", "uninstall", "--silent")
