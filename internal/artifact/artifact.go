@@ -60,7 +60,7 @@ func Fetch(ctx context.Context, client *kube.Client, a Artifact, home string) ([
 		return nil, fmt.Errorf("finding the server of %s: %w", a.URL, err)
 	}
 	archive, err := get(ctx, address, func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return client.Forward(ctx, pod.namespace, pod.name, pod.port)
+		return client.Pods().Forward(ctx, pod.namespace, pod.name, pod.port)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("fetching %s: %w", a.URL, err)

@@ -22,15 +22,15 @@ const maxRequests = 16
 // Apply applies the objects with server-side apply and the field manager of flux, and takes over
 // fields of other managers. It applies namespaces and CRDs first and waits until the CRDs are
 // established. Objects of the same stage are applied concurrently.
-func (c *Client) Apply(ctx context.Context, objects []*unstructured.Unstructured) error {
-	return c.applyWith(ctx, objects, c.applyOne)
+func Apply(ctx context.Context, c *Client, objects []*unstructured.Unstructured) error {
+	return applyWith(ctx, c, objects, applyOne)
 }
 
 // ApplyEach is like Apply, and calls each with the result for every object, possibly concurrently.
 // It sends one more request for each object.
-func (c *Client) ApplyEach(ctx context.Context, objects []*unstructured.Unstructured, each func(*unstructured.Unstructured, Upserted)) error {
-	return c.applyWith(ctx, objects, func(ctx context.Context, o *unstructured.Unstructured) error {
-		u, err := c.Upsert(ctx, o, false)
+func ApplyEach(ctx context.Context, c *Client, objects []*unstructured.Unstructured, each func(*unstructured.Unstructured, Upserted)) error {
+	return applyWith(ctx, c, objects, func(ctx context.Context, c *Client, o *unstructured.Unstructured) error {
+		u, err := Upsert(ctx, c, o, false)
 		if err == nil {
 			each(o, u)
 		}
@@ -38,23 +38,23 @@ func (c *Client) ApplyEach(ctx context.Context, objects []*unstructured.Unstruct
 	})
 }
 
-func (c *Client) applyWith(ctx context.Context, objects []*unstructured.Unstructured, apply func(context.Context, *unstructured.Unstructured) error) error {
+func applyWith(ctx context.Context, c *Client, objects []*unstructured.Unstructured, do func(context.Context, *Client, *unstructured.Unstructured) error) error {
 	for _, stage := range stages(objects) {
-		if err := c.each(ctx, stage, apply); err != nil {
+		if err := each(ctx, c, stage, do); err != nil {
 			return err
 		}
-		if err := c.each(ctx, stage, c.established); err != nil {
+		if err := each(ctx, c, stage, established); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Client) each(ctx context.Context, objects []*unstructured.Unstructured, do func(context.Context, *unstructured.Unstructured) error) error {
+func each(ctx context.Context, c *Client, objects []*unstructured.Unstructured, do func(context.Context, *Client, *unstructured.Unstructured) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxRequests)
 	for _, o := range objects {
-		g.Go(func() error { return do(ctx, o) })
+		g.Go(func() error { return do(ctx, c, o) })
 	}
 	return g.Wait()
 }
@@ -66,7 +66,7 @@ func applyBody(object any) ([]byte, error) {
 	return []byte(printable.JSON(string(body))), err
 }
 
-func (c *Client) applyOne(ctx context.Context, o *unstructured.Unstructured) error {
+func applyOne(ctx context.Context, c *Client, o *unstructured.Unstructured) error {
 	body, err := applyBody(o.Object)
 	if err != nil {
 		return fmt.Errorf("encoding %s: %w", Describe(o), err)
@@ -81,7 +81,7 @@ func (c *Client) applyOne(ctx context.Context, o *unstructured.Unstructured) err
 }
 
 // established waits until a CRD is established.
-func (c *Client) established(ctx context.Context, o *unstructured.Unstructured) error {
+func established(ctx context.Context, c *Client, o *unstructured.Unstructured) error {
 	if o.GetKind() != "CustomResourceDefinition" {
 		return nil
 	}

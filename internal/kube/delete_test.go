@@ -160,14 +160,14 @@ func TestAllowed(t *testing.T) {
 		{Verb: "create", Resource: "namespaces"}, {Verb: "delete", Resource: "namespaces"},
 	}
 	may = []string{"create namespaces"}
-	err := s.Client.Allowed(t.Context(), asked)
+	err := s.Client.Access().Check(t.Context(), asked)
 	want := `no permission to create, patch deployments.apps in namespace "web"; delete namespaces`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	may = []string{"* *"}
 	before := len(s.Requests())
-	if err := s.Client.Allowed(t.Context(), asked); err != nil {
+	if err := s.Client.Access().Check(t.Context(), asked); err != nil {
 		t.Error(err)
 	}
 	if n := len(s.Requests()) - before; n != 1 {

@@ -27,19 +27,17 @@ const (
 )
 
 // Forward connects to a port of a pod through the API server. ctx limits the time to connect.
-func (c *Client) Forward(ctx context.Context, namespace, pod string, port int) (net.Conn, error) {
-	conn, err := c.forward(ctx, namespace, pod, port)
+func (p Pods) Forward(ctx context.Context, namespace, pod string, port int) (net.Conn, error) {
+	conn, err := p.forward(ctx, namespace, pod, port)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to port %d of pod %s/%s: %w", port, namespace, pod, err)
 	}
 	return conn, nil
 }
 
-func (c *Client) forward(ctx context.Context, namespace, pod string, port int) (net.Conn, error) {
-	pods := Resource{}
-	pods.Version, pods.Resource = "v1", "pods"
-	address := pods.locate(c.raw.Get(), namespace, pod).SubResource("portforward").URL().String()
-	streams, err := c.streams(ctx, address)
+func (p Pods) forward(ctx context.Context, namespace, pod string, port int) (net.Conn, error) {
+	address := podResource().locate(p.c.raw.Get(), namespace, pod).SubResource("portforward").URL().String()
+	streams, err := p.streams(ctx, address)
 	if err != nil {
 		return nil, err
 	}
@@ -52,12 +50,12 @@ func (c *Client) forward(ctx context.Context, namespace, pod string, port int) (
 
 // streams opens a connection for several streams. It falls back to SPDY, since a proxy may not
 // support WebSockets, and a role may allow only create (POST) and not get.
-func (c *Client) streams(ctx context.Context, address string) (httpstream.Connection, error) {
-	streams, err := c.overWebSocket(ctx, address)
+func (p Pods) streams(ctx context.Context, address string) (httpstream.Connection, error) {
+	streams, err := p.overWebSocket(ctx, address)
 	if !httpstream.IsUpgradeFailure(err) && !httpstream.IsHTTPSProxyError(err) {
 		return streams, err
 	}
-	streams, fallback := c.overSPDY(ctx, address)
+	streams, fallback := p.overSPDY(ctx, address)
 	var refused *httpstream.UpgradeFailureError
 	if fallback != nil && errors.As(err, &refused) {
 		return nil, refused.Cause // the error of the server
@@ -65,8 +63,8 @@ func (c *Client) streams(ctx context.Context, address string) (httpstream.Connec
 	return streams, fallback
 }
 
-func (c *Client) overWebSocket(ctx context.Context, address string) (httpstream.Connection, error) {
-	transport, holder, err := websocket.RoundTripperFor(c.Config)
+func (p Pods) overWebSocket(ctx context.Context, address string) (httpstream.Connection, error) {
+	transport, holder, err := websocket.RoundTripperFor(p.c.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -86,8 +84,8 @@ func (c *Client) overWebSocket(ctx context.Context, address string) (httpstream.
 	return streams, nil
 }
 
-func (c *Client) overSPDY(ctx context.Context, address string) (httpstream.Connection, error) {
-	transport, upgrader, err := spdytransport.RoundTripperFor(c.Config)
+func (p Pods) overSPDY(ctx context.Context, address string) (httpstream.Connection, error) {
+	transport, upgrader, err := spdytransport.RoundTripperFor(p.c.Config)
 	if err != nil {
 		return nil, err
 	}

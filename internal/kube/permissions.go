@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
 )
 
 // Permission is a permission in RBAC terms.
@@ -52,10 +53,16 @@ func (e *DeniedError) Error() string {
 	return "no permission to " + strings.Join(objects, "; ")
 }
 
-// Allowed returns a *DeniedError if the user lacks one of the permissions. It first checks whether
+// Access reads what the user of the client is allowed to do.
+type Access struct{ raw rest.Interface }
+
+// Access returns the client for the user's own permissions.
+func (c *Client) Access() Access { return Access{c.raw} }
+
+// Check returns a *DeniedError if the user lacks one of the permissions. It first checks whether
 // everything is allowed, which is a single request for cluster administrators.
-func (c *Client) Allowed(ctx context.Context, permissions []Permission) error {
-	everything, err := c.allowed(ctx, Permission{Verb: "*", Group: "*", Resource: "*"})
+func (a Access) Check(ctx context.Context, permissions []Permission) error {
+	everything, err := a.May(ctx, Permission{Verb: "*", Group: "*", Resource: "*"})
 	if err != nil || everything {
 		return err
 	}
@@ -64,7 +71,7 @@ func (c *Client) Allowed(ctx context.Context, permissions []Permission) error {
 	g.SetLimit(maxRequests)
 	for i, p := range permissions {
 		g.Go(func() (err error) {
-			answers[i], err = c.allowed(ctx, p)
+			answers[i], err = a.May(ctx, p)
 			return err
 		})
 	}
@@ -84,9 +91,7 @@ func (c *Client) Allowed(ctx context.Context, permissions []Permission) error {
 }
 
 // May reports whether the user has a permission.
-func (c *Client) May(ctx context.Context, p Permission) (bool, error) { return c.allowed(ctx, p) }
-
-func (c *Client) allowed(ctx context.Context, p Permission) (bool, error) {
+func (a Access) May(ctx context.Context, p Permission) (bool, error) {
 	review := map[string]any{
 		"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
 		"spec": map[string]any{"resourceAttributes": map[string]any{
@@ -97,7 +102,7 @@ func (c *Client) allowed(ctx context.Context, p Permission) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("encoding an access review: %w", err)
 	}
-	body, err = answer(ctx, c.raw.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
+	body, err = answer(ctx, a.raw.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
 		SetHeader("Content-Type", "application/json").Body(body))
 	if err != nil {
 		return false, fmt.Errorf("checking the permission to %s: %w", p, err)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // PodLog selects a part of a log.
@@ -16,11 +18,17 @@ type PodLog struct {
 	Lines int
 }
 
-// PodLog returns the end of a container's log.
-func (c *Client) PodLog(ctx context.Context, l PodLog) ([]byte, error) {
-	pods := Resource{ClusterScoped: false}
-	pods.Version, pods.Resource = "v1", "pods"
-	return answer(ctx, pods.locate(c.raw.Get(), l.Namespace, l.Pod).SubResource("log").
+// Pods reads logs of pods and connects to their ports.
+type Pods struct{ c *Client }
+
+// Pods returns the client for pods.
+func (c *Client) Pods() Pods { return Pods{c} }
+
+func podResource() Resource { return ResourceFor(schema.GroupVersionKind{Version: "v1", Kind: "Pod"}) }
+
+// Log returns the end of a container's log.
+func (p Pods) Log(ctx context.Context, l PodLog) ([]byte, error) {
+	return answer(ctx, podResource().locate(p.c.raw.Get(), l.Namespace, l.Pod).SubResource("log").
 		Param("container", l.Container).
 		Param("previous", strconv.FormatBool(l.Previous)).
 		Param("tailLines", strconv.Itoa(l.Lines)).
@@ -39,15 +47,13 @@ type LogStream struct {
 	Tail int64
 }
 
-// StreamLog opens the log of a container. Each line starts with the time at which it was written.
-func (c *Client) StreamLog(ctx context.Context, l LogStream) (io.ReadCloser, error) {
-	pods := Resource{}
-	pods.Version, pods.Resource = "v1", "pods"
-	streams, err := c.apart()
+// Stream opens the log of a container. Each line starts with the time at which it was written.
+func (p Pods) Stream(ctx context.Context, l LogStream) (io.ReadCloser, error) {
+	streams, err := p.c.apart()
 	if err != nil {
 		return nil, err
 	}
-	request := pods.locate(streams.Get(), l.Namespace, l.Pod).SubResource("log").
+	request := podResource().locate(streams.Get(), l.Namespace, l.Pod).SubResource("log").
 		Param("container", l.Container).
 		Param("timestamps", "true")
 	if l.Follow {

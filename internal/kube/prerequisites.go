@@ -8,13 +8,13 @@ import (
 
 // ApplyPrerequisites applies namespaces and CRDs concurrently. It does not wait until the CRDs are
 // established; WaitEstablished does.
-func (c *Client) ApplyPrerequisites(ctx context.Context, objects []*unstructured.Unstructured) error {
-	return c.each(ctx, objects, c.applyOne)
+func ApplyPrerequisites(ctx context.Context, c *Client, objects []*unstructured.Unstructured) error {
+	return each(ctx, c, objects, applyOne)
 }
 
 // WaitEstablished waits until the CRDs among the objects are established.
-func (c *Client) WaitEstablished(ctx context.Context, objects []*unstructured.Unstructured) error {
-	return c.each(ctx, objects, c.established)
+func WaitEstablished(ctx context.Context, c *Client, objects []*unstructured.Unstructured) error {
+	return each(ctx, c, objects, established)
 }
 
 // IsPrerequisite reports whether other objects may depend on an object: it is a namespace or a

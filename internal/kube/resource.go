@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -90,7 +91,7 @@ func (c *Client) WithServedVersion(ctx context.Context, k controllers.Kind, do f
 	if !NotServed(err) {
 		return err
 	}
-	versions, err := c.olderVersions(ctx, k)
+	versions, err := c.served.olderOf(ctx, c.raw, k)
 	if err != nil {
 		return err
 	}
@@ -113,10 +114,10 @@ func (c *Client) GetKind(ctx context.Context, k controllers.Kind, namespace, nam
 	return o, err
 }
 
-// olderVersions returns the versions of a kind that the server has for its group. Only a request
+// olderOf returns the versions of a kind that the server has for its group. Only a request
 // shows whether it serves the kind in them.
-func (c *Client) olderVersions(ctx context.Context, k controllers.Kind) ([]string, error) {
-	group, err := c.group(ctx, k.Group)
+func (v *versions) olderOf(ctx context.Context, raw rest.Interface, k controllers.Kind) ([]string, error) {
+	group, err := v.group(ctx, raw, k.Group)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -124,17 +125,17 @@ func (c *Client) olderVersions(ctx context.Context, k controllers.Kind) ([]strin
 		return nil, err
 	}
 	return slices.DeleteFunc(slices.Clone(k.Older), func(version string) bool {
-		return !slices.ContainsFunc(group.Versions, func(v metav1.GroupVersionForDiscovery) bool { return v.Version == version })
+		return !slices.ContainsFunc(group.Versions, func(served metav1.GroupVersionForDiscovery) bool { return served.Version == version })
 	}), nil
 }
 
-func (c *Client) group(ctx context.Context, name string) (metav1.APIGroup, error) {
-	c.served.mu.Lock()
-	defer c.served.mu.Unlock()
-	if g, ok := c.served.groups[name]; ok {
+func (v *versions) group(ctx context.Context, raw rest.Interface, name string) (metav1.APIGroup, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if g, ok := v.groups[name]; ok {
 		return g, nil
 	}
-	body, err := answer(ctx, c.raw.Get().AbsPath("/apis", name))
+	body, err := answer(ctx, raw.Get().AbsPath("/apis", name))
 	if err != nil {
 		return metav1.APIGroup{}, fmt.Errorf("discovering the versions of %s: %w", name, err)
 	}
@@ -142,9 +143,9 @@ func (c *Client) group(ctx context.Context, name string) (metav1.APIGroup, error
 	if err := json.Unmarshal(body, &g); err != nil {
 		return metav1.APIGroup{}, fmt.Errorf("reading the versions of %s: %w", name, err)
 	}
-	if c.served.groups == nil {
-		c.served.groups = map[string]metav1.APIGroup{}
+	if v.groups == nil {
+		v.groups = map[string]metav1.APIGroup{}
 	}
-	c.served.groups[name] = g
+	v.groups[name] = g
 	return g, nil
 }

@@ -117,9 +117,12 @@ var asked = map[string]struct {
 		return err
 	}},
 	"apply": {true, func(ctx context.Context, c *kube.Client) error {
-		return c.Apply(ctx, []*unstructured.Unstructured{aPod()})
+		return kube.Apply(ctx, c, []*unstructured.Unstructured{aPod()})
 	}},
-	"access review": {true, func(ctx context.Context, c *kube.Client) error { _, err := c.May(ctx, kube.Permission{}); return err }},
+	"access review": {true, func(ctx context.Context, c *kube.Client) error {
+		_, err := c.Access().May(ctx, kube.Permission{})
+		return err
+	}},
 	"dry run of a creation": {true, func(ctx context.Context, c *kube.Client) error {
 		return create(ctx, c, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	}},

@@ -11,8 +11,8 @@ import (
 )
 
 // ServerVersion returns the Kubernetes version of the server.
-func (c *Client) ServerVersion(ctx context.Context) (*version.Version, error) {
-	body, err := answer(ctx, c.raw.Get().AbsPath("/version"))
+func (d Discovery) ServerVersion(ctx context.Context) (*version.Version, error) {
+	body, err := answer(ctx, d.raw.Get().AbsPath("/version"))
 	if err != nil {
 		return nil, fmt.Errorf("reading the Kubernetes version: %w", err)
 	}

@@ -25,7 +25,7 @@ type Upserted struct {
 
 // Upsert creates or updates an object with server-side apply: fields of other managers that are
 // not given are kept. With dryRun the server validates the object but does not store it.
-func (c *Client) Upsert(ctx context.Context, o *unstructured.Unstructured, dryRun bool) (Upserted, error) {
+func Upsert(ctx context.Context, c *Client, o *unstructured.Unstructured, dryRun bool) (Upserted, error) {
 	u := Upserted{}
 	try := func(r Resource) (err error) {
 		u = Upserted{Resource: r}
@@ -35,7 +35,7 @@ func (c *Client) Upsert(ctx context.Context, o *unstructured.Unstructured, dryRu
 		} else if err != nil {
 			return err
 		}
-		u.After, err = c.apply(ctx, r, o, dryRun)
+		u.After, err = apply(ctx, c, r, o, dryRun)
 		return err
 	}
 	var err error
@@ -50,7 +50,7 @@ func (c *Client) Upsert(ctx context.Context, o *unstructured.Unstructured, dryRu
 	return u, nil
 }
 
-func (c *Client) apply(ctx context.Context, r Resource, o *unstructured.Unstructured, dryRun bool) (controllers.Object, error) {
+func apply(ctx context.Context, c *Client, r Resource, o *unstructured.Unstructured, dryRun bool) (controllers.Object, error) {
 	wanted := o.DeepCopy()
 	wanted.SetAPIVersion(r.GroupVersion().String())
 	body, err := applyBody(wanted.Object)

@@ -7,9 +7,9 @@ import (
 )
 
 // WhoAmI returns the user name of the client.
-func (c *Client) WhoAmI(ctx context.Context) (string, error) {
+func (a Access) WhoAmI(ctx context.Context) (string, error) {
 	review := []byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`)
-	body, err := answer(ctx, c.raw.Post().AbsPath("/apis/authentication.k8s.io/v1/selfsubjectreviews").
+	body, err := answer(ctx, a.raw.Post().AbsPath("/apis/authentication.k8s.io/v1/selfsubjectreviews").
 		SetHeader("Content-Type", "application/json").Body(review))
 	if err != nil {
 		return "", fmt.Errorf("reading the user name: %w", err)

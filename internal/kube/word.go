@@ -90,7 +90,7 @@ func (e *NotServedVersionError) Error() string {
 // Named returns the resource of a name as in kubectl: a plural, singular, short name or kind, with
 // or without version and group, in any case. Only resources that are neither of Flux nor built in
 // need requests: two, sent concurrently.
-func (c *Client) Named(ctx context.Context, word string) (Resource, error) {
+func (d Discovery) Named(ctx context.Context, word string) (Resource, error) {
 	word = strings.ToLower(word)
 	for _, b := range builtinWords {
 		if slices.Contains(strings.Fields(b.words), word) {
@@ -100,7 +100,7 @@ func (c *Client) Named(ctx context.Context, word string) (Resource, error) {
 	if rows := controllers.KindsNamed(word); len(rows) == 1 {
 		return Of(rows[0]), nil
 	}
-	groups, err := c.allResourceTypes(ctx)
+	groups, err := d.allResourceTypes(ctx)
 	if err != nil {
 		return Resource{}, err
 	}
@@ -119,8 +119,8 @@ func (c *Client) Named(ctx context.Context, word string) (Resource, error) {
 }
 
 // NamedIn returns the resource of a name in an API version.
-func (c *Client) NamedIn(ctx context.Context, gv schema.GroupVersion, word string) (Resource, error) {
-	versions, err := c.NamedInGroup(ctx, gv.Group, word)
+func (d Discovery) NamedIn(ctx context.Context, gv schema.GroupVersion, word string) (Resource, error) {
+	versions, err := d.NamedInGroup(ctx, gv.Group, word)
 	if err != nil {
 		return Resource{}, err
 	}
@@ -136,12 +136,12 @@ func (c *Client) NamedIn(ctx context.Context, gv schema.GroupVersion, word strin
 
 // NamedInGroup returns the resource of a name in an API group, in all served versions, the
 // preferred one first.
-func (c *Client) NamedInGroup(ctx context.Context, group, word string) ([]Resource, error) {
+func (d Discovery) NamedInGroup(ctx context.Context, group, word string) ([]Resource, error) {
 	root := "/apis"
 	if group == "" {
 		root = "/api"
 	}
-	groups, err := c.resourceTypes(ctx, root)
+	groups, err := d.resourceTypes(ctx, root)
 	if err != nil {
 		return nil, err
 	}
@@ -203,8 +203,8 @@ func withResource(list []Resource, r Resource) []Resource {
 
 // APIs returns the served API versions, such as apps/v1, and their kinds, such as
 // apps/v1/Deployment, sorted.
-func (c *Client) APIs(ctx context.Context) ([]string, error) {
-	groups, err := c.allResourceTypes(ctx)
+func (d Discovery) APIs(ctx context.Context) ([]string, error) {
+	groups, err := d.allResourceTypes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -239,12 +239,12 @@ func kindsOf(version apidiscovery.APIVersionDiscovery) []string {
 }
 
 // allResourceTypes discovers all resources, the core group first.
-func (c *Client) allResourceTypes(ctx context.Context) ([]apidiscovery.APIGroupDiscovery, error) {
+func (d Discovery) allResourceTypes(ctx context.Context) ([]apidiscovery.APIGroupDiscovery, error) {
 	roots := []string{"/api", "/apis"}
 	answers, failures := make([][]apidiscovery.APIGroupDiscovery, len(roots)), make([]error, len(roots))
 	var asking sync.WaitGroup
 	for i, root := range roots {
-		asking.Go(func() { answers[i], failures[i] = c.resourceTypes(ctx, root) })
+		asking.Go(func() { answers[i], failures[i] = d.resourceTypes(ctx, root) })
 	}
 	asking.Wait()
 	return slices.Concat(answers...), errors.Join(failures...)
@@ -252,9 +252,9 @@ func (c *Client) allResourceTypes(ctx context.Context) ([]apidiscovery.APIGroupD
 
 // resourceTypes discovers the resources of /api or /apis in one request with aggregated discovery,
 // which all supported versions of Kubernetes have.
-func (c *Client) resourceTypes(ctx context.Context, root string) ([]apidiscovery.APIGroupDiscovery, error) {
+func (d Discovery) resourceTypes(ctx context.Context, root string) ([]apidiscovery.APIGroupDiscovery, error) {
 	const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-	body, err := answer(ctx, c.raw.Get().AbsPath(root).SetHeader("Accept", aggregated))
+	body, err := answer(ctx, d.raw.Get().AbsPath(root).SetHeader("Accept", aggregated))
 	if err != nil {
 		return nil, fmt.Errorf("discovering the resource types: %w", err)
 	}

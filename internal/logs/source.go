@@ -47,7 +47,7 @@ func (s *source) open(ctx context.Context, follow, previous bool) error {
 	if l.Since.IsZero() {
 		l.Since, l.SinceSeconds, l.Tail = s.options.SinceTime, s.options.sinceSeconds(), s.options.Tail
 	}
-	body, err := s.client.StreamLog(ctx, l)
+	body, err := s.client.Pods().Stream(ctx, l)
 	if err != nil {
 		return fmt.Errorf("reading the log of pod %s/%s: %w", s.pod.Namespace, s.pod.Name, err)
 	}

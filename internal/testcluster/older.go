@@ -36,7 +36,7 @@ func (c *Cluster) ServeOlder(ctx context.Context, older func(controllers.Kind) s
 		return err
 	}
 	c.Client = client
-	return c.Client.Apply(ctx, crds)
+	return kube.Apply(ctx, c.Client, crds)
 }
 
 // definition defines a kind in one version. The schemas of versions that are

@@ -160,7 +160,7 @@ func (c *Cluster) InstallCRDs(ctx context.Context) error {
 			crds = append(crds, o)
 		}
 	}
-	return c.Client.Apply(ctx, crds)
+	return kube.Apply(ctx, c.Client, crds)
 }
 
 // Seed makes the cluster have the objects of a YAML file together with their
@@ -176,7 +176,7 @@ func (c *Cluster) Seed(ctx context.Context, data []byte, namespace string) error
 			o.SetNamespace(namespace)
 		}
 	}
-	if err := c.Client.Apply(ctx, withoutStatus(objects)); err != nil {
+	if err := kube.Apply(ctx, c.Client, withoutStatus(objects)); err != nil {
 		return err
 	}
 	for _, o := range objects {

@@ -78,12 +78,12 @@ func (r *run) deployments(ctx context.Context) (map[string]string, error) {
 // checkPermissions returns an error that lists the permissions that the user
 // lacks.
 func (r *run) checkPermissions(ctx context.Context) error {
-	return r.client.Allowed(ctx, r.permissions())
+	return r.client.Access().Check(ctx, r.permissions())
 }
 
 // checkVersion returns an error if the cluster's Kubernetes is too old for Flux.
 func (r *run) checkVersion(ctx context.Context) error {
-	server, err := r.client.ServerVersion(ctx)
+	server, err := r.client.Discovery().ServerVersion(ctx)
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func (r *run) installPrerequisites(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.client.ApplyPrerequisites(ctx, prerequisites)
+	return kube.ApplyPrerequisites(ctx, r.client, prerequisites)
 }
 
 // waitForCRDs waits until the API server serves the kinds of the CRDs.
@@ -211,7 +211,7 @@ func (r *run) waitForCRDs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.client.WaitEstablished(ctx, prerequisites)
+	return kube.WaitEstablished(ctx, r.client, prerequisites)
 }
 
 // install applies the components and, concurrently, the GitRepository and the
@@ -238,8 +238,8 @@ func (r *run) install(ctx context.Context) error {
 	}
 	r.progress.Action("applying sync manifests")
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return r.client.Apply(gctx, components) })
-	g.Go(func() error { return r.client.Apply(gctx, sync) })
+	g.Go(func() error { return kube.Apply(gctx, r.client, components) })
+	g.Go(func() error { return kube.Apply(gctx, r.client, sync) })
 	if err := g.Wait(); err != nil {
 		return err
 	}
@@ -254,7 +254,7 @@ func (r *run) install(ctx context.Context) error {
 // cover it.
 func (r *run) refreshPullSecret(ctx context.Context) error {
 	if p := r.plan.PullSecret; p != nil && !maps.Equal(secretData(r.found.pullSecret), textData(p)) {
-		if err := r.client.Apply(ctx, []*unstructured.Unstructured{p}); err != nil {
+		if err := kube.Apply(ctx, r.client, []*unstructured.Unstructured{p}); err != nil {
 			return err
 		}
 		r.progress.Success("reconciled image pull secret %q", r.namespace()+"/"+p.GetName())

@@ -146,7 +146,7 @@ const maxConcurrentPreviews = 16
 // previewObject applies an object with server-side dry run. An object whose
 // namespace or CRD does not exist yet would be created.
 func (r *run) previewObject(ctx context.Context, o *unstructured.Unstructured) (string, error) {
-	u, err := r.client.Upsert(ctx, o, true)
+	u, err := kube.Upsert(ctx, r.client, o, true)
 	var missing *kube.MissingKindError
 	switch {
 	case apierrors.IsNotFound(err) || kube.NotServed(err) || errors.As(err, &missing):

@@ -96,7 +96,7 @@ func (r *run) writeSecret(ctx context.Context, name, typ string, data map[string
 		"apiVersion": "v1", "kind": "Secret", "type": typ, "data": encoded,
 		"metadata": map[string]any{"name": name, "namespace": r.namespace()},
 	}}
-	if err := r.client.Apply(ctx, []*unstructured.Unstructured{secret}); err != nil {
+	if err := kube.Apply(ctx, r.client, []*unstructured.Unstructured{secret}); err != nil {
 		return err
 	}
 	// source-controller would also read the keys that an earlier run or another

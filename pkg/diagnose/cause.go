@@ -146,7 +146,7 @@ func (r *Rollout) enrich(ctx context.Context, troubles []Trouble) {
 // if there is none.
 func (r *Rollout) log(ctx context.Context, pod, container string) []string {
 	for _, previous := range []bool{true, false} {
-		text, err := r.Client.PodLog(ctx, kube.PodLog{Namespace: r.Namespace, Pod: pod, Container: container, Previous: previous, Lines: logLines})
+		text, err := r.Client.Pods().Log(ctx, kube.PodLog{Namespace: r.Namespace, Pod: pod, Container: container, Previous: previous, Lines: logLines})
 		if err != nil || len(strings.TrimSpace(string(text))) == 0 {
 			continue
 		}

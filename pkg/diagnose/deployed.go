@@ -207,7 +207,7 @@ func single(f Finding) Case { return Case{Object: f.Object, Root: f, Chain: []Fi
 // gone returns the case of an object that does not exist, and a description of
 // what could not be read.
 func (d Doctor) gone(ctx context.Context, word, namespace, name string) (c Case, found bool, unknown []string) {
-	r, err := d.Client.Named(ctx, word)
+	r, err := d.Client.Discovery().Named(ctx, word)
 	if err != nil {
 		return Case{}, false, []string{unseen(err) + ": resource types"}
 	}

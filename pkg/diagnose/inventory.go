@@ -172,7 +172,7 @@ func (inv *inventory) list(ctx context.Context, client *kube.Client, scope *inve
 // servedAs returns the resource with the plural and the version that the
 // cluster serves.
 func servedAs(ctx context.Context, client *kube.Client, r kube.Resource) (kube.Resource, error) {
-	versions, err := client.NamedInGroup(ctx, r.Group, strings.ToLower(r.Kind))
+	versions, err := client.Discovery().NamedInGroup(ctx, r.Group, strings.ToLower(r.Kind))
 	if err != nil {
 		return r, err
 	}

@@ -53,7 +53,7 @@ func groupVersion(f failure.Failure) (group, version string) {
 
 // served returns the API versions of a kind that the cluster serves.
 func (s *snapshot) served(ctx context.Context, group, kind string) []string {
-	resources, err := s.Client.NamedInGroup(ctx, group, kind)
+	resources, err := s.Client.Discovery().NamedInGroup(ctx, group, kind)
 	if err != nil {
 		return nil // the kind is not served, or discovery failed
 	}

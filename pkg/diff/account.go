@@ -77,7 +77,7 @@ func (e *Engine) impersonate(ctx context.Context, account string) (*actor, error
 	if err != nil {
 		return nil, err
 	}
-	switch _, err := client.WhoAmI(ctx); {
+	switch _, err := client.Access().WhoAmI(ctx); {
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot impersonate "):
 		return e.self, nil
 	case err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
@@ -105,7 +105,7 @@ func (a *actor) allowed(ctx context.Context, verb string, r kube.Resource, ref R
 	all, asked := a.may[p]
 	if !asked {
 		var err error
-		if all, err = a.client.May(ctx, p); err != nil {
+		if all, err = a.client.Access().May(ctx, p); err != nil {
 			return false, err
 		}
 		a.may[p] = all
@@ -114,7 +114,7 @@ func (a *actor) allowed(ctx context.Context, verb string, r kube.Resource, ref R
 		return true, nil
 	}
 	p.Name = ref.Name
-	return a.client.May(ctx, p)
+	return a.client.Access().May(ctx, p)
 }
 
 // forbidden returns the error message of the API server for a missing permission.

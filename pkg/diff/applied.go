@@ -61,7 +61,7 @@ func (c *comparison) observe(ctx context.Context, r kube.Resource, ref Ref, o it
 	_, listed := c.live.lists[at]
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		s.after, s.refused = c.actor.client.DryRunAs(gctx, r, o.Object, c.by.Applier)
+		s.after, s.refused = kube.DryRun(gctx, c.actor.client, r, o.Object, c.by.Applier)
 		if c.actor.denied(s.refused) {
 			return nil
 		}

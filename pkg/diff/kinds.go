@@ -56,7 +56,7 @@ func (k *kinds) has(gv schema.GroupVersion) bool {
 }
 
 func (k *kinds) ask(ctx context.Context, gv schema.GroupVersion) error {
-	served, err := k.client.Kinds(ctx, gv)
+	served, err := k.client.Discovery().Kinds(ctx, gv)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("discovering the kinds of %s: %w", gv, err)
 	}

@@ -129,7 +129,7 @@ func (c *comparison) defaults(ctx context.Context, r kube.Resource, o item) map[
 	}
 	fresh := o.DeepCopy()
 	fresh.SetName(probeName)
-	made, err := c.client.DryRunAs(ctx, r, fresh.Object, c.by.Applier)
+	made, err := kube.DryRun(ctx, c.client, r, fresh.Object, c.by.Applier)
 	if err != nil {
 		return map[string]any{}
 	}

@@ -79,10 +79,10 @@ func (c *comparison) probe(ctx context.Context, r kube.Resource, o item, namespa
 	if !r.ClusterScoped {
 		copied.SetNamespace(namespace)
 	}
-	_, refused := c.actor.client.DryRunAs(ctx, r, copied.Object, c.by.Applier)
+	_, refused := kube.DryRun(ctx, c.actor.client, r, copied.Object, c.by.Applier)
 	if c.actor.denied(refused) {
 		// The permissions in this namespace say nothing about those in the target namespace.
-		if _, refused = c.client.DryRunAs(ctx, r, copied.Object, c.by.Applier); apierrors.IsForbidden(refused) {
+		if _, refused = kube.DryRun(ctx, c.client, r, copied.Object, c.by.Applier); apierrors.IsForbidden(refused) {
 			return nil, nil
 		}
 	}

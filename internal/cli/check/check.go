@@ -124,7 +124,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 // fetch sends all requests at once; none of the checks needs another's answer.
 func (c *checkup) fetch(ctx context.Context, client *kube.Client, pre bool) error {
 	requests := []func() error{func() (err error) {
-		c.server, err = client.ServerVersion(ctx)
+		c.server, err = client.Discovery().ServerVersion(ctx)
 		return err
 	}}
 	if !pre {

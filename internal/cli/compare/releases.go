@@ -141,7 +141,7 @@ func releasesIn(ctx context.Context, a *app.App, p *Plan, built *build.Result, r
 // the built object.
 func (p *Plan) dryRunApply(ctx context.Context, built, live *unstructured.Unstructured) *unstructured.Unstructured {
 	kind, _ := controllers.FindKind("HelmRelease")
-	after, err := p.client.DryRun(ctx, kube.Of(kind), built.Object, "kustomize-controller")
+	after, err := kube.DryRun(ctx, p.client, kube.Of(kind), built.Object, kube.Applier{Manager: "kustomize-controller"})
 	if err != nil {
 		return WithStatus(built, live)
 	}

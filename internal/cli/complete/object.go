@@ -52,7 +52,7 @@ func ByWord(word string) Finder {
 		return ByKind(kinds)
 	}
 	return func(ctx context.Context, client *kube.Client, namespace string) ([]string, error) {
-		r, err := client.Named(ctx, word)
+		r, err := client.Discovery().Named(ctx, word)
 		if err != nil {
 			return nil, err
 		}

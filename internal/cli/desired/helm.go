@@ -33,7 +33,7 @@ func ClusterFinder(client *kube.Client) build.Finder {
 		if found, ok := known[gv]; ok {
 			return found, nil
 		}
-		found, err := client.Kinds(ctx, gv)
+		found, err := client.Discovery().Kinds(ctx, gv)
 		if err == nil {
 			known[gv] = found
 		}
@@ -208,13 +208,13 @@ func capabilities(ctx context.Context, a *app.App, options *build.HelmOptions) e
 	}
 	options.Live = ClusterFinder(client)
 	if options.KubeVersion == "" {
-		version, err := client.ServerVersion(ctx)
+		version, err := client.Discovery().ServerVersion(ctx)
 		if err != nil {
 			return err
 		}
 		options.KubeVersion = "v" + version.String()
 	}
-	served, err := client.APIs(ctx)
+	served, err := client.Discovery().APIs(ctx)
 	options.APIVersions = append(options.APIVersions, served...)
 	return err
 }

@@ -30,7 +30,7 @@ func (q *query) about(ctx context.Context, ref objref.Ref) error {
 	}
 	ctx, cancel := q.app.WithTimeout(ctx)
 	defer cancel()
-	r, err := q.client.Named(ctx, ref.Word)
+	r, err := q.client.Discovery().Named(ctx, ref.Word)
 	var unknown *kube.UnknownWordError
 	if errors.As(err, &unknown) {
 		var suggestion *clierr.HintedError

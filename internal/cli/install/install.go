@@ -117,7 +117,7 @@ func apply(ctx context.Context, a *app.App, client *kube.Client, set *manifests.
 	if results {
 		applied, err = applyWithResults(ctx, client, objects)
 	} else {
-		err = client.Apply(ctx, objects)
+		err = kube.Apply(ctx, client, objects)
 	}
 	if err != nil {
 		return applied, err
@@ -140,7 +140,7 @@ func apply(ctx context.Context, a *app.App, client *kube.Client, set *manifests.
 func applyWithResults(ctx context.Context, client *kube.Client, objects []*unstructured.Unstructured) ([]report.ChangeResult, error) {
 	var mu sync.Mutex
 	done := map[*unstructured.Unstructured]string{}
-	err := client.ApplyEach(ctx, objects, func(o *unstructured.Unstructured, u kube.Upserted) {
+	err := kube.ApplyEach(ctx, client, objects, func(o *unstructured.Unstructured, u kube.Upserted) {
 		result := report.ResultConfigured
 		switch {
 		case u.Before == nil:
@@ -177,7 +177,7 @@ func installable(ctx context.Context, a *app.App, client *kube.Client, namespace
 	if o.format != "" {
 		verbs = append(verbs, "get")
 	}
-	if err := client.Allowed(ctx, permissionsFor(objects, verbs)); err != nil {
+	if err := client.Access().Check(ctx, permissionsFor(objects, verbs)); err != nil {
 		return err
 	}
 	var installed, home controllers.Object
@@ -204,7 +204,7 @@ func installable(ctx context.Context, a *app.App, client *kube.Client, namespace
 }
 
 func supported(ctx context.Context, client *kube.Client) error {
-	server, err := client.ServerVersion(ctx)
+	server, err := client.Discovery().ServerVersion(ctx)
 	if err != nil {
 		return err
 	}

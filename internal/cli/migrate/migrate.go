@@ -133,7 +133,7 @@ func migrateCluster(ctx context.Context, a *app.App, client *kube.Client, o *opt
 		return err
 	}
 	if len(due) > 0 && !o.dryRun {
-		if err := client.Allowed(ctx, migrate.Permissions(due)); err != nil {
+		if err := client.Access().Check(ctx, migrate.Permissions(due)); err != nil {
 			return err
 		}
 	}

@@ -93,7 +93,7 @@ func controllerStats(a *app.App, cmd *cobra.Command, o *options) error {
 
 // readMetrics reads the metrics of a pod.
 func readMetrics(ctx context.Context, client *kube.Client, pod logs.Pod, each func(metrics.Series)) (err error) {
-	conn, err := client.Forward(ctx, pod.Namespace, pod.Name, metricsPort)
+	conn, err := client.Pods().Forward(ctx, pod.Namespace, pod.Name, metricsPort)
 	if err != nil {
 		return err
 	}

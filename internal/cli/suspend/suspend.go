@@ -156,7 +156,7 @@ func askUser(ctx context.Context, a *app.App, client *kube.Client) (user func() 
 	go func() {
 		defer close(done)
 		// A user who may not send the request has a name in the kubeconfig.
-		name, _ = client.WhoAmI(ctx)
+		name, _ = client.Access().WhoAmI(ctx)
 	}()
 	user = func() string {
 		<-done

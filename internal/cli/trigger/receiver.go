@@ -142,7 +142,7 @@ func (t *triggering) forward() (*http.Transport, error) {
 			if err != nil {
 				return nil, err
 			}
-			return client.Forward(ctx, t.fluxNamespace, pod, webhookPort)
+			return client.Pods().Forward(ctx, t.fluxNamespace, pod, webhookPort)
 		},
 	}, nil
 }

@@ -90,7 +90,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	// The time that an answer takes is not the operation's.
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	if err := client.Allowed(ctx, plan.permissions()); err != nil {
+	if err := client.Access().Check(ctx, plan.permissions()); err != nil {
 		return err
 	}
 	r := &removal{app: a, client: client, plan: plan, done: []report.ChangeResult{}}

@@ -60,7 +60,7 @@ func (c *Creation) Apply(ctx context.Context, noun string, o *unstructured.Unstr
 		return kube.Upserted{}, err
 	}
 	c.App.UI.Action("applying %s", noun)
-	done, err := client.Upsert(ctx, o, c.DryRun != "")
+	done, err := kube.Upsert(ctx, client, o, c.DryRun != "")
 	if err != nil {
 		return done, c.explain(err, o)
 	}
