@@ -42,6 +42,10 @@ controllers: ## Build the real Flux controllers for the sandbox (4 minutes the f
 gitea: ## Build a real Gitea for the tests of bootstrap (3 minutes the first time)
 	sandbox/build $(BIN) gitea
 
+.PHONY: descriptions
+descriptions: ## Download GitHub's OpenAPI description, with which its stand-in is compared; needs npm
+	tools/openapi/fetch $(BIN)
+
 .PHONY: demo
 demo: build sandbox controllers ## Bootstrap Flux in a sandbox and deploy an application
 	test/demo.sh
@@ -51,12 +55,12 @@ pictures: demo ## Generate the pictures in docs/pictures from the demo
 	test/pictures.sh
 
 .PHONY: test
-test: manifests sandbox gitea ## Run the unit tests and the command scripts against a real API server
+test: manifests sandbox gitea descriptions ## Run the unit tests and the command scripts against a real API server
 	$(GOTEST) ./cmd/... ./pkg/... ./internal/... ./manifests/... ./tools/... ./test/arch/... ./test/compat/... ./test/faults/... ./test/script/...
 	cd sandbox && $(GOTEST) ./...
 
 .PHONY: race
-race: manifests sandbox gitea ## Run the tests of the packages with the race detector; needs a C compiler
+race: manifests sandbox gitea descriptions ## Run the tests of the packages with the race detector; needs a C compiler
 	CGO_ENABLED=1 $(GOTEST) -race ./internal/... ./pkg/...
 
 .PHONY: compat
@@ -69,7 +73,7 @@ e2e: build sandbox controllers gitea ## Run the end-to-end tests against the rea
 	$(GOTEST) ./test/e2e/...
 
 .PHONY: faults
-faults: manifests sandbox gitea ## Run all fault injection tests; make test runs a sample
+faults: manifests sandbox gitea descriptions ## Run all fault injection tests; make test runs a sample
 	FAULTS=all $(GO) test -count=1 -timeout 120m ./test/faults/...
 	FAULTS=all $(GO) test -count=1 -timeout 60m -run "TestEveryCommand" ./internal/cli
 

@@ -126,6 +126,7 @@ func OpenGitHub() (*GitHub, error) {
 	var err error
 	g.Server, err = Open(func(s *Server) API {
 		g.Server = s
+		s.description = gitHubDescription().description
 		return newGitHubAPI(g)
 	})
 	return g, err

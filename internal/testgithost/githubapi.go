@@ -7,12 +7,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/fluxkit/flux/internal/testopenapi"
 )
 
 // gitHubCall is one request under way; the state is locked.
 type gitHubCall struct {
 	*GitHub
+	gitHubView
 	w     http.ResponseWriter
 	r     *http.Request
 	token *GitHubToken
@@ -61,6 +65,23 @@ var gitHubRoutes = []gitHubRoute{
 	{"POST /repos/{owner}/{repo}/pulls", repoScopes, "pull_requests=write", "pull", (*gitHubCall).openPull},
 }
 
+// loaded is a description, or why there is none.
+type loaded struct {
+	description *testopenapi.Description
+	err         error
+}
+
+// gitHubDescription reads GitHub's description of the routes. Stand-ins do
+// without it if it was not downloaded; TestGitHubDescription then fails.
+var gitHubDescription = sync.OnceValue(func() loaded {
+	var operations []string
+	for _, route := range gitHubRoutes {
+		operations = append(operations, route.pattern)
+	}
+	d, err := testopenapi.GitHub(operations)
+	return loaded{d, err}
+})
+
 // gitHubAPI is the API in front of the state.
 type gitHubAPI struct {
 	*GitHub
@@ -92,7 +113,7 @@ func (a gitHubAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (g *GitHub) answer(route gitHubRoute, w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	c := &gitHubCall{GitHub: g, w: w, r: r}
+	c := &gitHubCall{GitHub: g, gitHubView: gitHubView{g}, w: w, r: r}
 	secret := r.Header.Get("Authorization")
 	for _, scheme := range []string{"Bearer ", "token "} {
 		secret = strings.TrimPrefix(secret, scheme)

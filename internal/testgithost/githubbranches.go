@@ -15,50 +15,23 @@ func (c *gitHubCall) branch() {
 		c.refuse(http.StatusNotFound, "Branch not found")
 		return
 	}
-	answer := map[string]any{"name": name, "commit": map[string]any{"sha": head}, "protected": len(c.repository.Rules[name]) > 0}
-	if p := c.repository.Protection[name]; p != nil {
-		level := "off"
-		if p.Checks {
-			level = "non_admins"
-		}
-		if p.Checks && p.EnforceAdmins {
-			level = "everyone"
-		}
-		answer["protected"] = true
-		answer["protection"] = map[string]any{"enabled": true, "required_status_checks": map[string]any{"enforcement_level": level, "contexts": []any{}}}
-	}
-	reply(c.w, http.StatusOK, answer)
+	reply(c.w, http.StatusOK, c.branchObject(c.repository, name, head))
 }
 
 func (c *gitHubCall) protection() {
-	p := c.repository.Protection[c.r.PathValue("branch")]
+	branch := c.r.PathValue("branch")
+	p := c.repository.Protection[branch]
 	if p == nil {
 		c.refuse(http.StatusNotFound, "Branch not protected")
 		return
 	}
-	answer := map[string]any{
-		"enforce_admins": map[string]any{"enabled": p.EnforceAdmins}, "lock_branch": map[string]any{"enabled": p.Locked},
-	}
-	if p.Reviews {
-		answer["required_pull_request_reviews"] = map[string]any{"required_approving_review_count": 1}
-	}
-	if p.Checks {
-		answer["required_status_checks"] = map[string]any{"strict": true, "contexts": []any{"ci"}, "checks": []any{map[string]any{"context": "ci"}}}
-	}
-	if p.Pushers != nil {
-		users := []any{}
-		for _, login := range p.Pushers {
-			users = append(users, map[string]any{"login": login})
-		}
-		answer["restrictions"] = map[string]any{"users": users, "teams": []any{}, "apps": []any{}}
-	}
-	reply(c.w, http.StatusOK, answer)
+	reply(c.w, http.StatusOK, c.protectionObject(c.repository, branch, p))
 }
 
 func (c *gitHubCall) rules() {
 	all := []any{}
 	for _, rule := range c.repository.Rules[c.r.PathValue("branch")] {
-		all = append(all, map[string]any{"type": rule.Type, "ruleset_id": rule.Ruleset, "ruleset_source_type": "Repository", "ruleset_source": c.repository.FullName()})
+		all = append(all, c.ruleObject(c.repository, rule))
 	}
 	reply(c.w, http.StatusOK, all)
 }
@@ -73,19 +46,13 @@ func (c *gitHubCall) ruleset() {
 			if slices.Contains(rule.Bypass, c.token.Login) {
 				bypass = "always"
 			}
-			reply(c.w, http.StatusOK, map[string]any{"id": rule.Ruleset, "name": "rules", "enforcement": "active", "current_user_can_bypass": bypass})
+			reply(c.w, http.StatusOK, object{
+				"id": rule.Ruleset, "name": "rules", "source": c.repository.FullName(), "source_type": "Repository", "enforcement": "active", "current_user_can_bypass": bypass,
+			})
 			return
 		}
 	}
 	c.refuse(http.StatusNotFound, "Not Found")
-}
-
-func (p *GitHubPull) shown(c *gitHubCall) map[string]any {
-	return map[string]any{
-		"number": p.Number, "title": p.Title, "body": p.Body, "state": map[bool]string{false: "open", true: "closed"}[p.Merged],
-		"head": map[string]any{"ref": p.Head, "label": c.repository.Owner + ":" + p.Head}, "base": map[string]any{"ref": p.Base},
-		"html_url": fmt.Sprintf("https://%s/%s/pull/%d", c.Hostname, c.repository.FullName(), p.Number),
-	}
 }
 
 func (c *gitHubCall) pulls() {
@@ -94,7 +61,7 @@ func (c *gitHubCall) pulls() {
 		open := query.Get("state") != "closed" && !p.Merged || query.Get("state") == "all" || query.Get("state") == "closed" && p.Merged
 		head, base := query.Get("head"), query.Get("base")
 		if open && (head == "" || head == c.repository.Owner+":"+p.Head) && (base == "" || base == p.Base) {
-			all = append(all, p.shown(c))
+			all = append(all, c.pullObject(c.repository, p))
 		}
 	}
 	reply(c.w, http.StatusOK, all)
@@ -130,6 +97,6 @@ func (c *gitHubCall) openPull() {
 	default:
 		p := &GitHubPull{Number: len(c.repository.Pulls) + 1, Title: wanted.Title, Body: wanted.Body, Head: head, Base: wanted.Base}
 		c.repository.Pulls = append(c.repository.Pulls, p)
-		reply(c.w, http.StatusCreated, p.shown(c))
+		reply(c.w, http.StatusCreated, c.fullPull(c.repository, p))
 	}
 }

@@ -13,19 +13,16 @@ func (c *gitHubCall) user() {
 		c.refuse(http.StatusForbidden, "Resource not accessible by integration")
 		return
 	}
-	reply(c.w, http.StatusOK, map[string]any{"login": c.token.Login, "type": "User"})
+	reply(c.w, http.StatusOK, c.profile(c.token.Login))
 }
 
 func (c *gitHubCall) account() {
 	login := c.r.PathValue("owner")
-	switch {
-	case c.Organizations[login] != nil:
-		reply(c.w, http.StatusOK, map[string]any{"login": login, "type": "Organization"})
-	case slices.Contains(c.Users, login):
-		reply(c.w, http.StatusOK, map[string]any{"login": login, "type": "User"})
-	default:
+	if c.Organizations[login] == nil && !slices.Contains(c.Users, login) {
 		c.refuse(http.StatusNotFound, "Not Found")
+		return
 	}
+	reply(c.w, http.StatusOK, c.profile(login))
 }
 
 func (c *gitHubCall) organization() {
@@ -34,7 +31,7 @@ func (c *gitHubCall) organization() {
 		c.refuse(http.StatusNotFound, "Not Found")
 		return
 	}
-	answer := map[string]any{"login": c.r.PathValue("org"), "type": "Organization"}
+	answer := c.organisationProfile(c.r.PathValue("org"))
 	if role := org.Roles[c.token.Login]; role == "admin" || role == "member" {
 		answer["members_can_create_repositories"] = len(org.MembersCannotCreate) < 3
 		for _, visibility := range []string{"public", "private", "internal"} {
@@ -46,7 +43,8 @@ func (c *gitHubCall) organization() {
 }
 
 func (c *gitHubCall) membership() {
-	org := c.Organizations[c.r.PathValue("org")]
+	name := c.r.PathValue("org")
+	org := c.Organizations[name]
 	if org == nil || org.Roles[c.token.Login] == "" {
 		c.refuse(http.StatusNotFound, "Not Found")
 		return
@@ -55,7 +53,10 @@ func (c *gitHubCall) membership() {
 	if role == "pending" {
 		role, state = "member", "pending"
 	}
-	reply(c.w, http.StatusOK, map[string]any{"role": role, "state": state})
+	reply(c.w, http.StatusOK, object{
+		"role": role, "state": state, "url": c.apiURL("/orgs/" + name + "/memberships/" + c.token.Login), "organization_url": c.apiURL("/orgs/" + name),
+		"organization": c.organisation(name), "user": c.gitHubView.account(c.token.Login),
+	})
 }
 
 // teamThere tells whether the team of the path is one that a member may see.
@@ -70,7 +71,7 @@ func (c *gitHubCall) teamThere() bool {
 
 func (c *gitHubCall) team() {
 	if c.teamThere() {
-		reply(c.w, http.StatusOK, map[string]any{"slug": c.r.PathValue("team")})
+		reply(c.w, http.StatusOK, c.teamObject(c.r.PathValue("org"), c.r.PathValue("team")))
 	}
 }
 
@@ -85,7 +86,7 @@ func (c *gitHubCall) teamRepository() {
 	case !strings.Contains(c.r.Header.Get("Accept"), "repository+json"):
 		c.w.WriteHeader(http.StatusNoContent)
 	default:
-		reply(c.w, http.StatusOK, c.shown(c.repository, role))
+		reply(c.w, http.StatusOK, c.repositoryObject(c.repository, role))
 	}
 }
 
@@ -104,30 +105,8 @@ func (c *gitHubCall) giveTeam() {
 	c.w.WriteHeader(http.StatusNoContent)
 }
 
-// shown is a repository as somebody of a role sees it.
-func (c *gitHubCall) shown(r *GitHubRepository, role string) map[string]any {
-	branch, err := c.Git.Default(r.FullName())
-	if err != nil {
-		panic(err) // the temporary folder is gone
-	}
-	kind := "User"
-	if c.Organizations[r.Owner] != nil {
-		kind = "Organization"
-	}
-	may := map[string]bool{}
-	for _, name := range gitHubRoles {
-		may[name] = reaches(role, name)
-	}
-	return map[string]any{
-		"name": r.Name, "full_name": r.FullName(), "owner": map[string]any{"login": r.Owner, "type": kind},
-		"private": r.Visibility != "public", "visibility": r.Visibility, "description": r.Description, "default_branch": branch,
-		"archived": r.Archived, "disabled": r.Disabled, "permissions": may, "created_at": stamp(),
-		"clone_url": "https://" + c.Hostname + "/" + r.FullName() + ".git",
-	}
-}
-
 func (c *gitHubCall) get() {
-	reply(c.w, http.StatusOK, c.shown(c.repository, c.role(c.repository, c.token.Login)))
+	reply(c.w, http.StatusOK, c.fullRepository(c.repository, c.role(c.repository, c.token.Login)))
 }
 
 // gitHubWanted are the documented fields of a repository that is made or edited.
@@ -206,7 +185,7 @@ func (c *gitHubCall) create(owner string, wanted gitHubWanted) {
 			panic(err)
 		}
 	}
-	reply(c.w, http.StatusCreated, c.shown(r, "admin"))
+	reply(c.w, http.StatusCreated, c.fullRepository(r, "admin"))
 }
 
 func (c *gitHubCall) edit() {
@@ -227,10 +206,6 @@ func (c *gitHubCall) edit() {
 	c.get()
 }
 
-func (k *GitHubKey) shown() map[string]any {
-	return map[string]any{"id": k.ID, "title": k.Title, "key": k.Key, "read_only": k.ReadOnly, "verified": true, "created_at": stamp()}
-}
-
 // keys are listed by pages, as every list is.
 func (c *gitHubCall) keys() {
 	query := c.r.URL.Query()
@@ -245,7 +220,7 @@ func (c *gitHubCall) keys() {
 	all := []any{}
 	for i, key := range c.repository.Keys {
 		if i/size == page-1 {
-			all = append(all, key.shown())
+			all = append(all, c.keyObject(c.repository, key))
 		}
 	}
 	if page*size < len(c.repository.Keys) {
@@ -275,7 +250,7 @@ func (c *gitHubCall) addKey() {
 	default:
 		key := &GitHubKey{ID: c.id(), Title: wanted.Title, Key: fields[0] + " " + fields[1], ReadOnly: wanted.ReadOnly}
 		c.repository.Keys = append(c.repository.Keys, key)
-		reply(c.w, http.StatusCreated, key.shown())
+		reply(c.w, http.StatusCreated, c.keyObject(c.repository, key))
 	}
 }
 

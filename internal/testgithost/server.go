@@ -5,6 +5,7 @@
 package testgithost
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -17,6 +18,8 @@ import (
 	"os"
 	"strings"
 	"sync"
+
+	"github.com/fluxkit/flux/internal/testopenapi"
 )
 
 // API is a host's API and what it knows about who may use Git.
@@ -72,6 +75,9 @@ type Server struct {
 	// Git has the repositories.
 	Git *Repositories
 
+	// description is the published description of the API, nil for none.
+	description *testopenapi.Description
+
 	api  API
 	http *httptest.Server
 	ssh  *sshServer
@@ -79,7 +85,7 @@ type Server struct {
 	mu       sync.Mutex
 	requests []Request
 	changes  int
-	unknown  []string
+	problems []error
 	fault    Fault
 }
 
@@ -119,10 +125,7 @@ func (s *Server) Close() error {
 	err = errors.Join(err, os.RemoveAll(s.Git.dir))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, call := range s.unknown {
-		err = errors.Join(err, fmt.Errorf("the host does not know the call %s", call))
-	}
-	return err
+	return errors.Join(append(s.problems, err)...)
 }
 
 // Inject has every request from now on pass a fault; nil for none.
@@ -160,10 +163,8 @@ func (s *Server) Forget() {
 
 // unknownCall answers a request that the API was not taught.
 func (s *Server) unknownCall(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	s.unknown = append(s.unknown, r.Method+" "+r.URL.RequestURI())
-	s.mu.Unlock()
-	http.Error(w, "the stand-in does not know this call", http.StatusNotImplemented)
+	s.problem(fmt.Errorf("the stand-in does not implement %s %s", r.Method, r.URL.RequestURI()))
+	http.Error(w, "the stand-in does not implement this request", http.StatusNotImplemented)
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
@@ -181,7 +182,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if repository, service, ok := gitService(r.URL.Path); ok {
 		s.serveGit(answer, r, repository, service)
 	} else {
-		s.api.ServeHTTP(answer, r)
+		s.serveAPI(answer, r)
 	}
 	s.mu.Lock()
 	s.requests[index].Status = answer.Code
@@ -192,6 +193,30 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	maps.Copy(w.Header(), answer.Header())
 	w.WriteHeader(answer.Code)
 	_, _ = w.Write(answer.Body.Bytes()) // whoever does not read the answer has gone
+}
+
+// serveAPI serves a request of the API, and compares it and its response with
+// the published description.
+func (s *Server) serveAPI(w *httptest.ResponseRecorder, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler) // the client has closed the connection
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	s.api.ServeHTTP(w, r)
+	if s.description == nil || w.Code == http.StatusNotImplemented {
+		return
+	}
+	if err := s.description.Check(r, body, w.Result(), w.Body.Bytes()); err != nil {
+		s.problem(err)
+	}
+}
+
+// problem adds an error that Close returns.
+func (s *Server) problem(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.problems = append(s.problems, err)
 }
 
 // arrived writes a request down.

@@ -124,10 +124,10 @@ func TestFault(t *testing.T) {
 	body, err := io.ReadAll(answer.Body)
 	check(t, err)
 	check(t, answer.Body.Close())
-	if answer.StatusCode != http.StatusNotImplemented || !strings.Contains(string(body), "does not know") {
+	if answer.StatusCode != http.StatusNotImplemented || !strings.Contains(string(body), "does not implement") {
 		t.Errorf("%d %s", answer.StatusCode, body)
 	}
-	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "GET /api") || !strings.Contains(err.Error(), "POST /api") {
+	if err := s.Close(); err == nil || !strings.Contains(err.Error(), "implement GET /api") || !strings.Contains(err.Error(), "POST /api") {
 		t.Errorf("unknown calls: %v", err)
 	}
 	if len(seen) < 2 || seen[0] != "GET /api 0" || seen[1] != "GET /api 501" {

@@ -1,6 +1,7 @@
 package githost
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/internal/testgitea"
+	"github.com/fluxkit/flux/internal/testopenapi"
 )
 
 // server is a Gitea with alice, who owns the organisation acme, and bob, who
@@ -17,6 +19,16 @@ import (
 type server struct {
 	*testgitea.Server
 	alice, bob testgitea.Account
+	// description is the one that Gitea serves of its API.
+	description *testopenapi.Description
+}
+
+// giteaOperations are the operations that bootstrap uses.
+var giteaOperations = []string{
+	"GET /user", "GET /users/{}", "GET /users/{}/orgs/{}/permissions", "POST /user/repos", "POST /orgs/{}/repos", "GET /orgs/{}/teams",
+	"GET /repos/search", "GET /repos/{}/{}", "PATCH /repos/{}/{}", "GET /repos/{}/{}/branches/{...}", "GET /repos/{}/{}/branch_protections",
+	"GET /repos/{}/{}/keys", "POST /repos/{}/{}/keys", "DELETE /repos/{}/{}/keys/{}", "GET /repos/{}/{}/pulls", "POST /repos/{}/{}/pulls",
+	"GET /repos/{}/{}/teams", "PUT /repos/{}/{}/teams/{}",
 }
 
 func newServer(t *testing.T) *server {
@@ -27,6 +39,14 @@ func newServer(t *testing.T) *server {
 	readers := s.Team(t, s.alice, "acme", "readers", "read")
 	s.Team(t, s.alice, "acme", "writers", "write")
 	s.As(t, s.alice, http.MethodPut, fmt.Sprintf("/teams/%d/members/bob", readers), nil, nil)
+	var text json.RawMessage
+	err := s.Call(t.Context(), "", http.MethodGet, "/swagger.v1.json", nil, &text)
+	if err == nil {
+		s.description, err = testopenapi.Parse(text, "/api/v1", "", giteaOperations)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 
@@ -44,6 +64,9 @@ func (s *server) gitea(t *testing.T, repository, token string, change ...func(*H
 	client, err := Caller{UserAgent: "test", Now: time.Now, Waiting: t.Logf}.Client(h)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if s.description != nil { // none for a server that is no Gitea
+		client.Transport = testopenapi.Transport{Next: client.Transport, Description: s.description, Report: func(err error) { t.Error(err) }}
 	}
 	return NewGitea(h, client)
 }
