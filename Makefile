@@ -22,9 +22,9 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: manifests ## Build bin/flux with the embedded manifests of the controllers, and bin/flux-helm
+build: manifests ## Build bin/flux with the embedded manifests of the controllers, and bin/flux-helper
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/flux ./cmd/flux
-	$(GO) build -ldflags '-s -w' -o $(BIN)/flux-helm ./cmd/flux-helm
+	$(GO) build -ldflags '-s -w' -o $(BIN)/flux-helper ./cmd/flux-helper
 
 .PHONY: manifests
 manifests: ## Generate the CustomResourceDefinitions from the pinned API modules
@@ -104,7 +104,7 @@ verify: docs ## Check formatting, go.mod files and generated docs
 
 .PHONY: licenses
 licenses: ## Collect the license texts of all linked modules in bin/licenses
-	rm -rf bin/licenses && $(GO) run ./tools/licenses bin/licenses ./cmd/flux ./cmd/flux-helm
+	rm -rf bin/licenses && $(GO) run ./tools/licenses bin/licenses ./cmd/flux ./cmd/flux-helper
 
 .PHONY: vulnerabilities
 vulnerabilities: manifests ## Report known vulnerabilities in the code that the binaries call; needs access to vuln.go.dev

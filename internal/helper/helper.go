@@ -1,32 +1,45 @@
-// Package helper finds the programs that come with flux.
+// Package helper runs work in flux-helper, a program that is installed beside flux: Helm, kustomize,
+// SOPS with its key services, and logins to cloud registries. Their libraries would slow down the
+// start of every command, and the memory of a separate process can be limited.
+//
+// Both sides exchange lines of JSON over a pipe. A job may ask questions while it runs, for example
+// for the files that kustomize reads. Files, secrets and keys pass through the pipe only.
 package helper
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 )
 
-// Helm is a program of its own: Helm's SDK would cost every other
-// command a third of its time to start.
-const Helm = "flux-helm"
+// Program is the name of the helper program.
+const Program = "flux-helper"
 
-// Sandbox is a program of its own, because a whole Kubernetes is in it.
+// Sandbox is the name of the program that contains Kubernetes for local use.
 const Sandbox = "flux-sandbox"
 
-// Find looks for a program in the folder of this one, then on PATH.
+// ErrNotFound is returned by Find if there is no program beside the running one.
+var ErrNotFound = errors.New("not found")
+
+// Find returns the path of a program beside the running one. It does not search PATH or the current
+// folder, in which anybody may have put a program of this name.
 func Find(name string) (string, error) {
+	self, err := os.Executable()
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
+	if err != nil {
+		return "", fmt.Errorf("finding the folder of the program: %w", err)
+	}
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
-	if self, err := os.Executable(); err == nil {
-		if resolved, err := filepath.EvalSymlinks(self); err == nil {
-			self = resolved
-		}
-		if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), name)); err == nil {
-			return path, nil
-		}
+	path := filepath.Join(filepath.Dir(self), name)
+	if _, err := exec.LookPath(path); err != nil {
+		return "", fmt.Errorf("%s: %w", path, ErrNotFound)
 	}
-	return exec.LookPath(name)
+	return path, nil
 }

@@ -23,14 +23,14 @@ var layers = []string{"cmd/flux", "internal/cli", "pkg", "internal", "pkg/contro
 // allowed are the imports between packages of one layer, and from internal packages
 // to pkg.
 var allowed = map[string][]string{
-	"pkg/diff":              {"pkg/build"},
-	"pkg/build/helm":        {"pkg/build"},
-	"pkg/build/helmprocess": {"pkg/build"},
-	"pkg/diff/render":       {"pkg/diff"},
-	"pkg/diff/revision":     {"pkg/build", "pkg/diff"},
-	"internal/gitsource":    {"internal/gitrepo", "internal/sshkey", "internal/snapshot"},
-	"pkg/diagnose":          {"pkg/tree", "pkg/build", "pkg/diff"},
-	"pkg/bootstrap":         {"pkg/diagnose"},
+	"pkg/diff":           {"pkg/build"},
+	"pkg/build/helm":     {"pkg/build"},
+	"pkg/build/isolated": {"pkg/build"},
+	"pkg/diff/render":    {"pkg/diff"},
+	"pkg/diff/revision":  {"pkg/build", "pkg/diff"},
+	"internal/gitsource": {"internal/gitrepo", "internal/sshkey", "internal/snapshot"},
+	"pkg/diagnose":       {"pkg/tree", "pkg/build", "pkg/diff"},
+	"pkg/bootstrap":      {"pkg/diagnose"},
 }
 
 func TestImportsPointDown(t *testing.T) {
@@ -70,7 +70,7 @@ func mayImport(from, to string) bool {
 
 // small reports whether any internal package may import room, which has a single purpose.
 func small(room string) bool {
-	return room == "internal/printable" || room == "internal/redact" || room == "internal/fold" || room == "internal/output" || room == "internal/kube" || room == "internal/workspace" || room == "internal/budget"
+	return room == "internal/printable" || room == "internal/redact" || room == "internal/fold" || room == "internal/output" || room == "internal/kube" || room == "internal/workspace" || room == "internal/budget" || room == "internal/helper"
 }
 
 func layer(room string) int {
@@ -85,11 +85,11 @@ func layer(room string) int {
 
 // homes are the only places that may name what a test cannot replace.
 var homes = map[string][]string{
-	"os.Exit":   {"cmd/flux/main.go", "cmd/flux-helm/main.go"},
-	"os.Stdout": {"cmd/flux/main.go", "cmd/flux-helm/main.go"},
-	"os.Stderr": {"cmd/flux/main.go", "cmd/flux-helm/main.go"},
-	"os.Stdin":  {"cmd/flux/main.go", "cmd/flux-helm/main.go"},
-	"os.Getenv": {"cmd/flux/main.go", "cmd/flux-helm/main.go"},
+	"os.Exit":   {"cmd/flux/main.go", "cmd/flux-helper/main.go"},
+	"os.Stdout": {"cmd/flux/main.go", "cmd/flux-helper/main.go"},
+	"os.Stderr": {"cmd/flux/main.go", "cmd/flux-helper/main.go"},
+	"os.Stdin":  {"cmd/flux/main.go", "cmd/flux-helper/main.go"},
+	"os.Getenv": {"cmd/flux/main.go", "cmd/flux-helper/main.go"},
 	"time.Now":  {"cmd/flux/main.go"},
 }
 

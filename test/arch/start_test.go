@@ -17,8 +17,8 @@ var heavy = map[string]string{
 	"k8s.io/client-go/discovery":               "links kubernetes/scheme: internal/kube has its own discovery",
 	"github.com/fluxcd/cli-utils/pkg/object":   "links kubernetes/scheme: pkg/controllers reads inventories",
 	"github.com/fluxcd/pkg/ssa/normalize":      "links kubernetes/scheme: pkg/diff normalizes",
-	"helm.sh/helm/v4/pkg/action":               "takes 6 ms to initialise: flux-helm has it",
-	"helm.sh/helm/v3/pkg/action":               "takes 6 ms to initialise: flux-helm has it",
+	"helm.sh/helm/v4/pkg/action":               "takes 6 ms to initialise: flux-helper has it",
+	"helm.sh/helm/v3/pkg/action":               "takes 6 ms to initialise: flux-helper has it",
 }
 
 func TestStartIsLight(t *testing.T) {

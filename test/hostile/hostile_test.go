@@ -58,7 +58,7 @@ type outcome struct {
 
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	bin := testcluster.BuildFlux(t, "flux-helm")
+	bin := testcluster.BuildFlux(t, "flux-helper")
 	listener := &listener{}
 	server := httptest.NewServer(listener)
 	defer server.Close()

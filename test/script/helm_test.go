@@ -7,15 +7,12 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fluxkit/flux/internal/release"
 	"github.com/fluxkit/flux/internal/testcluster"
-	"github.com/fluxkit/flux/pkg/build/helm"
-	"github.com/fluxkit/flux/pkg/build/helmprocess"
 )
 
 // helmed stores revisions of releases like Helm, in the script's namespace:
@@ -42,19 +39,5 @@ metadata:
 stringData: {release: %[4]s}
 `, r.Name, r.Version, r.Info.Status, base64.StdEncoding.EncodeToString(packed.Bytes()))
 		ts.Check(cluster.Seed(context.Background(), []byte(manifest), ts.Getenv("NS")))
-	}
-}
-
-// renderCharts is what flux-helm does, for the scripts.
-func renderCharts() {
-	ctx := context.Background()
-	charts := &http.Client{Transport: http.DefaultTransport}
-	cache, err := helmprocess.Contain(ctx, os.Args[1], os.Getenv, os.Exit)
-	if err == nil {
-		err = helmprocess.Serve(ctx, &helm.Renderer{Cache: cache, HTTP: charts}, os.Stdin, os.Stdout)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "✗", err)
-		os.Exit(1)
 	}
 }

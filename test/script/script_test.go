@@ -30,10 +30,25 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){
-		"flux":      func() { os.Exit(runFlux()) },
-		"flux-helm": renderCharts,
+	testscript.Main(withHelper{m}, map[string]func(){
+		"flux": func() { os.Exit(runFlux()) },
 	})
+}
+
+// withHelper puts the helper program beside flux before the tests run.
+type withHelper struct{ testscript.TestingM }
+
+// Run implements testscript.TestingM.
+func (w withHelper) Run() int {
+	flux, err := exec.LookPath("flux")
+	if err == nil {
+		err = testcluster.AddHelper(context.Background(), flux)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return w.TestingM.Run()
 }
 
 // runFlux is flux as main runs it, with the clock of the script.

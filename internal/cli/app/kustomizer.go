@@ -12,14 +12,14 @@ import (
 	"github.com/fluxkit/flux/internal/egress"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/build/helmprocess"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 )
 
 // Kustomizers holds the processes that run kustomize for a command, one for each
 // list of allowed hosts. A process is started by its first build.
 type Kustomizers struct {
 	mu       sync.Mutex
-	programs map[string]*helmprocess.Program
+	programs map[string]*isolated.Kustomizer
 }
 
 // Close stops the processes.
@@ -52,19 +52,19 @@ func (a *App) Kustomizer(r RemoteBases) (build.Kustomizer, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.programs == nil {
-		k.programs = map[string]*helmprocess.Program{}
+		k.programs = map[string]*isolated.Kustomizer{}
 	}
 	if k.programs[key] == nil {
-		k.programs[key] = &helmprocess.Program{Find: FindHelper, Stderr: a.Err, Bases: &helmprocess.Bases{Hosts: hosts, Env: a.Env}}
+		k.programs[key] = isolated.NewKustomizer(FindHelper, &isolated.Bases{Hosts: hosts, Env: a.Env}, a.Err)
 	}
 	return k.programs[key], nil
 }
 
-// FindHelper returns the path of the helper program that runs Helm and kustomize.
+// FindHelper returns the path of the helper program.
 func FindHelper() (string, error) {
-	path, err := helper.Find(helper.Helm)
-	if err != nil {
-		err = clierr.WithHint("install it from the archive of flux beside flux or on PATH", "%s, which runs Helm and kustomize, not found beside flux or on PATH", helper.Helm)
+	path, err := helper.Find(helper.Program)
+	if errors.Is(err, helper.ErrNotFound) {
+		err = clierr.WithHint("install "+helper.Program+" from the archive of flux in the folder of flux", "%w", err)
 	}
 	return path, err
 }

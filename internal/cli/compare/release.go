@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/build/helmprocess"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -23,7 +23,7 @@ import (
 type ReleasePlanner struct {
 	app     *app.App
 	client  *kube.Client
-	Program *helmprocess.Program
+	Charts  *isolated.Charts
 	Options *build.HelmOptions
 	// local are the sources with a local directory.
 	local build.Sources
@@ -50,7 +50,7 @@ func NewReleasePlanner(ctx context.Context, a *app.App, o *ReleaseOptions) (*Rel
 	if p.local, err = o.LocalSources(work, nil); err != nil {
 		return nil, err
 	}
-	if p.Options, p.Program, err = desired.HelmBuild(ctx, a, &o.BuildOptions, &o.HelmOptions, work); err != nil {
+	if p.Options, p.Charts, err = desired.HelmBuild(ctx, a, &o.BuildOptions, &o.HelmOptions, work); err != nil {
 		return nil, err
 	}
 	stored := &desired.StoredSources{Client: client, Home: a.FluxNamespace()}

@@ -32,7 +32,7 @@ func Releases(
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, planner.Program.Close()) }()
+	defer func() { err = errors.Join(err, planner.Charts.Close()) }()
 	planner.preferBuild(p, o, built)
 	Announce(a, o, "rendering %d HelmReleases", len(releases))
 	plans, failures := make([]diff.Plan, len(releases)), make([]error, len(releases))

@@ -19,7 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/build/helmprocess"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -165,23 +165,23 @@ func (o *ChartOptions) Override(options *build.HelmOptions) error {
 
 // HelmRenderer returns the helper process that renders charts. It starts with
 // the first chart and must be closed.
-func HelmRenderer(a *app.App) (*helmprocess.Program, error) {
+func HelmRenderer(a *app.App) (*isolated.Charts, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("finding the cache directory: %w", err)
 	}
-	return &helmprocess.Program{Cache: filepath.Join(cache, "flux", "charts"), Stderr: a.Err, Find: app.FindHelper}, nil
+	return isolated.NewCharts(app.FindHelper, filepath.Join(cache, "flux", "charts"), a.Err), nil
 }
 
 // HelmBuild returns the options for rendering HelmReleases and the helper
 // process, which starts with the first chart and must be closed.
-func HelmBuild(ctx context.Context, a *app.App, o *BuildOptions, h *HelmOptions, work WorkTree) (*build.HelmOptions, *helmprocess.Program, error) {
-	program, err := HelmRenderer(a)
+func HelmBuild(ctx context.Context, a *app.App, o *BuildOptions, h *HelmOptions, work WorkTree) (*build.HelmOptions, *isolated.Charts, error) {
+	charts, err := HelmRenderer(a)
 	if err != nil {
 		return nil, nil, err
 	}
 	options := &build.HelmOptions{
-		Renderer: program, Lookup: lookupFor(a, o, work), Missing: missingFor(a, o, "values", "--values"), KubeVersion: h.KubeVersion, APIVersions: slices.Clone(h.APIVersions),
+		Renderer: charts, Lookup: lookupFor(a, o, work), Missing: missingFor(a, o, "values", "--values"), KubeVersion: h.KubeVersion, APIVersions: slices.Clone(h.APIVersions),
 	}
 	if options.Kustomizer, err = a.Kustomizer(o.Remote); err != nil {
 		return nil, nil, err
@@ -197,7 +197,7 @@ func HelmBuild(ctx context.Context, a *app.App, o *BuildOptions, h *HelmOptions,
 	} else if options.KubeVersion == "" {
 		options.KubeVersion = AssumedKubernetes
 	}
-	return options, program, err
+	return options, charts, err
 }
 
 // capabilities reads the chart capabilities from the cluster.

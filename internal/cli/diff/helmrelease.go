@@ -79,7 +79,7 @@ func runHelmRelease(a *app.App, cmd *cobra.Command, o *compare.ReleaseOptions, n
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, planner.Program.Close()) }()
+	defer func() { err = errors.Join(err, planner.Charts.Close()) }()
 	if err := o.Override(planner.Options); err != nil {
 		return err
 	}

@@ -204,7 +204,7 @@ func folder(a *app.App) string {
 }
 
 // ownPrograms are the programs of flux that are named like plugins.
-func ownPrograms() []string { return []string{helper.Helm, helper.Sandbox} }
+func ownPrograms() []string { return []string{helper.Program, helper.Sandbox} }
 
 // ReservedCommand reports whether a name is that of a built-in command or of a
 // program of flux's own.

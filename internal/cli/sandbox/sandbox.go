@@ -23,7 +23,7 @@ func NewCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "sandbox COMMAND",
 		Short: "Run a local Kubernetes API and Flux without containers",
-		Long: `Hands over to flux-sandbox, which lies beside flux or on PATH: a real
+		Long: `Run flux-sandbox, which is installed beside flux or on PATH: a real
 Kubernetes API with the real Flux controllers, a Git server and a registry,
 all on loopback.`,
 		Example: `  # Start it, use it in this shell, stop it
@@ -41,7 +41,7 @@ all on loopback.`,
 // completeSandbox asks the program, which completes its own commands and flags.
 func completeSandbox() cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		program, err := helper.Find(helper.Sandbox)
+		program, err := find()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -62,10 +62,19 @@ func completeSandbox() cobra.CompletionFunc {
 	}
 }
 
+// find returns the path of flux-sandbox. Unlike the helper program, users run it by hand and may have
+// installed it in a folder of PATH.
+func find() (string, error) {
+	if path, err := helper.Find(helper.Sandbox); err == nil {
+		return path, nil
+	}
+	return exec.LookPath(helper.Sandbox)
+}
+
 func handOver(a *app.App, cmd *cobra.Command, args []string) error {
-	program, err := helper.Find(helper.Sandbox)
+	program, err := find()
 	if err != nil {
-		return clierr.WithHint("build it with 'make sandbox', or put it on PATH", "%s lies neither beside flux nor on PATH", helper.Sandbox)
+		return clierr.WithHint("build it with 'make sandbox', or put it on PATH", "%s not found in the folder of flux or on PATH", helper.Sandbox)
 	}
 	child := exec.CommandContext(cmd.Context(), program, args...)
 	child.Stdin, child.Stdout, child.Stderr = a.In, app.Unmasked(a.Out), app.Unmasked(a.Err)

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package helmprocess
+package helper
 
 // limitData does nothing: other systems do not enforce such a limit.
 func limitData(uint64) error { return nil }

@@ -1,4 +1,4 @@
-package helmprocess_test
+package isolated_test
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/build/helmprocess"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 )
 
-// echo renders the release's name, or fails, or ends the process.
+// echo is a renderer that returns the name of the release, fails, or exits.
 type echo struct{}
 
 func (echo) Render(ctx context.Context, r build.Release) (*build.Rendered, error) {
@@ -39,10 +40,11 @@ func (echo) Render(ctx context.Context, r build.Release) (*build.Rendered, error
 	return &build.Rendered{Manifests: []string{r.Name}}, nil
 }
 
-// TestMain is the program, where it is started as that.
+// TestMain is the helper program if it has the arguments of one.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "serve" {
-		if err := helmprocess.Serve(context.Background(), echo{}, os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) == 3 && os.Args[1] == isolated.RenderJob {
+		jobs := map[string]helper.Job{isolated.RenderJob: isolated.Render(echo{})}
+		if err := helper.Serve(context.Background(), jobs, os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 		return
@@ -53,14 +55,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func program(t *testing.T) *helmprocess.Program {
-	t.Helper()
-	return &helmprocess.Program{Find: os.Executable, Cache: "serve", Stderr: os.Stderr}
-}
+func newCharts() *isolated.Charts { return isolated.NewCharts(os.Executable, "cache", os.Stderr) }
 
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
-	got, err := program(t).Render(t.Context(), build.Release{Name: "environment"})
+	got, err := newCharts().Render(t.Context(), build.Release{Name: "environment"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +77,7 @@ func TestEnvironment(t *testing.T) {
 
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
-	p := program(t)
+	p := newCharts()
 	var wg sync.WaitGroup
 	for i := range 50 {
 		wg.Go(func() {
@@ -100,7 +99,7 @@ func TestManyAtOnce(t *testing.T) {
 
 func TestLookups(t *testing.T) {
 	t.Parallel()
-	p := program(t)
+	p := newCharts()
 	find := func(_ context.Context, w build.Wanted) (map[string]any, error) {
 		switch w {
 		case build.Wanted{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "there"}:
@@ -132,10 +131,10 @@ func TestLookups(t *testing.T) {
 
 func TestProgramEnds(t *testing.T) {
 	t.Parallel()
-	p := program(t)
+	p := newCharts()
 	for range 2 { // also when it has ended before
 		_, err := p.Render(context.Background(), build.Release{Name: "end"})
-		if err == nil || !strings.Contains(err.Error(), "flux-helm ended before its work") {
+		if err == nil || !strings.Contains(err.Error(), "flux-helper exited before it finished rendering chart") {
 			t.Error(err)
 		}
 	}
@@ -146,7 +145,7 @@ func TestProgramEnds(t *testing.T) {
 
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
-	p := program(t)
+	p := newCharts()
 	ctx, cancel := context.WithCancel(context.Background())
 	if _, err := p.Render(ctx, build.Release{Name: "first"}); err != nil {
 		t.Fatal(err)
@@ -167,7 +166,7 @@ func TestInterrupted(t *testing.T) {
 func TestNotFound(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("nowhere")
-	p := &helmprocess.Program{Find: func() (string, error) { return "", gone }}
+	p := isolated.NewCharts(func() (string, error) { return "", gone }, "", nil)
 	if _, err := p.Render(context.Background(), build.Release{}); !errors.Is(err, gone) {
 		t.Error(err)
 	}

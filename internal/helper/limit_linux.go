@@ -1,4 +1,4 @@
-package helmprocess
+package helper
 
 import "syscall"
 

@@ -1,4 +1,4 @@
-package helmprocess
+package isolated
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"github.com/fluxkit/flux/internal/egress"
 )
 
-// Bases are the remote bases that kustomize may fetch. Without hosts there are
-// none: kustomize finds no git, and its requests are refused.
+// Bases are the remote bases that kustomize may fetch. Without hosts kustomize finds no git program,
+// and its requests are refused.
 type Bases struct {
 	Hosts egress.Hosts
-	// Env reads the environment of flux, of which little is passed on.
+	// Env returns variables of the environment of flux.
 	Env func(string) string
 
 	mu     sync.Mutex
@@ -22,13 +22,13 @@ type Bases struct {
 	folder string
 }
 
-// passed are the variables that a program that runs kustomize gets.
+// passed returns the names of the variables that a process that runs kustomize gets.
 func passed() []string {
 	return []string{"SystemRoot", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"}
 }
 
-// environment is that of the process. Git reads no configuration, speaks HTTP
-// only, and through the proxy; clones are made in a temporary folder.
+// environment returns the environment of the process. Git reads no configuration, uses only HTTP
+// through the proxy, and clones into a temporary folder.
 func (b *Bases) environment(ctx context.Context) ([]string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,13 +57,8 @@ func (b *Bases) environment(ctx context.Context) ([]string, error) {
 		"GIT_ASKPASS="), nil
 }
 
-// Allows implements build.Kustomizer.
-func (p *Program) Allows(host string) bool { return p.Bases != nil && p.Bases.Hosts.Allows(host) }
-
+// refused returns the first request that the proxy refused.
 func (b *Bases) refused() error {
-	if b == nil {
-		return nil
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.proxy == nil {
@@ -73,9 +68,6 @@ func (b *Bases) refused() error {
 }
 
 func (b *Bases) close() error {
-	if b == nil {
-		return nil
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var err error

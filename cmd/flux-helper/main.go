@@ -1,0 +1,50 @@
+// Command flux-helper runs jobs for flux with libraries that would slow down the start of every
+// command, and in a process whose memory is limited: Helm and kustomize.
+//
+// flux starts it with the name of a job; see the package internal/helper for the protocol.
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/pkg/build/helm"
+	"github.com/fluxkit/flux/pkg/build/isolated"
+)
+
+func main() { os.Exit(start(os.Args[1:])) }
+
+func start(args []string) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	jobs, err := jobsOf(args)
+	if err == nil {
+		err = helper.LimitMemory(ctx, os.Exit)
+	}
+	if err == nil {
+		err = helper.Serve(ctx, jobs, os.Stdin, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "✗", err)
+		return 1
+	}
+	return 0
+}
+
+// jobsOf returns the jobs that the arguments select. A process has one job, so that a chart cannot
+// reach the keys of another.
+func jobsOf(args []string) (map[string]helper.Job, error) {
+	switch {
+	case len(args) == 2 && args[0] == isolated.RenderJob:
+		renderer := &helm.Renderer{Cache: args[1], HTTP: &http.Client{Transport: http.DefaultTransport}}
+		return map[string]helper.Job{isolated.RenderJob: isolated.Render(renderer)}, nil
+	case len(args) == 1 && args[0] == isolated.KustomizeJob:
+		return map[string]helper.Job{isolated.KustomizeJob: isolated.Kustomize}, isolated.RestrictNetwork(os.Getenv)
+	}
+	return nil, fmt.Errorf("%s is started by flux and has no commands of its own", helper.Program)
+}

@@ -1,0 +1,232 @@
+package helper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/fluxkit/flux/internal/budget"
+)
+
+// Process is a helper process. It starts with its first job and runs until Close, or until it
+// exceeds its limits; the next job starts another process. Each environment and each set of
+// arguments needs a Process of its own.
+type Process struct {
+	// Find returns the path of the program.
+	Find func() (string, error)
+	// Arguments select the jobs of the process. They contain no secrets.
+	Arguments []string
+	// Environment returns the complete environment of the process.
+	Environment func(context.Context) ([]string, error)
+	// Stderr receives errors of the process that belong to no job. It may be nil.
+	Stderr io.Writer
+
+	mu      sync.Mutex
+	cmd     *exec.Cmd
+	started context.Context //nolint:containedctx // the process ends with this context
+	in      io.WriteCloser
+	number  int
+	waiting map[int]chan response
+	ended   chan struct{}
+	err     error
+	stderr  *excerpt
+}
+
+// Answer answers a question of a job. The result is encoded as JSON.
+type Answer func(question json.RawMessage) (any, error)
+
+// Call is a job for the helper process.
+type Call struct {
+	// Job is the name of the job.
+	Job string
+	// Title describes the job in errors, for example "rendering chart podinfo".
+	Title string
+	// Input is encoded as JSON.
+	Input any
+	// Answer answers the questions of the job. It may be nil if the job has none.
+	Answer Answer
+}
+
+// Do runs a job, answers its questions, and decodes its output. An exceeded limit is a
+// *budget.ExceededError.
+func (p *Process) Do(ctx context.Context, c Call, output any) error {
+	input, err := json.Marshal(c.Input)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.Title, err)
+	}
+	responses, ended, err := p.begin(ctx, request{Job: c.Job, Input: input})
+	if err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case r, ok := <-responses:
+			switch {
+			case !ok && ctx.Err() != nil:
+				return context.Cause(ctx)
+			case !ok:
+				<-ended
+				return p.failure(c.Title)
+			case r.Question != nil:
+				if err := p.reply(c, r.Question); err != nil {
+					return err
+				}
+				continue
+			case r.Error != "":
+				return errors.New(r.Error)
+			}
+			return json.Unmarshal(r.Output, output)
+		}
+	}
+}
+
+// failure returns the error of a process that ended before its jobs.
+func (p *Process) failure(title string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var exit *exec.ExitError
+	switch {
+	case !errors.As(p.err, &exit):
+	case exit.ExitCode() == exitCrash && !p.stderr.contains("out of memory", "cannot allocate memory"):
+		return &budget.ExceededError{Name: title, Fact: "the process that runs it crashed, which its limit of " + budget.Size(budget.HelperData) + " of memory can cause"}
+	case exit.ExitCode() == ExitMemory || exit.ExitCode() == exitCrash:
+		return &budget.ExceededError{Name: title, Fact: "more than " + budget.Size(budget.HelperMemory) + " of memory are needed"}
+	}
+	return fmt.Errorf("%s exited before it finished %s: %w", Program, title, p.err)
+}
+
+// begin sends a request. It returns the channel of responses, and a channel that is closed when the
+// process has ended.
+func (p *Process) begin(ctx context.Context, r request) (<-chan response, <-chan struct{}, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting == nil {
+		if err := p.start(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	p.number++
+	r.ID = p.number
+	// There is at most one unread question and, if it is never read, one error.
+	responses := make(chan response, 2)
+	p.waiting[r.ID] = responses
+	return responses, p.ended, p.send(r)
+}
+
+func (p *Process) reply(c Call, q *question) error {
+	reply := &answer{Number: q.Number}
+	value, err := c.Answer(q.Value)
+	if err == nil {
+		reply.Value, err = json.Marshal(value)
+	}
+	if err != nil {
+		reply.Error = err.Error()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.send(request{Answer: reply})
+}
+
+// send writes a line. p.mu is held.
+func (p *Process) send(r request) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encoding a request to %s: %w", Program, err)
+	}
+	_, _ = p.in.Write(append(line, '\n')) // if the process has ended, its exit code is the error
+	return nil
+}
+
+// start starts the process. p.mu is held.
+func (p *Process) start(ctx context.Context) error {
+	path, err := p.Find()
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, path, p.Arguments...)
+	cmd.WaitDelay = time.Second
+	if cmd.Env, err = p.Environment(ctx); err != nil {
+		return err
+	}
+	p.stderr = &excerpt{}
+	cmd.Stderr = p.stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", Program, err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", Program, err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", Program, err)
+	}
+	p.cmd, p.started, p.in, p.waiting, p.ended = cmd, ctx, in, map[int]chan response{}, make(chan struct{})
+	go p.receive(cmd, out, p.ended)
+	return nil
+}
+
+// receive distributes responses until the process ends.
+func (p *Process) receive(cmd *exec.Cmd, out io.Reader, ended chan struct{}) {
+	defer close(ended)
+	for responses := json.NewDecoder(out); ; {
+		var r response
+		if err := responses.Decode(&r); err != nil {
+			p.end(cmd, err)
+			return
+		}
+		p.mu.Lock()
+		waiting := p.waiting[r.ID]
+		if r.Question == nil {
+			delete(p.waiting, r.ID)
+		}
+		p.mu.Unlock()
+		if waiting != nil {
+			waiting <- r
+		}
+	}
+}
+
+func (p *Process) end(cmd *exec.Cmd, err error) {
+	if !errors.Is(err, io.EOF) {
+		_ = cmd.Process.Kill() // its output is malformed
+	}
+	if exit := cmd.Wait(); exit != nil {
+		err = exit
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.err = err
+	for _, waiting := range p.waiting {
+		close(waiting)
+	}
+	p.waiting = nil
+	if p.Stderr != nil {
+		p.stderr.writeTo(p.Stderr)
+	}
+}
+
+// Close stops the process and waits until it has ended. A process that was killed with its context,
+// or for its memory, is not an error.
+func (p *Process) Close() error {
+	p.mu.Lock()
+	cmd := p.cmd
+	p.mu.Unlock()
+	if cmd == nil {
+		return nil
+	}
+	_ = p.in.Close() // the process may have ended
+	<-p.ended
+	var exit *exec.ExitError
+	if errors.As(p.err, &exit) && p.started.Err() == nil && exit.ExitCode() != ExitMemory {
+		return p.err
+	}
+	return nil
+}

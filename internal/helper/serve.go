@@ -1,0 +1,127 @@
+package helper
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/fluxkit/flux/internal/budget"
+)
+
+// concurrency is the maximum number of jobs that run at the same time.
+const concurrency = 8
+
+// Ask sends a question to the process that started the job, and decodes the answer.
+type Ask func(ctx context.Context, question, answer any) error
+
+// Job runs one request. The output is encoded as JSON.
+type Job func(ctx context.Context, input json.RawMessage, ask Ask) (output any, err error)
+
+// Serve runs jobs by name until there are no more requests. Jobs that still run then are canceled,
+// because their results are not read.
+func Serve(ctx context.Context, jobs map[string]Job, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &server{jobs: jobs, responses: json.NewEncoder(out), slots: make(chan struct{}, concurrency), questions: map[int]chan *answer{}}
+	var running sync.WaitGroup
+	defer func() {
+		cancel()
+		ended := make(chan struct{})
+		go func() { running.Wait(); close(ended) }()
+		select {
+		case <-ended:
+		case <-time.After(budget.HelperGrace):
+		}
+	}()
+	for requests := json.NewDecoder(in); ; {
+		var r request
+		err := requests.Decode(&r)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading a request: %w", err)
+		}
+		if r.Answer != nil {
+			s.deliver(r.Answer)
+			continue
+		}
+		running.Go(func() { s.run(ctx, r) })
+	}
+}
+
+type server struct {
+	jobs  map[string]Job
+	slots chan struct{}
+
+	mu        sync.Mutex
+	responses *json.Encoder
+	questions map[int]chan *answer
+	number    int
+}
+
+func (s *server) run(ctx context.Context, r request) {
+	s.slots <- struct{}{}
+	defer func() { <-s.slots }()
+	result := response{ID: r.ID}
+	var err error
+	if job := s.jobs[r.Job]; job == nil {
+		err = fmt.Errorf("%s does not run the job %q: install flux and %s of the same version", Program, r.Job, Program)
+	} else {
+		result.Output, err = s.output(ctx, job, r)
+	}
+	if err != nil {
+		result = response{ID: r.ID, Error: err.Error()}
+	}
+	s.send(result)
+}
+
+func (s *server) output(ctx context.Context, job Job, r request) (json.RawMessage, error) {
+	output, err := job(ctx, r.Input, func(ctx context.Context, question, answer any) error { return s.ask(ctx, r.ID, question, answer) })
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(output)
+}
+
+func (s *server) send(r response) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.responses.Encode(r) // the other process has exited if this fails
+}
+
+// ask sends a question about a request and waits for the answer.
+func (s *server) ask(ctx context.Context, id int, value, into any) error {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	answers := make(chan *answer, 1)
+	s.mu.Lock()
+	s.number++
+	q := &question{Number: s.number, Value: encoded}
+	s.questions[q.Number] = answers
+	s.mu.Unlock()
+	s.send(response{ID: id, Question: q})
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case a := <-answers:
+		if a.Error != "" {
+			return errors.New(a.Error)
+		}
+		return json.Unmarshal(a.Value, into)
+	}
+}
+
+func (s *server) deliver(a *answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if answers := s.questions[a.Number]; answers != nil {
+		answers <- a
+		delete(s.questions, a.Number)
+	}
+}

@@ -1,0 +1,176 @@
+package isolated
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// KustomizeJob is the job that runs kustomize, and the argument of its process.
+const KustomizeJob = "kustomize"
+
+// proxyVariable names the proxy through which kustomize may fetch remote bases.
+const proxyVariable = "HTTPS_PROXY"
+
+// Kustomizer implements build.Kustomizer in a helper process.
+type Kustomizer struct {
+	process *helper.Process
+	bases   *Bases
+}
+
+// NewKustomizer returns a kustomizer that may fetch the given remote bases.
+func NewKustomizer(find func() (string, error), bases *Bases, stderr io.Writer) *Kustomizer {
+	return &Kustomizer{&helper.Process{Find: find, Arguments: []string{KustomizeJob}, Stderr: stderr, Environment: bases.environment}, bases}
+}
+
+// call is a call of a method of build.FileSystem.
+type call struct {
+	Method string `json:"method"`
+	Name   string `json:"name"`
+}
+
+// result is the result of a call.
+type result struct {
+	Data  []byte   `json:"data,omitempty"`
+	Names []string `json:"names,omitempty"`
+	True  bool     `json:"true,omitempty"`
+}
+
+// Allows implements build.Kustomizer.
+func (k *Kustomizer) Allows(host string) bool { return k.bases.Hosts.Allows(host) }
+
+// Kustomize implements build.Kustomizer.
+func (k *Kustomizer) Kustomize(ctx context.Context, folder string, from build.FileSystem) ([][]byte, error) {
+	var raw []json.RawMessage
+	err := k.process.Do(ctx, helper.Call{
+		Job: KustomizeJob, Title: "kustomize", Input: folder,
+		Answer: func(question json.RawMessage) (any, error) { return read(from, question) },
+	}, &raw)
+	if refused := k.bases.refused(); err != nil && refused != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: %s", err, refused) //nolint:errorlint // wrapping it would make it a failure of the API server
+	}
+	objects := make([][]byte, len(raw))
+	for i, o := range raw {
+		objects[i] = o
+	}
+	return objects, err
+}
+
+// read executes a call on a source.
+func read(from build.FileSystem, question json.RawMessage) (any, error) {
+	var c call
+	if err := json.Unmarshal(question, &c); err != nil {
+		return nil, err
+	}
+	var r result
+	var err error
+	switch c.Method {
+	case "IsDir":
+		r.True = from.IsDir(c.Name)
+	case "Exists":
+		r.True = from.Exists(c.Name)
+	case "ReadFile":
+		r.Data, err = from.ReadFile(c.Name)
+	case "ReadDir":
+		r.Names, err = from.ReadDir(c.Name)
+	case "Glob":
+		r.Names, err = from.Glob(c.Name)
+	}
+	return r, err
+}
+
+// Close stops the helper process and the proxy for remote bases.
+func (k *Kustomizer) Close() error {
+	err := k.process.Close()
+	if closed := k.bases.close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// Kustomize is the job that runs kustomize.
+func Kustomize(ctx context.Context, input json.RawMessage, ask helper.Ask) (any, error) {
+	var folder string
+	if err := json.Unmarshal(input, &folder); err != nil {
+		return nil, err
+	}
+	objects, err := build.Kustomize(folder, &source{ctx, ask})
+	if err != nil {
+		return nil, err
+	}
+	raw := make([]json.RawMessage, len(objects))
+	size := 0
+	for i, o := range objects {
+		raw[i] = o
+		size += len(o)
+	}
+	return raw, within("kustomize", size)
+}
+
+// RestrictNetwork sends all HTTP requests of this process through the proxy in its environment, and
+// refuses them if there is none. It replaces http.DefaultTransport, which kustomize uses.
+func RestrictNetwork(env func(string) string) error {
+	transport := &http.Transport{Proxy: refuse}
+	if address := env(proxyVariable); address != "" {
+		proxy, err := url.Parse(address)
+		if err != nil {
+			return fmt.Errorf("reading the address of the proxy: %w", err)
+		}
+		transport.Proxy = http.ProxyURL(proxy)
+	}
+	http.DefaultTransport = transport
+	return nil
+}
+
+func refuse(r *http.Request) (*url.URL, error) {
+	return nil, fmt.Errorf("remote bases are not allowed: allow the host by --allow-remote-bases %s", r.URL.Hostname())
+}
+
+// source reads the files of a build from the process that started the job.
+type source struct {
+	ctx context.Context //nolint:containedctx // the methods of build.FileSystem take none
+	ask helper.Ask
+}
+
+var _ build.FileSystem = (*source)(nil)
+
+func (s *source) call(method, name string) (r result, err error) {
+	err = s.ask(s.ctx, call{method, name}, &r)
+	return r, err
+}
+
+// IsDir implements build.FileSystem.
+func (s *source) IsDir(name string) bool {
+	r, err := s.call("IsDir", name)
+	return err == nil && r.True
+}
+
+// Exists implements build.FileSystem.
+func (s *source) Exists(name string) bool {
+	r, err := s.call("Exists", name)
+	return err == nil && r.True
+}
+
+// ReadFile implements build.FileSystem.
+func (s *source) ReadFile(name string) ([]byte, error) {
+	r, err := s.call("ReadFile", name)
+	return r.Data, err
+}
+
+// ReadDir implements build.FileSystem.
+func (s *source) ReadDir(name string) ([]string, error) {
+	r, err := s.call("ReadDir", name)
+	return r.Names, err
+}
+
+// Glob implements build.FileSystem.
+func (s *source) Glob(pattern string) ([]string, error) {
+	r, err := s.call("Glob", pattern)
+	return r.Names, err
+}
