@@ -8,27 +8,31 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// TestDeleteReportsRecreation deletes an object that another controller
-// creates again under the same name: the deletion succeeds, and a warning names
-// the Kustomization that applies the new object.
+// TestDeleteReportsRecreation deletes an object that its controller creates again
+// under the same name: the deletion succeeds, and a warning names the
+// Kustomization that applies it.
 func TestDeleteReportsRecreation(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	object := func(uid string) controllers.Object {
 		return controllers.Object{
 			"metadata": map[string]any{
-				"name": "app", "namespace": "flux-system", "uid": uid,
+				"name": "app", "namespace": "flux-system", "uid": uid, "finalizers": []any{"finalizers.fluxcd.io"},
 				"labels": map[string]any{"kustomize.toolkit.fluxcd.io/name": "fleet", "kustomize.toolkit.fluxcd.io/namespace": "flux-system"},
 			},
 		}
 	}
 	s.Put(kustomizationPath, object("1"))
-	s.OnDelete(func(collection, _ string) { s.Put(collection, object("2")) })
+	s.OnWatch(kustomizationPath, func() {
+		s.Take(kustomizationPath, "app")
+		s.Put(kustomizationPath, object("2"))
+	})
 	got := flux(t.Context(), s, "delete", "ks", "app", "--silent", "--wait", "--timeout", "30s")
 	want := `► deleting kustomization app in flux-system namespace
-◎ waiting until Kustomization flux-system/app is gone
+◎ waiting until Kustomization flux-system/app is deleted
+◎ Kustomization/flux-system/app: its deletion waits for finalizers.fluxcd.io
 ✔ kustomization app deleted
-⚠️ Kustomization flux-system/app exists again: it was recreated; Kustomization flux-system/fleet applies it
+⚠️ Kustomization/flux-system/fleet applies Kustomization flux-system/app and creates it again
 `
 	if got.Code != 0 || got.Err != want {
 		t.Errorf("%+v", got)

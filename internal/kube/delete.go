@@ -56,7 +56,7 @@ func (c *Client) WaitDeleted(ctx context.Context, r Resource, s Selection, keep 
 
 // Remove deletes an object. It returns no error if the object does not exist.
 func (c *Client) Remove(ctx context.Context, r Resource, namespace, name string) error {
-	if err := c.Delete(ctx, r, namespace, name); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := c.Delete(ctx, r, namespace, name); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("deleting %s %q: %w", r.Kind, name, err)
 	}
 	return nil

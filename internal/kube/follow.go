@@ -188,6 +188,15 @@ func (f *follower) relist(ctx context.Context) ([]Event, error) {
 	return append(gone, there...), nil
 }
 
+// Older reports whether a is an earlier state than b, according to their resource versions.
+func Older(a, b controllers.Object) bool {
+	from, to := versionOf(a), versionOf(b)
+	return from != "" && to != "" && compareVersions(from, to) < 0
+}
+
+// Same reports whether a and b are the same state of an object.
+func Same(a, b controllers.Object) bool { return versionOf(a) != "" && versionOf(a) == versionOf(b) }
+
 // compareVersions orders resource versions, which are numbers of any length
 // (Kubernetes API conventions, comparable resource versions).
 func compareVersions(a, b string) int {

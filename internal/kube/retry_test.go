@@ -127,7 +127,10 @@ var asked = map[string]struct {
 		return create(ctx, c, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	}},
 	"creation": {false, func(ctx context.Context, c *kube.Client) error { return create(ctx, c, metav1.CreateOptions{}) }},
-	"deletion": {false, func(ctx context.Context, c *kube.Client) error { return c.Delete(ctx, podResource(), "x", "a") }},
+	"deletion": {false, func(ctx context.Context, c *kube.Client) error {
+		_, err := c.Delete(ctx, podResource(), "x", "a")
+		return err
+	}},
 }
 
 func create(ctx context.Context, c *kube.Client, options metav1.CreateOptions) error {

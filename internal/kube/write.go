@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -33,10 +34,30 @@ func (c *Client) Annotate(ctx context.Context, r Resource, namespace, name strin
 	return c.MergePatch(ctx, r, namespace, name, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
 
-// Delete deletes an object and, in the background, its dependents.
-func (c *Client) Delete(ctx context.Context, r Resource, namespace, name string) error {
+// Delete deletes an object and, in the background, its dependents. It returns the object while
+// finalizers delay its deletion, else nil.
+func (c *Client) Delete(ctx context.Context, r Resource, namespace, name string) (controllers.Object, error) {
 	background := metav1.DeletePropagationBackground
-	return c.collection(r, namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background})
+	options, err := json.Marshal(metav1.DeleteOptions{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, PropagationPolicy: &background,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding the deletion of %s %q: %w", r.Kind, name, err)
+	}
+	r.ClusterScoped = r.ClusterScoped || namespace == ""
+	body, err := answer(ctx, r.locate(c.raw.Delete(), namespace, name).SetHeader("Content-Type", "application/json").Body(options))
+	if err != nil {
+		return nil, err
+	}
+	var o controllers.Object
+	if err := utiljson.Unmarshal(body, &o); err != nil {
+		return nil, fmt.Errorf("reading the deleted %s %q: %w", r.Kind, name, err)
+	}
+	// For an object that is deleted at once the server returns a Status.
+	if (controllers.Path{"metadata.deletionTimestamp"}).String(o) == "" {
+		return nil, nil
+	}
+	return o, nil
 }
 
 // PatchStatus patches the status subresource of an object.

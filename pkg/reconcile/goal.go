@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,20 +20,31 @@ const (
 type Goal struct {
 	// State is Ready, Suspended or Deleted.
 	State string
+	// UID is the object that has to be deleted, "" for the one that the wait
+	// begins with. An object with the same name and another UID is a new one.
+	UID string
 	// Revision is the revision to be ready at, "" for any.
 	Revision string
 	// Attempt ends the wait for Ready with the first failed attempt at the
 	// current spec, even if the controller retries.
 	Attempt bool
-	// Token is the reconciliation request of the attempt, "" for any attempt.
+	// Token is the reconciliation request of the attempt, "" for any attempt. A
+	// status from before the request is not judged.
 	Token string
+	// RevisionSuffices makes an object that is ready at Revision reach the goal
+	// although its controller has not handled Token.
+	RevisionSuffices bool
+	// Answer ends the wait with the result of Token, even if the object waits for
+	// another object and is reconciled again later.
+	Answer bool
+	// Temporary are the reasons of a Ready condition whose failure does not end
+	// the wait, such as ArtifactFailed right after the source was created.
+	Temporary []string
 }
 
 // String returns the goal as in "waiting until X is …".
 func (g Goal) String() string {
 	switch {
-	case g.State == Deleted:
-		return "gone"
 	case g.Revision != "":
 		return g.State + " at " + g.Revision
 	default:
@@ -54,26 +66,48 @@ func (g Goal) Reached(k controllers.Kind, o controllers.Object) bool {
 	case Suspended:
 		return k.Suspension.Is(o)
 	case Deleted:
+		return g.UID != "" && uid(o) != g.UID
+	}
+	answered := g.Token == "" || k.Settled(o, g.Token)
+	suffices := g.RevisionSuffices && g.Revision != ""
+	switch {
+	case !isReady(k, o):
 		return false
+	case suffices:
+		return answered || g.revisionReached(k, o)
 	default:
-		return isReady(k, o) && g.revisionReached(k, o) && (g.Token == "" || k.Settled(o, g.Token))
+		return answered && g.revisionReached(k, o)
 	}
 }
 
-// failed returns the failure of the awaited attempt, nil if it has not failed.
-func (g Goal) failed(k controllers.Kind, o controllers.Object) *FinalError {
-	if !g.Attempt || k.Pending(o) {
+// Failed returns the failure of the awaited attempt, nil if it has not failed.
+func (g Goal) Failed(k controllers.Kind, o controllers.Object) *FinalError {
+	ready := k.Ready(o)
+	if !g.Attempt || ready.Status == "True" || slices.Contains(g.Temporary, ready.Reason) || !g.ended(k, o) {
 		return nil
 	}
-	ended := k.Finished(o)
-	if g.Token != "" {
-		ended = k.Settled(o, g.Token)
-	}
-	if ready := k.Ready(o); ended && ready.Status != "True" {
-		return &FinalError{Failed: true, Message: ready.Message}
-	}
-	return nil
+	return &FinalError{Failed: true, Message: ready.Message}
 }
+
+// ended reports whether the controller has finished the awaited attempt.
+func (g Goal) ended(k controllers.Kind, o controllers.Object) bool {
+	switch {
+	case g.Token == "":
+		return k.Finished(o)
+	case g.Answer:
+		// helm-controller keeps Reconciling=True while a dependency is not ready.
+		return k.Settled(o, g.Token) || !g.unanswered(o) && k.Ready(o).Reason == "DependencyNotReady"
+	default:
+		return k.Settled(o, g.Token) && !k.Pending(o)
+	}
+}
+
+// unanswered reports whether the status is from before the request.
+func (g Goal) unanswered(o controllers.Object) bool {
+	return g.Token != "" && (controllers.Path{"status.lastHandledReconcileAt"}).String(o) != g.Token
+}
+
+func uid(o controllers.Object) string { return controllers.Path{"metadata.uid"}.String(o) }
 
 // final returns why the object cannot reach the goal, nil if it can.
 func (g Goal) final(k controllers.Kind, o controllers.Object) *FinalError {

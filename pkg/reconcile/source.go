@@ -6,20 +6,13 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// SourceFailed reports whether an object waits for a source whose controller
-// has finished without making it ready.
-func (w *Watches) SourceFailed(ctx context.Context, s Subject, o controllers.Object) (bool, error) {
-	failed, err := w.failedSource(ctx, s, o)
-	return failed != nil, err
-}
-
 // failedSource returns the error for a source that an object waits for, if its
 // controller has finished and the source is not ready.
-func (w *Watches) failedSource(ctx context.Context, s Subject, o controllers.Object) (*FinalError, error) {
+func (w *Waiter) failedSource(ctx context.Context, s Subject, o controllers.Object) (*FinalError, error) {
 	if !s.Kind.Pending(o) {
 		return nil, nil
 	}
-	u := upstream{reads: w.reads}
+	u := upstream{reads: w.Watches.reads}
 	for _, t := range s.Kind.Upstream(o) {
 		source, found, err := u.get(ctx, t)
 		if err != nil {

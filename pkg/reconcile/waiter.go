@@ -21,11 +21,22 @@ type Result struct {
 	Subject Subject
 	// Goal is the awaited state. Children have a goal of their own.
 	Goal Goal
-	// Last is the last known state of the object, or nil.
+	// Last is the last known state of the object, nil if it was not read or is
+	// deleted. After a wait for Deleted it is the new object of that name, if
+	// there is one.
 	Last controllers.Object
 	// Err is nil if the goal was reached. Otherwise it is a *FinalError,
 	// ErrDeleted, an error of the API server or of the context.
 	Err error
+}
+
+// Done returns the message of a reconciliation that has succeeded.
+func (r Result) Done() string {
+	k := r.Subject.Kind
+	if k.Result == nil {
+		return k.Ready(r.Last).Message
+	}
+	return fmt.Sprintf(k.Done, k.Result.String(r.Last))
 }
 
 // ErrDeleted is returned for an object that was deleted during the wait.
@@ -47,8 +58,8 @@ type Waiter struct {
 	// Children also waits for the Flux objects that a ready object has applied,
 	// recursively.
 	Children bool
-	// Progress is called with intermediate states, and Ended with each result.
-	// Both are called concurrently.
+	// Progress is called with intermediate states, and Ended with each result of
+	// Run. Both are called concurrently.
 	Progress func(Progress)
 	Ended    func(Result)
 
@@ -81,13 +92,12 @@ func (w *Waiter) Run(ctx context.Context, subjects []Subject) []Result {
 
 // one waits for an object and starts the waits for its children.
 func (w *Waiter) one(ctx context.Context, g Goal, s Subject, sub *Subscription, place int) {
-	last, err := w.await(ctx, g, s, sub)
-	result := Result{Subject: s, Goal: g, Last: last, Err: err}
+	result := w.Await(ctx, g, s, sub)
 	w.mu.Lock()
 	w.results[place] = result
 	w.mu.Unlock()
-	if err == nil && w.Children {
-		w.children(ctx, s, last)
+	if result.Err == nil && w.Children {
+		w.children(ctx, s, result.Last)
 	}
 	w.Ended(result)
 }
@@ -115,7 +125,14 @@ func (w *Waiter) children(ctx context.Context, s Subject, o controllers.Object) 
 	}
 }
 
-// await reads and watches the object, and returns its last state.
+// Await waits for one object. The object of the subject is its state before the
+// wait; without one it is read first. sub is a subscription of Watches, nil for
+// a watch of its own.
+func (w *Waiter) Await(ctx context.Context, g Goal, s Subject, sub *Subscription) Result {
+	last, err := w.await(ctx, g, s, sub)
+	return Result{Subject: s, Goal: g, Last: last, Err: err}
+}
+
 func (w *Waiter) await(ctx context.Context, g Goal, s Subject, sub *Subscription) (controllers.Object, error) {
 	last := s.Object
 	if last == nil {
@@ -128,11 +145,17 @@ func (w *Waiter) await(ctx context.Context, g Goal, s Subject, sub *Subscription
 			return nil, err
 		}
 	}
+	if g.State == Deleted && g.UID == "" {
+		g.UID = uid(last)
+	}
 	if done, err := w.judge(ctx, g, s, last); done || err != nil {
 		return last, err
 	}
 	version := controllers.Path{"metadata.resourceVersion"}.String(last)
 	err := w.Watches.Follow(ctx, s, version, sub, func(e kube.Event) (bool, error) {
+		if outdated(e, last) {
+			return false, nil
+		}
 		last = e.Object
 		switch {
 		case e.Deleted && g.State == Deleted:
@@ -146,31 +169,45 @@ func (w *Waiter) await(ctx context.Context, g Goal, s Subject, sub *Subscription
 	return last, err
 }
 
+// outdated reports whether an event precedes the last known state: a shared
+// watch starts before the object is changed. A deletion that was noticed by a
+// list has the state that was listed before.
+func outdated(e kube.Event, last controllers.Object) bool {
+	return kube.Older(e.Object, last) && !(e.Deleted && uid(e.Object) == uid(last))
+}
+
 // judge reports whether the goal is reached, and returns an error if it cannot
 // be.
 func (w *Waiter) judge(ctx context.Context, g Goal, s Subject, o controllers.Object) (bool, error) {
 	if g.Reached(s.Kind, o) {
 		return true, nil
 	}
-	if failed := g.failed(s.Kind, o); failed != nil {
+	if failed := g.Failed(s.Kind, o); failed != nil {
 		return false, failed
 	}
 	p := Progress{Subject: s, Object: o}
-	if final := g.final(s.Kind, o); final != nil {
-		if final.Suspended {
-			return false, final
+	final := g.final(s.Kind, o)
+	switch {
+	case final != nil && final.Suspended:
+		return false, final
+	case g.unanswered(o):
+		// The state at the start of the wait is from before the request.
+		if !kube.Same(o, s.Object) {
+			w.Progress(p)
 		}
+		return false, nil
+	case final != nil:
 		if p.Attempt = w.attempt(ctx, s, o); p.Attempt == "" {
 			return false, final
 		}
 	}
-	if g.Attempt {
-		if failed, err := w.Watches.failedSource(ctx, s, o); err == nil && failed != nil {
+	switch {
+	case g.Attempt:
+		// If the source cannot be read, the wait continues.
+		if failed, err := w.failedSource(ctx, s, o); err == nil && failed != nil {
 			return false, failed
 		}
-	}
-	if g.State == Ready {
-		// If the source cannot be read, the wait continues.
+	case g.State == Ready:
 		if final, err := w.stalledSource(ctx, s, o); err == nil && final != nil {
 			return false, final
 		}

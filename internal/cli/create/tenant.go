@@ -145,7 +145,7 @@ func applyTenant(ctx context.Context, c *creation.Creation, o *unstructured.Unst
 			return clientErr
 		}
 		c.App.UI.Action("replacing %s: roleRef is immutable", noun)
-		if err := client.Delete(ctx, kube.ResourceFor(o.GroupVersionKind()), o.GetNamespace(), o.GetName()); err != nil {
+		if _, err := client.Delete(ctx, kube.ResourceFor(o.GroupVersionKind()), o.GetNamespace(), o.GetName()); err != nil {
 			return fmt.Errorf("replacing %s: %w", noun, err)
 		}
 		if done, err = c.Apply(ctx, noun, o); err != nil {

@@ -9,9 +9,14 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// consequence says what the deletion of an object takes with it.
+// consequence describes what is deleted with an object, and whether the object
+// is created again.
 func consequence(t objref.Target, suspendFirst bool) string {
-	return effect(t, suspendFirst) + remade(t.Object)
+	text := effect(t, suspendFirst)
+	if owner, ok := recreator(t.Object); ok {
+		text += fmt.Sprintf("; %s applies the object and creates it again", owner)
+	}
+	return text
 }
 
 func effect(t objref.Target, suspendFirst bool) string {
@@ -23,15 +28,15 @@ func effect(t objref.Target, suspendFirst bool) string {
 		return kustomizationEffect(t.Object, inventory, nested(managed), suspended)
 	case "HelmRelease":
 		if suspended {
-			return "its release stays on the cluster, as it is suspended" + parenthesis(inventory)
+			return "its release is kept, because it is suspended" + after(inventory)
 		}
-		return "its release is uninstalled, with everything in it" + parenthesis(inventory) + nested(managed)
+		return "its release is uninstalled" + after(inventory) + nested(managed)
 	case "ImageRepository":
-		return "the policies that read it select no new tags"
+		return "its image policies select no new tags"
 	case "Alert", "Provider", "Receiver", "ImagePolicy", "ImageUpdateAutomation":
 		return "nothing else is deleted with it"
 	default:
-		return "what was deployed from it stays, and is not updated any more"
+		return "resources deployed from it are kept and no longer updated"
 	}
 }
 
@@ -41,17 +46,18 @@ func kustomizationEffect(o controllers.Object, inventory, nested string, suspend
 	deletes := policy == "Delete" || policy == "WaitForTermination" || prune && policy != "Orphan"
 	switch {
 	case inventory == "":
-		return "it has applied nothing"
+		return "it has applied no resources"
 	case suspended:
-		return "what it has applied stays, as it is suspended: " + inventory
+		return "its resources are kept, because it is suspended: " + inventory
 	case !deletes:
-		return "what it has applied stays, as it does not prune: " + inventory
+		return "its resources are kept, because it does not prune: " + inventory
 	default:
-		return "deletes what it has applied: " + inventory + nested
+		return "its resources are deleted: " + inventory + nested
 	}
 }
 
-func parenthesis(text string) string {
+// after returns a text with the colon before it, "" for none.
+func after(text string) string {
 	if text == "" {
 		return ""
 	}
@@ -81,20 +87,21 @@ func tally(objects []controllers.Target) string {
 
 func counted(n int, kind string) string { return fmt.Sprintf("%d %s", n, kind) }
 
-// nested reminds of what the inventory does not show.
+// nested returns the note that the inventories of applied Flux objects are
+// deleted as well.
 func nested(objects []controllers.Target) string {
 	for _, o := range objects {
 		if o.Kind == "Kustomization" || o.Kind == "HelmRelease" {
-			return "; what a " + o.Kind + " among them has deployed goes with it"
+			return "; resources of a " + o.Kind + " among them are deleted as well"
 		}
 	}
 	return ""
 }
 
-// remade warns of a deletion that will not last.
-func remade(o controllers.Object) string {
-	if by := maker(o); by != "" {
-		return by + " and will make it anew"
-	}
-	return ""
+// recreator returns the owner that applies a deleted object again in its next
+// reconciliation.
+func recreator(o controllers.Object) (controllers.Target, bool) {
+	owner, ok := controllers.Manager(o)
+	k, _ := controllers.FindKind(owner.Kind)
+	return owner, ok && k.Drift == nil
 }

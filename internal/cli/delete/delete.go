@@ -1,10 +1,11 @@
-// Package delete has the command delete.
+// Package delete implements the delete command.
 package delete
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -33,16 +34,16 @@ func NewCommand(a *app.App) *cobra.Command {
 		Name: "delete", Applies: controllers.Delete, Explicit: true,
 		Short: "Delete resources after showing what is pruned with them",
 		Of:    "Delete %s objects after showing what is pruned with them",
-		Example: `  # See what is pruned with it, and decide
+		Example: `  # Show what is pruned with an object and ask for confirmation
   flux delete %[1]s my-app
 
-  # Several without a question, and wait until they are gone
+  # Delete several without a prompt and wait until they are deleted
   flux delete %[1]s my-app my-api --silent --wait
 
-  # Those of a team
+  # Delete objects by label
   flux delete %[1]s -l team=blue -n apps
 
-  # Keep what it has deployed
+  # Keep the resources that it manages
   flux delete %[1]s my-app --suspend-first
 
   # Print the result for each object
@@ -51,7 +52,7 @@ func NewCommand(a *app.App) *cobra.Command {
   flux delete ks/my-app source/git/my-app`,
 		Flags: func(fs *pflag.FlagSet) {
 			o.targets.Add(fs, "delete")
-			fs.BoolVarP(&o.silent, "silent", "s", false, "do not ask")
+			fs.BoolVarP(&o.silent, "silent", "s", false, "do not prompt for confirmation")
 			fs.BoolVar(&o.wait, "wait", false, "wait until the objects are deleted")
 			fs.BoolVar(&o.suspendFirst, "suspend-first", false, "suspend the objects first, so that the resources they manage are kept")
 			report.AddResultFormat(fs, &o.format)
@@ -70,31 +71,31 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 		return err
 	}
 	if !o.silent && !a.UI.Interactive() {
-		return fmt.Errorf("deleting %s objects needs an answer: %w", s.Noun(), ui.ErrNoTerminal)
+		return fmt.Errorf("deleting %s objects requires a confirmation: %w", s.Noun(), ui.ErrNoTerminal)
 	}
 	client, err := a.Client()
 	if err != nil {
 		return err
 	}
-	looking, cancel := a.WithTimeout(cmd.Context())
+	reading, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	c, err := kinds.Targets(looking, a, cmd, o.targets, s)
+	c, err := kinds.Targets(reading, a, cmd, o.targets, s)
 	if err != nil {
 		return err
 	}
 	d := &deletion{app: a, client: client, options: o, results: report.NewResults(c.Targets), user: cmd.Context()}
 	targets, failed := c.Targets, c.Incomplete
 	if !o.silent {
-		var lacking error
-		if targets, lacking = d.preview(looking, targets); len(targets) == 0 {
-			return errors.Join(report.PrintResults(a, o.format, d.results), lacking)
+		var missing error
+		if targets, missing = d.preview(reading, targets); len(targets) == 0 {
+			return errors.Join(report.PrintResults(a, o.format, d.results), missing)
 		}
-		failed = errors.Join(failed, lacking)
+		failed = errors.Join(failed, missing)
 		if yes, err := a.Confirm(cmd.Context(), question(targets)); err != nil || !yes {
-			return refusedDeletion(err)
+			return declined(err)
 		}
 	}
-	// The time that an answer takes is not the operation's.
+	// --timeout does not include the time of the prompt.
 	ctx, stop := a.WithTimeout(cmd.Context())
 	defer stop()
 	err = d.all(ctx, targets)
@@ -111,32 +112,26 @@ func question(targets []objref.Target) string {
 	return fmt.Sprintf("Delete these %s?", kinds.Count(targets))
 }
 
-func refusedDeletion(err error) error {
+func declined(err error) error {
 	if err != nil {
 		return err
 	}
 	return errors.New("nothing was deleted")
 }
 
-// preview reads each object and shows what is pruned with it. It returns the
+// preview reads each object and prints what is pruned with it. It returns the
 // objects that exist, and reports the others.
 func (d *deletion) preview(ctx context.Context, targets []objref.Target) ([]objref.Target, error) {
-	read := make([]error, len(targets))
-	err := kinds.Each(d.app, targets, func(t objref.Target) error {
-		i := d.results.Place[t.Key()]
-		read[i] = targets[i].Read(ctx, d.client)
-		d.results.Set(t, report.ResultFailed, read[i])
-		return read[i]
+	err := kinds.Each(d.app, targets, func(t *objref.Target) error {
+		err := t.Read(ctx, d.client)
+		d.results.Set(*t, report.ResultFailed, err)
+		return err
 	})
-	var there []objref.Target
-	for i, t := range targets {
-		if read[i] != nil {
-			continue
-		}
-		there = append(there, t)
+	found := slices.DeleteFunc(targets, func(t objref.Target) bool { return t.Object == nil })
+	for _, t := range found {
 		d.app.UI.Warning("%s: %s", t, consequence(t, d.options.suspendFirst))
 	}
-	return there, err
+	return found, err
 }
 
 type deletion struct {
@@ -144,42 +139,44 @@ type deletion struct {
 	client  *kube.Client
 	options *options
 	results *report.Results
-	// many objects are named with their namespaces.
+	// many is set if messages have to name the object.
 	many bool
-	// user ends with the command and not with --timeout.
+	// user is the context of the command, without --timeout.
 	user context.Context
 }
 
-// all deletes everything before it waits for anything.
+// all requests all deletions before it waits for any.
 func (d *deletion) all(ctx context.Context, targets []objref.Target) error {
 	d.many = len(targets) > 1
-	failed := kinds.Each(d.app, targets, func(t objref.Target) error {
+	failed := kinds.Each(d.app, targets, func(t *objref.Target) error {
 		err := d.one(ctx, t)
-		d.results.Set(t, report.ResultDeleted, err)
+		d.results.Set(*t, report.ResultDeleted, err)
 		return err
 	})
 	if !d.options.wait {
 		return failed
 	}
-	return errors.Join(d.await(ctx, d.results.Changed()), failed)
+	return errors.Join(d.await(ctx, d.results.Changed(targets)), failed)
 }
 
-func (d *deletion) one(ctx context.Context, t objref.Target) error {
+// one requests the deletion of an object and stores the response in the target.
+func (d *deletion) one(ctx context.Context, t *objref.Target) error {
 	d.app.UI.Action("deleting %s %s in %s namespace", t.Kind.Noun(), t.Name, t.Namespace)
-	err := d.client.WithServedVersion(ctx, t.Kind, func(r kube.Resource) error {
+	err := d.client.WithServedVersion(ctx, t.Kind, func(r kube.Resource) (err error) {
 		if d.options.suspendFirst {
 			if _, err := d.client.MergePatch(ctx, r, t.Namespace, t.Name, t.Kind.Suspension.Change(true)); err != nil {
 				return err
 			}
 		}
-		return d.client.Delete(ctx, r, t.Namespace, t.Name)
+		t.Object, err = d.client.Delete(ctx, r, t.Namespace, t.Name)
+		return err
 	})
 	switch {
 	case err != nil:
-		return objref.NotFound(err, t)
+		return objref.NotFound(err, *t)
 	case d.options.wait:
 	case d.many:
-		d.app.UI.Success("%s deleted", report.Label(t, d.many))
+		d.app.UI.Success("%s deleted", report.Label(*t, d.many))
 	default:
 		d.app.UI.Success("%s deleted", t.Kind.Noun())
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -172,24 +171,14 @@ func exportStream(ctx context.Context, a *app.App, cmd *cobra.Command, client *k
 	return errors.Join(out.close(), c.Incomplete)
 }
 
-// readAll returns the objects of the targets that there are, in their order.
-// What went wrong with the others has been reported.
+// readAll returns the objects of the targets that exist. Errors of the others are
+// reported.
 func readAll(ctx context.Context, a *app.App, client *kube.Client, targets []objref.Target) ([]controllers.Object, error) {
-	var mu sync.Mutex
-	read := map[string]controllers.Object{}
-	failed := kinds.Each(a, targets, func(t objref.Target) error {
-		if err := t.Read(ctx, client); err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		read[t.Key()] = t.Object
-		return nil
-	})
+	failed := kinds.Each(a, targets, func(t *objref.Target) error { return t.Read(ctx, client) })
 	var found []controllers.Object
 	for _, t := range targets {
-		if o, ok := read[t.Key()]; ok {
-			found = append(found, o)
+		if t.Object != nil {
+			found = append(found, t.Object)
 		}
 	}
 	return found, failed
@@ -235,10 +224,9 @@ func withSecrets(ctx context.Context, a *app.App, client *kube.Client, objects [
 func readSecrets(
 	ctx context.Context, a *app.App, client *kube.Client, wanted []objref.Target, needs map[string]need,
 ) (map[string]controllers.Object, error) {
-	var mu sync.Mutex
-	read := map[string]controllers.Object{}
-	err := kinds.Each(a, wanted, func(t objref.Target) error {
-		secret, err := client.Get(ctx, kube.Of(desired.SecretKind()), t.Namespace, t.Name)
+	err := kinds.Each(a, wanted, func(t *objref.Target) error {
+		var err error
+		t.Object, err = client.Get(ctx, kube.Of(desired.SecretKind()), t.Namespace, t.Name)
 		needed := needs[t.Key()]
 		switch {
 		case apierrors.IsNotFound(err) && needed.optional:
@@ -246,11 +234,14 @@ func readSecrets(
 		case err != nil:
 			return fmt.Errorf("reading the Secret %s/%s of %s: %w", t.Namespace, t.Name, needed.by, err)
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		read[t.Key()] = secret
 		return nil
 	})
+	read := map[string]controllers.Object{}
+	for _, t := range wanted {
+		if t.Object != nil {
+			read[t.Key()] = t.Object
+		}
+	}
 	if err != nil {
 		a.Report(err)
 		err = clierr.ErrReported

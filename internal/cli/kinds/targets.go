@@ -241,19 +241,19 @@ func noneFound(s Selection, namespace string) error {
 }
 
 // Each runs do for all targets, app.Concurrency at a time. It reports each error
-// and continues with the other targets.
-func Each(a *app.App, targets []objref.Target, do func(objref.Target) error) error {
+// and continues with the other targets. do may store the object that it reads.
+func Each(a *app.App, targets []objref.Target, do func(*objref.Target) error) error {
 	if len(targets) == 1 {
-		return do(targets[0])
+		return do(&targets[0])
 	}
 	failures := make([]error, len(targets))
 	slots := make(chan struct{}, app.Concurrency)
 	var wg sync.WaitGroup
-	for i, t := range targets {
+	for i := range targets {
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			failures[i] = do(t)
+			failures[i] = do(&targets[i])
 		})
 	}
 	wg.Wait()

@@ -37,6 +37,7 @@ type Reconciler struct {
 	many bool
 
 	watches *reconcile.Watches
+	waiter  *reconcile.Waiter
 	slots   chan struct{}
 	states  *report.Progress
 
@@ -76,10 +77,12 @@ func (e edge) failed(n *node) error {
 
 // New returns a Reconciler whose requests end with the command.
 func New(user context.Context, a *app.App, client *kube.Client, o Options) *Reconciler {
-	return &Reconciler{
+	r := &Reconciler{
 		app: a, client: client, options: o, user: user, asked: a.Now(),
 		watches: reconcile.NewWatches(client), slots: make(chan struct{}, app.Concurrency), nodes: map[string]*node{},
 	}
+	r.waiter = &reconcile.Waiter{Watches: r.watches, Progress: r.update}
+	return r
 }
 
 // Run reconciles what is chosen, with its sources, and reports every failure

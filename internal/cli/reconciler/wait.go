@@ -9,8 +9,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/report"
-	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
 // errBlocked says that a controller has put an object off because a dependency
@@ -25,8 +24,8 @@ var errStale = errors.New("answered for an earlier revision of the source")
 // done, once more when the answer was stale.
 const attempts = 3
 
-// await watches from the patch's version on until the controller has answered
-// it, so that nothing is missed and nothing is asked twice.
+// await waits for the controller's answer to a request, from the version of the
+// patch on, so that no answer is missed and nothing is requested twice.
 func (r *Reconciler) await(ctx context.Context, n *node, token string, attempt int) error {
 	if n.Kind.Static != nil && n.Kind.Static(n.Last) {
 		r.sayDone(n, "reconciliation not supported by the object")
@@ -35,58 +34,38 @@ func (r *Reconciler) await(ctx context.Context, n *node, token string, attempt i
 	if attempt == 0 && !r.many {
 		r.app.UI.Waiting("waiting for %s reconciliation", n.Kind.Kind)
 	}
-	version := controllers.Path{"metadata.resourceVersion"}.String(n.Last)
-	err := r.watches.Follow(ctx, n.Subject(), version, n.sub, func(e kube.Event) (bool, error) {
-		if e.Deleted {
-			return false, fmt.Errorf("%s was deleted while it was waited for", n.Target)
-		}
-		n.Last = e.Object
-		if !r.answered(ctx, n, token) {
-			return false, nil
-		}
-		switch last := attempt == attempts-1; {
-		case attempt == 0 && r.blocked(n):
-			return false, errBlocked
-		case !last && stale(n):
-			return false, errStale
-		}
-		return true, nil
-	})
-	ready := n.Kind.Ready(n.Last)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded):
-		return r.tooLate(n, err)
-	case err != nil:
-		return err
-	case ready.Status != "True":
+	goal := reconcile.Goal{State: reconcile.Ready, Attempt: true, Token: token, Answer: true}
+	subject := n.Subject()
+	subject.Object = n.Last
+	result := r.waiter.Await(ctx, goal, subject, n.sub)
+	if result.Last != nil {
+		n.Last = result.Last
+	}
+	var final *reconcile.FinalError
+	answered := result.Err == nil || errors.As(result.Err, &final) && !final.Suspended
+	switch last := attempt == attempts-1; {
+	case answered && attempt == 0 && r.blocked(n):
+		return errBlocked
+	case answered && !last && stale(n):
+		return errStale
+	case result.Err == nil:
+		r.sayDone(n, result.Done())
+		return nil
+	case answered:
 		return report.Unready(n.Target, n.Last, "%s is not ready: %s", n.Target, report.Condition(n.Kind, n.Last))
+	case final != nil:
+		return SuspendedError(n.Target, n.Last)
+	case errors.Is(result.Err, reconcile.ErrDeleted):
+		return fmt.Errorf("%s was %w", n.Target, result.Err)
 	}
-	done := ready.Message
-	if n.Kind.Result != nil {
-		done = fmt.Sprintf(n.Kind.Done, n.Kind.Result.String(n.Last))
-	}
-	r.sayDone(n, done)
-	return nil
+	return r.tooLate(n, result.Err)
 }
 
-// answered reports whether the controller has finished with a request, and
-// shows what the object says where it has not.
-func (r *Reconciler) answered(ctx context.Context, n *node, token string) bool {
-	k, o := n.Kind, n.Last
-	if k.Settled(o, token) || putOff(n, token) {
-		return true
+// update shows the state of an object that its controller reconciles.
+func (r *Reconciler) update(p reconcile.Progress) {
+	if k := p.Subject.Kind; k.Ready(p.Object).Status == "Unknown" || k.Pending(p.Object) {
+		r.states.Update(p.Subject, p.Object, report.Condition(k, p.Object))
 	}
-	if (controllers.Path{"status.lastHandledReconcileAt"}).String(o) == token {
-		// helm-controller says that it is at work as long as a source is not ready.
-		// A source that cannot be read is waited for.
-		if failed, err := r.watches.SourceFailed(ctx, n.Subject(), o); failed && err == nil {
-			return true
-		}
-	}
-	if k.Ready(o).Status == "Unknown" || k.Pending(o) {
-		r.states.Update(n.Subject(), o, report.Condition(k, o))
-	}
-	return false
 }
 
 func (r *Reconciler) sayDone(n *node, done string) {
@@ -108,14 +87,6 @@ func (r *Reconciler) tooLate(n *node, err error) error {
 	failure := report.Unready(n.Target, n.Last, "%s", report.TimedOut(r.app, n.Named(), "be reconciled", state))
 	failure.Late = true
 	return failure
-}
-
-// putOff reports whether a controller has handled a request without starting: a
-// dependency is not ready. helm-controller still reports Reconciling then.
-func putOff(n *node, token string) bool {
-	ready := n.Kind.Ready(n.Last)
-	return ready.Status == "False" && ready.Reason == "DependencyNotReady" &&
-		(controllers.Path{"status.lastHandledReconcileAt"}).String(n.Last) == token
 }
 
 // stale reports whether an answer is about an earlier revision than the one that

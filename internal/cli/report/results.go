@@ -45,27 +45,27 @@ type ChangeResult struct {
 // Results has the result of each target of a command, in their order.
 type Results struct {
 	targets []objref.Target
-	// Place is where a target stands in the list, by its key.
-	Place map[string]int
+	// place is the index of a target in the list, by its key.
+	place map[string]int
 	mu    sync.Mutex
 	list  []ChangeResult
 }
 
 // NewResults returns the results of targets, all empty.
 func NewResults(targets []objref.Target) *Results {
-	r := &Results{targets: targets, Place: map[string]int{}, list: []ChangeResult{}}
+	r := &Results{targets: targets, place: map[string]int{}, list: []ChangeResult{}}
 	for i, t := range targets {
-		r.Place[t.Key()] = i
+		r.place[t.Key()] = i
 		r.list = append(r.list, ChangeResult{Kind: t.Kind.Kind, Namespace: t.Namespace, Name: t.Name})
 	}
 	return r
 }
 
-// Set notes the result of a target; an error makes it failed.
+// Set stores the result of a target, ResultFailed if err is not nil.
 func (r *Results) Set(t objref.Target, result string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i := r.Place[t.Key()]
+	i := r.place[t.Key()]
 	r.list[i].Result = result
 	if err != nil {
 		message, _ := clierr.Explain(err, nil)
@@ -73,11 +73,13 @@ func (r *Results) Set(t objref.Target, result string, err error) {
 	}
 }
 
-// Changed are the targets that have not failed.
-func (r *Results) Changed() []objref.Target {
+// Changed returns those of the targets that have not failed.
+func (r *Results) Changed(targets []objref.Target) []objref.Target {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	var done []objref.Target
-	for i, t := range r.targets {
-		if r.list[i].Result != ResultFailed {
+	for _, t := range targets {
+		if r.list[r.place[t.Key()]].Result != ResultFailed {
 			done = append(done, t)
 		}
 	}
@@ -109,7 +111,7 @@ func CheckResultFormat(format string) error {
 // for name a line for each object that has not failed.
 func PrintResults(a *app.App, format string, r *Results) error {
 	if format == "name" {
-		return PrintNames(a, r.Changed())
+		return PrintNames(a, r.Changed(r.targets))
 	}
 	if format == "" {
 		return nil

@@ -87,9 +87,9 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 		return err
 	}
 	r := report.NewResults(c.Targets)
-	failed := kinds.Each(a, c.Targets, func(t objref.Target) error {
-		result, err := suspend(ctx, a, client, o.reason, t, user, len(c.Targets) > 1)
-		r.Set(t, result, err)
+	failed := kinds.Each(a, c.Targets, func(t *objref.Target) error {
+		result, err := suspend(ctx, a, client, o.reason, *t, user, len(c.Targets) > 1)
+		r.Set(*t, result, err)
 		return err
 	})
 	return errors.Join(report.PrintResults(a, o.format, r), failed, c.Incomplete)

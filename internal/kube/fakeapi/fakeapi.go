@@ -37,7 +37,6 @@ type Server struct {
 	changed     chan struct{}
 	handlers    map[string]http.HandlerFunc
 	requests    []string
-	onDelete    func(collection, name string)
 	onWatch     map[string]func()
 }
 
@@ -86,9 +85,6 @@ func (s *Server) Handle(request string, answer http.HandlerFunc) {
 	defer s.mu.Unlock()
 	s.handlers[request] = answer
 }
-
-// OnDelete sets a function that is called after each delete request.
-func (s *Server) OnDelete(do func(collection, name string)) { s.onDelete = do }
 
 // OnWatch sets a function that is called when the first watch of a collection starts.
 func (s *Server) OnWatch(collection string, do func()) { s.onWatch[collection] = do }
@@ -314,9 +310,10 @@ func (s *Server) remove(w http.ResponseWriter, collection, name string) {
 		return
 	}
 	s.takeAway(collection, name, object)
-	s.write(w, []byte(success), nil)
-	if s.onDelete != nil {
-		s.onDelete(collection, name)
+	if left := s.Object(collection, name); left != nil {
+		s.answer(w, left, name)
+	} else {
+		s.write(w, []byte(success), nil)
 	}
 }
 
