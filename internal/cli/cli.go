@@ -12,7 +12,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/command"
-	"github.com/fluxkit/flux/internal/cli/plugin"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/output"
 )
@@ -53,17 +52,13 @@ operate it from a terminal or a pipeline.`,
 	a.Global.Add(root.PersistentFlags(), a.Env("FLUX_SYSTEM_NAMESPACE"))
 	root.AddGroup(groups()...)
 	root.SetHelpCommandGroupID(groupTools)
+	help := newHelp()
+	help.GroupID = groupTools
+	root.SetHelpCommand(help)
 	root.AddCommand(subcommands(a, args)...)
-	root.SetUsageFunc(usage)
 	root.SetFlagErrorFunc(flagError)
 	root.InitDefaultVersionFlag()
-	help := root.HelpFunc()
-	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
-		if cmd == root {
-			plugin.AddCommands(cmd.Context(), a, root)
-		}
-		help(cmd, args)
-	})
+	setHelp(a, root)
 	return root
 }
 

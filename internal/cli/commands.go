@@ -46,6 +46,7 @@ const (
 	groupAuthor    = "author"
 	groupArtifacts = "artifacts"
 	groupTools     = "tools"
+	groupTopics    = "topics"
 )
 
 // groups returns the groups of the help of flux, in its order.
@@ -57,6 +58,7 @@ func groups() []*cobra.Group {
 		{ID: groupAuthor, Title: "Author Commands:"},
 		{ID: groupArtifacts, Title: "Artifact Commands:"},
 		{ID: groupTools, Title: "Tools:"},
+		{ID: groupTopics, Title: "Help Topics:"},
 	}
 }
 
@@ -117,6 +119,11 @@ func commands() []subcommand {
 		{name: "version", group: groupTools, make: version.NewCommand},
 		{name: "wait", group: groupOperate, make: wait.NewCommand},
 		{name: "why", group: groupInspect, make: why.NewCommand},
+
+		{name: "environment", group: groupTopics, make: newTopic("environment", "Environment variables and the configuration file", environmentTopic)},
+		{name: "exit-codes", group: groupTopics, make: newTopic("exit-codes", "Exit codes of the commands", exitCodesTopic)},
+		{name: "formatting", group: groupTopics, make: newTopic("formatting", "Output formats, tables and colours", formattingTopic)},
+		{name: "selectors", group: groupTopics, make: newTopic("selectors", "Selection of objects by name, kind, label and status", selectorsTopic)},
 	}
 }
 

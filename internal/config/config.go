@@ -85,6 +85,15 @@ func Apply(flags *pflag.FlagSet, env func(string) string) error {
 	return errors.Join(problems...)
 }
 
+// Variables returns the environment variables that set flags.
+func Variables() []string {
+	var names []string
+	for _, flag := range settable {
+		names = append(names, variable(flag))
+	}
+	return names
+}
+
 func variable(flag string) string {
 	return "FLUX_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Formats are the values of -o for lists of objects, as in help texts.
-const Formats = "json|yaml|name|wide|jsonpath=…|go-template=…|custom-columns=…"
+const Formats = "json, yaml, name, wide, jsonpath=…, go-template=…, custom-columns=…"
 
 // Option configures how objects are printed.
 type Option func(*options)
@@ -60,7 +60,7 @@ func UnknownFormat(format string, allowed ...string) error {
 }
 
 func unknownFormat(format string) error {
-	return UnknownFormat(format, strings.Split(Formats, "|")...)
+	return UnknownFormat(format, strings.Split(Formats, ", ")...)
 }
 
 // templatePrinter returns the printer of a format with an inline template or, with -file, a

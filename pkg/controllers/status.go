@@ -61,6 +61,9 @@ func (k Kind) Ready(o Object) Readiness {
 	return Readiness{Status: "False", Message: "waiting to be reconciled"}
 }
 
+// HasConditions reports whether objects of the kind can have a Ready condition.
+func (k Kind) HasConditions() bool { return k.Static == nil || k.Done != "" }
+
 // IsReady reports whether an object is ready at its current generation: the Ready
 // condition may be about an earlier one.
 func (k Kind) IsReady(o Object) bool {

@@ -19,8 +19,8 @@ func (c Choice) String() string {
 	return *c.Value
 }
 
-// Type returns the allowed values, which help shows as the type of the flag.
-func (c Choice) Type() string { return strings.Join(c.Allowed, "|") }
+// Type implements pflag.Value. The usage of the flag lists the allowed values.
+func (c Choice) Type() string { return "string" }
 
 // Set returns an error for a value that is not allowed.
 func (c Choice) Set(s string) error {

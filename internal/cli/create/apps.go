@@ -52,7 +52,7 @@ func buildKustomization() creation.Builder {
 
 func (o *kustomizationFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&o.source, "source", "", "source of the manifests as [KIND/]NAME[.NAMESPACE]; kinds: "+strings.Join(creation.ManifestSources, ", "))
-	fs.Var(&o.path, "path", "path to the directory in the source (default ./)")
+	fs.Var(&o.path, "path", "path to the directory in the source")
 	fs.BoolVar(&o.prune, "prune", false, "delete objects that are no longer in the source")
 	fs.BoolVar(&o.wait, "wait", false, "health checks for all applied objects")
 	fs.StringSliceVar(&o.checks, "health-check", nil, "workloads to health check as KIND/NAME.NAMESPACE; kinds: HelmRelease, Deployment, DaemonSet, StatefulSet")

@@ -43,11 +43,17 @@ func NewCommand(a *app.App) *cobra.Command {
   # Delete objects by label
   flux delete %[1]s -l team=blue -n apps
 
-  # Keep the resources that it manages
-  flux delete %[1]s my-app --suspend-first
-
   # Print the result for each object
   flux delete %[1]s --all --silent -o json | jq -r '.[] | select(.error) | .name'`,
+		KindExample: func(k controllers.Kind) string {
+			if !k.Applies() {
+				return ""
+			}
+			return `
+
+  # Keep the resources that it manages
+  flux delete %[1]s my-app --suspend-first`
+		},
 		Examples: `  # Delete objects of several kinds
   flux delete ks/my-app source/git/my-app`,
 		Flags: func(fs *pflag.FlagSet) {

@@ -73,7 +73,7 @@ With --path the objects are those in the files of a folder, and no cluster is as
 	fs.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "include the objects of all namespaces")
 	fs.StringVar(&o.path, "path", "", "read the objects from the manifests in a directory instead of the cluster")
 	fs.BoolVar(&o.reverse, "reverse", false, "show the dependents of an object instead of its dependencies")
-	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(formats(), "|")+"; wide adds status, and is the default on a terminal")
+	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(formats(), ", ")+"; wide adds status, and is the default on a terminal")
 	complete.Flag(cmd, "output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

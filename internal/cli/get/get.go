@@ -46,18 +46,10 @@ func NewCommand(a *app.App) *cobra.Command {
 		Name: "get", Applies: controllers.Get, Plural: true,
 		Short: "List Flux resources and their status",
 		Of:    "List %s objects and their status",
-		Example: `  # Those of one namespace
-  flux get %[1]s -n apps
-
-  # Those that failed, everywhere, with age and source
-  flux get %[1]s -A --failed -o wide
-
-  # Two of them, and then every change
-  flux get %[1]s my-app my-api --watch
-
-  # One of them, as a script reads it
-  flux get %[1]s my-app -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}'`,
-		Flags: o.add,
+		Example: `  # List two objects, then show their changes
+  flux get %[1]s my-app my-api --watch`,
+		KindExample: kindExample,
+		Flags:       o.add,
 		KindFlags: func(k controllers.Kind, fs *pflag.FlagSet) {
 			if k.Kind == "Kustomization" || k.Kind == "HelmRelease" {
 				fs.BoolVar(&o.showSource, "show-source", false, "show where the object takes its content from")
@@ -92,6 +84,18 @@ func NewCommand(a *app.App) *cobra.Command {
 	o.addKinds(everything, controllers.Kinds)
 	o.complete(cmd)
 	return cmd
+}
+
+// kindExample returns examples that need a Ready condition.
+func kindExample(k controllers.Kind) string {
+	if !k.HasConditions() {
+		return ""
+	}
+	return "\n\n" + `  # List the objects of all namespaces that failed, with age and source
+  flux get %[1]s -A --failed -o wide
+
+  # Print the message of the Ready condition
+  flux get %[1]s my-app -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}'`
 }
 
 const help = `List objects and their status, of one kind, of several kinds such as ks,hr, of a

@@ -28,6 +28,8 @@ type Verb struct {
 	// Example has the examples of a subcommand, with "%[1]s" for its words.
 	// Examples has those of the verb itself.
 	Example, Examples string
+	// KindExample returns further examples for a kind, like Example, or "".
+	KindExample func(controllers.Kind) string
 	// Flags adds the flags of all kinds, KindFlags those of one kind.
 	Flags     func(*pflag.FlagSet)
 	KindFlags func(controllers.Kind, *pflag.FlagSet)
@@ -119,11 +121,20 @@ func familyCommand(a *app.App, v Verb, word, plural, what string) []*cobra.Comma
 	return []*cobra.Command{cmd}
 }
 
+// example returns the examples of the subcommand of a kind.
+func (v Verb) example(k controllers.Kind) string {
+	text := v.Example
+	if v.KindExample != nil {
+		text += v.KindExample(k)
+	}
+	return strings.Trim(fmt.Sprintf(text, k.Noun()), "\n")
+}
+
 func kindCommand(a *app.App, v Verb, k controllers.Kind) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               k.Word + " [name]",
 		Short:             fmt.Sprintf(v.Of, k.Kind),
-		Example:           strings.TrimRight(fmt.Sprintf(v.Example, k.Noun()), "\n"),
+		Example:           v.example(k),
 		ValidArgsFunction: complete.Names(a, k),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			s, err := ofKind(k, names)

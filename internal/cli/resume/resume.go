@@ -30,17 +30,29 @@ func NewCommand(a *app.App) *cobra.Command {
 		Name: "resume", Applies: controllers.Resume,
 		Short: "Resume suspended resources and wait until they are reconciled",
 		Of:    "Resume suspended %s objects and wait until they are reconciled",
-		Example: `  # Resume one and wait until it is reconciled
-  flux resume %[1]s my-app
-
-  # Resume all of a namespace
+		Example: `  # Resume all objects of a namespace
   flux resume %[1]s --all -n apps
-
-  # Resume those of a team everywhere, without waiting
-  flux resume %[1]s -l team=blue -A --wait=false
 
   # Print the result for each object
   flux resume %[1]s --all -o json | jq -r '.[] | select(.error) | .name'`,
+		KindExample: func(k controllers.Kind) string {
+			if !k.Has(controllers.Reconcile) {
+				return `
+
+  # Resume one object
+  flux resume %[1]s my-app
+
+  # Resume the objects with a label in all namespaces
+  flux resume %[1]s -l team=blue -A`
+			}
+			return `
+
+  # Resume one object and wait until it is reconciled
+  flux resume %[1]s my-app
+
+  # Resume the objects with a label in all namespaces, without waiting
+  flux resume %[1]s -l team=blue -A --wait=false`
+		},
 		Examples: `  # Resume objects of several kinds
   flux resume ks/my-app hr/my-app
 

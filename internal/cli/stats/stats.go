@@ -62,7 +62,7 @@ gotk_suspend_status, which the controllers no longer export.
 	fs.BoolVar(&o.metrics, "metrics", false, "show the reconciliation metrics of the controllers")
 	fs.StringVar(&o.fluxNamespace, "flux-namespace", a.FluxNamespace(), "namespace of the Flux controllers, with --metrics")
 	complete.Flag(cmd, "flux-namespace", complete.Namespaces(a))
-	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(formats(), "|"))
+	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(formats(), ", "))
 	complete.Flag(cmd, "output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

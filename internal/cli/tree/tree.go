@@ -68,7 +68,7 @@ func NewCommand(a *app.App) *cobra.Command {
 }
 
 func (o *options) add(fs *pflag.FlagSet) {
-	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(formats(), "|")+"; wide adds status, restarts and age, and is the default on a terminal")
+	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(formats(), ", ")+"; wide adds status, restarts and age, and is the default on a terminal")
 	fs.BoolVar(&o.failed, "failed", false, "show only objects that are not ready and their ancestors")
 	fs.StringVar(&o.depth, "depth", "all", "depth of the tree: all (including owned objects) or inventory (only applied objects; -o json and yaml use the fields of Flux 2.9)")
 }

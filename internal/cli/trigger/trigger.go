@@ -44,7 +44,7 @@ type flags struct {
 
 func (o *flags) add(fs *pflag.FlagSet, systemNamespace string) {
 	o.token, o.oidc = validate.NewSecretFlag("token"), validate.NewSecretFlag("oidc-token")
-	fs.StringVar(&o.typeName, "type", "generic", "type of the Receiver (default spec.type if the cluster is accessed)")
+	fs.StringVar(&o.typeName, "type", "generic", "type of the Receiver if it is not read from the cluster")
 	fs.StringVar(&o.url, "url", "", "base URL of the webhooks (default a connection through the Kubernetes API)")
 	o.token.Add(fs, "", "token of the Receiver", " (default the token in its Secret)")
 	fs.StringVar(&o.payload, "payload", "{}", "request body")

@@ -41,7 +41,7 @@ func (o *Flags) Add(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.Interval, "interval", time.Minute, "reconciliation interval, e.g. 30s or 10m")
 	fs.StringSliceVar(&o.labels, "label", nil, "labels of the object, e.g. team=blue,env=dev")
 	fs.Var(command.Choice{Value: &o.DryRun, Allowed: []string{"server"}}, "dry-run", "'server' validates the object on the API server without persisting it")
-	fs.StringVarP(&o.output, "output", "o", "", "output format: json|yaml|name|jsonpath=…|go-template=…|custom-columns=…")
+	fs.StringVarP(&o.output, "output", "o", "", "output format: json, yaml, name, jsonpath=…, go-template=…, custom-columns=…")
 }
 
 // Builder builds objects of one kind from flags.

@@ -71,7 +71,7 @@ func (o *gitRepositoryFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&o.commit, "commit", "", "commit SHA to pin, on --branch if set")
 	fs.StringVar(&o.refName, "ref-name", "", "Git reference to track, e.g. refs/pull/1/head")
 	fs.StringVar(&o.secretRef, "secret-ref", "", "name of the Secret with the Git credentials")
-	fs.Var(command.Choice{Value: &o.provider, Allowed: []string{"generic", "github", "aws", "azure"}}, "provider", "authentication provider: generic, github, aws, azure (default generic)")
+	fs.Var(command.Choice{Value: &o.provider, Allowed: []string{"generic", "github", "aws", "azure"}}, "provider", "authentication provider: generic, github, aws, azure")
 	fs.StringVar(&o.proxy, "proxy-secret-ref", "", "name of the Secret with the proxy address and credentials")
 	fs.StringSliceVar(&o.ignore, "ignore-paths", nil, "paths to exclude, in the .gitignore format")
 	fs.StringSliceVar(&o.sparse, "sparse-checkout-paths", nil, "directories to check out (default all)")
