@@ -4,6 +4,7 @@ package stats
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -91,13 +92,17 @@ var countedKinds = []string{
 }
 
 func (o *options) kinds() []controllers.Kind {
-	names := countedKinds
-	if o.format != "" {
-		names = append(names[:len(names):len(names)], "ExternalArtifact", "ArtifactGenerator")
-	}
 	var rows []controllers.Kind
-	for _, name := range names {
+	for _, name := range countedKinds {
 		if k, ok := controllers.FindKind(name); ok {
+			rows = append(rows, k)
+		}
+	}
+	if o.format == "" {
+		return rows
+	}
+	for _, k := range controllers.Kinds {
+		if !slices.Contains(countedKinds, k.Kind) {
 			rows = append(rows, k)
 		}
 	}
