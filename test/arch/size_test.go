@@ -31,7 +31,6 @@ var large = map[string]int{
 	"pkg/diagnose.snapshot":           78,
 	"pkg/diagnose.subject":            40,
 	"pkg/diff.comparison":             32,
-	"sandbox/internal/kubelet.worker": 26,
 }
 
 // TestSizes limits the number of files of cmd/flux, the lines of each command

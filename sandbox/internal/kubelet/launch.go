@@ -39,8 +39,8 @@ func (w *worker) command(pod *corev1.Pod) (container.Command, error) {
 		}
 		return container.Translate(pod, c, w.controller, container.Host{
 			Listen: freeAddress, Service: w.k.services.address, Volume: w.volume,
-			ConfigMap: func(name string) (map[string]string, error) { return w.configMap(ctx, pod.Namespace, name) },
-			Secret:    func(name string) (map[string]string, error) { return w.secret(ctx, pod.Namespace, name) },
+			ConfigMap: func(name string) (map[string]string, error) { return w.k.configMap(ctx, pod.Namespace, name) },
+			Secret:    func(name string) (map[string]string, error) { return w.k.secret(ctx, pod.Namespace, name) },
 		})
 	}
 	return container.Command{}, fmt.Errorf("pod %s has no container %s", pod.Name, w.container)
@@ -63,16 +63,16 @@ func freeAddress(int32) (string, error) {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
 }
 
-func (w *worker) configMap(ctx context.Context, namespace, name string) (map[string]string, error) {
-	object, err := w.k.client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+func (k *Kubelet) configMap(ctx context.Context, namespace, name string) (map[string]string, error) {
+	object, err := k.client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
 	return object.Data, nil
 }
 
-func (w *worker) secret(ctx context.Context, namespace, name string) (map[string]string, error) {
-	object, err := w.k.client.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
+func (k *Kubelet) secret(ctx context.Context, namespace, name string) (map[string]string, error) {
+	object, err := k.client.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
