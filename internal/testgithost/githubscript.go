@@ -62,12 +62,15 @@ var gitHubSettings = map[string]func(g *GitHub, words []string) error{
 	"classic": func(g *GitHub, w []string) error { g.Classic(w[0], w[1], w[2:]...); return nil },
 	"fine":    func(g *GitHub, w []string) error { g.Fine(w[0], w[1], w[2:]...); return nil },
 	"repository": func(g *GitHub, w []string) error {
-		r, err := g.Add(w[0], w[1])
-		for _, role := range w[2:] {
-			login, level, _ := strings.Cut(role, "=")
-			r.Roles[login] = level
+		if _, err := g.Add(w[0], w[1]); err != nil {
+			return err
 		}
-		return err
+		return g.change(w[0], func(r *GitHubRepository) {
+			for _, role := range w[2:] {
+				login, level, _ := strings.Cut(role, "=")
+				r.Roles[login] = level
+			}
+		})
 	},
 	"key": func(g *GitHub, w []string) error {
 		return g.change(w[0], func(r *GitHubRepository) {

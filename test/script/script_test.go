@@ -303,7 +303,8 @@ func answer(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, a
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	ready := controllers.Condition{Status: args[2], Reason: args[3], Message: args[4]}
-	go func() { done <- cluster.Answer(ctx, k, ts.Getenv("NS"), args[1], ready) }()
+	namespace := ts.Getenv("NS") // the script may change its environment meanwhile
+	go func() { done <- cluster.Answer(ctx, k, namespace, args[1], ready) }()
 	ts.Defer(func() {
 		cancel()
 		ts.Check(<-done)
