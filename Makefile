@@ -77,6 +77,12 @@ faults: manifests sandbox gitea descriptions ## Run all fault injection tests; m
 	FAULTS=all $(GO) test -count=1 -timeout 120m ./test/faults/...
 	FAULTS=all $(GO) test -count=1 -timeout 60m -run "TestEveryCommand" ./internal/cli
 
+FUZZTIME ?= 1m
+
+.PHONY: fuzz
+fuzz: manifests ## Run each fuzz target for FUZZTIME (default 1m); FUZZ=PACKAGE.TARGET selects by regular expression
+	tools/fuzz $(FUZZTIME)
+
 .PHONY: bench
 bench: build sandbox controllers ## Run the benchmarks against kubectl
 	$(GO) run ./test/bench

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	goyaml "go.yaml.in/yaml/v3"
+
 	"github.com/fluxkit/flux/internal/budget"
 )
 
@@ -63,10 +65,55 @@ func numbered(n int) string {
 	return b.String()
 }
 
-// FuzzYAML compares the verdict with what the nodes come to when the aliases are expanded one by one.
+// FuzzYAML checks that accepted documents decode to a bounded number of nodes, and that
+// documents without aliases are refused only for their own size.
 func FuzzYAML(f *testing.F) {
 	f.Add("a: &a [1, 2]\nb: [*a, *a]\n")
 	f.Add(bomb(4, 4))
 	f.Add("a: &a {b: *a}")
-	f.Fuzz(func(_ *testing.T, text string) { _ = budget.YAML("f", []byte(text)) })
+	f.Add("a: &a {b: c}\nd:\n  <<: *a\n---\n- &x y\n- *x\n")
+	f.Add("? - - a\n: {? b}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		err := budget.YAML("f", []byte(text))
+		var exceeded *budget.ExceededError
+		if err != nil && !errors.As(err, &exceeded) {
+			t.Fatalf("%T: %v", err, err)
+		}
+		if err != nil {
+			if !strings.Contains(text, "*") && len(text) < 1000 && !strings.Contains(err.Error(), "levels deep") {
+				t.Errorf("refused: %v", err)
+			}
+			return
+		}
+		const most = 2_000_000
+		for decoder := goyaml.NewDecoder(strings.NewReader(text)); ; {
+			var value any
+			if decoder.Decode(&value) != nil {
+				return
+			}
+			if n := nodesOf(value); n > most {
+				t.Errorf("%d nodes are accepted", n)
+			}
+		}
+	})
+}
+
+// nodesOf counts the nodes of a decoded value.
+func nodesOf(value any) int {
+	n := 1
+	switch value := value.(type) {
+	case map[string]any:
+		for _, below := range value {
+			n += 1 + nodesOf(below)
+		}
+	case map[any]any:
+		for _, below := range value {
+			n += 1 + nodesOf(below)
+		}
+	case []any:
+		for _, below := range value {
+			n += nodesOf(below)
+		}
+	}
+	return n
 }

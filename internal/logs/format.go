@@ -57,13 +57,9 @@ func redacted(s string) string {
 // JSON writes a JSON record for each line: the pod, followed by the fields that the controller
 // wrote. A text line is converted to a record.
 func JSON(w io.Writer, e *Entry) error {
-	text := e.text
-	if e.Plain {
-		var err error
-		text, err = json.Marshal(map[string]string{"level": e.Level, "ts": e.At.UTC().Format(time.RFC3339Nano), "msg": e.Message})
-		if err != nil {
-			return err
-		}
+	text, err := recordOf(e)
+	if err != nil {
+		return err
 	}
 	pod, err := json.Marshal(e.Pod)
 	if err != nil {
@@ -74,5 +70,40 @@ func JSON(w io.Writer, e *Entry) error {
 	if bytes.HasPrefix(rest, []byte("}")) {
 		comma = ""
 	}
-	return writeAll(w, `{"pod":`, string(pod), comma, printable.JSON(redacted(string(rest))), "\n")
+	return writeAll(w, `{"pod":`, string(pod), comma, printable.JSON(string(rest)), "\n")
+}
+
+// recordOf returns a line as a JSON object with credentials masked.
+func recordOf(e *Entry) ([]byte, error) {
+	if e.Plain {
+		return json.Marshal(map[string]string{"level": e.Level, "ts": e.At.UTC().Format(time.RFC3339Nano), "msg": redacted(e.Message)})
+	}
+	text := []byte(redacted(string(e.text)))
+	if bytes.Equal(text, e.text) || json.Valid(text) {
+		return text, nil
+	}
+	// What is masked includes the end of a string, for example a private key that was cut off.
+	var value any
+	if err := json.Unmarshal(e.text, &value); err != nil {
+		return nil, err
+	}
+	return json.Marshal(redactedStrings(value))
+}
+
+func redactedStrings(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		masked := make(map[string]any, len(value))
+		for key := range value {
+			masked[redacted(key)] = redactedStrings(value[key])
+		}
+		return masked
+	case []any:
+		for i := range value {
+			value[i] = redactedStrings(value[i])
+		}
+	case string:
+		return redacted(value)
+	}
+	return value
 }

@@ -149,5 +149,18 @@ func FuzzText(f *testing.F) {
 		if bytes.ContainsFunc([]byte(escaped), unicode.IsControl) {
 			t.Errorf("JSON(%q) = %q", encoded, escaped)
 		}
+		if most := 10 * len(s); max(len(line), len(text), len(printable.Value(s))) > most {
+			t.Errorf("%q becomes longer than %d bytes", s, most)
+		}
+		var b strings.Builder
+		w := printable.NewWriter(&b)
+		for i := range len(s) { // byte by byte
+			if _, err := w.Write([]byte(s[i : i+1])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil || b.String() != text {
+			t.Errorf("%q is written as %q, want %q (%v)", s, b.String(), text, err)
+		}
 	})
 }

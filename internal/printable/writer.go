@@ -43,8 +43,12 @@ func JSON(s string) string {
 type writer struct {
 	w   io.Writer
 	fit func(string) string
-	// rest is the beginning of a character, or a CR whose LF may follow.
+	// rest is what needs the next write to be understood: the beginning of a
+	// character, a CR whose LF may follow, or a joiner.
 	rest []byte
+	// last is the last character of what was written, if it is beyond ASCII: a
+	// joiner may follow it.
+	last string
 }
 
 // Write implements [io.Writer].
@@ -52,26 +56,47 @@ func (w *writer) Write(p []byte) (int, error) {
 	text := append(w.rest, p...)
 	end := len(text) - unfinished(text)
 	w.rest = append([]byte(nil), text[end:]...)
-	if _, err := io.WriteString(w.w, w.fit(string(text[:end]))); err != nil {
+	if err := w.pass(string(text[:end])); err != nil {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// pass writes a text that follows the last character.
+func (w *writer) pass(text string) error {
+	_, err := io.WriteString(w.w, w.fit(w.last + text)[len(w.fit(w.last)):])
+	if text != "" {
+		_, size := utf8.DecodeLastRuneInString(text)
+		w.last = text[len(text)-size:]
+		if w.last[0] < utf8.RuneSelf {
+			w.last = ""
+		}
+	}
+	return err
 }
 
 // Close writes what is left.
 func (w *writer) Close() error {
 	rest := w.rest
 	w.rest = nil
-	_, err := io.WriteString(w.w, w.fit(string(rest)))
-	return err
+	return w.pass(string(rest))
 }
 
 // unfinished is the length of what ends a text and needs the next one to be
-// understood: the beginning of a character, or a CR.
+// understood: the beginning of a character, a CR, or a joiner.
 func unfinished(text []byte) int {
 	if len(text) > 0 && text[len(text)-1] == '\r' {
 		return 1
 	}
+	begun := begun(text)
+	if r, size := utf8.DecodeLastRune(text[:len(text)-begun]); r == zeroWidthJoiner || r == zeroWidthNonJoiner {
+		return begun + size
+	}
+	return begun
+}
+
+// begun is the length of the beginning of a character that ends a text.
+func begun(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {
 			if utf8.FullRune(tail) {

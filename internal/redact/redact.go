@@ -12,16 +12,17 @@ const Mask = "*****"
 
 var (
 	userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s"']+@`)
-	query    = regexp.MustCompile(`([?&])([\w.-]+)=([^&#\s"'<>]+)`)
-	ageKey   = regexp.MustCompile(`AGE-SECRET-KEY-(PQ-)?1[0-9A-Za-z]+`)
-	pemKey   = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
+	// In JSON, an escaped quote ends the value, and Go's encoder writes & as \u0026.
+	query  = regexp.MustCompile(`(?i)([?&]|\\u0026)((?:[\w.-]*[-_.])?` + credentialNames + `)=(?:[^&#\s"'<>\\]|\\[^"])+`)
+	ageKey = regexp.MustCompile(`AGE-SECRET-KEY-(PQ-)?1[0-9A-Za-z]+`)
+	pemKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
 )
 
 // Text masks the credentials of every URL in a text, private keys, and the given secrets.
 func Text(s string, secrets ...string) string {
 	if strings.Contains(s, "://") {
 		s = userinfo.ReplaceAllStringFunc(s, maskUserinfo)
-		s = query.ReplaceAllStringFunc(s, maskParameter)
+		s = query.ReplaceAllString(s, "${1}${2}="+Mask)
 	}
 	if strings.Contains(s, "AGE-SECRET-KEY-") {
 		s = ageKey.ReplaceAllString(s, Mask)
@@ -35,15 +36,6 @@ func Text(s string, secrets ...string) string {
 		}
 	}
 	return s
-}
-
-// maskParameter masks the value of a query parameter with the name of a credential.
-func maskParameter(match string) string {
-	name, _, _ := strings.Cut(match[1:], "=")
-	if !Named(name) {
-		return match
-	}
-	return match[:1] + name + "=" + Mask
 }
 
 // maskUserinfo keeps a user name without a password in SSH addresses such as ssh://git@host, where

@@ -14,6 +14,10 @@ func TestText(t *testing.T) {
 		{"ssh://git@example.com/org/app refused", "", "ssh://git@example.com/org/app refused"},
 		{`Get "https://u:p@h/x": EOF`, "", `Get "https://u:*****@h/x": EOF`},
 		{"the password hunter2 is wrong", "hunter2", "the password ***** is wrong"},
+		{"https://h/x?ref=main&access_token=abc#d", "", "https://h/x?ref=main&access_token=*****#d"},
+		{`{"msg":"https://h/x?ref=main\u0026x-sig=a\u0026b=c"}`, "", `{"msg":"https://h/x?ref=main\u0026x-sig=*****"}`},
+		{`{"msg":"Get \"https://h/x?token=a\": EOF"}`, "", `{"msg":"Get \"https://h/x?token=*****\": EOF"}`},
+		{"https://h/x?tokens=a&design=b", "", "https://h/x?tokens=a&design=b"},
 		{"nothing to hide at https://example.com/a@b", "", "nothing to hide at https://example.com/a@b"},
 	} {
 		if got := redact.Text(test.text, test.secret); got != test.want {

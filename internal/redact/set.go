@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 const (
@@ -44,7 +45,7 @@ func (s *Set) Add(secrets ...string) {
 			s.known = map[string]bool{}
 		}
 		s.known[secret] = true
-		if len(secret) < shortest {
+		if len(secret) < shortest && utf8.ValidString(secret) { // no regular expression matches other bytes
 			s.words = append(s.words, regexp.MustCompile(`(^|[^\pL\pN_-])`+regexp.QuoteMeta(secret)+`($|[^\pL\pN_-])`))
 			continue
 		}
@@ -237,9 +238,11 @@ func (s *Set) begun(text string) int {
 	return longest
 }
 
-// credentialName matches the names of credentials in query parameters, environment variables and
-// flags.
-var credentialName = regexp.MustCompile(`(?i)(^|[-_.])(access[-_]?token|token|password|passwd|pwd|passphrase|secret|secret[-_]?key|secret[-_]?access[-_]?key|client[-_]?secret|private[-_]?token|api[-_]?key|apikey|age[-_]?key|sig|signature|credentials?|creds|security[-_]?token|pat)$`)
+// credentialNames are the names of credentials, or their ends, in query parameters, environment
+// variables and flags.
+const credentialNames = `(?:access[-_]?token|token|password|passwd|pwd|passphrase|secret|secret[-_]?key|secret[-_]?access[-_]?key|client[-_]?secret|private[-_]?token|api[-_]?key|apikey|age[-_]?key|sig|signature|credentials?|creds|security[-_]?token|pat)`
+
+var credentialName = regexp.MustCompile(`(?i)(?:^|[-_.])` + credentialNames + `$`)
 
 // Named reports whether a name is that of a credential.
 func Named(name string) bool { return credentialName.MatchString(name) }

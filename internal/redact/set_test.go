@@ -3,6 +3,7 @@ package redact_test
 import (
 	"encoding/base64"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ func TestSet(t *testing.T) {
 	s.AddLogin("flux", "registry-pass")
 	s.AddHeader(http.Header{"Authorization": {"Bearer header-token-1"}})
 	s.AddHeader(http.Header{"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte("u:basic-pass"))}})
+	s.Add("\xffbytes") // short, and not UTF-8
 	s.Add("-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\n-----END KEY-----\n")
 	for text, want := range map[string]string{
 		"token " + canary + " refused":                                             "token ***** refused",
@@ -29,6 +31,7 @@ func TestSet(t *testing.T) {
 		"header-token-1 basic-pass":                                                "***** *****",
 		"key MIIEvQIBADANBgkqhkiG9w0BAQ":                                           "key *****",
 		"a worded in unworded and --worded-ref":                                    "a ***** in unworded and --worded-ref",
+		"got \xffbytes":                                                            "got *****",
 		"abc is short":                                                             "abc is short",
 		"flux is the user":                                                         "flux is the user",
 	} {
@@ -76,16 +79,37 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// FuzzText checks that no secret of the set is printed.
+// FuzzText checks that no form of a secret is printed, whatever surrounds it and wherever a
+// stream of it is cut.
 func FuzzText(f *testing.F) {
-	f.Add("https://user:", "@example.com")
-	f.Add("?token=", "&a=b")
-	f.Add("-----BEGIN PRIVATE KEY-----", "")
-	f.Fuzz(func(t *testing.T, before, after string) {
+	f.Add("https://user:", "@example.com", "", 3)
+	f.Add("?token=", "&a=b", "other-secret", 20)
+	f.Add("-----BEGIN PRIVATE KEY-----", "", "canary", 30)
+	f.Add("canary-5a", "ry-5ac1d7e3", "canary-5ac1", 12)
+	f.Fuzz(func(t *testing.T, before, after, other string, cut int) {
 		var s redact.Set
-		s.Add(canary)
-		if got := s.Text(before + canary + after); strings.Contains(got, canary) {
-			t.Errorf("Text(%q) = %q", before+canary+after, got)
+		s.Add(canary, other)
+		for _, form := range []string{
+			canary, url.QueryEscape(canary), base64.StdEncoding.EncodeToString([]byte(canary)), base64.RawURLEncoding.EncodeToString([]byte(canary)),
+		} {
+			text := before + form + after
+			if got := s.Text(text); strings.Contains(got, form) {
+				t.Errorf("Text(%q) = %q", text, got)
+			}
+			var b strings.Builder
+			w := s.NewWriter(&b)
+			cut := min(max(cut, 0), len(text))
+			for _, part := range []string{text[:cut], text[cut:]} {
+				if _, err := w.Write([]byte(part)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(b.String(), form) {
+				t.Errorf("%q, cut at %d, is written as %q", text, cut, b.String())
+			}
 		}
 	})
 }

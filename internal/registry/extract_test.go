@@ -22,7 +22,7 @@ func archive(t *testing.T, headers ...tar.Header) io.Reader {
 	return bytes.NewReader(pack(t, headers...))
 }
 
-func pack(t *testing.T, headers ...tar.Header) []byte {
+func pack(t testing.TB, headers ...tar.Header) []byte {
 	t.Helper()
 	var packed bytes.Buffer
 	zipped := gzip.NewWriter(&packed)

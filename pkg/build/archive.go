@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -15,6 +16,9 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 )
+
+// unzippedMax bounds an archive with its headers, and with what is left out of it.
+const unzippedMax = 512 << 20
 
 // Archive unpacks a gzipped tar file, such as the artifact of a source, in memory.
 func Archive(r io.Reader) (*Tree, error) {
@@ -24,9 +28,17 @@ func Archive(r io.Reader) (*Tree, error) {
 	}
 	files := map[string][]byte{}
 	limits := budget.New(budget.Default())
-	for archive := tar.NewReader(unzipped); ; {
+	// Entries that are left out take time, too.
+	bounded := &io.LimitedReader{R: unzipped, N: unzippedMax}
+	for archive := tar.NewReader(bounded); ; {
 		header, err := archive.Next()
+		if bounded.N <= 0 {
+			err = &budget.ExceededError{Fact: "the archive unpacks to more than " + budget.Size(unzippedMax)}
+		}
 		if errors.Is(err, io.EOF) {
+			if err := withoutConflicts(files); err != nil {
+				return nil, fmt.Errorf("unpacking the archive: %w", err)
+			}
 			return NewTree(files), nil
 		}
 		if err == nil {
@@ -47,6 +59,22 @@ func Archive(r io.Reader) (*Tree, error) {
 		}
 		files[inside(header.Name)] = content
 	}
+}
+
+// withoutConflicts returns an error if a path is a file and a folder, which no
+// controller can unpack.
+func withoutConflicts(files map[string][]byte) error {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
+			if _, both := files[folder]; both {
+				return fmt.Errorf("%q is a file and a folder", folder)
+			}
+		}
+	}
+	if _, root := files["."]; root {
+		return errors.New("its root is a file")
+	}
+	return nil
 }
 
 // Tree is a tree of files in memory.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/strvals"
@@ -45,6 +47,7 @@ type valuesReference struct {
 func releaseValues(ctx context.Context, hr *unstructured.Unstructured, spec *releaseSpec, o HelmOptions) (map[string]any, []string, error) {
 	values := map[string]any{}
 	var secrets []string
+	items := int64(0)
 	for i, reference := range spec.ValuesFrom {
 		text, found, err := reference.read(ctx, hr.GetNamespace(), o)
 		if err != nil {
@@ -57,6 +60,9 @@ func releaseValues(ctx context.Context, hr *unstructured.Unstructured, spec *rel
 		if reference.TargetPath != "" {
 			// A path is set among the inline values, as the controller does it.
 			values = MergeValues(values, spec.Values)
+			if items += reference.items(string(text)); items > maxListItems {
+				return nil, nil, &budget.ExceededError{Name: fmt.Sprintf("spec.valuesFrom[%d]", i), Fact: fmt.Sprintf("the indices of targetPath make lists of more than %d items", maxListItems)}
+			}
 			err = reference.set(values, string(text))
 			secrets = reference.remember(secrets, string(text))
 		} else if err = budget.Unmarshal(reference.key(), text, &layer); err == nil {
@@ -101,6 +107,27 @@ func (r valuesReference) read(ctx context.Context, namespace string, o HelmOptio
 		return nil, false, fmt.Errorf("%s has no key %q", object, r.key())
 	}
 	return text, ok, nil
+}
+
+// maxListItems bounds the lists that indices of paths make: a[65536] is a list of
+// as many items and one more, and such lists nest.
+const maxListItems = 100_000
+
+var listIndex = regexp.MustCompile(`\[\+?(\d+)`)
+
+// items is how many items of lists the indices of a path can make. A value that is
+// not literal can go on with further paths.
+func (r valuesReference) items(text string) int64 {
+	if r.Literal {
+		text = ""
+	}
+	var items int64
+	for _, index := range listIndex.FindAllStringSubmatch(strings.ReplaceAll(r.TargetPath+text, `\`, ""), -1) {
+		if n, err := strconv.Atoi(index[1]); err == nil && n <= strvals.MaxIndex { // Helm refuses others
+			items += int64(n) + 1
+		}
+	}
+	return items
 }
 
 // set puts one value at a path, in the notation of Helm's --set.

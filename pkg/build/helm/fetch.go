@@ -121,15 +121,20 @@ func (r *Renderer) indexOf(ctx context.Context, repository string, access build.
 			once.err = fmt.Errorf("fetching the index of the Helm repository: %w", once.err)
 			return
 		}
-		once.index = &index{}
-		if once.err = budget.YAML("index of "+repository, text); once.err != nil {
-			return
-		}
-		if err := goyaml.Unmarshal(text, once.index); err != nil {
-			once.err = fmt.Errorf("reading the index of %s: %w", repository, err)
-		}
+		once.index, once.err = parseIndex(repository, text)
 	})
 	return once.index, once.err
+}
+
+func parseIndex(repository string, text []byte) (*index, error) {
+	if err := budget.YAML("index of "+repository, text); err != nil {
+		return nil, err
+	}
+	parsed := &index{}
+	if err := goyaml.Unmarshal(text, parsed); err != nil {
+		return nil, fmt.Errorf("reading the index of %s: %w", repository, err)
+	}
+	return parsed, nil
 }
 
 // choose finds the newest entry that fits, or the one of exactly that version.

@@ -18,8 +18,6 @@ type Summary struct {
 	Failed    int `json:"failed"`
 	Skipped   int `json:"skipped"`
 	Unchanged int `json:"unchanged"`
-	// NotCompared counts the Kustomizations and HelmReleases that could not be compared.
-	NotCompared int `json:"notCompared"`
 	// Dangers are the dangers of all changes, without duplicates.
 	Dangers []diff.Danger `json:"dangers"`
 }
@@ -36,9 +34,6 @@ func Sum(results []*diff.Result) Summary {
 		s.Failed += r.Count(diff.Failed)
 		s.Skipped += r.Count(diff.Skipped)
 		s.Unchanged += r.Count(diff.Unchanged)
-		if r.NotCompared != nil {
-			s.NotCompared++
-		}
 		for _, c := range r.Changes {
 			s.Dangers = append(s.Dangers, c.Dangers...)
 		}

@@ -2,7 +2,6 @@ package revision
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"path"
 	"strings"
@@ -17,17 +16,17 @@ import (
 )
 
 // release compares the objects that a HelmRelease installs.
-func (w *walker) release(p pair, kept bool) {
+func (w *walker) release(p pair, base, head ancestors, kept bool) {
 	w.followed++
-	if p.base != nil && p.head != nil && !w.All && w.sameRelease(p) {
+	if p.base != nil && p.head != nil && !w.All && w.sameRelease(p, base, head) {
 		return
 	}
 	revision := 1
 	if p.base != nil && p.head != nil {
 		revision = 2 // render both sides as an upgrade, so that only the change differs
 	}
-	before, beforeOK := w.renderSide(w.base, p.base, revision)
-	after, afterOK := w.renderSide(w.head, p.head, revision)
+	before, beforeOK := w.renderSide(w.base, p.base, base, revision)
+	after, afterOK := w.renderSide(w.head, p.head, head, revision)
 	if beforeOK && afterOK {
 		w.found = append(w.found, diff.Desired{Before: before, After: after, Kept: kept})
 	}
@@ -35,21 +34,18 @@ func (w *walker) release(p pair, kept bool) {
 
 // renderSide renders one side. The side is nil, with true, if the HelmRelease does not exist
 // there.
-func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, revision int) (*diff.Side, bool) {
+func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, above ancestors, revision int) (*diff.Side, bool) {
 	if hr == nil || w.ctx.Err() != nil {
 		return nil, w.ctx.Err() == nil
 	}
 	result, err := build.HelmRelease(w.ctx, hr, build.HelmOptions{
-		Renderer: w.Renderer, Kustomizer: w.Kustomizer, Lookup: s.lookup(nil), Missing: w.missing("values", ""),
+		Renderer: w.Renderer, Kustomizer: w.Kustomizer, Lookup: s.lookup(above), Missing: w.missing("values", ""),
 		KubeVersion: w.KubeVersion, APIVersions: w.APIVersions, Revision: revision,
-		Find:    func(_ context.Context, o build.Reference) (*unstructured.Unstructured, error) { return s.find(o) },
-		Sources: func(_ context.Context, source build.Reference) (fs.FS, error) { return s.content(source) },
+		Find: func(ctx context.Context, o build.Reference) (*unstructured.Unstructured, error) {
+			return s.find(ctx, o, above)
+		},
+		Sources: func(_ context.Context, source build.Reference) (fs.FS, error) { return s.source(w, source, above) },
 	})
-	var source *build.SourceError
-	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
-		w.omit(hr, source.Error(), true)
-		return nil, false
-	}
 	if err != nil {
 		w.fail(s, err)
 		return nil, false
@@ -67,8 +63,8 @@ type chartPart struct {
 }
 
 // sameRelease reports whether a HelmRelease renders to the same objects on both sides.
-func (w *walker) sameRelease(p pair) bool {
-	if !equality.Semantic.DeepEqual(p.base.Object, p.head.Object) || !w.sameValues(p.head) {
+func (w *walker) sameRelease(p pair, base, head ancestors) bool {
+	if !equality.Semantic.DeepEqual(p.base.Object, p.head.Object) || !w.sameValues(p.head, base, head) {
 		return false
 	}
 	if referred, ok, _ := unstructured.NestedStringMap(p.head.Object, "spec", "chartRef"); ok {
@@ -76,19 +72,19 @@ func (w *walker) sameRelease(p pair) bool {
 		if source.Namespace == "" {
 			source.Namespace = p.head.GetNamespace()
 		}
-		return w.sameChartObject(source)
+		return w.sameChartObject(source, base, head)
 	}
 	part, _, _ := unstructured.NestedMap(p.head.Object, "spec", "chart", "spec")
-	return w.sameChart(part, p.head.GetNamespace())
+	return w.sameChart(part, p.head.GetNamespace(), base, head)
 }
 
-func (w *walker) sameValues(hr *unstructured.Unstructured) bool {
+func (w *walker) sameValues(hr *unstructured.Unstructured, base, head ancestors) bool {
 	references, _, _ := unstructured.NestedSlice(hr.Object, "spec", "valuesFrom")
 	for _, item := range references {
 		m, _ := item.(map[string]any)
 		kind, _ := m["kind"].(string)
 		name, _ := m["name"].(string)
-		if !w.sameData(build.Reference{Kind: kind, Namespace: hr.GetNamespace(), Name: name}) {
+		if !w.sameData(build.Reference{Kind: kind, Namespace: hr.GetNamespace(), Name: name}, base, head) {
 			return false
 		}
 	}
@@ -96,9 +92,9 @@ func (w *walker) sameValues(hr *unstructured.Unstructured) bool {
 }
 
 // sameObject reports whether a source has the same spec on both sides.
-func (w *walker) sameObject(ref build.Reference) (*unstructured.Unstructured, bool) {
-	was, wasErr := w.base.find(ref)
-	is, isErr := w.head.find(ref)
+func (w *walker) sameObject(ref build.Reference, base, head ancestors) (*unstructured.Unstructured, bool) {
+	was, wasErr := w.base.find(w.ctx, ref, base)
+	is, isErr := w.head.find(w.ctx, ref, head)
 	if wasErr != nil || isErr != nil {
 		return nil, wasErr != nil && isErr != nil
 	}
@@ -106,20 +102,20 @@ func (w *walker) sameObject(ref build.Reference) (*unstructured.Unstructured, bo
 }
 
 // sameChartObject reports whether the object in spec.chartRef has the same chart on both sides.
-func (w *walker) sameChartObject(ref build.Reference) bool {
-	if same, local := w.sameFolder(ref, "."); local {
+func (w *walker) sameChartObject(ref build.Reference, base, head ancestors) bool {
+	if same, local := w.sameFolder(ref, ".", base, head); local {
 		return same
 	}
-	o, same := w.sameObject(ref)
+	o, same := w.sameObject(ref, base, head)
 	if !same || o == nil || ref.Kind != "HelmChart" {
-		return same && o != nil
+		return same
 	}
 	part, _, _ := unstructured.NestedMap(o.Object, "spec")
-	return w.sameChart(part, ref.Namespace)
+	return w.sameChart(part, ref.Namespace, base, head)
 }
 
 // sameChart reports whether a source has the same chart on both sides.
-func (w *walker) sameChart(spec map[string]any, namespace string) bool {
+func (w *walker) sameChart(spec map[string]any, namespace string, base, head ancestors) bool {
 	text, err := yaml.Marshal(spec)
 	var part chartPart
 	if err != nil || yaml.Unmarshal(text, &part) != nil {
@@ -130,10 +126,10 @@ func (w *walker) sameChart(spec map[string]any, namespace string) bool {
 		source.Namespace = namespace
 	}
 	for _, name := range append([]string{part.Chart}, part.ValuesFiles...) {
-		same, local := w.sameFolder(source, name)
+		same, local := w.sameFolder(source, name, base, head)
 		if !local {
-			o, same := w.sameObject(source)
-			return same && o != nil
+			_, same = w.sameObject(source, base, head)
+			return same
 		}
 		if !same {
 			return false
@@ -144,28 +140,28 @@ func (w *walker) sameChart(spec map[string]any, namespace string) bool {
 
 // sameFolder reports whether a chart in this repository, with its dependencies, is the same on
 // both sides.
-func (w *walker) sameFolder(source build.Reference, name string) (same, local bool) {
-	was, wasErr := w.base.content(source)
-	is, isErr := w.head.content(source)
-	if wasErr != nil && isErr != nil {
+func (w *walker) sameFolder(source build.Reference, name string, base, head ancestors) (same, local bool) {
+	was, wasLocal := w.base.folder(w, source, base)
+	is, isLocal := w.head.folder(w, source, head)
+	if !wasLocal && !isLocal {
 		return false, false
 	}
-	if wasErr != nil || isErr != nil {
+	if was != is || wasLocal != isLocal {
 		return false, true
 	}
-	return newInputs(was, is).charts(clean(name)), true
+	return w.sameCharts(is, path.Join(is, clean(name)), map[string]bool{}), true
 }
 
-// charts reports whether a chart and the charts that it depends on are the same in both trees.
-func (r *inputs) charts(folder string) bool {
-	if r.done[folder] {
+func (w *walker) sameCharts(root, folder string, seen map[string]bool) bool {
+	if seen[folder] {
 		return true
 	}
-	r.done[folder] = true
+	seen[folder] = true
+	r := &inputs{w: w, root: root, done: map[string]bool{}}
 	if same, _ := r.sameHash(folder); !same {
 		return false
 	}
-	text, err := fs.ReadFile(r.head, path.Join(folder, "Chart.yaml"))
+	text, err := fs.ReadFile(w.head.Tree, path.Join(folder, "Chart.yaml"))
 	if err != nil {
 		return true // an archive, or an error for Helm to report
 	}
@@ -178,7 +174,7 @@ func (r *inputs) charts(folder string) bool {
 		return false
 	}
 	for _, d := range metadata.Dependencies {
-		if relative, ok := strings.CutPrefix(d.Repository, "file://"); ok && !r.charts(clean(path.Join(folder, relative))) {
+		if relative, ok := strings.CutPrefix(d.Repository, "file://"); ok && !w.sameCharts(root, clean(path.Join(folder, relative)), seen) {
 			return false
 		}
 	}

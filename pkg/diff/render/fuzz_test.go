@@ -1,0 +1,70 @@
+package render_test
+
+import (
+	"html"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/fluxkit/flux/pkg/diff/render"
+)
+
+var element = regexp.MustCompile(`<[^>]*>`)
+
+// FuzzMarkdown puts any text into every place of a comment: the structure of the comment is that of
+// one about harmless names, and what is left of the text outside of code cannot act.
+func FuzzMarkdown(f *testing.F) {
+	for _, text := range hostileMarkup {
+		f.Add(text, 0)
+		f.Add(text, 700)
+	}
+	f.Fuzz(func(t *testing.T, text string, limit int) {
+		var b strings.Builder
+		if err := render.Markdown(&b, hostileResults(text), render.CommentMax); err != nil {
+			t.Fatal(err)
+		}
+		checkInert(t, text, b.String())
+		var short strings.Builder
+		limit = 100 + max(limit, -limit)%2000
+		if err := render.Markdown(&short, hostileResults(text), limit); err != nil {
+			t.Fatal(err)
+		}
+		if short.Len() > limit {
+			t.Errorf("%q: %d bytes, more than %d", text, short.Len(), limit)
+		}
+	})
+}
+
+// FuzzHTML puts any text into every place of a page: its elements are those of a page about
+// harmless names.
+func FuzzHTML(f *testing.F) {
+	for _, text := range hostileMarkup {
+		f.Add(text)
+	}
+	page := func(t *testing.T, text string) string {
+		t.Helper()
+		var b strings.Builder
+		if err := render.HTML(&b, hostileResults(text)); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		known := map[string]bool{}
+		for _, e := range element.FindAllString(page(t, "harmless\nlines"), -1) {
+			known[e] = true
+		}
+		got := page(t, text)
+		for _, e := range element.FindAllString(got, -1) {
+			if !known[e] {
+				t.Errorf("%q adds the element %s", text, e)
+			}
+		}
+		if strings.ContainsFunc(html.UnescapeString(got), func(r rune) bool {
+			return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r)
+		}) {
+			t.Errorf("%q: control characters", text)
+		}
+	})
+}
