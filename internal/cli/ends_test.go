@@ -231,6 +231,23 @@ type ending struct {
 	took   time.Duration
 }
 
+// prepare writes the files, and returns the arguments and the environment.
+func (c endCase) prepare(dir, address string, timeout time.Duration) (args []string, env map[string]string, err error) {
+	for name, text := range c.files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			return nil, nil, err
+		}
+	}
+	args = strings.Fields(c.path)
+	for _, arg := range strings.Fields(c.row.args) {
+		args = append(args, strings.NewReplacer("ADDRESS", address, "DIR", dir).Replace(arg))
+	}
+	return append(args, "--server=http://"+address, "--timeout="+timeout.String()), map[string]string{
+		"HOME": dir, "GITHUB_TOKEN": "t", "GITLAB_TOKEN": "t", "GITEA_TOKEN": "t", "BITBUCKET_TOKEN": "t",
+		"FLUXCD_PLUGINS": dir + "/plugins", "FLUXCD_PLUGIN_CATALOG": "http://" + address,
+	}, nil
+}
+
 // run runs a command line against a mute server. If cancelled is true it cancels
 // the context, as a signal does, when the first request arrives.
 func (c endCase) run(t *testing.T, says string, timeout time.Duration, cancelled bool) ending {
@@ -238,26 +255,14 @@ func (c endCase) run(t *testing.T, says string, timeout time.Duration, cancelled
 	server := startMute(t, says)
 	address := server.listener.Addr().String()
 	dir := t.TempDir()
-	for name, text := range c.files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			return ending{err: err}
-		}
+	args, variables, err := c.prepare(dir, address, timeout)
+	if err != nil {
+		return ending{err: err}
 	}
-	args := strings.Fields(c.path)
-	for _, arg := range strings.Fields(c.row.args) {
-		args = append(args, strings.NewReplacer("ADDRESS", address, "DIR", dir).Replace(arg))
-	}
-	args = append(args, "--server=http://"+address, "--timeout="+timeout.String())
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	var out lockedBuffer
-	env := func(name string) string {
-		return map[string]string{
-			"HOME": dir, "GITHUB_TOKEN": "t", "GITLAB_TOKEN": "t", "GITEA_TOKEN": "t", "BITBUCKET_TOKEN": "t",
-			"FLUXCD_PLUGINS": dir + "/plugins", "FLUXCD_PLUGIN_CATALOG": "http://" + address,
-		}[name]
-	}
-	a := app.New(strings.NewReader(""), &out, &out, env, time.Now)
+	a := app.New(strings.NewReader(""), &out, &out, func(name string) string { return variables[name] }, time.Now)
 	code := make(chan int, 1)
 	start := time.Now()
 	go func() { code <- Run(ctx, a, args) }()

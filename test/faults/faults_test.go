@@ -51,6 +51,8 @@ func TestFaults(t *testing.T) {
 		}
 	})
 	t.Run("passing", w.passing)
+	t.Run("hanging", w.hanging)
+	t.Run("prompting", w.prompting)
 	t.Run("the server is replaced", w.replaced)
 }
 

@@ -126,20 +126,26 @@ func (p *process) exits(code int) {
 	}
 }
 
-// interrupt sends SIGINT. The process waits for something that takes minutes, so its
+// interrupt sends SIGINT.
+func (p *process) interrupt() {
+	p.t.Helper()
+	p.stops(os.Interrupt)
+}
+
+// stops sends a signal. The process waits for something that takes minutes, so its
 // exit is due to the signal; promptly is far above the expected second, since the
 // machine may be busy.
-func (p *process) interrupt() {
+func (p *process) stops(by os.Signal) {
 	p.t.Helper()
 	const promptly = 20 * time.Second
 	start := time.Now()
-	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := p.cmd.Process.Signal(by); err != nil {
 		p.fatalf("%v", err)
 	}
 	p.exits(130)
 	took := time.Since(start)
-	p.t.Logf("%s ended %d ms after the interrupt", p.line, took.Milliseconds())
+	p.t.Logf("%s ended %d ms after the signal: %s", p.line, took.Milliseconds(), by)
 	if took > promptly {
-		p.fatalf("exited only %s after the interrupt", took)
+		p.fatalf("exited only %s after the signal: %s", took, by)
 	}
 }

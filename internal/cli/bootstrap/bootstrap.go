@@ -133,7 +133,7 @@ func (o *flags) plan(a *app.App, cmd *cobra.Command, privateKey []byte, password
 	if err != nil {
 		return bootstrap.Plan{}, err
 	}
-	pull, err := o.PullSecret(a.In, set.Namespace)
+	pull, err := o.PullSecret(a.Stdin(cmd.Context()), set.Namespace)
 	if err != nil {
 		return bootstrap.Plan{}, err
 	}

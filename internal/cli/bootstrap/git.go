@@ -180,7 +180,7 @@ func plainGit(a *app.App, cmd *cobra.Command, o *gitFlags, address *url.URL, acc
 func gitPassword(ctx context.Context, a *app.App, o *gitFlags, privateKey []byte) (string, error) {
 	password := o.password
 	if password == "-" {
-		text, err := io.ReadAll(io.LimitReader(a.In, installation.MostCredentials))
+		text, err := io.ReadAll(io.LimitReader(a.Stdin(ctx), installation.MostCredentials))
 		if err != nil {
 			return "", fmt.Errorf("reading the password from standard input: %w", err)
 		}

@@ -53,25 +53,25 @@ func tokenOf(ctx context.Context, a *app.App, source, envName, hostname string) 
 		return printedToken(ctx, source, arguments(hostname))
 	}
 	if source == "stdin" {
-		return tokenFromStdin(a)
+		return tokenFromStdin(ctx, a)
 	}
 	if token := strings.TrimSpace(a.Env(envName)); token != "" || source == "env" {
 		return token, nil
 	}
 	token, err := ask(ctx, a, "Token for "+hostname)
 	if errors.Is(err, ui.ErrNoTerminal) {
-		return tokenFromStdin(a)
+		return tokenFromStdin(ctx, a)
 	}
 	return strings.TrimSpace(token), err
 }
 
 // tokenFromStdin reads what is piped in; a terminal is not waited for, since
 // whoever sits there has not been asked anything.
-func tokenFromStdin(a *app.App) (string, error) {
+func tokenFromStdin(ctx context.Context, a *app.App) (string, error) {
 	if ui.IsTerminal(a.In) {
 		return "", nil
 	}
-	text, err := io.ReadAll(io.LimitReader(a.In, installation.MostCredentials))
+	text, err := io.ReadAll(io.LimitReader(a.Stdin(ctx), installation.MostCredentials))
 	if err != nil {
 		return "", fmt.Errorf("reading the token from standard input: %w", err)
 	}

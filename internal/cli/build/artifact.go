@@ -42,7 +42,7 @@ func runArtifact(ctx context.Context, a *app.App, o *oci.PackOptions, output str
 	if o.Path == "" {
 		return clierr.WithHint("set the directory or file with --path", "--path is required")
 	}
-	from, remove, err := oci.Packable(a, o.Path)
+	from, remove, err := oci.Packable(ctx, a, o.Path)
 	if err != nil {
 		return err
 	}

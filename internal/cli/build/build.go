@@ -73,10 +73,11 @@ OCIRepository that is not on the cluster is pulled from its registry.`,
   flux build kustomization my-app --set region=eu --vars-file ./staging.env`,
 		ValidArgsFunction: complete.Names(a, k),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if withHelm {
-				return runKustomization(a, cmd, o, h, names)
+			releases := h
+			if !withHelm {
+				releases = nil
 			}
-			return runKustomization(a, cmd, o, nil, names)
+			return a.Interruptible(cmd, func() error { return runKustomization(a, cmd, o, releases, names) })
 		},
 	}
 	fs := cmd.Flags()

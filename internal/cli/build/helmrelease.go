@@ -51,7 +51,9 @@ and Secrets are read from the work tree; lookups in charts return no objects.`,
   # Render without cluster access
   flux build helmrelease my-app --helmrelease-file ./apps/my-app.yaml --dry-run --kube-version 1.35.0`,
 		ValidArgsFunction: complete.Names(a, k),
-		RunE:              func(cmd *cobra.Command, names []string) error { return runHelmRelease(a, cmd, o, names) },
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return a.Interruptible(cmd, func() error { return runHelmRelease(a, cmd, o, names) })
+		},
 	}
 	fs := cmd.Flags()
 	o.ChartOptions.Add(fs)

@@ -55,7 +55,7 @@ func NewPlan(ctx context.Context, a *app.App, cmd *cobra.Command, o *Options, na
 	}
 	ks := live
 	if o.File != "" {
-		if ks, err = desired.KustomizationFromFile(a, o.File, namespace, name); err != nil {
+		if ks, err = desired.KustomizationFromFile(ctx, a, o.File, namespace, name); err != nil {
 			return nil, err
 		}
 	}

@@ -29,8 +29,8 @@ func wantedKustomization() Wanted {
 }
 
 // KustomizationFromFile reads the Kustomization from a file.
-func KustomizationFromFile(a *app.App, file, namespace, name string) (*unstructured.Unstructured, error) {
-	return ManifestFromFile(a, file, wantedKustomization(), namespace, name)
+func KustomizationFromFile(ctx context.Context, a *app.App, file, namespace, name string) (*unstructured.Unstructured, error) {
+	return ManifestFromFile(ctx, a, file, wantedKustomization(), namespace, name)
 }
 
 // ObjectFor returns the object to build: from the file of the command line,
@@ -40,7 +40,7 @@ func ObjectFor(
 ) (*unstructured.Unstructured, error) {
 	switch {
 	case o.File != "":
-		return ManifestFromFile(a, o.File, wanted, namespace, name)
+		return ManifestFromFile(ctx, a, o.File, wanted, namespace, name)
 	case o.DryRun:
 		return findManifest(ctx, wanted, work, namespace, name)
 	}
@@ -106,8 +106,8 @@ func findSource(ctx context.Context, a *app.App, o *BuildOptions, work WorkTree,
 
 // ManifestFromFile reads the wanted object from a file, which may have other
 // objects.
-func ManifestFromFile(a *app.App, file string, wanted Wanted, namespace, name string) (*unstructured.Unstructured, error) {
-	text, err := oci.ReadInput(a, file)
+func ManifestFromFile(ctx context.Context, a *app.App, file string, wanted Wanted, namespace, name string) (*unstructured.Unstructured, error) {
+	text, err := oci.ReadInput(ctx, a, file)
 	if err != nil {
 		return nil, err
 	}

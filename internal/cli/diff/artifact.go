@@ -39,7 +39,9 @@ registries use their Docker credential helper.`,
 
   # Authenticate with a token
   flux diff artifact oci://ghcr.io/org/manifests:latest --path ./deploy --creds "me:$TOKEN"`,
-		RunE: func(cmd *cobra.Command, args []string) error { return runArtifact(cmd.Context(), a, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.Interruptible(cmd, func() error { return runArtifact(cmd.Context(), a, o, args) })
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.Path, "path", "", "directory or file to compare with, - for standard input")
@@ -83,7 +85,7 @@ func runArtifact(ctx context.Context, a *app.App, o *artifactOptions, args []str
 
 // packed returns the local files in the form of an artifact.
 func packed(ctx context.Context, a *app.App, o *artifactOptions) (map[string][]byte, error) {
-	from, remove, err := oci.Packable(a, o.Path)
+	from, remove, err := oci.Packable(ctx, a, o.Path)
 	if err != nil {
 		return nil, err
 	}

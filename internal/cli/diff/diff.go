@@ -82,10 +82,11 @@ comparison failed or the controller would fail.`,
   flux diff kustomization my-app --path ./apps/my-app -o github --exit-code=false`,
 		ValidArgsFunction: complete.Names(a, k),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if withHelm {
-				return runKustomization(a, cmd, o, h, names)
+			releases := h
+			if !withHelm {
+				releases = nil
 			}
-			return runKustomization(a, cmd, o, nil, names)
+			return a.Interruptible(cmd, func() error { return runKustomization(a, cmd, o, releases, names) })
 		},
 	}
 	fs := cmd.Flags()
@@ -214,9 +215,6 @@ func conclude(a *app.App, o *compare.Options, results []*diff.Result, failed err
 	switch {
 	case failed != nil:
 		return failed
-	case !different && render.Sum(results).NotCompared > 0:
-		a.UI.Warning("no changes in the objects that were compared; not compared: %d", render.Sum(results).NotCompared)
-		return nil
 	case !different:
 		a.UI.Success("no changes")
 		return nil

@@ -52,7 +52,9 @@ comparison failed or the controller would fail.`,
   # Write a pull request comment without failing the pipeline
   flux diff helmrelease my-app --chart ./charts/my-app -o github --exit-code=false`,
 		ValidArgsFunction: complete.Names(a, k),
-		RunE:              func(cmd *cobra.Command, names []string) error { return runHelmRelease(a, cmd, o, names) },
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return a.Interruptible(cmd, func() error { return runHelmRelease(a, cmd, o, names) })
+		},
 	}
 	fs := cmd.Flags()
 	o.ChartOptions.Add(fs)
@@ -115,7 +117,7 @@ func releaseToDiff(ctx context.Context, a *app.App, cmd *cobra.Command, o *compa
 	hr := live
 	if o.File != "" {
 		wanted := desired.Wanted{Kind: "HelmRelease", Flag: "--helmrelease-file", Is: build.IsHelmRelease}
-		if hr, err = desired.ManifestFromFile(a, o.File, wanted, namespace, name); err != nil {
+		if hr, err = desired.ManifestFromFile(ctx, a, o.File, wanted, namespace, name); err != nil {
 			return nil, err
 		}
 	}

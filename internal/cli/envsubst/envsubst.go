@@ -39,9 +39,9 @@ If a line is invalid, nothing is printed.`,
 }
 
 func run(ctx context.Context, a *app.App, strict bool) error {
-	text, err := readStdin(ctx, a)
+	text, err := io.ReadAll(a.Stdin(ctx))
 	if err != nil {
-		return err
+		return fmt.Errorf("reading standard input: %w", err)
 	}
 	var answer strings.Builder
 	wrong := 0
@@ -80,29 +80,4 @@ func substituteLine(a *app.App, line string, strict bool) (string, error) {
 		return "", fmt.Errorf("variable %q is not set and has no default", missing[last])
 	}
 	return "", err
-}
-
-// readStdin reads standard input until EOF or until ctx is canceled, so that
-// Ctrl-C works without input.
-func readStdin(ctx context.Context, a *app.App) ([]byte, error) {
-	type reply struct {
-		text []byte
-		err  error
-	}
-	// A read from a terminal cannot be interrupted: the goroutine remains
-	// until the process exits.
-	answer := make(chan reply, 1)
-	go func() {
-		text, err := io.ReadAll(a.In)
-		answer <- reply{text, err}
-	}()
-	select {
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case got := <-answer:
-		if got.err != nil {
-			return nil, fmt.Errorf("reading standard input: %w", got.err)
-		}
-		return got.text, nil
-	}
 }

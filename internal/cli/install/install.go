@@ -73,7 +73,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	if err != nil {
 		return err
 	}
-	secret, err := o.PullSecret(a.In, set.Namespace)
+	secret, err := o.PullSecret(a.Stdin(cmd.Context()), set.Namespace)
 	if err != nil {
 		return err
 	}

@@ -36,14 +36,14 @@ func (o *PackOptions) Add(fs *pflag.FlagSet) {
 
 // Packable is the folder or file to pack. Standard input is kept in a file
 // until remove is called.
-func Packable(a *app.App, path string) (from string, remove func() error, err error) {
+func Packable(ctx context.Context, a *app.App, path string) (from string, remove func() error, err error) {
 	if path != "-" {
 		if _, err := os.Stat(path); err != nil {
 			return "", nil, fmt.Errorf("nothing to pack: %w", err)
 		}
 		return path, func() error { return nil }, nil
 	}
-	text, err := ReadInput(a, path)
+	text, err := ReadInput(ctx, a, path)
 	if err != nil {
 		return "", nil, err
 	}
@@ -89,9 +89,9 @@ func WriteFile(ctx context.Context, o *PackOptions, from, output string) (err er
 }
 
 // ReadInput reads a file, or standard input for "-".
-func ReadInput(a *app.App, file string) ([]byte, error) {
+func ReadInput(ctx context.Context, a *app.App, file string) ([]byte, error) {
 	if file == "-" {
-		text, err := io.ReadAll(a.In)
+		text, err := io.ReadAll(a.Stdin(ctx))
 		if err != nil {
 			return nil, fmt.Errorf("reading standard input: %w", err)
 		}
@@ -106,7 +106,7 @@ func ReadInput(a *app.App, file string) ([]byte, error) {
 
 // Pack returns the files as an archive.
 func Pack(ctx context.Context, a *app.App, o *PackOptions) ([]byte, error) {
-	from, remove, err := Packable(a, o.Path)
+	from, remove, err := Packable(ctx, a, o.Path)
 	if err != nil {
 		return nil, err
 	}

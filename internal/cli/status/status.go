@@ -129,6 +129,9 @@ func run(a *app.App, cmd *cobra.Command, format string, args []string) error {
 	line := a.UI.Progress(a.Now, "reading %s", ref.Name)
 	s, err := readSituation(ctx, a, client, kinds, ref.NamespaceOr(namespace), ref.Name)
 	line.Done()
+	if interrupted := context.Cause(cmd.Context()); interrupted != nil {
+		return interrupted // a report of what was read until then could name another root cause
+	}
 	if err != nil {
 		return err
 	}

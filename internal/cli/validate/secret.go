@@ -61,7 +61,7 @@ func (c *Input) File(flag, name string) []byte {
 	if name == "" {
 		return nil
 	}
-	in := c.App.In
+	in := c.App.Stdin(c.Cmd.Context())
 	if name == "-" {
 		if c.stdinFor != "" {
 			c.Check(fmt.Errorf("--%s and --%s cannot both be read from standard input", c.stdinFor, flag))

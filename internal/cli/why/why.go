@@ -79,7 +79,9 @@ blocks.`,
   flux why --all -o json | jq -r '.cases[].root.code'`,
 		Args:              cobra.MaximumNArgs(3),
 		ValidArgsFunction: complete.Object(a),
-		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.Interruptible(cmd, func() error { return run(a, cmd, o, args) })
+		},
 	}
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "check the Flux resources of all namespaces")
@@ -117,6 +119,9 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	line := a.UI.Progress(a.Now, "checking")
 	verdict, err := verdict(ctx, report.Doctor(a, client), ref, scope)
 	line.Done()
+	if interrupted := context.Cause(cmd.Context()); interrupted != nil {
+		return interrupted // a report of what was read until then could name another root cause
+	}
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,34 @@
+package app
+
+import (
+	"context"
+	"io"
+)
+
+// Stdin returns standard input, of which a read ends when ctx is done. The read
+// of a pipe or a terminal cannot be canceled: it remains until the process exits.
+func (a *App) Stdin(ctx context.Context) io.Reader { return &stdin{ctx, a.In} }
+
+type stdin struct {
+	ctx  context.Context //nolint:containedctx // it lives as long as one call
+	from io.Reader
+}
+
+// Read implements [io.Reader].
+func (s *stdin) Read(p []byte) (int, error) {
+	type result struct {
+		n   int
+		err error
+	}
+	buffer, read := make([]byte, len(p)), make(chan result, 1) // p belongs to the caller after a return
+	go func() {
+		n, err := s.from.Read(buffer)
+		read <- result{n, err}
+	}()
+	select {
+	case <-s.ctx.Done():
+		return 0, context.Cause(s.ctx)
+	case r := <-read:
+		return copy(p, buffer[:r.n]), r.err
+	}
+}
