@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -50,17 +51,17 @@ func (s subject) since(types ...string) time.Time {
 // retries.
 var failures = []struct{ typ, status string }{{"FetchFailed", "True"}, {"StorageOperationFailed", "True"}, {"Released", "False"}, {"TestSuccess", "False"}, {"Remediated", "False"}}
 
-// lastFailure returns the failure of the previous attempt, "" if it succeeded
-// or had another revision.
+// lastFailure returns the failure of the previous attempt, "" if it succeeded,
+// had another revision or only waited for another object.
 func (s subject) lastFailure() string {
 	for _, f := range failures {
-		if c, ok := controllers.FindCondition(s.object, f.typ); ok && c.Status == f.status {
+		if c, ok := controllers.FindCondition(s.object, f.typ); ok && c.Status == f.status && !slices.Contains(upstream, c.Reason) {
 			return "the last attempt failed: " + oneLine(WithoutFolders(join(c.Reason, c.Message)))
 		}
 	}
 	text := func(field string) string { return s.text("status.history[0]." + field) }
 	status := text("lastReconciledStatus")
-	if status == "" || status == "ReconciliationSucceeded" || s.text("status.lastAttemptedRevision") == s.text("status.lastAppliedRevision") {
+	if slices.Contains(upstream, status) || status == "ReconciliationSucceeded" || s.text("status.lastAttemptedRevision") == s.text("status.lastAppliedRevision") {
 		return ""
 	}
 	return fmt.Sprintf("the last attempt ended with %s at %s", status, text("lastReconciled"))

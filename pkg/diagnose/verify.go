@@ -139,7 +139,8 @@ func (v *Verdict) separate(from int, now time.Time) {
 	v.Cases = kept
 }
 
-// Inventory adds the case of missing objects in the tree of a healthy object.
+// Inventory adds the cases of missing objects, and of objects that are being
+// deleted, in the tree of a healthy object.
 func (a *Surroundings) Inventory(d Doctor, root *tree.Node) {
 	k, o := a.Link.Kind, a.Link.Live
 	if root == nil || k.Manager == "" || k.Suspension.Is(o) || !k.IsReady(o) {
@@ -149,14 +150,19 @@ func (a *Surroundings) Inventory(d Doctor, root *tree.Node) {
 		return
 	}
 	s := &snapshot{Doctor: d}
-	inv := &inventory{subject: s.subject(k, o), absent: map[controllers.Target]bool{}}
+	inv := &inventory{subject: s.subject(k, o), absent: map[controllers.Target]bool{}, live: map[controllers.Target]controllers.Object{}}
 	for _, n := range root.Children {
 		t := target(n.Object)
+		t.APIVersion = n.APIVersion()
 		inv.targets = append(inv.targets, t)
 		inv.absent[t] = n.Status == tree.NotFound
+		inv.live[t] = n.Deletion()
 	}
-	a.Verdict.Unknown = append(a.Verdict.Unknown, inv.finishedJobs()...)
+	v, own := &a.Verdict, len(a.Verdict.Cases)
+	v.Unknown = append(v.Unknown, inv.finishedJobs()...)
 	if c, ok := inv.missing(s, func(controllers.Target) bool { return false }); ok {
-		a.Verdict.Cases = append(a.Verdict.Cases, c)
+		v.Cases = append(v.Cases, c)
 	}
+	v.Cases = append(v.Cases, inv.blocked(s)...)
+	v.separate(own, d.Now)
 }

@@ -71,7 +71,9 @@ func TestProgress(t *testing.T) {
 		"retried": {object: object(map[string]any{
 			"lastAttemptedRevision": "b", "lastAppliedRevision": "a", "history": []any{map[string]any{"lastReconciledStatus": "HealthCheckFailed", "lastReconciled": "2026-11-21T09:00:00Z"}},
 		}, condition("Ready", "Unknown", "Progressing")), code: "progressing", retries: true},
-		"retried source": {object: object(map[string]any{}, condition("Ready", "Unknown", "Progressing"), condition("FetchFailed", "True", "GitOperationFailed")), code: "progressing", retries: true},
+		"a chart that waited for its source":     {object: object(map[string]any{}, condition("Ready", "Unknown", "Progressing"), condition("FetchFailed", "True", "NoSourceArtifact")), code: "progressing", since: "2026-11-21T10:00:00Z"},
+		"a chart whose source could not be read": {object: object(map[string]any{}, condition("Ready", "Unknown", "Progressing"), condition("FetchFailed", "True", "ChartPullError")), code: "progressing", retries: true},
+		"retried source":                         {object: object(map[string]any{}, condition("Ready", "Unknown", "Progressing"), condition("FetchFailed", "True", "GitOperationFailed")), code: "progressing", retries: true},
 	} {
 		f := progress(newSubject(k, c.object))
 		if f == nil {

@@ -23,6 +23,8 @@ type live struct {
 	message  string
 	restarts *int
 	created  time.Time
+	// deletion has the metadata of an object that is being deleted, else nil.
+	deletion controllers.Object
 	// idle marks an old ReplicaSet that is scaled to zero.
 	idle bool
 	// claims are the names of the PersistentVolumeClaims of a StatefulSet
@@ -39,6 +41,10 @@ func liveOf(o controllers.Object) live {
 		created: u.GetCreationTimestamp().UTC(),
 	}
 	l.ownedBy(u)
+	if at := u.GetDeletionTimestamp(); at != nil {
+		finalizers, _, _ := unstructured.NestedSlice(u.Object, "metadata", "finalizers")
+		l.deletion = controllers.Object{"metadata": map[string]any{"deletionTimestamp": at.UTC().Format(time.RFC3339), "finalizers": finalizers}}
+	}
 	l.status, l.message = readiness(u)
 	switch l.object.GroupKind {
 	case pod:

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Object is a reference to an object, regardless of the API version.
@@ -76,8 +78,18 @@ type Node struct {
 	Created  *time.Time `json:"createdAt,omitempty"`
 	Children []*Node    `json:"resources,omitempty"`
 
-	version string // of the object in the inventory
-	remote  bool   // in another cluster
+	version  string // of the object in the inventory
+	remote   bool   // in another cluster
+	deletion controllers.Object
+}
+
+// Deletion returns the deletion timestamp and the finalizers of an object that
+// is being deleted, as metadata of an object, else nil.
+func (n *Node) Deletion() controllers.Object { return n.deletion }
+
+// APIVersion returns the API version of an object in an inventory.
+func (n *Node) APIVersion() string {
+	return schema.GroupVersion{Group: n.Object.GroupKind.Group, Version: n.version}.String()
 }
 
 // each calls visit with the node and its descendants, parents first.
@@ -95,7 +107,7 @@ func (n *Node) has(o Object) bool {
 
 // describe sets the fields of the node from the live object.
 func (n *Node) describe(l live) {
-	n.Status, n.Message, n.Restarts = l.status, l.message, l.restarts
+	n.Status, n.Message, n.Restarts, n.deletion = l.status, l.message, l.restarts, l.deletion
 	if !l.created.IsZero() {
 		n.Created = &l.created
 	}
