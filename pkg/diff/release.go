@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -251,26 +252,31 @@ func (c *comparison) skipChanges(result *Result) {
 	}
 }
 
-// leave takes back the correction of drift where the controller makes none.
+// skipDriftCorrection replaces the correction of drift unless the controller corrects it.
 func (c *comparison) skipDriftCorrection(result *Result) {
-	mode := controllers.Path{"spec.driftDetection.mode"}.String(c.Owner.Object)
+	mode := cmp.Or(controllers.Path{"spec.driftDetection.mode"}.String(c.Owner.Object), "disabled")
 	if mode == "enabled" {
 		return
 	}
-	reason := "drifted, not corrected: spec.driftDetection.mode is not enabled"
 	n := 0
 	for i, change := range result.Changes {
 		if change.Action != Changed && change.Action != Created {
 			continue
 		}
 		n++
-		change.Action, change.Reason, change.Dangers = Skipped, reason, nil
+		state := "drifted"
 		if change.Before == nil {
-			change.Reason = "missing, not corrected: spec.driftDetection.mode is not enabled"
+			state = "missing"
 		}
+		change.Action, change.Dangers = Skipped, nil
+		change.Reason = state + ", not corrected: spec.driftDetection.mode is " + mode
 		result.Changes[i] = change
 	}
-	if n > 0 {
-		result.Warnings = append(result.Warnings, fmt.Sprintf("%s: %d objects have drifted and are not corrected until the next upgrade: spec.driftDetection.mode is not enabled", c.ref, n))
+	switch n {
+	case 0:
+	case 1:
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%s: 1 object differs from the release and is not corrected until the next upgrade: spec.driftDetection.mode is %s", c.ref, mode))
+	default:
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%s: %d objects differ from the release and are not corrected until the next upgrade: spec.driftDetection.mode is %s", c.ref, n, mode))
 	}
 }

@@ -30,8 +30,9 @@ each object.
 
 helm-controller upgrades a release when its chart has another version, or when
 its values, post-renderers or common metadata change. If none of them changed,
-the diff shows drift from the deployed release: the controller corrects drift
-if spec.driftDetection.mode is enabled.
+the diff shows drift from the deployed release. The controller corrects drift
+only if spec.driftDetection.mode is enabled; otherwise there are no changes to
+apply, and the objects that differ are listed as not corrected.
 
 Without --chart, the diff uses the chart artifact of the source; if
 --helmrelease-file sets another chart, that chart is fetched. Hooks are not part

@@ -17,7 +17,9 @@ type Summary struct {
 	Encrypted int `json:"encrypted"`
 	Failed    int `json:"failed"`
 	Skipped   int `json:"skipped"`
-	Unchanged int `json:"unchanged"`
+	// NotCorrected counts the skipped objects that differ from what was applied.
+	NotCorrected int `json:"notCorrected"`
+	Unchanged    int `json:"unchanged"`
 	// Dangers are the dangers of all changes, without duplicates.
 	Dangers []diff.Danger `json:"dangers"`
 }
@@ -36,6 +38,9 @@ func Sum(results []*diff.Result) Summary {
 		s.Unchanged += r.Count(diff.Unchanged)
 		for _, c := range r.Changes {
 			s.Dangers = append(s.Dangers, c.Dangers...)
+			if c.Left() {
+				s.NotCorrected++
+			}
 		}
 	}
 	slices.Sort(s.Dangers)

@@ -91,6 +91,9 @@ func counted(s Summary) string {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
 		}
 	}
+	if s.NotCorrected > 0 {
+		parts = append(parts, fmt.Sprintf("%d not corrected", s.NotCorrected))
+	}
 	if len(parts) == 0 {
 		return "no changes"
 	}
