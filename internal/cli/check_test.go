@@ -74,12 +74,12 @@ func TestCheckReportsMissingObjects(t *testing.T) {
 ► ghcr.io/fluxcd/source-controller:v1.9.5
 ► checking crds
 ✔ externalartifacts.source.toolkit.fluxcd.io/v1
-✗ gitrepositories.source.toolkit.fluxcd.io: objects may be stored as v1beta2, which is no longer served: write them anew with 'flux migrate'
+✗ gitrepositories.source.toolkit.fluxcd.io: objects may be stored as v1beta2, which is no longer served: run 'flux migrate'
 ✔ helmcharts.source.toolkit.fluxcd.io/v1
 ✔ helmreleases.helm.toolkit.fluxcd.io/v2
 ✔ helmrepositories.source.toolkit.fluxcd.io/v1
 ✔ ocirepositories.source.toolkit.fluxcd.io/v1
-✗ buckets.source.toolkit.fluxcd.io: missing, and source-controller needs it: install it with 'flux install'
+✗ buckets.source.toolkit.fluxcd.io: missing: source-controller requires it; install it with 'flux install'
 ✗ check failed
 `})
 }
@@ -155,13 +155,13 @@ func TestCheckWarnsOfAControllerScaledToZero(t *testing.T) {
 ✔ distribution: flux-v2.9.5
 ✔ bootstrapped: false
 ► checking controllers
-⚠️ source-controller: deployment scaled to zero: nothing that it is responsible for is reconciled
+⚠️ source-controller: deployment scaled to zero: its resources are not reconciled
   kubectl -n flux-system scale deployment source-controller --replicas=1
 ► ghcr.io/fluxcd/source-controller:v1.9.5
 ► checking crds
 ` + sourceLines
 	expect(t, flux(t.Context(), s, "check"), outcome{Err: lines + "✔ all checks passed, with warnings (1)\n"})
-	expect(t, flux(t.Context(), s, "check", "--strict"), outcome{1, "", lines + "✗ check failed: --strict takes warnings for failures (1)\n"})
+	expect(t, flux(t.Context(), s, "check", "--strict"), outcome{1, "", lines + "✗ check failed: 1 warning(s) with --strict\n"})
 	s.Take(testflux.DeploymentPath, "source-controller")
 	got := flux(t.Context(), s, "check")
 	if got.Code != 1 || !strings.Contains(got.Err, "✗ source-controller: deployment missing") {

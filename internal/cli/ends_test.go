@@ -196,6 +196,9 @@ func endCases(t *testing.T) []endCase {
 			}
 			return
 		}
+		if isTopic(cmd) {
+			return // prints text only
+		}
 		path := strings.TrimPrefix(cmd.CommandPath(), "flux ")
 		first, _, _ := strings.Cut(path, " ")
 		for _, words := range []string{path, first} {

@@ -40,21 +40,21 @@ func TestInstallRefusesBeforeChangingAnything(t *testing.T) {
 			prepare: func(s *fakeapi.Server) {
 				s.Put(testflux.CRDPath, testflux.CRD("GitRepository", testflux.Labels(kube.BootstrapLabel, "flux-system"), "v1", "v1"))
 			},
-			err: built + "✗ this cluster has been bootstrapped with Flux v2.9.5 out of a repository\n" +
-				"  upgrade it with 'flux bootstrap', or install over it with --force\n",
+			err: built + "✗ Flux v2.9.5 was bootstrapped from a Git repository\n" +
+				"  upgrade Flux with 'flux bootstrap', or use --force\n",
 		},
 		"managed by another tool": {
 			prepare: func(s *fakeapi.Server) {
 				s.Put(testflux.CRDPath, testflux.CRD("GitRepository", testflux.Labels(kube.ManagedByLabel, "Helm"), "v1", "v1"))
 			},
-			err: built + "✗ Flux v2.9.5 on this cluster is managed by Helm\n  upgrade it with that, or install over it with --force\n",
+			err: built + "✗ Flux v2.9.5 on this cluster is managed by Helm\n  upgrade Flux with that tool, or use --force\n",
 		},
 		"removal under way": {
 			prepare: func(s *fakeapi.Server) {
 				s.Put(testflux.NamespacePath, controllers.Object{"metadata": map[string]any{"name": "flux-system", "deletionTimestamp": "2026-11-01T10:00:00Z"}})
 			},
-			err: built + "✗ an earlier removal is not finished: flux-system is being deleted\n" +
-				"  finish it with 'flux uninstall', which says what holds it up, then install again\n",
+			err: built + "✗ an earlier removal is incomplete: flux-system is being deleted\n" +
+				"  finish it with 'flux uninstall', which reports the blocking finalizers, then install again\n",
 		},
 		"unknown component": {
 			args: []string{"--components-extra=imagine-controller"},
@@ -72,11 +72,11 @@ func TestInstallRefusesBeforeChangingAnything(t *testing.T) {
 		},
 		"credentials without a name": {
 			args: []string{"--registry-creds=me:secret"},
-			err:  "✚ generating manifests\n✗ --registry-creds needs --image-pull-secret, the name of the Secret to create\n",
+			err:  "✚ generating manifests\n✗ --registry-creds requires --image-pull-secret, the name of the Secret to create\n",
 		},
 		"credentials without a password": {
 			args: []string{"--registry-creds=secret", "--image-pull-secret=regs"},
-			err:  "✚ generating manifests\n✗ --registry-creds has to be of the form user:password\n",
+			err:  "✚ generating manifests\n✗ --registry-creds must have the form user:password\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -44,7 +44,7 @@ func TestVersionPrintsTheClientVersionWithoutCluster(t *testing.T) {
 		"  install it with 'flux install'; 'flux version --client' needs no cluster\n"})
 	s.Put(testflux.CRDPath, testflux.CRD("GitRepository", testflux.Labels(kube.InstanceLabel, "infra"), "v1", "v1"))
 	expect(t, flux(t.Context(), s, "version"), outcome{1, own, "✗ no controllers of Flux found in namespace \"flux-system\"\n" +
-		"  it is installed in namespace \"infra\": add -n infra\n"})
+		"  Flux is installed in namespace \"infra\": use -n infra\n"})
 	s.Handle("GET "+testflux.DeploymentPath, func(w http.ResponseWriter, _ *http.Request) {
 		fakeapi.Status(w, http.StatusForbidden, "Forbidden", `deployments.apps is forbidden: User "bob" cannot list resource "deployments"`)
 	})

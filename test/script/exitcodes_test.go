@@ -170,10 +170,10 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// commandPaths returns all commands except for sandbox, which is another
-// program.
+// commandPaths returns all commands except for help topics and for sandbox, which
+// is another program.
 func commandPaths(cmd *cobra.Command) []string {
-	if cmd.Name() == "sandbox" || cmd.Hidden {
+	if cmd.Name() == "sandbox" || cmd.Hidden || cmd.IsAdditionalHelpTopicCommand() {
 		return nil
 	}
 	paths := []string{cmd.CommandPath()}

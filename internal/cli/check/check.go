@@ -1,4 +1,4 @@
-// Package check has the command check.
+// Package check implements the check command.
 package check
 
 import (
@@ -26,11 +26,11 @@ type options struct {
 	strict     bool
 	format     string
 	components installation.Components
-	// named is set where the user named the components.
+	// named is true if a flag selects the components.
 	named bool
 }
 
-// NewCommand returns the command check.
+// NewCommand returns the check command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -38,27 +38,26 @@ func NewCommand(a *app.App) *cobra.Command {
 		Short: "Check prerequisites, controllers and CRDs",
 		Long: `Check prerequisites, controllers and CRDs.
 
-A controller that is still starting is waited for within --timeout; anything
-else that is wrong is reported at once, with its cause. A controller that is
-scaled to zero is a warning, since somebody did that on purpose; with --strict
-warnings fail, too.
+Controllers that are starting are waited for within --timeout. All other problems
+are reported immediately, with their causes. A controller that is scaled to zero
+is a warning; with --strict, warnings are failures.
 
 With -o json or yaml, the report on standard output has the fields status (ok,
 warning or failed), checks and crds (each with name, status, version, message),
-and controllers (with namespace and images besides).`,
-		Example: `  # Before installing
+and controllers (also with namespace and images).`,
+		Example: `# Check the prerequisites of an installation
   flux check --pre
 
-  # After installing
+  # Check an installation
   flux check
 
   # Fail if the controllers for image updates are missing
   flux check --components-extra=image-reflector-controller,image-automation-controller
 
-  # Fail on warnings, too
+  # Fail on warnings
   flux check --strict
 
-  # The controllers that are not ready
+  # List the controllers that are not ready
   flux check -o json | jq -r '.controllers[] | select(.status != "ok") | .name'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -121,7 +120,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	return errors.Join(a.Encode(o.format, c.report), failed)
 }
 
-// fetch sends all requests at once; none of the checks needs another's answer.
+// fetch sends all requests concurrently.
 func (c *checkup) fetch(ctx context.Context, client *kube.Client, pre bool) error {
 	requests := []func() error{func() (err error) {
 		c.server, err = client.Discovery().ServerVersion(ctx)
@@ -150,13 +149,13 @@ func (c *checkup) fetch(ctx context.Context, client *kube.Client, pre bool) erro
 	wg.Wait()
 	for _, err := range failures {
 		if err != nil {
-			return err // the same host fails the others for the same reason
+			return err // further requests would fail for the same reason
 		}
 	}
 	return nil
 }
 
-// run fills in the report and returns what to say when all is well.
+// run performs the checks and returns the message for success.
 func (c *checkup) run(ctx context.Context, pre bool) (passed string, err error) {
 	ui := c.app.UI
 	if err := c.prerequisites(); err != nil {
@@ -176,7 +175,7 @@ func (c *checkup) run(ctx context.Context, pre bool) (passed string, err error) 
 	return "all checks passed", nil
 }
 
-// verdict sets the status of the whole report. With strict, warnings fail.
+// verdict sets the status of the report. With strict, warnings are failures.
 func (c *checkup) verdict(passed string, strict bool) error {
 	warnings, failures := c.report.count()
 	switch {
@@ -185,7 +184,7 @@ func (c *checkup) verdict(passed string, strict bool) error {
 		c.app.UI.Failure("check failed")
 	case warnings > 0 && strict:
 		c.report.Status = checkFailed
-		c.app.UI.Failure("check failed: --strict takes warnings for failures (%d)", warnings)
+		c.app.UI.Failure("check failed: %d warning(s) with --strict", warnings)
 	case warnings > 0:
 		c.report.Status = checkWarning
 		c.app.UI.Success("%s, with warnings (%d)", passed, warnings)
@@ -212,14 +211,14 @@ func (c *checkup) prerequisites() error {
 	return nil
 }
 
-// distribution reports what is installed, by the labels of the CRD that every
-// installation has.
+// distribution reports the installed version from the labels of a CRD that is
+// part of every installation.
 func (c *checkup) distribution() {
 	r := result{Name: "distribution", Status: checkOK}
 	crd := c.find(installation.CRD)
 	if crd == nil {
-		r.Status, r.Message = checkFailed, "there is no CustomResourceDefinition "+installation.CRD
-		c.check(r, "Flux is not installed on this cluster, or not whole: there is no CustomResourceDefinition %s", installation.CRD)
+		r.Status, r.Message = checkFailed, "no CustomResourceDefinition "+installation.CRD
+		c.check(r, "Flux is not installed, or incompletely: CustomResourceDefinition %s not found", installation.CRD)
 		c.app.UI.Line("  install it with 'flux install' or 'flux bootstrap'")
 		return
 	}
@@ -230,7 +229,7 @@ func (c *checkup) distribution() {
 		c.check(r, "distribution: flux-%s", r.Version)
 	} else {
 		r.Status, r.Message = checkWarning, fmt.Sprintf("%s has no label %s", installation.CRD, kube.VersionLabel)
-		c.check(r, "the distribution is not known: %s", r.Message)
+		c.check(r, "unknown Flux distribution: %s", r.Message)
 	}
 	if manager != "" {
 		c.app.UI.Success("managed by: %s", manager)

@@ -17,8 +17,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
-// controllers checks the Deployments: those of the installation, and those
-// that have to be there.
+// controllers checks the installed Deployments and reports required ones that are
+// missing.
 func (c *checkup) controllers(ctx context.Context) error {
 	ui := c.app.UI
 	installed := map[string]*appsv1.Deployment{}
@@ -68,8 +68,8 @@ func (c *checkup) installedController(d *appsv1.Deployment, troubles map[string]
 			c.app.UI.Line("  %s", redact.Text(line))
 		}
 	case d.Spec.Replicas != nil && *d.Spec.Replicas == 0:
-		// The Deployment is as it should be, but nothing is reconciled.
-		r.Status, r.Message = checkWarning, "scaled to zero: nothing that it is responsible for is reconciled"
+		// The Deployment is valid, but nothing is reconciled.
+		r.Status, r.Message = checkWarning, "scaled to zero: its resources are not reconciled"
 		c.controller(r, d, "%s: deployment %s", d.Name, r.Message)
 		c.app.UI.Line("  kubectl -n %s scale deployment %s --replicas=1", c.rollout.Namespace, d.Name)
 	default:
@@ -107,8 +107,8 @@ func (c *checkup) await(ctx context.Context) (map[string]diagnose.Trouble, error
 	return troubles, nil
 }
 
-// missing are the controllers that have to be there and are not: those that
-// the user named, else those whose definitions are on the cluster.
+// missing returns the required controllers that are not installed: those that a
+// flag selects, or else those whose CRDs are on the cluster.
 func (c *checkup) missing(installed map[string]*appsv1.Deployment) []string {
 	var names []string
 	for _, controller := range controllers.All {

@@ -10,8 +10,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// definitions checks the CustomResourceDefinitions: that they are served, and
-// that no object is stored in a version that is no longer served.
+// definitions checks that the CRDs are served and that no object is stored in a
+// version that is no longer served.
 func (c *checkup) definitions() {
 	slices.SortFunc(c.crds, func(a, b controllers.Object) int { return strings.Compare(controllers.Name(a), controllers.Name(b)) })
 	for _, crd := range c.crds {
@@ -28,7 +28,7 @@ func (c *checkup) definitions() {
 		c.crd(r, "%s/%s", r.Name, r.Version)
 	}
 	for _, k := range c.missingKinds() {
-		message := fmt.Sprintf("missing, and %s needs it: install it with 'flux install'", k.Controller)
+		message := fmt.Sprintf("missing: %s requires it; install it with 'flux install'", k.Controller)
 		c.crd(result{Name: k.CRD(), Status: checkFailed, Message: message}, "%s: %s", k.CRD(), message)
 	}
 	if len(c.crds) == 0 {
@@ -37,30 +37,30 @@ func (c *checkup) definitions() {
 	}
 }
 
-// crdProblem returns what is wrong with a CRD, "" where nothing is.
+// crdProblem returns the problem of a CRD, or "".
 func crdProblem(crd controllers.Object, stored []string) string {
 	if (controllers.Path{"metadata.deletionTimestamp"}).String(crd) != "" {
-		return "it is being deleted, which the finalizers of its objects may hold up"
+		return "being deleted: finalizers of its objects may delay the deletion"
 	}
 	for _, want := range []string{"Established", "NamesAccepted"} {
 		if condition, found := controllers.FindCondition(crd, want); found && condition.Status != "True" {
-			return fmt.Sprintf("it is not served: %s: %s", condition.Reason, condition.Message)
+			return fmt.Sprintf("not served: %s: %s", condition.Reason, condition.Message)
 		}
 	}
 	if len(stored) == 0 {
-		return "it has no stored version"
+		return "no stored version"
 	}
 	served := installation.ServedVersions(crd)
 	for _, v := range stored {
 		if !slices.Contains(served, v) {
-			return fmt.Sprintf("objects may be stored as %s, which is no longer served: write them anew with 'flux migrate'", v)
+			return fmt.Sprintf("objects may be stored as %s, which is no longer served: run 'flux migrate'", v)
 		}
 	}
 	return ""
 }
 
-// missingKinds are the kinds that controllers of this program's version need.
-// What an older or newer version needs is not known here.
+// missingKinds returns the kinds that the controllers require and that are not
+// installed. It is known only for the embedded version.
 func (c *checkup) missingKinds() []controllers.Kind {
 	var missing []controllers.Kind
 	for _, k := range controllers.Kinds {

@@ -13,7 +13,7 @@ const (
 	checkFailed  checkStatus = "failed"
 )
 
-// checkReport is what check prints for programs.
+// checkReport is the report in JSON and YAML.
 type checkReport struct {
 	Status       checkStatus         `json:"status"`
 	Distribution *distributionReport `json:"distribution,omitempty"`
@@ -22,7 +22,7 @@ type checkReport struct {
 	CRDs         []result            `json:"crds"`
 }
 
-// distributionReport is what is installed.
+// distributionReport describes the installed distribution.
 type distributionReport struct {
 	Version      string `json:"version,omitempty"`
 	ManagedBy    string `json:"managedBy,omitempty"`
@@ -42,12 +42,12 @@ type controllerResult struct {
 	Images    []string `json:"images"`
 }
 
-// newReport returns a report in which empty lists are lists for programs, too.
+// newReport returns a report with empty lists instead of null.
 func newReport() checkReport {
 	return checkReport{Status: checkOK, Checks: []result{}, Controllers: []controllerResult{}, CRDs: []result{}}
 }
 
-// count returns how many checks have warned and how many have failed.
+// count returns the numbers of warnings and failures.
 func (r checkReport) count() (warnings, failures int) {
 	add := func(s checkStatus) {
 		warnings += report.OneIf(s == checkWarning)

@@ -1,4 +1,4 @@
-// Package install has the command install.
+// Package install implements the install command.
 package install
 
 import (
@@ -29,28 +29,28 @@ type options struct {
 	format string
 }
 
-// NewCommand returns the command install.
+// NewCommand returns the install command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{Manifests: installation.NewManifests()}
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Install or upgrade Flux without a Git repository",
-		Long: `Install or upgrade the controllers of Flux on a cluster, and wait until they
-are ready. Nothing is changed on the cluster before the flags, the version of
-Kubernetes and your permissions have been found right.
+		Long: `Install or upgrade the Flux controllers on a cluster and wait until they are
+ready. The flags, the Kubernetes version and your permissions are checked before
+the cluster is changed.
 
 With -o json or yaml, standard output has a list of all objects with kind,
 namespace, name and result: created, configured or unchanged.`,
-		Example: `  # Install Flux, or upgrade what is there
+		Example: `  # Install or upgrade Flux
   flux install
 
-  # With the controllers for image updates
+  # Install the image automation controllers as well
   flux install --components-extra=image-reflector-controller,image-automation-controller
 
-  # From a registry of your own that asks for credentials
+  # Pull the images from a private registry
   flux install --registry=registry.example.com/flux --image-pull-secret=registry --registry-creds=- < credentials
 
-  # Write the manifests to a file; this needs no cluster
+  # Write the manifests to a file, without access to a cluster
   flux install --export > flux-system.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(a, cmd, o) },
@@ -108,8 +108,8 @@ func (o *options) check() error {
 	return report.CheckFormat(o.format)
 }
 
-// apply applies the objects, waits for the controllers and returns
-// the results where these are asked for: they cost a request for each object.
+// apply applies the objects and waits for the controllers. It returns results
+// only if requested, because they need a request per object.
 func apply(ctx context.Context, a *app.App, client *kube.Client, set *manifests.Set, objects []*unstructured.Unstructured, results bool) ([]report.ChangeResult, error) {
 	a.UI.Action("installing components in %s namespace", set.Namespace)
 	var applied []report.ChangeResult
@@ -135,8 +135,8 @@ func apply(ctx context.Context, a *app.App, client *kube.Client, set *manifests.
 	return applied, nil
 }
 
-// applyWithResults returns what has been done to the objects, in their order,
-// also where one of them fails; those behind it are then left out.
+// applyWithResults returns the results in the order of the objects, up to the
+// first that fails.
 func applyWithResults(ctx context.Context, client *kube.Client, objects []*unstructured.Unstructured) ([]report.ChangeResult, error) {
 	var mu sync.Mutex
 	done := map[*unstructured.Unstructured]string{}
@@ -169,9 +169,9 @@ func exportManifests(a *app.App, set *manifests.Set) error {
 	return a.Document(string(text))
 }
 
-// installable finds out, before anything is changed, whether the cluster can
-// take the objects: the user's permissions, all that are missing at once, its
-// version, and what is there already.
+// installable checks, before the cluster is changed, the user's permissions, the
+// Kubernetes version and the present installation. Missing permissions are
+// reported together.
 func installable(ctx context.Context, a *app.App, client *kube.Client, namespace string, objects []*unstructured.Unstructured, o *options) error {
 	verbs := []string{"create", "patch"}
 	if o.format != "" {
@@ -196,8 +196,8 @@ func installable(ctx context.Context, a *app.App, client *kube.Client, namespace
 	}
 	for _, existing := range []controllers.Object{installed, home} {
 		if (controllers.Path{"metadata.deletionTimestamp"}).String(existing) != "" {
-			return clierr.WithHint("finish it with 'flux uninstall', which says what holds it up, then install again",
-				"an earlier removal is not finished: %s is being deleted", controllers.Name(existing))
+			return clierr.WithHint("finish it with 'flux uninstall', which reports the blocking finalizers, then install again",
+				"an earlier removal is incomplete: %s is being deleted", controllers.Name(existing))
 		}
 	}
 	return unmanaged(ctx, a, installed, o.Force)
@@ -219,23 +219,23 @@ func supported(ctx context.Context, client *kube.Client) error {
 	return nil
 }
 
-// unmanaged refuses to install over a Flux that a repository or another tool
-// manages: it would change back what is installed here.
+// unmanaged returns an error if a repository or another tool manages Flux,
+// because that would revert the installation.
 func unmanaged(ctx context.Context, a *app.App, crd controllers.Object, force bool) error {
 	if crd == nil || force {
 		return nil
 	}
 	installed := kube.Label(crd, kube.VersionLabel)
 	if kube.Label(crd, kube.BootstrapLabel) != "" {
-		return clierr.WithHint("upgrade it with 'flux bootstrap', or install over it with --force",
-			"this cluster has been bootstrapped with Flux %s out of a repository", installed)
+		return clierr.WithHint("upgrade Flux with 'flux bootstrap', or use --force",
+			"Flux %s was bootstrapped from a Git repository", installed)
 	}
 	manager := kube.Label(crd, kube.ManagedByLabel)
 	if manager == "" || manager == "flux" {
 		return nil
 	}
 	if !a.UI.Interactive() {
-		return clierr.WithHint("upgrade it with that, or install over it with --force", "Flux %s on this cluster is managed by %s", installed, manager)
+		return clierr.WithHint("upgrade Flux with that tool, or use --force", "Flux %s on this cluster is managed by %s", installed, manager)
 	}
 	yes, err := a.Confirm(ctx, fmt.Sprintf("Flux %s on this cluster is managed by %s. Install over it?", installed, manager))
 	if err == nil && !yes {
@@ -244,8 +244,8 @@ func unmanaged(ctx context.Context, a *app.App, crd controllers.Object, force bo
 	return err
 }
 
-// permissionsFor are what installing the objects needs: the verbs that apply
-// each kind, and those to watch the controllers come up.
+// permissionsFor returns the permissions to apply the objects and to watch the
+// controllers.
 func permissionsFor(objects []*unstructured.Unstructured, apply []string) []kube.Permission {
 	var all []kube.Permission
 	need := func(verb string, r kube.Resource, namespace string) {
@@ -270,8 +270,8 @@ func permissionsFor(objects []*unstructured.Unstructured, apply []string) []kube
 	return all
 }
 
-// waitForControllers waits until the Deployments are ready, tells of each, and
-// says why where one is not.
+// waitForControllers waits until the Deployments are ready and reports each one,
+// with the cause if it is not ready.
 func waitForControllers(ctx context.Context, a *app.App, client *kube.Client, namespace string, names []string) error {
 	rollout := &diagnose.Rollout{
 		Client: client, Namespace: namespace, Names: slices.Sorted(slices.Values(names)),

@@ -1,5 +1,5 @@
-// Package installation has what install, bootstrap, check, uninstall and
-// version share: the manifests and what is installed.
+// Package installation has the flags for manifests and the queries for the
+// installed Flux that install, bootstrap, check, uninstall and version share.
 package installation
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
-// ReportNotReady shows which controllers are not ready, and why: a cause that
-// several have once.
+// ReportNotReady reports the controllers that are not ready, with each cause
+// once.
 func ReportNotReady(a *app.App, e *diagnose.NotReadyError, ways ...string) error {
 	told := make([]string, len(e.Troubles))
 	for i, t := range e.Troubles {
@@ -22,7 +22,7 @@ func ReportNotReady(a *app.App, e *diagnose.NotReadyError, ways ...string) error
 		a.UI.Failure("%s: deployment not ready: %s", t.Name, told[i])
 	}
 	if errors.Is(e, context.DeadlineExceeded) {
-		a.UI.Failure("not all controllers were ready within --timeout %s", a.Global.Timeout)
+		a.UI.Failure("timed out after %s waiting for the controllers to become ready", a.Global.Timeout)
 	}
 	report.PrintCauses(a, e.Verdict(), told, ways)
 	return clierr.ErrReported

@@ -16,16 +16,17 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Components choose the controllers.
+// Components holds the flags that select controllers.
 type Components struct{ base, extra []string }
 
 // Add adds the flags.
 func (c *Components) Add(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&c.base, "components", controllers.Defaults(), "the controllers, separated by commas")
+	fs.StringSliceVar(&c.base, "components", controllers.Defaults(), "controllers to install")
 	fs.StringSliceVar(&c.extra, "components-extra", nil, "controllers in addition to --components: "+strings.Join(controllers.Extras(), ", "))
 }
 
-// All returns the chosen controllers, each once; unknown ones are an error.
+// All returns the selected controllers, each once, or an error for an unknown
+// one.
 func (c *Components) All() ([]string, error) {
 	var names []string
 	for _, name := range slices.Concat(c.base, c.extra) {
@@ -40,7 +41,7 @@ func (c *Components) All() ([]string, error) {
 	return names, nil
 }
 
-// Manifests choose what is installed. install and bootstrap share them.
+// Manifests holds the flags of install and bootstrap for the manifests.
 type Manifests struct {
 	components    Components
 	options       manifests.Options
@@ -49,29 +50,29 @@ type Manifests struct {
 	Force         bool
 }
 
-// NewManifests returns the flags with their defaults.
+// NewManifests returns Manifests with the default options.
 func NewManifests() *Manifests { return &Manifests{options: manifests.Defaults()} }
 
 // Add adds the flags.
 func (m *Manifests) Add(fs *pflag.FlagSet) {
 	o := &m.options
 	m.components.Add(fs)
-	fs.StringVarP(&o.Version, "version", "v", "", "the version of Flux; others than "+controllers.Distribution+" need --manifests")
-	fs.StringVar(&o.Registry, "registry", o.Registry, "the registry and path of the controllers' images")
-	fs.StringVar(&o.ImagePullSecret, "image-pull-secret", "", "the name of the Secret with the registry's credentials")
-	fs.StringVar(&m.RegistryCreds, "registry-creds", "", "the registry's credentials as user:password, to create --image-pull-secret from; '-' reads them from standard input")
-	fs.BoolVar(&o.WatchAllNamespaces, "watch-all-namespaces", o.WatchAllNamespaces, "watch the objects of all namespaces, not only of the one that Flux is in")
-	fs.BoolVar(&o.NetworkPolicy, "network-policy", o.NetworkPolicy, "close the namespace to others with network policies")
-	fs.Var(command.Choice{Value: &o.LogLevel, Allowed: manifests.LogLevels}, "log-level", "how much the controllers log: "+strings.Join(manifests.LogLevels, ", "))
-	fs.StringVar(&o.ClusterDomain, "cluster-domain", o.ClusterDomain, "the DNS domain of the cluster")
-	fs.StringSliceVar(&o.TolerationKeys, "toleration-keys", nil, "the keys of the taints that the controllers tolerate")
-	fs.StringVar(&m.dir, "manifests", "", "install these rendered manifests, a file or a folder, instead of the built-in ones")
-	// Hidden in Flux 2.9 too: it is for those who render manifests themselves.
+	fs.StringVarP(&o.Version, "version", "v", "", "Flux version; versions other than "+controllers.Distribution+" require --manifests")
+	fs.StringVar(&o.Registry, "registry", o.Registry, "registry and path of the controller images")
+	fs.StringVar(&o.ImagePullSecret, "image-pull-secret", "", "name of the Secret with the registry credentials")
+	fs.StringVar(&m.RegistryCreds, "registry-creds", "", "registry credentials as user:password for --image-pull-secret; '-' for standard input")
+	fs.BoolVar(&o.WatchAllNamespaces, "watch-all-namespaces", o.WatchAllNamespaces, "reconcile resources in all namespaces")
+	fs.BoolVar(&o.NetworkPolicy, "network-policy", o.NetworkPolicy, "deny ingress from other namespaces with NetworkPolicies")
+	fs.Var(command.Choice{Value: &o.LogLevel, Allowed: manifests.LogLevels}, "log-level", "log level of the controllers: "+strings.Join(manifests.LogLevels, ", "))
+	fs.StringVar(&o.ClusterDomain, "cluster-domain", o.ClusterDomain, "DNS domain of the cluster")
+	fs.StringSliceVar(&o.TolerationKeys, "toleration-keys", nil, "keys of taints that the controllers tolerate")
+	fs.StringVar(&m.dir, "manifests", "", "path to rendered manifests, instead of the embedded ones")
+	// Hidden as in Flux 2.9, because it is needed only for rendered manifests.
 	_ = fs.MarkHidden("manifests")
-	fs.BoolVar(&m.Force, "force", false, "go on where another tool or a repository manages the installed Flux")
+	fs.BoolVar(&m.Force, "force", false, "proceed even if a repository or another tool manages Flux")
 }
 
-// Set returns the manifests that the flags ask for. Nothing but local files is read.
+// Set returns the selected manifests. It reads local files only.
 func (m *Manifests) Set(a *app.App, cmd *cobra.Command) (*manifests.Set, error) {
 	if m.dir != "" {
 		return manifests.FromDir(m.dir)
@@ -87,7 +88,7 @@ func (m *Manifests) Set(a *app.App, cmd *cobra.Command) (*manifests.Set, error) 
 	return manifests.Render(m.options)
 }
 
-// BuiltIn returns the resource of a kind that Kubernetes brings along.
+// BuiltIn returns the resource of a built-in kind of Kubernetes.
 func BuiltIn(apiVersion, kind string) kube.Resource {
 	return kube.ResourceFor(schema.FromAPIVersionAndKind(apiVersion, kind))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// ServedVersions returns the versions that the server answers to, the one that
-// it stores first.
+// ServedVersions returns the served versions of a CRD, with the storage version
+// first.
 func ServedVersions(crd controllers.Object) []string {
 	v, _ := controllers.Path{"spec.versions"}.Lookup(crd)
 	list, _ := v.([]any)
@@ -31,12 +31,12 @@ func ServedVersions(crd controllers.Object) []string {
 	return versions
 }
 
-// CRD is the CustomResourceDefinition that every installation of Flux
-// has; its labels tell who installed it, and where.
+// CRD is the name of a CustomResourceDefinition that is part of every
+// installation. Its labels have the version and the manager of the installation.
 const CRD = "gitrepositories.source.toolkit.fluxcd.io"
 
-// Find returns an object, nil if there is none of that name. It lists, because
-// a list that is refused says so in the same words as every other.
+// Find returns an object, or nil if it does not exist. It lists, so that missing
+// permissions have the same error as elsewhere.
 func Find(ctx context.Context, client *kube.Client, r kube.Resource, name string) (controllers.Object, error) {
 	var found controllers.Object
 	_, err := client.List(ctx, r, kube.Selection{Name: name}, func(o controllers.Object) error {
@@ -44,16 +44,15 @@ func Find(ctx context.Context, client *kube.Client, r kube.Resource, name string
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("looking for %s %q: %w", r.Kind, name, err)
+		return nil, fmt.Errorf("reading %s %q: %w", r.Kind, name, err)
 	}
 	return found, nil
 }
 
-// ElsewhereHint is a hint at the namespace that Flux is installed in, where that
-// is another one than was looked in.
+// ElsewhereHint returns a hint if Flux is installed in another namespace.
 func ElsewhereHint(crd controllers.Object, namespace string) string {
 	if instance := kube.Label(crd, kube.InstanceLabel); instance != "" && instance != namespace {
-		return fmt.Sprintf("it is installed in namespace %q: add -n %s", instance, instance)
+		return fmt.Sprintf("Flux is installed in namespace %q: use -n %s", instance, instance)
 	}
 	return ""
 }
@@ -63,7 +62,7 @@ func CRDs() kube.Resource {
 	return BuiltIn("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 }
 
-// ImageTag returns the tag of an image, or its digest where it has no tag.
+// ImageTag returns the tag of an image, or its digest if it has no tag.
 func ImageTag(image string) string {
 	name, digest, _ := strings.Cut(image, "@")
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {

@@ -11,17 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// MostCredentials bounds what is read from standard input.
+// MostCredentials is the maximum size of credentials on standard input.
 const MostCredentials = 1 << 16
 
-// PullSecret makes the Secret by which nodes pull the controllers' images, nil
-// where no credentials are given.
+// PullSecret returns the Secret with the credentials for the controller images,
+// or nil without credentials.
 func (m *Manifests) PullSecret(in io.Reader, namespace string) (*unstructured.Unstructured, error) {
 	if m.RegistryCreds == "" {
-		return nil, nil //nolint:nilnil // no Secret is asked for
+		return nil, nil //nolint:nilnil // no Secret is requested
 	}
 	if m.options.ImagePullSecret == "" {
-		return nil, errors.New("--registry-creds needs --image-pull-secret, the name of the Secret to create")
+		return nil, errors.New("--registry-creds requires --image-pull-secret, the name of the Secret to create")
 	}
 	credentials := m.RegistryCreds
 	if credentials == "-" {
@@ -31,10 +31,10 @@ func (m *Manifests) PullSecret(in io.Reader, namespace string) (*unstructured.Un
 		}
 		credentials = strings.TrimRight(string(text), "\r\n")
 	}
-	// Only the first colon separates: a password may have more of them.
+	// Passwords may contain colons.
 	user, password, ok := strings.Cut(credentials, ":")
 	if !ok || user == "" || password == "" {
-		return nil, errors.New("--registry-creds has to be of the form user:password")
+		return nil, errors.New("--registry-creds must have the form user:password")
 	}
 	host, _, _ := strings.Cut(m.options.Registry, "/")
 	config, err := json.Marshal(map[string]any{"auths": map[string]any{host: map[string]string{

@@ -49,7 +49,7 @@ func installPlugin(a *app.App, cmd *cobra.Command, word string) error {
 		return clierr.WithHint("flux plugin install NAME[@VERSION]", "%w", err)
 	}
 	if ReservedCommand(a, name) {
-		return clierr.WithHint("run 'flux "+name+" --help'", "plugin %q cannot be installed: 'flux %s' belongs to flux", name, name)
+		return clierr.WithHint("run 'flux "+name+" --help'", "plugin %q cannot be installed: 'flux %s' is a built-in command", name, name)
 	}
 	folder, err := changePlugins(a)
 	if err != nil {
@@ -92,7 +92,7 @@ func putPlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalogue 
 func changePlugins(a *app.App) (plugin.Folder, error) {
 	path := folder(a)
 	if path == "" {
-		return plugin.Folder{}, clierr.WithHint("set "+PluginFolderVariable+" to a folder", "there is no home folder to install plugins in")
+		return plugin.Folder{}, clierr.WithHint("set "+PluginFolderVariable+" to a folder", "no home directory to install plugins in")
 	}
 	return plugin.Folder{Path: path, Now: a.Now}, nil
 }
@@ -171,7 +171,7 @@ func updatePlugins(a *app.App, cmd *cobra.Command, args []string) error {
 		switch {
 		case err == nil:
 		case ctx.Err() != nil || errors.As(err, &unreadable) && !unreadable.Invalid:
-			return pluginError(err) // the others would fail the same way
+			return pluginError(err) // further updates would fail for the same reason
 		default:
 			a.Report(pluginError(err))
 			failed = clierr.ErrReported
@@ -180,8 +180,8 @@ func updatePlugins(a *app.App, cmd *cobra.Command, args []string) error {
 	return failed
 }
 
-// updatable returns the installed plugins, or the one that was named. Those that
-// flux has not installed are named and left out.
+// updatable returns the installed plugins, or the named one. Plugins that flux
+// did not install are reported and skipped.
 func updatable(ctx context.Context, a *app.App, folder plugin.Folder, args []string) ([]plugin.Plugin, error) {
 	finder := installed(a)
 	finder.Path = ""
@@ -223,8 +223,8 @@ func updatePlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalog
 	return nil
 }
 
-// isOlder reports whether an installed version is older than another one. A
-// version that is not semantic differs or does not.
+// isOlder reports whether an installed version is older than another one.
+// Versions that are not semantic are compared for equality.
 func isOlder(installed, latest string) bool {
 	a, err := semver.StrictNewVersion(installed)
 	if err != nil {
@@ -234,7 +234,7 @@ func isOlder(installed, latest string) bool {
 	return err == nil && a.LessThan(b)
 }
 
-// completeInstalled offers the plugins that flux has installed.
+// completeInstalled completes the plugins that flux has installed.
 func completeInstalled(a *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if len(given) > 0 {
@@ -253,7 +253,8 @@ func completeInstalled(a *app.App) cobra.CompletionFunc {
 	}
 }
 
-// completeCatalogue offers the plugins of the catalogue, if it answers in time.
+// completeCatalogue completes the plugins of the catalogue, if it responds in
+// time.
 func completeCatalogue(a *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		catalogue, err := pluginCatalogue(a)

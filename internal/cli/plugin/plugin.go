@@ -1,4 +1,4 @@
-// Package plugin has the command plugin, and runs plugins.
+// Package plugin implements the plugin command and runs plugins.
 package plugin
 
 import (
@@ -30,7 +30,7 @@ const (
 	pluginCatalogueVariable = "FLUXCD_PLUGIN_CATALOG"
 )
 
-// NewCommand returns the command plugin.
+// NewCommand returns the plugin command.
 func NewCommand(a *app.App) *cobra.Command {
 	cmd := command.Group("plugin", "Manage plugins", newPluginInstall(a), newPluginList(a), newPluginSearch(a), newPluginUninstall(a), newPluginUpdate(a))
 	cmd.Long = `Manage plugins: programs named flux-NAME that run as 'flux NAME'.
@@ -75,11 +75,11 @@ func newPluginList(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// pluginEntry is a plugin as scripts get it.
+// pluginEntry is a plugin in JSON and YAML.
 type pluginEntry struct {
 	Name string `json:"name"`
 	Path string `json:"path"`
-	// Version and what follows are known of plugins that flux has installed.
+	// Version and the fields below are set for plugins that flux has installed.
 	Version     string           `json:"version,omitempty"`
 	InstalledAt string           `json:"installedAt,omitempty"`
 	Platform    *plugin.Platform `json:"platform,omitempty"`
@@ -95,7 +95,7 @@ func listPlugins(a *app.App, cmd *cobra.Command, format string) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	entries := []pluginEntry{} // no plugins are [], not null
+	entries := []pluginEntry{} // [] instead of null
 	table := output.Table{Headers: []string{"NAME", "VERSION", "PATH"}}
 	for _, p := range plugins {
 		e, shown := pluginEntry{Name: p.Name, Path: p.Path}, "manual"
@@ -108,7 +108,7 @@ func listPlugins(a *app.App, cmd *cobra.Command, format string) error {
 	return printPlugins(a, format, entries, table, "no plugins found")
 }
 
-// printPlugins prints a list in the format that was asked for.
+// printPlugins prints a list in the selected format.
 func printPlugins(a *app.App, format string, entries any, table output.Table, none string) error {
 	if format != "" {
 		return a.Encode(format, entries)
@@ -143,7 +143,7 @@ or all of them.`,
 	return cmd
 }
 
-// catalogueEntry is a plugin of the catalogue as scripts get it.
+// catalogueEntry is a plugin of the catalogue in JSON and YAML.
 type catalogueEntry struct {
 	plugin.Entry
 	Installed string `json:"installed,omitempty"`
@@ -162,7 +162,7 @@ func searchPlugins(a *app.App, cmd *cobra.Command, format string, args []string)
 	}
 	query := strings.ToLower(strings.Join(args, ""))
 	finder := installed(a)
-	finder.Path = "" // only what is in the plugin folder is installed
+	finder.Path = "" // plugins on PATH do not count as installed
 	entries := []catalogueEntry{}
 	table := output.Table{Headers: []string{"NAME", "DESCRIPTION", "INSTALLED"}}
 	for _, e := range index.Plugins {
@@ -183,12 +183,12 @@ func searchPlugins(a *app.App, cmd *cobra.Command, format string, args []string)
 	return printPlugins(a, format, entries, table, none)
 }
 
-// installed returns what finds the plugins of this process's environment.
+// installed returns the Finder for the environment of this process.
 func installed(a *app.App) plugin.Finder {
 	return plugin.Finder{Folder: folder(a), Path: a.Env("PATH"), Reserved: func(name string) bool { return ReservedCommand(a, name) }}
 }
 
-// folder is where plugins are installed, "" where there is no home.
+// folder returns the plugin folder, or "" without a home directory.
 func folder(a *app.App) string {
 	if folder := a.Env(PluginFolderVariable); folder != "" {
 		if absolute, err := filepath.Abs(folder); err == nil {
@@ -207,7 +207,7 @@ func folder(a *app.App) string {
 func ownPrograms() []string { return []string{helper.Program, helper.Sandbox} }
 
 // ReservedCommand reports whether a name is that of a built-in command or of a
-// program of flux's own.
+// program of flux.
 func ReservedCommand(a *app.App, name string) bool {
 	for _, own := range ownPrograms() {
 		if "flux-"+name == own {
@@ -237,7 +237,7 @@ func pluginError(err error) error {
 	return err
 }
 
-// pluginHint is the remedy for an error, "" where there is none.
+// pluginHint returns the remedy for an error, or "".
 func pluginHint(err error) string {
 	var unknown *plugin.UnknownError
 	var version *plugin.VersionError
@@ -266,7 +266,7 @@ func pluginHint(err error) string {
 	case errors.As(err, &busy):
 		return "run the command again when it has finished"
 	case errors.Is(err, fs.ErrPermission):
-		return "set " + PluginFolderVariable + " to a folder that you may write to"
+		return "set " + PluginFolderVariable + " to a writable folder"
 	}
 	return fetchHint(err)
 }
@@ -282,7 +282,7 @@ func unknownPluginHint(e *plugin.UnknownError) string {
 	return "'flux plugin search' lists the plugins"
 }
 
-// fetchHint is the remedy for what could not be fetched.
+// fetchHint returns the remedy for a failed request.
 func fetchHint(err error) string {
 	var catalogue *plugin.CatalogueError
 	var download *plugin.DownloadError
@@ -304,5 +304,5 @@ func fetchHint(err error) string {
 	return "check the network connection and HTTPS_PROXY, or set " + pluginCatalogueVariable + " to a mirror or a folder"
 }
 
-// versionsShown is how many versions an error names.
+// versionsShown is the maximum number of versions in an error.
 const versionsShown = 10

@@ -27,13 +27,12 @@ import (
 // pluginLine is a command line that names a plugin.
 type pluginLine struct {
 	plugin plugin.Plugin
-	// before are the flags before the name, after what is passed to the plugin.
+	// before has the flags before the name, after the arguments of the plugin.
 	before, after []string
 }
 
-// Run runs the plugin that a command line names. It returns false where
-// the line is not about a plugin, without looking for any where its first word
-// is a built-in command.
+// Run runs the plugin that a command line names. It returns false if the line
+// names no plugin, without a search if its first word is a built-in command.
 func Run(ctx context.Context, a *app.App, root *cobra.Command, args []string) (handled bool, err error) {
 	line, word, ok := parsePluginLine(a, root, args)
 	if !ok {
@@ -60,8 +59,8 @@ func Run(ctx context.Context, a *app.App, root *cobra.Command, args []string) (h
 	return true, err
 }
 
-// parsePluginLine finds the plugin in a command line. Without one, word is the
-// first word where that is no command either.
+// parsePluginLine returns the plugin of a command line. Without one, word is the
+// first word if it is not a command.
 func parsePluginLine(a *app.App, root *cobra.Command, args []string) (line pluginLine, word string, ok bool) {
 	i := firstWord(root.PersistentFlags(), args)
 	if i == len(args) || slices.ContainsFunc(args[:i], isHelpOrVersion) {
@@ -107,8 +106,8 @@ func firstWord(flags *pflag.FlagSet, args []string) int {
 	return len(args)
 }
 
-// forwardedFlags are the flags that may stand before a plugin's name: those that
-// its environment can carry, and the folder of the file that carries them.
+// forwardedFlags are the flags that may precede a plugin's name: they can be
+// passed in its environment.
 func forwardedFlags() []string { return []string{"kubeconfig", "context", "namespace", "cache-dir"} }
 
 // pluginEnvironment returns the environment of a plugin: that of this process,
@@ -213,8 +212,8 @@ func setVariable(env []string, name, value string) []string {
 	return append(env, name+"="+value)
 }
 
-// AddCommands adds the plugins to the root command, for its help and for what
-// completes and suggests commands.
+// AddCommands adds the plugins to the root command, for help, completion and
+// suggestions.
 func AddCommands(ctx context.Context, a *app.App, root *cobra.Command) {
 	ctx, cancel := context.WithTimeout(ctx, complete.Timeout)
 	defer cancel()
@@ -232,10 +231,10 @@ func AddCommands(ctx context.Context, a *app.App, root *cobra.Command) {
 	}
 }
 
-// Complete answers the completion of a plugin's name or arguments. It
-// returns false for a completion of built-in commands. Arguments are completed
-// by the plugin itself if it is in the plugin folder: a program on PATH that is
-// only named like a plugin may do anything when it is run.
+// Complete completes a plugin's name or arguments. It returns false for a
+// completion of built-in commands. Arguments are completed by the plugin itself
+// if it is in the plugin folder: a program on PATH that is only named like a
+// plugin must not run unasked.
 func Complete(ctx context.Context, a *app.App, root *cobra.Command, args []string) bool {
 	if len(args) < 2 {
 		return false
@@ -260,6 +259,6 @@ func Complete(ctx context.Context, a *app.App, root *cobra.Command, args []strin
 			}
 		}
 	}
-	_, _ = a.Out.Write([]byte(answer)) // the shell is gone where this fails
+	_, _ = a.Out.Write([]byte(answer)) // fails only if the shell has exited
 	return true
 }

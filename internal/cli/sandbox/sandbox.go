@@ -1,4 +1,4 @@
-// Package sandbox has the command sandbox.
+// Package sandbox implements the sandbox command.
 package sandbox
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 )
 
-// NewCommand returns the command sandbox.
+// NewCommand returns the sandbox command.
 func NewCommand(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "sandbox COMMAND",
@@ -26,19 +26,19 @@ func NewCommand(a *app.App) *cobra.Command {
 		Long: `Run flux-sandbox, which is installed beside flux or on PATH: a real
 Kubernetes API with the real Flux controllers, a Git server and a registry,
 all on loopback.`,
-		Example: `  # Start it, use it in this shell, stop it
+		Example: `  # Start a sandbox, use it in this shell, stop it
   flux sandbox up
   eval "$(flux sandbox env)"
   flux sandbox down`,
 		DisableFlagParsing: true,
-		// The sandbox has flags and a configuration of its own.
+		// flux-sandbox has its own flags and configuration.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE:              func(cmd *cobra.Command, args []string) error { return handOver(a, cmd, args) },
 		ValidArgsFunction: completeSandbox(),
 	}
 }
 
-// completeSandbox asks the program, which completes its own commands and flags.
+// completeSandbox completes the commands and flags of flux-sandbox by running it.
 func completeSandbox() cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		program, err := find()
@@ -62,8 +62,8 @@ func completeSandbox() cobra.CompletionFunc {
 	}
 }
 
-// find returns the path of flux-sandbox. Unlike the helper program, users run it by hand and may have
-// installed it in a folder of PATH.
+// find returns the path of flux-sandbox. Unlike the helper program, it may be on PATH, because
+// users run it directly.
 func find() (string, error) {
 	if path, err := helper.Find(helper.Sandbox); err == nil {
 		return path, nil
@@ -74,12 +74,12 @@ func find() (string, error) {
 func handOver(a *app.App, cmd *cobra.Command, args []string) error {
 	program, err := find()
 	if err != nil {
-		return clierr.WithHint("build it with 'make sandbox', or put it on PATH", "%s not found in the folder of flux or on PATH", helper.Sandbox)
+		return clierr.WithHint("build it with 'make sandbox', or add it to PATH", "%s not found in the folder of flux or on PATH", helper.Sandbox)
 	}
 	child := exec.CommandContext(cmd.Context(), program, args...)
 	child.Stdin, child.Stdout, child.Stderr = a.In, app.Unmasked(a.Out), app.Unmasked(a.Err)
-	// An interrupt reaches the child by itself where there is a terminal; it
-	// cleans up, so it must not be killed while it does.
+	// On a terminal the child receives the interrupt itself. It must not be
+	// killed while it cleans up.
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	err = child.Run()
 	var exited *exec.ExitError
