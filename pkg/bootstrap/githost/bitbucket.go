@@ -2,7 +2,6 @@ package githost
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -16,36 +15,36 @@ type Bitbucket struct {
 	username string
 	api      *bitbucketAPI
 
-	// Found out by Survey.
+	// Set by Survey.
 	surveyed   bool
 	want       Want
 	project    bitbucketProject
-	repository *bitbucketRepository // nil where there is none yet
+	repository *bitbucketRepository // nil if it does not exist
 	edits      *bitbucketRepository
 	grants     []Team
-	// ssh is where the server serves SSH, nil where nobody knows.
+	// ssh has the SSH host of the server, nil if unknown.
 	ssh *url.URL
 }
 
 var bitbucketPermissions = []string{"read", "write", "admin"}
 
-// BitbucketPermissions are the words for what a group may do with a repository.
+// BitbucketPermissions returns the permissions of groups.
 func BitbucketPermissions() []string { return slices.Clone(bitbucketPermissions) }
 
-// bitbucketPermission returns the API's word for one of bitbucketPermissions.
+// bitbucketPermission returns the name of a permission in the API.
 func bitbucketPermission(word string) string { return "REPO_" + strings.ToUpper(word) }
 
-// NewBitbucket returns the row of Bitbucket Server. The user name goes with
-// the token over HTTP. The client has to bound its requests.
+// NewBitbucket returns a repository on Bitbucket Server. The user name is used with
+// the token for Git over HTTP. See [Caller.Client] for the client.
 func NewBitbucket(hosted Hosted, username string, client *http.Client) *Bitbucket {
 	hosted.Owner = strings.Trim(hosted.Owner, "/")
 	if strings.HasPrefix(hosted.Owner, "~") {
 		hosted.Personal = true
 	}
-	return &Bitbucket{hosted: hosted, username: username, api: &bitbucketAPI{client: client, hosted: hosted}}
+	return &Bitbucket{hosted: hosted, username: username, api: newBitbucketAPI(client, hosted)}
 }
 
-// bitbucketSlug is the name of a repository as it stands in addresses.
+// bitbucketSlug returns the name of a repository in URLs.
 func bitbucketSlug(name string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
 		switch {
@@ -93,10 +92,10 @@ func (b *Bitbucket) Survey(ctx context.Context, want Want) (Survey, error) {
 	return survey, err
 }
 
-// String names the repository by its project and slug.
+// String returns the project and the slug of the repository.
 func (b *Bitbucket) String() string { return b.project.Key + "/" + bitbucketSlug(b.hosted.Name) }
 
-// findProject finds the project by its key or, as people know it, its name.
+// findProject reads the project by its key or its name.
 func (b *Bitbucket) findProject(ctx context.Context) error {
 	owner := b.hosted.Owner
 	key := owner
@@ -108,16 +107,16 @@ func (b *Bitbucket) findProject(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	if bitbucketStatus(err) != http.StatusNotFound && bitbucketStatus(err) != http.StatusBadRequest {
+	if status(err) != http.StatusNotFound && status(err) != http.StatusBadRequest {
 		return b.problem(ctx, doing, err)
 	}
 	if b.hosted.Personal {
-		// A user's own project comes into being with its first repository.
+		// The project of a user is created with its first repository.
 		if b.api.account == "" || strings.EqualFold(bitbucketSlug(b.api.account), key[1:]) {
 			b.project = bitbucketProject{Key: key, Type: "PERSONAL"}
 			return nil
 		}
-		return failure("check --owner, or omit --personal if it is a project", "there is no user %s with repositories that the token of %s sees", key[1:], b.who())
+		return failure("check --owner, or omit --personal if it is a project", "there is no user %s with repositories that the token of %s can read", key[1:], b.who())
 	}
 	named, err := bitbucketList[bitbucketProject](ctx, b.api, bitbucketCore+"/projects", url.Values{"name": {owner}})
 	if err != nil {
@@ -131,7 +130,7 @@ func (b *Bitbucket) findProject(ctx context.Context) error {
 	}
 	switch {
 	case len(matches) == 0:
-		return failure("set --owner to its key or name, or --personal for a user's repository", "there is no project %q that the token of %s sees", owner, b.who())
+		return failure("set --owner to its key or name, or --personal for a user's repository", "there is no project %q that the token of %s can read", owner, b.who())
 	case len(matches) > 1:
 		return failure("set --owner to its key", "there are %d projects with the name %q", len(matches), owner)
 	}
@@ -139,15 +138,14 @@ func (b *Bitbucket) findProject(ctx context.Context) error {
 	return nil
 }
 
-// find returns the repository, nil where there is none.
+// find returns the repository, nil if it does not exist.
 func (b *Bitbucket) find(ctx context.Context) (*bitbucketRepository, error) {
 	var found bitbucketRepository
 	err := b.api.call(ctx, http.MethodGet, bitbucketCore+bitbucketPath(b.project.Key, bitbucketSlug(b.hosted.Name)), nil, nil, &found)
-	var refused *bitbucketError
 	switch {
-	case bitbucketStatus(err) == http.StatusNotFound:
-		return nil, nil //nolint:nilnil // there is none
-	case errors.As(err, &refused) && refused.status == http.StatusUnauthorized && refused.known:
+	case status(err) == http.StatusNotFound:
+		return nil, nil //nolint:nilnil // it does not exist
+	case status(err) == http.StatusUnauthorized && authenticated(err):
 		return nil, failure("ask an administrator of the project for access", "repository %s exists, and %s cannot read it", b, b.who())
 	case err != nil:
 		return nil, b.problem(ctx, "finding repository "+b.String(), err)
@@ -193,10 +191,11 @@ func (b *Bitbucket) create(ctx context.Context) error {
 		Name: b.hosted.Name, ScmID: "git", Public: b.hosted.Visibility == "public",
 		Description: b.hosted.Description, Branch: b.hosted.Branch, Project: bitbucketProject{Key: b.project.Key},
 	}
-	var made bitbucketRepository
-	err := b.api.call(ctx, http.MethodPost, bitbucketCore+"/projects/"+url.PathEscape(b.project.Key)+"/repos", nil, wanted, &made)
-	if bitbucketStatus(err) == http.StatusConflict {
-		// Somebody else made it, or an earlier request of this run whose answer was lost.
+	var created bitbucketRepository
+	err := b.api.call(ctx, http.MethodPost, bitbucketCore+"/projects/"+url.PathEscape(b.project.Key)+"/repos", nil, wanted, &created)
+	if status(err) == http.StatusConflict {
+		// Another client created it, or an earlier request of this run whose
+		// response was lost.
 		found, findErr := b.find(ctx)
 		if findErr != nil {
 			return findErr
@@ -209,12 +208,11 @@ func (b *Bitbucket) create(ctx context.Context) error {
 	if err != nil {
 		return b.problem(ctx, "creating repository "+b.String(), err)
 	}
-	b.repository = &made
+	b.repository = &created
 	return nil
 }
 
-// findSSH finds out where SSH is served, before a repository is made that
-// tells: any other does.
+// findSSH reads the SSH host from any repository if this one does not exist yet.
 func (b *Bitbucket) findSSH(ctx context.Context) error {
 	if b.hosted.TokenAuth || b.hosted.SSHHostname != "" || b.repository != nil || b.ssh != nil {
 		return nil
@@ -231,8 +229,8 @@ func (b *Bitbucket) findSSH(ctx context.Context) error {
 	return nil
 }
 
-// describe returns the repository as Git sees it. Its addresses are those that
-// the server gives, because only it knows the port of SSH.
+// describe returns the URLs and credentials of the repository. The URLs are those
+// of the server, because they have the port of SSH.
 func (b *Bitbucket) describe() (Repository, error) {
 	h := b.hosted
 	path := strings.ToLower(b.project.Key) + "/" + bitbucketSlug(h.Name) + ".git"
@@ -248,7 +246,7 @@ func (b *Bitbucket) describe() (Repository, error) {
 		if link == nil {
 			return r, failure("ask an administrator to enable it", "Git over HTTP is disabled on %s", h.Hostname)
 		}
-		// The server may know itself by another name or scheme than works from here.
+		// The base URL that is configured in the server may not be reachable from here.
 		link.User, link.Host, link.Scheme = nil, h.Hostname, h.Scheme
 		http = link.String()
 		if link := b.repository.link("ssh"); link != nil {
@@ -271,7 +269,7 @@ func (b *Bitbucket) describe() (Repository, error) {
 	return r, nil
 }
 
-// who is the account in words.
+// who returns the account for messages.
 func (b *Bitbucket) who() string {
 	if b.api.account == "" {
 		return "the token's account"
@@ -279,27 +277,23 @@ func (b *Bitbucket) who() string {
 	return b.api.account
 }
 
-// problem puts a failed request into words with the way out.
+// problem returns the error of a failed request with its remedy.
 func (b *Bitbucket) problem(ctx context.Context, doing string, err error) error {
 	if known := b.hosted.explain(ctx, doing, err); known != nil {
 		return known
 	}
-	var refused *bitbucketError
-	if !errors.As(err, &refused) {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
 	tokens := b.hosted.HTTPURL("/plugins/servlet/access-tokens/manage")
-	switch {
-	case refused.status == http.StatusUnauthorized && !refused.known:
+	switch code := status(err); {
+	case code == 0:
+		return fmt.Errorf("%s: %w", doing, err)
+	case code == http.StatusUnauthorized && !authenticated(err):
 		return failure("check BITBUCKET_TOKEN and --hostname, or create a new token at "+tokens, "%s: %s does not accept the token, or it has expired", doing, b.hosted.Hostname)
-	case refused.status == http.StatusUnauthorized || refused.status == http.StatusForbidden:
-		return failure("use a token with the permission repository admin, created at "+tokens+", of an account that has it", "%s: %s may not: %w", doing, b.who(), err)
-	case refused.status >= http.StatusInternalServerError:
-		return failure("try again later", "%s: %s answers %d %s", doing, b.hosted.Hostname, refused.status, http.StatusText(refused.status))
-	case len(refused.messages) == 0:
-		return failure("check --hostname: must be the address of a Bitbucket Server or Data Center, with its base path",
-			"%s: %s answers %d %s", doing, b.hosted.Hostname, refused.status, http.StatusText(refused.status))
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return failure("use a token with the permission repository admin, created at "+tokens+", of an account that has it", "%s: %s has no permission: %w", doing, b.who(), err)
+	case message(err) == "":
+		return failure("check --hostname: use the host of a Bitbucket Server or Data Center, with its base path",
+			"%s: %s responded with %d %s", doing, b.hosted.Hostname, code, http.StatusText(code))
 	default:
-		return fmt.Errorf("%s: Bitbucket rejected the request: %w", doing, err)
+		return failure("check the names and the flags", "%s: Bitbucket rejected the request: %w", doing, err)
 	}
 }

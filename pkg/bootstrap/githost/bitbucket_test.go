@@ -1,7 +1,6 @@
 package githost
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -12,8 +11,8 @@ import (
 	"github.com/fluxkit/flux/internal/testgithost"
 )
 
-// bitbucketPeople is a Bitbucket with projects and people, and tokens of all
-// kinds. Project PLAT is called "Platform Team".
+// bitbucketPeople is a Bitbucket with projects, users and tokens of all kinds. The
+// name of project PLAT is "Platform Team".
 const bitbucketPeople = `
 user alice
 user bob
@@ -45,7 +44,7 @@ func openBitbucket(t *testing.T, contents string) *testgithost.Bitbucket {
 	return b
 }
 
-func bitbucketRow(t *testing.T, b *testgithost.Bitbucket, edit func(*Hosted)) *Bitbucket {
+func newBitbucket(t *testing.T, b *testgithost.Bitbucket, edit func(*Hosted)) *Bitbucket {
 	t.Helper()
 	h := Hosted{
 		Hostname: b.Hostname, Scheme: "https", BasePath: b.Base, Token: "alice-admin", CABundle: b.CA,
@@ -61,9 +60,9 @@ func bitbucketRow(t *testing.T, b *testgithost.Bitbucket, edit func(*Hosted)) *B
 	return NewBitbucket(h, "git", client)
 }
 
-// TestBitbucketRefused holds the survey to finding out what could not work,
-// and to changing nothing.
-func TestBitbucketRefused(t *testing.T) {
+// TestBitbucketSurveyErrors requires that Survey reports what would fail, and that
+// it changes nothing.
+func TestBitbucketSurveyErrors(t *testing.T) {
 	t.Parallel()
 	push := Want{Branch: "main"}
 	keyed := Want{Branch: "main", KeyTitle: "flux"}
@@ -75,7 +74,7 @@ func TestBitbucketRefused(t *testing.T) {
 		hint     string
 	}{
 		"unknown token": {
-			"", func(h *Hosted) { h.Token = "nobody" }, push,
+			"", func(h *Hosted) { h.Token = "unknown" }, push,
 			"finding project PLAT: HOST does not accept the token, or it has expired", "BITBUCKET_TOKEN",
 		},
 		"expired token": {
@@ -83,58 +82,58 @@ func TestBitbucketRefused(t *testing.T) {
 			"finding project PLAT: HOST does not accept the token, or it has expired", "create a new token",
 		},
 		"no such project": {
-			"", func(h *Hosted) { h.Owner = "NONE" }, push, `there is no project "NONE" that the token of alice sees`, "--owner",
+			"", func(h *Hosted) { h.Owner = "NONE" }, push, `there is no project "NONE" that the token of alice can read`, "--owner",
 		},
 		"two projects": {
 			"", func(h *Hosted) { h.Owner = "Twins" }, push, `there are 2 projects with the name "Twins"`, "key",
 		},
-		"invisible project": {
+		"project without access": {
 			"", func(h *Hosted) { h.Owner = "OTHER" }, push,
-			"finding project OTHER: alice may not: You are not permitted to access this resource", "repository admin",
+			"finding project OTHER: alice has no permission: You are not permitted to access this resource", "repository admin",
 		},
-		"invisible repository": {
+		"repository without access": {
 			"repository OTHER open bob=read alice=read\nrepository OTHER fleet", func(h *Hosted) { h.Owner = "OTHER" }, push,
 			"repository OTHER/fleet exists, and alice cannot read it", "access",
 		},
-		"may not create": {
+		"no permission to create": {
 			"", func(h *Hosted) { h.Token = "bob-admin" }, push,
-			"there is no repository PLAT/fleet, and bob may not create one in project PLAT", "project admin",
+			"there is no repository PLAT/fleet, and bob has no permission to create one in project PLAT", "project admin",
 		},
-		"token may not create": {
+		"token without permission to create": {
 			"", func(h *Hosted) { h.Token = "alice-write" }, push,
-			"there is no repository PLAT/fleet, and alice may not create one in project PLAT", "project admin",
+			"there is no repository PLAT/fleet, and alice has no permission to create one in project PLAT", "project admin",
 		},
 		"another user": {
 			"repository ~bob open alice=read", func(h *Hosted) { h.Owner, h.Personal = "bob", true }, push,
 			"there is no repository ~bob/fleet, and alice cannot create one for another user", "token of bob",
 		},
-		"nobody's": {
-			"", func(h *Hosted) { h.Owner = "~eve" }, push, "there is no user eve with repositories that the token of alice sees", "--owner",
+		"user without a project": {
+			"", func(h *Hosted) { h.Owner = "~eve" }, push, "there is no user eve with repositories that the token of alice can read", "--owner",
 		},
 		"archived": {
 			"repository PLAT fleet archived", nil, push, "repository PLAT/fleet is archived and read-only", "unarchive",
 		},
-		"broken": {
+		"not available": {
 			"repository PLAT fleet broken", nil, push, "repository PLAT/fleet is not available: its state is INITIALISATION_FAILED", "administrator",
 		},
 		"no SSH": {
 			"nossh\nrepository PLAT fleet", nil, push, "Git over SSH is disabled on HOST", "--token-auth",
 		},
-		"may not push": {
+		"no permission to push": {
 			"repository PLAT fleet", func(h *Hosted) { h.Token = "alice-read" }, push,
-			"alice may not push to repository PLAT/fleet", "repository write",
+			"alice has no permission to push to repository PLAT/fleet", "repository write",
 		},
-		"may add no key": {
+		"no permission for keys": {
 			"repository PLAT fleet", func(h *Hosted) { h.Token = "alice-write" }, keyed,
-			"alice may not add an access key, repository PLAT/fleet: that needs the permission admin", "repository admin",
+			"alice has no permission to add an access key on repository PLAT/fleet: the permission admin is required", "repository admin",
 		},
-		"may give no access": {
+		"no permission for groups": {
 			"repository PLAT fleet", func(h *Hosted) { h.Token, h.Teams = "bob-admin", []Team{{"operators", "write"}} }, push,
-			"bob may not grant groups access, repository PLAT/fleet: that needs the permission admin", "repository admin",
+			"bob has no permission to grant groups access on repository PLAT/fleet: the permission admin is required", "repository admin",
 		},
-		"may change nothing": {
+		"no permission for settings": {
 			"repository PLAT fleet", func(h *Hosted) { h.Token, h.Reconcile, h.Visibility = "bob-admin", true, "public" }, push,
-			"bob may not change its settings, repository PLAT/fleet: that needs the permission admin", "repository admin",
+			"bob has no permission to change settings on repository PLAT/fleet: the permission admin is required", "repository admin",
 		},
 		"no such group": {
 			"repository PLAT fleet", func(h *Hosted) { h.Teams = []Team{{"oper", "write"}} }, push, `there is no group "oper"`, "--group",
@@ -147,7 +146,7 @@ func TestBitbucketRefused(t *testing.T) {
 			t.Parallel()
 			b := openBitbucket(t, bitbucketPeople+test.contents)
 			before := state(t, b)
-			_, err := bitbucketRow(t, b, test.edit).Survey(t.Context(), test.want)
+			_, err := newBitbucket(t, b, test.edit).Survey(t.Context(), test.want)
 			if test.err == "" {
 				var limit *RateLimitError
 				if !errors.As(err, &limit) || time.Until(limit.Until) < 50*time.Minute {
@@ -155,7 +154,7 @@ func TestBitbucketRefused(t *testing.T) {
 				}
 				test.err = err.Error()
 			}
-			wrong(t, err, strings.ReplaceAll(test.err, "HOST", b.Hostname), test.hint)
+			checkError(t, err, strings.ReplaceAll(test.err, "HOST", b.Hostname), test.hint)
 			if diff := cmp.Diff(before, state(t, b)); diff != "" || len(b.Changes()) > 0 {
 				t.Errorf("the survey changed %v: %s", b.Changes(), diff)
 			}
@@ -163,8 +162,8 @@ func TestBitbucketRefused(t *testing.T) {
 	}
 }
 
-// TestBitbucketEnsure holds the row to the state that it leaves, and to leaving
-// it alone the next time.
+// TestBitbucketEnsure checks the state after Ensure, and that the next run changes
+// nothing.
 func TestBitbucketEnsure(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -186,25 +185,25 @@ func TestBitbucketEnsure(t *testing.T) {
 			},
 			"PLAT/fleet private empty \"The fleet\"\n  group operators admin\n  group dev ops write\n  group readers read\n", "plat/fleet.git",
 		},
-		"personal, the first": {
+		"first personal": {
 			"", func(h *Hosted) { h.Owner, h.Personal, h.Visibility, h.Name = "alice", true, "public", "My-Fleet" },
 			[]string{"create the public repository ~alice/my-fleet"}, "~alice/my-fleet public empty\n", "~alice/my-fleet.git",
 		},
-		"below a path": {
+		"base path": {
 			"base tools/bitbucket", nil, []string{"create the private repository PLAT/fleet"}, "PLAT/fleet private empty\n", "plat/fleet.git",
 		},
-		"there, otherwise": {
+		"existing, other settings": {
 			"repository PLAT fleet public\ngrant PLAT fleet operators read", func(h *Hosted) { h.Teams = []Team{{"operators", "write"}} },
 			nil, "PLAT/fleet public empty\n  group operators read\n", "plat/fleet.git",
 		},
-		"there, by a writer": {
+		"existing, account with write": {
 			"repository PLAT fleet", func(h *Hosted) { h.Token = "bob-admin" }, nil, "PLAT/fleet private empty\n", "plat/fleet.git",
 		},
 		"reconciled": {
 			"repository PLAT fleet public\ngrant PLAT fleet operators read",
 			func(h *Hosted) { h.Reconcile, h.Description, h.Teams = true, "New", []Team{{"operators", "write"}} },
 			[]string{
-				"make repository PLAT/fleet private", `describe repository PLAT/fleet as "New"`,
+				"make repository PLAT/fleet private", `set the description of repository PLAT/fleet to "New"`,
 				"change the permission of group operators on PLAT/fleet from read to write",
 			},
 			"PLAT/fleet private empty \"New\"\n  group operators write\n", "plat/fleet.git",
@@ -213,15 +212,15 @@ func TestBitbucketEnsure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := openBitbucket(t, bitbucketPeople+test.contents)
-			row := bitbucketRow(t, b, test.edit)
-			survey, err := row.Survey(t.Context(), Want{Branch: "main"})
+			host := newBitbucket(t, b, test.edit)
+			survey, err := host.Survey(t.Context(), Want{Branch: "main"})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(test.changes, survey.Changes); diff != "" || len(b.Changes()) > 0 {
-				t.Errorf("the survey changed %v, and says: %s", b.Changes(), diff)
+				t.Errorf("the survey changed %v, and reports: %s", b.Changes(), diff)
 			}
-			made, err := row.Ensure(t.Context())
+			made, err := host.Ensure(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -232,20 +231,20 @@ func TestBitbucketEnsure(t *testing.T) {
 				SyncURL: "ssh://git@" + b.SSHHostname + "/" + test.path, DefaultBranch: "main",
 				Access: Access{
 					URL:      "https://" + strings.TrimSuffix(b.Hostname+"/"+b.Base, "/") + "/scm/" + test.path,
-					Username: "git", Password: row.hosted.Token, CABundle: b.CA,
+					Username: "git", Password: host.hosted.Token, CABundle: b.CA,
 				},
 			}
 			if diff := cmp.Diff(want, made); diff != "" {
 				t.Error(diff)
 			}
-			if !survey.Exists { // the port is not known before, so it is the usual one
+			if !survey.Exists { // the default port: the server has no repository with a URL
 				want.SyncURL = "ssh://git@127.0.0.1:7999/" + test.path
 			}
 			if diff := cmp.Diff(want, survey.Repository); diff != "" {
-				t.Errorf("as planned: %s", diff)
+				t.Errorf("from the survey: %s", diff)
 			}
 			b.Forget()
-			again := bitbucketRow(t, b, test.edit)
+			again := newBitbucket(t, b, test.edit)
 			if survey, err = again.Survey(t.Context(), Want{Branch: "main"}); err != nil || len(survey.Changes) > 0 || !survey.Exists {
 				t.Errorf("the second time: %v, %v", survey.Changes, err)
 			}
@@ -256,33 +255,33 @@ func TestBitbucketEnsure(t *testing.T) {
 	}
 }
 
-// TestBitbucketProtected holds the survey to telling what a push would be told.
+// TestBitbucketProtected checks which restrictions reject a push.
 func TestBitbucketProtected(t *testing.T) {
 	t.Parallel()
 	const (
-		nobody   = "a restriction of repository PLAT/fleet says that no one may change it, and alice is no exception"
-		requests = "a restriction of repository PLAT/fleet says that it is changed by pull requests only, and alice is no exception"
+		readOnly = "a branch restriction of repository PLAT/fleet: it is read-only, and alice is not exempt"
+		requests = "a branch restriction of repository PLAT/fleet: changes require a pull request, and alice is not exempt"
 	)
 	for rule, want := range map[string]string{
-		"read-only BRANCH main":                      nobody,
-		"read-only BRANCH main bob":                  nobody,
+		"read-only BRANCH main":                      readOnly,
+		"read-only BRANCH main bob":                  readOnly,
 		"read-only BRANCH main bob alice":            "",
 		"read-only BRANCH side":                      "",
 		"pull-request-only PATTERN m*":               requests,
 		"pull-request-only PATTERN release/":         "",
 		"fast-forward-only BRANCH main":              "",
 		"no-deletes BRANCH main":                     "",
-		"read-only ANY_REF ANY_REF_MATCHER_ID":       nobody,
+		"read-only ANY_REF ANY_REF_MATCHER_ID":       readOnly,
 		"pull-request-only MODEL_BRANCH development": requests,
 		"pull-request-only MODEL_BRANCH production":  "",
 		"read-only MODEL_CATEGORY RELEASE":           "",
-		"no-deletes BRANCH main\nread-only BRANCH x\nno-deletes BRANCH y\nread-only PATTERN main": nobody,
+		"no-deletes BRANCH main\nread-only BRANCH x\nno-deletes BRANCH y\nread-only PATTERN main": readOnly,
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
 			rules := "restrict PLAT fleet " + strings.ReplaceAll(rule, "\n", "\nrestrict PLAT fleet ")
 			b := openBitbucket(t, bitbucketPeople+"repository PLAT fleet\n"+rules)
-			survey, err := bitbucketRow(t, b, nil).Survey(t.Context(), Want{Branch: "main"})
+			survey, err := newBitbucket(t, b, nil).Survey(t.Context(), Want{Branch: "main"})
 			if err != nil || survey.Protected != want {
 				t.Errorf("%q, %v", survey.Protected, err)
 			}
@@ -335,18 +334,18 @@ func TestBitbucketDeployKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := openBitbucket(t, bitbucketPeople+"repository PLAT fleet\n"+test.contents)
-			row := bitbucketRow(t, b, func(h *Hosted) { h.ReadWriteKey = test.write })
-			if _, err := row.Ensure(t.Context()); err != nil {
+			host := newBitbucket(t, b, func(h *Hosted) { h.ReadWriteKey = test.write })
+			if _, err := host.Ensure(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := row.DeployKey(t.Context(), test.key); err != nil {
+			if err := host.DeployKey(t.Context(), test.key); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff("PLAT/fleet private empty\n"+test.state, state(t, b)); diff != "" || len(b.Changes()) != test.calls {
 				t.Errorf("by %v: %s", b.Changes(), diff)
 			}
 			b.Forget()
-			if err := row.DeployKey(t.Context(), test.key); err != nil || len(b.Changes()) > 0 {
+			if err := host.DeployKey(t.Context(), test.key); err != nil || len(b.Changes()) > 0 {
 				t.Errorf("the second time: %v, %v", b.Changes(), err)
 			}
 		})
@@ -361,14 +360,14 @@ func TestBitbucketRequestChange(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	row := bitbucketRow(t, b, nil)
-	if _, err := row.Survey(t.Context(), Want{Branch: "main", ChangeRequest: true}); err != nil {
+	host := newBitbucket(t, b, nil)
+	if _, err := host.Survey(t.Context(), Want{Branch: "main", ChangeRequest: true}); err != nil {
 		t.Fatal(err)
 	}
 	change := Change{Head: "flux", Base: "main", Title: "Bootstrap", Body: "Why"}
 	want := Request{URL: "https://" + b.Hostname + "/projects/PLAT/repos/fleet/pull-requests/1", Number: 1, Opened: true}
 	for range 2 {
-		got, err := row.RequestChange(t.Context(), change)
+		got, err := host.RequestChange(t.Context(), change)
 		if err != nil || got != want {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -377,46 +376,4 @@ func TestBitbucketRequestChange(t *testing.T) {
 	if diff := cmp.Diff("PLAT/fleet private main\n  pull request #1 refs/heads/flux → refs/heads/main \"Bootstrap\"\n  flux: Other <other@example.com> One\n  flux: Other <other@example.com> One\n  main: Other <other@example.com> One\n", state(t, b)); diff != "" {
 		t.Error(diff)
 	}
-}
-
-// TestBitbucketLostAnswers hangs up on each request that changes something,
-// before and after it was done: the same steps once more have to end in the
-// same state.
-func TestBitbucketLostAnswers(t *testing.T) {
-	t.Parallel()
-	const want = "PLAT/fleet private empty\n  group operators write\n  key read flux ssh-ed25519\n"
-	lostAnswers(t, want, func() (faulty, func() Host) {
-		b := openBitbucket(t, bitbucketPeople)
-		edit := func(h *Hosted) { h.Teams = []Team{{"operators", "write"}} }
-		return b, func() Host { return bitbucketRow(t, b, edit) }
-	})
-}
-
-// TestBitbucketPatience waits for a rate limit that ends soon.
-func TestBitbucketPatience(t *testing.T) {
-	t.Parallel()
-	b := openBitbucket(t, bitbucketPeople+"limit 2 5")
-	h := bitbucketRow(t, b, nil).hosted
-	waits := 0
-	client, err := caller(func(context.Context, time.Duration) error {
-		waits++
-		b.Lift()
-		return nil
-	}).Client(h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := NewBitbucket(h, "git", client).Ensure(t.Context()); err != nil || waits != 1 {
-		t.Errorf("it waited %d times, %v", waits, err)
-	}
-}
-
-// TestBitbucketElsewhere is told of an address where no Bitbucket is.
-func TestBitbucketElsewhere(t *testing.T) {
-	t.Parallel()
-	g := openGitLab(t, gitlabPeople)
-	h := Hosted{Hostname: g.Hostname, Scheme: "https", Token: "alice-api", CABundle: g.CA, Owner: "PLAT", Name: "fleet"}
-	row := NewBitbucket(h, "git", answering(`<html>Welcome</html>`))
-	_, err := row.Survey(t.Context(), Want{Branch: "main"})
-	wrong(t, err, g.Hostname+" is not a Bitbucket API", "--hostname")
 }

@@ -10,7 +10,7 @@ import (
 // DeployKey implements Host. Bitbucket calls such keys access keys.
 func (b *Bitbucket) DeployKey(ctx context.Context, key DeployKey) error {
 	path := bitbucketKeys + b.repository.path() + "/ssh"
-	there, err := bitbucketList[bitbucketKey](ctx, b.api, path, nil)
+	present, err := bitbucketList[bitbucketKey](ctx, b.api, path, nil)
 	if err != nil {
 		return b.problem(ctx, "listing the access keys of repository "+b.String(), err)
 	}
@@ -21,7 +21,7 @@ func (b *Bitbucket) DeployKey(ctx context.Context, key DeployKey) error {
 	wanted.Key.Text, wanted.Key.Label = key.Public, key.Title
 	var old []bitbucketKey
 	var same *bitbucketKey
-	for _, k := range there {
+	for _, k := range present {
 		switch {
 		case keyData(k.Key.Text) == keyData(key.Public):
 			same = &k
@@ -32,9 +32,9 @@ func (b *Bitbucket) DeployKey(ctx context.Context, key DeployKey) error {
 	switch {
 	case same == nil:
 		err := b.api.call(ctx, http.MethodPost, path, nil, wanted, nil)
-		if bitbucketStatus(err) == http.StatusConflict {
+		if status(err) == http.StatusConflict {
 			return failure("omit --private-key-file to generate a key, or set another one",
-				"adding an access key to repository %s: Bitbucket knows the key already, of a user or of the whole project: %w", b, err)
+				"adding an access key to repository %s: a user or the project has the key already: %w", b, err)
 		}
 		if err != nil {
 			return b.problem(ctx, "adding an access key to repository "+b.String(), err)
@@ -42,12 +42,12 @@ func (b *Bitbucket) DeployKey(ctx context.Context, key DeployKey) error {
 	case same.Permission != wanted.Permission:
 		change := path + "/" + strconv.Itoa(same.Key.ID) + "/permission/" + wanted.Permission
 		if err := b.api.call(ctx, http.MethodPut, change, nil, nil, nil); err != nil {
-			return b.problem(ctx, "changing what the access key of repository "+b.String()+" may do", err)
+			return b.problem(ctx, "changing the permission of the access key of repository "+b.String(), err)
 		}
 	}
 	for _, k := range old {
 		err := b.api.call(ctx, http.MethodDelete, path+"/"+strconv.Itoa(k.Key.ID), nil, nil, nil)
-		if err != nil && bitbucketStatus(err) != http.StatusNotFound {
+		if err != nil && status(err) != http.StatusNotFound {
 			return b.problem(ctx, "removing the previous access key", err)
 		}
 	}
@@ -71,13 +71,13 @@ func (b *Bitbucket) RequestChange(ctx context.Context, change Change) (Request, 
 				return p.request(false), nil
 			}
 		}
-		var made bitbucketPull
-		err = b.api.call(ctx, http.MethodPost, path, nil, wanted, &made)
+		var opened bitbucketPull
+		err = b.api.call(ctx, http.MethodPost, path, nil, wanted, &opened)
 		switch {
 		case err == nil:
-			return made.request(true), nil
-		case bitbucketStatus(err) == http.StatusConflict && attempt == 0:
-			continue // it was opened between the two requests, or by one whose answer was lost
+			return opened.request(true), nil
+		case status(err) == http.StatusConflict && attempt == 0:
+			continue // it was opened between the requests, or by one whose response was lost
 		default:
 			return Request{}, b.problem(ctx, "opening a pull request in repository "+b.String(), err)
 		}

@@ -1,28 +1,23 @@
 package githost
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 )
 
 // bitbucketAPI is the REST API of Bitbucket Server and Data Center, version
-// 1.0, as far as bootstrap uses it. Its pages are at
+// 1.0, as far as bootstrap uses it. Its documentation is at
 // https://developer.atlassian.com/server/bitbucket/rest/: "Project" for
 // projects and repositories, "Permission management" for groups,
 // "Authentication" for access keys (/rest/keys), "Repository" for branch
 // restrictions (/rest/branch-permissions), "Pull Requests".
 type bitbucketAPI struct {
-	client *http.Client
-	hosted Hosted
-	// account is whom authenticated as, as the last answer told.
+	rest *restClient
+	// account is the account of the token, "" before the first response.
 	account string
 }
 
@@ -31,9 +26,20 @@ const (
 	bitbucketKeys     = "/rest/keys/1.0"
 	bitbucketBranches = "/rest/branch-permissions/2.0"
 	bitbucketModel    = "/rest/branch-utils/1.0"
-	// mostBitbucket bounds how much of an answer is read.
-	mostBitbucket = 8 << 20
+	// bitbucketAccount is the header with the account, if the token is valid.
+	bitbucketAccount = "X-Ausername"
 )
+
+func newBitbucketAPI(client *http.Client, hosted Hosted) *bitbucketAPI {
+	prepare := func(r *http.Request) {
+		r.Header.Set("Authorization", "Bearer "+hosted.Token)
+		if r.Method != http.MethodGet {
+			// Without this header the server rejects writes as forged by a website.
+			r.Header.Set("X-Atlassian-Token", "no-check")
+		}
+	}
+	return &bitbucketAPI{rest: &restClient{client: client, hosted: hosted, api: "Bitbucket", prepare: prepare, messages: bitbucketMessages}}
+}
 
 type bitbucketProject struct {
 	Key    string `json:"key"`
@@ -64,14 +70,14 @@ type bitbucketRepository struct {
 	} `json:"links,omitzero"`
 }
 
-// path is where the API has a repository.
+// path returns the path of the repository in the API.
 func (r bitbucketRepository) path() string { return bitbucketPath(r.Project.Key, r.Slug) }
 
-// String names a repository as people do.
+// String returns the project and the slug.
 func (r bitbucketRepository) String() string { return r.Project.Key + "/" + r.Slug }
 
-// link returns one of the addresses to clone from, nil where that way is
-// switched off.
+// link returns the URL to clone from over a protocol, nil if the server has it
+// disabled.
 func (r bitbucketRepository) link(name string) *url.URL {
 	for _, l := range r.Links.Clone {
 		if u, err := url.Parse(l.Href); l.Name == name && err == nil {
@@ -120,7 +126,7 @@ type bitbucketRef struct {
 	Repository bitbucketPlace `json:"repository"`
 }
 
-// bitbucketPlace is a repository where another object refers to it.
+// bitbucketPlace is a reference to a repository.
 type bitbucketPlace struct {
 	ID      int              `json:"id,omitempty"`
 	Slug    string           `json:"slug"`
@@ -140,108 +146,36 @@ type bitbucketPull struct {
 	} `json:"links,omitzero"`
 }
 
-// bitbucketError is a refusal.
-type bitbucketError struct {
-	status int
-	// known says that the server knows whom authenticated as.
-	known bool
-	// messages are what it says, exception is its name for the first of them.
-	messages  []string
-	exception string
-}
-
-func (e *bitbucketError) Error() string {
-	if len(e.messages) == 0 {
-		return fmt.Sprintf("the answer was %d %s", e.status, http.StatusText(e.status))
-	}
-	return strings.Join(e.messages, "; ")
-}
-
-// bitbucketStatus is the status of a refusal, 0 where there is none.
-func bitbucketStatus(err error) int {
-	var refusal *bitbucketError
-	if errors.As(err, &refusal) {
-		return refusal.status
-	}
-	return 0
-}
-
-// call sends a request and reads the answer into out, which may be nil.
+// call sends a request and decodes the response into out, which may be nil.
 func (b *bitbucketAPI) call(ctx context.Context, method, path string, query url.Values, in, out any) error {
-	var body io.Reader
-	if in != nil {
-		text, err := json.Marshal(in)
-		if err != nil {
-			return fmt.Errorf("writing a request: %w", err)
-		}
-		body = bytes.NewReader(text)
-	}
-	address := b.address(path)
-	if len(query) > 0 {
-		address += "?" + query.Encode()
-	}
-	r, err := http.NewRequestWithContext(ctx, method, address, body)
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Authorization", "Bearer "+b.hosted.Token)
-	r.Header.Set("Accept", "application/json")
-	if in != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	if method != http.MethodGet {
-		// Without it the server takes the request for one that a browser was tricked into.
-		r.Header.Set("X-Atlassian-Token", "no-check")
-	}
-	answer, err := b.client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = answer.Body.Close() }() // it has been read
-	text, err := io.ReadAll(io.LimitReader(answer.Body, mostBitbucket))
-	if err != nil {
-		return fmt.Errorf("reading the answer: %w", err)
-	}
-	account := answer.Header.Get("X-Ausername")
-	if account != "" {
+	header, err := b.rest.call(ctx, method, path, query, in, out)
+	if account := header.Get(bitbucketAccount); account != "" {
 		b.account = account
 	}
-	if answer.StatusCode >= http.StatusMultipleChoices {
-		return bitbucketRefusal(answer.StatusCode, account != "", text)
-	}
-	if out == nil || len(text) == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(text, out); err != nil {
-		return failure("check --hostname: must be the address of a Bitbucket Server or Data Center, with its base path",
-			"%s is not a Bitbucket API", b.hosted.Hostname)
-	}
-	return nil
+	return err
 }
 
-// address is where the API has a path, whose parts are escaped already.
-func (b *bitbucketAPI) address(path string) string {
-	return strings.TrimSuffix(b.hosted.HTTPURL("/"), "/") + path
-}
-
-func bitbucketRefusal(status int, known bool, text []byte) error {
-	var body struct {
+// bitbucketMessages returns the messages of a rejected request.
+func bitbucketMessages(body []byte) []string {
+	var rejected struct {
 		Errors []struct {
-			Message   string `json:"message"`
-			Exception string `json:"exceptionName"`
+			Message string `json:"message"`
 		} `json:"errors"`
 	}
-	e := &bitbucketError{status: status, known: known}
-	if json.Unmarshal(text, &body) != nil {
-		return e // a page of a proxy, say
+	if json.Unmarshal(body, &rejected) != nil {
+		return nil // for example a page of a proxy
 	}
-	for i, one := range body.Errors {
-		e.messages = append(e.messages, one.Message)
-		if i == 0 {
-			e.exception = one.Exception[strings.LastIndexByte(one.Exception, '.')+1:]
-		}
+	var all []string
+	for _, one := range rejected.Errors {
+		all = append(all, one.Message)
 	}
-	return e
+	return all
+}
+
+// authenticated reports whether the token of a rejected request is valid.
+func authenticated(err error) bool {
+	var rejected *statusError
+	return errors.As(err, &rejected) && rejected.header.Get(bitbucketAccount) != ""
 }
 
 // bitbucketList returns all pages of a list.

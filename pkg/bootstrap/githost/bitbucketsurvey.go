@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// mayCreate tells whether the account may create a repository in the project.
+// mayCreate returns an error if the account has no permission to create the
+// repository.
 func (b *Bitbucket) mayCreate(ctx context.Context) error {
 	if strings.EqualFold(b.project.Key, "~"+bitbucketSlug(b.api.account)) {
 		return nil
@@ -19,25 +20,25 @@ func (b *Bitbucket) mayCreate(ctx context.Context) error {
 		return failure("use a token of "+b.project.Key[1:]+", or have the repository created there",
 			"there is no repository %s, and %s cannot create one for another user", b, b.who())
 	}
-	// The second one is known from version 8.0 on.
+	// Versions before 8.0 do not have the second permission.
 	for _, permission := range []string{"PROJECT_ADMIN", "REPO_CREATE"} {
 		projects, err := bitbucketList[bitbucketProject](ctx, b.api, bitbucketCore+"/projects", url.Values{"name": {b.project.Name}, "permission": {permission}})
-		if bitbucketStatus(err) == http.StatusBadRequest {
+		if status(err) == http.StatusBadRequest {
 			continue
 		}
 		if err != nil {
-			return b.problem(ctx, "asking what "+b.who()+" may do in project "+b.project.Key, err)
+			return b.problem(ctx, "reading the permissions of "+b.who()+" in project "+b.project.Key, err)
 		}
 		if slices.ContainsFunc(projects, func(p bitbucketProject) bool { return p.Key == b.project.Key }) {
 			return nil
 		}
 	}
 	return failure("use a token with the permission project admin, of an account that has it, or have the repository created",
-		"there is no repository %s, and %s may not create one in project %s", b, b.who(), b.project.Key)
+		"there is no repository %s, and %s has no permission to create one in project %s", b, b.who(), b.project.Key)
 }
 
-// surveyRepository finds out what has to be changed in a repository that is
-// there, whether the token may do it, and whether the branch takes a push.
+// surveyRepository returns the changes that --reconcile requires and why a push
+// would be rejected, and an error if the token has not all permissions.
 func (b *Bitbucket) surveyRepository(ctx context.Context) (changes []string, protected string, err error) {
 	r := b.repository
 	switch {
@@ -47,7 +48,7 @@ func (b *Bitbucket) surveyRepository(ctx context.Context) (changes []string, pro
 		return nil, "", failure("try again later, or ask an administrator", "repository %s is not available: its state is %s", r, r.State)
 	}
 	b.edits, changes = b.wantedEdits()
-	admin, err := b.may(ctx, "REPO_ADMIN")
+	admin, err := b.hasPermission(ctx, "REPO_ADMIN")
 	if err != nil {
 		return nil, "", err
 	}
@@ -55,25 +56,26 @@ func (b *Bitbucket) surveyRepository(ctx context.Context) (changes []string, pro
 		if err := b.suffices(ctx, len(changes) > 0); err != nil {
 			return nil, "", err
 		}
-		return changes, "", nil // only an administrator is told what protects a branch
+		return changes, "", nil // only administrators can read branch restrictions
 	}
 	protected, err = b.protected(ctx)
 	return changes, protected, err
 }
 
-// may tells whether the account has a permission on the repository.
-func (b *Bitbucket) may(ctx context.Context, permission string) (bool, error) {
-	// The list is the only place where somebody who is no administrator is told.
+// hasPermission reports whether the account has a permission on the repository.
+func (b *Bitbucket) hasPermission(ctx context.Context, permission string) (bool, error) {
+	// Accounts without the permission admin can read their permissions only by
+	// filtering the list.
 	repositories, err := bitbucketList[bitbucketRepository](ctx, b.api, bitbucketCore+"/repos",
 		url.Values{"name": {b.repository.Name}, "projectkey": {b.project.Key}, "permission": {permission}})
 	if err != nil {
-		return false, b.problem(ctx, "asking what "+b.who()+" may do with repository "+b.String(), err)
+		return false, b.problem(ctx, "reading the permissions of "+b.who()+" on repository "+b.String(), err)
 	}
 	return slices.ContainsFunc(repositories, func(r bitbucketRepository) bool { return r.ID == b.repository.ID }), nil
 }
 
-// suffices tells whether somebody who is no administrator may do all that is
-// going to be done.
+// suffices returns an error if the bootstrap requires an administrator of the
+// repository, or if the account has no permission to push.
 func (b *Bitbucket) suffices(ctx context.Context, edits bool) error {
 	for _, need := range []struct {
 		when bool
@@ -81,18 +83,18 @@ func (b *Bitbucket) suffices(ctx context.Context, edits bool) error {
 	}{
 		{b.want.KeyTitle != "", "add an access key"},
 		{len(b.hosted.Teams) > 0, "grant groups access"},
-		{edits, "change its settings"},
+		{edits, "change settings"},
 	} {
 		if need.when {
 			return failure("use a token with the permission repository admin, of an account that has it",
-				"%s may not %s, repository %s: that needs the permission admin", b.who(), need.to, b)
+				"%s has no permission to %s on repository %s: the permission admin is required", b.who(), need.to, b)
 		}
 	}
-	writes, err := b.may(ctx, "REPO_WRITE")
+	writes, err := b.hasPermission(ctx, "REPO_WRITE")
 	if err != nil || writes {
 		return err
 	}
-	return failure("use a token with the permission repository write, of an account that has it", "%s may not push to repository %s", b.who(), b)
+	return failure("use a token with the permission repository write, of an account that has it", "%s has no permission to push to repository %s", b.who(), b)
 }
 
 // wantedEdits returns what --reconcile changes.
@@ -108,7 +110,7 @@ func (b *Bitbucket) wantedEdits() (*bitbucketRepository, []string) {
 	}
 	if d := b.hosted.Description; d != "" && d != b.repository.Description {
 		edits.Description = d
-		changes = append(changes, fmt.Sprintf("describe repository %s as %q", b, d))
+		changes = append(changes, fmt.Sprintf("set the description of repository %s to %q", b, d))
 	}
 	if changes == nil {
 		return nil, nil
@@ -116,7 +118,7 @@ func (b *Bitbucket) wantedEdits() (*bitbucketRepository, []string) {
 	return edits, changes
 }
 
-// surveyGroups finds out which groups have to be given access.
+// surveyGroups returns the grants that groups need.
 func (b *Bitbucket) surveyGroups(ctx context.Context) (changes []string, err error) {
 	b.grants = nil
 	if len(b.hosted.Teams) == 0 {
@@ -134,7 +136,7 @@ func (b *Bitbucket) surveyGroups(ctx context.Context) (changes []string, err err
 	}
 	for _, team := range b.hosted.Teams {
 		if !slices.Contains(bitbucketPermissions, team.Permission) {
-			return nil, failure("use one of "+strings.Join(bitbucketPermissions, ", "), "Bitbucket knows no permission %q for group %s", team.Permission, team.Name)
+			return nil, failure("use one of "+strings.Join(bitbucketPermissions, ", "), "Bitbucket has no permission %q for group %s", team.Permission, team.Name)
 		}
 		wanted, has := bitbucketPermission(team.Permission), had[strings.ToLower(team.Name)]
 		switch {
@@ -154,7 +156,7 @@ func (b *Bitbucket) surveyGroups(ctx context.Context) (changes []string, err err
 	return changes, nil
 }
 
-// isGroup returns why a group cannot be given access.
+// isGroup returns an error if a group does not exist.
 func (b *Bitbucket) isGroup(ctx context.Context, name string) error {
 	groups, err := bitbucketList[string](ctx, b.api, bitbucketCore+"/groups", url.Values{"filter": {name}})
 	if err != nil {
@@ -166,14 +168,14 @@ func (b *Bitbucket) isGroup(ctx context.Context, name string) error {
 	return failure("check --group, or ask an administrator to create it", "there is no group %q", name)
 }
 
-// bitbucketRules say what a restriction does, where it keeps pushes out.
+// bitbucketRules describe the types of restrictions that reject pushes.
 var bitbucketRules = map[string]string{
-	"read-only":         "no one may change it",
-	"pull-request-only": "it is changed by pull requests only",
+	"read-only":         "it is read-only",
+	"pull-request-only": "changes require a pull request",
 }
 
-// protected returns why a push to the branch would be refused, "" where it
-// would not be or nobody tells.
+// protected returns why a push to the branch would be rejected, "" if no reason is
+// known.
 func (b *Bitbucket) protected(ctx context.Context) (string, error) {
 	rules, err := bitbucketList[bitbucketRestriction](ctx, b.api, bitbucketBranches+b.repository.path()+"/restrictions", nil)
 	if err != nil {
@@ -186,22 +188,22 @@ func (b *Bitbucket) protected(ctx context.Context) (string, error) {
 		}) bool {
 			return strings.EqualFold(u.Name, b.api.account)
 		})
-		if !refuses || exempt || len(rule.Groups) > 0 { // who is in a group, only administrators of the server are told
+		if !refuses || exempt || len(rule.Groups) > 0 { // only administrators of the server can read the members of groups
 			continue
 		}
-		about, err := b.isAbout(ctx, rule)
+		applies, err := b.applies(ctx, rule)
 		if err != nil {
 			return "", err
 		}
-		if about {
-			return fmt.Sprintf("a restriction of repository %s says that %s, and %s is no exception", b, why, b.who()), nil
+		if applies {
+			return fmt.Sprintf("a branch restriction of repository %s: %s, and %s is not exempt", b, why, b.who()), nil
 		}
 	}
 	return "", nil
 }
 
-// isAbout tells whether a restriction is about the branch.
-func (b *Bitbucket) isAbout(ctx context.Context, rule bitbucketRestriction) (bool, error) {
+// applies reports whether a restriction applies to the branch.
+func (b *Bitbucket) applies(ctx context.Context, rule bitbucketRestriction) (bool, error) {
 	id := rule.Matcher.ID
 	switch rule.Matcher.Type.ID {
 	case "ANY_REF":
@@ -218,7 +220,7 @@ func (b *Bitbucket) isAbout(ctx context.Context, rule bitbucketRestriction) (boo
 		Types []struct{ ID, Prefix string }
 	}
 	err := b.api.call(ctx, http.MethodGet, bitbucketModel+b.repository.path()+"/branchmodel", nil, nil, &model)
-	if status := bitbucketStatus(err); status == http.StatusNotFound || status == http.StatusConflict {
+	if code := status(err); code == http.StatusNotFound || code == http.StatusConflict {
 		return false, nil // there is no model, or no branch yet
 	}
 	if err != nil {
@@ -240,9 +242,9 @@ func (b *Bitbucket) isAbout(ctx context.Context, rule bitbucketRestriction) (boo
 
 var patternPart = regexp.MustCompile(`\*\*/|\*\*|\*|\?|[^*?]+`)
 
-// matchesPattern tells whether a branch fits one of Bitbucket's patterns: ? is a
-// character, * any within a level, ** any levels; a pattern that ends in a slash
-// is about all below, and one may begin at any level.
+// matchesPattern reports whether a branch matches a pattern of Bitbucket: ? matches
+// one character, * any within a path segment, ** any segments. A pattern that ends
+// in a slash matches everything below it, and a pattern may match from any segment.
 func matchesPattern(pattern, branch string) bool {
 	if strings.HasSuffix(pattern, "/") {
 		pattern += "**"

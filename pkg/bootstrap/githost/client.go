@@ -147,16 +147,16 @@ func (t *retryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		answer, err := t.next.RoundTrip(sent)
+		response, err := t.next.RoundTrip(sent)
 		if err != nil {
 			return nil, err
 		}
-		limit, last := t.limited(answer), attempt == maxAttempts || r.Body != nil && r.GetBody == nil
-		down := r.Method == http.MethodGet && (answer.StatusCode == http.StatusBadGateway || answer.StatusCode == http.StatusServiceUnavailable || answer.StatusCode == http.StatusGatewayTimeout)
+		limit, last := t.limited(response), attempt == maxAttempts || r.Body != nil && r.GetBody == nil
+		down := r.Method == http.MethodGet && (response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusServiceUnavailable || response.StatusCode == http.StatusGatewayTimeout)
 		if limit == nil && !down || limit == nil && last {
-			return answer, nil
+			return response, nil
 		}
-		drain(answer)
+		drain(response)
 		wait := retryDelay
 		if limit != nil {
 			if wait = limit.wait; wait > maxRateLimitWait || last || exceedsDeadline(r.Context(), t.caller.Now(), limit.Until) {
@@ -185,9 +185,9 @@ func (t *retryTransport) prepared(r *http.Request) (*http.Request, error) {
 }
 
 // drain discards a response, so that its connection can be reused.
-func drain(answer *http.Response) {
-	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10)
-	_ = answer.Body.Close()
+func drain(response *http.Response) {
+	_, _ = io.CopyN(io.Discard, response.Body, 64<<10)
+	_ = response.Body.Close()
 }
 
 func exceedsDeadline(ctx context.Context, now, until time.Time) bool {
@@ -197,11 +197,11 @@ func exceedsDeadline(ctx context.Context, now, until time.Time) bool {
 
 // limited returns the rate limit of a response, nil for none. Hosts respond with
 // 429, GitHub also with 403.
-func (t *retryTransport) limited(answer *http.Response) *RateLimitError {
-	h := answer.Header
+func (t *retryTransport) limited(response *http.Response) *RateLimitError {
+	h := response.Header
 	used := h.Get("X-RateLimit-Remaining") == "0" || h.Get("RateLimit-Remaining") == "0"
-	refused := answer.StatusCode == http.StatusForbidden && (used || h.Get("Retry-After") != "")
-	if answer.StatusCode != http.StatusTooManyRequests && !refused {
+	refused := response.StatusCode == http.StatusForbidden && (used || h.Get("Retry-After") != "")
+	if response.StatusCode != http.StatusTooManyRequests && !refused {
 		return nil
 	}
 	now := t.caller.Now()
@@ -229,8 +229,8 @@ func headerTime(h http.Header, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// explain returns an Error with a hint for a request without a usable response;
-// nil for other errors.
+// explain returns an Error with a hint for a request without a usable response,
+// nil for a request that the host rejected.
 func (h Hosted) explain(ctx context.Context, doing string, err error) error {
 	var known *Error
 	var limit *RateLimitError
@@ -246,6 +246,8 @@ func (h Hosted) explain(ctx context.Context, doing string, err error) error {
 		return nil
 	case errors.As(err, &known):
 		return err
+	case status(err) >= http.StatusInternalServerError:
+		return h.unavailable(doing, err)
 	case errors.As(err, &limit):
 		return failure("run the command again then; it resumes", "%s: %w", doing, limit)
 	case ctx.Err() != nil:

@@ -18,12 +18,12 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// called is a caller whose waits take no time, and what was waited.
+// called is a client that does not wait in real time, and records waits.
 type called struct {
 	*http.Client
-	hosted Hosted
-	waits  []time.Duration
-	told   []string
+	hosted   Hosted
+	waits    []time.Duration
+	messages []string
 }
 
 func call(t *testing.T, handler http.HandlerFunc) *called {
@@ -38,7 +38,7 @@ func call(t *testing.T, handler http.HandlerFunc) *called {
 	c := &called{hosted: Hosted{Hostname: u.Host, CABundle: ca, Token: "s3cret"}}
 	caller := Caller{
 		UserAgent: "flux/test", Now: func() time.Time { return noon },
-		Waiting: func(format string, args ...any) { c.told = append(c.told, fmt.Sprintf(format, args...)) },
+		Waiting: func(format string, args ...any) { c.messages = append(c.messages, fmt.Sprintf(format, args...)) },
 		sleep: func(_ context.Context, d time.Duration) error {
 			c.waits = append(c.waits, d)
 			return nil
@@ -50,7 +50,7 @@ func call(t *testing.T, handler http.HandlerFunc) *called {
 	return c
 }
 
-// send sends a request and returns what came back, in words.
+// send sends a request and returns the status and the body of the response.
 func (c *called) send(t *testing.T, method, body string) (string, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "https://"+c.hosted.Hostname+"/api", strings.NewReader(body))
@@ -58,20 +58,20 @@ func (c *called) send(t *testing.T, method, body string) (string, error) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+c.hosted.Token)
-	answer, err := c.Do(r)
+	response, err := c.Do(r)
 	if err != nil {
 		return "", c.hosted.explain(t.Context(), "asking", err)
 	}
-	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	return fmt.Sprintf("%d %s", answer.StatusCode, text), err
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	return fmt.Sprintf("%d %s", response.StatusCode, text), err
 }
 
-// refuse answers so many requests as told and echoes the rest.
-func refuse(times int, no func(http.ResponseWriter)) http.HandlerFunc {
+// rejectFirst rejects the first requests and echoes the others.
+func rejectFirst(times int, reject func(http.ResponseWriter)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if times--; times >= 0 {
-			no(w)
+			reject(w)
 			return
 		}
 		body, err := io.ReadAll(r.Body)
@@ -97,29 +97,29 @@ func TestRateLimit(t *testing.T) {
 	for name, test := range map[string]struct {
 		method string
 		times  int
-		no     func(http.ResponseWriter)
+		reject func(http.ResponseWriter)
 		want   string
 		waits  []time.Duration
 		until  string
 	}{
-		"short, in seconds":      {"POST", 1, limit(429, "Retry-After", "7"), "200 POST body flux/test", []time.Duration{7 * time.Second}, ""},
-		"short, as a time":       {"POST", 1, limit(429, "Retry-After", "Fri, 20 Nov 2026 12:00:09 GMT"), "200 POST body flux/test", []time.Duration{9 * time.Second}, ""},
-		"short, GitHub's":        {"GET", 1, limit(403, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", fmt.Sprint(noon.Unix()+20)), "200 GET body flux/test", []time.Duration{20 * time.Second}, ""},
-		"short, GitLab's":        {"GET", 1, limit(429, "RateLimit-Reset", fmt.Sprint(noon.Unix()+20)), "200 GET body flux/test", []time.Duration{20 * time.Second}, ""},
-		"over already":           {"GET", 1, limit(429, "RateLimit-Reset", fmt.Sprint(noon.Unix()-20)), "200 GET body flux/test", []time.Duration{time.Second}, ""},
-		"secondary":              {"PUT", 1, limit(403, "Retry-After", "3"), "200 PUT body flux/test", []time.Duration{3 * time.Second}, ""},
-		"again and again":        {"GET", 9, limit(429, "Retry-After", "7"), "", []time.Duration{7 * time.Second, 7 * time.Second}, "12:00:07"},
-		"long":                   {"GET", 1, limit(429, "Retry-After", "1800"), "", nil, "12:30:00"},
-		"long, GitHub's":         {"GET", 1, limit(403, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", fmt.Sprint(noon.Unix()+60)), "", nil, "12:01:00"},
-		"without a time":         {"GET", 1, limit(429), "", nil, "12:01:00"},
-		"a refusal":              {"GET", 1, limit(403, "X-RateLimit-Remaining", "17"), "403 ", nil, ""},
-		"out of order, reading":  {"GET", 2, limit(502), "200 GET body flux/test", []time.Duration{time.Second, time.Second}, ""},
-		"out of order, for long": {"GET", 9, limit(503), "503 ", []time.Duration{time.Second, time.Second}, ""},
-		"out of order, writing":  {"POST", 1, limit(502), "502 ", nil, ""},
+		"short, in seconds":    {"POST", 1, limit(429, "Retry-After", "7"), "200 POST body flux/test", []time.Duration{7 * time.Second}, ""},
+		"short, as a time":     {"POST", 1, limit(429, "Retry-After", "Fri, 20 Nov 2026 12:00:09 GMT"), "200 POST body flux/test", []time.Duration{9 * time.Second}, ""},
+		"short, GitHub's":      {"GET", 1, limit(403, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", fmt.Sprint(noon.Unix()+20)), "200 GET body flux/test", []time.Duration{20 * time.Second}, ""},
+		"short, GitLab's":      {"GET", 1, limit(429, "RateLimit-Reset", fmt.Sprint(noon.Unix()+20)), "200 GET body flux/test", []time.Duration{20 * time.Second}, ""},
+		"in the past":          {"GET", 1, limit(429, "RateLimit-Reset", fmt.Sprint(noon.Unix()-20)), "200 GET body flux/test", []time.Duration{time.Second}, ""},
+		"secondary":            {"PUT", 1, limit(403, "Retry-After", "3"), "200 PUT body flux/test", []time.Duration{3 * time.Second}, ""},
+		"repeated":             {"GET", 9, limit(429, "Retry-After", "7"), "", []time.Duration{7 * time.Second, 7 * time.Second}, "12:00:07"},
+		"long":                 {"GET", 1, limit(429, "Retry-After", "1800"), "", nil, "12:30:00"},
+		"long, GitHub's":       {"GET", 1, limit(403, "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", fmt.Sprint(noon.Unix()+60)), "", nil, "12:01:00"},
+		"without a time":       {"GET", 1, limit(429), "", nil, "12:01:00"},
+		"other 403":            {"GET", 1, limit(403, "X-RateLimit-Remaining", "17"), "403 ", nil, ""},
+		"unavailable, GET":     {"GET", 2, limit(502), "200 GET body flux/test", []time.Duration{time.Second, time.Second}, ""},
+		"unavailable for long": {"GET", 9, limit(503), "503 ", []time.Duration{time.Second, time.Second}, ""},
+		"unavailable, POST":    {"POST", 1, limit(502), "502 ", nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := call(t, refuse(test.times, test.no))
+			c := call(t, rejectFirst(test.times, test.reject))
 			got, err := c.send(t, test.method, "body")
 			if diff := cmp.Diff(test.want, got) + cmp.Diff(test.waits, c.waits); diff != "" {
 				t.Error(diff)
@@ -132,38 +132,40 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// A limit beyond the end of the operation is not waited for.
+// TestRateLimitBeyondDeadline requires that a client does not wait longer than the
+// deadline of the operation.
 func TestRateLimitBeyondDeadline(t *testing.T) {
 	t.Parallel()
-	c := call(t, refuse(1, limit(429, "Retry-After", "20")))
+	c := call(t, rejectFirst(1, limit(429, "Retry-After", "20")))
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(time.Hour))
 	defer cancel()
 	if !exceedsDeadline(ctx, time.Now(), time.Now().Add(2*time.Hour)) || exceedsDeadline(ctx, time.Now(), time.Now()) || exceedsDeadline(t.Context(), noon, noon) {
 		t.Error("the deadline is ignored")
 	}
-	if _, err := c.send(t, "GET", ""); err != nil || cmp.Diff([]string{c.hosted.Hostname + " has rate-limited the token: waiting 20s"}, c.told) != "" {
-		t.Errorf("%v, told %q", err, c.told)
+	if _, err := c.send(t, "GET", ""); err != nil || cmp.Diff([]string{c.hosted.Hostname + " has rate-limited the token: waiting 20s"}, c.messages) != "" {
+		t.Errorf("%v, messages %q", err, c.messages)
 	}
 }
 
-// Credentials go to no other host, and a change is not turned into a read.
+// TestRedirects requires that credentials are not sent to another host, and that a
+// write is not turned into a GET.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
-	stranger := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the other host was asked") }))
-	defer stranger.Close()
+	other := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the other host got a request") }))
+	defer other.Close()
 	for name, test := range map[string]struct{ method, to, want, err string }{
-		"elsewhere":         {"GET", stranger.URL + "/api", "", "asking: the host redirects to another address, " + stranger.URL},
-		"elsewhere, change": {"POST", stranger.URL + "/api", "", "asking: the host redirects to another address, " + stranger.URL},
-		"in the open":       {"GET", "http://HOST/api/new", "", "asking: the host redirects to another address, http://HOST"},
-		"here":              {"GET", "/api/new", "200 GET at the new place", ""},
-		"here, change":      {"POST", "/api/new", "", "asking: the host redirects a POST request to https://HOST/api/new"},
-		"in a circle":       {"GET", "/api", "", "asking: too many redirects"},
+		"other host":       {"GET", other.URL + "/api", "", "asking: the host redirects to another address, " + other.URL},
+		"other host, POST": {"POST", other.URL + "/api", "", "asking: the host redirects to another address, " + other.URL},
+		"without TLS":      {"GET", "http://HOST/api/new", "", "asking: the host redirects to another address, http://HOST"},
+		"same host":        {"GET", "/api/new", "200 GET at the new path", ""},
+		"same host, POST":  {"POST", "/api/new", "", "asking: the host redirects a POST request to https://HOST/api/new"},
+		"loop":             {"GET", "/api", "", "asking: too many redirects"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := call(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/api/new" {
-					_, _ = fmt.Fprint(w, r.Method+" at the new place")
+					_, _ = fmt.Fprint(w, r.Method+" at the new path")
 					return
 				}
 				http.Redirect(w, r, strings.ReplaceAll(test.to, "HOST", r.Host), http.StatusFound)
@@ -180,25 +182,25 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// Whatever goes wrong on the way says how to go on and shows no token.
+// TestUnreachable requires a remedy and no token in the errors of connections.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
-	quiet := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
-	quiet.StartTLS()
-	defer quiet.Close()
-	trusted := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: quiet.Certificate().Raw})
+	closing := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	closing.StartTLS()
+	defer closing.Close()
+	trusted := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: closing.Certificate().Raw})
 	for name, test := range map[string]struct {
 		hosted      Hosted
 		want, hint  string
 		interrupted bool
 	}{
-		"nobody there": {Hosted{Hostname: "127.0.0.1:1"}, "asking: cannot reach HOST: connect: connection refused", "check --hostname, and that the host is reachable from this machine", false},
-		"no TLS":       {Hosted{Hostname: strings.TrimPrefix(plain.URL, "http://")}, "asking: HOST does not speak TLS", "check the port in --hostname", false},
-		"not trusted":  {Hosted{Hostname: strings.TrimPrefix(quiet.URL, "https://")}, "asking: the certificate of HOST is signed by an unknown authority", "set --ca-file to the CA certificate", false},
-		"hangs up":     {Hosted{Hostname: strings.TrimPrefix(quiet.URL, "https://"), CABundle: trusted}, "asking: EOF", "check --hostname, and try again", false},
-		"out of time":  {Hosted{Hostname: strings.TrimPrefix(quiet.URL, "https://"), CABundle: trusted}, "asking: no response from HOST: it took too long", "check that the host is reachable, or increase --timeout", true},
+		"no server":         {Hosted{Hostname: "127.0.0.1:1"}, "asking: cannot reach HOST: connect: connection refused", "check --hostname, and that the host is reachable from this machine", false},
+		"no TLS":            {Hosted{Hostname: strings.TrimPrefix(plain.URL, "http://")}, "asking: HOST does not speak TLS", "check the port in --hostname", false},
+		"not trusted":       {Hosted{Hostname: strings.TrimPrefix(closing.URL, "https://")}, "asking: the certificate of HOST is signed by an unknown authority", "set --ca-file to the CA certificate", false},
+		"closed connection": {Hosted{Hostname: strings.TrimPrefix(closing.URL, "https://"), CABundle: trusted}, "asking: EOF", "check --hostname, and try again", false},
+		"timeout":           {Hosted{Hostname: strings.TrimPrefix(closing.URL, "https://"), CABundle: trusted}, "asking: no response from HOST: timeout", "check that the host is reachable, or increase --timeout", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client, err := Caller{Now: time.Now}.Client(test.hosted)
@@ -208,20 +210,20 @@ func TestUnreachable(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			if test.interrupted {
-				cancel(errors.New("it took too long"))
+				cancel(errors.New("timeout"))
 			}
 			r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+test.hosted.Hostname+"/", strings.NewReader("x"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			answer, err := client.Do(r)
+			response, err := client.Do(r)
 			if err == nil {
-				_ = answer.Body.Close()
-				t.Fatal("it was answered")
+				_ = response.Body.Close()
+				t.Fatal("it got a response")
 			}
 			var known *Error
 			if !errors.As(test.hosted.explain(ctx, "asking", err), &known) {
-				t.Fatalf("no way out of %v", err)
+				t.Fatalf("no remedy for %v", err)
 			}
 			if diff := cmp.Diff(test.want, strings.ReplaceAll(known.Error(), test.hosted.Hostname, "HOST")) + cmp.Diff(test.hint, known.Hint); diff != "" {
 				t.Error(diff)
@@ -229,6 +231,6 @@ func TestUnreachable(t *testing.T) {
 		})
 	}
 	if _, err := (Caller{}).Client(Hosted{CABundle: []byte("nothing")}); err == nil {
-		t.Error("a bundle without a certificate was taken")
+		t.Error("a bundle without a certificate was accepted")
 	}
 }

@@ -8,31 +8,31 @@ import (
 	"strings"
 )
 
-// Gitea is a repository on a Gitea or Forgejo, called by its REST API
-// (https://docs.gitea.com/api/). The API's client is a page here: the SDK adds
-// a request to every start, and puts the server's answers into errors as text
-// from which a status can no longer be told.
+// Gitea is a repository on Gitea or Forgejo
+// (https://docs.gitea.com/api/). Gitea's SDK is not used: it adds a request to
+// each start, and its errors do not have the status of the response.
 type Gitea struct {
 	hosted Hosted
-	client *http.Client
+	api    *restClient
 
-	// Found out by Survey.
+	// Set by Survey.
 	surveyed bool
 	want     Want
-	// account is whom authenticated as, "" where the token may not say.
+	// account is the account of the token, "" if the token cannot read it.
 	account string
-	// repo is nil where there is none yet, which is known once absent.
+	// repo is nil if the repository does not exist, which is known if absent is
+	// set.
 	repo   *giteaRepository
 	absent bool
-	// neighbour is some repository of the server, whose addresses tell where
-	// SSH listens; nil where there is none.
+	// neighbour is any repository of the server, whose URL has the SSH host; nil
+	// for none.
 	neighbour *giteaRepository
 	edits     map[string]any
-	// teams are those that are to be given access.
+	// teams are the teams to grant access.
 	teams []string
 }
 
-// giteaRepository is a repository as the API has it.
+// giteaRepository is a repository in the API.
 type giteaRepository struct {
 	FullName        string `json:"full_name"`
 	Description     string `json:"description"`
@@ -49,21 +49,21 @@ type giteaRepository struct {
 	} `json:"permissions"`
 }
 
-// GiteaPermissions returns the words for what a team may do with a repository:
-// those of Gitea, and those of other hosts for the same.
+// GiteaPermissions returns the permissions of teams: those of Gitea, and the
+// equivalent ones of other hosts.
 func GiteaPermissions() []string {
 	return []string{"read", "write", "admin", "pull", "triage", "push", "maintain"}
 }
 
-// NewGitea returns the row of Gitea and Forgejo. The client has to bound its requests.
+// NewGitea returns a repository on Gitea. See [Caller.Client] for the client.
 func NewGitea(hosted Hosted, client *http.Client) *Gitea {
 	hosted.Owner = strings.Trim(hosted.Owner, "/")
-	return &Gitea{hosted: hosted, client: client}
+	return &Gitea{hosted: hosted, api: newGiteaAPI(client, hosted)}
 }
 
 // Survey implements Host.
 func (g *Gitea) Survey(ctx context.Context, want Want) (Survey, error) {
-	*g = Gitea{hosted: g.hosted, client: g.client, want: want}
+	*g = Gitea{hosted: g.hosted, api: g.api, want: want}
 	if err := g.identify(ctx); err != nil {
 		return Survey{}, err
 	}
@@ -86,11 +86,11 @@ func (g *Gitea) Survey(ctx context.Context, want Want) (Survey, error) {
 		return survey, err
 	}
 	for _, team := range g.teams {
-		survey.Changes = append(survey.Changes, fmt.Sprintf("grant team %s access to %s", team, g.path()))
+		survey.Changes = append(survey.Changes, fmt.Sprintf("grant team %s access to %s", team, g.fullName()))
 	}
 	if g.repo != nil && !g.repo.Permissions.Admin && len(survey.Changes) > 0 {
 		return survey, failure("use a token of an administrator, or omit the flags that require this",
-			"%s does not administer %s, so it may not %s", g.who(), g.path(), survey.Changes[0])
+			"%s does not administer %s, so it may not %s", g.who(), g.fullName(), survey.Changes[0])
 	}
 	survey.Repository = g.repository()
 	g.surveyed = true
@@ -110,7 +110,7 @@ func (g *Gitea) Ensure(ctx context.Context) (Repository, error) {
 		}
 	}
 	if len(g.edits) > 0 {
-		if err := g.call(ctx, "changing repository "+g.path(), http.MethodPatch, g.api(), g.edits, g.repo); err != nil {
+		if err := g.call(ctx, "changing repository "+g.fullName(), http.MethodPatch, g.path(), g.edits, g.repo); err != nil {
 			return Repository{}, err
 		}
 		g.edits = nil
@@ -124,20 +124,21 @@ func (g *Gitea) Ensure(ctx context.Context) (Repository, error) {
 	return g.repository(), nil
 }
 
-// create makes the repository, which is empty.
+// create creates the repository without a commit.
 func (g *Gitea) create(ctx context.Context) error {
-	var made giteaRepository
+	var created giteaRepository
 	err := g.call(ctx, "creating repository "+g.hosted.String(), http.MethodPost, g.owner()+"/repos", map[string]any{
 		"name": g.hosted.Name, "description": g.hosted.Description, "private": g.hosted.Visibility != "public",
 		"default_branch": g.hosted.Branch,
-	}, &made)
+	}, &created)
 	if status(err) != http.StatusConflict {
 		if err == nil {
-			g.repo = &made
+			g.repo = &created
 		}
 		return err
 	}
-	// Somebody else made it, or an earlier request of this run whose answer was lost.
+	// Another client created it, or an earlier request of this run whose response
+	// was lost.
 	if err := g.find(ctx); err != nil {
 		return err
 	}
@@ -148,11 +149,11 @@ func (g *Gitea) create(ctx context.Context) error {
 	return nil
 }
 
-// addTeam gives a team access.
+// addTeam grants a team access.
 func (g *Gitea) addTeam(ctx context.Context, team string) error {
-	err := g.call(ctx, fmt.Sprintf("granting team %s access to %s", team, g.path()), http.MethodPut, g.api("teams", team), nil, nil)
-	if status(err) == http.StatusUnprocessableEntity && strings.Contains(said(err), "already added") {
-		return nil // a team of all repositories had it as soon as the repository was there
+	err := g.call(ctx, fmt.Sprintf("granting team %s access to %s", team, g.fullName()), http.MethodPut, g.path("teams", team), nil, nil)
+	if status(err) == http.StatusUnprocessableEntity && strings.Contains(message(err), "already added") {
+		return nil // a team of all repositories has access to a new repository
 	}
 	return err
 }
@@ -163,17 +164,17 @@ func (g *Gitea) RequestChange(ctx context.Context, change Change) (Request, erro
 	if open, err := g.openRequest(ctx, doing, change); err != nil || open.Number != 0 {
 		return open, err
 	}
-	var made giteaRequest
-	err := g.call(ctx, doing, http.MethodPost, g.api("pulls"),
-		map[string]any{"head": change.Head, "base": change.Base, "title": change.Title, "body": change.Body}, &made)
+	var opened giteaRequest
+	err := g.call(ctx, doing, http.MethodPost, g.path("pulls"),
+		map[string]any{"head": change.Head, "base": change.Base, "title": change.Title, "body": change.Body}, &opened)
 	if status(err) == http.StatusConflict {
-		// Another run opened it meanwhile.
+		// Another run has opened it in the meantime.
 		return g.openRequest(ctx, doing, change)
 	}
-	return Request{URL: made.URL, Number: made.Number, Opened: true}, err
+	return Request{URL: opened.URL, Number: opened.Number, Opened: true}, err
 }
 
-// giteaRequest is a pull request as the API has it.
+// giteaRequest is a pull request in the API.
 type giteaRequest struct {
 	Number     int    `json:"number"`
 	URL        string `json:"html_url"`
@@ -185,11 +186,11 @@ type giteaRequest struct {
 	}
 }
 
-// openRequest returns the open pull request between two branches, with the
-// number 0 where there is none. There is at most one.
+// openRequest returns the open pull request between two branches, with number 0
+// if there is none.
 func (g *Gitea) openRequest(ctx context.Context, doing string, change Change) (Request, error) {
 	var found Request
-	err := pagesOf(ctx, g, doing, g.api("pulls")+"?state=open", func(open giteaRequest) {
+	err := giteaPages(ctx, g, doing, g.path("pulls"), url.Values{"state": {"open"}}, func(open giteaRequest) {
 		if open.Head.Ref == change.Head && open.Base.Ref == change.Base && open.Head.Repo.FullName == open.Base.Repo.FullName {
 			found = Request{URL: open.URL, Number: open.Number}
 		}
@@ -197,9 +198,9 @@ func (g *Gitea) openRequest(ctx context.Context, doing string, change Change) (R
 	return found, err
 }
 
-// repository returns the repository as Git sees it.
+// repository returns the URLs and credentials of the repository.
 func (g *Gitea) repository() Repository {
-	path := g.path()
+	path := g.fullName()
 	r := Repository{DefaultBranch: g.hosted.Branch}
 	if g.repo != nil {
 		r.DefaultBranch = g.repo.DefaultBranch
@@ -213,18 +214,18 @@ func (g *Gitea) repository() Repository {
 	return r
 }
 
-// sshHosted is the repository with the user and the host of SSH that the
-// server tells, where the user of flux has not.
+// sshHosted returns the repository with the SSH user and host of the server, unless
+// flags set them.
 func (g *Gitea) sshHosted() Hosted {
 	h := g.hosted
-	told := g.repo
-	if told == nil {
-		told = g.neighbour
+	known := g.repo
+	if known == nil {
+		known = g.neighbour
 	}
-	if told == nil {
+	if known == nil {
 		return h
 	}
-	user, host := sshLogin(told.SSHURL)
+	user, host := sshLogin(known.SSHURL)
 	if h.SSHHostname == "" {
 		h.SSHHostname = host
 	}
@@ -234,9 +235,9 @@ func (g *Gitea) sshHosted() Hosted {
 	return h
 }
 
-// sshLogin returns the user and the host, and port where it is not the usual
-// one, of an SSH address in either of its forms: ssh://git@host:port/path and
-// git@host:path.
+// sshLogin returns the user and the host of an SSH address in either form,
+// ssh://git@host:port/path or git@host:path. The host has the port if it is not
+// the default one.
 func sshLogin(address string) (user, host string) {
 	if u, err := url.Parse(address); err == nil && u.Scheme == "ssh" {
 		return u.User.Username(), strings.TrimSuffix(u.Host, ":22")
@@ -249,18 +250,18 @@ func sshLogin(address string) (user, host string) {
 	return user, host
 }
 
-// path is the full name of the repository: a renamed one is found by its old
-// name, and has another.
-func (g *Gitea) path() string {
+// fullName returns the full name of the repository. Gitea finds a renamed
+// repository by its old name.
+func (g *Gitea) fullName() string {
 	if g.repo != nil {
 		return g.repo.FullName
 	}
 	return g.hosted.String()
 }
 
-// api is the path of the repository in the API, or of something in it.
-func (g *Gitea) api(parts ...string) string {
-	owner, name, _ := strings.Cut(g.path(), "/")
+// path returns the path of the repository, or of a part of it, in the API.
+func (g *Gitea) path(parts ...string) string {
+	owner, name, _ := strings.Cut(g.fullName(), "/")
 	path := "/repos"
 	for _, part := range append([]string{owner, name}, parts...) {
 		path += "/" + url.PathEscape(part)
@@ -268,7 +269,7 @@ func (g *Gitea) api(parts ...string) string {
 	return path
 }
 
-// owner is the path in the API of who is to own the repository.
+// owner returns the path of the owner of the repository in the API.
 func (g *Gitea) owner() string {
 	if g.hosted.Personal {
 		return "/user"
@@ -276,7 +277,7 @@ func (g *Gitea) owner() string {
 	return "/orgs/" + url.PathEscape(g.hosted.Owner)
 }
 
-// who is the account in words.
+// who returns the account for messages.
 func (g *Gitea) who() string {
 	if g.account == "" {
 		return "the token's account"

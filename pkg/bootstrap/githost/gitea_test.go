@@ -50,7 +50,7 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// gitea is the row for a repository "owner/name" with somebody's token.
+// gitea returns the repository "owner/name" with a token.
 func (s *server) gitea(t *testing.T, repository, token string, change ...func(*Hosted)) *Gitea {
 	t.Helper()
 	owner, name, _ := strings.Cut(repository, "/")
@@ -71,14 +71,14 @@ func (s *server) gitea(t *testing.T, repository, token string, change ...func(*H
 	return NewGitea(h, client)
 }
 
-// repository makes an empty one of alice's.
+// repository creates an empty repository of alice.
 func (s *server) repository(t *testing.T, name string) string {
 	t.Helper()
 	s.make(t, name, false)
 	return name
 }
 
-// make makes a repository of alice's, with a first commit or without.
+// make creates a repository of alice, with or without a commit.
 func (s *server) make(t *testing.T, name string, commit bool) {
 	t.Helper()
 	owner, short, _ := strings.Cut(name, "/")
@@ -89,7 +89,7 @@ func (s *server) make(t *testing.T, name string, commit bool) {
 	s.As(t, s.alice, http.MethodPost, path, map[string]any{"name": short, "auto_init": commit, "default_branch": "main", "private": true}, nil)
 }
 
-// seen is what the tests compare of a repository.
+// seen has the compared fields of a repository.
 type seen struct {
 	Private       bool   `json:"private"`
 	Description   string `json:"description"`
@@ -107,7 +107,7 @@ func (s *server) see(t *testing.T, repository string) seen {
 func (s *server) absent(t *testing.T, repository string) {
 	t.Helper()
 	if err := s.Call(t.Context(), s.Admin.Token, http.MethodGet, "/api/v1/repos/"+repository, nil, nil); err == nil {
-		t.Errorf("%s was made", repository)
+		t.Errorf("%s was created", repository)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestGitea(t *testing.T) {
 	s := newServer(t)
 	for name, test := range map[string]func(*testing.T, *server){
 		"create": createdRepositories, "reconcile": reconciled, "teams": teamsGivenAccess, "scopes": missingScopes,
-		"refusals": refusedBeforehand, "keys": deployKeys, "protection": protectedBranches, "request": pullRequests,
+		"survey errors": surveyErrors, "keys": deployKeys, "protection": protectedBranches, "request": pullRequests,
 		"ssh": sshAddresses, "renamed": renamedRepository, "cut off": cutOff,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func createdRepositories(t *testing.T, s *server) {
 			t.Errorf("%s: a second run finds %+v, %v", name, survey, err)
 		}
 	}
-	// Two runs at once: the second finds that there is one when it makes it.
+	// Two runs at once: the second creates a repository that exists by then.
 	first, second := s.gitea(t, "alice/twice", s.alice.Token), s.gitea(t, "alice/twice", s.alice.Token)
 	if _, err := second.Survey(t.Context(), Want{Branch: "main"}); err != nil {
 		t.Fatal(err)

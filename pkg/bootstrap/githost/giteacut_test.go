@@ -13,8 +13,8 @@ import (
 
 var errCut = errors.New("cut off")
 
-// cutter ends a run at one of its requests that change something, as a killed
-// process does: before the server got it, or after it was carried out.
+// cutter fails a run at one of its writes, as if the process was killed: before the
+// server got the request, or after it handled it.
 type cutter struct {
 	next  http.RoundTripper
 	left  int
@@ -32,16 +32,16 @@ func (c *cutter) RoundTrip(r *http.Request) (*http.Response, error) {
 		return c.next.RoundTrip(r)
 	}
 	if c.after {
-		answer, err := c.next.RoundTrip(r)
+		response, err := c.next.RoundTrip(r)
 		if err != nil {
 			return nil, err
 		}
-		drain(answer)
+		drain(response)
 	}
 	return nil, errCut
 }
 
-// outcome is the state in which a server ends.
+// outcome is the state of a server after a run.
 type outcome struct {
 	Seen  seen
 	Teams []struct{ Name string }
@@ -60,8 +60,8 @@ func (s *server) outcome(t *testing.T, repository string) outcome {
 	return o
 }
 
-// cutOff ends a run at each of its changes in turn; the next one has to end in
-// the same state as one that was not disturbed.
+// cutOff interrupts a run at each of its writes: the next run has to reach the same
+// state as a run without interruption.
 func cutOff(t *testing.T, s *server) {
 	key := DeployKey{Title: "flux", Public: publicKey(t)}
 	bootstrap := func(g *Gitea) error {
@@ -82,7 +82,7 @@ func cutOff(t *testing.T, s *server) {
 				return s.gitea(t, name, s.alice.Token, func(h *Hosted) { h.Description, h.Teams = "fleet", []Team{{"readers", "read"}} })
 			}
 			cut := fresh()
-			cut.client.Transport = &cutter{cut.client.Transport, n, after}
+			cut.api.client.Transport = &cutter{cut.api.client.Transport, n, after}
 			first := bootstrap(cut)
 			if first != nil {
 				if !strings.Contains(first.Error(), errCut.Error()) {
@@ -98,7 +98,7 @@ func cutOff(t *testing.T, s *server) {
 			}
 			if first == nil {
 				if n < 4 {
-					t.Errorf("a run makes %d requests that change something, too few to be true", n)
+					t.Errorf("a run has %d writes, expected more", n)
 				}
 				break
 			}
@@ -106,10 +106,10 @@ func cutOff(t *testing.T, s *server) {
 	}
 }
 
-// staleKey leaves a key of the same title, as one of an earlier cluster.
+// staleKey adds a key of the same title, as of an earlier cluster.
 func (s *server) staleKey(t *testing.T, repository string) {
 	t.Helper()
-	// The repository may not be there, or the title be taken: both are right.
+	// The repository may not exist, or may have the title: both are fine.
 	_ = s.Call(t.Context(), s.alice.Token, http.MethodPost, "/api/v1/repos/"+repository+"/keys",
 		map[string]any{"title": "flux", "key": publicKey(t), "read_only": true}, nil)
 }

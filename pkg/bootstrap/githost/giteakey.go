@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// giteaKey is a deploy key as the API has it.
+// giteaKey is a deploy key in the API.
 type giteaKey struct {
 	ID       int    `json:"id"`
 	Title    string `json:"title"`
@@ -16,18 +16,18 @@ type giteaKey struct {
 	ReadOnly bool   `json:"read_only"`
 }
 
-// DeployKey implements Host. Titles are unique on Gitea and cannot be changed,
-// so that a key that takes the place of another gets a number behind its own.
+// DeployKey implements Host. Titles are unique on Gitea and cannot be changed, so
+// the title of a key that replaces another one has a number.
 func (g *Gitea) DeployKey(ctx context.Context, key DeployKey) error {
-	doing := fmt.Sprintf("adding the deploy key %q to %s", key.Title, g.path())
+	doing := fmt.Sprintf("adding the deploy key %q to %s", key.Title, g.fullName())
 	var stale []giteaKey
 	titles := map[string]bool{}
-	right := false
-	err := pagesOf(ctx, g, doing, g.api("keys"), func(found giteaKey) {
+	present := false
+	err := giteaPages(ctx, g, doing, g.path("keys"), nil, func(found giteaKey) {
 		titles[found.Title] = true
 		switch {
 		case sameKey(found.Key, key.Public) && found.ReadOnly != g.hosted.ReadWriteKey:
-			right = true
+			present = true
 		case sameKey(found.Key, key.Public) || isTitle(found.Title, key.Title):
 			stale = append(stale, found)
 		}
@@ -35,7 +35,7 @@ func (g *Gitea) DeployKey(ctx context.Context, key DeployKey) error {
 	if err != nil {
 		return err
 	}
-	if !right {
+	if !present {
 		if stale, err = g.replace(ctx, doing, key, stale, titles); err != nil {
 			return err
 		}
@@ -51,8 +51,9 @@ func (g *Gitea) DeployKey(ctx context.Context, key DeployKey) error {
 	return nil
 }
 
-// replace adds a key and returns what is still to be removed. The same key with
-// other rights has to go first: a repository takes no key twice.
+// replace adds a key and returns the stale keys that still have to be removed. The
+// same key with other permissions is removed first, because a repository cannot
+// have a key twice.
 func (g *Gitea) replace(ctx context.Context, doing string, key DeployKey, stale []giteaKey, titles map[string]bool) ([]giteaKey, error) {
 	var left []giteaKey
 	for _, old := range stale {
@@ -69,33 +70,33 @@ func (g *Gitea) replace(ctx context.Context, doing string, key DeployKey, stale 
 	for n := 2; titles[title]; n++ {
 		title = numbered(key.Title, n)
 	}
-	err := g.call(ctx, doing, http.MethodPost, g.api("keys"),
+	err := g.call(ctx, doing, http.MethodPost, g.path("keys"),
 		map[string]any{"title": title, "key": key.Public, "read_only": !g.hosted.ReadWriteKey}, nil)
 	switch {
 	case status(err) != http.StatusUnprocessableEntity:
 		return left, err
-	case strings.Contains(said(err), "already been added"):
-		return left, nil // by an earlier request of this run whose answer was lost
-	case strings.Contains(said(err), "SSH is disabled"):
-		return nil, failure("use --token-auth", "%s: %s does not speak SSH%w", doing, g.hosted.Hostname, quiet{err})
-	case strings.Contains(said(err), "non-deploy key"):
+	case strings.Contains(message(err), "already been added"):
+		return left, nil // by an earlier request of this run whose response was lost
+	case strings.Contains(message(err), "SSH is disabled"):
+		return nil, failure("use --token-auth", "%s: %s has SSH disabled%w", doing, g.hosted.Hostname, silent{err})
+	case strings.Contains(message(err), "non-deploy key"):
 		return nil, failure("set another --private-key-file, or omit it to generate a key",
-			"%s: the key belongs to an account already%w", doing, quiet{err})
+			"%s: an account has the key already%w", doing, silent{err})
 	}
 	return nil, err
 }
 
 func (g *Gitea) removeKey(ctx context.Context, key giteaKey) error {
-	err := g.call(ctx, fmt.Sprintf("removing the old deploy key %q from %s", key.Title, g.path()), http.MethodDelete, g.api("keys", strconv.Itoa(key.ID)), nil, nil)
+	err := g.call(ctx, fmt.Sprintf("removing the old deploy key %q from %s", key.Title, g.fullName()), http.MethodDelete, g.path("keys", strconv.Itoa(key.ID)), nil, nil)
 	if status(err) == http.StatusNotFound {
-		return nil // another run was quicker
+		return nil // another run has removed it
 	}
 	return err
 }
 
 func numbered(title string, n int) string { return fmt.Sprintf("%s (%d)", title, n) }
 
-// isTitle tells whether a title is another one, with a number behind it or not.
+// isTitle reports whether a title is another one, with or without a number.
 func isTitle(title, of string) bool {
 	rest, same := strings.CutPrefix(title, of)
 	if !same || rest == "" {

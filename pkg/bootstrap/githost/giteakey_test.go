@@ -14,7 +14,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// keys are titles, rights and kinds of the deploy keys of a repository.
+// keys returns titles and permissions of the deploy keys of a repository.
 func (s *server) keys(t *testing.T, repository string) (titles []string, found []giteaKey) {
 	t.Helper()
 	s.As(t, s.alice, http.MethodGet, "/repos/"+repository+"/keys", nil, &found)
@@ -52,10 +52,10 @@ func deployKeys(t *testing.T, s *server) {
 		same bool
 	}{
 		{"a first key", g, DeployKey{Title: "flux", Public: first}, []string{"flux by hand read-only=true", "flux read-only=true"}, false},
-		{"the same again", g, DeployKey{Title: "flux", Public: first + " comment"}, []string{"flux by hand read-only=true", "flux read-only=true"}, true},
+		{"the same key", g, DeployKey{Title: "flux", Public: first + " comment"}, []string{"flux by hand read-only=true", "flux read-only=true"}, true},
 		{"another, both", g, DeployKey{Title: "flux", Public: second, KeepOthers: true}, []string{"flux (2) read-only=true", "flux by hand read-only=true", "flux read-only=true"}, false},
 		{"another alone", g, DeployKey{Title: "flux", Public: second}, []string{"flux (2) read-only=true", "flux by hand read-only=true"}, true},
-		{"with other rights", writer, DeployKey{Title: "flux", Public: second}, []string{"flux by hand read-only=true", "flux read-only=false"}, false},
+		{"other permissions", writer, DeployKey{Title: "flux", Public: second}, []string{"flux by hand read-only=true", "flux read-only=false"}, false},
 		{"replaced at once", g, DeployKey{Title: "flux", Public: first}, []string{"flux (2) read-only=true", "flux by hand read-only=true"}, false},
 	} {
 		if err := step.host.DeployKey(t.Context(), step.key); err != nil {
@@ -79,7 +79,7 @@ func deployKeys(t *testing.T, s *server) {
 	taken := publicKey(t)
 	s.As(t, s.alice, http.MethodPost, "/user/keys", map[string]any{"title": "laptop", "key": taken}, nil)
 	err := g.DeployKey(t.Context(), DeployKey{Title: "flux", Public: taken})
-	if err == nil || !strings.HasSuffix(err.Error(), "the key belongs to an account already") {
+	if err == nil || !strings.HasSuffix(err.Error(), "an account has the key already") {
 		t.Errorf("an account's key: %v", err)
 	}
 }
@@ -105,15 +105,15 @@ func pullRequests(t *testing.T, s *server) {
 	var there struct{ Title, Body, State string }
 	s.As(t, s.alice, http.MethodGet, fmt.Sprintf("/repos/%s/pulls/%d", name, made.Number), nil, &there)
 	if there.Title != change.Title || there.Body != change.Body || there.State != "open" {
-		t.Errorf("the request is %+v", there)
+		t.Errorf("the pull request is %+v", there)
 	}
 	again, err := g.RequestChange(t.Context(), change)
 	made.Opened = false
 	if err != nil || again != made {
-		t.Errorf("asked again: %+v, %v, want %+v", again, err, made)
+		t.Errorf("second request: %+v, %v, want %+v", again, err, made)
 	}
 	s.As(t, s.alice, http.MethodPatch, fmt.Sprintf("/repos/%s/pulls/%d", name, made.Number), map[string]any{"state": "closed"}, nil)
 	if renewed, err := g.RequestChange(t.Context(), change); err != nil || !renewed.Opened || renewed.Number == made.Number {
-		t.Errorf("asked after it was closed: %+v, %v", renewed, err)
+		t.Errorf("request after it was closed: %+v, %v", renewed, err)
 	}
 }

@@ -5,23 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
 )
 
-// identify finds out whether the token is valid and whom it belongs to. Reading
-// the repository would not do: a public one is shown to anybody.
+// identify reads the account of the token and returns an error if the token is
+// not valid, which reading a public repository does not show.
 func (g *Gitea) identify(ctx context.Context) error {
 	const doing = "checking the token"
 	var account struct{ Login string }
-	_, err := g.exchange(ctx, http.MethodGet, "/user", nil, &account)
+	_, err := g.api.call(ctx, http.MethodGet, "/user", nil, nil, &account)
 	g.account = account.Login
 	switch {
-	case status(err) == http.StatusForbidden && len(scopesAsked(err)) > 0:
-		return nil // it is valid, and may not say whose it is
+	case status(err) == http.StatusForbidden && len(requiredScopes(err)) > 0:
+		return nil // the token is valid, but has no permission to read its account
 	case status(err) == http.StatusNotFound:
-		return failure("check --hostname: the host alone, as in --hostname=git.example.com", "%s: %s has no API of Gitea", doing, g.hosted.Hostname)
+		return failure("check --hostname: the host alone, as in --hostname=git.example.com", "%s: %s has no Gitea API", doing, g.hosted.Hostname)
 	case status(err) == http.StatusBadRequest && g.hosted.Scheme == "http":
 		return failure("omit http:// in --hostname", "%s: %s does not accept HTTP requests", doing, g.hosted.Hostname)
 	case err == nil && g.account == "":
@@ -30,10 +31,10 @@ func (g *Gitea) identify(ctx context.Context) error {
 	return g.problem(ctx, doing, err)
 }
 
-// find looks for the repository.
+// find reads the repository, if it exists.
 func (g *Gitea) find(ctx context.Context) error {
 	var found giteaRepository
-	err := g.call(ctx, "looking for repository "+g.hosted.String(), http.MethodGet, g.api(), nil, &found)
+	err := g.call(ctx, "reading repository "+g.hosted.String(), http.MethodGet, g.path(), nil, &found)
 	switch {
 	case status(err) == http.StatusNotFound:
 		g.absent = true
@@ -47,21 +48,21 @@ func (g *Gitea) find(ctx context.Context) error {
 	return nil
 }
 
-// surveyOwner finds out whether the repository could be made.
+// surveyOwner returns an error if the repository cannot be created.
 func (g *Gitea) surveyOwner(ctx context.Context) error {
 	if g.hosted.Personal && g.account != "" && !strings.EqualFold(g.account, g.hosted.Owner) {
 		return failure(fmt.Sprintf("use a token of %s, or omit --personal if it is an organisation", g.hosted.Owner),
 			"repository %s cannot be created: the token is of %s", g.hosted, g.account)
 	}
-	err := g.rehearse(ctx, g.owner()+"/repos")
+	err := g.checkScopes(ctx, g.owner()+"/repos")
 	if status(err) == http.StatusNotFound {
 		return g.noOwner(ctx)
 	}
 	if err == nil {
-		// What the key needs is another scope than what making it needs.
-		err = g.rehearse(ctx, g.api("keys"))
+		// Deploy keys require another scope than the creation.
+		err = g.checkScopes(ctx, g.path("keys"))
 		if status(err) == http.StatusNotFound {
-			err = nil // as expected: there is no repository
+			err = nil // there is no repository yet
 		}
 	}
 	if err == nil && !g.hosted.Personal {
@@ -73,34 +74,34 @@ func (g *Gitea) surveyOwner(ctx context.Context) error {
 	return g.findNeighbour(ctx)
 }
 
-// rehearse finds out whether the token's scopes are enough for a request that
-// makes something, by one that lacks everything and that no server carries out.
-// There is no other way: the API does not tell the scopes of a token.
-func (g *Gitea) rehearse(ctx context.Context, path string) error {
-	_, err := g.exchange(ctx, http.MethodPost, path, map[string]any{}, nil)
+// checkScopes returns an error if the token has no scope for a POST request. It
+// sends an empty one, which no server carries out, because the API does not list
+// the scopes of a token.
+func (g *Gitea) checkScopes(ctx context.Context, path string) error {
+	_, err := g.api.call(ctx, http.MethodPost, path, nil, map[string]any{}, nil)
 	switch status(err) {
 	case http.StatusUnprocessableEntity, http.StatusBadRequest:
 		return nil
 	case http.StatusForbidden:
-		if len(scopesAsked(err)) == 0 {
-			return nil // what else it may not is asked for elsewhere, in better words
+		if len(requiredScopes(err)) == 0 {
+			return nil // other permissions are checked elsewhere, with better messages
 		}
 	}
-	return g.problem(ctx, "checking what the token allows", err)
+	return g.problem(ctx, "checking the scopes of the token", err)
 }
 
-// noOwner explains that there is no organisation of the name.
+// noOwner returns the error for an organisation that does not exist.
 func (g *Gitea) noOwner(ctx context.Context) error {
 	var user struct{ Login string }
-	if _, err := g.exchange(ctx, http.MethodGet, "/users/"+g.hosted.Owner, nil, &user); err == nil && user.Login != "" {
+	if _, err := g.api.call(ctx, http.MethodGet, "/users/"+url.PathEscape(g.hosted.Owner), nil, nil, &user); err == nil && user.Login != "" {
 		return failure("add --personal", "%s is a user on %s, not an organisation", user.Login, g.hosted.Hostname)
 	}
 	return failure("check --owner, or add --personal if it is a user",
-		"there is no organisation %s on %s, or it is hidden from %s", g.hosted.Owner, g.hosted.Hostname, g.who())
+		"there is no organisation %s on %s, or %s cannot read it", g.hosted.Owner, g.hosted.Hostname, g.who())
 }
 
-// mayCreate finds out whether the account may make repositories in the
-// organisation, as far as the token lets it ask.
+// mayCreate returns an error if the account has no permission to create
+// repositories in the organisation, nil if the token cannot read it.
 func (g *Gitea) mayCreate(ctx context.Context) error {
 	if g.account == "" {
 		return nil
@@ -110,28 +111,29 @@ func (g *Gitea) mayCreate(ctx context.Context) error {
 		Admin  bool `json:"is_admin"`
 		Owner  bool `json:"is_owner"`
 	}
-	_, err := g.exchange(ctx, http.MethodGet, fmt.Sprintf("/users/%s/orgs/%s/permissions", g.account, g.hosted.Owner), nil, &may)
+	path := fmt.Sprintf("/users/%s/orgs/%s/permissions", url.PathEscape(g.account), url.PathEscape(g.hosted.Owner))
+	_, err := g.api.call(ctx, http.MethodGet, path, nil, nil, &may)
 	switch {
 	case status(err) == http.StatusForbidden || status(err) == http.StatusNotFound:
-		return nil // nobody says, so that making it has to show
+		return nil // unknown: the creation may fail
 	case err != nil:
 		return g.problem(ctx, "checking the rights in organisation "+g.hosted.Owner, err)
 	case !may.Create && !may.Admin && !may.Owner:
 		return failure("ask an owner of the organisation to create the repository, or to let one of your teams create repositories",
-			"%s may not create repositories in organisation %s", g.account, g.hosted.Owner)
+			"%s has no permission to create repositories in organisation %s", g.account, g.hosted.Owner)
 	}
 	return nil
 }
 
-// findNeighbour looks for any repository, to know the address of SSH before
-// there is the one that is going to be made.
+// findNeighbour reads any repository for the SSH host of the one that will be
+// created.
 func (g *Gitea) findNeighbour(ctx context.Context) error {
 	if g.hosted.TokenAuth || g.hosted.SSHHostname != "" {
 		return nil
 	}
 	var found struct{ Data []giteaRepository }
-	if err := g.call(ctx, "looking for the SSH address of "+g.hosted.Hostname, http.MethodGet, "/repos/search?limit=1", nil, &found); err != nil {
-		return err
+	if _, err := g.api.call(ctx, http.MethodGet, "/repos/search", url.Values{"limit": {"1"}}, nil, &found); err != nil {
+		return g.problem(ctx, "reading the SSH address of "+g.hosted.Hostname, err)
 	}
 	if len(found.Data) > 0 {
 		g.neighbour = &found.Data[0]
@@ -139,31 +141,31 @@ func (g *Gitea) findNeighbour(ctx context.Context) error {
 	return nil
 }
 
-// surveyRepository finds out whether what is there can be worked with, and
-// what would refuse a push.
+// surveyRepository returns an error if bootstrap cannot use the repository, and why
+// a push would be rejected.
 func (g *Gitea) surveyRepository(ctx context.Context) (protected string, err error) {
-	name := g.path()
+	name := g.fullName()
 	settings := "change it in " + g.hosted.HTTPURL(name+"/settings")
 	switch {
 	case g.repo.Archived:
-		return "", failure(settings+", or choose another repository", "repository %s is archived: nobody can push to it", name)
+		return "", failure(settings+", or choose another repository", "repository %s is archived and read-only", name)
 	case g.repo.Mirror:
-		return "", failure("choose another repository, or the one that it mirrors", "repository %s is a mirror: nobody can push to it", name)
+		return "", failure("choose another repository, or the one that it mirrors", "repository %s is a mirror and read-only", name)
 	case !g.repo.Permissions.Push:
-		return "", failure("ask for write access, or use a token of an account that has it", "%s may not push to %s", g.who(), name)
+		return "", failure("ask for write access, or use a token of an account that has it", "%s has no permission to push to %s", g.who(), name)
 	case g.want.ChangeRequest && !g.repo.HasPullRequests:
 		return "", failure(settings, "repository %s has no pull requests", name)
 	case g.want.KeyTitle != "" && !g.repo.Permissions.Admin:
-		return "", failure("use a token of an account that does, or use --token-auth",
-			"adding a deploy key: %s does not administer %s", g.who(), name)
+		return "", failure("use a token of an administrator of it, or use --token-auth",
+			"adding a deploy key: %s is not an administrator of %s", g.who(), name)
 	}
-	if err := g.rehearse(ctx, g.api("keys")); err != nil {
+	if err := g.checkScopes(ctx, g.path("keys")); err != nil {
 		return "", err
 	}
 	return g.surveyBranch(ctx)
 }
 
-// surveyEdits returns what has to change for the repository to be as asked for.
+// surveyEdits returns the changes of settings that --reconcile requires.
 func (g *Gitea) surveyEdits() []string {
 	if !g.hosted.Reconcile {
 		return nil
@@ -172,24 +174,24 @@ func (g *Gitea) surveyEdits() []string {
 	g.edits = map[string]any{}
 	if private := g.hosted.Visibility != "public"; private != g.repo.Private {
 		g.edits["private"] = private
-		changes = append(changes, fmt.Sprintf("make %s %s", g.path(), g.hosted.Visibility))
+		changes = append(changes, fmt.Sprintf("make %s %s", g.fullName(), g.hosted.Visibility))
 	}
 	if g.hosted.Description != "" && g.hosted.Description != g.repo.Description {
 		g.edits["description"] = g.hosted.Description
-		changes = append(changes, "change the description of "+g.path())
+		changes = append(changes, "change the description of "+g.fullName())
 	}
 	return changes
 }
 
-// surveyBranch finds out what would refuse a push to the branch.
+// surveyBranch returns why a push to the branch would be rejected.
 func (g *Gitea) surveyBranch(ctx context.Context) (string, error) {
 	var branch struct {
 		Protected   bool   `json:"protected"`
 		UserCanPush bool   `json:"user_can_push"`
 		Rule        string `json:"effective_branch_protection_name"`
 	}
-	doing := fmt.Sprintf("reading branch %s of %s", g.want.Branch, g.path())
-	err := g.call(ctx, doing, http.MethodGet, g.api(append([]string{"branches"}, strings.Split(g.want.Branch, "/")...)...), nil, &branch)
+	doing := fmt.Sprintf("reading branch %s of %s", g.want.Branch, g.fullName())
+	err := g.call(ctx, doing, http.MethodGet, g.path(append([]string{"branches"}, strings.Split(g.want.Branch, "/")...)...), nil, &branch)
 	switch {
 	case status(err) == http.StatusNotFound:
 		return g.surveyRules(ctx, doing)
@@ -201,12 +203,12 @@ func (g *Gitea) surveyBranch(ctx context.Context) (string, error) {
 
 func protection(rule, branch, who string) string {
 	if rule == "" || rule == branch {
-		return fmt.Sprintf("branch %s is protected, and %s is not among those who may push to it", branch, who)
+		return fmt.Sprintf("branch %s is protected, and %s is not allowed to push to it", branch, who)
 	}
-	return fmt.Sprintf("branch %s is protected by rule %s, and %s is not among those who may push to it", branch, rule, who)
+	return fmt.Sprintf("branch %s is protected by rule %s, and %s is not allowed to push to it", branch, rule, who)
 }
 
-// giteaRule protects branches.
+// giteaRule is a branch protection rule.
 type giteaRule struct {
 	Name   string   `json:"rule_name"`
 	Push   bool     `json:"enable_push"`
@@ -215,14 +217,14 @@ type giteaRule struct {
 	Teams  []string `json:"push_whitelist_teams"`
 }
 
-// surveyRules finds out whether a branch that is not there yet is protected.
-// Only who administers the repository is told the rules.
+// surveyRules returns why a push that creates the branch would be rejected. Only
+// administrators of the repository can read the rules.
 func (g *Gitea) surveyRules(ctx context.Context, doing string) (string, error) {
 	if !g.repo.Permissions.Admin {
 		return "", nil
 	}
 	var rules []giteaRule
-	if err := g.call(ctx, doing, http.MethodGet, g.api("branch_protections"), nil, &rules); err != nil {
+	if err := g.call(ctx, doing, http.MethodGet, g.path("branch_protections"), nil, &rules); err != nil {
 		return "", err
 	}
 	for _, rule := range rules {
@@ -234,7 +236,7 @@ func (g *Gitea) surveyRules(ctx context.Context, doing string) (string, error) {
 		if !rule.Push || rule.Listed && !listed {
 			return protection(rule.Name, g.want.Branch, g.who()), nil
 		}
-		return "", nil // the first one that matches counts
+		return "", nil // the first rule that matches applies
 	}
 	return "", nil
 }
@@ -246,7 +248,7 @@ type giteaTeam struct {
 	Units      map[string]string `json:"units_map"`
 }
 
-// access is what the team may do with the code of its repositories.
+// access returns the permission of the team for the code of its repositories.
 func (t giteaTeam) access() string {
 	if code := t.Units["repo.code"]; code != "" && t.Permission != "admin" && t.Permission != "owner" {
 		return code
@@ -254,13 +256,13 @@ func (t giteaTeam) access() string {
 	return t.Permission
 }
 
-// giteaRank puts the words for access in order.
+// giteaRank orders permissions.
 var giteaRank = map[string]int{
 	"none": 0, "read": 1, "pull": 1, "triage": 1, "write": 2, "push": 2, "maintain": 2, "admin": 3, "owner": 4,
 }
 
-// surveyTeams finds out which teams have to be given access. What a team may do
-// is the same in all of its repositories: it is not bootstrap's to change.
+// surveyTeams sets the teams that have to be granted access. The permission of a
+// team applies to all its repositories, so bootstrap does not change it.
 func (g *Gitea) surveyTeams(ctx context.Context) error {
 	if len(g.hosted.Teams) == 0 {
 		return nil
@@ -291,16 +293,15 @@ func (g *Gitea) surveyTeams(ctx context.Context) error {
 	return nil
 }
 
-// repositoryTeams returns the teams that have access already by their names in
-// lower case.
+// repositoryTeams returns the teams with access by their names in lower case.
 func (g *Gitea) repositoryTeams(ctx context.Context) (map[string]giteaTeam, error) {
 	if g.repo == nil {
-		return nil, nil //nolint:nilnil // there is no repository to have teams
+		return nil, nil //nolint:nilnil // there is no repository yet
 	}
 	var teams []giteaTeam
-	err := g.call(ctx, "listing the teams of "+g.path(), http.MethodGet, g.api("teams"), nil, &teams)
+	err := g.call(ctx, "listing the teams of "+g.fullName(), http.MethodGet, g.path("teams"), nil, &teams)
 	if status(err) == http.StatusMethodNotAllowed {
-		return nil, failure("omit --team", "repository %s belongs to a user, and users have no teams", g.path())
+		return nil, failure("omit --team", "repository %s belongs to a user, and users have no teams", g.fullName())
 	}
 	has := map[string]giteaTeam{}
 	for _, team := range teams {
@@ -312,11 +313,11 @@ func (g *Gitea) repositoryTeams(ctx context.Context) (map[string]giteaTeam, erro
 // organisationTeams returns the teams of the organisation by their names in lower case.
 func (g *Gitea) organisationTeams(ctx context.Context) (map[string]giteaTeam, error) {
 	all := map[string]giteaTeam{}
-	err := pagesOf(ctx, g, "listing the teams of organisation "+g.hosted.Owner, "/orgs/"+g.hosted.Owner+"/teams", func(team giteaTeam) {
+	err := giteaPages(ctx, g, "listing the teams of organisation "+g.hosted.Owner, "/orgs/"+url.PathEscape(g.hosted.Owner)+"/teams", nil, func(team giteaTeam) {
 		all[strings.ToLower(team.Name)] = team
 	})
 	var known *Error
-	if status(err) == http.StatusForbidden && errors.As(err, &known) && len(scopesAsked(err)) == 0 {
+	if status(err) == http.StatusForbidden && errors.As(err, &known) && len(requiredScopes(err)) == 0 {
 		return nil, failure("use a token of a member, or omit --team", "listing the teams of organisation %s: %s is not a member", g.hosted.Owner, g.who())
 	}
 	return all, err

@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/testgitea"
 )
 
-// missingScopes names every scope that is missing at once.
+// missingScopes checks that an error names all missing scopes.
 func missingScopes(t *testing.T, s *server) {
 	s.repository(t, "alice/scoped")
 	for name, test := range map[string]struct {
@@ -19,16 +19,16 @@ func missingScopes(t *testing.T, s *server) {
 		teams      []Team
 		lacks      string
 	}{
-		"nothing at all":            {"alice/scoped", []string{"read:misc"}, nil, "the token lacks the scope write:repository"},
-		"reading only":              {"alice/scoped", []string{"read:repository"}, nil, "the token lacks the scope write:repository"},
-		"no personal repositories":  {"alice/unmade", []string{"write:repository"}, nil, "the token lacks the scope write:user"},
-		"reading, to make one":      {"alice/unmade", []string{"read:repository", "read:user"}, nil, "the token lacks the scopes write:repository and write:user"},
-		"no organisation":           {"acme/unmade", []string{"write:repository"}, nil, "the token lacks the scope write:organization"},
-		"no writing, organisation":  {"acme/unmade", []string{"read:repository", "write:organization"}, nil, "the token lacks the scope write:repository"},
-		"no teams":                  {"acme/scoped", []string{"write:repository"}, []Team{{"readers", "read"}}, "the token lacks the scope read:organization"},
-		"enough for what is there":  {"alice/scoped", []string{"write:repository"}, nil, ""},
-		"enough to make a personal": {"alice/unmade", []string{"write:repository", "write:user"}, nil, ""},
-		"enough to make a common":   {"acme/unmade", []string{"write:repository", "write:organization"}, []Team{{"readers", "read"}}, ""},
+		"no scope":                 {"alice/scoped", []string{"read:misc"}, nil, "the token lacks the scope write:repository"},
+		"read scope":               {"alice/scoped", []string{"read:repository"}, nil, "the token lacks the scope write:repository"},
+		"no personal repositories": {"alice/unmade", []string{"write:repository"}, nil, "the token lacks the scope write:user"},
+		"read scopes, to create":   {"alice/unmade", []string{"read:repository", "read:user"}, nil, "the token lacks the scopes write:repository and write:user"},
+		"no organisation":          {"acme/unmade", []string{"write:repository"}, nil, "the token lacks the scope write:organization"},
+		"no writing, organisation": {"acme/unmade", []string{"read:repository", "write:organization"}, nil, "the token lacks the scope write:repository"},
+		"no teams":                 {"acme/scoped", []string{"write:repository"}, []Team{{"readers", "read"}}, "the token lacks the scope read:organization"},
+		"enough for an existing":   {"alice/scoped", []string{"write:repository"}, nil, ""},
+		"enough for a personal":    {"alice/unmade", []string{"write:repository", "write:user"}, nil, ""},
+		"enough for a common":      {"acme/unmade", []string{"write:repository", "write:organization"}, []Team{{"readers", "read"}}, ""},
 	} {
 		if test.repository == "acme/scoped" {
 			s.repository(t, test.repository)
@@ -40,14 +40,14 @@ func missingScopes(t *testing.T, s *server) {
 		}
 		var known *Error
 		if errors.As(err, &known) && !strings.Contains(known.Hint, "https://"+s.Hostname+"/user/settings/applications") {
-			t.Errorf("%s: the way out is %q", name, known.Hint)
+			t.Errorf("%s: the remedy is %q", name, known.Hint)
 		}
 	}
 	s.absent(t, "alice/unmade")
 	s.absent(t, "acme/unmade")
 }
 
-// TestGiteaScopes reads what servers of several versions say of scopes.
+// TestGiteaScopes checks the messages about scopes of several versions.
 func TestGiteaScopes(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{
@@ -58,19 +58,19 @@ func TestGiteaScopes(t *testing.T) {
 		"token does not have at least one of required scope(s), required=[write:user], token scope=read:user,write:repository": "the token lacks the scope write:user",
 	} {
 		g := &Gitea{hosted: Hosted{Hostname: "git.example.com", Owner: "me", Name: "fleet", Personal: true}, absent: strings.Contains(message, "write:user")}
-		err := g.problem(t.Context(), "looking", &refusal{http.StatusForbidden, message})
+		err := g.problem(t.Context(), "looking", &statusError{status: http.StatusForbidden, message: message})
 		if err.Error() != want {
 			t.Errorf("%s: %v, want %q", message, err, want)
 		}
 	}
 	g := &Gitea{hosted: Hosted{Hostname: "git.example.com"}}
-	if err := g.problem(t.Context(), "looking", &refusal{http.StatusForbidden, "only admins"}); err.Error() != "looking: the token's account may not: only admins" {
+	if err := g.problem(t.Context(), "looking", &statusError{status: http.StatusForbidden, message: "only admins"}); err.Error() != "looking: the token's account has no permission: only admins" {
 		t.Error(err)
 	}
 }
 
-// refusedBeforehand has what Survey refuses, in a user's words.
-func refusedBeforehand(t *testing.T, s *server) {
+// surveyErrors checks that Survey reports what would fail.
+func surveyErrors(t *testing.T, s *server) {
 	s.repository(t, "alice/archived")
 	s.As(t, s.alice, http.MethodPatch, "/repos/alice/archived", map[string]any{"archived": true}, nil)
 	s.make(t, "alice/closed", true) // an empty one is not mirrored
@@ -90,21 +90,21 @@ func refusedBeforehand(t *testing.T, s *server) {
 		change            func(*Hosted)
 		problem           string
 	}{
-		"unknown token":        {"alice/archived", strings.Repeat("0", 40), Want{}, nil, "checking the token: " + s.Hostname + " does not accept the token"},
-		"archived":             {"alice/archived", s.alice.Token, Want{}, nil, "repository alice/archived is archived: nobody can push to it"},
-		"mirror":               {"alice/mirror", s.alice.Token, Want{}, nil, "repository alice/mirror is a mirror: nobody can push to it"},
-		"public only":          {"alice/closed", s.Token(t, s.alice, "public-only", "write:repository"), Want{}, nil, "looking for repository alice/closed: the token is for public repositories only"},
-		"no pull requests":     {"alice/closed", s.alice.Token, Want{ChangeRequest: true}, nil, "repository alice/closed has no pull requests"},
-		"no push":              {"acme/read", s.bob.Token, Want{}, nil, "bob may not push to acme/read"},
-		"no deploy key":        {"acme/pushed", s.bob.Token, Want{KeyTitle: "flux"}, nil, "adding a deploy key: bob does not administer acme/pushed"},
-		"no edit":              {"acme/pushed", s.bob.Token, Want{}, func(h *Hosted) { h.Reconcile, h.Visibility = true, "public" }, "bob does not administer acme/pushed, so it may not make acme/pushed public"},
-		"no repositories":      {"acme/bobs", s.bob.Token, Want{}, nil, "bob may not create repositories in organisation acme"},
-		"another's account":    {"alice/bobs", s.bob.Token, Want{}, nil, "repository alice/bobs cannot be created: the token is of bob"},
-		"a user, not personal": {"alice/common", s.alice.Token, Want{}, common, "alice is a user on " + s.Hostname + ", not an organisation"},
-		"no such organisation": {"nobody/fleet", s.alice.Token, Want{}, common, "there is no organisation nobody on " + s.Hostname + ", or it is hidden from alice"},
-		"no such team":         {"acme/read", s.alice.Token, Want{}, func(h *Hosted) { h.Teams = []Team{{"ops", "read"}} }, `organisation acme has no team "ops"`},
-		"a team that may less": {"acme/read", s.alice.Token, Want{}, func(h *Hosted) { h.Teams = []Team{{"readers", "write"}} }, "team readers has read access to its repositories, not write"},
-		"a team of a user":     {"alice/closed", s.alice.Token, Want{}, func(h *Hosted) { h.Teams = []Team{{"readers", "read"}} }, "repository alice/closed belongs to a user, and users have no teams"},
+		"unknown token":                 {"alice/archived", strings.Repeat("0", 40), Want{}, nil, "checking the token: " + s.Hostname + " does not accept the token"},
+		"archived":                      {"alice/archived", s.alice.Token, Want{}, nil, "repository alice/archived is archived and read-only"},
+		"mirror":                        {"alice/mirror", s.alice.Token, Want{}, nil, "repository alice/mirror is a mirror and read-only"},
+		"public only":                   {"alice/closed", s.Token(t, s.alice, "public-only", "write:repository"), Want{}, nil, "reading repository alice/closed: the token is for public repositories only"},
+		"no pull requests":              {"alice/closed", s.alice.Token, Want{ChangeRequest: true}, nil, "repository alice/closed has no pull requests"},
+		"no push":                       {"acme/read", s.bob.Token, Want{}, nil, "bob has no permission to push to acme/read"},
+		"no deploy key":                 {"acme/pushed", s.bob.Token, Want{KeyTitle: "flux"}, nil, "adding a deploy key: bob is not an administrator of acme/pushed"},
+		"no edit":                       {"acme/pushed", s.bob.Token, Want{}, func(h *Hosted) { h.Reconcile, h.Visibility = true, "public" }, "bob does not administer acme/pushed, so it may not make acme/pushed public"},
+		"no repositories":               {"acme/bobs", s.bob.Token, Want{}, nil, "bob has no permission to create repositories in organisation acme"},
+		"another's account":             {"alice/bobs", s.bob.Token, Want{}, nil, "repository alice/bobs cannot be created: the token is of bob"},
+		"a user, not personal":          {"alice/common", s.alice.Token, Want{}, common, "alice is a user on " + s.Hostname + ", not an organisation"},
+		"no such organisation":          {"unknown/fleet", s.alice.Token, Want{}, common, "there is no organisation unknown on " + s.Hostname + ", or alice cannot read it"},
+		"no such team":                  {"acme/read", s.alice.Token, Want{}, func(h *Hosted) { h.Teams = []Team{{"ops", "read"}} }, `organisation acme has no team "ops"`},
+		"a team without the permission": {"acme/read", s.alice.Token, Want{}, func(h *Hosted) { h.Teams = []Team{{"readers", "write"}} }, "team readers has read access to its repositories, not write"},
+		"a team of a user":              {"alice/closed", s.alice.Token, Want{}, func(h *Hosted) { h.Teams = []Team{{"readers", "read"}} }, "repository alice/closed belongs to a user, and users have no teams"},
 	} {
 		test.want.Branch = "main"
 		changes := []func(*Hosted){}
@@ -117,7 +117,7 @@ func refusedBeforehand(t *testing.T, s *server) {
 			t.Errorf("%s: %v, want %q", name, err, test.problem)
 		}
 	}
-	for _, repository := range []string{"acme/bobs", "alice/bobs", "alice/common", "nobody/fleet"} {
+	for _, repository := range []string{"acme/bobs", "alice/bobs", "alice/common", "unknown/fleet"} {
 		s.absent(t, repository)
 	}
 }
@@ -135,8 +135,8 @@ func protectedBranches(t *testing.T, s *server) {
 		token, branch, want string
 	}{
 		"one of the list":     {s.alice.Token, "main", ""},
-		"not of the list":     {s.bob.Token, "main", "branch main is protected, and bob is not among those who may push to it"},
-		"no such branch yet":  {s.alice.Token, "release/1.0", "branch release/1.0 is protected by rule release/*, and alice is not among those who may push to it"},
+		"not of the list":     {s.bob.Token, "main", "branch main is protected, and bob is not allowed to push to it"},
+		"no such branch yet":  {s.alice.Token, "release/1.0", "branch release/1.0 is protected by rule release/*, and alice is not allowed to push to it"},
 		"another branch":      {s.alice.Token, "release", ""},
 		"rules are not shown": {s.bob.Token, "release/1.0", ""},
 	} {
@@ -184,7 +184,7 @@ func renamedRepository(t *testing.T, s *server) {
 	}
 }
 
-// TestGiteaUnreachable has what is wrong before there is a Gitea.
+// TestGiteaUnreachable checks the errors of connections to a server that is not Gitea.
 func TestGiteaUnreachable(t *testing.T) {
 	t.Parallel()
 	s := &server{Server: testgitea.Start(t)}

@@ -18,20 +18,19 @@ type GitHub struct {
 	Hosted
 	api *github.Client
 
-	// found is what the survey saw.
+	// found is set by Survey.
 	found struct {
 		surveyed bool
 		account  string
 		token    githubToken
-		// repository is nil where there is none.
+		// repository is nil if it does not exist.
 		repository *github.Repository
-		// teams are those that lack their access.
+		// teams are the teams to grant access.
 		teams []Team
 	}
 }
 
-// NewGitHub returns the row of GitHub. The client adds no credentials; see
-// [Caller.Client].
+// NewGitHub returns a repository on GitHub. See [Caller.Client] for the client.
 func NewGitHub(h Hosted, client *http.Client) (*GitHub, error) {
 	base := githubAPI(h)
 	api := github.NewClient(client).WithAuthToken(h.Token)
@@ -39,7 +38,7 @@ func NewGitHub(h Hosted, client *http.Client) (*GitHub, error) {
 	return &GitHub{Hosted: h, api: api}, nil
 }
 
-// githubAPI returns where the API of a host is.
+// githubAPI returns the URL of the API of a host.
 func githubAPI(h Hosted) url.URL {
 	u := url.URL{Scheme: h.Scheme, Host: h.Hostname, Path: "/api/v3/"}
 	if u.Scheme == "" {
@@ -51,16 +50,16 @@ func githubAPI(h Hosted) url.URL {
 	return u
 }
 
-// settings returns the address of a page where people change things.
+// settings returns the URL of a page with settings.
 func (g *GitHub) settings(path string) string { return g.HTTPURL(path) }
 
 // Survey implements Host.
 func (g *GitHub) Survey(ctx context.Context, want Want) (Survey, error) {
-	owner, err := g.ask(ctx)
+	owner, err := g.read(ctx)
 	if err != nil {
 		return Survey{}, err
 	}
-	if err := g.rightOwner(owner); err != nil {
+	if err := g.checkOwner(owner); err != nil {
 		return Survey{}, err
 	}
 	if err := g.scopesSuffice(); err != nil {
@@ -85,50 +84,50 @@ func (g *GitHub) Survey(ctx context.Context, want Want) (Survey, error) {
 	return survey, err
 }
 
-// ask finds out, at the same time, who asks for which repository of whom. Of
-// several failures the one that explains the others is returned.
-func (g *GitHub) ask(ctx context.Context) (owner *github.User, err error) {
-	var asking sync.WaitGroup
+// read reads the account, the owner and the repository in parallel. Of several
+// errors it returns the one that causes the others.
+func (g *GitHub) read(ctx context.Context) (owner *github.User, err error) {
+	var reads sync.WaitGroup
 	var ofAccount, ofOwner, ofRepository error
-	asking.Go(func() { ofAccount = g.askAccount(ctx) })
-	asking.Go(func() { owner, ofOwner = g.askOwner(ctx) })
-	asking.Go(func() { ofRepository = g.askRepository(ctx) })
-	asking.Wait()
+	reads.Go(func() { ofAccount = g.readAccount(ctx) })
+	reads.Go(func() { owner, ofOwner = g.readOwner(ctx) })
+	reads.Go(func() { ofRepository = g.readRepository(ctx) })
+	reads.Wait()
 	return owner, cmp.Or(ofAccount, ofOwner, ofRepository)
 }
 
-// askAccount finds out whose token it is and of which kind.
-func (g *GitHub) askAccount(ctx context.Context) error {
-	user, answer, err := g.api.Users.Get(ctx, "")
-	if answer != nil {
-		g.found.token = readGitHubToken(g.Token, answer.Header)
+// readAccount reads the account and the kind of the token.
+func (g *GitHub) readAccount(ctx context.Context) error {
+	user, response, err := g.api.Users.Get(ctx, "")
+	if response != nil {
+		g.found.token = readGitHubToken(g.Token, response.Header)
 	}
 	switch {
 	case err == nil:
 		g.found.account = user.GetLogin()
 		return nil
-	case statusOf(err) == http.StatusForbidden && g.found.token.kind == installationToken:
-		return nil // it is an app's, which is nobody
+	case status(err) == http.StatusForbidden && g.found.token.kind == installationToken:
+		return nil // the token of an app has no account
 	default:
-		return g.refused(ctx, "checking the token", err)
+		return g.problem(ctx, "checking the token", err)
 	}
 }
 
-func (g *GitHub) askOwner(ctx context.Context) (*github.User, error) {
+func (g *GitHub) readOwner(ctx context.Context) (*github.User, error) {
 	owner, _, err := g.api.Users.Get(ctx, g.Owner)
-	if statusOf(err) == http.StatusNotFound {
+	if status(err) == http.StatusNotFound {
 		return nil, failure("check --owner", "there is no user or organisation %q on %s, or the token cannot read it", g.Owner, g.Hostname)
 	}
-	return owner, g.refused(ctx, "looking for "+g.Owner, err)
+	return owner, g.problem(ctx, "reading the owner "+g.Owner, err)
 }
 
-func (g *GitHub) askRepository(ctx context.Context) error {
+func (g *GitHub) readRepository(ctx context.Context) error {
 	repository, _, err := g.api.Repositories.Get(ctx, g.Owner, g.Name)
-	if statusOf(err) == http.StatusNotFound {
+	if status(err) == http.StatusNotFound {
 		return nil
 	}
 	if err != nil {
-		return g.refused(ctx, "looking for the repository "+g.String(), err)
+		return g.problem(ctx, "reading the repository "+g.String(), err)
 	}
 	if name := repository.GetFullName(); !strings.EqualFold(name, g.String()) {
 		owner, short, _ := strings.Cut(name, "/")
@@ -138,8 +137,8 @@ func (g *GitHub) askRepository(ctx context.Context) error {
 	return nil
 }
 
-// rightOwner refuses an owner that is not what --personal says.
-func (g *GitHub) rightOwner(owner *github.User) error {
+// checkOwner returns an error for an owner that does not match --personal.
+func (g *GitHub) checkOwner(owner *github.User) error {
 	organisation := owner.GetType() == "Organization"
 	switch {
 	case organisation && g.Personal:
@@ -152,8 +151,8 @@ func (g *GitHub) rightOwner(owner *github.User) error {
 	return nil
 }
 
-// changes returns what Ensure has to do, and refuses what the token's owner
-// may not do.
+// changes returns the changes that Ensure will make, and an error if the account
+// has no permission for them.
 func (g *GitHub) changes(ctx context.Context, want Want) ([]string, error) {
 	var changes []string
 	if g.found.repository == nil {
@@ -192,48 +191,48 @@ func (g *GitHub) drift() []githubEdit {
 	}
 	var edits []githubEdit
 	if r.GetVisibility() != g.Visibility {
-		edits = append(edits, githubEdit{fmt.Sprintf("make the repository %s %s, which is %s", g.Hosted, g.Visibility, r.GetVisibility()), &github.Repository{Visibility: &g.Visibility}})
+		edits = append(edits, githubEdit{fmt.Sprintf("make the repository %s %s (it is %s)", g.Hosted, g.Visibility, r.GetVisibility()), &github.Repository{Visibility: &g.Visibility}})
 	}
 	if g.Description != "" && r.GetDescription() != g.Description {
-		edits = append(edits, githubEdit{fmt.Sprintf("describe the repository %s as %q", g.Hosted, g.Description), &github.Repository{Description: &g.Description}})
+		edits = append(edits, githubEdit{fmt.Sprintf("set the description of the repository %s to %q", g.Hosted, g.Description), &github.Repository{Description: &g.Description}})
 	}
 	return edits
 }
 
-// may is what the token's owner may do with the repository, nil where there is
-// none, or where the token is an app's, which has permissions of which only a
-// refusal tells.
-func (g *GitHub) may() map[string]bool {
+// permissions returns the permissions of the account on the repository, nil if they
+// are unknown: there is no repository, or the token is the token of an app.
+func (g *GitHub) permissions() map[string]bool {
 	if g.found.token.kind == installationToken || g.found.repository == nil {
 		return nil
 	}
 	return g.found.repository.GetPermissions()
 }
 
-// writable refuses a repository that takes no pushes from the token's owner.
+// writable returns an error if the account cannot push to the repository.
 func (g *GitHub) writable() error {
-	r, may := g.found.repository, g.may()
+	r, may := g.found.repository, g.permissions()
 	switch {
 	case r.GetArchived():
 		return failure("unarchive it at "+g.settings(g.String()+"/settings"), "the repository %s is archived and read-only", g.Hosted)
 	case r.GetDisabled():
 		return failure("contact GitHub Support", "the repository %s is disabled by GitHub", g.Hosted)
 	case may != nil && !may["push"]:
-		return failure("ask for write access, or use a token of an account that has it", "%s may not push to %s", g.found.account, g.Hosted)
+		return failure("ask for write access, or use a token of an account that has it", "%s has no permission to push to %s", g.found.account, g.Hosted)
 	}
 	return nil
 }
 
-// administers refuses an account that may not change settings, keys and teams.
+// administers returns an error if the account cannot change settings, keys and
+// teams.
 func (g *GitHub) administers() error {
-	if may := g.may(); may == nil || may["admin"] {
+	if may := g.permissions(); may == nil || may["admin"] {
 		return nil
 	}
 	return failure("ask for the role admin, or use a token of an account that has it; with --token-auth no deploy key is needed",
 		"%s is not an administrator of %s: deploy keys, teams and settings require it", g.found.account, g.Hosted)
 }
 
-// creatable refuses a repository that the token's owner may not make.
+// creatable returns an error if the account cannot create the repository.
 func (g *GitHub) creatable(ctx context.Context) error {
 	account := g.found.account
 	switch {
@@ -246,12 +245,12 @@ func (g *GitHub) creatable(ctx context.Context) error {
 	}
 	membership, _, err := g.api.Organizations.GetOrgMembership(ctx, "", g.Owner)
 	switch {
-	case statusOf(err) == http.StatusNotFound:
+	case status(err) == http.StatusNotFound:
 		return failure("ask to be invited, or use the token of a member", "%s is not a member of the organisation %s, which has no repository %s that the token can read", account, g.Owner, g.Name)
-	case statusOf(err) == http.StatusForbidden && !signOn(err):
-		return nil // a token that may not read memberships may still make repositories
+	case status(err) == http.StatusForbidden && !requiresSignOn(err):
+		return nil // a token without access to memberships may still create repositories
 	case err != nil:
-		return g.refused(ctx, "reading the membership of "+account+" in "+g.Owner, err)
+		return g.problem(ctx, "reading the membership of "+account+" in "+g.Owner, err)
 	case membership.GetState() != "active":
 		return failure("accept the invitation at "+g.settings("orgs/"+g.Owner+"/invitation"), "%s has not accepted the invitation to the organisation %s yet", account, g.Owner)
 	case membership.GetRole() == "admin":
@@ -260,25 +259,26 @@ func (g *GitHub) creatable(ctx context.Context) error {
 	return g.membersCreate(ctx)
 }
 
-// membersCreate refuses where the organisation does not let members make
-// repositories, as far as it says so.
+// membersCreate returns an error if the organisation is known not to let members
+// create repositories.
 func (g *GitHub) membersCreate(ctx context.Context) error {
 	org, _, err := g.api.Organizations.Get(ctx, g.Owner)
 	if err != nil {
-		return g.refused(ctx, "reading the organisation "+g.Owner, err)
+		return g.problem(ctx, "reading the organisation "+g.Owner, err)
 	}
 	allowed := map[string]*bool{
 		"private": org.MembersCanCreatePrivateRepos, "public": org.MembersCanCreatePublicRepos, "internal": org.MembersCanCreateInternalRepos,
 	}[g.Visibility]
 	if no(allowed) || no(org.MembersCanCreateRepos) {
-		return failure("ask an owner of "+g.Owner+" to create the repository, or to let members create repositories", "members of the organisation %s may not create %s repositories", g.Owner, g.Visibility)
+		return failure("ask an owner of "+g.Owner+" to create the repository, or to let members create repositories", "members of the organisation %s are not allowed to create %s repositories", g.Owner, g.Visibility)
 	}
 	return nil
 }
 
+// no reports whether a field is present and false.
 func no(b *bool) bool { return b != nil && !*b }
 
-// repository is the repository as it is or will be.
+// repository returns the URLs and credentials of the repository.
 func (g *GitHub) repository() Repository {
 	name := g.String()
 	access := Access{URL: g.HTTPURL(name + ".git"), Username: "git", Password: g.Token, CABundle: g.CABundle}
@@ -292,8 +292,8 @@ func (g *GitHub) repository() Repository {
 	return r
 }
 
-// Ensure implements Host. The repository is made without a first commit: the
-// first push makes the branch, which becomes the default one.
+// Ensure implements Host. It creates the repository without a commit: the first
+// push creates the branch, which becomes the default one.
 func (g *GitHub) Ensure(ctx context.Context) (Repository, error) {
 	if !g.found.surveyed {
 		if _, err := g.Survey(ctx, Want{Branch: g.Branch}); err != nil {
@@ -308,11 +308,11 @@ func (g *GitHub) Ensure(ctx context.Context) (Repository, error) {
 	for _, edit := range g.drift() {
 		changed, _, err := g.api.Repositories.Edit(ctx, g.Owner, g.Name, edit.fields)
 		if err != nil {
-			return Repository{}, g.refused(ctx, "trying to "+edit.what, err)
+			return Repository{}, g.problem(ctx, "trying to "+edit.what, err)
 		}
 		g.found.repository = changed
 	}
-	return g.repository(), g.giveTeams(ctx)
+	return g.repository(), g.grantTeams(ctx)
 }
 
 func (g *GitHub) create(ctx context.Context) error {
@@ -327,17 +327,17 @@ func (g *GitHub) create(ctx context.Context) error {
 	if g.Personal {
 		org = ""
 	}
-	made, _, err := g.api.Repositories.Create(ctx, org, wanted)
+	created, _, err := g.api.Repositories.Create(ctx, org, wanted)
 	if err == nil {
-		g.found.repository = made
+		g.found.repository = created
 		return nil
 	}
-	var refusal *github.ErrorResponse
-	if !errors.As(err, &refusal) || !says(refusal, "already exists") {
-		return g.refused(ctx, "creating the repository "+g.String(), err)
+	var rejected *github.ErrorResponse
+	if !errors.As(err, &rejected) || !mentions(rejected, "already exists") {
+		return g.problem(ctx, "creating the repository "+g.String(), err)
 	}
-	// Somebody was faster, or the token may not see what is there.
-	if err := g.askRepository(ctx); err != nil || g.found.repository != nil {
+	// Another client created it, or the token cannot read the existing one.
+	if err := g.readRepository(ctx); err != nil || g.found.repository != nil {
 		return err
 	}
 	return failure("grant the token access to it, or set another --repository", "there is a repository %s already, which the token cannot read", g.Hosted)

@@ -1,9 +1,7 @@
 package githost_test
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +43,7 @@ func (h *hub) add(name, visibility string) *testgithost.GitHubRepository {
 	return r
 }
 
-// host is acme/fleet as somebody asks for it.
+// host returns acme/fleet with a token.
 func (h *hub) host(token string, edit func(*githost.Hosted)) *githost.GitHub {
 	h.t.Helper()
 	hosted := githost.Hosted{
@@ -57,7 +55,7 @@ func (h *hub) host(token string, edit func(*githost.Hosted)) *githost.GitHub {
 	}
 	caller := githost.Caller{
 		UserAgent: "flux/test", Now: func() time.Time { return time.Date(2026, 11, 20, 13, 0, 0, 0, time.UTC) },
-		Waiting: func(format string, args ...any) { h.t.Errorf("it waits: "+format, args...) },
+		Waiting: func(format string, args ...any) { h.t.Errorf("unexpected wait: "+format, args...) },
 	}
 	client, err := caller.Client(hosted)
 	if err != nil {
@@ -70,7 +68,7 @@ func (h *hub) host(token string, edit func(*githost.Hosted)) *githost.GitHub {
 	return host
 }
 
-// prepare surveys and ensures, and returns what was announced.
+// prepare runs Survey and Ensure, and returns the reported changes.
 func (h *hub) prepare(g *githost.GitHub) []string {
 	h.t.Helper()
 	survey, err := g.Survey(h.t.Context(), want)
@@ -108,7 +106,7 @@ func TestGitHubCreates(t *testing.T) {
 				h.Description = "All of it"
 				h.Teams = []githost.Team{{Name: "ops", Permission: "maintain"}, {Name: "dev", Permission: "pull"}}
 			},
-			changes: []string{"create the private repository acme/fleet", `grant the team acme/ops the access "maintain"`, `grant the team acme/dev the access "pull"`},
+			changes: []string{"create the private repository acme/fleet", `grant the team acme/ops the permission "maintain"`, `grant the team acme/dev the permission "pull"`},
 			want: testgithost.GitHubRepository{
 				Owner: "acme", Name: "fleet", Visibility: "private", Description: "All of it",
 				Roles: map[string]string{"ada": "admin"}, Teams: map[string]string{"ops": "maintain", "dev": "pull"},
@@ -126,7 +124,7 @@ func TestGitHubCreates(t *testing.T) {
 			token: "bobs", edit: func(h *githost.Hosted) { h.Owner, h.Personal = "bob", true }, changes: []string{"create the private repository bob/fleet"},
 			want: testgithost.GitHubRepository{Owner: "bob", Name: "fleet", Visibility: "private", Roles: map[string]string{"bob": "admin"}},
 		},
-		"public by the smaller scope": {
+		"public, scope public_repo": {
 			token: "public", setup: func(h *hub) { h.Classic("public", "bob", "public_repo") },
 			edit:    func(h *githost.Hosted) { h.Owner, h.Personal, h.Visibility = "bob", true, "public" },
 			changes: []string{"create the public repository bob/fleet"},
@@ -153,7 +151,7 @@ func TestGitHubCreates(t *testing.T) {
 			got := h.Repositories[test.want.FullName()]
 			test.want.Keys = []*testgithost.GitHubKey{{ID: 1, Title: "flux", Key: key1, ReadOnly: true}}
 			g := h.host(test.token, test.edit)
-			if err := g.DeployKey(t.Context(), githost.DeployKey{Title: "flux", Public: key1 + " somebody"}); err != nil {
+			if err := g.DeployKey(t.Context(), githost.DeployKey{Title: "flux", Public: key1 + " ada@laptop"}); err != nil {
 				t.Error(err)
 			}
 			h.equal(test.want, bare(*got))
@@ -192,8 +190,8 @@ func TestGitHubReconciles(t *testing.T) {
 	h.equal([]string(nil), h.Changes())
 	changes := h.prepare(h.host("classic", func(h *githost.Hosted) { edit(h); h.Reconcile = true }))
 	h.equal([]string{
-		"make the repository acme/fleet private, which is public", `describe the repository acme/fleet as "Ours"`,
-		`grant the team acme/dev the access "pull", which has "admin"`,
+		"make the repository acme/fleet private (it is public)", `set the description of the repository acme/fleet to "Ours"`,
+		`change the permission of the team acme/dev to "pull" (it is "admin")`,
 	}, changes)
 	h.equal(testgithost.GitHubRepository{Owner: "acme", Name: "fleet", Visibility: "private", Description: "Ours", Teams: map[string]string{"dev": "pull"}}, bare(*r))
 }
@@ -301,15 +299,15 @@ func TestGitHubProtection(t *testing.T) {
 		want  string
 	}{
 		"open":                  {"classic", func(*testgithost.GitHubRepository) {}, ""},
-		"rules":                 {"classic", rule("pull_request", "deletion", "required_status_checks", "copilot_code_review"), "changes come by pull request, status checks have to pass before"},
-		"rules, passed by":      {"bobs", rule("pull_request"), ""},
+		"rules":                 {"classic", rule("pull_request", "deletion", "required_status_checks", "copilot_code_review"), "changes require a pull request, status checks are required"},
+		"rules, bypassed":       {"bobs", rule("pull_request"), ""},
 		"harmless rules":        {"classic", rule("deletion", "non_fast_forward", "creation"), ""},
 		"reviews, admin":        {"classic", classic(testgithost.GitHubProtection{Reviews: true}), ""},
-		"reviews, admin too":    {"classic", classic(testgithost.GitHubProtection{Reviews: true, Checks: true, EnforceAdmins: true}), "changes come by pull request, status checks have to pass before"},
+		"reviews, admin too":    {"classic", classic(testgithost.GitHubProtection{Reviews: true, Checks: true, EnforceAdmins: true}), "changes require a pull request, status checks are required"},
 		"locked":                {"classic", classic(testgithost.GitHubProtection{Locked: true}), "it is locked"},
-		"pushers, not this one": {"classic", classic(testgithost.GitHubProtection{EnforceAdmins: true, Pushers: []string{"bob"}}), "only some may push to it"},
+		"pushers, not this one": {"classic", classic(testgithost.GitHubProtection{EnforceAdmins: true, Pushers: []string{"bob"}}), "pushes are restricted"},
 		"pushers, this one":     {"classic", classic(testgithost.GitHubProtection{EnforceAdmins: true, Pushers: []string{"ada"}}), ""},
-		"checks, no admin":      {"bobs", classic(testgithost.GitHubProtection{Checks: true}), "status checks have to pass before"},
+		"checks, no admin":      {"bobs", classic(testgithost.GitHubProtection{Checks: true}), "status checks are required"},
 		"hidden, no admin":      {"bobs", classic(testgithost.GitHubProtection{Reviews: true}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -328,13 +326,13 @@ func TestGitHubProtection(t *testing.T) {
 			h.equal(test.want, survey.Protected)
 		})
 	}
-	t.Run("a branch that only some may create", func(t *testing.T) {
+	t.Run("restricted creation", func(t *testing.T) {
 		t.Parallel()
 		h := newHub(t)
 		r := h.add("acme/fleet", "private")
 		r.Rules["main"] = []testgithost.GitHubRule{{Type: "creation", Ruleset: 1}}
 		survey, err := h.host("classic", nil).Survey(t.Context(), want)
-		if err != nil || survey.Protected != "only some may create it" {
+		if err != nil || survey.Protected != "creation is restricted" {
 			t.Errorf("%q, %v", survey.Protected, err)
 		}
 	})
@@ -366,7 +364,7 @@ func TestGitHubPulls(t *testing.T) {
 	}
 }
 
-// Somebody makes the repository between the survey and the creation.
+// TestGitHubRace creates the repository between Survey and Ensure.
 func TestGitHubRace(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
@@ -380,29 +378,4 @@ func TestGitHubRace(t *testing.T) {
 		t.Error(err)
 	}
 	h.equal([]string(nil), h.Changes())
-}
-
-// A creation that was done but not answered is found by the next run.
-func TestGitHubLostAnswer(t *testing.T) {
-	t.Parallel()
-	h := newHub(t)
-	h.Inject(func(r testgithost.Request, done bool) bool { return done && r.Change == 1 })
-	g := h.host("classic", nil)
-	_, err := g.Ensure(t.Context())
-	var known *githost.Error
-	if !errors.As(err, &known) || known.Hint != "check --hostname, and try again" {
-		t.Errorf("the answer was lost: %v", err)
-	}
-	h.Inject(nil)
-	h.Forget()
-	h.equal([]string(nil), h.prepare(h.host("classic", nil)))
-	if names := slices.Collect(func(yield func(string) bool) {
-		for name := range h.Repositories {
-			if !yield(name) {
-				return
-			}
-		}
-	}); !slices.Equal(names, []string{"acme/fleet"}) {
-		t.Errorf("there are %v", names)
-	}
 }

@@ -12,29 +12,29 @@ import (
 	"github.com/google/go-github/v60/github"
 )
 
-// branchRule is a rule of a ruleset. The library knows some types and fails on
-// others, so that it is read here.
+// branchRule is a rule of a ruleset. The library fails on types of rules that it does
+// not know.
 type branchRule struct {
 	Type      string `json:"type"`
 	RulesetID int64  `json:"ruleset_id"`
 }
 
-// ruleWords say why a push to a branch that is there would be refused.
+// ruleWords describe the rules that reject pushes to an existing branch.
 var ruleWords = map[string]string{
-	"pull_request":           "changes come by pull request",
-	"update":                 "only some may push to it",
-	"required_status_checks": "status checks have to pass before",
-	"workflows":              "workflows have to pass before",
-	"required_deployments":   "deployments have to succeed before",
-	"merge_queue":            "changes come by the merge queue",
-	"code_scanning":          "code scanning has to pass before",
+	"pull_request":           "changes require a pull request",
+	"update":                 "pushes are restricted",
+	"required_status_checks": "status checks are required",
+	"workflows":              "workflows are required",
+	"required_deployments":   "deployments are required",
+	"merge_queue":            "changes require the merge queue",
+	"code_scanning":          "code scanning is required",
 }
 
-// creationWords say it of a branch that the push would make.
-var creationWords = map[string]string{"creation": "only some may create it"}
+// creationWords describe the rules that reject a push that creates the branch.
+var creationWords = map[string]string{"creation": "creation is restricted"}
 
-// protected returns why a push to the branch would be refused, "" where it
-// would not, or where GitHub does not say.
+// protected returns why a push to the branch would be rejected, "" if no reason is
+// known.
 func (g *GitHub) protected(ctx context.Context, branch string) (string, error) {
 	guarded, exists, err := g.branch(ctx, branch)
 	if err != nil {
@@ -59,7 +59,7 @@ func (g *GitHub) protected(ctx context.Context, branch string) (string, error) {
 	return strings.Join(slices.Compact(reasons), ", "), nil
 }
 
-// guardedBranch is a branch with what everybody may see of its protection.
+// guardedBranch is a branch with the part of its protection that all readers see.
 type guardedBranch struct {
 	Protected  bool `json:"protected"`
 	Protection struct {
@@ -80,22 +80,22 @@ func (g *GitHub) get(ctx context.Context, path string, into any) error {
 
 func (g *GitHub) branch(ctx context.Context, name string) (found guardedBranch, exists bool, err error) {
 	err = g.get(ctx, fmt.Sprintf("repos/%s/branches/%s", g, url.PathEscape(name)), &found)
-	if statusOf(err) == http.StatusNotFound {
+	if status(err) == http.StatusNotFound {
 		return found, false, nil
 	}
-	return found, err == nil, g.refused(ctx, fmt.Sprintf("reading branch %q of %s", name, g.Hosted), err)
+	return found, err == nil, g.problem(ctx, fmt.Sprintf("reading branch %q of %s", name, g.Hosted), err)
 }
 
-// rules returns why the rulesets would refuse a push, apart from those that
-// the token's owner may pass by.
+// rules returns why rulesets would reject a push, without those that the account
+// can bypass.
 func (g *GitHub) rules(ctx context.Context, branch string, words map[string]string) ([]string, error) {
 	var rules []branchRule
 	err := g.get(ctx, fmt.Sprintf("repos/%s/rules/branches/%s?per_page=100", g, url.PathEscape(branch)), &rules)
-	if statusOf(err) == http.StatusNotFound || statusOf(err) == http.StatusForbidden {
-		return nil, nil // older servers have no rulesets, and some plans neither
+	if status(err) == http.StatusNotFound || status(err) == http.StatusForbidden {
+		return nil, nil // older servers and some plans have no rulesets
 	}
 	if err != nil {
-		return nil, g.refused(ctx, fmt.Sprintf("reading the rules of branch %q of %s", branch, g.Hosted), err)
+		return nil, g.problem(ctx, fmt.Sprintf("reading the rules of branch %q of %s", branch, g.Hosted), err)
 	}
 	var reasons []string
 	passes := map[int64]bool{}
@@ -104,9 +104,9 @@ func (g *GitHub) rules(ctx context.Context, branch string, words map[string]stri
 		if !refuses {
 			continue
 		}
-		pass, asked := passes[rule.RulesetID]
-		if !asked {
-			if pass, err = g.passesBy(ctx, rule.RulesetID); err != nil {
+		pass, known := passes[rule.RulesetID]
+		if !known {
+			if pass, err = g.bypasses(ctx, rule.RulesetID); err != nil {
 				return nil, err
 			}
 			passes[rule.RulesetID] = pass
@@ -118,21 +118,20 @@ func (g *GitHub) rules(ctx context.Context, branch string, words map[string]stri
 	return reasons, nil
 }
 
-// passesBy tells whether the token's owner may push in spite of a ruleset.
-func (g *GitHub) passesBy(ctx context.Context, ruleset int64) (bool, error) {
+// bypasses reports whether the account can bypass a ruleset.
+func (g *GitHub) bypasses(ctx context.Context, ruleset int64) (bool, error) {
 	var found struct {
 		Bypass string `json:"current_user_can_bypass"`
 	}
 	err := g.get(ctx, fmt.Sprintf("repos/%s/rulesets/%d?includes_parents=true", g, ruleset), &found)
-	if status := statusOf(err); status == http.StatusNotFound || status == http.StatusForbidden {
+	if code := status(err); code == http.StatusNotFound || code == http.StatusForbidden {
 		return false, nil
 	}
-	return found.Bypass == "always", g.refused(ctx, "reading a ruleset of "+g.String(), err)
+	return found.Bypass == "always", g.problem(ctx, "reading a ruleset of "+g.String(), err)
 }
 
-// protection returns why the classic protection of a branch would refuse a
-// push. It shows itself to administrators alone, whom it does not hold up
-// unless it says so.
+// protection returns why the classic protection of a branch would reject a push.
+// Only administrators can read it, and it applies to them only if enforced.
 func (g *GitHub) protection(ctx context.Context, branch string, seen guardedBranch) ([]string, error) {
 	if !g.found.repository.GetPermissions()["admin"] {
 		if level := seen.Protection.Checks.Enforcement; level != "" && level != "off" {
@@ -141,11 +140,11 @@ func (g *GitHub) protection(ctx context.Context, branch string, seen guardedBran
 		return nil, nil
 	}
 	p, _, err := g.api.Repositories.GetBranchProtection(ctx, g.Owner, g.Name, branch)
-	if status := statusOf(err); status == http.StatusNotFound || status == http.StatusForbidden || errors.Is(err, github.ErrBranchNotProtected) {
-		return nil, nil // rulesets alone protect it, or the token may not see how
+	if code := status(err); code == http.StatusNotFound || code == http.StatusForbidden || errors.Is(err, github.ErrBranchNotProtected) {
+		return nil, nil // only rulesets protect it, or the token cannot read the protection
 	}
 	if err != nil {
-		return nil, g.refused(ctx, fmt.Sprintf("reading the protection of branch %q of %s", branch, g.Hosted), err)
+		return nil, g.problem(ctx, fmt.Sprintf("reading the protection of branch %q of %s", branch, g.Hosted), err)
 	}
 	if p.LockBranch.GetEnabled() {
 		return []string{"it is locked"}, nil
@@ -154,7 +153,7 @@ func (g *GitHub) protection(ctx context.Context, branch string, seen guardedBran
 		return nil, nil
 	}
 	var reasons []string
-	if p.RequiredPullRequestReviews != nil && !g.mayPassReview(p.RequiredPullRequestReviews) {
+	if p.RequiredPullRequestReviews != nil && !g.bypassesReview(p.RequiredPullRequestReviews) {
 		reasons = append(reasons, ruleWords["pull_request"])
 	}
 	if p.RequiredStatusChecks != nil {
@@ -170,6 +169,6 @@ func (g *GitHub) isAccount(user *github.User) bool {
 	return strings.EqualFold(user.GetLogin(), g.found.account)
 }
 
-func (g *GitHub) mayPassReview(r *github.PullRequestReviewsEnforcement) bool {
+func (g *GitHub) bypassesReview(r *github.PullRequestReviewsEnforcement) bool {
 	return r.BypassPullRequestAllowances != nil && slices.ContainsFunc(r.BypassPullRequestAllowances.Users, g.isAccount)
 }

@@ -10,25 +10,27 @@ import (
 	"time"
 
 	"github.com/google/go-github/v60/github"
+
+	"github.com/fluxkit/flux/internal/redact"
 )
 
-// githubTokenKind is what can be asked of a token.
+// githubTokenKind is a kind of tokens.
 type githubTokenKind int
 
 const (
-	// fineToken has permissions, which only a refusal names.
+	// fineToken has permissions, which only the rejection of a request lists.
 	fineToken githubTokenKind = iota
-	// classicToken has scopes, which every answer names.
+	// classicToken has scopes, which each response lists.
 	classicToken
-	// installationToken is an app's, GitHub Actions' for one.
+	// installationToken is the token of an app, such as GitHub Actions.
 	installationToken
 )
 
-// githubToken is a token as GitHub knows it.
+// githubToken describes a token.
 type githubToken struct {
 	kind   githubTokenKind
 	scopes []string
-	// expires is zero where it never does.
+	// expires is zero if the token does not expire.
 	expires time.Time
 }
 
@@ -40,7 +42,7 @@ const (
 	expirationHeader     = "Github-Authentication-Token-Expiration"
 )
 
-// readGitHubToken tells the kind of a token by what an answer says about it.
+// readGitHubToken returns the description of a token in the headers of a response.
 func readGitHubToken(token string, h http.Header) githubToken {
 	t := githubToken{kind: classicToken, scopes: list(h.Get(scopesHeader)), expires: expiration(h.Get(expirationHeader))}
 	if h.Values(scopesHeader) == nil {
@@ -52,8 +54,8 @@ func readGitHubToken(token string, h http.Header) githubToken {
 	return t
 }
 
-// expiration reads the time in both forms in which GitHub writes it, zero
-// where there is none.
+// expiration parses a time in either format that GitHub uses, and returns zero
+// for none.
 func expiration(s string) time.Time {
 	for _, form := range []string{"2006-01-02 15:04:05 MST", "2006-01-02 15:04:05 -0700"} {
 		if at, err := time.Parse(form, s); err == nil {
@@ -63,25 +65,25 @@ func expiration(s string) time.Time {
 	return time.Time{}
 }
 
-// list takes a header apart that lists words.
+// list splits the value of a header.
 func list(header string) []string {
 	return strings.FieldsFunc(header, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// impliedScopes are the scopes that others contain.
+// impliedScopes are the scopes that other scopes include.
 var impliedScopes = map[string][]string{
 	"repo":      {"public_repo"},
 	"admin:org": {"write:org", "read:org"},
 	"write:org": {"read:org"},
 }
 
-// has tells whether a classic token has a scope.
+// has reports whether a classic token has a scope.
 func (t githubToken) has(scope string) bool {
 	return slices.ContainsFunc(t.scopes, func(s string) bool { return s == scope || slices.Contains(impliedScopes[s], scope) })
 }
 
-// scopesSuffice refuses a classic token that lacks a scope. What other tokens
-// may do, GitHub says only when it refuses.
+// scopesSuffice returns an error if a classic token lacks a scope. The permissions of
+// other tokens are unknown until GitHub rejects a request.
 func (g *GitHub) scopesSuffice() error {
 	if g.found.token.kind != classicToken {
 		return nil
@@ -94,13 +96,13 @@ func (g *GitHub) scopesSuffice() error {
 		return g.lacksScope(g.found.token, scope, why)
 	}
 	if len(g.Teams) > 0 && !g.found.token.has("read:org") {
-		return g.lacksScope(g.found.token, "read:org", "giving teams access")
+		return g.lacksScope(g.found.token, "read:org", "granting teams access")
 	}
 	return nil
 }
 
 func (g *GitHub) lacksScope(token githubToken, scope, why string) error {
-	has := "no scope at all"
+	has := "no scopes"
 	if len(token.scopes) > 0 {
 		has = strings.Join(token.scopes, ", ")
 	}
@@ -108,79 +110,72 @@ func (g *GitHub) lacksScope(token githubToken, scope, why string) error {
 		"the token lacks the scope %q, which %s needs; it has %s", scope, why, has)
 }
 
-// statusOf returns the status of a refusal, 0 of every other error.
-func statusOf(err error) int {
-	var refusal *github.ErrorResponse
-	if errors.As(err, &refusal) && refusal.Response != nil {
-		return refusal.Response.StatusCode
-	}
-	return 0
+// requiresSignOn reports whether a rejected request requires single sign-on.
+func requiresSignOn(err error) bool {
+	var rejected *github.ErrorResponse
+	return errors.As(err, &rejected) && rejected.Response != nil && strings.HasPrefix(rejected.Response.Header.Get(signOnHeader), "required")
 }
 
-// signOn tells whether a refusal asks for single sign-on.
-func signOn(err error) bool {
-	var refusal *github.ErrorResponse
-	return errors.As(err, &refusal) && refusal.Response != nil && strings.HasPrefix(refusal.Response.Header.Get(signOnHeader), "required")
+// mentions reports whether the message of a rejected request has certain words.
+func mentions(rejected *github.ErrorResponse, words string) bool {
+	return strings.Contains(strings.ToLower(reason(rejected, "")), words)
 }
 
-// says tells whether a refusal has certain words in it.
-func says(refusal *github.ErrorResponse, words string) bool {
-	return strings.Contains(strings.ToLower(reason(refusal)), words)
-}
-
-// reason is what GitHub says about a refusal.
-func reason(refusal *github.ErrorResponse) string {
-	said := []string{refusal.Message}
-	for _, e := range refusal.Errors {
-		if e.Message != "" && !slices.Contains(said, e.Message) {
-			said = append(said, e.Message)
+// reason returns the message of a rejected request without credentials.
+func reason(rejected *github.ErrorResponse, token string) string {
+	messages := []string{rejected.Message}
+	for _, e := range rejected.Errors {
+		if e.Message != "" && !slices.Contains(messages, e.Message) {
+			messages = append(messages, e.Message)
 		}
 	}
-	return strings.Join(said, ": ")
+	return redact.Text(strings.Join(messages, ": "), token)
 }
 
-// refused puts a refusal into words with the way out; nil stays nil.
-func (g *GitHub) refused(ctx context.Context, doing string, err error) error {
-	var refusal *github.ErrorResponse
+// problem returns the error of a failed request with its remedy, nil for nil.
+func (g *GitHub) problem(ctx context.Context, doing string, err error) error {
+	var rejected *github.ErrorResponse
 	var limit *github.RateLimitError
 	var abuse *github.AbuseRateLimitError
-	if errors.As(err, &limit) { // the library remembers what an earlier answer said
+	if errors.As(err, &limit) { // the library remembers the limit of an earlier response
 		err = &RateLimitError{Host: g.Hostname, Until: limit.Rate.Reset.Time}
 	}
 	if errors.As(err, &abuse) {
-		return failure("run the command again in a few minutes; it resumes", "%s: %s has rate-limited the token: %s", doing, g.Hostname, abuse.Message)
+		return failure("run the command again in a few minutes; it resumes", "%s: %s has rate-limited the token: %s", doing, g.Hostname, redact.Text(abuse.Message, g.Token))
 	}
-	if !errors.As(err, &refusal) || refusal.Response == nil {
+	if !errors.As(err, &rejected) || rejected.Response == nil {
 		if known := g.explain(ctx, doing, err); known != nil || err == nil {
 			return known
 		}
 		return failure("check --hostname", "%s: %s is not a GitHub API: %w", doing, g.Hostname, err)
 	}
-	header, said := refusal.Response.Header, reason(refusal)
-	switch status := refusal.Response.StatusCode; {
-	case status == http.StatusUnauthorized:
+	header := rejected.Response.Header
+	switch code := status(err); {
+	case code == http.StatusUnauthorized:
 		return failure("it may be wrong, expired or revoked: create a new one at "+g.settings("settings/tokens"), "%s does not accept the token (401)", g.Hostname)
-	case signOn(err):
+	case requiresSignOn(err):
 		_, page, _ := strings.Cut(header.Get(signOnHeader), "url=")
 		return failure("authorise it at "+page, "%s: the organisation %s requires single sign-on, for which the token is not authorised", doing, g.Owner)
 	case lacking(header) != "":
 		return g.lacksScope(readGitHubToken(g.Token, header), lacking(header), doing)
-	case status == http.StatusForbidden && header.Get(permissionsHeader) != "":
+	case code == http.StatusForbidden && header.Get(permissionsHeader) != "":
 		return failure(fmt.Sprintf("add the permission %s for %s at %s", permissions(header), g.Hosted, g.settings("settings/personal-access-tokens")),
 			"%s: the token lacks the permission %s", doing, permissions(header))
-	case status == http.StatusForbidden:
-		return failure("check the permissions of the token and its owner", "%s: GitHub denied the request (403): %s", doing, said)
-	case status == http.StatusNotFound:
+	case code == http.StatusForbidden:
+		return failure("check the permissions of the token and its owner", "%s: GitHub denied the request (403): %s", doing, reason(rejected, g.Token))
+	case code == http.StatusNotFound:
 		return failure("check the names, and the permissions of the token", "%s: not found, or no permission to read it (404)", doing)
-	case status >= http.StatusInternalServerError:
-		return failure("try again later; see https://www.githubstatus.com for github.com", "%s: %s is unavailable (%d)", doing, g.Hostname, status)
+	case code >= http.StatusInternalServerError:
+		return g.unavailable(doing, err)
+	case reason(rejected, g.Token) == "":
+		return failure("check --hostname: use the host of a GitHub", "%s: %s responded with %d %s", doing, g.Hostname, code, http.StatusText(code))
 	default:
-		return failure("", "%s: GitHub denied the request (%d): %s", doing, status, said)
+		return failure("check the names and the flags", "%s: GitHub denied the request (%d): %s", doing, code, reason(rejected, g.Token))
 	}
 }
 
-// lacking returns a scope that would have been accepted where the token has
-// none of those. GitHub hides with 404 what a token's scopes do not reach.
+// lacking returns an accepted scope of a rejected request if the token has none
+// of them, else "". GitHub also responds with 404 to a token without the scopes.
 func lacking(h http.Header) string {
 	accepted, token := list(h.Get(acceptedScopesHeader)), readGitHubToken("", h)
 	if h.Values(scopesHeader) == nil || len(accepted) == 0 || slices.ContainsFunc(accepted, token.has) {
@@ -192,8 +187,8 @@ func lacking(h http.Header) string {
 	return accepted[len(accepted)-1]
 }
 
-// permissions puts the permissions into words that would have been accepted.
-// Alternatives are separated by semicolons.
+// permissions returns the permissions that a rejected request requires, as in
+// "contents" (write). Only the first of several alternatives is returned.
 func permissions(h http.Header) string {
 	first, _, _ := strings.Cut(h.Get(permissionsHeader), ";")
 	words := list(first)

@@ -11,36 +11,36 @@ import (
 	"github.com/xanzy/go-gitlab"
 )
 
-// GitLab is a project on gitlab.com or on a GitLab of one's own, called by its
-// REST API (https://docs.gitlab.com/api/rest/).
+// GitLab is a project on gitlab.com or a self-managed GitLab
+// (https://docs.gitlab.com/api/rest/).
 type GitLab struct {
 	hosted Hosted
-	api    *gitlab.Client //nolint:staticcheck // it is frozen, and has all that is called here
+	api    *gitlab.Client //nolint:staticcheck // deprecated, and required by the project
 
-	// Found out by Survey.
+	// Set by Survey.
 	surveyed bool
 	want     Want
 	account  gitlabAccount
-	// project is nil where there is none yet.
+	// project is nil if it does not exist.
 	project *gitlab.Project
-	// namespace is the group to make the project in, nil for the account's own.
+	// namespace is the group of a new project, nil for the namespace of the account.
 	namespace *gitlab.Group
 	edits     *gitlab.EditProjectOptions
 	shares    []gitlabShare
-	// sshHost is where the host serves SSH, "" where it has not been asked.
+	// sshHost is the SSH host, "" if unknown.
 	sshHost string
 }
 
-// gitlabShare is a group that is to be given access.
+// gitlabShare is a group to grant access.
 type gitlabShare struct {
 	team  Team
 	group int
 	level gitlab.AccessLevelValue
-	// had is the access that it has already, 0 for none.
+	// had is the present access level, 0 for none.
 	had gitlab.AccessLevelValue
 }
 
-// gitlabRoles are GitLab's words for levels of access, lowest first.
+// gitlabRoles are the names of access levels, the lowest first.
 var gitlabRoles = []struct {
 	word  string
 	level gitlab.AccessLevelValue
@@ -49,16 +49,16 @@ var gitlabRoles = []struct {
 	{"Maintainer", gitlab.MaintainerPermissions}, {"Owner", gitlab.OwnerPermissions}, {"Administrator", gitlab.AdminPermissions},
 }
 
-// gitlabPermissions are the words for what a group may do with a project: those
-// of GitLab, and those of GitHub for the same.
+// gitlabPermissions are the permissions of groups: the roles of GitLab, and the
+// equivalent permissions of GitHub.
 var gitlabPermissions = []string{
 	"guest", "reporter", "developer", "maintainer", "owner", "pull", "triage", "push", "maintain", "admin",
 }
 
-// GitLabPermissions are the words for what a group may do with a project.
+// GitLabPermissions returns the permissions of groups.
 func GitLabPermissions() []string { return slices.Clone(gitlabPermissions) }
 
-// gitlabLevel returns the level of one of gitlabPermissions, 0 for another word.
+// gitlabLevel returns the access level of a permission, 0 for an unknown one.
 func gitlabLevel(permission string) gitlab.AccessLevelValue {
 	i := slices.Index(gitlabPermissions, strings.ToLower(permission))
 	if i < 0 {
@@ -67,7 +67,7 @@ func gitlabLevel(permission string) gitlab.AccessLevelValue {
 	return gitlabRoles[i%5].level
 }
 
-// gitlabRole returns the word for a level.
+// gitlabRole returns the name of an access level.
 func gitlabRole(level gitlab.AccessLevelValue) string {
 	word := "no role"
 	for _, role := range gitlabRoles {
@@ -78,20 +78,21 @@ func gitlabRole(level gitlab.AccessLevelValue) string {
 	return word
 }
 
-// NewGitLab returns the row of GitLab. The client has to bound its requests.
+// NewGitLab returns a project on GitLab. See [Caller.Client] for the client.
 func NewGitLab(hosted Hosted, client *http.Client) (*GitLab, error) {
 	hosted.Owner = strings.Trim(hosted.Owner, "/")
-	// Personal, project and group tokens work as bearer tokens as those of
-	// OAuth do, and Go sends no Authorization header on to another host.
+	// All kinds of tokens work as bearer tokens, and Go does not forward the
+	// Authorization header to another host.
 	api, err := gitlab.NewOAuthClient(hosted.Token, gitlab.WithHTTPClient(client), gitlab.WithBaseURL(hosted.HTTPURL("/api/v4")), //nolint:staticcheck // as above
 		gitlab.WithoutRetries(), gitlab.WithCustomLimiter(unlimited{}))
 	if err != nil {
-		return nil, fmt.Errorf("reading the address of GitLab: %w", err)
+		return nil, fmt.Errorf("invalid address of GitLab: %w", err)
 	}
 	return &GitLab{hosted: hosted, api: api}, nil
 }
 
-// unlimited holds no request back: the server says when it has had enough.
+// unlimited is a rate limiter without a limit: the transport handles the limits of
+// the server.
 type unlimited struct{}
 
 // Wait implements gitlab.RateLimiter.
@@ -164,8 +165,8 @@ func (g *GitLab) Ensure(ctx context.Context) (Repository, error) {
 	return g.repository(), nil
 }
 
-// create makes the project, empty: the branch that is pushed first becomes the
-// default one.
+// create creates the project without a commit: the branch of the first push becomes
+// the default one.
 func (g *GitLab) create(ctx context.Context) error {
 	visibility := gitlab.VisibilityValue(g.hosted.Visibility)
 	options := &gitlab.CreateProjectOptions{Name: &g.hosted.Name, Path: &g.hosted.Name, Visibility: &visibility}
@@ -175,9 +176,10 @@ func (g *GitLab) create(ctx context.Context) error {
 	if g.namespace != nil {
 		options.NamespaceID = &g.namespace.ID
 	}
-	made, _, err := g.api.Projects.CreateProject(options, gitlab.WithContext(ctx))
+	created, _, err := g.api.Projects.CreateProject(options, gitlab.WithContext(ctx))
 	if gitlabTaken(err) {
-		// Somebody else made it, or an earlier request of this run whose answer was lost.
+		// Another client created it, or an earlier request of this run whose
+		// response was lost.
 		found, findErr := g.find(ctx)
 		if findErr != nil {
 			return findErr
@@ -192,12 +194,12 @@ func (g *GitLab) create(ctx context.Context) error {
 	if err != nil {
 		return g.problem(ctx, "creating project "+g.hosted.String(), err)
 	}
-	g.project = made
+	g.project = created
 	return nil
 }
 
-// share gives a group access. GitLab has no request that changes the access of
-// a group, so one that has another loses it for a moment.
+// share grants a group access. The API cannot change an access level, so a group
+// with another level loses access for a moment.
 func (g *GitLab) share(ctx context.Context, s gitlabShare) error {
 	doing := fmt.Sprintf("granting group %s access to project %s", s.team.Name, g.project.PathWithNamespace)
 	if s.had != gitlab.NoPermissions {
@@ -212,7 +214,7 @@ func (g *GitLab) share(ctx context.Context, s gitlabShare) error {
 	return nil
 }
 
-// repository returns the project as Git sees it.
+// repository returns the URLs and credentials of the project.
 func (g *GitLab) repository() Repository {
 	path := g.hosted.String()
 	r := Repository{DefaultBranch: g.hosted.Branch}
@@ -232,8 +234,8 @@ func (g *GitLab) repository() Repository {
 	return r
 }
 
-// findSSH finds out where SSH is served, which only the address of a project
-// tells: of this one or, before it is made, of any other.
+// findSSH reads the SSH host, which only the URLs of projects have: of this project
+// or, if it does not exist yet, of any other.
 func (g *GitLab) findSSH(ctx context.Context) error {
 	if g.hosted.TokenAuth || g.want.DeployToken || g.hosted.SSHHostname != "" || g.sshHost != "" {
 		return nil

@@ -1,11 +1,7 @@
 package githost
 
 import (
-	"context"
 	"errors"
-	"io"
-	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +16,7 @@ const (
 	keyTwo = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
 )
 
-// gitlabPeople is a GitLab with people and groups, and tokens of all kinds.
+// gitlabPeople is a GitLab with users, groups and tokens of all kinds.
 const gitlabPeople = `
 user alice
 user bob
@@ -55,22 +51,7 @@ func openGitLab(t *testing.T, contents string) *testgithost.GitLab {
 	return g
 }
 
-// state is how a host is, with nobody's commits in it.
-func state(t *testing.T, host interface{ State() (string, error) }) string {
-	t.Helper()
-	text, err := host.State()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-// caller talks to hosts without waiting in real time.
-func caller(sleep func(context.Context, time.Duration) error) Caller {
-	return Caller{UserAgent: "test", Now: time.Now, Waiting: func(string, ...any) {}, sleep: sleep}
-}
-
-func gitlabRow(t *testing.T, g *testgithost.GitLab, edit func(*Hosted)) *GitLab {
+func newGitLab(t *testing.T, g *testgithost.GitLab, edit func(*Hosted)) *GitLab {
 	t.Helper()
 	h := Hosted{
 		Hostname: g.Hostname, Scheme: "https", BasePath: g.Base, Token: "alice-api", CABundle: g.CA,
@@ -83,32 +64,16 @@ func gitlabRow(t *testing.T, g *testgithost.GitLab, edit func(*Hosted)) *GitLab 
 	if err != nil {
 		t.Fatal(err)
 	}
-	row, err := NewGitLab(h, client)
+	host, err := NewGitLab(h, client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return row
+	return host
 }
 
-// wrong compares a failure, which has to name the way out, with what is expected.
-func wrong(t *testing.T, err error, want, hint string) {
-	t.Helper()
-	var known *Error
-	switch {
-	case err == nil:
-		t.Errorf("no error, not %q", want)
-	case !errors.As(err, &known):
-		t.Errorf("no way out of %v", err)
-	case err.Error() != want:
-		t.Errorf("the error\n%s\nis not\n%s", err, want)
-	case !strings.Contains(known.Hint, hint) || hint == "":
-		t.Errorf("the hint %q has no %q", known.Hint, hint)
-	}
-}
-
-// TestGitLabRefused holds the survey to finding out what could not work, and
-// to changing nothing.
-func TestGitLabRefused(t *testing.T) {
+// TestGitLabSurveyErrors requires that Survey reports what would fail, and that it
+// changes nothing.
+func TestGitLabSurveyErrors(t *testing.T) {
 	t.Parallel()
 	push := Want{Branch: "main"}
 	keyed := Want{Branch: "main", KeyTitle: "flux"}
@@ -120,7 +85,7 @@ func TestGitLabRefused(t *testing.T) {
 		hint     string
 	}{
 		"unknown token": {
-			"", func(h *Hosted) { h.Token = "nobody" }, push,
+			"", func(h *Hosted) { h.Token = "unknown" }, push,
 			"reading the account of the token: HOST does not accept the token", "GITLAB_TOKEN",
 		},
 		"expired token": {
@@ -129,9 +94,9 @@ func TestGitLabRefused(t *testing.T) {
 		"revoked token": {
 			"", func(h *Hosted) { h.Token = "alice-gone" }, push, "reading the account of the token: the token has been revoked", "create a new one",
 		},
-		"scope to find": {
+		"scope to read": {
 			"", func(h *Hosted) { h.Token = "alice-user" }, push,
-			`finding the project: the token lacks the scope "api": it has read_user`, "create a token with the scope api",
+			`reading the project: the token lacks the scope "api": it has read_user`, "create a token with the scope api",
 		},
 		"scope to push": {
 			"", func(h *Hosted) { h.Token = "alice-read" }, push,
@@ -155,15 +120,15 @@ func TestGitLabRefused(t *testing.T) {
 		},
 		"scope, older version": {
 			"old", func(h *Hosted) { h.Token = "alice-user" }, push,
-			`finding project acme/fleet: the token lacks the scope "api"`, "scope",
+			`reading project acme/fleet: the token lacks the scope "api"`, "scope",
 		},
 		"top group": {
 			"", func(h *Hosted) { h.Owner = "acne/platform/infra" }, push,
-			"there is no group acne that the token of alice sees", "--owner",
+			"there is no group acne that the token of alice can read", "--owner",
 		},
 		"subgroup": {
 			"", func(h *Hosted) { h.Owner = "acme/platform/infra/eu" }, push,
-			"group acme/platform has no subgroup acme/platform/infra that the token of alice sees", "create it there",
+			"group acme/platform has no subgroup acme/platform/infra that the token of alice can read", "create it there",
 		},
 		"user, not group": {
 			"", func(h *Hosted) { h.Owner = "bob" }, push, "bob is a user, not a group", "--personal",
@@ -173,27 +138,27 @@ func TestGitLabRefused(t *testing.T) {
 		},
 		"another user": {
 			"", func(h *Hosted) { h.Personal, h.Owner = true, "bob" }, push,
-			"there is no project bob/fleet that the token sees, and alice cannot create one for another user", "token of bob",
+			"there is no project bob/fleet that the token can read, and alice cannot create one for another user", "token of bob",
 		},
 		"group creates nothing": {
-			"", func(h *Hosted) { h.Owner = "closed" }, push, "group closed lets no one create projects", "settings",
+			"", func(h *Hosted) { h.Owner = "closed" }, push, "group closed does not allow the creation of projects", "settings",
 		},
 		"role to create": {
 			"", func(h *Hosted) { h.Token = "bob-api" }, push,
-			"bob may not create projects in group acme: that needs the role Maintainer, and it has Developer", "role Maintainer",
+			"bob has no permission to create projects in group acme: the role Maintainer is required, and it has Developer", "role Maintainer",
 		},
 		"visibility": {
 			"", func(h *Hosted) { h.Visibility = "public" }, push,
 			"group acme is private, so it cannot have a project that is public", "--visibility=private",
 		},
 		"name": {
-			"", func(h *Hosted) { h.Name = "-fleet" }, push, `GitLab takes no project with the name "-fleet"`, "--repository",
+			"", func(h *Hosted) { h.Name = "-fleet" }, push, `GitLab does not accept the project name "-fleet"`, "--repository",
 		},
 		"archived": {
 			"project acme/fleet archived", nil, push, "project acme/fleet is archived and read-only", "unarchive",
 		},
 		"pending deletion": {
-			"project acme/fleet deleting", nil, push, "project acme/fleet is going to be deleted", "restore",
+			"project acme/fleet deleting", nil, push, "project acme/fleet is scheduled for deletion", "restore",
 		},
 		"no repository": {
 			"project acme/fleet norepository", nil, push, "project acme/fleet has its repository disabled", "enable it",
@@ -203,19 +168,19 @@ func TestGitLabRefused(t *testing.T) {
 		},
 		"role to push": {
 			"user eve\ntoken eve-api eve api\nproject acme/fleet internal eve=reporter", func(h *Hosted) { h.Token = "eve-api" }, push,
-			"eve may not push to it, project acme/fleet: that needs the role Developer, and it has Reporter", "role Developer",
+			"eve has no permission to push to project acme/fleet: the role Developer is required, and it has Reporter", "role Developer",
 		},
-		"stranger": {
+		"no role": {
 			"user eve\ntoken eve-api eve api\nproject acme/fleet public", func(h *Hosted) { h.Token = "eve-api" }, push,
-			"eve may not push to it, project acme/fleet: that needs the role Developer, and it has no role", "role Developer",
+			"eve has no permission to push to project acme/fleet: the role Developer is required, and it has no role", "role Developer",
 		},
 		"role for a key": {
 			"project acme/fleet", func(h *Hosted) { h.Token = "bob-api" }, keyed,
-			"bob may not add a deploy key, project acme/fleet: that needs the role Maintainer, and it has Developer", "role Maintainer",
+			"bob has no permission to add a deploy key to project acme/fleet: the role Maintainer is required, and it has Developer", "role Maintainer",
 		},
 		"role for a key of a new project": {
 			"", func(h *Hosted) { h.Token, h.Owner = "bob-api", "public-acme" }, keyed,
-			"bob may not add a deploy key, project public-acme/fleet: that needs the role Maintainer, and it has Developer", "role Maintainer",
+			"bob has no permission to add a deploy key to project public-acme/fleet: the role Maintainer is required, and it has Developer", "role Maintainer",
 		},
 		"no SSH": {
 			"project acme/fleet\nnossh", nil, keyed, "Git over SSH is disabled on HOST", "--token-auth",
@@ -225,15 +190,15 @@ func TestGitLabRefused(t *testing.T) {
 		},
 		"role to reconcile": {
 			"project public-acme/fleet private", func(h *Hosted) { h.Owner, h.Reconcile, h.Visibility = "public-acme", true, "public" }, push,
-			"alice may not change its visibility, project public-acme/fleet: that needs the role Owner, and it has Maintainer", "role Owner",
+			"alice has no permission to change the visibility of project public-acme/fleet: the role Owner is required, and it has Maintainer", "role Owner",
 		},
 		"no such team": {
-			"project acme/fleet", func(h *Hosted) { h.Teams = []Team{{"acme/nobody", "maintain"}} }, push,
-			"there is no group acme/nobody that the token of alice sees", "--team",
+			"project acme/fleet", func(h *Hosted) { h.Teams = []Team{{"acme/unknown", "maintain"}} }, push,
+			"there is no group acme/unknown that the token of alice can read", "--team",
 		},
 		"team above": {
 			"project acme/platform/fleet", func(h *Hosted) { h.Owner, h.Teams = "acme/platform", []Team{{"acme", "maintain"}} }, push,
-			"the project is in group acme, whose members have access already", "leave --team=acme out",
+			"the project is in group acme, whose members have access already", "omit --team=acme",
 		},
 		"shares locked": {
 			"", func(h *Hosted) { h.Owner, h.Teams = "locked", []Team{{"acme", "maintain"}} }, push,
@@ -247,7 +212,7 @@ func TestGitLabRefused(t *testing.T) {
 			t.Parallel()
 			g := openGitLab(t, gitlabPeople+test.contents)
 			before := state(t, g)
-			_, err := gitlabRow(t, g, test.edit).Survey(t.Context(), test.want)
+			_, err := newGitLab(t, g, test.edit).Survey(t.Context(), test.want)
 			if test.err == "" {
 				var limit *RateLimitError
 				if !errors.As(err, &limit) || time.Until(limit.Until) < 50*time.Minute {
@@ -255,7 +220,7 @@ func TestGitLabRefused(t *testing.T) {
 				}
 				test.err = err.Error()
 			}
-			wrong(t, err, strings.ReplaceAll(test.err, "HOST", g.Hostname), test.hint)
+			checkError(t, err, strings.ReplaceAll(test.err, "HOST", g.Hostname), test.hint)
 			if diff := cmp.Diff(before, state(t, g)); diff != "" || len(g.Changes()) > 0 {
 				t.Errorf("the survey changed %v: %s", g.Changes(), diff)
 			}
@@ -266,7 +231,7 @@ func TestGitLabRefused(t *testing.T) {
 	}
 }
 
-// TestGitLabEnsure holds the row to the state that it leaves, and to leaving
+// TestGitLabEnsure holds the host to the state that it leaves, and to leaving
 // it alone the next time.
 func TestGitLabEnsure(t *testing.T) {
 	t.Parallel()
@@ -320,7 +285,7 @@ func TestGitLabEnsure(t *testing.T) {
 				h.Owner, h.Reconcile, h.Description, h.Teams = "public-acme", true, "New", []Team{{"acme/operators", "maintain"}}
 			},
 			[]string{
-				"make project public-acme/fleet private (it is public)", `describe project public-acme/fleet as "New"`,
+				"make project public-acme/fleet private (it is public)", `set the description of project public-acme/fleet to "New"`,
 				"change the role of group acme/operators in public-acme/fleet from Guest to Maintainer",
 			},
 			"public-acme/fleet private empty \"New\"\n  group acme/operators maintainer\n", "/public-acme/fleet.git", "/public-acme/fleet",
@@ -332,8 +297,8 @@ func TestGitLabEnsure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := openGitLab(t, gitlabPeople+test.contents)
-			row := gitlabRow(t, g, test.edit)
-			survey, err := row.Survey(t.Context(), Want{Branch: "main"})
+			host := newGitLab(t, g, test.edit)
+			survey, err := host.Survey(t.Context(), Want{Branch: "main"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -343,7 +308,7 @@ func TestGitLabEnsure(t *testing.T) {
 			if survey.Exists != strings.Contains(test.contents, "project") {
 				t.Errorf("there: %t", survey.Exists)
 			}
-			made, err := row.Ensure(t.Context())
+			made, err := host.Ensure(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -354,11 +319,11 @@ func TestGitLabEnsure(t *testing.T) {
 			if test.ssh == "" {
 				ssh = web
 			}
-			if made.Access.URL != web || made.SyncURL != ssh || made.Access.Password != row.hosted.Token {
+			if made.Access.URL != web || made.SyncURL != ssh || made.Access.Password != host.hosted.Token {
 				t.Errorf("it is at %s and %s", made.Access.URL, made.SyncURL)
 			}
 			g.Forget()
-			again := gitlabRow(t, g, test.edit)
+			again := newGitLab(t, g, test.edit)
 			if survey, err = again.Survey(t.Context(), Want{Branch: "main"}); err != nil || len(survey.Changes) > 0 || !survey.Exists {
 				t.Errorf("the second time: %v, %v", survey.Changes, err)
 			}
@@ -381,7 +346,7 @@ func TestGitLabProtected(t *testing.T) {
 		"maintainer":         {"alice-api", "main maintainer", "", false},
 		"administrator":      {"root-api", "main maintainer", "", false},
 		"developers":         {"bob-api", "main developer", "", false},
-		"nobody":             {"alice-api", "main noone", "project acme/fleet protects it: pushing is allowed to no one, and the role of alice is Owner", false},
+		"no one":             {"alice-api", "main noone", "project acme/fleet protects it: pushing is allowed to no one, and the role of alice is Owner", false},
 		"no branch yet":      {"bob-api", "m*n maintainer", "project acme/fleet protects it: pushing is allowed to Maintainers, and the role of bob is Developer", true},
 		"none, another rule": {"bob-api", "release/* maintainer", "", true},
 		"none, let in":       {"alice-api", "* maintainer", "", true},
@@ -399,7 +364,7 @@ func TestGitLabProtected(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			survey, err := gitlabRow(t, g, func(h *Hosted) { h.Token = test.token }).Survey(t.Context(), Want{Branch: "main"})
+			survey, err := newGitLab(t, g, func(h *Hosted) { h.Token = test.token }).Survey(t.Context(), Want{Branch: "main"})
 			if err != nil || survey.Protected != test.want {
 				t.Errorf("%q, %v", survey.Protected, err)
 			}
@@ -420,7 +385,7 @@ func TestGitLabProtectedGroup(t *testing.T) {
 			"strict bob-api":      "group strict protects the default branch of new projects: pushing is allowed to Maintainers, and the role of bob is Developer",
 		} {
 			name, token, _ := strings.Cut(owner, " ")
-			survey, err := gitlabRow(t, g, func(h *Hosted) { h.Token, h.Owner = token, name }).Survey(t.Context(), Want{Branch: "main"})
+			survey, err := newGitLab(t, g, func(h *Hosted) { h.Token, h.Owner = token, name }).Survey(t.Context(), Want{Branch: "main"})
 			if err != nil || survey.Protected != protected {
 				t.Errorf("%s: %q, %v", owner, survey.Protected, err)
 			}
@@ -452,40 +417,40 @@ func TestGitLabDeployKey(t *testing.T) {
 			t.Parallel()
 			g := openGitLab(t, gitlabPeople+"project acme/fleet\n"+test.contents)
 			edit := func(h *Hosted) { h.ReadWriteKey = test.write }
-			row := gitlabRow(t, g, edit)
-			if _, err := row.Ensure(t.Context()); err != nil {
+			host := newGitLab(t, g, edit)
+			if _, err := host.Ensure(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if err := row.DeployKey(t.Context(), test.key); err != nil {
+			if err := host.DeployKey(t.Context(), test.key); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff("acme/fleet private empty\n"+test.state, state(t, g)); diff != "" || len(g.Changes()) != test.calls {
 				t.Errorf("by %v: %s", g.Changes(), diff)
 			}
 			g.Forget()
-			if err := row.DeployKey(t.Context(), test.key); err != nil || len(g.Changes()) > 0 {
+			if err := host.DeployKey(t.Context(), test.key); err != nil || len(g.Changes()) > 0 {
 				t.Errorf("the second time: %v, %v", g.Changes(), err)
 			}
 		})
 	}
 	g := openGitLab(t, gitlabPeople+"project acme/fleet\nuserkey bob "+keyOne)
-	row := gitlabRow(t, g, nil)
-	if _, err := row.Ensure(t.Context()); err != nil {
+	host := newGitLab(t, g, nil)
+	if _, err := host.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	wrong(t, row.DeployKey(t.Context(), DeployKey{Title: "flux", Public: keyOne}),
-		"adding a deploy key to project acme/fleet: GitLab knows the key already, of a user or of a project that alice does not see", "--private-key-file")
+	checkError(t, host.DeployKey(t.Context(), DeployKey{Title: "flux", Public: keyOne}),
+		"adding a deploy key to project acme/fleet: a user, or a project that alice cannot read, has the key already", "--private-key-file")
 }
 
 // TestGitLabDeployKeyPages finds a key on the second page of many.
 func TestGitLabDeployKeyPages(t *testing.T) {
 	t.Parallel()
 	g := openGitLab(t, gitlabPeople+"project acme/fleet\n"+strings.Repeat("key acme/fleet ro other "+keyTwo+"\n", 100)+"key acme/fleet ro flux "+keyOne)
-	row := gitlabRow(t, g, nil)
-	if _, err := row.Ensure(t.Context()); err != nil {
+	host := newGitLab(t, g, nil)
+	if _, err := host.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := row.DeployKey(t.Context(), DeployKey{Title: "flux", Public: keyOne}); err != nil || len(g.Changes()) > 0 {
+	if err := host.DeployKey(t.Context(), DeployKey{Title: "flux", Public: keyOne}); err != nil || len(g.Changes()) > 0 {
 		t.Errorf("%v, %v", g.Changes(), err)
 	}
 }
@@ -493,16 +458,16 @@ func TestGitLabDeployKeyPages(t *testing.T) {
 func TestGitLabDeployToken(t *testing.T) {
 	t.Parallel()
 	g := openGitLab(t, gitlabPeople+"project acme/fleet\n")
-	row := gitlabRow(t, g, nil)
-	survey, err := row.Survey(t.Context(), Want{Branch: "main", DeployToken: true})
+	host := newGitLab(t, g, nil)
+	survey, err := host.Survey(t.Context(), Want{Branch: "main", DeployToken: true})
 	if err != nil || survey.Repository.SyncURL != "https://"+g.Hostname+"/acme/fleet.git" {
 		t.Fatalf("%s, %v", survey.Repository.SyncURL, err)
 	}
-	first, firstToken, err := row.DeployToken(t.Context(), "flux")
+	first, firstToken, err := host.DeployToken(t.Context(), "flux")
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, secondToken, err := row.DeployToken(t.Context(), "flux")
+	second, secondToken, err := host.DeployToken(t.Context(), "flux")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -525,14 +490,14 @@ func TestGitLabRequestChange(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	row := gitlabRow(t, g, nil)
-	if _, err := row.Survey(t.Context(), Want{Branch: "main", ChangeRequest: true}); err != nil {
+	host := newGitLab(t, g, nil)
+	if _, err := host.Survey(t.Context(), Want{Branch: "main", ChangeRequest: true}); err != nil {
 		t.Fatal(err)
 	}
 	change := Change{Head: "flux", Base: "main", Title: "Bootstrap", Body: "Why"}
 	want := Request{URL: "https://" + g.Hostname + "/acme/fleet/-/merge_requests/1", Number: 1, Opened: true}
 	for range 2 {
-		got, err := row.RequestChange(t.Context(), change)
+		got, err := host.RequestChange(t.Context(), change)
 		if err != nil || got != want {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -541,70 +506,6 @@ func TestGitLabRequestChange(t *testing.T) {
 	if diff := cmp.Diff("acme/fleet private main\n  merge request !1 flux → main \"Bootstrap\"\n  flux: Other <other@example.com> One\n  flux: Other <other@example.com> One\n  main: Other <other@example.com> One\n", state(t, g)); diff != "" {
 		t.Error(diff)
 	}
-}
-
-// TestGitLabLostAnswers hangs up on each request that changes something, before
-// and after it was done: the same steps once more have to end in the same state.
-func TestGitLabLostAnswers(t *testing.T) {
-	t.Parallel()
-	edit := func(h *Hosted) { h.Teams = []Team{{"acme/operators", "maintain"}} }
-	const want = "acme/fleet private empty\n  group acme/operators maintainer\n  key ro flux ssh-ed25519\n"
-	lostAnswers(t, want, func() (faulty, func() Host) {
-		g := openGitLab(t, gitlabPeople)
-		return g, func() Host { return gitlabRow(t, g, edit) }
-	})
-}
-
-// TestGitLabPatience waits for a rate limit that ends soon.
-func TestGitLabPatience(t *testing.T) {
-	t.Parallel()
-	g := openGitLab(t, gitlabPeople+"limit 2 5")
-	h := gitlabRow(t, g, nil).hosted
-	var waits []time.Duration
-	client, err := caller(func(_ context.Context, d time.Duration) error {
-		waits = append(waits, d.Round(time.Second))
-		g.Lift()
-		return nil
-	}).Client(h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	row, err := NewGitLab(h, client)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := row.Ensure(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(waits, []time.Duration{5 * time.Second}) {
-		t.Errorf("it waited %v", waits)
-	}
-}
-
-// TestGitLabElsewhere is told by what is no GitLab, or out of order.
-func TestGitLabElsewhere(t *testing.T) {
-	t.Parallel()
-	for status, want := range map[int]string{
-		http.StatusInternalServerError: "answers 500 Internal Server Error", http.StatusTeapot: "answers 418 I'm a teapot",
-	} {
-		g := openGitLab(t, gitlabPeople)
-		h := gitlabRow(t, g, nil).hosted
-		client := &http.Client{Transport: answers(status)}
-		row, err := NewGitLab(h, client)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := row.Survey(t.Context(), Want{Branch: "main"}); err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "<html>") {
-			t.Errorf("%d: %v", status, err)
-		}
-	}
-}
-
-// answers is a server that answers everything with a page.
-type answers int
-
-func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: int(a), Body: http.NoBody, Header: http.Header{}, Request: r}, nil
 }
 
 func TestMatchesBranch(t *testing.T) {
@@ -616,15 +517,4 @@ func TestMatchesBranch(t *testing.T) {
 			t.Errorf("%s: %t", pattern, got)
 		}
 	}
-}
-
-// answering is a client of a server that answers everything with a page.
-func answering(page string) *http.Client {
-	return &http.Client{Transport: pages(page)}
-}
-
-type pages string
-
-func (p pages) RoundTrip(r *http.Request) (*http.Response, error) {
-	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(string(p))), Header: http.Header{}, Request: r}, nil
 }

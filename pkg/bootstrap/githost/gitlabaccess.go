@@ -10,25 +10,25 @@ import (
 	"github.com/xanzy/go-gitlab"
 )
 
-// DeployKey implements Host. GitLab knows a key by its contents, however many
-// projects use it: one that another project of the account's has is enabled.
+// DeployKey implements Host. GitLab has one object for a key that several projects
+// use: a key of another project of the account is enabled for this one.
 func (g *GitLab) DeployKey(ctx context.Context, key DeployKey) error {
 	doing := "adding a deploy key to project " + g.project.PathWithNamespace
-	var asked time.Time // by the clock that says whether a key has expired
-	there, err := gitlabPages(func(page gitlab.ListOptions) ([]*gitlab.ProjectDeployKey, *gitlab.Response, error) {
+	var now time.Time // of GitLab, which decides whether a key has expired
+	present, err := gitlabPages(func(page gitlab.ListOptions) ([]*gitlab.ProjectDeployKey, *gitlab.Response, error) {
 		options := gitlab.ListProjectDeployKeysOptions(page)
-		keys, answer, err := g.api.DeployKeys.ListProjectDeployKeys(g.project.ID, &options, gitlab.WithContext(ctx))
-		if at, dateErr := http.ParseTime(answerDate(answer)); dateErr == nil {
-			asked = at
+		keys, response, err := g.api.DeployKeys.ListProjectDeployKeys(g.project.ID, &options, gitlab.WithContext(ctx))
+		if at, dateErr := http.ParseTime(responseDate(response)); dateErr == nil {
+			now = at
 		}
-		return keys, answer, err
+		return keys, response, err
 	})
 	if err != nil {
 		return g.problem(ctx, "listing the deploy keys of project "+g.project.PathWithNamespace, err)
 	}
 	var old []*gitlab.ProjectDeployKey
 	var same *gitlab.ProjectDeployKey
-	for _, k := range there {
+	for _, k := range present {
 		switch {
 		case keyData(k.Key) == keyData(key.Public):
 			same = k
@@ -36,8 +36,8 @@ func (g *GitLab) DeployKey(ctx context.Context, key DeployKey) error {
 			old = append(old, k)
 		}
 	}
-	if same != nil && same.ExpiresAt != nil && same.ExpiresAt.Before(asked) {
-		// The end of a key cannot be moved, and the same key not be added twice.
+	if same != nil && same.ExpiresAt != nil && same.ExpiresAt.Before(now) {
+		// The expiry of a key cannot be changed, and a key cannot be added twice.
 		if _, err := g.api.DeployKeys.DeleteDeployKey(g.project.ID, same.ID, gitlab.WithContext(ctx)); err != nil && !gitlabMissing(err) {
 			return g.problem(ctx, "removing an expired deploy key from project "+g.project.PathWithNamespace, err)
 		}
@@ -48,7 +48,7 @@ func (g *GitLab) DeployKey(ctx context.Context, key DeployKey) error {
 		same, _, err = g.api.DeployKeys.AddDeployKey(g.project.ID, options, gitlab.WithContext(ctx))
 		if gitlabTaken(err) {
 			return failure("omit --private-key-file to generate a key, or set another one",
-				"%s: GitLab knows the key already, of a user or of a project that %s does not see", doing, g.account.name)
+				"%s: a user, or a project that %s cannot read, has the key already", doing, g.account.name)
 		}
 		if err != nil {
 			return g.problem(ctx, doing, err)
@@ -57,7 +57,7 @@ func (g *GitLab) DeployKey(ctx context.Context, key DeployKey) error {
 	if same.CanPush != g.hosted.ReadWriteKey {
 		options := &gitlab.UpdateDeployKeyOptions{CanPush: &g.hosted.ReadWriteKey}
 		if _, _, err := g.api.DeployKeys.UpdateDeployKey(g.project.ID, same.ID, options, gitlab.WithContext(ctx)); err != nil {
-			return g.problem(ctx, "changing what the deploy key of project "+g.project.PathWithNamespace+" may do", err)
+			return g.problem(ctx, "changing the permissions of the deploy key of project "+g.project.PathWithNamespace, err)
 		}
 	}
 	for _, k := range old {
@@ -68,15 +68,15 @@ func (g *GitLab) DeployKey(ctx context.Context, key DeployKey) error {
 	return nil
 }
 
-// answerDate is when GitLab answered, by its clock.
-func answerDate(answer *gitlab.Response) string {
-	if answer == nil {
+// responseDate returns the date of a response.
+func responseDate(response *gitlab.Response) string {
+	if response == nil {
 		return ""
 	}
-	return answer.Header.Get("Date")
+	return response.Header.Get("Date")
 }
 
-// keyData is a public key without its comment.
+// keyData returns a public key without its comment.
 func keyData(public string) string {
 	fields := strings.Fields(public)
 	return strings.Join(fields[:min(len(fields), 2)], " ")
@@ -91,7 +91,7 @@ func (g *GitLab) DeployToken(ctx context.Context, title string) (username, token
 	if err != nil {
 		return "", "", g.problem(ctx, "listing the deploy tokens of project "+g.project.PathWithNamespace, err)
 	}
-	made, _, err := g.api.DeployTokens.CreateProjectDeployToken(g.project.ID,
+	created, _, err := g.api.DeployTokens.CreateProjectDeployToken(g.project.ID,
 		&gitlab.CreateProjectDeployTokenOptions{Name: &title, Scopes: &[]string{"read_repository"}}, gitlab.WithContext(ctx))
 	if err != nil {
 		return "", "", g.problem(ctx, "creating a deploy token for project "+g.project.PathWithNamespace, err)
@@ -101,10 +101,10 @@ func (g *GitLab) DeployToken(ctx context.Context, title string) (username, token
 			continue
 		}
 		if _, err := g.api.DeployTokens.DeleteProjectDeployToken(g.project.ID, t.ID, gitlab.WithContext(ctx)); err != nil && !gitlabMissing(err) {
-			return "", "", g.problem(ctx, "revoking the deploy token that was there before", err)
+			return "", "", g.problem(ctx, "revoking the previous deploy token", err)
 		}
 	}
-	return made.Username, made.Token, nil
+	return created.Username, created.Token, nil
 }
 
 // RequestChange implements Requester.
@@ -115,22 +115,22 @@ func (g *GitLab) RequestChange(ctx context.Context, change Change) (Request, err
 			State: gitlab.Ptr("opened"), SourceBranch: &change.Head, TargetBranch: &change.Base,
 		}, gitlab.WithContext(ctx))
 		if err != nil {
-			return Request{}, g.problem(ctx, "looking for an open merge request in project "+g.project.PathWithNamespace, err)
+			return Request{}, g.problem(ctx, "listing the merge requests of project "+g.project.PathWithNamespace, err)
 		}
 		for _, m := range open {
-			if m.SourceProjectID == g.project.ID { // not one from a fork
+			if m.SourceProjectID == g.project.ID { // not from a fork
 				return Request{URL: m.WebURL, Number: m.IID}, nil
 			}
 		}
-		made, _, err := g.api.MergeRequests.CreateMergeRequest(g.project.ID, &gitlab.CreateMergeRequestOptions{
+		opened, _, err := g.api.MergeRequests.CreateMergeRequest(g.project.ID, &gitlab.CreateMergeRequestOptions{
 			SourceBranch: &change.Head, TargetBranch: &change.Base, Title: &change.Title, Description: &change.Body,
 			RemoveSourceBranch: gitlab.Ptr(true),
 		}, gitlab.WithContext(ctx))
 		switch {
 		case err == nil:
-			return Request{URL: made.WebURL, Number: made.IID, Opened: true}, nil
-		case gitlabStatus(err) == 409 && attempt == 0:
-			continue // it was opened between the two requests, or by one whose answer was lost
+			return Request{URL: opened.WebURL, Number: opened.IID, Opened: true}, nil
+		case status(err) == 409 && attempt == 0:
+			continue // it was opened between the requests, or by one whose response was lost
 		default:
 			return Request{}, g.problem(ctx, doing, err)
 		}

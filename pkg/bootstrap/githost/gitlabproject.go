@@ -9,8 +9,8 @@ import (
 	"github.com/xanzy/go-gitlab"
 )
 
-// surveyProject finds out what has to be changed in a project that is there,
-// whether the token may do it, and whether the branch takes a push.
+// surveyProject returns the changes that --reconcile requires and why a push would
+// be rejected, and an error if the account has not all permissions.
 func (g *GitLab) surveyProject(ctx context.Context) (changes []string, protected string, err error) {
 	p := g.project
 	settings := "Settings → General of " + p.WebURL
@@ -18,7 +18,7 @@ func (g *GitLab) surveyProject(ctx context.Context) (changes []string, protected
 	case p.Archived:
 		return nil, "", failure("unarchive it under "+settings, "project %s is archived and read-only", p.PathWithNamespace)
 	case p.MarkedForDeletionAt != nil:
-		return nil, "", failure("restore it under "+settings+", or choose another name", "project %s is going to be deleted", p.PathWithNamespace)
+		return nil, "", failure("restore it under "+settings+", or choose another name", "project %s is scheduled for deletion", p.PathWithNamespace)
 	case p.RepositoryAccessLevel == gitlab.DisabledAccessControl:
 		return nil, "", failure("enable it under "+settings, "project %s has its repository disabled", p.PathWithNamespace)
 	case p.HTTPURLToRepo == "":
@@ -55,7 +55,7 @@ func (g *GitLab) wantedEdits() (*gitlab.EditProjectOptions, []string) {
 	}
 	if d := g.hosted.Description; d != "" && d != g.project.Description {
 		edits.Description = &d
-		changes = append(changes, fmt.Sprintf("describe project %s as %q", g.project.PathWithNamespace, d))
+		changes = append(changes, fmt.Sprintf("set the description of project %s to %q", g.project.PathWithNamespace, d))
 	}
 	if changes == nil {
 		return nil, nil
@@ -63,8 +63,8 @@ func (g *GitLab) wantedEdits() (*gitlab.EditProjectOptions, []string) {
 	return edits, changes
 }
 
-// level returns the role of the account in the project. It is unknown where a
-// group gives it that an older GitLab does not count.
+// level returns the access level of the account in the project. It is unknown if a
+// shared group grants it and an older GitLab does not report it.
 func (g *GitLab) level(ctx context.Context) (level gitlab.AccessLevelValue, known bool, err error) {
 	if g.account.admin {
 		return gitlab.AdminPermissions, true, nil
@@ -78,7 +78,7 @@ func (g *GitLab) level(ctx context.Context) (level gitlab.AccessLevelValue, know
 		}
 	}
 	member, _, err := g.api.ProjectMembers.GetInheritedProjectMember(g.project.ID, g.account.id, gitlab.WithContext(ctx))
-	if err != nil && !gitlabMissing(err) && gitlabStatus(err) != 403 {
+	if err != nil && !gitlabMissing(err) && status(err) != 403 {
 		return 0, false, g.problem(ctx, "reading the role of "+g.account.name+" in project "+g.project.PathWithNamespace, err)
 	}
 	if err == nil {
@@ -88,44 +88,44 @@ func (g *GitLab) level(ctx context.Context) (level gitlab.AccessLevelValue, know
 	return level, !invisible, nil
 }
 
-// suffices tells whether a role is enough for all that is going to be done.
+// suffices returns an error if the bootstrap requires a higher access level.
 func (g *GitLab) suffices(has gitlab.AccessLevelValue, edits bool) error {
 	for _, need := range []struct {
 		when  bool
 		least gitlab.AccessLevelValue
 		to    string
 	}{
-		{true, gitlab.DeveloperPermissions, "push to it"},
-		{g.want.KeyTitle != "", gitlab.MaintainerPermissions, "add a deploy key"},
-		{g.want.DeployToken, gitlab.MaintainerPermissions, "create a deploy token"},
-		{len(g.hosted.Teams) > 0, gitlab.MaintainerPermissions, "share it with groups"},
-		{edits, gitlab.MaintainerPermissions, "change its settings"},
-		{g.edits != nil && g.edits.Visibility != nil, gitlab.OwnerPermissions, "change its visibility"},
+		{true, gitlab.DeveloperPermissions, "push to"},
+		{g.want.KeyTitle != "", gitlab.MaintainerPermissions, "add a deploy key to"},
+		{g.want.DeployToken, gitlab.MaintainerPermissions, "create a deploy token for"},
+		{len(g.hosted.Teams) > 0, gitlab.MaintainerPermissions, "share"},
+		{edits, gitlab.MaintainerPermissions, "change the settings of"},
+		{g.edits != nil && g.edits.Visibility != nil, gitlab.OwnerPermissions, "change the visibility of"},
 	} {
 		if need.when && has < need.least {
 			return failure(fmt.Sprintf("ask an owner of the project for the role %s, or use a token of an account that has it", gitlabRole(need.least)),
-				"%s may not %s, project %s: that needs the role %s, and it has %s",
+				"%s has no permission to %s project %s: the role %s is required, and it has %s",
 				g.account.name, need.to, g.hosted, gitlabRole(need.least), gitlabRole(has))
 		}
 	}
 	return nil
 }
 
-// protected returns why a push to the branch would be refused, "" where it
-// would not be or nobody tells.
+// protected returns why a push to the branch would be rejected, "" if no reason is
+// known.
 func (g *GitLab) protected(ctx context.Context, has gitlab.AccessLevelValue, known bool) (string, error) {
 	branch, _, err := g.api.Branches.GetBranch(g.project.ID, g.want.Branch, gitlab.WithContext(ctx))
 	switch {
 	case err == nil && (branch.CanPush || !branch.Protected):
 		return "", nil
-	case err != nil && !gitlabMissing(err) && gitlabStatus(err) != 403:
+	case err != nil && !gitlabMissing(err) && status(err) != 403:
 		return "", g.problem(ctx, "reading branch "+g.want.Branch, err)
 	}
 	exists := err == nil
 	rules, err := gitlabPages(func(page gitlab.ListOptions) ([]*gitlab.ProtectedBranch, *gitlab.Response, error) {
 		return g.api.ProtectedBranches.ListProtectedBranches(g.project.ID, &gitlab.ListProtectedBranchesOptions{ListOptions: page}, gitlab.WithContext(ctx))
 	})
-	if err != nil && !gitlabMissing(err) && gitlabStatus(err) != 403 {
+	if err != nil && !gitlabMissing(err) && status(err) != 403 {
 		return "", g.problem(ctx, "listing the branch restrictions", err)
 	}
 	allowed, protected := "", exists
@@ -136,7 +136,7 @@ func (g *GitLab) protected(ctx context.Context, has gitlab.AccessLevelValue, kno
 		protected = true
 		open, unknown, who := g.pushers(rule, has, known)
 		if !exists && (open || unknown) {
-			return "", nil // one rule that lets in is enough, and a rule for a group may
+			return "", nil // one rule that allows the push suffices, and a rule for a group may
 		}
 		allowed = who
 	}
@@ -144,18 +144,19 @@ func (g *GitLab) protected(ctx context.Context, has gitlab.AccessLevelValue, kno
 		return "", nil
 	}
 	if allowed == "" {
-		return fmt.Sprintf("project %s protects it from %s", g.project.PathWithNamespace, g.account.name), nil
+		return fmt.Sprintf("project %s protects it, and does not allow %s to push", g.project.PathWithNamespace, g.account.name), nil
 	}
 	return fmt.Sprintf("project %s protects it: pushing is allowed to %s, and the role of %s is %s", g.project.PathWithNamespace, allowed, g.account.name, gitlabRole(has)), nil
 }
 
-// pushers tells whether a rule lets the account push, and whom it lets.
+// pushers reports whether a rule allows the account to push, whether that is unknown,
+// and the names of those whom it allows.
 func (g *GitLab) pushers(rule *gitlab.ProtectedBranch, has gitlab.AccessLevelValue, known bool) (open, unknown bool, who string) {
 	var names []string
 	for _, access := range rule.PushAccessLevels {
 		switch {
 		case access.DeployKeyID != 0:
-			continue // that is a key's, not the token's
+			continue // of a deploy key, not of an account
 		case access.UserID != 0:
 			open = open || access.UserID == g.account.id
 		case access.GroupID != 0:
@@ -173,8 +174,8 @@ func (g *GitLab) pushers(rule *gitlab.ProtectedBranch, has gitlab.AccessLevelVal
 	return open, unknown, strings.Join(slices.Compact(names), ", ")
 }
 
-// matchesBranch tells whether a rule, in which * stands for any characters, is
-// about a branch.
+// matchesBranch reports whether a branch matches a pattern, in which * matches any
+// characters.
 func matchesBranch(pattern, branch string) bool {
 	parts := strings.Split(pattern, "*")
 	rest, found := strings.CutPrefix(branch, parts[0])

@@ -11,21 +11,21 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// gitlabAccount is whom a token belongs to and what it allows.
+// gitlabAccount is the account of a token, and its scopes.
 type gitlabAccount struct {
 	id    int
 	name  string
 	admin bool
-	// scopes is nil where GitLab does not tell.
+	// scopes is nil if unknown.
 	scopes []string
 }
 
-// allows tells whether the token has one of the scopes, as far as is known.
+// allows reports whether the token may have one of the scopes.
 func (a gitlabAccount) allows(scopes ...string) bool {
 	return a.scopes == nil || slices.ContainsFunc(scopes, func(s string) bool { return slices.Contains(a.scopes, s) })
 }
 
-// identify finds out whom authenticated as and what it allows.
+// identify reads the account and the scopes of the token.
 func (g *GitLab) identify(ctx context.Context) error {
 	var user *gitlab.User
 	var token *gitlab.PersonalAccessToken
@@ -35,9 +35,9 @@ func (g *GitLab) identify(ctx context.Context) error {
 		return err
 	})
 	group.Go(func() (err error) {
-		// Versions before 15.5 do not know it, nor does it know tokens of OAuth.
+		// Versions before 15.5 do not have this request, and it rejects OAuth tokens.
 		token, _, err = g.api.PersonalAccessTokens.GetSinglePersonalAccessToken(gitlab.WithContext(gctx))
-		if status := gitlabStatus(err); status == 400 || status == 403 || status == 404 || status == 405 {
+		if code := status(err); code == 400 || code == 403 || code == 404 || code == 405 {
 			return nil
 		}
 		return err
@@ -51,20 +51,20 @@ func (g *GitLab) identify(ctx context.Context) error {
 	}
 	switch {
 	case !g.account.allows("api", "read_api"):
-		return g.lacks("api", "finding the project")
+		return g.lacks("api", "reading the project")
 	case !g.account.allows("api", "write_repository"):
 		return g.lacks("api", "pushing to the repository")
 	}
 	return nil
 }
 
-// lacks says that the token has not the scope that something needs.
+// lacks returns the error for a token without a required scope.
 func (g *GitLab) lacks(scope, doing string) error {
 	return failure(fmt.Sprintf("create a token with the scope %s at %s", scope, g.hosted.HTTPURL("/-/user_settings/personal_access_tokens")),
 		"%s: the token lacks the scope %q: it has %s", doing, scope, listed(g.account.scopes))
 }
 
-// listed is a list in words.
+// listed returns a list for messages.
 func listed(words []string) string {
 	if len(words) == 0 {
 		return "none"
@@ -72,14 +72,14 @@ func listed(words []string) string {
 	return strings.Join(words, ", ")
 }
 
-// find returns the project, nil where there is none that the token sees.
+// find returns the project, nil if there is none that the token can read.
 func (g *GitLab) find(ctx context.Context) (*gitlab.Project, error) {
 	project, _, err := g.api.Projects.GetProject(g.hosted.String(), nil, gitlab.WithContext(ctx))
 	if gitlabMissing(err) {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // it does not exist
 	}
 	if err != nil {
-		return nil, g.problem(ctx, "finding project "+g.hosted.String(), err)
+		return nil, g.problem(ctx, "reading project "+g.hosted.String(), err)
 	}
 	if !strings.EqualFold(project.PathWithNamespace, g.hosted.String()) {
 		owner, name := path.Split(project.PathWithNamespace)
@@ -89,12 +89,12 @@ func (g *GitLab) find(ctx context.Context) (*gitlab.Project, error) {
 	return project, nil
 }
 
-// surveyOwner finds out whether the project can be made, and why its first
-// push would be refused.
+// surveyOwner returns an error if the project cannot be created, and why its first
+// push would be rejected.
 func (g *GitLab) surveyOwner(ctx context.Context) (protected string, err error) {
 	name := g.hosted.Name
 	if strings.HasPrefix(name, "-") || strings.HasSuffix(name, ".git") || strings.HasSuffix(name, ".atom") {
-		return "", failure("choose another name with --repository", "GitLab takes no project with the name %q", name)
+		return "", failure("choose another name with --repository", "GitLab does not accept the project name %q", name)
 	}
 	if g.hosted.Personal {
 		return "", g.surveyPersonal(ctx)
@@ -109,20 +109,20 @@ func (g *GitLab) surveyOwner(ctx context.Context) (protected string, err error) 
 	if err != nil || has >= gitlab.MaintainerPermissions {
 		return "", err
 	}
-	// Who makes a project has in it the role in the group, and no higher one.
+	// The creator of a project has the same role in it as in the group.
 	if err := g.suffices(has, false); err != nil {
 		return "", err
 	}
-	if gitlabFull(g.namespace) {
+	if fullyProtects(g.namespace) {
 		protected = fmt.Sprintf("group %s protects the default branch of new projects: pushing is allowed to Maintainers, and the role of %s is %s",
 			g.namespace.FullPath, g.account.name, gitlabRole(has))
 	}
 	return protected, nil
 }
 
-// gitlabFull tells whether a group keeps developers from the first push to the
-// default branch of a new project.
-func gitlabFull(group *gitlab.Group) bool {
+// fullyProtects reports whether a group protects the default branch of new projects
+// from the first push of developers.
+func fullyProtects(group *gitlab.Group) bool {
 	if d := group.DefaultBranchProtectionDefaults; d != nil {
 		return !d.DeveloperCanInitialPush && len(d.AllowedToPush) > 0 && !slices.ContainsFunc(d.AllowedToPush, func(a *gitlab.GroupAccessLevel) bool {
 			return a.AccessLevel != nil && *a.AccessLevel == gitlab.DeveloperPermissions
@@ -132,11 +132,11 @@ func gitlabFull(group *gitlab.Group) bool {
 	return level == 2 || level == 3
 }
 
-// mayCreate returns the role of the account in a group where it may make the
-// project.
+// mayCreate returns the access level of the account in a group, and an error if it
+// cannot create the project.
 func (g *GitLab) mayCreate(ctx context.Context, group *gitlab.Group) (gitlab.AccessLevelValue, error) {
 	if wanted := gitlab.VisibilityValue(g.hosted.Visibility); gitlabOpenness(wanted) > gitlabOpenness(group.Visibility) {
-		return 0, failure(fmt.Sprintf("use --visibility=%s, or open the group", group.Visibility),
+		return 0, failure(fmt.Sprintf("use --visibility=%s, or change the visibility of the group", group.Visibility),
 			"group %s is %s, so it cannot have a project that is %s", group.FullPath, group.Visibility, wanted)
 	}
 	least, known := map[gitlab.ProjectCreationLevelValue]gitlab.AccessLevelValue{
@@ -147,14 +147,14 @@ func (g *GitLab) mayCreate(ctx context.Context, group *gitlab.Group) (gitlab.Acc
 		least = gitlab.MaintainerPermissions
 	}
 	if least > gitlab.AdminPermissions {
-		return 0, failure("ask an owner of the group to change that in its settings", "group %s lets no one create projects", group.FullPath)
+		return 0, failure("ask an owner of the group to change that in its settings", "group %s does not allow the creation of projects", group.FullPath)
 	}
 	has, err := g.levelIn(ctx, group)
 	if err != nil || has >= least {
 		return has, err
 	}
 	return 0, failure(fmt.Sprintf("ask an owner of the group for the role %s", gitlabRole(least)),
-		"%s may not create projects in group %s: that needs the role %s, and it has %s", g.account.name, group.FullPath, gitlabRole(least), gitlabRole(has))
+		"%s has no permission to create projects in group %s: the role %s is required, and it has %s", g.account.name, group.FullPath, gitlabRole(least), gitlabRole(has))
 }
 
 // gitlabOpenness orders visibilities.
@@ -162,7 +162,7 @@ func gitlabOpenness(v gitlab.VisibilityValue) int {
 	return slices.Index([]gitlab.VisibilityValue{gitlab.PrivateVisibility, gitlab.InternalVisibility, gitlab.PublicVisibility}, v)
 }
 
-// surveyPersonal finds out whether the project can be made for a user.
+// surveyPersonal returns an error if the project of a user cannot be created.
 func (g *GitLab) surveyPersonal(ctx context.Context) error {
 	if strings.EqualFold(g.hosted.Owner, g.account.name) {
 		return nil
@@ -174,26 +174,26 @@ func (g *GitLab) surveyPersonal(ctx context.Context) error {
 	if group != nil {
 		return failure("omit --personal", "%s is a group, not a user", group.FullPath)
 	}
-	return failure("use a token of "+g.hosted.Owner+", or create the project there and give "+g.account.name+" the role Maintainer",
-		"there is no project %s that the token sees, and %s cannot create one for another user", g.hosted, g.account.name)
+	return failure("use a token of "+g.hosted.Owner+", or create the project there and grant "+g.account.name+" the role Maintainer",
+		"there is no project %s that the token can read, and %s cannot create one for another user", g.hosted, g.account.name)
 }
 
-// group returns a group, nil where there is none that the token sees.
+// group returns a group, nil if there is none that the token can read.
 func (g *GitLab) group(ctx context.Context, name string) (*gitlab.Group, error) {
 	group, _, err := g.api.Groups.GetGroup(name, &gitlab.GetGroupOptions{WithProjects: gitlab.Ptr(false)}, gitlab.WithContext(ctx))
 	if gitlabMissing(err) {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // it does not exist
 	}
 	if err != nil {
-		return nil, g.problem(ctx, "finding group "+name, err)
+		return nil, g.problem(ctx, "reading group "+name, err)
 	}
 	return group, nil
 }
 
-// noGroup says which part of the owner is missing.
+// noGroup returns the error for an owner, with the part of it that is missing.
 func (g *GitLab) noGroup(ctx context.Context) error {
 	parts := strings.Split(g.hosted.Owner, "/")
-	there := ""
+	found := ""
 	for i := 1; i < len(parts); i++ {
 		above := strings.Join(parts[:i], "/")
 		group, err := g.group(ctx, above)
@@ -203,27 +203,27 @@ func (g *GitLab) noGroup(ctx context.Context) error {
 		if group == nil {
 			break
 		}
-		there = above
+		found = above
 	}
-	gone := strings.Join(parts[:strings.Count(there, "/")+min(len(there), 1)+1], "/")
+	missing := strings.Join(parts[:strings.Count(found, "/")+min(len(found), 1)+1], "/")
 	switch {
-	case there != "":
-		return failure("create it there, or use a token that sees it", "group %s has no subgroup %s that the token of %s sees", there, gone, g.account.name)
-	case len(parts) == 1 && g.isUser(ctx, gone):
-		return failure("add --personal", "%s is a user, not a group", gone)
+	case found != "":
+		return failure("create it there, or use a token that can read it", "group %s has no subgroup %s that the token of %s can read", found, missing, g.account.name)
+	case len(parts) == 1 && g.isUser(ctx, missing):
+		return failure("add --personal", "%s is a user, not a group", missing)
 	default:
-		return failure(fmt.Sprintf("check --owner, create the group at %s, or use a token that sees it", g.hosted.HTTPURL("/groups/new")),
-			"there is no group %s that the token of %s sees", gone, g.account.name)
+		return failure(fmt.Sprintf("check --owner, create the group at %s, or use a token that can read it", g.hosted.HTTPURL("/groups/new")),
+			"there is no group %s that the token of %s can read", missing, g.account.name)
 	}
 }
 
-// isUser tells whether a name is a user's, as far as GitLab tells.
+// isUser reports whether a name is known to be the name of a user.
 func (g *GitLab) isUser(ctx context.Context, name string) bool {
 	users, _, err := g.api.Users.ListUsers(&gitlab.ListUsersOptions{Username: &name}, gitlab.WithContext(ctx))
 	return err == nil && len(users) > 0
 }
 
-// levelIn returns the role of the account in a group, with what it inherits.
+// levelIn returns the access level of the account in a group, with inherited ones.
 func (g *GitLab) levelIn(ctx context.Context, group *gitlab.Group) (gitlab.AccessLevelValue, error) {
 	if g.account.admin {
 		return gitlab.AdminPermissions, nil
@@ -238,24 +238,24 @@ func (g *GitLab) levelIn(ctx context.Context, group *gitlab.Group) (gitlab.Acces
 	return member.AccessLevel, nil
 }
 
-// surveyTeams finds out which groups have to be given access.
+// surveyTeams returns the grants that groups need.
 func (g *GitLab) surveyTeams(ctx context.Context) (changes []string, err error) {
 	g.shares = nil
 	owner := g.hosted.Owner
 	for _, team := range g.hosted.Teams {
 		level := gitlabLevel(team.Permission)
 		if level == gitlab.NoPermissions {
-			return nil, failure("use one of "+strings.Join(gitlabPermissions[:5], ", "), "GitLab knows no access %q for group %s", team.Permission, team.Name)
+			return nil, failure("use one of "+strings.Join(gitlabPermissions[:5], ", "), "GitLab has no permission %q for group %s", team.Permission, team.Name)
 		}
 		group, err := g.group(ctx, team.Name)
 		switch {
 		case err != nil:
 			return nil, err
 		case group == nil:
-			return nil, failure("check --team, and write subgroups with all that is above them, as in acme/platform",
-				"there is no group %s that the token of %s sees", team.Name, g.account.name)
+			return nil, failure("check --team, and use full paths of subgroups, as in acme/platform",
+				"there is no group %s that the token of %s can read", team.Name, g.account.name)
 		case strings.HasPrefix(strings.ToLower(owner)+"/", strings.ToLower(group.FullPath)+"/"):
-			return nil, failure("leave --team="+team.Name+" out", "the project is in group %s, whose members have access already", group.FullPath)
+			return nil, failure("omit --team="+team.Name, "the project is in group %s, whose members have access already", group.FullPath)
 		}
 		share := gitlabShare{team: team, group: group.ID, level: level, had: g.sharedWith(group.ID)}
 		switch {
@@ -274,7 +274,7 @@ func (g *GitLab) surveyTeams(ctx context.Context) (changes []string, err error) 
 	return changes, nil
 }
 
-// sharedWith returns the access that a group has been given.
+// sharedWith returns the access level of a group, 0 for none.
 func (g *GitLab) sharedWith(group int) gitlab.AccessLevelValue {
 	if g.project == nil {
 		return gitlab.NoPermissions
@@ -287,7 +287,7 @@ func (g *GitLab) sharedWith(group int) gitlab.AccessLevelValue {
 	return gitlab.NoPermissions
 }
 
-// mayChange tells whether the token's scopes allow what is going to be done.
+// mayChange returns an error if the changes require a scope that the token lacks.
 func (g *GitLab) mayChange(changes []string) error {
 	if g.account.allows("api") {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
 
-// refusal is a case in which nothing may be changed.
-type refusal struct {
+// rejection is a case in which Survey fails and changes nothing.
+type rejection struct {
 	token string
 	edit  func(*githost.Hosted)
 	setup func(*hub)
@@ -36,7 +36,7 @@ func exists(edit func(*testgithost.GitHubRepository)) func(*hub) {
 	}
 }
 
-var tokenRefusals = map[string]refusal{
+var tokenRefusals = map[string]rejection{
 	"wrong token": {
 		token:   "wrong",
 		message: "HOST does not accept the token (401)",
@@ -44,7 +44,7 @@ var tokenRefusals = map[string]refusal{
 	},
 	"no scope": {
 		token: "few", setup: func(h *hub) { h.Classic("few", "ada") },
-		message: `the token lacks the scope "repo", which a private repository needs; it has no scope at all`,
+		message: `the token lacks the scope "repo", which a private repository needs; it has no scopes`,
 		hint:    "add the scope at https://HOST/settings/tokens, or with gh auth refresh --hostname HOST --scopes repo",
 	},
 	"scope of public repositories": {
@@ -54,22 +54,22 @@ var tokenRefusals = map[string]refusal{
 	},
 	"no scope for teams": {
 		token: "few", setup: func(h *hub) { h.Classic("few", "ada", "repo") }, edit: team("ops"),
-		message: `the token lacks the scope "read:org", which giving teams access needs; it has repo`,
+		message: `the token lacks the scope "read:org", which granting teams access needs; it has repo`,
 		hint:    "add the scope at https://HOST/settings/tokens, or with gh auth refresh --hostname HOST --scopes read:org",
 	},
-	"no permission to see keys": {
+	"no permission to read keys": {
 		token: "fine", setup: func(h *hub) { exists(nil)(h); h.Fine("fine", "ada", "contents=write") },
 		message: `listing the deploy keys of acme/fleet: the token lacks the permission "administration" (read)`,
 		hint:    `add the permission "administration" (read) for acme/fleet at https://HOST/settings/personal-access-tokens`,
 	},
-	"no permission to see teams": {
+	"no permission to read teams": {
 		token: "fine", setup: func(h *hub) { h.Fine("fine", "ada", "contents=write", "administration=write") }, edit: team("ops"),
-		message: `looking for the team acme/ops: the token lacks the permission "members" (read)`,
+		message: `reading the team acme/ops: the token lacks the permission "members" (read)`,
 		hint:    `add the permission "members" (read) for acme/fleet at https://HOST/settings/personal-access-tokens`,
 	},
 	"single sign-on": {
 		token: "classic", setup: func(h *hub) { exists(nil)(h); h.Tokens["classic"].SignOn = []string{"acme"} },
-		message: "looking for the repository acme/fleet: the organisation acme requires single sign-on, for which the token is not authorised",
+		message: "reading the repository acme/fleet: the organisation acme requires single sign-on, for which the token is not authorised",
 		hint:    "authorise it at https://HOST/orgs/acme/sso?authorization_request=A1B2",
 	},
 	"rate limit": {
@@ -86,10 +86,10 @@ var tokenRefusals = map[string]refusal{
 	},
 }
 
-var ownerRefusals = map[string]refusal{
-	"no such owner": {
-		token: "classic", edit: func(h *githost.Hosted) { h.Owner = "nobody" },
-		message: `there is no user or organisation "nobody" on HOST, or the token cannot read it`,
+var ownerRefusals = map[string]rejection{
+	"unknown owner": {
+		token: "classic", edit: func(h *githost.Hosted) { h.Owner = "unknown" },
+		message: `there is no user or organisation "unknown" on HOST, or the token cannot read it`,
 		hint:    "check --owner",
 	},
 	"a user": {
@@ -119,7 +119,7 @@ var ownerRefusals = map[string]refusal{
 		message: "eve is not a member of the organisation acme, which has no repository fleet that the token can read",
 		hint:    "ask to be invited, or use the token of a member",
 	},
-	"invited": {
+	"pending invitation": {
 		token: "eves", setup: func(h *hub) {
 			h.Classic("eves", "eve", "repo", "read:org")
 			h.Organizations["acme"].Roles["eve"] = "pending"
@@ -127,15 +127,15 @@ var ownerRefusals = map[string]refusal{
 		message: "eve has not accepted the invitation to the organisation acme yet",
 		hint:    "accept the invitation at https://HOST/orgs/acme/invitation",
 	},
-	"members make none": {
+	"members without permission": {
 		token: "bobs", setup: func(h *hub) { h.Organizations["acme"].MembersCannotCreate = []string{"private"} },
-		message: "members of the organisation acme may not create private repositories",
+		message: "members of the organisation acme are not allowed to create private repositories",
 		hint:    "ask an owner of acme to create the repository, or to let members create repositories",
 	},
-	"no such team": {
-		token: "classic", edit: team("nobody"), setup: exists(nil),
-		message: `there is no team "nobody" in the organisation acme, or the token cannot read it`,
-		hint:    "name it as it stands in its address, see https://HOST/orgs/acme/teams",
+	"unknown team": {
+		token: "classic", edit: team("unknown"), setup: exists(nil),
+		message: `there is no team "unknown" in the organisation acme, or the token cannot read it`,
+		hint:    "use the name in its URL, see https://HOST/orgs/acme/teams",
 	},
 	"no deploy keys": {
 		token: "bobs", setup: func(h *hub) { h.Organizations["acme"].NoDeployKeys = true },
@@ -144,7 +144,7 @@ var ownerRefusals = map[string]refusal{
 	},
 }
 
-var repositoryRefusals = map[string]refusal{
+var repositoryRefusals = map[string]rejection{
 	"archived": {
 		token: "classic", setup: exists(func(r *testgithost.GitHubRepository) { r.Archived = true }),
 		message: "the repository acme/fleet is archived and read-only", hint: "unarchive it at https://HOST/acme/fleet/settings",
@@ -159,7 +159,7 @@ var repositoryRefusals = map[string]refusal{
 	},
 	"read only": {
 		token: "bobs", setup: exists(func(r *testgithost.GitHubRepository) { r.Roles["bob"] = "triage" }),
-		message: "bob may not push to acme/fleet", hint: "ask for write access, or use a token of an account that has it",
+		message: "bob has no permission to push to acme/fleet", hint: "ask for write access, or use a token of an account that has it",
 	},
 	"no administrator": {
 		token: "bobs", setup: exists(func(r *testgithost.GitHubRepository) { r.Roles["bob"] = "maintain" }),
@@ -168,9 +168,9 @@ var repositoryRefusals = map[string]refusal{
 	},
 }
 
-func TestGitHubRefusals(t *testing.T) {
+func TestGitHubSurveyErrors(t *testing.T) {
 	t.Parallel()
-	for _, table := range []map[string]refusal{tokenRefusals, ownerRefusals, repositoryRefusals} {
+	for _, table := range []map[string]rejection{tokenRefusals, ownerRefusals, repositoryRefusals} {
 		for name, test := range table {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -180,35 +180,36 @@ func TestGitHubRefusals(t *testing.T) {
 					test.setup(h)
 				}
 				_, err := h.host(test.token, test.edit).Survey(t.Context(), want)
-				h.refused(err, test.message, test.hint)
+				h.failed(err, test.message, test.hint)
 				if changes := h.Changes(); len(changes) > 0 {
-					t.Errorf("something was changed: %v", changes)
+					t.Errorf("the survey changed %v", changes)
 				}
 			})
 		}
 	}
 }
 
-// refused compares a failure with what it has to say.
-func (h *hub) refused(err error, message, hint string) {
+// failed compares an error and its remedy with the expected ones.
+func (h *hub) failed(err error, message, hint string) {
 	h.t.Helper()
 	var known *githost.Error
 	if !errors.As(err, &known) {
-		h.t.Fatalf("no failure with a way out: %v", err)
+		h.t.Fatalf("no error with a remedy: %v", err)
 	}
 	h.equal(message, strings.ReplaceAll(err.Error(), h.Hostname, "HOST"))
 	h.equal(hint, strings.ReplaceAll(known.Hint, h.Hostname, "HOST"))
 }
 
-// What GitHub shows only when something is changed is put into words too.
-func TestGitHubLateRefusals(t *testing.T) {
+// TestGitHubWriteErrors checks the errors of requests that GitHub rejects although
+// Survey succeeded.
+func TestGitHubWriteErrors(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		refusal
+		rejection
 		do func(t *testing.T, g *githost.GitHub) error
 	}{
 		"no permission to create": {
-			refusal{
+			rejection{
 				token: "fine", setup: func(h *hub) { h.Fine("fine", "ada", "contents=write") },
 				message: `creating the repository acme/fleet: the token lacks the permission "administration" (write)`,
 				hint:    `add the permission "administration" (write) for acme/fleet at https://HOST/settings/personal-access-tokens`,
@@ -219,7 +220,7 @@ func TestGitHubLateRefusals(t *testing.T) {
 			},
 		},
 		"hidden repository": {
-			refusal{
+			rejection{
 				token: "fine", setup: func(h *hub) {
 					exists(nil)(h)
 					h.Fine("fine", "ada", "contents=write", "administration=write")
@@ -234,7 +235,7 @@ func TestGitHubLateRefusals(t *testing.T) {
 			},
 		},
 		"key of another repository": {
-			refusal{
+			rejection{
 				token: "classic", setup: func(h *hub) {
 					exists(nil)(h)
 					h.add("acme/other", "private").Keys = []*testgithost.GitHubKey{{ID: 1, Key: key1}}
@@ -245,7 +246,7 @@ func TestGitHubLateRefusals(t *testing.T) {
 			addKey(key1),
 		},
 		"policy": {
-			refusal{
+			rejection{
 				token: "classic", setup: func(h *hub) { exists(nil)(h); h.Organizations["acme"].NoDeployKeys = true },
 				message: "deploy keys are not allowed for acme/fleet by a policy of its owner",
 				hint:    "use --token-auth, or have an owner allow deploy keys at https://HOST/organizations/acme/settings/member_privileges",
@@ -253,14 +254,15 @@ func TestGitHubLateRefusals(t *testing.T) {
 			addKey(key1),
 		},
 		"no key": {
-			refusal{
+			rejection{
 				token: "classic", setup: exists(nil),
 				message: `adding the deploy key "flux" to acme/fleet: GitHub denied the request (422): Validation Failed: key is invalid. You must supply a key in OpenSSH public key format`,
+				hint:    "check the names and the flags",
 			},
-			addKey("no key at all"),
+			addKey("not a key"),
 		},
 		"hidden by scopes": {
-			refusal{
+			rejection{
 				token: "few", setup: func(h *hub) {
 					h.add("acme/fleet", "public").Roles["bob"] = "admin"
 					h.Classic("few", "bob", "read:org")
@@ -275,9 +277,9 @@ func TestGitHubLateRefusals(t *testing.T) {
 			t.Parallel()
 			h := newHub(t)
 			test.setup(h)
-			h.refused(test.do(t, h.host(test.token, test.edit)), test.message, test.hint)
+			h.failed(test.do(t, h.host(test.token, test.edit)), test.message, test.hint)
 			if changes := h.Changes(); len(changes) > 0 {
-				t.Errorf("something was changed: %v", changes)
+				t.Errorf("the survey changed %v", changes)
 			}
 		})
 	}

@@ -1,0 +1,282 @@
+package githost
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/testgithost"
+)
+
+// standIn is a test Git host.
+type standIn interface {
+	Inject(testgithost.Fault)
+	State() (string, error)
+	Close() error
+}
+
+// hostCase is a host in the tests that apply to all hosts.
+type hostCase struct {
+	newHost func(Hosted, *http.Client) (Host, error)
+	// start runs a test host and returns a repository on it that does not exist,
+	// nil for a host that other tests run.
+	start func() (standIn, Hosted, error)
+	// state is the state of the test host after a bootstrap.
+	state string
+}
+
+var hostCases = map[string]hostCase{
+	"GitHub": {
+		func(h Hosted, client *http.Client) (Host, error) { return NewGitHub(h, client) },
+		func() (standIn, Hosted, error) {
+			g, err := testgithost.OpenGitHub()
+			if err != nil {
+				return nil, Hosted{}, err
+			}
+			g.Classic("t0k3n", "ada", "repo", "read:org")
+			return g, Hosted{Hostname: g.Hostname, CABundle: g.CA, Token: "t0k3n", Owner: "acme", Teams: []Team{{"ops", "maintain"}}}, nil
+		},
+		"private repository acme/fleet \"\", default branch main\nuser ada: admin\nteam ops: maintain\nkey flux: ssh-ed25519, read\n",
+	},
+	"GitLab": {
+		func(h Hosted, client *http.Client) (Host, error) { return NewGitLab(h, client) },
+		func() (standIn, Hosted, error) {
+			g, err := testgithost.OpenGitLab(gitlabPeople)
+			if err != nil {
+				return nil, Hosted{}, err
+			}
+			return g, Hosted{Hostname: g.Hostname, CABundle: g.CA, Token: "alice-api", Owner: "acme", Teams: []Team{{"acme/operators", "maintain"}}}, nil
+		},
+		"acme/fleet private empty\n  group acme/operators maintainer\n  key ro flux ssh-ed25519\n",
+	},
+	"Bitbucket": {
+		func(h Hosted, client *http.Client) (Host, error) { return NewBitbucket(h, "git", client), nil },
+		func() (standIn, Hosted, error) {
+			b, err := testgithost.OpenBitbucket(bitbucketPeople)
+			if err != nil {
+				return nil, Hosted{}, err
+			}
+			return b, Hosted{Hostname: b.Hostname, CABundle: b.CA, Token: "alice-admin", Owner: "PLAT", Teams: []Team{{"operators", "write"}}}, nil
+		},
+		"PLAT/fleet private empty\n  group operators write\n  key read flux ssh-ed25519\n",
+	},
+	// A real Gitea runs in TestGitea, which also interrupts it.
+	"Gitea": {newHost: func(h Hosted, client *http.Client) (Host, error) { return NewGitea(h, client), nil }},
+}
+
+// host returns a host for a repository.
+func (c hostCase) host(t *testing.T, h Hosted) Host {
+	t.Helper()
+	h.Scheme, h.Name, h.Visibility, h.Branch = "https", "fleet", "private", "main"
+	client, err := caller(nil).Client(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := c.newHost(h, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return host
+}
+
+// caller configures clients that do not wait in real time.
+func caller(sleep func(context.Context, time.Duration) error) Caller {
+	return Caller{UserAgent: "test", Now: time.Now, Waiting: func(string, ...any) {}, sleep: sleep}
+}
+
+// state returns the state of a test host.
+func state(t *testing.T, host interface{ State() (string, error) }) string {
+	t.Helper()
+	text, err := host.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// checkError compares an error, which must have a remedy, with the expected one.
+func checkError(t *testing.T, err error, want, hint string) {
+	t.Helper()
+	var known *Error
+	switch {
+	case err == nil:
+		t.Errorf("no error, not %q", want)
+	case !errors.As(err, &known):
+		t.Errorf("no remedy for %v", err)
+	case err.Error() != want:
+		t.Errorf("the error\n%s\nis not\n%s", err, want)
+	case !strings.Contains(known.Hint, hint) || hint == "":
+		t.Errorf("the hint %q does not contain %q", known.Hint, hint)
+	}
+}
+
+// TestLostConnections closes the connection at each of the three writes of a
+// bootstrap, before and after the write: the next run has to reach the same state.
+func TestLostConnections(t *testing.T) {
+	t.Parallel()
+	for name, c := range hostCases {
+		if c.start == nil {
+			continue
+		}
+		for write := 1; write <= 3; write++ {
+			for _, late := range []bool{false, true} {
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					server, hosted, err := c.start()
+					if err != nil {
+						t.Fatal(err)
+					}
+					server.Inject(func(r testgithost.Request, done bool) bool { return r.Change == write && done == late })
+					var known *Error
+					if err := bootstrap(t, c.host(t, hosted)); !errors.As(err, &known) || known.Hint == "" {
+						t.Errorf("write %d, late %t: %v", write, late, err)
+					}
+					server.Inject(nil)
+					if err := bootstrap(t, c.host(t, hosted)); err != nil {
+						t.Errorf("write %d, late %t: %v", write, late, err)
+					}
+					if diff := cmp.Diff(c.state, state(t, server)); diff != "" {
+						t.Errorf("write %d, late %t: %s", write, late, diff)
+					}
+					if err := server.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+	}
+}
+
+// bootstrap creates the repository and adds a deploy key.
+func bootstrap(t *testing.T, host Host) error {
+	t.Helper()
+	if _, err := host.Survey(t.Context(), Want{Branch: "main", KeyTitle: "flux"}); err != nil {
+		return err
+	}
+	if _, err := host.Ensure(t.Context()); err != nil {
+		return err
+	}
+	return host.DeployKey(t.Context(), DeployKey{Title: "flux", Public: keyOne})
+}
+
+// TestRejections requires of each host that all responses that reject the first
+// request, or are not of its API, are an error with a remedy, and that the error
+// does not have the token or the page of a proxy.
+func TestRejections(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		status  int
+		headers []string
+		body    string
+		// message and hint are parts of the error of each host. A hint that is empty
+		// for a host is the one of all.
+		message, hint string
+	}{
+		"rate limit":          {429, []string{"Retry-After", "1800"}, "{}", "accepts no requests with this token until 2026-11-20T12:30:00Z: rate limit exceeded", "run the command again then; it resumes"},
+		"rate limit, no time": {429, nil, "{}", "until 2026-11-20T12:01:00Z: rate limit exceeded", "run the command again then; it resumes"},
+		"secondary limit":     {403, []string{"Retry-After", "1800"}, `{"message": "You have exceeded a secondary rate limit"}`, "until 2026-11-20T12:30:00Z: rate limit exceeded", "run the command again then"},
+		"used limit":          {403, []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1795177800"}, "{}", "rate limit exceeded", "run the command again then"},
+		"other 403":           {403, []string{"X-RateLimit-Remaining", "12"}, `{"message": "no t0k3n"}`, "", ""},
+		"invalid token":       {401, nil, `{"message": "401 Unauthorized"}`, "does not accept the token", ""},
+		"server error":        {500, nil, "<html>t0k3n</html>", "responded with 500 Internal Server Error", "try again later"},
+		"maintenance":         {503, nil, "<html>t0k3n</html>", "responded with 503 Service Unavailable", "try again later"},
+		"not found":           {404, nil, "<html>t0k3n</html>", "", ""},
+		"method not allowed":  {405, nil, "<html>t0k3n</html>", "", "--hostname"},
+		"page":                {200, nil, "<html>t0k3n</html>", "", "--hostname"},
+		"other JSON":          {200, nil, `{"t0k3n": "t0k3n"}`, "", ""},
+		"login page":          {302, []string{"Location", "https://login.example.com/"}, "", "redirects to another address, https://login.example.com", "--hostname"},
+	} {
+		for host, c := range hostCases {
+			t.Run(name+" "+host, func(t *testing.T) {
+				t.Parallel()
+				server := call(t, func(w http.ResponseWriter, _ *http.Request) {
+					for i := 0; i < len(test.headers); i += 2 {
+						w.Header().Set(test.headers[i], test.headers[i+1])
+					}
+					w.WriteHeader(test.status)
+					_, _ = w.Write([]byte(test.body))
+				})
+				h := server.hosted
+				h.Token, h.Owner, h.Name, h.Visibility, h.Branch = "t0k3n", "acme", "fleet", "private", "main"
+				repository, err := c.newHost(h, server.Client)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = repository.Survey(t.Context(), Want{Branch: "main"})
+				var known *Error
+				if !errors.As(err, &known) || known.Hint == "" {
+					t.Fatalf("no remedy for %v", err)
+				}
+				if text := err.Error() + known.Hint; strings.Contains(text, "t0k3n") || strings.Contains(text, "<html>") {
+					t.Errorf("the error shows a credential or a page: %s (%s)", err, known.Hint)
+				}
+				if !strings.Contains(err.Error(), test.message) || !strings.Contains(known.Hint, test.hint) {
+					t.Errorf("%v (%s)", err, known.Hint)
+				}
+			})
+		}
+	}
+}
+
+// TestShortRateLimit requires that each host waits for a rate limit that ends soon.
+func TestShortRateLimit(t *testing.T) {
+	t.Parallel()
+	for name, c := range hostCases {
+		if c.start == nil {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, hosted, err := c.start()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var waits []time.Duration
+			client, err := caller(func(_ context.Context, d time.Duration) error {
+				waits = append(waits, d)
+				return nil
+			}).Client(hosted)
+			if err != nil {
+				t.Fatal(err)
+			}
+			transport := client.Transport.(*retryTransport)
+			transport.next = &limitOnce{next: transport.next}
+			hosted.Scheme, hosted.Name, hosted.Visibility, hosted.Branch = "https", "fleet", "private", "main"
+			host, err := c.newHost(hosted, client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := bootstrap(t, host); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff([]time.Duration{5 * time.Second}, waits, cmp.Comparer(func(a, b time.Duration) bool { return a.Round(time.Second) == b.Round(time.Second) })); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(c.state, state(t, server)); diff != "" {
+				t.Error(diff)
+			}
+			if err := server.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// limitOnce rejects the first write because of a rate limit.
+type limitOnce struct {
+	next    http.RoundTripper
+	limited bool
+}
+
+func (l *limitOnce) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method == http.MethodGet || l.limited {
+		return l.next.RoundTrip(r)
+	}
+	l.limited = true
+	return &http.Response{StatusCode: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"5"}}, Body: http.NoBody, Request: r}, nil
+}
