@@ -149,6 +149,36 @@ func (r *Repository) Commit(revision string) (plumbing.Hash, error) {
 	return plumbing.ZeroHash, &UnknownError{revision, err == nil && len(shallow) > 0}
 }
 
+// Exactly resolves the full name of a reference, or a full commit SHA.
+func (r *Repository) Exactly(name string) (plumbing.Hash, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	hash := plumbing.NewHash(name)
+	if hash.String() != strings.ToLower(name) {
+		found, err := r.git.ResolveRevision(plumbing.Revision(name))
+		if err != nil {
+			return plumbing.ZeroHash, &UnknownError{Revision: name}
+		}
+		hash = *found
+	}
+	if _, err := r.git.CommitObject(hash); err != nil {
+		return plumbing.ZeroHash, &UnknownError{Revision: name}
+	}
+	return hash, nil
+}
+
+// DefaultBranch returns the branch that HEAD of the remote origin refers to, or "" if the clone
+// does not have it.
+func (r *Repository) DefaultBranch() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	head, err := r.git.Reference(plumbing.NewRemoteHEADReferenceName("origin"), false)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimPrefix(head.Target().String(), "refs/remotes/origin/")
+}
+
 // ErrUnrelated is returned if two commits have no common ancestor.
 var ErrUnrelated = errors.New("the commits have no common ancestor")
 

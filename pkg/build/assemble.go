@@ -14,22 +14,43 @@ import (
 	"github.com/fluxcd/pkg/sourceignore/gitignore"
 )
 
-// Part is what one tree gives to a source.
+// Part is the part of a source that comes from one tree.
 type Part struct {
 	Tree fs.FS
-	// From is the folder or file of it that counts, "" for all.
+	// From is the folder or file of the tree, "" for the whole tree.
 	From string
-	// At is where it goes in the source, "" for the root.
+	// At is the path in the source, "" for the root.
 	At string
-	// Only are the beginnings of the paths in the source that count; nil means all.
+	// Only are the prefixes of the paths in the source that are included; nil
+	// includes all.
 	Only []string
 }
 
-// Assemble puts together what source-controller makes an archive of: the parts,
-// of which a later one replaces files of those before it, without what
-// .sourceignore files and the patterns of spec.ignore, or the defaults, leave out.
+// Assemble returns the files that source-controller packs into the artifact of
+// a source, in memory. See Select.
 func Assemble(ctx context.Context, parts []Part, ignore string) (*Tree, error) {
-	a := &assembly{files: map[string]origin{}}
+	selection, err := Select(ctx, parts, ignore)
+	if err != nil {
+		return nil, err
+	}
+	kept := map[string][]byte{}
+	for name, from := range selection.origins {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if kept[name], err = fs.ReadFile(from.Tree, from.Name); err != nil {
+			return nil, fmt.Errorf("reading %s: %w", name, err)
+		}
+	}
+	return NewTree(kept), nil
+}
+
+// Select returns the files that source-controller packs into the artifact of a
+// source: those of all parts, of which a later one replaces files of earlier
+// ones, except the files that .sourceignore files and spec.ignore exclude, or
+// the default patterns if there are none.
+func Select(ctx context.Context, parts []Part, ignore string) (*Selection, error) {
+	a := &assembly{files: map[string]Origin{}}
 	for _, part := range parts {
 		if err := a.list(ctx, part); err != nil {
 			return nil, err
@@ -39,30 +60,17 @@ func Assemble(ctx context.Context, parts []Part, ignore string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := map[string][]byte{}
-	for name, from := range a.files {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
+	for name := range a.files {
 		if matcher.Match(strings.Split(name, "/"), false) {
-			continue
-		}
-		if kept[name], err = fs.ReadFile(from.tree, from.name); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", name, err)
+			delete(a.files, name)
 		}
 	}
-	return NewTree(kept), nil
+	return NewSelection(a.files), ctx.Err()
 }
 
-// origin is where a file of the source comes from.
-type origin struct {
-	tree fs.FS
-	name string
-}
+type assembly struct{ files map[string]Origin }
 
-type assembly struct{ files map[string]origin }
-
-// list notes the files of a part, unread.
+// list adds the files of a part without reading them.
 func (a *assembly) list(ctx context.Context, part Part) error {
 	from := inside(part.From)
 	return fs.WalkDir(part.Tree, from, func(name string, entry fs.DirEntry, err error) error {
@@ -85,15 +93,15 @@ func (a *assembly) list(ctx context.Context, part Part) error {
 			to = inside(path.Join(part.At, name))
 		}
 		if part.Only == nil || slices.ContainsFunc(part.Only, func(only string) bool { return strings.HasPrefix(to, only) }) {
-			a.files[to] = origin{part.Tree, name}
+			a.files[to] = Origin{part.Tree, name}
 		}
 		return nil
 	})
 }
 
-// matcher knows the .sourceignore files and the patterns of the spec, which
-// overrule those, or the defaults where there are none of these. What belongs
-// to Git is left out in any case.
+// matcher returns the patterns of the .sourceignore files followed by those of
+// the spec, which have precedence, or the default patterns if there are none.
+// Files of Git itself are always excluded.
 func (a *assembly) matcher(ignore string) (gitignore.Matcher, error) {
 	var names []string
 	for name := range a.files {
@@ -108,7 +116,7 @@ func (a *assembly) matcher(ignore string) (gitignore.Matcher, error) {
 	var patterns []gitignore.Pattern
 	for _, name := range names {
 		from := a.files[name]
-		text, err := fs.ReadFile(from.tree, from.name)
+		text, err := fs.ReadFile(from.Tree, from.Name)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", name, err)
 		}

@@ -27,6 +27,9 @@ type Options struct {
 	// Missing is asked about a ConfigMap or Secret that cannot be read and is
 	// not optional: true builds without it. Nil fails the build.
 	Missing func(object Reference, err error) bool
+	// KeepUnset keeps ${NAME} of variables without a value if Missing let the
+	// build continue, so that texts with different variables stay different.
+	KeepUnset bool
 	// Vars are variables that stand above those of the spec.
 	Vars map[string]string
 	// SecretVars are the names of those of Vars that came out of a Secret.
@@ -39,6 +42,9 @@ type Options struct {
 	// Filter makes .sourceignore files count. An artifact has none of what they
 	// name any more; a work tree still has.
 	Filter bool
+	// Generate renders ExternalArtifacts from the objects of a recursive build.
+	// It may be nil.
+	Generate Generate
 	// Decrypt returns what decrypts for a Kustomization what SOPS has encrypted:
 	// each has keys of its own, in a Secret that the lookup finds. Nil leaves all
 	// of it as it is.

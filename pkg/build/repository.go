@@ -111,7 +111,8 @@ func ReadManifests(r io.Reader) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// EncryptedError says that a Secret in the repository cannot be read as it is.
+// EncryptedError is returned for the data of an encrypted object. File is the
+// file or the name of the object.
 type EncryptedError struct{ File string }
 
 func (e *EncryptedError) Error() string { return e.File + " is encrypted by SOPS" }
@@ -168,8 +169,21 @@ func searchData(ctx context.Context, tree fs.FS, object Reference) (map[string][
 	if same > 1 {
 		return nil, fmt.Errorf("it stands in more than one file: %s", strings.Join(files, ", "))
 	}
-	if encrypted(best.Object) || len(encryptedKeys(best.Unstructured)) > 0 {
+	if sealed(best.Unstructured) {
 		return nil, &EncryptedError{best.File}
 	}
 	return DataOf(best.Unstructured)
+}
+
+// ReadData returns the data of a ConfigMap or a Secret, or an EncryptedError.
+func ReadData(o *unstructured.Unstructured) (map[string][]byte, error) {
+	if sealed(o) {
+		return nil, &EncryptedError{ReferenceTo(o).String()}
+	}
+	return DataOf(o)
+}
+
+// sealed reports whether an object is encrypted as a whole or in some of its keys.
+func sealed(o *unstructured.Unstructured) bool {
+	return encrypted(o.Object) || len(encryptedKeys(o)) > 0
 }

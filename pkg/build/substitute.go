@@ -28,6 +28,8 @@ type variables struct {
 	strict  bool
 	// idle tells that nothing is to be substituted.
 	idle bool
+	// keep is set if unset variables are kept.
+	keep bool
 }
 
 var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
@@ -62,6 +64,7 @@ func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) 
 	}
 	strategy, _, _ := unstructured.NestedString(ks.Object, "spec", "postBuild", "substituteStrategy")
 	v.idle = len(v.values) == 0 && strategy != "Always"
+	v.keep = v.keep && !v.strict
 	return v, nil
 }
 
@@ -95,6 +98,7 @@ func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, o O
 		case errors.Is(err, ErrNotFound) && optional:
 			continue
 		case err != nil && ctx.Err() == nil && o.Missing != nil && o.Missing(wanted, err):
+			v.keep = o.KeepUnset
 			continue
 		case err != nil:
 			return &VariablesError{Object: wanted, err: err}
@@ -201,6 +205,9 @@ func amplification(text string) int {
 
 func (v *variables) evaluate(text string, value func(string) string) (map[string]any, error) {
 	var missing []string
+	if v.keep {
+		text = v.escapeUnset(text)
+	}
 	left := (substitutedMax - len(text)) / amplification(text)
 	replaced, err := envsubst.Eval(text, func(name string) (string, bool) {
 		_, set := v.values[name]
@@ -234,6 +241,22 @@ func (v *variables) evaluate(text string, value func(string) string) (map[string
 		return nil, fmt.Errorf("reading what substitution made: %w", err)
 	}
 	return object, nil
+}
+
+// plainVariable matches a variable without a default or another operation, and
+// the dollar signs before it.
+var plainVariable = regexp.MustCompile(`(\$*)\$\{([_[:alpha:]][_[:alnum:]]*)\}`)
+
+// escapeUnset escapes variables without a value, so that substitution keeps
+// them.
+func (v *variables) escapeUnset(text string) string {
+	return plainVariable.ReplaceAllStringFunc(text, func(found string) string {
+		parts := plainVariable.FindStringSubmatch(found)
+		if _, set := v.values[parts[2]]; set || len(parts[1])%2 == 1 {
+			return found // it has a value, or is escaped already
+		}
+		return parts[1] + "$${" + parts[2] + "}"
+	})
 }
 
 // UnsetError says that a strict build met a variable that has no value.

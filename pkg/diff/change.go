@@ -155,8 +155,18 @@ type Result struct {
 	Changes []Change `json:"changes"`
 	// Warnings concern the owner, such as a suspended Kustomization.
 	Warnings []string `json:"warnings,omitempty"`
+	// NotCompared is set if the objects of the owner could not be compared, or not all of them.
+	NotCompared *Omission `json:"notCompared,omitempty"`
 	// Builds reports whether two builds were compared, without a cluster.
 	Builds bool `json:"-"`
+}
+
+// Omission is why the objects of an owner were not compared.
+type Omission struct {
+	Reason string `json:"reason"`
+	// Affected reports whether the objects may change. It is false if neither the definition of
+	// the owner nor that of its source changes.
+	Affected bool `json:"affected"`
 }
 
 // Count returns the number of objects with an action.
@@ -170,8 +180,11 @@ func (r *Result) Count(a Action) int {
 	return n
 }
 
-// Different reports whether any object changes.
+// Different reports whether any object changes, or may change and was not compared.
 func (r *Result) Different() bool {
+	if r.NotCompared != nil && r.NotCompared.Affected {
+		return true
+	}
 	for _, c := range r.Changes {
 		if c.Different() {
 			return true

@@ -19,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/generator"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -172,6 +173,7 @@ type Plan struct {
 
 // Run builds the Kustomization, and its children if Sources is set.
 func (p *Plan) Run(ctx context.Context) (*build.Result, error) {
+	p.Options.Generate = generator.Generate
 	if p.Sources == nil {
 		return build.Kustomization(ctx, p.Tree, p.Ks, p.Options)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 )
 
@@ -31,6 +32,7 @@ type baseOptions struct {
 	base, head string
 	mergeBase  bool
 	withHelm   bool
+	complete   bool
 }
 
 // addBase makes diff runnable: with --base, it compares two revisions of the
@@ -51,8 +53,15 @@ uncommitted files, unless --head sets a revision. Secret values
 are masked; SOPS-encrypted values are decrypted for the comparison if a key is
 available.
 
+A GitRepository with another reference of the same URL is read from the clone at
+that reference. ExternalArtifacts are rendered from their ArtifactGenerator, and
+files that .sourceignore or spec.ignore excludes are excluded. What cannot be
+rendered, such as the content of another repository, is listed as not compared.
+
 The exit code is 0 if there are no changes, 1 if there are changes, and 2 if the
-comparison failed.`
+comparison failed. A Kustomization or HelmRelease that is not compared counts as
+changed if its definition or its source changes; with --strict, the exit code is 2
+if anything is not compared.`
 	cmd.Example = `  # Show the changes of this branch on production
   flux diff --base main --path clusters/production
 
@@ -71,6 +80,7 @@ comparison failed.`
 	fs.StringToStringVar(&o.Set, "set", nil, "substitution variables that override those of Kustomizations, e.g. region=eu")
 	fs.StringVar(&o.VarsFile, "vars-file", "", "file with substitution variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
 	fs.BoolVar(&o.withHelm, "with-helm", true, "also render the charts of HelmReleases")
+	fs.BoolVar(&o.complete, "strict", false, "exit with 2 if anything is not compared")
 	fs.StringVar(&o.KubeVersion, "kube-version", desired.AssumedKubernetes, "Kubernetes version for chart capabilities")
 	fs.StringSliceVar(&o.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
 	o.Remote.Add(fs)
@@ -112,6 +122,9 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	options.Branches = branches(repository, o.base)
+	options.At = func(reference revision.GitReference) (revision.Tree, error) { return treeAt(repository, reference) }
+	options.Note = func(text string) { compare.Announce(a, &o.Options, "%s", text) }
 	if o.withHelm {
 		program, err := desired.HelmRenderer(a)
 		if err != nil {
@@ -133,7 +146,12 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	if err := printChanges(a, o.Format, results); err != nil {
 		return err
 	}
-	return conclude(a, &o.Options, results, desired.ReportChildren(a, failures))
+	failed := desired.ReportChildren(a, failures)
+	if n := render.Sum(results).NotCompared; n > 0 && o.complete && failed == nil {
+		failed = &clierr.ExitCodeError{Code: 2}
+		a.UI.Failure("not compared: %d; exiting with 2 because of --strict", n)
+	}
+	return conclude(a, &o.Options, results, failed)
 }
 
 func openRepository() (*snapshot.Repository, error) {

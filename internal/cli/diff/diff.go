@@ -215,6 +215,9 @@ func conclude(a *app.App, o *compare.Options, results []*diff.Result, failed err
 	switch {
 	case failed != nil:
 		return failed
+	case !different && render.Sum(results).NotCompared > 0:
+		a.UI.Warning("no changes in the objects that were compared; not compared: %d", render.Sum(results).NotCompared)
+		return nil
 	case !different && render.Sum(results).NotCorrected > 0:
 		a.UI.Success("no changes to apply")
 		return nil

@@ -71,6 +71,9 @@ func HTML(w io.Writer, results []*diff.Result) error {
 	}{Title: "Flux: " + counted(Sum(results))}
 	for _, r := range results {
 		shown := pageResult{Name: printable.Line(r.Owner.String()), Revision: printable.Line(r.Revision), Warnings: printable.Lines(r.Warnings)}
+		if r.NotCompared != nil {
+			shown.Warnings = append(shown.Warnings, omission(r))
+		}
 		for _, c := range r.Changes {
 			if c.Different() {
 				shown.Changes = append(shown.Changes, pageOf(c, r.Builds))

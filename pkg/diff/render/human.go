@@ -63,6 +63,9 @@ func Human(w io.Writer, results []*diff.Result, s Style) error {
 				humanChange(&b, c, said, s)
 			}
 		}
+		if r.NotCompared != nil {
+			fmt.Fprintf(&b, "► %s %s\n", printable.Line(r.Owner.String()), s.paint(diff.Replaced, omission(r)))
+		}
 	}
 	if b.Len() > 0 {
 		fmt.Fprintln(&b, s.paint("", totals(results)))
@@ -73,7 +76,7 @@ func Human(w io.Writer, results []*diff.Result, s Style) error {
 
 // totals returns the number of objects for each action.
 func totals(results []*diff.Result) string {
-	counts := map[string]int{}
+	counts := map[string]int{"not compared": Sum(results).NotCompared}
 	for _, r := range results {
 		for _, c := range r.Changes {
 			switch {
@@ -89,12 +92,17 @@ func totals(results []*diff.Result) string {
 		}
 	}
 	var parts []string
-	for _, what := range []string{"created", "changed", "drifted", "recreated", "deleted", "encrypted", "failing", "not corrected"} {
+	for _, what := range []string{"created", "changed", "drifted", "recreated", "deleted", "encrypted", "failing", "not corrected", "not compared"} {
 		if n := counts[what]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// omission returns the text for a result that was not compared.
+func omission(r *diff.Result) string {
+	return printable.Line("not compared: " + r.NotCompared.Reason)
 }
 
 // left returns the state of an object that differs and that the controller does not correct.

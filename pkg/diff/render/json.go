@@ -20,6 +20,8 @@ type Summary struct {
 	// NotCorrected counts the skipped objects that differ from what was applied.
 	NotCorrected int `json:"notCorrected"`
 	Unchanged    int `json:"unchanged"`
+	// NotCompared counts the Kustomizations and HelmReleases that could not be compared.
+	NotCompared int `json:"notCompared"`
 	// Dangers are the dangers of all changes, without duplicates.
 	Dangers []diff.Danger `json:"dangers"`
 }
@@ -36,6 +38,9 @@ func Sum(results []*diff.Result) Summary {
 		s.Failed += r.Count(diff.Failed)
 		s.Skipped += r.Count(diff.Skipped)
 		s.Unchanged += r.Count(diff.Unchanged)
+		if r.NotCompared != nil {
+			s.NotCompared++
+		}
 		for _, c := range r.Changes {
 			s.Dangers = append(s.Dangers, c.Dangers...)
 			if c.Left() {

@@ -60,6 +60,7 @@ func heading(results []*diff.Result) string {
 	var b bytes.Buffer
 	b.WriteString("### " + title(Sum(results), results) + "\n\n")
 	writeTable(&b, results)
+	writeOmissions(&b, results)
 	writeDangers(&b, results)
 	writeImages(&b, results)
 	return b.String()
@@ -85,7 +86,7 @@ func counted(s Summary) string {
 		what string
 	}{
 		{s.Created, "created"}, {s.Changed, "changed"}, {s.Recreated, "recreated"}, {s.Pruned, "deleted"},
-		{s.Encrypted, "encrypted"}, {s.Failed, "failing"},
+		{s.Encrypted, "encrypted"}, {s.Failed, "failing"}, {s.NotCompared, "not compared"},
 	} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
@@ -107,6 +108,23 @@ func writeTable(b *bytes.Buffer, results []*diff.Result) {
 			r.Count(diff.Created), r.Count(diff.Changed)+r.Count(diff.Encrypted), r.Count(diff.Recreated), r.Count(diff.Pruned), r.Count(diff.Failed), r.Count(diff.Unchanged))
 	}
 	b.WriteString("\n")
+}
+
+// writeOmissions lists what was not compared.
+func writeOmissions(b *bytes.Buffer, results []*diff.Result) {
+	var lines []string
+	for _, r := range results {
+		if r.NotCompared != nil {
+			lines = append(lines, fmt.Sprintf("> %s: %s<br>\n", code(r.Owner.String()), inline(r.NotCompared.Reason)))
+		}
+	}
+	const most = 50
+	if len(lines) > most {
+		lines = append(lines[:most], fmt.Sprintf("> and %d more\n", len(lines)-most))
+	}
+	if len(lines) > 0 {
+		b.WriteString("> [!WARNING]\n> Not compared:<br>\n" + strings.Join(lines, "") + "\n")
+	}
 }
 
 // warned are the texts for the dangers.

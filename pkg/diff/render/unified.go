@@ -22,6 +22,9 @@ func Unified(w io.Writer, results []*diff.Result, s Style) error {
 				b.WriteString(painted(line, s))
 			}
 		}
+		if r.NotCompared != nil { // patch tools skip lines before a header
+			fmt.Fprintf(&b, "# %s %s\n", printable.Line(r.Owner.String()), omission(r))
+		}
 	}
 	_, err := w.Write(b.Bytes())
 	return err

@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
@@ -40,6 +41,11 @@ type Options struct {
 	Namespace string
 	// Local reports whether an address is that of the repository.
 	Local func(address string) bool
+	// Branches are the branches whose head the revisions are compared for, if the repository does
+	// not define the source of the cluster's folder.
+	Branches []string
+	// At returns the tree of the repository at another reference. It may be nil.
+	At func(GitReference) (Tree, error)
 	// Folders are the folders of sources whose address does not identify the repository.
 	Folders map[build.Reference]string
 	// Vars, SecretVars and Strict are as in build.Options.
@@ -55,15 +61,16 @@ type Options struct {
 	// KubeVersion and APIVersions are the capabilities that charts see.
 	KubeVersion string
 	APIVersions []string
-	// Warn is called once for each omission. It may be nil.
-	Warn func(text string)
+	// Warn is called once for each omission, and Note for each assumption. They may be nil.
+	Warn, Note func(text string)
 	// All renders everything, including what cannot have changed.
 	All bool
 }
 
 // Outcome is the result of a comparison.
 type Outcome struct {
-	// Results are the results with differences, parents first.
+	// Results are the results with differences, and those of owners that could not be compared,
+	// parents first.
 	Results []*diff.Result
 	// Root is the Kustomization of the cluster's folder.
 	Root diff.Ref
@@ -79,7 +86,8 @@ func Compare(ctx context.Context, base, head Revision, o Options) (*Outcome, err
 	if o.Path == "" {
 		o.Path = "."
 	}
-	w := &walker{ctx: ctx, Options: o, base: newSide(base), head: newSide(head), seen: map[build.Reference]bool{}, warned: map[string]bool{}}
+	w := &walker{ctx: ctx, Options: o, seen: map[build.Reference]bool{}, report: newReport(o)}
+	w.base, w.head = newSide(w, base), newSide(w, head)
 	roots, err := w.roots()
 	if err != nil {
 		return nil, err
@@ -89,18 +97,30 @@ func Compare(ctx context.Context, base, head Revision, o Options) (*Outcome, err
 			w.seen[build.ReferenceTo(o)] = true
 		}
 	}
-	w.kustomization(roots, ancestors{}, ancestors{}, false)
+	w.kustomization(roots, false)
+	w.checkOwn(roots)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	return w.outcome(roots), errors.Join(w.failed...)
+}
+
+// outcome returns the results of all pairs that were followed.
+func (w *walker) outcome(roots pair) *Outcome {
 	outcome := &Outcome{Root: diff.RefOf(roots.either()), Followed: w.followed, Rendered: len(w.found)}
 	for _, r := range diff.Builds(w.found) {
-		r.Revision = head.Name
-		if r.Different() || len(r.Warnings) > 0 {
+		r.Revision, r.NotCompared = w.head.Name, w.omitted[r.Owner]
+		delete(w.omitted, r.Owner)
+		if r.Different() || len(r.Warnings) > 0 || r.NotCompared != nil {
 			outcome.Results = append(outcome.Results, r)
 		}
 	}
-	return outcome, errors.Join(w.failed...)
+	for _, ref := range w.omissions {
+		if omission := w.omitted[ref]; omission != nil {
+			outcome.Results = append(outcome.Results, &diff.Result{Owner: ref, Revision: w.head.Name, Builds: true, NotCompared: omission})
+		}
+	}
+	return outcome
 }
 
 // BuildError is returned when an object cannot be built at one of the revisions.
@@ -131,108 +151,101 @@ type walker struct {
 	seen       map[build.Reference]bool
 	found      []diff.Desired
 	followed   int
-	failed     []error
-	warned     map[string]bool
-}
-
-// roots returns the Kustomization of the cluster's folder: the one in the folder whose path is the
-// folder, or else one as bootstrap creates it.
-func (w *walker) roots() (pair, error) {
-	var p pair
-	for _, s := range []struct {
-		*side
-		to **unstructured.Unstructured
-	}{{w.base, &p.base}, {w.head, &p.head}} {
-		found, err := s.root(w.ctx, w.Path, w.Namespace)
-		if err != nil {
-			return p, err
-		}
-		*s.to = found
-	}
-	if p.base == nil && p.head == nil {
-		return p, &build.PathError{Path: w.Path, Problem: "not found in either revision"}
-	}
-	for _, o := range []*unstructured.Unstructured{p.base, p.head} {
-		if o != nil {
-			source := build.SourceOf(o)
-			w.base.own[source], w.head.own[source] = ".", "."
-		}
-	}
-	return p, nil
-}
-
-func (w *walker) warn(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if w.Warn != nil && !w.warned[text] {
-		w.Warn(text)
-	}
-	w.warned[text] = true
-}
-
-func (w *walker) fail(s *side, err error) {
-	w.failed = append(w.failed, &BuildError{s.Name, err})
+	report
 }
 
 // kustomization compares the objects of a Kustomization and follows the Kustomizations and
-// HelmReleases among them. They hold the objects of all its ancestors.
-func (w *walker) kustomization(p pair, base, head ancestors, kept bool) {
+// HelmReleases among them.
+func (w *walker) kustomization(p pair, kept bool) {
+	w.followed++
+	if w.unavailable(p) {
+		return
+	}
 	if p.base != nil && p.head != nil && !w.All {
-		same, leaf := w.sameInputs(p, base, head)
+		same, leaf := w.sameInputs(p)
 		if same && leaf {
-			w.followed++
 			return
 		}
 		if same {
-			w.followed++
-			w.unchanged(p, base, head)
+			w.unchanged(p)
 			return
 		}
 	}
-	w.followed++
-	before, beforeOK := w.buildSide(w.base, p.base, base)
-	after, afterOK := w.buildSide(w.head, p.head, head)
+	before, beforeOK := w.buildSide(w.base, p.base)
+	after, afterOK := w.buildSide(w.head, p.head)
 	if !beforeOK || !afterOK {
 		return
 	}
+	w.sealedVariables(p)
 	w.found = append(w.found, diff.Desired{Before: before, After: after, Kept: kept})
-	w.children(before, after, base, head, kept)
+	w.children(before, after, kept)
+}
+
+// unavailable reports whether the source of a Kustomization is not in this repository, and records
+// it. A change affects such a Kustomization unless its source is elsewhere and its definition and
+// variables stay the same.
+func (w *walker) unavailable(p pair) bool {
+	reason, elsewhere := "", true
+	for _, s := range w.sides(p) {
+		_, err := s.content(build.SourceOf(s.ks))
+		var missing *unavailableError
+		if errors.As(err, &missing) {
+			reason, elsewhere = missing.reason, elsewhere && missing.elsewhere
+		}
+	}
+	if reason == "" {
+		return false
+	}
+	same := p.base != nil && p.head != nil && equality.Semantic.DeepEqual(p.base.Object, p.head.Object) && w.sameSource(build.SourceOf(p.head)) && w.sameVariables(p.head)
+	w.omit(p.either(), reason, !same || !elsewhere)
+	return true
+}
+
+// sameSource reports whether a source has the same definition on both sides.
+func (w *walker) sameSource(source build.Reference) bool {
+	_, same := w.sameObject(source)
+	return same
+}
+
+// sealedVariables records that the variables of a Kustomization change and are encrypted.
+func (w *walker) sealedVariables(p pair) {
+	if p.base == nil || p.head == nil {
+		return
+	}
+	references, _, _ := unstructured.NestedSlice(p.head.Object, "spec", "postBuild", "substituteFrom")
+	for _, item := range references {
+		m, _ := item.(map[string]any)
+		object := build.Reference{Kind: fmt.Sprint(m["kind"]), Namespace: p.head.GetNamespace(), Name: fmt.Sprint(m["name"])}
+		var encrypted *build.EncryptedError
+		_, err := w.head.lookup(nil).Data(w.ctx, object)
+		if errors.As(err, &encrypted) && !w.sameData(object) {
+			w.omit(p.head, fmt.Sprintf("its variables in %s change and are encrypted", object), true)
+		}
+	}
 }
 
 // unchanged renders one side of a Kustomization that is the same on both, to find its
 // Kustomizations and HelmReleases.
-func (w *walker) unchanged(p pair, base, head ancestors) {
-	built, ok := w.buildSide(w.head, p.head, head)
+func (w *walker) unchanged(p pair) {
+	built, ok := w.buildSide(w.head, p.head)
 	if ok && built != nil {
-		w.children(built, built, base, head, false)
+		w.base.adopt(w.base.add(p.base), built)
+		w.children(built, built, false)
 	}
 }
 
 // buildSide builds one side. The side is nil, with true, if the Kustomization does not exist
 // there.
-func (w *walker) buildSide(s *side, ks *unstructured.Unstructured, above ancestors) (*diff.Side, bool) {
+func (w *walker) buildSide(s *side, ks *unstructured.Unstructured) (*diff.Side, bool) {
 	if ks == nil || w.ctx.Err() != nil {
 		return nil, w.ctx.Err() == nil
 	}
-	tree, err := s.source(w, build.SourceOf(ks), above)
-	if err != nil {
-		w.warn("%s is not compared: its source %s is not this repository", build.ReferenceTo(ks), build.SourceOf(ks))
-		return nil, false
-	}
-	options := build.Options{
-		Filter: true, Kustomizer: w.Kustomizer, Vars: w.Vars, SecretVars: w.SecretVars, Strict: w.Strict, Lookup: s.lookup(above), Missing: w.missing("variables", ": set them with --vars-file"),
-	}
-	if build.ReferenceTo(ks) == s.rootRef {
-		options.Path = w.Path
-	}
-	if w.Decrypter != nil {
-		options.Decrypt = func(ks *unstructured.Unstructured, _ build.Lookup) build.Decrypter { return w.Decrypter(ks) }
-	}
-	result, err := build.Kustomization(w.ctx, tree, ks, options)
+	built, err := s.build(s.add(ks))
 	if err != nil {
 		w.fail(s, err)
 		return nil, false
 	}
-	return &diff.Side{Owner: ks, Build: result}, true
+	return built, true
 }
 
 // missing returns a callback that lets a build continue without data that may exist only on the
@@ -249,8 +262,7 @@ func (w *walker) missing(what, way string) func(build.Reference, error) bool {
 
 // children follows the Kustomizations and HelmReleases among the objects of both sides: those of
 // the new side in its order, then those that are removed.
-func (w *walker) children(before, after *diff.Side, base, head ancestors, kept bool) {
-	base, head = base.with(before), head.with(after)
+func (w *walker) children(before, after *diff.Side, kept bool) {
 	for _, p := range pairs(before, after) {
 		ref := build.ReferenceTo(p.either())
 		if w.seen[ref] || w.ctx.Err() != nil {
@@ -259,9 +271,9 @@ func (w *walker) children(before, after *diff.Side, base, head ancestors, kept b
 		w.seen[ref] = true
 		stays := kept || p.head == nil && after != nil && !prunes(after.Owner, p.base)
 		if build.IsKustomization(p.either()) {
-			w.kustomization(p, base, head, stays)
+			w.kustomization(p, stays)
 		} else if w.Renderer != nil {
-			w.release(p, base, head, stays)
+			w.release(p, stays)
 		}
 	}
 }

@@ -2,9 +2,12 @@ package revision
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,69 +21,101 @@ import (
 // sameInputs reports whether a Kustomization renders to the same objects on both sides, without
 // rendering it: it has the same spec, variables and files. A leaf contains no Kustomization or
 // HelmRelease to follow.
-func (w *walker) sameInputs(p pair, base, head ancestors) (same, leaf bool) {
-	source := build.SourceOf(p.head)
+func (w *walker) sameInputs(p pair) (same, leaf bool) {
 	if !equality.Semantic.DeepEqual(p.base.Object, p.head.Object) {
 		return false, false
 	}
-	was, wasLocal := w.base.folder(w, source, base)
-	is, isLocal := w.head.folder(w, source, head)
-	if !wasLocal && !isLocal {
-		return true, true // this change does not affect other repositories
-	}
-	if was != is || wasLocal != isLocal || !w.sameVariables(p.head, base, head) {
+	source := build.SourceOf(p.head)
+	was, wasErr := w.base.content(source)
+	is, isErr := w.head.content(source)
+	if wasErr != nil || isErr != nil || !w.sameVariables(p.head) {
 		return false, false
 	}
-	folder := path.Join(is, folderOf(p.head))
-	if build.ReferenceTo(p.head) == w.head.rootRef {
-		folder = w.Path
-	}
-	in := &inputs{w: w, root: is, leaf: true, done: map[string]bool{}}
-	same = in.folder(folder)
-	components, _, _ := unstructured.NestedStringSlice(p.head.Object, "spec", "components")
-	for _, component := range components {
-		same = same && in.entry(path.Join(folder, component))
-	}
+	in := newInputs(was, is)
+	same = in.kustomization(p.head, w.head.pathOf(p.head))
 	return same, in.leaf
 }
 
 // sameVariables reports whether the substitution variables are the same on both sides.
-func (w *walker) sameVariables(ks *unstructured.Unstructured, base, head ancestors) bool {
+func (w *walker) sameVariables(ks *unstructured.Unstructured) bool {
 	references, _, _ := unstructured.NestedSlice(ks.Object, "spec", "postBuild", "substituteFrom")
 	for _, item := range references {
 		m, _ := item.(map[string]any)
 		kind, _ := m["kind"].(string)
 		name, _ := m["name"].(string)
-		if !w.sameData(build.Reference{Kind: kind, Namespace: ks.GetNamespace(), Name: name}, base, head) {
+		if !w.sameData(build.Reference{Kind: kind, Namespace: ks.GetNamespace(), Name: name}) {
 			return false
 		}
 	}
 	return true
 }
 
-func (w *walker) sameData(object build.Reference, base, head ancestors) bool {
-	was, wasErr := w.base.lookup(base).Data(w.ctx, object)
-	is, isErr := w.head.lookup(head).Data(w.ctx, object)
+func (w *walker) sameData(object build.Reference) bool {
+	was, wasErr := w.base.find(object)
+	is, isErr := w.head.find(object)
 	if wasErr != nil || isErr != nil {
 		return wasErr != nil && isErr != nil && wasErr.Error() == isErr.Error()
 	}
-	return equality.Semantic.DeepEqual(was, is)
+	return equality.Semantic.DeepEqual(was.Object, is.Object)
 }
 
-// inputs follows the files that the build of a folder reads, as long as they are the same on both
-// sides.
+// inputs follows the files that the build of a folder reads, as long as they are the same in both
+// trees.
 type inputs struct {
-	w *walker
-	// root is the folder of the source; the build cannot read files above it.
-	root string
-	leaf bool
-	done map[string]bool
+	base, head Tree
+	leaf       bool
+	done       map[string]bool
+	// read are the files that the build may read; opaque is set if it also reads others, or
+	// changes names.
+	read   []string
+	opaque bool
+}
+
+func newInputs(base, head Tree) *inputs {
+	return &inputs{base: base, head: head, leaf: true, done: map[string]bool{}}
+}
+
+// kustomization follows the files of a Kustomization with the same spec in both trees.
+func (r *inputs) kustomization(ks *unstructured.Unstructured, folder string) bool {
+	same := r.folder(folder)
+	components, _, _ := unstructured.NestedStringSlice(ks.Object, "spec", "components")
+	for _, component := range components {
+		same = same && r.entry(path.Join(folder, component))
+	}
+	text, err := json.Marshal(ks.Object["spec"])
+	r.leaf = r.leaf && err == nil && !mayContainFlux(text)
+	r.opaque = r.opaque || changedNames.Match(text)
+	return same
+}
+
+// changedNames matches text that changes the names of objects.
+var changedNames = regexp.MustCompile(`name(Prefix|Suffix)|replacements|name["']?\s*:[^\n]*\$\{|/name\b`)
+
+// contains reports whether the files may contain an object with all of the words.
+func (r *inputs) contains(words []string) bool {
+	if r.opaque {
+		return true
+	}
+	for _, word := range words {
+		found := slices.ContainsFunc(r.read, func(name string) bool {
+			text, err := fs.ReadFile(r.head, name)
+			return err != nil || bytes.Contains(text, []byte(word))
+		})
+		if !found {
+			return false
+		}
+	}
+	return true
 }
 
 // sameHash reports whether a name is the same on both sides, and whether it exists.
 func (r *inputs) sameHash(name string) (same, there bool) {
-	was, wasErr := r.w.base.Tree.Hash(name)
-	is, isErr := r.w.head.Tree.Hash(name)
+	if r.base == r.head {
+		_, err := fs.Stat(r.head, name)
+		return true, !errors.Is(err, fs.ErrNotExist)
+	}
+	was, wasErr := r.base.Hash(name)
+	is, isErr := r.head.Hash(name)
 	if errors.Is(wasErr, fs.ErrNotExist) && errors.Is(isErr, fs.ErrNotExist) {
 		return true, false
 	}
@@ -89,10 +124,10 @@ func (r *inputs) sameHash(name string) (same, there bool) {
 
 // entry follows a file or a folder that a kustomization names.
 func (r *inputs) entry(name string) bool {
-	if r.done[name] || !within(r.root, name) {
+	if r.done[name] {
 		return true
 	}
-	info, err := fs.Stat(r.w.head.Tree, name)
+	info, err := fs.Stat(r.head, name)
 	if err == nil && info.IsDir() {
 		return r.folder(name)
 	}
@@ -114,7 +149,7 @@ func (r *inputs) folder(name string) bool {
 		return false // the build reports a missing folder
 	}
 	same := true
-	err := fs.WalkDir(r.w.head.Tree, name, func(file string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(r.head, name, func(file string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			same = same && r.file(file)
 		}
@@ -126,21 +161,30 @@ func (r *inputs) folder(name string) bool {
 	return same && err == nil
 }
 
-// fluxMarkers are the texts of which a file contains at least one if it contains a Kustomization
-// or HelmRelease.
-var fluxMarkers = [][]byte{[]byte("kustomize.toolkit.fluxcd.io/v"), []byte("helm.toolkit.fluxcd.io/v"), []byte("apiVersion: ${"), []byte("kind: ${")}
+// fluxMarkers matches text of a file that may contain a Kustomization or HelmRelease: an API
+// version of Flux, or an API version or kind that is substituted, escaped or an alias.
+var fluxMarkers = regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io/v|(apiVersion|kind)["']?\s*:[\s"'>|+-]*([^\n]*(\$\{|\\)|\*)|/(apiVersion|kind)\b|replacements`)
+
+// mayContainFlux reports whether a text may contain a Kustomization or HelmRelease. The expression
+// is slow, so texts without any of its parts are excluded first.
+func mayContainFlux(text []byte) bool {
+	for _, part := range []string{"toolkit.fluxcd.io/v", "${", "\\", ": *", "/kind", "/apiVersion", "replacements"} {
+		if bytes.Contains(text, []byte(part)) {
+			return fluxMarkers.Match(text)
+		}
+	}
+	return bytes.IndexByte(text, 0) >= 0 // UTF-16
+}
 
 // file follows the references in a file that is the same on both sides.
 func (r *inputs) file(name string) bool {
-	text, err := fs.ReadFile(r.w.head.Tree, name)
+	text, err := fs.ReadFile(r.head, name)
 	if err != nil {
 		return false
 	}
-	for _, word := range fluxMarkers {
-		if bytes.Contains(text, word) {
-			r.leaf = false
-		}
-	}
+	r.read = append(r.read, name)
+	r.leaf = r.leaf && !mayContainFlux(text)
+	r.opaque = r.opaque || changedNames.Match(text)
 	isKustomization := false
 	for _, recognised := range konfig.RecognizedKustomizationFileNames() {
 		isKustomization = isKustomization || path.Base(name) == recognised
@@ -189,7 +233,7 @@ func texts(value any, call func(string)) {
 // refers follows a text if it is a path: "file", or "key=file".
 func (r *inputs) refers(folder, value string, kustomization bool) bool {
 	if kustomization && remote(value) {
-		r.leaf = false // the content of a remote base is unknown
+		r.leaf, r.opaque = false, true // the content of a remote base is unknown
 		return true
 	}
 	if strings.ContainsAny(value, "\n\x00") {
@@ -203,7 +247,7 @@ func (r *inputs) refers(folder, value string, kustomization bool) bool {
 		}
 		target := clean(path.Join(folder, name))
 		if path.IsAbs(name) {
-			target = clean(path.Join(r.root, name))
+			target = clean(name)
 		}
 		if !within(folder, target) || path.IsAbs(name) {
 			same = same && r.entry(target)
@@ -219,4 +263,9 @@ func remote(value string) bool {
 		}
 	}
 	return false
+}
+
+// within reports whether a name is a folder or in it.
+func within(folder, name string) bool {
+	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }

@@ -2,6 +2,7 @@ package revision
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"path"
 	"strings"
@@ -16,17 +17,17 @@ import (
 )
 
 // release compares the objects that a HelmRelease installs.
-func (w *walker) release(p pair, base, head ancestors, kept bool) {
+func (w *walker) release(p pair, kept bool) {
 	w.followed++
-	if p.base != nil && p.head != nil && !w.All && w.sameRelease(p, base, head) {
+	if p.base != nil && p.head != nil && !w.All && w.sameRelease(p) {
 		return
 	}
 	revision := 1
 	if p.base != nil && p.head != nil {
 		revision = 2 // render both sides as an upgrade, so that only the change differs
 	}
-	before, beforeOK := w.renderSide(w.base, p.base, base, revision)
-	after, afterOK := w.renderSide(w.head, p.head, head, revision)
+	before, beforeOK := w.renderSide(w.base, p.base, revision)
+	after, afterOK := w.renderSide(w.head, p.head, revision)
 	if beforeOK && afterOK {
 		w.found = append(w.found, diff.Desired{Before: before, After: after, Kept: kept})
 	}
@@ -34,18 +35,21 @@ func (w *walker) release(p pair, base, head ancestors, kept bool) {
 
 // renderSide renders one side. The side is nil, with true, if the HelmRelease does not exist
 // there.
-func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, above ancestors, revision int) (*diff.Side, bool) {
+func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, revision int) (*diff.Side, bool) {
 	if hr == nil || w.ctx.Err() != nil {
 		return nil, w.ctx.Err() == nil
 	}
 	result, err := build.HelmRelease(w.ctx, hr, build.HelmOptions{
-		Renderer: w.Renderer, Kustomizer: w.Kustomizer, Lookup: s.lookup(above), Missing: w.missing("values", ""),
+		Renderer: w.Renderer, Kustomizer: w.Kustomizer, Lookup: s.lookup(nil), Missing: w.missing("values", ""),
 		KubeVersion: w.KubeVersion, APIVersions: w.APIVersions, Revision: revision,
-		Find: func(ctx context.Context, o build.Reference) (*unstructured.Unstructured, error) {
-			return s.find(ctx, o, above)
-		},
-		Sources: func(_ context.Context, source build.Reference) (fs.FS, error) { return s.source(w, source, above) },
+		Find:    func(_ context.Context, o build.Reference) (*unstructured.Unstructured, error) { return s.find(o) },
+		Sources: func(_ context.Context, source build.Reference) (fs.FS, error) { return s.content(source) },
 	})
+	var source *build.SourceError
+	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
+		w.omit(hr, source.Error(), true)
+		return nil, false
+	}
 	if err != nil {
 		w.fail(s, err)
 		return nil, false
@@ -63,8 +67,8 @@ type chartPart struct {
 }
 
 // sameRelease reports whether a HelmRelease renders to the same objects on both sides.
-func (w *walker) sameRelease(p pair, base, head ancestors) bool {
-	if !equality.Semantic.DeepEqual(p.base.Object, p.head.Object) || !w.sameValues(p.head, base, head) {
+func (w *walker) sameRelease(p pair) bool {
+	if !equality.Semantic.DeepEqual(p.base.Object, p.head.Object) || !w.sameValues(p.head) {
 		return false
 	}
 	if referred, ok, _ := unstructured.NestedStringMap(p.head.Object, "spec", "chartRef"); ok {
@@ -72,19 +76,19 @@ func (w *walker) sameRelease(p pair, base, head ancestors) bool {
 		if source.Namespace == "" {
 			source.Namespace = p.head.GetNamespace()
 		}
-		return w.sameChartObject(source, base, head)
+		return w.sameChartObject(source)
 	}
 	part, _, _ := unstructured.NestedMap(p.head.Object, "spec", "chart", "spec")
-	return w.sameChart(part, p.head.GetNamespace(), base, head)
+	return w.sameChart(part, p.head.GetNamespace())
 }
 
-func (w *walker) sameValues(hr *unstructured.Unstructured, base, head ancestors) bool {
+func (w *walker) sameValues(hr *unstructured.Unstructured) bool {
 	references, _, _ := unstructured.NestedSlice(hr.Object, "spec", "valuesFrom")
 	for _, item := range references {
 		m, _ := item.(map[string]any)
 		kind, _ := m["kind"].(string)
 		name, _ := m["name"].(string)
-		if !w.sameData(build.Reference{Kind: kind, Namespace: hr.GetNamespace(), Name: name}, base, head) {
+		if !w.sameData(build.Reference{Kind: kind, Namespace: hr.GetNamespace(), Name: name}) {
 			return false
 		}
 	}
@@ -92,9 +96,9 @@ func (w *walker) sameValues(hr *unstructured.Unstructured, base, head ancestors)
 }
 
 // sameObject reports whether a source has the same spec on both sides.
-func (w *walker) sameObject(ref build.Reference, base, head ancestors) (*unstructured.Unstructured, bool) {
-	was, wasErr := w.base.find(w.ctx, ref, base)
-	is, isErr := w.head.find(w.ctx, ref, head)
+func (w *walker) sameObject(ref build.Reference) (*unstructured.Unstructured, bool) {
+	was, wasErr := w.base.find(ref)
+	is, isErr := w.head.find(ref)
 	if wasErr != nil || isErr != nil {
 		return nil, wasErr != nil && isErr != nil
 	}
@@ -102,20 +106,20 @@ func (w *walker) sameObject(ref build.Reference, base, head ancestors) (*unstruc
 }
 
 // sameChartObject reports whether the object in spec.chartRef has the same chart on both sides.
-func (w *walker) sameChartObject(ref build.Reference, base, head ancestors) bool {
-	if same, local := w.sameFolder(ref, ".", base, head); local {
+func (w *walker) sameChartObject(ref build.Reference) bool {
+	if same, local := w.sameFolder(ref, "."); local {
 		return same
 	}
-	o, same := w.sameObject(ref, base, head)
+	o, same := w.sameObject(ref)
 	if !same || o == nil || ref.Kind != "HelmChart" {
-		return same
+		return same && o != nil
 	}
 	part, _, _ := unstructured.NestedMap(o.Object, "spec")
-	return w.sameChart(part, ref.Namespace, base, head)
+	return w.sameChart(part, ref.Namespace)
 }
 
 // sameChart reports whether a source has the same chart on both sides.
-func (w *walker) sameChart(spec map[string]any, namespace string, base, head ancestors) bool {
+func (w *walker) sameChart(spec map[string]any, namespace string) bool {
 	text, err := yaml.Marshal(spec)
 	var part chartPart
 	if err != nil || yaml.Unmarshal(text, &part) != nil {
@@ -126,10 +130,10 @@ func (w *walker) sameChart(spec map[string]any, namespace string, base, head anc
 		source.Namespace = namespace
 	}
 	for _, name := range append([]string{part.Chart}, part.ValuesFiles...) {
-		same, local := w.sameFolder(source, name, base, head)
+		same, local := w.sameFolder(source, name)
 		if !local {
-			_, same = w.sameObject(source, base, head)
-			return same
+			o, same := w.sameObject(source)
+			return same && o != nil
 		}
 		if !same {
 			return false
@@ -140,28 +144,28 @@ func (w *walker) sameChart(spec map[string]any, namespace string, base, head anc
 
 // sameFolder reports whether a chart in this repository, with its dependencies, is the same on
 // both sides.
-func (w *walker) sameFolder(source build.Reference, name string, base, head ancestors) (same, local bool) {
-	was, wasLocal := w.base.folder(w, source, base)
-	is, isLocal := w.head.folder(w, source, head)
-	if !wasLocal && !isLocal {
+func (w *walker) sameFolder(source build.Reference, name string) (same, local bool) {
+	was, wasErr := w.base.content(source)
+	is, isErr := w.head.content(source)
+	if wasErr != nil && isErr != nil {
 		return false, false
 	}
-	if was != is || wasLocal != isLocal {
+	if wasErr != nil || isErr != nil {
 		return false, true
 	}
-	return w.sameCharts(is, path.Join(is, clean(name)), map[string]bool{}), true
+	return newInputs(was, is).charts(clean(name)), true
 }
 
-func (w *walker) sameCharts(root, folder string, seen map[string]bool) bool {
-	if seen[folder] {
+// charts reports whether a chart and the charts that it depends on are the same in both trees.
+func (r *inputs) charts(folder string) bool {
+	if r.done[folder] {
 		return true
 	}
-	seen[folder] = true
-	r := &inputs{w: w, root: root, done: map[string]bool{}}
+	r.done[folder] = true
 	if same, _ := r.sameHash(folder); !same {
 		return false
 	}
-	text, err := fs.ReadFile(w.head.Tree, path.Join(folder, "Chart.yaml"))
+	text, err := fs.ReadFile(r.head, path.Join(folder, "Chart.yaml"))
 	if err != nil {
 		return true // an archive, or an error for Helm to report
 	}
@@ -174,7 +178,7 @@ func (w *walker) sameCharts(root, folder string, seen map[string]bool) bool {
 		return false
 	}
 	for _, d := range metadata.Dependencies {
-		if relative, ok := strings.CutPrefix(d.Repository, "file://"); ok && !w.sameCharts(root, clean(path.Join(folder, relative)), seen) {
+		if relative, ok := strings.CutPrefix(d.Repository, "file://"); ok && !r.charts(clean(path.Join(folder, relative))) {
 			return false
 		}
 	}

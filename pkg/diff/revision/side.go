@@ -3,9 +3,9 @@ package revision
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,53 +14,74 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// side is a revision with the results of searches in it.
+// side is a revision with the graph of the Kustomizations that the cluster
+// applies at it.
 type side struct {
 	Revision
-	// own are the folders of the sources that are this repository.
-	own map[build.Reference]string
+	w *walker
+	// own are the sources of the cluster's folder: they are this repository.
+	own map[build.Reference]bool
 	// rootRef is the Kustomization of the cluster's folder.
 	rootRef build.Reference
-	// data finds ConfigMaps and Secrets among the files of a folder.
-	data map[string]build.Lookup
-	// objects caches the objects found in manifests.
-	objects map[build.Reference]*unstructured.Unstructured
+	// nodes are the known Kustomizations, parents first; byRef has them by
+	// reference.
+	nodes []*node
+	byRef map[build.Reference]*node
+	// objects are the objects of all Kustomizations that were built.
+	objects map[build.Reference]applied
+	// cycles counts the searches that needed what was being rendered at the time. Results that
+	// depend on such a search are rendered again.
+	cycles int
+	// absent are the objects that were searched and not found.
+	absent   map[build.Reference]bool
+	contents map[build.Reference]content
+	// attempts is how often a source was rendered.
+	attempts map[build.Reference]int
+	// ownObject is the source of the cluster's folder, or nil if the folder does not define it.
+	ownObject *unstructured.Unstructured
 }
 
-func newSide(r Revision) *side {
+// applied is an object and the Kustomization that applies it.
+type applied struct {
+	*unstructured.Unstructured
+	by *node
+}
+
+// node is a Kustomization on one side.
+type node struct {
+	ks    *unstructured.Unstructured
+	state state
+	// attempts is the number of builds.
+	attempts int
+	built    *diff.Side
+	err      error
+	// leaf is set if nothing that the Kustomization applies has to be
+	// followed. It is known once inputs is set.
+	leaf   bool
+	inputs *inputs
+}
+
+// maxAttempts is how often a Kustomization or a source is rendered at most: cycles could make it
+// endless.
+const maxAttempts = 3
+
+type state int
+
+const (
+	pending state = iota
+	// building is the state during a build, which may search objects itself.
+	building
+	done
+)
+
+func newSide(w *walker, r Revision) *side {
 	return &side{
-		Revision: r, own: map[build.Reference]string{}, data: map[string]build.Lookup{},
-		objects: map[build.Reference]*unstructured.Unstructured{},
+		Revision: r, w: w, own: map[build.Reference]bool{}, byRef: map[build.Reference]*node{},
+		objects: map[build.Reference]applied{}, absent: map[build.Reference]bool{}, contents: map[build.Reference]content{}, attempts: map[build.Reference]int{},
 	}
 }
 
-// ancestors are the objects of a Kustomization and of all its ancestors.
-type ancestors struct {
-	objects []*unstructured.Unstructured
-	// folders are the paths of the Kustomizations among them.
-	folders []string
-	lookup  build.Lookup
-}
-
-// with returns the ancestors extended by the objects of a side.
-func (f ancestors) with(s *diff.Side) ancestors {
-	if s == nil {
-		return f
-	}
-	objects := append(slices.Clip(f.objects), s.Build.Unstructured()...)
-	folders := slices.Clone(f.folders)
-	for _, o := range s.Build.Objects {
-		if folder := folderOf(o.Unstructured); build.IsKustomization(o.Unstructured) && !slices.Contains(folders, folder) {
-			folders = append(folders, folder)
-		}
-	}
-	return ancestors{objects, folders, build.FromObjects(objects)}
-}
-
-func folderOf(ks *unstructured.Unstructured) string {
-	folder, _, _ := unstructured.NestedString(ks.Object, "spec", "path")
-	return clean(folder)
-}
+func folderOf(ks *unstructured.Unstructured) string { return clean(text(ks, "spec", "path")) }
 
 func clean(folder string) string {
 	if folder = strings.TrimPrefix(path.Clean("/"+folder), "/"); folder == "" {
@@ -104,129 +125,232 @@ func (s *side) root(ctx context.Context, folder, namespace string) (*unstructure
 		}
 	}
 	s.rootRef = build.ReferenceTo(root)
+	s.add(root)
 	return root, nil
 }
 
-// folder returns the folder in the repository that is the root of a source.
-func (s *side) folder(w *walker, source build.Reference, above ancestors) (string, bool) {
-	if folder, ok := w.Folders[source]; ok {
-		return clean(folder), true
+// selectOwn finds the source of the cluster's folder among the objects that the folder defines. If
+// its spec selects files of the repository, the graph starts again with these files.
+func (s *side) selectOwn(root *unstructured.Unstructured) {
+	if _, err := s.build(s.add(root)); err != nil {
+		return // it is reported when it is compared
 	}
-	if folder, ok := s.own[source]; ok {
-		return folder, true
+	o := s.objects[build.SourceOf(root)].Unstructured
+	if s.ownObject = o; o == nil {
+		return
 	}
-	if source.Kind != "GitRepository" || w.Local == nil {
-		return "", false
-	}
-	o, err := s.find(w.ctx, source, above)
-	if err != nil {
-		return "", false
-	}
-	address, _, _ := unstructured.NestedString(o.Object, "spec", "url")
-	if !w.Local(address) || pinned(o) {
-		return "", false
-	}
-	return ".", true
-}
-
-// pinned reports whether a source does not follow a branch, so that a merge does not change it.
-func pinned(repository *unstructured.Unstructured) bool {
-	reference, _, _ := unstructured.NestedMap(repository.Object, "spec", "ref")
-	for _, field := range []string{"tag", "semver", "commit", "name"} {
-		if value, _ := reference[field].(string); value != "" {
-			return true
+	for _, field := range []string{"ignore", "include", "sparseCheckout", "recurseSubmodules"} {
+		if _, set, _ := unstructured.NestedFieldNoCopy(o.Object, "spec", field); set {
+			fresh := newSide(s.w, s.Revision)
+			fresh.own, fresh.rootRef, fresh.ownObject = s.own, s.rootRef, o
+			*s = *fresh
+			s.add(root)
+			return
 		}
 	}
-	return false
 }
 
-// source returns the tree of a source, or ErrNotFound if it is not in this repository.
-func (s *side) source(w *walker, source build.Reference, above ancestors) (fs.FS, error) {
-	folder, ok := s.folder(w, source, above)
+// source returns the object of a source.
+func (s *side) source(source build.Reference) (*unstructured.Unstructured, error) {
 	switch {
-	case !ok:
-		return nil, build.ErrNotFound
-	case folder == ".":
-		return s.Tree, nil
+	case !s.own[source]:
+		return s.find(source)
+	case s.ownObject != nil && build.ReferenceTo(s.ownObject) == source:
+		return s.ownObject, nil
 	}
-	return fs.Sub(s.Tree, folder)
+	return nil, build.ErrNotFound
 }
 
-// find returns a Flux object: from the ancestors, then from the files in the paths of their
-// Kustomizations, then from all files.
-func (s *side) find(ctx context.Context, wanted build.Reference, above ancestors) (*unstructured.Unstructured, error) {
-	for _, o := range above.objects {
-		if build.ReferenceTo(o) == wanted {
-			return o, nil
-		}
-	}
-	found, known := s.objects[wanted]
-	if !known {
-		var err error
-		if found, err = s.search(ctx, wanted, above.folders); err != nil {
-			return nil, err
-		}
-		s.objects[wanted] = found
-	}
-	if found == nil {
-		return nil, build.ErrNotFound
-	}
-	return found, nil
-}
-
-func (s *side) search(ctx context.Context, wanted build.Reference, folders []string) (*unstructured.Unstructured, error) {
-	matches := func(o *unstructured.Unstructured) bool {
-		here := o.GetNamespace() == wanted.Namespace || o.GetNamespace() == ""
-		return o.GetKind() == wanted.Kind && o.GetName() == wanted.Name && here
-	}
-	found, err := build.Search(ctx, s.Tree, []string{wanted.Kind, wanted.Name}, matches)
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	best := found[0]
-	for _, m := range found {
-		if slices.ContainsFunc(folders, func(folder string) bool { return within(folder, m.File) }) {
-			best = m
-			break
-		}
-	}
-	if best.GetNamespace() == "" {
-		best.SetNamespace(wanted.Namespace)
-	}
-	return best.Unstructured, nil
-}
-
-// within reports whether a name is a folder or in it.
-func within(folder, name string) bool {
-	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
-}
-
-// lookup finds ConfigMaps and Secrets in the same order as find.
-func (s *side) lookup(above ancestors) build.Lookup {
-	in := []build.Lookup{}
-	if above.lookup != nil {
-		in = append(in, above.lookup)
-	}
-	return build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
-		chain := slices.Clip(in)
-		for _, folder := range above.folders {
-			if folder != "." {
-				chain = append(chain, s.filesIn(folder))
-			}
-		}
-		return build.Lookups(append(chain, s.filesIn("."))...).Data(ctx, object)
-	})
-}
-
-func (s *side) filesIn(folder string) build.Lookup {
-	if known, ok := s.data[folder]; ok {
+// add adds a Kustomization to the graph unless it is known.
+func (s *side) add(ks *unstructured.Unstructured) *node {
+	ref := build.ReferenceTo(ks)
+	if known := s.byRef[ref]; known != nil {
 		return known
 	}
-	tree, err := fs.Sub(s.Tree, folder)
-	found := build.FromObjects(nil)
-	if _, statErr := fs.Stat(s.Tree, folder); err == nil && statErr == nil {
-		found = build.InRepository(tree)
+	n := &node{ks: ks}
+	s.byRef[ref] = n
+	s.nodes = append(s.nodes, n)
+	return n
+}
+
+// build renders a Kustomization and adds its objects to the graph.
+func (s *side) build(n *node) (*diff.Side, error) {
+	if n.state == building {
+		s.cycles++
+		return nil, unavailable("%s depends on what it applies itself", build.ReferenceTo(n.ks))
 	}
-	s.data[folder] = found
-	return found
+	if n.state == done {
+		return n.built, n.err
+	}
+	n.state, n.attempts = building, n.attempts+1
+	before := s.cycles
+	result, err := s.kustomize(n.ks, s.lookup(n))
+	n.state, n.err = done, err
+	if s.cycles != before && n.attempts < maxAttempts {
+		n.state = pending
+	}
+	if err != nil {
+		return nil, err
+	}
+	n.built = &diff.Side{Owner: n.ks, Build: result}
+	s.index(n)
+	return n.built, nil
+}
+
+// index adds the objects of a Kustomization to the graph.
+func (s *side) index(n *node) {
+	for _, o := range n.built.Build.Unstructured() {
+		ref := build.ReferenceTo(o)
+		if known := s.objects[ref]; known.by == nil || known.by == n {
+			s.objects[ref] = applied{o, n}
+		}
+		if build.IsKustomization(o) {
+			s.add(o)
+		}
+	}
+}
+
+// adopt takes over the build of a Kustomization with the same inputs at the other revision.
+func (s *side) adopt(n *node, built *diff.Side) {
+	if n.state == pending {
+		n.state, n.built = done, built
+		s.index(n)
+	}
+}
+
+// kustomize renders the objects of a Kustomization.
+func (s *side) kustomize(ks *unstructured.Unstructured, lookup build.Lookup) (*build.Result, error) {
+	w := s.w
+	source := build.SourceOf(ks)
+	tree, err := s.content(source)
+	if err != nil {
+		return nil, fmt.Errorf("building %s: rendering its source %s: %w", build.ReferenceTo(ks), source, err)
+	}
+	options := build.Options{
+		Kustomizer: w.Kustomizer, Vars: w.Vars, SecretVars: w.SecretVars, Strict: w.Strict, Lookup: lookup,
+		Missing: w.missing("variables", ": set them with --vars-file"), KeepUnset: true,
+	}
+	if build.ReferenceTo(ks) == s.rootRef {
+		options.Path = w.Path
+	}
+	if w.Decrypter != nil {
+		options.Decrypt = func(ks *unstructured.Unstructured, _ build.Lookup) build.Decrypter { return w.Decrypter(ks) }
+	}
+	result, err := build.Kustomization(w.ctx, tree, ks, options)
+	var folder *build.PathError
+	if errors.As(err, &folder) {
+		err = fmt.Errorf("building %s: %w", build.ReferenceTo(ks), err)
+	}
+	return result, err
+}
+
+// find returns an object that the cluster applies at this revision.
+func (s *side) find(wanted build.Reference) (*unstructured.Unstructured, error) {
+	if found := s.objects[wanted]; found.by != nil {
+		return found.Unstructured, nil
+	}
+	if s.absent[wanted] {
+		return nil, build.ErrNotFound
+	}
+	complete, err := s.expand([]string{wanted.Name}, func(*node) bool { return s.objects[wanted].by != nil })
+	if err != nil {
+		return nil, err
+	}
+	if found := s.objects[wanted]; found.by != nil {
+		return found.Unstructured, nil
+	}
+	if complete {
+		s.absent[wanted] = true
+	}
+	return nil, build.ErrNotFound
+}
+
+// each calls visit for the objects of all Kustomizations that may apply an
+// object with all of the words, until visit returns true.
+func (s *side) each(words []string, visit func(*unstructured.Unstructured) bool) error {
+	_, err := s.expand(words, func(n *node) bool {
+		if n.built == nil {
+			return false
+		}
+		for _, o := range n.built.Build.Unstructured() {
+			if visit(o) {
+				return true
+			}
+		}
+		return false
+	})
+	return err
+}
+
+// expand builds the Kustomizations that may apply an object with all of the
+// words, parents first, and calls visit for every Kustomization until it
+// returns true. It reports whether no Kustomization was being built meanwhile.
+func (s *side) expand(words []string, visit func(*node) bool) (complete bool, err error) {
+	busy, before := false, s.cycles
+	for i := 0; i < len(s.nodes); i++ { // nodes grows in the loop
+		if s.w.ctx.Err() != nil {
+			return false, context.Cause(s.w.ctx)
+		}
+		n := s.nodes[i]
+		busy = busy || n.state == building
+		if n.state == pending && s.mayApply(n, words) {
+			_, _ = s.build(n) // its error is reported when it is compared
+		}
+		if visit(n) {
+			s.cycles = before
+			return true, nil
+		}
+	}
+	if busy {
+		s.cycles++
+	}
+	return s.cycles == before, nil
+}
+
+// mayApply reports whether a Kustomization that is not built may apply an
+// object with all of the words, or Kustomizations that do.
+func (s *side) mayApply(n *node, words []string) bool {
+	if n.inputs == nil {
+		tree, err := s.content(build.SourceOf(n.ks))
+		if err != nil {
+			return false
+		}
+		n.inputs = newInputs(tree, tree)
+		n.inputs.kustomization(n.ks, s.pathOf(n.ks))
+		n.leaf = n.inputs.leaf
+	}
+	return !n.leaf || n.inputs.contains(words)
+}
+
+// pathOf returns the folder that a Kustomization builds.
+func (s *side) pathOf(ks *unstructured.Unstructured) string {
+	if build.ReferenceTo(ks) == s.rootRef {
+		return s.w.Path
+	}
+	return folderOf(ks)
+}
+
+// lookup returns the ConfigMaps and Secrets that the cluster applies, for the build of a
+// Kustomization. One that the Kustomization applies itself has the values of its last
+// reconciliation: those before substitution.
+func (s *side) lookup(n *node) build.Lookup {
+	var own build.Lookup
+	return build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
+		o, err := s.find(object)
+		if err == nil {
+			return build.ReadData(o)
+		}
+		if n == nil || n.state != building || !errors.Is(err, build.ErrNotFound) {
+			return nil, err
+		}
+		if own == nil {
+			own = build.FromObjects(nil)
+			plain := n.ks.DeepCopy()
+			unstructured.RemoveNestedField(plain.Object, "spec", "postBuild")
+			if result, err := s.kustomize(plain, nil); err == nil {
+				own = build.FromObjects(result.Unstructured())
+			}
+		}
+		return own.Data(ctx, object)
+	})
 }

@@ -1,0 +1,95 @@
+package diff
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/fluxkit/flux/internal/snapshot"
+	"github.com/fluxkit/flux/pkg/diff/revision"
+)
+
+// branches returns the branches that the base revision may stand for: the
+// branch itself, or the default branch for a tag or commit.
+func branches(repository *snapshot.Repository, base string) []string {
+	known, _, err := repository.Names()
+	name := strings.TrimPrefix(base, "refs/heads/")
+	for _, candidate := range []string{name, afterRemote(name), afterRemote(strings.TrimPrefix(base, "refs/remotes/"))} {
+		if err == nil && slices.Contains(known, candidate) {
+			return []string{candidate}
+		}
+	}
+	if branch := repository.DefaultBranch(); branch != "" {
+		return []string{branch}
+	}
+	return []string{"main", "master"}
+}
+
+func afterRemote(name string) string {
+	_, branch, _ := strings.Cut(name, "/")
+	return branch
+}
+
+// treeAt returns the tree of the clone at the reference of a GitRepository.
+func treeAt(repository *snapshot.Repository, reference revision.GitReference) (revision.Tree, error) {
+	var names []string
+	remedy := "fetch it with git fetch --tags origin"
+	switch {
+	case reference.Branch != "":
+		names = []string{"refs/remotes/origin/" + reference.Branch, "refs/heads/" + reference.Branch}
+		remedy = fmt.Sprintf("fetch it with git fetch origin %s:refs/remotes/origin/%[1]s", reference.Branch)
+	case reference.Tag != "":
+		names = []string{"refs/tags/" + reference.Tag}
+	case reference.SemVer != "":
+		tag, err := newest(repository, reference.SemVer)
+		if err != nil {
+			return nil, err
+		}
+		names = []string{"refs/tags/" + tag}
+	case reference.Name != "":
+		names = []string{reference.Name}
+		remedy = fmt.Sprintf("fetch it with git fetch origin %s:%[1]s", reference.Name)
+	default:
+		names = []string{reference.Commit}
+		remedy = "fetch it with git fetch origin " + reference.Commit
+	}
+	for _, name := range names {
+		commit, err := repository.Exactly(name)
+		if err != nil {
+			continue
+		}
+		tree, err := repository.At(commit)
+		if err != nil {
+			return nil, err
+		}
+		return tree, nil
+	}
+	return nil, errors.New("not in this clone: " + remedy)
+}
+
+// newest returns the tag with the highest version in a range.
+func newest(repository *snapshot.Repository, versions string) (string, error) {
+	wanted, err := semver.NewConstraint(versions)
+	if err != nil {
+		return "", fmt.Errorf("invalid version range: %w", err)
+	}
+	_, tags, err := repository.Names()
+	if err != nil {
+		return "", err
+	}
+	var best *semver.Version
+	for _, tag := range tags {
+		// source-controller requires three parts, too.
+		version, err := semver.NewVersion(tag)
+		if err == nil && strings.Count(tag, ".") >= 2 && wanted.Check(version) && (best == nil || version.GreaterThan(best)) {
+			best = version
+		}
+	}
+	if best == nil {
+		return "", errors.New("no tag in this clone is in the range: fetch tags with git fetch --tags origin")
+	}
+	return best.Original(), nil
+}

@@ -1,0 +1,187 @@
+// Package generator renders the ExternalArtifacts of ArtifactGenerators as
+// source-watcher does, from local copies of their sources.
+package generator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/fluxcd/pkg/sourceignore"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// Group is the API group of ArtifactGenerators.
+const Group = "source.extensions.fluxcd.io"
+
+// ErrNoArtifact is returned for an artifact that the generator does not
+// produce.
+var ErrNoArtifact = errors.New("the ArtifactGenerator does not produce the artifact")
+
+// Sources returns the files of a source. It is called only for sources from
+// which the artifact copies.
+type Sources func(source build.Reference) (fs.FS, error)
+
+// Generator is an ArtifactGenerator.
+type Generator struct {
+	name        build.Reference
+	disabled    bool
+	sources     map[string]build.Reference
+	pathPattern string
+	artifacts   []artifact
+}
+
+type artifact struct {
+	Name string      `json:"name"`
+	Copy []operation `json:"copy"`
+}
+
+// operation copies files of a source into the artifact.
+type operation struct {
+	From     string   `json:"from"`
+	To       string   `json:"to"`
+	Exclude  []string `json:"exclude"`
+	Strategy string   `json:"strategy"`
+}
+
+// Is reports whether an object is an ArtifactGenerator.
+func Is(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "ArtifactGenerator" && strings.HasPrefix(o.GetAPIVersion(), Group+"/")
+}
+
+// Find renders an ExternalArtifact from the ArtifactGenerators among objects. It
+// returns build.ErrNotFound if none of them produces it.
+func Find(ctx context.Context, source build.Reference, objects []*unstructured.Unstructured, sources Sources) (*build.Selection, error) {
+	for _, o := range objects {
+		if !Is(o) || o.GetNamespace() != source.Namespace {
+			continue
+		}
+		g, err := New(o)
+		if err != nil {
+			return nil, err
+		}
+		tree, err := g.Artifact(ctx, source.Name, sources)
+		if !errors.Is(err, ErrNoArtifact) {
+			return tree, err
+		}
+	}
+	return nil, build.ErrNotFound
+}
+
+// Generate is the build.Generate of ArtifactGenerators.
+func Generate(ctx context.Context, source build.Reference, objects []*unstructured.Unstructured, sources build.Sources) (fs.FS, error) {
+	tree, err := Find(ctx, source, objects, func(source build.Reference) (fs.FS, error) { return sources(ctx, source) })
+	if err != nil {
+		return nil, err
+	}
+	return tree, nil
+}
+
+// New reads an ArtifactGenerator.
+func New(o *unstructured.Unstructured) (*Generator, error) {
+	g := &Generator{
+		name: build.ReferenceTo(o), sources: map[string]build.Reference{},
+		disabled: strings.EqualFold(o.GetAnnotations()[Group+"/reconcile"], "disabled"),
+	}
+	var spec struct {
+		PathPattern string `json:"pathPattern"`
+		Sources     []struct {
+			Alias     string `json:"alias"`
+			Kind      string `json:"kind"`
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		} `json:"sources"`
+		Artifacts []artifact `json:"artifacts"`
+	}
+	text, err := json.Marshal(o.Object["spec"])
+	if err == nil {
+		err = json.Unmarshal(text, &spec)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the spec of %s: %w", g.name, err)
+	}
+	g.pathPattern, g.artifacts = spec.PathPattern, spec.Artifacts
+	for _, source := range spec.Sources {
+		if _, twice := g.sources[source.Alias]; twice {
+			return nil, fmt.Errorf("%s has two sources with the alias %q", g.name, source.Alias)
+		}
+		if source.Namespace == "" {
+			source.Namespace = o.GetNamespace()
+		}
+		g.sources[source.Alias] = build.Reference{Kind: source.Kind, Namespace: source.Namespace, Name: source.Name}
+	}
+	return g, nil
+}
+
+// Artifact returns the files of the ExternalArtifact with the given name, or
+// ErrNoArtifact.
+func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) (*build.Selection, error) {
+	wanted, err := g.artifact(name, sources)
+	if err != nil {
+		return nil, err
+	}
+	if g.disabled {
+		return nil, fmt.Errorf("the reconciliation of %s is disabled by annotation: the content of its artifacts is unknown", g.name)
+	}
+	s := &staging{files: map[string]build.Origin{}, folders: map[string]bool{".": true}}
+	for _, o := range wanted.Copy {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := g.copy(s, o, sources); err != nil {
+			return nil, fmt.Errorf("%s: copying %s to %s: %w", g.name, o.From, o.To, err)
+		}
+	}
+	ignored := sourceignore.NewDefaultMatcher(nil, nil)
+	for name := range s.files {
+		if ignored.Match(strings.Split(name, "/"), false) {
+			delete(s.files, name)
+		}
+	}
+	return build.NewSelection(s.files), nil
+}
+
+// artifact returns the specification of an artifact.
+func (g *Generator) artifact(name string, sources Sources) (artifact, error) {
+	artifacts := g.artifacts
+	if g.pathPattern != "" {
+		expanded, err := g.expand(sources)
+		if err != nil {
+			return artifact{}, fmt.Errorf("%s: expanding pathPattern %q: %w", g.name, g.pathPattern, err)
+		}
+		artifacts = expanded
+	}
+	var found []artifact
+	for _, a := range artifacts {
+		if a.Name == name {
+			found = append(found, a)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return artifact{}, ErrNoArtifact
+	case 1:
+		return found[0], nil
+	default:
+		return artifact{}, fmt.Errorf("%s has two artifacts with the name %q", g.name, name)
+	}
+}
+
+// source returns the files of a source and the path in "@alias/path".
+func (g *Generator) source(from string, sources Sources) (fs.FS, string, error) {
+	alias, name, ok := strings.Cut(strings.TrimPrefix(from, "@"), "/")
+	if !ok || !strings.HasPrefix(from, "@") {
+		return nil, "", fmt.Errorf("invalid path %q: must have the form @ALIAS/PATH", from)
+	}
+	source, ok := g.sources[alias]
+	if !ok {
+		return nil, "", fmt.Errorf("no source has the alias %q", alias)
+	}
+	tree, err := sources(source)
+	return tree, name, err
+}

@@ -1,0 +1,170 @@
+package build
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Origin is a file of another tree.
+type Origin struct {
+	Tree fs.FS
+	Name string
+}
+
+// Selection is a tree of files that are parts of other trees. A file is read on
+// access.
+type Selection struct {
+	origins map[string]Origin
+	folders map[string][]fs.DirEntry
+	hashes  map[string]string
+}
+
+// Hasher is implemented by trees that know hashes of the content of files.
+type Hasher interface {
+	Hash(name string) (string, error)
+}
+
+// NewSelection returns the tree with the given files by slash-separated path.
+func NewSelection(origins map[string]Origin) *Selection {
+	s := &Selection{origins: origins, folders: map[string][]fs.DirEntry{".": nil}, hashes: map[string]string{}}
+	for name := range origins {
+		s.enter(name, selected{s, name, false})
+	}
+	for _, entries := range s.folders {
+		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	}
+	return s
+}
+
+// enter adds an entry to its folder, and new folders to theirs.
+func (s *Selection) enter(name string, entry selected) {
+	folder := path.Dir(name)
+	_, known := s.folders[folder]
+	s.folders[folder] = append(s.folders[folder], entry)
+	if !known {
+		s.enter(folder, selected{s, folder, true})
+	}
+}
+
+// Has reports whether the tree has a file or folder.
+func (s *Selection) Has(name string) bool {
+	_, file := s.origins[name]
+	_, folder := s.folders[name]
+	return file || folder
+}
+
+// Origins returns the files of the tree.
+func (s *Selection) Origins() map[string]Origin { return s.origins }
+
+// Hash returns the same value for files and folders with the same content, and
+// fs.ErrNotExist for a missing name. It must not be called concurrently.
+func (s *Selection) Hash(name string) (string, error) {
+	if known, ok := s.hashes[name]; ok {
+		return known, nil
+	}
+	hash, err := s.hash(name)
+	if err == nil {
+		s.hashes[name] = hash
+	}
+	return hash, err
+}
+
+func (s *Selection) hash(name string) (string, error) {
+	if from, ok := s.origins[name]; ok {
+		if hasher, ok := from.Tree.(Hasher); ok {
+			return hasher.Hash(from.Name)
+		}
+		content, err := fs.ReadFile(from.Tree, from.Name)
+		sum := sha256.Sum256(content)
+		return "sha256:" + hex.EncodeToString(sum[:]), err
+	}
+	entries, ok := s.folders[name]
+	if !ok {
+		return "", &fs.PathError{Op: "hash", Path: name, Err: fs.ErrNotExist}
+	}
+	sum := sha256.New()
+	for _, entry := range entries {
+		hash, err := s.Hash(path.Join(name, entry.Name()))
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(sum, "%q %t %s\n", entry.Name(), entry.IsDir(), hash)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// ReadFile implements fs.ReadFileFS.
+func (s *Selection) ReadFile(name string) ([]byte, error) {
+	if from, ok := s.origins[name]; ok {
+		return fs.ReadFile(from.Tree, from.Name)
+	}
+	return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+}
+
+// ReadDir implements fs.ReadDirFS.
+func (s *Selection) ReadDir(name string) ([]fs.DirEntry, error) {
+	if entries, ok := s.folders[name]; ok {
+		return slices.Clone(entries), nil
+	}
+	return nil, &fs.PathError{Op: "list", Path: name, Err: fs.ErrNotExist}
+}
+
+// Stat implements fs.StatFS.
+func (s *Selection) Stat(name string) (fs.FileInfo, error) {
+	if !fs.ValidPath(name) {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrInvalid}
+	}
+	_, folder := s.folders[name]
+	if !s.Has(name) {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+	}
+	return selected{s, name, folder}.Info()
+}
+
+// Open implements fs.FS.
+func (s *Selection) Open(name string) (fs.File, error) {
+	info, err := s.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return &treeFile{Reader: bytes.NewReader(nil), info: treeInfo{name: info.Name(), folder: true}, entries: s.folders[name]}, nil
+	}
+	content, err := s.ReadFile(name)
+	return &treeFile{Reader: bytes.NewReader(content), info: treeInfo{name: info.Name(), size: int64(len(content))}}, err
+}
+
+// selected is an entry of a folder.
+type selected struct {
+	tree   *Selection
+	name   string
+	folder bool
+}
+
+// Name implements fs.DirEntry.
+func (e selected) Name() string { return path.Base(e.name) }
+
+// IsDir implements fs.DirEntry.
+func (e selected) IsDir() bool { return e.folder }
+
+// Type implements fs.DirEntry.
+func (e selected) Type() fs.FileMode { return treeInfo{folder: e.folder}.Mode().Type() }
+
+// Info implements fs.DirEntry.
+func (e selected) Info() (fs.FileInfo, error) {
+	if e.folder {
+		return treeInfo{name: e.Name(), folder: true}, nil
+	}
+	from := e.tree.origins[e.name]
+	info, err := fs.Stat(from.Tree, from.Name)
+	if err != nil {
+		return nil, err
+	}
+	return treeInfo{name: e.Name(), size: info.Size()}, nil
+}

@@ -1,0 +1,50 @@
+package revision
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// report collects what a comparison could not do, and passes on messages, each once.
+type report struct {
+	alert, tell func(text string)
+	failed      []error
+	warned      map[string]bool
+	// omitted are the owners that could not be compared, in the order of omissions.
+	omitted   map[diff.Ref]*diff.Omission
+	omissions []diff.Ref
+}
+
+func newReport(o Options) report {
+	return report{alert: o.Warn, tell: o.Note, warned: map[string]bool{}, omitted: map[diff.Ref]*diff.Omission{}}
+}
+
+// note reports an assumption.
+func (r *report) note(format string, args ...any) { r.once(r.tell, fmt.Sprintf(format, args...)) }
+
+// warn reports an omission.
+func (r *report) warn(format string, args ...any) { r.once(r.alert, fmt.Sprintf(format, args...)) }
+
+func (r *report) once(to func(text string), text string) {
+	if to != nil && !r.warned[text] {
+		to(text)
+	}
+	r.warned[text] = true
+}
+
+// fail records that an object cannot be built.
+func (r *report) fail(s *side, err error) {
+	r.failed = append(r.failed, &BuildError{s.Name, err})
+}
+
+// omit records that the objects of an owner could not be compared.
+func (r *report) omit(owner *unstructured.Unstructured, reason string, affected bool) {
+	ref := diff.RefOf(owner)
+	if r.omitted[ref] == nil {
+		r.omissions = append(r.omissions, ref)
+		r.omitted[ref] = &diff.Omission{Reason: reason, Affected: affected}
+	}
+}

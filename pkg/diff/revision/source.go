@@ -1,0 +1,276 @@
+package revision
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/generator"
+)
+
+// content is the result of rendering a source.
+type content struct {
+	tree Tree
+	err  error
+	// rendering is set while the source is rendered.
+	rendering bool
+}
+
+// unavailableError is returned for a source whose files are not in this
+// repository.
+type unavailableError struct {
+	reason string
+	// elsewhere is set if the source is defined at an address that is not this
+	// repository: changes of files do not affect it.
+	elsewhere bool
+}
+
+func (e *unavailableError) Error() string { return e.reason }
+
+// Is makes builds treat the source like a missing one.
+func (e *unavailableError) Is(target error) bool { return target == build.ErrNotFound }
+
+func unavailable(format string, args ...any) error {
+	return &unavailableError{reason: fmt.Sprintf(format, args...)}
+}
+
+// content returns the files of a source, as in its artifact.
+func (s *side) content(source build.Reference) (Tree, error) {
+	if known, ok := s.contents[source]; ok {
+		if known.rendering {
+			s.cycles++
+		}
+		return known.tree, known.err
+	}
+	s.contents[source] = content{err: unavailable("%s depends on itself", source), rendering: true}
+	before := s.cycles
+	tree, err := s.render(source)
+	s.contents[source] = content{tree: tree, err: err}
+	if s.attempts[source]++; err != nil && s.cycles != before && s.attempts[source] < maxAttempts {
+		delete(s.contents, source)
+	}
+	return tree, err
+}
+
+func (s *side) render(source build.Reference) (Tree, error) {
+	if folder, ok := s.w.Folders[source]; ok {
+		ignore := ""
+		if o, err := s.source(source); err == nil {
+			ignore = text(o, "spec", "ignore")
+		}
+		return s.selected([]build.Part{{Tree: s.Tree, From: clean(folder)}}, ignore)
+	}
+	switch source.Kind {
+	case "GitRepository":
+		return s.repository(source)
+	case "ExternalArtifact":
+		return s.generated(source)
+	}
+	o, err := s.source(source)
+	if errors.Is(err, build.ErrNotFound) {
+		if s.own[source] {
+			return s.selected([]build.Part{{Tree: s.Tree}}, "")
+		}
+		return nil, s.unknown(source)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.own[source] {
+		return s.selected([]build.Part{{Tree: s.Tree}}, text(o, "spec", "ignore"))
+	}
+	return nil, &unavailableError{reason: fmt.Sprintf("%s is not in this repository", source), elsewhere: true}
+}
+
+// unknown is the error for a source that no Kustomization applies.
+func (s *side) unknown(source build.Reference) error {
+	return unavailable("%s not found in what %s applies", source, s.rootRef)
+}
+
+func text(o *unstructured.Unstructured, fields ...string) string {
+	value, _, _ := unstructured.NestedString(o.Object, fields...)
+	return value
+}
+
+func (s *side) selected(parts []build.Part, ignore string) (Tree, error) {
+	tree, err := build.Select(s.w.ctx, parts, ignore)
+	if err != nil {
+		return nil, err // a typed nil is not nil
+	}
+	return tree, nil
+}
+
+// repository returns the files of a GitRepository: of this tree if it is the
+// source of the cluster or follows the same reference, else of the revision
+// that the clone has for its reference.
+func (s *side) repository(source build.Reference) (Tree, error) {
+	o, err := s.source(source)
+	if errors.Is(err, build.ErrNotFound) && s.own[source] {
+		return s.selected([]build.Part{{Tree: s.Tree}}, "")
+	}
+	if errors.Is(err, build.ErrNotFound) {
+		return nil, s.unknown(source)
+	}
+	if err != nil {
+		return nil, err
+	}
+	tree, err := s.checkout(o, source)
+	if err != nil {
+		return nil, err
+	}
+	parts, err := s.parts(o, tree)
+	if err != nil {
+		return nil, err
+	}
+	return s.selected(parts, text(o, "spec", "ignore"))
+}
+
+// checkout returns the tree of the repository that a GitRepository follows.
+func (s *side) checkout(o *unstructured.Unstructured, source build.Reference) (Tree, error) {
+	if s.own[source] {
+		return s.Tree, nil
+	}
+	if address := text(o, "spec", "url"); s.w.Local == nil || !s.w.Local(address) {
+		return nil, &unavailableError{reason: fmt.Sprintf("%s is another repository: its URL is not a remote of this clone", source), elsewhere: true}
+	}
+	reference := ReferenceOf(o)
+	if s.follows(reference) {
+		return s.Tree, nil
+	}
+	if s.w.At == nil {
+		return nil, unavailable("%s follows %s", source, reference)
+	}
+	tree, err := s.w.At(reference)
+	if err != nil {
+		return nil, unavailable("%s follows %s: %s", source, reference, err)
+	}
+	return tree, nil
+}
+
+// follows reports whether a reference is the one that the compared revisions
+// are of.
+func (s *side) follows(reference GitReference) bool {
+	if s.ownObject != nil && s.ownObject.GetKind() == "GitRepository" {
+		return ReferenceOf(s.ownObject) == reference
+	}
+	for _, branch := range s.w.Branches {
+		if reference == (GitReference{Branch: branch}) {
+			return true
+		}
+	}
+	return false
+}
+
+// parts returns what source-controller packs into the artifact of a
+// GitRepository besides its own files: those of spec.include.
+func (s *side) parts(o *unstructured.Unstructured, tree Tree) ([]build.Part, error) {
+	if submodules, _, _ := unstructured.NestedBool(o.Object, "spec", "recurseSubmodules"); submodules {
+		if _, err := fs.Stat(tree, ".gitmodules"); err == nil {
+			return nil, unavailable("%s has submodules, which are not in this clone's history", build.ReferenceTo(o))
+		}
+	}
+	part := build.Part{Tree: tree}
+	dirs, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "sparseCheckout")
+	for _, dir := range dirs {
+		part.Only = append(part.Only, strings.TrimPrefix(dir, "./"))
+	}
+	parts := []build.Part{part}
+	included, _, _ := unstructured.NestedSlice(o.Object, "spec", "include")
+	for _, item := range included {
+		m, _ := item.(map[string]any)
+		include := unstructured.Unstructured{Object: m}
+		name := text(&include, "repository", "name")
+		tree, err := s.content(build.Reference{Kind: "GitRepository", Namespace: o.GetNamespace(), Name: name})
+		if err != nil {
+			return nil, err
+		}
+		at := text(&include, "toPath")
+		if at == "" {
+			at = name
+		}
+		parts = append(parts, build.Part{Tree: tree, From: text(&include, "fromPath"), At: at})
+	}
+	return parts, nil
+}
+
+// generated returns the files of an ExternalArtifact, which an
+// ArtifactGenerator in its namespace produces.
+func (s *side) generated(source build.Reference) (Tree, error) {
+	var generators []*unstructured.Unstructured
+	err := s.each([]string{"ArtifactGenerator"}, func(o *unstructured.Unstructured) bool {
+		if generator.Is(o) {
+			generators = append(generators, o)
+		}
+		return false
+	})
+	if err != nil {
+		return nil, err
+	}
+	tree, err := generator.Find(s.w.ctx, source, generators, func(source build.Reference) (fs.FS, error) { return s.content(source) })
+	var inner *unavailableError
+	switch {
+	case err == nil:
+		return tree, nil
+	case errors.As(err, &inner):
+		return nil, &unavailableError{reason: err.Error(), elsewhere: inner.elsewhere}
+	case errors.Is(err, build.ErrNotFound):
+		return nil, unavailable("no ArtifactGenerator in what %s applies produces %s", s.rootRef, source)
+	}
+	return nil, err
+}
+
+// GitReference is the reference that a GitRepository follows. At most one field
+// is set.
+type GitReference struct {
+	Branch, Tag, SemVer, Name, Commit string
+}
+
+// String returns the reference for messages.
+func (r GitReference) String() string {
+	for _, field := range []struct{ kind, value string }{
+		{"branch", r.Branch}, {"tag", r.Tag}, {"semver", r.SemVer}, {"reference", r.Name}, {"commit", r.Commit},
+	} {
+		if field.value != "" {
+			return fmt.Sprintf("%s %q", field.kind, field.value)
+		}
+	}
+	return "no reference"
+}
+
+// defaultBranch is the branch that source-controller uses for a GitRepository
+// without spec.ref.
+const defaultBranch = "master"
+
+// ReferenceOf returns the reference of a GitRepository, by the precedence of
+// source-controller.
+func ReferenceOf(o *unstructured.Unstructured) GitReference {
+	field := func(name string) string { return text(o, "spec", "ref", name) }
+	switch {
+	case field("commit") != "":
+		return GitReference{Commit: field("commit")}
+	case field("name") != "":
+		return named(field("name"))
+	case field("semver") != "":
+		return GitReference{SemVer: field("semver")}
+	case field("tag") != "":
+		return GitReference{Tag: field("tag")}
+	case field("branch") != "":
+		return GitReference{Branch: field("branch")}
+	}
+	return GitReference{Branch: defaultBranch}
+}
+
+// named returns the branch or tag of a full reference name.
+func named(name string) GitReference {
+	if branch, ok := strings.CutPrefix(name, "refs/heads/"); ok {
+		return GitReference{Branch: branch}
+	}
+	if tag, ok := strings.CutPrefix(name, "refs/tags/"); ok {
+		return GitReference{Tag: tag}
+	}
+	return GitReference{Name: name}
+}
