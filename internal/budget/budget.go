@@ -1,6 +1,6 @@
-// Package budget bounds the work that input from repositories, charts,
-// registries and clusters can cause. One Budget counts a whole build or one
-// unpacking; what exceeds it is refused before it is held in memory.
+// Package budget bounds the work that input from repositories, charts, registries
+// and clusters can cause. A Budget counts a build or the extraction of an
+// archive. Input that exceeds it is rejected before it is in memory.
 package budget
 
 import (
@@ -13,27 +13,27 @@ import (
 
 // Limits are the bounds of a Budget.
 type Limits struct {
-	// Bytes and Files bound what is read, or unpacked, in total. A file that is
+	// Bytes and Files limit the total that is read or extracted. A file that is
 	// read twice counts twice.
 	Bytes int64
 	Files int64
-	// FileBytes bounds one file, and one entry of an archive.
+	// FileBytes limits a file or an entry of an archive.
 	FileBytes int64
-	// Entries bounds the entries of an archive, of whatever type.
+	// Entries limits the entries of an archive, of all types.
 	Entries int64
-	// Objects bounds the objects that a build results in.
+	// Objects limits the objects of a build.
 	Objects int64
-	// Nodes bounds the YAML nodes of those objects.
+	// Nodes limits the YAML nodes of the objects.
 	Nodes int64
-	// Output bounds the bytes that charts and kustomize return.
+	// Output limits the bytes that charts and kustomize return.
 	Output int64
-	// Stored bounds the bytes of an archive as it is fetched, compressed.
+	// Stored limits the compressed size of an archive.
 	Stored int64
 }
 
-// Default returns the limits of a build and of an unpacking. They are some ten
-// times what the largest repositories of manifests need, and keep the memory of
-// a command below one GiB.
+// Default returns the limits of a build. They are about ten times the needs of
+// the largest repositories of manifests, and keep the memory of a command below 1
+// GiB.
 func Default() Limits {
 	return Limits{
 		Bytes: 256 << 20, Files: 200_000, FileBytes: 32 << 20, Entries: 100_000,
@@ -41,24 +41,24 @@ func Default() Limits {
 	}
 }
 
-// Unpacking returns the limits of an archive that is unpacked to disk: what it
-// holds is never in memory as a whole.
+// Unpacking returns the limits of an archive that is extracted to disk, and is
+// never in memory as a whole.
 func Unpacking() Limits {
 	return Limits{Bytes: 1 << 30, Files: 200_000, FileBytes: 1 << 30, Entries: 100_000}
 }
 
-// maxName bounds the name of an archive's entry, as file systems do.
+// maxName is the maximum length of the name of an entry, as in file systems.
 const maxName = 4096
 
-// HelperMemory bounds the memory of the helper process, which runs kustomize
+// HelperMemory is the memory limit of the helper process, which runs kustomize
 // and Helm.
 const HelperMemory = 512 << 20
 
-// HelperData is where the system ends the helper process, if it asks for memory
-// faster than that is noticed.
+// HelperData is the limit at which the kernel stops the helper process if it
+// allocates faster than HelperMemory is checked.
 const HelperData = 896 << 20
 
-// HelperGrace is how long the helper process has to stop by itself.
+// HelperGrace is the time that the helper process has to stop by itself.
 const HelperGrace = 200 * time.Millisecond
 
 // Budget counts the work of one build or one unpacking. Its methods may be
@@ -69,14 +69,14 @@ type Budget struct {
 	bytes, files, entries, folders, objects, nodes, written int64
 }
 
-// New returns a budget of which nothing is used.
+// New returns an unused Budget.
 func New(limits Limits) *Budget { return &Budget{limits: limits} }
 
 // ExceededError is returned for input that exceeds a limit.
 type ExceededError struct {
-	// Name is the file, archive or object that exceeds it.
+	// Name is the file, archive or object that exceeds the limit.
 	Name string
-	// Fact is what is too much, with the limit.
+	// Fact is the quantity that exceeds the limit, with the limit.
 	Fact string
 }
 
@@ -99,7 +99,7 @@ func Size(n int64) string {
 	return strconv.FormatInt(n, 10) + " bytes"
 }
 
-// File reports whether a file of a size may be read, before it is.
+// File returns an error if a file of the given size must not be read.
 func (b *Budget) File(name string, size int64) error {
 	if b == nil {
 		return nil
@@ -119,7 +119,7 @@ func (b *Budget) File(name string, size int64) error {
 	return nil
 }
 
-// Entry reports whether an archive may have one more entry.
+// Entry returns an error if an archive must not have another entry.
 func (b *Budget) Entry(name string) error {
 	if b == nil {
 		return nil
@@ -157,7 +157,7 @@ func (b *Budget) Add(name string, objects, nodes int64) error {
 	return nil
 }
 
-// Write counts bytes that a chart or kustomize has returned.
+// Write counts bytes that a chart or kustomize returns.
 func (b *Budget) Write(name string, n int64) error {
 	if b == nil {
 		return nil
@@ -170,7 +170,7 @@ func (b *Budget) Write(name string, n int64) error {
 	return nil
 }
 
-// Limits returns the limits, the default ones for a nil Budget.
+// Limits returns the limits, or the default limits of a nil Budget.
 func (b *Budget) Limits() Limits {
 	if b == nil {
 		return Default()

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The limits of one YAML document. A parser needs up to 300 bytes of memory for
-// a node, of which the text can be two bytes long.
+// The limits of a YAML document. A parser needs up to 300 bytes of memory for a
+// node whose text can be two bytes long.
 const (
 	maxNodes    = 2_000_000
 	maxExpanded = 1_000_000
@@ -18,10 +18,9 @@ const (
 	maxDepth    = 500
 )
 
-// YAML reports whether YAML may be decoded: it refuses documents that nest too
-// deeply, have too many nodes, or whose aliases expand to too much. It decodes
-// nothing; text that is no YAML passes, since the decoder says what is wrong
-// with it.
+// YAML returns an error for documents that are nested too deeply, have too many
+// nodes, or whose aliases expand too much. It accepts invalid YAML, which the
+// decoder reports.
 func YAML(name string, text []byte) error {
 	s := scan(text)
 	switch {
@@ -45,15 +44,15 @@ func YAML(name string, text []byte) error {
 }
 
 // Nodes returns an upper bound of the nodes of a YAML or JSON text, from its
-// separators alone.
+// separators.
 func Nodes(text []byte) int64 { return scan(text).nodes }
 
-// scanned is what is known of a text without parsing it.
+// scanned has the properties of a text that need no parsing.
 type scanned struct {
 	nodes    int64
 	aliases  bool
 	brackets int64
-	// depth is the deepest indentation, counted in levels that could begin there.
+	// depth is the maximum indentation in levels.
 	depth int
 }
 
@@ -96,7 +95,7 @@ func scan(text []byte) scanned {
 	return s
 }
 
-// weight is what a node comes to with its aliases expanded.
+// weight is the size of a node with its aliases expanded.
 type weight struct {
 	nodes, text int64
 	depth       int
@@ -115,8 +114,8 @@ func (e *expansion) check(document *goyaml.Node) error {
 	return err
 }
 
-// weigh adds up a node and everything below it. Nodes with an anchor are
-// computed once, so that the time is linear in the length of the text.
+// weigh returns the weight of a node and its descendants. Nodes with an anchor
+// are computed once, so that the time is linear in the length of the text.
 func (e *expansion) weigh(node *goyaml.Node, at int) (weight, error) {
 	if at > 2*maxDepth {
 		return weight{}, exceeded(e.name, "the YAML is nested more than %d levels deep", maxDepth)
@@ -157,7 +156,7 @@ func (e *expansion) weigh(node *goyaml.Node, at int) (weight, error) {
 	return total, nil
 }
 
-// Unmarshal decodes YAML as sigs.k8s.io/yaml does, if it is within the bounds.
+// Unmarshal decodes YAML like sigs.k8s.io/yaml, if it is within the limits.
 func Unmarshal(name string, text []byte, into any) error {
 	if err := YAML(name, text); err != nil {
 		return err

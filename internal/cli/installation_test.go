@@ -221,5 +221,5 @@ metadata: {name: mine, namespace: default}
 	if got := s.names(installation.BuiltIn("v1", "ConfigMap"), kube.Selection{Namespace: "default", Name: "mine"}); len(got) != 1 {
 		s.Error("the ConfigMap of another owner was deleted")
 	}
-	expect(s.T, s.flux("uninstall", "--silent"), outcome{Err: "✔ Flux is not installed in namespace \"flux-system\": there is nothing to remove\n"})
+	expect(s.T, s.flux("uninstall", "--silent"), outcome{Err: "✔ Flux is not installed in namespace \"flux-system\": nothing to remove\n"})
 }

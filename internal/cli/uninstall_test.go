@@ -46,7 +46,7 @@ func TestUninstall(t *testing.T) {
 		t.Errorf("changes -want +got:\n%s", diff)
 	}
 	expect(t, flux(t.Context(), s, "uninstall", "--silent"),
-		outcome{Err: "✔ Flux is not installed in namespace \"flux-system\": there is nothing to remove\n"})
+		outcome{Err: "✔ Flux is not installed in namespace \"flux-system\": nothing to remove\n"})
 }
 
 func TestUninstallKeepsNamespace(t *testing.T) {
@@ -63,16 +63,16 @@ func TestUninstallKeepsNamespace(t *testing.T) {
 func TestUninstallShowsThePlanAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := testflux.Installed(t, "example.com/hold")
-	expect(t, flux(t.Context(), s, "uninstall"), outcome{1, "", `► this will be removed from the cluster; what Flux has deployed stays
+	expect(t, flux(t.Context(), s, "uninstall"), outcome{1, "", `► these objects will be removed from the cluster; resources that Flux has deployed are kept
   Deployment/flux-system/source-controller
   Service/flux-system/source-controller
   ServiceAccount/flux-system/source-controller
   GitRepository/web/app
   CustomResourceDefinition/gitrepositories.source.toolkit.fluxcd.io
   Namespace/flux-system, with everything in it
-⚠️ GitRepository/web/app is held by finalizers of others, who have to remove them: example.com/hold
-✗ there is no terminal to ask on whether to remove Flux
-  remove it without a question: --silent; nothing was removed
+⚠️ GitRepository/web/app has finalizers of other controllers, which must remove them: example.com/hold
+✗ no terminal to confirm the removal of Flux
+  skip the prompt with --silent; nothing was removed
 `})
 	expect(t, flux(t.Context(), s, "uninstall", "--dry-run"), outcome{Err: `► deleting components in flux-system namespace
 ✔ Deployment/flux-system/source-controller deleted (dry run)
@@ -83,7 +83,7 @@ func TestUninstallShowsThePlanAndChangesNothing(t *testing.T) {
 ► deleting toolkit.fluxcd.io custom resource definitions
 ✔ CustomResourceDefinition/gitrepositories.source.toolkit.fluxcd.io deleted (dry run)
 ✔ Namespace/flux-system deleted (dry run)
-⚠️ GitRepository/web/app is held by finalizers of others, who have to remove them: example.com/hold
+⚠️ GitRepository/web/app has finalizers of other controllers, which must remove them: example.com/hold
 ✔ uninstall finished
 `})
 	unchanged(t, s)

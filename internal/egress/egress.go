@@ -1,5 +1,5 @@
-// Package egress decides which hosts input from a repository may make flux ask,
-// and is the proxy through which it asks them.
+// Package egress restricts the hosts that input from a repository can make flux
+// connect to. It has the list of allowed hosts and the proxy that enforces it.
 package egress
 
 import (
@@ -20,12 +20,12 @@ import (
 	"time"
 )
 
-// Hosts are the hosts that may be asked: names, addresses, and networks such as
-// 10.0.0.0/8. A host whose address is not public may only be asked if its
-// address or network is in the list, too.
+// Hosts are the allowed hosts: names, addresses, and networks such as 10.0.0.0/8.
+// A host whose address is not public is allowed only if its address or network is
+// in the list as well.
 type Hosts []string
 
-// Check returns an error for an entry that is neither a host nor a network.
+// Check returns an error for an invalid entry.
 func (h Hosts) Check() error {
 	for _, entry := range h {
 		if _, err := netip.ParsePrefix(entry); err == nil {
@@ -41,8 +41,8 @@ func (h Hosts) Check() error {
 	return nil
 }
 
-// Allows reports whether a host is in the list. Its addresses are checked when
-// it is connected to.
+// Allows reports whether a host is in the list. Its addresses are checked when a
+// connection is opened.
 func (h Hosts) Allows(host string) bool {
 	if address, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
 		return h.names(address)
@@ -62,15 +62,15 @@ func (h Hosts) names(address netip.Addr) bool {
 	})
 }
 
-// reserved are networks, beside private, loopback and link-local ones, that lead
-// to no host of the public Internet. Addresses of IPv4 in IPv6 are among them.
+// reserved are the networks that are not public, in addition to private, loopback
+// and link-local ones. They include IPv4 addresses in IPv6.
 var reserved = []netip.Prefix{ //nolint:gochecknoglobals // constant
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
 	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("fec0::/10"),
 }
 
-// Public reports whether an address is one of the public Internet.
+// Public reports whether an address is public.
 func Public(address netip.Addr) bool {
 	address = address.Unmap()
 	if !address.IsGlobalUnicast() || address.IsPrivate() {
@@ -79,21 +79,20 @@ func Public(address netip.Addr) bool {
 	return !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// control is called with the address that a connection is about to be made to,
-// after its name was resolved.
+// control is called with the resolved address before a connection is opened.
 func (h Hosts) control(_, address string, _ syscall.RawConn) error {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("reading the address %s: %w", address, err)
 	}
 	if ip := parsed.Addr().WithZone(""); !Public(ip) && !h.names(ip) {
-		return fmt.Errorf("the address %s is not public: allow it by --allow-remote-bases %s", ip, ip)
+		return fmt.Errorf("the address %s is not public: allow it with --allow-remote-bases %s", ip, ip)
 	}
 	return nil
 }
 
-// Proxy forwards connections to the hosts that are allowed. Redirects come to it
-// as requests of their own.
+// Proxy forwards connections to the allowed hosts. Redirects are separate
+// requests, which it checks as well.
 type Proxy struct {
 	hosts    Hosts
 	token    string
@@ -106,7 +105,8 @@ type Proxy struct {
 	refused error
 }
 
-// Listen starts a proxy on a port of the loopback interface. It has to be closed.
+// Listen starts a proxy on a port of the loopback interface. The caller must
+// close it.
 func Listen(ctx context.Context, hosts Hosts) (*Proxy, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -119,19 +119,19 @@ func Listen(ctx context.Context, hosts Hosts) (*Proxy, error) {
 	return p, nil
 }
 
-// URL is the address of the proxy, with what it asks to identify with.
+// URL returns the URL of the proxy with its credentials.
 func (p *Proxy) URL() string {
 	return (&url.URL{Scheme: "http", User: url.UserPassword("flux", p.token), Host: p.listener.Addr().String()}).String()
 }
 
-// Refused returns the first request that was refused, nil if none was.
+// Refused returns the error of the first refused request, or nil.
 func (p *Proxy) Refused() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refused
 }
 
-// Close ends the proxy and its connections.
+// Close stops the proxy and closes its connections.
 func (p *Proxy) Close() error {
 	err := p.server.Close()
 	p.done.Wait()
@@ -176,12 +176,12 @@ func (p *Proxy) pass(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, err)
 		return
 	}
-	defer func() { _ = response.Body.Close() }() // it was only read
+	defer func() { _ = response.Body.Close() }() // opened for reading
 	for name, values := range response.Header {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(response.StatusCode)
-	_, _ = io.Copy(w, response.Body) // who asked notices
+	_, _ = io.Copy(w, response.Body) // the client detects a truncated response
 }
 
 func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
@@ -193,7 +193,7 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = there.Close() }()
 	hijacker, ok := w.(http.Hijacker)
 	if !ok {
-		p.refuse(w, errors.New("the connection cannot be taken over"))
+		p.refuse(w, errors.New("connection cannot be hijacked"))
 		return
 	}
 	here, _, err := hijacker.Hijack()

@@ -126,7 +126,7 @@ func TestProxyChecksResolvedAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = response.Body.Close()
-	if refused := proxy.Refused(); response.StatusCode != http.StatusForbidden || asked.Load() != 0 || refused == nil || !strings.Contains(refused.Error(), "is not public: allow it by --allow-remote-bases") {
+	if refused := proxy.Refused(); response.StatusCode != http.StatusForbidden || asked.Load() != 0 || refused == nil || !strings.Contains(refused.Error(), "is not public: allow it with --allow-remote-bases") {
 		t.Errorf("status %d after %d requests: %v", response.StatusCode, asked.Load(), refused)
 	}
 	if err := proxy.Close(); err != nil {

@@ -1,6 +1,6 @@
-// Package printable makes text of others fit to be shown: nothing in it can
-// control a terminal, reorder or hide what stands beside it, or start a line of
-// its own. What is replaced stays visible, as an escape such as \x1b or \u202e.
+// Package printable escapes untrusted text for output, so that it cannot control
+// a terminal, reorder or hide adjacent text, or start a new line. Replaced
+// characters stay visible as escapes such as \x1b or \u202e.
 package printable
 
 import (
@@ -11,17 +11,17 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns text on one line: white space that is not a space becomes one.
+// Line returns text on one line: white space becomes spaces.
 func Line(s string) string { return escaped(s, line) }
 
-// Text returns text that may have several lines: line feeds and tabs stay.
+// Text returns text that may have several lines: line feeds and tabs are kept.
 func Text(s string) string { return escaped(s, text) }
 
-// Value returns a value that is compared with another: only line feeds and tabs
-// stay, and what differs in other white space is seen to differ.
+// Value returns a value for comparison: line feeds and tabs are kept, and other
+// white space is escaped, so that differences are visible.
 func Value(s string) string { return escaped(s, value) }
 
-// form is how much of white space stays.
+// form is the treatment of white space.
 type form int
 
 const (
@@ -46,7 +46,7 @@ func Lines(texts []string) []string {
 	return fit
 }
 
-// escaped replaces what is hidden, and line ends where lines are not kept.
+// escaped replaces hidden characters, and line ends according to the form.
 func escaped(s string, as form) string {
 	first := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f })
 	if first < 0 {
@@ -64,7 +64,7 @@ func escaped(s string, as form) string {
 			b.WriteRune(r)
 		case as == value && (r == '\u2028' || r == '\u2029'):
 			escape(&b, r)
-		case as != value && r == '\r' && strings.HasPrefix(s[i+size:], "\n"): // the line feed stands for both
+		case as != value && r == '\r' && strings.HasPrefix(s[i+size:], "\n"): // CR LF becomes LF
 		case as != value && unicode.IsSpace(r) && r < 0x100 && r != 0xa0, r == '\u2028', r == '\u2029':
 			b.WriteByte(' ')
 		case hidden(r) && !joins(s, i, size):
@@ -77,7 +77,7 @@ func escaped(s string, as form) string {
 	return b.String()
 }
 
-// escape writes a character as Go and JSON write it in a string.
+// escape writes the escape of a character in a Go or JSON string.
 func escape(b *strings.Builder, r rune) {
 	switch {
 	case r < utf8.RuneSelf:
@@ -89,9 +89,9 @@ func escape(b *strings.Builder, r rune) {
 	}
 }
 
-// hidden reports whether a character controls a terminal or cannot be seen:
-// controls, and format characters such as those that change the direction of
-// text or take no room. Format characters that have a shape are none of them.
+// hidden reports whether a character controls a terminal or is invisible: control
+// characters, and format characters without a shape, such as those that change
+// the direction of text.
 func hidden(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
@@ -105,16 +105,14 @@ func hidden(r rune) bool {
 	}
 }
 
-// The characters that join or part the shapes of their neighbours, in several
-// scripts and in emoji.
+// The zero-width joiner and non-joiner, which several scripts and emoji need.
 const (
 	zeroWidthNonJoiner = '\u200c'
 	zeroWidthJoiner    = '\u200d'
 )
 
-// joins reports whether the character at i does what it is for: it stands
-// between two characters that are beyond ASCII and seen. Elsewhere it would only
-// make two names look the same.
+// joins reports whether the character at i is between two visible characters
+// outside ASCII. Elsewhere it would only make two names look the same.
 func joins(s string, i, size int) bool {
 	r, _ := utf8.DecodeRuneInString(s[i:])
 	if r != zeroWidthJoiner && r != zeroWidthNonJoiner {
@@ -129,8 +127,7 @@ func shaped(r rune) bool {
 	return r >= utf8.RuneSelf && r != utf8.RuneError && !unicode.IsSpace(r) && !hidden(r)
 }
 
-// Args returns the arguments of a format in which every text is what Text
-// returns of it: strings, errors, and what describes itself.
+// Args applies Text to the arguments of a format: strings, errors and Stringers.
 func Args(args []any) []any {
 	fit := make([]any, len(args))
 	for i, arg := range args {

@@ -7,18 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// NewWriter returns a writer that passes on what Text returns of everything
-// written to it. A character may come in several pieces. What begins like one
-// and does not end is written by Close.
+// NewWriter returns a writer that applies Text to everything written to it. A
+// character may be split between writes. Close writes an incomplete character.
 func NewWriter(w io.Writer) io.WriteCloser { return &writer{w: w, fit: Text} }
 
-// NewJSONWriter returns a writer that passes on JSON, in which DEL, C1 controls,
-// bidirectional controls and all else that Text replaces is escaped: the values
-// stay what they are.
+// NewJSONWriter returns a writer for JSON that escapes DEL, C1 controls,
+// bidirectional controls and all other characters that Text replaces. The values
+// stay the same.
 func NewJSONWriter(w io.Writer) io.WriteCloser { return &writer{w: w, fit: JSON} }
 
-// JSON escapes in JSON text what Text replaces, so that a parser of YAML reads it
-// too: characters beyond U+FFFF stay, for which the two have other escapes.
+// JSON escapes the characters in JSON text that Text replaces. Characters above
+// U+FFFF are kept, because their escapes differ between JSON and YAML, and YAML
+// parsers read the text, too.
 func JSON(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return r >= 0x7f }) < 0 {
 		return s
@@ -75,15 +75,15 @@ func (w *writer) pass(text string) error {
 	return err
 }
 
-// Close writes what is left.
+// Close writes the rest.
 func (w *writer) Close() error {
 	rest := w.rest
 	w.rest = nil
 	return w.pass(string(rest))
 }
 
-// unfinished is the length of what ends a text and needs the next one to be
-// understood: the beginning of a character, a CR, or a joiner.
+// unfinished returns the length of an incomplete character, a CR or a joiner at the
+// end of a text.
 func unfinished(text []byte) int {
 	if len(text) > 0 && text[len(text)-1] == '\r' {
 		return 1

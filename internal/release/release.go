@@ -1,5 +1,5 @@
-// Package release reads what Helm keeps about its releases: Secrets beside
-// them, one for each revision.
+// Package release reads the release storage of Helm: a Secret for each revision,
+// in the namespace of the release.
 package release
 
 import (
@@ -19,14 +19,14 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// The states of a release that matter to others.
+// The statuses of a release that callers distinguish.
 const (
 	Deployed    = "deployed"
 	Failed      = "failed"
 	Uninstalled = "uninstalled"
 )
 
-// Release is a revision of a release, as it is stored.
+// Release is a stored revision of a release.
 type Release struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`
@@ -41,31 +41,32 @@ type Release struct {
 			Version string `json:"version"`
 		} `json:"metadata"`
 	} `json:"chart"`
-	// Config are the values it was given, without those of the chart.
+	// Config has the values of the release, without the defaults of the chart.
 	Config map[string]any `json:"config"`
-	// Manifest is what it has applied: YAML documents, without hooks.
+	// Manifest has the applied YAML documents, without hooks.
 	Manifest string `json:"manifest"`
-	// ApplyMethod is "ssa" where it was applied on the server's side.
+	// ApplyMethod is "ssa" for server-side apply.
 	ApplyMethod string `json:"apply_method"`
 }
 
-// History is the newest revision of a release and the one that is deployed,
-// which differ where an upgrade has failed.
+// History has the newest revision of a release and the deployed one, which differ
+// after a failed upgrade.
 type History struct {
 	Last, Deployed *Release
 }
 
-// sizeMax bounds a release that is unpacked; the Secret has at most a mebibyte.
+// sizeMax is the maximum size of a decompressed release. A Secret has at most 1
+// MiB.
 const sizeMax = 128 << 20
 
-// Read returns the history of a release, nil where there is none.
+// Read returns the history of a release, or nil if there is none.
 func Read(ctx context.Context, client *kube.Client, namespace, name string) (*History, error) {
 	last, deployed := revision{}, revision{}
 	selection := kube.Selection{Namespace: namespace, Labels: "owner=helm,name=" + name, Without: []string{"data"}}
 	_, err := client.List(ctx, secrets(), selection, func(o controllers.Object) error {
 		version, err := strconv.Atoi(kube.Label(o, "version"))
 		if err != nil {
-			return nil // not Helm's
+			return nil // not a release of Helm
 		}
 		found := revision{controllers.Name(o), version}
 		if version > last.version {
@@ -96,7 +97,7 @@ func Read(ctx context.Context, client *kube.Client, namespace, name string) (*Hi
 	return history, err
 }
 
-// Current is the revision that an upgrade starts from.
+// Current returns the revision that an upgrade starts from.
 func (h *History) Current() *Release {
 	if h.Deployed != nil {
 		return h.Deployed
@@ -122,29 +123,29 @@ func (r revision) read(ctx context.Context, client *kube.Client, namespace strin
 	return found, nil
 }
 
-// Of reads the release that a Secret of Helm's holds: JSON, compressed unless
-// it is from an old Helm, and encoded twice, by Helm and by the API. Errors
-// quote nothing of it.
+// Of decodes the release in a Secret of Helm: JSON, compressed except by old
+// versions of Helm, and encoded twice, by Helm and by the API. Errors contain
+// none of its content.
 func Of(secret controllers.Object) (*Release, error) {
 	text, err := base64.StdEncoding.DecodeString(controllers.Path{"data.release"}.String(secret))
 	if err != nil {
-		return nil, errors.New("it is not in base64")
+		return nil, errors.New("invalid base64")
 	}
 	packed, err := base64.StdEncoding.DecodeString(string(text))
 	if err != nil {
-		return nil, errors.New("what it holds is not in base64")
+		return nil, errors.New("invalid base64 in the content")
 	}
 	content := io.Reader(bytes.NewReader(packed))
 	if bytes.HasPrefix(packed, []byte{0x1f, 0x8b}) {
 		unpacked, err := gzip.NewReader(content)
 		if err != nil {
-			return nil, fmt.Errorf("unpacking it: %w", err)
+			return nil, fmt.Errorf("decompressing: %w", err)
 		}
 		content = io.LimitReader(unpacked, sizeMax)
 	}
 	var found Release
 	if err := json.NewDecoder(content).Decode(&found); err != nil {
-		return nil, errors.New("it is not the JSON of a release")
+		return nil, errors.New("invalid JSON")
 	}
 	return &found, nil
 }

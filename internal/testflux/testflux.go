@@ -126,7 +126,7 @@ func Installed(t *testing.T, holders ...any) *fakeapi.Server {
 // components.
 const RemovedComponents = `► deleting components in flux-system namespace
 ✔ Deployment/flux-system/source-controller deleted
-◎ waiting for the controllers to end
+◎ waiting for the controllers to stop
 ✔ Service/flux-system/source-controller deleted
 ✔ ServiceAccount/flux-system/source-controller deleted
 ► deleting toolkit.fluxcd.io finalizers in all namespaces

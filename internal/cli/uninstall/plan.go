@@ -16,8 +16,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// installedKinds are the kinds that an installation consists of, in the order
-// in which they are removed: first who works, then what it works with.
+// installedKinds are the kinds of an installation in the order of removal:
+// Deployments before the objects that they use.
 var installedKinds = []struct{ apiVersion, kind string }{
 	{"apps/v1", "Deployment"},
 	{"v1", "Service"},
@@ -28,13 +28,13 @@ var installedKinds = []struct{ apiVersion, kind string }{
 	{"rbac.authorization.k8s.io/v1", "ClusterRoleBinding"},
 }
 
-// target is an object to be removed.
+// target is an object to remove.
 type target struct {
 	resource kube.Resource
 	object   controllers.Object
 }
 
-// String is Kind/namespace/name.
+// String returns Kind/namespace/name.
 func (t target) String() string {
 	if namespace := controllers.Namespace(t.object); namespace != "" {
 		return t.resource.Kind + "/" + namespace + "/" + controllers.Name(t.object)
@@ -46,27 +46,27 @@ func (t target) result(result string) report.ChangeResult {
 	return report.ChangeResult{Kind: t.resource.Kind, Namespace: controllers.Namespace(t.object), Name: controllers.Name(t.object), Result: result}
 }
 
-// held tells whether finalizers of Flux's controllers hold the object.
+// held reports whether the object has finalizers of Flux controllers.
 func (t target) held() bool {
 	return slices.ContainsFunc(kube.Finalizers(t.object), kube.OwnFinalizer)
 }
 
-// foreign returns the finalizers of others.
+// foreign returns the finalizers of other controllers.
 func (t target) foreign() []string {
 	return slices.DeleteFunc(kube.Finalizers(t.object), kube.OwnFinalizer)
 }
 
-// plan is what there is to remove.
+// plan has the objects to remove.
 type plan struct {
 	namespace       string
-	namespaceObject controllers.Object // nil where it does not go
+	namespaceObject controllers.Object // nil if the namespace is kept
 	components      []target
 	crds            []target
 	objects         []target
 }
 
-// newPlan finds what belongs to the installation in a namespace, by its
-// labels: names differ from version to version.
+// newPlan lists the objects of the installation in a namespace by their labels,
+// because names differ between versions.
 func newPlan(ctx context.Context, client *kube.Client, namespace string, keepNamespace bool) (*plan, error) {
 	plan := &plan{namespace: namespace}
 	components := make([][]target, len(installedKinds))
@@ -100,7 +100,7 @@ func selectionOf(r kube.Resource, namespace string) kube.Selection {
 func targets(ctx context.Context, client *kube.Client, r kube.Resource, s kube.Selection) ([]target, error) {
 	var found []target
 	_, err := client.List(ctx, r, s, func(o controllers.Object) error {
-		// Specs can be large, and nothing here reads them.
+		// Specs can be large and are not needed.
 		delete(o, "spec")
 		found = append(found, target{r, o})
 		return nil
@@ -112,7 +112,7 @@ func targets(ctx context.Context, client *kube.Client, r kube.Resource, s kube.S
 	return found, nil
 }
 
-// findDefinitions finds the definitions and, in all namespaces, their objects.
+// findDefinitions lists the CRDs and, in all namespaces, their objects.
 func (p *plan) findDefinitions(ctx context.Context, client *kube.Client) error {
 	var kinds []kube.Resource
 	_, err := client.List(ctx, installation.CRDs(), selectionOf(installation.CRDs(), p.namespace), func(crd controllers.Object) error {
@@ -122,7 +122,7 @@ func (p *plan) findDefinitions(ctx context.Context, client *kube.Client) error {
 		p.crds = append(p.crds, target{installation.CRDs(), crd})
 		field := func(path string) string { return controllers.Path{path}.String(crd) }
 		for _, version := range installation.ServedVersions(crd) {
-			// Any served version shows all objects; one is enough.
+			// Each served version has all objects.
 			kinds = append(kinds, kube.Resource{
 				GroupVersionResource: schema.GroupVersionResource{Group: field("spec.group"), Version: version, Resource: field("spec.names.plural")},
 				Kind:                 field("spec.names.kind"),
@@ -142,7 +142,7 @@ func (p *plan) findDefinitions(ctx context.Context, client *kube.Client) error {
 		g.Go(func() (err error) {
 			objects[i], err = targets(ctx, client, r, kube.Selection{})
 			if kube.NotServed(err) {
-				return nil // a definition on its way out has no objects to be seen
+				return nil // a CRD that is being deleted may not be served
 			}
 			return err
 		})
@@ -156,7 +156,7 @@ func ownDefinition(crd controllers.Object) bool {
 	return kube.IsFluxGroup(controllers.Path{"spec.group"}.String(crd))
 }
 
-// rank is the place of a kind in the catalogue, behind all for one that is not in it.
+// rank returns the position of a kind in the catalogue. Unknown kinds are last.
 func rank(r kube.Resource) int {
 	i := slices.IndexFunc(controllers.Kinds, func(k controllers.Kind) bool { return k.Group == r.Group && k.Kind == r.Kind })
 	if i < 0 {
@@ -165,22 +165,22 @@ func rank(r kube.Resource) int {
 	return i
 }
 
-// findNamespace finds the namespace where it belongs to the installation.
+// findNamespace reads the namespace if it is part of the installation.
 func (p *plan) findNamespace(ctx context.Context, client *kube.Client) error {
 	o, err := installation.Find(ctx, client, installation.BuiltIn("v1", "Namespace"), p.namespace)
 	p.namespaceObject = o
 	return err
 }
 
-// empty tells whether there is nothing of Flux. A namespace alone counts only
-// if Flux has made it.
+// empty reports whether nothing of Flux is installed. A namespace alone counts
+// only if it has the labels of Flux.
 func (p *plan) empty() bool {
 	return len(p.components)+len(p.crds) == 0 && (p.namespaceObject == nil || kube.Label(p.namespaceObject, kube.PartOfLabel) != "flux")
 }
 
 func (p *plan) removesNamespace() bool { return p.namespaceObject != nil }
 
-// results are what the plan does.
+// results returns the results of the plan.
 func (p *plan) results() []report.ChangeResult {
 	all := []report.ChangeResult{}
 	for _, t := range slices.Concat(p.components, p.objects, p.crds) {
@@ -195,15 +195,15 @@ func (p *plan) results() []report.ChangeResult {
 	return all
 }
 
-// allowed refuses a plan that would take more with it than Flux.
+// allowed returns an error for a plan that would remove more than Flux.
 func (p *plan) allowed() error {
 	if p.removesNamespace() && protected(p.namespace) {
-		return clierr.WithHint("remove only Flux with --keep-namespace", "namespace %q is not removed: a cluster needs it", p.namespace)
+		return clierr.WithHint("remove only Flux with --keep-namespace", "namespace %q cannot be removed: it is a system namespace", p.namespace)
 	}
 	return nil
 }
 
-// permissions are what the plan needs.
+// permissions returns the permissions that the plan requires.
 func (p *plan) permissions() []kube.Permission {
 	var all []kube.Permission
 	need := func(r kube.Resource, namespace string, verbs ...string) {

@@ -20,22 +20,23 @@ import (
 )
 
 const (
-	// removedAtOnce bounds the deletions and patches that are under way together.
+	// removedAtOnce is the maximum number of concurrent deletions and patches.
 	removedAtOnce = 16
-	// lastLook is how long finding out what is left may take when time is up.
+	// lastLook is the maximum time to find the remaining objects after the
+	// timeout.
 	lastLook = 5 * time.Second
 )
 
-// removal carries out a plan.
+// removal executes a plan.
 type removal struct {
 	app    *app.App
 	client *kube.Client
 	plan   *plan
-	// done are the results so far.
+	// done has the results so far.
 	done []report.ChangeResult
 }
 
-// failed notes a target that is not gone.
+// failed records a target that is not deleted.
 func (r *removal) failed(t target, why string) {
 	result := t.result(report.ResultFailed)
 	result.Error = why
@@ -52,9 +53,9 @@ func (r *removal) run(ctx context.Context) error {
 	return nil
 }
 
-// components removes the controllers, waits until none of them works any more,
-// and then removes what they worked with. A controller that still runs would
-// put its finalizers back, or take the loss of its rights for a failure.
+// components deletes the controllers, waits until their pods are deleted, and
+// then deletes the other components. A running controller would add its
+// finalizers again, or fail without its permissions.
 func (r *removal) components(ctx context.Context) error {
 	r.app.UI.Action("deleting components in %s namespace", r.plan.namespace)
 	i := slices.IndexFunc(r.plan.components, func(t target) bool { return t.resource.Kind != "Deployment" })
@@ -71,7 +72,7 @@ func (r *removal) controllers(ctx context.Context, deployments []target) error {
 	if err := r.delete(ctx, deployments); err != nil {
 		return err
 	}
-	r.app.UI.Waiting("waiting for the controllers to end")
+	r.app.UI.Waiting("waiting for the controllers to stop")
 	for {
 		if err := r.end(ctx, deployments); err != nil {
 			return err
@@ -82,11 +83,11 @@ func (r *removal) controllers(ctx context.Context, deployments []target) error {
 		}
 		if !errors.Is(err, kube.ErrAppeared) {
 			return r.left(ctx, err, left, func(_ context.Context, pod controllers.Object) string {
-				return fmt.Sprintf("Pod/%s/%s has not ended on node %s; nothing but the Deployments was removed, run this again when it is gone",
+				return fmt.Sprintf("Pod/%s/%s is still running on node %s; only the Deployments were removed: run the command again when the pod is deleted",
 					controllers.Namespace(pod), controllers.Name(pod), controllers.Path{"spec.nodeName"}.String(pod))
 			})
 		}
-		// The kustomize-controller may have applied its own Deployment once more while it ended.
+		// kustomize-controller may have applied its own Deployment again before it stopped.
 		again, err := targets(ctx, r.client, installation.BuiltIn("apps/v1", "Deployment"), selectionOf(installation.BuiltIn("apps/v1", "Deployment"), r.plan.namespace))
 		if err != nil {
 			return err
@@ -97,9 +98,9 @@ func (r *removal) controllers(ctx context.Context, deployments []target) error {
 	}
 }
 
-// end deletes what the Deployments own. Kubernetes' garbage collector would do
-// it too, but minutes later where definitions have come or gone lately, since
-// it first reads every kind anew. Who may not delete them waits for it.
+// end deletes the objects that the Deployments own. The garbage collector deletes
+// them as well, but minutes later if CRDs have changed recently, because it
+// discovers all kinds again. Without permission, end waits for it.
 func (r *removal) end(ctx context.Context, deployments []target) error {
 	for _, owned := range []kube.Resource{installation.BuiltIn("apps/v1", "ReplicaSet"), installation.BuiltIn("v1", "Pod")} {
 		err := r.client.RemoveAll(ctx, owned, r.pods(deployments))
@@ -110,8 +111,8 @@ func (r *removal) end(ctx context.Context, deployments []target) error {
 	return nil
 }
 
-// pods selects the ReplicaSets and pods of controllers, also of Deployments that are gone
-// already because an earlier run was interrupted.
+// pods selects the ReplicaSets and pods of the controllers, including those of
+// Deployments that an interrupted run has deleted.
 func (r *removal) pods(deployments []target) kube.Selection {
 	names := controllers.Names(func(controllers.Controller) bool { return true })
 	for _, t := range deployments {
@@ -128,7 +129,7 @@ func (r *removal) delete(ctx context.Context, list []target) error {
 	})
 	for i, t := range list {
 		if done[i] == "" {
-			r.failed(t, "it has not been deleted")
+			r.failed(t, "not deleted")
 			continue
 		}
 		r.done = append(r.done, t.result(report.ResultDeleted))
@@ -140,8 +141,8 @@ func (r *removal) remove(ctx context.Context, t target) error {
 	return r.client.Remove(ctx, t.resource, controllers.Namespace(t.object), controllers.Name(t.object))
 }
 
-// each works on several objects at once and reports them in order. It returns
-// what do has returned for each, "" where it has failed.
+// each calls do for several objects concurrently and reports them in order. It
+// returns the result for each object, "" on failure.
 func (r *removal) each(ctx context.Context, list []target, do func(context.Context, target) (string, error)) ([]string, error) {
 	done := make([]string, len(list))
 	g, ctx := errgroup.WithContext(ctx)
@@ -164,9 +165,9 @@ func (r *removal) each(ctx context.Context, list []target, do func(context.Conte
 	return done, err
 }
 
-// finalizers lets go of the objects, so that they go without taking along what
-// Flux has deployed. It looks for them anew: the controllers may have made
-// some, and set finalizers, after the plan was made.
+// finalizers removes the finalizers of the objects, so that they are deleted
+// without the resources that Flux has deployed. It lists the objects again,
+// because the controllers may have created objects and finalizers after the plan.
 func (r *removal) finalizers(ctx context.Context) error {
 	r.app.UI.Action("deleting toolkit.fluxcd.io finalizers in all namespaces")
 	now := &plan{namespace: r.plan.namespace}
@@ -194,19 +195,18 @@ func (r *removal) definitions(ctx context.Context) error {
 		gone[crd.Name] = crd.Result == report.ResultDeleted
 	}
 	r.done = before
-	for _, t := range r.plan.objects { // they go with their definitions
+	for _, t := range r.plan.objects { // deleted with their CRDs
 		if gone[t.resource.GroupResource().String()] {
 			r.done = append(r.done, t.result(report.ResultDeleted))
 		} else {
-			r.failed(t, "its CustomResourceDefinition has not been deleted")
+			r.failed(t, "its CustomResourceDefinition was not deleted")
 		}
 	}
 	r.done = append(r.done, crds...)
 	return err
 }
 
-// deleteForGood deletes objects of one kind that go only after others, and
-// reports them when they are really gone.
+// deleteForGood deletes objects of one kind and waits until they are deleted.
 func (r *removal) deleteForGood(ctx context.Context, list []target, s kube.Selection, keep func(controllers.Object) bool,
 	describe func(context.Context, controllers.Object) string) error {
 	if len(list) == 0 {
@@ -219,13 +219,13 @@ func (r *removal) deleteForGood(ctx context.Context, list []target, s kube.Selec
 	}
 	if err != nil && len(left) == 0 {
 		for _, t := range list {
-			r.failed(t, "it is not known to be gone")
+			r.failed(t, "deletion not confirmed")
 		}
 		return err
 	}
 	for _, t := range list {
 		if slices.ContainsFunc(left, func(o controllers.Object) bool { return controllers.Name(o) == controllers.Name(t.object) }) {
-			r.failed(t, "it is being deleted and not gone yet")
+			r.failed(t, "still being deleted")
 			continue
 		}
 		r.app.UI.Success("%s deleted", t)
@@ -234,19 +234,20 @@ func (r *removal) deleteForGood(ctx context.Context, list []target, s kube.Selec
 	return r.left(ctx, err, left, describe)
 }
 
-// holders says which objects keep a definition from going, and by what.
+// holders describes the objects that block the deletion of a CRD, and their
+// finalizers.
 func (r *removal) holders(ctx context.Context, crd controllers.Object) string {
-	text := "CustomResourceDefinition/" + controllers.Name(crd) + " is left"
+	text := "CustomResourceDefinition/" + controllers.Name(crd) + " remaining"
 	for _, t := range r.plan.objects {
 		if t.resource.Resource+"."+t.resource.Group != controllers.Name(crd) {
 			continue
 		}
 		o, err := r.client.Get(ctx, t.resource, controllers.Namespace(t.object), controllers.Name(t.object))
 		if err != nil {
-			continue // it is gone, or cannot be asked: the others still tell
+			continue // deleted, or not readable; other objects may explain it
 		}
 		if finalizers := kube.Finalizers(o); len(finalizers) > 0 {
-			text += fmt.Sprintf("; %s is held by the finalizers %s", t, strings.Join(finalizers, ", "))
+			text += fmt.Sprintf("; %s has the finalizers %s", t, strings.Join(finalizers, ", "))
 		}
 	}
 	return text
@@ -260,9 +261,10 @@ func (r *removal) namespace(ctx context.Context) error {
 	return r.deleteForGood(ctx, []target{namespace}, kube.Selection{Name: r.plan.namespace}, anything, remains)
 }
 
-// remains says what keeps a namespace from going, in the server's words.
+// remains returns the message of the API server about the deletion of a
+// namespace.
 func remains(_ context.Context, namespace controllers.Object) string {
-	text := "Namespace/" + controllers.Name(namespace) + " is left"
+	text := "Namespace/" + controllers.Name(namespace) + " remaining"
 	for _, typ := range []string{"NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure", "NamespaceDeletionDiscoveryFailure"} {
 		if c, ok := controllers.FindCondition(namespace, typ); ok && c.Status == "True" {
 			text += "; " + c.Message
@@ -271,7 +273,7 @@ func remains(_ context.Context, namespace controllers.Object) string {
 	return text
 }
 
-// left reports what time has run out for.
+// left reports the objects that were not deleted in time.
 func (r *removal) left(ctx context.Context, err error, objects []controllers.Object, describe func(context.Context, controllers.Object) string) error {
 	if !errors.Is(err, context.DeadlineExceeded) || len(objects) == 0 {
 		return err
@@ -281,7 +283,7 @@ func (r *removal) left(ctx context.Context, err error, objects []controllers.Obj
 	for _, o := range objects {
 		r.app.UI.Failure("%s", describe(ctx, o))
 	}
-	r.app.UI.Failure("not everything was gone within --timeout %s", r.app.Global.Timeout)
+	r.app.UI.Failure("timed out after %s waiting for deletions", r.app.Global.Timeout)
 	return clierr.ErrReported
 }
 

@@ -49,11 +49,11 @@ func TestUninstallNamesWhatIsLeft(t *testing.T) {
 		t.Error("no error with a definition left")
 	}
 	want := strings.TrimSuffix(testflux.RemovedComponents, "\n") + `
-⚠️ GitRepository/web/app is held by finalizers of others, who have to remove them: example.com/hold
+⚠️ GitRepository/web/app has finalizers of other controllers, which must remove them: example.com/hold
 ✔ GitRepository/web/app finalizers deleted
 ► deleting toolkit.fluxcd.io custom resource definitions
-✗ CustomResourceDefinition/gitrepositories.source.toolkit.fluxcd.io is left; GitRepository/web/app is held by the finalizers example.com/hold
-✗ not everything was gone within --timeout 0s
+✗ CustomResourceDefinition/gitrepositories.source.toolkit.fluxcd.io remaining; GitRepository/web/app has the finalizers example.com/hold
+✗ timed out after 0s waiting for deletions
 `
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -1,4 +1,4 @@
-// Package uninstall has the command uninstall.
+// Package uninstall implements the uninstall command.
 package uninstall
 
 import (
@@ -22,32 +22,33 @@ type options struct {
 	format                        string
 }
 
-// NewCommand returns the command uninstall.
+// NewCommand returns the uninstall command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Uninstall Flux and its resources; workloads stay",
-		Long: `Remove the controllers of Flux, its objects in all namespaces, its definitions
-and its namespace, and wait until they are gone. What Flux has deployed stays.
+		Long: `Remove the Flux controllers, the Flux resources in all namespaces, the CRDs and
+the namespace, and wait until they are deleted. Resources that Flux has deployed
+are kept.
 
 With -o json or yaml, standard output has a list of the objects with kind,
 namespace, name and result: deleted, or failed with an error. With --dry-run
-each of them has dryRun, too.`,
-		Example: `  # See what would be removed
+each of them has the field dryRun.`,
+		Example: `  # Show what would be removed
   flux uninstall --dry-run
 
-  # Remove it without a question
+  # Uninstall without a prompt
   flux uninstall --silent
 
-  # Keep the namespace and what else is in it
+  # Keep the namespace and the other objects in it
   flux uninstall --namespace=infra --keep-namespace`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(a, cmd, o) },
 	}
-	cmd.Flags().BoolVar(&o.keepNamespace, "keep-namespace", false, "keep the namespace and what else is in it")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only show what would be removed")
-	cmd.Flags().BoolVarP(&o.silent, "silent", "s", false, "do not ask")
+	cmd.Flags().BoolVar(&o.keepNamespace, "keep-namespace", false, "keep the namespace and the other objects in it")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be removed without removing it")
+	cmd.Flags().BoolVarP(&o.silent, "silent", "s", false, "skip the confirmation")
 	cmd.Flags().StringVarP(&o.format, "output", "o", "", "print the result for each object: json or yaml")
 	report.CompleteFormat(cmd)
 	return cmd
@@ -72,14 +73,14 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 		return err
 	}
 	if plan.empty() {
-		a.UI.Success("Flux is not installed in namespace %q: there is nothing to remove", namespace)
+		a.UI.Success("Flux is not installed in namespace %q: nothing to remove", namespace)
 		return result([]report.ChangeResult{}, hintInstalled(cmd.Context(), a, client, namespace))
 	}
 	if err := plan.allowed(); err != nil {
 		return err
 	}
 	if o.dryRun {
-		rehearse(a, plan)
+		dryRun(a, plan)
 		return result(plan.results(), nil)
 	}
 	if !o.silent {
@@ -87,7 +88,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 			return err
 		}
 	}
-	// The time that an answer takes is not the operation's.
+	// The time of the prompt does not count towards --timeout.
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
 	if err := client.Access().Check(ctx, plan.permissions()); err != nil {
@@ -101,7 +102,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	return result(r.done, nil)
 }
 
-// hintInstalled tells where Flux is, if it is in another namespace.
+// hintInstalled prints the namespace of Flux if it is another one.
 func hintInstalled(ctx context.Context, a *app.App, client *kube.Client, namespace string) error {
 	ctx, cancel := a.WithTimeout(ctx)
 	defer cancel()
@@ -118,9 +119,9 @@ func findPlan(ctx context.Context, a *app.App, client *kube.Client, namespace st
 	return newPlan(ctx, client, namespace, keepNamespace)
 }
 
-// confirm shows what will be removed and asks.
+// confirm lists the objects to remove and asks for confirmation.
 func confirm(ctx context.Context, a *app.App, plan *plan) error {
-	a.UI.Action("this will be removed from the cluster; what Flux has deployed stays")
+	a.UI.Action("these objects will be removed from the cluster; resources that Flux has deployed are kept")
 	for _, t := range slices.Concat(plan.components, plan.objects, plan.crds) {
 		a.UI.Line("  %s", t)
 	}
@@ -128,9 +129,9 @@ func confirm(ctx context.Context, a *app.App, plan *plan) error {
 		a.UI.Line("  Namespace/%s, with everything in it", plan.namespace)
 	}
 	warnOfForeign(a, plan)
-	yes, err := a.Confirm(ctx, "Remove all of this?")
+	yes, err := a.Confirm(ctx, "Remove these objects?")
 	if errors.Is(err, ui.ErrNoTerminal) {
-		return clierr.WithHint("remove it without a question: --silent; nothing was removed", "there is no terminal to ask on whether to remove Flux")
+		return clierr.WithHint("skip the prompt with --silent; nothing was removed", "no terminal to confirm the removal of Flux")
 	}
 	if err != nil {
 		return err
@@ -141,13 +142,13 @@ func confirm(ctx context.Context, a *app.App, plan *plan) error {
 	return nil
 }
 
-// protected tells whether a cluster does not work without a namespace, or people do not expect it to go.
+// protected reports whether a namespace must not be removed: a system namespace, or default.
 func protected(namespace string) bool {
 	return namespace == "default" || strings.HasPrefix(namespace, "kube-")
 }
 
-// rehearse shows what a removal does, without doing it.
-func rehearse(a *app.App, plan *plan) {
+// dryRun prints the results of a removal without executing it.
+func dryRun(a *app.App, plan *plan) {
 	a.UI.Action("deleting components in %s namespace", plan.namespace)
 	for _, t := range plan.components {
 		a.UI.Success("%s deleted (dry run)", t)
@@ -157,7 +158,7 @@ func rehearse(a *app.App, plan *plan) {
 		if t.held() {
 			a.UI.Success("%s finalizers deleted (dry run)", t)
 		} else {
-			a.UI.Success("%s deleted with its definition (dry run)", t)
+			a.UI.Success("%s deleted with its CRD (dry run)", t)
 		}
 	}
 	a.UI.Action("deleting toolkit.fluxcd.io custom resource definitions")
@@ -171,12 +172,12 @@ func rehearse(a *app.App, plan *plan) {
 	a.UI.Success("uninstall finished")
 }
 
-// warnOfForeign names the objects that others hold: they do not go before
-// those others let go.
+// warnOfForeign warns about objects with finalizers of other controllers, which
+// delay the deletion.
 func warnOfForeign(a *app.App, plan *plan) {
 	for _, t := range plan.objects {
 		if foreign := t.foreign(); len(foreign) > 0 {
-			a.UI.Warning("%s is held by finalizers of others, who have to remove them: %s", t, strings.Join(foreign, ", "))
+			a.UI.Warning("%s has finalizers of other controllers, which must remove them: %s", t, strings.Join(foreign, ", "))
 		}
 	}
 }
