@@ -162,6 +162,13 @@ func stage(p *corev1.Pod) Cause {
 		cause.Message = fmt.Sprintf("pod %s is not assigned to a node yet", p.Name)
 		cause.Remedy = "check that the cluster's scheduler runs"
 	case running(p):
+		for _, c := range p.Status.ContainerStatuses {
+			if t := c.LastTerminationState.Terminated; !c.Ready && c.RestartCount > 0 && t != nil && t.ExitCode != 0 {
+				cause = ended(p, c, t) // between two crashes, or restarted without becoming ready
+				cause.Message += "; it is not ready since its restart"
+				return cause
+			}
+		}
 		cause.Message = fmt.Sprintf("pod %s runs but is not ready: its readiness probe has not succeeded", p.Name)
 	default:
 		cause.Message = fmt.Sprintf("pod %s is being started on node %s", p.Name, p.Spec.NodeName)

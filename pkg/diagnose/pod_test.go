@@ -73,6 +73,18 @@ func TestPod(t *testing.T) {
 		"probing": {pod(func(p *corev1.Pod) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "manager", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 		}), &Cause{Message: "pod app-1 runs but is not ready: its readiness probe has not succeeded", Vague: true}},
+		"between two crashes": {pod(func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: "manager", RestartCount: 1, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"}},
+			}}
+		}), &Cause{Message: "container manager of pod app-1 ended with exit code 2 (1 restart); it is not ready since its restart"}},
+		"restarted after a clean end": {pod(func(p *corev1.Pod) {
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: "manager", RestartCount: 1, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}},
+			}}
+		}), &Cause{Message: "pod app-1 runs but is not ready: its readiness probe has not succeeded", Vague: true}},
 		"ending": {pod(func(p *corev1.Pod) {
 			waits("CrashLoopBackOff", "", 9, nil)(p)
 			p.DeletionTimestamp = &metav1.Time{}

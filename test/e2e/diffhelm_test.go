@@ -24,7 +24,7 @@ import (
 // the diff for each object.
 func TestDiffPredictsHelm(t *testing.T) {
 	t.Parallel()
-	s := newStory(t, "flux-helper")
+	s := newStory(t)
 	s.bootstrap()
 	charts := s.chartServer()
 	cases := releaseCases(s.cluster.Env["FLUX_SANDBOX_REGISTRY"], charts)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -37,10 +38,10 @@ type story struct {
 	stdin   *os.File
 }
 
-// newStory starts a cluster. programs are additional programs on PATH.
-func newStory(t *testing.T, programs ...string) *story {
+// newStory starts a cluster with all controllers.
+func newStory(t *testing.T) *story {
 	t.Helper()
-	bin := testcluster.BuildFlux(t, programs...)
+	bin := testcluster.BuildFlux(t, helper.Program)
 	s := &story{T: t, cluster: testcluster.Start(t, "all"), pushing: &sync.Mutex{}}
 	s.cluster.Sandbox(t, "git", "create", "fleet")
 	s.url = s.cluster.Env["FLUX_SANDBOX_GIT_URL"] + "/fleet.git"
