@@ -1,5 +1,5 @@
 // Command flux-helper runs jobs for flux with libraries that would slow down the start of every
-// command, and in a process whose memory is limited: Helm and kustomize.
+// command, and in a process whose memory is limited: Helm, kustomize and SOPS.
 //
 // flux starts it with the name of a job; see the package internal/helper for the protocol.
 package main
@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/sops"
+	"github.com/fluxkit/flux/internal/sops/decrypt"
 	"github.com/fluxkit/flux/pkg/build/helm"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 )
@@ -45,6 +47,8 @@ func jobsOf(args []string) (map[string]helper.Job, error) {
 		return map[string]helper.Job{isolated.RenderJob: isolated.Render(renderer)}, nil
 	case len(args) == 1 && args[0] == isolated.KustomizeJob:
 		return map[string]helper.Job{isolated.KustomizeJob: isolated.Kustomize}, isolated.RestrictNetwork(os.Getenv)
+	case len(args) == 1 && args[0] == sops.Job:
+		return map[string]helper.Job{sops.Job: decrypt.NewJob(os.Getenv)}, nil
 	}
 	return nil, fmt.Errorf("%s is started by flux and has no commands of its own", helper.Program)
 }

@@ -51,7 +51,7 @@ func TestEveryCommandIsReserved(t *testing.T) {
 			}
 		}
 	}
-	for _, word := range []string{"helm", "sandbox", "help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd} {
+	for _, word := range []string{"helper", "sandbox", "help", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd} {
 		if !plugin.ReservedCommand(a, word) {
 			t.Errorf("%s is not reserved", word)
 		}

@@ -34,7 +34,7 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	cmd, err := root.ExecuteContextC(ctx)
-	err = errors.Join(err, a.Kustomizers.Close())
+	err = errors.Join(err, a.Helpers.Close())
 	return exit(ctx, a, cmd, err)
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -17,33 +16,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fluxkit/flux/internal/registry/registrytest"
-	"github.com/fluxkit/flux/internal/sops/sopstest"
 	"github.com/fluxkit/flux/pkg/build"
 )
-
-var unsealed = regexp.MustCompile(`(?m)^  ([a-z]+): SEAL (.*)$`)
-
-// seal encrypts the values "SEAL text" below stringData of files as SOPS does,
-// and writes the age key that decrypts them: seal KEYFILE FILE…
-func seal(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) < 2 {
-		ts.Fatalf("usage: seal KEYFILE FILE…")
-	}
-	s, err := sopstest.New()
-	ts.Check(err)
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(s.Identity.String()+"\n"), 0o600))
-	for _, name := range args[1:] {
-		body := unsealed.ReplaceAllStringFunc(ts.ReadFile(name), func(line string) string {
-			m := unsealed.FindStringSubmatch(line)
-			value, err := s.Value("str", m[2], "stringData:"+m[1]+":")
-			ts.Check(err)
-			return "  " + m[1] + ": " + value
-		})
-		document, err := s.YAML(body)
-		ts.Check(err)
-		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(document), 0o600))
-	}
-}
 
 // untouched checks that names, contents and times in a folder are those of the start
 // of the script: untouched FOLDER

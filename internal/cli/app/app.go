@@ -52,8 +52,8 @@ type App struct {
 	Client   func() (*kube.Client, error)
 	// operation is the context that --timeout bounds, nil before WithTimeout.
 	operation *atomic.Pointer[context.Context]
-	// Kustomizers holds the processes that run kustomize.
-	Kustomizers *Kustomizers
+	// Helpers holds the helper processes.
+	Helpers *Helpers
 	// DiagnosisTimeout bounds the diagnosis of a failure.
 	DiagnosisTimeout time.Duration
 	// Suggest returns a hint for an object that is not found, "" for none.
@@ -73,7 +73,7 @@ func New(in io.Reader, out, err io.Writer, env func(string) string, now func() t
 	masked := secrets.NewWriter(err)
 	a := &App{
 		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, DiagnosisTimeout: diagnosisTimeout, Build: Build{Version: DevVersion},
-		Kustomizers: &Kustomizers{}, operation: &atomic.Pointer[context.Context]{},
+		Helpers: &Helpers{}, operation: &atomic.Pointer[context.Context]{},
 	}
 	a.UI.Mask(secrets.Text)
 	a.LookupEnv = func(name string) (string, bool) { value := env(name); return value, value != "" }

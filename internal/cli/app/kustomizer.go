@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,24 +12,29 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/egress"
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/sops"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 )
 
-// Kustomizers holds the processes that run kustomize for a command, one for each
-// list of allowed hosts. A process is started by its first build.
-type Kustomizers struct {
-	mu       sync.Mutex
-	programs map[string]*isolated.Kustomizer
+// Helpers holds the helper processes of a command. A process starts with its first job.
+type Helpers struct {
+	mu sync.Mutex
+	// kustomizers has a process for each list of allowed hosts.
+	kustomizers map[string]*isolated.Kustomizer
+	decryption  *helper.Process
 }
 
 // Close stops the processes.
-func (k *Kustomizers) Close() error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (h *Helpers) Close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	var err error
-	for _, program := range k.programs {
-		err = errors.Join(err, program.Close())
+	for _, kustomizer := range h.kustomizers {
+		err = errors.Join(err, kustomizer.Close())
+	}
+	if h.decryption != nil {
+		err = errors.Join(err, h.decryption.Close())
 	}
 	return err
 }
@@ -48,16 +54,46 @@ func (a *App) Kustomizer(r RemoteBases) (build.Kustomizer, error) {
 	if err := hosts.Check(); err != nil {
 		return nil, fmt.Errorf("invalid value of --allow-remote-bases: %w", err)
 	}
-	key, k := strings.Join(hosts, ","), a.Kustomizers
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.programs == nil {
-		k.programs = map[string]*isolated.Kustomizer{}
+	key, h := strings.Join(hosts, ","), a.Helpers
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.kustomizers == nil {
+		h.kustomizers = map[string]*isolated.Kustomizer{}
 	}
-	if k.programs[key] == nil {
-		k.programs[key] = isolated.NewKustomizer(FindHelper, &isolated.Bases{Hosts: hosts, Env: a.Env}, a.Err)
+	if h.kustomizers[key] == nil {
+		h.kustomizers[key] = isolated.NewKustomizer(FindHelper, &isolated.Bases{Hosts: hosts, Env: a.Env}, a.Err)
 	}
-	return k.programs[key], nil
+	return h.kustomizers[key], nil
+}
+
+// vaultAllowlist is the variable with the addresses to which SOPS sends a token of Vault.
+const vaultAllowlist = "SOPS_HC_VAULT_ALLOWLIST"
+
+// Decryption returns the process that decrypts documents of SOPS. It has the environment of flux,
+// where the clients of key services look for credentials. The address of a Vault is part of the
+// document, which may be untrusted: a token is only sent to VAULT_ADDR, unless the user
+// allows other addresses.
+func (a *App) Decryption() *helper.Process {
+	h := a.Helpers
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.decryption == nil {
+		h.decryption = &helper.Process{
+			Find: FindHelper, Arguments: []string{sops.Job}, Stderr: a.Err,
+			Environment: func(context.Context) ([]string, error) {
+				env := a.Environ()
+				if a.Env(vaultAllowlist) == "" {
+					allowed := "none"
+					if address := a.Env("VAULT_ADDR"); address != "" {
+						allowed = address
+					}
+					env = append(env, vaultAllowlist+"="+allowed)
+				}
+				return env, nil
+			},
+		}
+	}
+	return h.decryption
 }
 
 // FindHelper returns the path of the helper program.

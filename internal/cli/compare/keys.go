@@ -1,17 +1,16 @@
 package compare
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
-	"filippo.io/age"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
@@ -20,17 +19,14 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// DecrypterFor decrypts with the available age keys (those of the user, and
-// those in readable Secrets) and otherwise with the sops program in PATH.
-// Documents without a key remain encrypted.
+// DecrypterFor decrypts with the keys in readable Secrets, and with the keys and
+// credentials of the user. Documents without a key remain encrypted.
 func DecrypterFor(a *app.App, secrets build.Lookup, named ...build.Reference) build.Decrypter {
-	d := &sops.Decrypter{Identities: func(ctx context.Context) ([]age.Identity, error) { return ageKeys(ctx, a, secrets, named) }}
-	if program, err := exec.LookPath("sops"); err == nil {
-		d.Program = func(ctx context.Context, document []byte, format string) ([]byte, error) {
-			return runSOPS(ctx, program, document, format)
-		}
-	}
-	return keyed{d}
+	return keyed{&sops.Decrypter{
+		Process: a.Decryption(),
+		Keys:    func(ctx context.Context) (sops.Keys, error) { return decryptionKeys(ctx, a, secrets, named) },
+		Warn:    func(failure string) { a.UI.Warning("cannot decrypt with %s", failure) },
+	}}
 }
 
 // keyed converts missing-key errors to those of builds.
@@ -59,58 +55,61 @@ func decrypters(a *app.App, settings Settings) func(*unstructured.Unstructured, 
 	}
 }
 
-// ageKeys returns the age keys of the SOPS environment and of the named
+// decryptionKeys returns the age keys of the user, and the keys in the named
 // Secrets.
-func ageKeys(ctx context.Context, a *app.App, secrets build.Lookup, named []build.Reference) ([]age.Identity, error) {
-	texts := []string{a.Env("SOPS_AGE_KEY")}
-	file, asked := a.Env("SOPS_AGE_KEY_FILE"), true
-	if file == "" {
-		config := a.Env("XDG_CONFIG_HOME")
-		if config == "" {
-			config = filepath.Join(a.Env("HOME"), ".config")
-		}
-		file, asked = filepath.Join(config, "sops", "age", "keys.txt"), false
+func decryptionKeys(ctx context.Context, a *app.App, secrets build.Lookup, named []build.Reference) (sops.Keys, error) {
+	own, err := ownAgeKeys(a)
+	if err != nil {
+		return sops.Keys{}, err
 	}
-	content, err := os.ReadFile(file)
-	if err != nil && (asked || !errors.Is(err, fs.ErrNotExist)) {
-		return nil, fmt.Errorf("reading age keys: %w", err)
-	}
-	texts = append(texts, string(content))
+	keys := sops.Keys{Age: own}
 	for _, secret := range named {
 		// The keys of the cluster are optional: users often have no permission
 		// to read them.
 		data, err := secrets.Data(ctx, secret)
 		if err != nil && ctx.Err() != nil {
-			return nil, err
+			return sops.Keys{}, err
 		}
-		for key, value := range data {
-			if strings.HasSuffix(key, ".agekey") {
-				texts = append(texts, string(value))
-			}
-		}
+		addKeys(&keys, data)
 	}
-	var all []age.Identity
-	for _, text := range texts {
-		identities, err := sops.Identities(text)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, identities...)
-	}
-	return all, nil
+	return keys, nil
 }
 
-// runSOPS decrypts with the sops program. A failure is ignored, because it may
-// come from any key service: the object remains encrypted.
-func runSOPS(ctx context.Context, program string, document []byte, format string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, program, "--decrypt", "--ignore-mac", "--input-type", format, "--output-type", format, "/dev/stdin")
-	cmd.Stdin = bytes.NewReader(document)
-	clear, err := cmd.Output()
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+// addKeys adds the contents of a Secret, which are named as kustomize-controller
+// reads them.
+func addKeys(keys *sops.Keys, data map[string][]byte) {
+	for _, name := range slices.Sorted(maps.Keys(data)) {
+		value := data[name]
+		switch {
+		case strings.HasSuffix(name, ".agekey"):
+			keys.Age = append(keys.Age, string(value))
+		case strings.HasSuffix(name, ".asc"):
+			keys.PGP = append(keys.PGP, string(value))
+		case name == "sops.vault-token":
+			keys.Vault = strings.TrimSpace(string(value))
+		case name == "sops.aws-kms":
+			keys.AWS = value
+		case name == "sops.azure-kv":
+			keys.Azure = value
+		case name == "sops.gcp-kms":
+			keys.GCP = value
+		}
 	}
-	if err != nil {
-		return nil, sops.ErrNoKey
+}
+
+// ownAgeKeys returns the contents of SOPS_AGE_KEY and of the file with age keys.
+func ownAgeKeys(a *app.App) ([]string, error) {
+	file, named := a.Env("SOPS_AGE_KEY_FILE"), true
+	if file == "" {
+		config := a.Env("XDG_CONFIG_HOME")
+		if config == "" {
+			config = filepath.Join(a.Env("HOME"), ".config")
+		}
+		file, named = filepath.Join(config, "sops", "age", "keys.txt"), false
 	}
-	return clear, nil
+	content, err := os.ReadFile(file)
+	if err != nil && (named || !errors.Is(err, fs.ErrNotExist)) {
+		return nil, fmt.Errorf("reading age keys: %w", err)
+	}
+	return []string{a.Env("SOPS_AGE_KEY"), string(content)}, nil
 }

@@ -1,0 +1,76 @@
+package decrypt
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/getsops/sops/v3/age"
+	"github.com/getsops/sops/v3/pgp"
+)
+
+// dataKeyMax is more than the size of a data key and of its parts.
+const dataKeyMax = 1 << 10
+
+// age decrypts a data key with the keys of the Secret and of the user, then with the commands and
+// SSH keys that the environment names for SOPS.
+func (s *service) age(recipient string, sealed []byte) ([]byte, error) {
+	if len(s.identities) > 0 {
+		key := age.MasterKey{Recipient: recipient, EncryptedKey: string(sealed)}
+		s.identities.ApplyToMasterKey(&key)
+		if clear, err := key.Decrypt(); err == nil {
+			return clear, nil
+		}
+	}
+	if !strings.HasPrefix(recipient, "ssh-") && !s.configured(age.SopsAgeKeyCmdEnv, age.SopsAgeSshPrivateKeyFileEnv, age.SopsAgeSshPrivateKeyCmdEnv) {
+		return nil, errNoKey
+	}
+	key := age.MasterKey{Recipient: recipient, EncryptedKey: string(sealed)}
+	return key.Decrypt()
+}
+
+func (s *service) configured(variables ...string) bool {
+	for _, name := range variables {
+		if s.env(name) != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// pgp decrypts a data key with the keys of the Secret in memory, then with the gpg program, which
+// has the keys of the user.
+func (s *service) pgp(ctx context.Context, fingerprint string, sealed []byte) ([]byte, error) {
+	if clear, err := s.fromRing(sealed); err == nil {
+		return clear, nil
+	}
+	key := pgp.NewMasterKeyFromFingerprint(fingerprint)
+	key.EncryptedKey = string(sealed)
+	pgp.DisableOpenPGP{}.ApplyToMasterKey(key)
+	clear, err := key.DecryptContext(ctx)
+	if _, missing := exec.LookPath("gpg"); err == nil || missing != nil || strings.Contains(err.Error(), "No secret key") {
+		return clear, err
+	}
+	s.failures = append(s.failures, "PGP key "+fingerprint+": "+firstLine(err))
+	return nil, err
+}
+
+func (s *service) fromRing(sealed []byte) ([]byte, error) {
+	if len(s.ring) == 0 {
+		return nil, errNoKey
+	}
+	block, err := armor.Decode(bytes.NewReader(sealed))
+	if err != nil {
+		return nil, fmt.Errorf("reading the data key: %w", err)
+	}
+	message, err := openpgp.ReadMessage(block.Body, s.ring, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("decrypting the data key: %w", err)
+	}
+	return io.ReadAll(io.LimitReader(message.UnverifiedBody, dataKeyMax))
+}
