@@ -94,7 +94,7 @@ func (s *Selection) hash(name string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(sum, "%q %t %s\n", entry.Name(), entry.IsDir(), hash)
+		sum.Write(fmt.Appendf(nil, "%q %t %s\n", entry.Name(), entry.IsDir(), hash))
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
