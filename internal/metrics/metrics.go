@@ -1,19 +1,24 @@
-// Package metrics reads metrics of controllers in the Prometheus text format: only the requested
-// series, line by line.
+// Package metrics reads metrics of controllers in the Prometheus text format.
 package metrics
 
 import (
-	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
-// longest is the maximum length of a line.
-const longest = 1 << 20
+// textMax is the maximum size of the metrics of a process. Those of a controller with thousands of
+// objects have some megabytes.
+const textMax = 64 << 20
 
 // Series is a sample of a series: a name, its labels and a value.
 type Series struct {
@@ -22,54 +27,71 @@ type Series struct {
 	Value  float64
 }
 
-// Read calls each with the series that have one of the names.
+// bucketSuffix is the suffix of the series that are the buckets of a histogram.
+const bucketSuffix = "_bucket"
+
+// Read calls each with the series that have one of the names, in the order of the names.
 func Read(r io.Reader, names []string, each func(Series)) error {
-	scanner := bufio.NewScanner(r)
-	scanner.Buffer(nil, longest)
-	for scanner.Scan() {
-		line := strings.TrimSpace(scanner.Text())
-		end := strings.IndexAny(line, "{ \t")
-		if end < 1 || line[0] == '#' || !slices.Contains(names, line[:end]) {
-			continue
-		}
-		s, err := parse(line[:end], line[end:])
-		if err != nil {
-			return fmt.Errorf("reading the metric %q: %w", line, err)
-		}
-		each(s)
-	}
-	if err := scanner.Err(); err != nil {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(&limited{r, textMax})
+	if err != nil {
 		return fmt.Errorf("reading metrics: %w", err)
+	}
+	for _, name := range names {
+		if family := families[name]; family != nil {
+			samples(name, family, each)
+		} else if histogram, ok := strings.CutSuffix(name, bucketSuffix); ok && families[histogram].GetType() == dto.MetricType_HISTOGRAM {
+			buckets(name, families[histogram], each)
+		}
 	}
 	return nil
 }
 
-func parse(name, rest string) (Series, error) {
-	s := Series{Name: name, Labels: map[string]string{}}
-	rest = strings.TrimPrefix(rest, "{")
-	for {
-		rest = strings.TrimLeft(rest, ", \t")
-		key, after, ok := strings.Cut(rest, "=")
-		if !ok || strings.HasPrefix(rest, "}") || !strings.HasPrefix(after, `"`) {
-			break
-		}
-		quoted, err := strconv.QuotedPrefix(after)
-		if err != nil {
-			return s, fmt.Errorf("label %s: %w", key, err)
-		}
-		value, err := strconv.Unquote(quoted)
-		if err != nil {
-			return s, fmt.Errorf("label %s: %w", key, err)
-		}
-		s.Labels[key], rest = value, after[len(quoted):]
+// samples calls each with the series of a counter, a gauge, or a metric without type.
+func samples(name string, family *dto.MetricFamily, each func(Series)) {
+	for _, m := range family.GetMetric() {
+		// At most one of these exists; the others are 0.
+		value := m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetUntyped().GetValue()
+		each(Series{name, labels(m), value})
 	}
-	fields := strings.Fields(strings.TrimPrefix(rest, "}"))
-	if len(fields) == 0 {
-		return s, fmt.Errorf("no value")
+}
+
+// buckets calls each with the buckets of a histogram.
+func buckets(name string, family *dto.MetricFamily, each func(Series)) {
+	for _, m := range family.GetMetric() {
+		own := labels(m)
+		for _, b := range m.GetHistogram().GetBucket() {
+			with := maps.Clone(own)
+			with[model.BucketLabel] = strconv.FormatFloat(b.GetUpperBound(), 'g', -1, 64)
+			each(Series{name, with, float64(b.GetCumulativeCount())})
+		}
 	}
-	var err error
-	s.Value, err = strconv.ParseFloat(fields[0], 64)
-	return s, err
+}
+
+func labels(m *dto.Metric) map[string]string {
+	all := map[string]string{}
+	for _, l := range m.GetLabel() {
+		all[l.GetName()] = l.GetValue()
+	}
+	return all
+}
+
+// limited fails when more than the remaining bytes are read. io.LimitReader would cut the text off,
+// and metrics would be missing without an error.
+type limited struct {
+	from      io.Reader
+	remaining int
+}
+
+var errTooLarge = errors.New("larger than " + strconv.Itoa(textMax>>20) + " MiB")
+
+// Read implements io.Reader.
+func (l *limited) Read(p []byte) (int, error) {
+	n, err := l.from.Read(p)
+	if l.remaining -= n; l.remaining < 0 {
+		return 0, errTooLarge
+	}
+	return n, err
 }
 
 // Histogram maps the upper bounds of buckets to their cumulative counts.

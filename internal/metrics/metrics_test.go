@@ -38,6 +38,57 @@ took_bucket{le="+Inf",} 7
 	}
 }
 
+func TestReadTypes(t *testing.T) {
+	t.Parallel()
+	text := `# HELP took Length of time per reconciliation per controller.
+# TYPE took histogram
+took_bucket{controller="a",le="0.5"} 2
+took_bucket{controller="a",le="+Inf"} 3
+took_sum{controller="a"} 1.5
+took_count{controller="a"} 3
+# TYPE done counter
+done{controller="a"} 3e2
+# TYPE depth gauge
+depth{name="a"} 0
+# TYPE other summary
+other{quantile="0.5"} 1
+other_sum 1
+other_count 1
+`
+	var got []metrics.Series
+	err := metrics.Read(strings.NewReader(text), []string{"done", "took_bucket", "depth", "absent_bucket", "other_bucket"}, func(s metrics.Series) { got = append(got, s) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []metrics.Series{
+		{Name: "done", Labels: map[string]string{"controller": "a"}, Value: 300},
+		{Name: "took_bucket", Labels: map[string]string{"controller": "a", "le": "0.5"}, Value: 2},
+		{Name: "took_bucket", Labels: map[string]string{"controller": "a", "le": "+Inf"}, Value: 3},
+		{Name: "depth", Labels: map[string]string{"name": "a"}, Value: 0},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// endless is a text that never ends.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '#'
+	}
+	return len(p), nil
+}
+
+func TestReadIsBounded(t *testing.T) {
+	t.Parallel()
+	err := metrics.Read(endless{}, []string{"depth"}, func(metrics.Series) {})
+	if err == nil || !strings.Contains(err.Error(), "larger than 64 MiB") {
+		t.Error(err)
+	}
+}
+
 func TestQuantile(t *testing.T) {
 	t.Parallel()
 	h := metrics.Histogram{1: 50, 2: 90, math.Inf(1): 100}
