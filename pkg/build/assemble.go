@@ -65,7 +65,13 @@ func Select(ctx context.Context, parts []Part, ignore string) (*Selection, error
 			delete(a.files, name)
 		}
 	}
-	return NewSelection(a.files), ctx.Err()
+	selection := NewSelection(a.files)
+	for _, part := range parts {
+		if inside(part.From) == "." && inside(part.At) == "." {
+			selection.whole = append(selection.whole, part.Tree)
+		}
+	}
+	return selection, ctx.Err()
 }
 
 type assembly struct{ files map[string]Origin }
@@ -82,6 +88,9 @@ func (a *assembly) list(ctx context.Context, part Part) error {
 		}
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if entry.IsDir() && entry.Name() == ".git" && name != from {
+			return fs.SkipDir // it is excluded in any case, and large
 		}
 		if !entry.Type().IsRegular() {
 			return nil

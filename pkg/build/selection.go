@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -23,6 +24,9 @@ type Selection struct {
 	origins map[string]Origin
 	folders map[string][]fs.DirEntry
 	hashes  map[string]string
+	// whole are the trees from which the files were selected, to explain why a
+	// file is missing.
+	whole []fs.FS
 }
 
 // Hasher is implemented by trees that know hashes of the content of files.
@@ -86,7 +90,7 @@ func (s *Selection) hash(name string) (string, error) {
 	}
 	entries, ok := s.folders[name]
 	if !ok {
-		return "", &fs.PathError{Op: "hash", Path: name, Err: fs.ErrNotExist}
+		return "", s.missing("hash", name)
 	}
 	sum := sha256.New()
 	for _, entry := range entries {
@@ -99,12 +103,40 @@ func (s *Selection) hash(name string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
+// excludedError is the error for a file that the source has and its artifact does
+// not.
+type excludedError struct{ name string }
+
+func (e excludedError) Error() string {
+	return e.name + " is excluded from the artifact by .sourceignore, spec.ignore or the defaults of source-controller"
+}
+
+// Is makes the file missing.
+func (e excludedError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// missing returns the error for a name that the tree does not have. Errors of
+// other types than the missing file itself, such as symbolic links, are kept.
+func (s *Selection) missing(op, name string) error {
+	err := fs.ErrNotExist
+	for _, tree := range s.whole {
+		info, statErr := fs.Stat(tree, name)
+		var located *fs.PathError
+		switch {
+		case statErr == nil && !info.IsDir():
+			err = excludedError{name}
+		case errors.As(statErr, &located):
+			err = located.Err
+		}
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}
+
 // ReadFile implements fs.ReadFileFS.
 func (s *Selection) ReadFile(name string) ([]byte, error) {
 	if from, ok := s.origins[name]; ok {
 		return fs.ReadFile(from.Tree, from.Name)
 	}
-	return nil, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
+	return nil, s.missing("open", name)
 }
 
 // ReadDir implements fs.ReadDirFS.
@@ -112,7 +144,7 @@ func (s *Selection) ReadDir(name string) ([]fs.DirEntry, error) {
 	if entries, ok := s.folders[name]; ok {
 		return slices.Clone(entries), nil
 	}
-	return nil, &fs.PathError{Op: "list", Path: name, Err: fs.ErrNotExist}
+	return nil, s.missing("open", name)
 }
 
 // Stat implements fs.StatFS.
@@ -122,7 +154,7 @@ func (s *Selection) Stat(name string) (fs.FileInfo, error) {
 	}
 	_, folder := s.folders[name]
 	if !s.Has(name) {
-		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+		return nil, s.missing("stat", name)
 	}
 	return selected{s, name, folder}.Info()
 }

@@ -62,7 +62,7 @@ func NewPlan(ctx context.Context, a *app.App, cmd *cobra.Command, o *Options, na
 	plan := &Plan{client: client, live: live, settings: settings, stored: &desired.StoredSources{Client: client, Home: a.FluxNamespace()}}
 	switch {
 	case o.Path != "":
-		err = plan.local(a, o, ks)
+		err = plan.local(ctx, a, o, ks)
 	case o.revised():
 		err = plan.revised(ctx, a, o, ks)
 	default:
@@ -101,7 +101,7 @@ func diffBuildOptions(a *app.App, o *Options, settings Settings) (build.Options,
 }
 
 // local plans the build of a local directory.
-func (p *Plan) local(a *app.App, o *Options, ks *unstructured.Unstructured) error {
+func (p *Plan) local(ctx context.Context, a *app.App, o *Options, ks *unstructured.Unstructured) error {
 	work, err := desired.WorkTreeAround(o.Path)
 	if err != nil {
 		return err
@@ -111,15 +111,19 @@ func (p *Plan) local(a *app.App, o *Options, ks *unstructured.Unstructured) erro
 	if err != nil {
 		return err
 	}
-	options.Filter = true
 	if options.Path, err = work.Inside(o.Path); err != nil {
 		return err
 	}
-	p.Plan, p.revision = desired.Plan{Ks: ks, Tree: work.Tree(), Options: options}, "the files in "+o.Path
+	tree, filter, err := o.Artifact(ctx, a, work, build.SourceOf(ks))
+	if err != nil {
+		return err
+	}
+	options.Filter = filter
+	p.Plan, p.revision = desired.Plan{Ks: ks, Tree: tree, Options: options}, "the files in "+o.Path
 	if !o.Recursive {
 		return nil
 	}
-	local, err := o.LocalSources(work, ks)
+	local, err := o.LocalSources(a, work, ks)
 	say := func(format string, args ...any) { Announce(a, o, format, args...) }
 	p.Sources = (&desired.Fetcher{App: a, O: &o.BuildOptions, Work: work, Stored: p.stored, Say: say}).WithFetched(local)
 	return err

@@ -47,7 +47,7 @@ func NewReleasePlanner(ctx context.Context, a *app.App, o *ReleaseOptions) (*Rel
 		return nil, err
 	}
 	p := &ReleasePlanner{app: a, client: client, Clusters: &Clusters{App: a, here: client.Config}}
-	if p.local, err = o.LocalSources(work, nil); err != nil {
+	if p.local, err = o.LocalSources(a, work, nil); err != nil {
 		return nil, err
 	}
 	if p.Options, p.Charts, err = desired.HelmBuild(ctx, a, &o.BuildOptions, &o.HelmOptions, work); err != nil {

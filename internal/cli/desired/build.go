@@ -53,8 +53,8 @@ func NewPlan(ctx context.Context, a *app.App, cmd *cobra.Command, o *BuildOption
 	if err != nil {
 		return nil, err
 	}
-	plan := &Plan{Ks: ks, Work: work, Tree: work.Tree(), Options: build.Options{
-		Vars: vars, SecretVars: secretVars, Strict: o.Strict, Ignore: o.Ignore, Filter: true, Lookup: lookupFor(a, o, work),
+	plan := &Plan{Ks: ks, Work: work, Options: build.Options{
+		Vars: vars, SecretVars: secretVars, Strict: o.Strict, Ignore: o.Ignore, Lookup: lookupFor(a, o, work),
 		Missing: missingFor(a, o, "variables", "--vars-file"), Kustomizer: kustomizer,
 	}}
 	if _, substitutes, _ := unstructured.NestedMap(ks.Object, "spec", "postBuild"); len(vars) > 0 && !substitutes {
@@ -65,12 +65,14 @@ func NewPlan(ctx context.Context, a *app.App, cmd *cobra.Command, o *BuildOption
 	case o.Path != "":
 		plan.Options.Path, err = work.Inside(o.Path)
 	case !work.git && !o.DryRun && build.SourceOf(ks).Name != "":
-		plan.Options.Filter = false // source-controller has already applied the ignore rules
 		if plan.Tree, err = fetcher.fetch(ctx, build.SourceOf(ks)); err != nil {
 			err = clierr.WithHint("set --path, or run the command in a clone of the repository", "%w", err)
 		}
 	case !work.git:
 		err = clierr.WithHint("set the directory with --path", "the current directory is not in a Git work tree: cannot resolve spec.path")
+	}
+	if err == nil && plan.Tree == nil {
+		plan.Tree, plan.Options.Filter, err = o.Artifact(ctx, a, work, build.SourceOf(ks))
 	}
 	if err == nil && o.Recursive {
 		plan.Sources, err = plan.children(o, fetcher)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -42,7 +43,14 @@ func ObjectFor(
 	case o.File != "":
 		return ManifestFromFile(ctx, a, o.File, wanted, namespace, name)
 	case o.DryRun:
-		return findManifest(ctx, wanted, work, namespace, name)
+		folder := ""
+		if o.Path != "" {
+			var err error
+			if folder, err = work.Inside(o.Path); err != nil {
+				return nil, err
+			}
+		}
+		return findManifest(ctx, wanted, work, namespace, name, folder)
 	}
 	return LiveObject(ctx, a, wanted.Kind, namespace, name)
 }
@@ -85,13 +93,7 @@ func findSource(ctx context.Context, a *app.App, o *BuildOptions, work WorkTree,
 		}
 		return found, err
 	}
-	if !work.git {
-		return nil, build.ErrNotFound
-	}
-	found, err := build.Search(ctx, work.Tree(), []string{source.Kind, source.Name}, func(o *unstructured.Unstructured) bool {
-		here := o.GetNamespace() == source.Namespace || o.GetNamespace() == ""
-		return o.GetKind() == source.Kind && o.GetName() == source.Name && here
-	})
+	found, err := manifestsOf(ctx, work, source)
 	if err != nil {
 		return nil, err
 	}
@@ -134,8 +136,24 @@ func ManifestFromFile(ctx context.Context, a *app.App, file string, wanted Wante
 	return nil, clierr.WithHint("found "+strings.Join(others, ", "), "no %s %q in namespace %q in %s", wanted.Kind, name, namespace, file)
 }
 
-// findManifest searches the manifests of the work tree for an object.
-func findManifest(ctx context.Context, wanted Wanted, work WorkTree, namespace, name string) (*unstructured.Unstructured, error) {
+// withPath returns the manifests with the given spec.path if there are any, else
+// all of them: several clusters may have a Kustomization of the same name.
+func withPath(found []build.Manifest, folder string) []build.Manifest {
+	var same []build.Manifest
+	for _, m := range found {
+		if folder != "" && path.Clean("/"+Text(m.Unstructured, "spec", "path")) == path.Clean("/"+folder) {
+			same = append(same, m)
+		}
+	}
+	if len(same) == 0 {
+		return found
+	}
+	return same
+}
+
+// findManifest searches the manifests of the work tree for an object. If there
+// are several, it returns the one whose spec.path is folder.
+func findManifest(ctx context.Context, wanted Wanted, work WorkTree, namespace, name, folder string) (*unstructured.Unstructured, error) {
 	remedy := "set its file with " + wanted.Flag
 	if !work.git {
 		return nil, clierr.WithHint(remedy, "cannot find %s %q: no cluster and no Git work tree", wanted.Kind, name)
@@ -147,6 +165,7 @@ func findManifest(ctx context.Context, wanted Wanted, work WorkTree, namespace, 
 	if err != nil {
 		return nil, err
 	}
+	found = withPath(found, folder)
 	var files []string
 	for _, m := range found {
 		if m.GetNamespace() == "" {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -103,11 +104,8 @@ func (w WorkTree) remotes() map[string]bool {
 
 // LocalSources returns the sources with a local directory: those of
 // --local-sources, and the source of ks in the work tree.
-func (o *BuildOptions) LocalSources(work WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
-	trees := map[build.Reference]fs.FS{}
-	if ks != nil {
-		trees[build.SourceOf(ks)] = work.ForSource(o.Path, ks).Tree()
-	}
+func (o *BuildOptions) LocalSources(a *app.App, work WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
+	folders := map[build.Reference]string{}
 	for source, folder := range o.Sources {
 		parts := strings.Split(source, "/")
 		if len(parts) != 3 {
@@ -120,35 +118,58 @@ func (o *BuildOptions) LocalSources(work WorkTree, ks *unstructured.Unstructured
 		if err != nil {
 			return nil, fmt.Errorf("finding %s: %w", folder, err)
 		}
-		trees[build.Reference{Kind: parts[0], Namespace: parts[1], Name: parts[2]}] = workspace.Folder(absolute)
+		folders[build.Reference{Kind: parts[0], Namespace: parts[1], Name: parts[2]}] = absolute
 	}
-	return func(_ context.Context, source build.Reference) (fs.FS, error) {
-		if tree, ok := trees[source]; ok {
-			return tree, nil
+	return cached(func(ctx context.Context, source build.Reference) (fs.FS, error) {
+		if folder, ok := folders[source]; ok {
+			return o.ArtifactOf(ctx, a, work, source, folder)
+		}
+		if ks != nil && source == build.SourceOf(ks) {
+			tree, _, err := o.Artifact(ctx, a, work.ForSource(o.Path, ks), source)
+			return tree, err
 		}
 		return nil, build.ErrNotFound
-	}, nil
+	}), nil
+}
+
+// cached returns sources that are read once. It is safe for concurrent use.
+func cached(sources build.Sources) build.Sources {
+	var mu sync.Mutex
+	known := map[build.Reference]fs.FS{}
+	return func(ctx context.Context, source build.Reference) (fs.FS, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if tree, ok := known[source]; ok {
+			return tree, nil
+		}
+		tree, err := sources(ctx, source)
+		if err == nil {
+			known[source] = tree
+		}
+		return tree, err
+	}
 }
 
 // SourcesWithRemotes returns the local sources and uses the work tree for every
-// GitRepository whose URL is one of its remotes.
+// GitRepository whose URL is one of its remotes and that follows the same
+// reference as the source of ks.
 func SourcesWithRemotes(a *app.App, o *BuildOptions, work WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
-	local, err := o.LocalSources(work, ks)
+	local, err := o.LocalSources(a, work, ks)
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, source build.Reference) (fs.FS, error) {
+	return cached(func(ctx context.Context, source build.Reference) (fs.FS, error) {
 		tree, err := local(ctx, source)
 		if errors.Is(err, build.ErrNotFound) {
-			return treeByAddress(ctx, a, o, work, source)
+			return treeByAddress(ctx, a, o, work, source, ks)
 		}
 		return tree, err
-	}, nil
+	}), nil
 }
 
 // treeByAddress returns the files of the work tree if it is a clone of the
 // source.
-func treeByAddress(ctx context.Context, a *app.App, o *BuildOptions, work WorkTree, source build.Reference) (fs.FS, error) {
+func treeByAddress(ctx context.Context, a *app.App, o *BuildOptions, work WorkTree, source build.Reference, ks *unstructured.Unstructured) (fs.FS, error) {
 	if !work.git || source.Kind != "GitRepository" {
 		return nil, build.ErrNotFound
 	}
@@ -160,8 +181,15 @@ func treeByAddress(ctx context.Context, a *app.App, o *BuildOptions, work WorkTr
 	if err != nil {
 		return nil, err
 	}
-	if address, _, _ := unstructured.NestedString(repository.Object, "spec", "url"); remotes[workspace.ComparableAddress(address)] {
-		return work.Tree(), nil
+	if !remotes[workspace.ComparableAddress(Text(repository, "spec", "url"))] {
+		return nil, build.ErrNotFound
 	}
-	return nil, build.ErrNotFound
+	if ks != nil {
+		own, err := findSource(ctx, a, o, work, build.SourceOf(ks))
+		if err == nil && own.GetKind() == "GitRepository" && build.GitReferenceOf(own) != build.GitReferenceOf(repository) {
+			return nil, build.ErrNotFound // another branch or tag of the same repository
+		}
+	}
+	tree, _, err := o.Artifact(ctx, a, work, source)
+	return tree, err
 }

@@ -123,7 +123,7 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 		return err
 	}
 	options.Branches = branches(repository, o.base)
-	options.At = func(reference revision.GitReference) (revision.Tree, error) { return treeAt(repository, reference) }
+	options.At = func(reference build.GitReference) (revision.Tree, error) { return treeAt(repository, reference) }
 	options.Note = func(text string) { compare.Announce(a, &o.Options, "%s", text) }
 	if o.withHelm {
 		program, err := desired.HelmRenderer(a)

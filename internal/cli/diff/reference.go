@@ -9,6 +9,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/fluxkit/flux/internal/snapshot"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 )
 
@@ -34,7 +35,7 @@ func afterRemote(name string) string {
 }
 
 // treeAt returns the tree of the clone at the reference of a GitRepository.
-func treeAt(repository *snapshot.Repository, reference revision.GitReference) (revision.Tree, error) {
+func treeAt(repository *snapshot.Repository, reference build.GitReference) (revision.Tree, error) {
 	var names []string
 	remedy := "fetch it with git fetch --tags origin"
 	switch {

@@ -45,7 +45,7 @@ type Options struct {
 	// not define the source of the cluster's folder.
 	Branches []string
 	// At returns the tree of the repository at another reference. It may be nil.
-	At func(GitReference) (Tree, error)
+	At func(build.GitReference) (Tree, error)
 	// Folders are the folders of sources whose address does not identify the repository.
 	Folders map[build.Reference]string
 	// Vars, SecretVars and Strict are as in build.Options.

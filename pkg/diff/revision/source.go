@@ -137,7 +137,7 @@ func (s *side) checkout(o *unstructured.Unstructured, source build.Reference) (T
 	if address := text(o, "spec", "url"); s.w.Local == nil || !s.w.Local(address) {
 		return nil, &unavailableError{reason: fmt.Sprintf("%s is another repository: its URL is not a remote of this clone", source), elsewhere: true}
 	}
-	reference := ReferenceOf(o)
+	reference := build.GitReferenceOf(o)
 	if s.follows(reference) {
 		return s.Tree, nil
 	}
@@ -153,12 +153,12 @@ func (s *side) checkout(o *unstructured.Unstructured, source build.Reference) (T
 
 // follows reports whether a reference is the one that the compared revisions
 // are of.
-func (s *side) follows(reference GitReference) bool {
+func (s *side) follows(reference build.GitReference) bool {
 	if s.ownObject != nil && s.ownObject.GetKind() == "GitRepository" {
-		return ReferenceOf(s.ownObject) == reference
+		return build.GitReferenceOf(s.ownObject) == reference
 	}
 	for _, branch := range s.w.Branches {
-		if reference == (GitReference{Branch: branch}) {
+		if reference == (build.GitReference{Branch: branch}) {
 			return true
 		}
 	}
@@ -221,56 +221,4 @@ func (s *side) generated(source build.Reference) (Tree, error) {
 		return nil, unavailable("no ArtifactGenerator in what %s applies produces %s", s.rootRef, source)
 	}
 	return nil, err
-}
-
-// GitReference is the reference that a GitRepository follows. At most one field
-// is set.
-type GitReference struct {
-	Branch, Tag, SemVer, Name, Commit string
-}
-
-// String returns the reference for messages.
-func (r GitReference) String() string {
-	for _, field := range []struct{ kind, value string }{
-		{"branch", r.Branch}, {"tag", r.Tag}, {"semver", r.SemVer}, {"reference", r.Name}, {"commit", r.Commit},
-	} {
-		if field.value != "" {
-			return fmt.Sprintf("%s %q", field.kind, field.value)
-		}
-	}
-	return "no reference"
-}
-
-// defaultBranch is the branch that source-controller uses for a GitRepository
-// without spec.ref.
-const defaultBranch = "master"
-
-// ReferenceOf returns the reference of a GitRepository, by the precedence of
-// source-controller.
-func ReferenceOf(o *unstructured.Unstructured) GitReference {
-	field := func(name string) string { return text(o, "spec", "ref", name) }
-	switch {
-	case field("commit") != "":
-		return GitReference{Commit: field("commit")}
-	case field("name") != "":
-		return named(field("name"))
-	case field("semver") != "":
-		return GitReference{SemVer: field("semver")}
-	case field("tag") != "":
-		return GitReference{Tag: field("tag")}
-	case field("branch") != "":
-		return GitReference{Branch: field("branch")}
-	}
-	return GitReference{Branch: defaultBranch}
-}
-
-// named returns the branch or tag of a full reference name.
-func named(name string) GitReference {
-	if branch, ok := strings.CutPrefix(name, "refs/heads/"); ok {
-		return GitReference{Branch: branch}
-	}
-	if tag, ok := strings.CutPrefix(name, "refs/tags/"); ok {
-		return GitReference{Tag: tag}
-	}
-	return GitReference{Name: name}
 }
