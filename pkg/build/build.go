@@ -83,6 +83,9 @@ type Object struct {
 	// Secret are the paths of values that variables out of Secrets went into:
 	// keys of maps and indices of lists.
 	Secret [][]string
+	// Unstable are the paths of values that differ on every rendering, with an
+	// empty path for an object whose identity does. See MarkUnstable.
+	Unstable [][]string
 	// Owner is the Kustomization or HelmRelease that brings the object.
 	Owner Reference
 	// Ahead tells that it is applied before a release and is no part of it, as the

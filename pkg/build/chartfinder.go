@@ -159,6 +159,9 @@ func (f *chartFinder) inTree(source Reference, name string, spec chartSpec) (*Ch
 		return nil, fmt.Errorf("reading chart %s of %s: %w", name, source, err)
 	}
 	chart.ValuesFiles, chart.IgnoreMissingValuesFiles = spec.ValuesFiles, spec.IgnoreMissingValuesFiles
+	if spec.ReconcileStrategy == "Revision" && f.options.SourceRevision != nil {
+		chart.Build = VersionMetadata(f.options.SourceRevision(f.ctx, source))
+	}
 	return chart, nil
 }
 

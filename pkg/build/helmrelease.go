@@ -32,6 +32,10 @@ type HelmOptions struct {
 	Find func(ctx context.Context, object Reference) (*unstructured.Unstructured, error)
 	// Sources finds the trees of charts in Git repositories and buckets.
 	Sources Sources
+	// SourceRevision returns the revision of a source, such as main@sha1:…, or ""
+	// if it is not known. source-controller appends it to the version of charts
+	// with the reconcile strategy Revision. Nil knows none.
+	SourceRevision func(ctx context.Context, source Reference) string
 	// Chart is rendered instead of the release's own, where it is set.
 	Chart *Chart
 	// Values stand above those of the release.
@@ -112,6 +116,7 @@ type chartSpec struct {
 	SourceRef                sourceReference `json:"sourceRef"`
 	ValuesFiles              []string        `json:"valuesFiles"`
 	IgnoreMissingValuesFiles bool            `json:"ignoreMissingValuesFiles"`
+	ReconcileStrategy        string          `json:"reconcileStrategy"`
 }
 
 type postRenderer struct {

@@ -55,6 +55,12 @@ const (
 	Unchanged Action = "unchanged"
 	Skipped   Action = "skipped"
 	Failed    Action = "failed"
+	// Unstable is an object that differs only in values that differ on every
+	// rendering, such as generated passwords. It is not a change.
+	Unstable Action = "unstable"
+	// Blocked is a Kustomization or HelmRelease that is no longer reconciled, because of its
+	// dependencies.
+	Blocked Action = "blocked"
 	// Encrypted is an object that cannot be decrypted here; it counts as changed.
 	Encrypted Action = "encrypted"
 )
@@ -133,7 +139,9 @@ type Change struct {
 }
 
 // Different reports whether the controller will change the object, or try to.
-func (c Change) Different() bool { return c.Action != Unchanged && c.Action != Skipped }
+func (c Change) Different() bool {
+	return c.Action != Unchanged && c.Action != Skipped && c.Action != Unstable
+}
 
 // Left reports whether the object differs and the controller leaves it as it is.
 func (c Change) Left() bool { return c.Action == Skipped && (c.Before != nil || c.After != nil) }

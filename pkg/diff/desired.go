@@ -2,9 +2,11 @@ package diff
 
 import (
 	"fmt"
+	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -40,7 +42,12 @@ func (s *Side) key(o build.Object) Ref {
 // Builds compares builds with builds, without a cluster: it does not see fields that a server
 // would default. An object that moves from one owner to another is a change of the second.
 func Builds(all []Desired) []*Result {
-	moves, known := movesOf(all), scopesOf(all)
+	known := scopesOf(all)
+	for _, d := range all {
+		known.complete(d.Before)
+		known.complete(d.After)
+	}
+	moves := movesOf(all)
 	results := make([]*Result, 0, len(all))
 	for _, d := range all {
 		results = append(results, d.compare(moves, known))
@@ -103,7 +110,7 @@ func (d Desired) owner() *unstructured.Unstructured {
 func (d Desired) compare(moves map[Ref]move, known scopes) *Result {
 	result := &Result{Owner: RefOf(d.owner()), Builds: true}
 	before, after := d.Before.objects(), d.After.objects()
-	c := &between{secrets: d.secrets()}
+	c := &between{secrets: d.secrets(), renamed: renamed(before, after)}
 	if d.After != nil {
 		for _, o := range d.After.Build.Objects {
 			ref := known.ref(d.After, o)
@@ -152,7 +159,12 @@ func (d Desired) secrets() []string {
 }
 
 // between compares the objects of two builds.
-type between struct{ secrets []string }
+type between struct {
+	secrets []string
+	// renamed are the kinds of which both builds have an object whose name
+	// differs on every rendering.
+	renamed map[schema.GroupKind]bool
+}
 
 func (c *between) desired(ref Ref, old build.Object, was bool, o build.Object, note string) Change {
 	change := Change{Object: ref, Action: Created}
@@ -163,8 +175,18 @@ func (c *between) desired(ref Ref, old build.Object, was bool, o build.Object, n
 	switch {
 	case reason != "":
 		return Change{Object: ref, Action: Skipped, Reason: reason}
+	case !was && c.unstableName(o):
+		return Change{Object: ref, Action: Unstable, Notes: []string{unstableName}}
 	case !was:
 		return c.finish(change, build.Object{}, o)
+	}
+	old, o, unstable := stabilized(old, o)
+	if len(unstable) > 0 {
+		change.Notes = append(change.Notes, "not compared, because they differ on every rendering: "+strings.Join(unstable, ", "))
+	}
+	switch {
+	case len(unstable) > 0 && apiequality.Semantic.DeepEqual(content(tidy(old.Object)), content(tidy(o.Object))):
+		return Change{Object: ref, Action: Unstable, Notes: change.Notes}
 	case apiequality.Semantic.DeepEqual(content(tidy(old.Object)), content(tidy(o.Object))):
 		return Change{Object: ref, Action: Unchanged}
 	case marked(o.Object, "ssa", "IfNotPresent"):
@@ -177,6 +199,9 @@ func (c *between) desired(ref Ref, old build.Object, was bool, o build.Object, n
 // removed returns the change of an object that is no longer in the source.
 func (d Desired) removed(c *between, ref Ref, o build.Object) Change {
 	change := Change{Object: ref, Action: Skipped}
+	if c.unstableName(o) { // its counterpart is shown
+		return Change{Object: ref, Action: Skipped, Reason: unstableName}
+	}
 	owner := d.owner().Object
 	policy := controllers.Path{"spec.deletionPolicy"}.String(owner)
 	prunes := controllers.Path{"spec.prune"}.String(owner) == "true"

@@ -37,6 +37,19 @@ func (s scopes) ref(side *Side, o build.Object) Ref {
 	return ref
 }
 
+// complete sets the namespace of the objects of a release that have none and are of kinds that are
+// known to be namespaced.
+func (s scopes) complete(side *Side) {
+	if side == nil || side.Namespace == "" {
+		return
+	}
+	for _, o := range side.Build.Objects {
+		if o.GetNamespace() == "" && s.namespaced(RefOf(o.Unstructured)) {
+			o.SetNamespace(side.Namespace)
+		}
+	}
+}
+
 func (s scopes) namespaced(ref Ref) bool {
 	gvk := ref.kind()
 	if namespaced, ok := s[gvk.GroupKind()]; ok {

@@ -69,6 +69,18 @@ func NewReleasePlanner(ctx context.Context, a *app.App, o *ReleaseOptions) (*Rel
 		defer mu.Unlock()
 		return stored.Tree(ctx, source)
 	}
+	p.Options.SourceRevision = func(ctx context.Context, source build.Reference) string {
+		if _, err := p.local(ctx, source); err == nil {
+			return "" // the revision of local files is not known
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		artifact, err := stored.Get(ctx, source)
+		if err != nil {
+			return "" // the chart has been read from it, so this is another reconciliation
+		}
+		return artifact.Revision
+	}
 	return p, nil
 }
 

@@ -127,7 +127,20 @@ func (o *HelmOptions) Shown(result *build.HelmResult) []build.Object {
 	if o.hooks {
 		objects = append(objects, result.Hooks...)
 	}
+	for _, object := range objects {
+		if object.GetNamespace() == "" && namespaced(object) {
+			object.SetNamespace(result.Namespace) // as helm-controller applies it
+		}
+	}
 	return objects
+}
+
+// namespaced reports whether an object is of a kind of Kubernetes or Flux that
+// is namespaced. The scope of other kinds is known only to the cluster.
+func namespaced(o build.Object) bool {
+	gvk := o.GroupVersionKind()
+	_, flux := controllers.KindOf(gvk.Group, gvk.Kind)
+	return flux || build.CertainlyNamespaced(gvk)
 }
 
 // Override applies the chart and values of the command line to options.

@@ -141,7 +141,11 @@ func chooseValues(c *chart.Chart, asked build.Chart) error {
 // load reads a chart and the charts that it depends on.
 func (r *Renderer) load(ctx context.Context, from build.Chart) (*chart.Chart, error) {
 	if from.Files != nil {
-		return r.loadFiles(ctx, from.Files, from.Folder)
+		c, err := r.loadFiles(ctx, from.Files, from.Folder)
+		if err != nil {
+			return nil, err
+		}
+		return c, appendBuild(c, from.Build)
 	}
 	packed := from.Archive
 	if packed == nil {

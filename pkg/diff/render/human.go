@@ -35,6 +35,8 @@ var words = map[diff.Action]string{
 	diff.Recreated: "recreated",
 	diff.Pruned:    "deleted",
 	diff.Encrypted: "encrypted, cannot compare",
+	diff.Unstable:  "unstable",
+	diff.Blocked:   "blocked",
 }
 
 // word returns the text for an action. An object that differs from what was applied has drifted.
@@ -92,7 +94,7 @@ func totals(results []*diff.Result) string {
 		}
 	}
 	var parts []string
-	for _, what := range []string{"created", "changed", "drifted", "recreated", "deleted", "encrypted", "failing", "not corrected", "not compared"} {
+	for _, what := range []string{"created", "changed", "drifted", "recreated", "deleted", "encrypted", "blocked", "failing", "not corrected", "unstable", "not compared"} {
 		if n := counts[what]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}

@@ -20,6 +20,10 @@ type Summary struct {
 	// NotCorrected counts the skipped objects that differ from what was applied.
 	NotCorrected int `json:"notCorrected"`
 	Unchanged    int `json:"unchanged"`
+	// Blocked counts the Kustomizations and HelmReleases that are no longer reconciled.
+	Blocked int `json:"blocked,omitempty"`
+	// Unstable counts the objects that differ only in values that differ on every rendering.
+	Unstable int `json:"unstable,omitempty"`
 	// NotCompared counts the Kustomizations and HelmReleases that could not be compared.
 	NotCompared int `json:"notCompared"`
 	// Dangers are the dangers of all changes, without duplicates.
@@ -38,6 +42,8 @@ func Sum(results []*diff.Result) Summary {
 		s.Failed += r.Count(diff.Failed)
 		s.Skipped += r.Count(diff.Skipped)
 		s.Unchanged += r.Count(diff.Unchanged)
+		s.Blocked += r.Count(diff.Blocked)
+		s.Unstable += r.Count(diff.Unstable)
 		if r.NotCompared != nil {
 			s.NotCompared++
 		}

@@ -53,6 +53,12 @@ func painted(line string, s Style) string {
 
 // unified returns the diff of one object, or "" if there is nothing to show.
 func unified(c diff.Change, builds bool) string {
+	switch c.Action {
+	case diff.Unstable:
+		return ""
+	case diff.Blocked:
+		return fmt.Sprintf("# %s is blocked: %s\n", printable.Line(c.Object.String()), printable.Line(strings.Join(c.Notes, "; ")))
+	}
 	if _, shown := words[c.Action]; !shown && (c.Action != diff.Failed || c.Before == nil) {
 		return ""
 	}

@@ -99,6 +99,7 @@ func Compare(ctx context.Context, base, head Revision, o Options) (*Outcome, err
 	}
 	w.kustomization(roots, false)
 	w.checkOwn(roots)
+	w.checkDependencies()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -111,7 +112,7 @@ func (w *walker) outcome(roots pair) *Outcome {
 	for _, r := range diff.Builds(w.found) {
 		r.Revision, r.NotCompared = w.head.Name, w.omitted[r.Owner]
 		delete(w.omitted, r.Owner)
-		if r.Different() || len(r.Warnings) > 0 || r.NotCompared != nil {
+		if r.Different() || len(r.Warnings) > 0 || r.NotCompared != nil || r.Count(diff.Unstable) > 0 {
 			outcome.Results = append(outcome.Results, r)
 		}
 	}
@@ -119,6 +120,10 @@ func (w *walker) outcome(roots pair) *Outcome {
 		if omission := w.omitted[ref]; omission != nil {
 			outcome.Results = append(outcome.Results, &diff.Result{Owner: ref, Revision: w.head.Name, Builds: true, NotCompared: omission})
 		}
+	}
+	for _, r := range w.blocked {
+		r.Revision = w.head.Name
+		outcome.Results = append(outcome.Results, r)
 	}
 	return outcome
 }

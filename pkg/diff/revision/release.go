@@ -28,8 +28,29 @@ func (w *walker) release(p pair, kept bool) {
 	}
 	before, beforeOK := w.renderSide(w.base, p.base, revision)
 	after, afterOK := w.renderSide(w.head, p.head, revision)
-	if beforeOK && afterOK {
-		w.found = append(w.found, diff.Desired{Before: before, After: after, Kept: kept})
+	if !beforeOK || !afterOK {
+		return
+	}
+	if before != nil && after != nil {
+		w.markUnstable(p, before, after, revision)
+	}
+	w.found = append(w.found, diff.Desired{Before: before, After: after, Kept: kept})
+}
+
+// markUnstable renders a release that changes again, to find values that differ on every rendering.
+func (w *walker) markUnstable(p pair, before, after *diff.Side, revision int) {
+	same := func(one, other *build.Result) bool {
+		return equality.Semantic.DeepEqual(one.Unstructured(), other.Unstructured())
+	}
+	if same(before.Build, after.Build) {
+		return
+	}
+	again, ok := w.renderSide(w.head, p.head, revision)
+	if !ok || !build.MarkUnstable(after.Build, again.Build) {
+		return
+	}
+	if again, ok = w.renderSide(w.base, p.base, revision); ok {
+		build.MarkUnstable(before.Build, again.Build)
 	}
 }
 

@@ -16,6 +16,8 @@ type report struct {
 	// omitted are the owners that could not be compared, in the order of omissions.
 	omitted   map[diff.Ref]*diff.Omission
 	omissions []diff.Ref
+	// blocked are the objects that are not reconciled because of their dependencies.
+	blocked []*diff.Result
 }
 
 func newReport(o Options) report {
