@@ -175,7 +175,7 @@ func (r *run) upToDate() bool {
 			return false
 		}
 	}
-	return isReady(r.found.source) && isReady(r.found.sync) &&
+	return isReady("GitRepository", r.found.source) && isReady("Kustomization", r.found.sync) &&
 		controllers.Path{"status.lastAppliedRevision"}.String(r.found.sync) == r.headRevision()
 }
 

@@ -38,6 +38,25 @@ type world struct {
 	mu sync.Mutex
 	// fails has the reason and message of the Ready condition of each kind that fails.
 	fails map[string][2]string
+	// edits change the status that the controller of a kind reports.
+	edits map[string]func(status map[string]any)
+}
+
+// edit makes the controller of a kind report another status from now on.
+func (w *world) edit(kind string, change func(status map[string]any)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.edits = map[string]func(map[string]any){kind: change}
+}
+
+// edited returns the status that the controller of a kind reports.
+func (w *world) edited(kind string, status map[string]any) map[string]any {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if change := w.edits[kind]; change != nil {
+		change(status)
+	}
+	return status
 }
 
 // fail makes the controllers report these failures from now on, by kind.
@@ -90,13 +109,16 @@ func newWorld(t *testing.T, cluster *testcluster.Cluster, name string) *world {
 func (w *world) simulate(ctx context.Context, kind string, status func(controllers.Object) map[string]any) error {
 	k, _ := controllers.FindKind(kind)
 	res := kube.Of(k)
+	attempts := map[string]bool{} // an edited status may never be the result of its request
 	return w.cluster.Client.Follow(ctx, res, kube.Selection{Namespace: w.namespace}, "", func(e kube.Event) (bool, error) {
 		token := controllers.Annotation(e.Object, "reconcile.fluxcd.io/requestedAt")
 		handled := controllers.Path{"status.lastHandledReconcileAt"}.String(e.Object)
-		if e.Deleted || controllers.Observed(e.Object) && handled == token {
+		generation, _ := controllers.Path{"metadata.generation"}.Lookup(e.Object)
+		attempt := fmt.Sprint(controllers.Name(e.Object), generation, token)
+		if e.Deleted || controllers.Observed(e.Object) && handled == token || attempts[attempt] {
 			return false, nil
 		}
-		generation, _ := controllers.Path{"metadata.generation"}.Lookup(e.Object)
+		attempts[attempt] = true
 		// A controller that is reconciling keeps its previous conditions.
 		if earlier, ok := (controllers.Path{"status.conditions"}).Lookup(e.Object); ok {
 			reconciling := append(earlier.([]any), map[string]any{
@@ -112,7 +134,7 @@ func (w *world) simulate(ctx context.Context, kind string, status func(controlle
 			all["lastHandledReconcileAt"] = token
 		}
 		all["conditions"] = []any{w.condition(kind, generation)}
-		return false, w.cluster.Client.PatchStatus(ctx, res, w.namespace, controllers.Name(e.Object), all)
+		return false, w.cluster.Client.PatchStatus(ctx, res, w.namespace, controllers.Name(e.Object), w.edited(kind, all))
 	})
 }
 
@@ -226,12 +248,18 @@ func (w *world) get(apiVersion, kind, name string) controllers.Object {
 type progress struct {
 	mu   sync.Mutex
 	text strings.Builder
+	// seen is called with each message, nil for nothing.
+	seen func(message string)
 }
 
 func (p *progress) add(format string, args []any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	fmt.Fprintf(&p.text, format+"\n", args...)
+	message := fmt.Sprintf(format, args...)
+	p.text.WriteString(message + "\n")
+	if p.seen != nil {
+		p.seen(message)
+	}
 }
 
 func (p *progress) Action(format string, args ...any)  { p.add("► "+format, args) }

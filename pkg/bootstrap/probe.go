@@ -36,7 +36,7 @@ func (r *run) storedAccessWorks(ctx context.Context) bool {
 		}
 		return false
 	default:
-		return isReady(r.found.source) && controllers.Path{"spec.url"}.String(r.found.source) == r.host.SyncURL
+		return isReady("GitRepository", r.found.source) && controllers.Path{"spec.url"}.String(r.found.source) == r.host.SyncURL
 	}
 }
 

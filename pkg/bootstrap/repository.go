@@ -32,6 +32,7 @@ func (r *run) commitManifests(ctx context.Context) error {
 		return r.requestChange(ctx)
 	}
 	for attempt := 1; ; attempt++ {
+		r.before = r.headRevision()
 		changed, err := r.commit()
 		if err != nil {
 			return err

@@ -53,6 +53,8 @@ type run struct {
 	// token is the value of the annotation with which this run requests
 	// reconciliations.
 	token string
+	// before is the revision of the branch before this run has pushed, "" for none.
+	before string
 	// revision is the revision of the artifact that source-controller fetched.
 	revision string
 }

@@ -58,6 +58,7 @@ func TestRun(t *testing.T) {
 		"rotated":   rotated,
 		"late":      late,
 		"trusted":   trusted,
+		"unready":   unready,
 	} {
 		t.Run(name, func(t *testing.T) { test(newWorld(t, cluster, name)) })
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
 // requestAnnotation requests a reconciliation of an object.
@@ -55,12 +56,8 @@ func (r *run) withTimeout(ctx context.Context, err error) error {
 }
 
 func (r *run) waitForSource(ctx context.Context) error {
-	w := r.waiter("GitRepository", r.found.source)
-	w.atRevision = func(o controllers.Object) bool {
-		return !r.secretChanged && controllers.Path{"status.artifact.revision"}.String(o) == r.headRevision()
-	}
-	w.hint = r.sourceHint
-	o, err := w.wait(ctx)
+	w := &wait{run: r, kind: kind("GitRepository"), before: r.found.source, revision: r.headRevision(), requested: r.secretChanged, hint: r.sourceHint}
+	o, err := w.do(ctx)
 	if err != nil {
 		return err
 	}
@@ -84,12 +81,8 @@ func (r *run) sourceHint(c controllers.Condition) string {
 }
 
 func (r *run) waitForSync(ctx context.Context) error {
-	w := r.waiter("Kustomization", r.found.sync)
-	w.atRevision = func(o controllers.Object) bool {
-		return controllers.Path{"status.lastAppliedRevision"}.String(o) == r.revision
-	}
-	w.hint = r.syncHint
-	_, err := w.wait(ctx)
+	w := &wait{run: r, kind: kind("Kustomization"), before: r.found.sync, revision: r.revision, hint: r.syncHint}
+	_, err := w.do(ctx)
 	return err
 }
 
@@ -97,82 +90,101 @@ func (r *run) syncHint(controllers.Condition) string {
 	return "fix it in the repository, commit and push, then run the command again"
 }
 
-// waiter waits until an object is reconciled.
-type waiter struct {
+// wait is the wait for an object to be ready at the revision of this run.
+type wait struct {
 	run  *run
 	kind controllers.Kind
 	// before is the object before this run, nil if it did not exist.
-	before controllers.Object
-	// atRevision reports whether the object has the revision of this run.
-	atRevision func(controllers.Object) bool
-	hint       func(controllers.Condition) string
-	// token is the value of the requested reconciliation, "" if none was requested.
-	token string
+	before   controllers.Object
+	revision string
+	// requested requires the result of a requested reconciliation, even if the
+	// object is ready at the revision.
+	requested bool
+	hint      func(controllers.Condition) string
 	// reported is the last progress message that was reported.
 	reported string
-}
-
-func (r *run) waiter(kindName string, before controllers.Object) *waiter {
-	return &waiter{run: r, kind: kind(kindName), before: before}
 }
 
 // temporaryReasons are the reasons of a Ready condition that resolve without a
 // change by the user.
 var temporaryReasons = []string{"ArtifactFailed", "DependencyNotReady", "Progressing", "ProgressingWithRetry", "NewGeneration"}
 
-func (w *waiter) wait(ctx context.Context) (controllers.Object, error) {
-	r, res := w.run, kube.Of(w.kind)
+func (w *wait) do(ctx context.Context) (controllers.Object, error) {
+	r := w.run
 	r.progress.Waiting("waiting for %s %q to be reconciled", w.kind.Kind, r.namespace()+"/"+r.namespace())
-	last, version, err := w.request(ctx, res)
-	if err != nil {
+	goal := reconcile.Goal{State: reconcile.Ready, Attempt: true, Revision: w.revision, RevisionSuffices: true, Temporary: temporaryReasons, Earlier: r.earlier(w.revision)}
+	if w.requested {
+		goal.Revision = ""
+	}
+	subject := reconcile.Subject{Kind: w.kind, Namespace: r.namespace(), Name: r.namespace()}
+	if w.before != nil {
+		o, done, err := w.request(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if done {
+			r.progress.Success("%s reconciled successfully", w.kind.Kind)
+			return o, nil
+		}
+		subject.Object, goal.Token = o, r.token
+	}
+	engine := reconcile.Waiter{Watches: reconcile.NewWatches(r.client), Progress: func(p reconcile.Progress) { w.report(p.Object) }}
+	result := engine.Await(ctx, goal, subject, nil)
+	if err := w.failure(ctx, result); err != nil {
 		return nil, err
 	}
-	if last == nil || !w.done(last) {
-		err = r.client.Follow(ctx, res, kube.Selection{Namespace: r.namespace(), Name: r.namespace()}, version, func(e kube.Event) (bool, error) {
-			if e.Deleted {
-				return false, fmt.Errorf("%s %q was deleted during the wait", w.kind.Kind, r.namespace())
-			}
-			last = e.Object
-			w.report(last)
-			return w.done(last), w.failed(last)
-		})
-	}
-	if err != nil {
-		return nil, w.timeout(ctx, last, err)
-	}
 	r.progress.Success("%s reconciled successfully", w.kind.Kind)
-	return last, nil
+	return result.Last, nil
+}
+
+// earlier returns the revisions from before this run. A controller that reports
+// one of them has read an outdated source, for example from a cache. A revision
+// that is unknown was pushed by another client after this run.
+func (r *run) earlier(awaited string) []string {
+	revisions := []string{r.before}
+	for _, o := range []controllers.Object{r.found.source, r.found.sync} {
+		for _, path := range []controllers.Path{{"status.artifact.revision"}, {"status.lastAppliedRevision"}} {
+			revisions = append(revisions, path.String(o))
+		}
+	}
+	return slices.DeleteFunc(revisions, func(revision string) bool { return revision == "" || revision == awaited })
 }
 
 // request requests a reconciliation of an object that existed before, since its
-// controller would wait for the interval.
-func (w *waiter) request(ctx context.Context, res kube.Resource) (controllers.Object, string, error) {
-	r := w.run
-	if w.before == nil {
-		return nil, "", nil
+// controller would wait for the interval. It requests none if the object is ready
+// at the revision.
+func (w *wait) request(ctx context.Context) (o controllers.Object, done bool, err error) {
+	r, res := w.run, kube.Of(w.kind)
+	if o, err = r.client.Get(ctx, res, r.namespace(), r.namespace()); err != nil {
+		return nil, false, fmt.Errorf("reading %s %q: %w", w.kind.Kind, r.namespace(), err)
 	}
-	o, err := r.client.Get(ctx, res, r.namespace(), r.namespace())
-	if err != nil {
-		return nil, "", fmt.Errorf("reading %s %q: %w", w.kind.Kind, r.namespace(), err)
-	}
-	resume := fmt.Sprintf("flux resume %s %s -n %s", w.kind.Noun(), r.namespace(), r.namespace())
+	done = !w.requested && reconcile.Goal{State: reconcile.Ready, Revision: w.revision}.Reached(w.kind, o)
 	switch suspended := w.kind.Suspension.Is(o); {
-	case w.done(o) && suspended:
-		r.progress.Warning("%s %s/%s is suspended: the cluster does not sync from the repository until %s", w.kind.Kind, r.namespace(), r.namespace(), resume)
-	case w.done(o):
+	case done && suspended:
+		r.progress.Warning("%s %s/%s is suspended: the cluster does not sync from the repository until %s", w.kind.Kind, r.namespace(), r.namespace(), w.resume())
+		return o, true, nil
+	case done:
+		return o, true, nil
 	case suspended:
-		return nil, "", failure("run '"+resume+"'", "%s %s/%s is suspended", w.kind.Kind, r.namespace(), r.namespace())
-	default:
-		w.token = r.token
-		if o, err = r.client.Annotate(ctx, res, r.namespace(), r.namespace(), map[string]any{requestAnnotation: r.token}); err != nil {
-			return nil, "", fmt.Errorf("requesting a reconciliation of %s %q: %w", w.kind.Kind, r.namespace(), err)
-		}
+		return nil, false, w.suspended()
 	}
-	return o, controllers.Path{"metadata.resourceVersion"}.String(o), nil
+	if o, err = r.client.Annotate(ctx, res, r.namespace(), r.namespace(), map[string]any{requestAnnotation: r.token}); err != nil {
+		return nil, false, fmt.Errorf("requesting a reconciliation of %s %q: %w", w.kind.Kind, r.namespace(), err)
+	}
+	return o, false, nil
+}
+
+// resume returns the command that resumes the object.
+func (w *wait) resume() string {
+	return fmt.Sprintf("flux resume %s %s -n %s", w.kind.Noun(), w.run.namespace(), w.run.namespace())
+}
+
+func (w *wait) suspended() error {
+	return failure("run '"+w.resume()+"'", "%s %s/%s is suspended", w.kind.Kind, w.run.namespace(), w.run.namespace())
 }
 
 // report reports the message of the Reconciling condition when it changes.
-func (w *waiter) report(o controllers.Object) {
+func (w *wait) report(o controllers.Object) {
 	c, ok := controllers.FindCondition(o, "Reconciling")
 	if !ok || c.Status != "True" || c.Message == "" || c.Message == w.reported || !current(o, c) {
 		return
@@ -181,52 +193,41 @@ func (w *waiter) report(o controllers.Object) {
 	w.run.progress.Waiting("%s: %s", w.kind.Kind, redact.Text(c.Message))
 }
 
-// answered reports whether the status is the result of this run: the object was
-// created in it, or has handled its request.
-func (w *waiter) answered(o controllers.Object) bool {
-	return w.before == nil || w.token != "" && controllers.Path{"status.lastHandledReconcileAt"}.String(o) == w.token
-}
-
-func (w *waiter) done(o controllers.Object) bool {
-	return isReady(o) && (w.atRevision(o) || w.answered(o))
-}
-
-// failed returns the error of an object that failed, nil while it may become
-// ready.
-func (w *waiter) failed(o controllers.Object) error {
-	c, ok := controllers.FindCondition(o, "Ready")
-	if message, stalled := controllers.Stalled(o); stalled && w.answered(o) {
-		return w.failure(o, controllers.Condition{Reason: "Stalled", Message: message})
-	}
-	if !ok || c.Status != "False" || slices.Contains(temporaryReasons, c.Reason) || !current(o, c) {
+// failure returns the error of a wait, nil if the object is ready.
+func (w *wait) failure(ctx context.Context, result reconcile.Result) error {
+	var final *reconcile.FinalError
+	condition, _ := controllers.FindCondition(result.Last, "Ready")
+	const notReady = "is not ready"
+	switch err := result.Err; {
+	case err == nil:
 		return nil
+	case errors.Is(err, reconcile.ErrDeleted):
+		return fmt.Errorf("%s %q was deleted during the wait", w.kind.Kind, w.run.namespace())
+	case errors.As(err, &final) && final.Suspended:
+		return w.suspended()
+	case errors.As(err, &final) && final.Source.Name != "":
+		return w.unready(result.Last, notReady, controllers.Condition{Reason: "its source " + final.Source.String() + " failed", Message: final.Message}, nil)
+	case errors.As(err, &final) && final.Stalled:
+		return w.unready(result.Last, notReady, controllers.Condition{Reason: "Stalled", Message: final.Message}, nil)
+	case errors.As(err, &final):
+		return w.unready(result.Last, notReady, condition, nil)
+	case !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil:
+		return err
+	case condition.Status == "True":
+		missed := reconcile.Goal{State: reconcile.Ready, Revision: w.revision}.Missed(w.kind, result.Last)
+		condition = controllers.Condition{Reason: missed, Message: "the pushed revision is " + w.revision}
+	case condition.Reason == "":
+		condition = controllers.Condition{Reason: "Unknown", Message: "no status reported by its controller"}
 	}
-	if !w.answered(o) {
-		return nil
-	}
-	return w.failure(o, c)
+	return w.unready(result.Last, "was not reconciled: "+context.Cause(ctx).Error(), condition, result.Err)
 }
 
-func (w *waiter) failure(o controllers.Object, c controllers.Condition) error {
+// unready returns the error of an object with the reason and the message of a
+// condition.
+func (w *wait) unready(o controllers.Object, fact string, c controllers.Condition, err error) error {
 	return &Error{&UnreadyError{
 		Kind: w.kind.Kind, Namespace: w.run.namespace(), Name: w.run.namespace(), Object: o,
-		Message: fmt.Sprintf("is not ready: %s: %s", c.Reason, safeMessage(c)),
-	}, w.hint(c)}
-}
-
-// timeout returns the error for the end of the wait, with the last message of
-// the object.
-func (w *waiter) timeout(ctx context.Context, last controllers.Object, err error) error {
-	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
-		return err
-	}
-	c := controllers.Condition{Reason: "Unknown", Message: "no status reported by its controller"}
-	if found, ok := controllers.FindCondition(last, "Ready"); ok {
-		c = found
-	}
-	return &Error{&UnreadyError{
-		Kind: w.kind.Kind, Namespace: w.run.namespace(), Name: w.run.namespace(), Object: last,
-		Message: fmt.Sprintf("was not reconciled: %s: %s: %s", context.Cause(ctx), c.Reason, safeMessage(c)), Err: err,
+		Message: fmt.Sprintf("%s: %s: %s", fact, c.Reason, safeMessage(c)), Err: err,
 	}, w.hint(c)}
 }
 
@@ -236,10 +237,10 @@ func safeMessage(c controllers.Condition) string {
 	return redact.Text(diagnose.WithoutFolders(c.Message))
 }
 
-// isReady reports whether an object is ready at its current generation.
-func isReady(o controllers.Object) bool {
-	c, ok := controllers.FindCondition(o, "Ready")
-	return ok && c.Status == "True" && controllers.Observed(o) && current(o, c)
+// isReady reports whether an object of the catalogue is ready at its current
+// generation.
+func isReady(kindName string, o controllers.Object) bool {
+	return o != nil && reconcile.Goal{State: reconcile.Ready}.Reached(kind(kindName), o)
 }
 
 // current reports whether a condition has the object's current generation.

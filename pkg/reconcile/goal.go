@@ -34,6 +34,9 @@ type Goal struct {
 	// RevisionSuffices makes an object that is ready at Revision reach the goal
 	// although its controller has not handled Token.
 	RevisionSuffices bool
+	// Earlier are revisions at which the object is not ready even if its
+	// controller has handled Token: it may have read an outdated source.
+	Earlier []string
 	// Answer ends the wait with the result of Token, even if the object waits for
 	// another object and is reconciled again later.
 	Answer bool
@@ -68,7 +71,7 @@ func (g Goal) Reached(k controllers.Kind, o controllers.Object) bool {
 	case Deleted:
 		return g.UID != "" && uid(o) != g.UID
 	}
-	answered := g.Token == "" || k.Settled(o, g.Token)
+	answered := (g.Token == "" || k.Settled(o, g.Token)) && !g.atEarlier(k, o)
 	suffices := g.RevisionSuffices && g.Revision != ""
 	switch {
 	case !isReady(k, o):
@@ -151,6 +154,11 @@ func stalled(o controllers.Object) (string, bool) {
 	}
 	generation, _ := strconv.ParseInt(controllers.Path{"metadata.generation"}.String(o), 10, 64)
 	return c.Message, controllers.Observed(o) || c.ObservedGeneration >= generation && c.ObservedGeneration > 0
+}
+
+func (g Goal) atEarlier(k controllers.Kind, o controllers.Object) bool {
+	path, ok := RevisionPath(k)
+	return ok && slices.Contains(g.Earlier, path.String(o))
 }
 
 func (g Goal) revisionReached(k controllers.Kind, o controllers.Object) bool {

@@ -124,6 +124,8 @@ func TestGoal(t *testing.T) {
 	t.Parallel()
 	const pushed, before = "main@sha1:6f9a1b2c3d4e5f60718293a4b5c6d7e8f9012345", "main@sha1:0123456789abcdef0123456789abcdef01234567"
 	applied := reconcile.Goal{State: reconcile.Ready, Attempt: true, Token: "now", Revision: pushed, RevisionSuffices: true, Temporary: []string{"ArtifactFailed"}}
+	newer := applied
+	newer.Earlier = []string{before}
 	exact := reconcile.Goal{State: reconcile.Ready, Attempt: true, Token: "now", Revision: pushed}
 	answer := reconcile.Goal{State: reconcile.Ready, Attempt: true, Token: "now", Answer: true}
 	attempt := reconcile.Goal{State: reconcile.Ready, Attempt: true}
@@ -133,8 +135,11 @@ func TestGoal(t *testing.T) {
 		o    controllers.Object
 		want string
 	}{
-		"the pushed revision without an answer":       {applied, status("True", "ReconciliationSucceeded", pushed, ""), "reached"},
-		"an answer at another revision":               {applied, status("True", "ReconciliationSucceeded", before, "now"), "reached"},
+		"the pushed revision without an answer":   {applied, status("True", "ReconciliationSucceeded", pushed, ""), "reached"},
+		"an answer at another revision":           {applied, status("True", "ReconciliationSucceeded", before, "now"), "reached"},
+		"an answer at an earlier revision":        {newer, status("True", "ReconciliationSucceeded", before, "now"), "waits"},
+		"an answer at a newer revision":           {newer, status("True", "ReconciliationSucceeded", "main@sha1:fedcba98", "now"), "reached"},
+		"the pushed revision, earlier ones known": {newer, status("True", "ReconciliationSucceeded", pushed, ""), "reached"},
 		"neither":                                     {applied, status("True", "ReconciliationSucceeded", before, ""), "waits"},
 		"a failure of the previous revision":          {applied, status("False", "BuildFailed", before, "earlier"), "waits"},
 		"a failure":                                   {applied, status("False", "BuildFailed", before, "now"), "failed"},

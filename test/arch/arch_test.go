@@ -32,7 +32,7 @@ var allowed = map[string][]string{
 	"internal/gitsource":    {"internal/gitrepo", "internal/sshkey", "internal/snapshot"},
 	"pkg/diagnose":          {"pkg/tree", "pkg/build", "pkg/diff"},
 	"internal/sops/decrypt": {"internal/sops"},
-	"pkg/bootstrap":         {"pkg/diagnose"},
+	"pkg/bootstrap":         {"pkg/diagnose", "pkg/reconcile"},
 }
 
 func TestImportsPointDown(t *testing.T) {
