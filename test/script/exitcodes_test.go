@@ -2,13 +2,13 @@ package script_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -29,21 +29,31 @@ import (
 // line: a 0 means that the command succeeds.
 const exitCodeTable = "testdata/exitcodes.txt"
 
-// doneAnyway are the commands that succeed although the cluster has no Flux, the user
-// no permissions or the server is unreachable, with the reason.
-var doneAnyway = map[string]string{
-	"flux":                       "prints the help, as 'flux --help'",
-	"flux completion bash":       "needs no cluster",
-	"flux completion fish":       "needs no cluster",
-	"flux completion powershell": "needs no cluster",
-	"flux completion zsh":        "needs no cluster",
-	"flux envsubst":              "needs no cluster",
-	"flux options":               "needs no cluster",
-	"flux plugin list":           "needs no cluster",
-	"flux plugin update":         "needs no cluster",
-	"flux events: no Flux":       "events outlive what they are about; there are none",
-	"flux uninstall: no Flux":    "there is nothing to remove",
+// doneAnyway are the commands that succeed in a condition in which others fail,
+// with the reason. An entry that no command needs is an error.
+var doneAnyway = []struct{ commands, conditions, reason string }{
+	{"flux", "no Flux, no rights, refused", "prints the help, as 'flux --help'"},
+	{"flux completion bash, flux completion fish, flux completion powershell, flux completion zsh", "no Flux, no rights, refused", "needs no cluster"},
+	{"flux build artifact, flux envsubst, flux options, flux plugin list, flux plugin update", "no Flux, no rights, refused", "needs no cluster"},
+	{"flux events", "no Flux", "events outlive their objects; there are none"},
+	{"flux uninstall", "no Flux", "there is nothing to remove"},
 }
+
+// excuses returns the entries of doneAnyway by command and condition.
+func excuses() map[[2]string]bool {
+	all := map[[2]string]bool{}
+	for _, row := range doneAnyway {
+		for _, path := range strings.Split(row.commands, ", ") {
+			for _, condition := range strings.Split(row.conditions, ", ") {
+				all[[2]string{path, condition}] = true
+			}
+		}
+	}
+	return all
+}
+
+// usageError matches the errors of commands that have not started their work.
+var usageError = regexp.MustCompile(`(?m)^✗ (.*\b(is|are) required\b|unknown (command|flag|shorthand)|accepts |requires |invalid argument)`)
 
 // exitCondition is a situation in which a command may be unable to succeed.
 type exitCondition struct {
@@ -56,8 +66,9 @@ type exitCondition struct {
 	user string
 	// kubeconfig is "" for that of the cluster.
 	kubeconfig string
-	// mustFail means that commands fail, except for those in doneAnyway.
-	mustFail bool
+	// mustFail means that commands fail, except for those in doneAnyway. With
+	// works they fail at their work and not because of their arguments.
+	mustFail, works bool
 	// process runs flux as a process, without flags.
 	process bool
 }
@@ -68,45 +79,10 @@ func exitConditions(viewer, refused string) []exitCondition {
 		{name: "bare", args: always(), kubeconfig: viewer, process: true},
 		{name: "-A", args: always("-A"), user: "viewer"},
 		{name: "unknown kind", args: always("nonsense/app"), user: "viewer", mustFail: true},
-		{name: "no Flux", args: workOf, without: true, user: "viewer", mustFail: true},
-		{name: "no rights", args: workOf, user: "unprivileged", mustFail: true},
-		{name: "refused", args: workOf, kubeconfig: refused, mustFail: true},
+		{name: "no Flux", args: workOf, without: true, user: "viewer", mustFail: true, works: true},
+		{name: "no rights", args: workOf, user: "unprivileged", mustFail: true, works: true},
+		{name: "refused", args: workOf, kubeconfig: refused, mustFail: true, works: true},
 	}
-}
-
-// workOf returns arguments with which a command sends requests to the cluster.
-func workOf(path string) []string {
-	words := strings.Fields(path)
-	if len(words) == 1 {
-		return nil
-	}
-	switch verb, whole := words[1], len(words) == 2; verb {
-	case "get", "export":
-		return []string{"-A"}
-	case "reconcile", "suspend", "resume", "wait":
-		return []string{"--all"}
-	case "delete":
-		if whole {
-			return []string{"ks/app", "--silent"}
-		}
-		return []string{"--all", "--silent"}
-	case "tree", "trace":
-		if whole {
-			return []string{"ks/app"}
-		}
-		return []string{"app"}
-	case "status", "create", "trigger":
-		return []string{"app"}
-	case "build", "diff":
-		return []string{"app", "--path", "."}
-	case "debug":
-		return []string{"app", "--show-status"}
-	case "uninstall":
-		return []string{"--silent"}
-	case "push", "pull", "tag", "list":
-		return []string{"oci://127.0.0.1:1/app"}
-	}
-	return nil
 }
 
 // TestExitCodes runs every command without arguments, with -A, with an unknown kind,
@@ -123,8 +99,14 @@ func TestExitCodes(t *testing.T) {
 	if err := os.WriteFile(refused, []byte(refusedKubeconfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	paths := commandPaths(cli.NewRoot(app.New(nil, nil, nil, func(string) string { return "" }, time.Now), nil))
-	codes := map[string][]string{}
+	writeExitFiles(t, dir)
+	root := cli.NewRoot(app.New(nil, nil, nil, func(string) string { return "" }, time.Now), nil)
+	paths, groups := commandPaths(root), map[string]bool{}
+	for _, path := range paths {
+		cmd, _, err := root.Find(strings.Fields(path)[1:])
+		groups[path] = err == nil && cmd.HasSubCommands()
+	}
+	results := map[string][]exitResult{}
 	conditions := exitConditions(viewerKubeconfig(t, cluster, dir), refused)
 	for _, without := range []bool{true, false} {
 		if !without {
@@ -139,21 +121,32 @@ func TestExitCodes(t *testing.T) {
 			if c.kubeconfig == "" {
 				c.kubeconfig = cluster.Kubeconfig
 			}
-			for path, code := range runAll(t.Context(), dir, paths, c) {
-				if codes[path] == nil {
-					codes[path] = make([]string, len(conditions))
+			for path, result := range runAll(t.Context(), dir, paths, c) {
+				if results[path] == nil {
+					results[path] = make([]exitResult, len(conditions))
 				}
-				codes[path][i] = fmt.Sprint(code)
+				results[path][i] = result
 			}
 		}
 	}
-	for path, list := range codes {
+	unused, codes := excuses(), map[string][]string{}
+	for _, path := range paths {
 		for i, c := range conditions {
-			reason := cmp.Or(doneAnyway[path], doneAnyway[path+": "+c.name])
-			if c.mustFail && list[i] == "0" && reason == "" {
+			result, cell := results[path][i], [2]string{path, c.name}
+			codes[path] = append(codes[path], fmt.Sprint(result.code))
+			_, excused := unused[cell]
+			switch {
+			case c.mustFail && result.code == 0 && !excused:
 				t.Errorf("%s exits 0 in the condition %q: it cannot have done its work", path, c.name)
+			case result.code == 0:
+				delete(unused, cell)
+			case c.works && !groups[path] && usageError.MatchString(result.stderr):
+				t.Errorf("%s does not start its work in the condition %q: add its arguments to work:\n%s", path, c.name, result.stderr)
 			}
 		}
+	}
+	for cell := range unused {
+		t.Errorf("doneAnyway: %s does not succeed in the condition %q", cell[0], cell[1])
 	}
 	got := formatExitCodes(conditions, paths, codes)
 	if os.Getenv("UPDATE") != "" {
@@ -185,8 +178,8 @@ func commandPaths(cmd *cobra.Command) []string {
 }
 
 // runAll runs the commands in one condition, as many concurrently as there are processors.
-func runAll(ctx context.Context, dir string, paths []string, c exitCondition) map[string]int {
-	codes := map[string]int{}
+func runAll(ctx context.Context, dir string, paths []string, c exitCondition) map[string]exitResult {
+	results := map[string]exitResult{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 2*runtime.NumCPU())
@@ -194,17 +187,17 @@ func runAll(ctx context.Context, dir string, paths []string, c exitCondition) ma
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			code := runIn(ctx, dir, path, c)
+			result := runIn(ctx, dir, path, c)
 			mu.Lock()
 			defer mu.Unlock()
-			codes[path] = code
+			results[path] = result
 		})
 	}
 	wg.Wait()
-	return codes
+	return results
 }
 
-func runIn(ctx context.Context, dir, path string, c exitCondition) int {
+func runIn(ctx context.Context, dir, path string, c exitCondition) exitResult {
 	if c.process {
 		return runProcess(ctx, dir, path, c)
 	}
@@ -212,7 +205,10 @@ func runIn(ctx context.Context, dir, path string, c exitCondition) int {
 		"HOME": dir, "PATH": dir,
 		"FLUXCD_PLUGINS": filepath.Join(dir, "plugins"), "FLUXCD_PLUGIN_CATALOG": filepath.Join(dir, "catalogue"),
 	}
-	args := slices.Concat(strings.Fields(path)[1:], c.args(path))
+	for _, host := range []string{"GITHUB", "GITLAB", "GITEA", "BITBUCKET"} {
+		env[host+"_TOKEN"] = "secret"
+	}
+	args := slices.Concat(strings.Fields(path)[1:], inFolder(dir, c.args(path)))
 	if path != "flux" {
 		args = append(args, "--timeout=3s", "--kubeconfig="+c.kubeconfig)
 		if c.user != "" {
@@ -225,11 +221,17 @@ func runIn(ctx context.Context, dir, path string, c exitCondition) int {
 	if os.Getenv("SHOW") != "" {
 		fmt.Printf("==== %s: flux %s: exit %d\n%s%s", c.name, strings.Join(args, " "), code, clip(out.String()), clip(err.String()))
 	}
-	return code
+	return exitResult{code, err.String()}
+}
+
+// exitResult is the exit code of a command and its standard error.
+type exitResult struct {
+	code   int
+	stderr string
 }
 
 // runProcess runs flux like the scripts: the test binary under that name.
-func runProcess(ctx context.Context, dir, path string, c exitCondition) int {
+func runProcess(ctx context.Context, dir, path string, c exitCondition) exitResult {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])
@@ -239,12 +241,12 @@ func runProcess(ctx context.Context, dir, path string, c exitCondition) int {
 	out, err := cmd.CombinedOutput()
 	var exited *exec.ExitError
 	if err != nil && !errors.As(err, &exited) {
-		return -1
+		return exitResult{-1, err.Error()}
 	}
 	if os.Getenv("SHOW") != "" {
 		fmt.Printf("==== %s: %s: exit %d\n%s", c.name, path, cmd.ProcessState.ExitCode(), clip(string(out)))
 	}
-	return cmd.ProcessState.ExitCode()
+	return exitResult{cmd.ProcessState.ExitCode(), string(out)}
 }
 
 // viewerKubeconfig returns the cluster's kubeconfig for the user viewer.
