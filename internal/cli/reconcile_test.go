@@ -13,7 +13,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/reconciler"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/fakeapi"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -98,7 +97,7 @@ func merged(o, change controllers.Object) controllers.Object {
 func (s *steered) say(name, status, reason, message string) {
 	o := s.Object(kustomizationPath, name)
 	s.Put(kustomizationPath, merged(o, controllers.Object{"status": map[string]any{
-		"lastHandledReconcileAt": controllers.Annotation(o, reconciler.RequestAnnotation), "observedGeneration": 1,
+		"lastHandledReconcileAt": controllers.Annotation(o, controllers.RequestAnnotation), "observedGeneration": 1,
 		"conditions": []any{map[string]any{"type": "Ready", "status": status, "reason": reason, "message": message}},
 	}}))
 }

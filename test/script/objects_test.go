@@ -21,7 +21,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/fluxkit/flux/internal/cli/reconciler"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -49,7 +48,7 @@ func observe(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, 
 		done <- cluster.Client.Follow(ctx, kube.Of(k), kube.Selection{Namespace: namespace, Name: name}, "", func(e kube.Event) (bool, error) {
 			generation, _ := controllers.Path{"metadata.generation"}.Lookup(e.Object)
 			condition, answered := controllers.FindCondition(e.Object, "Ready")
-			token := controllers.Annotation(e.Object, reconciler.RequestAnnotation)
+			token := controllers.Annotation(e.Object, controllers.RequestAnnotation)
 			handled := controllers.Path{"status.lastHandledReconcileAt"}.String(e.Object)
 			if e.Deleted || answered && condition.ObservedGeneration == number(generation) && token == handled {
 				return false, nil

@@ -115,7 +115,7 @@ func question(targets []objref.Target) string {
 	if len(targets) == 1 {
 		return fmt.Sprintf("Delete %s?", targets[0])
 	}
-	return fmt.Sprintf("Delete these %s?", kinds.Count(targets))
+	return fmt.Sprintf("Delete these %s?", objref.Count(targets))
 }
 
 func declined(err error) error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -25,7 +24,7 @@ func (d *deletion) await(ctx context.Context, targets []objref.Target) error {
 			subjects = append(subjects, t.Subject())
 		}
 	}
-	progress := report.NewProgress(d.app, len(subjects), reconcile.Deleted)
+	progress := report.NewProgress(d.app.UI, d.app.Now, len(subjects), reconcile.Deleted)
 	watches := reconcile.NewWatches(d.client)
 	watches.ShareMany(subjects)
 	engine := reconcile.Waiter{
@@ -48,7 +47,7 @@ func (d *deletion) printWaiting(targets []objref.Target) {
 	case 1:
 		d.app.UI.Waiting("waiting until %s is deleted", targets[0])
 	default:
-		d.app.UI.Waiting("waiting until %s are deleted", kinds.Count(targets))
+		d.app.UI.Waiting("waiting until %s are deleted", objref.Count(targets))
 	}
 }
 
@@ -69,7 +68,7 @@ func (d *deletion) ended(result reconcile.Result) error {
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
 		late := clierr.WithHint(fmt.Sprintf("check that %s runs: flux check", t.Kind.Controller),
-			"%s", report.TimedOut(d.app, t.Named(), "be deleted", deletionState(result.Last)))
+			"%s", report.TimedOut(d.app.Global.Timeout, t.Named(), "be deleted", deletionState(result.Last)))
 		d.results.Set(t, report.ResultFailed, late)
 		d.app.Report(late)
 		return clierr.ErrReported

@@ -119,20 +119,6 @@ func (c Chosen) Share(w *reconcile.Watches) {
 	}
 }
 
-// Count returns the number of targets with their kind, as in "3 Kustomization
-// objects".
-func (c Chosen) Count() string { return Count(c.Targets) }
-
-// Count returns the number of targets, with their kind if all have the same.
-func Count(targets []objref.Target) string {
-	for _, t := range targets {
-		if t.Kind.Kind != targets[0].Kind.Kind {
-			return fmt.Sprintf("%d objects", len(targets))
-		}
-	}
-	return fmt.Sprintf("%d %s objects", len(targets), targets[0].Kind.Kind)
-}
-
 // Targets returns the named objects, or those that the options select. It does
 // not read named objects: the request of the command reports missing ones.
 func Targets(ctx context.Context, a *app.App, cmd *cobra.Command, o TargetOptions, s Selection) (Chosen, error) {

@@ -2,6 +2,7 @@ package objref
 
 import (
 	"context"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -22,6 +23,17 @@ func (t Target) String() string { return t.Kind.Kind + " " + t.Namespace + "/" +
 
 // Key returns a key that is unique across kinds.
 func (t Target) Key() string { return t.String() }
+
+// Count returns the number of targets with their kind if all have the same, as in
+// "3 Kustomization objects".
+func Count(targets []Target) string {
+	for _, t := range targets {
+		if t.Kind.Kind != targets[0].Kind.Kind {
+			return fmt.Sprintf("%d objects", len(targets))
+		}
+	}
+	return fmt.Sprintf("%d %s objects", len(targets), targets[0].Kind.Kind)
+}
 
 // Named returns the reference of pkg/controllers to the object.
 func (t Target) Named() controllers.Target {

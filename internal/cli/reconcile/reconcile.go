@@ -1,4 +1,4 @@
-// Package reconcile has the command reconcile.
+// Package reconcile implements the reconcile command.
 package reconcile
 
 import (
@@ -17,41 +17,48 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// NewCommand returns the command reconcile.
+type options struct {
+	reconciler.Options
+	targets kinds.TargetOptions
+	failed  bool
+	format  string
+}
+
+// NewCommand returns the reconcile command.
 func NewCommand(a *app.App) *cobra.Command {
-	o := &reconciler.Options{}
+	o := &options{}
 	cmd := kinds.NewCommand(a, kinds.Verb{
 		Name: "reconcile", Applies: controllers.Reconcile,
 		Short: "Reconcile resources and wait for the result",
 		Of:    "Reconcile %s objects and wait for the result",
-		Example: `  # Reconcile one and wait until it is done
+		Example: `  # Reconcile an object and wait for the result
   flux reconcile %[1]s my-app
 
-  # Reconcile several, all of a namespace, or what is not ready anywhere
+  # Reconcile several, all in a namespace, or all that are not ready
   flux reconcile %[1]s my-app my-api
   flux reconcile %[1]s --all -n apps
   flux reconcile %[1]s --failed -A
 
-  # Reconcile one that is suspended, and leave it suspended
+  # Reconcile a suspended object and suspend it again
   flux reconcile %[1]s my-app --once
 
-  # Give it more time than the default five minutes, or do not wait
+  # Increase the time limit, or do not wait
   flux reconcile %[1]s my-app --timeout 10m
   flux reconcile %[1]s my-app --wait=false
 
-  # The outcome for a script
+  # Print the outcomes as JSON
   flux reconcile %[1]s --all -o json`,
-		Examples: `  # Reconcile a source and then what uses it
+		Examples: `  # Reconcile a source and then a Kustomization that uses it
   flux reconcile source/git/my-app ks/my-app
 
-  # Reconcile everything that is not ready: sources first, then by dependency
+  # Reconcile all objects that are not ready, sources and dependencies first
   flux reconcile all --failed -A`,
 		Flags: func(fs *pflag.FlagSet) {
-			o.Targets.Add(fs, "reconcile")
-			fs.BoolVar(&o.Failed, "failed", false, "reconcile the objects of the namespace that are not ready")
-			fs.BoolVar(&o.Once, "once", false, "reconcile a suspended object, too, and suspend it again")
-			fs.BoolVar(&o.Wait, "wait", true, "wait for the outcome")
-			report.AddFormat(fs, &o.Format)
+			o.targets.Add(fs, "reconcile")
+			fs.BoolVar(&o.failed, "failed", false, "reconcile the objects of the namespace that are not ready")
+			fs.BoolVar(&o.Once, "once", false, "also reconcile suspended objects, and suspend them again")
+			fs.BoolVar(&o.Wait, "wait", true, "wait for the result")
+			report.AddFormat(fs, &o.format)
 		},
 		KindFlags: func(k controllers.Kind, fs *pflag.FlagSet) { addKindFlags(o, k, fs) },
 		Run:       func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
@@ -60,35 +67,35 @@ func NewCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
-func addKindFlags(o *reconciler.Options, k controllers.Kind, fs *pflag.FlagSet) {
+func addKindFlags(o *options, k controllers.Kind, fs *pflag.FlagSet) {
 	if k.Kind == "HelmRelease" {
-		fs.BoolVar(&o.Force, "force", false, "install or upgrade the release even where nothing has changed")
-		fs.BoolVar(&o.Reset, "reset", false, "forget earlier failures, so that an exhausted release is tried again")
+		fs.BoolVar(&o.Force, "force", false, "install or upgrade the release even if nothing has changed")
+		fs.BoolVar(&o.Reset, "reset", false, "reset the failure counts, so that a release with exhausted retries is tried again")
 	}
 	switch {
 	case k.HasUpstream():
-		fs.BoolVar(&o.WithSource, "with-source", false, "reconcile what the object takes its content from first, up to the repository")
+		fs.BoolVar(&o.WithSource, "with-source", false, "reconcile the upstream objects first, up to the repository")
 	case k.Kind == "GitRepository":
 		fs.BoolVar(&o.WithSource, "with-source", false, "accepted for compatibility: a GitRepository has no source")
 	}
 }
 
-func check(o *reconciler.Options) error {
-	if err := report.CheckFormat(o.Format); err != nil {
+func (o *options) check() error {
+	if err := report.CheckFormat(o.format); err != nil {
 		return err
 	}
 	if o.Once && !o.Wait {
-		return errors.New("--once has to wait until it can suspend the object again: leave out --wait=false")
+		return errors.New("--once and --wait=false are mutually exclusive: the object is suspended again after the result")
 	}
 	return nil
 }
 
-func run(a *app.App, cmd *cobra.Command, o *reconciler.Options, s kinds.Selection) error {
-	if err := check(o); err != nil {
+func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
+	if err := o.check(); err != nil {
 		return err
 	}
-	targets := o.Targets
-	if o.Failed {
+	targets := o.targets
+	if o.failed {
 		if len(s.Objects) > 0 {
 			return errors.New("give names or --failed, not both")
 		}
@@ -108,31 +115,31 @@ func run(a *app.App, cmd *cobra.Command, o *reconciler.Options, s kinds.Selectio
 		return err
 	}
 	c.Targets = reconcilable(a, c, o)
-	r := reconciler.New(cmd.Context(), a, client, *o)
-	failed := r.Run(ctx, c)
+	r := reconciler.New(cmd.Context(), reconciler.NewEnv(a, client, c.Share), o.Options)
+	failed := r.Run(ctx, c.Targets)
 	if cmd.Context().Err() != nil {
 		return context.Cause(cmd.Context())
 	}
-	return errors.Join(failed, c.Incomplete, report.PrintOutcomes(a, o.Format, r.Outcomes()))
+	return errors.Join(failed, c.Incomplete, report.PrintOutcomes(a, o.format, r.Outcomes()))
 }
 
-// reconcilable leaves out of a selection what is suspended, which nobody has
-// asked for by name, and with --failed what is ready.
-func reconcilable(a *app.App, c kinds.Chosen, o *reconciler.Options) []objref.Target {
+// reconcilable returns the targets without the suspended objects, and with
+// --failed without the ready ones. It keeps all objects that are named.
+func reconcilable(a *app.App, c kinds.Chosen, o *options) []objref.Target {
 	if !c.Listed {
 		return c.Targets
 	}
 	left := slices.DeleteFunc(c.Targets, func(t objref.Target) bool {
-		if o.Failed && t.Kind.Ready(t.Object).Status == "True" {
+		if o.failed && t.Kind.Ready(t.Object).Status == "True" {
 			return true
 		}
 		if t.Kind.Suspension.Is(t.Object) && !o.Once {
-			a.UI.Warning("%s is suspended and left alone%s", t, report.SuspendNote(t.Object))
+			a.UI.Warning("%s is suspended and is not reconciled%s", t, report.SuspendNote(t.Object))
 			return true
 		}
 		return false
 	})
-	if len(left) == 0 && o.Failed && c.Incomplete == nil {
+	if len(left) == 0 && o.failed && c.Incomplete == nil {
 		a.UI.Success("no %s has failed", c.What.One())
 	}
 	return left

@@ -4,28 +4,32 @@ import (
 	"fmt"
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// The annotations by which a reconciliation is asked for (fluxcd/pkg/apis/meta and the helm-controller's API).
+// Annotations of the API of helm-controller that request an action.
 const (
-	RequestAnnotation = "reconcile.fluxcd.io/requestedAt"
-	forceAnnotation   = "reconcile.fluxcd.io/forceAt"
-	resetAnnotation   = "reconcile.fluxcd.io/resetAt"
+	forceAnnotation = "reconcile.fluxcd.io/forceAt"
+	resetAnnotation = "reconcile.fluxcd.io/resetAt"
 )
 
-// Options are the flags of reconcile.
+// Options select what a Reconciler requests and waits for.
 type Options struct {
-	Targets                  kinds.TargetOptions
-	WithSource, Force, Reset bool
-	Failed, Once, Wait       bool
-	Format                   string
+	// WithSource also reconciles the upstream objects.
+	WithSource bool
+	// Force and Reset request actions of helm-controller.
+	Force, Reset bool
+	// Once resumes suspended objects, and suspends them again afterwards.
+	Once bool
+	// Resume resumes the objects permanently.
+	Resume bool
+	// Wait waits for the results.
+	Wait bool
 }
 
-// SuspendedError says that a named object cannot be reconciled as it is.
+// SuspendedError returns the error for a named object that is suspended.
 func SuspendedError(t objref.Target, o controllers.Object) error {
 	return clierr.WithHint(fmt.Sprintf("flux resume %[1]s %[2]s -n %[3]s, or once: flux reconcile %[1]s %[2]s -n %[3]s --once", t.Kind.Noun(), t.Name, t.Namespace),
 		"%s is suspended%s", t, report.SuspendNote(o))

@@ -1,17 +1,16 @@
 package reconciler
 
-import (
-	"github.com/fluxkit/flux/pkg/controllers"
-)
+import "github.com/fluxkit/flux/pkg/controllers"
 
-// resumption is the patch that ends a suspension and forgets why it was.
+// resumption returns the patch that resumes an object and removes the reason and
+// the author of its suspension.
 func resumption(k controllers.Kind) map[string]any {
 	change := k.Suspension.Change(false)
 	Annotate(change, map[string]any{controllers.SuspendReasonAnnotation: nil, controllers.SuspendedByAnnotation: nil})
 	return change
 }
 
-// Annotate adds annotations to a merge patch, which may have some.
+// Annotate adds annotations to a merge patch.
 func Annotate(change, annotations map[string]any) {
 	meta, ok := change["metadata"].(map[string]any)
 	if !ok {

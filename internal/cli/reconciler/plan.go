@@ -11,24 +11,23 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// plan makes a node for each target and, with --with-source, for everything
-// above: an object that several take their content from is reconciled once.
-// Targets of several kinds are put in order. What is wrong with an object is
-// its node's error.
+// plan creates a node for each target and, with WithSource, for its upstream
+// objects, each of which is reconciled once. Targets of several kinds are sorted
+// by their references. An error about an object is stored in its node.
 func (r *Reconciler) plan(ctx context.Context, targets []objref.Target) {
 	for _, t := range targets {
 		n, _ := r.node(t)
-		n.ask, n.wanted = true, true
-		r.Order = append(r.Order, n)
+		n.requested, n.wanted = true, true
+		r.order = append(r.order, n)
 	}
 	var wg sync.WaitGroup
 	switch {
 	case r.options.WithSource:
-		for _, n := range r.Order {
+		for _, n := range r.order {
 			wg.Go(func() { r.expand(ctx, n) })
 		}
-	case r.kinds() > 1 && !r.Resuming:
-		for _, n := range r.Order {
+	case kindsOf(r.order) > 1 && !r.options.Resume:
+		for _, n := range r.order {
 			wg.Go(func() { r.link(ctx, n) })
 		}
 	default:
@@ -41,18 +40,17 @@ func (r *Reconciler) plan(ctx context.Context, targets []objref.Target) {
 	}
 }
 
-// kinds is how many kinds of objects are to be reconciled.
-func (r *Reconciler) kinds() int {
+// kindsOf returns the number of kinds of the nodes.
+func kindsOf(nodes []*node) int {
 	kinds := map[string]bool{}
-	for _, n := range r.Order {
+	for _, n := range nodes {
 		kinds[n.Kind.Kind] = true
 	}
 	return len(kinds)
 }
 
-// link puts an object behind those of its sources and dependencies that are to
-// be reconciled, too. One that cannot be read has no order; the request for its
-// reconciliation will say why.
+// link orders an object after its sources and dependencies among the targets. An
+// object that cannot be read is not ordered: its request returns the error.
 func (r *Reconciler) link(ctx context.Context, n *node) {
 	if err := r.readOne(ctx, n); err != nil {
 		return
@@ -72,7 +70,7 @@ func (r *Reconciler) link(ctx context.Context, n *node) {
 	add(n.Kind.DependenciesOf(n.Object), true)
 }
 
-// node returns the node of an object and whether it is new.
+// node returns the node of an object, and whether it was created.
 func (r *Reconciler) node(t objref.Target) (*node, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +82,7 @@ func (r *Reconciler) node(t objref.Target) (*node, bool) {
 	return n, true
 }
 
-// expand adds the sources of an object and theirs.
+// expand adds the upstream objects of an object, recursively.
 func (r *Reconciler) expand(ctx context.Context, n *node) {
 	if !n.Kind.HasUpstream() {
 		return
@@ -101,14 +99,14 @@ func (r *Reconciler) expand(ctx context.Context, n *node) {
 		source, added := r.node(t)
 		n.before = append(n.before, edge{node: source})
 		if added {
-			source.ask = asks(t.Kind)
+			source.requested = requestable(t.Kind)
 			r.expand(ctx, source)
 		}
 	}
 }
 
-// above are the objects one step up. A release that helm-controller has not
-// looked at yet has no chart: the repository takes its place.
+// above returns the direct upstream objects of an object. A HelmRelease that is
+// not reconciled yet has no HelmChart: its repository is used instead.
 func (r *Reconciler) above(ctx context.Context, n *node) ([]objref.Target, error) {
 	refs := n.Kind.Upstream(n.Object)
 	if n.Kind.Kind == "HelmRelease" && len(refs) == 1 && refs[0].Kind == "HelmChart" {
@@ -138,18 +136,18 @@ func (r *Reconciler) above(ctx context.Context, n *node) ([]objref.Target, error
 func (r *Reconciler) readOne(ctx context.Context, n *node) error {
 	r.slots <- struct{}{}
 	defer func() { <-r.slots }()
-	return n.Target.Read(ctx, r.client)
+	return n.Target.Read(ctx, r.env.Client)
 }
 
-// asks tells whether controllers answer requests for a kind. Generators do,
-// though no command of 2.9 asks them; an external artifact is what its
-// generator writes.
-func asks(k controllers.Kind) bool {
+// requestable reports whether the controller of a kind handles reconciliation
+// requests. That of ArtifactGenerators does, although Flux 2.9 has no command
+// for it; an ExternalArtifact is written by its generator.
+func requestable(k controllers.Kind) bool {
 	return k.Has(controllers.Reconcile) || k.Kind == "ArtifactGenerator"
 }
 
-// cutCycles removes edges that lead back, as of generators that feed each
-// other: waiting for them would never end.
+// cutCycles removes the edges that close a cycle, such as between generators
+// that use the artifacts of each other: the wait for them would not end.
 func cutCycles(n *node, above, visited map[*node]bool) {
 	if visited[n] {
 		return

@@ -11,9 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/kube"
@@ -22,18 +20,16 @@ import (
 )
 
 // Reconciler requests the reconciliation of objects, sources and dependencies
-// first, and watches for the results.
+// first, and waits for the results.
 type Reconciler struct {
-	app     *app.App
-	client  *kube.Client
+	env     Env
 	options Options
-	// user ends with the command and not with --timeout: what went wrong can
-	// still be looked at when the time is over.
-	user  context.Context
-	asked time.Time
-	// Resuming makes it a resume: the request also ends the suspension.
-	Resuming bool
-	// many objects are told apart by name in every line.
+	// user is the context of the command, without the deadline of the operation:
+	// failures are diagnosed after it.
+	user context.Context
+	// started is the time in the requests.
+	started time.Time
+	// many is set if messages have to name the object.
 	many bool
 
 	watches *reconcile.Watches
@@ -43,63 +39,71 @@ type Reconciler struct {
 
 	mu    sync.Mutex
 	nodes map[string]*node
-	Order []*node
+	// order has the nodes of the targets.
+	order []*node
 }
 
-// node is an object to be reconciled once those before it are.
+// node is an object that is reconciled after others.
 type node struct {
 	objref.Target
 	before []edge
-	// ask is false for what only leads to its sources, and wanted true for what
-	// the user has named.
-	ask, wanted bool
-	sub         *reconcile.Subscription
+	// requested is false for an object that only leads to its sources. wanted is
+	// true for the targets.
+	requested, wanted bool
+	sub               *reconcile.Subscription
 
-	Last controllers.Object
+	// last is the last known state, nil before the request.
+	last controllers.Object
 	err  error
 	done chan struct{}
 }
 
-// edge leads to an object that is reconciled first: a source or, where
-// dependency is true, one of spec.dependsOn.
+// edge leads to an object that is reconciled before: a source or, if dependency
+// is true, one of spec.dependsOn.
 type edge struct {
 	*node
 	dependency bool
 }
 
-// failed is why an object is not reconciled after this one.
+// failed returns the error for an object whose source or dependency has failed.
 func (e edge) failed(n *node) error {
 	if e.dependency {
-		return report.Unready(n.Target, n.Last, "%s was not reconciled: its dependency %s is not ready", n.Target, e.Target)
+		return report.Unready(n.Target, n.last, "%s was not reconciled: its dependency %s is not ready", n.Target, e.Target)
 	}
-	return report.Unready(n.Target, n.Last, "%s was not reconciled: its source %s could not be reconciled", n.Target, e.Target)
+	return report.Unready(n.Target, n.last, "%s was not reconciled: its source %s could not be reconciled", n.Target, e.Target)
 }
 
-// New returns a Reconciler whose requests end with the command.
-func New(user context.Context, a *app.App, client *kube.Client, o Options) *Reconciler {
+// requestsAtOnce is the maximum number of parallel requests.
+const requestsAtOnce = 16
+
+// New returns a Reconciler. user is the context of the command, without the
+// deadline of the operation.
+func New(user context.Context, env Env, o Options) *Reconciler {
 	r := &Reconciler{
-		app: a, client: client, options: o, user: user, asked: a.Now(),
-		watches: reconcile.NewWatches(client), slots: make(chan struct{}, app.Concurrency), nodes: map[string]*node{},
+		env: env, options: o, user: user, started: env.Now(),
+		watches: reconcile.NewWatches(env.Client), slots: make(chan struct{}, requestsAtOnce), nodes: map[string]*node{},
 	}
 	r.waiter = &reconcile.Waiter{Watches: r.watches, Progress: r.update}
 	return r
 }
 
-// Run reconciles what is chosen, with its sources, and reports every failure
-// when it happens.
-func (r *Reconciler) Run(ctx context.Context, c kinds.Chosen) error {
-	r.many = len(c.Targets) > 1
-	r.plan(ctx, c.Targets)
-	c.Share(r.watches)
+// Run reconciles the targets, with their sources if requested, and reports each
+// failure as soon as it occurs.
+func (r *Reconciler) Run(ctx context.Context, targets []objref.Target) error {
+	r.many = len(targets) > 1
+	r.plan(ctx, targets)
+	if r.env.Share != nil {
+		r.env.Share(r.watches)
+	}
 	r.subscribe()
 	defer r.watches.Wait()
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.watches.Start(watching)
-	if r.many && !r.Resuming {
-		r.app.UI.Action("reconciling %s", c.Count())
+	if r.many && !r.options.Resume {
+		r.env.UI.Action("reconciling %s", objref.Count(targets))
 	}
-	r.states = report.NewProgress(r.app, len(r.nodes), "reconciled")
+	r.states = report.NewProgress(r.env.UI, r.env.Now, len(r.nodes), "reconciled")
 	var wg sync.WaitGroup
 	for _, n := range r.nodes {
 		wg.Go(func() {
@@ -109,14 +113,14 @@ func (r *Reconciler) Run(ctx context.Context, c kinds.Chosen) error {
 				n.err = r.reconcile(ctx, n)
 			}
 			if n.err != nil && r.user.Err() == nil {
-				r.app.Report(n.err)
+				r.env.Report(n.err)
 			}
 		})
 	}
 	wg.Wait()
 	r.states.Close()
-	report.PrintRootCauses(r.user, r.app, report.Doctor(r.app, r.client), r.failures())
-	for _, n := range r.Order {
+	r.env.Explain(r.user, r.failures())
+	for _, n := range r.order {
 		if n.err != nil {
 			return clierr.ErrReported
 		}
@@ -124,7 +128,7 @@ func (r *Reconciler) Run(ctx context.Context, c kinds.Chosen) error {
 	return nil
 }
 
-// failures are the objects that are not ready, what was asked for first.
+// failures returns the failures, those of the targets first.
 func (r *Reconciler) failures() []*report.UnreadyError {
 	var list []*report.UnreadyError
 	add := func(n *node) {
@@ -133,7 +137,7 @@ func (r *Reconciler) failures() []*report.UnreadyError {
 			list = append(list, failure)
 		}
 	}
-	for _, n := range r.Order {
+	for _, n := range r.order {
 		add(n)
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.nodes)) {
@@ -142,33 +146,49 @@ func (r *Reconciler) failures() []*report.UnreadyError {
 	return list
 }
 
-// subscribe decides how each object is watched. It comes before any request for a
-// reconciliation, so that no answer is missed.
+// subscribe creates the watches, before the first request.
 func (r *Reconciler) subscribe() {
 	var subjects []reconcile.Subject
 	for _, n := range r.nodes {
-		if n.ask {
+		if n.requested {
 			subjects = append(subjects, n.Subject())
 		}
 	}
 	r.watches.ShareMany(subjects)
 	for _, n := range r.nodes {
-		if n.ask {
+		if n.requested {
 			n.sub = r.watches.Subscribe(n.Subject())
 		}
 	}
 }
 
-// Outcomes are those of the objects that were asked for, in their order.
-func (r *Reconciler) Outcomes() []report.Outcome {
-	var list []report.Outcome
-	for _, n := range r.Order {
-		list = append(list, report.OutcomeOf(n.Target, n.Last, n.err))
+// Result is the outcome for a target.
+type Result struct {
+	Target objref.Target
+	// Last is the last known state, nil before the request.
+	Last controllers.Object
+	Err  error
+}
+
+// Results returns the results of the targets, in their order.
+func (r *Reconciler) Results() []Result {
+	var list []Result
+	for _, n := range r.order {
+		list = append(list, Result{n.Target, n.last, n.err})
 	}
 	return list
 }
 
-// reconcile brings one object to its end.
+// Outcomes returns the outcomes of the targets, in their order.
+func (r *Reconciler) Outcomes() []report.Outcome {
+	var list []report.Outcome
+	for _, n := range r.order {
+		list = append(list, report.OutcomeOf(n.Target, n.last, n.err))
+	}
+	return list
+}
+
+// reconcile reconciles one object after those before it.
 func (r *Reconciler) reconcile(ctx context.Context, n *node) (err error) {
 	for _, e := range n.before {
 		select {
@@ -180,15 +200,15 @@ func (r *Reconciler) reconcile(ctx context.Context, n *node) (err error) {
 			return e.failed(n)
 		}
 	}
-	if !n.ask {
+	if !n.requested {
 		return nil
 	}
 	change := map[string]any{}
 	switch {
-	case r.Resuming:
+	case r.options.Resume:
 		change = resumption(n.Kind)
 	case r.options.Once && n.wanted:
-		if err := n.Target.Read(ctx, r.client); err != nil {
+		if err := n.Target.Read(ctx, r.env.Client); err != nil {
 			return err
 		}
 		if n.Kind.Suspension.Is(n.Object) {
@@ -196,24 +216,23 @@ func (r *Reconciler) reconcile(ctx context.Context, n *node) (err error) {
 			defer func() { err = errors.Join(err, r.suspendAgain(n)) }()
 		}
 	}
-	return r.askAndWait(ctx, n, change)
+	return r.requestAndWait(ctx, n, change)
 }
 
-// askAndWait repeats a request whose answer is no result: the controller has not
-// seen the source's new revision yet, or has put the object off because of a
-// dependency and would retry only after the object's interval.
-func (r *Reconciler) askAndWait(ctx context.Context, n *node, change map[string]any) error {
+// requestAndWait repeats a request if its result is stale, or if the controller
+// has postponed the object until its interval because of a dependency.
+func (r *Reconciler) requestAndWait(ctx context.Context, n *node, change map[string]any) error {
 	for attempt := range attempts {
-		token := r.asked.Add(time.Duration(attempt) * time.Millisecond).Format(time.RFC3339Nano)
+		token := r.started.Add(time.Duration(attempt) * time.Millisecond).Format(time.RFC3339Nano)
 		patched, err := r.request(ctx, n, token, maps.Clone(change), attempt)
 		if err != nil {
 			return err
 		}
-		n.Last = patched
+		n.last = patched
 		if n.Kind.Suspension.Is(patched) {
 			return SuspendedError(n.Target, patched)
 		}
-		if !r.waits(n) {
+		if !r.options.Wait || n.Kind.Done == "" {
 			return nil
 		}
 		err = r.await(ctx, n, token, attempt)
@@ -230,15 +249,11 @@ func (r *Reconciler) askAndWait(ctx context.Context, n *node, change map[string]
 	return nil
 }
 
-func (r *Reconciler) waits(n *node) bool {
-	return r.options.Wait && n.Kind.Done != ""
-}
-
-// request sends one patch that asks for a reconciliation, together with change.
+// request sends the patch that requests a reconciliation, together with change.
 func (r *Reconciler) request(ctx context.Context, n *node, token string, change map[string]any, attempt int) (patched controllers.Object, err error) {
 	annotations := map[string]any{}
-	if asks(n.Kind) {
-		annotations[RequestAnnotation] = token
+	if requestable(n.Kind) {
+		annotations[controllers.RequestAnnotation] = token
 	}
 	if r.options.Force && n.Kind.Kind == "HelmRelease" {
 		annotations[forceAnnotation] = token
@@ -250,56 +265,55 @@ func (r *Reconciler) request(ctx context.Context, n *node, token string, change 
 	r.slots <- struct{}{}
 	defer func() { <-r.slots }()
 	if attempt == 0 {
-		r.sayAsking(n)
+		r.printRequest(n)
 	}
-	err = r.client.WithServedVersion(ctx, n.Kind, func(served kube.Resource) error {
-		patched, err = r.client.MergePatch(ctx, served, n.Namespace, n.Name, change)
+	err = r.env.Client.WithServedVersion(ctx, n.Kind, func(served kube.Resource) error {
+		patched, err = r.env.Client.MergePatch(ctx, served, n.Namespace, n.Name, change)
 		return err
 	})
 	if err == nil && attempt == 0 && !n.Kind.Suspension.Is(patched) {
-		r.sayAsked(n)
+		r.printRequested(n)
 	}
 	return patched, objref.NotFound(err, n.Target)
 }
 
-func (r *Reconciler) sayAsking(n *node) {
+func (r *Reconciler) printRequest(n *node) {
 	switch {
-	case r.Resuming:
-		r.app.UI.Action("resuming %s %s in %s namespace", n.Kind.Noun(), n.Name, n.Namespace)
+	case r.options.Resume:
+		r.env.UI.Action("resuming %s %s in %s namespace", n.Kind.Noun(), n.Name, n.Namespace)
 	case !r.many:
-		r.app.UI.Action("annotating %s %s in %s namespace", n.Kind.Kind, n.Name, n.Namespace)
+		r.env.UI.Action("annotating %s %s in %s namespace", n.Kind.Kind, n.Name, n.Namespace)
 	}
 }
 
-func (r *Reconciler) sayAsked(n *node) {
+func (r *Reconciler) printRequested(n *node) {
 	switch {
-	case r.Resuming && r.many:
-		r.app.UI.Success("%s %s/%s resumed", n.Kind.Noun(), n.Namespace, n.Name)
-	case r.Resuming:
-		r.app.UI.Success("%s resumed", n.Kind.Noun())
+	case r.options.Resume && r.many:
+		r.env.UI.Success("%s %s/%s resumed", n.Kind.Noun(), n.Namespace, n.Name)
+	case r.options.Resume:
+		r.env.UI.Success("%s resumed", n.Kind.Noun())
 	case r.many && !r.options.Wait:
-		r.app.UI.Success("%s annotated", n.Target)
+		r.env.UI.Success("%s annotated", n.Target)
 	case !r.many:
-		r.app.UI.Success("%s annotated", n.Kind.Kind)
+		r.env.UI.Success("%s annotated", n.Kind.Kind)
 	}
 }
 
-// suspendTime bounds how long it takes to suspend an object again when the
-// command is over, perhaps because of Ctrl-C.
+// suspendTime is the time limit for suspending an object again at the end of the
+// command, possibly after Ctrl-C.
 const suspendTime = 5 * time.Second
 
-// suspendAgain also works after --timeout and Ctrl-C: an object that was
-// suspended must not stay resumed because the wait has ended.
+// suspendAgain suspends an object, also after the deadline and Ctrl-C.
 func (r *Reconciler) suspendAgain(n *node) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.user), suspendTime)
 	defer cancel()
-	err := r.client.WithServedVersion(ctx, n.Kind, func(res kube.Resource) error {
-		_, err := r.client.MergePatch(ctx, res, n.Namespace, n.Name, n.Kind.Suspension.Change(true))
+	err := r.env.Client.WithServedVersion(ctx, n.Kind, func(res kube.Resource) error {
+		_, err := r.env.Client.MergePatch(ctx, res, n.Namespace, n.Name, n.Kind.Suspension.Change(true))
 		return err
 	})
 	if err != nil {
 		return clierr.WithHint(fmt.Sprintf("flux suspend %s %s -n %s", n.Kind.Noun(), n.Name, n.Namespace), "suspending %s again: %w", n.Target, err)
 	}
-	r.app.UI.Success("%s is suspended again", n.Target)
+	r.env.UI.Success("%s is suspended again", n.Target)
 	return nil
 }

@@ -12,34 +12,34 @@ import (
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// errBlocked says that a controller has put an object off because a dependency
-// that is being reconciled at the same time was not done yet.
+// errBlocked is returned if a controller has postponed an object because a
+// dependency that is reconciled at the same time was not ready yet.
 var errBlocked = errors.New("waiting for a dependency")
 
-// errStale says that a controller has answered without having seen what its
-// source has fetched.
+// errStale is returned if a controller has handled a request before it received
+// the revision that the source has fetched.
 var errStale = errors.New("answered for an earlier revision of the source")
 
-// attempts bounds how often an object is asked: once more when a dependency is
-// done, once more when the answer was stale.
+// attempts is the maximum number of requests for an object: one more after a
+// dependency became ready, and one more after a stale result.
 const attempts = 3
 
 // await waits for the controller's answer to a request, from the version of the
 // patch on, so that no answer is missed and nothing is requested twice.
 func (r *Reconciler) await(ctx context.Context, n *node, token string, attempt int) error {
-	if n.Kind.Static != nil && n.Kind.Static(n.Last) {
-		r.sayDone(n, "reconciliation not supported by the object")
+	if n.Kind.Static != nil && n.Kind.Static(n.last) {
+		r.printDone(n, "reconciliation not supported by the object")
 		return nil
 	}
 	if attempt == 0 && !r.many {
-		r.app.UI.Waiting("waiting for %s reconciliation", n.Kind.Kind)
+		r.env.UI.Waiting("waiting for %s reconciliation", n.Kind.Kind)
 	}
 	goal := reconcile.Goal{State: reconcile.Ready, Attempt: true, Token: token, Answer: true}
 	subject := n.Subject()
-	subject.Object = n.Last
+	subject.Object = n.last
 	result := r.waiter.Await(ctx, goal, subject, n.sub)
 	if result.Last != nil {
-		n.Last = result.Last
+		n.last = result.Last
 	}
 	var final *reconcile.FinalError
 	answered := result.Err == nil || errors.As(result.Err, &final) && !final.Suspended
@@ -49,12 +49,12 @@ func (r *Reconciler) await(ctx context.Context, n *node, token string, attempt i
 	case answered && !last && stale(n):
 		return errStale
 	case result.Err == nil:
-		r.sayDone(n, result.Done())
+		r.printDone(n, result.Done())
 		return nil
 	case answered:
-		return report.Unready(n.Target, n.Last, "%s is not ready: %s", n.Target, report.Condition(n.Kind, n.Last))
+		return report.Unready(n.Target, n.last, "%s is not ready: %s", n.Target, report.Condition(n.Kind, n.last))
 	case final != nil:
-		return SuspendedError(n.Target, n.Last)
+		return SuspendedError(n.Target, n.last)
 	case errors.Is(result.Err, reconcile.ErrDeleted):
 		return fmt.Errorf("%s was %w", n.Target, result.Err)
 	}
@@ -68,44 +68,45 @@ func (r *Reconciler) update(p reconcile.Progress) {
 	}
 }
 
-func (r *Reconciler) sayDone(n *node, done string) {
+func (r *Reconciler) printDone(n *node, done string) {
 	if r.many {
 		done = n.String() + ": " + done
 	}
-	r.app.UI.Success("%s", done)
+	r.env.UI.Success("%s", done)
 }
 
-// tooLate returns the error of an object that was not reconciled within --timeout.
+// tooLate replaces the error of an exceeded deadline by one with the state of the
+// object.
 func (r *Reconciler) tooLate(n *node, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
 	state := "not requested: its source was not reconciled in time"
-	if n.Last != nil {
-		state = report.Condition(n.Kind, n.Last)
+	if n.last != nil {
+		state = report.Condition(n.Kind, n.last)
 	}
-	failure := report.Unready(n.Target, n.Last, "%s", report.TimedOut(r.app, n.Named(), "be reconciled", state))
+	failure := report.Unready(n.Target, n.last, "%s", report.TimedOut(r.env.Timeout, n.Named(), "be reconciled", state))
 	failure.Late = true
 	return failure
 }
 
-// stale reports whether an answer is about an earlier revision than the one that
-// a source was just seen to have fetched: a request may overtake the event of
-// the source on their way to the controller, which then works on what it knew.
+// stale reports whether a result is of an earlier revision than the one that a
+// source has fetched: the request may reach the controller before the watch
+// event of the source.
 func stale(n *node) bool {
 	return slices.ContainsFunc(n.before, func(s edge) bool {
-		fetched := s.Kind.Result.String(s.Last)
-		return !s.dependency && fetched != "" && !n.Kind.Tried(n.Last, s.Kind, fetched)
+		fetched := s.Kind.Result.String(s.last)
+		return !s.dependency && fetched != "" && !n.Kind.Tried(n.last, s.Kind, fetched)
 	})
 }
 
-// blocked tells whether a failure is only that a dependency among the objects
-// that are reconciled here was not done: all of them are asked at once, so a
-// controller may look at one before it is through with what that one depends
-// on, and puts it off until its own interval is over. That is no outcome. Where
-// the message names another dependency, or the one it names has failed, it is.
+// blocked reports whether a failure only means that a dependency among the
+// objects of this command was not ready yet. All of them are requested at once,
+// so a controller may reconcile an object before its dependency, and postpones
+// it until its interval. It is a failure if the message names another
+// dependency, or if the named one has failed.
 func (r *Reconciler) blocked(n *node) bool {
-	ready := n.Kind.Ready(n.Last)
+	ready := n.Kind.Ready(n.last)
 	if ready.Reason != "DependencyNotReady" {
 		return false
 	}
@@ -117,20 +118,20 @@ func (r *Reconciler) blocked(n *node) bool {
 	return false
 }
 
-// dependencies are the nodes of the objects that an object depends on.
+// dependencies returns the nodes of the dependencies of an object.
 func (r *Reconciler) dependencies(n *node) []*node {
 	var list []*node
-	for _, t := range n.Kind.DependenciesOf(n.Last) {
+	for _, t := range n.Kind.DependenciesOf(n.last) {
 		d, ok := r.nodes[objref.Target{Kind: n.Kind, Namespace: t.Namespace, Name: t.Name}.Key()]
-		if ok && d != n && d.ask {
+		if ok && d != n && d.requested {
 			list = append(list, d)
 		}
 	}
 	return list
 }
 
-// awaitDependencies waits until what an object depends on is done with. A
-// cycle of dependencies ends with --timeout.
+// awaitDependencies waits until the dependencies of an object are reconciled. For
+// a circular dependency it returns at the deadline.
 func (r *Reconciler) awaitDependencies(ctx context.Context, n *node) error {
 	for _, d := range r.dependencies(n) {
 		select {
@@ -139,7 +140,7 @@ func (r *Reconciler) awaitDependencies(ctx context.Context, n *node) error {
 		case <-d.done:
 		}
 		if d.err != nil {
-			return report.Unready(n.Target, n.Last, "%s is not ready: its dependency %s is not", n.Target, d.Target)
+			return report.Unready(n.Target, n.last, "%s is not ready: its dependency %s is not", n.Target, d.Target)
 		}
 	}
 	return nil

@@ -15,36 +15,36 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
-// causesShown is how many root causes of one command are reported.
+// causesShown is the maximum number of root causes that a command prints.
 const causesShown = 10
 
-// UnreadyError says that a command has come to no good end with an object of
-// Flux. Why that is, PrintRootCauses finds out for all of them together.
+// UnreadyError is the failure of a command for a Flux object that is not ready.
+// PrintRootCauses determines the root causes of all failures together.
 type UnreadyError struct {
 	target  objref.Target
 	last    controllers.Object
 	message string
-	// Late says that the time was over.
+	// Late is set if the time limit was exceeded.
 	Late bool
-	// Remedies are ways out that the command knows itself.
+	// Remedies are the fixes that the command suggests.
 	Remedies []string
 
-	// cause is why, nil where nothing was found, and unknown what could not be
-	// looked at.
+	// cause is the root cause, nil if none was found. unknown describes what
+	// could not be checked.
 	cause   *diagnose.Case
 	unknown []string
 }
 
 func (e *UnreadyError) Error() string { return e.message }
 
-// Unready is the failure of an object whose state the message ends with.
+// Unready returns the failure of an object. The message ends with its state.
 func Unready(t objref.Target, last controllers.Object, format string, args ...any) *UnreadyError {
-	message := strings.TrimSpace(fmt.Sprintf(format, args...)) // some end in a line break
+	message := strings.TrimSpace(fmt.Sprintf(format, args...)) // of a condition that ends with a line break
 	return &UnreadyError{target: t, last: last, message: strings.ReplaceAll(message, "\n", "\n  ")}
 }
 
-// Condition is what an object says of itself. While its controller is at work,
-// what it is doing tells more than that it is.
+// Condition returns the reason and message of the Ready condition, with the
+// message of the Reconciling condition during a reconciliation.
 func Condition(k controllers.Kind, o controllers.Object) string {
 	ready := diagnose.Said(k, o)
 	if doing, ok := controllers.FindCondition(o, "Reconciling"); ok && ready.Status == "Unknown" && doing.Status == "True" {
@@ -56,8 +56,7 @@ func Condition(k controllers.Kind, o controllers.Object) string {
 	return ready.Reason + ": " + ready.Message
 }
 
-// Fail reports an object that a command cannot go on without, and why it is
-// not ready.
+// Fail reports a failure that ends the command, with its root cause.
 func Fail(ctx context.Context, a *app.App, doctor diagnose.Doctor, e *UnreadyError) error {
 	if ctx.Err() == nil {
 		a.Report(e)
@@ -66,9 +65,8 @@ func Fail(ctx context.Context, a *app.App, doctor diagnose.Doctor, e *UnreadyErr
 	return clierr.ErrReported
 }
 
-// PrintRootCauses finds out why objects are not as they should be and says so below what
-// has been reported of them: each cause once, however many have it. It ends
-// with the command, not with --timeout.
+// PrintRootCauses diagnoses reported failures and prints each root cause once. ctx
+// is the context of the command: the diagnosis has a time limit of its own.
 func PrintRootCauses(ctx context.Context, a *app.App, doctor diagnose.Doctor, failed []*UnreadyError) {
 	if len(failed) == 0 || ctx.Err() != nil {
 		return
@@ -84,18 +82,18 @@ func PrintRootCauses(ctx context.Context, a *app.App, doctor diagnose.Doctor, fa
 		return
 	}
 	verdict.Cases = append(verdict.Cases, unexplained(verdict, failed)...)
-	var told, ways []string
+	var reported, remedies []string
 	for _, e := range failed {
-		told = append(told, e.message)
-		ways = append(ways, e.Remedies...)
+		reported = append(reported, e.message)
+		remedies = append(remedies, e.Remedies...)
 		e.unknown = verdict.Unknown
 		e.cause = e.caseIn(verdict)
 	}
-	PrintCauses(a, verdict, told, ways)
+	PrintCauses(a, verdict, reported, remedies)
 }
 
-// caseIn finds why an object failed, nil where nothing speaks against it. Where
-// only time has run out, more of it is the first way out.
+// caseIn returns the case of the object, nil if it has none. If only the time
+// limit was exceeded, the first remedy is a longer one.
 func (e *UnreadyError) caseIn(v diagnose.Verdict) *diagnose.Case {
 	for i := range v.Cases {
 		c := &v.Cases[i]
@@ -116,7 +114,8 @@ func (e *UnreadyError) caseIn(v diagnose.Verdict) *diagnose.Case {
 
 const moreTime = "increase --timeout"
 
-// unexplained makes what nothing was found against a case without a cause.
+// unexplained returns one case without a root cause for all failures that have
+// none.
 func unexplained(v diagnose.Verdict, failed []*UnreadyError) []diagnose.Case {
 	var c diagnose.Case
 	for _, e := range failed {
@@ -138,22 +137,22 @@ func unexplained(v diagnose.Verdict, failed []*UnreadyError) []diagnose.Case {
 
 func (e *UnreadyError) subject() controllers.Target { return e.target.Named() }
 
-// PrintCauses writes causes below failures that have been told, and ways out that
-// the command knows beside those that were found.
-func PrintCauses(a *app.App, v diagnose.Verdict, told, ways []string) {
+// PrintCauses prints root causes below the messages of reported failures. The
+// given remedies come first.
+func PrintCauses(a *app.App, v diagnose.Verdict, reported, remedies []string) {
 	p := &Page{width: a.UI.Columns(), Strong: a.UI.Strong}
-	var said []string
-	for _, message := range told {
-		said = append(said, strings.Join(strings.Fields(message), " "))
+	var lines []string
+	for _, message := range reported {
+		lines = append(lines, strings.Join(strings.Fields(message), " "))
 	}
 	for i, c := range v.Cases[:min(len(v.Cases), causesShown)] {
 		if i > 0 {
-			ways = nil
+			remedies = nil
 		}
 		if len(v.Cases) > 1 {
 			p.B.WriteString("\n")
 		}
-		p.Cause(c, whose(c, len(told)), strings.Join(said, "\n"), ways)
+		p.Cause(c, whose(c, len(reported)), strings.Join(lines, "\n"), remedies)
 	}
 	if more := len(v.Cases) - causesShown; more > 0 {
 		p.Section(fmt.Sprintf("And %d more root causes", more), []string{"flux why"})
@@ -162,8 +161,7 @@ func PrintCauses(a *app.App, v diagnose.Verdict, told, ways []string) {
 	a.UI.Print(strings.TrimSuffix(p.B.String(), "\n"))
 }
 
-// whose says for which of the objects that have failed a case is, "" where
-// there is only one.
+// whose names the failed objects of a case, "" if only one object has failed.
 func whose(c diagnose.Case, failed int) string {
 	explained := append([]controllers.Target{c.Object}, c.Also...)
 	switch {
@@ -178,12 +176,12 @@ func whose(c diagnose.Case, failed int) string {
 	}
 }
 
-// TimedOut is the message of a wait that --timeout has ended.
-func TimedOut(a *app.App, t controllers.Target, become, state string) string {
-	return fmt.Sprintf("timed out after %s waiting for %s to %s: %s", brief(a.Global.Timeout), t, become, state)
+// TimedOut returns the message for a wait that has exceeded its time limit.
+func TimedOut(timeout time.Duration, t controllers.Target, become, state string) string {
+	return fmt.Sprintf("timed out after %s waiting for %s to %s: %s", brief(timeout), t, become, state)
 }
 
-// brief is a duration without units of which there are none.
+// brief returns a duration without zero units at its end.
 func brief(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -195,9 +193,9 @@ func brief(d time.Duration) string {
 	return text
 }
 
-// Doctor returns what diagnoses objects of the cluster.
+// Doctor returns the diagnosis of the cluster.
 func Doctor(a *app.App, client *kube.Client) diagnose.Doctor {
 	d := diagnose.Doctor{Client: client, Home: a.FluxNamespace(), Now: a.Now()}
-	d.Kustomizer, _ = a.Kustomizer(app.RemoteBases{}) // only a host can be wrong
+	d.Kustomizer, _ = a.Kustomizer(app.RemoteBases{}) // fails for invalid hosts only
 	return d
 }

@@ -3,41 +3,44 @@ package report
 import (
 	"fmt"
 	"sync"
+	"time"
 
-	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// manyStates is the number of objects from which on only failures are printed
-// where nothing can be redrawn: of hundreds, every step would be noise.
+// manyStates is the number of objects from which only failures are printed, if
+// the line cannot be redrawn.
 const manyStates = 20
 
-// Progress shows what objects say of themselves while they are waited for: on a
-// terminal as one line that changes, elsewhere as a line for each new state.
+// Progress shows the states of awaited objects: on a terminal in one line that is
+// redrawn, elsewhere in a line for each new state.
 type Progress struct {
-	app  *app.App
+	ui   *ui.Terminal
 	line *ui.Progress
-	// what says what objects are when they are done.
+	// what is the state of finished objects, such as "reconciled".
 	what        string
 	total, done int
 
-	mu     sync.Mutex
-	said   map[string]bool
+	mu      sync.Mutex
+	printed map[string]bool
+	// latest are the states by object, and last is the object in the line.
 	latest map[string]string
 	last   string
 }
 
-// NewProgress returns the progress of so many objects.
-func NewProgress(a *app.App, total int, what string) *Progress {
-	s := &Progress{app: a, what: what, total: total, said: map[string]bool{}, latest: map[string]string{}}
-	s.line = a.UI.Progress(a.Now, "waiting")
-	return s
+// NewProgress returns the progress of a number of objects. what is the state of
+// finished objects, such as "reconciled".
+func NewProgress(terminal *ui.Terminal, now func() time.Time, total int, what string) *Progress {
+	return &Progress{
+		ui: terminal, line: terminal.Progress(now, "waiting"), what: what, total: total,
+		printed: map[string]bool{}, latest: map[string]string{},
+	}
 }
 
-// Update shows a state of an object, each once.
+// Update shows the state of an object unless it was shown before.
 func (s *Progress) Update(subject reconcile.Subject, o controllers.Object, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,16 +49,16 @@ func (s *Progress) Update(subject reconcile.Subject, o controllers.Object, text 
 	s.latest[id], s.last = text, id
 	s.show()
 	line := id + ": " + text
-	if s.app.UI.Redraws() || s.said[line] {
+	if s.ui.Redraws() || s.printed[line] {
 		return
 	}
-	s.said[line] = true
+	s.printed[line] = true
 	if s.total < manyStates || subject.Kind.Ready(o).Reason != "" && subject.Kind.Ready(o).Status == "False" && !subject.Kind.Pending(o) {
-		s.app.UI.Waiting("%s", line)
+		s.ui.Waiting("%s", line)
 	}
 }
 
-// Done says that an object is not waited for any more.
+// Done counts an object as finished.
 func (s *Progress) Done(subject reconcile.Subject) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,8 +67,8 @@ func (s *Progress) Done(subject reconcile.Subject) {
 	s.show()
 }
 
-// show brings the line up to date: with the last state that was told, or with
-// one of another object where that is done.
+// show redraws the line with the last state, or with the state of another object
+// if that object is finished.
 func (s *Progress) show() {
 	text, ok := s.latest[s.last]
 	for id, other := range s.latest {
@@ -85,5 +88,5 @@ func (s *Progress) show() {
 	}
 }
 
-// Close ends the line.
+// Close removes the line.
 func (s *Progress) Close() { s.line.Done() }

@@ -1,4 +1,4 @@
-// Package resume has the command resume.
+// Package resume implements the resume command.
 package resume
 
 import (
@@ -23,7 +23,7 @@ type options struct {
 	format  string
 }
 
-// NewCommand returns the command resume.
+// NewCommand returns the resume command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := kinds.NewCommand(a, kinds.Verb{
@@ -56,7 +56,7 @@ func NewCommand(a *app.App) *cobra.Command {
 		Examples: `  # Resume objects of several kinds
   flux resume ks/my-app hr/my-app
 
-  # Resume everything that is suspended in the cluster
+  # Resume all suspended objects in the cluster
   flux resume all -A`,
 		Flags: func(fs *pflag.FlagSet) {
 			o.targets.Add(fs, "resume")
@@ -92,16 +92,15 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 			a.UI.Success("no %s is suspended", suspendable(s))
 		}
 	}
-	r := reconciler.New(cmd.Context(), a, client, reconciler.Options{Wait: o.wait})
-	r.Resuming = true
-	failed := r.Run(ctx, c)
+	r := reconciler.New(cmd.Context(), reconciler.NewEnv(a, client, c.Share), reconciler.Options{Resume: true, Wait: o.wait})
+	failed := r.Run(ctx, c.Targets)
 	if cmd.Context().Err() != nil {
 		return context.Cause(cmd.Context())
 	}
 	return errors.Join(failed, c.Incomplete, printResumed(a, o.format, r))
 }
 
-// suspendable is how messages call what could have been suspended.
+// suspendable returns the noun for a selected object in messages.
 func suspendable(s kinds.Selection) string {
 	if s.Several() {
 		return "object"
@@ -109,15 +108,15 @@ func suspendable(s kinds.Selection) string {
 	return s.Kinds[0].Noun()
 }
 
-// printResumed writes what has become of each object, and whether it was resumed.
+// printResumed prints the outcome of each object, and whether it was resumed.
 func printResumed(a *app.App, format string, r *reconciler.Reconciler) error {
 	outcomes := r.Outcomes()
 	var resumed []objref.Target
-	for i, n := range r.Order {
+	for i, result := range r.Results() {
 		outcomes[i].Result = report.ResultFailed
-		if n.Last != nil && !n.Kind.Suspension.Is(n.Last) {
+		if result.Last != nil && !result.Target.Kind.Suspension.Is(result.Last) {
 			outcomes[i].Result = report.ResultResumed
-			resumed = append(resumed, n.Target)
+			resumed = append(resumed, result.Target)
 		}
 	}
 	if format == "name" {

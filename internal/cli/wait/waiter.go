@@ -35,7 +35,7 @@ type waiter struct {
 func (w *waiter) run(ctx context.Context, c kinds.Chosen) error {
 	g := reconcile.Goal{State: w.options.state, Revision: w.options.revision}
 	w.say(c.Targets, g)
-	w.states = report.NewProgress(w.app, len(c.Targets), g.State)
+	w.states = report.NewProgress(w.app.UI, w.app.Now, len(c.Targets), g.State)
 	watches := reconcile.NewWatches(w.client)
 	c.Share(watches)
 	engine := reconcile.Waiter{
@@ -84,7 +84,7 @@ func (w *waiter) say(targets []objref.Target, g reconcile.Goal) {
 	case 1:
 		w.app.UI.Waiting("waiting until %s is %s", targets[0].Named(), g)
 	default:
-		w.app.UI.Waiting("waiting until %s are %s", kinds.Count(targets), g)
+		w.app.UI.Waiting("waiting until %s are %s", objref.Count(targets), g)
 	}
 }
 
@@ -149,7 +149,7 @@ func (w *waiter) inWords(result reconcile.Result) error {
 	case errors.Is(err, reconcile.ErrDeleted):
 		return fmt.Errorf("%s was %w", s, err)
 	case errors.Is(err, context.DeadlineExceeded) && o != nil:
-		late := report.TimedOut(w.app, s.Target(), g.Become(), missed(g, s.Kind, o))
+		late := report.TimedOut(w.app.Global.Timeout, s.Target(), g.Become(), missed(g, s.Kind, o))
 		if !g.HasCause(s.Kind, o) {
 			return errors.New(late)
 		}

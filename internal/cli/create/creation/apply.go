@@ -120,7 +120,7 @@ func (c *Creation) Await(ctx context.Context, k controllers.Kind, done kube.Upse
 	goal := reconcile.Goal{State: reconcile.Ready, Attempt: true}
 	if outdated(k, done, renewed) {
 		goal.Token = c.App.Now().Format(time.RFC3339Nano)
-		if last, err = client.Annotate(ctx, done.Resource, c.Namespace, c.Name, map[string]any{reconciler.RequestAnnotation: goal.Token}); err != nil {
+		if last, err = client.Annotate(ctx, done.Resource, c.Namespace, c.Name, map[string]any{controllers.RequestAnnotation: goal.Token}); err != nil {
 			return last, fmt.Errorf("requesting a reconciliation: %w", err)
 		}
 	}
@@ -148,7 +148,7 @@ func (c *Creation) outcome(client *kube.Client, result reconcile.Result) error {
 	var final *reconcile.FinalError
 	switch err := result.Err; {
 	case errors.Is(err, context.DeadlineExceeded):
-		failure = report.Unready(t, last, "%s", report.TimedOut(c.App, t.Named(), "become ready", report.Condition(k, last)))
+		failure = report.Unready(t, last, "%s", report.TimedOut(c.App.Global.Timeout, t.Named(), "become ready", report.Condition(k, last)))
 		failure.Late = true
 	case errors.As(err, &final) && final.Suspended:
 		return reconciler.SuspendedError(t, last)
