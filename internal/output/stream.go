@@ -2,9 +2,10 @@ package output
 
 import (
 	"io"
-	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/olekukonko/tablewriter"
 
 	"github.com/fluxkit/flux/internal/printable"
 )
@@ -89,7 +90,9 @@ func (s *Stream) head(b *strings.Builder) {
 		screen.head(b, s.headers, screen.fit(s.headers, s.measures))
 		return
 	}
-	writeRow(b, s.headers, s.unpadded(s.headers), " ")
+	table := s.table(b)
+	table.SetHeader(s.headers)
+	table.Render()
 }
 
 func (s *Stream) write(b *strings.Builder, row []string) {
@@ -97,12 +100,16 @@ func (s *Stream) write(b *strings.Builder, row []string) {
 		screen.write(b, s.headers, row, screen.fit(s.headers, s.measures))
 		return
 	}
-	writeRow(b, row, s.unpadded(row), "\t")
+	table := s.table(b)
+	table.Append(row)
+	table.Render()
 }
 
-// unpadded returns the widths of a row without padding of its last cell.
-func (s *Stream) unpadded(row []string) []int {
-	widths := slices.Clone(s.widths)
-	widths[len(widths)-1] = utf8.RuneCountInString(row[len(row)-1])
-	return widths
+// table returns a table for one row with the widths so far. The last cell is not padded.
+func (s *Stream) table(b *strings.Builder) *tablewriter.Table {
+	table := newTable(b)
+	for i, width := range s.widths[:len(s.widths)-1] {
+		table.SetColMinWidth(i, width)
+	}
+	return table
 }

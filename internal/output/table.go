@@ -4,7 +4,10 @@ package output
 import (
 	"io"
 	"strings"
-	"unicode/utf8"
+	"sync"
+
+	"github.com/mattn/go-runewidth"
+	"github.com/olekukonko/tablewriter"
 
 	"github.com/fluxkit/flux/internal/printable"
 )
@@ -17,23 +20,38 @@ type Table struct {
 
 // Write prints the table for pipes, as Flux 2.9 does: cells padded to the width of the column,
 // each followed by a tab, except the last header, which is followed by a space. Without headers,
-// their width is ignored.
+// their width is ignored. Tables for terminals are printed by Show.
 func (t Table) Write(w io.Writer, headers bool) error {
-	rows := t.printable().Rows
-	if headers {
-		rows = append([][]string{t.Headers}, rows...)
-	}
-	widths := columnWidths(rows)
 	var b strings.Builder
-	for i, row := range rows {
-		end := "\t"
-		if headers && i == 0 {
-			end = " "
-		}
-		writeRow(&b, row, widths, end)
+	table := newTable(&b)
+	if headers {
+		table.SetHeader(t.Headers)
 	}
+	table.AppendBulk(t.printable().Rows)
+	table.Render()
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// sameWidths makes characters as wide in every locale: by default those that are ambiguous are wide
+// in the locales of East Asia, and the bytes of a pipe must not depend on the locale.
+var sameWidths = sync.OnceFunc(func() { runewidth.DefaultCondition.EastAsianWidth = false })
+
+// newTable returns a table in the style of Flux 2.9.
+func newTable(b *strings.Builder) *tablewriter.Table {
+	sameWidths()
+	table := tablewriter.NewWriter(b)
+	table.SetAutoWrapText(false)
+	table.SetAutoFormatHeaders(false)
+	table.SetHeaderAlignment(tablewriter.ALIGN_LEFT)
+	table.SetAlignment(tablewriter.ALIGN_LEFT)
+	table.SetColumnSeparator("")
+	table.SetRowSeparator("")
+	table.SetHeaderLine(false)
+	table.SetBorder(false)
+	table.SetTablePadding("\t")
+	table.SetNoWhiteSpace(true)
+	return table
 }
 
 // printable returns the table with cells on one line, without control characters.
@@ -43,28 +61,4 @@ func (t Table) printable() Table {
 		fit.Rows[i] = printable.Lines(row)
 	}
 	return fit
-}
-
-func writeRow(b *strings.Builder, row []string, widths []int, end string) {
-	for i, cell := range row {
-		b.WriteString(cell)
-		b.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)))
-		if i < len(row)-1 {
-			b.WriteByte('\t')
-		}
-	}
-	b.WriteString(end + "\n")
-}
-
-func columnWidths(rows [][]string) []int {
-	var widths []int
-	for _, row := range rows {
-		for i, cell := range row {
-			if i == len(widths) {
-				widths = append(widths, 0)
-			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	return widths
 }
