@@ -1,4 +1,5 @@
-// Package bootstrap has the commands below bootstrap.
+// Package bootstrap implements flux bootstrap: it installs Flux on a cluster from a
+// Git repository that then manages it. pkg/bootstrap has the engine.
 package bootstrap
 
 import (
@@ -26,7 +27,7 @@ import (
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
 
-// flags are the flags of bootstrap on every host.
+// flags holds the common flags of the bootstrap commands.
 type flags struct {
 	*installation.Manifests
 	branch     string
@@ -49,7 +50,7 @@ type flags struct {
 	mode mode
 }
 
-// signFlags are how commits are signed.
+// signFlags holds the flags for commit signing.
 type signFlags struct {
 	ring, id, passphrase string
 	sshFile, sshPassword string
@@ -57,74 +58,74 @@ type signFlags struct {
 	reuse                bool
 }
 
-// NewCommand returns the command bootstrap.
+// NewCommand returns the bootstrap command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &flags{Manifests: installation.NewManifests(), key: sshkey.Kind{Algorithm: "ecdsa", Curve: "p384", Bits: 2048}}
 	cmd := command.Group("bootstrap", "Bootstrap Flux on a cluster from a Git repository", newGit(a, o))
 	for _, row := range hostRows() {
 		cmd.AddCommand(newHosted(a, o, row))
 	}
-	cmd.Long = `Commit the manifests of Flux to a Git repository, install them on the cluster,
-and let the cluster follow the repository from then on. Run it again to
-upgrade, to finish what was interrupted, or to change a flag.
+	cmd.Long = `Commit the Flux manifests to a Git repository, install them on the cluster and
+configure the cluster to sync from the repository. Run it again to upgrade Flux, to
+resume an interrupted bootstrap or to change flags.
 
-What would fail is found before anything is changed; --preflight stops there,
-and --dry-run shows what would be created or changed. Where a branch takes no
-pushes, --pull-request asks for the change to be merged: run the same command
-again after the merge, and it goes on with the cluster.`
+The preflight checks run before anything is changed; --preflight runs only the
+checks, and --dry-run prints the changes. If the branch does not accept pushes,
+--pull-request opens a pull request: run the same command again after the merge
+to install Flux on the cluster.`
 	o.add(cmd.PersistentFlags())
 	return cmd
 }
 
 func (o *flags) add(fs *pflag.FlagSet) {
 	o.Manifests.Add(fs)
-	fs.StringVar(&o.branch, "branch", "main", "the branch to commit to and to follow")
-	fs.BoolVar(&o.tokenAuth, "token-auth", false, "let the cluster use the password or token over HTTP, instead of a key over SSH")
-	fs.StringVar(&o.caFile, "ca-file", "", "a file with certificates to trust besides the system's")
-	fs.StringVar(&o.secretName, "secret-name", app.DefaultNamespace, "the name of the Secret that opens the repository to the cluster")
-	fs.BoolVar(&o.recurseSubmodules, "recurse-submodules", false, "fetch the repository's submodules too")
-	fs.StringSliceVar(&o.sparseCheckout, "sparse-checkout", nil, "fetch these folders of the repository only")
-	fs.StringVar(&o.author, "author-name", "Flux", "the author of the commits")
-	fs.StringVar(&o.email, "author-email", "", "the author's address")
-	fs.StringVar(&o.appendix, "commit-message-appendix", "", "a text to end commit messages with, such as '[ci skip]'")
-	fs.StringVar(&o.privateKeyFile, "private-key-file", "", "the SSH key that opens the repository, here and for the cluster")
-	fs.StringVar(&o.sshHostname, "ssh-hostname", "", "the host, and port, of the repository's SSH address where it is not that of --url")
-	fs.Var(command.Choice{Value: &o.key.Algorithm, Allowed: sshkey.Algorithms}, "ssh-key-algorithm", "the kind of SSH key to make: "+strings.Join(sshkey.Algorithms, ", "))
-	fs.Var(command.Choice{Value: &o.key.Curve, Allowed: sshkey.Curves}, "ssh-ecdsa-curve", "the curve of an ecdsa key: "+strings.Join(sshkey.Curves, ", "))
-	fs.Var((*command.KeyBits)(&o.key.Bits), "ssh-rsa-bits", "the size of an rsa key, a multiple of 8")
-	fs.StringSliceVar(&o.hostKeyAlgos, "ssh-hostkey-algos", nil, "the types of host keys to ask SSH servers for, in order of preference")
-	fs.StringVar(&o.knownHostsFile, "ssh-known-hosts-file", "", "a known_hosts file: only SSH servers with a key in it are trusted")
+	fs.StringVar(&o.branch, "branch", "main", "Git branch to commit to and to sync from")
+	fs.BoolVar(&o.tokenAuth, "token-auth", false, "authenticate the cluster with the password or token over HTTPS instead of an SSH deploy key")
+	fs.StringVar(&o.caFile, "ca-file", "", "path to CA certificates to trust in addition to those of the system")
+	fs.StringVar(&o.secretName, "secret-name", app.DefaultNamespace, "name of the Secret with the Git credentials")
+	fs.BoolVar(&o.recurseSubmodules, "recurse-submodules", false, "fetch the submodules of the repository recursively")
+	fs.StringSliceVar(&o.sparseCheckout, "sparse-checkout", nil, "directories of the repository to check out (default all)")
+	fs.StringVar(&o.author, "author-name", "Flux", "name of the commit author")
+	fs.StringVar(&o.email, "author-email", "", "e-mail address of the commit author")
+	fs.StringVar(&o.appendix, "commit-message-appendix", "", "text appended to commit messages, e.g. '[ci skip]'")
+	fs.StringVar(&o.privateKeyFile, "private-key-file", "", "path to the SSH private key for the repository, used here and by the cluster")
+	fs.StringVar(&o.sshHostname, "ssh-hostname", "", "SSH host and optional port of the repository (default the host of the repository URL)")
+	fs.Var(command.Choice{Value: &o.key.Algorithm, Allowed: sshkey.Algorithms}, "ssh-key-algorithm", "algorithm of the generated SSH key: "+strings.Join(sshkey.Algorithms, ", "))
+	fs.Var(command.Choice{Value: &o.key.Curve, Allowed: sshkey.Curves}, "ssh-ecdsa-curve", "curve of a generated ECDSA key: "+strings.Join(sshkey.Curves, ", "))
+	fs.Var((*command.KeyBits)(&o.key.Bits), "ssh-rsa-bits", "size of a generated RSA key in bits, a multiple of 8")
+	fs.StringSliceVar(&o.hostKeyAlgos, "ssh-hostkey-algos", nil, "accepted SSH host key algorithms, in order of preference")
+	fs.StringVar(&o.knownHostsFile, "ssh-known-hosts-file", "", "path to a known_hosts file with the only trusted SSH host keys")
 	o.sign.add(fs)
 	o.mode.add(fs)
 }
 
 func (s *signFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&s.ring, "gpg-key-ring", "", "a file with the OpenPGP key to sign commits with")
-	fs.StringVar(&s.id, "gpg-key-id", "", "the ID of the OpenPGP key, where there is more than one")
-	fs.StringVar(&s.passphrase, "gpg-passphrase", "", "what unlocks the OpenPGP key")
-	fs.StringVar(&s.sshFile, "ssh-signing-key-file", "", "a file with the SSH key to sign commits with")
-	fs.StringVar(&s.sshPassword, "ssh-signing-password", "", "what unlocks the SSH key that signs")
-	fs.StringVar(&s.sshPassphrase, "ssh-signing-passphrase", "", "another name of --ssh-signing-password")
+	fs.StringVar(&s.ring, "gpg-key-ring", "", "path to the OpenPGP key ring for commit signing")
+	fs.StringVar(&s.id, "gpg-key-id", "", "ID of the OpenPGP key, if the key ring has several")
+	fs.StringVar(&s.passphrase, "gpg-passphrase", "", "passphrase of the OpenPGP key")
+	fs.StringVar(&s.sshFile, "ssh-signing-key-file", "", "path to the SSH private key for commit signing")
+	fs.StringVar(&s.sshPassword, "ssh-signing-password", "", "passphrase of the SSH signing key")
+	fs.StringVar(&s.sshPassphrase, "ssh-signing-passphrase", "", "alias of --ssh-signing-password")
 	fs.BoolVar(&s.reuse, "ssh-signing-reuse-private-key", false, "sign commits with --private-key-file")
 	_ = fs.MarkHidden("ssh-signing-passphrase")
 }
 
-// repositoryPath is the value of a flag that is a folder within the repository.
+// repositoryPath is a flag value with the path to a directory in the repository.
 type repositoryPath string
 
 func (p *repositoryPath) String() string { return string(*p) }
 
-// Type is what help shows in place of the value.
+// Type returns the name of the type in help texts.
 func (p *repositoryPath) Type() string { return "safeRelativePath" }
 
-// Set refuses a path that is outside the repository.
+// Set returns an error for a path outside of the repository.
 func (p *repositoryPath) Set(s string) error {
 	clean, err := bootstrap.CleanPath(s)
 	*p = repositoryPath(clean)
 	return err
 }
 
-// plan returns what the flags ask for, apart from the host's own.
+// plan returns the bootstrap plan of the common flags.
 func (o *flags) plan(a *app.App, cmd *cobra.Command, privateKey []byte, password string) (bootstrap.Plan, error) {
 	if err := o.mode.validate(); err != nil {
 		return bootstrap.Plan{}, err
@@ -163,23 +164,23 @@ func (o *flags) plan(a *app.App, cmd *cobra.Command, privateKey []byte, password
 	}, nil
 }
 
-// signer returns what signs commits, nil where nothing is to.
+// signer returns the commit signer, or nil if commits are not signed.
 func (s *signFlags) signer(privateKey []byte, password string) (gitsign.Signer, error) {
-	ways := 0
-	for _, asked := range []bool{s.ring != "", s.sshFile != "", s.reuse} {
-		if asked {
-			ways++
+	keys := 0
+	for _, set := range []bool{s.ring != "", s.sshFile != "", s.reuse} {
+		if set {
+			keys++
 		}
 	}
 	switch {
-	case ways == 0 && (s.id != "" || s.passphrase != ""):
-		return nil, errors.New("--gpg-key-id and --gpg-passphrase need --gpg-key-ring")
-	case ways == 0 && s.sshPassword+s.sshPassphrase != "":
-		return nil, errors.New("--ssh-signing-password needs --ssh-signing-key-file")
-	case ways == 0:
+	case keys == 0 && (s.id != "" || s.passphrase != ""):
+		return nil, errors.New("--gpg-key-id and --gpg-passphrase require --gpg-key-ring")
+	case keys == 0 && s.sshPassword+s.sshPassphrase != "":
+		return nil, errors.New("--ssh-signing-password requires --ssh-signing-key-file")
+	case keys == 0:
 		return nil, nil //nolint:nilnil // commits are not signed
-	case ways > 1:
-		return nil, errors.New("give one of --gpg-key-ring, --ssh-signing-key-file and --ssh-signing-reuse-private-key: a commit has one signature")
+	case keys > 1:
+		return nil, errors.New("--gpg-key-ring, --ssh-signing-key-file and --ssh-signing-reuse-private-key are mutually exclusive")
 	case s.ring != "":
 		ring, err := os.ReadFile(s.ring)
 		if err != nil {
@@ -187,7 +188,7 @@ func (s *signFlags) signer(privateKey []byte, password string) (gitsign.Signer, 
 		}
 		return gitsign.OpenPGP(ring, s.id, s.passphrase)
 	case s.reuse && privateKey == nil:
-		return nil, errors.New("--ssh-signing-reuse-private-key needs --private-key-file")
+		return nil, errors.New("--ssh-signing-reuse-private-key requires --private-key-file")
 	case s.sshFile != "":
 		var err error
 		if privateKey, err = os.ReadFile(s.sshFile); err != nil {
@@ -197,35 +198,35 @@ func (s *signFlags) signer(privateKey []byte, password string) (gitsign.Signer, 
 	}
 	key, err := sshkey.Signer(privateKey, password)
 	if err != nil {
-		return nil, fmt.Errorf("using the SSH key that signs commits: %w", err)
+		return nil, fmt.Errorf("reading the SSH signing key: %w", err)
 	}
 	return gitsign.SSH(key), nil
 }
 
-// confirmKey shows a public key and, unless silent, asks whether it has been
-// given access.
+// confirmKey returns a function that reports the public key and, unless silent, asks
+// the user to confirm that the deploy key was added to the repository.
 func confirmKey(a *app.App, silent bool) func(context.Context, githost.DeployKey) error {
 	return func(ctx context.Context, key githost.DeployKey) error {
 		a.UI.Success("public key: %s", key.Public)
 		if silent {
 			return nil
 		}
-		yes, err := a.Confirm(ctx, "Please give the key access to your repository. Has it been done?")
+		yes, err := a.Confirm(ctx, "Please give the key access to your repository. Has the key been granted access?")
 		if err == nil && !yes {
-			return clierr.WithHint("give it access and run the command again: the same key is used then", "%w", githost.ErrDeclined)
+			return clierr.WithHint("grant it access and run the command again, which uses the same key", "%w", githost.ErrDeclined)
 		}
 		return err
 	}
 }
 
-// progress shows the steps, with --verbose their times too.
+// progress reports the steps of bootstrap and, with --verbose, their duration.
 type progress struct {
 	terminal
 	app          *app.App
 	busy, waited time.Duration
 }
 
-// terminal is the part of ui.Terminal that is shown as it comes.
+// terminal is the subset of ui.Terminal that bootstrap.Progress requires.
 type terminal interface {
 	Action(format string, args ...any)
 	Waiting(format string, args ...any)
@@ -233,18 +234,18 @@ type terminal interface {
 	Warning(format string, args ...any)
 }
 
-// stillWaiting is how often a step that waits and says nothing is mentioned.
-const stillWaiting = 15 * time.Second
+// reminderInterval is the time between progress messages of a waiting step.
+const reminderInterval = 15 * time.Second
 
 // Step implements bootstrap.Progress.
 func (p *progress) Step(name string, waits bool) func() {
 	start := p.app.Now()
-	quiet := p.app.UI.Progress(p.app.Now, "%s", name).Done
+	stop := p.app.UI.Progress(p.app.Now, "%s", name).Done
 	if waits && !p.app.UI.Redraws() {
-		quiet = p.mention(strings.TrimPrefix(name, "wait "), start)
+		stop = p.remind(strings.TrimPrefix(name, "wait "), start)
 	}
 	return func() {
-		quiet()
+		stop()
 		took := p.app.Now().Sub(start)
 		label := ""
 		if waits {
@@ -259,16 +260,16 @@ func (p *progress) Step(name string, waits bool) func() {
 	}
 }
 
-// mention tells from time to time how long a step has been waiting, until the
-// function that it returns is called.
-func (p *progress) mention(what string, start time.Time) func() {
-	ticker := time.NewTicker(stillWaiting)
-	over := make(chan struct{})
-	var mentioning sync.WaitGroup
-	mentioning.Go(func() {
+// remind reports periodically how long a step has been waiting, until the returned
+// function is called.
+func (p *progress) remind(what string, start time.Time) func() {
+	ticker := time.NewTicker(reminderInterval)
+	done := make(chan struct{})
+	var reminder sync.WaitGroup
+	reminder.Go(func() {
 		for {
 			select {
-			case <-over:
+			case <-done:
 				return
 			case <-ticker.C:
 				p.Waiting("still waiting %s (%s)", what, p.app.Now().Sub(start).Round(time.Second))
@@ -277,12 +278,12 @@ func (p *progress) mention(what string, start time.Time) func() {
 	})
 	return func() {
 		ticker.Stop()
-		close(over)
-		mentioning.Wait()
+		close(done)
+		reminder.Wait()
 	}
 }
 
-// readFile reads a file that a flag names, nil where it names none.
+// readFile reads the file of a flag and returns nil if the flag is not set.
 func readFile(flag, name string) ([]byte, error) {
 	if name == "" {
 		return nil, nil

@@ -36,37 +36,37 @@ func newGit(a *app.App, common *flags) *cobra.Command {
 	o := &gitFlags{flags: common}
 	cmd := &cobra.Command{
 		Use:   "git",
-		Short: "Put Flux on a cluster out of any Git repository",
-		Long: `Commit the manifests of Flux to a Git repository, install them on the cluster,
-and let the cluster follow the repository from then on. Nothing is changed
-before the repository could be read and the cluster has been found able to run
-Flux, and nothing on the cluster before the repository has taken the commits.`,
-		Example: `  # Over SSH, with the keys of the SSH agent here and a new key for the cluster
+		Short: "Bootstrap Flux on a cluster from a Git repository on any server",
+		Long: `Commit the Flux manifests to a Git repository, install them on the cluster and
+configure the cluster to sync from the repository. Nothing is changed if the preflight
+checks of the repository and the cluster fail, and the cluster is changed only after
+the commits were pushed.`,
+		Example: `  # Use SSH with the keys of the SSH agent and generate a deploy key for the cluster
   flux bootstrap git --url=ssh://git@example.com/org/fleet --path=clusters/production
 
-  # Over SSH, with one key here and for the cluster
+  # Use SSH with one key for this command and the cluster
   flux bootstrap git --url=ssh://git@example.com/org/fleet --private-key-file=./id_ed25519 --path=clusters/production --silent
 
-  # Over HTTPS, with a password or token that the cluster uses too
+  # Use HTTPS with a password or token for this command and the cluster
   GIT_PASSWORD=… flux bootstrap git --url=https://example.com/org/fleet --username=me --token-auth --path=clusters/production
 
-  # What would be created or changed, and nothing else
+  # Print the changes without making them
   GIT_PASSWORD=… flux bootstrap git --url=https://example.com/org/fleet --username=me --token-auth --path=clusters/production --dry-run
 
-  # The same with the token from standard input, and a certificate authority of your own
+  # Use a bearer token from standard input and a custom certificate authority
   flux bootstrap git --url=https://git.example.com/org/fleet --token-auth --with-bearer-token --password=- --ca-file=./ca.crt < token`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGit(a, cmd, o) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&o.url, "url", "", "the address of the repository")
-	fs.Var(&o.path, "path", "the folder of this cluster in the repository; the root unless given")
-	fs.DurationVar(&o.interval, "interval", time.Minute, "how often the cluster looks for new commits")
-	fs.StringVarP(&o.username, "username", "u", "git", "the user name, over HTTP and SSH")
-	fs.StringVarP(&o.password, "password", "p", "", "the password or token, or the passphrase of the SSH key; '-' reads it from standard input, GIT_PASSWORD keeps it off the command line")
+	fs.StringVar(&o.url, "url", "", "URL of the repository")
+	fs.Var(&o.path, "path", "path to the directory of this cluster in the repository (default the root)")
+	fs.DurationVar(&o.interval, "interval", time.Minute, "sync interval of the cluster, e.g. 1m or 10m")
+	fs.StringVarP(&o.username, "username", "u", "git", "user name for HTTPS and SSH")
+	fs.StringVarP(&o.password, "password", "p", "", "password or token for HTTPS, or passphrase of the SSH key; '-' for standard input (default $GIT_PASSWORD)")
 	fs.BoolVar(&o.bearer, "with-bearer-token", false, "send the password as a bearer token")
-	fs.BoolVar(&o.allowHTTP, "allow-insecure-http", false, "allow http addresses, which show credentials to everybody on the way")
-	fs.BoolVarP(&o.silent, "silent", "s", false, "do not ask whether the public key has been given access")
+	fs.BoolVar(&o.allowHTTP, "allow-insecure-http", false, "allow http:// URLs, which send credentials unencrypted")
+	fs.BoolVarP(&o.silent, "silent", "s", false, "skip the deploy key confirmation")
 	return cmd
 }
 
@@ -109,32 +109,31 @@ func runGit(a *app.App, cmd *cobra.Command, o *gitFlags) error {
 	return run(cmd.Context(), a, plan, o.mode)
 }
 
-// warnIdle names the flags that have no effect beside the others, since a user
-// who gave one expects it to do something.
+// warnIdle warns of flags that have no effect in combination with the others.
 func (o *gitFlags) warnIdle(a *app.App, cmd *cobra.Command, scheme string) {
 	ssh := scheme == "ssh"
 	warnIdle(a, cmd, []idleFlags{
 		{o.tokenAuth, "with --token-auth the cluster uses no SSH key", []string{"ssh-hostname", "ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
-		{o.tokenAuth && !ssh, "nothing is opened over SSH", []string{"ssh-hostkey-algos", "ssh-known-hosts-file"}},
-		{o.tokenAuth, "with --token-auth the cluster uses your password or token, which is yours to replace", []string{"rotate-key"}},
+		{o.tokenAuth && !ssh, "SSH is not used", []string{"ssh-hostkey-algos", "ssh-known-hosts-file"}},
+		{o.tokenAuth, "with --token-auth the cluster uses your password or token, which flux cannot rotate", []string{"rotate-key"}},
 		{!o.tokenAuth && o.privateKeyFile != "", "the cluster gets the key of --private-key-file", []string{"rotate-key"}},
-		{o.tokenAuth && !ssh && !o.sign.reuse, "nothing is opened over SSH", []string{"private-key-file"}},
-		{!o.tokenAuth && ssh, "nothing is opened over HTTP", []string{"with-bearer-token", "ca-file", "allow-insecure-http"}},
-		{!o.tokenAuth && o.privateKeyFile != "", "no key is made with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
+		{o.tokenAuth && !ssh && !o.sign.reuse, "SSH is not used", []string{"private-key-file"}},
+		{!o.tokenAuth && ssh, "HTTPS is not used", []string{"with-bearer-token", "ca-file", "allow-insecure-http"}},
+		{!o.tokenAuth && o.privateKeyFile != "", "no key is generated with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
 		{!o.tokenAuth && o.key.Algorithm != "rsa", "the generated key is not an RSA key", []string{"ssh-rsa-bits"}},
-		{!o.tokenAuth && o.key.Algorithm != "ecdsa", "the key to make is no ECDSA key", []string{"ssh-ecdsa-curve"}},
-		{scheme == "http", "the address is not https", []string{"ca-file"}},
+		{!o.tokenAuth && o.key.Algorithm != "ecdsa", "the generated key is not an ECDSA key", []string{"ssh-ecdsa-curve"}},
+		{scheme == "http", "the URL is not https", []string{"ca-file"}},
 	})
 }
 
-// idleFlags are flags that have no effect in some circumstances.
+// idleFlags lists flags that have no effect under a condition.
 type idleFlags struct {
 	when  bool
 	why   string
 	flags []string
 }
 
-// warnIdle names each flag that was given and has no effect, once.
+// warnIdle warns once of each flag that is set and has no effect.
 func warnIdle(a *app.App, cmd *cobra.Command, table []idleFlags) {
 	named := map[string]bool{}
 	for _, idle := range table {
@@ -147,7 +146,7 @@ func warnIdle(a *app.App, cmd *cobra.Command, table []idleFlags) {
 	}
 }
 
-// plainGit puts the row of the plain Git host together.
+// plainGit returns the host of a Git server without an API.
 func plainGit(a *app.App, cmd *cobra.Command, o *gitFlags, address *url.URL, access githost.Access) githost.Git {
 	access.Username = o.username
 	if named := address.User.Username(); named != "" && !cmd.Flags().Changed("username") {
@@ -170,13 +169,13 @@ func plainGit(a *app.App, cmd *cobra.Command, o *gitFlags, address *url.URL, acc
 			if o.silent || a.UI.Interactive() {
 				return nil
 			}
-			return fmt.Errorf("asking whether the cluster's new key has been given access: %w", ui.ErrNoTerminal)
+			return fmt.Errorf("confirming that the deploy key was added: %w", ui.ErrNoTerminal)
 		},
 	}
 }
 
-// gitPassword returns the password, token or passphrase: from the flag,
-// standard input, the environment, or the terminal where one is needed.
+// gitPassword returns the password, token or passphrase from the flag, standard
+// input or the environment. It prompts for a required one on the terminal.
 func gitPassword(ctx context.Context, a *app.App, o *gitFlags, privateKey []byte) (string, error) {
 	password := o.password
 	if password == "-" {
@@ -201,25 +200,25 @@ func gitPassword(ctx context.Context, a *app.App, o *gitFlags, privateKey []byte
 	}
 	answer, err := ask(ctx, a, question)
 	if errors.Is(err, ui.ErrNoTerminal) {
-		return "", clierr.WithHint("give it with GIT_PASSWORD, or from standard input with --password=-", "asking for the %s: %w", strings.ToLower(question[:1])+question[1:], err)
+		return "", clierr.WithHint("set GIT_PASSWORD, or use --password=- to read it from standard input", "prompting for the %s: %w", strings.ToLower(question[:1])+question[1:], err)
 	}
 	return answer, err
 }
 
-// ask reads a secret from the terminal.
+// ask prompts for a secret on the terminal.
 func ask(ctx context.Context, a *app.App, question string) (string, error) {
 	if !a.UI.Interactive() {
 		return "", ui.ErrNoTerminal
 	}
 	answer, err := a.UI.Secret(ctx, question)
 	if err == nil && answer == "" {
-		err = errors.New("nothing was entered")
+		err = errors.New("empty input")
 	}
 	return answer, err
 }
 
-// certificates reads --ca-file and refuses one without a certificate, which
-// would otherwise be found out as an untrusted server.
+// certificates reads --ca-file and returns an error if it has no certificate, which
+// would otherwise surface as an untrusted server.
 func (o *flags) certificates() ([]byte, error) {
 	ca, err := readFile("ca-file", o.caFile)
 	if err != nil || ca == nil {

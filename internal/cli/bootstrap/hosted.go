@@ -22,8 +22,8 @@ import (
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
 
-// hostedFlags are the flags of the hosts with an API. Which of them a command
-// has, its row says.
+// hostedFlags holds the flags of the Git hosts with an API. The row of a host selects
+// those of its command.
 type hostedFlags struct {
 	*flags
 	owner, repository string
@@ -40,18 +40,18 @@ type hostedFlags struct {
 	reconcile         bool
 	readWriteKey      bool
 
-	// username goes with the token over HTTP where the host wants one.
+	// username is the user name for the token over HTTPS, if the host requires one.
 	username string
-	// deployToken has the host make a token for the cluster.
+	// deployToken selects a deploy token of the host for the cluster.
 	deployToken bool
 }
 
-// newHosted makes the command of a row.
+// newHosted returns the command of a Git host.
 func newHosted(a *app.App, common *flags, row hostRow) *cobra.Command {
 	o := &hostedFlags{flags: common}
 	cmd := &cobra.Command{
 		Use:     row.word,
-		Short:   fmt.Sprintf("Put Flux on a cluster out of a repository on %s", row.name),
+		Short:   fmt.Sprintf("Bootstrap Flux on a cluster from a repository on %s", row.name),
 		Long:    row.long(),
 		Example: row.example,
 		Args:    cobra.NoArgs,
@@ -61,44 +61,44 @@ func newHosted(a *app.App, common *flags, row hostRow) *cobra.Command {
 	return cmd
 }
 
-// long is the help of a row's command.
+// long returns the help text of the command.
 func (row hostRow) long() string {
-	return paragraph(fmt.Sprintf(`Make a repository on %s where there is none, commit
-the manifests of Flux to it, install them on the cluster, and let the cluster
-follow the repository from then on. Run it again to upgrade, to finish what was
-interrupted, or to change a flag. Nothing is changed before the token has been
-found good enough, the repository within reach and the cluster able to run Flux.`, row.name)) + "\n\n" +
-		paragraph(fmt.Sprintf(`The token comes from %s, from standard input or from the programs
-gh and glab (--token-from), else it is asked for. %s`, row.tokenEnv, row.scopes))
+	return paragraph(fmt.Sprintf(`Create the repository on %s if it does not exist,
+commit the Flux manifests to it, install them on the cluster and configure the cluster
+to sync from the repository. Run it again to upgrade Flux, to resume an interrupted
+bootstrap or to change flags. Nothing is changed if the preflight checks of the token,
+the repository and the cluster fail.`, row.name)) + "\n\n" +
+		paragraph(fmt.Sprintf(`The token is read from %s, standard input, or the gh or glab CLI
+(--token-from). Without one, the command prompts for it. %s`, row.tokenEnv, row.scopes))
 }
 
-// paragraph breaks a text into lines that a terminal of 80 columns shows.
+// paragraph wraps a text at 79 columns.
 func paragraph(text string) string { return fold.Line(strings.Join(strings.Fields(text), " "), 0, 79) }
 
 func (o *hostedFlags) add(fs *pflag.FlagSet, row hostRow) {
 	fs.StringVar(&o.owner, "owner", "", row.owner)
-	fs.StringVar(&o.repository, "repository", "", "the name of the repository")
-	fs.Var(&o.path, "path", "the folder of this cluster in the repository; the root unless given")
-	fs.DurationVar(&o.interval, "interval", time.Minute, "how often the cluster looks for new commits")
-	fs.StringVar(&o.hostname, "hostname", row.hostname, "the host, and port, of "+row.name)
-	fs.BoolVar(&o.allowHTTP, "allow-insecure-http", false, "allow a --hostname that begins with http://, which shows the token to everybody on the way")
-	fs.Var(command.Choice{Value: &o.tokenFrom, Allowed: tokenSources}, "token-from", "where the token is: "+strings.Join(tokenSources, ", "))
-	fs.BoolVar(&o.personal, "personal", false, "the owner is a user")
-	fs.BoolVar(&o.private, "private", true, "make the repository private")
+	fs.StringVar(&o.repository, "repository", "", "name of the repository")
+	fs.Var(&o.path, "path", "path to the directory of this cluster in the repository (default the root)")
+	fs.DurationVar(&o.interval, "interval", time.Minute, "sync interval of the cluster, e.g. 1m or 10m")
+	fs.StringVar(&o.hostname, "hostname", row.hostname, "host and optional port of "+row.name)
+	fs.BoolVar(&o.allowHTTP, "allow-insecure-http", false, "allow http:// in --hostname, which sends the token unencrypted")
+	fs.Var(command.Choice{Value: &o.tokenFrom, Allowed: tokenSources}, "token-from", "token source: "+strings.Join(tokenSources, ", "))
+	fs.BoolVar(&o.personal, "personal", false, "owner is a user account, not an organization, group or project")
+	fs.BoolVar(&o.private, "private", true, "create a private repository")
 	if len(row.visibilities) > 0 {
 		o.visibility = row.visibility
-		fs.Var(command.Choice{Value: &o.visibility, Allowed: row.visibilities}, "visibility", "who sees the repository: "+strings.Join(row.visibilities, ", "))
+		fs.Var(command.Choice{Value: &o.visibility, Allowed: row.visibilities}, "visibility", "visibility of the repository: "+strings.Join(row.visibilities, ", "))
 	}
-	fs.StringVar(&o.description, "description", "", "the description of the repository")
+	fs.StringVar(&o.description, "description", "", "description of the repository")
 	fs.StringSliceVar(&o.teams, row.teams.flag, nil, row.teams.usage())
-	fs.BoolVar(&o.reconcile, "reconcile", false, "bring a repository that exists in line with these flags")
-	fs.BoolVar(&o.readWriteKey, "read-write-key", false, "let the cluster's key write to the repository")
+	fs.BoolVar(&o.reconcile, "reconcile", false, "update an existing repository to match these flags")
+	fs.BoolVar(&o.readWriteKey, "read-write-key", false, "create the deploy key with write access")
 	if row.extra != nil {
 		row.extra(o, fs)
 	}
 }
 
-// runHosted checks all that can be checked here before it asks for a token.
+// runHosted validates the flags, reads the token and runs bootstrap.
 func runHosted(a *app.App, cmd *cobra.Command, o *hostedFlags, row hostRow) error {
 	hosted, err := o.hosted(cmd, row)
 	if err != nil {
@@ -139,43 +139,43 @@ func runHosted(a *app.App, cmd *cobra.Command, o *hostedFlags, row hostRow) erro
 	return run(cmd.Context(), a, plan, o.mode)
 }
 
-// wellNamed tells whether a text is a name as hosts take them: letters and digits
-// of any language, and some of . - _ between them.
-func wellNamed(text string) bool {
+// validName reports whether Git hosts accept a name: letters and digits of any
+// language, '.', '-' and '_'.
+func validName(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("._-", r)
 	})
 }
 
-// ownerNamed is wellNamed for owners, which may begin with a tilde and begin with
-// neither a dot nor a dash.
-func ownerNamed(text string) bool {
+// validOwner reports whether Git hosts accept the name of an owner, which may start
+// with a tilde, but not with a dot or a dash.
+func validOwner(text string) bool {
 	text = strings.TrimPrefix(text, "~")
-	return wellNamed(text) && text[0] != '.' && text[0] != '-'
+	return validName(text) && text[0] != '.' && text[0] != '-'
 }
 
-// hosted returns the repository that the flags describe.
+// hosted validates the flags and returns the repository.
 func (o *hostedFlags) hosted(cmd *cobra.Command, row hostRow) (githost.Hosted, error) {
 	var none githost.Hosted
 	switch {
 	case o.owner == "":
-		return none, clierr.WithHint("name it with --owner", "no owner is named: %s", row.owner)
+		return none, clierr.WithHint("set it with --owner", "--owner is required: %s", row.owner)
 	case o.repository == "":
-		return none, clierr.WithHint("name it with --repository, as in --repository=fleet", "no repository is named")
-	case !wellNamed(o.repository) || strings.Trim(o.repository, ".") == "":
-		return none, clierr.WithHint("give the name alone, as in --repository=fleet, and its owner with --owner", "invalid repository name %q", o.repository)
+		return none, clierr.WithHint("set it with --repository, e.g. --repository=fleet", "--repository is required")
+	case !validName(o.repository) || strings.Trim(o.repository, ".") == "":
+		return none, clierr.WithHint("set only the name, e.g. --repository=fleet, and its owner with --owner", "invalid repository name %q", o.repository)
 	case o.tokenAuth && o.deployToken:
-		return none, clierr.WithHint("leave one of them out: with --deploy-token-auth the cluster cannot write to the repository", "--token-auth and --deploy-token-auth contradict each other")
+		return none, clierr.WithHint("use --deploy-token-auth for read-only access", "--token-auth and --deploy-token-auth are mutually exclusive")
 	case strings.HasSuffix(o.repository, ".git"):
-		return none, clierr.WithHint("write --repository="+strings.TrimSuffix(o.repository, ".git"), "the name of a repository does not end in .git")
+		return none, clierr.WithHint("use --repository="+strings.TrimSuffix(o.repository, ".git"), "the repository name must not end in .git")
 	}
 	owner := strings.Trim(o.owner, "/")
 	parts := strings.Split(owner, "/")
 	if row.spaced {
 		parts = strings.Split(strings.ReplaceAll(owner, " ", "-"), "/")
 	}
-	if len(parts) > 1 && !row.nested || slices.ContainsFunc(parts, func(p string) bool { return !ownerNamed(p) }) {
-		return none, clierr.WithHint("as it stands in the addresses of "+row.name, "invalid owner %q", o.owner)
+	if len(parts) > 1 && !row.nested || slices.ContainsFunc(parts, func(p string) bool { return !validOwner(p) }) {
+		return none, clierr.WithHint("use the owner as in the URLs of "+row.name, "invalid owner %q", o.owner)
 	}
 	scheme, hostname, below, err := parseHostname(o.hostname, o.allowHTTP, row.below)
 	if err != nil {
@@ -198,7 +198,7 @@ func (o *hostedFlags) hosted(cmd *cobra.Command, row hostRow) (githost.Hosted, e
 	}, nil
 }
 
-// visible is who sees the repository: --visibility, or what --private says.
+// visible returns the visibility of the repository from --visibility or --private.
 func (o *hostedFlags) visible(cmd *cobra.Command) (string, error) {
 	byPrivate := "public"
 	if o.private {
@@ -206,7 +206,7 @@ func (o *hostedFlags) visible(cmd *cobra.Command) (string, error) {
 	}
 	set := cmd.Flags().Changed("visibility")
 	if set && cmd.Flags().Changed("private") && o.visibility != byPrivate {
-		return "", fmt.Errorf("--private=%t contradicts --visibility=%s: leave one of them out", o.private, o.visibility)
+		return "", fmt.Errorf("--private=%t contradicts --visibility=%s: remove one of them", o.private, o.visibility)
 	}
 	if set {
 		return o.visibility, nil
@@ -214,10 +214,10 @@ func (o *hostedFlags) visible(cmd *cobra.Command) (string, error) {
 	return byPrivate, nil
 }
 
-// parseHostname reads --hostname: a host, and port, after a scheme or
-// not, and where hosts may live below a path, that path.
+// parseHostname parses --hostname: an optional scheme, a host with an optional port,
+// and a path if the host may be served below one.
 func parseHostname(s string, allowHTTP, mayBeBelow bool) (scheme, host, below string, err error) {
-	const way = "give the host alone, as in --hostname=git.example.com"
+	const hint = "set only the host, e.g. --hostname=git.example.com"
 	address := s
 	if !strings.Contains(s, "://") {
 		address = "https://" + s
@@ -225,22 +225,22 @@ func parseHostname(s string, allowHTTP, mayBeBelow bool) (scheme, host, below st
 	u, err := url.Parse(address)
 	switch {
 	case s == "":
-		return "", "", "", clierr.WithHint(way, "no host is named")
+		return "", "", "", clierr.WithHint(hint, "--hostname is required")
 	case err != nil || u.Hostname() == "" || strings.ContainsAny(u.Host, " _"):
-		return "", "", "", clierr.WithHint(way, "--hostname is not a host")
+		return "", "", "", clierr.WithHint(hint, "invalid host in --hostname")
 	case u.User != nil:
-		return "", "", "", clierr.WithHint(way, "--hostname has a user name or password in it")
+		return "", "", "", clierr.WithHint(hint, "--hostname contains a user name or password")
 	case strings.Trim(u.Path, "/") != "" && !mayBeBelow || u.RawQuery != "" || u.Fragment != "":
-		return "", "", "", clierr.WithHint(way, "the host %q in --hostname is followed by a path", u.Host)
+		return "", "", "", clierr.WithHint(hint, "--hostname has a path after the host %q", u.Host)
 	case u.Scheme == "http" && !allowHTTP:
-		return "", "", "", clierr.WithHint("leave http:// out, or allow it with --allow-insecure-http", "http shows the token to everybody on the way")
+		return "", "", "", clierr.WithHint("remove http://, or allow it with --allow-insecure-http", "http:// sends the token unencrypted")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return "", "", "", clierr.WithHint(way, "unknown scheme %q in --hostname", u.Scheme)
+		return "", "", "", clierr.WithHint(hint, "unknown scheme %q in --hostname", u.Scheme)
 	}
 	return u.Scheme, strings.ToLower(u.Host), strings.Trim(u.Path, "/"), nil
 }
 
-// warnIdle names the flags that have no effect beside the others.
+// warnIdle warns of flags that have no effect in combination with the others.
 func (o *hostedFlags) warnIdle(a *app.App, cmd *cobra.Command, row hostRow) {
 	byToken := o.tokenAuth || o.deployToken
 	algorithm := o.key.Algorithm
@@ -249,18 +249,18 @@ func (o *hostedFlags) warnIdle(a *app.App, cmd *cobra.Command, row hostRow) {
 	}
 	warnIdle(a, cmd, []idleFlags{
 		{byToken, "the cluster uses the token and no SSH key", []string{"ssh-hostname", "ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits", "ssh-hostkey-algos", "ssh-known-hosts-file", "read-write-key"}},
-		{o.tokenAuth && !o.deployToken, "with --token-auth the cluster uses your token, which is yours to replace", []string{"rotate-key"}},
+		{o.tokenAuth && !o.deployToken, "with --token-auth the cluster uses your token, which flux cannot rotate", []string{"rotate-key"}},
 		{!byToken && o.privateKeyFile != "", "the cluster gets the key of --private-key-file", []string{"rotate-key"}},
 		{byToken && !o.sign.reuse, "the cluster uses the token and no SSH key", []string{"private-key-file"}},
-		{!byToken && o.privateKeyFile != "", "no key is made with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
+		{!byToken && o.privateKeyFile != "", "no key is generated with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
 		{!byToken && algorithm != "rsa", "the generated key is not an RSA key", []string{"ssh-rsa-bits"}},
-		{!byToken && algorithm != "ecdsa", "the key to make is no ECDSA key", []string{"ssh-ecdsa-curve"}},
-		{o.personal, "a user's repository has no " + row.teams.flag + "s", []string{row.teams.flag}},
+		{!byToken && algorithm != "ecdsa", "the generated key is not an ECDSA key", []string{"ssh-ecdsa-curve"}},
+		{o.personal, "a repository of a user has no " + row.teams.flag + "s", []string{row.teams.flag}},
 	})
 }
 
-// keyPassphrase returns what unlocks the key of --private-key-file, "" where
-// it is not locked.
+// keyPassphrase returns the passphrase of --private-key-file, or "" if the key is
+// not encrypted.
 func keyPassphrase(ctx context.Context, a *app.App, privateKey []byte) (string, error) {
 	if privateKey == nil || !sshkey.Encrypted(privateKey) {
 		return "", nil
@@ -270,31 +270,31 @@ func keyPassphrase(ctx context.Context, a *app.App, privateKey []byte) (string, 
 	}
 	answer, err := ask(ctx, a, "Passphrase of the SSH key")
 	if errors.Is(err, ui.ErrNoTerminal) {
-		return "", clierr.WithHint("give it with GIT_PASSWORD", "asking for the passphrase of the SSH key: %w", err)
+		return "", clierr.WithHint("set GIT_PASSWORD", "prompting for the passphrase of the SSH key: %w", err)
 	}
 	return answer, err
 }
 
-// teamWords is how a host's teams or groups are given access.
+// teamWords describes the flag for the access of teams or groups.
 type teamWords struct {
-	// flag is the flag that names them.
+	// flag is the name of the flag.
 	flag string
-	// permission is what they get unless it is said, permissions what they can get.
+	// permission is the default, permissions lists the allowed ones.
 	permission  string
 	permissions []string
-	// spaced says that names may have spaces in them.
+	// spaced reports whether names may contain spaces.
 	spaced bool
 }
 
 func (t teamWords) usage() string {
 	if len(t.permissions) == 1 {
-		return fmt.Sprintf("a %s to give access to the repository; several are separated by commas", t.flag)
+		return fmt.Sprintf("%s with access to the repository (comma-separated)", t.flag)
 	}
-	return fmt.Sprintf("a %s to give access, and which: NAME:%s, where the access is one of %s; several are separated by commas",
+	return fmt.Sprintf("%s with access to the repository, as NAME or NAME:PERMISSION (comma-separated, default permission %s); permissions: %s",
 		t.flag, t.permission, strings.Join(t.permissions, ", "))
 }
 
-// parse reads NAME and NAME:PERMISSION.
+// parse parses NAME and NAME:PERMISSION.
 func (t teamWords) parse(words []string) ([]githost.Team, error) {
 	var teams []githost.Team
 	for _, word := range words {
@@ -303,14 +303,14 @@ func (t teamWords) parse(words []string) ([]githost.Team, error) {
 			permission = t.permission
 		}
 		if name == "" || strings.ContainsAny(name, " \t") && !t.spaced {
-			return nil, clierr.WithHint("name it as in --"+t.flag+"=ops", "invalid %s %q", t.flag, word)
+			return nil, clierr.WithHint("use the form --"+t.flag+"=ops", "invalid %s %q", t.flag, word)
 		}
 		if !slices.Contains(t.permissions, permission) {
-			return nil, clierr.WithHint("the access is one of "+strings.Join(t.permissions, ", "), "unknown access %q for %s %q", permission, t.flag, name)
+			return nil, clierr.WithHint("must be one of "+strings.Join(t.permissions, ", "), "unknown permission %q for %s %q", permission, t.flag, name)
 		}
 		team := githost.Team{Name: name, Permission: permission}
 		if i := slices.IndexFunc(teams, func(other githost.Team) bool { return strings.EqualFold(other.Name, name) }); i >= 0 && teams[i] != team {
-			return nil, fmt.Errorf("%s %q is to have access %q and %q: give one", t.flag, name, teams[i].Permission, permission)
+			return nil, fmt.Errorf("%s %q has permissions %q and %q: set one", t.flag, name, teams[i].Permission, permission)
 		} else if i < 0 {
 			teams = append(teams, team)
 		}

@@ -11,20 +11,21 @@ import (
 func bitbucketRow() hostRow {
 	return hostRow{
 		word: "bitbucket-server", name: "Bitbucket Server", tokenEnv: "BITBUCKET_TOKEN", below: true, spaced: true,
-		scopes: `It is an HTTP access token with the permissions
-project admin, to create the repository, or repository admin, to add keys and groups.`,
-		owner: "the key or name of the project, or the user, that owns the repository",
+		scopes: `It must be an HTTP access token with
+the permission project admin, to create the repository, or repository admin, to add
+access keys and groups.`,
+		owner: "key or name of the project, or the user, that owns the repository",
 		teams: teamWords{flag: "group", permission: "write", permissions: githost.BitbucketPermissions(), spaced: true},
 		extra: func(o *hostedFlags, fs *pflag.FlagSet) {
-			fs.StringVarP(&o.username, "username", "u", "git", "the user name that goes with the token over HTTP")
+			fs.StringVarP(&o.username, "username", "u", "git", "user name for the token over HTTPS")
 		},
-		example: `  # A private repository of a project, with an access key for the cluster
+		example: `  # Use a private repository of a project with an access key for the cluster
   BITBUCKET_TOKEN=… flux bootstrap bitbucket-server --hostname=bitbucket.example.com --owner=PLAT --repository=fleet --path=clusters/production
 
-  # The same, with access for a group
+  # Grant a group access to the repository
   flux bootstrap bitbucket-server --hostname=bitbucket.example.com --owner=PLAT --repository=fleet --path=clusters/production --group=operators:read
 
-  # A repository of your own; the cluster uses the token over HTTP
+  # Use a personal repository; the cluster authenticates with the token over HTTPS
   flux bootstrap bitbucket-server --hostname=example.com/bitbucket --owner=me --repository=fleet --personal --username=me --token-auth --path=clusters/home`,
 		host: func(h githost.Hosted, client *http.Client, o *hostedFlags) (githost.Host, error) {
 			return githost.NewBitbucket(h, o.username, client), nil
@@ -32,23 +33,22 @@ project admin, to create the repository, or repository admin, to add keys and gr
 	}
 }
 
-// giteaRow is the row of Gitea and Forgejo.
+// giteaRow returns the row of Gitea and Forgejo.
 func giteaRow() hostRow {
 	return hostRow{
 		word: "gitea", name: "Gitea or Forgejo", tokenEnv: "GITEA_TOKEN", hostname: "gitea.com",
-		owner: "the organisation that owns the repository, or the user with --personal",
-		scopes: `It needs
-the scope write:repository; write:user or write:organization too, to make a
-repository of yours or of an organisation; and read:organization to give a team
-access.`,
+		owner: "organization that owns the repository, or the user with --personal",
+		scopes: `It requires the scope write:repository,
+write:user or write:organization to create a repository of a user or an organization,
+and read:organization to grant a team access.`,
 		teams: teamWords{flag: "team", permission: "read", permissions: githost.GiteaPermissions()},
-		example: `  # A private repository of an organisation, and access for two of its teams
+		example: `  # Use a private repository of an organization and grant two teams access
   GITEA_TOKEN=… flux bootstrap gitea --owner=acme --repository=fleet --team=ops:write --team=dev --path=clusters/production
 
-  # A repository of your own on a server of your own, with its certificate authority
+  # Use a personal repository on a self-hosted server with a custom certificate authority
   flux bootstrap gitea --hostname=git.example.com:3000 --ca-file=./ca.crt --owner=me --personal --repository=fleet --path=clusters/production < token
 
-  # The cluster uses the token over HTTPS, instead of a deploy key over SSH
+  # Authenticate the cluster with the token over HTTPS instead of an SSH deploy key
   GITEA_TOKEN=… flux bootstrap gitea --owner=acme --repository=fleet --token-auth --path=clusters/production`,
 		host: func(h githost.Hosted, client *http.Client, _ *hostedFlags) (githost.Host, error) {
 			return githost.NewGitea(h, client), nil
@@ -59,25 +59,25 @@ access.`,
 func gitlabRow() hostRow {
 	return hostRow{
 		word: "gitlab", name: "GitLab", tokenEnv: "GITLAB_TOKEN", hostname: "gitlab.com", below: true,
-		scopes: `It needs the scope api; with --token-auth and
-a project that is there, read_api and write_repository are enough.`,
-		owner: "the user or group that owns the project, subgroups after slashes", nested: true,
+		scopes: `It requires the scope api; with --token-auth and an
+existing project, read_api and write_repository are sufficient.`,
+		owner: "user or group that owns the project; subgroups as GROUP/SUBGROUP", nested: true,
 		visibilities: []string{"private", "internal", "public"}, visibility: "private",
 		teams: teamWords{flag: "team", permission: "maintain", permissions: githost.GitLabPermissions()},
 		extra: func(o *hostedFlags, fs *pflag.FlagSet) {
-			fs.BoolVar(&o.deployToken, "deploy-token-auth", false, "let the cluster use a deploy token of the project that only reads it")
-			_ = fs.MarkHidden("private") // --visibility says more
+			fs.BoolVar(&o.deployToken, "deploy-token-auth", false, "authenticate the cluster with a read-only deploy token of the project")
+			_ = fs.MarkHidden("private") // replaced by --visibility
 		},
-		example: `  # A private project in a subgroup, with a deploy key for the cluster
+		example: `  # Use a private project in a subgroup with a deploy key for the cluster
   GITLAB_TOKEN=… flux bootstrap gitlab --owner=acme/platform --repository=fleet --path=clusters/production
 
-  # The same, with access for another group
+  # Grant another group access to the project
   flux bootstrap gitlab --owner=acme/platform --repository=fleet --path=clusters/production --team=acme/operators:developer
 
-  # A project of your own; the cluster uses a deploy token that only reads it
+  # Use a personal project; the cluster authenticates with a read-only deploy token
   flux bootstrap gitlab --owner=me --repository=fleet --personal --path=clusters/home --deploy-token-auth
 
-  # A GitLab of your own, below a path and with a certificate authority of its own
+  # Use a self-hosted GitLab below a path with a custom certificate authority
   flux bootstrap gitlab --hostname=example.com/gitlab --ca-file=./ca.crt --owner=acme --repository=fleet --path=clusters/production`,
 		host: func(h githost.Hosted, client *http.Client, _ *hostedFlags) (githost.Host, error) {
 			return githost.NewGitLab(h, client)
@@ -85,34 +85,35 @@ a project that is there, read_api and write_repository are enough.`,
 	}
 }
 
-// hostRow is a Git host with an API: all that its command is made of.
+// hostRow describes a Git host with an API and its command.
 type hostRow struct {
-	// word is the command's, name the host's.
+	// word is the name of the command, name that of the host.
 	word, name string
-	// tokenEnv is the variable with the token, scopes what the token has to allow.
+	// tokenEnv is the environment variable with the token, scopes the help text on
+	// its required scopes.
 	tokenEnv, scopes string
-	// hostname is the default one, "" where it has to be given.
+	// hostname is the default hostname, or "" if it is required.
 	hostname string
-	// below says that the host may live below a path, as in example.com/git.
+	// below reports whether the host may be served below a path, as in example.com/git.
 	below bool
-	// owner says what owns a repository; nested says that slashes lead to subgroups.
+	// owner is the help text of --owner; nested reports whether owners may have subgroups.
 	owner  string
 	nested bool
-	// spaced says that owners may have spaces in their names.
+	// spaced reports whether names of owners may contain spaces.
 	spaced bool
-	// visibilities are the words of --visibility, visibility its default; nil
-	// where there is --private only.
+	// visibilities lists the values of --visibility, visibility is its default;
+	// nil if the host supports only --private.
 	visibilities []string
 	visibility   string
 	teams        teamWords
-	// extra adds the flags that no other host has; nil for none.
+	// extra registers the flags that only this host has; it may be nil.
 	extra   func(*hostedFlags, *pflag.FlagSet)
 	example string
-	// host makes the row's Host.
+	// host returns the Host.
 	host func(githost.Hosted, *http.Client, *hostedFlags) (githost.Host, error)
 }
 
-// hostRows are the Git hosts with an API.
+// hostRows returns the Git hosts with an API.
 func hostRows() []hostRow {
 	return []hostRow{githubRow(), gitlabRow(), giteaRow(), bitbucketRow()}
 }
@@ -120,23 +121,23 @@ func hostRows() []hostRow {
 func githubRow() hostRow {
 	return hostRow{
 		word: "github", name: "GitHub", tokenEnv: "GITHUB_TOKEN", hostname: "github.com",
-		scopes: `A classic token needs the scope repo, and
-read:org for teams; a fine-grained one the permissions Contents (write) and
-Administration (write), Pull requests (write) for --pull-request and Members
-(read) for teams.`,
-		owner:        "the user or organisation that owns the repository",
+		scopes: `A classic token requires the scope repo, and
+read:org for teams. A fine-grained token requires the permissions Contents (write) and
+Administration (write), Pull requests (write) for --pull-request, and Members (read)
+for teams.`,
+		owner:        "user or organization that owns the repository",
 		visibilities: []string{"private", "internal", "public"}, visibility: "private",
 		teams: teamWords{flag: "team", permission: "maintain", permissions: githost.GitHubPermissions()},
-		example: `  # A private repository of an organisation, with a deploy key for the cluster
+		example: `  # Use a private repository of an organization with a deploy key for the cluster
   GITHUB_TOKEN=… flux bootstrap github --owner=acme --repository=fleet --path=clusters/production
 
-  # The same, with access for teams
+  # Grant teams access to the repository
   flux bootstrap github --owner=acme --repository=fleet --path=clusters/production --team=platform --team=developers:pull
 
-  # A repository of your own, with the token of the program gh
+  # Use a personal repository with the token of the gh CLI
   flux bootstrap github --owner=me --repository=fleet --personal --path=clusters/home --token-from=gh
 
-  # GitHub Enterprise; the cluster uses the token too
+  # Use GitHub Enterprise Server; the cluster authenticates with the token
   flux bootstrap github --hostname=github.example.com --ca-file=./ca.crt --owner=acme --repository=fleet --path=clusters/production --token-auth`,
 		host: func(h githost.Hosted, client *http.Client, _ *hostedFlags) (githost.Host, error) {
 			return githost.NewGitHub(h, client)

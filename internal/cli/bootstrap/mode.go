@@ -24,34 +24,34 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
-// mode is how far bootstrap goes.
+// mode holds the flags that select the steps of bootstrap.
 type mode struct {
 	preflight, dryRun, pullRequest, rotateKey bool
-	// output is the format of what --preflight and --dry-run report, "" for text.
+	// output is the output format of --preflight and --dry-run, or "" for text.
 	output string
 }
 
 func (m *mode) add(fs *pflag.FlagSet) {
-	fs.BoolVar(&m.preflight, "preflight", false, "find out whether bootstrap would work, and change nothing")
-	fs.BoolVar(&m.dryRun, "dry-run", false, "print what would be created or changed, and change nothing")
-	fs.BoolVar(&m.pullRequest, "pull-request", false, "commit to a branch of its own and ask for it to be merged; run again after the merge, the cluster follows")
-	fs.BoolVar(&m.rotateKey, "rotate-key", false, "give the cluster a new key or deploy token, though the present one works")
-	fs.VarP(command.Choice{Value: &m.output, Allowed: []string{"json", "yaml"}}, "output", "o", "print what --preflight or --dry-run reports as json or yaml")
+	fs.BoolVar(&m.preflight, "preflight", false, "run the preflight checks without making changes")
+	fs.BoolVar(&m.dryRun, "dry-run", false, "print the changes without making them")
+	fs.BoolVar(&m.pullRequest, "pull-request", false, "push to a separate branch and open a pull request; run the command again after the merge")
+	fs.BoolVar(&m.rotateKey, "rotate-key", false, "replace the SSH key or deploy token of the cluster")
+	fs.VarP(command.Choice{Value: &m.output, Allowed: []string{"json", "yaml"}}, "output", "o", "output format of --preflight and --dry-run: json or yaml")
 }
 
-// validate refuses what contradicts each other.
+// validate returns an error for flags that are mutually exclusive.
 func (m *mode) validate() error {
 	switch {
 	case m.preflight && m.dryRun:
-		return errors.New("give --preflight or --dry-run: a dry run begins with the preflight")
+		return errors.New("--preflight and --dry-run are mutually exclusive: a dry run includes the preflight checks")
 	case m.output != "" && !m.preflight && !m.dryRun:
-		return errors.New("--output is for what --preflight and --dry-run report")
+		return errors.New("--output requires --preflight or --dry-run")
 	default:
 		return nil
 	}
 }
 
-// run runs a plan as far as it is asked for and shows how it goes.
+// run runs the steps of a plan that mode selects and reports progress.
 func run(ctx context.Context, a *app.App, plan bootstrap.Plan, mode mode) error {
 	cfg, err := a.RESTConfig()
 	if err != nil {
@@ -59,7 +59,7 @@ func run(ctx context.Context, a *app.App, plan bootstrap.Plan, mode mode) error 
 	}
 	plan.ChangeRequest, plan.RotateKey = mode.pullRequest, mode.rotateKey
 	if mode.preflight || mode.dryRun || !a.UI.Interactive() {
-		plan.Key.Trust = nil // nothing is sent to the server, or nobody could answer
+		plan.Key.Trust = nil // no credentials are sent, or no terminal to confirm on
 	}
 	user := ctx
 	ctx, cancel := a.WithTimeout(ctx)
@@ -81,8 +81,7 @@ func run(ctx context.Context, a *app.App, plan bootstrap.Plan, mode mode) error 
 	return nil
 }
 
-// explainUnready says why the cluster does not follow the repository, where
-// that is what has failed.
+// explainUnready reports the cause of controllers or sync objects that are not ready.
 func explainUnready(ctx context.Context, a *app.App, namespace string, err error) error {
 	var known *bootstrap.Error
 	var controllersDown *diagnose.NotReadyError
@@ -109,7 +108,7 @@ func explainUnready(ctx context.Context, a *app.App, namespace string, err error
 	}
 }
 
-// explainFailed reports everything that was found wrong at once.
+// explainFailed reports all failed preflight checks.
 func explainFailed(ctx context.Context, a *app.App, err error) error {
 	var several *bootstrap.PreflightError
 	if !errors.As(err, &several) || ctx.Err() != nil {
@@ -121,7 +120,7 @@ func explainFailed(ctx context.Context, a *app.App, err error) error {
 	return clierr.ErrReported
 }
 
-// withHint takes the way out from where the library keeps it.
+// withHint converts the hint of a bootstrap.Error to that of the CLI.
 func withHint(err error) error {
 	var known *bootstrap.Error
 	if errors.As(err, &known) {
@@ -130,7 +129,7 @@ func withHint(err error) error {
 	return err
 }
 
-// checkReport is how a check of the preflight is printed.
+// checkReport is the printed form of a preflight check.
 type checkReport struct {
 	Name    string `json:"name"`
 	Passed  bool   `json:"passed"`
@@ -156,7 +155,7 @@ func preflight(ctx context.Context, a *app.App, cfg *rest.Config, plan bootstrap
 	if err != nil {
 		return explainFailed(ctx, a, err)
 	}
-	a.UI.Success("bootstrap would work; nothing was changed")
+	a.UI.Success("preflight checks passed; nothing was changed")
 	return nil
 }
 
@@ -180,7 +179,7 @@ func dryRun(ctx context.Context, a *app.App, cfg *rest.Config, plan bootstrap.Pl
 	} else {
 		fmt.Fprintf(&text, "repository: branch %s would be changed\n", p.Branch)
 	}
-	// Patch programs skip the lines above, so the whole can be applied.
+	// patch(1) ignores the lines above, so that the output can be applied.
 	text.WriteString(shortened(a, p.Patch))
 	if err := a.Document(text.String()); err != nil {
 		return err
@@ -189,11 +188,11 @@ func dryRun(ctx context.Context, a *app.App, cfg *rest.Config, plan bootstrap.Pl
 	return nil
 }
 
-// shownLines is how much of a new file a terminal shows.
+// shownLines is the number of lines of a new file that a terminal shows.
 const shownLines = 20
 
-// shortened cuts new files on a terminal: the controllers' manifests are
-// thousands of lines. What is piped is whole.
+// shortened truncates new files on a terminal, because the manifests of the
+// controllers have thousands of lines. Piped output is complete.
 func shortened(a *app.App, patch string) string {
 	if !ui.IsTerminal(a.Out) {
 		return patch
@@ -207,7 +206,7 @@ func shortened(a *app.App, patch string) string {
 			continue
 		}
 		short.WriteString(strings.Join(lines[:shownLines], ""))
-		fmt.Fprintf(&short, "… %d more lines, which are all there when the output is piped\n", len(lines)-shownLines)
+		fmt.Fprintf(&short, "… %d more lines; pipe the output to see all of them\n", len(lines)-shownLines)
 		if strings.HasSuffix(file, "\ndiff --git ") && i >= 0 {
 			short.WriteString("diff --git ")
 		}
@@ -231,13 +230,12 @@ func printResult(a *app.App, format string, report any) error {
 	return err
 }
 
-// trustHost asks whether the key of an SSH server that nobody vouches for is
-// the right one.
+// trustHost asks the user to confirm an unverified SSH host key.
 func trustHost(ctx context.Context, a *app.App, key bootstrap.ServerKey) error {
-	a.UI.Warning("nobody vouches for the host key of %s: %s %s", key.Address, key.Type, key.Fingerprint)
-	yes, err := a.Confirm(ctx, "Is it the right one?")
+	a.UI.Warning("unverified host key of %s: %s %s", key.Address, key.Type, key.Fingerprint)
+	yes, err := a.Confirm(ctx, "Do you trust this host key?")
 	if err == nil && !yes {
-		return clierr.WithHint("get the server's key from who runs it, and give it with --ssh-known-hosts-file", "the host key of %s is not trusted", key.Address)
+		return clierr.WithHint("get the host key from the administrator of the server and pin it with --ssh-known-hosts-file", "the host key of %s is not trusted", key.Address)
 	}
 	return err
 }

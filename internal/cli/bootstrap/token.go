@@ -17,33 +17,33 @@ import (
 	"github.com/fluxkit/flux/internal/ui"
 )
 
-// tokenPrinters are the programs that keep a token for a host and print it.
-// The host is all they are told; the token comes back through a pipe.
+// tokenPrinters maps the CLIs that store tokens to the arguments that print the token
+// of a host.
 var tokenPrinters = map[string]func(hostname string) []string{
 	"gh":   func(hostname string) []string { return []string{"auth", "token", "--hostname", hostname} },
 	"glab": func(hostname string) []string { return []string{"config", "get", "token", "--host", hostname} },
 }
 
-// tokenSources are the words of --token-from.
+// tokenSources lists the values of --token-from.
 var tokenSources = []string{"env", "stdin", "gh", "glab"}
 
-// printerTimeout bounds how long a program may take to print a token: it may
-// ask a keyring, which may ask a person.
+// printerTimeout is the maximum time for printing a token, which may require the user
+// to enter the password of a keyring.
 const printerTimeout = 30 * time.Second
 
-// hostToken returns the token of a Git host's API. Without a source it is
-// taken from the environment, else asked for on the terminal, else read from
-// standard input, as scripts of Flux 2.9 give it.
+// hostToken returns the API token of a Git host. Without a source it reads the
+// environment, then prompts on the terminal, and without a terminal reads standard
+// input like Flux 2.9.
 func hostToken(ctx context.Context, a *app.App, source, envName, hostname string) (string, error) {
 	token, err := tokenOf(ctx, a, source, envName, hostname)
 	if err != nil {
 		return "", err
 	}
 	if token == "" {
-		return "", clierr.WithHint(fmt.Sprintf("set %s, or name where it is with --token-from=stdin, gh or glab", envName), "there is no token for %s", hostname)
+		return "", clierr.WithHint(fmt.Sprintf("set %s, or its source with --token-from=stdin, gh or glab", envName), "no token found for %s", hostname)
 	}
 	if strings.ContainsAny(token, " \t\r\n") {
-		return "", fmt.Errorf("the token for %s has a space or a line break in it: give the token alone", hostname)
+		return "", fmt.Errorf("the token for %s contains a space or a line break: set only the token", hostname)
 	}
 	return token, nil
 }
@@ -65,8 +65,8 @@ func tokenOf(ctx context.Context, a *app.App, source, envName, hostname string) 
 	return strings.TrimSpace(token), err
 }
 
-// tokenFromStdin reads what is piped in; a terminal is not waited for, since
-// whoever sits there has not been asked anything.
+// tokenFromStdin reads the token from a pipe. It does not read from a terminal,
+// because the user was not prompted.
 func tokenFromStdin(ctx context.Context, a *app.App) (string, error) {
 	if ui.IsTerminal(a.In) {
 		return "", nil
@@ -81,28 +81,28 @@ func tokenFromStdin(ctx context.Context, a *app.App) (string, error) {
 func printedToken(ctx context.Context, program string, arguments []string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
-		return "", clierr.WithHint("install it, or give the token in the environment", "--token-from=%s: there is no program %s on PATH", program, program)
+		return "", clierr.WithHint("install it, or set the token in the environment", "--token-from=%s: %s not found in PATH", program, program)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, printerTimeout, &clierr.TimeoutError{After: printerTimeout})
 	defer cancel()
-	var out, told bytes.Buffer
+	var out, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, arguments...)
-	cmd.Stdout, cmd.Stderr = &out, &told
-	cmd.WaitDelay = time.Second // a child of its own may keep the pipes open
+	cmd.Stdout, cmd.Stderr = &out, &stderr
+	cmd.WaitDelay = time.Second // a child process may keep the pipes open
 	err = cmd.Run()
 	switch {
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("asking %s for the token: %w", program, context.Cause(ctx))
+		return "", fmt.Errorf("reading the token from %s: %w", program, context.Cause(ctx))
 	case err != nil:
-		return "", clierr.WithHint("log in with "+program+" auth login first", "asking %s for the token: %w%s", program, err, remark(told.String()))
+		return "", clierr.WithHint("log in with "+program+" auth login first", "reading the token from %s: %w%s", program, err, suffix(stderr.String()))
 	}
 	return strings.TrimSpace(out.String()), nil
 }
 
-// remark is what a program said about its failure, in a line.
-func remark(told string) string {
-	if told = strings.Join(strings.Fields(told), " "); told == "" {
+// suffix formats the error output of a program as the end of an error message.
+func suffix(output string) string {
+	if output = strings.Join(strings.Fields(output), " "); output == "" {
 		return ""
 	}
-	return ": " + redact.Text(told)
+	return ": " + redact.Text(output)
 }

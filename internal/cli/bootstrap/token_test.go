@@ -16,8 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 )
 
-// TestHostToken runs programs in place of gh and glab, found on PATH, so the
-// cases follow each other.
+// TestHostToken runs stand-ins for gh and glab from PATH, so its cases are sequential.
 func TestHostToken(t *testing.T) {
 	bin := t.TempDir()
 	program := func(name, script string) {
@@ -33,15 +32,15 @@ func TestHostToken(t *testing.T) {
 		token, problem           string
 	}{
 		"environment":          {"", "github.com", " abc\n", "other", "abc", ""},
-		"environment alone":    {"env", "github.com", "", "piped", "", "there is no token for github.com"},
+		"environment alone":    {"env", "github.com", "", "piped", "", "no token found for github.com"},
 		"piped":                {"", "github.com", "", "piped\n", "piped", ""},
 		"stdin before env":     {"stdin", "github.com", "abc", "piped", "piped", ""},
-		"two lines":            {"stdin", "github.com", "", "user\npiped", "", "the token for github.com has a space or a line break in it: give the token alone"},
-		"nothing":              {"", "github.com", "", "", "", "there is no token for github.com"},
+		"two lines":            {"stdin", "github.com", "", "user\npiped", "", "the token for github.com contains a space or a line break: set only the token"},
+		"nothing":              {"", "github.com", "", "", "", "no token found for github.com"},
 		"gh":                   {"gh", "ghe.example.com", "abc", "", "gho_1", ""},
-		"gh, not logged in":    {"gh", "other.example.com", "", "", "", "asking gh for the token: exit status 4: not logged in: auth token --hostname other.example.com"},
+		"gh, not logged in":    {"gh", "other.example.com", "", "", "", "reading the token from gh: exit status 4: not logged in: auth token --hostname other.example.com"},
 		"glab":                 {"glab", "gl.example.com", "", "", "glpat-1", ""},
-		"glab, nothing stored": {"glab", "other.example.com", "", "", "", "asking glab for the token: exit status 1"},
+		"glab, nothing stored": {"glab", "other.example.com", "", "", "", "reading the token from glab: exit status 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			env := func(key string) string { return map[string]string{"TOKEN": test.env}[key] }
@@ -58,7 +57,7 @@ func TestHostToken(t *testing.T) {
 	}
 }
 
-// TestHostTokenInterrupted: a keyring that nobody unlocks does not outlive a Ctrl-C.
+// TestHostTokenInterrupted checks that an interrupt ends the wait for a locked keyring.
 func TestHostTokenInterrupted(t *testing.T) {
 	sleep, err := exec.LookPath("sleep")
 	if err != nil {
@@ -77,10 +76,10 @@ func TestHostTokenInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
-		_, _ = os.ReadFile(started) // comes when the program runs
+		_, _ = os.ReadFile(started) // returns when the program runs
 	}()
 	a := app.New(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}, func(string) string { return "" }, time.Now)
 	if _, err := hostToken(ctx, a, "gh", "TOKEN", "github.com"); !errors.Is(err, context.Canceled) {
-		t.Errorf("an interrupt while gh is asked: %v", err)
+		t.Errorf("interrupt while gh is running: %v", err)
 	}
 }
