@@ -42,9 +42,9 @@ func New(cfg *rest.Config) (*Client, error) {
 	}
 	alone := rest.CopyConfig(cfg)
 	wrapRetry(cfg, newOpening)
-	httpClient, err := rest.HTTPClientFor(cfg)
+	httpClient, err := HTTPClient(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("configuring the client of %s: %w", cfg.Host, err)
+		return nil, err
 	}
 	c, err := NewForHTTP(cfg, httpClient)
 	if err == nil {
@@ -58,9 +58,9 @@ func New(cfg *rest.Config) (*Client, error) {
 func newStreams(cfg *rest.Config) (rest.Interface, error) {
 	cfg.NextProtos = []string{"http/1.1"}
 	wrapRetry(cfg, func(next http.RoundTripper) http.RoundTripper { return next })
-	httpClient, err := rest.HTTPClientFor(cfg)
+	httpClient, err := HTTPClient(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("configuring the client of %s: %w", cfg.Host, err)
+		return nil, err
 	}
 	return newRaw(cfg, httpClient)
 }

@@ -93,7 +93,7 @@ func (p Pods) overSPDY(ctx context.Context, address string) (httpstream.Connecti
 	if err != nil {
 		return nil, err
 	}
-	streams, _, err := spdytransport.NegotiateStreaming(upgrader, &http.Client{Transport: transport}, request, constants.PortForwardV1Name)
+	streams, _, err := spdytransport.NegotiateStreaming(upgrader, &http.Client{Transport: transport, CheckRedirect: sameServer}, request, constants.PortForwardV1Name)
 	return streams, err
 }
 

@@ -25,9 +25,9 @@ type cluster struct {
 func connect(cfg *rest.Config) (*cluster, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.Burst = -1, -1
-	httpClient, err := rest.HTTPClientFor(cfg)
+	httpClient, err := kube.HTTPClient(cfg)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %w", cfg.Host, err)
+		return nil, err
 	}
 	client, err := kube.NewForHTTP(cfg, httpClient)
 	if err != nil {

@@ -91,6 +91,7 @@ func TestCanary(t *testing.T) {
 	t.Parallel()
 	users := map[string]string{
 		"token": `token: cnry-kube-token`, "password": `username: me, password: cnry-kube-password`,
+		"exec plugin": `exec: {apiVersion: client.authentication.k8s.io/v1, command: ` + execPlugin(t) + `, interactiveMode: Never}`,
 	}
 	paths := commandPaths(cli.NewRoot(app.New(nil, nil, nil, func(string) string { return "" }, time.Now), nil))
 	var echoed sync.Map
@@ -106,6 +107,9 @@ func TestCanary(t *testing.T) {
 		t.Cleanup(cluster.Close)
 		t.Cleanup(server.Close)
 		for how, user := range users {
+			if how == "exec plugin" && status != http.StatusForbidden { // once is enough
+				continue
+			}
 			dir := t.TempDir()
 			kubeconfig := filepath.Join(t.TempDir(), "config")
 			if err := os.WriteFile(kubeconfig, fmt.Appendf(nil, canaryKubeconfig, cluster.URL, user), 0o600); err != nil {
@@ -138,6 +142,17 @@ func TestCanary(t *testing.T) {
 	if requests < 30 {
 		t.Errorf("the server was sent credentials at %d addresses only", requests)
 	}
+}
+
+// execPlugin writes an exec plugin of a kubeconfig, which prints a token.
+func execPlugin(t *testing.T) string {
+	t.Helper()
+	plugin := filepath.Join(t.TempDir(), "plugin")
+	answer := `{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "cnry-exec-token"}}`
+	if err := os.WriteFile(plugin, []byte("#!/bin/sh\necho '"+answer+"'\n"), 0o755); err != nil { //nolint:gosec // it has to be executable
+		t.Fatal(err)
+	}
+	return plugin
 }
 
 // runCanary runs a command line with all canaries in the environment.

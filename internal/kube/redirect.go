@@ -1,0 +1,40 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"k8s.io/client-go/rest"
+)
+
+// RedirectError is returned for a redirect to another server. It is not followed: the transports of
+// client-go add the credentials of the kubeconfig to every request, whichever server it goes to.
+type RedirectError struct{ From, To string }
+
+func (e *RedirectError) Error() string {
+	return fmt.Sprintf("the API server at %s redirects to %s, which must not get its credentials: set that address in the kubeconfig if it is the API server", e.From, e.To)
+}
+
+// HTTPClient returns an authenticated HTTP client that follows redirects on the same server only.
+func HTTPClient(cfg *rest.Config) (*http.Client, error) {
+	shared, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("configuring the client of %s: %w", cfg.Host, err)
+	}
+	client := *shared // it can be http.DefaultClient
+	client.CheckRedirect = sameServer
+	return &client, nil
+}
+
+func sameServer(next *http.Request, via []*http.Request) error {
+	const maxRedirects = 10
+	first := via[0].URL
+	if next.URL.Host != first.Host || next.URL.Scheme != first.Scheme {
+		return &RedirectError{From: first.Scheme + "://" + first.Host, To: next.URL.Scheme + "://" + next.URL.Host}
+	}
+	if len(via) >= maxRedirects {
+		return errors.New("too many redirects")
+	}
+	return nil
+}
