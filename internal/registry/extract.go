@@ -11,9 +11,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"syscall"
 
 	"github.com/fluxkit/flux/internal/budget"
 )
+
+// ErrLost is returned for an archive whose connection ended, as opposed to one that is malformed.
+var ErrLost = errors.New("the connection to the registry was lost")
 
 // Extract writes the files of an archive below a folder, which is created if it
 // does not exist. The archive is read to its end first, into a temporary folder
@@ -202,5 +206,9 @@ func (r *interruptible) Read(p []byte) (int, error) {
 	if r.ctx.Err() != nil {
 		return 0, context.Cause(r.ctx)
 	}
-	return r.from.Read(p)
+	n, err := r.from.Read(p)
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+		err = fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	return n, err
 }

@@ -66,8 +66,11 @@ func pullArtifact(a *app.App, cmd *cobra.Command, o *pullOptions, args []string)
 		return oci.ExplainError(ctx, o.access, err)
 	}
 	left, err := registry.Extract(ctx, archive, o.folder)
+	if errors.Is(err, registry.ErrLost) {
+		return errors.Join(clierr.WithHint("run the command again", "%w", err), archive.Close())
+	}
 	if err = errors.Join(err, archive.Close()); err != nil {
-		return oci.ExplainError(ctx, o.access, err)
+		return err
 	}
 	for _, line := range []struct{ what, value string }{
 		{"source", artifact.Annotations[registry.SourceAnnotation]},

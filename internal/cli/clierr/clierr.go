@@ -3,6 +3,7 @@ package clierr
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -109,6 +110,10 @@ func Explain(err error, cmd *cobra.Command) (message, hint string) {
 		return message, "set --kubeconfig or KUBECONFIG, or select another context with --context"
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return "cannot reach " + hostOf(err) + ": " + dial.Err.Error(), "check that the cluster runs and that the kubeconfig's server address is right"
+	case expired(err):
+		return message, "renew the certificate of the server, or correct the clock of this machine"
+	case clientExpired(err):
+		return message, "the client certificate has expired: renew the one of the kubeconfig"
 	case apierrors.IsUnauthorized(err):
 		return message, "the API server rejected the credentials: check the user of the kubeconfig context"
 	case errors.Is(err, context.DeadlineExceeded):
@@ -133,9 +138,22 @@ func hostOf(err error) string {
 	return "the Kubernetes API"
 }
 
+// expired reports whether the certificate of a server has expired, or is not valid yet.
+func expired(err error) bool {
+	var invalid x509.CertificateInvalidError
+	return errors.As(err, &invalid) && invalid.Reason == x509.Expired
+}
+
+// clientExpired reports whether a server has rejected the client certificate because it has expired.
+// The TLS library has no type for the alert.
+func clientExpired(err error) bool {
+	var remote *net.OpError
+	return errors.As(err, &remote) && remote.Op == "remote error" && remote.Err.Error() == "tls: expired certificate"
+}
+
 // Unreachable reports whether every other request would fail with the same
 // error: the API server cannot be reached or rejects the credentials.
 func Unreachable(err error) bool {
 	var dial *net.OpError
-	return errors.As(err, &dial) || apierrors.IsUnauthorized(err)
+	return errors.As(err, &dial) || expired(err) || apierrors.IsUnauthorized(err)
 }

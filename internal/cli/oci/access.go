@@ -4,12 +4,14 @@ package oci
 import (
 	"context"
 	"errors"
+	"io"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
@@ -66,7 +68,9 @@ func ExplainError(ctx context.Context, access registry.Access, err error) error 
 		return err
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return clierr.WithHint("check the address of the registry, and that it can be reached from here", "cannot reach the registry: %w", err)
-	case errors.Is(err, http.ErrSchemeMismatch):
+	case lost(err):
+		return clierr.WithHint("run the command again", "the connection to the registry was lost: %w", err)
+	case errors.Is(err, http.ErrSchemeMismatch) && !access.Insecure:
 		return &clierr.HintedError{Err: err, Hint: "the registry speaks plain HTTP: allow that with --insecure-registry"}
 	case !errors.As(err, &answered):
 		return err
@@ -80,6 +84,11 @@ func ExplainError(ctx context.Context, access registry.Access, err error) error 
 		return &clierr.HintedError{Err: err, Hint: "check the address; 'flux list artifacts' shows the tags of a repository"}
 	}
 	return err
+}
+
+// lost reports whether a connection ended in the middle of a response.
+func lost(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // WithoutCredentials takes credentials out of an address, as those that CI
