@@ -1,21 +1,21 @@
 package manifests
 
-// profile is what sets a controller's Deployment and Services apart from the
-// others'. Everything that is the same for all stands in controller.yaml.
+// profile has the properties of a controller's Deployment and Services that
+// differ between controllers. controller.yaml has the common part.
 type profile struct {
 	Name string
 
-	// Artifacts says that the controller keeps artifacts and serves them. Only the
-	// leader does and is ready, so a rollout that waits for the new pod before it
-	// ends the old one would wait for ever: the pod is recreated instead.
+	// Artifacts is true for a controller that stores and serves artifacts. Only
+	// the leader becomes ready, so a rolling update would never finish: the
+	// Deployment uses the strategy Recreate.
 	Artifacts bool
-	// External says that the controller reads ExternalArtifacts if asked to.
+	// External is true for a controller that can read ExternalArtifacts.
 	External bool
-	// Silent says that the controller sends no events: it is who receives them.
+	// Silent is true for the controller that receives the events of the others.
 	Silent bool
-	// Critical says that nothing on the cluster changes while the pod is away.
+	// Critical is true for a controller whose absence stops all changes.
 	Critical bool
-	// Sigstore says that the controller caches the keys that prove signatures.
+	// Sigstore is true for a controller that caches the keys for signatures.
 	Sigstore bool
 
 	Ports    []port
@@ -23,8 +23,8 @@ type profile struct {
 	Volumes  []volume
 
 	CPU string
-	// Grace is how many seconds the controller may take to finish its work:
-	// a Helm release that is cut off in the middle stays locked.
+	// Grace is the termination grace period in seconds. An interrupted Helm
+	// action leaves the release locked.
 	Grace int
 }
 
@@ -33,7 +33,7 @@ type port struct {
 	Number int
 }
 
-// service publishes a port of the controller within the cluster.
+// service is a Service of the controller.
 type service struct {
 	Name, Port string
 	// Plane is the value of the label control-plane.

@@ -12,18 +12,17 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// ErrNoCRDs says that the program was built without the custom resource
-// definitions, which are generated and not part of the source.
-var ErrNoCRDs = errors.New("this flux was built without the custom resource definitions: " +
-	"build it with `make build` instead of `go install`, or give rendered manifests with --manifests")
+// ErrNoCRDs is returned by a program without the CRDs, which are generated and
+// not part of the source.
+var ErrNoCRDs = errors.New("this flux was built without the CRDs: " +
+	"build it with `make build` instead of `go install`, or set --manifests to rendered manifests")
 
-// The folder holds at least its README, so a clean clone builds too.
+// The folder always has a README, so that a clean clone builds.
 //
 //go:embed crds
 var crdFiles embed.FS
 
-// CRDNames returns the names of the custom resource definitions that belong to
-// a controller, sorted.
+// CRDNames returns the sorted names of the CRDs of a controller.
 func CRDNames(controller string) []string {
 	var names []string
 	for _, kind := range controllers.Kinds {
@@ -35,7 +34,7 @@ func CRDNames(controller string) []string {
 	return names
 }
 
-// definitions reads the definitions of a controller's kinds out of files.
+// definitions reads the CRDs of a controller from files.
 func definitions(files fs.FS, controller string) ([]*unstructured.Unstructured, error) {
 	var crds []*unstructured.Unstructured
 	for _, kind := range controllers.Kinds {

@@ -12,13 +12,12 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-const accepted = "want a YAML file that holds a whole installation, as `flux install --export` prints it, " +
-	"or a folder of such files that make one together"
+const accepted = "must be a YAML file with a whole installation, as printed by `flux install --export`, " +
+	"or a folder of YAML files with one"
 
-// FromDir returns the manifests at a path: a file, or a folder whose YAML files
-// are read in the order of their names, folders within it left out. They have to
-// be rendered, since nothing is filled in: the options of an installation are
-// those that the manifests were rendered with.
+// FromDir returns the manifests in a file, or in the YAML files of a folder in
+// the order of their names, without subfolders. The manifests must be rendered:
+// options are not applied.
 func FromDir(path string) (*Set, error) {
 	files, err := yamlFiles(path)
 	if err != nil {
@@ -61,7 +60,7 @@ func yamlFiles(path string) ([]string, error) {
 			continue
 		}
 		if strings.TrimSuffix(entry.Name(), extension) == "kustomization" {
-			return nil, fmt.Errorf("%s is to be built first: kubectl kustomize %s > flux.yaml, then give that file",
+			return nil, fmt.Errorf("%s is a kustomization: build it with `kubectl kustomize %s > flux.yaml` and use that file",
 				filepath.Join(path, entry.Name()), path)
 		}
 		files = append(files, filepath.Join(path, entry.Name()))
@@ -72,33 +71,33 @@ func yamlFiles(path string) ([]string, error) {
 	return files, nil
 }
 
-// describe finds out what the objects install and where.
+// describe sets the components and the namespace from the objects.
 func (s *Set) describe() error {
 	seen := map[string]bool{}
 	for _, object := range s.objects {
 		name := object.GetKind() + " " + object.GetName()
 		key := object.GroupVersionKind().Group + " " + name + " " + object.GetNamespace()
 		if seen[key] {
-			return fmt.Errorf("%s is there twice", name)
+			return fmt.Errorf("duplicate object %s", name)
 		}
 		seen[key] = true
 		if object.GetName() == "" {
-			return fmt.Errorf("a %s has no name", object.GetKind())
+			return fmt.Errorf("%s without a name", object.GetKind())
 		}
 		if err := s.take(object); err != nil {
 			return err
 		}
 	}
 	if len(s.Components) == 0 {
-		return errors.New("there is no controller of Flux in it")
+		return errors.New("no Flux controller found")
 	}
 	if !seen[" Namespace "+s.Namespace+" "] {
-		return fmt.Errorf("namespace %q is not in it", s.Namespace)
+		return fmt.Errorf("Namespace %q not found", s.Namespace)
 	}
 	return nil
 }
 
-// take notes what one object tells about the installation.
+// take records the properties of the installation that an object has.
 func (s *Set) take(object *unstructured.Unstructured) error {
 	if object.GetKind() != "Deployment" {
 		return nil
@@ -108,10 +107,10 @@ func (s *Set) take(object *unstructured.Unstructured) error {
 		return nil
 	}
 	if namespace == "" {
-		return fmt.Errorf("deployment %q has no namespace, so this is the source of manifests and not yet rendered", name)
+		return fmt.Errorf("deployment %q has no namespace: the manifests are not rendered", name)
 	}
 	if s.Namespace != "" && s.Namespace != namespace {
-		return fmt.Errorf("controllers are in two namespaces, %q and %q", s.Namespace, namespace)
+		return fmt.Errorf("controllers in two namespaces: %q and %q", s.Namespace, namespace)
 	}
 	s.Namespace = namespace
 	if version := object.GetLabels()["app.kubernetes.io/version"]; s.Version == "" {

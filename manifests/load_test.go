@@ -65,7 +65,7 @@ func TestFromDirErrors(t *testing.T) {
 		"empty folder":  {map[string]string{"README.md": ""}, "reading manifests: no YAML file in DIR: ACCEPTED"},
 		"overlay": {
 			map[string]string{"kustomization.yaml": "resources: [flux.yaml]\n", "flux.yaml": namespace + deployment},
-			"reading manifests: DIR/kustomization.yaml is to be built first: kubectl kustomize DIR > flux.yaml, then give that file",
+			"reading manifests: DIR/kustomization.yaml is a kustomization: build it with `kubectl kustomize DIR > flux.yaml` and use that file",
 		},
 		"no YAML": {
 			map[string]string{"a.yaml": "a: [\n"},
@@ -77,28 +77,28 @@ func TestFromDirErrors(t *testing.T) {
 		},
 		"no name": {
 			map[string]string{"a.yaml": "apiVersion: v1\nkind: Namespace\n"},
-			"reading manifests DIR: a Namespace has no name: ACCEPTED",
+			"reading manifests DIR: Namespace without a name: ACCEPTED",
 		},
 		"no controller": {
 			map[string]string{"a.yaml": namespace + "---\n# a comment and nothing else\n"},
-			"reading manifests DIR: there is no controller of Flux in it: ACCEPTED",
+			"reading manifests DIR: no Flux controller found: ACCEPTED",
 		},
 		"no namespace": {
 			map[string]string{"a.yaml": deployment},
-			`reading manifests DIR: namespace "flux-system" is not in it: ACCEPTED`,
+			`reading manifests DIR: Namespace "flux-system" not found: ACCEPTED`,
 		},
 		"not rendered": {
 			map[string]string{"source-controller.yaml": strings.Replace(deployment, ", namespace: flux-system", "", 1)},
-			`reading manifests DIR: deployment "source-controller" has no namespace, so this is the source of manifests and not yet rendered: ACCEPTED`,
+			`reading manifests DIR: deployment "source-controller" has no namespace: the manifests are not rendered: ACCEPTED`,
 		},
 		"two namespaces": {
 			map[string]string{"a.yaml": namespace + deployment, "b.yaml": strings.ReplaceAll(
 				strings.Replace(deployment, "source-", "helm-", 1), "flux-system", "other")},
-			`reading manifests DIR: controllers are in two namespaces, "flux-system" and "other": ACCEPTED`,
+			`reading manifests DIR: controllers in two namespaces: "flux-system" and "other": ACCEPTED`,
 		},
 		"twice": {
 			map[string]string{"a.yaml": namespace + deployment, "b.yaml": deployment},
-			"reading manifests DIR: Deployment source-controller is there twice: ACCEPTED",
+			"reading manifests DIR: duplicate object Deployment source-controller: ACCEPTED",
 		},
 	}
 	for name, test := range tests {

@@ -11,33 +11,32 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// LogLevels are the levels that the controllers know.
+// LogLevels are the log levels of the controllers.
 var LogLevels = []string{"debug", "info", "error"}
 
-// ErrOtherVersion says that another version of Flux was asked for than the one
-// that this program carries.
+// ErrOtherVersion is returned for a version of Flux that is not embedded.
 var ErrOtherVersion = errors.New("another version of Flux")
 
-// Options is what can be chosen about an installation. [Defaults] returns those
-// of a plain `flux install`; the zero value is not valid.
+// Options are the options of an installation. [Defaults] returns the defaults of
+// `flux install`; the zero value is not valid.
 type Options struct {
-	// Namespace is where the controllers run.
+	// Namespace is the namespace of the controllers.
 	Namespace string
-	// Components are the names of the controllers to install; the manifests
-	// have them in this order. Naming one twice is the same as once.
+	// Components are the names of the controllers to install, in the order of the
+	// manifests. Duplicates are ignored.
 	Components []string
-	// Version is the version of Flux, with or without a leading "v", or empty
-	// for the one that this program carries. No other one can be rendered.
+	// Version is the version of Flux, with or without a leading "v", or empty for
+	// the embedded one. No other version can be rendered.
 	Version string
-	// Registry is the host and path in front of the names of the images.
+	// Registry is the host and path of the images.
 	Registry string
-	// ImagePullSecret is the name of a Secret with the registry's credentials,
-	// or empty.
+	// ImagePullSecret is the name of a Secret with the registry credentials, or
+	// empty.
 	ImagePullSecret string
-	// WatchAllNamespaces makes the controllers work on objects in all
-	// namespaces instead of only in theirs. The roles stay the same.
+	// WatchAllNamespaces makes the controllers reconcile objects in all
+	// namespaces instead of their own. RBAC is the same.
 	WatchAllNamespaces bool
-	// NetworkPolicy adds the policies that close the namespace to others.
+	// NetworkPolicy adds NetworkPolicies that deny ingress from other namespaces.
 	NetworkPolicy bool
 	// LogLevel is one of LogLevels.
 	LogLevel string
@@ -47,7 +46,7 @@ type Options struct {
 	TolerationKeys []string
 }
 
-// Defaults returns the options of an installation about which nothing was said.
+// Defaults returns the default options.
 func Defaults() Options {
 	return Options{
 		Namespace:          "flux-system",
@@ -60,8 +59,8 @@ func Defaults() Options {
 	}
 }
 
-// Validate returns what is wrong with the first option that cannot be used.
-// The templates rely on it: no valid value holds a quote or a backslash.
+// Validate returns an error for the first invalid option. The templates rely on
+// it: no valid value contains a quote or a backslash.
 func (o Options) Validate() error {
 	checks := []func() error{
 		o.validateVersion,
@@ -85,14 +84,14 @@ func (o Options) validateVersion() error {
 	if o.Version == "" || strings.TrimPrefix(o.Version, "v") == controllers.Distribution {
 		return nil
 	}
-	return fmt.Errorf("%w: this program carries the manifests of Flux %s and cannot fetch those of %q: "+
-		"leave --version out, or give the rendered manifests of that version with --manifests",
+	return fmt.Errorf("%w: Flux %s is embedded, not %q: "+
+		"omit --version, or set --manifests to the rendered manifests of that version",
 		ErrOtherVersion, controllers.Distribution, o.Version)
 }
 
 func (o Options) validateComponents() error {
 	if len(o.Components) == 0 {
-		return errors.New("no component is chosen")
+		return errors.New("no component selected")
 	}
 	for _, name := range o.Components {
 		if _, known := controllers.Find(name); !known {
@@ -109,11 +108,11 @@ func (o Options) validateRegistry() error {
 	}
 	switch {
 	case o.Registry == "":
-		return errors.New("no registry is given")
+		return errors.New("no registry")
 	case strings.Contains(o.Registry, "://"):
-		return fmt.Errorf("invalid registry %q: leave the scheme out, as in ghcr.io/fluxcd", o.Registry)
+		return fmt.Errorf("invalid registry %q: omit the scheme, as in ghcr.io/fluxcd", o.Registry)
 	case strings.ContainsFunc(o.Registry, bad), slices.Contains(strings.Split(o.Registry, "/"), ""):
-		return fmt.Errorf("invalid registry %q: want a host and a path, as in ghcr.io/fluxcd", o.Registry)
+		return fmt.Errorf("invalid registry %q: must be a host and a path, as in ghcr.io/fluxcd", o.Registry)
 	}
 	return nil
 }
@@ -129,7 +128,7 @@ func (o Options) validateLogLevel() error {
 	if slices.Contains(LogLevels, o.LogLevel) {
 		return nil
 	}
-	return fmt.Errorf("invalid log level %q: want one of %s", o.LogLevel, strings.Join(LogLevels, ", "))
+	return fmt.Errorf("invalid log level %q: must be one of %s", o.LogLevel, strings.Join(LogLevels, ", "))
 }
 
 func (o Options) validateTolerations() error {

@@ -204,7 +204,7 @@ func TestValidate(t *testing.T) {
 		set  func(*Options)
 		want string
 	}{
-		"no component": {func(o *Options) { o.Components = nil }, "no component is chosen"},
+		"no component": {func(o *Options) { o.Components = nil }, "no component selected"},
 		"unknown component": {
 			func(o *Options) { o.Components = []string{"source-controller", "sauce-controller"} },
 			`unknown component "sauce-controller": the components are source-controller, kustomize-controller, helm-controller, ` +
@@ -212,17 +212,17 @@ func TestValidate(t *testing.T) {
 		},
 		"other version": {
 			func(o *Options) { o.Version = "v9.9.9" },
-			`another version of Flux: this program carries the manifests of Flux ` + controllers.Distribution +
-				` and cannot fetch those of "v9.9.9": leave --version out, or give the rendered manifests of that version with --manifests`,
+			`another version of Flux: Flux ` + controllers.Distribution +
+				` is embedded, not "v9.9.9": omit --version, or set --manifests to the rendered manifests of that version`,
 		},
 		"namespace":          {func(o *Options) { o.Namespace = "Flux_System" }, `invalid namespace "Flux_System": ` + label},
 		"no namespace":       {func(o *Options) { o.Namespace = "" }, `invalid namespace "": ` + label},
 		"cluster domain":     {func(o *Options) { o.ClusterDomain = "cluster.local." }, `invalid cluster domain "cluster.local.": ` + subdomain},
-		"log level":          {func(o *Options) { o.LogLevel = "trace" }, `invalid log level "trace": want one of debug, info, error`},
-		"no registry":        {func(o *Options) { o.Registry = "" }, "no registry is given"},
-		"registry as URL":    {func(o *Options) { o.Registry = "https://ghcr.io/fluxcd" }, `invalid registry "https://ghcr.io/fluxcd": leave the scheme out, as in ghcr.io/fluxcd`},
-		"registry and slash": {func(o *Options) { o.Registry = "ghcr.io/fluxcd/" }, `invalid registry "ghcr.io/fluxcd/": want a host and a path, as in ghcr.io/fluxcd`},
-		"registry and quote": {func(o *Options) { o.Registry = "ghcr.io/\"\nx: y" }, `invalid registry "ghcr.io/\"\nx: y": want a host and a path, as in ghcr.io/fluxcd`},
+		"log level":          {func(o *Options) { o.LogLevel = "trace" }, `invalid log level "trace": must be one of debug, info, error`},
+		"no registry":        {func(o *Options) { o.Registry = "" }, "no registry"},
+		"registry as URL":    {func(o *Options) { o.Registry = "https://ghcr.io/fluxcd" }, `invalid registry "https://ghcr.io/fluxcd": omit the scheme, as in ghcr.io/fluxcd`},
+		"registry and slash": {func(o *Options) { o.Registry = "ghcr.io/fluxcd/" }, `invalid registry "ghcr.io/fluxcd/": must be a host and a path, as in ghcr.io/fluxcd`},
+		"registry and quote": {func(o *Options) { o.Registry = "ghcr.io/\"\nx: y" }, `invalid registry "ghcr.io/\"\nx: y": must be a host and a path, as in ghcr.io/fluxcd`},
 		"pull secret":        {func(o *Options) { o.ImagePullSecret = "reg/cred" }, `invalid image pull secret "reg/cred": ` + subdomain},
 		"toleration key":     {func(o *Options) { o.TolerationKeys = []string{"ok", "not ok"} }, `invalid toleration key "not ok": ` + qualified},
 	}

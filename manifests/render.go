@@ -17,9 +17,9 @@ import (
 //go:embed cluster.yaml controller.yaml
 var templates embed.FS
 
-// Render returns everything that installs Flux with the given options, in the
-// order in which it is applied. The same options give the same bytes. It fails
-// with ErrNoCRDs in a program that was built without the definitions.
+// Render returns the objects of an installation in the order in which they are
+// applied. The same options give the same bytes. It returns ErrNoCRDs in a
+// program that was built without the CRDs.
 func Render(o Options) (*Set, error) { return render(o, crdFiles) }
 
 func render(o Options, crds fs.FS) (*Set, error) {
@@ -51,14 +51,14 @@ func render(o Options, crds fs.FS) (*Set, error) {
 	return set, nil
 }
 
-// common is what cluster.yaml is filled with.
+// common is the data of cluster.yaml.
 type common struct {
 	Options
-	// Release is the version of the distribution, as the labels have it.
+	// Release is the version of the distribution in labels.
 	Release string
 }
 
-// workload is what controller.yaml is filled with.
+// workload is the data of controller.yaml.
 type workload struct {
 	common
 	profile
@@ -77,8 +77,8 @@ func newWorkload(o Options, name, release string) workload {
 	}
 }
 
-// args returns the arguments of the controller. Without a receiver of events
-// their address stays, empty, for the arguments behind it to keep their index.
+// args returns the arguments of the controller. Without notification-controller,
+// --events-addr is empty but present, so that patches by index stay valid.
 func (p profile) args(o Options) []string {
 	host := func(service string) string { return service + ".$(RUNTIME_NAMESPACE).svc." + o.ClusterDomain + "." }
 	var args []string
@@ -119,8 +119,8 @@ func execute(name string, data any) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// label marks a definition as part of the installation: `check` and `uninstall`
-// find it by that, whoever else extends the cluster.
+// label adds the labels of the installation to a CRD, by which `check` and
+// `uninstall` find it.
 func label(crd *unstructured.Unstructured, component string, set *Set) {
 	crd.SetLabels(map[string]string{
 		"app.kubernetes.io/component": component,

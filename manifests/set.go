@@ -18,13 +18,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Set is the objects of an installation in the order in which they are applied:
-// the namespace first, definitions before what needs them.
+// Set has the objects of an installation in the order in which they are applied:
+// the namespace first, then the CRDs.
 type Set struct {
-	// Namespace is where the controllers run.
+	// Namespace is the namespace of the controllers.
 	Namespace string
-	// Version is the version of Flux, with a leading "v"; empty where loaded
-	// manifests do not tell.
+	// Version is the version of Flux with a leading "v", or empty if loaded
+	// manifests do not have it.
 	Version string
 	// Components are the names of the controllers.
 	Components []string
@@ -32,7 +32,7 @@ type Set struct {
 	objects []*unstructured.Unstructured
 }
 
-// Unstructured returns the objects as they are applied. They are the caller's own.
+// Unstructured returns copies of the objects.
 func (s *Set) Unstructured() []*unstructured.Unstructured {
 	objects := make([]*unstructured.Unstructured, len(s.objects))
 	for i, object := range s.objects {
@@ -41,8 +41,8 @@ func (s *Set) Unstructured() []*unstructured.Unstructured {
 	return objects
 }
 
-// Objects returns the objects as the types of k8s.io/api. The custom resource
-// definitions stay unstructured, since only the API server reads them.
+// Objects returns the objects as types of k8s.io/api, except for CRDs, which stay
+// unstructured.
 func (s *Set) Objects() ([]runtime.Object, error) {
 	objects := make([]runtime.Object, len(s.objects))
 	for i, object := range s.objects {
@@ -51,7 +51,7 @@ func (s *Set) Objects() ([]runtime.Object, error) {
 			objects[i] = object.DeepCopy()
 			continue
 		}
-		// Strict: a misspelt field would otherwise be dropped without a word.
+		// Strict, because a misspelt field would be dropped silently.
 		err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, typed, true)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s %s: %w", object.GetKind(), object.GetName(), err)
@@ -83,7 +83,7 @@ func typed(kind string) (runtime.Object, bool) {
 	return nil, false
 }
 
-// YAML returns the objects as one file: what `install --export` prints and
+// YAML returns the objects as one file, which `install --export` prints and
 // `bootstrap` commits as gotk-components.yaml. The same set gives the same bytes.
 func (s *Set) YAML() ([]byte, error) {
 	var out bytes.Buffer
@@ -105,7 +105,7 @@ func (s *Set) YAML() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// decode reads the objects of a YAML file, skipping empty documents.
+// decode returns the objects of a YAML file without empty documents.
 func decode(data []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))

@@ -97,8 +97,8 @@ func TestRenderWithoutDefinitions(t *testing.T) {
 	if !errors.Is(err, ErrNoCRDs) {
 		t.Fatalf("rendered %v, %v, want ErrNoCRDs", set, err)
 	}
-	want := "this flux was built without the custom resource definitions: " +
-		"build it with `make build` instead of `go install`, or give rendered manifests with --manifests"
+	want := "this flux was built without the CRDs: " +
+		"build it with `make build` instead of `go install`, or set --manifests to rendered manifests"
 	if err.Error() != want {
 		t.Errorf("the error is %q, want %q", err, want)
 	}

@@ -67,8 +67,8 @@ func TestInstallRefusesBeforeChangingAnything(t *testing.T) {
 		},
 		"other version": {
 			args: []string{"--version=v9.9.9"},
-			err: "✚ generating manifests\n✗ another version of Flux: this program carries the manifests of Flux 2.9.5 and cannot fetch those of \"v9.9.9\": " +
-				"leave --version out, or give the rendered manifests of that version with --manifests\n",
+			err: "✚ generating manifests\n✗ another version of Flux: Flux 2.9.5 is embedded, not \"v9.9.9\": " +
+				"omit --version, or set --manifests to the rendered manifests of that version\n",
 		},
 		"credentials without a name": {
 			args: []string{"--registry-creds=me:secret"},

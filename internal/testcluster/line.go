@@ -13,20 +13,18 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// chunk is how much a line takes off a connection at once, and window how
-// many chunks may be under way on it.
+// chunk is the maximum size of a read from a connection, and window the maximum
+// number of chunks in transit.
 const (
 	chunk  = 64 << 10
 	window = 256
 )
 
-// Line is a long way to a cluster: it carries the bytes of TCP connections
-// and so leaves TLS and HTTP/2 between client and server as they are. Every
-// byte arrives a delay later, in both directions, and a connection costs a
-// round trip before its first byte, as it does in a network. What it does not
-// model is a network's limited and slowly growing throughput.
+// Line is a TCP proxy with the latency of a distant cluster. TLS and HTTP/2 pass
+// unchanged. Every byte is delayed in both directions, and a new connection costs
+// a round trip before its first byte. Limited throughput is not simulated.
 type Line struct {
-	// Kubeconfig leads to the cluster over the line.
+	// Kubeconfig is the path of a kubeconfig that connects through the line.
 	Kubeconfig string
 
 	target   string
@@ -38,14 +36,14 @@ type Line struct {
 	open     map[net.Conn]bool
 }
 
-// NewLine makes a line to a cluster that adds delay each way.
+// NewLine starts a line to a cluster with a delay in each direction.
 func NewLine(c *Cluster, delay time.Duration) (*Line, error) {
 	target, err := url.Parse(c.Client.Config.Host)
 	if err != nil {
 		return nil, err
 	}
 	l := &Line{target: target.Host, delay: delay, address: "127.0.0.1:0", open: map[net.Conn]bool{}}
-	if err := l.Mend(); err != nil {
+	if err := l.Restore(); err != nil {
 		return nil, err
 	}
 	cfg, err := clientcmd.LoadFromFile(c.Kubeconfig)
@@ -66,7 +64,7 @@ func NewLine(c *Cluster, delay time.Duration) (*Line, error) {
 	return l, nil
 }
 
-// Cut ends every connection and refuses new ones until Mend.
+// Cut closes all connections and refuses new ones until Restore.
 func (l *Line) Cut() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,8 +80,8 @@ func (l *Line) Cut() error {
 	return err
 }
 
-// Mend makes the line carry connections again, on the same port.
-func (l *Line) Mend() error {
+// Restore accepts connections again, on the same port.
+func (l *Line) Restore() error {
 	listener, err := net.Listen("tcp", l.address)
 	if err != nil {
 		return err
@@ -103,15 +101,15 @@ func (l *Line) Mend() error {
 	return nil
 }
 
-// Close ends the line.
+// Close stops the line.
 func (l *Line) Close() error {
 	err := l.Cut()
 	l.serving.Wait()
 	return errors.Join(err, os.Remove(l.Kubeconfig))
 }
 
-// keep remembers a connection, so that it ends with the line. It returns
-// false when the line is cut already.
+// keep registers a connection, so that it is closed with the line. It returns
+// false if the line is cut.
 func (l *Line) keep(conn net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,8 +129,8 @@ func (l *Line) drop(conn net.Conn) {
 }
 
 func (l *Line) carry(client net.Conn) {
-	// The client believes that it is connected at once: what it sends first
-	// waits for the round trip that the connection would have taken.
+	// The client is connected immediately, so its first bytes are delayed by the
+	// round trip of the connection.
 	connected := time.Now().Add(2 * l.delay)
 	server, err := net.Dial("tcp", l.target)
 	if err != nil {
@@ -157,7 +155,7 @@ type parcel struct {
 	due  time.Time
 }
 
-// pump carries bytes one way, each to arrive a delay after it was sent.
+// pump copies bytes in one direction, each after the delay.
 func (l *Line) pump(to, from net.Conn, connected time.Time) {
 	parcels := make(chan parcel, window)
 	var writer sync.WaitGroup
@@ -165,7 +163,7 @@ func (l *Line) pump(to, from net.Conn, connected time.Time) {
 		for p := range parcels {
 			time.Sleep(time.Until(p.due))
 			if _, err := to.Write(p.data); err != nil {
-				closed(from) // ends the reader; what it has read is of no use
+				closed(from) // stops the reader
 				for range parcels {
 				}
 				return
@@ -193,7 +191,7 @@ func (l *Line) pump(to, from net.Conn, connected time.Time) {
 	writer.Wait()
 }
 
-// closed closes what may be closed already.
+// closed closes a connection that may be closed already.
 func closed(c io.Closer) {
 	if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		fmt.Fprintln(os.Stderr, "closing a connection of a line:", err)

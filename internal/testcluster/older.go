@@ -17,9 +17,9 @@ func definitions() kube.Resource {
 	return kube.ResourceFor(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 }
 
-// ServeOlder makes the cluster one of an older Flux: it serves and stores each
-// kind in the version that older picks from the row's, and does not have the
-// kinds for which that is "". The objects that there were are gone.
+// ServeOlder installs the CRDs of an older Flux: each kind is served and stored
+// in the version that older returns, and kinds with the version "" are not
+// installed. Existing objects are deleted.
 func (c *Cluster) ServeOlder(ctx context.Context, older func(controllers.Kind) string) error {
 	if err := c.RemoveCRDs(ctx); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (c *Cluster) ServeOlder(ctx context.Context, older func(controllers.Kind) s
 			crds = append(crds, definition(k, version))
 		}
 	}
-	// A client remembers what was served when it asked.
+	// A client caches discovery.
 	client, err := kube.New(c.Client.Config)
 	if err != nil {
 		return err
@@ -39,8 +39,8 @@ func (c *Cluster) ServeOlder(ctx context.Context, older func(controllers.Kind) s
 	return kube.Apply(ctx, c.Client, crds)
 }
 
-// definition defines a kind in one version. The schemas of versions that are
-// no longer shipped are not at hand, so that every field is accepted.
+// definition returns a CRD with one version. It accepts every field, because the
+// schemas of old versions are not embedded.
 func definition(k controllers.Kind, version string) *unstructured.Unstructured {
 	anything := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -58,18 +58,18 @@ func definition(k controllers.Kind, version string) *unstructured.Unstructured {
 	}}
 }
 
-// RemoveCRDs takes the kinds of Flux from the cluster, together with their
-// objects: a definition that has stored an older version cannot drop it.
+// RemoveCRDs deletes the CRDs of Flux with their objects, because a stored
+// version cannot be removed from a CRD.
 func (c *Cluster) RemoveCRDs(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, k := range controllers.Kinds {
 		g.Go(func() error {
 			if err := c.Client.Remove(ctx, definitions(), "", k.CRD()); err != nil {
-				return fmt.Errorf("removing the definition of %s: %w", k.Kind, err)
+				return fmt.Errorf("removing the CRD of %s: %w", k.Kind, err)
 			}
 			left, err := c.Client.WaitDeleted(ctx, definitions(), kube.Selection{Name: k.CRD()}, func(controllers.Object) bool { return true })
 			if err == nil && len(left) > 0 {
-				err = fmt.Errorf("the definition of %s stays", k.Kind)
+				err = fmt.Errorf("the CRD of %s is not deleted", k.Kind)
 			}
 			return err
 		})

@@ -15,10 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Proxy stands between flux and a cluster: it counts requests and can add the
-// distance of a cluster that is far away.
+// Proxy is an HTTP proxy for a cluster that records requests and can delay them.
 type Proxy struct {
-	// Kubeconfig leads to the cluster through the proxy.
+	// Kubeconfig is the path of a kubeconfig that connects through the proxy.
 	Kubeconfig string
 
 	server *http.Server
@@ -28,8 +27,7 @@ type Proxy struct {
 	answer func(http.ResponseWriter, *http.Request) bool
 }
 
-// NewProxy starts a proxy that holds every request back by delay on its way
-// to the cluster and every answer on the way back.
+// NewProxy starts a proxy that delays every request and every response.
 func NewProxy(c *Cluster, delay time.Duration) (*Proxy, error) {
 	target, err := url.Parse(c.Client.Config.Host)
 	if err != nil {
@@ -73,7 +71,7 @@ func NewProxy(c *Cluster, delay time.Duration) (*Proxy, error) {
 	return p, err
 }
 
-// OnRequest calls seen with every request from now on, as it arrives.
+// OnRequest calls seen for every request from now on.
 func (p *Proxy) OnRequest(seen func(method, uri string)) {
 	var one sync.Mutex
 	p.mu.Lock()
@@ -85,15 +83,15 @@ func (p *Proxy) OnRequest(seen func(method, uri string)) {
 	}
 }
 
-// Misbehave gives every request from now on to answer, which returns true
-// where it has answered in the server's place.
+// Misbehave calls answer for every request from now on. If answer returns true,
+// it has written the response, and the cluster does not get the request.
 func (p *Proxy) Misbehave(answer func(http.ResponseWriter, *http.Request) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answer = answer
 }
 
-// Close ends the proxy and its connections.
+// Close stops the proxy and closes its connections.
 func (p *Proxy) Close() error {
 	err := p.server.Close()
 	if served := <-p.done; !errors.Is(served, http.ErrServerClosed) {

@@ -1,5 +1,5 @@
-// Package testcluster starts sandboxes for tests and fills them: a real
-// Kubernetes API, with or without the real controllers.
+// Package testcluster starts sandboxes for tests: a real Kubernetes API, with or
+// without the real controllers.
 package testcluster
 
 import (
@@ -25,21 +25,22 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// upTime bounds the start of a sandbox on a machine that is busy with builds.
+// upTime is the maximum time to start a sandbox, also on a busy machine.
 const upTime = 3 * time.Minute
 
 // Cluster is a running sandbox.
 type Cluster struct {
-	// Dir is its state folder, Kubeconfig the way in as administrator.
+	// Dir is the state folder, Kubeconfig the path of a kubeconfig for the
+	// administrator.
 	Dir, Kubeconfig string
-	// Env are the variables of `flux-sandbox env` without PATH.
+	// Env has the variables of `flux-sandbox env`, without PATH.
 	Env map[string]string
-	// Client talks to it as administrator.
+	// Client is a client of the administrator.
 	Client *kube.Client
 }
 
-// Bin is the folder of flux-sandbox, kubectl and the controllers: what
-// FLUX_SANDBOX_BIN names, else bin in the repository.
+// Bin returns the folder of flux-sandbox, kubectl and the controllers:
+// FLUX_SANDBOX_BIN, or bin in the repository.
 func Bin() string {
 	if dir := os.Getenv("FLUX_SANDBOX_BIN"); dir != "" {
 		return dir
@@ -47,8 +48,8 @@ func Bin() string {
 	return filepath.Join(Root(), "bin")
 }
 
-// Root is the folder of the repository: the nearest one above the working
-// directory that holds the module. Where there is none, it is the working directory.
+// Root returns the root of the repository: the nearest folder with a go.mod above
+// the working directory, or the working directory.
 func Root() string {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -63,8 +64,8 @@ func Root() string {
 	return dir
 }
 
-// Start runs a sandbox until the test and its subtests are over. controllers
-// is what --controllers of `flux-sandbox up` takes.
+// Start runs a sandbox until the test and its subtests end. controllers is the
+// value of --controllers of `flux-sandbox up`.
 func Start(t testing.TB, controllers string) *Cluster {
 	t.Helper()
 	c, err := Up(t.Context(), controllers)
@@ -81,7 +82,7 @@ func Start(t testing.TB, controllers string) *Cluster {
 
 // Up runs a sandbox in a temporary folder until Down.
 func Up(ctx context.Context, controllers string) (*Cluster, error) {
-	// The folder's path has to be short: sockets lie in it.
+	// The path must be short, because the folder contains sockets.
 	dir, err := os.MkdirTemp("", "flux-test-")
 	if err != nil {
 		return nil, err
@@ -116,7 +117,7 @@ func (c *Cluster) sandbox(ctx context.Context, args ...string) (string, error) {
 	return string(out), err
 }
 
-// Sandbox runs a command of flux-sandbox on the cluster and returns what it printed.
+// Sandbox runs a command of flux-sandbox on the cluster and returns its output.
 func (c *Cluster) Sandbox(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := c.sandbox(t.Context(), args...)
@@ -146,7 +147,7 @@ func (c *Cluster) connect(ctx context.Context) error {
 	return err
 }
 
-// InstallCRDs makes the cluster serve every kind of Flux.
+// InstallCRDs installs the CRDs of all kinds of Flux.
 func (c *Cluster) InstallCRDs(ctx context.Context) error {
 	options := manifests.Defaults()
 	options.Components = controllers.Names(func(controllers.Controller) bool { return true })
@@ -163,9 +164,8 @@ func (c *Cluster) InstallCRDs(ctx context.Context) error {
 	return kube.Apply(ctx, c.Client, crds)
 }
 
-// Seed makes the cluster have the objects of a YAML file together with their
-// statuses, as controllers would have written them. Namespaced objects that
-// name no namespace go into the given one.
+// Seed applies the objects of YAML documents and writes their statuses, like
+// controllers. The default of the namespace is the given one.
 func (c *Cluster) Seed(ctx context.Context, data []byte, namespace string) error {
 	objects, err := Decode(data)
 	if err != nil {
@@ -200,7 +200,7 @@ func withoutStatus(objects []*unstructured.Unstructured) []*unstructured.Unstruc
 	return bare
 }
 
-// Decode reads the objects of a YAML file.
+// Decode decodes the objects of YAML documents.
 func Decode(data []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(data), 4096)

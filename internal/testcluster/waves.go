@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// Waves makes the proxy hold every request until all of its wave have come;
-// sizes says how many requests each wave has. A client that waits for an
-// answer where it need not never gets one, so that what ends at all has waited
-// for no longer a chain of answers than there are waves. One request more than
-// in all waves is refused.
+// Waves makes the proxy hold the requests of a wave until all of them have
+// arrived; sizes has the number of requests of each wave. A client that sends
+// requests of a wave one after the other never gets a response, so a client that
+// finishes has at most as many sequential requests as there are waves. Further
+// requests are rejected.
 func (p *Proxy) Waves(sizes ...int) {
 	w := &waves{}
 	for _, size := range sizes {
@@ -21,7 +21,7 @@ func (p *Proxy) Waves(sizes ...int) {
 
 type waves struct {
 	mu    sync.Mutex
-	waves []*wave // those to come, first the one that is being awaited
+	waves []*wave // the remaining waves, first the current one
 }
 
 type wave struct {
@@ -29,7 +29,7 @@ type wave struct {
 	complete chan struct{}
 }
 
-// next is the wave of a request that has just come, nil after the last.
+// next returns the wave of a new request, or nil after the last wave.
 func (w *waves) next() *wave {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -49,7 +49,7 @@ func (w *waves) hold(rw http.ResponseWriter, r *http.Request) bool {
 	if current == nil {
 		rw.Header().Set("Content-Type", "application/json")
 		rw.WriteHeader(http.StatusTeapot)
-		// Where the client is gone already, nobody needs the answer.
+		// Fails only if the client has disconnected.
 		_, _ = fmt.Fprintf(rw, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":418,"reason":"Unknown","message":"one request too many: %s %s"}`, r.Method, r.URL.Path)
 		return true
 	}

@@ -1,4 +1,4 @@
-// Package testflux is a fake API server with Flux on it, for tests.
+// Package testflux has a fake API server with a Flux installation for tests.
 package testflux
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// The paths of the API that tests name.
+// API paths in tests.
 const (
 	CRDPath        = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	NamespacePath  = "/api/v1/namespaces"
@@ -22,7 +22,7 @@ const (
 	ReviewPath     = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 )
 
-// New returns a fake API server that serves what installations consist of.
+// New returns a fake API server that serves the kinds of an installation.
 func New(t *testing.T) *fakeapi.Server {
 	t.Helper()
 	s := fakeapi.New(t)
@@ -32,21 +32,21 @@ func New(t *testing.T) *fakeapi.Server {
 	return s
 }
 
-// ServeVersion makes the server report a version of Kubernetes.
+// ServeVersion sets the Kubernetes version of the server.
 func ServeVersion(s *fakeapi.Server, version string) {
 	s.Handle("GET /version", func(w http.ResponseWriter, _ *http.Request) {
 		fakeapi.Reply(w, `{"gitVersion":%q}`, version)
 	})
 }
 
-// Allow answers access reviews: everything, or nothing.
+// Allow sets the response to access reviews.
 func Allow(s *fakeapi.Server, allowed bool) {
 	s.Handle("POST "+ReviewPath, func(w http.ResponseWriter, _ *http.Request) {
 		fakeapi.Reply(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview","status":{"allowed":%t}}`, allowed)
 	})
 }
 
-// Labels returns the labels of what an installation consists of.
+// Labels returns the labels of the objects of an installation.
 func Labels(extra ...string) map[string]any {
 	labels := map[string]any{kube.PartOfLabel: "flux", kube.InstanceLabel: "flux-system", kube.VersionLabel: "v2.9.5"}
 	for i := 0; i < len(extra); i += 2 {
@@ -55,7 +55,8 @@ func Labels(extra ...string) map[string]any {
 	return labels
 }
 
-// CRD is a definition as the server shows it, its versions served as told.
+// CRD returns a CustomResourceDefinition with the given stored and served
+// versions.
 func CRD(kind string, labels map[string]any, stored string, versions ...string) controllers.Object {
 	k, _ := controllers.FindKind(kind)
 	labels["app.kubernetes.io/component"] = k.Controller
@@ -84,7 +85,7 @@ func Deployment(name, tag string, available int) controllers.Object {
 	}
 }
 
-// AddSourceKinds puts the definitions of the source-controller on the server.
+// AddSourceKinds adds the CRDs of source-controller to the server.
 func AddSourceKinds(s *fakeapi.Server) {
 	for _, k := range controllers.Kinds {
 		if k.Controller == "source-controller" {
@@ -93,8 +94,8 @@ func AddSourceKinds(s *fakeapi.Server) {
 	}
 }
 
-// Installed is a cluster with a source-controller and two GitRepositories, of
-// which others hold one besides Flux, if they are said to.
+// Installed returns a server with source-controller and two GitRepositories.
+// holders are further finalizers of one of them.
 func Installed(t *testing.T, holders ...any) *fakeapi.Server {
 	t.Helper()
 	s := New(t)
@@ -122,7 +123,7 @@ func Installed(t *testing.T, holders ...any) *fakeapi.Server {
 	return s
 }
 
-// RemovedComponents is what uninstall prints on standard error for the
+// RemovedComponents is the output of uninstall on standard error for the
 // components.
 const RemovedComponents = `► deleting components in flux-system namespace
 ✔ Deployment/flux-system/source-controller deleted

@@ -8,17 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// Screen shows what is written to it as a terminal does: text, line ends, and
-// the escape sequences that move the cursor up and to a column, that clear lines
-// and that turn the wrapping of lines off and on. Any other sequence is shown as ⟦…⟧, so that a test sees it. Colours
-// are not kept.
+// Screen emulates the screen of a terminal: text, line ends, and the escape sequences that move the
+// cursor up and to a column, clear lines, and disable and enable line wrapping. Other sequences are
+// shown as ⟦…⟧, so that tests detect them. Colours are ignored.
 type Screen struct {
 	columns, lines int
 	cells          [][]rune
 	row, column    int
 	cutsLines      bool // lines are not wrapped
 	above          []string
-	rest           []byte // of a character or a sequence that is not complete
+	rest           []byte // an incomplete character or sequence
 }
 
 // NewScreen returns an empty screen.
@@ -26,7 +25,7 @@ func NewScreen(columns, lines int) *Screen {
 	return &Screen{columns: columns, lines: lines, cells: make([][]rune, lines)}
 }
 
-// Resize changes the size. Lines that are too long lose their end.
+// Resize changes the size and truncates lines that are too long.
 func (s *Screen) Resize(columns, lines int) {
 	for s.row >= lines {
 		s.scroll()
@@ -43,19 +42,20 @@ func (s *Screen) Resize(columns, lines int) {
 	s.column = min(s.column, columns)
 }
 
-// Write shows what a program writes.
+// Write implements io.Writer.
 func (s *Screen) Write(data []byte) {
 	s.rest = append(s.rest, data...)
 	for len(s.rest) > 0 {
 		n := s.next()
 		if n == 0 {
-			return // the rest comes later
+			return // the rest follows
 		}
 		s.rest = s.rest[n:]
 	}
 }
 
-// next shows one character or sequence and returns its length, 0 where it is not complete.
+// next processes one character or sequence and returns its length, or 0 if it is
+// incomplete.
 func (s *Screen) next() int {
 	if s.rest[0] == 0x1b {
 		return s.escape()
@@ -69,7 +69,7 @@ func (s *Screen) next() int {
 		s.column = 0
 	case '\n':
 		s.down()
-	case '\ufe0f': // it has no width of its own
+	case '\ufe0f': // no width
 	default:
 		s.put(r)
 		if wide(r) {
@@ -166,7 +166,7 @@ func (s *Screen) clear(row, from int) {
 	s.cells[row] = s.cells[row][:min(from, len(s.cells[row]))]
 }
 
-// String is what is shown, without blank ends.
+// String returns the content of the screen without trailing blanks.
 func (s *Screen) String() string {
 	var lines []string
 	for _, line := range s.cells {
@@ -175,7 +175,7 @@ func (s *Screen) String() string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n") + "\n"
 }
 
-// Above is what has left the screen at the top.
+// Above returns the lines that were scrolled off the screen.
 func (s *Screen) Above() string { return strings.Join(s.above, "\n") }
 
 func trimmed(line []rune) string { return strings.TrimRight(string(line), " ") }

@@ -1,5 +1,5 @@
-// Package testterminal runs programs on a pseudo-terminal for tests and keeps
-// what its screen shows.
+// Package testterminal runs programs on a pseudo-terminal for tests and emulates
+// its screen.
 package testterminal
 
 import (
@@ -22,14 +22,14 @@ type Terminal struct {
 	raw    []byte
 }
 
-// Start runs a program on a new terminal of that size. What it writes to the
-// streams that cmd does not set goes to the screen.
+// Start runs a program on a new terminal. Streams that cmd does not set are
+// connected to the terminal.
 func Start(cmd *exec.Cmd, columns, lines int) (*Terminal, error) {
 	master, slave, err := open(columns, lines)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = slave.Close() }() // the program has its own
+	defer func() { _ = slave.Close() }() // inherited by the program
 	cmd.Stdin = slave
 	if cmd.Stdout == nil {
 		cmd.Stdout = slave
@@ -61,7 +61,7 @@ func (t *Terminal) read() {
 	}
 }
 
-// Resize changes the size of the window, which the program is told by a signal.
+// Resize changes the size of the terminal, which sends a signal to the program.
 func (t *Terminal) Resize(columns, lines int) error {
 	t.mu.Lock()
 	t.screen.Resize(columns, lines)
@@ -75,24 +75,24 @@ func (t *Terminal) Type(keys string) error {
 	return err
 }
 
-// Wait waits for the end of the program and of its output. Children that the
-// program has left are killed: they would keep the terminal open.
+// Wait waits until the program exits and its output is read. It kills remaining
+// children of the program, which would keep the terminal open.
 func (t *Terminal) Wait() error {
 	err := t.Cmd.Wait()
-	_ = syscall.Kill(-t.Cmd.Process.Pid, syscall.SIGKILL) // there are none as a rule
+	_ = syscall.Kill(-t.Cmd.Process.Pid, syscall.SIGKILL) // usually there are none
 	<-t.ended
-	_ = t.master.Close() // nothing is read from it any more
+	_ = t.master.Close() // no longer read
 	return err
 }
 
-// Shows is what the screen shows, and what has left it at the top.
+// Shows returns the content of the screen, and the lines that were scrolled off.
 func (t *Terminal) Shows() (screen, above string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.screen.String(), t.screen.Above()
 }
 
-// Raw is all that was written.
+// Raw returns everything that was written.
 func (t *Terminal) Raw() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,40 +18,40 @@ import (
 type Sender struct {
 	Client    *http.Client
 	UserAgent string
-	// Retries is how often a request is sent again that did not get through.
+	// Retries is the number of retries of a failed request.
 	Retries int
-	// Delay is how long to wait before that.
+	// Delay is the time before a retry.
 	Delay time.Duration
-	// Again is told why a request has not got through and how often it will be
-	// sent again at most; false gives up.
+	// Again is called with the error of a request and the remaining retries. It
+	// returns false to stop.
 	Again func(why error, left int) bool
 }
 
-// StatusError says that a server has not accepted a request.
+// StatusError is returned for a response with an error status.
 type StatusError struct {
 	Code int
-	// Said is the first line of a plain answer.
+	// Said is the first line of a plain-text response.
 	Said string
 }
 
 func (e *StatusError) Error() string {
-	text := fmt.Sprintf("the webhook answers %d %s", e.Code, http.StatusText(e.Code))
+	text := fmt.Sprintf("the webhook responded with %d %s", e.Code, http.StatusText(e.Code))
 	if e.Said != "" {
 		text += ": " + e.Said
 	}
 	return text
 }
 
-// temporary tells whether another try may help.
+// temporary reports whether a retry may succeed.
 func (e *StatusError) temporary() bool {
 	return e.Code == http.StatusTooManyRequests || e.Code >= http.StatusInternalServerError && e.Code != http.StatusNotImplemented
 }
 
-// Send sends a request to a Receiver of the type, again where it did not get
-// through or the server was in trouble. The error is that of the last try.
+// Send sends a request to a Receiver of the type and retries temporary failures.
+// It returns the error of the last attempt.
 func (s Sender) Send(ctx context.Context, address *url.URL, t Type, r Request) error {
 	client := *s.Client
-	// What proves that the caller has the token must not go elsewhere.
+	// Redirects must not receive the token or the signature.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	header, err := t.header(r)
 	if err != nil {
@@ -73,7 +73,8 @@ func (s Sender) Send(ctx context.Context, address *url.URL, t Type, r Request) e
 	}
 }
 
-// attemptTime bounds one try: a server that does not answer may do so the next time.
+// attemptTime is the timeout of an attempt: a server that does not respond may
+// respond to a retry.
 const attemptTime = 30 * time.Second
 
 func (s Sender) once(ctx context.Context, client *http.Client, address *url.URL, header http.Header, r Request) error {
@@ -95,10 +96,10 @@ func (s Sender) once(ctx context.Context, client *http.Client, address *url.URL,
 	return &StatusError{response.StatusCode, redact.Text(said, r.Token, r.Bearer)}
 }
 
-// mostSaid bounds how much of an answer is shown.
+// mostSaid is the maximum length of the response text in an error.
 const mostSaid = 300
 
-// firstLine is the first line of an answer that people can read.
+// firstLine returns the first line of a plain-text response.
 func firstLine(response *http.Response) (string, error) {
 	text, err := io.ReadAll(io.LimitReader(response.Body, mostSaid))
 	err = errors.Join(err, response.Body.Close())
@@ -109,8 +110,8 @@ func firstLine(response *http.Response) (string, error) {
 	return line, err
 }
 
-// hidden is an error of net/http without the address: whoever knows the path
-// of a webhook can call it.
+// hidden returns an error of net/http without the URL, because the path of a
+// webhook is a secret.
 func hidden(err error) error {
 	var request *url.Error
 	if errors.As(err, &request) {

@@ -1,5 +1,5 @@
-// Package webhook calls the incoming webhooks of Receivers as the services do
-// that they are made for.
+// Package webhook calls the webhooks of Receivers like the services that they are
+// made for.
 package webhook
 
 import (
@@ -15,34 +15,34 @@ import (
 	"unicode"
 )
 
-// Request is what is sent to a webhook.
+// Request is a request to a webhook.
 type Request struct {
-	// Token is the secret that the Receiver shares with the caller.
+	// Token is the shared secret of the Receiver.
 	Token string
-	// Bearer is a token of OpenID Connect.
+	// Bearer is an OIDC token.
 	Bearer string
-	// Event is the name of what has happened, "" for the usual one of the type.
+	// Event is the event type, or "" for the default of the Receiver type.
 	Event   string
 	Payload []byte
 }
 
-// Type is a type of Receiver: how it tells that a request is what it should be.
+// Type is a type of Receiver: how it verifies requests.
 type Type struct {
 	Name string
-	// Signs says that a request proves that the caller has the token; without
-	// it, the token is only needed to find the webhook.
+	// Signs is true if requests are signed with the token or contain it.
+	// Otherwise the token only determines the path of the webhook.
 	Signs bool
-	// Bears says that a request carries a token of OpenID Connect.
+	// Bears is true if requests have an OIDC token.
 	Bears bool
-	// Payload is what the payload has to be, "" for anything.
+	// Payload describes the required payload, or is "" for any payload.
 	Payload string
 
 	event   string // the header with the event
-	usually string // the event unless one is given
+	usually string // the default event
 	prove   func(Request, http.Header)
 }
 
-// Types are all types of Receivers.
+// Types returns all types of Receivers.
 func Types() []Type {
 	return []Type{
 		{Name: "generic"},
@@ -61,7 +61,7 @@ func Types() []Type {
 	}
 }
 
-// Names are the names of all types.
+// Names returns the names of all types.
 func Names() []string {
 	var names []string
 	for _, t := range Types() {
@@ -70,7 +70,7 @@ func Names() []string {
 	return names
 }
 
-// Find returns the type of a name.
+// Find returns a type by name.
 func Find(name string) (Type, bool) {
 	for _, t := range Types() {
 		if t.Name == name {
@@ -80,11 +80,11 @@ func Find(name string) (Type, bool) {
 	return Type{}, false
 }
 
-// HasEvents tells whether requests say what has happened.
+// HasEvents reports whether requests have an event type.
 func (t Type) HasEvents() bool { return t.event != "" }
 
-// header is what makes a request acceptable to a Receiver of the type. Values
-// that HTTP cannot carry are refused without being named.
+// header returns the headers that a Receiver of the type requires. Errors for
+// invalid values do not contain the value.
 func (t Type) header(r Request) (http.Header, error) {
 	h := http.Header{"Content-Type": {"application/json"}}
 	if t.event != "" {
@@ -95,14 +95,14 @@ func (t Type) header(r Request) (http.Header, error) {
 	}
 	for name := range h {
 		if strings.ContainsFunc(h.Get(name), unicode.IsControl) {
-			return nil, fmt.Errorf("the header %s cannot be sent: there are line breaks or other control characters in its value", name)
+			return nil, fmt.Errorf("invalid value of the header %s: contains control characters", name)
 		}
 	}
 	return h, nil
 }
 
-// eventOf is the event that was given, else the one that a CDEvent names
-// itself, else the usual one.
+// eventOf returns the event of the request, or that in the payload of a CDEvent,
+// or the default.
 func (t Type) eventOf(r Request) string {
 	if r.Event != "" || t.Name != "cdevents" {
 		if r.Event == "" {
@@ -116,7 +116,7 @@ func (t Type) eventOf(r Request) string {
 		} `json:"context"`
 	}
 	if json.Unmarshal(r.Payload, &event) != nil {
-		return "" // the Receiver says what is wrong with the payload
+		return "" // the Receiver reports an invalid payload
 	}
 	return event.Context.Type
 }
@@ -124,7 +124,7 @@ func (t Type) eventOf(r Request) string {
 func signature(name string, of func() hash.Hash, prefix string) func(Request, http.Header) {
 	return func(r Request, h http.Header) {
 		mac := hmac.New(of, []byte(r.Token))
-		mac.Write(r.Payload) // a hash takes everything
+		mac.Write(r.Payload) // writing to a hash never fails
 		h.Set(name, prefix+hex.EncodeToString(mac.Sum(nil)))
 	}
 }

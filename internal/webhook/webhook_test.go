@@ -112,10 +112,10 @@ func TestAnInterruptEndsTheTries(t *testing.T) {
 		return true
 	}}
 	err = sender.Send(ctx, u, webhook.Types()[0], webhook.Request{})
-	if err == nil || err.Error() != "the webhook answers 502 Bad Gateway" {
+	if err == nil || err.Error() != "the webhook responded with 502 Bad Gateway" {
 		t.Errorf("the error is %v", err)
 	}
-	if diff := cmp.Diff([]string{"the webhook answers 502 Bad Gateway, 5 left"}, told); diff != "" {
+	if diff := cmp.Diff([]string{"the webhook responded with 502 Bad Gateway, 5 left"}, told); diff != "" {
 		t.Errorf("what is told (-want +got):\n%s", diff)
 	}
 }
@@ -125,8 +125,8 @@ func TestTokensOfJobs(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]string{
 		`{"value":"jwt"}`: "",
-		`{"value":""}`:    "asking for a token: there is none in the answer of the runner's server",
-		`nonsense`:        "asking for a token: there is none in the answer of the runner's server",
+		`{"value":""}`:    "requesting an OIDC token: no token in the response",
+		`nonsense`:        "requesting an OIDC token: no token in the response",
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(answer)) // the client sees what is missing

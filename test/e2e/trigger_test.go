@@ -83,7 +83,7 @@ func (s *story) refusedCall(why, name string, more ...string) {
 	s.Helper()
 	before := s.requested()
 	_, stderr, err := s.try("flux", append([]string{"trigger", "receiver", name, "--flux-namespace=flux-system"}, more...)...)
-	if err == nil || !strings.Contains(stderr, "✗ the webhook answers "+why) || s.requested() != before {
+	if err == nil || !strings.Contains(stderr, "✗ the webhook responded with "+why) || s.requested() != before {
 		s.Errorf("calling Receiver %s with invalid arguments: %v\n%s", name, err, stderr)
 	}
 }

@@ -50,7 +50,7 @@ func (w *world) replaced(t *testing.T) {
 	w.remove(t, namespace, "doomed")
 	w.say(t, together, "reconciled", "second of reconciled")
 	w.remove(t, together, "doomed")
-	check(t, line.Mend())
+	check(t, line.Restore())
 
 	one.exits(0)
 	if !strings.Contains(one.stderr.String(), "main@sha1:2") {

@@ -46,5 +46,5 @@ func restoreLine(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: restore")
 	}
-	ts.Check(ts.Value(lineKey{}).(*lineHolder).line.Mend())
+	ts.Check(ts.Value(lineKey{}).(*lineHolder).line.Restore())
 }
