@@ -22,7 +22,7 @@ import (
 // these files do not exist in the artifact of a source.
 var ErrSpecial = errors.New("neither a regular file nor a directory")
 
-// specialError says which part of a path is no regular file and no directory.
+// specialError is returned for a path with a part that is neither a regular file nor a directory.
 type specialError struct {
 	part string
 	mode fs.FileMode
@@ -111,7 +111,7 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 }
 
 // check looks at every element of a path. Elements that were directories
-// before are taken to be so still: nobody replaces them during a command.
+// before are not checked again: the tree does not change during a command.
 func (f *folder) check(op, name string) (*os.Root, fs.FileInfo, error) {
 	fail := func(err error) (*os.Root, fs.FileInfo, error) {
 		var located *fs.PathError

@@ -18,7 +18,7 @@ import (
 	"github.com/fluxcd/pkg/sourceignore/gitignore"
 )
 
-// ArtifactOptions say what goes into an artifact.
+// ArtifactOptions select the files of an artifact.
 type ArtifactOptions struct {
 	// Ignore are patterns in the format of .gitignore for what to leave out.
 	Ignore []string

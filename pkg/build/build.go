@@ -1,6 +1,6 @@
-// Package build renders desired state: what a Kustomization of Flux makes of
-// a folder. It works in memory only; the folder is never written to, so that
-// many builds of one folder can run at once, also where nothing may be written.
+// Package build renders the objects that Kustomizations and HelmReleases of Flux
+// apply. It works in memory and never writes to the folder, so that builds can
+// run concurrently and on read-only files.
 package build
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// Options say how a Kustomization is built where its spec does not.
+// Options configure the build of a Kustomization beyond its spec.
 type Options struct {
 	// Path is the folder to build, relative to the root of the tree and with
 	// forward slashes; "" means spec.path.
@@ -24,30 +24,29 @@ type Options struct {
 	// Lookup finds the ConfigMaps and Secrets of postBuild.substituteFrom. Nil
 	// means that they are not looked for, as with --dry-run.
 	Lookup Lookup
-	// Missing is asked about a ConfigMap or Secret that cannot be read and is
+	// Missing is called for a ConfigMap or Secret that cannot be read and is
 	// not optional: true builds without it. Nil fails the build.
 	Missing func(object Reference, err error) bool
 	// KeepUnset keeps ${NAME} of variables without a value if Missing let the
 	// build continue, so that texts with different variables stay different.
 	KeepUnset bool
-	// Vars are variables that stand above those of the spec.
+	// Vars are variables that override those of the spec.
 	Vars map[string]string
-	// SecretVars are the names of those of Vars that came out of a Secret.
+	// SecretVars are the names of the Vars that come from a Secret.
 	SecretVars []string
 	// Strict fails the build when a variable without a default is not set.
 	Strict bool
 	// Ignore are patterns in the format of .gitignore for files of the folder
 	// to leave out, in addition to those in its .sourceignore files.
 	Ignore []string
-	// Filter makes .sourceignore files count. An artifact has none of what they
-	// name any more; a work tree still has.
+	// Filter excludes files by the .sourceignore files of the folder. It is not
+	// needed for artifacts, which do not have these files.
 	Filter bool
 	// Generate renders ExternalArtifacts from the objects of a recursive build.
 	// It may be nil.
 	Generate Generate
-	// Decrypt returns what decrypts for a Kustomization what SOPS has encrypted:
-	// each has keys of its own, in a Secret that the lookup finds. Nil leaves all
-	// of it as it is.
+	// Decrypt returns the decrypter of a Kustomization, whose keys are in a Secret
+	// that the lookup finds. Nil keeps values encrypted by SOPS.
 	Decrypt func(ks *unstructured.Unstructured, lookup Lookup) Decrypter
 	// Budget counts what builds read and result in; several may share one. Nil
 	// gives each the default limits.
@@ -57,7 +56,7 @@ type Options struct {
 	Kustomizer Kustomizer
 }
 
-// Result is what a build comes to.
+// Result is the result of a build.
 type Result struct {
 	// Objects are in the order in which kustomize returns them.
 	Objects []Object
@@ -77,19 +76,19 @@ func (r *Result) Unstructured() []*unstructured.Unstructured {
 // Object is one object with what is known of its origin.
 type Object struct {
 	*unstructured.Unstructured
-	// Encrypted tells that SOPS had encrypted it in the source. Without a
+	// Encrypted reports whether SOPS encrypted the object in the source. Without a
 	// Decrypter it still is; with one, the values are in clear.
 	Encrypted bool
-	// Secret are the paths of values that variables out of Secrets went into:
+	// Secret are the paths of values that contain variables from Secrets:
 	// keys of maps and indices of lists.
 	Secret [][]string
 	// Unstable are the paths of values that differ on every rendering, with an
 	// empty path for an object whose identity does. See MarkUnstable.
 	Unstable [][]string
-	// Owner is the Kustomization or HelmRelease that brings the object.
+	// Owner is the Kustomization or HelmRelease that applies the object.
 	Owner Reference
-	// Ahead tells that it is applied before a release and is no part of it, as the
-	// definitions in a chart's folder crds: nobody removes it.
+	// Ahead reports whether the object is applied before a release and not part of
+	// it, like the CRDs in a chart's folder crds: Helm never deletes it.
 	Ahead bool
 }
 
@@ -173,7 +172,7 @@ func folderOf(tree fs.FS, ks *unstructured.Unstructured, folder string) (string,
 	return folder, nil
 }
 
-// PathError says that the folder to build is not there.
+// PathError is returned if the folder to build does not exist or is not a folder.
 type PathError struct {
 	Path, Problem string
 }

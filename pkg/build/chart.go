@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Chart says where a Helm chart is: in files, in an archive, or in a repository.
+// Chart locates a Helm chart: in files, in an archive, or in a repository.
 type Chart struct {
 	// Files are those of a tree with the chart in Folder, and with those that
 	// it refers to by file://.
@@ -23,7 +23,7 @@ type Chart struct {
 	// Tag and Digest pin what an oci:// URL means. A digest wins over a tag.
 	Tag    string `json:"tag,omitempty"`
 	Digest string `json:"digest,omitempty"`
-	// Access is what a repository asks for.
+	// Access has the credentials for the repository.
 	Access Access `json:"access,omitzero"`
 	// Build is appended to the chart's version. The controller does so with the
 	// digest of what an OCIRepository has fetched, so that a moved tag is seen.
@@ -31,7 +31,7 @@ type Chart struct {
 	// BuildByDigest appends the digest of what is pulled by an oci:// URL.
 	BuildByDigest bool `json:"buildByDigest,omitempty"`
 
-	// ValuesFiles are files of the chart whose values stand in for values.yaml.
+	// ValuesFiles are files of the chart whose values replace values.yaml.
 	ValuesFiles []string `json:"valuesFiles,omitempty"`
 	// IgnoreMissingValuesFiles passes over those that are not there.
 	IgnoreMissingValuesFiles bool `json:"ignoreMissingValuesFiles,omitempty"`
@@ -58,20 +58,20 @@ type Release struct {
 	Namespace string         `json:"namespace"`
 	Values    map[string]any `json:"values,omitempty"`
 	// Revision counts the releases by this name; the first is an installation,
-	// and all others are upgrades. 0 is as good as 1.
+	// and all others are upgrades. 0 is the same as 1.
 	Revision int `json:"revision,omitempty"`
 	// KubeVersion is the version that the chart sees, such as v1.33.0; "" is Helm's own.
 	KubeVersion string `json:"kubeVersion,omitempty"`
 	// APIVersions are what .Capabilities.APIVersions has besides.
 	APIVersions []string `json:"apiVersions,omitempty"`
-	// Find is what the templates' lookup function asks; nil finds nothing.
+	// Find answers the lookup function of templates; nil finds nothing.
 	Find Finder `json:"-"`
 	// SkipSchema does not check the values against the chart's schema.
 	SkipSchema bool `json:"skipSchema,omitempty"`
 }
 
-// Wanted is what a template looks for: an object, or all of a kind where there
-// is no name.
+// Wanted is the object that a template looks up, or all objects of a kind if
+// Name is empty.
 type Wanted struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -83,7 +83,7 @@ type Wanted struct {
 // not there, and a list where no name is given.
 type Finder func(ctx context.Context, wanted Wanted) (map[string]any, error)
 
-// Rendered is what a chart comes to: YAML documents.
+// Rendered is a rendered chart: YAML documents.
 type Rendered struct {
 	Chart     string   `json:"chart"`
 	Version   string   `json:"version"`
@@ -92,8 +92,8 @@ type Rendered struct {
 	Hooks     []string `json:"hooks,omitempty"`
 }
 
-// VersionMetadata is the part of an artifact's digest (algorithm:hex, a tag may stand
-// before) that the controller appends to a chart's version.
+// VersionMetadata is the part of an artifact's digest (algorithm:hex, optionally after a
+// tag) that the controller appends to a chart's version.
 func VersionMetadata(revision string) string {
 	const shown = 12
 	_, hex, ok := strings.Cut(revision[strings.LastIndex(revision, "@")+1:], ":")

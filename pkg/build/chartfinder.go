@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// SourceError says that the source of a chart is not at hand.
+// SourceError is returned if the source of a chart is not available.
 type SourceError struct {
 	Source Reference
 	err    error
@@ -22,7 +22,7 @@ type SourceError struct {
 
 func (e *SourceError) Error() string {
 	if errors.Is(e.err, ErrNotFound) {
-		return fmt.Sprintf("its source %s is not at hand", e.Source)
+		return fmt.Sprintf("its source %s is not available", e.Source)
 	}
 	return fmt.Sprintf("reading its source %s: %s", e.Source, e.err)
 }
@@ -47,7 +47,7 @@ func (f *chartFinder) chart(spec *releaseSpec) (*Chart, error) {
 	return f.templated(spec.Chart.Spec, f.hr.GetNamespace())
 }
 
-// source names a source, in a namespace unless it says another.
+// in returns the reference, in namespace unless it has one.
 func (s sourceReference) in(namespace string) Reference {
 	if s.Namespace != "" {
 		namespace = s.Namespace
@@ -246,7 +246,7 @@ func (a *Access) login(text []byte, address string) error {
 	return nil
 }
 
-// ChartIn reads a chart out of a tree: a folder, with those that it refers to
+// ChartIn reads a chart from a tree: a folder, with those that it refers to
 // by file://, or an archive.
 func ChartIn(tree fs.FS, name string) (*Chart, error) {
 	name = inside(name)

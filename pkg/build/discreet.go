@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// discreetError is an error without the values that are secret.
+// discreetError is an error without secret values.
 type discreetError struct {
 	error
 	text string
@@ -14,7 +14,7 @@ type discreetError struct {
 func (e *discreetError) Error() string { return e.text }
 func (e *discreetError) Unwrap() error { return e.error }
 
-// discreet takes secrets out of what an error says: Helm quotes values.
+// discreet removes secrets from an error: Helm quotes values.
 func discreet(err error, secrets []string) error {
 	text := err.Error()
 	// The longest first, so that none is left over in part.

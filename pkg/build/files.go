@@ -17,7 +17,7 @@ import (
 type files struct {
 	ctx  context.Context //nolint:containedctx // it lives as long as one build
 	tree fs.FS
-	// generated is the kustomization.yaml that stands in for the folder's own.
+	// generated is the kustomization.yaml that replaces the folder's own.
 	generated string
 	content   []byte
 	// encrypted are the sources of generators that are decrypted when read.

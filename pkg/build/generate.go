@@ -54,7 +54,7 @@ func (f *files) original(folder string, ignored *ignoring) (*kustomize.Kustomiza
 			return nil, "", err
 		}
 		if len(k.Resources) == 0 {
-			k.Namespace = "none" // kustomize refuses a kustomization that says nothing at all
+			k.Namespace = "none" // kustomize refuses an empty kustomization
 		}
 		return k, konfig.DefaultKustomizationFileName(), nil
 	}
@@ -86,7 +86,7 @@ func (f *files) kustomizationIn(folder string) (string, error) {
 }
 
 // manifests lists the YAML files of a folder and below it, relative to it. A
-// folder that has a kustomization stands for itself.
+// folder that has a kustomization is listed itself.
 func (f *files) manifests(folder string, ignored *ignoring) ([]string, error) {
 	var found []string
 	err := fs.WalkDir(f.tree, folder, func(name string, entry fs.DirEntry, err error) error {
@@ -131,7 +131,7 @@ type additions struct {
 	IgnoreMissingComponents bool     `json:"ignoreMissingComponents"`
 	BuildMetadata           []string `json:"buildMetadata"`
 	Patches                 []patch  `json:"patches"`
-	// Those two stand in old Kustomizations.
+	// Deprecated fields of old Kustomizations.
 	StrategicMerge []json.RawMessage `json:"patchesStrategicMerge"`
 	JSON6902       []struct {
 		Patch  json.RawMessage `json:"patch"`
@@ -176,7 +176,7 @@ func decodeSpec(ks *unstructured.Unstructured, into *additions) error {
 	return nil
 }
 
-// add puts what a spec says into a kustomization.
+// add adds the fields of a spec to a kustomization.
 func (f *files) add(k *kustomize.Kustomization, folder string, spec *additions) error {
 	if spec.TargetNamespace != "" {
 		k.Namespace = spec.TargetNamespace
@@ -214,7 +214,7 @@ func (f *files) add(k *kustomize.Kustomization, folder string, spec *additions) 
 	return nil
 }
 
-// setImage replaces what a kustomization says of an image. A tag and a digest
+// setImage replaces an image of a kustomization. A tag and a digest
 // are one thing: who sets one of them replaces both.
 func setImage(k *kustomize.Kustomization, image kustomize.Image) {
 	for i := range k.Images {
@@ -233,7 +233,8 @@ func setImage(k *kustomize.Kustomization, image kustomize.Image) {
 	k.Images = append(k.Images, kustomize.Image{Name: image.Name, NewName: image.NewName, NewTag: image.NewTag, Digest: image.Digest})
 }
 
-// local tells paths in the source from addresses of other repositories.
+// local reports whether a component is a path in the source, not the address of
+// another repository.
 func local(component string) bool {
 	lower := strings.ToLower(component)
 	for _, prefix := range []string{"git::", "gh:", "git@", "github.com:", "github.com/"} {

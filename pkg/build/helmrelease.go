@@ -17,14 +17,14 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// HelmOptions say how a HelmRelease is built where its spec does not.
+// HelmOptions configure the build of a HelmRelease beyond its spec.
 type HelmOptions struct {
 	// Renderer renders the chart.
 	Renderer Renderer
 	// Lookup finds the ConfigMaps and Secrets of spec.valuesFrom, and the
 	// Secrets of repositories. Nil means that they are not looked for.
 	Lookup Lookup
-	// Missing is asked about a ConfigMap or Secret that cannot be read and is
+	// Missing is called for a ConfigMap or Secret that cannot be read and is
 	// not optional: true builds without it. Nil fails the build.
 	Missing func(object Reference, err error) bool
 	// Find finds the HelmRepository, OCIRepository or HelmChart that the
@@ -38,7 +38,7 @@ type HelmOptions struct {
 	SourceRevision func(ctx context.Context, source Reference) string
 	// Chart is rendered instead of the release's own, where it is set.
 	Chart *Chart
-	// Values stand above those of the release.
+	// Values override those of the release.
 	Values map[string]any
 	// Live finds the objects of the cluster that templates look up. Nil finds none.
 	Live Finder
@@ -51,7 +51,7 @@ type HelmOptions struct {
 	Kustomizer Kustomizer
 }
 
-// HelmResult is what a HelmRelease comes to.
+// HelmResult is the result of building a HelmRelease.
 type HelmResult struct {
 	Result
 	// CRDs are in the chart's folder crds, and applied before the rest. They
@@ -84,7 +84,7 @@ type releaseSpec struct {
 	Upgrade releaseAction `json:"upgrade"`
 }
 
-// releaseAction is what installing and upgrading are told alike.
+// releaseAction has the fields that spec.install and spec.upgrade share.
 type releaseAction struct {
 	CRDs                    string `json:"crds"`
 	SkipCRDs                bool   `json:"skipCRDs"`
@@ -109,7 +109,7 @@ type chartTemplate struct {
 	Spec chartSpec `json:"spec"`
 }
 
-// chartSpec stands in a HelmRelease and in a HelmChart.
+// chartSpec is the part that HelmRelease and HelmChart share.
 type chartSpec struct {
 	Chart                    string          `json:"chart"`
 	Version                  string          `json:"version"`
@@ -128,7 +128,7 @@ type postRenderer struct {
 
 const helmToolkit = "helm.toolkit.fluxcd.io"
 
-// IsHelmRelease tells whether an object is a HelmRelease of Flux.
+// IsHelmRelease reports whether an object is a HelmRelease of Flux.
 func IsHelmRelease(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "HelmRelease" && strings.HasPrefix(o.GetAPIVersion(), helmToolkit+"/")
 }
@@ -240,5 +240,5 @@ func containing(value any, secrets []string, at []string) [][]string {
 	return paths
 }
 
-// ErrNoChart says that a HelmRelease names no chart.
+// ErrNoChart is returned for a HelmRelease without a chart.
 var ErrNoChart = errors.New("it has neither spec.chart nor spec.chartRef")

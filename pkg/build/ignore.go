@@ -12,7 +12,7 @@ import (
 	kustomize "sigs.k8s.io/kustomize/api/types"
 )
 
-// ignoring tells which files of a folder a build leaves out. Nil leaves out none.
+// ignoring matches the files of a folder that a build excludes. Nil excludes none.
 type ignoring struct {
 	tree    fs.FS
 	matcher gitignore.Matcher
@@ -67,7 +67,7 @@ func (i *ignoring) matches(name string, isDir bool) bool {
 	return i != nil && i.matcher.Match(strings.Split(name, "/"), isDir)
 }
 
-// filter takes what is ignored out of a kustomization.
+// filter removes excluded files from a kustomization.
 func (i *ignoring) filter(k *kustomize.Kustomization, folder string) {
 	if i == nil {
 		return
@@ -83,7 +83,7 @@ func (i *ignoring) filter(k *kustomize.Kustomization, folder string) {
 	}
 }
 
-// lists tells whether an entry of a kustomization is a file to leave out.
+// lists reports whether an entry of a kustomization is an excluded file.
 func (i *ignoring) lists(folder, entry string) bool {
 	if u, err := url.Parse(entry); err == nil && u.Scheme != "" {
 		return false

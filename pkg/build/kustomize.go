@@ -77,7 +77,7 @@ var errReadOnly = errors.New("a build does not write")
 // which kustomize makes in temporary folders and removes.
 type readOnly struct {
 	FileSystem
-	// schema reports that a kustomization has brought a schema of its own.
+	// schema reports that a kustomization has a schema of its own.
 	schema bool
 }
 
@@ -112,7 +112,7 @@ func (r *readOnly) ReadFile(name string) ([]byte, error) {
 	}
 	data, err := read(name)
 	if err == nil && isKustomizationFile(name) && bytes.Contains(data, []byte("openapi")) && !r.schema {
-		// A schema of its own is meant to add to the built-in one, which has to be there first.
+		// A schema of its own is meant to add to the built-in one, which must be loaded first.
 		r.schema = true
 		openapi.Schema()
 	}

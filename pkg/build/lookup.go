@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ErrNotFound is what a Lookup returns for an object that is not there.
+// ErrNotFound is returned for an object that does not exist.
 var ErrNotFound = errors.New("not found")
 
 // Lookup finds ConfigMaps and Secrets: on the cluster, in the repository, or
@@ -28,7 +28,7 @@ func (f LookupFunc) Data(ctx context.Context, object Reference) (map[string][]by
 	return f(ctx, object)
 }
 
-// Lookups asks one after the other until one has the object.
+// Lookups returns the object from the first lookup that has it.
 func Lookups(in ...Lookup) Lookup {
 	return LookupFunc(func(ctx context.Context, object Reference) (map[string][]byte, error) {
 		for _, l := range in {

@@ -89,7 +89,7 @@ func Values(ctx context.Context, hr *unstructured.Unstructured, lookup Lookup) (
 	return values, origins, nil
 }
 
-// remembering asks for every object once.
+// remembering reads every object once.
 func remembering(lookup Lookup) Lookup {
 	found := map[Reference]map[string][]byte{}
 	return LookupFunc(func(ctx context.Context, object Reference) (map[string][]byte, error) {

@@ -21,13 +21,13 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// errNotPlain says that kustomize itself has to build a folder, be it only to
-// say what is wrong with it.
+// errNotPlain is returned for a folder that kustomize itself must build, also if
+// only to report its errors.
 var errNotPlain = errors.New("not plain")
 
 // plain builds folders whose kustomizations only list files and folders and
 // set a namespace, which most do. It reads YAML with the library of kustomize
-// and comes to the same objects, without comparing every object with every
+// and returns the same objects, without comparing every object with every
 // other a dozen times. What it does not know to be simple it leaves alone:
 // the answer then is errNotPlain.
 type plain struct {
@@ -197,7 +197,7 @@ func plainObjects(text []byte) ([]Object, error) {
 	}
 }
 
-// oddlySeparated tells whether documents end in another way than with a line
+// oddlySeparated reports whether documents end in another way than with a line
 // of three dashes. Kustomize splits them by itself.
 func oddlySeparated(text []byte) bool {
 	if bytes.ContainsRune(text, '\r') || bytes.HasPrefix(text, []byte("%")) || bytes.Contains(text, []byte("\n%")) || bytes.Contains(text, []byte("\n...")) {
@@ -219,7 +219,7 @@ func oddlySeparated(text []byte) bool {
 // linked are kinds in which kustomize looks for references by namespace.
 var linked = []string{"RoleBinding", "ClusterRoleBinding", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService"}
 
-// simple tells whether an object is complete and of a kind that stands alone.
+// simple reports whether an object is complete and not a list.
 func simple(object map[string]any) bool {
 	kind, _ := object["kind"].(string)
 	version, _ := object["apiVersion"].(string)
@@ -236,7 +236,7 @@ func simple(object map[string]any) bool {
 	return texts(metadata, "labels") && texts(metadata, "annotations")
 }
 
-// texts tells whether a field is not there, or a map of strings.
+// texts reports whether a field is missing or a map of strings.
 func texts(metadata map[string]any, field string) bool {
 	value, set := metadata[field]
 	if !set {
@@ -251,7 +251,7 @@ func texts(metadata map[string]any, field string) bool {
 	return ok && len(values) > 0
 }
 
-// plainValue is what a node of YAML comes to as JSON.
+// plainValue returns the JSON value of a YAML node.
 func plainValue(node *goyaml.Node) (any, error) {
 	switch node.Kind {
 	case goyaml.MappingNode:

@@ -17,7 +17,7 @@ func TestPlainIsWhatKustomizeBuilds(t *testing.T) {
 	list := "resources: [a.yaml]\n"
 	cases := []struct {
 		name, kustomization, manifest string
-		// plain tells that it can be built without kustomize.
+		// plain reports whether it can be built without kustomize.
 		plain bool
 	}{
 		{"as most are", list, head + "data: {a: b}\n", true},

@@ -13,8 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// Sources finds the tree of a source by its reference. The error of a source
-// that nobody has is ErrNotFound.
+// Sources returns the tree of a source, or ErrNotFound.
 type Sources func(ctx context.Context, source Reference) (fs.FS, error)
 
 // Generate renders a source from the objects that were built so far. It returns
@@ -31,7 +30,7 @@ type ChildError struct {
 
 func (e *ChildError) Error() string {
 	if errors.Is(e.err, ErrNotFound) {
-		return fmt.Sprintf("building %s: its source %s is not at hand", e.Child, e.Source)
+		return fmt.Sprintf("building %s: its source %s is not available", e.Child, e.Source)
 	}
 	if prefix := fmt.Sprintf("building %s: ", e.Child); !strings.HasPrefix(e.err.Error(), prefix) {
 		return prefix + e.err.Error()
@@ -43,7 +42,7 @@ func (e *ChildError) Error() string {
 func (e *ChildError) Unwrap() error { return e.err }
 
 // Recursive builds a Kustomization, and those that are among its objects, and
-// so on; the objects of each follow those of the one that brings it. What
+// so on; the objects of each follow those of its parent. What
 // cannot be built is left out and named by a ChildError in the error, which
 // then comes together with a result.
 func Recursive(ctx context.Context, tree fs.FS, ks *unstructured.Unstructured, o Options, sources Sources) (*Result, error) {
@@ -116,7 +115,8 @@ func (r *recursion) tree(source Reference) (fs.FS, error) {
 	return r.sources(r.ctx, source)
 }
 
-// take keeps the objects of one Kustomization and goes on to those among them.
+// take adds the objects of a Kustomization and builds the Kustomizations among
+// them.
 func (r *recursion) take(built *Result) {
 	r.result.Objects = append(r.result.Objects, built.Objects...)
 	r.result.SecretValues = append(r.result.SecretValues, built.SecretValues...)
@@ -149,8 +149,7 @@ func (r *recursion) child(ks *unstructured.Unstructured) error {
 	return nil
 }
 
-// readable are the objects that nobody has to decrypt first: of the others,
-// only the cluster knows what they hold.
+// readable returns the objects that are not encrypted.
 func (r *recursion) readable() []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for _, o := range r.result.Objects {
@@ -161,12 +160,12 @@ func (r *recursion) readable() []*unstructured.Unstructured {
 	return objects
 }
 
-// IsKustomization tells whether an object is a Kustomization of Flux.
+// IsKustomization reports whether an object is a Kustomization of Flux.
 func IsKustomization(o *unstructured.Unstructured) bool {
 	return o.GetKind() == kustomizationKind && strings.HasPrefix(o.GetAPIVersion(), toolkit+"/")
 }
 
-// SourceOf is what a Kustomization's sourceRef refers to.
+// SourceOf returns what a Kustomization's sourceRef refers to.
 func SourceOf(ks *unstructured.Unstructured) Reference {
 	reference, _, _ := unstructured.NestedStringMap(ks.Object, "spec", "sourceRef")
 	source := Reference{reference["kind"], reference["namespace"], reference["name"]}
@@ -176,7 +175,7 @@ func SourceOf(ks *unstructured.Unstructured) Reference {
 	return source
 }
 
-// ReferenceTo names an object that is at hand.
+// ReferenceTo returns the reference of an object.
 func ReferenceTo(o *unstructured.Unstructured) Reference {
 	return Reference{o.GetKind(), o.GetNamespace(), o.GetName()}
 }

@@ -13,7 +13,7 @@ import (
 // RemoteError is returned for a kustomization that refers to another repository
 // or an address on the network that it may not refer to.
 type RemoteError struct {
-	// File asks for Address, "" where that is not known.
+	// File contains Address; it is "" if it is not known.
 	File, Address string
 	// Host is what would have to be allowed, "" where it never is.
 	Host string
@@ -27,7 +27,7 @@ func (e *RemoteError) Error() string {
 	return fmt.Sprintf("%s refers to %s: remote bases are not allowed", e.File, address)
 }
 
-// withoutUser takes the credentials out of an address.
+// withoutUser removes the credentials from an address.
 func withoutUser(address string) string {
 	scheme, rest, found := strings.Cut(address, "://")
 	if !found {
@@ -81,7 +81,7 @@ func remoteHost(entry string) (host string, remote bool) {
 func (f *files) checkRemote(name string, text []byte) error {
 	var k any
 	if budget.Unmarshal(name, text, &k) != nil {
-		return nil // kustomize says what is wrong
+		return nil // kustomize reports the error
 	}
 	for _, entry := range referring(k, nil) {
 		host, remote := remoteHost(entry)

@@ -21,7 +21,7 @@ import (
 // manifestMax is the largest file that is searched for manifests.
 const manifestMax = 8 << 20
 
-// Manifest is an object as it stands in a file of a tree.
+// Manifest is an object in a file of a tree.
 type Manifest struct {
 	*unstructured.Unstructured
 	File string
@@ -89,8 +89,8 @@ func manifestsIn(text []byte) []*unstructured.Unstructured {
 	}
 }
 
-// ReadManifests returns the objects in a YAML stream. Unlike Search, it tells
-// what is wrong with it.
+// ReadManifests returns the objects in a YAML stream. Unlike Search, it returns
+// an error for invalid YAML.
 func ReadManifests(r io.Reader) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for documents := utilyaml.NewYAMLReader(bufio.NewReader(r)); ; {
@@ -167,7 +167,7 @@ func searchData(ctx context.Context, tree fs.FS, object Reference) (map[string][
 		}
 	}
 	if same > 1 {
-		return nil, fmt.Errorf("it stands in more than one file: %s", strings.Join(files, ", "))
+		return nil, fmt.Errorf("defined in more than one file: %s", strings.Join(files, ", "))
 	}
 	if sealed(best.Unstructured) {
 		return nil, &EncryptedError{best.File}

@@ -16,8 +16,8 @@ import (
 )
 
 // ErrNoKey is what a Decrypter returns for a document that is encrypted for
-// others. The build goes on with what is encrypted.
-var ErrNoKey = errors.New("no key at hand decrypts it")
+// others. The build keeps the encrypted values.
+var ErrNoKey = errors.New("no available key decrypts it")
 
 // Decrypter decrypts a document that SOPS has encrypted.
 type Decrypter interface {
@@ -41,13 +41,13 @@ func decrypterOf(ks *unstructured.Unstructured, o Options) Decrypter {
 	return o.Decrypt(ks, lookup)
 }
 
-// encrypted tells whether SOPS has encrypted an object as a whole.
+// encrypted reports whether SOPS has encrypted an object as a whole.
 func encrypted(object map[string]any) bool {
 	mac, _, _ := unstructured.NestedString(object, "sops", "mac")
 	return mac != ""
 }
 
-// encryptedFile tells whether text is a document that SOPS has encrypted,
+// encryptedFile reports whether text is a document that SOPS has encrypted,
 // in whichever of its formats.
 func encryptedFile(text []byte) bool {
 	return bytes.Contains(text, []byte("sops")) && bytes.Contains(text, []byte("ENC["))
@@ -108,7 +108,7 @@ func (o *Object) decrypt(ctx context.Context, with Decrypter) error {
 	return nil
 }
 
-// unlessKeyless lets what nobody here can decrypt stay encrypted.
+// unlessKeyless ignores ErrNoKey: the values stay encrypted.
 func unlessKeyless(err error) error {
 	if errors.Is(err, ErrNoKey) {
 		return nil

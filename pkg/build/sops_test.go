@@ -21,7 +21,7 @@ type rot struct{ formats map[string]bool }
 
 func (r rot) Decrypt(_ context.Context, document []byte, format string) ([]byte, error) {
 	if bytes.Contains(document, []byte("no-key")) {
-		return nil, errors.New("there is no key for it")
+		return nil, errors.New("no key available")
 	}
 	r.formats[format] = true
 	return bytes.ReplaceAll(document, []byte(sealed), []byte("clear")), nil
@@ -160,7 +160,7 @@ func TestDecryptsOnlyWhatIsAsked(t *testing.T) {
 	}
 	lost := tree("-- app/secret.yaml --\napiVersion: v1\nkind: Secret\nmetadata: {name: no-key}\ndata: {a: x}\nsops: {mac: x}\n")
 	_, err := build.Kustomization(context.Background(), lost, object(t, decrypting), build.Options{Decrypt: with(key)})
-	if err == nil || err.Error() != "decrypting Secret/no-key: there is no key for it" {
+	if err == nil || err.Error() != "decrypting Secret/no-key: no key available" {
 		t.Error(err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 func (f *files) noteSources(folder string, text []byte) error {
 	var k kustomize.Kustomization
 	if budget.Unmarshal("", text, &k) != nil {
-		return nil // kustomize tells what is wrong
+		return nil // kustomize reports the error
 	}
 	if f.encrypted == nil {
 		f.encrypted = map[string]string{}
@@ -51,7 +51,7 @@ func (f *files) noteSources(folder string, text []byte) error {
 
 func (f *files) noteSource(name, format string) error {
 	if info, err := fs.Stat(f.tree, name); errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
-		return nil // kustomize tells who wants it
+		return nil // kustomize reports the error
 	}
 	text, err := fs.ReadFile(f.tree, name)
 	if err != nil {

@@ -26,7 +26,7 @@ type variables struct {
 	// origins are the ConfigMaps and Secrets that they came from.
 	origins map[string]Reference
 	strict  bool
-	// idle tells that nothing is to be substituted.
+	// idle is set if nothing is substituted.
 	idle bool
 	// keep is set if unset variables are kept.
 	keep bool
@@ -112,8 +112,8 @@ func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, o O
 	return nil
 }
 
-// VariablesError says that a ConfigMap or Secret of postBuild.substituteFrom
-// could not be read.
+// VariablesError is returned if a ConfigMap or Secret of
+// postBuild.substituteFrom cannot be read.
 type VariablesError struct {
 	Object Reference
 	err    error
@@ -177,7 +177,7 @@ func (v *variables) substitute(o *Object) error {
 	return nil
 }
 
-// disguise is another value of the same length, so that what is cut out of it differs too.
+// disguise returns another value of the same length, so that substrings differ, too.
 func disguise(value string) string {
 	return strings.Map(func(r rune) rune {
 		if r == 'x' {
@@ -259,7 +259,7 @@ func (v *variables) escapeUnset(text string) string {
 	})
 }
 
-// UnsetError says that a strict build met a variable that has no value.
+// UnsetError is returned if a strict build finds a variable without a value.
 type UnsetError struct{ Variable string }
 
 func (e *UnsetError) Error() string {

@@ -8,15 +8,15 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Target is which release of Helm a HelmRelease is about.
+// Target is the Helm release that a HelmRelease manages.
 type Target struct {
 	// Name and Namespace are the release's.
 	Name, Namespace string
-	// Storage is the namespace where Helm keeps books of it.
+	// Storage is the namespace of Helm's release Secrets.
 	Storage string
 }
 
-// TargetOf tells which release of Helm a HelmRelease is about.
+// TargetOf returns the Helm release that a HelmRelease manages.
 func TargetOf(hr *unstructured.Unstructured) (Target, error) {
 	var spec releaseSpec
 	if err := convert(hr.Object["spec"], &spec); err != nil {

@@ -116,7 +116,7 @@ const maxListItems = 100_000
 var listIndex = regexp.MustCompile(`\[\+?(\d+)`)
 
 // items is how many items of lists the indices of a path can make. A value that is
-// not literal can go on with further paths.
+// not literal can continue with further paths.
 func (r valuesReference) items(text string) int64 {
 	if r.Literal {
 		text = ""

@@ -24,7 +24,7 @@ import (
 // some tens of megabytes.
 const fetchMax = 256 << 20
 
-// fetch returns a packed chart out of a repository, a registry or the cache,
+// fetch returns a packed chart from a repository, a registry or the cache,
 // and what of its digest is to be appended to its version.
 func (r *Renderer) fetch(ctx context.Context, from build.Chart) (packed []byte, digest string, err error) {
 	u, err := url.Parse(from.URL)

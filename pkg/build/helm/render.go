@@ -114,7 +114,7 @@ func valuesOf(c *chart.Chart, release build.Release) (common.Values, error) {
 	return values, nil
 }
 
-// chooseValues puts the values files that were asked for in the place of values.yaml.
+// chooseValues replaces values.yaml by the requested values files.
 func chooseValues(c *chart.Chart, asked build.Chart) error {
 	if len(asked.ValuesFiles) == 0 {
 		return nil
@@ -180,7 +180,7 @@ func appendBuild(c *chart.Chart, digest string) error {
 
 var errNoChart = errors.New("there is no Chart.yaml in it")
 
-// loadFiles reads a chart out of a folder among files.
+// loadFiles reads a chart from a folder.
 func (r *Renderer) loadFiles(ctx context.Context, files map[string][]byte, folder string) (*chart.Chart, error) {
 	var own []*archive.BufferedFile
 	prefix := folder + "/"
@@ -209,7 +209,7 @@ func (r *Renderer) loadFiles(ctx context.Context, files map[string][]byte, folde
 	return c, r.addMissing(ctx, c, files, folder)
 }
 
-// hidden tells whether .helmignore leaves out a file, or a folder that it is in.
+// hidden reports whether .helmignore excludes a file or a folder that contains it.
 func hidden(tree *build.Tree, rules *ignore.Rules, prefix, name string) bool {
 	for at := name; at != "."; at = path.Dir(at) {
 		if info, err := tree.Stat(prefix + at); err == nil && rules.Ignore(at, info) {
