@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// callTime bounds one request.
+// callTime is the maximum time of a request.
 const callTime = time.Minute
 
 // Call sends a request to the API. credential is a token, a name and password
@@ -54,13 +54,13 @@ func (s *Server) Call(ctx context.Context, credential, method, path string, body
 	return json.Unmarshal(text, answer)
 }
 
-// Do sends a request to the API as the administrator; it has to succeed.
+// Do sends a request to the API as the administrator. It must succeed.
 func (s *Server) Do(t testing.TB, method, path string, body, answer any) {
 	t.Helper()
 	s.As(t, s.Admin, method, path, body, answer)
 }
 
-// As sends a request to the API as somebody; it has to succeed.
+// As sends a request to the API as an account. It must succeed.
 func (s *Server) As(t testing.TB, who Account, method, path string, body, answer any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), callTime)
@@ -70,7 +70,7 @@ func (s *Server) As(t testing.TB, who Account, method, path string, body, answer
 	}
 }
 
-// User creates an account with a token that may do all that the user may.
+// User creates an account with a token that has all scopes.
 func (s *Server) User(t testing.TB, name string) Account {
 	t.Helper()
 	password, err := random()
@@ -85,12 +85,12 @@ func (s *Server) User(t testing.TB, name string) Account {
 	return who
 }
 
-// Token makes a token with scopes such as "write:repository".
+// Token creates a token with scopes such as "write:repository".
 func (s *Server) Token(t testing.TB, who Account, scopes ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), callTime)
 	defer cancel()
-	name, err := random() // the names of an account's tokens differ
+	name, err := random() // token names are unique in an account
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func (s *Server) Token(t testing.TB, who Account, scopes ...string) string {
 	return made.SHA1
 }
 
-// Organisation creates an organisation of somebody.
+// Organisation creates an organisation of an account.
 func (s *Server) Organisation(t testing.TB, owner Account, name string) {
 	t.Helper()
 	s.As(t, owner, http.MethodPost, "/orgs", map[string]any{"username": name}, nil)

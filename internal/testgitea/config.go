@@ -22,8 +22,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// configuration is what differs from Gitea's own: what is needed to run
-// without its installation page, and nothing that goes to other hosts.
+// configuration disables Gitea's installation page and all requests to other hosts.
 const configuration = `WORK_PATH = {{.Dir}}
 RUN_MODE = prod
 
@@ -86,7 +85,7 @@ ENABLED = false
 
 type address struct{ Host, Port string }
 
-// configure writes the configuration.
+// configure writes the configuration file.
 func (s *Server) configure() error {
 	v := struct {
 		Dir, CAFile, Hostname string
@@ -109,15 +108,15 @@ func (s *Server) configure() error {
 	return os.WriteFile(filepath.Join(s.Dir, "app.ini"), []byte(out.String()), 0o600)
 }
 
-// random is a secret of the length that Gitea wants.
+// random returns a secret of the length that Gitea requires.
 func random() (string, error) {
 	secret := make([]byte, 32)
 	_, err := rand.Read(secret)
 	return base64.RawURLEncoding.EncodeToString(secret), err
 }
 
-// certify makes the server's keys: a certificate that vouches for itself, with
-// a client that trusts it, and the host key of SSH.
+// certify creates a self-signed certificate, a client that trusts it, and the SSH host
+// key.
 func (s *Server) certify() error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -141,7 +140,7 @@ func (s *Server) certify() error {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(s.CA)
 	s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}}
-	// Its own host key would be an RSA key, which takes seconds to make.
+	// Gitea would generate an RSA host key, which takes seconds.
 	hostKey, err := ssh.MarshalPrivateKey(key, "")
 	if err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package testgitea runs a real Gitea for tests: HTTPS with a certificate of
-// its own and SSH, on loopback only, gone when the test is over.
+// Package testgitea runs a real Gitea for tests, over HTTPS and SSH on loopback. It
+// stops with the test.
 package testgitea
 
 import (
@@ -24,25 +24,25 @@ import (
 )
 
 const (
-	// upTime bounds the start on a machine that is busy with builds.
+	// upTime is the maximum time of the start on a busy machine.
 	upTime = 3 * time.Minute
-	// downTime bounds an orderly end.
+	// downTime is the maximum time of a graceful shutdown.
 	downTime = 20 * time.Second
-	// tail is how much of its log a failed test shows.
+	// tail is the size of the end of the log that a failed test prints, in bytes.
 	tail = 4 << 10
 )
 
 // Server is a running Gitea.
 type Server struct {
-	// Dir holds its state and its log.
+	// Dir has the state and the log.
 	Dir string
-	// Hostname is the address and port of its API and of Git over HTTPS, SSH
-	// that of Git over SSH.
+	// Hostname is the host and port of the API and of Git over HTTPS, SSH that of Git
+	// over SSH.
 	Hostname, SSH string
-	// CAFile is the file of the certificate to trust, CA what is in it.
+	// CAFile is the file with the CA certificate, CA its content.
 	CAFile string
 	CA     []byte
-	// Admin may do everything.
+	// Admin is the administrator.
 	Admin Account
 
 	program string
@@ -55,11 +55,11 @@ type Server struct {
 // Account is a user of a Server.
 type Account struct {
 	Name, Password string
-	// Token may do all that the user may.
+	// Token has all scopes.
 	Token string
 }
 
-// Start runs a Gitea until the test and its subtests are over.
+// Start runs a Gitea until the end of the test and its subtests.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), upTime)
@@ -83,7 +83,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Up runs a Gitea in a temporary folder until Stop. The folder stays.
+// Up runs a Gitea in a temporary folder until Stop, which keeps the folder.
 func Up(ctx context.Context) (*Server, error) {
 	s := &Server{program: filepath.Join(testcluster.Bin(), "gitea"), ended: make(chan error, 1)}
 	if _, err := os.Stat(s.program); err != nil {
@@ -119,8 +119,7 @@ func (s *Server) start(ctx context.Context) error {
 	if err := s.serve(listeners); err != nil {
 		return err
 	}
-	// The sockets were open before Gitea was: the first request waits in them
-	// until it is answered.
+	// The sockets were open before Gitea listens, so the first request waits for it.
 	if err := s.Call(ctx, "", http.MethodGet, "/api/healthz", nil, nil); err != nil {
 		return err
 	}
@@ -148,8 +147,8 @@ func listen(addresses ...*string) ([]*os.File, error) {
 	return files, nil
 }
 
-// serve starts the process. It ends with its standard input, so that it does
-// not outlive a test that was killed.
+// serve starts the process. It stops when its standard input is closed, also if the
+// test is killed.
 func (s *Server) serve(listeners []*os.File) error {
 	log, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -172,13 +171,13 @@ func (s *Server) serve(listeners []*os.File) error {
 	return nil
 }
 
-// command is a run of Gitea's program on this server's state.
+// command returns a command of Gitea with the state of this server.
 func (s *Server) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(s.program, append([]string{"--work-path", s.Dir, "--config", filepath.Join(s.Dir, "app.ini")}, args...)...)
 	cmd.Dir = s.Dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.Dir, "TMPDIR=" + os.TempDir()}
 	if os.Getuid() == 0 {
-		// It would refuse: in production that is right, here nothing outlives the test.
+		// Gitea refuses to run as root otherwise.
 		cmd.Env = append(cmd.Env, "GITEA_I_AM_BEING_UNSAFE_RUNNING_AS_ROOT=true")
 	}
 	return cmd
@@ -186,8 +185,8 @@ func (s *Server) command(args ...string) *exec.Cmd {
 
 var printed = regexp.MustCompile(`(?s)random password is '([^']+)'.*successfully created\.\.\. (\S+)`)
 
-// createAdmin makes the first account. Password and token are made by Gitea,
-// so that they are in no process's arguments.
+// createAdmin creates the first account. Gitea generates password and token, so that
+// they are not in process arguments.
 func (s *Server) createAdmin(ctx context.Context) (Account, error) {
 	cmd := s.command("admin", "user", "create", "--admin", "--username=root", "--email=root@example.com", "--random-password",
 		"--must-change-password=false", "--access-token", "--access-token-scopes=all")
@@ -212,7 +211,7 @@ func runBounded(ctx context.Context, cmd *exec.Cmd) error {
 	return cmd.Wait()
 }
 
-// Stop ends the server.
+// Stop stops the server.
 func (s *Server) Stop() error {
 	if s.web == nil {
 		return nil
@@ -234,7 +233,7 @@ func (s *Server) Stop() error {
 
 func (s *Server) logFile() string { return filepath.Join(s.Dir, "gitea.log") }
 
-// log is the end of what the server said.
+// log returns the end of the log.
 func (s *Server) log() string {
 	data, err := os.ReadFile(s.logFile())
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // branching model, pull requests, errors, rate limits.
 type Bitbucket struct {
 	*Server
-	// Base is the path below which it lives, as in "bitbucket".
+	// Base is the base path, as in "bitbucket".
 	Base string
 
 	mux *http.ServeMux
@@ -30,8 +30,7 @@ type Bitbucket struct {
 	projects []*bitbucketProject
 }
 
-// bitbucketToken is an HTTP access token. What its owner may do and it may
-// not, the token's holder may not.
+// bitbucketToken is an HTTP access token, which limits the permissions of its owner.
 type bitbucketToken struct {
 	user    string
 	most    int
@@ -75,7 +74,7 @@ type bitbucketPull struct {
 	open              bool
 }
 
-// bitbucketLevels are the permissions, from none up.
+// bitbucketLevels are the permissions, the lowest first.
 var bitbucketLevels = []string{"none", "read", "write", "admin"}
 
 func level(word string) int {
@@ -88,8 +87,8 @@ func level(word string) int {
 
 func permission(level int) string { return "REPO_" + strings.ToUpper(bitbucketLevels[level]) }
 
-// OpenBitbucket starts a Bitbucket whose contents are told line by line, a verb
-// and its arguments each:
+// OpenBitbucket starts a Bitbucket. Each line of contents is a verb and its
+// arguments:
 //
 //	user NAME
 //	group NAME
@@ -99,9 +98,9 @@ func permission(level int) string { return "REPO_" + strings.ToUpper(bitbucketLe
 //	restrict KEY SLUG TYPE MATCHER ID [USER…]
 //	key KEY SLUG read|write LABEL PUBLIC KEY
 //	grant KEY SLUG GROUP PERMISSION
-//	base PATH         live below a path
-//	nossh             serve no SSH
-//	limit N SECONDS   take N requests, then none for a while
+//	base PATH         serve below a path
+//	nossh             disable SSH
+//	limit N SECONDS   accept N requests, then none for a time
 func OpenBitbucket(contents string) (*Bitbucket, error) {
 	b := &Bitbucket{tokens: map[string]*bitbucketToken{}}
 	server, err := Open(func(s *Server) API {
@@ -117,7 +116,7 @@ func OpenBitbucket(contents string) (*Bitbucket, error) {
 	return b, nil
 }
 
-// Add adds to the contents.
+// Add applies further lines of contents.
 func (b *Bitbucket) Add(contents string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -219,12 +218,12 @@ func (b *Bitbucket) newRepository(p *bitbucketProject, slug, name, branch string
 	return r, b.Git.Create(b.gitName(r), branch)
 }
 
-// gitName is what a repository is called by Git, and over SSH.
+// gitName returns the name of a repository in Git and over SSH.
 func (b *Bitbucket) gitName(r *bitbucketRepository) string {
 	return strings.ToLower(r.project.key) + "/" + r.slug
 }
 
-// GitName implements Below: over HTTP a repository is below scm.
+// GitName implements Below: the HTTP path of a repository begins with scm.
 func (b *Bitbucket) GitName(path string) string { return below("scm", below(b.Base, path)) }
 
 func (b *Bitbucket) id() int {
@@ -252,8 +251,8 @@ func (b *Bitbucket) repository(key, slug string) *bitbucketRepository {
 	return p.repositories[i]
 }
 
-// inProject is what the holder of a token may do in a project, inRepository
-// with a repository.
+// inProject returns the permission of a token in a project, inRepository in a
+// repository.
 func (t *bitbucketToken) inProject(p *bitbucketProject) int {
 	has := p.grants[t.user]
 	if strings.EqualFold(p.key, "~"+t.user) {
@@ -308,8 +307,8 @@ func (b *Bitbucket) KeyAccess(key, repository string) Access {
 	return access
 }
 
-// Set adds to the contents as a script says it; commit KEY/SLUG BRANCH FILE
-// TEXT… commits as somebody else.
+// Set applies a line of contents from a script; commit KEY/SLUG BRANCH FILE TEXT…
+// commits as another user.
 func (b *Bitbucket) Set(words ...string) error {
 	if words[0] == "commit" && len(words) > 4 {
 		return b.Git.Commit(words[1], words[2], "Change "+words[3], map[string]string{words[3]: strings.Join(words[4:], " ") + "\n"})
@@ -317,15 +316,7 @@ func (b *Bitbucket) Set(words ...string) error {
 	return b.Add(strings.Join(words, " "))
 }
 
-// Lift ends a rate limit.
-func (b *Bitbucket) Lift() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.limit = nil
-}
-
-// State tells how the repositories are, a line each and what belongs to one
-// below it.
+// State returns the repositories, one on each line, with their details below.
 func (b *Bitbucket) State() (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -360,8 +351,8 @@ func (b *Bitbucket) State() (string, error) {
 	return out.String(), nil
 }
 
-// standard is the default branch. Bitbucket keeps it as it was made, whichever
-// branch is pushed first.
+// standard returns the default branch, which the first push does not change on
+// Bitbucket.
 func (b *Bitbucket) standard(r *bitbucketRepository) (branch string, empty bool) {
 	branch, err := b.Git.Default(b.gitName(r))
 	if err != nil {

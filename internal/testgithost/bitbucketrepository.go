@@ -13,7 +13,7 @@ import (
 
 func (b *Bitbucket) getRepository(c *bitbucketCall) { c.reply(http.StatusOK, b.describe(c.repository)) }
 
-// bitbucketSettings is the body with which a repository is made or changed.
+// bitbucketSettings is the body of requests that create or change a repository.
 type bitbucketSettings struct {
 	Name        string `json:"name"`
 	ScmID       string `json:"scmId"`
@@ -136,7 +136,7 @@ func (b *Bitbucket) addKey(c *bitbucketCall) {
 	c.reply(http.StatusCreated, describeAccessKey(k))
 }
 
-// accessKey returns the key of the path, and answers where there is none.
+// accessKey returns the key of the path. It responds itself if there is none.
 func (b *Bitbucket) accessKey(c *bitbucketCall) int {
 	i := slices.IndexFunc(c.repository.keys, func(k *bitbucketKey) bool { return strconv.Itoa(k.id) == c.r.PathValue("key") })
 	if i < 0 {

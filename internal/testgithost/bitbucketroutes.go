@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// bitbucketCall is a request of somebody whom Bitbucket knows.
+// bitbucketCall is an authenticated request.
 type bitbucketCall struct {
 	w http.ResponseWriter
 	r *http.Request
 
 	token *bitbucketToken
-	// project and repository are those of the path.
+	// project and repository are named in the path.
 	project    *bitbucketProject
 	repository *bitbucketRepository
 }
@@ -26,13 +26,13 @@ func (c *bitbucketCall) fail(status int, exception, message string) {
 	}}})
 }
 
-// refuse answers as Bitbucket does to somebody who has not the permission: with 401.
+// refuse responds with 401, as Bitbucket does to an account without permission.
 func (c *bitbucketCall) refuse() {
 	c.fail(http.StatusUnauthorized, "AuthorisationException", "You are not permitted to access this resource")
 }
 
-// bitbucketPage answers with a page of a list. The pages are smaller than a
-// client asks for, as the server may make them.
+// bitbucketPage responds with a page of a list. The pages are smaller than requested,
+// as those of the server may be.
 func bitbucketPage[T any](c *bitbucketCall, all []T) {
 	start, _ := strconv.Atoi(c.r.URL.Query().Get("start"))
 	start = min(start, len(all))
@@ -57,8 +57,8 @@ func (b *Bitbucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mux.ServeHTTP(w, r)
 }
 
-// routes are the calls that Bitbucket knows; least is the permission that a
-// call on a repository needs.
+// routes returns the routes of Bitbucket; least is the permission that a request on a
+// repository requires.
 func (b *Bitbucket) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", b.unknownCall)
@@ -117,7 +117,7 @@ func (b *Bitbucket) authenticate(c *bitbucketCall) bool {
 	return true
 }
 
-// admit finds the repository, and answers where the caller has not the permission.
+// admit finds the repository. It responds itself if the account has no permission.
 func (b *Bitbucket) admit(c *bitbucketCall, least int) bool {
 	key := c.r.PathValue("project")
 	c.project = b.project(key)
@@ -166,7 +166,7 @@ func (b *Bitbucket) web(r *bitbucketRepository) string {
 	return scheme + strings.TrimSuffix(b.Hostname+"/"+b.Base, "/") + "/projects/" + r.project.key + "/repos/" + r.slug
 }
 
-// getProjects lists the projects that the caller sees, or has a permission in.
+// getProjects lists the projects that the account can read, or has a permission in.
 func (b *Bitbucket) getProjects(c *bitbucketCall) {
 	q := c.r.URL.Query()
 	least := 0
@@ -187,8 +187,8 @@ func (b *Bitbucket) getProjects(c *bitbucketCall) {
 	bitbucketPage(c, all)
 }
 
-// sees tells whether somebody sees a project: by a permission in it, or in one
-// of its repositories.
+// sees reports whether an account can read a project: by a permission in it, or in
+// one of its repositories.
 func (b *Bitbucket) sees(t *bitbucketToken, p *bitbucketProject) bool {
 	return t.inProject(p) > 0 || slices.ContainsFunc(p.repositories, func(r *bitbucketRepository) bool { return t.inRepository(r) > 0 })
 }

@@ -16,8 +16,8 @@ type Repositories struct {
 	dir, git string
 }
 
-// preReceive refuses pushes to the branches that are listed in a file, unless
-// whoever pushes may pass by that. The rest of a line is what the host says.
+// preReceive rejects pushes to the branches that are listed in a file, unless the user
+// can bypass it. The rest of a line is the message.
 const preReceive = `#!/bin/sh
 [ -z "$PUSH_BYPASS" ] && [ -e protected ] || exit 0
 while read -r old new ref; do
@@ -35,7 +35,7 @@ func newRepositories(dir string) (*Repositories, error) {
 	return &Repositories{dir: dir, git: git}, err
 }
 
-// Path returns where a repository lies.
+// Path returns the folder of a repository.
 func (g *Repositories) Path(repository string) string {
 	return filepath.Join(g.dir, filepath.FromSlash(repository)+".git")
 }
@@ -45,7 +45,7 @@ func (g *Repositories) exists(repository string) bool {
 	return err == nil
 }
 
-// Create makes an empty repository whose default branch is to be of the name.
+// Create creates an empty repository with the name of its default branch.
 func (g *Repositories) Create(repository, branch string) error {
 	path := g.Path(repository)
 	if g.exists(repository) {
@@ -64,21 +64,21 @@ func (g *Repositories) Create(repository, branch string) error {
 	if err := os.MkdirAll(filepath.Dir(hook), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(hook, []byte(preReceive), 0o700) //nolint:gosec // a hook has to be executable
+	return os.WriteFile(hook, []byte(preReceive), 0o700) //nolint:gosec // a hook must be executable
 }
 
 // Remove removes a repository.
 func (g *Repositories) Remove(repository string) error { return os.RemoveAll(g.Path(repository)) }
 
-// Protect has pushes to a branch refused with a message.
+// Protect rejects pushes to a branch with a message.
 func (g *Repositories) Protect(repository, branch, message string) error {
 	return g.close(repository, map[string]string{branch: message})
 }
 
-// Unprotect lets pushes to every branch through again.
+// Unprotect allows pushes to all branches again.
 func (g *Repositories) Unprotect(repository string) error { return g.close(repository, nil) }
 
-// close has pushes to branches refused, each with its message, and no others.
+// close rejects pushes to exactly these branches, each with its message.
 func (g *Repositories) close(repository string, messages map[string]string) error {
 	var lines strings.Builder
 	for branch, message := range messages {
@@ -87,7 +87,7 @@ func (g *Repositories) close(repository string, messages map[string]string) erro
 	return os.WriteFile(filepath.Join(g.Path(repository), "protected"), []byte(lines.String()), 0o600)
 }
 
-// forward moves a branch to the commit of another one that stands on it.
+// forward fast-forwards a branch to another one.
 func (g *Repositories) forward(repository, branch, to string) error {
 	path := g.Path(repository)
 	if _, err := g.run(path, "merge-base", "--is-ancestor", "refs/heads/"+branch, "refs/heads/"+to); err != nil {
@@ -97,8 +97,8 @@ func (g *Repositories) forward(repository, branch, to string) error {
 	return err
 }
 
-// adopt makes the only branch the default one where the default one is not
-// there, as hosts do at the first push.
+// adopt makes the first branch the default one if the default branch does not exist,
+// as hosts do at the first push.
 func (g *Repositories) adopt(repository string) error {
 	standard, err := g.Default(repository)
 	if err != nil {
@@ -111,14 +111,14 @@ func (g *Repositories) adopt(repository string) error {
 	return g.SetDefault(repository, branches[0])
 }
 
-// Commit adds a commit with files to a branch, as somebody else would. A
-// branch that is not there starts at the default one.
+// Commit adds a commit with files to a branch as another user. A new branch starts at
+// the default one.
 func (g *Repositories) Commit(repository, branch, message string, files map[string]string) error {
 	work, err := os.MkdirTemp(g.dir, "work-")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(work) }() // what is left goes with the server
+	defer func() { _ = os.RemoveAll(work) }() // the rest is removed with the server
 	if _, err := g.run(work, "init", "--quiet", "--initial-branch="+branch); err != nil {
 		return err
 	}
@@ -159,22 +159,22 @@ func (g *Repositories) Head(repository, branch string) (string, error) {
 	return g.run(g.Path(repository), "rev-parse", "--verify", "--quiet", "refs/heads/"+branch)
 }
 
-// Default returns the name of the branch that HEAD is.
+// Default returns the branch of HEAD.
 func (g *Repositories) Default(repository string) (string, error) {
 	return g.run(g.Path(repository), "symbolic-ref", "--short", "HEAD")
 }
 
-// SetDefault makes a branch the one that HEAD is.
+// SetDefault sets the branch of HEAD.
 func (g *Repositories) SetDefault(repository, branch string) error {
 	_, err := g.run(g.Path(repository), "symbolic-ref", "HEAD", "refs/heads/"+branch)
 	return err
 }
 
-// Log lists author and subject of a branch's commits, newest first; nothing
-// for a branch that is not there.
+// Log returns author and subject of the commits of a branch, newest first, nil if the
+// branch does not exist.
 func (g *Repositories) Log(repository, branch string) ([]string, error) {
 	if _, err := g.Head(repository, branch); err != nil {
-		return nil, nil //nolint:nilerr // it is not there
+		return nil, nil //nolint:nilerr // it does not exist
 	}
 	out, err := g.run(g.Path(repository), "log", "--format=%an <%ae> %s", "refs/heads/"+branch)
 	return strings.Split(out, "\n"), err
@@ -186,7 +186,7 @@ func (g *Repositories) Clone(repository, branch, folder string) error {
 	return err
 }
 
-// serve answers a request of Git.
+// serve serves a request of Git.
 func (g *Repositories) serve(w http.ResponseWriter, r *http.Request, repository, service string, bypass bool) {
 	r = r.Clone(r.Context())
 	r.URL.Path = "/" + repository + ".git" + service
@@ -200,7 +200,7 @@ func (g *Repositories) serve(w http.ResponseWriter, r *http.Request, repository,
 	backend.ServeHTTP(w, r)
 }
 
-// run runs Git without anybody's configuration or environment.
+// run runs Git without the configuration of the user and the system.
 func (g *Repositories) run(folder string, args ...string) (string, error) {
 	cmd := exec.Command(g.git, args...)
 	cmd.Dir = folder

@@ -9,39 +9,39 @@ import (
 	"time"
 )
 
-// GitHub is a stand-in for GitHub Enterprise. Its state is set before it is
-// used, or under Edit.
+// GitHub is a stand-in for GitHub Enterprise Server. Its state is set before its first
+// use, or by Edit.
 type GitHub struct {
 	*Server
 
 	mu sync.Mutex
-	// Tokens are known by their secrets, Users and Organizations by their logins.
+	// Tokens are keyed by their secrets, Organizations by their logins.
 	Tokens        map[string]*GitHubToken
 	Users         []string
 	Organizations map[string]*GitHubOrganization
-	// Repositories are known by owner and name.
+	// Repositories are keyed by full names.
 	Repositories map[string]*GitHubRepository
-	// Renamed sends from an old full name of a repository to its new one.
+	// Renamed redirects from an old full name of a repository to its new one.
 	Renamed map[string]string
 	// UserKeys are SSH keys that belong to users.
 	UserKeys []string
-	// Limit refuses requests; the zero value does not.
+	// Limit rejects requests; the zero value does not.
 	Limit GitHubLimit
 
 	ids int64
 }
 
-// GitHubToken is a token and what it may do.
+// GitHubToken is a token with its permissions.
 type GitHubToken struct {
-	// Login is whose it is, "" for an app's installation.
+	// Login is the account, "" for the installation of an app.
 	Login string
 	// Classic tokens have Scopes, others Permissions such as "administration": "write".
 	Classic     bool
 	Scopes      []string
 	Permissions map[string]string
-	// Sees are the repositories that a fine-grained token sees; nil for all.
+	// Sees are the repositories that a fine-grained token can read; nil for all.
 	Sees []string
-	// Expires is when it ends, zero for never.
+	// Expires is when the token expires, zero for never.
 	Expires time.Time
 	// SignOn are organisations with single sign-on for which the token is not authorised.
 	SignOn []string
@@ -53,22 +53,22 @@ type GitHubOrganization struct {
 	Roles map[string]string
 	// Teams are the members by slug.
 	Teams map[string][]string
-	// NoDeployKeys is the policy that forbids them.
+	// NoDeployKeys is the policy that forbids deploy keys.
 	NoDeployKeys bool
-	// MembersCannotCreate are the visibilities of which members may make no repositories.
+	// MembersCannotCreate are the visibilities that members cannot create.
 	MembersCannotCreate []string
 }
 
-// GitHubRepository is a repository besides what Git knows of it.
+// GitHubRepository is the state of a repository outside of Git.
 type GitHubRepository struct {
 	Owner, Name             string
 	Visibility, Description string
 	Archived, Disabled      bool
-	// Roles are what users may do by login, Teams what teams may do by slug.
+	// Roles are the permissions of users by login, Teams those of teams by slug.
 	Roles, Teams map[string]string
 	Keys         []*GitHubKey
 	Pulls        []*GitHubPull
-	// Protection and Rules close branches.
+	// Protection and Rules protect branches.
 	Protection map[string]*GitHubProtection
 	Rules      map[string][]GitHubRule
 }
@@ -92,7 +92,7 @@ type GitHubPull struct {
 // GitHubProtection is the classic protection of a branch.
 type GitHubProtection struct {
 	Reviews, Checks, Locked, EnforceAdmins bool
-	// Pushers are the only users who may push; nil for everybody.
+	// Pushers are the only users who can push; nil for all.
 	Pushers []string
 }
 
@@ -100,17 +100,17 @@ type GitHubProtection struct {
 type GitHubRule struct {
 	Type    string
 	Ruleset int64
-	// Bypass are the logins that may pass by it.
+	// Bypass are the logins that can bypass the rule.
 	Bypass []string
 }
 
-// GitHubLimit is a rate limit that is used up.
+// GitHubLimit is an exceeded rate limit.
 type GitHubLimit struct {
-	// Until is when it ends; RetryAfter names it in seconds instead, as
-	// GitHub's secondary limit does.
+	// Until is the end of the limit; RetryAfter sends it in seconds instead, as the
+	// secondary limit of GitHub does.
 	Until      time.Time
 	RetryAfter int
-	// Times is how many requests it refuses.
+	// Times is the number of rejected requests.
 	Times int
 }
 
@@ -132,7 +132,7 @@ func OpenGitHub() (*GitHub, error) {
 	return g, err
 }
 
-// StartGitHub runs such a host until the test is over.
+// StartGitHub runs such a host until the end of the test.
 func StartGitHub(t testing.TB) *GitHub {
 	t.Helper()
 	g, err := OpenGitHub()
@@ -169,7 +169,7 @@ func (g *GitHub) Fine(secret, login string, permissions ...string) {
 	g.Edit(func() { g.Tokens[secret] = t })
 }
 
-// Add adds a repository that somebody made before; its owner administers it.
+// Add adds a repository; a user who owns it is its administrator.
 func (g *GitHub) Add(fullName, visibility string) (*GitHubRepository, error) {
 	var r *GitHubRepository
 	var err error
@@ -190,13 +190,13 @@ func (g *GitHub) add(fullName, visibility string) (*GitHubRepository, error) {
 	return r, g.Git.Create(fullName, "main")
 }
 
-// FullName is owner and name.
+// FullName returns owner and name.
 func (r *GitHubRepository) FullName() string { return r.Owner + "/" + r.Name }
 
-// gitHubRoles are the roles, each with those that it contains behind it.
+// gitHubRoles are the roles, the highest first; each includes the lower ones.
 var gitHubRoles = []string{"admin", "maintain", "push", "triage", "pull"}
 
-// role returns what a login may do with a repository, "" for nothing.
+// role returns the role of a login in a repository, "" for none.
 func (g *GitHub) role(r *GitHubRepository, login string) string {
 	best := len(gitHubRoles)
 	consider := func(role string) {
@@ -227,13 +227,13 @@ func (g *GitHub) role(r *GitHubRepository, login string) string {
 	return gitHubRoles[best]
 }
 
-// reaches tells whether one role contains another.
+// reaches reports whether a role includes another.
 func reaches(role, needed string) bool {
 	i := slices.Index(gitHubRoles, role)
 	return i >= 0 && i <= slices.Index(gitHubRoles, needed)
 }
 
-// sees tells whether a token reaches a repository at all.
+// sees reports whether a token can read a repository.
 func (g *GitHub) sees(t *GitHubToken, r *GitHubRepository) bool {
 	if r.Visibility == "public" {
 		return true
@@ -282,7 +282,7 @@ func (g *GitHub) KeyAccess(key, repository string) Access {
 	return access
 }
 
-// closeBranches has Git refuse what protection and rules do not let a user push.
+// closeBranches rejects pushes in Git that protection and rules do not allow a user.
 func (g *GitHub) closeBranches(r *GitHubRepository, login string) {
 	closed := map[string]string{}
 	for branch, p := range r.Protection {
@@ -300,14 +300,14 @@ func (g *GitHub) closeBranches(r *GitHubRepository, login string) {
 		}
 	}
 	if err := g.Git.close(r.FullName(), closed); err != nil {
-		panic(fmt.Sprintf("closing branches: %v", err)) // the temporary folder is gone
+		panic(fmt.Sprintf("closing branches: %v", err)) // the temporary folder was removed
 	}
 }
 
-// refusingRules are the types of rules that refuse a push of an ordinary commit.
+// refusingRules are the types of rules that reject a push of an ordinary commit.
 var refusingRules = []string{"pull_request", "update", "required_status_checks", "creation", "merge_queue"}
 
-// Merge merges a pull request of a repository by moving its base forward.
+// Merge merges a pull request by fast-forward.
 func (g *GitHub) Merge(fullName string, number int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

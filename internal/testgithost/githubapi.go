@@ -13,25 +13,25 @@ import (
 	"github.com/fluxkit/flux/internal/testopenapi"
 )
 
-// gitHubCall is one request under way; the state is locked.
+// gitHubCall is a request; the state is locked.
 type gitHubCall struct {
 	*GitHub
 	gitHubView
 	w     http.ResponseWriter
 	r     *http.Request
 	token *GitHubToken
-	// repository is that of the path, nil where the path has none.
+	// repository is named in the path, nil for other paths.
 	repository *GitHubRepository
 }
 
-// gitHubRoute is a call that the API knows, as its documentation has it.
+// gitHubRoute is a documented operation of the API.
 type gitHubRoute struct {
 	pattern string
-	// scopes would all do for a classic token, permission for a fine-grained
-	// one, as in "administration=write".
+	// A classic token requires one of scopes, a fine-grained one permission, as in
+	// "administration=write".
 	scopes     []string
 	permission string
-	// role is what a user needs in the repository of the path.
+	// role is the role that a user requires in the repository of the path.
 	role   string
 	answer func(*gitHubCall)
 }
@@ -41,7 +41,7 @@ var (
 	orgScopes  = []string{"read:org", "write:org", "admin:org"}
 )
 
-// gitHubRoutes are the calls.
+// gitHubRoutes are the implemented operations.
 var gitHubRoutes = []gitHubRoute{
 	{"GET /user", nil, "", "", (*gitHubCall).user},
 	{"GET /users/{owner}", nil, "", "", (*gitHubCall).account},
@@ -82,7 +82,7 @@ var gitHubDescription = sync.OnceValue(func() loaded {
 	return loaded{d, err}
 })
 
-// gitHubAPI is the API in front of the state.
+// gitHubAPI serves the API.
 type gitHubAPI struct {
 	*GitHub
 	calls *http.ServeMux
@@ -107,9 +107,8 @@ func (a gitHubAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.calls.ServeHTTP(w, r)
 }
 
-// answer checks what GitHub checks before a call: the token, the rate limit,
-// single sign-on, whether the repository is visible, scopes and permissions,
-// the user's role.
+// answer checks what GitHub checks before an operation: token, rate limit, single
+// sign-on, visibility of the repository, scopes and permissions, and role.
 func (g *GitHub) answer(route gitHubRoute, w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -158,7 +157,7 @@ func (c *gitHubCall) limited() bool {
 	return true
 }
 
-// admitted lets a call through that may be made, and answers others.
+// admitted reports whether a request is allowed. It responds itself to others.
 func (c *gitHubCall) admitted(route gitHubRoute) bool {
 	owner := c.r.PathValue("owner")
 	if org := c.r.PathValue("org"); org != "" {
@@ -184,8 +183,8 @@ func (c *gitHubCall) admitted(route gitHubRoute) bool {
 	return c.scoped(route) && c.permitted(route)
 }
 
-// scoped tells whether a classic token has one of the scopes. Reading what is
-// public needs none.
+// scoped reports whether a classic token has one of the scopes. Reading public
+// repositories requires none.
 func (c *gitHubCall) scoped(route gitHubRoute) bool {
 	open := c.repository != nil && c.repository.Visibility == "public" && (c.r.Method == http.MethodGet || slices.Contains(c.token.Scopes, "public_repo"))
 	if !c.token.Classic || len(route.scopes) == 0 || open ||
@@ -200,7 +199,7 @@ func (c *gitHubCall) scoped(route gitHubRoute) bool {
 	return false
 }
 
-// permitted tells whether a fine-grained token and its user's role suffice.
+// permitted reports whether a fine-grained token and the role of its user suffice.
 func (c *gitHubCall) permitted(route gitHubRoute) bool {
 	name, level, _ := strings.Cut(route.permission, "=")
 	has := c.token.Permissions[name]
@@ -233,12 +232,12 @@ func (c *gitHubCall) repositoryOrNone() *GitHubRepository {
 
 const gitHubDocs = "https://docs.github.com/rest"
 
-// refuse answers as GitHub words its refusals.
+// refuse responds with an error.
 func (c *gitHubCall) refuse(status int, message string) {
 	reply(c.w, status, map[string]any{"message": message, "documentation_url": gitHubDocs, "status": strconv.Itoa(status)})
 }
 
-// invalid answers that a field of the request is wrong.
+// invalid responds with an error about a field of the request.
 func (c *gitHubCall) invalid(message, resource, field, code, detail string) {
 	reply(c.w, http.StatusUnprocessableEntity, map[string]any{
 		"message": message, "documentation_url": gitHubDocs, "status": "422",
@@ -246,7 +245,7 @@ func (c *gitHubCall) invalid(message, resource, field, code, detail string) {
 	})
 }
 
-// read decodes the request; a field that the API does not document fails.
+// read decodes the request. A field that is not documented is an error.
 func (c *gitHubCall) read(into any) bool {
 	decoder := json.NewDecoder(c.r.Body)
 	decoder.DisallowUnknownFields()
@@ -262,5 +261,5 @@ func (g *GitHub) id() int64 {
 	return g.ids
 }
 
-// stamp is the time of everything.
+// stamp returns the time of all objects.
 func stamp() string { return time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC).Format(time.RFC3339) }

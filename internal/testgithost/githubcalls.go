@@ -59,7 +59,7 @@ func (c *gitHubCall) membership() {
 	})
 }
 
-// teamThere tells whether the team of the path is one that a member may see.
+// teamThere reports whether the account can read the team of the path.
 func (c *gitHubCall) teamThere() bool {
 	org := c.Organizations[c.r.PathValue("org")]
 	if org != nil && (org.Roles[c.token.Login] != "" || c.token.Login == "") && org.Teams[c.r.PathValue("team")] != nil {
@@ -109,7 +109,7 @@ func (c *gitHubCall) get() {
 	reply(c.w, http.StatusOK, c.fullRepository(c.repository, c.role(c.repository, c.token.Login)))
 }
 
-// gitHubWanted are the documented fields of a repository that is made or edited.
+// gitHubWanted is the body of requests that create or edit a repository.
 type gitHubWanted struct {
 	Name        string  `json:"name"`
 	Description *string `json:"description"`
@@ -172,7 +172,7 @@ func (c *gitHubCall) create(owner string, wanted gitHubWanted) {
 	}
 	r, err := c.add(full, wanted.visibility())
 	if err != nil {
-		panic(err) // the temporary folder is gone
+		panic(err) // the temporary folder was removed
 	}
 	if wanted.Description != nil {
 		r.Description = *wanted.Description
@@ -206,7 +206,7 @@ func (c *gitHubCall) edit() {
 	c.get()
 }
 
-// keys are listed by pages, as every list is.
+// keys lists deploy keys in pages.
 func (c *gitHubCall) keys() {
 	query := c.r.URL.Query()
 	size, err := strconv.Atoi(query.Get("per_page"))

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// State writes the repositories down, for people and scripts.
+// State returns the repositories as text.
 func (g *GitHub) State() (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -57,7 +57,7 @@ func (g *GitHub) describe(b *strings.Builder, r *GitHubRepository) error {
 	return nil
 }
 
-// gitHubSettings are what scripts set, by the first word.
+// gitHubSettings are the settings of scripts by their first word.
 var gitHubSettings = map[string]func(g *GitHub, words []string) error{
 	"classic": func(g *GitHub, w []string) error { g.Classic(w[0], w[1], w[2:]...); return nil },
 	"fine":    func(g *GitHub, w []string) error { g.Fine(w[0], w[1], w[2:]...); return nil },
@@ -134,7 +134,7 @@ func (g *GitHub) change(name string, edit func(*GitHubRepository)) error {
 	return nil
 }
 
-// Set changes the state as a script says it.
+// Set applies a setting from a script.
 func (g *GitHub) Set(words ...string) error {
 	setting := gitHubSettings[words[0]]
 	if setting == nil {

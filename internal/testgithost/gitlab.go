@@ -17,7 +17,7 @@ import (
 // status codes and rate limits.
 type GitLab struct {
 	*Server
-	// Base is the path below which it lives, as in "gitlab".
+	// Base is the base path, as in "gitlab".
 	Base string
 
 	mux *http.ServeMux
@@ -44,7 +44,7 @@ type gitlabUser struct {
 type gitlabToken struct {
 	user   *gitlabUser
 	scopes []string
-	// end is why the token is not good any more: "expired", "revoked" or "".
+	// end is why the token is not valid: "expired", "revoked" or "".
 	end string
 }
 
@@ -53,7 +53,7 @@ type gitlabGroup struct {
 	path, visibility string
 	creation         string
 	shareLock        bool
-	// protects has new projects keep developers from their default branch.
+	// protects protects the default branch of new projects from developers.
 	protects bool
 	members  map[*gitlabUser]int
 }
@@ -76,7 +76,7 @@ type gitlabShared struct {
 	level int
 }
 
-// gitlabKey is an SSH key: one of projects, or of a user.
+// gitlabKey is an SSH key of projects or of a user.
 type gitlabKey struct {
 	id          int
 	title, text string
@@ -94,14 +94,13 @@ type gitlabMerge struct {
 	number            int
 	head, base, title string
 	open              bool
-	// remove has the branch removed when it is merged.
+	// remove deletes the branch after the merge.
 	remove bool
 }
 
 var gitlabLevels = map[string]int{"noone": 0, "guest": 10, "reporter": 20, "developer": 30, "maintainer": 40, "owner": 50}
 
-// OpenGitLab starts a GitLab whose contents are told line by line, a verb and
-// its arguments each:
+// OpenGitLab starts a GitLab. Each line of contents is a verb and its arguments:
 //
 //	user NAME [admin]
 //	token SECRET USER SCOPE,SCOPE [expired|revoked]
@@ -111,10 +110,10 @@ var gitlabLevels = map[string]int{"noone": 0, "guest": 10, "reporter": 20, "deve
 //	key PROJECT ro|rw|expired TITLE PUBLIC KEY
 //	userkey USER PUBLIC KEY
 //	share PROJECT GROUP ROLE
-//	base PATH         live below a path
-//	nossh, nohttp     serve no Git over it
-//	old               know no /personal_access_tokens/self
-//	limit N SECONDS   take N requests, then none for a while
+//	base PATH         serve below a path
+//	nossh, nohttp     disable Git over SSH or HTTP
+//	old               do not serve /personal_access_tokens/self
+//	limit N SECONDS   accept N requests, then none for a time
 func OpenGitLab(contents string) (*GitLab, error) {
 	g := &GitLab{tokens: map[string]*gitlabToken{}}
 	server, err := Open(func(s *Server) API {
@@ -130,7 +129,7 @@ func OpenGitLab(contents string) (*GitLab, error) {
 	return g, nil
 }
 
-// Add adds to the contents.
+// Add applies further lines of contents.
 func (g *GitLab) Add(contents string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -200,7 +199,7 @@ func (g *GitLab) add(verb string, args []string) error {
 	return nil
 }
 
-// protect lets only those with a role push to a branch.
+// protect allows pushes to a branch only to a role.
 func (g *GitLab) protect(p *gitlabProject, branch string, least int) error {
 	p.protected[branch] = least
 	return g.Git.Protect(p.path, branch, "GitLab: You are not allowed to push code to protected branches on this project.")
@@ -249,7 +248,7 @@ func (g *GitLab) addProject(path string, args []string) error {
 	return err
 }
 
-// newProject makes a project with an empty repository.
+// newProject creates a project with an empty repository.
 func (g *GitLab) newProject(path, visibility string) (*gitlabProject, error) {
 	p := &gitlabProject{
 		id: g.id(), path: path, visibility: visibility, repository: "enabled", requests: "enabled",
@@ -259,10 +258,10 @@ func (g *GitLab) newProject(path, visibility string) (*gitlabProject, error) {
 	return p, g.Git.Create(p.path, "main")
 }
 
-// GitName implements Below: over HTTP a repository is below the host's path.
+// GitName implements Below: the HTTP path of a project begins with the base path.
 func (g *GitLab) GitName(path string) string { return below(g.Base, path) }
 
-// below takes a path off another that begins with it.
+// below removes a base path from a path.
 func below(base, path string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(path, base), "/")
 }
@@ -300,7 +299,7 @@ func (g *GitLab) project(name string) *gitlabProject {
 	return nil
 }
 
-// groupLevel is the role of a user in a group, with what it inherits.
+// groupLevel returns the role of a user in a group, with inherited ones.
 func (g *GitLab) groupLevel(u *gitlabUser, path string) int {
 	level := 0
 	for _, group := range g.groups {
@@ -311,7 +310,7 @@ func (g *GitLab) groupLevel(u *gitlabUser, path string) int {
 	return level
 }
 
-// level is the role of a user in a project.
+// level returns the role of a user in a project.
 func (g *GitLab) level(u *gitlabUser, p *gitlabProject) int {
 	owner, _, _ := cutLast(p.path)
 	if strings.EqualFold(owner, u.name) {
@@ -375,14 +374,14 @@ func (g *GitLab) KeyAccess(key, repository string) Access {
 	return access
 }
 
-// bareKey is a public key without its comment.
+// bareKey returns a public key without its comment.
 func bareKey(text string) string {
 	fields := strings.Fields(text)
 	return strings.Join(fields[:min(2, len(fields))], " ")
 }
 
-// Set adds to the contents as a script says it; merge PROJECT merges what is
-// open, commit PROJECT BRANCH FILE TEXT… commits as somebody else.
+// Set applies a line of contents from a script; merge PROJECT merges the open merge
+// requests, commit PROJECT BRANCH FILE TEXT… commits as another user.
 func (g *GitLab) Set(words ...string) error {
 	switch {
 	case words[0] == "merge" && len(words) == 2:
@@ -394,7 +393,7 @@ func (g *GitLab) Set(words ...string) error {
 	}
 }
 
-// quota is how many requests are taken, and for how long none then.
+// quota is the number of accepted requests, and the time without any after them.
 type quota struct {
 	left  int
 	pause time.Duration
@@ -409,20 +408,13 @@ func newQuota(args []string) (*quota, error) {
 	return &quota{n, time.Duration(seconds) * time.Second}, err
 }
 
-// takes counts a request.
+// takes counts a request and reports whether it is accepted.
 func (q *quota) takes() bool {
 	if q == nil {
 		return true
 	}
 	q.left--
 	return q.left >= 0
-}
-
-// Lift ends a rate limit.
-func (g *GitLab) Lift() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.limit = nil
 }
 
 func cutLast(path string) (before, after string, found bool) {
@@ -433,8 +425,7 @@ func cutLast(path string) (before, after string, found bool) {
 	return path[:i], path[i+1:], true
 }
 
-// decode reads the body of a request strictly, as a call with a field that the
-// documentation does not have is a mistake.
+// decode reads the body of a request. A field that is not documented is an error.
 func decode(r *http.Request, into any) error {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()

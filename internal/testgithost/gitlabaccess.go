@@ -19,7 +19,7 @@ func (g *GitLab) describeKey(p *gitlabProject, k *gitlabKey) map[string]any {
 	return body
 }
 
-// sorted are the keys of a project in the order in which they came.
+// sorted returns the keys of a project in the order of their creation.
 func (p *gitlabProject) sorted() []*gitlabKey {
 	return slices.SortedFunc(maps.Keys(p.keys), func(a, b *gitlabKey) int { return a.id - b.id })
 }
@@ -32,9 +32,8 @@ func (g *GitLab) getKeys(c *gitlabCall) {
 	page(c, all)
 }
 
-// addKey follows the documentation: a key that the project has already is
-// shown, one of another project that the user sees joins this one, and one
-// that GitLab knows otherwise is refused.
+// addKey returns a key that the project has already, enables a key of another project
+// that the user can read, and rejects other existing keys, as documented.
 func (g *GitLab) addKey(c *gitlabCall) {
 	var in struct {
 		Title   string `json:"title"`
@@ -71,7 +70,7 @@ func (g *GitLab) addKey(c *gitlabCall) {
 	c.reply(http.StatusCreated, g.describeKey(c.project, k))
 }
 
-// sees tells whether a key is that of a project that a user has a role in.
+// sees reports whether a key belongs to a project in which a user has a role.
 func (g *GitLab) sees(u *gitlabUser, k *gitlabKey) bool {
 	return slices.ContainsFunc(g.projects, func(p *gitlabProject) bool {
 		_, has := p.keys[k]
@@ -79,7 +78,8 @@ func (g *GitLab) sees(u *gitlabUser, k *gitlabKey) bool {
 	})
 }
 
-// keyOf returns the key of the path, and answers where the project has it not.
+// keyOf returns the key of the path. It responds itself if the project does not have
+// it.
 func (g *GitLab) keyOf(c *gitlabCall) *gitlabKey {
 	for k := range c.project.keys {
 		if strconv.Itoa(k.id) == c.r.PathValue("key") {
@@ -112,7 +112,7 @@ func (g *GitLab) editKey(c *gitlabCall) {
 	c.reply(http.StatusOK, g.describeKey(c.project, k))
 }
 
-// removeKey takes a key from a project, and from GitLab if no other has it.
+// removeKey removes a key from a project, and from GitLab if no other project has it.
 func (g *GitLab) removeKey(c *gitlabCall) {
 	k := g.keyOf(c)
 	if k == nil {
@@ -230,7 +230,7 @@ func (g *GitLab) addMerge(c *gitlabCall) {
 	c.reply(http.StatusCreated, g.describeMerge(c.project, m))
 }
 
-// State tells how the projects are, a line each and what belongs to one below it.
+// State returns the projects, one on each line, with their details below.
 func (g *GitLab) State() (string, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -272,7 +272,7 @@ func (g *GitLab) State() (string, error) {
 	return out.String(), nil
 }
 
-// describe writes down the branches of a repository and their commits.
+// describe writes the branches of a repository and their commits.
 func (g *Repositories) describe(out *strings.Builder, repository string) error {
 	branches, err := g.Branches(repository)
 	if err != nil {
@@ -290,7 +290,7 @@ func (g *Repositories) describe(out *strings.Builder, repository string) error {
 	return nil
 }
 
-// Merge merges the open merge requests of a project by a fast forward.
+// Merge merges the open merge requests of a project by fast-forward.
 func (g *GitLab) Merge(project string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -312,7 +312,7 @@ func (g *GitLab) Merge(project string) error {
 	return nil
 }
 
-// keyKind is the type of a public key.
+// keyKind returns the type of a public key.
 func keyKind(text string) string {
 	kind, _, _ := strings.Cut(text, " ")
 	return kind

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// scheme is how the stand-in is reached.
+// scheme is the scheme of the stand-in's URLs.
 const scheme = "https://"
 
 func (g *GitLab) describe(c *gitlabCall, p *gitlabProject) map[string]any {
@@ -44,13 +44,13 @@ func (g *GitLab) describe(c *gitlabCall, p *gitlabProject) map[string]any {
 	return body
 }
 
-// web is where people see a project.
+// web returns the URL of the web page of a project.
 func (g *GitLab) web(p *gitlabProject) string {
 	return scheme + strings.TrimSuffix(g.Hostname+"/"+g.Base, "/") + "/" + p.path
 }
 
-// permissions are those that GitLab shows with a project: of the member, and
-// inherited from the groups above, but not by groups that it is shared with.
+// permissions returns the permissions that GitLab reports with a project: those of the
+// member and of parent groups, but not of groups that it is shared with.
 func (g *GitLab) permissions(u *gitlabUser, p *gitlabProject) map[string]any {
 	shown := map[string]any{"project_access": nil, "group_access": nil}
 	owner, _, _ := cutLast(p.path)
@@ -65,8 +65,7 @@ func (g *GitLab) permissions(u *gitlabUser, p *gitlabProject) map[string]any {
 	return shown
 }
 
-// standard is the default branch: in an empty repository it becomes the one
-// that is pushed first.
+// standard returns the default branch: the first push to an empty repository sets it.
 func (g *GitLab) standard(p *gitlabProject) (branch string, empty bool) {
 	branches, err := g.Git.Branches(p.path)
 	if err != nil {
@@ -158,7 +157,7 @@ func (g *GitLab) createProject(c *gitlabCall) {
 	c.reply(http.StatusCreated, g.describe(c, p))
 }
 
-// creates tells whether a user may create projects in a group.
+// creates reports whether a user can create projects in a group.
 func (g *GitLab) creates(u *gitlabUser, group *gitlabGroup) bool {
 	if group.creation == "noone" {
 		return false
@@ -236,7 +235,7 @@ func (g *GitLab) unshare(c *gitlabCall) {
 	c.reply(http.StatusNoContent, nil)
 }
 
-// mayPush tells whether a role lets somebody push to a branch.
+// mayPush reports whether a role can push to a branch.
 func (p *gitlabProject) mayPush(level int, branch string) bool {
 	if p.archived || level < gitlabLevels["developer"] {
 		return false

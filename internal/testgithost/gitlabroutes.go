@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// gitlabCall is a request of somebody whom GitLab knows.
+// gitlabCall is an authenticated request.
 type gitlabCall struct {
 	w http.ResponseWriter
 	r *http.Request
 
 	user  *gitlabUser
 	token *gitlabToken
-	// project is that of the path, visible to the user, level the user's role in it.
+	// project is named in the path and visible to the user, level is the user's role.
 	project *gitlabProject
 	level   int
 }
@@ -28,7 +28,7 @@ func (c *gitlabCall) fail(status int, message any) {
 
 func (c *gitlabCall) forbidden() { c.fail(http.StatusForbidden, "403 Forbidden") }
 
-// page answers with a list in pages.
+// page responds with a page of a list.
 func page[T any](c *gitlabCall, all []T) {
 	q := c.r.URL.Query()
 	number, size := 1, 20
@@ -65,8 +65,8 @@ func (g *GitLab) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mux.ServeHTTP(w, r)
 }
 
-// routes are the calls that GitLab knows. Scopes are those of which a token
-// needs one; least is the role that a call on a project needs.
+// routes returns the routes of GitLab. A token requires one of the scopes; least is
+// the role that a request on a project requires.
 func (g *GitLab) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", g.unknownCall)
@@ -117,8 +117,8 @@ func (g *GitLab) routes() *http.ServeMux {
 	return mux
 }
 
-// authenticate finds out who calls, and answers where that is nobody or the
-// token is not good for the call.
+// authenticate returns the account of a request. It responds itself if the token is
+// not valid or lacks the scopes.
 func (g *GitLab) authenticate(c *gitlabCall, scopes []string) bool {
 	secret, bearer := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
 	if !bearer {
@@ -148,8 +148,8 @@ func (g *GitLab) authenticate(c *gitlabCall, scopes []string) bool {
 	return false
 }
 
-// admit finds the project, and answers where the user does not see it or has
-// not the role.
+// admit finds the project. It responds itself if the user cannot read it or lacks the
+// role.
 func (g *GitLab) admit(c *gitlabCall, least int) bool {
 	p := g.project(c.r.PathValue("project"))
 	if p == nil {
@@ -201,8 +201,8 @@ func (g *GitLab) getToken(c *gitlabCall) {
 	})
 }
 
-// seenGroup returns the group of the path, and answers where the user does not
-// see it.
+// seenGroup returns the group of the path. It responds itself if the user cannot read
+// it.
 func (g *GitLab) seenGroup(c *gitlabCall, name string) *gitlabGroup {
 	group := g.group(name)
 	if group == nil || group.visibility == "private" && !c.user.admin && g.groupLevel(c.user, group.path) == 0 {

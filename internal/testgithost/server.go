@@ -1,7 +1,7 @@
-// Package testgithost has stand-ins for Git hosts that cannot be run in a
-// test: the API of each is written after its public documentation, keeps its
-// state, refuses what the host refuses and fails on calls that it does not
-// know. Behind every API are real Git repositories, served by Git itself.
+// Package testgithost has stand-ins for Git hosts that cannot be run in tests. Each
+// implements the documented API with state, rejects what the host rejects, and fails
+// the test on requests that it does not implement or that are not documented. The
+// repositories are real and served by Git.
 package testgithost
 
 import (
@@ -22,55 +22,55 @@ import (
 	"github.com/fluxkit/flux/internal/testopenapi"
 )
 
-// API is a host's API and what it knows about who may use Git.
+// API is the API of a host, and its permissions for Git.
 type API interface {
-	// ServeHTTP answers every request that is not Git's.
+	// ServeHTTP serves all requests except those of Git.
 	http.Handler
-	// GitAccess tells what the holder of credentials may do with a repository,
-	// which is named without ".git".
+	// GitAccess returns the access of credentials to a repository, which is named
+	// without ".git".
 	GitAccess(username, secret, repository string) Access
 }
 
-// Below is an API of a host whose repositories are, over HTTP, below a path.
+// Below is an API whose repositories have a base path over HTTP.
 type Below interface {
-	// GitName returns the name of a repository, by which SSH knows it too, from
-	// its path over HTTP.
+	// GitName returns the name of a repository, which SSH uses too, from its HTTP
+	// path.
 	GitName(path string) string
 }
 
-// Access is what somebody may do with a repository.
+// Access is the access to a repository.
 type Access struct {
-	// Known says that the credentials are good.
+	// Known reports whether the credentials are valid.
 	Known bool
-	// Read and Write are what they allow; without Read there is no repository.
+	// Read and Write are the permissions; without Read the repository is not found.
 	Read, Write bool
-	// Bypass lets pushes to protected branches through.
+	// Bypass allows pushes to protected branches.
 	Bypass bool
 }
 
-// Request is a request that the server got.
+// Request is a request to the server.
 type Request struct {
-	// Number counts from 1; Change counts those that change something, 0 for others.
+	// Number counts from 1; Change counts writes, and is 0 for other requests.
 	Number, Change int
 	Method, Path   string
-	// Status is what was answered, 0 while it is not answered.
+	// Status is the status of the response, 0 before it.
 	Status int
 }
 
 func (r Request) String() string { return fmt.Sprintf("%s %s %d", r.Method, r.Path, r.Status) }
 
-// Fault is told of every request before it is done and, done, before it is
-// answered. To end the connection without an answer it returns true.
+// Fault is called with each request before it is handled and, with done, before the
+// response. It returns true to close the connection without a response.
 type Fault func(r Request, done bool) (hangUp bool)
 
 // Server is a Git host on an address of this machine, over TLS.
 type Server struct {
-	// Hostname is the host and port, CA its certificate authority in PEM form.
+	// Hostname is the host and port, CA its CA certificate in PEM format.
 	Hostname string
 	CA       []byte
-	// SSHHostname is the host and port of SSH, "" where the API knows no keys.
+	// SSHHostname is the host and port of SSH, "" for an API without keys.
 	SSHHostname string
-	// KnownHosts is its line in a known_hosts file.
+	// KnownHosts is the line of the server for a known_hosts file.
 	KnownHosts string
 	// Git has the repositories.
 	Git *Repositories
@@ -89,7 +89,7 @@ type Server struct {
 	fault    Fault
 }
 
-// Open starts a host. With an API that wants to, it shares its repositories.
+// Open starts a host. It serves SSH if the API is [Keyed].
 func Open(newAPI func(*Server) API) (*Server, error) {
 	dir, err := os.MkdirTemp("", "flux-githost-")
 	if err != nil {
@@ -100,7 +100,7 @@ func Open(newAPI func(*Server) API) (*Server, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	s.http = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
-	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that open more connections than they need
+	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // ignore unused connections of clients
 	s.api = newAPI(s)
 	if keyed, ok := s.api.(Keyed); ok {
 		if s.ssh, err = openSSH(s.Git, keyed); err != nil {
@@ -114,8 +114,8 @@ func Open(newAPI func(*Server) API) (*Server, error) {
 	return s, nil
 }
 
-// Close ends the host and removes its repositories. It fails if a request was
-// made that the API does not know.
+// Close stops the host and removes its repositories. It returns an error for requests
+// that the API does not implement or that differ from the published description.
 func (s *Server) Close() error {
 	s.http.Close()
 	var err error
@@ -128,22 +128,21 @@ func (s *Server) Close() error {
 	return errors.Join(append(s.problems, err)...)
 }
 
-// Inject has every request from now on pass a fault; nil for none.
+// Inject sets the fault of all further requests; nil removes it.
 func (s *Server) Inject(fault Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault = fault
 }
 
-// Requests returns what was asked so far, in order.
+// Requests returns the requests so far, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// Changes returns those requests that were to change something, and were not
-// refused.
+// Changes returns the writes that were not rejected.
 func (s *Server) Changes() []string {
 	var all []string
 	for _, r := range s.Requests() {
@@ -154,14 +153,14 @@ func (s *Server) Changes() []string {
 	return all
 }
 
-// Forget empties the log of requests and starts counting anew.
+// Forget removes the recorded requests and restarts their numbers.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests, s.changes = nil, 0
 }
 
-// unknownCall answers a request that the API was not taught.
+// unknownCall responds to a request that the API does not implement.
 func (s *Server) unknownCall(w http.ResponseWriter, r *http.Request) {
 	s.problem(fmt.Errorf("the stand-in does not implement %s %s", r.Method, r.URL.RequestURI()))
 	http.Error(w, "the stand-in does not implement this request", http.StatusNotImplemented)
@@ -192,7 +191,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	maps.Copy(w.Header(), answer.Header())
 	w.WriteHeader(answer.Code)
-	_, _ = w.Write(answer.Body.Bytes()) // whoever does not read the answer has gone
+	_, _ = w.Write(answer.Body.Bytes()) // the client may have closed the connection
 }
 
 // serveAPI serves a request of the API, and compares it and its response with
@@ -219,7 +218,7 @@ func (s *Server) problem(err error) {
 	s.problems = append(s.problems, err)
 }
 
-// arrived writes a request down.
+// arrived records a request.
 func (s *Server) arrived(r *http.Request) (int, Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,7 +231,7 @@ func (s *Server) arrived(r *http.Request) (int, Fault) {
 	return len(s.requests) - 1, s.fault
 }
 
-// gitService takes the path of a request of Git apart.
+// gitService splits the path of a request of Git.
 func gitService(path string) (repository, service string, ok bool) {
 	for _, service := range []string{"/info/refs", "/git-upload-pack", "/git-receive-pack"} {
 		if rest, found := strings.CutSuffix(path, service); found {
@@ -263,12 +262,12 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request, repository, se
 	default:
 		s.Git.serve(w, r, repository, service, access.Bypass)
 		if err := s.Git.adopt(repository); writes && err != nil {
-			panic(err) // the temporary folder is gone
+			panic(err) // the temporary folder was removed
 		}
 	}
 }
 
-// reply answers with JSON.
+// reply responds with JSON.
 func reply(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
@@ -276,12 +275,12 @@ func reply(w http.ResponseWriter, status int, body any) {
 		return
 	}
 	if err := json.NewEncoder(w).Encode(body); err != nil {
-		panic(err) // the stand-in has made something that is no JSON
+		panic(err) // the body cannot be encoded as JSON
 	}
 }
 
-// eachLine calls add with the verb and the arguments of every line of a host's
-// contents, comments and empty lines left out.
+// eachLine calls add with the verb and the arguments of each line of contents, without
+// comments and empty lines.
 func eachLine(contents string, add func(verb string, args []string) error) error {
 	for line := range strings.Lines(contents) {
 		words := strings.Fields(line)

@@ -12,15 +12,14 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Keyed is an API that knows SSH keys.
+// Keyed is an API with SSH keys.
 type Keyed interface {
-	// KeyAccess tells what the holder of a key, in the form of authorized_keys
-	// without a comment, may do with a repository. Of "" it tells whether the
-	// key is known at all.
+	// KeyAccess returns the access of a key, in authorized_keys format without a
+	// comment, to a repository. For repository "" only Known is set.
 	KeyAccess(key, repository string) Access
 }
 
-// sshServer lets the holders of keys fetch and push over SSH.
+// sshServer serves Git over SSH.
 type sshServer struct {
 	git      *Repositories
 	keys     Keyed
@@ -33,11 +32,11 @@ type sshServer struct {
 	conns map[net.Conn]bool
 }
 
-// keyExtension is where a connection keeps the key that opened it.
+// keyExtension is the permission extension with the key of a connection.
 const keyExtension = "key"
 
 func openSSH(git *Repositories, keys Keyed) (*sshServer, error) {
-	// The same host key each time, so that its fingerprint can be expected.
+	// The host key is constant, so that tests can expect its fingerprint.
 	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
 	if err != nil {
 		return nil, err
@@ -46,7 +45,7 @@ func openSSH(git *Repositories, keys Keyed) (*sshServer, error) {
 	s.config = &ssh.ServerConfig{PublicKeyCallback: func(_ ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 		text := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
 		if !keys.KeyAccess(text, "").Known {
-			return nil, errors.New("nobody has this key")
+			return nil, errors.New("unknown key")
 		}
 		return &ssh.Permissions{Extensions: map[string]string{keyExtension: text}}, nil
 	}}
@@ -58,7 +57,7 @@ func openSSH(git *Repositories, keys Keyed) (*sshServer, error) {
 	return s, nil
 }
 
-// knownHosts is the line of the server in a known_hosts file.
+// knownHosts returns the line of the server for a known_hosts file.
 func (s *sshServer) knownHosts() string {
 	host, port, _ := strings.Cut(s.listener.Addr().String(), ":")
 	return fmt.Sprintf("[%s]:%s %s", host, port, ssh.MarshalAuthorizedKey(s.hostKey))
@@ -68,7 +67,7 @@ func (s *sshServer) close() error {
 	err := s.listener.Close()
 	s.mu.Lock()
 	for conn := range s.conns {
-		_ = conn.Close() // it may have ended by itself
+		_ = conn.Close() // the client may have closed it
 	}
 	s.mu.Unlock()
 	s.serving.Wait()
@@ -97,7 +96,7 @@ func (s *sshServer) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	session, channels, requests, err := ssh.NewServerConn(conn, s.config)
 	if err != nil {
-		return // the client has only looked at the host key, or was not let in
+		return // the client has only read the host key, or failed to authenticate
 	}
 	s.serving.Go(func() { ssh.DiscardRequests(requests) })
 	for offered := range channels {
@@ -113,7 +112,7 @@ func (s *sshServer) serve(conn net.Conn) {
 	}
 }
 
-// run runs the one command of a session.
+// run runs the command of a session.
 func (s *sshServer) run(channel ssh.Channel, asked <-chan *ssh.Request, key string) {
 	defer func() { _ = channel.Close() }()
 	for request := range asked {
@@ -149,7 +148,7 @@ func (s *sshServer) exec(channel ssh.Channel, line, key string) uint32 {
 	cmd.Env = s.git.environment()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = channel, channel, channel.Stderr()
 	if cmd.Run() != nil {
-		return 1 // Git has told the client why
+		return 1 // Git has reported the error to the client
 	}
 	return 0
 }

@@ -171,7 +171,7 @@ func (w *world) log() []string {
 	return strings.Split(w.git(w.bare, "log", "--format=%an <%ae> %s", branch), "\n")
 }
 
-// commit pushes files in the name of the repository's owner.
+// commit pushes files as the owner of the repository.
 func (w *world) commit(files map[string]string) {
 	w.t.Helper()
 	work := w.t.TempDir()

@@ -19,8 +19,8 @@ func TestAddResources(t *testing.T) {
 			head + "resources: ['./gotk-sync.yaml', \"gotk-components.yaml\"]\n",
 		},
 		"one missing, the layout kept": {
-			"# ours\n" + head + "\nresources:   # what there is\n  # first\n  - gotk-components.yaml   # from flux\n  - extra.yaml # ours\n\npatches:\n    - path:   p.yaml\n",
-			"# ours\n" + head + "\nresources:   # what there is\n  # first\n  - gotk-components.yaml   # from flux\n  - extra.yaml # ours\n  - gotk-sync.yaml\n\npatches:\n    - path:   p.yaml\n",
+			"# ours\n" + head + "\nresources:   # present ones\n  # first\n  - gotk-components.yaml   # from flux\n  - extra.yaml # ours\n\npatches:\n    - path:   p.yaml\n",
+			"# ours\n" + head + "\nresources:   # present ones\n  # first\n  - gotk-components.yaml   # from flux\n  - extra.yaml # ours\n  - gotk-sync.yaml\n\npatches:\n    - path:   p.yaml\n",
 		},
 		"no resources": {
 			head + "patches:\n- path: p.yaml\n",

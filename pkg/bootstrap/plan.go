@@ -39,13 +39,13 @@ type Plan struct {
 	// Secret; without it the Secret has Key.
 	TokenAuth bool
 	// DeployToken stores a token in the source Secret that the host creates for
-	// the cluster; Host has to be a githost.Tokener.
+	// the cluster; Host must be a githost.Tokener.
 	DeployToken bool
 	// RotateKey replaces the deploy key or deploy token of the cluster even if
 	// it works.
 	RotateKey bool
 	// ChangeRequest commits to a separate branch and opens a pull request; Host
-	// has to be a githost.Requester. Nothing is applied to the cluster until
+	// must be a githost.Requester. Nothing is applied to the cluster until
 	// the request is merged and bootstrap runs again.
 	ChangeRequest bool
 	// Key is the SSH key with which the cluster reads the repository.

@@ -177,7 +177,7 @@ func bare(r testgithost.GitHubRepository) testgithost.GitHubRepository {
 	return r
 }
 
-// What was there is left alone, unless --reconcile asks for more.
+// TestGitHubReconciles checks that existing settings change only with --reconcile.
 func TestGitHubReconciles(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
