@@ -46,7 +46,11 @@ type row struct {
 	want string
 	// interrupt sends SIGTERM when the helper process runs.
 	interrupt bool
-	exit      int
+	// read sends SIGTERM when the process has read this number of bytes.
+	read int64
+	// dir runs the command in the folder.
+	dir  bool
+	exit int
 }
 
 // outcome is the result of a row.
@@ -77,6 +81,10 @@ func TestHostile(t *testing.T) {
 	}
 	for _, a := range archives() {
 		t.Run(a.name, func(t *testing.T) { outcomes = append(outcomes, a.pull(t, bin)) })
+	}
+	// Last, since the memory of this process counts as that of a command before it begins.
+	for _, o := range others() {
+		t.Run(o.name, func(t *testing.T) { outcomes = append(outcomes, o.command(t, bin)) })
 	}
 	if *update {
 		document(t, outcomes)
@@ -113,10 +121,17 @@ func (r row) build(t *testing.T, bin string) outcome {
 
 func (r row) run(t *testing.T, bin string, args []string) outcome {
 	t.Helper()
+	return r.runIn(t, "", bin, args)
+}
+
+// runIn runs flux in a directory, "" for that of the test.
+func (r row) runIn(t *testing.T, dir, bin string, args []string) outcome {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", fmt.Sprintf(`ulimit -v %d && exec "$0" "$@"`, addressSpace), filepath.Join(bin, "flux")}, args...)...)
 	temporary := t.TempDir()
+	cmd.Dir = dir
 	cmd.Env = []string{"HOME=" + t.TempDir(), "TMPDIR=" + temporary, "PATH=" + os.Getenv("PATH"), "CANARY=canary-of-the-environment"}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -124,8 +139,12 @@ func (r row) run(t *testing.T, bin string, args []string) outcome {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if r.interrupt {
-		awaitHelper(t, cmd.Process.Pid)
+	if r.interrupt || r.read > 0 {
+		if r.interrupt {
+			awaitHelper(t, cmd.Process.Pid)
+		} else {
+			awaitRead(t, cmd.Process.Pid, r.read)
+		}
 		began = time.Now()
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 			t.Fatal(err)

@@ -1,0 +1,118 @@
+package hostile_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// other is hostile input of another command than build kustomization and pull artifact.
+type other struct {
+	row
+	args []string
+}
+
+const helmRelease = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: app, namespace: apps}\n" +
+	"spec:\n  interval: 1m\n  chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: app}}}\n"
+
+// endless is a template that loops ten billion times.
+func endless(body string) string {
+	return "{{ range untilStep 0 100000 1 }}{{ range untilStep 0 100000 1 }}" + body + "{{ end }}{{ end }}"
+}
+
+func chart(template string) map[string]string {
+	return map[string]string{"chart/Chart.yaml": "apiVersion: v2\nname: app\nversion: 1.0.0\n", "chart/templates/a.yaml": template, "hr.yaml": helmRelease}
+}
+
+// keys writes an object with many small values, which takes seconds to decode and to print.
+func keys(t *testing.T, folder string) {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config}\ndata:\n")
+	for i := range 900_000 {
+		fmt.Fprintf(&b, "  k%d: v%d\n", i, i)
+	}
+	write(t, filepath.Join(folder, "ks"), kustomization)
+	write(t, filepath.Join(folder, "app", "config.yaml"), b.String())
+}
+
+func others() []other {
+	release := []string{"build", "helmrelease", "app", "-n", "apps", "--dry-run", "--helmrelease-file", "$FOLDER/hr.yaml", "--chart", "$FOLDER/chart"}
+	limited := append(release[:len(release):len(release)], "--timeout", "1s")
+	keyed := []string{"build", "kustomization", "app", "--dry-run", "--kustomization-file", "$FOLDER/ks", "--path", "$FOLDER/app"}
+	return []other{
+		{row{name: "a chart that renders without end, with --timeout 1s", files: chart(endless("")), want: "timed out after 1s"}, limited},
+		{row{name: "the same, ended by SIGTERM", files: chart(endless("")), interrupt: true, exit: 130, want: "interrupted"}, release},
+		{row{name: "a chart with output without end", files: chart(endless("xxxxxxxxxxxxxxxx")), want: "more than 512 MiB of memory are needed"}, release},
+		{row{name: "a manifest with 900,000 keys, with --timeout 500ms", make: keys, want: "timed out after 500ms"}, append(keyed[:len(keyed):len(keyed)], "--timeout", "500ms")},
+		{row{name: "the same, ended by SIGTERM", make: keys, read: 10 << 20, exit: 130, want: "interrupted"}, keyed},
+		{row{name: "diff --base, 98,000 Kustomizations that include each other, with --timeout 5s", make: circular, dir: true, exit: 2, want: "timed out after 5s"}, []string{"diff", "--base", "HEAD~1", "--path", "a", "--timeout", "5s"}},
+	}
+}
+
+// circular commits two folders of Kustomizations that build each other, and changes one of them.
+func circular(t *testing.T, folder string) {
+	t.Helper()
+	many := func(from, to int, path string) string {
+		var b bytes.Buffer
+		for i := from; i < to; i++ {
+			fmt.Fprintf(&b, "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: k%d, namespace: flux-system}\nspec: {interval: 1m, prune: true, path: ./%s, sourceRef: {kind: GitRepository, name: flux-system}}\n---\n", i, path)
+		}
+		return b.String()
+	}
+	write(t, filepath.Join(folder, "a", "k.yaml"), many(0, 49_000, "b"))
+	write(t, filepath.Join(folder, "b", "k.yaml"), many(49_000, 98_000, "a"))
+	git := func(args ...string) {
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", folder, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	git("init", "-q", "-b", "main")
+	git("add", "-A")
+	git("commit", "-qm", "first")
+	write(t, filepath.Join(folder, "a", "k.yaml"), strings.Replace(many(0, 49_000, "b"), "1m", "2m", 1))
+	git("commit", "-qam", "second")
+}
+
+// command runs the command in or on a folder with the input.
+func (o other) command(t *testing.T, bin string) outcome {
+	t.Helper()
+	folder := t.TempDir()
+	for name, text := range o.files {
+		write(t, filepath.Join(folder, name), text)
+	}
+	if o.make != nil {
+		o.make(t, folder)
+	}
+	args := make([]string, len(o.args))
+	for i := range o.args {
+		args[i] = strings.ReplaceAll(o.args[i], "$FOLDER", folder)
+	}
+	if !o.dir {
+		folder = ""
+	}
+	return o.runIn(t, folder, bin, args)
+}
+
+// awaitRead returns when a process has read a number of bytes.
+func awaitRead(t *testing.T, pid int, bytes int64) {
+	t.Helper()
+	for ctx := t.Context(); ctx.Err() == nil; {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+		var read int64
+		if err == nil {
+			_, err = fmt.Sscanf(string(text), "rchar: %d", &read)
+		}
+		if err != nil {
+			t.Fatalf("the process has ended before it read its input: %v", err)
+		}
+		if read >= bytes {
+			return
+		}
+	}
+}
