@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
@@ -51,7 +52,7 @@ func Open(folder string) (*Repository, error) {
 	r.git = opened
 	if plain, ok := opened.Storer.(*filesystem.Storage); ok {
 		// Keep packs open: thousands of objects are read from them.
-		r.store = filesystem.NewStorageWithOptions(plain.Filesystem(), cache.NewObjectLRUDefault(), filesystem.Options{KeepDescriptors: true})
+		r.store = filesystem.NewStorageWithOptions(plain.Filesystem(), cache.NewObjectLRUDefault(), filesystem.Options{KeepDescriptors: true, AlternatesFS: osfs.New("/")})
 		if r.git, err = git.Open(r.store, nil); err != nil {
 			return nil, fmt.Errorf("opening the Git repository: %w", err)
 		}

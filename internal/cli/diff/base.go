@@ -48,6 +48,10 @@ in the directory of the cluster (--path), uses the repository for each source
 whose URL is one of its remotes, renders the affected objects at both
 revisions, and compares them object by object.
 
+With --base auto, the base is the merge base with the target branch of the pull
+request, which CI systems pass in environment variables, or with the default
+branch of origin.
+
 The repository is only read. The new revision is the work tree, including
 uncommitted files, unless --head sets a revision. Secret values
 are masked; SOPS-encrypted values are decrypted for the comparison if a key is
@@ -68,10 +72,13 @@ if anything is not compared.`
   # Show only the changes since the branch left main
   flux diff --base main --merge-base --path clusters/production
 
+  # Show the changes of a pull request in a CI system
+  flux diff --base auto --path clusters/production
+
   # Write a pull request comment without failing the pipeline
   flux diff --base origin/main --head HEAD --path clusters/production -o github --exit-code=false`
 	fs := cmd.Flags()
-	fs.StringVar(&o.base, "base", "", "branch, tag or commit of the Git repository to compare with")
+	fs.StringVar(&o.base, "base", "", "branch, tag or commit of the Git repository to compare with, or auto for the merge base with the target of the pull request")
 	fs.StringVar(&o.head, "head", "", "revision to compare (default: the work tree)")
 	fs.BoolVar(&o.mergeBase, "merge-base", false, "compare with the merge base of --head and --base")
 	fs.StringVar(&o.Path, "path", "", "directory of the cluster, e.g. clusters/production")
@@ -118,6 +125,12 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	if err != nil {
 		return err
 	}
+	if o.base == autoBase {
+		if o.base, err = detectBase(a, repository); err != nil {
+			return err
+		}
+		o.mergeBase = true
+	}
 	base, head, err := o.revisions(ctx, repository)
 	if err != nil {
 		return err
@@ -158,6 +171,9 @@ func openRepository() (*snapshot.Repository, error) {
 	repository, err := snapshot.Open(".")
 	if errors.Is(err, snapshot.ErrNoRepository) {
 		return nil, clierr.WithHint("run the command in a clone of the repository", "the current directory is not in a Git repository")
+	}
+	if err != nil && strings.Contains(err.Error(), "objectformat") {
+		return nil, clierr.WithHint("compare in a clone with SHA-1 objects", "repositories with SHA-256 objects are not supported: %w", err)
 	}
 	return repository, err
 }
@@ -272,12 +288,32 @@ func unknownRevision(err error) error {
 	if !errors.As(err, &unknown) {
 		return err
 	}
+	return clierr.WithHint(fetchRemedy(unknown), "%w", err)
+}
+
+// fetchRemedy returns how to get a revision that the clone does not have.
+func fetchRemedy(unknown *snapshot.UnknownError) string {
 	branch := strings.TrimPrefix(unknown.Revision, "origin/")
 	remedy := fmt.Sprintf("fetch it: git fetch origin %s:refs/remotes/origin/%[1]s", branch)
+	switch {
+	case isCommit(branch):
+		remedy = "fetch it: git fetch origin " + branch
+	case strings.ContainsAny(branch, "~^@:{"): // relative to another revision
+		remedy = "name a branch, tag or commit that the clone has"
+		if unknown.Shallow {
+			remedy = "fetch the history: git fetch --unshallow origin"
+		}
+	}
 	if unknown.Shallow {
 		remedy = "the clone is shallow; " + remedy
 	}
-	return clierr.WithHint(remedy, "%w", err)
+	return remedy
+}
+
+// isCommit reports whether a revision is a full commit SHA.
+func isCommit(name string) bool {
+	const length = 40
+	return len(name) == length && strings.Trim(name, "0123456789abcdef") == ""
 }
 
 // offlineDecrypter decrypts with local keys, without cluster access.
