@@ -71,7 +71,7 @@ func TestRemediesNameNoAnnotationOfAnotherController(t *testing.T) {
 }
 
 // A locked release is not forced: the operation may be running, and
-// helm-controller unlocks a release after an interrupted operation itself.
+// helm-controller recovers a release after an interrupted operation itself.
 func TestLockedReleaseIsNotForced(t *testing.T) {
 	t.Parallel()
 	s := failing(t, "HelmRelease", "UpgradeFailed", `Helm upgrade failed for release web/web-app with chart app@0.2.0: another operation (install/upgrade/rollback) is in progress`,

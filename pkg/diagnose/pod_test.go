@@ -106,7 +106,7 @@ func TestPod(t *testing.T) {
 	}
 }
 
-// The error of a registry is final; the same words in the name of an image or a
+// The error of a registry is final; the same words in an image name or a
 // host are not.
 func TestPullIsFinal(t *testing.T) {
 	t.Parallel()

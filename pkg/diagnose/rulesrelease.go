@@ -37,7 +37,7 @@ var releaseRules = []rule{
 		remedies: func(s subject) []string {
 			return []string{
 				"if another client operates on the release, wait until it has finished" + s.history(),
-				// helm-controller unlocks a release in a pending state.
+				// helm-controller recovers a release in a pending state.
 				s.command("reconcile"),
 			}
 		},

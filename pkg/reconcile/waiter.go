@@ -103,7 +103,7 @@ func (w *Waiter) one(ctx context.Context, g Goal, s Subject, sub *Subscription, 
 }
 
 // children waits for the Flux objects that a ready object has applied. They
-// have revisions of their own, so they only have to be ready.
+// have revisions of their own, so they are awaited at any revision.
 func (w *Waiter) children(ctx context.Context, s Subject, o controllers.Object) {
 	for _, m := range s.Kind.Managed(o) {
 		group, _, _ := strings.Cut(m.APIVersion, "/")

@@ -1,4 +1,4 @@
-// Package export has the command export.
+// Package export implements the export command.
 package export
 
 import (
@@ -31,38 +31,39 @@ type options struct {
 	format      string
 }
 
-// NewCommand returns the command export.
+// NewCommand returns the export command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{format: "yaml"}
 	cmd := kinds.NewCommand(a, kinds.Verb{
 		Name: "export", Applies: controllers.Export,
 		Short: "Export resources as manifests that can be applied",
 		Of:    "Export %s objects as manifests that can be applied",
-		Example: `  # Print one, or several
+		Example: `  # Print one or several objects
   flux export %[1]s my-app
   flux export %[1]s my-app my-api
 
-  # Keep all of a namespace in a file
+  # Write all objects of a namespace to a file
   flux export %[1]s --all -n apps > apps.yaml
 
-  # All of the cluster, with the Secrets that they refer to
+  # Print all objects in the cluster, with the Secrets that they refer to
   flux export %[1]s -A --with-credentials`,
 		Flags: o.add,
 		Examples: `  # Print objects of several kinds
   flux export ks/my-app source/git/my-app
 
-  # Back up everything in the cluster, with the Secrets that it refers to
+  # Back up all objects in the cluster, with the Secrets that they refer to
   flux export -A --with-credentials > backup.yaml`,
 		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
 	})
 	cmd.Long = `Print objects as manifests that can be applied.
 
-The status is left out, and so are the annotations by which a reconciliation is
-asked for and the one of kubectl. Labels stay, also those by which controllers
-mark what they own. Secrets are printed as they are stored.
+The output excludes the status, the annotations of reconciliation requests and
+the annotation of kubectl. It includes all labels, also the owner labels of
+controllers. Secrets are printed as they are stored.
 
-Objects are printed while they are listed. --with-credentials holds the specs of
-all objects in memory, because a Secret is printed only once.
+Objects are printed while they are listed. With --with-credentials, the specs of
+all objects are kept in memory first, because each Secret is read and printed
+once.
 
 ` + kinds.Help
 	return cmd
@@ -72,7 +73,7 @@ func (o *options) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.targets.All, "all", false, "print all objects of the namespace")
 	fs.BoolVarP(&o.targets.AllNamespaces, "all-namespaces", "A", false, "print the objects of all namespaces")
 	fs.StringVarP(&o.targets.Labels, "label-selector", "l", "", "print the objects with these labels, such as 'team=blue'")
-	fs.BoolVar(&o.credentials, "with-credentials", false, "print the Secrets that the objects refer to, too")
+	fs.BoolVar(&o.credentials, "with-credentials", false, "also print the Secrets that the objects refer to")
 	fs.VarP(command.Choice{Value: &o.format, Allowed: []string{"yaml", "json"}}, "output", "o", "print yaml or json")
 }
 
@@ -82,7 +83,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	}
 	selected := o.targets
 	selected.Without = unexported()
-	// To print what there is harms nobody: -A needs no --all beside it.
+	// A read-only command does not require --all with -A.
 	selected.All = selected.All || selected.AllNamespaces && selected.Labels == ""
 	if err := selected.With(s).Check(cmd, s); err != nil {
 		return err
@@ -117,10 +118,11 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	return errors.Join(failed, c.Incomplete)
 }
 
-// unexported are the large fields that no manifest has.
+// unexported returns the large fields that manifests do not have.
 func unexported() []string { return []string{"metadata.managedFields", "status"} }
 
-// exporting shows progress where the objects are not printed to the same terminal.
+// exporting returns the progress, which is hidden if the objects are printed to a
+// terminal.
 func exporting(a *app.App) *ui.Progress {
 	if ui.IsTerminal(a.Out) {
 		return &ui.Progress{}
@@ -128,7 +130,7 @@ func exporting(a *app.App) *ui.Progress {
 	return a.UI.Progress(a.Now, "exporting")
 }
 
-// exportStream prints the objects of whole lists while these are read.
+// exportStream prints the objects of lists while they are read.
 func exportStream(ctx context.Context, a *app.App, cmd *cobra.Command, client *kube.Client, format string, o kinds.TargetOptions, s kinds.Selection) error {
 	namespace, err := a.Namespace(cmd)
 	if err != nil {
@@ -184,14 +186,14 @@ func readAll(ctx context.Context, a *app.App, client *kube.Client, targets []obj
 	return found, failed
 }
 
-// need is who refers to a Secret, and whether it could do without.
+// need is a reference to a Secret.
 type need struct {
 	by       string
 	optional bool
 }
 
-// withSecrets puts the Secrets that objects refer to behind the first object
-// that does. A Secret that is not there is reported, together with who needs it.
+// withSecrets adds the Secrets that objects refer to, each after the first of
+// these objects. It reports missing Secrets with the reference.
 func withSecrets(ctx context.Context, a *app.App, client *kube.Client, objects []controllers.Object) ([]controllers.Object, error) {
 	var wanted []objref.Target
 	needs := map[string]need{}
@@ -249,7 +251,7 @@ func readSecrets(
 	return read, err
 }
 
-// printManifests prints objects: a named one in JSON by itself.
+// printManifests prints objects. In JSON one named object is not printed as a list.
 func printManifests(a *app.App, format string, objects []controllers.Object, single bool) error {
 	if len(objects) == 1 && single && format == "json" {
 		return output.PrintObjects(a.Answer(format), format, []unstructured.Unstructured{{Object: controllers.Manifest(objects[0])}}, single)
@@ -291,7 +293,7 @@ func (w *manifestWriter) add(o controllers.Object) error {
 		return fmt.Errorf("printing %s %q: %w", o["kind"], controllers.Name(o), err)
 	}
 	document := append([]byte("---\n"), text...)
-	// The output ends behind a whole document, whatever ends it.
+	// After an error the output ends with a complete document.
 	if len(document) > w.documents.Available() {
 		if err := w.flush(); err != nil {
 			return err
@@ -301,8 +303,8 @@ func (w *manifestWriter) add(o controllers.Object) error {
 	return err
 }
 
-// flush writes the documents so far. A list in JSON that is not closed is no
-// valid JSON, so that nobody takes it for all objects.
+// flush writes the buffered documents. An incomplete list in JSON is not closed:
+// it is invalid, so that it is not mistaken for all objects.
 func (w *manifestWriter) flush() error {
 	if w.list != nil {
 		return nil

@@ -12,11 +12,11 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// column is a column of an answer.
+// column is a column of the output.
 type column struct {
 	header string
 	cell   func(controllers.Kind, controllers.Object) string
-	// key is what --sort-by sorts by where that is not the text.
+	// key is the sort key of --sort-by if it is not the text.
 	key sorter
 }
 
@@ -38,7 +38,7 @@ func columnsOf(q *query, k controllers.Kind) []column {
 	return append(columns, messageColumn())
 }
 
-// flatColumns are those of one table of several kinds.
+// flatColumns returns the columns of one table for several kinds.
 func flatColumns(q *query) []column {
 	columns := placeColumns(q)
 	if q.wide() {
@@ -59,8 +59,8 @@ func placeColumns(q *query) []column {
 	return []column{{header: "NAMESPACE", cell: func(_ controllers.Kind, o controllers.Object) string { return controllers.Namespace(o) }}}
 }
 
-// nameColumn puts the kind before the name where a table has no column for it
-// and others have other kinds.
+// nameColumn returns the column NAME, with the kind before the name if several
+// kinds have tables of their own.
 func nameColumn(q *query) column {
 	return column{header: "NAME", cell: func(k controllers.Kind, o controllers.Object) string {
 		if q.several && !(q.wide() && q.flat()) {
@@ -70,8 +70,8 @@ func nameColumn(q *query) column {
 	}}
 }
 
-// wideColumns are what -o wide adds between READY and MESSAGE, as far as it
-// says something of the kind and the table does not have it.
+// wideColumns returns the columns that -o wide adds between READY and MESSAGE,
+// without those that the table has or that do not apply to the kind.
 func wideColumns(q *query, k controllers.Kind, there []column) []column {
 	columns := []column{ageColumn(q)}
 	hasSource := slices.ContainsFunc(there, func(c column) bool { return c.header == "SOURCE" })
@@ -90,7 +90,7 @@ func wideColumns(q *query, k controllers.Kind, there []column) []column {
 	return columns
 }
 
-// noteColumn says why objects are suspended and by whom.
+// noteColumn returns the column with the reason and the author of a suspension.
 func noteColumn() column {
 	return column{header: "SUSPEND REASON", cell: func(_ controllers.Kind, o controllers.Object) string {
 		return report.OneLine(controllers.SuspensionReason(o))
@@ -115,7 +115,7 @@ func messageColumn() column {
 	return column{header: "MESSAGE", cell: func(k controllers.Kind, o controllers.Object) string { return report.OneLine(k.Ready(o).Message) }}
 }
 
-// ownColumn is a column that only some kinds have, some under another name.
+// ownColumn returns a column that only some kinds have, some under another name.
 func ownColumn(header string, others ...string) column {
 	return column{header: header, cell: func(k controllers.Kind, o controllers.Object) string {
 		for _, c := range k.Columns {
@@ -142,8 +142,8 @@ func suspendedColumn() column {
 
 func sourceColumn() column { return column{header: "SOURCE", cell: sourceText} }
 
-// sourceText is where an object takes its content from: another object, or an
-// address outside of the cluster.
+// sourceText returns the source of an object: another object, or an address
+// outside the cluster.
 func sourceText(k controllers.Kind, o controllers.Object) string {
 	sources := k.SourceOf(o)
 	if k.Source == nil && len(k.Refs) > 0 && k.Kind != "Receiver" {
@@ -171,7 +171,7 @@ func handledColumn(q *query) column {
 	return sinceColumn(q, "LAST HANDLED", "status.lastHandledReconcileAt")
 }
 
-// sinceColumn shows how long ago a time was.
+// sinceColumn returns a column with the age of a time.
 func sinceColumn(q *query, header, field string) column {
 	since := controllers.Path{field}.String
 	return column{
@@ -181,8 +181,8 @@ func sinceColumn(q *query, header, field string) column {
 	}
 }
 
-// age is how long ago a time (RFC 3339) was, as kubectl shows ages; what is
-// no time is shown as it is, since lastHandledReconcileAt may hold any token.
+// age returns the age of a time in RFC 3339, in the format of kubectl. Other text
+// is returned unchanged: lastHandledReconcileAt may have any value.
 func age(q *query, text string) string {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// complete offers the values of the flags of get.
+// complete adds the completion of the flags of get.
 func (o *options) complete(cmd *cobra.Command) {
 	complete.Flag(cmd, "output", complete.Format)
 	complete.Flag(cmd, "status-selector", cobra.FixedCompletions([]string{
@@ -17,7 +17,7 @@ func (o *options) complete(cmd *cobra.Command) {
 	complete.Flag(cmd, "sort-by", sortCompletion)
 }
 
-// sortCompletion offers the columns of the kind that is listed, or of all.
+// sortCompletion completes the columns of the listed kind, or of all kinds.
 func sortCompletion(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	q := &query{kinds: controllers.Kinds, several: true, options: &options{}}
 	for _, k := range controllers.Kinds {

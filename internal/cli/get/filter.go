@@ -5,7 +5,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// keeps tells whether the filters let an object through: all that are given.
+// keeps reports whether an object matches all filters.
 func (q *query) keeps(k controllers.Kind, o controllers.Object) bool {
 	ready := k.Ready(o).Status
 	if q.options.suspended && !k.Suspension.Is(o) || q.options.notReady && ready == "True" || q.options.failed && !kinds.Failed(k, o) {

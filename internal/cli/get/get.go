@@ -1,4 +1,4 @@
-// Package get has the command get.
+// Package get implements the get command.
 package get
 
 import (
@@ -38,7 +38,7 @@ type options struct {
 	format        string
 }
 
-// NewCommand returns the command get.
+// NewCommand returns the get command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	get := func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) }
@@ -52,7 +52,7 @@ func NewCommand(a *app.App) *cobra.Command {
 		Flags:       o.add,
 		KindFlags: func(k controllers.Kind, fs *pflag.FlagSet) {
 			if k.Kind == "Kustomization" || k.Kind == "HelmRelease" {
-				fs.BoolVar(&o.showSource, "show-source", false, "show where the object takes its content from")
+				fs.BoolVar(&o.showSource, "show-source", false, "add the source of each object")
 			}
 		},
 		Examples: `  # Everything in the cluster
@@ -121,7 +121,7 @@ On a narrow terminal messages are cut and less important columns are left out
 (--no-trunc keeps everything). Colours mark objects that are not ready; NO_COLOR
 turns them off.`
 
-// familyWord is the family that a command holds the kinds of.
+// familyWord returns the family of the kinds of a command.
 func familyWord(c *cobra.Command) string {
 	if len(c.Aliases) == 0 || !c.HasSubCommands() {
 		return "none"
@@ -144,8 +144,8 @@ func allCommand(short, words string, run func(*cobra.Command) error) *cobra.Comm
 	}
 }
 
-// listedByAll leaves out artifact generators, which `get all` of Flux 2.9
-// does not list; `get artifacts generators` and --kind do.
+// listedByAll returns the kinds of `get all`, without ArtifactGenerator as in Flux
+// 2.9: `get artifacts generators` and --kind list these.
 func listedByAll() []controllers.Kind {
 	return slices.DeleteFunc(slices.Clone(controllers.Kinds), func(k controllers.Kind) bool { return k.Family == "artifact" })
 }
@@ -165,14 +165,14 @@ func (o *options) add(fs *pflag.FlagSet) {
 	fs.StringVarP(&o.format, "output", "o", "", "print "+output.Formats)
 }
 
-// addKinds gives a command that lists several kinds the flag that picks some.
+// addKinds adds the flag --kind to a command that lists several kinds.
 func (o *options) addKinds(cmd *cobra.Command, rows []controllers.Kind) {
 	cmd.Flags().StringSliceVar(&o.kinds, "kind", nil, "list only these kinds, such as ks,hr,gitrepository")
 	complete.Flag(cmd, "kind", complete.List(objref.KindWords(rows)))
 }
 
-// run lists what is selected. --kind picks from all kinds where none is named,
-// also from those that "all" leaves out.
+// run lists the selected objects. Without a kind in the arguments, --kind selects
+// from all kinds, including those that "all" excludes.
 func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	if len(o.kinds) > 0 {
 		rows := s.Kinds
@@ -217,7 +217,7 @@ func getKind(ctx context.Context, a *app.App, q *query, k controllers.Kind) erro
 	return reportMissing(a, q, l)
 }
 
-// reportMissing names the objects that were asked for and are not there.
+// reportMissing reports the named objects that were not found.
 func reportMissing(a *app.App, q *query, l listing) error {
 	missing := q.missing(l)
 	for _, t := range missing {
@@ -229,7 +229,7 @@ func reportMissing(a *app.App, q *query, l listing) error {
 	return nil
 }
 
-// printKind prints a single named object by itself, and all else as a list.
+// printKind prints one named object as an object, and others as a list.
 func printKind(a *app.App, q *query, l listing) error {
 	if q.stream != nil {
 		return q.stream.close()
@@ -241,7 +241,7 @@ func printKind(a *app.App, q *query, l listing) error {
 	return show(a, q, tableOf(columnsOf(q, l.kind), l.entries))
 }
 
-// show prints a table: for people on a terminal, as scripts know it elsewhere.
+// show prints a table, in the format of Flux 2.9 unless standard output is a terminal.
 func show(a *app.App, q *query, t output.Table) error {
 	if screen, ok := a.Screen(q.options.noTrunc); ok {
 		screen.Fold = q.wide()
@@ -250,8 +250,8 @@ func show(a *app.App, q *query, t output.Table) error {
 	return t.Write(a.Out, !q.options.noHeader)
 }
 
-// getSeveral lists several kinds. A kind that the cluster does not have is left
-// out unless it was named; one that may not be listed is a failure at the end.
+// getSeveral lists several kinds. It skips kinds that the cluster does not serve
+// unless they are named, and fails at the end for kinds that could not be listed.
 func getSeveral(ctx context.Context, a *app.App, q *query) error {
 	var there []listing
 	var failed error
@@ -286,8 +286,8 @@ func getSeveral(ctx context.Context, a *app.App, q *query) error {
 	return failed
 }
 
-// mayBeAbsent reports whether an error only says that the cluster does not serve
-// a kind which nobody has named.
+// mayBeAbsent reports whether an error means that the cluster does not serve a
+// kind that the user did not name.
 func (q *query) mayBeAbsent(err error) bool {
 	var absent *kube.MissingKindError
 	return errors.As(err, &absent) && q.every

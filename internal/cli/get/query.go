@@ -19,7 +19,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// query is which objects a listing is about and how it shows them.
+// query selects the objects of a listing and their format.
 type query struct {
 	client    *kube.Client
 	now       func() time.Time
@@ -28,17 +28,17 @@ type query struct {
 	several   bool   // the command lists several kinds, even if one is left
 	every     bool   // kinds that the cluster does not serve are left out
 	namespace string // "" for all
-	// objects are the named ones, none where all are listed. One without a
-	// namespace is looked for in all of them.
+	// objects are the named objects, empty for all. An object without a namespace
+	// is searched in all namespaces.
 	objects []objref.Target
 	status  kinds.ConditionSelector
 	sorter  sorter
-	// stream prints objects while they are read, nil where all are needed first.
+	// stream prints objects while they are read, nil if all are required first.
 	stream *objectStream
 }
 
-// newQuery turns the options into what is asked for. What is wrong with them is
-// said here, before a request is sent.
+// newQuery returns the query for the options. It validates them before a request
+// is sent.
 func newQuery(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) (*query, error) {
 	status, err := kinds.ParseConditionSelector(o.status)
 	if err != nil {
@@ -63,8 +63,8 @@ func newQuery(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) (*q
 	return q, err
 }
 
-// name makes the query one of named objects. Its namespace is theirs where all
-// of them have the same.
+// name restricts the query to named objects. The namespace of the query is theirs
+// if all have the same.
 func (q *query) name(objects []objref.Target) {
 	q.objects = objects
 	for i, t := range objects {
@@ -76,7 +76,7 @@ func (q *query) name(objects []objref.Target) {
 	}
 }
 
-// printsObjects reports whether whole objects are printed, and not a table.
+// printsObjects reports whether the output format prints whole objects instead of a table.
 func (q *query) printsObjects() bool { return q.options.format != "" && !q.wide() }
 
 func (q *query) wide() bool { return q.options.format == "wide" }
@@ -86,8 +86,8 @@ func (q *query) flat() bool { return q.several && (q.wide() || q.options.watch) 
 
 func (q *query) where() string { return objref.InNamespace(q.namespace) }
 
-// selections are the lists that have the objects of a kind which are asked for:
-// one, or one for each namespace of named objects.
+// selections returns the lists with the selected objects of a kind: one, or one
+// for each namespace of named objects.
 func (q *query) selections(k controllers.Kind) []kube.Selection {
 	if len(q.objects) == 0 {
 		return []kube.Selection{{Namespace: q.namespace, Labels: q.options.labels}}
@@ -104,7 +104,7 @@ func (q *query) selections(k controllers.Kind) []kube.Selection {
 	return all
 }
 
-// watched is the one list that has all the objects of a kind which are asked for.
+// watched returns the one list with all selected objects of a kind.
 func (q *query) watched(k controllers.Kind) kube.Selection {
 	all := q.selections(k)
 	if len(all) == 1 {
@@ -113,34 +113,34 @@ func (q *query) watched(k controllers.Kind) kube.Selection {
 	return kube.Selection{Labels: q.options.labels}
 }
 
-// named are the objects of a kind that are named.
+// named returns the named objects of a kind.
 func (q *query) named(k controllers.Kind) []objref.Target {
 	return slices.DeleteFunc(slices.Clone(q.objects), func(t objref.Target) bool { return t.Kind.Kind != k.Kind })
 }
 
-// wants reports whether an object is asked for.
+// wants reports whether an object is selected.
 func (q *query) wants(k controllers.Kind, o controllers.Object) bool {
 	return len(q.objects) == 0 || slices.ContainsFunc(q.objects, func(t objref.Target) bool { return is(t, k, o) })
 }
 
-// is reports whether the target is an object; one without a namespace is in any.
+// is reports whether the target refers to an object. A target without a namespace matches any namespace.
 func is(t objref.Target, k controllers.Kind, o controllers.Object) bool {
 	return t.Kind.Kind == k.Kind && t.Name == controllers.Name(o) && (t.Namespace == "" || t.Namespace == controllers.Namespace(o))
 }
 
-// listing is one kind's part of an answer.
+// listing has the objects of one kind.
 type listing struct {
 	kind    controllers.Kind
 	found   int             // before the filters
 	named   []objref.Target // the named objects that were found
 	entries []entry
-	// write prints an object instead of keeping it; nil for entries.
+	// write prints an object instead of storing an entry, or is nil.
 	write func(controllers.Object) error
 	err   error
 }
 
-// entry is an object as far as the answer needs it: a row for a table, all of
-// it for a printer. A long list costs the memory of its rows.
+// entry has the required part of an object: a row for a table, or the whole object
+// for other formats. A long table needs the memory of its rows only.
 type entry struct {
 	object  controllers.Object
 	row     []string
@@ -148,7 +148,7 @@ type entry struct {
 	key     sortKey
 }
 
-// list reads the objects of a kind; with a stream they are printed meanwhile.
+// list reads the objects of a kind. With a stream it prints them at the same time.
 func (q *query) list(ctx context.Context, k controllers.Kind) listing {
 	if q.stream == nil {
 		return q.read(ctx, k, nil)
@@ -163,7 +163,7 @@ func (q *query) list(ctx context.Context, k controllers.Kind) listing {
 	return l
 }
 
-// read reads the objects of a kind. With write they are printed and not kept.
+// read reads the objects of a kind. With write it prints them and does not store them.
 func (q *query) read(ctx context.Context, k controllers.Kind, write func(controllers.Object) error) listing {
 	l := listing{kind: k, write: write}
 	columns := columnsOf(q, k)
@@ -178,9 +178,8 @@ func (q *query) read(ctx context.Context, k controllers.Kind, write func(control
 	return l
 }
 
-// unshown are the large fields that no table shows and no filter reads; a list
-// steps over them, which halves its cost. Only templates and --sort-by can name
-// any field.
+// unshown returns the large fields that no table or filter uses. Lists skip them,
+// which halves their cost. Templates and --sort-by may use any field.
 func (q *query) unshown(k controllers.Kind) []string {
 	if q.writesList() && !strings.Contains(q.options.sortBy, "managedFields") {
 		return []string{"metadata.managedFields"}
@@ -195,7 +194,7 @@ func (q *query) unshown(k controllers.Kind) []string {
 	return fields
 }
 
-// take adds an object to a listing if it is asked for.
+// take adds an object to a listing if it is selected.
 func (q *query) take(l *listing, columns []column, o controllers.Object) error {
 	if !q.wants(l.kind, o) {
 		return nil
@@ -231,10 +230,10 @@ func (q *query) entry(k controllers.Kind, columns []column, o controllers.Object
 	return e
 }
 
-// writesList reports whether the format is one that prints no managedFields.
+// writesList reports whether the format prints no managedFields.
 func (q *query) writesList() bool { return q.options.format == "json" || q.options.format == "yaml" }
 
-// identity is the part of an object that -o name prints.
+// identity returns the part of an object that -o name prints.
 func identity(o controllers.Object) controllers.Object {
 	return controllers.Object{
 		"apiVersion": o["apiVersion"], "kind": o["kind"],
@@ -242,7 +241,7 @@ func identity(o controllers.Object) controllers.Object {
 	}
 }
 
-// listAll lists the kinds at once, in their order.
+// listAll lists the kinds concurrently and returns the listings in their order.
 func (q *query) listAll(ctx context.Context) []listing {
 	listings := make([]listing, len(q.kinds))
 	var wg sync.WaitGroup
@@ -253,14 +252,14 @@ func (q *query) listAll(ctx context.Context) []listing {
 	return listings
 }
 
-// missing are the objects that were named and not found.
+// missing returns the named objects that were not found.
 func (q *query) missing(l listing) []objref.Target {
 	return slices.DeleteFunc(q.named(l.kind), func(t objref.Target) bool {
 		return slices.ContainsFunc(l.named, func(found objref.Target) bool { return found.Key() == t.Key() })
 	})
 }
 
-// merge makes one list of those of several kinds.
+// merge joins the listings of several kinds.
 func (q *query) merge(listings []listing) []entry {
 	var all []entry
 	for _, l := range listings {

@@ -10,15 +10,14 @@ import (
 	"github.com/fluxkit/flux/internal/output"
 )
 
-// sink is how a watch shows entries.
+// sink prints the entries of a watch.
 type sink interface {
 	begin(entries []entry) error
-	// add shows a change; an entry that is not kept does not belong to what is
-	// watched any more.
+	// add prints a change. An entry that is not kept no longer matches the query.
 	add(e entry, kept, deleted bool) error
-	// draw brings a screen up to date, from nothing where its size has changed.
+	// draw redraws the screen, completely if its size has changed.
 	draw(resized bool) error
-	// beside prints something else.
+	// beside prints text that is not an entry.
 	beside(write func())
 }
 
@@ -42,7 +41,7 @@ func newSink(a *app.App, q *query) (sink, error) {
 	}, nil
 }
 
-// lines are the sinks that print what comes and never change it.
+// lines is the part of sinks that print lines and do not redraw them.
 type lines struct{}
 
 func (lines) draw(bool) error { return nil }
@@ -67,7 +66,7 @@ func (s recordSink) add(e entry, _, deleted bool) error {
 	return s.records.Print(&unstructured.Unstructured{Object: e.object}, deleted)
 }
 
-// tableSink prints a row for each change that a row shows.
+// tableSink prints a row for each change that is visible in the row.
 type tableSink struct {
 	lines
 	stream  *output.Stream
@@ -96,7 +95,7 @@ func (s tableSink) add(e entry, _, deleted bool) error {
 	return s.stream.Add(row)
 }
 
-// liveSink keeps a table on the screen up to date.
+// liveSink redraws a table on the screen.
 type liveSink struct {
 	table   *output.Live
 	headers []string
@@ -126,13 +125,13 @@ func (s liveSink) draw(resized bool) error {
 }
 
 func (s liveSink) beside(write func()) {
-	// What cannot be erased cannot be drawn either, and drawing reports it.
+	// The next draw reports the same error.
 	_ = s.table.Erase()
 	write()
 }
 
-// deletedRow shows a deleted object as one that is not ready, since nothing
-// that reads the column knows another word.
+// deletedRow returns the row of a deleted object. READY is False, because readers
+// of the column expect True, False or Unknown.
 func deletedRow(headers, row []string) []string {
 	row = slices.Clone(row)
 	row[slices.Index(headers, "READY")] = "False"
@@ -140,7 +139,7 @@ func deletedRow(headers, row []string) []string {
 	return row
 }
 
-// rowKey is what tells the rows of a table apart.
+// rowKey returns the key of a row of the table.
 func rowKey(headers, row []string) string {
 	var key []string
 	for i, header := range headers {

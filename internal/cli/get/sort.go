@@ -15,14 +15,14 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// sortKey is what an object is sorted by.
+// sortKey is the sort key of an object.
 type sortKey struct {
 	absent bool
 	number float64
 	text   string
 }
 
-// compare puts what has no key behind what has one.
+// compare sorts objects without a key after the others.
 func (k sortKey) compare(other sortKey) int {
 	switch {
 	case k.absent != other.absent && k.absent:
@@ -33,11 +33,11 @@ func (k sortKey) compare(other sortKey) int {
 	return cmp.Or(cmp.Compare(k.number, other.number), cmp.Compare(k.text, other.text))
 }
 
-// sorter reads the key of an object.
+// sorter returns the sort key of an object.
 type sorter func(controllers.Kind, controllers.Object) sortKey
 
-// newSorter understands the name of a column, such as "ready" or
-// "last-handled", and a JSONPath as kubectl takes it.
+// newSorter returns the sorter for the name of a column, such as "ready" or
+// "last-handled", or for a JSONPath expression as in kubectl.
 func newSorter(q *query, by string) (sorter, error) {
 	if by == "" {
 		return nil, nil
@@ -58,7 +58,7 @@ func newSorter(q *query, by string) (sorter, error) {
 	return func(_ controllers.Kind, o controllers.Object) sortKey { return pathKey(j, o) }, nil
 }
 
-// sortable are the columns of all the tables that the kinds of the query may have.
+// sortable returns the columns of all tables of the kinds of the query.
 func sortable(q *query) []column {
 	columns := []column{
 		{header: "NAME", cell: func(_ controllers.Kind, o controllers.Object) string { return controllers.Name(o) }},
@@ -78,7 +78,7 @@ func sortable(q *query) []column {
 	return columns
 }
 
-// columnWord is how a column is named on the command line.
+// columnWord returns the name of a column on the command line.
 func columnWord(header string) string { return strings.ReplaceAll(strings.ToLower(header), " ", "-") }
 
 func columnWords(columns []column) []string {
@@ -121,7 +121,7 @@ func pathKey(j *jsonpath.JSONPath, o controllers.Object) sortKey {
 	}
 }
 
-// sinceKey puts the most recent time first, as ages grow.
+// sinceKey returns a key that sorts the most recent time first, as ascending ages.
 func sinceKey(text string) sortKey {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -130,8 +130,8 @@ func sinceKey(text string) sortKey {
 	return sortKey{number: -float64(at.UnixNano())}
 }
 
-// sort orders entries by the key, else one table of several kinds by what
-// needs attention most. Equal ones stay in the order of the catalogue and the server.
+// sort sorts entries by the key. Without a key it sorts one table of several
+// kinds by urgency. Equal entries keep the order of the catalogue and the server.
 func (q *query) sort(entries []entry) {
 	switch {
 	case q.sorter != nil:
@@ -141,8 +141,8 @@ func (q *query) sort(entries []entry) {
 	}
 }
 
-// urgency puts failures first, then what no controller has looked at, then
-// what one is at work on.
+// urgency sorts failed objects first, then objects that are not reconciled yet,
+// and then objects that are being reconciled.
 func urgency(k controllers.Kind, o controllers.Object) int {
 	if kinds.Failed(k, o) {
 		return 0

@@ -6,14 +6,14 @@ import (
 	"github.com/fluxkit/flux/internal/output"
 )
 
-// objectStream prints a list of objects while these are read.
+// objectStream prints the objects of a list while it is read.
 type objectStream struct {
 	*sequence.Sequence
 	list *output.ListWriter
 }
 
-// streamOf returns the stream of a query whose objects can be printed one by
-// one, nil for others: a template and an order need all of them.
+// streamOf returns the stream of a query whose objects can be printed one by one,
+// else nil: templates and --sort-by require all objects.
 func streamOf(a *app.App, q *query) *objectStream {
 	list, ok := output.NewListWriter(a.Answer(q.options.format), q.options.format)
 	if !ok || q.sorter != nil || q.single() {
@@ -22,8 +22,8 @@ func streamOf(a *app.App, q *query) *objectStream {
 	return &objectStream{sequence.New(len(q.kinds), list.Add), list}
 }
 
-// single reports whether the query is about one object, which is printed by itself.
+// single reports whether the query names one object, which is not printed as a list.
 func (q *query) single() bool { return !q.several && len(q.objects) == 1 && q.namespace != "" }
 
-// close ends the list.
+// close writes the end of the list.
 func (s *objectStream) close() error { return s.list.Close() }

@@ -17,20 +17,20 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// update is what the watch of one kind has to say: first what there is, then
-// a change at a time, at last why it ended.
+// update is an update from the watch of one kind: the first list, then a change,
+// and finally the error that ended it.
 type update struct {
-	kind   int // its place among the kinds of the query
+	kind   int // index in the kinds of the query
 	listed []controllers.Object
 	event  *kube.Event
 	ended  error
 }
 
-// redrawPause is for how long changes are gathered before a table is redrawn.
+// redrawPause is the time that changes are collected before a table is redrawn.
 const redrawPause = 50 * time.Millisecond
 
-// watch lists and then shows every change until it is interrupted. --timeout
-// bounds the first lists.
+// watch lists objects and prints changes until it is interrupted. --timeout limits
+// the first lists.
 func watch(ctx context.Context, a *app.App, q *query) error {
 	return clierr.UntilInterrupted(ctx, watchAll(ctx, a, q))
 }
@@ -75,7 +75,7 @@ func watchAll(ctx context.Context, a *app.App, q *query) error {
 	return w.end(clierr.ErrReported)
 }
 
-// end shows the last changes.
+// end prints the last changes.
 func (w *watcher) end(err error) error {
 	if w.redraw != nil {
 		err = errors.Join(err, w.sink.draw(false))
@@ -83,7 +83,8 @@ func (w *watcher) end(err error) error {
 	return err
 }
 
-// follow reports on one kind until ctx ends or the server refuses for good.
+// follow sends the updates of one kind until ctx ends or the server rejects the
+// watch permanently.
 func (q *query) follow(ctx context.Context, first kube.Bound, kind int, reports chan<- update) {
 	send := func(r update) error {
 		r.kind = kind
@@ -104,12 +105,12 @@ func (q *query) follow(ctx context.Context, first kube.Bound, kind int, reports 
 				return send(update{event: &e})
 			})
 	})
-	// The end of ctx is not reported: nobody listens any more.
+	// The end of ctx is not reported: the receiver has returned.
 	_ = send(update{ended: err})
 }
 
-// leaves tells an object whose labels no longer fit from one that is gone: the
-// server calls both deleted.
+// leaves distinguishes an object whose labels no longer match from a deleted one:
+// the server sends both as deleted.
 func (q *query) leaves(ctx context.Context, r kube.Resource, e kube.Event) kube.Event {
 	if !e.Deleted || q.options.labels == "" {
 		return e
@@ -121,18 +122,18 @@ func (q *query) leaves(ctx context.Context, r kube.Resource, e kube.Event) kube.
 	return kube.Event{Object: o}
 }
 
-// watcher shows what is reported of all kinds, one after another.
+// watcher prints the updates of all kinds, one after another.
 type watcher struct {
 	*app.App
 	query    *query
 	listings []listing
-	open     int          // kinds that are still followed
-	unlisted map[int]bool // kinds whose first list is still to come
+	open     int          // kinds that are still watched
+	unlisted map[int]bool // kinds whose first list is pending
 	early    []update
 	sink     sink
-	// redraw is when the sink has to draw what was added to it.
+	// redraw fires when the sink has to be drawn.
 	redraw <-chan time.Time
-	// shown has the version in which an object was shown last.
+	// shown has the last printed version of each object.
 	shown map[string]string
 }
 
@@ -162,7 +163,8 @@ func (w *watcher) take(ctx context.Context, r update) error {
 	return nil
 }
 
-// lost returns what ends the whole watch; otherwise the other kinds go on.
+// lost returns the error that ends the watch of all kinds, nil if the other kinds
+// are still watched.
 func (w *watcher) lost(ctx context.Context, err error) error {
 	if !w.query.several || ctx.Err() != nil || clierr.Unreachable(err) {
 		return err
@@ -170,14 +172,14 @@ func (w *watcher) lost(ctx context.Context, err error) error {
 	return nil
 }
 
-// tell says that a kind is not followed.
+// tell reports that a kind is not watched.
 func (w *watcher) tell(err error) {
 	if !w.query.mayBeAbsent(err) {
 		w.beside(func() { w.Report(err) })
 	}
 }
 
-// beside prints something that is no part of what is watched.
+// beside prints text that is not an entry.
 func (w *watcher) beside(write func()) {
 	if w.sink == nil {
 		write()
@@ -187,15 +189,15 @@ func (w *watcher) beside(write func()) {
 	w.later()
 }
 
-// later has the sink draw soon, together with what else changes until then.
+// later schedules a redraw, together with further changes.
 func (w *watcher) later() {
 	if w.redraw == nil {
 		w.redraw = time.After(redrawPause)
 	}
 }
 
-// tellAll says which kinds are not followed, in their order. Where the cluster
-// has none of them, nothing would ever be shown.
+// tellAll reports the kinds that are not watched, in their order. It returns an
+// error if the cluster serves none of the kinds.
 func (w *watcher) tellAll() error {
 	missing := 0
 	for _, l := range w.listings {
@@ -218,14 +220,14 @@ func (w *watcher) collect(r update) {
 	l := &w.listings[r.kind]
 	columns := columnsOf(w.query, l.kind)
 	for _, o := range r.listed {
-		_ = w.query.take(l, columns, o) // it keeps the object, which cannot fail
+		_ = w.query.take(l, columns, o) // storing an entry does not fail
 		if w.query.wants(l.kind, o) && w.query.keeps(l.kind, o) {
 			w.shown[objectKey(l.kind, o)] = versionOf(o)
 		}
 	}
 }
 
-// begin shows the first lists, and what has changed since.
+// begin prints the first lists, with the changes since then.
 func (w *watcher) begin() error {
 	if err := w.tellAll(); err != nil {
 		return err
@@ -256,8 +258,8 @@ func (w *watcher) begin() error {
 	return nil
 }
 
-// change shows a change of what was shown before or is asked for: also the one
-// by which an object leaves the filters, so that its last row is true.
+// change prints a change of an object that was printed before or that matches the
+// query. An object that no longer matches is printed a last time.
 func (w *watcher) change(r update) error {
 	k, o := w.query.kinds[r.kind], r.event.Object
 	if !w.query.wants(k, o) {
@@ -281,8 +283,8 @@ func (w *watcher) change(r update) error {
 	return w.sink.add(w.query.entry(k, columnsOf(w.query, k), o), keeps, r.event.Deleted)
 }
 
-// markDeleted says by the time of the deletion that an object is gone; only
-// those that a finalizer held back have it from the server.
+// markDeleted sets the deletion timestamp of a deleted object. The server sets it
+// only for objects with finalizers.
 func (w *watcher) markDeleted(o controllers.Object) controllers.Object {
 	u := (&unstructured.Unstructured{Object: o}).DeepCopy()
 	if u.GetDeletionTimestamp() == nil {

@@ -14,22 +14,22 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
-// commitsShown is how many of the commits that were not applied are reported.
+// commitsShown is the maximum number of reported commits.
 const commitsShown = 20
 
-// Unapplied are the commits between the revision that is live and the one that
-// its source has fetched.
+// Unapplied has the commits between the applied revision and the one that the
+// source has fetched.
 type Unapplied struct {
 	commits []snapshot.CommitInfo
 	total   int
-	// missing says that the current clone is one of the source and does not hold
-	// the commits.
+	// missing is set if the current clone is one of the source and lacks the
+	// commits.
 	missing bool
 }
 
 // UnappliedCommits reads the commits from the Git clone around the current
-// directory, if it is one of the source. Nothing is fetched: where the commits
-// cannot be had, there is nothing to report.
+// directory, if it is a clone of the source. It fetches nothing, and returns no
+// commits if there is no such clone.
 func UnappliedCommits(ctx context.Context, f *diagnose.Facts) Unapplied {
 	if f == nil {
 		return Unapplied{}
@@ -42,7 +42,7 @@ func UnappliedCommits(ctx context.Context, f *diagnose.Facts) Unapplied {
 	if err != nil {
 		return Unapplied{}
 	}
-	defer func() { _ = repository.Close() }() // it was only read
+	defer func() { _ = repository.Close() }() // opened for reading
 	remotes, err := repository.Remotes()
 	if err != nil {
 		return Unapplied{}
@@ -57,7 +57,7 @@ func UnappliedCommits(ctx context.Context, f *diagnose.Facts) Unapplied {
 	return Unapplied{}
 }
 
-// revisionCommit is the SHA-1 of a Git revision such as main@sha1:…, "" where it has none.
+// revisionCommit returns the SHA-1 of a Git revision such as main@sha1:…, else "".
 func revisionCommit(revision string) string {
 	const digits = 40
 	_, hash, _ := strings.Cut("@"+revision, "@sha1:")
@@ -67,7 +67,7 @@ func revisionCommit(revision string) string {
 	return hash
 }
 
-// Lines are the commits as people read them, the newest first.
+// Lines returns the commits as text, the newest first.
 func (u Unapplied) Lines(a *app.App) []string {
 	if u.missing {
 		return []string{"not in this clone: run git fetch"}
@@ -80,10 +80,10 @@ func (u Unapplied) Lines(a *app.App) []string {
 	return append(lines, more(u.total-len(u.commits))...)
 }
 
-// UnappliedTitle is above the lines of commits.
+// UnappliedTitle is the title of the lines.
 const UnappliedTitle = "Commits not applied"
 
-// Commit is a commit as scripts read it.
+// Commit is a Git commit, for JSON.
 type Commit struct {
 	Hash    string    `json:"hash"`
 	Author  string    `json:"author"`
@@ -91,15 +91,15 @@ type Commit struct {
 	Subject string    `json:"subject"`
 }
 
-// Commits has the newest commits that were not applied, and how many there are.
+// Commits has the newest unapplied commits and their number, for JSON.
 type Commits struct {
 	Total   int      `json:"total"`
 	Commits []Commit `json:"commits"`
-	// Missing says that the clone lacks commits, so that total is not known.
+	// Missing is set if the clone lacks commits: Total is unknown then.
 	Missing bool `json:"missing,omitempty"`
 }
 
-// Report is nil where there are none.
+// Report returns the commits for JSON, nil if there are none.
 func (u Unapplied) Report() *Commits {
 	if u.total == 0 && !u.missing {
 		return nil

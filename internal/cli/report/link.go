@@ -9,7 +9,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// Vertex is an object of a graph as programs read it.
+// Vertex is an object of a graph, for JSON.
 type Vertex struct {
 	ObjectName
 	Ready     string       `json:"ready,omitempty"`
@@ -19,7 +19,7 @@ type Vertex struct {
 	BlockedBy []ObjectName `json:"blockedBy,omitempty"`
 }
 
-// VertexOf returns a vertex as programs read it.
+// VertexOf returns a vertex for JSON.
 func VertexOf(v *tree.Vertex) Vertex {
 	return Vertex{NameOfNode(v.Object), v.Ready, v.Message, v.Suspended, v.Missing, NamesOfNodes(v.BlockedBy)}
 }
@@ -36,13 +36,13 @@ func NamesOfNodes(objects []tree.Object) []ObjectName {
 // Link is an object of Flux between a source and the object.
 type Link struct {
 	ObjectName
-	// Error is why the object could not be read; then nothing else is known.
+	// Error is the error of the read. The other fields are empty then.
 	Error string            `json:"error,omitempty"`
 	Spec  map[string]string `json:"spec,omitempty"`
-	// Revision is what was last brought about, Commit the commit in it.
+	// Revision is the last applied or fetched revision, Commit its Git commit.
 	Revision string `json:"revision,omitempty"`
 	Commit   string `json:"commit,omitempty"`
-	// Attempted is what was last tried.
+	// Attempted is the last attempted revision.
 	Attempted     string     `json:"attempted,omitempty"`
 	Origin        *origins   `json:"origin,omitempty"`
 	Suspended     bool       `json:"suspended"`
@@ -53,13 +53,13 @@ type Link struct {
 	LastSucceeded *time.Time `json:"lastSucceeded,omitempty"`
 }
 
-// origins say where an OCI artifact was built from.
+// origins has the origin of an OCI artifact.
 type origins struct {
 	Revision string `json:"revision,omitempty"`
 	Source   string `json:"source,omitempty"`
 }
 
-// LinkOf returns a link as programs read it.
+// LinkOf returns a link for JSON.
 func LinkOf(l tree.Link) Link {
 	link := Link{ObjectName: NameOfNode(l.Object)}
 	if l.Err != nil {
@@ -87,14 +87,14 @@ func LinkOf(l tree.Link) Link {
 	return link
 }
 
-// commitOf is the commit of a Git revision such as main@sha1:6f9a…, "" of others.
+// commitOf returns the commit of a Git revision such as main@sha1:6f9a…, else "".
 func commitOf(revision string) string {
 	_, commit, _ := strings.Cut(revision, "@sha1:")
 	return commit
 }
 
-// LinkFields are what is said of an object of Flux before its outcome, in the
-// order of Flux 2.9; of a kind those that it has.
+// LinkFields are the fields of the spec that are printed before the outcome, in the
+// order of Flux 2.9.
 var LinkFields = []struct {
 	Label string
 	Path  controllers.Path
@@ -114,14 +114,14 @@ var LinkFields = []struct {
 	{"Commit", controllers.Path{"spec.ref.commit"}},
 }
 
-// OriginFields are what the builder of an OCI artifact noted of its origin
-// (OCI image specification, annotations).
+// OriginFields are the annotations of an OCI artifact with its origin (OCI image
+// specification).
 var OriginFields = []struct{ Label, Annotation string }{
 	{"Origin Revision", "org.opencontainers.image.revision"},
 	{"Origin Source", "org.opencontainers.image.source"},
 }
 
-// Origin is an annotation of a source's artifact.
+// Origin returns an annotation of the artifact of a source.
 func Origin(o controllers.Object, annotation string) string {
 	v, _ := controllers.Path{"status.artifact.metadata"}.Lookup(o)
 	metadata, _ := v.(map[string]any)

@@ -7,7 +7,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// ObjectName names an object as programs read it.
+// ObjectName is a reference to an object, for JSON.
 type ObjectName struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`

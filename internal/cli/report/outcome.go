@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Outcome is what has become of an object that was acted on or waited for.
+// Outcome is the result of a command for an object, for -o json and yaml.
 type Outcome struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -24,24 +24,23 @@ type Outcome struct {
 	Reason    string `json:"reason"`
 	Message   string `json:"message"`
 	Revision  string `json:"revision"`
-	// Result is what a command that changes objects has done to this one.
+	// Result is the change of the object by the command.
 	Result string `json:"result,omitempty"`
-	// Error is why the command did not come to a good end with the object, ""
-	// where it did; Cause is what is behind it, as far as that could be found
-	// out, and Unknown what could not be looked at.
+	// Error is the failure, "" for success. Cause is its root cause if it is
+	// known, and Unknown describes what could not be checked.
 	Error   string   `json:"error,omitempty"`
 	Cause   *Cause   `json:"cause,omitempty"`
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// Cause is the root cause of why an object is not ready, and the dependency
-// chain from the object to it where they are not the same.
+// Cause is the root cause of a failure, with the dependency chain to it if it is
+// another object.
 type Cause struct {
 	Finding
 	Chain []ObjectName `json:"chain,omitempty"`
 }
 
-// OutcomeOf returns the outcome of a target; err is why it failed.
+// OutcomeOf returns the outcome of a target. err is its failure or nil.
 func OutcomeOf(t objref.Target, o controllers.Object, err error) Outcome {
 	result := Outcome{Kind: t.Kind.Kind, Namespace: t.Namespace, Name: t.Name}
 	if o != nil {
@@ -61,7 +60,7 @@ func OutcomeOf(t objref.Target, o controllers.Object, err error) Outcome {
 	return result
 }
 
-// report is the cause as programs read it, nil where none is known.
+// report returns the root cause for JSON, nil if none is known.
 func (e *UnreadyError) report() *Cause {
 	if e.cause == nil {
 		return nil
@@ -85,7 +84,7 @@ func CompleteFormat(cmd *cobra.Command) {
 	complete.Flag(cmd, "output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// CheckFormat refuses formats other than json and yaml.
+// CheckFormat returns an error for formats other than json and yaml.
 func CheckFormat(format string) error {
 	switch format {
 	case "", "json", "yaml":
@@ -94,7 +93,7 @@ func CheckFormat(format string) error {
 	return output.UnknownFormat(format, "json", "yaml")
 }
 
-// PrintOutcomes writes the outcomes to standard output, a list also of one.
+// PrintOutcomes writes the outcomes to standard output, always as a list.
 func PrintOutcomes(a *app.App, format string, outcomes []Outcome) error {
 	if format == "" {
 		return nil

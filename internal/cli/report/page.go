@@ -15,20 +15,19 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
-// Page is text for people: indented lines, which on a terminal are folded where
-// it ends.
+// Page is text in indented lines, which are folded at the width of a terminal.
 type Page struct {
 	B strings.Builder
-	// width is that of the terminal, 0 where lines stay whole.
+	// width is the width of the terminal, 0 for lines that are not folded.
 	width int
-	// Strong makes a text stand out.
+	// Strong emphasises a text.
 	Strong func(string) string
 }
 
-// Indent is by how much a line stands in that belongs to the one above it.
+// Indent is the indentation of one level.
 const Indent = 2
 
-// Line writes a line that stands in so many steps.
+// Line writes a line with a number of indentation levels.
 func (p *Page) Line(steps int, text string) {
 	p.B.WriteString(p.folded(steps, text) + "\n")
 }
@@ -37,7 +36,7 @@ func (p *Page) folded(steps int, text string) string {
 	return fold.Line(strings.Repeat(" ", steps*Indent)+printable.Line(redact.Text(text)), (steps+1)*Indent, p.width)
 }
 
-// Section writes lines below a title; without lines there is none.
+// Section writes lines below a title. It writes no title without lines.
 func (p *Page) Section(title string, lines []string) {
 	if len(lines) == 0 {
 		return
@@ -48,8 +47,8 @@ func (p *Page) Section(title string, lines []string) {
 	}
 }
 
-// Case writes the root cause of a case, the dependency chain that leads to
-// it, what else it blocks, and the remedies.
+// Case writes the root cause of a case, the dependency chain, the other blocked
+// objects and the remedies.
 func (p *Page) Case(c diagnose.Case) {
 	p.B.WriteString(p.Strong(p.folded(0, "✗ "+c.Root.Object.String()+": "+c.Root.Message)) + "\n")
 	for _, detail := range c.Root.Details {
@@ -59,7 +58,7 @@ func (p *Page) Case(c diagnose.Case) {
 		p.Line(1, "Dependency chain")
 		for i, f := range c.Chain {
 			text := f.Object.String() + ": " + f.Message
-			if p.width > 0 && i == len(c.Chain)-1 { // it stands above, and takes room here
+			if p.width > 0 && i == len(c.Chain)-1 { // printed above
 				text = f.Object.String()
 			}
 			p.Line(2+i, text)
@@ -69,7 +68,7 @@ func (p *Page) Case(c diagnose.Case) {
 	p.Section("Fix", c.Root.Remedies)
 }
 
-// listed names the first few objects, a line each, and how many there are more.
+// listed returns the first objects, one in each line, and the number of others.
 func listed(targets []controllers.Target) []string {
 	var lines []string
 	for _, t := range targets[:min(len(targets), blockedShown)] {
@@ -78,10 +77,10 @@ func listed(targets []controllers.Target) []string {
 	return append(lines, more(len(targets)-blockedShown)...)
 }
 
-// Cause writes what is behind failures that have been told already: of the root
-// only what that has not said. Whose failures, stands behind the titles.
-func (p *Page) Cause(c diagnose.Case, whose, told string, ways []string) {
-	message := unsaid(c.Root.Message, told)
+// Cause writes the root cause of reported failures, without the parts that are in
+// their messages. whose names the failed objects in the titles.
+func (p *Page) Cause(c diagnose.Case, whose, reported string, remedies []string) {
+	message := unreported(c.Root.Message, reported)
 	switch own := c.Root.Object == c.Object; {
 	case !own && message == "":
 		message = c.Root.Object.String() + " is not ready"
@@ -90,7 +89,7 @@ func (p *Page) Cause(c diagnose.Case, whose, told string, ways []string) {
 	}
 	var details []string
 	for _, detail := range c.Root.Details {
-		if detail = unsaid(detail, told); detail != "" {
+		if detail = unreported(detail, reported); detail != "" {
 			details = append(details, detail)
 		}
 	}
@@ -109,38 +108,38 @@ func (p *Page) Cause(c diagnose.Case, whose, told string, ways []string) {
 		p.Line(2, detail)
 	}
 	if len(c.Chain) > 2 {
-		p.Section("Dependency chain", []string{wayOf(c)})
+		p.Section("Dependency chain", []string{chainOf(c)})
 	}
-	p.Section("Fix"+target, append(slices.Clip(ways), c.Root.Remedies...))
+	p.Section("Fix"+target, append(slices.Clip(remedies), c.Root.Remedies...))
 }
 
-func wayOf(c diagnose.Case) string {
-	var way []string
+func chainOf(c diagnose.Case) string {
+	var chain []string
 	for _, f := range c.Chain {
-		way = append(way, f.Object.String())
+		chain = append(chain, f.Object.String())
 	}
-	return strings.Join(way, " → ")
+	return strings.Join(chain, " → ")
 }
 
-// enough is how long a text is that is not repeated by chance.
-const enough = 20
+// quoted is the length from which equal texts are a quotation.
+const quoted = 20
 
-// unsaid is what a message says beyond what is said already: controllers quote
-// what is wrong, and the quotation needs not stand there twice.
-func unsaid(message, said string) string {
-	within := func(text string) bool { return strings.Contains(said, strings.TrimSuffix(text, "…")) }
+// unreported returns a message without the part that was reported before:
+// controllers quote errors of other components.
+func unreported(message, reported string) string {
+	within := func(text string) bool { return strings.Contains(reported, strings.TrimSuffix(text, "…")) }
 	if within(message) {
 		return ""
 	}
 	for i := range message {
-		if rest, ok := strings.CutPrefix(message[i:], ": "); ok && len(rest) >= enough && within(rest) {
+		if rest, ok := strings.CutPrefix(message[i:], ": "); ok && len(rest) >= quoted && within(rest) {
 			return message[:i]
 		}
 	}
 	return message
 }
 
-// more says how many there are that are not shown, where there are any.
+// more returns a line with the number of objects that are not shown, if any.
 func more(n int) []string {
 	if n <= 0 {
 		return nil
@@ -148,8 +147,8 @@ func more(n int) []string {
 	return []string{fmt.Sprintf("and %d more", n)}
 }
 
-// FactLines say which revision is live, which one is fetched, and when a newer
-// one is looked for.
+// FactLines returns lines with the applied and the fetched revision, and the time
+// of the next fetch.
 func FactLines(a *app.App, f *diagnose.Facts) []string {
 	if f == nil {
 		return nil
@@ -182,10 +181,10 @@ func FactLines(a *app.App, f *diagnose.Facts) []string {
 	return lines
 }
 
-// progressShown is how many objects that are being reconciled are named.
+// progressShown is the maximum number of printed objects in progress.
 const progressShown = 8
 
-// Progress writes what is being reconciled since a moment ago.
+// Progress writes the objects whose reconciliation has just started.
 func (p *Page) Progress(cases []diagnose.Case) {
 	for _, c := range cases[:min(len(cases), progressShown)] {
 		p.Line(1, c.Root.Object.String()+": "+c.Root.Message)
@@ -198,10 +197,10 @@ func (p *Page) Progress(cases []diagnose.Case) {
 	}
 }
 
-// blockedShown is how many of the objects that a cause holds up are named.
+// blockedShown is the maximum number of printed blocked objects.
 const blockedShown = 8
 
-// NewPage is an answer on standard output.
+// NewPage returns a page for standard output.
 func NewPage(a *app.App) *Page {
 	screen, _ := a.Screen(false)
 	p := &Page{width: screen.Width, Strong: func(text string) string { return text }}

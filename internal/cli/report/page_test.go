@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestUnsaid(t *testing.T) {
+func TestUnreported(t *testing.T) {
 	t.Parallel()
 	const said = "BuildFailed: kustomize build failed: no such file or directory"
 	for message, want := range map[string]string{
@@ -16,7 +16,7 @@ func TestUnsaid(t *testing.T) {
 		"the source has no such folder: ./app":                                          "the source has no such folder: ./app",
 		"a reason: BuildFailed":                                                         "a reason: BuildFailed",
 	} {
-		if diff := cmp.Diff(want, unsaid(message, said)); diff != "" {
+		if diff := cmp.Diff(want, unreported(message, said)); diff != "" {
 			t.Errorf("%s: %s", message, diff)
 		}
 	}

@@ -29,20 +29,20 @@ const (
 	ResultFailed     = "failed"
 )
 
-// ChangeResult is what a command has done to an object, as programs read it.
-// Its fields are called as those of Outcome.
+// ChangeResult is the change of an object by a command, for -o json and yaml. Its
+// fields have the names of those in Outcome.
 type ChangeResult struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	Result    string `json:"result"`
-	// DryRun is set where Result is what would be done.
+	// DryRun is set if the change was not made.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Error is why Result is failed.
+	// Error is the failure.
 	Error string `json:"error,omitempty"`
 }
 
-// Results has the result of each target of a command, in their order.
+// Results has the results of the targets of a command, in their order.
 type Results struct {
 	targets []objref.Target
 	// place is the index of a target in the list, by its key.
@@ -51,7 +51,7 @@ type Results struct {
 	list  []ChangeResult
 }
 
-// NewResults returns the results of targets, all empty.
+// NewResults returns empty results for targets.
 func NewResults(targets []objref.Target) *Results {
 	r := &Results{targets: targets, place: map[string]int{}, list: []ChangeResult{}}
 	for i, t := range targets {
@@ -99,7 +99,7 @@ func CompleteResultFormat(cmd *cobra.Command) {
 	complete.Flag(cmd, "output", cobra.FixedCompletions(resultFormats(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// CheckResultFormat refuses formats other than json, yaml and name.
+// CheckResultFormat returns an error for formats other than json, yaml and name.
 func CheckResultFormat(format string) error {
 	if format == "" || slices.Contains(resultFormats(), format) {
 		return nil
@@ -107,8 +107,8 @@ func CheckResultFormat(format string) error {
 	return output.UnknownFormat(format, resultFormats()...)
 }
 
-// PrintResults writes the results to standard output: a list also of one, and
-// for name a line for each object that has not failed.
+// PrintResults writes the results to standard output: always as a list, or for
+// "name" a line for each object that has not failed.
 func PrintResults(a *app.App, format string, r *Results) error {
 	if format == "name" {
 		return PrintNames(a, r.Changed(r.targets))
@@ -129,11 +129,11 @@ func PrintNames(a *app.App, targets []objref.Target) error {
 	return nil
 }
 
-// resourceName is the kind as -o name prints it, such as
+// resourceName returns the kind in the format of -o name, such as
 // kustomization.kustomize.toolkit.fluxcd.io.
 func resourceName(k controllers.Kind) string { return strings.ToLower(k.Kind) + "." + k.Group }
 
-// Label is how a message calls a target: with its namespace where there are many.
+// Label returns a target for messages, with its namespace if there are many.
 func Label(t objref.Target, many bool) string {
 	if many {
 		return fmt.Sprintf("%s %s/%s", t.Kind.Noun(), t.Namespace, t.Name)

@@ -23,7 +23,7 @@ func Finalizers(o controllers.Object) string {
 	return strings.Join(list, ", ")
 }
 
-// OneLine is a message as tables show it.
+// OneLine returns a message in one line, with shortened digests.
 func OneLine(message string) string {
 	return strings.ReplaceAll(controllers.Shorten(message), "\n", " ")
 }
@@ -36,7 +36,7 @@ func OneIf(true bool) int {
 	return 0
 }
 
-// Duration returns a duration as programs read it, "" for none.
+// Duration returns a duration for JSON, "" for zero.
 func Duration(d time.Duration) string {
 	if d == 0 {
 		return ""
@@ -47,7 +47,7 @@ func Duration(d time.Duration) string {
 // ShortRevision returns a revision with its hash shortened.
 func ShortRevision(revision string) string { return controllers.Shorten(revision) }
 
-// Moment is a time as the screen shows it, with how far from now it is.
+// Moment returns a time and its distance from now.
 func Moment(a *app.App, t time.Time) string {
 	text := t.UTC().Format("2006-01-02 15:04:05 MST")
 	if now := a.Now(); t.After(now) {
@@ -77,7 +77,7 @@ func Unreadable(err error) string {
 	}
 }
 
-// Amount is a number with its noun.
+// Amount returns a number with its noun.
 func Amount(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -7,29 +7,28 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
-// Verdict is the diagnosis as scripts read it.
+// Verdict is a diagnosis, for JSON.
 type Verdict struct {
 	Healthy bool    `json:"healthy"`
 	Looked  int     `json:"looked"`
 	Summary Summary `json:"summary"`
 	Cases   []Case  `json:"cases"`
-	// Progress has what has been reconciling for a moment only.
+	// Progress has the objects whose reconciliation has just started.
 	Progress []Case `json:"progress,omitempty"`
 	Facts    *Facts `json:"facts,omitempty"`
-	// Unapplied has the commits that the source has fetched and that are not live.
+	// Unapplied has the fetched commits that are not applied.
 	Unapplied *Commits `json:"unapplied,omitempty"`
 	Unknown   []string `json:"unknown,omitempty"`
 }
 
-// Summary counts problems, their root causes, and those of these that are
-// reported.
+// Summary counts the problems, their root causes and the reported root causes.
 type Summary struct {
 	Problems   int `json:"problems"`
 	RootCauses int `json:"rootCauses"`
 	Shown      int `json:"shown"`
 }
 
-// Case is a problem as programs read it.
+// Case is a problem, for JSON.
 type Case struct {
 	Object ObjectName   `json:"object"`
 	Root   Finding      `json:"root"`
@@ -37,7 +36,7 @@ type Case struct {
 	Blocks []ObjectName `json:"blocks"`
 }
 
-// Finding is a finding as programs read it.
+// Finding is a finding of the diagnosis, for JSON.
 type Finding struct {
 	Object   ObjectName `json:"object"`
 	Code     string     `json:"code"`
@@ -46,7 +45,7 @@ type Finding struct {
 	Remedies []string   `json:"remedies,omitempty"`
 }
 
-// VerdictOf returns a diagnosis as programs read it.
+// VerdictOf returns a diagnosis for JSON.
 func VerdictOf(v diagnose.Verdict) Verdict {
 	r := Verdict{Healthy: len(v.Cases)+len(v.Progress)+len(v.Unknown) == 0, Looked: v.Looked, Cases: []Case{}, Facts: factsOf(v.Facts), Unknown: v.Unknown}
 	r.Summary = Summary{v.Problems, v.RootCauses, len(v.Cases)}
@@ -81,7 +80,7 @@ func findingOf(f diagnose.Finding) Finding {
 	return r
 }
 
-// Facts is which revisions are behind an object, for a script.
+// Facts has the revisions of an object and its source, for JSON.
 type Facts struct {
 	Object             ObjectName  `json:"object"`
 	Applied            string      `json:"appliedRevision,omitempty"`

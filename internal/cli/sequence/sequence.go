@@ -10,21 +10,21 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Sequence writes objects of several lists in the order of the lists while they
-// are read, all of them at once: the requests do not wait for each other, and
-// no list is held in memory.
+// Sequence writes the objects of several lists in the order of the lists. The
+// lists are requested concurrently, and no list is kept in memory.
 type Sequence struct {
 	write func(controllers.Object) error
-	// ended has a channel for each list that is closed once it and those before
-	// it have ended.
+	// ended has a channel for each list, which is closed when the list and all
+	// lists before it have ended.
 	ended []chan struct{}
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// Written is the number of written objects.
 	Written int
 	broken  error
 }
 
-// New returns a Sequence of so many lists.
+// New returns a Sequence of a number of lists.
 func New(lists int, write func(controllers.Object) error) *Sequence {
 	s := &Sequence{write: write}
 	for range lists {
@@ -33,11 +33,11 @@ func New(lists int, write func(controllers.Object) error) *Sequence {
 	return s
 }
 
-// ErrCutShort is returned by the lists after one that has broken off.
+// ErrCutShort is returned for the lists after an incomplete list.
 var ErrCutShort = errors.New("the output ended before")
 
-// Read reads the list of a place in the order. An error after the first object
-// ends the output: what follows would hide that something is missing.
+// Read reads the list at a place in the order. An error after the first object of
+// a list ends the output, so that an incomplete list is noticed.
 func (s *Sequence) Read(place int, list func(each func(controllers.Object) error) error) error {
 	mine := 0
 	err := list(func(o controllers.Object) error {
@@ -71,7 +71,7 @@ func (s *Sequence) add(o controllers.Object) error {
 	return s.write(o)
 }
 
-// Failure is why the output has broken off, nil where it has not.
+// Failure returns the error that ended the output, or nil.
 func (s *Sequence) Failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package suspend has the command suspend.
+// Package suspend implements the suspend command.
 package suspend
 
 import (
@@ -26,21 +26,21 @@ type options struct {
 	format  string
 }
 
-// NewCommand returns the command suspend.
+// NewCommand returns the suspend command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := kinds.NewCommand(a, kinds.Verb{
 		Name: "suspend", Applies: controllers.Suspend,
 		Short: "Suspend the reconciliation of resources",
 		Of:    "Suspend the reconciliation of %s objects",
-		Example: `  # Suspend one, or several
+		Example: `  # Suspend one or several objects
   flux suspend %[1]s my-app
   flux suspend %[1]s my-app my-api
 
   # Give a reason: flux get -o wide shows it with the author
   flux suspend %[1]s my-app --reason "database migration until Monday"
 
-  # Suspend all of a namespace, or those of a team everywhere
+  # Suspend all objects in a namespace, or by label in all namespaces
   flux suspend %[1]s --all -n apps
   flux suspend %[1]s -l team=blue -A
 
@@ -50,11 +50,11 @@ func NewCommand(a *app.App) *cobra.Command {
   flux suspend ks/my-app hr/my-app
   flux suspend ks,hr --all -n apps
 
-  # Suspend everything in the cluster, and name what failed
+  # Suspend all objects in the cluster, and print the names of those that failed
   flux suspend all -A --reason "change freeze" -o json | jq -r '.[] | select(.error) | .name'`,
 		Flags: func(fs *pflag.FlagSet) {
 			o.targets.Add(fs, "suspend")
-			fs.StringVar(&o.reason, "reason", "", "why, for those who find the object suspended; resume removes it")
+			fs.StringVar(&o.reason, "reason", "", "reason of the suspension, shown by get -o wide and removed by resume")
 			report.AddResultFormat(fs, &o.format)
 		},
 		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
@@ -64,9 +64,8 @@ func NewCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// run looks at each object before it changes it: one that is suspended
-// already keeps what it says about why and by whom. Who the user is, is asked
-// while the objects are looked at, so that it costs no waiting.
+// run reads each object before it changes it: a suspended object keeps its reason
+// and author. The name of the user is requested at the same time.
 func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	if err := report.CheckResultFormat(o.format); err != nil {
 		return err
@@ -135,7 +134,7 @@ func writeSuspension(ctx context.Context, client *kube.Client, t objref.Target, 
 	return objref.NotFound(err, t)
 }
 
-// orNull is what removes an annotation by a merge patch where there is nothing to say.
+// orNull returns nil for an empty text, which removes the annotation in a merge patch.
 func orNull(text string) any {
 	if text == "" {
 		return nil
@@ -143,7 +142,7 @@ func orNull(text string) any {
 	return text
 }
 
-// userTime bounds how long a change waits for the answer who the user is.
+// userTime is the maximum time of the request for the name of the user.
 const userTime = 2 * time.Second
 
 // askUser starts a request for the user's name. user waits for the response;

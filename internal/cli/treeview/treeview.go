@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// BoxStatus returns how a diagram shows an object with a status.
+// BoxStatus returns the status of an object in a diagram.
 func BoxStatus(status tree.Status) diagram.Status {
 	switch status {
 	case tree.Ready:
@@ -28,8 +28,8 @@ func BoxStatus(status tree.Status) diagram.Status {
 	}
 }
 
-// Style is that of other tables where it is piped, and narrower and in
-// colour on a terminal.
+// Style returns the style of a tree: narrow and coloured on a terminal, else
+// separated by tabs.
 func Style(a *app.App) tree.Style {
 	style := tree.Style{Now: a.Now(), Separator: "\t"}
 	if !ui.IsTerminal(a.Out) {
@@ -55,9 +55,8 @@ func paintStatus(status tree.Status, text string) string {
 	return c.Sprint(text)
 }
 
-// ReportGaps names what is missing in an answer, all that may not be seen at
-// once. That somebody may not see a kind is no failure: the rest is what was
-// asked for.
+// ReportGaps reports the resource types that could not be listed, those without
+// permission in one warning. Missing permissions are not an error.
 func ReportGaps(a *app.App, gaps []tree.Gap) error {
 	var failed error
 	var forbidden []string
@@ -74,7 +73,7 @@ func ReportGaps(a *app.App, gaps []tree.Gap) error {
 		failed = clierr.ErrReported
 	}
 	if len(forbidden) > 0 {
-		a.UI.Warning("what you may not list is left out: %s", strings.Join(forbidden, "; "))
+		a.UI.Warning("no permission to list, not included: %s", strings.Join(forbidden, "; "))
 	}
 	return failed
 }

@@ -1,4 +1,4 @@
-// Package wait has the command wait.
+// Package wait implements the wait command.
 package wait
 
 import (
@@ -27,24 +27,24 @@ type options struct {
 	format   string
 }
 
-// NewCommand returns the command wait.
+// NewCommand returns the wait command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := kinds.NewCommand(a, kinds.Verb{
 		Name: "wait", Applies: controllers.Get,
 		Short: "Wait until resources are ready, suspended or deleted",
 		Of:    "Wait until %s objects are ready, suspended or deleted",
-		Example: `  # Wait until one is ready, ten minutes at most
+		Example: `  # Wait at most ten minutes until an object is ready
   flux wait %[1]s my-app --timeout 10m
 
-  # All of a namespace, or of the cluster
+  # Wait for all objects in a namespace, or in the cluster
   flux wait %[1]s --all -n apps
   flux wait %[1]s --all -A
 
-  # Until it is gone
+  # Wait until an object is deleted
   flux wait %[1]s my-app --for deleted
 
-  # The outcome for a script
+  # Print the outcome as JSON
   flux wait %[1]s my-app -o json`,
 		Flags:     o.add,
 		KindFlags: o.addOfKind,
@@ -57,17 +57,18 @@ func NewCommand(a *app.App) *cobra.Command {
 	})
 	report.CompleteFormat(cmd)
 	complete.Flag(cmd, "for", cobra.FixedCompletions([]string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.Long = `Wait until objects are ready, suspended or deleted: the gate of a pipeline.
+	cmd.Long = `Wait until objects are ready, suspended or deleted.
 
-The exit code is 0 when all of them are, and 1 after --timeout or as soon as
-waiting is of no use: an object is stalled (its controller has given up until
-something changes), suspended or does not exist. A failure is waited out as long
-as another attempt can come: its controller retries, or its source, its request
-or its Kustomization has brought something that was not tried yet. With
---revision, a failure of another revision does not count.
+The exit code is 0 when all objects have reached the state. It is 1 after
+--timeout, or as soon as an object cannot reach it: the object is stalled (its
+controller does not retry until something changes), suspended, or does not exist.
+A failure does not end the wait while another attempt follows: the controller
+retries, or a new revision of the source, a reconciliation request or a change of
+the owner was not attempted yet. With --revision, failures of other revisions are
+ignored.
 
-What each object says of itself is printed when it changes; on a terminal it is
-one line, with the time.
+The state of each object is printed when it changes, on a terminal in one line
+with the elapsed time.
 
 ` + kinds.Help
 	return cmd
@@ -75,16 +76,16 @@ one line, with the time.
 
 func (o *options) add(fs *pflag.FlagSet) {
 	o.targets.Add(fs, "wait for")
-	fs.StringVar(&o.state, "for", reconcile.Ready, "what to wait for: ready, suspended or deleted")
+	fs.StringVar(&o.state, "for", reconcile.Ready, "state to wait for: ready, suspended or deleted")
 	report.AddFormat(fs, &o.format)
 }
 
 func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
 	if _, ok := reconcile.RevisionPath(k); ok {
-		fs.StringVar(&o.revision, "revision", "", "wait until it is ready at this revision, such as main@sha1:6f9a1b2c or a commit alone")
+		fs.StringVar(&o.revision, "revision", "", "revision to be ready at, e.g. main@sha1:6f9a1b2c or a commit")
 	}
 	if k.Applies() {
-		fs.BoolVar(&o.children, "children", false, "also wait for the Kustomizations and HelmReleases that it applies, and theirs")
+		fs.BoolVar(&o.children, "children", false, "also wait for the Kustomizations and HelmReleases that it applies, recursively")
 	}
 }
 
@@ -141,9 +142,9 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	return errors.Join(failed, c.Incomplete, report.PrintOutcomes(a, o.format, w.outcomes()))
 }
 
-// listNamed finds many named objects of a kind in a namespace by one list, so
-// that one watch, which starts where the list ended, can serve them all. Those
-// that are not in it are left to be asked for by name.
+// listNamed reads many named objects of a kind in a namespace with one list, so
+// that one watch from the version of the list serves all of them. Objects that are
+// not in the list are read by name.
 func listNamed(ctx context.Context, client *kube.Client, c *kinds.Chosen) error {
 	if c.Listed {
 		return nil

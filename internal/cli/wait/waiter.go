@@ -17,12 +17,12 @@ import (
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// waiter reports how the objects of a command line are waited for.
+// waiter prints the progress and the results of a wait.
 type waiter struct {
 	app     *app.App
 	client  *kube.Client
 	options *options
-	// user ends with the command and not with --timeout.
+	// user is the context of the command, without --timeout.
 	user   context.Context
 	states *report.Progress
 
@@ -31,7 +31,7 @@ type waiter struct {
 	results  []reconcile.Result
 }
 
-// run waits for the objects, and reports each that falls short at once.
+// run waits for the objects and reports each failure as soon as it occurs.
 func (w *waiter) run(ctx context.Context, c kinds.Chosen) error {
 	g := reconcile.Goal{State: w.options.state, Revision: w.options.revision}
 	w.say(c.Targets, g)
@@ -69,7 +69,7 @@ func subjectsOf(targets []objref.Target) []reconcile.Subject {
 	return list
 }
 
-// outcomes are those of all objects that were waited for.
+// outcomes returns the outcomes of all awaited objects.
 func (w *waiter) outcomes() []report.Outcome {
 	var list []report.Outcome
 	for _, result := range w.results {
@@ -88,7 +88,7 @@ func (w *waiter) say(targets []objref.Target, g reconcile.Goal) {
 	}
 }
 
-// ended reports what has become of an object.
+// ended prints the result for an object.
 func (w *waiter) ended(result reconcile.Result) {
 	s := result.Subject
 	err := w.inWords(result)
@@ -112,7 +112,7 @@ func atRevision(result reconcile.Result) string {
 	return ""
 }
 
-// state is what an object says while it is waited for.
+// state describes the intermediate state of an object.
 func (w *waiter) state(g reconcile.Goal, p reconcile.Progress) string {
 	text := missed(g, p.Subject.Kind, p.Object)
 	if p.Attempt != "" {
@@ -121,7 +121,7 @@ func (w *waiter) state(g reconcile.Goal, p reconcile.Progress) string {
 	return text
 }
 
-// missed is how an object falls short of a goal.
+// missed describes how an object differs from the goal.
 func missed(g reconcile.Goal, k controllers.Kind, o controllers.Object) string {
 	text := g.Missed(k, o)
 	switch {
@@ -134,7 +134,7 @@ func missed(g reconcile.Goal, k controllers.Kind, o controllers.Object) string {
 	}
 }
 
-// inWords makes the error that the user sees.
+// inWords returns the error to print for a result.
 func (w *waiter) inWords(result reconcile.Result) error {
 	s, t, o, g := result.Subject, objref.FromSubject(result.Subject), result.Last, result.Goal
 	var final *reconcile.FinalError
