@@ -144,7 +144,8 @@ func TestDefinitionsAreGenerated(t *testing.T) {
 	}
 }
 
-// TestDefinitionsAreWrittenAsGenerated sees that only labels are added on the way out.
+// TestDefinitionsAreWrittenAsGenerated checks that only labels are added to the
+// generated CRDs.
 func TestDefinitionsAreWrittenAsGenerated(t *testing.T) {
 	t.Parallel()
 	for _, object := range renderAll(t).Unstructured() {

@@ -15,7 +15,7 @@ import (
 
 // List returns the artifacts of a repository whose tags are wanted, in the
 // reverse order of their tags. Signatures and what else is attached to an
-// artifact is no artifact.
+// artifact is not an artifact.
 func List(ctx context.Context, address string, wanted func(tag string) bool, access Access) ([]Artifact, error) {
 	rest, ok := strings.CutPrefix(address, Scheme)
 	if !ok {

@@ -69,7 +69,7 @@ type Artifact struct {
 // URL is the address that means this very content.
 func (a Artifact) URL() string { return Scheme + a.Repository + "@" + a.Digest }
 
-// AddressError says that something is no address of an artifact.
+// AddressError is returned for an invalid address of an artifact.
 type AddressError struct{ Address string }
 
 func (e *AddressError) Error() string {

@@ -76,7 +76,7 @@ func (w Wanted) reference(repository name.Repository, options []remote.Option) (
 	case w.Digest != "":
 		digest, err := v1.NewHash(w.Digest)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no digest: %w", w.Digest, err)
+			return nil, fmt.Errorf("invalid digest %q: %w", w.Digest, err)
 		}
 		return repository.Digest(digest.String()), nil
 	case w.SemVer != "":

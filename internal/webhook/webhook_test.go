@@ -151,7 +151,7 @@ func FuzzRequests(f *testing.F) {
 			w.WriteHeader(http.StatusTeapot)
 			return
 		}
-		_, _ = fmt.Fprintf(w, "%d", len(body)) // nobody reads it
+		_, _ = fmt.Fprintf(w, "%d", len(body)) // not read
 	}))
 	f.Cleanup(server.Close)
 	u, err := url.Parse(server.URL)

@@ -21,8 +21,8 @@ import (
 // diffSizes are the sizes of a Kustomization in objects; the targets apply to the second.
 var diffSizes = []int{30, 300, 3000}
 
-// patience is the largest size measured with kubectl and delay: it takes 90 ms per object.
-const patience = 300
+// maxKubectl is the largest size measured with kubectl and delay: it takes 90 ms per object.
+const maxKubectl = 300
 
 // diff measures the diff of a Kustomization of ConfigMaps, one of which has drifted,
 // against `kubectl diff --server-side` on the same files, with and without delay.
@@ -98,7 +98,7 @@ func (d *diffBench) way(ctx context.Context, size int, dir, name string, delay t
 		fmt.Printf("  %8d %-18s %-8s %8.0fms %8.0fms %7.1fMiB %9d\n", size, name, who, ms(s.Wall), ms(s.CPU), float64(s.Memory)/1024, n)
 	}
 	row("flux", a, counted)
-	if delay > 0 && size > patience {
+	if delay > 0 && size > maxKubectl {
 		return nil
 	}
 	k, err := d.measure(ctx, theirs, kubeconfig, 3)

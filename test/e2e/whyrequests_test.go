@@ -68,7 +68,7 @@ func (s *story) requests(t *testing.T, args []string) []string {
 	one.env = append(slices.Clone(s.env), "KUBECONFIG="+proxy.Kubeconfig)
 	stdout, stderr, _ := one.try("flux", args...)
 	if !strings.HasPrefix(stdout, "No problem found with ") && !strings.Contains(stdout, "GitRepository/apps/broken: branch nowhere not found") {
-		t.Errorf("an answer that is none:\n%s%s", stdout, stderr)
+		t.Errorf("no diagnosis:\n%s%s", stdout, stderr)
 	}
 	slices.Sort(all)
 	return all

@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/internal/testterminal"
 )
 
-// patience is the timeout of waits in a script; the machine may be busy.
-const patience = time.Minute
+// waitTimeout is the timeout of waits in a script; the machine may be busy.
+const waitTimeout = time.Minute
 
 // background has the commands that run while a script continues.
 type background struct {
@@ -87,7 +87,7 @@ func waits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: waits FILE PATTERN…")
 	}
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
@@ -102,7 +102,7 @@ func waits(ts *testscript.TestScript, neg bool, args []string) {
 			select {
 			case <-look.C:
 			case <-deadline.C:
-				ts.Fatalf("%s has no match of %s after %s:\n%s", args[0], pattern, patience, data)
+				ts.Fatalf("%s has no match of %s after %s:\n%s", args[0], pattern, waitTimeout, data)
 			}
 		}
 	}
@@ -137,12 +137,12 @@ func jobOf(ts *testscript.TestScript, name string) *job {
 }
 
 func (j *job) ends(ts *testscript.TestScript, name string, code int) {
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	select {
 	case <-j.ended:
 	case <-deadline.C:
-		ts.Fatalf("%s has not ended after %s", name, patience)
+		ts.Fatalf("%s has not ended after %s", name, waitTimeout)
 	}
 	if got := j.cmd.ProcessState.ExitCode(); got != code {
 		ts.Fatalf("%s exited with %d, want %d\n%s", name, got, code, j.printed(ts, name))

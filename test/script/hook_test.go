@@ -30,7 +30,7 @@ func hook(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
-	server := &http.Server{Handler: h, ReadHeaderTimeout: patience}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: waitTimeout}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	ts.Setenv("HOOK", "http://"+listener.Addr().String())

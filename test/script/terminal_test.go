@@ -79,7 +79,7 @@ func shows(ts *testscript.TestScript, neg bool, args []string) {
 	data, err := os.ReadFile(ts.MkAbs(args[1]))
 	ts.Check(err)
 	want, screen := string(data), ""
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
@@ -91,7 +91,7 @@ func shows(ts *testscript.TestScript, neg bool, args []string) {
 		select {
 		case <-look.C:
 		case <-deadline.C:
-			ts.Fatalf("%s does not show %s after %s:\n%s\nall that was written: %q", args[0], args[1], patience, cmp.Diff(want, screen), terminal.Raw())
+			ts.Fatalf("%s does not show %s after %s:\n%s\nall that was written: %q", args[0], args[1], waitTimeout, cmp.Diff(want, screen), terminal.Raw())
 		}
 	}
 }
@@ -121,7 +121,7 @@ func reads(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	re, err := regexp.Compile(args[1])
 	ts.Check(err)
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(waitTimeout)
 	defer deadline.Stop()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
@@ -133,7 +133,7 @@ func reads(ts *testscript.TestScript, neg bool, args []string) {
 		select {
 		case <-look.C:
 		case <-deadline.C:
-			ts.Fatalf("%s has not written %s after %s: %q", args[0], args[1], patience, raw)
+			ts.Fatalf("%s has not written %s after %s: %q", args[0], args[1], waitTimeout, raw)
 		}
 	}
 }

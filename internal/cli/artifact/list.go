@@ -89,7 +89,7 @@ func listArtifacts(a *app.App, cmd *cobra.Command, o *listOptions, args []string
 	return table.Write(a.Out, true)
 }
 
-// filter tells which tags are asked for.
+// filter selects tags.
 func (o *listOptions) filter() (func(tag string) bool, error) {
 	var in *semver.Constraints
 	var like *regexp.Regexp

@@ -28,7 +28,7 @@ func newPullArtifact(a *app.App) *cobra.Command {
 		Use:   "artifact [oci://address:tag]",
 		Short: "Unpack an artifact from a registry into a folder",
 		Long: `Unpack an artifact from an OCI registry into a folder, which is made where it
-is missing. What is there stays where no file of the artifact takes its place.
+is missing. Existing files are kept unless the artifact replaces them.
 
 The artifact is unpacked beside the folder first, and its digest verified: if it
 is malformed or too large, or the command is interrupted, the folder is as it was.
@@ -82,7 +82,7 @@ func pullArtifact(a *app.App, cmd *cobra.Command, o *pullOptions, args []string)
 		}
 	}
 	for _, name := range left {
-		a.UI.Warning("%s is no file or folder, and is left out", name)
+		a.UI.Warning("%s is not a file or folder: skipped", name)
 	}
 	a.UI.Success("artifact content extracted to %s", o.folder)
 	return nil

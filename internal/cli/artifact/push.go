@@ -132,7 +132,7 @@ func (o *pushOptions) check(a *app.App) (map[string]string, error) {
 			wrong = append(wrong, fmt.Errorf("annotation %q is not of the form key=value", item))
 		}
 		if _, err := time.Parse(time.RFC3339, value); key == registry.CreatedAnnotation && err != nil {
-			wrong = append(wrong, fmt.Errorf("annotation %s has to be a time such as 2026-01-31T10:00:00Z", key))
+			wrong = append(wrong, fmt.Errorf("annotation %s must be a time such as 2026-01-31T10:00:00Z", key))
 		}
 		annotations[key] = value
 	}

@@ -59,7 +59,7 @@ func CompleteAddress(_ *cobra.Command, args []string, prefix string) ([]string, 
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// ExplainError adds the way out to what a registry answered.
+// ExplainError adds the remedy to an error of a registry.
 func ExplainError(ctx context.Context, access registry.Access, err error) error {
 	var answered *transport.Error
 	var dial *net.OpError

@@ -59,7 +59,8 @@ func Packable(ctx context.Context, a *app.App, path string) (from string, remove
 	return from, remove, nil
 }
 
-// WriteFile packs into a file beside the output first: nobody finds half an artifact.
+// WriteFile packs into a temporary file and renames it, so that the output is never
+// incomplete.
 func WriteFile(ctx context.Context, o *PackOptions, from, output string) (err error) {
 	output, err = filepath.Abs(output)
 	if err != nil {

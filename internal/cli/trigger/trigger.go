@@ -191,7 +191,7 @@ func (t *triggering) typeKnown() bool {
 	return !t.needsCluster() || len(t.Given("type")) > 0
 }
 
-// needsCluster reports whether the Receiver has to be read from the cluster.
+// needsCluster reports whether the Receiver must be read from the cluster.
 func (t *triggering) needsCluster() bool {
 	usesOIDC := len(t.Given("type")) > 0 && t.typ.Name == "generic-oidc"
 	return t.url == "" || !t.SecretGiven(t.token) && !usesOIDC
