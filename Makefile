@@ -93,6 +93,7 @@ lint: manifests ## Run the linters over every module
 	tools/lint sandbox ./...
 	tools/lint test/outside ./...
 	$(GO) test ./test/arch
+	$(GO) run ./tools/language .
 
 .PHONY: docs
 docs: build ## Generate docs/cmd from the help of the commands

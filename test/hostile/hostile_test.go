@@ -31,8 +31,8 @@ const (
 	// addressSpace limits the address space of the commands, in KiB: the Go runtime
 	// reserves more than it uses.
 	addressSpace = 8 << 20
-	// patience is the timeout of a command.
-	patience = 5 * time.Minute
+	// commandTimeout is the timeout of a command.
+	commandTimeout = 5 * time.Minute
 )
 
 // row is a hostile input and the expected result.
@@ -127,7 +127,7 @@ func (r row) run(t *testing.T, bin string, args []string) outcome {
 // runIn runs flux in a directory, "" for that of the test.
 func (r row) runIn(t *testing.T, dir, bin string, args []string) outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), commandTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", fmt.Sprintf(`ulimit -v %d && exec "$0" "$@"`, addressSpace), filepath.Join(bin, "flux")}, args...)...)
 	temporary := t.TempDir()
