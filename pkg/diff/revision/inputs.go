@@ -69,6 +69,8 @@ type inputs struct {
 	// changes names.
 	read   []string
 	opaque bool
+	// named is set once the files were searched for what changes names.
+	named bool
 }
 
 func newInputs(base, head Tree) *inputs {
@@ -93,6 +95,13 @@ var changedNames = regexp.MustCompile(`name(Prefix|Suffix)|replacements|name["']
 
 // contains reports whether the files may contain an object with all of the words.
 func (r *inputs) contains(words []string) bool {
+	if !r.named {
+		r.named = true
+		r.opaque = r.opaque || slices.ContainsFunc(r.read, func(name string) bool {
+			text, err := fs.ReadFile(r.head, name)
+			return err != nil || changedNames.Match(text)
+		})
+	}
 	if r.opaque {
 		return true
 	}
@@ -184,7 +193,6 @@ func (r *inputs) file(name string) bool {
 	}
 	r.read = append(r.read, name)
 	r.leaf = r.leaf && !mayContainFlux(text)
-	r.opaque = r.opaque || changedNames.Match(text)
 	isKustomization := false
 	for _, recognised := range konfig.RecognizedKustomizationFileNames() {
 		isKustomization = isKustomization || path.Base(name) == recognised
