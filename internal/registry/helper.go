@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// cloud asks a credential helper of docker.
+// cloud gets credentials from a credential helper of Docker.
 type cloud struct {
 	ctx     context.Context //nolint:containedctx // the library's interface takes none
 	program string

@@ -66,7 +66,7 @@ type Artifact struct {
 	Annotations map[string]string
 }
 
-// URL is the address that means this very content.
+// URL returns the address of this content, with its digest.
 func (a Artifact) URL() string { return Scheme + a.Repository + "@" + a.Digest }
 
 // AddressError is returned for an invalid address of an artifact.

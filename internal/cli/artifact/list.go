@@ -48,8 +48,8 @@ where they come from. What cosign attaches to them is left out.`,
 	}
 	flags := cmd.Flags()
 	oci.AddAccess(a, flags, &o.access)
-	flags.StringVar(&o.semver, "filter-semver", "", "only tags that are versions in this range, such as '>=1.0.0 <2.0.0'")
-	flags.StringVar(&o.regexp, "filter-regex", "", "only tags that match this regular expression")
+	flags.StringVar(&o.semver, "filter-semver", "", "range of versions, e.g. '>=1.0.0 <2.0.0'")
+	flags.StringVar(&o.regexp, "filter-regex", "", "regular expression for tags")
 	oci.AddFormat(flags, &o.format)
 	return cmd
 }

@@ -43,7 +43,7 @@ Nothing is ever written outside of the folder.`,
 	}
 	flags := cmd.Flags()
 	oci.AddAccess(a, flags, &o.access)
-	flags.StringVarP(&o.folder, "output", "o", "", "the folder to unpack into")
+	flags.StringVarP(&o.folder, "output", "o", "", "folder to unpack into")
 	return cmd
 }
 
@@ -53,7 +53,7 @@ func pullArtifact(a *app.App, cmd *cobra.Command, o *pullOptions, args []string)
 		return err
 	}
 	if o.folder == "" {
-		return clierr.WithHint("name a folder with --output", "there is nowhere to unpack the artifact")
+		return clierr.WithHint("name a folder with --output", "a folder for the artifact is required")
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()

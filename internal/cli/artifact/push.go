@@ -62,13 +62,13 @@ others are given; those of a cloud come from its credential helper for docker.`,
 	flags := cmd.Flags()
 	o.Add(flags)
 	oci.AddAccess(a, flags, &o.access)
-	flags.StringVarP(&o.Path, "path", "f", "", "the folder or file to push; - for standard input")
-	flags.StringVar(&o.source, "source", "", "the address that the files come from, such as that of the Git repository")
-	flags.StringVar(&o.revision, "revision", "", "the revision that the files are of, such as main@sha1:6f9a1b2c")
-	flags.StringArrayVarP(&o.annotations, "annotations", "a", nil, "an annotation for the artifact as key=value; can be given several times")
-	flags.BoolVar(&o.reproducible, "reproducible", false, "date the artifact 1970-01-01, so that the same files give the same digest")
-	flags.BoolVar(&o.Resolve, "resolve-symlinks", false, "pack what symbolic links point to, instead of leaving them out")
-	flags.BoolVar(&o.debug, "debug", false, "show what is asked of the registry")
+	flags.StringVarP(&o.Path, "path", "f", "", "folder or file to push; - for standard input")
+	flags.StringVar(&o.source, "source", "", "address of the source of the files, e.g. of the Git repository")
+	flags.StringVar(&o.revision, "revision", "", "revision of the files, e.g. main@sha1:6f9a1b2c")
+	flags.StringArrayVarP(&o.annotations, "annotations", "a", nil, "annotation for the artifact as key=value; can be repeated")
+	flags.BoolVar(&o.reproducible, "reproducible", false, "set the time of the artifact to 1970-01-01, so that equal files have the same digest")
+	flags.BoolVar(&o.Resolve, "resolve-symlinks", false, "pack the targets of symbolic links instead of skipping the links")
+	flags.BoolVar(&o.debug, "debug", false, "print the requests to the registry")
 	oci.AddFormat(flags, &o.format)
 	return cmd
 }
@@ -113,7 +113,7 @@ func pushArtifact(a *app.App, cmd *cobra.Command, o *pushOptions, args []string)
 	return a.Encode(o.format, oci.Entry{URL: pushed.URL(), Repository: pushed.Repository, Tag: pushed.Tag, Digest: pushed.Digest})
 }
 
-// check says everything that is wrong with the flags, and returns the annotations.
+// check reports all errors of the flags, and returns the annotations.
 func (o *pushOptions) check(a *app.App) (map[string]string, error) {
 	var wrong []error
 	for _, needed := range []struct{ flag, value, example string }{
@@ -129,7 +129,7 @@ func (o *pushOptions) check(a *app.App) (map[string]string, error) {
 	for _, item := range o.annotations {
 		key, value, ok := strings.Cut(item, "=")
 		if !ok || key == "" {
-			wrong = append(wrong, fmt.Errorf("annotation %q is not of the form key=value", item))
+			wrong = append(wrong, fmt.Errorf("invalid annotation %q: must be key=value", item))
 		}
 		if _, err := time.Parse(time.RFC3339, value); key == registry.CreatedAnnotation && err != nil {
 			wrong = append(wrong, fmt.Errorf("annotation %s must be a time such as 2026-01-31T10:00:00Z", key))
@@ -139,7 +139,7 @@ func (o *pushOptions) check(a *app.App) (map[string]string, error) {
 	annotations[registry.SourceAnnotation] = oci.WithoutCredentials(o.source)
 	annotations[registry.RevisionAnnotation] = o.revision
 	if annotations[registry.SourceAnnotation] != o.source {
-		a.UI.Warning("the credentials in --source are left out")
+		a.UI.Warning("credentials removed from --source")
 	}
 	return annotations, errors.Join(wrong...)
 }

@@ -25,7 +25,7 @@ func newTagArtifact(a *app.App) *cobra.Command {
 	o := &tagOptions{}
 	cmd := &cobra.Command{
 		Use:   "artifact [oci://address:tag]",
-		Short: "Give an artifact in a registry more tags",
+		Short: "Tag an artifact in a registry",
 		Long: `Give an artifact in an OCI registry more tags. Nothing is fetched or sent but
 its manifest.`,
 		Example: `  # Make a version the newest one
@@ -38,7 +38,7 @@ its manifest.`,
 	}
 	flags := cmd.Flags()
 	oci.AddAccess(a, flags, &o.access)
-	flags.StringSliceVar(&o.tags, "tag", nil, "the tag to give; can be given several times, or with commas")
+	flags.StringSliceVar(&o.tags, "tag", nil, "tag to add; can be repeated or separated by commas")
 	oci.AddFormat(flags, &o.format)
 	return cmd
 }
@@ -49,7 +49,7 @@ func tagArtifact(a *app.App, cmd *cobra.Command, o *tagOptions, args []string) e
 		return err
 	}
 	if len(o.tags) == 0 {
-		return clierr.WithHint("name it with --tag", "there is no tag to give")
+		return clierr.WithHint("name it with --tag", "a tag is required")
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()

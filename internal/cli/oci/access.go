@@ -25,33 +25,33 @@ import (
 	"github.com/fluxkit/flux/internal/registry"
 )
 
-// AddAccess adds the flags of all that speaks with a registry.
+// AddAccess adds the flags for the access to registries.
 func AddAccess(a *app.App, flags *pflag.FlagSet, access *registry.Access) {
 	access.Transport = a.Secrets.Transport(remote.DefaultTransport)
 	access.Provider = "generic"
 	flags.StringVar(&access.Credentials, "creds", "", "user:password or a token for the registry")
-	flags.BoolVar(&access.Insecure, "insecure-registry", false, "speak plain HTTP with the registry")
-	flags.Var(command.Choice{Value: &access.Provider, Allowed: []string{"generic", "aws", "azure", "gcp"}}, "provider", "where credentials come from: generic, aws, azure or gcp")
+	flags.BoolVar(&access.Insecure, "insecure-registry", false, "connect to the registry without TLS")
+	flags.Var(command.Choice{Value: &access.Provider, Allowed: []string{"generic", "aws", "azure", "gcp"}}, "provider", "source of credentials: generic, aws, azure or gcp")
 }
 
-// AddFormat adds -o to a command that reports in words without it.
+// AddFormat adds the flag --output to a command that prints text by default.
 func AddFormat(flags *pflag.FlagSet, format *string) {
-	flags.VarP(command.Choice{Value: format, Allowed: []string{"json", "yaml"}}, "output", "o", "report as json or yaml instead of in words")
+	flags.VarP(command.Choice{Value: format, Allowed: []string{"json", "yaml"}}, "output", "o", "output format: json or yaml (default text)")
 }
 
-// Address is the one argument of these commands.
+// Address returns the address of an artifact, the only argument of these commands.
 func Address(cmd *cobra.Command, args []string) (string, error) {
 	usage := cmd.CommandPath() + " oci://ghcr.io/org/manifests"
 	if len(args) != 1 {
-		return "", clierr.WithHint(usage, "one address of an artifact is required")
+		return "", clierr.WithHint(usage, "the address of an artifact is required")
 	}
 	if rest, ok := strings.CutPrefix(args[0], registry.Scheme); !ok || rest == "" {
-		return "", clierr.WithHint(usage, "the address %q has to begin with %s", WithoutCredentials(args[0]), registry.Scheme)
+		return "", clierr.WithHint(usage, "invalid address %q: must begin with %s", WithoutCredentials(args[0]), registry.Scheme)
 	}
 	return args[0], nil
 }
 
-// CompleteAddress begins the address: there is no asking a registry for what it has.
+// CompleteAddress completes the scheme of an address. Registries are not queried.
 func CompleteAddress(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 && strings.HasPrefix(registry.Scheme, prefix) {
 		return []string{registry.Scheme}, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
@@ -67,19 +67,19 @@ func ExplainError(ctx context.Context, access registry.Access, err error) error 
 	case err == nil || ctx.Err() != nil:
 		return err
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return clierr.WithHint("check the address of the registry, and that it can be reached from here", "cannot reach the registry: %w", err)
+		return clierr.WithHint("check the address of the registry and the network connection", "cannot reach the registry: %w", err)
 	case lost(err):
 		return clierr.WithHint("run the command again", "the connection to the registry was lost: %w", err)
 	case errors.Is(err, http.ErrSchemeMismatch) && !access.Insecure:
-		return &clierr.HintedError{Err: err, Hint: "the registry speaks plain HTTP: allow that with --insecure-registry"}
+		return &clierr.HintedError{Err: err, Hint: "the registry does not use TLS: allow it with --insecure-registry"}
 	case !errors.As(err, &answered):
 		return err
 	case answered.StatusCode == http.StatusUnauthorized && access.Credentials == "" && access.Provider == "generic":
-		return &clierr.HintedError{Err: err, Hint: "log in with 'docker login', or give credentials with --creds"}
+		return &clierr.HintedError{Err: err, Hint: "log in with 'docker login', or set credentials with --creds"}
 	case answered.StatusCode == http.StatusUnauthorized:
 		return &clierr.HintedError{Err: err, Hint: "the registry does not accept these credentials"}
 	case answered.StatusCode == http.StatusForbidden:
-		return &clierr.HintedError{Err: err, Hint: "these credentials may not do this: check what they are allowed in the repository"}
+		return &clierr.HintedError{Err: err, Hint: "check the permissions of the credentials in the repository"}
 	case answered.StatusCode == http.StatusNotFound:
 		return &clierr.HintedError{Err: err, Hint: "check the address; 'flux list artifacts' shows the tags of a repository"}
 	}
@@ -91,8 +91,8 @@ func lost(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// WithoutCredentials takes credentials out of an address, as those that CI
-// systems put into the addresses of their checkouts, and those of its query.
+// WithoutCredentials removes the credentials and the query from an address. CI systems put
+// credentials into the addresses of their checkouts.
 func WithoutCredentials(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"github.com/fluxkit/flux/internal/registry"
 )
 
-// Entry is an artifact as scripts get it.
+// Entry is an artifact in JSON and YAML output.
 type Entry struct {
 	URL        string `json:"url"`
 	Repository string `json:"repository"`

@@ -16,26 +16,26 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// PackOptions are the flags of all that packs a folder.
+// PackOptions holds the flags of commands that pack a folder.
 type PackOptions struct {
 	Path               string
 	Ignore, AlsoIgnore []string
 	Resolve            bool
 }
 
-// ignoredInArtifacts are left out of artifacts unless --ignore-paths says otherwise.
+// ignoredInArtifacts is the default of --ignore-paths.
 var ignoredInArtifacts = []string{
 	".git/", ".gitignore", ".gitmodules", ".gitattributes", "*.jpg", "*.jpeg", "*.gif", "*.png", "*.wmv", "*.flv", "*.tar.gz", "*.zip",
 }
 
 // Add adds the flags.
 func (o *PackOptions) Add(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&o.Ignore, "ignore-paths", ignoredInArtifacts, "leave out what these patterns match, in the format of .gitignore")
-	fs.StringSliceVar(&o.AlsoIgnore, "add-ignore-paths", nil, "leave out what these patterns match, too")
+	fs.StringSliceVar(&o.Ignore, "ignore-paths", ignoredInArtifacts, "patterns of files to exclude, in the format of .gitignore")
+	fs.StringSliceVar(&o.AlsoIgnore, "add-ignore-paths", nil, "further patterns of files to exclude")
 }
 
-// Packable is the folder or file to pack. Standard input is kept in a file
-// until remove is called.
+// Packable returns the folder or file to pack. Standard input is kept in a file until remove is
+// called.
 func Packable(ctx context.Context, a *app.App, path string) (from string, remove func() error, err error) {
 	if path != "-" {
 		if _, err := os.Stat(path); err != nil {
