@@ -33,7 +33,7 @@ func topic(t *testing.T, name string) string {
 
 // readVariable matches the names of variables in source code: those of flux, and
 // those that a function reads from the environment.
-var readVariable = regexp.MustCompile(`"((?:FLUX|FLUXCD)_[A-Z_]+[A-Z])"|(?:[eE]nv|Getenv|LookupEnv)\("([A-Z_]+)"\)|(?:tokenEnv: +|actions\w+ += )"([A-Z_]+)"`)
+var readVariable = regexp.MustCompile(`"((?:FLUX|FLUXCD)_[A-Z_]+[A-Z])"|(?:[eE]nv|Getenv|LookupEnv)\("([A-Z_]+)"\)|(?:tokenEnv: +|actions\w+ += |vaultAllowlist += )"([A-Z_]+)"`)
 
 // TestEnvironmentTopic checks that the topic has each variable that the source code
 // reads, and no other variable of flux.
