@@ -67,9 +67,9 @@ Credentials:
       age keys for flux build and flux diff, or the file with them. Default:
       sops/age/keys.txt in XDG_CONFIG_HOME, else in ~/.config.
   VAULT_ADDR, SOPS_HC_VAULT_ALLOWLIST
-      Address of the Vault server that decrypts SOPS documents, and the addresses
-      that a token may be sent to (default VAULT_ADDR only). The clients of AWS,
-      Azure, Google Cloud and Vault read their usual variables, too.
+      Address of the Vault server that decrypts SOPS documents, and the
+      addresses that a token may be sent to (default VAULT_ADDR). The clients of
+      AWS, Azure, Google Cloud and Vault read their usual variables, too.
   DOCKER_CONFIG, REGISTRY_AUTH_FILE
       Credentials of OCI registries as "docker login" and "podman login" store
       them.
