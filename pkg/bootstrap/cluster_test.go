@@ -120,7 +120,12 @@ func (w *world) simulate(ctx context.Context, kind string, status func(controlle
 		}
 		attempts[attempt] = true
 		// A controller that is reconciling keeps its previous conditions.
-		if earlier, ok := (controllers.Path{"status.conditions"}).Lookup(e.Object); ok {
+		// The event may be older than the last status.
+		o, err := w.cluster.Client.Get(ctx, res, w.namespace, controllers.Name(e.Object))
+		if err != nil {
+			return false, err
+		}
+		if earlier, ok := (controllers.Path{"status.conditions"}).Lookup(o); ok {
 			reconciling := append(earlier.([]any), map[string]any{
 				"type": "Reconciling", "status": "True", "reason": "Progressing", "message": "reconciling", "lastTransitionTime": "2026-11-01T10:00:00Z",
 			})
