@@ -53,6 +53,7 @@ func TestFaults(t *testing.T) {
 	t.Run("passing", w.passing)
 	t.Run("hanging", w.hanging)
 	t.Run("prompting", w.prompting)
+	t.Run("git", w.git)
 	t.Run("the server is replaced", w.replaced)
 }
 

@@ -27,6 +27,8 @@ type process struct {
 	stderr *transcript
 	ended  chan struct{}
 	err    error
+	// temporary is its temporary folder.
+	temporary string
 }
 
 // transcript is the output of a process so far.
@@ -60,10 +62,10 @@ func (t *transcript) String() string {
 // start runs flux until the test ends.
 func (w *world) start(t *testing.T, kubeconfig string, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, line: "flux " + strings.Join(args, " "), stdout: newTranscript(), stderr: newTranscript(), ended: make(chan struct{})}
+	p := &process{t: t, line: "flux " + strings.Join(args, " "), stdout: newTranscript(), stderr: newTranscript(), ended: make(chan struct{}), temporary: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
 	p.cmd = exec.CommandContext(ctx, filepath.Join(w.bin, "flux"), args...)
-	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+t.TempDir())
+	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+t.TempDir(), "TMPDIR="+p.temporary)
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
