@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -108,6 +110,23 @@ func (g Goal) ended(k controllers.Kind, o controllers.Object) bool {
 // unanswered reports whether the status is from before the request.
 func (g Goal) unanswered(o controllers.Object) bool {
 	return g.Token != "" && (controllers.Path{"status.lastHandledReconcileAt"}).String(o) != g.Token
+}
+
+// withReplaced returns the goal for a state of the object. A controller reports
+// only the last request, so if another client has replaced Token before the
+// controller handled it, the goal is the request that replaced it. requested is
+// the state right after Token was set, which tells that request from earlier
+// ones.
+func (g Goal) withReplaced(requested, o controllers.Object) Goal {
+	handledOf := controllers.Path{"status.lastHandledReconcileAt"}.String
+	if g.Token == "" || requested == nil {
+		return g
+	}
+	asked, _, _ := unstructured.NestedString(o, "metadata", "annotations", controllers.RequestAnnotation)
+	if handled := handledOf(o); asked != "" && handled == asked && handled != handledOf(requested) {
+		g.Token = asked
+	}
+	return g
 }
 
 func uid(o controllers.Object) string { return controllers.Path{"metadata.uid"}.String(o) }

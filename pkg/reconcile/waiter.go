@@ -179,6 +179,7 @@ func outdated(e kube.Event, last controllers.Object) bool {
 // judge reports whether the goal is reached, and returns an error if it cannot
 // be.
 func (w *Waiter) judge(ctx context.Context, g Goal, s Subject, o controllers.Object) (bool, error) {
+	g = g.withReplaced(s.Object, o)
 	if g.Reached(s.Kind, o) {
 		return true, nil
 	}

@@ -169,3 +169,51 @@ func TestGoal(t *testing.T) {
 		}
 	}
 }
+
+// TestReplacedRequest waits for a request that another client replaces before
+// the controller has handled it. The controller reports only the other one.
+func TestReplacedRequest(t *testing.T) {
+	t.Parallel()
+	at := func(asked, handled string) controllers.Object {
+		o := status("True", "ReconciliationSucceeded", "main@sha1:6f9a1b2c", handled)
+		o["apiVersion"], o["kind"] = "kustomize.toolkit.fluxcd.io/v1", "Kustomization"
+		o["metadata"] = map[string]any{
+			"namespace": "apps", "name": "app", "uid": "1", "generation": int64(1),
+			"annotations": map[string]any{controllers.RequestAnnotation: asked},
+		}
+		return o
+	}
+	for name, test := range map[string]struct {
+		before, next controllers.Object
+		reached      bool
+	}{
+		"handled":                        {at("ours", "first"), at("ours", "ours"), true},
+		"replaced and handled":           {at("ours", "first"), at("other", "other"), true},
+		"handled, then replaced":         {at("ours", "first"), at("other", "ours"), true},
+		"replaced and not handled":       {at("ours", "first"), at("other", "first"), false},
+		"undone to what was handled":     {at("ours", "first"), at("first", "first"), false},
+		"the first request, not handled": {at("ours", ""), at("ours", ""), false},
+		"an earlier request handled":     {at("ours", "first"), at("ours", "second"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := fakeapi.New(t)
+			s.Put(kustomizations, test.before)
+			before := state(t, s)
+			ctx := fakeapi.NewDeadline(t.Context())
+			s.OnWatch(kustomizations, func() {
+				s.Put(kustomizations, test.next)
+				if !test.reached {
+					ctx.Expire()
+				}
+			})
+			k, _ := controllers.FindKind("Kustomization")
+			w := reconcile.Waiter{Watches: reconcile.NewWatches(s.Client), Progress: func(reconcile.Progress) {}}
+			goal := reconcile.Goal{State: reconcile.Ready, Attempt: true, Token: "ours", Answer: true}
+			result := w.Await(ctx, goal, reconcile.Subject{Kind: k, Namespace: "apps", Name: "app", Object: before}, nil)
+			if reached := result.Err == nil; reached != test.reached {
+				t.Errorf("reached is %v: %v", reached, result.Err)
+			}
+		})
+	}
+}
