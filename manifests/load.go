@@ -92,7 +92,7 @@ func (s *Set) describe() error {
 		return errors.New("no Flux controller found")
 	}
 	if !seen[" Namespace "+s.Namespace+" "] {
-		return fmt.Errorf("Namespace %q not found", s.Namespace)
+		return fmt.Errorf("no Namespace object %q", s.Namespace)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func TestFromDirErrors(t *testing.T) {
 		},
 		"no namespace": {
 			map[string]string{"a.yaml": deployment},
-			`reading manifests DIR: Namespace "flux-system" not found: ACCEPTED`,
+			`reading manifests DIR: no Namespace object "flux-system": ACCEPTED`,
 		},
 		"not rendered": {
 			map[string]string{"source-controller.yaml": strings.Replace(deployment, ", namespace: flux-system", "", 1)},

@@ -35,7 +35,7 @@ func (t Table) Write(w io.Writer, headers bool) error {
 
 // sameWidths makes characters as wide in every locale: by default those that are ambiguous are wide
 // in the locales of East Asia, and the bytes of a pipe must not depend on the locale.
-var sameWidths = sync.OnceFunc(func() { runewidth.DefaultCondition.EastAsianWidth = false })
+var sameWidths = sync.OnceFunc(func() { runewidth.DefaultCondition.EastAsianWidth = false }) //nolint:gochecknoglobals // a once, to be set before the first table
 
 // newTable returns a table in the style of Flux 2.9.
 func newTable(b *strings.Builder) *tablewriter.Table {

@@ -115,7 +115,7 @@ func (g Goal) unanswered(o controllers.Object) bool {
 // withReplaced returns the goal for a state of the object. A controller reports
 // only the last request, so if another client has replaced Token before the
 // controller handled it, the goal is the request that replaced it. requested is
-// the state right after Token was set, which tells that request from earlier
+// the state right after Token was set, to distinguish that request from earlier
 // ones.
 func (g Goal) withReplaced(requested, o controllers.Object) Goal {
 	handledOf := controllers.Path{"status.lastHandledReconcileAt"}.String
