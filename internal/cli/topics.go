@@ -83,6 +83,9 @@ Terminal:
 
   NO_COLOR
       Disables colours if set. TERM=dumb disables colours and redrawing.
+  CLICOLOR, CLICOLOR_FORCE
+      CLICOLOR=0 disables colours. CLICOLOR_FORCE=1 colours messages and trees
+      in pipes and files, too; tables in pipes never have colours.
   COLUMNS, LINES
       Size of the terminal. Default: the size that the terminal reports.
   CI

@@ -43,19 +43,32 @@ type Terminal struct {
 	mask func(string) string
 }
 
-// New returns a Terminal for the streams. Colours require a terminal and an environment without
-// NO_COLOR.
+// New returns a Terminal for the streams.
 func New(in io.Reader, err io.Writer, env func(string) string) *Terminal {
 	return &Terminal{
 		in:          in,
 		err:         err,
-		paint:       IsTerminal(err) && env("NO_COLOR") == "" && env("TERM") != "dumb",
+		paint:       Colours(err, env),
 		interactive: IsTerminal(in) && IsTerminal(err),
 
 		columns: Columns(err, env),
 		env:     env,
 		redraws: IsTerminal(err) && env("TERM") != "dumb" && env("CI") == "",
 	}
+}
+
+// Colours reports whether text on a stream is coloured: on a terminal unless NO_COLOR, CLICOLOR=0
+// or TERM=dumb is set, and everywhere with CLICOLOR_FORCE. See https://no-color.org and
+// https://bixense.com/clicolors.
+func Colours(stream any, env func(string) string) bool {
+	force := env("CLICOLOR_FORCE")
+	switch {
+	case env("NO_COLOR") != "":
+		return false
+	case force != "" && force != "0":
+		return true
+	}
+	return IsTerminal(stream) && env("CLICOLOR") != "0" && env("TERM") != "dumb"
 }
 
 // IsTerminal reports whether a stream is a terminal, or a writer that wraps one.

@@ -36,7 +36,7 @@ func (a *App) Screen(noTrunc bool) (output.Screen, bool) {
 	if !ui.IsTerminal(a.Out) {
 		return output.Screen{}, false
 	}
-	s := output.Screen{Width: ui.Columns(a.Out, a.Env), Height: ui.Lines(a.Out, a.Env), Colour: a.Env("NO_COLOR") == "" && a.Env("TERM") != "dumb"}
+	s := output.Screen{Width: ui.Columns(a.Out, a.Env), Height: ui.Lines(a.Out, a.Env), Colour: ui.Colours(a.Out, a.Env)}
 	if noTrunc {
 		s.Width = 0
 	}

@@ -304,7 +304,7 @@ func (q *query) list(ctx context.Context, scopes []eventScope, each func(event.E
 			continue
 		}
 		if q.mayLack(scopes[i], err) {
-			q.app.UI.Warning("you may not list the events in namespace %q: those of %s are left out", scopes[i].namespace, strings.Join(scopes[i].subjects(), ", "))
+			q.app.UI.Warning("no permission to list events in namespace %q: events of %s not included", scopes[i].namespace, strings.Join(scopes[i].subjects(), ", "))
 			continue
 		}
 		return err

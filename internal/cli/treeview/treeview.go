@@ -32,11 +32,10 @@ func BoxStatus(status tree.Status) diagram.Status {
 // separated by tabs.
 func Style(a *app.App) tree.Style {
 	style := tree.Style{Now: a.Now(), Separator: "\t"}
-	if !ui.IsTerminal(a.Out) {
-		return style
+	if ui.IsTerminal(a.Out) {
+		style.Separator, style.Width = "  ", ui.Columns(a.Out, a.Env)
 	}
-	style.Separator, style.Width = "  ", ui.Columns(a.Out, a.Env)
-	if a.Env("NO_COLOR") == "" && a.Env("TERM") != "dumb" {
+	if ui.Colours(a.Out, a.Env) {
 		style.Paint = paintStatus
 	}
 	return style
