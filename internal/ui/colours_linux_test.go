@@ -15,7 +15,11 @@ func TestColours(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer terminal.Close()
+	t.Cleanup(func() {
+		if err := terminal.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	for name, test := range map[string]struct {
 		env            map[string]string
 		terminal, pipe bool

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/fluxkit/flux/internal/kube"
 )
 
 // TestCause breaks dependencies of commands that wait, and checks the end of their
@@ -165,6 +167,9 @@ func (s *story) waitWithoutController(address string) {
 	s.run("kubectl", "-n", "flux-system", "patch", "deployment", "kustomize-controller", "--type=json",
 		`-p=[{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--no-such-flag"},{"op":"add","path":"/spec/strategy","value":{"type":"Recreate"}}]`)
 	s.begins(causeRow{name: "wait", objects: gitRepository + "---\n" + applied("app", "GitRepository", "app", "good", "")}, address)
+	s.eventually("the controller to crash", pods, kube.Selection{Namespace: "flux-system", Labels: "app=kustomize-controller"}, func(e kube.Event) bool {
+		return text(e.Object, "status.containerStatuses[0].lastState.terminated.exitCode") == "2" || text(e.Object, "status.containerStatuses[0].state.terminated.exitCode") == "2"
+	})
 	causeRow{root: "Deployment/kustomize-controller", code: "controller-down", says: []string{"ended with exit code 2"}}.found(s)
 	s.fails(`
 ✗ timed out after 10s waiting for Kustomization/NS/app to become ready: waiting to be reconciled

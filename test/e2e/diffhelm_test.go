@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/release"
 	"github.com/fluxkit/flux/pkg/build"
@@ -228,6 +230,7 @@ func (s *story) rebuilt(t *testing.T, c releaseCase) {
 	}
 	want, got := map[string]any{}, map[string]any{}
 	for _, o := range stored {
+		s.complete(o, text(hr, "status.history[0].namespace"))
 		want[named(o.Object)] = o.Object
 	}
 	for _, o := range built {
@@ -235,6 +238,19 @@ func (s *story) rebuilt(t *testing.T, c releaseCase) {
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("build renders other manifests (-stored +built):\n%s", d)
+	}
+}
+
+// complete sets the namespace of an object that Helm stores without one and
+// creates in the namespace of the release.
+func (s *story) complete(o *unstructured.Unstructured, namespace string) {
+	s.Helper()
+	kinds, err := s.cluster.Client.Discovery().Kinds(s.Context(), o.GroupVersionKind().GroupVersion())
+	if err != nil {
+		s.Fatal(err)
+	}
+	if r, ok := kinds[o.GetKind()]; ok && !r.ClusterScoped && o.GetNamespace() == "" {
+		o.SetNamespace(namespace)
 	}
 }
 

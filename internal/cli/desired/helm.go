@@ -128,19 +128,28 @@ func (o *HelmOptions) Shown(result *build.HelmResult) []build.Object {
 		objects = append(objects, result.Hooks...)
 	}
 	for _, object := range objects {
-		if object.GetNamespace() == "" && namespaced(object) {
+		if object.GetNamespace() == "" && namespaced(object, result) {
 			object.SetNamespace(result.Namespace) // as helm-controller applies it
 		}
 	}
 	return objects
 }
 
-// namespaced reports whether an object is of a kind of Kubernetes or Flux that
-// is namespaced. The scope of other kinds is known only to the cluster.
-func namespaced(o build.Object) bool {
+// namespaced reports whether an object is of a namespaced kind of Kubernetes, of
+// Flux or of a CRD of the release. The scope of other kinds is known only to the
+// cluster.
+func namespaced(o build.Object, result *build.HelmResult) bool {
 	gvk := o.GroupVersionKind()
-	_, flux := controllers.KindOf(gvk.Group, gvk.Kind)
-	return flux || build.CertainlyNamespaced(gvk)
+	if _, flux := controllers.KindOf(gvk.Group, gvk.Kind); flux || build.CertainlyNamespaced(gvk) {
+		return true
+	}
+	return slices.ContainsFunc(slices.Concat(result.CRDs, result.Objects), func(crd build.Object) bool {
+		field := func(path ...string) string {
+			value, _, _ := unstructured.NestedString(crd.Object, append([]string{"spec"}, path...)...)
+			return value
+		}
+		return crd.GetKind() == "CustomResourceDefinition" && field("group") == gvk.Group && field("names", "kind") == gvk.Kind && field("scope") == "Namespaced"
+	})
 }
 
 // Override applies the chart and values of the command line to options.

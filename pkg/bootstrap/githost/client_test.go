@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 type called struct {
 	*http.Client
 	hosted   Hosted
+	mu       sync.Mutex // requests are concurrent
 	waits    []time.Duration
 	messages []string
 }
@@ -38,8 +40,14 @@ func call(t *testing.T, handler http.HandlerFunc) *called {
 	c := &called{hosted: Hosted{Hostname: u.Host, CABundle: ca, Token: "s3cret"}}
 	caller := Caller{
 		UserAgent: "flux/test", Now: func() time.Time { return noon },
-		Waiting: func(format string, args ...any) { c.messages = append(c.messages, fmt.Sprintf(format, args...)) },
+		Waiting: func(format string, args ...any) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.messages = append(c.messages, fmt.Sprintf(format, args...))
+		},
 		sleep: func(_ context.Context, d time.Duration) error {
+			c.mu.Lock()
+			defer c.mu.Unlock()
 			c.waits = append(c.waits, d)
 			return nil
 		},
