@@ -103,7 +103,7 @@ func Installed(t *testing.T, holders ...any) *fakeapi.Server {
 		return controllers.Object{"metadata": map[string]any{"name": name, "namespace": namespace, "labels": Labels()}}
 	}
 	s.Serve("/apis/networking.k8s.io/v1/namespaces/flux-system/networkpolicies", "/api/v1/namespaces/flux-system/resourcequotas",
-		"/apis/rbac.authorization.k8s.io/v1/clusterroles", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", gitPath, WebGitPath)
+		"/apis/rbac.authorization.k8s.io/v1/clusterroles", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings")
 	s.Put("/api/v1/namespaces/flux-system/services", named("flux-system", "source-controller"))
 	s.Put("/api/v1/namespaces/flux-system/serviceaccounts", named("flux-system", "source-controller"))
 	s.Put(DeploymentPath, Deployment("source-controller", "v1.9.5", 1))
@@ -117,9 +117,8 @@ func Installed(t *testing.T, holders ...any) *fakeapi.Server {
 	app := controllers.Object{"metadata": map[string]any{
 		"name": "app", "namespace": "web", "finalizers": append([]any{"finalizers.fluxcd.io"}, holders...),
 	}}
-	for _, path := range []string{gitPath, WebGitPath} {
-		s.Put(path, app)
-	}
+	s.Put(WebGitPath, app)
+	s.ServeAs(gitPath, WebGitPath)
 	return s
 }
 

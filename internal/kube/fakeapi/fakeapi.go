@@ -36,6 +36,7 @@ type Server struct {
 	history     []change
 	changed     chan struct{}
 	handlers    map[string]http.HandlerFunc
+	aliases     map[string]string
 	requests    []string
 	onWatch     map[string]func()
 }
@@ -53,7 +54,7 @@ func New(t testing.TB) *Server {
 	s := &Server{
 		t: t, version: 100, collections: map[string]map[string]controllers.Object{},
 		changed: make(chan struct{}), handlers: map[string]http.HandlerFunc{},
-		onWatch: map[string]func(){},
+		onWatch: map[string]func(){}, aliases: map[string]string{},
 	}
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
 	t.Cleanup(func() {
@@ -79,6 +80,14 @@ func (s *Server) Serve(collections ...string) {
 	}
 }
 
+// ServeAs serves the requests of a path, such as the one that lists all
+// namespaces, with the objects of a collection.
+func (s *Server) ServeAs(path, collection string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.aliases[path] = collection
+}
+
 // Handle sets the handler of requests such as "GET /version"; nil removes it.
 func (s *Server) Handle(request string, answer http.HandlerFunc) {
 	s.mu.Lock()
@@ -89,15 +98,13 @@ func (s *Server) Handle(request string, answer http.HandlerFunc) {
 // OnWatch sets a function that is called when the first watch of a collection starts.
 func (s *Server) OnWatch(collection string, do func()) { s.onWatch[collection] = do }
 
-// Put creates or replaces an object and notifies watches.
+// Put creates or replaces an object and notifies watches. It stores a copy:
+// what the server keeps is not changed by others while a request is answered.
 func (s *Server) Put(collection string, object controllers.Object) {
 	s.Serve(collection)
+	object = clone(object)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.put(collection, object)
-}
-
-func (s *Server) put(collection string, object controllers.Object) {
 	name := controllers.Name(object)
 	typ := "ADDED"
 	if _, there := s.collections[collection][name]; there {
@@ -116,7 +123,7 @@ func (s *Server) Take(collection, name string) {
 		return
 	}
 	delete(s.collections[collection], name)
-	s.record(collection, "DELETED", object)
+	s.record(collection, "DELETED", clone(object))
 }
 
 func (s *Server) record(collection, typ string, object controllers.Object) {
@@ -143,11 +150,15 @@ func (s *Server) Names(collection string) []string {
 	return names
 }
 
-// Object returns an object, or nil if it does not exist.
+// Object returns a copy of an object, or nil if it does not exist.
 func (s *Server) Object(collection, name string) controllers.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.collections[collection][name]
+	object, there := s.collections[collection][name]
+	if !there {
+		return nil
+	}
+	return clone(object)
 }
 
 // Requests returns the requests so far, as "GET /path"; a watch is "WATCH /path".
@@ -166,6 +177,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.requests = append(s.requests, request)
 	handler := s.handlers[request]
+	if collection, ok := s.aliases[r.URL.Path]; ok {
+		r.URL.Path = collection
+	}
 	collection, isCollection := s.collections[r.URL.Path]
 	parent, name := cut(r.URL.Path)
 	_, isObject := s.collections[parent]
@@ -287,9 +301,7 @@ func (s *Server) answer(w http.ResponseWriter, object controllers.Object, name s
 		Status(w, http.StatusNotFound, "NotFound", fmt.Sprintf("%q not found", name))
 		return
 	}
-	s.mu.Lock()
 	body, err := json.Marshal(object)
-	s.mu.Unlock()
 	s.write(w, body, err)
 }
 
@@ -324,11 +336,8 @@ func (s *Server) takeAway(collection, name string, object controllers.Object) {
 	if len(kube.Finalizers(object)) == 0 {
 		s.Take(collection, name)
 	} else {
-		s.mu.Lock()
-		marked := clone(object)
-		marked["metadata"].(map[string]any)["deletionTimestamp"] = "2026-11-01T10:00:00Z"
-		s.put(collection, marked)
-		s.mu.Unlock()
+		object["metadata"].(map[string]any)["deletionTimestamp"] = "2026-11-01T10:00:00Z"
+		s.Put(collection, object)
 	}
 }
 
@@ -356,16 +365,14 @@ func (s *Server) patch(w http.ResponseWriter, r *http.Request, collection, name 
 		Status(w, http.StatusConflict, "Conflict", "the object has been modified")
 		return
 	}
-	changed := clone(object)
-	meta := changed["metadata"].(map[string]any)
+	meta := object["metadata"].(map[string]any)
 	meta["finalizers"] = change.Metadata.Finalizers
-	s.mu.Lock()
-	s.put(collection, changed)
-	s.mu.Unlock()
+	s.Put(collection, object)
+	object = s.Object(collection, name)
 	if len(change.Metadata.Finalizers) == 0 && meta["deletionTimestamp"] != nil {
 		s.Take(collection, name)
 	}
-	s.answer(w, changed, name)
+	s.answer(w, object, name)
 }
 
 // clone returns a deep copy of an object.
