@@ -43,8 +43,11 @@ func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == 
 // ambiguous.
 type UnknownRevisionError struct {
 	Revision string
-	// Branch is set if only branches were searched.
-	Branch bool
+	// Branch is set if only branches were searched; Branches are those of the
+	// repository, and Tag is set if it has a tag with the name.
+	Branch   bool
+	Branches []string
+	Tag      bool
 	// Candidates are the matching references of an ambiguous revision.
 	Candidates []string
 	// Short is set if the revision may be an abbreviated hash.
@@ -107,7 +110,15 @@ func (r Revision) resolve(adv *packp.AdvRefs) (resolved, error) {
 	case short:
 		return resolveShort(adv, r.Name)
 	}
-	return resolved{}, &UnknownRevisionError{Revision: r.Name, Branch: r.Branch}
+	unknown := &UnknownRevisionError{Revision: r.Name, Branch: r.Branch}
+	_, unknown.Tag = reference(adv, tags+r.Name)
+	for name := range adv.References {
+		if branch, ok := strings.CutPrefix(name, branches); ok {
+			unknown.Branches = append(unknown.Branches, branch)
+		}
+	}
+	slices.Sort(unknown.Branches)
+	return resolved{}, unknown
 }
 
 // resolveShort resolves an abbreviated hash with the references of the server.

@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/cli/suggest"
 	"github.com/fluxkit/flux/internal/gitrepo"
 	"github.com/fluxkit/flux/internal/gitsource"
 	"github.com/fluxkit/flux/internal/snapshot"
@@ -232,11 +233,31 @@ func unknownAt(err *gitrepo.UnknownRevisionError, repository *unstructured.Unstr
 	case len(err.Candidates) > 0:
 		remedy = "use one of them: --revision " + err.Candidates[0]
 	case err.Branch:
-		remedy = "set a tag, a reference or a commit with --revision"
+		remedy = branchRemedy(err)
 	case err.Short:
 		remedy = "a commit that is not the head of a branch or tag requires the full SHA"
 	}
 	return clierr.WithHint(remedy, "looking in %s: %w", build.ReferenceTo(repository), err)
+}
+
+// branchRemedy returns which branch, or which flag, was probably meant.
+func branchRemedy(err *gitrepo.UnknownRevisionError) string {
+	const listed = 5
+	near := suggest.Nearest{Word: err.Revision}
+	for _, branch := range err.Branches {
+		near.Try(branch, []string{branch})
+	}
+	switch {
+	case err.Tag:
+		return fmt.Sprintf("%q is a tag: set it with --revision", err.Revision)
+	case len(err.Branches) == 0:
+		return "the repository has no branches"
+	case near.Best() != "":
+		return fmt.Sprintf("did you mean --branch %s?", near.Best())
+	case len(err.Branches) > listed:
+		return fmt.Sprintf("use one of its %d branches, such as %s", len(err.Branches), strings.Join(err.Branches[:listed], ", "))
+	}
+	return "use one of its branches: " + strings.Join(err.Branches, ", ")
 }
 
 // explainGit names the object that the URL and credentials come from.
