@@ -11,7 +11,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fluxkit/flux/internal/budget"
@@ -80,29 +79,14 @@ func withoutConflicts(files map[string][]byte) error {
 // Tree is a tree of files in memory.
 type Tree struct {
 	files   map[string][]byte
-	folders map[string][]fs.DirEntry
+	folders folders
 }
 
-// NewTree makes a tree of files: content by slash-separated path.
+// NewTree returns a tree of files: content by slash-separated path.
 func NewTree(files map[string][]byte) *Tree {
-	t := &Tree{files: files, folders: map[string][]fs.DirEntry{".": nil}}
-	for name, content := range files {
-		t.enter(name, treeInfo{name: path.Base(name), size: int64(len(content))})
-	}
-	for _, entries := range t.folders {
-		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	}
-	return t
-}
-
-// enter puts an entry into its folder, and that into its own.
-func (t *Tree) enter(name string, info treeInfo) {
-	folder := path.Dir(name)
-	_, known := t.folders[folder]
-	t.folders[folder] = append(t.folders[folder], fs.FileInfoToDirEntry(info))
-	if !known {
-		t.enter(folder, treeInfo{name: path.Base(folder), folder: true})
-	}
+	return &Tree{files: files, folders: foldersOf(maps.Keys(files), func(name string, folder bool) fs.DirEntry {
+		return fs.FileInfoToDirEntry(treeInfo{name: path.Base(name), size: int64(len(files[name])), folder: folder})
+	})}
 }
 
 func (t *Tree) info(name string) (treeInfo, error) {

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
-	"strings"
 )
 
 // Origin is a file of another tree.
@@ -22,7 +22,7 @@ type Origin struct {
 // access.
 type Selection struct {
 	origins map[string]Origin
-	folders map[string][]fs.DirEntry
+	folders folders
 	hashes  map[string]string
 	// whole are the trees from which the files were selected, to explain why a
 	// file is missing.
@@ -36,24 +36,9 @@ type Hasher interface {
 
 // NewSelection returns the tree with the given files by slash-separated path.
 func NewSelection(origins map[string]Origin) *Selection {
-	s := &Selection{origins: origins, folders: map[string][]fs.DirEntry{".": nil}, hashes: map[string]string{}}
-	for name := range origins {
-		s.enter(name, selected{s, name, false})
-	}
-	for _, entries := range s.folders {
-		slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	}
+	s := &Selection{origins: origins, hashes: map[string]string{}}
+	s.folders = foldersOf(maps.Keys(origins), func(name string, folder bool) fs.DirEntry { return selected{s, name, folder} })
 	return s
-}
-
-// enter adds an entry to its folder, and new folders to theirs.
-func (s *Selection) enter(name string, entry selected) {
-	folder := path.Dir(name)
-	_, known := s.folders[folder]
-	s.folders[folder] = append(s.folders[folder], entry)
-	if !known {
-		s.enter(folder, selected{s, folder, true})
-	}
 }
 
 // Has reports whether the tree has a file or folder.
