@@ -4,6 +4,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,6 +100,11 @@ type Reference struct {
 
 // String is how messages name the object.
 func (r Reference) String() string { return r.Kind + "/" + r.Namespace + "/" + r.Name }
+
+// Compare orders references by kind, namespace and name.
+func (r Reference) Compare(other Reference) int {
+	return cmp.Or(strings.Compare(r.Kind, other.Kind), strings.Compare(r.Namespace, other.Namespace), strings.Compare(r.Name, other.Name))
+}
 
 const (
 	toolkit           = "kustomize.toolkit.fluxcd.io"

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -55,6 +56,47 @@ func FromObjects(objects []*unstructured.Unstructured) Lookup {
 		}
 		return nil, ErrNotFound
 	})
+}
+
+// dataReference refers to a ConfigMap or a Secret in the namespace of the object that refers to it.
+type dataReference struct {
+	Reference
+	optional bool
+}
+
+// DataReferences returns the ConfigMaps and Secrets from which a Kustomization takes variables, and
+// a HelmRelease takes values. Invalid references are left out.
+func DataReferences(o *unstructured.Unstructured) []Reference {
+	var all []Reference
+	for _, field := range [][]string{{"spec", "postBuild", "substituteFrom"}, {"spec", "valuesFrom"}} {
+		found, _ := dataReferences(o, field...)
+		for _, reference := range found {
+			all = append(all, reference.Reference)
+		}
+	}
+	return all
+}
+
+// dataReferences returns the references in a field up to the first invalid one.
+func dataReferences(o *unstructured.Unstructured, field ...string) ([]dataReference, error) {
+	name := strings.Join(field, ".")
+	items, _, err := unstructured.NestedSlice(o.Object, field...)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	var all []dataReference
+	for i, item := range items {
+		m, ok := item.(map[string]any)
+		if !ok {
+			return all, fmt.Errorf("%s[%d] is not a reference", name, i)
+		}
+		reference := dataReference{Reference: Reference{Namespace: o.GetNamespace()}}
+		reference.Kind, _ = m["kind"].(string)
+		reference.Name, _ = m["name"].(string)
+		reference.optional, _ = m["optional"].(bool)
+		all = append(all, reference)
+	}
+	return all, nil
 }
 
 // DataOf returns the decoded data of a ConfigMap or a Secret.

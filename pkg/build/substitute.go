@@ -77,25 +77,18 @@ func (v *variables) set(values map[string]string, from Reference) {
 }
 
 func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, o Options) error {
-	references, _, err := unstructured.NestedSlice(ks.Object, "spec", "postBuild", "substituteFrom")
+	references, err := dataReferences(ks, "spec", "postBuild", "substituteFrom")
 	if err != nil {
-		return fmt.Errorf("reading spec.postBuild.substituteFrom: %w", err)
+		return err
 	}
-	for i, item := range references {
-		reference, ok := item.(map[string]any)
-		if !ok {
-			return fmt.Errorf("spec.postBuild.substituteFrom[%d] is not a reference", i)
+	for i, reference := range references {
+		wanted := reference.Reference
+		if wanted.Kind != "ConfigMap" && wanted.Kind != "Secret" {
+			return fmt.Errorf("spec.postBuild.substituteFrom[%d] refers to a %s: only ConfigMap and Secret can be", i, wanted.Kind)
 		}
-		kind, _ := reference["kind"].(string)
-		name, _ := reference["name"].(string)
-		optional, _ := reference["optional"].(bool)
-		if kind != "ConfigMap" && kind != "Secret" {
-			return fmt.Errorf("spec.postBuild.substituteFrom[%d] refers to a %s: only ConfigMap and Secret can be", i, kind)
-		}
-		wanted := Reference{kind, ks.GetNamespace(), name}
 		data, err := o.Lookup.Data(ctx, wanted)
 		switch {
-		case errors.Is(err, ErrNotFound) && optional:
+		case errors.Is(err, ErrNotFound) && reference.optional:
 			continue
 		case err != nil && ctx.Err() == nil && o.Missing != nil && o.Missing(wanted, err):
 			v.keep = o.KeepUnset

@@ -112,14 +112,14 @@ func (c *comparison) changeOf(ctx context.Context, r kube.Resource, ref Ref, o i
 	if reason := c.excluded(s.before); reason != "" {
 		return Change{Object: ref, Action: Skipped, Reason: reason + " on the live object"}, nil
 	}
-	if reason := c.skipsExisting(o, s.before); reason != "" {
+	if reason := c.Release.skipsExisting(o, s.before); reason != "" {
 		return Change{Object: ref, Action: Skipped, Reason: reason}, nil
 	}
-	if reason := c.adoptionRefused(ref, o, s.before); reason != "" {
+	if reason := c.Release.adoptionRefused(ref, o, s.before); reason != "" {
 		c.aborted.Store(true)
 		return c.finish(Change{Object: ref, Action: Failed, Reason: reason}, o, s.before, overlay(s.before, o.Object)), nil
 	}
-	if c.replacedByReinstall(ref, s.before) {
+	if c.Release.replaces(ref, s.before) {
 		return c.recreate(ctx, r, ref, o, s)
 	}
 	if s.before != nil && c.marked(o.Object, "ssa", "IfNotPresent") {
@@ -138,7 +138,7 @@ func (c *comparison) changeOf(ctx context.Context, r kube.Resource, ref Ref, o i
 	before, after := s.before, s.after
 	c.takeOver(ctx, r, o, before, after)
 	c.ignore(ref, before, after)
-	c.tolerate(before, after)
+	c.Release.tolerate(before, after)
 	change := c.finish(Change{Object: ref, Action: Changed}, o, before, after)
 	if isCRD(ref) && change.Action == Changed {
 		c.recordCRDChange(before, after) // it may serve more versions than the live CRD
@@ -182,7 +182,7 @@ func immutable(err error) bool {
 }
 
 // dryRunError returns the error message of the server, with secret values masked.
-func (c *comparison) dryRunError(o item, err error) string {
+func (p *plan) dryRunError(o item, err error) string {
 	reason := string(apierrors.ReasonForError(err))
 	if apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
 		reason = string(metav1.CauseTypeFieldManagerConflict)
@@ -191,7 +191,7 @@ func (c *comparison) dryRunError(o item, err error) string {
 	if reason != "" {
 		text = "dry-run failed (" + reason + "): "
 	}
-	return maskInText(o.Unstructured, text+err.Error(), c.Build.SecretValues)
+	return maskInText(o.Unstructured, text+err.Error(), p.Build.SecretValues)
 }
 
 // overlay returns an estimate of an object for which there is no dry run: the live object with

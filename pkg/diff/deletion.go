@@ -56,7 +56,7 @@ func DeletionPlan(live *unstructured.Unstructured) Plan {
 	return Plan{Owner: live, Build: &build.Result{}, ownerDeleted: true}
 }
 
-// keptReason returns why the deletion of an owner hasKeepPolicy the objects that it has applied, or "" if
+// keptReason returns why the deletion of an owner keeps the objects that it has applied, or "" if
 // it deletes them.
 func keptReason(owner *unstructured.Unstructured) string {
 	field := func(path string) string { return controllers.Path{path}.String(owner.Object) }
@@ -77,7 +77,7 @@ func keptReason(owner *unstructured.Unstructured) string {
 }
 
 // accountMissing reports whether the service account of the finalizer is missing. The finalizer
-// hasKeepPolicy all objects then.
+// keeps all objects then.
 func (c *comparison) accountMissing(ctx context.Context) (bool, error) {
 	_, rest, named := strings.Cut(c.Account, "system:serviceaccount:")
 	if !c.ownerDeleted || !named || c.stay != "" || !isKustomization(c.ref) {
@@ -97,7 +97,7 @@ func (c *comparison) accountMissing(ctx context.Context) (bool, error) {
 
 const crdsKept = "Helm never deletes CRDs from crds/"
 
-// uninstallSkipReason returns why Helm hasKeepPolicy an object when it uninstalls a release, or "" if it deletes
+// uninstallSkipReason returns why Helm keeps an object when it uninstalls a release, or "" if it deletes
 // the object.
 func uninstallSkipReason(ref Ref, o controllers.Object) string {
 	switch {

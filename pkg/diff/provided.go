@@ -59,8 +59,8 @@ func (c *comparison) intoNewNamespace(ctx context.Context, r kube.Resource, ref 
 
 // grantsIn reports whether the plan contains RBAC rules for a namespace that it creates: the
 // permissions of the account there are not known before they are applied.
-func (c *comparison) grantsIn(namespace string) bool {
-	return slices.ContainsFunc(c.objects, func(o item) bool {
+func (p *plan) grantsIn(namespace string) bool {
+	return slices.ContainsFunc(p.objects, func(o item) bool {
 		ref := o.ref()
 		return ref.Group == "rbac.authorization.k8s.io" && (ref.Namespace == namespace || ref.Kind == "ClusterRoleBinding")
 	})

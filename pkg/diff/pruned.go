@@ -3,10 +3,12 @@ package diff
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -42,7 +44,7 @@ func (c *comparison) compareStale(ctx context.Context, ref Ref) (Change, error) 
 	switch reason := excluded(o); {
 	case o == nil:
 		change.Reason = "already deleted"
-	case c.Release != nil && c.isKept(ref, o):
+	case c.Release != nil && c.Release.isKept(ref, o):
 		change.Reason = keepPolicy + ": keep"
 	case c.Release != nil:
 		return c.deleted(ctx, r, change, o)
@@ -78,17 +80,17 @@ func (c *comparison) deleted(ctx context.Context, r kube.Resource, change Change
 
 // finish adds the fields that differ, with secret values masked, and the dangers. A change without
 // a difference becomes Unchanged.
-func (c *comparison) finish(change Change, o item, before, after controllers.Object) Change {
+func (p *plan) finish(change Change, o item, before, after controllers.Object) Change {
 	b, a := tidy(before), tidy(after)
 	if change.Action == Changed && len(Fields(content(b), content(a))) == 0 {
 		return Change{Object: change.Object, Action: Unchanged}
 	}
-	if change.Action == Pruned && c.hasSecrets() {
+	if change.Action == Pruned && p.hasSecrets() {
 		// Without a build it is unknown which of its values are secret.
 		b = bare(b)
 	}
 	mask(change.Object, built(o), content(b), content(a), o.built.Secret)
-	maskObjects(b, a, c.Build.SecretValues, o.built.Encrypted)
+	maskObjects(b, a, p.Build.SecretValues, o.built.Encrypted)
 	change.Before, change.After = b, a
 	if before != nil && after != nil {
 		change.Fields = Fields(content(b), content(a))
@@ -131,15 +133,12 @@ func tidy(o map[string]any) *unstructured.Unstructured {
 // hasSecrets reports whether objects other than Secrets may contain values from Secrets or
 // encrypted files.
 func (p *plan) hasSecrets() bool {
-	secrets := p.decrypts()
-	from, _, _ := unstructured.NestedSlice(p.Owner.Object, "spec", "postBuild", "substituteFrom")
-	values, _, _ := unstructured.NestedSlice(p.Owner.Object, "spec", "valuesFrom")
-	from = append(from, values...)
-	for _, item := range from {
-		m, _ := item.(map[string]any)
-		secrets = secrets || m["kind"] == "Secret"
-	}
-	return secrets
+	return p.decrypts() || refersToSecrets(p.Owner)
+}
+
+// refersToSecrets reports whether an object takes variables or values from Secrets.
+func refersToSecrets(o *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(build.DataReferences(o), func(ref build.Reference) bool { return ref.Kind == "Secret" })
 }
 
 // bare returns an object with only its kind, namespace and name.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,7 +52,7 @@ type Release struct {
 	FromClientSide bool
 	// NoAdoption makes it an error if an object exists and is not part of the release.
 	NoAdoption bool
-	// CreateOnly hasKeepPolicy existing CRDs as they are.
+	// CreateOnly keeps existing CRDs as they are.
 	CreateOnly bool
 	// Warnings are differences that the plan cannot show.
 	Warnings []string
@@ -145,52 +144,11 @@ func (r *Release) last(ref Ref) *unstructured.Unstructured {
 	return nil
 }
 
-func hasKeepPolicy(o map[string]any) bool {
-	return textMap(o, "metadata", "annotations")[keepPolicy] == "keep"
-}
-
-// isKept reports whether Helm hasKeepPolicy an object: an upgrade reads the annotation of the live object,
-// an uninstallation that of the applied one.
-func (p *plan) isKept(ref Ref, live map[string]any) bool {
-	if p.Release.Step == Upgrade {
-		return hasKeepPolicy(live)
-	}
-	last := p.Release.last(ref)
-	return last != nil && hasKeepPolicy(last.Object)
-}
-
-// skipDriftCorrection replaces the corrections of drift if the controller does not correct it.
-func (c *comparison) skipsExisting(o item, live map[string]any) string {
-	if o.built.Ahead && live != nil && c.Release.CreateOnly {
-		return "existing CRDs are not updated"
-	}
-	return ""
-}
-
 // templated reports whether the templates of the release contain the CRD of an object.
-func (c *comparison) templated(ref Ref) bool {
-	return c.Release != nil && slices.ContainsFunc(c.objects, func(o item) bool {
+func (p *plan) templated(ref Ref) bool {
+	return p.Release != nil && slices.ContainsFunc(p.objects, func(o item) bool {
 		return isCRD(o.ref()) && !o.built.Ahead && crdKind(o.Object) == ref.kind().GroupKind()
 	})
-}
-
-// adoptionRefused returns why Helm refuses to adopt an object.
-func (c *comparison) adoptionRefused(ref Ref, o item, live map[string]any) string {
-	if c.Release == nil || live == nil || o.built.Ahead || !c.Release.NoAdoption || c.Release.last(ref) != nil {
-		return ""
-	}
-	annotations := textMap(live, "metadata", "annotations")
-	for key, value := range c.Release.ownerAnnotations() {
-		if annotations[key] != value {
-			return "the object exists and is not part of this release, and disableTakeOwnership is set"
-		}
-	}
-	return ""
-}
-
-// replacedByReinstall reports whether an object is deleted with the old release and created with the new one.
-func (c *comparison) replacedByReinstall(ref Ref, live map[string]any) bool {
-	return c.Release != nil && c.Release.Step == Reinstall && live != nil && c.Release.last(ref) != nil && !c.isKept(ref, live)
 }
 
 // recreate returns the change of an object that is deleted and created.
@@ -212,49 +170,22 @@ func (c *comparison) recreate(ctx context.Context, r kube.Resource, ref Ref, o i
 	return c.finish(change, o, s.before, after), nil
 }
 
-// tolerate ignores labels and annotations of others, which are not drift for the controller.
-func (c *comparison) tolerate(before, after map[string]any) {
-	if c.Release == nil || c.Release.Step != Keep {
-		return
-	}
-	for _, at := range []string{"labels", "annotations"} {
-		all := textMap(before, "metadata", at)
-		if all == nil {
-			continue
-		}
-		maps.Copy(all, textMap(after, "metadata", at))
-		_ = unstructured.SetNestedStringMap(after, all, "metadata", at) // it has metadata
-	}
-}
-
 // addRelease adds the step, the hooks and the warnings of the release to the result.
 func (c *comparison) addRelease(result *Result) {
 	result.Step, result.Hooks = c.Release.Step, c.Release.Hooks
 	result.Drift = c.Release.Step == Keep
 	result.Warnings = append(result.Warnings, c.Release.Warnings...)
 	if c.aborted.Load() {
-		c.skipChanges(result)
+		c.Release.skipChanges(result)
 	}
 	if c.Release.Step == Keep {
 		c.skipDriftCorrection(result)
 	}
 }
 
-// skipChanges replaces the changes of a release that fails before Helm changes anything but the CRDs
-// from crds/.
-func (c *comparison) skipChanges(result *Result) {
-	result.Hooks = nil
-	for i, change := range result.Changes {
-		ahead := i < len(c.Release.Ahead) && isCRD(change.Object)
-		if !ahead && change.Different() && change.Action != Failed {
-			result.Changes[i] = Change{Object: change.Object, Action: Skipped, Reason: "not applied: Helm fails before it changes anything"}
-		}
-	}
-}
-
 // skipDriftCorrection replaces the correction of drift unless the controller corrects it.
-func (c *comparison) skipDriftCorrection(result *Result) {
-	mode := cmp.Or(controllers.Path{"spec.driftDetection.mode"}.String(c.Owner.Object), "disabled")
+func (p *plan) skipDriftCorrection(result *Result) {
+	mode := cmp.Or(controllers.Path{"spec.driftDetection.mode"}.String(p.Owner.Object), "disabled")
 	if mode == "enabled" {
 		return
 	}
@@ -275,8 +206,8 @@ func (c *comparison) skipDriftCorrection(result *Result) {
 	switch n {
 	case 0:
 	case 1:
-		result.Warnings = append(result.Warnings, fmt.Sprintf("%s: 1 object differs from the release and is not corrected until the next upgrade: spec.driftDetection.mode is %s", c.ref, mode))
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%s: 1 object differs from the release and is not corrected until the next upgrade: spec.driftDetection.mode is %s", p.ref, mode))
 	default:
-		result.Warnings = append(result.Warnings, fmt.Sprintf("%s: %d objects differ from the release and are not corrected until the next upgrade: spec.driftDetection.mode is %s", c.ref, n, mode))
+		result.Warnings = append(result.Warnings, fmt.Sprintf("%s: %d objects differ from the release and are not corrected until the next upgrade: spec.driftDetection.mode is %s", p.ref, n, mode))
 	}
 }

@@ -44,18 +44,7 @@ func (o *releasePlan) oldSecrets() []string {
 }
 
 func (o *releasePlan) refersToSecrets() bool {
-	for _, hr := range []*unstructured.Unstructured{o.Live, o.Object} {
-		if hr == nil {
-			continue
-		}
-		references, _, _ := unstructured.NestedSlice(hr.Object, "spec", "valuesFrom")
-		for _, reference := range references {
-			if m, _ := reference.(map[string]any); m["kind"] == "Secret" {
-				return true
-			}
-		}
-	}
-	return false
+	return o.Live != nil && refersToSecrets(o.Live) || o.Object != nil && refersToSecrets(o.Object)
 }
 
 // eachScalar calls each for every string and number in v.

@@ -27,10 +27,8 @@ var large = map[string]int{
 	"pkg/bootstrap/githost.GitHub":    40,
 	"pkg/bootstrap/githost.GitLab":    30,
 	"pkg/bootstrap/githost.Gitea":     33,
-	"pkg/build.files":                 28,
 	"pkg/diagnose.snapshot":           78,
 	"pkg/diagnose.subject":            40,
-	"pkg/diff.comparison":             32,
 }
 
 // TestSizes limits the number of files of cmd/flux, the lines of each command
