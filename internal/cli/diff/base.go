@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
@@ -161,7 +160,7 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	}
 	failed := desired.ReportChildren(a, failures)
 	if n := render.Sum(results).NotCompared; n > 0 && o.complete && failed == nil {
-		failed = &clierr.ExitCodeError{Code: 2}
+		failed = &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
 		a.UI.Failure("not compared: %d; exiting with 2 because of --strict", n)
 	}
 	return conclude(a, &o.Options, results, failed)
@@ -182,8 +181,8 @@ func openRepository() (*snapshot.Repository, error) {
 func baseBuild(a *app.App, o *baseOptions, repository *snapshot.Repository, namespace string) (revision.Options, error) {
 	options := revision.Options{
 		Namespace: namespace, Strict: o.Strict, KubeVersion: o.KubeVersion, APIVersions: o.APIVersions,
-		Decrypter: func(p0 *unstructured.Unstructured) build.Decrypter { return offlineDecrypter(a, p0) }, Warn: func(text string) { a.UI.Warning("%s", text) },
-		Folders: map[build.Reference]string{},
+		Warn: func(text string) { a.UI.Warning("%s", text) }, Folders: map[build.Reference]string{},
+		Decrypter: compare.DecrypterFor(a, build.FromObjects(nil)), // local keys only
 	}
 	var err error
 	if options.Kustomizer, err = a.Kustomizer(o.Remote); err != nil {
@@ -314,9 +313,4 @@ func fetchRemedy(unknown *snapshot.UnknownError) string {
 func isCommit(name string) bool {
 	const length = 40
 	return len(name) == length && strings.Trim(name, "0123456789abcdef") == ""
-}
-
-// offlineDecrypter decrypts with local keys, without cluster access.
-func offlineDecrypter(a *app.App, _ *unstructured.Unstructured) build.Decrypter {
-	return compare.DecrypterFor(a, build.FromObjects(nil))
 }

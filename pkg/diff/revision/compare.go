@@ -52,8 +52,8 @@ type Options struct {
 	Vars       map[string]string
 	SecretVars []string
 	Strict     bool
-	// Decrypter returns the decrypter of a Kustomization. It may be nil.
-	Decrypter func(ks *unstructured.Unstructured) build.Decrypter
+	// Decrypter decrypts the files of Kustomizations. It may be nil.
+	Decrypter build.Decrypter
 	// Renderer renders charts. If it is nil, HelmReleases are ignored.
 	Renderer build.Renderer
 	// Kustomizer runs kustomize, see build.Options.
@@ -201,15 +201,12 @@ func (w *walker) unavailable(p pair) bool {
 	if reason == "" {
 		return false
 	}
-	same := p.base != nil && p.head != nil && equality.Semantic.DeepEqual(p.base.Object, p.head.Object) && w.sameSource(build.SourceOf(p.head)) && w.sameVariables(p.head)
+	same := p.base != nil && p.head != nil && equality.Semantic.DeepEqual(p.base.Object, p.head.Object) && w.sameReferences(p.head)
+	if same {
+		_, same = w.sameObject(build.SourceOf(p.head))
+	}
 	w.omit(p.either(), reason, !same || !elsewhere)
 	return true
-}
-
-// sameSource reports whether a source has the same definition on both sides.
-func (w *walker) sameSource(source build.Reference) bool {
-	_, same := w.sameObject(source)
-	return same
 }
 
 // sealedVariables records that the variables of a Kustomization change and are encrypted.
@@ -217,10 +214,7 @@ func (w *walker) sealedVariables(p pair) {
 	if p.base == nil || p.head == nil {
 		return
 	}
-	references, _, _ := unstructured.NestedSlice(p.head.Object, "spec", "postBuild", "substituteFrom")
-	for _, item := range references {
-		m, _ := item.(map[string]any)
-		object := build.Reference{Kind: fmt.Sprint(m["kind"]), Namespace: p.head.GetNamespace(), Name: fmt.Sprint(m["name"])}
+	for _, object := range build.DataReferences(p.head) {
 		var encrypted *build.EncryptedError
 		_, err := w.head.lookup(nil).Data(w.ctx, object)
 		if errors.As(err, &encrypted) && !w.sameData(object) {

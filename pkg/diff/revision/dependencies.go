@@ -1,7 +1,7 @@
 package revision
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -54,26 +54,44 @@ func dependsOn(o *unstructured.Unstructured) []build.Reference {
 	return all
 }
 
-// problems returns why objects are never reconciled, by object and in the order of dependencies.
-func (d *dependencies) problems() map[build.Reference][]string {
-	found := map[build.Reference][]string{}
-	for ref, needs := range d.needs {
-		for _, needed := range needs {
-			if d.objects[needed] == nil {
-				found[ref] = append(found[ref], missingDependency+needed.String())
-			}
+// problem is why an object is never reconciled: a dependency does not exist, or is circular.
+type problem struct {
+	missing build.Reference
+	// cycle leads from the object through its dependencies back to it.
+	cycle []build.Reference
+}
+
+func (p problem) equal(other problem) bool {
+	return p.missing == other.missing && slices.Equal(p.cycle, other.cycle)
+}
+
+// text describes the problem. Removed is set if the change removes the missing dependency.
+func (p problem) text(removed bool) string {
+	switch {
+	case p.cycle != nil:
+		return "circular spec.dependsOn: " + strings.Join(names(p.cycle), " → ")
+	case removed:
+		return "spec.dependsOn names " + p.missing.String() + ", which this change removes"
+	}
+	return "spec.dependsOn names " + p.missing.String() + ", which does not exist"
+}
+
+// problems returns why an object is never reconciled, in the order of its dependencies.
+func (d *dependencies) problems(of build.Reference) []problem {
+	var found []problem
+	for _, needed := range d.needs[of] {
+		if d.objects[needed] == nil {
+			found = append(found, problem{missing: needed})
 		}
-		if cycle := d.cycle(ref); cycle != "" {
-			found[ref] = append(found[ref], "circular spec.dependsOn: "+cycle)
-		}
+	}
+	if cycle := d.cycle(of); cycle != nil {
+		found = append(found, problem{cycle: cycle})
 	}
 	return found
 }
 
-const missingDependency = "spec.dependsOn names "
-
-// cycle returns the shortest way from an object through its dependencies back to it.
-func (d *dependencies) cycle(from build.Reference) string {
+// cycle returns the shortest way from an object through its dependencies back to it, or nil.
+func (d *dependencies) cycle(from build.Reference) []build.Reference {
 	before := map[build.Reference]build.Reference{}
 	for queue := []build.Reference{from}; len(queue) > 0; queue = queue[1:] {
 		for _, needed := range d.needs[queue[0]] {
@@ -85,19 +103,20 @@ func (d *dependencies) cycle(from build.Reference) string {
 				queue = append(queue, needed)
 				continue
 			}
-			way := []string{from.String()}
+			way := []build.Reference{from}
 			for at := before[from]; at != from; at = before[at] {
-				way = append(way, at.String())
+				way = append(way, at)
 			}
+			way = append(way, from)
 			slices.Reverse(way)
-			return strings.Join(append([]string{from.String()}, way...), " → ")
+			return way
 		}
 	}
-	return ""
+	return nil
 }
 
 // blocked returns the objects that depend on an object, directly or not.
-func (d *dependencies) blocked(by build.Reference) []string {
+func (d *dependencies) blocked(by build.Reference) []build.Reference {
 	dependents := map[build.Reference][]build.Reference{}
 	for ref, needs := range d.needs {
 		for _, needed := range needs {
@@ -105,68 +124,50 @@ func (d *dependencies) blocked(by build.Reference) []string {
 		}
 	}
 	seen := map[build.Reference]bool{by: true}
-	var names []string
+	var found []build.Reference
 	for queue := []build.Reference{by}; len(queue) > 0; queue = queue[1:] {
 		for _, ref := range dependents[queue[0]] {
 			if !seen[ref] {
 				seen[ref] = true
-				names = append(names, ref.String())
+				found = append(found, ref)
 				queue = append(queue, ref)
 			}
 		}
 	}
-	slices.Sort(names)
-	return names
+	slices.SortFunc(found, build.Reference.Compare)
+	return found
 }
 
 // checkDependencies reports dependencies that do not exist and circular ones, with what they block:
 // as changes if they did not exist before, else as warnings.
 func (w *walker) checkDependencies() {
 	base, head := w.base.dependencies(), w.head.dependencies()
-	known, found := base.problems(), head.problems()
-	for _, ref := range sortedReferences(found) {
-		for _, problem := range found[ref] {
-			same := slices.Contains(known[ref], problem)
-			needed, missing := strings.CutPrefix(problem, missingDependency)
-			removed := missing && base.has(needed)
-			if missing && !removed && !head.complete {
+	for _, ref := range slices.SortedFunc(maps.Keys(head.needs), build.Reference.Compare) {
+		known := base.problems(ref)
+		for _, p := range head.problems(ref) {
+			removed := p.cycle == nil && base.objects[p.missing] != nil
+			if p.cycle == nil && !removed && !head.complete {
 				continue // it may be among what could not be built
 			}
-			switch {
-			case removed:
-				problem += ", which this change removes"
-			case missing:
-				problem += ", which does not exist"
-			}
+			text := p.text(removed)
 			if blocked := head.blocked(ref); len(blocked) > 0 {
-				problem += "; it also blocks " + strings.Join(blocked, ", ")
+				text += "; it also blocks " + strings.Join(names(blocked), ", ")
 			}
-			if same {
-				w.warn("%s is not reconciled: %s", ref, problem)
+			if slices.ContainsFunc(known, p.equal) {
+				w.warn("%s is not reconciled: %s", ref, text)
 				continue
 			}
 			w.blocked = append(w.blocked, &diff.Result{Owner: diff.RefOf(head.objects[ref]), Builds: true, Changes: []diff.Change{
-				{Object: diff.RefOf(head.objects[ref]), Action: diff.Blocked, Notes: []string{problem}},
+				{Object: diff.RefOf(head.objects[ref]), Action: diff.Blocked, Notes: []string{text}},
 			}})
 		}
 	}
 }
 
-// has reports whether an object with a name as in messages exists.
-func (d *dependencies) has(name string) bool {
-	for ref := range d.objects {
-		if ref.String() == name {
-			return true
-		}
+func names(references []build.Reference) []string {
+	all := make([]string, len(references))
+	for i, ref := range references {
+		all[i] = ref.String()
 	}
-	return false
-}
-
-func sortedReferences(found map[build.Reference][]string) []build.Reference {
-	var all []build.Reference
-	for ref := range found {
-		all = append(all, ref)
-	}
-	slices.SortFunc(all, func(a, b build.Reference) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return all
 }

@@ -28,7 +28,7 @@ func (w *walker) sameInputs(p pair) (same, leaf bool) {
 	source := build.SourceOf(p.head)
 	was, wasErr := w.base.content(source)
 	is, isErr := w.head.content(source)
-	if wasErr != nil || isErr != nil || !w.sameVariables(p.head) {
+	if wasErr != nil || isErr != nil || !w.sameReferences(p.head) {
 		return false, false
 	}
 	in := newInputs(was, is)
@@ -36,14 +36,11 @@ func (w *walker) sameInputs(p pair) (same, leaf bool) {
 	return same, in.leaf
 }
 
-// sameVariables reports whether the substitution variables are the same on both sides.
-func (w *walker) sameVariables(ks *unstructured.Unstructured) bool {
-	references, _, _ := unstructured.NestedSlice(ks.Object, "spec", "postBuild", "substituteFrom")
-	for _, item := range references {
-		m, _ := item.(map[string]any)
-		kind, _ := m["kind"].(string)
-		name, _ := m["name"].(string)
-		if !w.sameData(build.Reference{Kind: kind, Namespace: ks.GetNamespace(), Name: name}) {
+// sameReferences reports whether the ConfigMaps and Secrets with the variables of a Kustomization,
+// or the values of a HelmRelease, are the same on both sides.
+func (w *walker) sameReferences(o *unstructured.Unstructured) bool {
+	for _, object := range build.DataReferences(o) {
+		if !w.sameData(object) {
 			return false
 		}
 	}

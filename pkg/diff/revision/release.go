@@ -89,7 +89,7 @@ type chartPart struct {
 
 // sameRelease reports whether a HelmRelease renders to the same objects on both sides.
 func (w *walker) sameRelease(p pair) bool {
-	if !equality.Semantic.DeepEqual(p.base.Object, p.head.Object) || !w.sameValues(p.head) {
+	if !equality.Semantic.DeepEqual(p.base.Object, p.head.Object) || !w.sameReferences(p.head) {
 		return false
 	}
 	if referred, ok, _ := unstructured.NestedStringMap(p.head.Object, "spec", "chartRef"); ok {
@@ -101,19 +101,6 @@ func (w *walker) sameRelease(p pair) bool {
 	}
 	part, _, _ := unstructured.NestedMap(p.head.Object, "spec", "chart", "spec")
 	return w.sameChart(part, p.head.GetNamespace())
-}
-
-func (w *walker) sameValues(hr *unstructured.Unstructured) bool {
-	references, _, _ := unstructured.NestedSlice(hr.Object, "spec", "valuesFrom")
-	for _, item := range references {
-		m, _ := item.(map[string]any)
-		kind, _ := m["kind"].(string)
-		name, _ := m["name"].(string)
-		if !w.sameData(build.Reference{Kind: kind, Namespace: hr.GetNamespace(), Name: name}) {
-			return false
-		}
-	}
-	return true
 }
 
 // sameObject reports whether a source has the same spec on both sides.

@@ -234,7 +234,7 @@ func (s *side) kustomize(ks *unstructured.Unstructured, lookup build.Lookup) (*b
 		options.Path = w.Path
 	}
 	if w.Decrypter != nil {
-		options.Decrypt = func(ks *unstructured.Unstructured, _ build.Lookup) build.Decrypter { return w.Decrypter(ks) }
+		options.Decrypt = func(*unstructured.Unstructured, build.Lookup) build.Decrypter { return w.Decrypter }
 	}
 	result, err := build.Kustomization(w.ctx, tree, ks, options)
 	var folder *build.PathError
