@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/bootstrap"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
@@ -128,11 +129,11 @@ func created(w *world) {
 // nothing is changed.
 func forbidden(w *world) {
 	h := w.host()
-	h.refuses = &githost.Error{Err: errors.New("the token lacks the scope repo"), Hint: "create another"}
+	h.refuses = &hint.Error{Err: errors.New("the token lacks the scope repo"), Hint: "create another"}
 	var c changes
 	plan := w.on(h)
 	_, err := w.run(plan, c.wrap)
-	var known *bootstrap.Error
+	var known *hint.Error
 	if !errors.As(err, &known) || known.Hint != "create another" || err.Error() != "the token lacks the scope repo" {
 		w.t.Errorf("an error of the host: %v", err)
 	}
@@ -156,7 +157,7 @@ func protected(w *world) {
 	h.protected = "it requires a review"
 	var c changes
 	_, err := w.run(w.on(h), c.wrap)
-	var known *bootstrap.Error
+	var known *hint.Error
 	if !errors.As(err, &known) || err.Error() != `branch "main" is protected: it requires a review` || strings.Contains(known.Hint, "--pull-request") {
 		w.t.Errorf("a protected branch: %v", err)
 	}
@@ -205,7 +206,7 @@ func readonly(w *world) {
 	ctx := w.t.Context()
 	var output progress
 	checks, err := bootstrap.Preflight(ctx, w.cluster.Client.Config, plan, &output)
-	var known *bootstrap.Error
+	var known *hint.Error
 	if !errors.As(err, &known) || known.Hint == "" || !strings.Contains(err.Error(), "checking push access to") || !strings.Contains(err.Error(), "(403)") {
 		w.t.Errorf("read-only credentials: %v\n%s", err, output.text.String())
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -116,22 +117,6 @@ type Progress interface {
 	Step(name string, waits bool) (end func())
 }
 
-// Error is an error with its remedy.
-type Error struct {
-	Err error
-	// Hint is the remedy.
-	Hint string
-}
-
-func (e *Error) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *Error) Unwrap() error { return e.Err }
-
-func failure(hint, format string, args ...any) error {
-	return &Error{fmt.Errorf(format, args...), hint}
-}
-
 // UnreadyError is returned when the GitRepository or Kustomization of the
 // cluster does not become ready.
 type UnreadyError struct {
@@ -158,13 +143,13 @@ var branchName = regexp.MustCompile(`^[^\s~^:?*\[\\\x00-\x1f\x7f]+$`)
 func (p Plan) validate() error {
 	if !branchName.MatchString(p.Branch) || strings.Contains(p.Branch, "..") || strings.HasPrefix(p.Branch, "-") ||
 		strings.HasPrefix(p.Branch, "/") || strings.HasSuffix(p.Branch, "/") || strings.HasSuffix(p.Branch, ".lock") {
-		return failure("set a branch such as --branch=main", "invalid branch name %q", p.Branch)
+		return hint.Errorf("set a branch such as --branch=main", "invalid branch name %q", p.Branch)
 	}
 	if _, err := CleanPath(p.Path); err != nil {
 		return err
 	}
 	if _, ok := p.Host.(githost.Tokener); p.DeployToken && !ok {
-		return failure("store your own token with --token-auth, or use a deploy key", "deploy tokens are not supported for this Git host")
+		return hint.Errorf("store your own token with --token-auth, or use a deploy key", "deploy tokens are not supported for this Git host")
 	}
 	if _, ok := p.Host.(githost.Requester); p.ChangeRequest && !ok {
 		return errNoRequests
@@ -173,16 +158,34 @@ func (p Plan) validate() error {
 		return fmt.Errorf("invalid secret name %q: %s", p.Sync.SecretName, problems[0])
 	}
 	if p.Sync.Interval <= 0 {
-		return failure("set one such as --interval=1m", "invalid interval %s: must be positive", p.Sync.Interval)
+		return hint.Errorf("set one such as --interval=1m", "invalid interval %s: must be positive", p.Sync.Interval)
 	}
 	if folder, ok := p.sparse(); !ok {
-		return failure("add it to --sparse-checkout", "path %q is not part of the sparse checkout: the cluster would not fetch its own manifests", folder)
+		return hint.Errorf("add it to --sparse-checkout", "path %q is not part of the sparse checkout: the cluster would not fetch its own manifests", folder)
 	}
 	return nil
 }
 
 // bySSH reports whether the cluster reads the repository with an SSH key.
 func (p Plan) bySSH() bool { return !p.TokenAuth && !p.DeployToken }
+
+// namespace returns the namespace of Flux, which is also the name of its
+// GitRepository and Kustomization.
+func (p Plan) namespace() string { return p.Components.Namespace }
+
+// folder returns the path of the manifests in the repository.
+func (p Plan) folder() string { return path.Join(p.Path, p.namespace()) }
+
+// keyTitle returns the title of the deploy key or token on the host. It is the
+// title of Flux 2, so that a cluster that is bootstrapped again replaces its
+// old key.
+func (p Plan) keyTitle() string {
+	return strings.Join([]string{p.namespace(), p.Branch, p.Sync.SecretName, "./" + p.Path}, "-")
+}
+
+// requestBranch returns the head branch of the pull request. It is the same in
+// each run, so that an open request is found again.
+func (p Plan) requestBranch() string { return path.Join("flux/bootstrap", p.Path) }
 
 // sparse returns the cluster's folder and reports whether the sparse checkout
 // has it.
@@ -208,10 +211,10 @@ func CleanPath(p string) (string, error) {
 	clean := path.Clean("/" + slashed)[1:]
 	for _, part := range strings.Split(slashed, "/") {
 		if part == ".." {
-			return "", failure("set a path in the repository such as --path=clusters/production", "path %q is outside the repository", p)
+			return "", hint.Errorf("set a path in the repository such as --path=clusters/production", "path %q is outside the repository", p)
 		}
 		if strings.EqualFold(part, ".git") {
-			return "", failure("set another path such as --path=clusters/production", "path %q is reserved by Git", p)
+			return "", hint.Errorf("set another path such as --path=clusters/production", "path %q is reserved by Git", p)
 		}
 	}
 	return clean, nil

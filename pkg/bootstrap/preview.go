@@ -53,9 +53,9 @@ const (
 // preview returns the changes of a dry run: commits are not pushed, and objects
 // are applied with server-side dry run.
 func (r *run) preview(ctx context.Context) (Preview, error) {
-	p := Preview{Host: slices.Clone(r.hosted.Changes), Branch: r.plan.Branch}
-	p.Host = append(p.Host, r.accessChanges()...)
-	pending, err := r.pending(r.clone)
+	p := Preview{Host: slices.Clone(r.repository.onHost.Changes), Branch: r.plan.Branch}
+	p.Host = append(p.Host, r.access.changes()...)
+	pending, err := r.files.pending(r.repository.clone)
 	if err != nil {
 		return p, err
 	}
@@ -64,7 +64,7 @@ func (r *run) preview(ctx context.Context) (Preview, error) {
 			return p, err
 		}
 	}
-	objects, err := r.build()
+	objects, err := r.files.build()
 	if err != nil {
 		return p, err
 	}
@@ -77,17 +77,14 @@ func (r *run) preview(ctx context.Context) (Preview, error) {
 
 func (r *run) previewCommits(p Preview) (Preview, error) {
 	if r.plan.ChangeRequest {
-		p.Branch = r.requestBranch()
+		p.Branch = r.plan.requestBranch()
 		p.Host = append(p.Host, fmt.Sprintf("open a pull request to merge branch %q into %q", p.Branch, r.plan.Branch))
 	}
-	progress := r.progress
-	r.progress = warningsOnly{progress} // the commits are not pushed
-	_, err := r.commit()
-	r.progress = progress
-	if err != nil {
+	r.commits.progress = warningsOnly{r.progress} // the commits are not pushed
+	if _, err := r.commits.commit(); err != nil {
 		return p, err
 	}
-	patch, err := r.clone.Patch()
+	patch, err := r.repository.clone.Patch()
 	p.Patch = patch
 	return p, err
 }
@@ -98,23 +95,6 @@ type warningsOnly struct{ Progress }
 func (warningsOnly) Action(string, ...any)  {}
 func (warningsOnly) Success(string, ...any) {}
 
-// accessChanges returns the changes on the Git host that grant the cluster
-// access.
-func (r *run) accessChanges() []string {
-	switch {
-	case r.plan.DeployToken && r.deployed.token == "":
-		return []string{fmt.Sprintf("create the deploy token %q", r.keyTitle())}
-	case !r.plan.bySSH() || !r.key.needsAccess:
-		return nil
-	case r.key.replaces:
-		return []string{fmt.Sprintf("replace the deploy key %q", r.keyTitle())}
-	case r.manualAccess():
-		return []string{"ask you to grant the cluster's key access to " + r.host.SyncURL}
-	default:
-		return []string{fmt.Sprintf("add the deploy key %q", r.keyTitle())}
-	}
-}
-
 func (r *run) previewObjects(ctx context.Context, objects []*unstructured.Unstructured) ([]ObjectPreview, error) {
 	previews := make([]ObjectPreview, len(objects), len(objects)+1)
 	g, gctx := errgroup.WithContext(ctx)
@@ -122,17 +102,17 @@ func (r *run) previewObjects(ctx context.Context, objects []*unstructured.Unstru
 	for i, o := range objects {
 		g.Go(func() (err error) {
 			previews[i] = ObjectPreview{o.GetKind(), o.GetNamespace(), o.GetName(), created}
-			previews[i].Action, err = r.previewObject(gctx, o)
+			previews[i].Action, err = previewObject(gctx, r.cluster.client, o)
 			return err
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	secret := ObjectPreview{"Secret", r.namespace(), r.plan.Sync.SecretName, created}
+	secret := ObjectPreview{"Secret", r.plan.namespace(), r.plan.Sync.SecretName, created}
 	switch {
-	case r.found.secret == nil:
-	case (!r.plan.DeployToken || r.deployed.token != "") && maps.Equal(secretData(r.found.secret), r.wantedSecret()):
+	case r.cluster.secret == nil:
+	case (!r.plan.DeployToken || r.access.deployed.token != "") && maps.Equal(secretData(r.cluster.secret), r.access.wantedSecret()):
 		secret.Action = unchanged
 	default:
 		secret.Action = configured
@@ -145,8 +125,8 @@ const maxConcurrentPreviews = 16
 
 // previewObject applies an object with server-side dry run. An object whose
 // namespace or CRD does not exist yet would be created.
-func (r *run) previewObject(ctx context.Context, o *unstructured.Unstructured) (string, error) {
-	u, err := kube.Upsert(ctx, r.client, o, true)
+func previewObject(ctx context.Context, client *kube.Client, o *unstructured.Unstructured) (string, error) {
+	u, err := kube.Upsert(ctx, client, o, true)
 	var missing *kube.MissingKindError
 	switch {
 	case apierrors.IsNotFound(err) || kube.NotServed(err) || errors.As(err, &missing):

@@ -16,12 +16,12 @@ import (
 // storedAccessWorks reports whether the credentials in the source Secret have
 // read access to the repository. It tries them from this machine. If the server
 // cannot be reached, the Ready condition of the GitRepository decides.
-func (r *run) storedAccessWorks(ctx context.Context) bool {
-	if !r.hosted.Exists {
+func (a *access) storedAccessWorks(ctx context.Context) bool {
+	if !a.repository.onHost.Exists {
 		return false
 	}
-	secret := fmt.Sprintf("Secret %s/%s", r.namespace(), r.plan.Sync.SecretName)
-	remote, err := r.storedRemote()
+	secret := fmt.Sprintf("Secret %s/%s", a.plan.namespace(), a.plan.Sync.SecretName)
+	remote, err := a.storedRemote()
 	if err == nil {
 		err = remote.Probe(ctx)
 	}
@@ -29,26 +29,26 @@ func (r *run) storedAccessWorks(ctx context.Context) bool {
 	case err == nil:
 		return true
 	case gitrepo.AccessDenied(err):
-		if r.plan.DeployToken {
-			r.progress.Warning("the token in %s has no access to the repository and will be replaced", secret)
+		if a.plan.DeployToken {
+			a.progress.Warning("the token in %s has no access to the repository and will be replaced", secret)
 		} else {
-			r.progress.Warning("the key in %s has no access to the repository yet", secret)
+			a.progress.Warning("the key in %s has no access to the repository yet", secret)
 		}
 		return false
 	default:
-		return isReady("GitRepository", r.found.source) && controllers.Path{"spec.url"}.String(r.found.source) == r.host.SyncURL
+		return isReady("GitRepository", a.cluster.source) && controllers.Path{"spec.url"}.String(a.cluster.source) == a.repository.SyncURL
 	}
 }
 
 // storedRemote returns the repository with the credentials of the source Secret.
-func (r *run) storedRemote() (gitrepo.Remote, error) {
-	data := secretData(r.found.secret)
-	remote := gitrepo.Remote{URL: r.host.SyncURL, CABundle: []byte(data[caKey])}
-	if !r.plan.bySSH() {
+func (a *access) storedRemote() (gitrepo.Remote, error) {
+	data := secretData(a.cluster.secret)
+	remote := gitrepo.Remote{URL: a.repository.SyncURL, CABundle: []byte(data[caKey])}
+	if !a.plan.bySSH() {
 		remote.Auth = gitrepo.Basic(data[usernameKey], data[passwordKey])
 		return remote, nil
 	}
-	u, err := url.Parse(r.host.SyncURL)
+	u, err := url.Parse(a.repository.SyncURL)
 	if err != nil {
 		return remote, err
 	}
@@ -56,7 +56,7 @@ func (r *run) storedRemote() (gitrepo.Remote, error) {
 	if err != nil {
 		return remote, err
 	}
-	remote.Auth = gitrepo.SSH(u.User.Username(), func() ([]ssh.Signer, error) { return []ssh.Signer{signer}, nil }, r.hostKey.PublicKey)
+	remote.Auth = gitrepo.SSH(u.User.Username(), func() ([]ssh.Signer, error) { return []ssh.Signer{signer}, nil }, a.hostKeys.scanned.PublicKey)
 	return remote, nil
 }
 
@@ -65,25 +65,25 @@ type deployToken struct{ username, token string }
 
 // prepareToken keeps the deploy token in the source Secret while it works,
 // because hosts return a token only once.
-func (r *run) prepareToken(ctx context.Context) error {
-	if !r.plan.DeployToken {
+func (a *access) prepareToken(ctx context.Context) error {
+	if !a.plan.DeployToken {
 		return nil
 	}
-	data := secretData(r.found.secret)
-	if data[usernameKey] != "" && data[passwordKey] != "" && !r.plan.RotateKey && r.storedAccessWorks(ctx) {
-		r.deployed = deployToken{data[usernameKey], data[passwordKey]}
+	data := secretData(a.cluster.secret)
+	if data[usernameKey] != "" && data[passwordKey] != "" && !a.plan.RotateKey && a.storedAccessWorks(ctx) {
+		a.deployed = deployToken{data[usernameKey], data[passwordKey]}
 	}
 	return nil
 }
 
 // createToken creates a deploy token on the host if the cluster has none that
 // works.
-func (r *run) createToken(ctx context.Context) (err error) {
-	host, ok := r.plan.Host.(githost.Tokener)
-	if !r.plan.DeployToken || !ok || r.deployed.token != "" {
+func (a *access) createToken(ctx context.Context) (err error) {
+	host, ok := a.plan.Host.(githost.Tokener)
+	if !a.plan.DeployToken || !ok || a.deployed.token != "" {
 		return nil
 	}
-	r.progress.Action("creating a deploy token")
-	r.deployed.username, r.deployed.token, err = host.DeployToken(ctx, r.keyTitle())
+	a.progress.Action("creating a deploy token")
+	a.deployed.username, a.deployed.token, err = host.DeployToken(ctx, a.plan.keyTitle())
 	return err
 }

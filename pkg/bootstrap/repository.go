@@ -3,199 +3,185 @@ package bootstrap
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"path"
-	"strings"
+	"net"
+	"net/url"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
 
 	"github.com/fluxkit/flux/internal/gitrepo"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/sshkey"
+	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
 
-// The files that bootstrap writes.
-const (
-	componentsFile    = "gotk-components.yaml"
-	syncFile          = "gotk-sync.yaml"
-	kustomizationFile = "kustomization.yaml"
-)
+// repository is the Git repository: its state on the host, the access of this
+// run to it, and the clone of the branch. Only ensure changes it.
+type repository struct {
+	// Repository has the URLs and credentials of the repository as it is, or as
+	// it will be created.
+	githost.Repository
 
-// pushAttempts bounds the attempts to push while others push to the same branch.
-const pushAttempts = 6
+	plan     *Plan
+	progress Progress
+	hostKeys *hostKeys
 
-// commitManifests commits the component manifests and, in a second commit, the
-// sync manifests. It pushes both together before the cluster is changed, so that
-// a rejected push leaves the cluster as it was. If others push at the same time,
-// it commits again on top of their commits.
-func (r *run) commitManifests(ctx context.Context) error {
-	if r.plan.ChangeRequest {
-		return r.requestChange(ctx)
+	// onHost is the state on the host before this run.
+	onHost githost.Survey
+	// clone is nil before survey.
+	clone *gitrepo.Repository
+	// signer is the last result of parseKey, for the private key signerKey.
+	signer    ssh.Signer
+	signerKey []byte
+}
+
+// survey reads the state of the repository from the host and clones the branch.
+func (r *repository) survey(ctx context.Context) error {
+	want := githost.Want{Branch: r.plan.Branch, DeployToken: r.plan.DeployToken, ChangeRequest: r.plan.ChangeRequest}
+	if r.plan.bySSH() {
+		want.KeyTitle = r.plan.keyTitle()
 	}
-	for attempt := 1; ; attempt++ {
-		r.before = r.headRevision()
-		changed, err := r.commit()
-		if err != nil {
-			return err
-		}
-		if !changed && r.clone.BranchExists() {
-			return nil
-		}
-		if err = r.push(ctx); !errors.Is(err, gitrepo.ErrNonFastForward) {
-			return err
-		}
-		if attempt == pushAttempts {
-			return errBusyBranch(r.plan.Branch, attempt)
-		}
-		r.progress.Warning("branch %q has new commits: retrying on top of them", r.plan.Branch)
-		if err := r.clone.Refresh(ctx); err != nil {
-			return err
-		}
-		r.built = nil
+	var err error
+	if r.onHost, err = r.plan.Host.Survey(ctx, want); err != nil {
+		return err
+	}
+	r.Repository = r.onHost.Repository
+	r.reportToken()
+	if !r.onHost.Exists {
+		r.progress.Action("repository %q does not exist yet", redact.URL(r.Access.URL))
+		r.clone, err = gitrepo.New(gitrepo.Remote{URL: r.Access.URL}, r.plan.Branch)
+		return err
+	}
+	r.progress.Action("cloning branch %q from Git repository %q", r.plan.Branch, redact.URL(r.Access.URL))
+	if r.clone, err = r.open(ctx, r.plan.Branch); err != nil {
+		return err
+	}
+	r.progress.Success("cloned repository")
+	if !r.clone.BranchExists() && !r.clone.Empty() {
+		r.progress.Warning("branch %q does not exist: it will be created from the default branch", r.plan.Branch)
+	}
+	return nil
+}
+
+// reportToken reports the account of the token, and its expiry if the cluster
+// will use it.
+func (r *repository) reportToken() {
+	if r.onHost.Account != "" {
+		r.progress.Success("authenticated as %s", r.onHost.Account)
+	}
+	if end := r.onHost.Expires; r.plan.TokenAuth && !end.IsZero() {
+		r.progress.Warning("the cluster loses access when this token expires on %s: run bootstrap again with a new token before", end.Format(time.DateOnly))
 	}
 }
 
-func errBusyBranch(branch string, attempts int) error {
-	return failure("run the command again when the branch is less busy", "pushing manifests: branch %q received new commits during each of %d attempts", branch, attempts)
-}
-
-func (r *run) push(ctx context.Context) error {
-	r.progress.Action("pushing manifests to %q", redact.URL(r.host.Access.URL))
-	err := r.clone.Push(ctx, func(lost error) {
-		r.progress.Warning("connection lost before the server confirmed the push (%s): branch %q has the commits", redact.Text(lost.Error()), r.plan.Branch)
-	})
-	if err == nil {
-		r.progress.Success("pushed manifests")
-	}
-	return err
-}
-
-// prepareRepository creates or updates the repository on the host.
-func (r *run) prepareRepository(ctx context.Context) error {
-	for _, change := range r.hosted.Changes {
+// ensure creates or updates the repository on the host, and returns its URLs
+// and credentials from before.
+func (r *repository) ensure(ctx context.Context) (before githost.Repository, err error) {
+	for _, change := range r.onHost.Changes {
 		r.progress.Action("on the Git host: %s", change)
 	}
+	before = r.Repository
 	repository, err := r.plan.Host.Ensure(ctx)
 	if err != nil {
-		return err
+		return before, err
 	}
-	if len(r.hosted.Changes) > 0 {
+	if len(r.onHost.Changes) > 0 {
 		r.progress.Success("Git host configured")
 	}
-	before := r.host
-	r.host = repository
-	if r.plan.bySSH() && before.SyncURL != repository.SyncURL {
-		// Some hosts report the address of their SSH server only with a repository.
-		if err := r.prepareHostKey(ctx); err != nil {
-			return err
-		}
-	}
-	if r.hosted.Exists && before.Access.URL == repository.Access.URL {
-		return nil
-	}
-	// The host may have created the repository with a first commit.
+	r.Repository = repository
+	return before, nil
+}
+
+// open clones a branch.
+func (r *repository) open(ctx context.Context, branch string) (*gitrepo.Repository, error) {
 	remote, err := r.remote(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.clone.SetRemote(remote)
-	r.built = nil
-	return r.clone.Refresh(ctx)
+	return gitrepo.Open(ctx, remote, branch)
 }
 
-// pending reports whether the branch lacks a manifest of this run.
-func (r *run) pending(repository *gitrepo.Repository) (bool, error) {
-	if !repository.BranchExists() {
-		return true, nil
-	}
-	files, err := r.syncFiles(repository)
+// remote returns the address and credentials of the repository for this run.
+// Over SSH it verifies the host key first.
+func (r *repository) remote(ctx context.Context) (gitrepo.Remote, error) {
+	a := r.Access
+	remote := gitrepo.Remote{URL: a.URL, CABundle: a.CABundle}
+	u, err := url.Parse(a.URL)
 	if err != nil {
-		return false, err
+		return remote, fmt.Errorf("invalid URL of the repository: %w", err)
 	}
-	files[path.Join(r.folder, componentsFile)] = r.components
-	for name, content := range files {
-		current, err := repository.ReadFile(name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return false, err
-		}
-		if err != nil || !bytes.Equal(current, content) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// commit adds the commits that the repository lacks, and reports whether it
-// added any.
-func (r *run) commit() (bool, error) {
-	r.progress.Action("generating component manifests")
-	r.progress.Success("generated component manifests")
-	components := map[string][]byte{path.Join(r.folder, componentsFile): r.components}
-	message := strings.Join(strings.Fields("Add Flux "+r.plan.Components.Version+" component manifests"), " ")
-	first, err := r.commitFiles("component manifests", message, components)
-	if err != nil {
-		return false, err
-	}
-	r.progress.Action("generating sync manifests")
-	sync, err := r.syncFiles(r.clone)
-	if err != nil {
-		return false, err
-	}
-	r.progress.Success("generated sync manifests")
-	second, err := r.commitFiles("sync manifests", "Add Flux sync manifests", sync)
-	return first || second, err
-}
-
-// commitFiles commits files unless the branch has them already.
-func (r *run) commitFiles(what, message string, files map[string][]byte) (bool, error) {
-	if appendix := r.plan.Commit.Appendix; appendix != "" {
-		message += "\n\n" + appendix
-	}
-	changed, err := r.clone.Commit(gitrepo.Change{
-		Message: message, Files: files, When: r.plan.Now(), Sign: r.plan.Commit.Sign,
-		AuthorName: r.plan.Commit.AuthorName, AuthorEmail: r.plan.Commit.AuthorEmail,
-	})
 	switch {
-	case err != nil:
-		return false, fmt.Errorf("committing %s: %w", what, err)
-	case changed:
-		r.progress.Success("committed %s to %q (%q)", what, r.clone.Branch(), r.clone.Head())
-	default:
-		r.progress.Success("%s are up to date", what)
+	case u.Scheme != "ssh" && a.BearerToken != "":
+		remote.Auth = gitrepo.Bearer(a.BearerToken)
+		return remote, nil
+	case u.Scheme != "ssh" && a.Password == "":
+		return remote, nil
+	case u.Scheme != "ssh":
+		remote.Auth = gitrepo.Basic(a.Username, a.Password)
+		return remote, nil
 	}
-	return changed, nil
+	keys, err := r.signers()
+	if err != nil {
+		return remote, err
+	}
+	hostKey, err := r.hostKeys.scan(ctx, sshkey.Address(u.Host))
+	if err != nil {
+		return remote, err
+	}
+	user := u.User.Username()
+	if user == "" {
+		user = a.Username
+	}
+	remote.Auth = gitrepo.SSH(user, keys, hostKey.PublicKey)
+	return remote, nil
 }
 
-// syncFiles returns the files of the second commit: the sync manifests, and the
-// kustomization of the repository with the two files as resources.
-func (r *run) syncFiles(repository *gitrepo.Repository) (map[string][]byte, error) {
-	sync, err := r.syncManifests()
-	if err != nil {
-		return nil, err
+// signers returns a function that returns the SSH keys of the private key file
+// or of the SSH agent.
+func (r *repository) signers() (func() ([]ssh.Signer, error), error) {
+	if r.Access.PrivateKey != nil {
+		signer, err := r.parseKey(r.Access.PrivateKey, r.Access.Passphrase)
+		if err != nil {
+			return nil, err
+		}
+		return func() ([]ssh.Signer, error) { return []ssh.Signer{signer}, nil }, nil
 	}
-	name, kustomization, err := r.kustomization(repository)
-	if err != nil {
-		return nil, err
+	socket := r.Access.AgentSocket
+	if socket == "" {
+		return nil, hint.Errorf("set --private-key-file to a key with write access, or start an SSH agent", "an SSH key is required to authenticate to the repository")
 	}
-	return map[string][]byte{path.Join(r.folder, syncFile): sync, name: kustomization}, nil
+	return func() ([]ssh.Signer, error) {
+		conn, err := net.Dial("unix", socket)
+		if err != nil {
+			return nil, fmt.Errorf("connecting to the SSH agent: %w", err)
+		}
+		return agent.NewClient(conn).Signers()
+	}, nil
 }
 
-// kustomization returns the path of the folder's kustomization and its content
-// with the two files as resources.
-func (r *run) kustomization(repository *gitrepo.Repository) (string, []byte, error) {
-	for _, name := range []string{kustomizationFile, "kustomization.yml", "Kustomization"} {
-		file := path.Join(r.folder, name)
-		data, err := repository.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return "", nil, err
-		}
-		edited, err := addResources(data, componentsFile, syncFile)
-		if err != nil {
-			return "", nil, fmt.Errorf("adding the manifests to %s: %w", file, err)
-		}
-		return file, edited, nil
+// parseKey parses a private key. It keeps the last one, since the key derivation
+// of an encrypted key is slow by design.
+func (r *repository) parseKey(private []byte, passphrase string) (ssh.Signer, error) {
+	if r.signer != nil && bytes.Equal(r.signerKey, private) {
+		return r.signer, nil
 	}
-	return path.Join(r.folder, kustomizationFile), newKustomization(), nil
+	signer, err := sshkey.Signer(private, passphrase)
+	if err != nil {
+		return nil, hint.Errorf("check --private-key-file, and set its passphrase with GIT_PASSWORD or --password", "invalid SSH key: %w", err)
+	}
+	r.signer, r.signerKey = signer, private
+	return signer, nil
+}
+
+// headRevision returns the newest commit of the branch as a Flux revision.
+func (r *repository) headRevision() string { return r.plan.Branch + "@sha1:" + r.clone.Head() }
+
+func (r *repository) close() error {
+	if r.clone == nil {
+		return nil
+	}
+	return r.clone.Close()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/bootstrap"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
@@ -108,7 +109,7 @@ func (w *world) requestedAgain(h *requestHost, plan bootstrap.Plan) {
 	}
 	plan.Host = w.host()
 	_, err = w.run(plan, nil)
-	var known *bootstrap.Error
+	var known *hint.Error
 	if !errors.As(err, &known) || known.Hint == "" || !strings.Contains(err.Error(), "pull requests are not supported") {
 		w.t.Errorf("a host without pull requests: %v", err)
 	}

@@ -3,60 +3,28 @@ package bootstrap
 import (
 	"context"
 	"errors"
-	"path"
 	"time"
 
-	"golang.org/x/crypto/ssh"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/internal/gitrepo"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/sshkey"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
-	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// run is one bootstrap under way.
+// run is one bootstrap. Its methods are the steps that need more than one part.
 type run struct {
-	plan     Plan
+	plan     *Plan
 	progress Progress
-	client   *kube.Client
+	checks   checks
 
-	// checks to components are set by preflight. host is the repository as it
-	// is, or as it will be created.
-	checks checks
-	hosted githost.Survey
-	host   githost.Repository
-	clone  *gitrepo.Repository
-	found  survey
-	key    sourceKey
-	folder string
-	// deployed is the deploy token, empty if the host has not created one.
-	deployed deployToken
-	// hostKey is the host key of the SSH server, nil if none was read.
-	hostKey *sshkey.HostKey
-	// cachedSigner signs with the private key cachedSignerKey.
-	cachedSigner    ssh.Signer
-	cachedSignerKey []byte
-	// knownHosts is the known_hosts entry of the source Secret.
-	knownHosts string
-	// built are the objects that the cluster's folder builds to.
-	built []*unstructured.Unstructured
-	// components is gotk-components.yaml.
-	components []byte
-
-	result Result
-	// secretChanged is set if this run has changed the source Secret: the
-	// artifact was then fetched with other credentials.
-	secretChanged bool
-	// token is the value of the annotation with which this run requests
-	// reconciliations.
-	token string
-	// before is the revision of the branch before this run has pushed, "" for none.
-	before string
-	// revision is the revision of the artifact that source-controller fetched.
-	revision string
+	cluster      *cluster
+	repository   *repository
+	files        *files
+	commits      *commits
+	access       *access
+	installation *installation
 }
 
 type step struct {
@@ -71,16 +39,16 @@ func (r *run) steps() []step {
 	return []step{
 		{"check the repository and the cluster", false, r.preflight},
 		{"prepare the repository", false, r.prepareRepository},
-		{"commit the manifests", false, r.commitManifests},
-		{"install the CRDs", false, r.installPrerequisites},
-		{"wait for the CRDs to be served", true, r.waitForCRDs},
-		{"grant the cluster access to the repository", false, r.reconcileSecret},
-		{"install the components and the sync manifests", false, r.install},
-		{"wait for the controllers", true, r.waitForComponents},
-		{"wait for the GitRepository", true, r.waitForSource},
-		{"revoke the access of the old key", false, r.revokeOldKey},
-		{"wait for the Kustomization", true, r.waitForSync},
-		{"wait for the components to be healthy", true, r.confirmComponents},
+		{"commit the manifests", false, r.commits.add},
+		{"install the CRDs", false, r.installation.applyPrerequisites},
+		{"wait for the CRDs to be served", true, r.installation.waitForCRDs},
+		{"grant the cluster access to the repository", false, r.access.reconcile},
+		{"install the components and the sync manifests", false, r.installation.apply},
+		{"wait for the controllers", true, r.installation.waitForComponents},
+		{"wait for the GitRepository", true, r.installation.waitForSource},
+		{"revoke the access of the old key", false, r.access.revokeOldKey},
+		{"wait for the Kustomization", true, r.installation.waitForSync},
+		{"wait for the components to be healthy", true, r.installation.confirmComponents},
 	}
 }
 
@@ -98,13 +66,13 @@ func Run(ctx context.Context, cfg *rest.Config, plan Plan, progress Progress) (_
 	if err != nil {
 		return Result{}, err
 	}
-	defer func() { err = errors.Join(err, r.close()) }()
+	defer func() { err = errors.Join(err, r.repository.close()) }()
 	for _, s := range r.steps() {
-		if err := r.runStep(ctx, s); err != nil || r.result.Request != nil {
-			return r.result, err
+		if err := r.runStep(ctx, s); err != nil || r.commits.request != nil {
+			return Result{r.commits.request}, err
 		}
 	}
-	return r.result, nil
+	return Result{}, nil
 }
 
 // Preflight runs the preflight checks of Run and changes nothing. It returns
@@ -114,7 +82,7 @@ func Preflight(ctx context.Context, cfg *rest.Config, plan Plan, progress Progre
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, r.close()) }()
+	defer func() { err = errors.Join(err, r.repository.close()) }()
 	err = r.runStep(ctx, r.steps()[0])
 	return r.checks, err
 }
@@ -126,7 +94,7 @@ func DryRun(ctx context.Context, cfg *rest.Config, plan Plan, progress Progress)
 	if err != nil {
 		return p, err
 	}
-	defer func() { err = errors.Join(err, r.close()) }()
+	defer func() { err = errors.Join(err, r.repository.close()) }()
 	if err := r.runStep(ctx, r.steps()[0]); err != nil {
 		return p, err
 	}
@@ -148,10 +116,16 @@ func newRun(cfg *rest.Config, plan Plan, progress Progress) (*run, error) {
 	if plan.Path, err = CleanPath(plan.Path); err != nil {
 		return nil, err
 	}
+	c := &cluster{plan: &plan, client: client}
+	keys := &hostKeys{plan: &plan, progress: progress, cluster: c}
+	repository := &repository{plan: &plan, progress: progress, hostKeys: keys}
+	f := &files{plan: &plan, repository: repository}
+	a := &access{plan: &plan, progress: progress, cluster: c, repository: repository, hostKeys: keys}
+	commits := &commits{plan: &plan, progress: progress, repository: repository, files: f}
 	return &run{
-		plan: plan, progress: progress, client: client,
-		folder: path.Join(plan.Path, plan.Components.Namespace),
-		token:  plan.Now().Format(time.RFC3339Nano),
+		plan: &plan, progress: progress, cluster: c, repository: repository, files: f, access: a, commits: commits,
+		installation: &installation{plan: &plan, progress: progress, cluster: c, commits: commits, files: f, access: a,
+			token: plan.Now().Format(time.RFC3339Nano)},
 	}, nil
 }
 
@@ -160,40 +134,72 @@ func (r *run) runStep(ctx context.Context, s step) error {
 	return withHint(s.do(ctx))
 }
 
-func (r *run) close() error {
-	if r.clone == nil {
-		return nil
+// preflight checks everything that could make bootstrap fail and changes
+// nothing. Independent checks run concurrently, and all their errors are
+// reported together.
+func (r *run) preflight(ctx context.Context) error {
+	for _, stage := range [][]check{
+		{
+			{"the cluster's version", r.cluster.checkVersion},
+			{"the permissions on the cluster", r.cluster.checkPermissions},
+			{"the state of the cluster", r.cluster.survey},
+			{"the repository", r.repository.survey},
+			{"the manifests", r.files.render},
+		},
+		{
+			{"the cluster's access to the repository", r.access.prepare},
+			{"the files in the repository", r.files.check},
+		},
+		{{"the branch", r.commits.check}},
+	} {
+		if err := r.checks.run(ctx, stage); err != nil {
+			return err
+		}
 	}
-	return r.clone.Close()
+	return nil
 }
 
-// withHint returns errors of Git, Git hosts and the cluster with their hint.
+// prepareRepository creates or updates the repository on the host.
+func (r *run) prepareRepository(ctx context.Context) error {
+	before, err := r.repository.ensure(ctx)
+	if err != nil {
+		return err
+	}
+	if r.plan.bySSH() && before.SyncURL != r.repository.SyncURL {
+		// Some hosts report the address of their SSH server only with a repository.
+		if err := r.access.prepareHostKey(ctx); err != nil {
+			return err
+		}
+	}
+	if r.repository.onHost.Exists && before.Access.URL == r.repository.Access.URL {
+		return nil
+	}
+	// The host may have created the repository with a first commit.
+	remote, err := r.repository.remote(ctx)
+	if err != nil {
+		return err
+	}
+	r.repository.clone.SetRemote(remote)
+	r.files.built = nil
+	return r.repository.clone.Refresh(ctx)
+}
+
+// withHint returns errors of Git and the cluster with their remedy.
 func withHint(err error) error {
-	var known *Error
+	var known *hint.Error
 	var git *gitrepo.Error
-	var host *githost.Error
 	var conflict *gitrepo.PathConflictError
 	var denied *kube.DeniedError
 	switch {
 	case errors.As(err, &known):
 		return err
-	case errors.As(err, &host):
-		return &Error{err, host.Hint}
 	case errors.As(err, &git):
-		return &Error{err, git.Hint}
+		return &hint.Error{Err: err, Hint: git.Hint}
 	case errors.As(err, &denied):
-		return &Error{err, "ask a cluster administrator for these permissions, or use another account with --context or --user"}
+		return &hint.Error{Err: err, Hint: "ask a cluster administrator for these permissions, or use another account with --context or --user"}
 	case errors.As(err, &conflict):
-		return &Error{err, "remove the file, or set another --path"}
+		return &hint.Error{Err: err, Hint: "remove the file, or set another --path"}
 	default:
 		return err
 	}
-}
-
-func (r *run) namespace() string { return r.plan.Components.Namespace }
-
-// kind returns the row of a kind of Flux in the catalogue.
-func kind(name string) controllers.Kind {
-	k, _ := controllers.FindKind(name)
-	return k
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/pkg/bootstrap"
@@ -97,7 +98,7 @@ func refused(w *world) {
 	w.cluster.Sandbox(w.t, "git", "protect", w.namespace, branch)
 	var c changes
 	text, err := w.run(w.plan(), c.wrap)
-	var known *bootstrap.Error
+	var known *hint.Error
 	if !errors.As(err, &known) || known.Hint == "" || !strings.Contains(err.Error(), "rejected the push") {
 		w.t.Errorf("pushing to a protected branch: %v\n%s", err, text)
 	}
@@ -403,12 +404,12 @@ func failing(w *world) {
 	w.mustRun(w.plan())
 }
 
-func (w *world) wantFailure(message, hint string) {
+func (w *world) wantFailure(message, remedy string) {
 	w.t.Helper()
 	_, err := w.run(w.plan(), nil)
-	var known *bootstrap.Error
-	if !errors.As(err, &known) || err.Error() != message || known.Hint != hint {
-		w.t.Errorf("want %q (%q), got %v", message, hint, err)
+	var known *hint.Error
+	if !errors.As(err, &known) || err.Error() != message || known.Hint != remedy {
+		w.t.Errorf("want %q (%q), got %v", message, remedy, err)
 	}
 }
 

@@ -27,82 +27,81 @@ const (
 )
 
 // wantedSecret returns the desired data of the source Secret.
-func (r *run) wantedSecret() map[string]string {
-	a := r.host.Access
-	if r.plan.bySSH() {
+func (a *access) wantedSecret() map[string]string {
+	if a.plan.bySSH() {
 		data := map[string]string{
-			identityKey: string(r.key.pair.Private), publicKey: string(r.key.pair.Public), knownHostsKey: r.knownHosts,
+			identityKey: string(a.key.pair.Private), publicKey: string(a.key.pair.Public), knownHostsKey: a.knownHosts,
 		}
-		if r.plan.Key.Private != nil && r.plan.Key.Passphrase != "" {
-			data[passwordKey] = r.plan.Key.Passphrase
+		if a.plan.Key.Private != nil && a.plan.Key.Passphrase != "" {
+			data[passwordKey] = a.plan.Key.Passphrase
 		}
 		return data
 	}
-	data := map[string]string{}
+	data, own := map[string]string{}, a.repository.Access
 	switch {
-	case r.plan.DeployToken:
-		data[usernameKey], data[passwordKey] = r.deployed.username, r.deployed.token
-	case a.BearerToken != "":
-		data[bearerKey] = a.BearerToken
+	case a.plan.DeployToken:
+		data[usernameKey], data[passwordKey] = a.deployed.username, a.deployed.token
+	case own.BearerToken != "":
+		data[bearerKey] = own.BearerToken
 	default:
-		data[usernameKey], data[passwordKey] = a.Username, a.Password
+		data[usernameKey], data[passwordKey] = own.Username, own.Password
 	}
-	if len(a.CABundle) > 0 {
-		data[caKey] = string(a.CABundle)
+	if len(own.CABundle) > 0 {
+		data[caKey] = string(own.CABundle)
 	}
 	return data
 }
 
-// reconcileSecret applies the source Secret and grants its key access to the
+// reconcile applies the source Secret and grants its key access to the
 // repository. A new key is stored in the cluster first, so that a key with
 // access is not lost if this run fails. A key that replaces a working one is
 // granted access first, so that the Secret always has a key that works.
-func (r *run) reconcileSecret(ctx context.Context) error {
-	if r.key.replaces {
-		if err := r.grantAccess(ctx); err != nil {
+func (a *access) reconcile(ctx context.Context) error {
+	if a.key.replaces {
+		if err := a.grantAccess(ctx); err != nil {
 			return err
 		}
 	}
-	name := r.plan.Sync.SecretName
-	r.progress.Action("determining if source secret %q exists", r.namespace()+"/"+name)
-	if err := r.createToken(ctx); err != nil {
+	name := a.plan.Sync.SecretName
+	a.progress.Action("determining if source secret %q exists", a.plan.namespace()+"/"+name)
+	if err := a.createToken(ctx); err != nil {
 		return err
 	}
-	wanted := r.wantedSecret()
-	if maps.Equal(secretData(r.found.secret), wanted) {
-		r.progress.Success("source secret up to date")
+	wanted := a.wantedSecret()
+	if maps.Equal(secretData(a.cluster.secret), wanted) {
+		a.progress.Success("source secret up to date")
 	} else {
-		r.progress.Action("generating source secret")
-		r.progress.Action("applying source secret %q", r.namespace()+"/"+name)
-		if err := r.writeSecret(ctx, name, "Opaque", wanted); err != nil {
+		a.progress.Action("generating source secret")
+		a.progress.Action("applying source secret %q", a.plan.namespace()+"/"+name)
+		if err := a.writeSecret(ctx, name, "Opaque", wanted); err != nil {
 			return err
 		}
-		r.secretChanged = true
-		r.progress.Success("reconciled source secret")
+		a.changed = true
+		a.progress.Success("reconciled source secret")
 	}
-	if r.key.replaces {
+	if a.key.replaces {
 		return nil
 	}
-	return r.grantAccess(ctx)
+	return a.grantAccess(ctx)
 }
 
 // writeSecret applies a Secret and removes all other keys from its data.
-func (r *run) writeSecret(ctx context.Context, name, typ string, data map[string]string) error {
+func (a *access) writeSecret(ctx context.Context, name, typ string, data map[string]string) error {
 	encoded := map[string]any{}
 	for key, value := range data {
 		encoded[key] = base64.StdEncoding.EncodeToString([]byte(value))
 	}
 	secret := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "type": typ, "data": encoded,
-		"metadata": map[string]any{"name": name, "namespace": r.namespace()},
+		"metadata": map[string]any{"name": name, "namespace": a.plan.namespace()},
 	}}
-	if err := kube.Apply(ctx, r.client, []*unstructured.Unstructured{secret}); err != nil {
+	if err := kube.Apply(ctx, a.cluster.client, []*unstructured.Unstructured{secret}); err != nil {
 		return err
 	}
 	// source-controller would also read the keys that an earlier run or another
 	// tool has added.
 	extra := map[string]any{}
-	for key := range secretData(r.found.secret) {
+	for key := range secretData(a.cluster.secret) {
 		if _, wanted := data[key]; !wanted {
 			extra[key] = nil
 		}
@@ -110,9 +109,9 @@ func (r *run) writeSecret(ctx context.Context, name, typ string, data map[string
 	if len(extra) == 0 {
 		return nil
 	}
-	_, err := r.client.MergePatch(ctx, secretResource(), r.namespace(), name, map[string]any{"data": extra})
+	_, err := a.cluster.client.MergePatch(ctx, secretResource(), a.plan.namespace(), name, map[string]any{"data": extra})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("removing %s from Secret %s/%s: %w", strings.Join(slices.Sorted(maps.Keys(extra)), ", "), r.namespace(), name, err)
+		return fmt.Errorf("removing %s from Secret %s/%s: %w", strings.Join(slices.Sorted(maps.Keys(extra)), ", "), a.plan.namespace(), name, err)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -14,85 +15,83 @@ import (
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// requestAnnotation requests a reconciliation of an object.
-const requestAnnotation = "reconcile.fluxcd.io/requestedAt"
-
-func (r *run) rollout() *diagnose.Rollout {
+// rollout returns the wait for the Deployments of the components.
+func (i *installation) rollout() *diagnose.Rollout {
 	return &diagnose.Rollout{
-		Client: r.client, Namespace: r.namespace(),
-		Names:   slices.Sorted(slices.Values(r.plan.Components.Components)),
-		Trouble: func(t diagnose.Trouble) { r.progress.Warning("%s: %s", t.Name, redact.Text(t.Message)) },
+		Client: i.cluster.client, Namespace: i.plan.namespace(),
+		Names:   slices.Sorted(slices.Values(i.plan.Components.Components)),
+		Trouble: func(t diagnose.Trouble) { i.progress.Warning("%s: %s", t.Name, redact.Text(t.Message)) },
 	}
 }
 
 // waitForComponents waits until the controllers run. A controller that does not
 // start is reported here, and not as a source without a status.
-func (r *run) waitForComponents(ctx context.Context) error {
-	r.progress.Waiting("waiting for the controllers to be ready")
-	if err := r.rollout().Wait(ctx); err != nil {
-		return r.withTimeout(ctx, err)
+func (i *installation) waitForComponents(ctx context.Context) error {
+	i.progress.Waiting("waiting for the controllers to be ready")
+	if err := i.rollout().Wait(ctx); err != nil {
+		return withTimeout(ctx, err)
 	}
 	return nil
 }
 
-func (r *run) confirmComponents(ctx context.Context) error {
-	r.progress.Action("confirming components are healthy")
-	rollout := r.rollout()
-	rollout.Ready = func(name string) { r.progress.Success("%s: deployment ready", name) }
+func (i *installation) confirmComponents(ctx context.Context) error {
+	i.progress.Action("confirming components are healthy")
+	rollout := i.rollout()
+	rollout.Ready = func(name string) { i.progress.Success("%s: deployment ready", name) }
 	if err := rollout.Wait(ctx); err != nil {
-		return r.withTimeout(ctx, err)
+		return withTimeout(ctx, err)
 	}
-	r.progress.Success("all components are healthy")
+	i.progress.Success("all components are healthy")
 	return nil
 }
 
 // withTimeout adds the cause of a timeout to the error of a wait.
-func (r *run) withTimeout(ctx context.Context, err error) error {
+func withTimeout(ctx context.Context, err error) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return failure("increase --timeout, or fix the cause; run bootstrap again to resume",
+		return hint.Errorf("increase --timeout, or fix the cause; run bootstrap again to resume",
 			"%s: %w", context.Cause(ctx), err)
 	}
 	return err
 }
 
-func (r *run) waitForSource(ctx context.Context) error {
-	w := &wait{run: r, kind: kind("GitRepository"), before: r.found.source, revision: r.headRevision(), requested: r.secretChanged, hint: r.sourceHint}
+func (i *installation) waitForSource(ctx context.Context) error {
+	w := &wait{in: i, kind: kind("GitRepository"), before: i.cluster.source, revision: i.commits.repository.headRevision(), requested: i.access.changed, remedy: i.sourceHint}
 	o, err := w.do(ctx)
 	if err != nil {
 		return err
 	}
-	r.revision = controllers.Path{"status.artifact.revision"}.String(o)
+	i.revision = controllers.Path{"status.artifact.revision"}.String(o)
 	return nil
 }
 
 // sourceHint returns the remedy for a GitRepository that is not ready, with the
 // public key and the flags of this run.
-func (r *run) sourceHint(c controllers.Condition) string {
+func (i *installation) sourceHint(c controllers.Condition) string {
 	message := strings.ToLower(c.Message)
 	switch {
 	case strings.Contains(message, "x509"), strings.Contains(message, "certificate"):
 		return "set --ca-file to the CA certificate of the server, and run the command again"
-	case r.plan.bySSH() && strings.Contains(message, "unable to authenticate"):
+	case i.plan.bySSH() && strings.Contains(message, "unable to authenticate"):
 		return fmt.Sprintf("grant the key in Secret %s/%s read access to the repository, then run the command again: %s",
-			r.namespace(), r.plan.Sync.SecretName, strings.TrimSpace(string(r.key.pair.Public)))
+			i.plan.namespace(), i.plan.Sync.SecretName, strings.TrimSpace(string(i.access.key.pair.Public)))
 	default:
 		return "fix the cause and run bootstrap again; it resumes"
 	}
 }
 
-func (r *run) waitForSync(ctx context.Context) error {
-	w := &wait{run: r, kind: kind("Kustomization"), before: r.found.sync, revision: r.revision, hint: r.syncHint}
+func (i *installation) waitForSync(ctx context.Context) error {
+	w := &wait{in: i, kind: kind("Kustomization"), before: i.cluster.sync, revision: i.revision, remedy: syncHint}
 	_, err := w.do(ctx)
 	return err
 }
 
-func (r *run) syncHint(controllers.Condition) string {
+func syncHint(controllers.Condition) string {
 	return "fix it in the repository, commit and push, then run the command again"
 }
 
 // wait is the wait for an object to be ready at the revision of this run.
 type wait struct {
-	run  *run
+	in   *installation
 	kind controllers.Kind
 	// before is the object before this run, nil if it did not exist.
 	before   controllers.Object
@@ -100,7 +99,7 @@ type wait struct {
 	// requested requires the result of a requested reconciliation, even if the
 	// object is ready at the revision.
 	requested bool
-	hint      func(controllers.Condition) string
+	remedy    func(controllers.Condition) string
 	// reported is the last progress message that was reported.
 	reported string
 }
@@ -110,39 +109,39 @@ type wait struct {
 var temporaryReasons = []string{"ArtifactFailed", "DependencyNotReady", "Progressing", "ProgressingWithRetry", "NewGeneration"}
 
 func (w *wait) do(ctx context.Context) (controllers.Object, error) {
-	r := w.run
-	r.progress.Waiting("waiting for %s %q to be reconciled", w.kind.Kind, r.namespace()+"/"+r.namespace())
-	goal := reconcile.Goal{State: reconcile.Ready, Attempt: true, Revision: w.revision, RevisionSuffices: true, Temporary: temporaryReasons, Earlier: r.earlier(w.revision)}
+	in, namespace := w.in, w.in.plan.namespace()
+	in.progress.Waiting("waiting for %s %q to be reconciled", w.kind.Kind, namespace+"/"+namespace)
+	goal := reconcile.Goal{State: reconcile.Ready, Attempt: true, Revision: w.revision, RevisionSuffices: true, Temporary: temporaryReasons, Earlier: in.earlier(w.revision)}
 	if w.requested {
 		goal.Revision = ""
 	}
-	subject := reconcile.Subject{Kind: w.kind, Namespace: r.namespace(), Name: r.namespace()}
+	subject := reconcile.Subject{Kind: w.kind, Namespace: namespace, Name: namespace}
 	if w.before != nil {
 		o, done, err := w.request(ctx)
 		if err != nil {
 			return nil, err
 		}
 		if done {
-			r.progress.Success("%s reconciled successfully", w.kind.Kind)
+			in.progress.Success("%s reconciled successfully", w.kind.Kind)
 			return o, nil
 		}
-		subject.Object, goal.Token = o, r.token
+		subject.Object, goal.Token = o, in.token
 	}
-	engine := reconcile.Waiter{Watches: reconcile.NewWatches(r.client), Progress: func(p reconcile.Progress) { w.report(p.Object) }}
+	engine := reconcile.Waiter{Watches: reconcile.NewWatches(in.cluster.client), Progress: func(p reconcile.Progress) { w.report(p.Object) }}
 	result := engine.Await(ctx, goal, subject, nil)
 	if err := w.failure(ctx, result); err != nil {
 		return nil, err
 	}
-	r.progress.Success("%s reconciled successfully", w.kind.Kind)
+	in.progress.Success("%s reconciled successfully", w.kind.Kind)
 	return result.Last, nil
 }
 
 // earlier returns the revisions from before this run. A controller that reports
 // one of them has read an outdated source, for example from a cache. A revision
 // that is unknown was pushed by another client after this run.
-func (r *run) earlier(awaited string) []string {
-	revisions := []string{r.before}
-	for _, o := range []controllers.Object{r.found.source, r.found.sync} {
+func (i *installation) earlier(awaited string) []string {
+	revisions := []string{i.commits.before}
+	for _, o := range []controllers.Object{i.cluster.source, i.cluster.sync} {
 		for _, path := range []controllers.Path{{"status.artifact.revision"}, {"status.lastAppliedRevision"}} {
 			revisions = append(revisions, path.String(o))
 		}
@@ -154,33 +153,33 @@ func (r *run) earlier(awaited string) []string {
 // controller would wait for the interval. It requests none if the object is ready
 // at the revision.
 func (w *wait) request(ctx context.Context) (o controllers.Object, done bool, err error) {
-	r, res := w.run, kube.Of(w.kind)
-	if o, err = r.client.Get(ctx, res, r.namespace(), r.namespace()); err != nil {
-		return nil, false, fmt.Errorf("reading %s %q: %w", w.kind.Kind, r.namespace(), err)
+	in, namespace, res := w.in, w.in.plan.namespace(), kube.Of(w.kind)
+	if o, err = in.cluster.client.Get(ctx, res, namespace, namespace); err != nil {
+		return nil, false, fmt.Errorf("reading %s %q: %w", w.kind.Kind, namespace, err)
 	}
 	done = !w.requested && reconcile.Goal{State: reconcile.Ready, Revision: w.revision}.Reached(w.kind, o)
 	switch suspended := w.kind.Suspension.Is(o); {
 	case done && suspended:
-		r.progress.Warning("%s %s/%s is suspended: the cluster does not sync from the repository until %s", w.kind.Kind, r.namespace(), r.namespace(), w.resume())
+		in.progress.Warning("%s %s/%s is suspended: the cluster does not sync from the repository until %s", w.kind.Kind, namespace, namespace, w.resume())
 		return o, true, nil
 	case done:
 		return o, true, nil
 	case suspended:
 		return nil, false, w.suspended()
 	}
-	if o, err = r.client.Annotate(ctx, res, r.namespace(), r.namespace(), map[string]any{requestAnnotation: r.token}); err != nil {
-		return nil, false, fmt.Errorf("requesting a reconciliation of %s %q: %w", w.kind.Kind, r.namespace(), err)
+	if o, err = in.cluster.client.Annotate(ctx, res, namespace, namespace, map[string]any{controllers.RequestAnnotation: in.token}); err != nil {
+		return nil, false, fmt.Errorf("requesting a reconciliation of %s %q: %w", w.kind.Kind, namespace, err)
 	}
 	return o, false, nil
 }
 
 // resume returns the command that resumes the object.
 func (w *wait) resume() string {
-	return fmt.Sprintf("flux resume %s %s -n %s", w.kind.Noun(), w.run.namespace(), w.run.namespace())
+	return fmt.Sprintf("flux resume %s %s -n %s", w.kind.Noun(), w.in.plan.namespace(), w.in.plan.namespace())
 }
 
 func (w *wait) suspended() error {
-	return failure("run '"+w.resume()+"'", "%s %s/%s is suspended", w.kind.Kind, w.run.namespace(), w.run.namespace())
+	return hint.Errorf("run '"+w.resume()+"'", "%s %s/%s is suspended", w.kind.Kind, w.in.plan.namespace(), w.in.plan.namespace())
 }
 
 // report reports the message of the Reconciling condition when it changes.
@@ -190,7 +189,7 @@ func (w *wait) report(o controllers.Object) {
 		return
 	}
 	w.reported = c.Message
-	w.run.progress.Waiting("%s: %s", w.kind.Kind, redact.Text(c.Message))
+	w.in.progress.Waiting("%s: %s", w.kind.Kind, redact.Text(c.Message))
 }
 
 // failure returns the error of a wait, nil if the object is ready.
@@ -202,7 +201,7 @@ func (w *wait) failure(ctx context.Context, result reconcile.Result) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, reconcile.ErrDeleted):
-		return fmt.Errorf("%s %q was deleted during the wait", w.kind.Kind, w.run.namespace())
+		return fmt.Errorf("%s %q was deleted during the wait", w.kind.Kind, w.in.plan.namespace())
 	case errors.As(err, &final) && final.Suspended:
 		return w.suspended()
 	case errors.As(err, &final) && final.Source.Name != "":
@@ -225,10 +224,10 @@ func (w *wait) failure(ctx context.Context, result reconcile.Result) error {
 // unready returns the error of an object with the reason and the message of a
 // condition.
 func (w *wait) unready(o controllers.Object, fact string, c controllers.Condition, err error) error {
-	return &Error{&UnreadyError{
-		Kind: w.kind.Kind, Namespace: w.run.namespace(), Name: w.run.namespace(), Object: o,
+	return &hint.Error{Err: &UnreadyError{
+		Kind: w.kind.Kind, Namespace: w.in.plan.namespace(), Name: w.in.plan.namespace(), Object: o,
 		Message: fmt.Sprintf("%s: %s: %s", fact, c.Reason, safeMessage(c)), Err: err,
-	}, w.hint(c)}
+	}, Hint: w.remedy(c)}
 }
 
 // safeMessage returns the message of a condition without secrets and temporary

@@ -72,10 +72,6 @@ the commits were pushed.`,
 
 func runGit(a *app.App, cmd *cobra.Command, o *gitFlags) error {
 	address, err := githost.ParseURL(o.url, o.allowHTTP)
-	var wrong *githost.URLError
-	if errors.As(err, &wrong) {
-		return &clierr.HintedError{Err: err, Hint: wrong.Hint}
-	}
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func run(ctx context.Context, a *app.App, plan bootstrap.Plan, mode mode) error 
 
 // explainUnready reports the cause of controllers or sync objects that are not ready.
 func explainUnready(ctx context.Context, a *app.App, namespace string, err error) error {
-	var known *bootstrap.Error
+	var known *clierr.HintedError
 	var controllersDown *diagnose.NotReadyError
 	var object *bootstrap.UnreadyError
 	if !errors.As(err, &known) || ctx.Err() != nil {
@@ -112,21 +112,12 @@ func explainUnready(ctx context.Context, a *app.App, namespace string, err error
 func explainFailed(ctx context.Context, a *app.App, err error) error {
 	var several *bootstrap.PreflightError
 	if !errors.As(err, &several) || ctx.Err() != nil {
-		return withHint(err)
+		return err
 	}
 	for _, one := range several.Errs {
-		a.Report(withHint(one))
+		a.Report(one)
 	}
 	return clierr.ErrReported
-}
-
-// withHint converts the hint of a bootstrap.Error to that of the CLI.
-func withHint(err error) error {
-	var known *bootstrap.Error
-	if errors.As(err, &known) {
-		return &clierr.HintedError{Err: err, Hint: known.Hint}
-	}
-	return err
 }
 
 // checkReport is the printed form of a preflight check.
@@ -144,7 +135,7 @@ func preflight(ctx context.Context, a *app.App, cfg *rest.Config, plan bootstrap
 		for i, c := range checks {
 			reports[i] = checkReport{Name: c.Name, Passed: c.Err == nil}
 			if c.Err != nil {
-				message, hint := clierr.Explain(withHint(c.Err), nil)
+				message, hint := clierr.Explain(c.Err, nil)
 				reports[i].Message, reports[i].Hint = redact.Text(message), redact.Text(hint)
 			}
 		}

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/cli/suggest"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/ui"
 )
 
@@ -45,17 +46,11 @@ func UntilInterrupted(ctx context.Context, err error) error {
 }
 
 // HintedError is an error with a remedy, which is printed on the next line.
-type HintedError struct {
-	Err  error
-	Hint string
-}
-
-func (e *HintedError) Error() string { return e.Err.Error() }
-func (e *HintedError) Unwrap() error { return e.Err }
+type HintedError = hint.Error
 
 // WithHint formats an error and adds a remedy.
-func WithHint(hint string, format string, args ...any) error {
-	return &HintedError{fmt.Errorf(format, args...), hint}
+func WithHint(remedy, format string, args ...any) error {
+	return hint.Errorf(remedy, format, args...)
 }
 
 // ConfigError is returned for a kubeconfig that cannot be used.
@@ -96,7 +91,7 @@ func Unreported(err error) []error {
 }
 
 // Explain returns the message of an error and its remedy, "" for none.
-func Explain(err error, cmd *cobra.Command) (message, hint string) {
+func Explain(err error, cmd *cobra.Command) (message, remedy string) {
 	message = err.Error()
 	var withHint *HintedError
 	var config *ConfigError

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // Bitbucket is a repository on a Bitbucket Server or Data Center.
@@ -116,7 +118,7 @@ func (b *Bitbucket) findProject(ctx context.Context) error {
 			b.project = bitbucketProject{Key: key, Type: "PERSONAL"}
 			return nil
 		}
-		return failure("check --owner, or omit --personal if it is a project", "there is no user %s with repositories that the token of %s can read", key[1:], b.who())
+		return hint.Errorf("check --owner, or omit --personal if it is a project", "there is no user %s with repositories that the token of %s can read", key[1:], b.who())
 	}
 	named, err := bitbucketList[bitbucketProject](ctx, b.api, bitbucketCore+"/projects", url.Values{"name": {owner}})
 	if err != nil {
@@ -130,9 +132,9 @@ func (b *Bitbucket) findProject(ctx context.Context) error {
 	}
 	switch {
 	case len(matches) == 0:
-		return failure("set --owner to its key or name, or --personal for a user's repository", "there is no project %q that the token of %s can read", owner, b.who())
+		return hint.Errorf("set --owner to its key or name, or --personal for a user's repository", "there is no project %q that the token of %s can read", owner, b.who())
 	case len(matches) > 1:
-		return failure("set --owner to its key", "there are %d projects with the name %q", len(matches), owner)
+		return hint.Errorf("set --owner to its key", "there are %d projects with the name %q", len(matches), owner)
 	}
 	b.project = matches[0]
 	return nil
@@ -146,12 +148,12 @@ func (b *Bitbucket) find(ctx context.Context) (*bitbucketRepository, error) {
 	case status(err) == http.StatusNotFound:
 		return nil, nil //nolint:nilnil // it does not exist
 	case status(err) == http.StatusUnauthorized && authenticated(err):
-		return nil, failure("ask an administrator of the project for access", "repository %s exists, and %s cannot read it", b, b.who())
+		return nil, hint.Errorf("ask an administrator of the project for access", "repository %s exists, and %s cannot read it", b, b.who())
 	case err != nil:
 		return nil, b.problem(ctx, "finding repository "+b.String(), err)
 	}
 	if !strings.EqualFold(found.Project.Key, b.project.Key) || found.Slug != bitbucketSlug(b.hosted.Name) {
-		return nil, failure(fmt.Sprintf("set --owner=%s --repository=%s", found.Project.Key, found.Slug), "repository %s has been moved to %s", b, found)
+		return nil, hint.Errorf(fmt.Sprintf("set --owner=%s --repository=%s", found.Project.Key, found.Slug), "repository %s has been moved to %s", b, found)
 	}
 	return &found, nil
 }
@@ -244,7 +246,7 @@ func (b *Bitbucket) describe() (Repository, error) {
 		r.DefaultBranch = b.repository.Branch
 		link := b.repository.link("http")
 		if link == nil {
-			return r, failure("ask an administrator to enable it", "Git over HTTP is disabled on %s", h.Hostname)
+			return r, hint.Errorf("ask an administrator to enable it", "Git over HTTP is disabled on %s", h.Hostname)
 		}
 		// The base URL that is configured in the server may not be reachable from here.
 		link.User, link.Host, link.Scheme = nil, h.Hostname, h.Scheme
@@ -252,7 +254,7 @@ func (b *Bitbucket) describe() (Repository, error) {
 		if link := b.repository.link("ssh"); link != nil {
 			ssh = *link
 		} else if !h.TokenAuth {
-			return r, failure("use --token-auth, or ask an administrator to enable SSH", "Git over SSH is disabled on %s", h.Hostname)
+			return r, hint.Errorf("use --token-auth, or ask an administrator to enable SSH", "Git over SSH is disabled on %s", h.Hostname)
 		}
 	}
 	if h.SSHHostname != "" {
@@ -287,13 +289,13 @@ func (b *Bitbucket) problem(ctx context.Context, doing string, err error) error 
 	case code == 0:
 		return fmt.Errorf("%s: %w", doing, err)
 	case code == http.StatusUnauthorized && !authenticated(err):
-		return failure("check BITBUCKET_TOKEN and --hostname, or create a new token at "+tokens, "%s: %s does not accept the token, or it has expired", doing, b.hosted.Hostname)
+		return hint.Errorf("check BITBUCKET_TOKEN and --hostname, or create a new token at "+tokens, "%s: %s does not accept the token, or it has expired", doing, b.hosted.Hostname)
 	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return failure("use a token with the permission repository admin, created at "+tokens+", of an account that has it", "%s: %s has no permission: %w", doing, b.who(), err)
+		return hint.Errorf("use a token with the permission repository admin, created at "+tokens+", of an account that has it", "%s: %s has no permission: %w", doing, b.who(), err)
 	case message(err) == "":
-		return failure("check --hostname: use the host of a Bitbucket Server or Data Center, with its base path",
+		return hint.Errorf("check --hostname: use the host of a Bitbucket Server or Data Center, with its base path",
 			"%s: %s responded with %d %s", doing, b.hosted.Hostname, code, http.StatusText(code))
 	default:
-		return failure("check the names and the flags", "%s: Bitbucket rejected the request: %w", doing, err)
+		return hint.Errorf("check the names and the flags", "%s: Bitbucket rejected the request: %w", doing, err)
 	}
 }

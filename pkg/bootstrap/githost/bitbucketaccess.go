@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // DeployKey implements Host. Bitbucket calls such keys access keys.
@@ -33,7 +35,7 @@ func (b *Bitbucket) DeployKey(ctx context.Context, key DeployKey) error {
 	case same == nil:
 		err := b.api.call(ctx, http.MethodPost, path, nil, wanted, nil)
 		if status(err) == http.StatusConflict {
-			return failure("omit --private-key-file to generate a key, or set another one",
+			return hint.Errorf("omit --private-key-file to generate a key, or set another one",
 				"adding an access key to repository %s: a user or the project has the key already: %w", b, err)
 		}
 		if err != nil {

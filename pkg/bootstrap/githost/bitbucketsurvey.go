@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // mayCreate returns an error if the account has no permission to create the
@@ -17,7 +19,7 @@ func (b *Bitbucket) mayCreate(ctx context.Context) error {
 		return nil
 	}
 	if b.hosted.Personal {
-		return failure("use a token of "+b.project.Key[1:]+", or have the repository created there",
+		return hint.Errorf("use a token of "+b.project.Key[1:]+", or have the repository created there",
 			"there is no repository %s, and %s cannot create one for another user", b, b.who())
 	}
 	// Versions before 8.0 do not have the second permission.
@@ -33,7 +35,7 @@ func (b *Bitbucket) mayCreate(ctx context.Context) error {
 			return nil
 		}
 	}
-	return failure("use a token with the permission project admin, of an account that has it, or have the repository created",
+	return hint.Errorf("use a token with the permission project admin, of an account that has it, or have the repository created",
 		"there is no repository %s, and %s has no permission to create one in project %s", b, b.who(), b.project.Key)
 }
 
@@ -43,9 +45,9 @@ func (b *Bitbucket) surveyRepository(ctx context.Context) (changes []string, pro
 	r := b.repository
 	switch {
 	case r.Archived:
-		return nil, "", failure("unarchive it in its settings", "repository %s is archived and read-only", r)
+		return nil, "", hint.Errorf("unarchive it in its settings", "repository %s is archived and read-only", r)
 	case r.State != "" && r.State != "AVAILABLE":
-		return nil, "", failure("try again later, or ask an administrator", "repository %s is not available: its state is %s", r, r.State)
+		return nil, "", hint.Errorf("try again later, or ask an administrator", "repository %s is not available: its state is %s", r, r.State)
 	}
 	b.edits, changes = b.wantedEdits()
 	admin, err := b.hasPermission(ctx, "REPO_ADMIN")
@@ -86,7 +88,7 @@ func (b *Bitbucket) suffices(ctx context.Context, edits bool) error {
 		{edits, "change settings"},
 	} {
 		if need.when {
-			return failure("use a token with the permission repository admin, of an account that has it",
+			return hint.Errorf("use a token with the permission repository admin, of an account that has it",
 				"%s has no permission to %s on repository %s: the permission admin is required", b.who(), need.to, b)
 		}
 	}
@@ -94,7 +96,7 @@ func (b *Bitbucket) suffices(ctx context.Context, edits bool) error {
 	if err != nil || writes {
 		return err
 	}
-	return failure("use a token with the permission repository write, of an account that has it", "%s has no permission to push to repository %s", b.who(), b)
+	return hint.Errorf("use a token with the permission repository write, of an account that has it", "%s has no permission to push to repository %s", b.who(), b)
 }
 
 // wantedEdits returns what --reconcile changes.
@@ -136,7 +138,7 @@ func (b *Bitbucket) surveyGroups(ctx context.Context) (changes []string, err err
 	}
 	for _, team := range b.hosted.Teams {
 		if !slices.Contains(bitbucketPermissions, team.Permission) {
-			return nil, failure("use one of "+strings.Join(bitbucketPermissions, ", "), "Bitbucket has no permission %q for group %s", team.Permission, team.Name)
+			return nil, hint.Errorf("use one of "+strings.Join(bitbucketPermissions, ", "), "Bitbucket has no permission %q for group %s", team.Permission, team.Name)
 		}
 		wanted, has := bitbucketPermission(team.Permission), had[strings.ToLower(team.Name)]
 		switch {
@@ -165,7 +167,7 @@ func (b *Bitbucket) isGroup(ctx context.Context, name string) error {
 	if slices.ContainsFunc(groups, func(g string) bool { return strings.EqualFold(g, name) }) {
 		return nil
 	}
-	return failure("check --group, or ask an administrator to create it", "there is no group %q", name)
+	return hint.Errorf("check --group, or ask an administrator to create it", "there is no group %q", name)
 }
 
 // bitbucketRules describe the types of restrictions that reject pushes.

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/redact"
 )
 
@@ -59,7 +60,7 @@ func (c Caller) Client(h Hosted) (*http.Client, error) {
 		roots = x509.NewCertPool()
 	}
 	if len(h.CABundle) > 0 && !roots.AppendCertsFromPEM(h.CABundle) {
-		return nil, failure("use PEM format", "no certificate in the CA bundle for %s", h.Hostname)
+		return nil, hint.Errorf("use PEM format", "no certificate in the CA bundle for %s", h.Hostname)
 	}
 	if c.sleep == nil {
 		c.sleep = sleep
@@ -232,7 +233,7 @@ func headerTime(h http.Header, now time.Time) (time.Time, bool) {
 // explain returns an Error with a hint for a request without a usable response,
 // nil for a request that the host rejected.
 func (h Hosted) explain(ctx context.Context, doing string, err error) error {
-	var known *Error
+	var known *hint.Error
 	var limit *RateLimitError
 	var redirect *redirectError
 	var lookup *net.DNSError
@@ -249,25 +250,25 @@ func (h Hosted) explain(ctx context.Context, doing string, err error) error {
 	case status(err) >= http.StatusInternalServerError:
 		return h.unavailable(doing, err)
 	case errors.As(err, &limit):
-		return failure("run the command again then; it resumes", "%s: %w", doing, limit)
+		return hint.Errorf("run the command again then; it resumes", "%s: %w", doing, limit)
 	case ctx.Err() != nil:
-		return failure("check that the host is reachable, or increase --timeout", "%s: no response from %s: %w", doing, h.Hostname, context.Cause(ctx))
+		return hint.Errorf("check that the host is reachable, or increase --timeout", "%s: no response from %s: %w", doing, h.Hostname, context.Cause(ctx))
 	case errors.As(err, &redirect):
-		return failure("set --hostname to the new address, or check --owner and --repository: they may have been renamed", "%s: %w", doing, redirect)
+		return hint.Errorf("set --hostname to the new address, or check --owner and --repository: they may have been renamed", "%s: %w", doing, redirect)
 	case errors.As(err, &lookup):
-		return failure("check --hostname", "%s: host %q is not known", doing, lookup.Name)
+		return hint.Errorf("check --hostname", "%s: host %q is not known", doing, lookup.Name)
 	case errors.As(err, &unknown):
-		return failure("set --ca-file to the CA certificate", "%s: the certificate of %s is signed by an unknown authority", doing, h.Hostname)
+		return hint.Errorf("set --ca-file to the CA certificate", "%s: the certificate of %s is signed by an unknown authority", doing, h.Hostname)
 	case errors.As(err, &wrongName):
-		return failure("use a host name of the server's certificate in --hostname", "%s: %w", doing, wrongName)
+		return hint.Errorf("use a host name of the server's certificate in --hostname", "%s: %w", doing, wrongName)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		return failure("check the port in --hostname", "%s: %s does not speak TLS", doing, h.Hostname)
+		return hint.Errorf("check the port in --hostname", "%s: %s does not speak TLS", doing, h.Hostname)
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return failure("check --hostname, and that the host is reachable from this machine", "%s: cannot reach %s: %w", doing, h.Hostname, dial.Err)
+		return hint.Errorf("check --hostname, and that the host is reachable from this machine", "%s: cannot reach %s: %w", doing, h.Hostname, dial.Err)
 	case errors.As(err, &request) && request.Timeout():
-		return failure("check that the host is reachable, and try again", "%s: %s does not respond", doing, h.Hostname)
+		return hint.Errorf("check that the host is reachable, and try again", "%s: %s does not respond", doing, h.Hostname)
 	case errors.As(err, &request):
-		return failure("check --hostname, and try again", "%s: %s", doing, redact.Text(request.Err.Error(), h.Token))
+		return hint.Errorf("check --hostname, and try again", "%s: %s", doing, redact.Text(request.Err.Error(), h.Token))
 	}
 	return nil
 }

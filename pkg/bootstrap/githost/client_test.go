@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -229,7 +231,7 @@ func TestUnreachable(t *testing.T) {
 				_ = response.Body.Close()
 				t.Fatal("it got a response")
 			}
-			var known *Error
+			var known *hint.Error
 			if !errors.As(test.hosted.explain(ctx, "asking", err), &known) {
 				t.Fatalf("no remedy for %v", err)
 			}

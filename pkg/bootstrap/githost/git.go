@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/redact"
 )
 
@@ -92,21 +93,12 @@ func (g Git) CanDeployKey() error {
 	return g.CanConfirm()
 }
 
-// URLError is returned for an invalid URL of a repository.
-type URLError struct {
-	Problem string
-	// Hint is the remedy.
-	Hint string
-}
-
-func (e *URLError) Error() string { return e.Problem }
-
 // ParseURL parses the URL of a repository. Plain HTTP has to be allowed, since
 // it sends credentials unencrypted.
 func ParseURL(address string, allowHTTP bool) (*url.URL, error) {
 	const example = "as in --url=ssh://git@example.com/org/fleet or --url=https://example.com/org/fleet"
 	if address == "" {
-		return nil, &URLError{"a repository URL is required", "set --url, " + example}
+		return nil, hint.Errorf("set --url, "+example, "a repository URL is required")
 	}
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme == "" {
@@ -115,17 +107,17 @@ func ParseURL(address string, allowHTTP bool) (*url.URL, error) {
 	_, hasPassword := u.User.Password()
 	switch {
 	case u.Scheme == "http" && !allowHTTP:
-		return nil, &URLError{"an http URL sends credentials unencrypted", "use https, or allow it with --allow-insecure-http"}
+		return nil, hint.Errorf("use https, or allow it with --allow-insecure-http", "an http URL sends credentials unencrypted")
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ssh":
-		return nil, &URLError{fmt.Sprintf("cannot bootstrap over scheme %q in --url", u.Scheme), "use ssh or https, " + example}
+		return nil, hint.Errorf("use ssh or https, "+example, "cannot bootstrap over scheme %q in --url", u.Scheme)
 	case hasPassword:
-		return nil, &URLError{fmt.Sprintf("the address %s has a password, which would be committed to the repository", redact.URL(address)), "set it with GIT_PASSWORD or --password instead"}
+		return nil, hint.Errorf("set it with GIT_PASSWORD or --password instead", "the address %s has a password, which would be committed to the repository", redact.URL(address))
 	case u.Hostname() == "":
-		return nil, &URLError{fmt.Sprintf("the address %q names no host", address), example}
+		return nil, hint.Errorf(example, "the address %q names no host", address)
 	case strings.Trim(u.Path, "/") == "":
-		return nil, &URLError{fmt.Sprintf("the address %q names no repository: the path is missing", address), example}
+		return nil, hint.Errorf(example, "the address %q names no repository: the path is missing", address)
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, &URLError{"the URL in --url has a query or fragment", "use the URL of the repository only, " + example}
+		return nil, hint.Errorf("use the URL of the repository only, "+example, "the URL in --url has a query or fragment")
 	}
 	return u, nil
 }
@@ -133,9 +125,9 @@ func ParseURL(address string, allowHTTP bool) (*url.URL, error) {
 func notAnURL(address, example string) error {
 	user, path, scp := strings.Cut(address, ":")
 	if scp && strings.Contains(user, "@") && !strings.HasPrefix(path, "//") {
-		return &URLError{fmt.Sprintf("the address %q is not a URL", redact.Text(address)), fmt.Sprintf("write --url=ssh://%s/%s", user, strings.TrimPrefix(path, "/"))}
+		return hint.Errorf(fmt.Sprintf("write --url=ssh://%s/%s", user, strings.TrimPrefix(path, "/")), "the address %q is not a URL", redact.Text(address))
 	}
-	return &URLError{"invalid URL in --url", example}
+	return hint.Errorf(example, "invalid URL in --url")
 }
 
 // ErrDeclined is returned when the user does not grant a key access.

@@ -1,8 +1,11 @@
 package githost
 
 import (
+	"errors"
 	"strings"
 	"testing"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 func TestParseURL(t *testing.T) {
@@ -30,14 +33,15 @@ func TestParseURL(t *testing.T) {
 		"https://exa mple.com/x":          "invalid URL in --url",
 	} {
 		_, err := ParseURL(address, false)
-		wrong, ok := err.(*URLError) //nolint:errorlint // the type is what is promised
-		if !ok || !strings.HasPrefix(err.Error(), want) || wrong.Hint == "" || strings.Contains(err.Error(), "s3cret") {
+		var wrong *hint.Error
+		if !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), want) || wrong.Hint == "" || strings.Contains(err.Error(), "s3cret") {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
 	_, err := ParseURL("git@example.com:org/fleet.git", false)
-	if wrong, ok := err.(*URLError); !ok || wrong.Hint != "write --url=ssh://git@example.com/org/fleet.git" { //nolint:errorlint // as above
-		t.Errorf("no way out: %v", err)
+	var wrong *hint.Error
+	if !errors.As(err, &wrong) || wrong.Hint != "write --url=ssh://git@example.com/org/fleet.git" {
+		t.Errorf("no remedy: %v", err)
 	}
 }
 

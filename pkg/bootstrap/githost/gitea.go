@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // Gitea is a repository on Gitea or Forgejo
@@ -89,7 +91,7 @@ func (g *Gitea) Survey(ctx context.Context, want Want) (Survey, error) {
 		survey.Changes = append(survey.Changes, fmt.Sprintf("grant team %s access to %s", team, g.fullName()))
 	}
 	if g.repo != nil && !g.repo.Permissions.Admin && len(survey.Changes) > 0 {
-		return survey, failure("use a token of an administrator, or omit the flags that require this",
+		return survey, hint.Errorf("use a token of an administrator, or omit the flags that require this",
 			"%s does not administer %s, so it may not %s", g.who(), g.fullName(), survey.Changes[0])
 	}
 	survey.Repository = g.repository()
@@ -143,7 +145,7 @@ func (g *Gitea) create(ctx context.Context) error {
 		return err
 	}
 	if g.repo == nil {
-		return failure("set another --repository, or use a token with access to the repository",
+		return hint.Errorf("set another --repository, or use a token with access to the repository",
 			"creating repository %s: the name is taken by a repository that the token cannot read", g.hosted)
 	}
 	return nil

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // giteaPage is the number of entries of a page that is requested. A server may
@@ -73,19 +75,19 @@ func (g *Gitea) problem(ctx context.Context, doing string, err error) error {
 	case code == 0:
 		return fmt.Errorf("%s: %w", doing, err)
 	case code == http.StatusUnauthorized:
-		return failure("check GITEA_TOKEN and --hostname, or create a token at "+tokens, "%s: %s does not accept the token%w", doing, g.hosted.Hostname, silent{err})
+		return hint.Errorf("check GITEA_TOKEN and --hostname, or create a token at "+tokens, "%s: %s does not accept the token%w", doing, g.hosted.Hostname, silent{err})
 	case code == http.StatusForbidden && len(requiredScopes(err)) > 0:
 		return g.lacking(err)
 	case code == http.StatusForbidden && strings.Contains(message(err), "limited to public"):
-		return failure("create one that is not limited to public repositories at "+tokens, "%s: the token is for public repositories only%w", doing, silent{err})
+		return hint.Errorf("create one that is not limited to public repositories at "+tokens, "%s: the token is for public repositories only%w", doing, silent{err})
 	case code == http.StatusForbidden:
-		return failure("ask an owner for the required access", "%s: %s has no permission: %w", doing, g.who(), err)
+		return hint.Errorf("ask an owner for the required access", "%s: %s has no permission: %w", doing, g.who(), err)
 	case code == http.StatusNotFound:
-		return failure("check the names and the permissions of the token", "%s: not found on %s, or %s has no permission to read it%w", doing, g.hosted.Hostname, g.who(), silent{err})
+		return hint.Errorf("check the names and the permissions of the token", "%s: not found on %s, or %s has no permission to read it%w", doing, g.hosted.Hostname, g.who(), silent{err})
 	case message(err) == "":
-		return failure("check --hostname: use the host of a Gitea", "%s: %s responded with %d %s%w", doing, g.hosted.Hostname, code, http.StatusText(code), silent{err})
+		return hint.Errorf("check --hostname: use the host of a Gitea", "%s: %s responded with %d %s%w", doing, g.hosted.Hostname, code, http.StatusText(code), silent{err})
 	default:
-		return failure("check the names and the flags", "%s: %s rejected the request: %w", doing, g.hosted.Hostname, err)
+		return hint.Errorf("check the names and the flags", "%s: %s rejected the request: %w", doing, g.hosted.Hostname, err)
 	}
 }
 
@@ -142,7 +144,7 @@ func (g *Gitea) lacking(err error) error {
 	if len(missing) > 1 {
 		word = "scopes"
 	}
-	return failure(fmt.Sprintf("create one with the %s %s at %s", word, strings.Join(missing, ", "), g.hosted.HTTPURL("/user/settings/applications")),
+	return hint.Errorf(fmt.Sprintf("create one with the %s %s at %s", word, strings.Join(missing, ", "), g.hosted.HTTPURL("/user/settings/applications")),
 		"the token lacks the %s %s%w", word, strings.Join(missing, " and "), silent{err})
 }
 

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // giteaKey is a deploy key in the API.
@@ -78,9 +80,9 @@ func (g *Gitea) replace(ctx context.Context, doing string, key DeployKey, stale 
 	case strings.Contains(message(err), "already been added"):
 		return left, nil // by an earlier request of this run whose response was lost
 	case strings.Contains(message(err), "SSH is disabled"):
-		return nil, failure("use --token-auth", "%s: %s has SSH disabled%w", doing, g.hosted.Hostname, silent{err})
+		return nil, hint.Errorf("use --token-auth", "%s: %s has SSH disabled%w", doing, g.hosted.Hostname, silent{err})
 	case strings.Contains(message(err), "non-deploy key"):
-		return nil, failure("set another --private-key-file, or omit it to generate a key",
+		return nil, hint.Errorf("set another --private-key-file, or omit it to generate a key",
 			"%s: an account has the key already%w", doing, silent{err})
 	}
 	return nil, err

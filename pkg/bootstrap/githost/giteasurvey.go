@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // identify reads the account of the token and returns an error if the token is
@@ -22,11 +24,11 @@ func (g *Gitea) identify(ctx context.Context) error {
 	case status(err) == http.StatusForbidden && len(requiredScopes(err)) > 0:
 		return nil // the token is valid, but has no permission to read its account
 	case status(err) == http.StatusNotFound:
-		return failure("check --hostname: the host alone, as in --hostname=git.example.com", "%s: %s has no Gitea API", doing, g.hosted.Hostname)
+		return hint.Errorf("check --hostname: the host alone, as in --hostname=git.example.com", "%s: %s has no Gitea API", doing, g.hosted.Hostname)
 	case status(err) == http.StatusBadRequest && g.hosted.Scheme == "http":
-		return failure("omit http:// in --hostname", "%s: %s does not accept HTTP requests", doing, g.hosted.Hostname)
+		return hint.Errorf("omit http:// in --hostname", "%s: %s does not accept HTTP requests", doing, g.hosted.Hostname)
 	case err == nil && g.account == "":
-		return failure("check --hostname", "%s: %s is not a Gitea API", doing, g.hosted.Hostname)
+		return hint.Errorf("check --hostname", "%s: %s is not a Gitea API", doing, g.hosted.Hostname)
 	}
 	return g.problem(ctx, doing, err)
 }
@@ -42,7 +44,7 @@ func (g *Gitea) find(ctx context.Context) error {
 	case err != nil:
 		return err
 	case found.FullName == "":
-		return failure("check --hostname", "%s is not a Gitea API", g.hosted.Hostname)
+		return hint.Errorf("check --hostname", "%s is not a Gitea API", g.hosted.Hostname)
 	}
 	g.repo = &found
 	return nil
@@ -51,7 +53,7 @@ func (g *Gitea) find(ctx context.Context) error {
 // surveyOwner returns an error if the repository cannot be created.
 func (g *Gitea) surveyOwner(ctx context.Context) error {
 	if g.hosted.Personal && g.account != "" && !strings.EqualFold(g.account, g.hosted.Owner) {
-		return failure(fmt.Sprintf("use a token of %s, or omit --personal if it is an organisation", g.hosted.Owner),
+		return hint.Errorf(fmt.Sprintf("use a token of %s, or omit --personal if it is an organisation", g.hosted.Owner),
 			"repository %s cannot be created: the token is of %s", g.hosted, g.account)
 	}
 	err := g.checkScopes(ctx, g.owner()+"/repos")
@@ -94,9 +96,9 @@ func (g *Gitea) checkScopes(ctx context.Context, path string) error {
 func (g *Gitea) noOwner(ctx context.Context) error {
 	var user struct{ Login string }
 	if _, err := g.api.call(ctx, http.MethodGet, "/users/"+url.PathEscape(g.hosted.Owner), nil, nil, &user); err == nil && user.Login != "" {
-		return failure("add --personal", "%s is a user on %s, not an organisation", user.Login, g.hosted.Hostname)
+		return hint.Errorf("add --personal", "%s is a user on %s, not an organisation", user.Login, g.hosted.Hostname)
 	}
-	return failure("check --owner, or add --personal if it is a user",
+	return hint.Errorf("check --owner, or add --personal if it is a user",
 		"there is no organisation %s on %s, or %s cannot read it", g.hosted.Owner, g.hosted.Hostname, g.who())
 }
 
@@ -119,7 +121,7 @@ func (g *Gitea) mayCreate(ctx context.Context) error {
 	case err != nil:
 		return g.problem(ctx, "checking the rights in organisation "+g.hosted.Owner, err)
 	case !may.Create && !may.Admin && !may.Owner:
-		return failure("ask an owner of the organisation to create the repository, or to let one of your teams create repositories",
+		return hint.Errorf("ask an owner of the organisation to create the repository, or to let one of your teams create repositories",
 			"%s has no permission to create repositories in organisation %s", g.account, g.hosted.Owner)
 	}
 	return nil
@@ -148,15 +150,15 @@ func (g *Gitea) surveyRepository(ctx context.Context) (protected string, err err
 	settings := "change it in " + g.hosted.HTTPURL(name+"/settings")
 	switch {
 	case g.repo.Archived:
-		return "", failure(settings+", or choose another repository", "repository %s is archived and read-only", name)
+		return "", hint.Errorf(settings+", or choose another repository", "repository %s is archived and read-only", name)
 	case g.repo.Mirror:
-		return "", failure("choose another repository, or the one that it mirrors", "repository %s is a mirror and read-only", name)
+		return "", hint.Errorf("choose another repository, or the one that it mirrors", "repository %s is a mirror and read-only", name)
 	case !g.repo.Permissions.Push:
-		return "", failure("ask for write access, or use a token of an account that has it", "%s has no permission to push to %s", g.who(), name)
+		return "", hint.Errorf("ask for write access, or use a token of an account that has it", "%s has no permission to push to %s", g.who(), name)
 	case g.want.ChangeRequest && !g.repo.HasPullRequests:
-		return "", failure(settings, "repository %s has no pull requests", name)
+		return "", hint.Errorf(settings, "repository %s has no pull requests", name)
 	case g.want.KeyTitle != "" && !g.repo.Permissions.Admin:
-		return "", failure("use a token of an administrator of it, or use --token-auth",
+		return "", hint.Errorf("use a token of an administrator of it, or use --token-auth",
 			"adding a deploy key: %s is not an administrator of %s", g.who(), name)
 	}
 	if err := g.checkScopes(ctx, g.path("keys")); err != nil {
@@ -281,12 +283,12 @@ func (g *Gitea) surveyTeams(ctx context.Context) error {
 		}
 		if !found {
 			if team, found = all[strings.ToLower(wanted.Name)]; !found {
-				return failure("check --team", "organisation %s has no team %q", g.hosted.Owner, wanted.Name)
+				return hint.Errorf("check --team", "organisation %s has no team %q", g.hosted.Owner, wanted.Name)
 			}
 			g.teams = append(g.teams, team.Name)
 		}
 		if giteaRank[team.access()] < giteaRank[wanted.Permission] {
-			return failure(fmt.Sprintf("change that in %s, or request less with --team=%s", g.hosted.HTTPURL("/org/"+g.hosted.Owner+"/teams/"+team.Name), team.Name),
+			return hint.Errorf(fmt.Sprintf("change that in %s, or request less with --team=%s", g.hosted.HTTPURL("/org/"+g.hosted.Owner+"/teams/"+team.Name), team.Name),
 				"team %s has %s access to its repositories, not %s", team.Name, team.access(), wanted.Permission)
 		}
 	}
@@ -301,7 +303,7 @@ func (g *Gitea) repositoryTeams(ctx context.Context) (map[string]giteaTeam, erro
 	var teams []giteaTeam
 	err := g.call(ctx, "listing the teams of "+g.fullName(), http.MethodGet, g.path("teams"), nil, &teams)
 	if status(err) == http.StatusMethodNotAllowed {
-		return nil, failure("omit --team", "repository %s belongs to a user, and users have no teams", g.fullName())
+		return nil, hint.Errorf("omit --team", "repository %s belongs to a user, and users have no teams", g.fullName())
 	}
 	has := map[string]giteaTeam{}
 	for _, team := range teams {
@@ -316,9 +318,9 @@ func (g *Gitea) organisationTeams(ctx context.Context) (map[string]giteaTeam, er
 	err := giteaPages(ctx, g, "listing the teams of organisation "+g.hosted.Owner, "/orgs/"+url.PathEscape(g.hosted.Owner)+"/teams", nil, func(team giteaTeam) {
 		all[strings.ToLower(team.Name)] = team
 	})
-	var known *Error
+	var known *hint.Error
 	if status(err) == http.StatusForbidden && errors.As(err, &known) && len(requiredScopes(err)) == 0 {
-		return nil, failure("use a token of a member, or omit --team", "listing the teams of organisation %s: %s is not a member", g.hosted.Owner, g.who())
+		return nil, hint.Errorf("use a token of a member, or omit --team", "listing the teams of organisation %s: %s is not a member", g.hosted.Owner, g.who())
 	}
 	return all, err
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/testgitea"
 )
 
@@ -38,7 +39,7 @@ func missingScopes(t *testing.T, s *server) {
 		if test.lacks == "" && err != nil || test.lacks != "" && (err == nil || err.Error() != test.lacks) {
 			t.Errorf("%s: %v, want %q", name, err, test.lacks)
 		}
-		var known *Error
+		var known *hint.Error
 		if errors.As(err, &known) && !strings.Contains(known.Hint, "https://"+s.Hostname+"/user/settings/applications") {
 			t.Errorf("%s: the remedy is %q", name, known.Hint)
 		}
@@ -112,7 +113,7 @@ func surveyErrors(t *testing.T, s *server) {
 			changes = append(changes, test.change)
 		}
 		_, err := s.gitea(t, test.repository, test.token, changes...).Survey(t.Context(), test.want)
-		var known *Error
+		var known *hint.Error
 		if !errors.As(err, &known) || known.Hint == "" || err.Error() != test.problem || strings.Contains(err.Error()+known.Hint, test.token) {
 			t.Errorf("%s: %v, want %q", name, err, test.problem)
 		}

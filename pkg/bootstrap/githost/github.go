@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/google/go-github/v60/github"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // GitHub is a repository on github.com or on a GitHub Enterprise server.
@@ -116,7 +118,7 @@ func (g *GitHub) readAccount(ctx context.Context) error {
 func (g *GitHub) readOwner(ctx context.Context) (*github.User, error) {
 	owner, _, err := g.api.Users.Get(ctx, g.Owner)
 	if status(err) == http.StatusNotFound {
-		return nil, failure("check --owner", "there is no user or organisation %q on %s, or the token cannot read it", g.Owner, g.Hostname)
+		return nil, hint.Errorf("check --owner", "there is no user or organisation %q on %s, or the token cannot read it", g.Owner, g.Hostname)
 	}
 	return owner, g.problem(ctx, "reading the owner "+g.Owner, err)
 }
@@ -131,7 +133,7 @@ func (g *GitHub) readRepository(ctx context.Context) error {
 	}
 	if name := repository.GetFullName(); !strings.EqualFold(name, g.String()) {
 		owner, short, _ := strings.Cut(name, "/")
-		return failure(fmt.Sprintf("set --owner=%s --repository=%s", owner, short), "the repository %s has been renamed to %s", g.Hosted, name)
+		return hint.Errorf(fmt.Sprintf("set --owner=%s --repository=%s", owner, short), "the repository %s has been renamed to %s", g.Hosted, name)
 	}
 	g.found.repository = repository
 	return nil
@@ -142,11 +144,11 @@ func (g *GitHub) checkOwner(owner *github.User) error {
 	organisation := owner.GetType() == "Organization"
 	switch {
 	case organisation && g.Personal:
-		return failure("omit --personal", "%s is an organisation and not a user", g.Owner)
+		return hint.Errorf("omit --personal", "%s is an organisation and not a user", g.Owner)
 	case !organisation && !g.Personal:
-		return failure("add --personal", "%s is a user and not an organisation", g.Owner)
+		return hint.Errorf("add --personal", "%s is a user and not an organisation", g.Owner)
 	case g.Personal && g.Visibility == "internal":
-		return failure("set --visibility=private or public", "a user's repository cannot be internal")
+		return hint.Errorf("set --visibility=private or public", "a user's repository cannot be internal")
 	}
 	return nil
 }
@@ -213,11 +215,11 @@ func (g *GitHub) writable() error {
 	r, may := g.found.repository, g.permissions()
 	switch {
 	case r.GetArchived():
-		return failure("unarchive it at "+g.settings(g.String()+"/settings"), "the repository %s is archived and read-only", g.Hosted)
+		return hint.Errorf("unarchive it at "+g.settings(g.String()+"/settings"), "the repository %s is archived and read-only", g.Hosted)
 	case r.GetDisabled():
-		return failure("contact GitHub Support", "the repository %s is disabled by GitHub", g.Hosted)
+		return hint.Errorf("contact GitHub Support", "the repository %s is disabled by GitHub", g.Hosted)
 	case may != nil && !may["push"]:
-		return failure("ask for write access, or use a token of an account that has it", "%s has no permission to push to %s", g.found.account, g.Hosted)
+		return hint.Errorf("ask for write access, or use a token of an account that has it", "%s has no permission to push to %s", g.found.account, g.Hosted)
 	}
 	return nil
 }
@@ -228,7 +230,7 @@ func (g *GitHub) administers() error {
 	if may := g.permissions(); may == nil || may["admin"] {
 		return nil
 	}
-	return failure("ask for the role admin, or use a token of an account that has it; with --token-auth no deploy key is needed",
+	return hint.Errorf("ask for the role admin, or use a token of an account that has it; with --token-auth no deploy key is needed",
 		"%s is not an administrator of %s: deploy keys, teams and settings require it", g.found.account, g.Hosted)
 }
 
@@ -237,22 +239,22 @@ func (g *GitHub) creatable(ctx context.Context) error {
 	account := g.found.account
 	switch {
 	case g.Personal && account == "":
-		return failure("use a personal access token, or create the repository first", "authenticated as an app, which cannot create a repository for the user %s", g.Owner)
+		return hint.Errorf("use a personal access token, or create the repository first", "authenticated as an app, which cannot create a repository for the user %s", g.Owner)
 	case g.Personal && !strings.EqualFold(account, g.Owner):
-		return failure("use a token of "+g.Owner+", or let "+g.Owner+" create the repository and grant "+account+" access", "authenticated as %s, which can neither read nor create the repository %s", account, g.Hosted)
+		return hint.Errorf("use a token of "+g.Owner+", or let "+g.Owner+" create the repository and grant "+account+" access", "authenticated as %s, which can neither read nor create the repository %s", account, g.Hosted)
 	case g.Personal || account == "":
 		return nil
 	}
 	membership, _, err := g.api.Organizations.GetOrgMembership(ctx, "", g.Owner)
 	switch {
 	case status(err) == http.StatusNotFound:
-		return failure("ask to be invited, or use the token of a member", "%s is not a member of the organisation %s, which has no repository %s that the token can read", account, g.Owner, g.Name)
+		return hint.Errorf("ask to be invited, or use the token of a member", "%s is not a member of the organisation %s, which has no repository %s that the token can read", account, g.Owner, g.Name)
 	case status(err) == http.StatusForbidden && !requiresSignOn(err):
 		return nil // a token without access to memberships may still create repositories
 	case err != nil:
 		return g.problem(ctx, "reading the membership of "+account+" in "+g.Owner, err)
 	case membership.GetState() != "active":
-		return failure("accept the invitation at "+g.settings("orgs/"+g.Owner+"/invitation"), "%s has not accepted the invitation to the organisation %s yet", account, g.Owner)
+		return hint.Errorf("accept the invitation at "+g.settings("orgs/"+g.Owner+"/invitation"), "%s has not accepted the invitation to the organisation %s yet", account, g.Owner)
 	case membership.GetRole() == "admin":
 		return nil
 	}
@@ -270,7 +272,7 @@ func (g *GitHub) membersCreate(ctx context.Context) error {
 		"private": org.MembersCanCreatePrivateRepos, "public": org.MembersCanCreatePublicRepos, "internal": org.MembersCanCreateInternalRepos,
 	}[g.Visibility]
 	if no(allowed) || no(org.MembersCanCreateRepos) {
-		return failure("ask an owner of "+g.Owner+" to create the repository, or to let members create repositories", "members of the organisation %s are not allowed to create %s repositories", g.Owner, g.Visibility)
+		return hint.Errorf("ask an owner of "+g.Owner+" to create the repository, or to let members create repositories", "members of the organisation %s are not allowed to create %s repositories", g.Owner, g.Visibility)
 	}
 	return nil
 }
@@ -340,5 +342,5 @@ func (g *GitHub) create(ctx context.Context) error {
 	if err := g.readRepository(ctx); err != nil || g.found.repository != nil {
 		return err
 	}
-	return failure("grant the token access to it, or set another --repository", "there is a repository %s already, which the token cannot read", g.Hosted)
+	return hint.Errorf("grant the token access to it, or set another --repository", "there is a repository %s already, which the token cannot read", g.Hosted)
 }

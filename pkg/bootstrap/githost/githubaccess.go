@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/google/go-github/v60/github"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // githubRoles are the permissions of teams, the highest first.
@@ -56,7 +58,7 @@ func (g *GitHub) teamAccess(ctx context.Context, team Team) (string, error) {
 	}
 	_, _, err := g.api.Teams.GetTeamBySlug(ctx, g.Owner, team.Name)
 	if status(err) == http.StatusNotFound {
-		return "", failure("use the name in its URL, see "+g.settings("orgs/"+g.Owner+"/teams"), "there is no team %q in the organisation %s, or the token cannot read it", team.Name, g.Owner)
+		return "", hint.Errorf("use the name in its URL, see "+g.settings("orgs/"+g.Owner+"/teams"), "there is no team %q in the organisation %s, or the token cannot read it", team.Name, g.Owner)
 	}
 	return "", g.problem(ctx, doing, err)
 }
@@ -115,7 +117,7 @@ func (g *GitHub) policyAllowsKeys(ctx context.Context) error {
 }
 
 func (g *GitHub) keysForbidden() error {
-	return failure("use --token-auth, or have an owner allow deploy keys at "+g.settings("organizations/"+g.Owner+"/settings/member_privileges"),
+	return hint.Errorf("use --token-auth, or have an owner allow deploy keys at "+g.settings("organizations/"+g.Owner+"/settings/member_privileges"),
 		"deploy keys are not allowed for %s by a policy of its owner", g.Hosted)
 }
 
@@ -179,7 +181,7 @@ func (g *GitHub) addKey(ctx context.Context, key DeployKey, readOnly bool) error
 	case err == nil:
 		return nil
 	case errors.As(err, &rejected) && mentions(rejected, "already in use"):
-		return failure("use another key: on GitHub a key belongs to one repository or user", "the key is in use elsewhere on %s and cannot be a deploy key of %s", g.Hostname, g.Hosted)
+		return hint.Errorf("use another key: on GitHub a key belongs to one repository or user", "the key is in use elsewhere on %s and cannot be a deploy key of %s", g.Hostname, g.Hosted)
 	case errors.As(err, &rejected) && mentions(rejected, "deploy keys are disabled"):
 		return g.keysForbidden()
 	default:

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/testgithost"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
@@ -190,14 +191,14 @@ func TestGitHubSurveyErrors(t *testing.T) {
 }
 
 // failed compares an error and its remedy with the expected ones.
-func (h *hub) failed(err error, message, hint string) {
+func (h *hub) failed(err error, message, remedy string) {
 	h.t.Helper()
-	var known *githost.Error
+	var known *hint.Error
 	if !errors.As(err, &known) {
 		h.t.Fatalf("no error with a remedy: %v", err)
 	}
 	h.equal(message, strings.ReplaceAll(err.Error(), h.Hostname, "HOST"))
-	h.equal(hint, strings.ReplaceAll(known.Hint, h.Hostname, "HOST"))
+	h.equal(remedy, strings.ReplaceAll(known.Hint, h.Hostname, "HOST"))
 }
 
 // TestGitHubWriteErrors checks the errors of requests that GitHub rejects although

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-github/v60/github"
 
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/redact"
 )
 
@@ -106,7 +107,7 @@ func (g *GitHub) lacksScope(token githubToken, scope, why string) error {
 	if len(token.scopes) > 0 {
 		has = strings.Join(token.scopes, ", ")
 	}
-	return failure(fmt.Sprintf("add the scope at %s, or with gh auth refresh --hostname %s --scopes %s", g.settings("settings/tokens"), g.Hostname, scope),
+	return hint.Errorf(fmt.Sprintf("add the scope at %s, or with gh auth refresh --hostname %s --scopes %s", g.settings("settings/tokens"), g.Hostname, scope),
 		"the token lacks the scope %q, which %s needs; it has %s", scope, why, has)
 }
 
@@ -141,36 +142,36 @@ func (g *GitHub) problem(ctx context.Context, doing string, err error) error {
 		err = &RateLimitError{Host: g.Hostname, Until: limit.Rate.Reset.Time}
 	}
 	if errors.As(err, &abuse) {
-		return failure("run the command again in a few minutes; it resumes", "%s: %s has rate-limited the token: %s", doing, g.Hostname, redact.Text(abuse.Message, g.Token))
+		return hint.Errorf("run the command again in a few minutes; it resumes", "%s: %s has rate-limited the token: %s", doing, g.Hostname, redact.Text(abuse.Message, g.Token))
 	}
 	if !errors.As(err, &rejected) || rejected.Response == nil {
 		if known := g.explain(ctx, doing, err); known != nil || err == nil {
 			return known
 		}
-		return failure("check --hostname", "%s: %s is not a GitHub API: %w", doing, g.Hostname, err)
+		return hint.Errorf("check --hostname", "%s: %s is not a GitHub API: %w", doing, g.Hostname, err)
 	}
 	header := rejected.Response.Header
 	switch code := status(err); {
 	case code == http.StatusUnauthorized:
-		return failure("it may be wrong, expired or revoked: create a new one at "+g.settings("settings/tokens"), "%s does not accept the token (401)", g.Hostname)
+		return hint.Errorf("it may be wrong, expired or revoked: create a new one at "+g.settings("settings/tokens"), "%s does not accept the token (401)", g.Hostname)
 	case requiresSignOn(err):
 		_, page, _ := strings.Cut(header.Get(signOnHeader), "url=")
-		return failure("authorise it at "+page, "%s: the organisation %s requires single sign-on, for which the token is not authorised", doing, g.Owner)
+		return hint.Errorf("authorise it at "+page, "%s: the organisation %s requires single sign-on, for which the token is not authorised", doing, g.Owner)
 	case lacking(header) != "":
 		return g.lacksScope(readGitHubToken(g.Token, header), lacking(header), doing)
 	case code == http.StatusForbidden && header.Get(permissionsHeader) != "":
-		return failure(fmt.Sprintf("add the permission %s for %s at %s", permissions(header), g.Hosted, g.settings("settings/personal-access-tokens")),
+		return hint.Errorf(fmt.Sprintf("add the permission %s for %s at %s", permissions(header), g.Hosted, g.settings("settings/personal-access-tokens")),
 			"%s: the token lacks the permission %s", doing, permissions(header))
 	case code == http.StatusForbidden:
-		return failure("check the permissions of the token and its owner", "%s: GitHub denied the request (403): %s", doing, reason(rejected, g.Token))
+		return hint.Errorf("check the permissions of the token and its owner", "%s: GitHub denied the request (403): %s", doing, reason(rejected, g.Token))
 	case code == http.StatusNotFound:
-		return failure("check the names, and the permissions of the token", "%s: not found, or no permission to read it (404)", doing)
+		return hint.Errorf("check the names, and the permissions of the token", "%s: not found, or no permission to read it (404)", doing)
 	case code >= http.StatusInternalServerError:
 		return g.unavailable(doing, err)
 	case reason(rejected, g.Token) == "":
-		return failure("check --hostname: use the host of a GitHub", "%s: %s responded with %d %s", doing, g.Hostname, code, http.StatusText(code))
+		return hint.Errorf("check --hostname: use the host of a GitHub", "%s: %s responded with %d %s", doing, g.Hostname, code, http.StatusText(code))
 	default:
-		return failure("check the names and the flags", "%s: GitHub denied the request (%d): %s", doing, code, reason(rejected, g.Token))
+		return hint.Errorf("check the names and the flags", "%s: GitHub denied the request (%d): %s", doing, code, reason(rejected, g.Token))
 	}
 }
 

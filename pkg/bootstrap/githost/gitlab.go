@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/xanzy/go-gitlab"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // GitLab is a project on gitlab.com or a self-managed GitLab
@@ -185,7 +187,7 @@ func (g *GitLab) create(ctx context.Context) error {
 			return findErr
 		}
 		if found == nil {
-			return failure("set another --repository, or use a token with access to the project",
+			return hint.Errorf("set another --repository, or use a token with access to the project",
 				"creating project %s: the name is taken by a project that the token cannot read", g.hosted)
 		}
 		g.project = found

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/xanzy/go-gitlab"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // DeployKey implements Host. GitLab has one object for a key that several projects
@@ -47,7 +49,7 @@ func (g *GitLab) DeployKey(ctx context.Context, key DeployKey) error {
 		options := &gitlab.AddDeployKeyOptions{Title: &key.Title, Key: &key.Public, CanPush: &g.hosted.ReadWriteKey}
 		same, _, err = g.api.DeployKeys.AddDeployKey(g.project.ID, options, gitlab.WithContext(ctx))
 		if gitlabTaken(err) {
-			return failure("omit --private-key-file to generate a key, or set another one",
+			return hint.Errorf("omit --private-key-file to generate a key, or set another one",
 				"%s: a user, or a project that %s cannot read, has the key already", doing, g.account.name)
 		}
 		if err != nil {

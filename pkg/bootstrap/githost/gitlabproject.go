@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/xanzy/go-gitlab"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // surveyProject returns the changes that --reconcile requires and why a push would
@@ -16,17 +18,17 @@ func (g *GitLab) surveyProject(ctx context.Context) (changes []string, protected
 	settings := "Settings → General of " + p.WebURL
 	switch {
 	case p.Archived:
-		return nil, "", failure("unarchive it under "+settings, "project %s is archived and read-only", p.PathWithNamespace)
+		return nil, "", hint.Errorf("unarchive it under "+settings, "project %s is archived and read-only", p.PathWithNamespace)
 	case p.MarkedForDeletionAt != nil:
-		return nil, "", failure("restore it under "+settings+", or choose another name", "project %s is scheduled for deletion", p.PathWithNamespace)
+		return nil, "", hint.Errorf("restore it under "+settings+", or choose another name", "project %s is scheduled for deletion", p.PathWithNamespace)
 	case p.RepositoryAccessLevel == gitlab.DisabledAccessControl:
-		return nil, "", failure("enable it under "+settings, "project %s has its repository disabled", p.PathWithNamespace)
+		return nil, "", hint.Errorf("enable it under "+settings, "project %s has its repository disabled", p.PathWithNamespace)
 	case p.HTTPURLToRepo == "":
-		return nil, "", failure("ask an administrator to enable it", "Git over HTTP is disabled on %s", g.hosted.Hostname)
+		return nil, "", hint.Errorf("ask an administrator to enable it", "Git over HTTP is disabled on %s", g.hosted.Hostname)
 	case g.want.KeyTitle != "" && p.SSHURLToRepo == "":
-		return nil, "", failure("use --token-auth, or ask an administrator to enable SSH", "Git over SSH is disabled on %s", g.hosted.Hostname)
+		return nil, "", hint.Errorf("use --token-auth, or ask an administrator to enable SSH", "Git over SSH is disabled on %s", g.hosted.Hostname)
 	case g.want.ChangeRequest && p.MergeRequestsAccessLevel == gitlab.DisabledAccessControl:
-		return nil, "", failure("enable them under "+settings+", or omit --pull-request", "project %s has merge requests disabled", p.PathWithNamespace)
+		return nil, "", hint.Errorf("enable them under "+settings+", or omit --pull-request", "project %s has merge requests disabled", p.PathWithNamespace)
 	}
 	g.edits, changes = g.wantedEdits()
 	has, known, err := g.level(ctx)
@@ -103,7 +105,7 @@ func (g *GitLab) suffices(has gitlab.AccessLevelValue, edits bool) error {
 		{g.edits != nil && g.edits.Visibility != nil, gitlab.OwnerPermissions, "change the visibility of"},
 	} {
 		if need.when && has < need.least {
-			return failure(fmt.Sprintf("ask an owner of the project for the role %s, or use a token of an account that has it", gitlabRole(need.least)),
+			return hint.Errorf(fmt.Sprintf("ask an owner of the project for the role %s, or use a token of an account that has it", gitlabRole(need.least)),
 				"%s has no permission to %s project %s: the role %s is required, and it has %s",
 				g.account.name, need.to, g.hosted, gitlabRole(need.least), gitlabRole(has))
 		}

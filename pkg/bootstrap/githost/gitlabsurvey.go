@@ -9,6 +9,8 @@ import (
 
 	"github.com/xanzy/go-gitlab"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // gitlabAccount is the account of a token, and its scopes.
@@ -60,7 +62,7 @@ func (g *GitLab) identify(ctx context.Context) error {
 
 // lacks returns the error for a token without a required scope.
 func (g *GitLab) lacks(scope, doing string) error {
-	return failure(fmt.Sprintf("create a token with the scope %s at %s", scope, g.hosted.HTTPURL("/-/user_settings/personal_access_tokens")),
+	return hint.Errorf(fmt.Sprintf("create a token with the scope %s at %s", scope, g.hosted.HTTPURL("/-/user_settings/personal_access_tokens")),
 		"%s: the token lacks the scope %q: it has %s", doing, scope, listed(g.account.scopes))
 }
 
@@ -83,7 +85,7 @@ func (g *GitLab) find(ctx context.Context) (*gitlab.Project, error) {
 	}
 	if !strings.EqualFold(project.PathWithNamespace, g.hosted.String()) {
 		owner, name := path.Split(project.PathWithNamespace)
-		return nil, failure(fmt.Sprintf("set --owner=%s --repository=%s", strings.Trim(owner, "/"), name),
+		return nil, hint.Errorf(fmt.Sprintf("set --owner=%s --repository=%s", strings.Trim(owner, "/"), name),
 			"project %s has been moved to %s", g.hosted, project.PathWithNamespace)
 	}
 	return project, nil
@@ -94,7 +96,7 @@ func (g *GitLab) find(ctx context.Context) (*gitlab.Project, error) {
 func (g *GitLab) surveyOwner(ctx context.Context) (protected string, err error) {
 	name := g.hosted.Name
 	if strings.HasPrefix(name, "-") || strings.HasSuffix(name, ".git") || strings.HasSuffix(name, ".atom") {
-		return "", failure("choose another name with --repository", "GitLab does not accept the project name %q", name)
+		return "", hint.Errorf("choose another name with --repository", "GitLab does not accept the project name %q", name)
 	}
 	if g.hosted.Personal {
 		return "", g.surveyPersonal(ctx)
@@ -136,7 +138,7 @@ func fullyProtects(group *gitlab.Group) bool {
 // cannot create the project.
 func (g *GitLab) mayCreate(ctx context.Context, group *gitlab.Group) (gitlab.AccessLevelValue, error) {
 	if wanted := gitlab.VisibilityValue(g.hosted.Visibility); gitlabOpenness(wanted) > gitlabOpenness(group.Visibility) {
-		return 0, failure(fmt.Sprintf("use --visibility=%s, or change the visibility of the group", group.Visibility),
+		return 0, hint.Errorf(fmt.Sprintf("use --visibility=%s, or change the visibility of the group", group.Visibility),
 			"group %s is %s, so it cannot have a project that is %s", group.FullPath, group.Visibility, wanted)
 	}
 	least, known := map[gitlab.ProjectCreationLevelValue]gitlab.AccessLevelValue{
@@ -147,13 +149,13 @@ func (g *GitLab) mayCreate(ctx context.Context, group *gitlab.Group) (gitlab.Acc
 		least = gitlab.MaintainerPermissions
 	}
 	if least > gitlab.AdminPermissions {
-		return 0, failure("ask an owner of the group to change that in its settings", "group %s does not allow the creation of projects", group.FullPath)
+		return 0, hint.Errorf("ask an owner of the group to change that in its settings", "group %s does not allow the creation of projects", group.FullPath)
 	}
 	has, err := g.levelIn(ctx, group)
 	if err != nil || has >= least {
 		return has, err
 	}
-	return 0, failure(fmt.Sprintf("ask an owner of the group for the role %s", gitlabRole(least)),
+	return 0, hint.Errorf(fmt.Sprintf("ask an owner of the group for the role %s", gitlabRole(least)),
 		"%s has no permission to create projects in group %s: the role %s is required, and it has %s", g.account.name, group.FullPath, gitlabRole(least), gitlabRole(has))
 }
 
@@ -172,9 +174,9 @@ func (g *GitLab) surveyPersonal(ctx context.Context) error {
 		return err
 	}
 	if group != nil {
-		return failure("omit --personal", "%s is a group, not a user", group.FullPath)
+		return hint.Errorf("omit --personal", "%s is a group, not a user", group.FullPath)
 	}
-	return failure("use a token of "+g.hosted.Owner+", or create the project there and grant "+g.account.name+" the role Maintainer",
+	return hint.Errorf("use a token of "+g.hosted.Owner+", or create the project there and grant "+g.account.name+" the role Maintainer",
 		"there is no project %s that the token can read, and %s cannot create one for another user", g.hosted, g.account.name)
 }
 
@@ -208,11 +210,11 @@ func (g *GitLab) noGroup(ctx context.Context) error {
 	missing := strings.Join(parts[:strings.Count(found, "/")+min(len(found), 1)+1], "/")
 	switch {
 	case found != "":
-		return failure("create it there, or use a token that can read it", "group %s has no subgroup %s that the token of %s can read", found, missing, g.account.name)
+		return hint.Errorf("create it there, or use a token that can read it", "group %s has no subgroup %s that the token of %s can read", found, missing, g.account.name)
 	case len(parts) == 1 && g.isUser(ctx, missing):
-		return failure("add --personal", "%s is a user, not a group", missing)
+		return hint.Errorf("add --personal", "%s is a user, not a group", missing)
 	default:
-		return failure(fmt.Sprintf("check --owner, create the group at %s, or use a token that can read it", g.hosted.HTTPURL("/groups/new")),
+		return hint.Errorf(fmt.Sprintf("check --owner, create the group at %s, or use a token that can read it", g.hosted.HTTPURL("/groups/new")),
 			"there is no group %s that the token of %s can read", missing, g.account.name)
 	}
 }
@@ -245,17 +247,17 @@ func (g *GitLab) surveyTeams(ctx context.Context) (changes []string, err error) 
 	for _, team := range g.hosted.Teams {
 		level := gitlabLevel(team.Permission)
 		if level == gitlab.NoPermissions {
-			return nil, failure("use one of "+strings.Join(gitlabPermissions[:5], ", "), "GitLab has no permission %q for group %s", team.Permission, team.Name)
+			return nil, hint.Errorf("use one of "+strings.Join(gitlabPermissions[:5], ", "), "GitLab has no permission %q for group %s", team.Permission, team.Name)
 		}
 		group, err := g.group(ctx, team.Name)
 		switch {
 		case err != nil:
 			return nil, err
 		case group == nil:
-			return nil, failure("check --team, and use full paths of subgroups, as in acme/platform",
+			return nil, hint.Errorf("check --team, and use full paths of subgroups, as in acme/platform",
 				"there is no group %s that the token of %s can read", team.Name, g.account.name)
 		case strings.HasPrefix(strings.ToLower(owner)+"/", strings.ToLower(group.FullPath)+"/"):
-			return nil, failure("omit --team="+team.Name, "the project is in group %s, whose members have access already", group.FullPath)
+			return nil, hint.Errorf("omit --team="+team.Name, "the project is in group %s, whose members have access already", group.FullPath)
 		}
 		share := gitlabShare{team: team, group: group.ID, level: level, had: g.sharedWith(group.ID)}
 		switch {
@@ -269,7 +271,7 @@ func (g *GitLab) surveyTeams(ctx context.Context) (changes []string, err error) 
 		g.shares = append(g.shares, share)
 	}
 	if len(g.shares) > 0 && g.namespace != nil && g.namespace.ShareWithGroupLock {
-		return nil, failure("omit --team, or ask an owner of the group to change that", "group %s does not let its projects be shared with other groups", g.namespace.FullPath)
+		return nil, hint.Errorf("omit --team, or ask an owner of the group to change that", "group %s does not let its projects be shared with other groups", g.namespace.FullPath)
 	}
 	return changes, nil
 }

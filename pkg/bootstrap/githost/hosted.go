@@ -1,7 +1,6 @@
 package githost
 
 import (
-	"fmt"
 	"net/url"
 	"strings"
 )
@@ -81,21 +80,4 @@ func (h Hosted) SSHURL(path string) string {
 		u.Host = h.SSHHostname
 	}
 	return u.String()
-}
-
-// Error is an error of a host with its remedy.
-type Error struct {
-	// Err is the error, without credentials.
-	Err error
-	// Hint is the remedy.
-	Hint string
-}
-
-func (e *Error) Error() string { return e.Err.Error() }
-
-// Unwrap returns Err.
-func (e *Error) Unwrap() error { return e.Err }
-
-func failure(hint, format string, args ...any) error {
-	return &Error{fmt.Errorf(format, args...), hint}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/testgithost"
 )
 
@@ -100,9 +101,9 @@ func state(t *testing.T, host interface{ State() (string, error) }) string {
 }
 
 // checkError compares an error, which must have a remedy, with the expected one.
-func checkError(t *testing.T, err error, want, hint string) {
+func checkError(t *testing.T, err error, want, remedy string) {
 	t.Helper()
-	var known *Error
+	var known *hint.Error
 	switch {
 	case err == nil:
 		t.Errorf("no error, not %q", want)
@@ -110,8 +111,8 @@ func checkError(t *testing.T, err error, want, hint string) {
 		t.Errorf("no remedy for %v", err)
 	case err.Error() != want:
 		t.Errorf("the error\n%s\nis not\n%s", err, want)
-	case !strings.Contains(known.Hint, hint) || hint == "":
-		t.Errorf("the hint %q does not contain %q", known.Hint, hint)
+	case !strings.Contains(known.Hint, remedy) || remedy == "":
+		t.Errorf("the hint %q does not contain %q", known.Hint, remedy)
 	}
 }
 
@@ -132,7 +133,7 @@ func TestLostConnections(t *testing.T) {
 						t.Fatal(err)
 					}
 					server.Inject(func(r testgithost.Request, done bool) bool { return r.Change == write && done == late })
-					var known *Error
+					var known *hint.Error
 					if err := bootstrap(t, c.host(t, hosted)); !errors.As(err, &known) || known.Hint == "" {
 						t.Errorf("write %d, late %t: %v", write, late, err)
 					}
@@ -208,7 +209,7 @@ func TestRejections(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err = repository.Survey(t.Context(), Want{Branch: "main"})
-				var known *Error
+				var known *hint.Error
 				if !errors.As(err, &known) || known.Hint == "" {
 					t.Fatalf("no remedy for %v", err)
 				}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-github/v60/github"
 	"github.com/xanzy/go-gitlab"
 
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/redact"
 )
 
@@ -89,7 +90,7 @@ func (c *restClient) request(ctx context.Context, method, path string, query url
 
 // noAPI returns the error for a response that the API does not send.
 func (c *restClient) noAPI(path string) error {
-	return failure("check --hostname: use the host of the "+c.api+" API, with the base path if it has one",
+	return hint.Errorf("check --hostname: use the host of the "+c.api+" API, with the base path if it has one",
 		"%s has no %s API at %s", c.hosted.Hostname, c.api, path)
 }
 
@@ -142,9 +143,9 @@ func (h Hosted) unavailable(doing string, err error) error {
 	if code < http.StatusInternalServerError {
 		return nil
 	}
-	hint := "try again later"
+	remedy := "try again later"
 	if h.Hostname == "github.com" {
-		hint += "; see https://www.githubstatus.com"
+		remedy += "; see https://www.githubstatus.com"
 	}
-	return failure(hint, "%s: %s responded with %d %s", doing, h.Hostname, code, http.StatusText(code))
+	return hint.Errorf(remedy, "%s: %s responded with %d %s", doing, h.Hostname, code, http.StatusText(code))
 }

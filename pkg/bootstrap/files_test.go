@@ -23,24 +23,23 @@ func recorded(t *testing.T, name string) string {
 	return string(data)
 }
 
-func newTestRun() *run {
-	return &run{
-		plan: Plan{
+func newTestFiles() *files {
+	return &files{
+		plan: &Plan{
 			Branch: "main", Path: "clusters/demo", TokenAuth: true,
 			Components: &manifests.Set{Namespace: "flux-system", Version: "v2.9.5"},
 			Sync:       Sync{Interval: time.Minute, SecretName: "flux-system"},
 		},
-		host: githost.Repository{
+		repository: &repository{Repository: githost.Repository{
 			Access:  githost.Access{URL: "http://127.0.0.1:13000/fleet.git", Username: "x", Password: "y"},
 			SyncURL: "http://127.0.0.1:13000/fleet.git",
-		},
-		folder: "clusters/demo/flux-system",
+		}},
 	}
 }
 
 func TestFilesAreThoseOfFlux(t *testing.T) {
 	t.Parallel()
-	got, err := newTestRun().syncManifests()
+	got, err := newTestFiles().syncManifests()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,12 +53,12 @@ func TestFilesAreThoseOfFlux(t *testing.T) {
 
 func TestSyncOptions(t *testing.T) {
 	t.Parallel()
-	r := newTestRun()
-	r.plan.Path = ""
-	r.plan.Components.Namespace = "gitops"
-	r.plan.Sync = Sync{Interval: 90 * time.Second, SecretName: "key", RecurseSubmodules: true, SparseCheckout: []string{"clusters", "apps"}}
-	r.host.SyncURL = "ssh://git@example.com/fleet"
-	got, err := r.syncManifests()
+	f := newTestFiles()
+	f.plan.Path = ""
+	f.plan.Components.Namespace = "gitops"
+	f.plan.Sync = Sync{Interval: 90 * time.Second, SecretName: "key", RecurseSubmodules: true, SparseCheckout: []string{"clusters", "apps"}}
+	f.repository.SyncURL = "ssh://git@example.com/fleet"
+	got, err := f.syncManifests()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,34 +103,34 @@ func TestSecret(t *testing.T) {
 	t.Parallel()
 	key := sshkey.Pair{Private: []byte("private"), Public: []byte("public")}
 	for name, test := range map[string]struct {
-		change func(*run)
+		change func(*access)
 		want   map[string]string
 	}{
-		"password": {func(*run) {}, map[string]string{"username": "x", "password": "y"}},
+		"password": {func(*access) {}, map[string]string{"username": "x", "password": "y"}},
 		"password and CA certificate": {
-			func(r *run) { r.host.Access.CABundle = []byte("CA") },
+			func(a *access) { a.repository.Access.CABundle = []byte("CA") },
 			map[string]string{"username": "x", "password": "y", "ca.crt": "CA"},
 		},
 		"bearer token": {
-			func(r *run) { r.host.Access.BearerToken = "y" },
+			func(a *access) { a.repository.Access.BearerToken = "y" },
 			map[string]string{"bearerToken": "y"},
 		},
 		"generated key": {
-			func(r *run) { r.plan.TokenAuth = false },
+			func(a *access) { a.plan.TokenAuth = false },
 			map[string]string{"identity": "private", "identity.pub": "public", "known_hosts": "host key\n"},
 		},
 		"given key with a passphrase": {
-			func(r *run) {
-				r.plan.TokenAuth = false
-				r.plan.Key = Key{Private: []byte("private"), Passphrase: "open"}
+			func(a *access) {
+				a.plan.TokenAuth = false
+				a.plan.Key = Key{Private: []byte("private"), Passphrase: "open"}
 			},
 			map[string]string{"identity": "private", "identity.pub": "public", "known_hosts": "host key\n", "password": "open"},
 		},
 	} {
-		r := newTestRun()
-		r.key, r.knownHosts = sourceKey{pair: key}, "host key\n"
-		test.change(r)
-		if diff := cmp.Diff(test.want, r.wantedSecret()); diff != "" {
+		f := newTestFiles()
+		a := &access{plan: f.plan, repository: f.repository, key: sourceKey{pair: key}, knownHosts: "host key\n"}
+		test.change(a)
+		if diff := cmp.Diff(test.want, a.wantedSecret()); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}

@@ -15,57 +15,10 @@ import (
 	kustomize "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/gitrepo"
 )
 
-// build returns the objects of the cluster's folder with the user's patches
-// applied, so that bootstrap installs the objects that kustomize-controller
-// will apply.
-func (r *run) build() ([]*unstructured.Unstructured, error) {
-	if r.built != nil {
-		return slices.Clone(r.built), nil
-	}
-	files, err := r.syncFiles(r.clone)
-	if err != nil {
-		return nil, err
-	}
-	name := r.kustomizationIn(files)
-	if listsOnlyFluxFiles(files[name]) {
-		// A kustomize build of only the two files returns the same objects, and
-		// takes about a second to parse the CRDs.
-		r.built = append(r.plan.Components.Unstructured(), r.syncObjects()...)
-		return slices.Clone(r.built), nil
-	}
-	files[path.Join(r.folder, componentsFile)] = r.components
-	if r.built, err = buildFolder(overlay{r.clone, files}, r.folder); err != nil {
-		return nil, failure("fix it in the repository: flux only adds resources to it and keeps your changes", "building %s from the repository: %w", name, err)
-	}
-	return slices.Clone(r.built), nil
-}
-
-func (r *run) kustomizationIn(files map[string][]byte) string {
-	for name := range files {
-		if path.Base(name) != syncFile {
-			return name
-		}
-	}
-	return ""
-}
-
-// listsOnlyFluxFiles reports whether a kustomization only lists the two files as resources.
-func listsOnlyFluxFiles(text []byte) bool {
-	var k map[string]any
-	if budget.Unmarshal("", text, &k) != nil {
-		return false
-	}
-	resources, _ := k["resources"].([]any)
-	delete(k, "apiVersion")
-	delete(k, "kind")
-	delete(k, "resources")
-	return len(k) == 0 && len(resources) == 2 && slices.Contains(resources, componentsFile) && slices.Contains(resources, syncFile)
-}
-
+// buildFolder runs kustomize on a folder of the repository.
 func buildFolder(files overlay, folder string) ([]*unstructured.Unstructured, error) {
 	options := krusty.MakeDefaultOptions()
 	options.LoadRestrictions = kustomize.LoadRestrictionsNone // the file system has no files outside the repository

@@ -1,0 +1,22 @@
+// Package hint has the error type for errors with a remedy. Commands print the
+// remedy on the line after the message.
+package hint
+
+import "fmt"
+
+// Error is an error with its remedy.
+type Error struct {
+	Err error
+	// Hint is the remedy.
+	Hint string
+}
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf formats an error and adds its remedy.
+func Errorf(hint, format string, args ...any) error {
+	return &Error{fmt.Errorf(format, args...), hint}
+}
