@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/fluxkit/flux/internal/event"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
 )
@@ -22,6 +24,10 @@ type Surroundings struct {
 	// dependents.
 	Needs, NeededBy []*tree.Vertex
 	Verdict         Verdict
+	// Events are the events of the object, newest last. NoEvents is the error
+	// if they could not be read.
+	Events   []event.Event
+	NoEvents error
 }
 
 // Find returns the object of the given name from the first of the kinds that
@@ -52,11 +58,15 @@ func (d Doctor) Find(ctx context.Context, kinds []controllers.Kind, namespace, n
 // dependents.
 func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Object) (Surroundings, error) {
 	t := targetOf(k, o)
-	s, err := d.inspectAround(ctx, k, o)
-	if err != nil {
+	s := d.newSnapshot()
+	var around Surroundings
+	var reading sync.WaitGroup
+	reading.Go(func() { around.Events, around.NoEvents = s.workloads.history.of(ctx, t) })
+	if err := s.inspectAround(ctx, k, o); err != nil {
+		reading.Wait()
 		return Surroundings{}, err
 	}
-	around := Surroundings{Link: s.link(t), Verdict: Verdict{Looked: 1}}
+	around.Link, around.Verdict = s.link(t), Verdict{Looked: 1}
 	around.Sources = tree.SourceChain(around.Link, s.link)
 	for _, e := range s.graph.From(s.vertex(t)) {
 		source := slices.ContainsFunc(around.Sources, func(l tree.Link) bool { return l.Object == e.To })
@@ -73,6 +83,7 @@ func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Ob
 		around.NeededBy = s.dependent.direct(s, t)
 	}
 	v.Unknown = append(s.unknown(v.Cases), v.Unknown...)
+	reading.Wait()
 	return around, nil
 }
 

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -78,7 +77,7 @@ func (s *snapshot) undeliveredEverywhere(ctx context.Context, v *Verdict, namesp
 }
 
 func (s *snapshot) addUndelivered(ctx context.Context, v *Verdict, namespace string, wanted func(sender, through controllers.Target) bool) {
-	failures, err := s.dispatchFailures(ctx, namespace)
+	failures, err := s.workloads.history.dispatchFailures(ctx, namespace)
 	if err != nil {
 		v.Unknown = append(v.Unknown, unseen(err)+": events of notifications")
 		return
@@ -111,32 +110,6 @@ func (s *snapshot) addUndelivered(ctx context.Context, v *Verdict, namespace str
 			v.Cases = append(v.Cases, deliveryCase(sender, f))
 		}
 	}
-}
-
-// dispatchFailures returns the newest failure and the number of failures for
-// each object that sends notifications.
-func (s *snapshot) dispatchFailures(ctx context.Context, namespace string) (map[controllers.Target]dispatchFailure, error) {
-	failures := map[controllers.Target]dispatchFailure{}
-	selection := kube.Selection{Namespace: namespace, Fields: "reason=" + dispatchFailed, Without: []string{"metadata.managedFields"}}
-	_, err := s.Client.List(ctx, resource(corev1.SchemeGroupVersion, "Event"), selection, func(o controllers.Object) error {
-		field := func(name string) string { return controllers.Path{"involvedObject." + name}.String(o) }
-		t := controllers.Target{Kind: field("kind"), Namespace: field("namespace"), Name: field("name")}
-		e := eventOf(o)
-		failure := failures[t]
-		failure.count++
-		if e.At.After(failure.at) {
-			failure.at, failure.message = e.At, controllers.Path{"message"}.String(o)
-		}
-		failures[t] = failure
-		return nil
-	})
-	return failures, err
-}
-
-type dispatchFailure struct {
-	at      time.Time
-	message string
-	count   int
 }
 
 // undeliveredOf returns the finding for the last failed notification of an

@@ -7,10 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
@@ -131,7 +129,7 @@ func consequence(c Case, own []Case) bool {
 
 // workload adds the cases of pods that are not ready.
 func (s *snapshot) workload(ctx context.Context, v *Verdict, object controllers.Target) {
-	troubles, unknown := s.podReader.workloads(ctx, []controllers.Target{object})
+	troubles, unknown := s.workloads.troubles(ctx, []controllers.Target{object})
 	v.Unknown = append(v.Unknown, unknown...)
 	for _, trouble := range troubles {
 		v.Cases = append(v.Cases, single(trouble.finding(object)))
@@ -229,31 +227,19 @@ func (d Doctor) gone(ctx context.Context, word, namespace, name string) (c Case,
 // pruned returns the finding for an object that a controller reports as pruned.
 // Its code is "" if no controller does.
 func (d Doctor) pruned(ctx context.Context, t controllers.Target) (Finding, error) {
-	var last Event
-	var by controllers.Target
-	take := func(o controllers.Object) error {
-		field := func(name string) string { return controllers.Path{name}.String(o) }
-		reported := slices.ContainsFunc(strings.Split(field("message"), "\n"), func(line string) bool { return strings.TrimSpace(line) == t.String()+" deleted" })
-		if e := eventOf(o); reported && !e.At.Before(last.At) {
-			last = e
-			by = controllers.Target{Kind: field("involvedObject.kind"), Namespace: field("involvedObject.namespace"), Name: field("involvedObject.name")}
+	events := history{client: d.Client}
+	last, err := events.pruning(ctx, "", t)
+	if apierrors.IsForbidden(err) && t.Namespace != "" {
+		var there error
+		if last, there = events.pruning(ctx, t.Namespace, t); there == nil {
+			err = fmt.Errorf("events in other namespaces: %w", err)
 		}
-		return nil
 	}
-	list := func(namespace string) error {
-		selection := kube.Selection{Namespace: namespace, Fields: "type=Normal", Without: []string{"metadata.managedFields"}}
-		_, err := d.Client.List(ctx, resource(corev1.SchemeGroupVersion, "Event"), selection, take)
-		return err
-	}
-	err := list("")
-	if apierrors.IsForbidden(err) && t.Namespace != "" && list(t.Namespace) == nil {
-		err = fmt.Errorf("events in other namespaces: %w", err)
-	}
-	if by.Name == "" {
+	if last.by.Name == "" {
 		return Finding{}, err
 	}
 	return Finding{
-		Object: t, Code: "pruned", Message: fmt.Sprintf("%s pruned it at %s: it is no longer in its source", by, last.At.UTC().Format("2006-01-02 15:04:05 MST")),
+		Object: t, Code: "pruned", Message: fmt.Sprintf("%s pruned it at %s: it is no longer in its source", last.by, last.at.UTC().Format("2006-01-02 15:04:05 MST")),
 		Remedies: []string{"add it to the source again, commit and push", "see who removed it, in a clone of the source: git log -S " + argument(t.Name)},
 	}, err
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fluxkit/flux/internal/event"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 	"github.com/fluxkit/flux/pkg/tree"
@@ -37,14 +38,15 @@ func (s *snapshot) examine(ctx context.Context, c *Case) (unconfirmed bool) {
 		return false
 	}
 	*root = s.locate(ctx, *root, sub)
-	events, err := Events(ctx, s.Client, root.Object.Kind, root.Object.Namespace, root.Object.Name, eventsShown)
-	unconfirmed = err == nil && root.Code != "suspended" && !slices.ContainsFunc(events, func(e Event) bool { return confirms(s.Now, e) })
+	events, err := s.workloads.history.of(ctx, root.Object)
+	events = latest(events, eventsShown)
+	unconfirmed = err == nil && root.Code != "suspended" && !slices.ContainsFunc(events, func(e event.Event) bool { return confirms(s.Now, e) })
 	message := timeless(oneLine(sub.ready.Message))
 	told := timeless(spoken(sub.ready) + "\n" + strings.Join(root.Details, "\n"))
 	for _, e := range events {
-		text := timeless(e.Text)
+		text := timeless(textOf(e))
 		if e.Type == "Warning" && s.evidence(sub, e) && !strings.Contains(told, text) && (message == "" || !strings.Contains(text, message)) {
-			root.Details = append(root.Details, fmt.Sprintf("event %s: %s", e.At.UTC().Format("15:04:05"), e.Text))
+			root.Details = append(root.Details, fmt.Sprintf("event %s: %s", e.At.UTC().Format("15:04:05"), textOf(e)))
 			told += "\n" + text
 		}
 	}
@@ -58,7 +60,7 @@ const eventEvidence = time.Hour
 
 // evidence reports whether an event may explain the current failure: it is
 // recent and newer than the last successful reconciliation.
-func (s *snapshot) evidence(sub subject, e Event) bool {
+func (s *snapshot) evidence(sub subject, e event.Event) bool {
 	if !confirms(s.Now, e) {
 		return false
 	}
@@ -89,9 +91,9 @@ func (s *snapshot) asksPods(sub subject, code string) bool {
 // first the root cause. Exhausted retries are a consequence and become a
 // detail.
 func (s *snapshot) pods(ctx context.Context, root *Finding, sub subject) bool {
-	troubles, _ := s.podReader.workloads(ctx, s.workloadsOf(sub))
+	troubles, _ := s.workloads.troubles(ctx, workloadsOf(sub))
 	if len(troubles) == 0 {
-		troubles = s.hooks(ctx, sub)
+		troubles = s.workloads.hooks(ctx, sub)
 	}
 	if len(troubles) == 0 {
 		return false
@@ -124,7 +126,7 @@ func (s *snapshot) pods(ctx context.Context, root *Finding, sub subject) bool {
 
 // workloadsOf returns the objects whose pods may be the cause: the inventory
 // and the objects that the failure names.
-func (s *snapshot) workloadsOf(sub subject) []controllers.Target {
+func workloadsOf(sub subject) []controllers.Target {
 	objects := sub.kind.Managed(sub.object)
 	for _, h := range failure.Parse(sub.attempt().Message).Objects {
 		t := controllers.Target{Kind: h.Kind, Namespace: h.Namespace, Name: h.Name}

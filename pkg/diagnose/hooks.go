@@ -2,20 +2,15 @@ package diagnose
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // hooks returns the causes of a failed release from pods that no inventory has:
 // pods of tests and of hook Jobs, and events of pods that the remediation has
 // deleted.
-func (s *snapshot) hooks(ctx context.Context, sub subject) []Trouble {
+func (w *workloads) hooks(ctx context.Context, sub subject) []Trouble {
 	failed := sub.attempt()
 	var targets []controllers.Target
 	namespace := sub.releaseNamespace()
@@ -25,12 +20,12 @@ func (s *snapshot) hooks(ctx context.Context, sub subject) []Trouble {
 		}
 	}
 	if len(targets) > 0 {
-		if troubles, _ := s.podReader.workloads(ctx, targets); len(troubles) > 0 {
+		if troubles, _ := w.troubles(ctx, targets); len(troubles) > 0 {
 			return troubles
 		}
 	}
 	if failed != sub.ready { // the remediation has deleted the failed pods
-		for _, t := range s.workloadsOf(sub) {
+		for _, t := range workloadsOf(sub) {
 			if hasPods(t) {
 				targets = append(targets, key(t))
 			}
@@ -39,7 +34,7 @@ func (s *snapshot) hooks(ctx context.Context, sub subject) []Trouble {
 	if len(targets) == 0 {
 		return nil
 	}
-	return s.podEvents(ctx, namespace, targets, sub.lastAttempt())
+	return w.deleted(ctx, namespace, targets, sub.lastAttempt())
 }
 
 // releaseNamespace returns the namespace of the objects of a release.
@@ -83,36 +78,17 @@ func (s subject) lastAttempt() time.Time {
 	return time.Time{}
 }
 
-// podEvents returns, for each workload, the most detailed warning about its
-// deleted pods shortly before the failure.
-func (s *snapshot) podEvents(ctx context.Context, namespace string, targets []controllers.Target, failed time.Time) []Trouble {
-	found := map[controllers.Target]Trouble{}
-	selection := kube.Selection{Namespace: namespace, Fields: "involvedObject.kind=Pod,type=Warning", Without: []string{"metadata.managedFields"}}
-	_, err := s.Client.List(ctx, resource(corev1.SchemeGroupVersion, "Event"), selection, func(o controllers.Object) error {
-		pod, e := controllers.Path{"involvedObject.name"}.String(o), eventOf(o)
-		if failed.Sub(e.At) > releaseEvidence || e.At.After(failed.Add(time.Minute)) {
-			return nil
-		}
-		for _, t := range targets {
-			message := fmt.Sprintf("pod %s, since deleted: %s", pod, e.Text)
-			if (pod == t.Name || strings.HasPrefix(pod, t.Name+"-")) && len(message) > len(found[t].Message) {
-				found[t] = Trouble{t.String(), Cause{Message: message}}
-			}
-		}
-		return nil
-	})
+// deleted returns the troubles of deleted pods, according to their events.
+func (w *workloads) deleted(ctx context.Context, namespace string, targets []controllers.Target, failed time.Time) []Trouble {
+	messages, err := w.history.deletedPods(ctx, namespace, targets, failed)
 	if err != nil {
 		return nil
 	}
 	var troubles []Trouble
 	for _, t := range targets {
-		if trouble, ok := found[t]; ok {
-			troubles = append(troubles, trouble)
+		if message, ok := messages[t]; ok {
+			troubles = append(troubles, Trouble{t.String(), Cause{Message: message}})
 		}
 	}
 	return troubles
 }
-
-// releaseEvidence is the maximum time between an event of a pod and the failure
-// of the release that it explains.
-const releaseEvidence = 10 * time.Minute

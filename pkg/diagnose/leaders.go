@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/fluxkit/flux/internal/event"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -49,4 +50,4 @@ func (s *snapshot) newlyLeaderless(ctx context.Context, v *Verdict) bool {
 
 // confirms reports whether an event shows that the controller of the object is
 // active.
-func confirms(now time.Time, e Event) bool { return now.Sub(e.At) <= eventEvidence }
+func confirms(now time.Time, e event.Event) bool { return now.Sub(e.At) <= eventEvidence }

@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -121,43 +120,29 @@ func (s *snapshot) file(ctx context.Context, sub subject) string {
 	return strings.Join(inside[:min(len(inside), mostShown)], " or ")
 }
 
-// artifacts caches the files of the sources: many failures may have the same
-// source.
-type artifacts struct {
-	mu    sync.Mutex
-	files map[controllers.Target]func() (fs.FS, error)
-}
-
 // errNoArtifact is returned for a source without an artifact.
 var errNoArtifact = errors.New("the source has no artifact")
 
-// artifact returns the files in the artifact of a source.
+// artifact returns the files in the artifact of a source. Many failures may
+// have the same source.
 func (s *snapshot) artifact(ctx context.Context, source controllers.Target) (fs.FS, error) {
-	s.artifacts.mu.Lock()
-	read, ok := s.artifacts.files[source]
-	if !ok {
-		read = sync.OnceValues(func() (fs.FS, error) {
-			o, err := s.Client.GetKind(ctx, s.kindOf(source), source.Namespace, source.Name) // the snapshot has a reduced object
+	return s.artifacts.get(source, func() (fs.FS, error) {
+		a, ok := artifact.Of(s.objects[source])
+		if !ok { // a survey reduces healthy objects
+			o, err := s.Client.GetKind(ctx, s.kindOf(source), source.Namespace, source.Name)
 			if err != nil {
 				return nil, err
 			}
-			a, ok := artifact.Of(o)
-			if !ok {
+			if a, ok = artifact.Of(o); !ok {
 				return nil, errNoArtifact
 			}
-			archive, err := artifact.Fetch(ctx, s.Client, a, s.Home)
-			if err != nil {
-				return nil, fmt.Errorf("fetching the artifact of %s: %w", source, err)
-			}
-			return build.Archive(bytes.NewReader(archive))
-		})
-		if s.artifacts.files == nil {
-			s.artifacts.files = map[controllers.Target]func() (fs.FS, error){}
 		}
-		s.artifacts.files[source] = read
-	}
-	s.artifacts.mu.Unlock()
-	return read()
+		archive, err := artifact.Fetch(ctx, s.Client, a, s.Home)
+		if err != nil {
+			return nil, fmt.Errorf("fetching the artifact of %s: %w", source, err)
+		}
+		return build.Archive(bytes.NewReader(archive))
+	})
 }
 
 // sought returns how to find the manifest of a failure: any object of an API

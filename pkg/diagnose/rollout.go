@@ -189,7 +189,7 @@ func (r *Rollout) end(ctx context.Context, err error) error {
 	if len(r.failed) == 0 {
 		return err
 	}
-	r.enrich(ctx, r.failed)
+	newWorkloads(r.Client).enrich(ctx, r.Namespace, r.failed)
 	return &NotReadyError{Namespace: r.Namespace, Troubles: r.failed, Err: err}
 }
 

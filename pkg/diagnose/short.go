@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -36,24 +34,24 @@ var podOwners = []podOwner{
 // short returns why workloads without failing pods have fewer pods than
 // desired: the API server rejects pods because of a quota or admission. It
 // describes what could not be read.
-func short(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.Target) (troubles []Trouble, unknown []string) {
+func (w *workloads) short(ctx context.Context, namespace string, quiet []controllers.Target) (troubles []Trouble, unknown []string) {
 	missed := func(err error, what string) {
 		if err != nil {
 			unknown = append(unknown, unseen(err)+": "+what+" in namespace "+namespace)
 		}
 	}
-	troubles, err := shortDeployments(ctx, client, namespace, quiet)
+	troubles, err := shortDeployments(ctx, w.client, namespace, quiet)
 	missed(err, "Deployments")
 	var waiting []controllers.Target
 	for _, owner := range podOwners {
-		found, err := owner.waiting(ctx, client, namespace, quiet)
+		found, err := owner.waiting(ctx, w.client, namespace, quiet)
 		missed(err, owner.kind+"s")
 		waiting = append(waiting, found...)
 	}
 	if len(waiting) == 0 {
 		return troubles, unknown
 	}
-	refusals, err := refusedPods(ctx, client, namespace)
+	refusals, err := w.history.refusedPods(ctx, namespace)
 	missed(err, "events of rejected pods")
 	for _, t := range waiting {
 		if e, ok := refusals[key(t)]; ok {
@@ -126,21 +124,6 @@ func number(p controllers.Path, o controllers.Object, otherwise float64) float64
 	default:
 		return otherwise
 	}
-}
-
-// refusedPods returns, for each workload, the message of the last rejected pod.
-func refusedPods(ctx context.Context, client *kube.Client, namespace string) (map[controllers.Target]string, error) {
-	texts, at := map[controllers.Target]string{}, map[controllers.Target]time.Time{}
-	selection := kube.Selection{Namespace: namespace, Fields: "reason=FailedCreate,type=Warning", Without: []string{"metadata.managedFields"}}
-	_, err := client.List(ctx, resource(corev1.SchemeGroupVersion, "Event"), selection, func(o controllers.Object) error {
-		field := func(name string) string { return controllers.Path{"involvedObject." + name}.String(o) }
-		t, e := controllers.Target{Kind: field("kind"), Namespace: field("namespace"), Name: field("name")}, eventOf(o)
-		if e.At.After(at[t]) {
-			texts[t], at[t] = controllers.Path{"message"}.String(o), e.At
-		}
-		return nil
-	})
-	return texts, err
 }
 
 // finding returns the trouble as the root of a case, with remedies for a quota.

@@ -2,6 +2,7 @@ package diagnose
 
 import (
 	"context"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -40,8 +41,8 @@ type snapshot struct {
 	needing   []controllers.Target
 	dependent *dependents
 	view
-	artifacts artifacts
-	podReader *podReader
+	artifacts cache[controllers.Target, fs.FS]
+	workloads *workloads
 	// names are the namespaces of the objects with a kind and name.
 	names map[[2]string][]string
 }
@@ -140,16 +141,12 @@ func (d Doctor) inspectTrace(ctx context.Context, trace *tree.Trace) (*snapshot,
 
 // inspectAround reads the dependencies of an object and the objects that it
 // mentions.
-func (d Doctor) inspectAround(ctx context.Context, k controllers.Kind, o controllers.Object) (*snapshot, error) {
-	s := d.newSnapshot()
-	read := d.newReader(apierrors.IsForbidden)
-	if err := s.load(ctx, read, []controllers.Target{targetOf(k, o)}, func(ctx context.Context) error {
+func (s *snapshot) inspectAround(ctx context.Context, k controllers.Kind, o controllers.Object) error {
+	read := s.newReader(apierrors.IsForbidden)
+	return s.load(ctx, read, []controllers.Target{targetOf(k, o)}, func(ctx context.Context) error {
 		read.put(targetOf(k, o), o)
 		return read.read(ctx, tree.Mentioned(k, o))
-	}); err != nil {
-		return nil, err
-	}
-	return s, nil
+	})
 }
 
 // load reads objects with first, then all their dependencies and, at the same
@@ -189,7 +186,7 @@ func (s *snapshot) load(ctx context.Context, read *reader, targets []controllers
 
 func (d Doctor) newSnapshot() *snapshot {
 	return &snapshot{
-		Doctor: d, podReader: newPodReader(d.Client), well: store{text: map[controllers.Target][]byte{}}, objects: map[controllers.Target]controllers.Object{}, judged: map[controllers.Target]judgement{},
+		Doctor: d, workloads: newWorkloads(d.Client), well: store{text: map[controllers.Target][]byte{}}, objects: map[controllers.Target]controllers.Object{}, judged: map[controllers.Target]judgement{},
 		now: map[controllers.Target]controllers.Object{}, down: map[string]Finding{},
 	}
 }

@@ -60,7 +60,7 @@ func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map
 			}
 		}
 	}
-	read := newPodReader(d.Client)
+	read := newWorkloads(d.Client)
 	for _, t := range weak {
 		troubles, _ := read.inNamespace(ctx, d.Home, []controllers.Target{t}) // the finding is valid without the cause
 		for _, trouble := range troubles {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,25 +23,30 @@ func hasPods(t controllers.Target) bool {
 	return slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet", "Pod"}, t.Kind)
 }
 
-// podReader finds workloads with problems. It lists the pods of each namespace
-// once: several root causes may have workloads in one namespace.
-type podReader struct {
-	client *kube.Client
-
-	mu   sync.Mutex
-	pods map[string]func() ([]*corev1.Pod, error)
+// workloads finds the problems of workloads: pods that are not ready, rejected
+// pods, and events of deleted pods. It lists the pods of each namespace, and
+// reads the log of each container, once: several root causes may have workloads
+// in one namespace.
+type workloads struct {
+	client  *kube.Client
+	history *history
+	pods    cache[string, []*corev1.Pod]
+	logs    cache[containerLog, []string]
 }
 
-func newPodReader(client *kube.Client) *podReader {
-	return &podReader{client: client, pods: map[string]func() ([]*corev1.Pod, error){}}
+// containerLog identifies the log of a container.
+type containerLog struct{ namespace, pod, container string }
+
+func newWorkloads(client *kube.Client) *workloads {
+	return &workloads{client: client, history: &history{client: client}}
 }
 
-// workloads returns the pods of some objects that are not ready, and the
+// troubles returns the pods of some objects that are not ready, and the
 // workloads with fewer pods than desired, with the causes, and describes what
 // could not be read. It skips objects without pods. It sends a list of pods for
 // each namespace and, if the pods are ready, a list for each kind of workload
 // and one of the events of rejected pods.
-func (r *podReader) workloads(ctx context.Context, objects []controllers.Target) (troubles []Trouble, unknown []string) {
+func (w *workloads) troubles(ctx context.Context, objects []controllers.Target) (troubles []Trouble, unknown []string) {
 	byNamespace := map[string][]controllers.Target{}
 	for _, t := range objects {
 		if hasPods(t) {
@@ -50,7 +54,7 @@ func (r *podReader) workloads(ctx context.Context, objects []controllers.Target)
 		}
 	}
 	for _, namespace := range sortedKeys(byNamespace) {
-		found, unread := r.inNamespace(ctx, namespace, byNamespace[namespace])
+		found, unread := w.inNamespace(ctx, namespace, byNamespace[namespace])
 		troubles, unknown = append(troubles, found...), append(unknown, unread...)
 	}
 	for i := range troubles {
@@ -59,9 +63,9 @@ func (r *podReader) workloads(ctx context.Context, objects []controllers.Target)
 	return troubles, unknown
 }
 
-// inNamespace is workloads for objects in one namespace.
-func (r *podReader) inNamespace(ctx context.Context, namespace string, objects []controllers.Target) ([]Trouble, []string) {
-	all, err := r.podsIn(ctx, namespace)
+// inNamespace is troubles for objects in one namespace.
+func (w *workloads) inNamespace(ctx context.Context, namespace string, objects []controllers.Target) ([]Trouble, []string) {
+	all, err := w.podsIn(ctx, namespace)
 	if err != nil {
 		return nil, []string{unseen(err) + ": pods in namespace " + namespace}
 	}
@@ -74,25 +78,59 @@ func (r *podReader) inNamespace(ctx context.Context, namespace string, objects [
 			quiet = append(quiet, t)
 		}
 	}
-	(&Rollout{Client: r.client, Namespace: namespace}).enrich(ctx, troubles)
-	rejected, unknown := short(ctx, r.client, namespace, quiet)
+	w.enrich(ctx, namespace, troubles)
+	rejected, unknown := w.short(ctx, namespace, quiet)
 	return append(troubles, rejected...), unknown
 }
 
 // podsIn returns the pods of a namespace, sorted by name.
-func (r *podReader) podsIn(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
-	r.mu.Lock()
-	read, known := r.pods[namespace]
-	if !known {
-		read = sync.OnceValues(func() ([]*corev1.Pod, error) {
-			found := &Rollout{pods: map[string]*corev1.Pod{}}
-			_, err := r.client.List(ctx, pods(), kube.Selection{Namespace: namespace, Without: []string{"metadata.managedFields"}}, found.takePod)
-			return slices.SortedFunc(maps.Values(found.pods), func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) }), err
-		})
-		r.pods[namespace] = read
+func (w *workloads) podsIn(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
+	return w.pods.get(namespace, func() ([]*corev1.Pod, error) {
+		found := &Rollout{pods: map[string]*corev1.Pod{}}
+		_, err := w.client.List(ctx, pods(), kube.Selection{Namespace: namespace, Without: []string{"metadata.managedFields"}}, found.takePod)
+		return slices.SortedFunc(maps.Values(found.pods), func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) }), err
+	})
+}
+
+// enrich adds the end of the container log, and the last warning about a pod
+// without a definite cause. Errors are ignored: the cause is valid without
+// them.
+func (w *workloads) enrich(ctx context.Context, namespace string, troubles []Trouble) {
+	var warnings map[string]string
+	for i := range troubles {
+		t := &troubles[i]
+		if t.container != "" {
+			t.Log, _ = w.log(ctx, containerLog{namespace, t.pod, t.container})
+		}
+		if !t.Vague || t.pod == "" {
+			continue
+		}
+		if warnings == nil {
+			warnings, _ = w.history.warnings(ctx, namespace)
+		}
+		if warning := warnings[t.pod]; warning != "" {
+			t.Message += ": " + warning
+		}
 	}
-	r.mu.Unlock()
-	return read()
+}
+
+// log returns the last lines of the previous container, or of the current one
+// if there is none.
+func (w *workloads) log(ctx context.Context, of containerLog) ([]string, error) {
+	return w.logs.get(of, func() (lines []string, err error) {
+		for _, previous := range []bool{true, false} {
+			var text []byte
+			text, err = w.client.Pods().Log(ctx, kube.PodLog{Namespace: of.namespace, Pod: of.pod, Container: of.container, Previous: previous, Lines: logLines})
+			if err != nil || len(strings.TrimSpace(string(text))) == 0 {
+				continue
+			}
+			for line := range strings.Lines(strings.TrimSpace(string(text))) {
+				lines = append(lines, oneLine(line))
+			}
+			return lines, nil
+		}
+		return nil, err
+	})
 }
 
 // podTroubles returns the pods of one object that are not ready.

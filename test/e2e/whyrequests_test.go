@@ -6,13 +6,17 @@ import (
 	"testing"
 )
 
-// TestWhyRequests counts the requests of the diagnosis of one object while the
-// controllers run: it reads the chain of the object, not the cluster.
+// mostRequests is the maximum number of requests of flux why for one object with at
+// most one dependency.
+const mostRequests = 10
+
+// TestWhyRequests counts the requests of the diagnosis of one object on a cluster
+// with all controllers: it reads the chain of the object, not the cluster.
 func TestWhyRequests(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
-	s.run("flux", "install")
-	s.commit("Add what works", map[string]string{
+	s.run("flux", "install", "--components-extra=image-reflector-controller,image-automation-controller,source-watcher")
+	s.commit("Add what works and what fails", map[string]string{
 		"app/web.yaml": `
 apiVersion: apps/v1
 kind: Deployment
@@ -21,9 +25,14 @@ spec:
   selector: {matchLabels: {app: web}}
   template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: example.com/web:1}]}}
 `,
-		"app/config.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: apps}\n",
-		"app/service.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: apps}\nspec: {ports: [{port: 80}]}\n",
-		"chart/Chart.yaml": chart, "chart/values.yaml": "from: git\n", "chart/templates/app.yaml": chartTemplate,
+		"app/config.yaml":            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: apps}\n",
+		"app/service.yaml":           "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: apps}\nspec: {ports: [{port: 80}]}\n",
+		"crash/web.yaml":             strings.ReplaceAll(troubled("crash-loop"), "web", "crash"),
+		"invalid/config.yaml":        "apiVersion: v1\nkind: Service\nmetadata: {name: invalid}\nspec: {ports: [{port: 99999}]}\n",
+		"unbuilt/kustomization.yaml": "resources: [gone.yaml]\n",
+		"chart/Chart.yaml":           chart, "chart/values.yaml": "from: git\n", "chart/templates/app.yaml": chartTemplate,
+		"refusing/Chart.yaml": chart, "refusing/templates/app.yaml": "{{ fail \"from is wanted\" }}\n",
+		"crashing/Chart.yaml": chart, "crashing/templates/web.yaml": strings.ReplaceAll(troubled("crash-loop"), "web", "released"),
 	})
 	objects := strings.ReplaceAll(requestsObjects, "${URL}", s.url)
 	for _, manifests := range []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: apps}\n", objects} {
@@ -33,45 +42,59 @@ spec:
 	}
 	s.run("flux", "wait", "ks/app", "hr/app", "-n", "apps", "--timeout=2m")
 	s.namespace = "apps"
-	for _, name := range []string{"gitrepository broken", "kustomization failed", "kustomization behind"} {
-		s.run("kubectl", "wait", "--for=condition=Ready=false", "-n", "apps", "--timeout=2m", strings.Split(name, " ")[0], strings.Split(name, " ")[1])
+	for _, failed := range []string{
+		"gitrepository/broken", "kustomization/failed", "kustomization/behind", "kustomization/crash", "kustomization/after",
+		"kustomization/invalid", "kustomization/unbuilt", "helmrelease/crashing", "helmrelease/refusing", "helmrelease/chartless",
+	} {
+		s.run("kubectl", "wait", "--for=condition=Ready=false", "-n", "apps", "--timeout=2m", failed)
 	}
+	const source = "✗ GitRepository/apps/broken: branch nowhere not found"
 	for _, row := range []struct {
-		ask      string
-		requests int
+		ask, answer string
+		requests    int
 	}{
-		{"why gitrepository broken", 6},
-		{"why kustomization failed", 7},
-		{"why kustomization behind", 8}, // one dependency
-		{"why kustomization app", 10},   // the archive of its source, and an inventory of three kinds
-		{"why helmrelease app", 9},      // Helm's storage, and an inventory of one kind
-		{"why deployment web", 10},      // its pods
-		{"why service web", 8},          // no pods
-		{"status kustomization behind", 9},
+		{"why kustomization app", "No problem found with ", 10}, // the archive of its source, and an inventory of three kinds
+		{"why helmrelease app", "No problem found with ", 9},    // Helm's storage, and an inventory of one kind
+		{"why deployment web", "No problem found with ", 10},    // its pods
+		{"why service web", "No problem found with ", 8},        // no pods
+		{"why gitrepository broken", source, 8},
+		{"why kustomization failed", source, 9},
+		{"why kustomization behind", source, 10}, // one dependency
+		{"why helmrelease chartless", source, 10},
+		{"status kustomization behind", source, 11}, // also its own events,
+		{"status gitrepository broken", source, 8},  // the events of the root are its own
+		{"why kustomization crash", "✗ Kustomization/apps/crash: Deployment/apps/crash", 6},
+		{"why kustomization after", "✗ Kustomization/apps/crash: Deployment/apps/crash", 7},
+		{"why deployment crash", "✗ Deployment/apps/crash", 7},
+		{"why kustomization invalid", "✗ Kustomization/apps/invalid: ", 7}, // the archive of its source,
+		{"why kustomization unbuilt", "✗ Kustomization/apps/unbuilt: ", 5},
+		{"why helmrelease crashing", "✗ HelmRelease/apps/crashing: Deployment/apps/released", 7},
+		{"why helmrelease refusing", "✗ HelmRelease/apps/refusing: ", 6},
 	} {
 		t.Run(strings.ReplaceAll(row.ask, " ", "-"), func(t *testing.T) {
-			if got := s.requests(t, append(strings.Fields(row.ask), "-n", "apps")); len(got) != row.requests {
+			got, answer := s.requests(t, append(strings.Fields(row.ask), "-n", "apps"))
+			if !strings.Contains(answer, row.answer) {
+				t.Errorf("no diagnosis:\n%s", answer)
+			}
+			if len(got) != row.requests || strings.HasPrefix(row.ask, "why") && len(got) > mostRequests {
 				t.Errorf("%d requests instead of %d:\n%s", len(got), row.requests, strings.Join(got, "\n"))
 			}
 		})
 	}
 }
 
-// requests returns all requests of a command to the API server, sorted.
-func (s *story) requests(t *testing.T, args []string) []string {
+// requests returns all requests of a command to the API server, sorted, and its
+// output.
+func (s *story) requests(t *testing.T, args []string) (all []string, output string) {
 	t.Helper()
 	one := *s
 	one.T = t
 	proxy := one.proxy()
-	var all []string
 	proxy.OnRequest(func(method, uri string) { all = append(all, method+" "+uri) })
 	one.env = append(slices.Clone(s.env), "KUBECONFIG="+proxy.Kubeconfig)
 	stdout, stderr, _ := one.try("flux", args...)
-	if !strings.HasPrefix(stdout, "No problem found with ") && !strings.Contains(stdout, "GitRepository/apps/broken: branch nowhere not found") {
-		t.Errorf("no diagnosis:\n%s%s", stdout, stderr)
-	}
 	slices.Sort(all)
-	return all
+	return all, stdout + stderr
 }
 
 const requestsObjects = `
@@ -86,4 +109,18 @@ const requestsObjects = `
 {apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: failed}, spec: {interval: 1h, path: app, prune: true, sourceRef: {kind: GitRepository, name: broken}}}
 ---
 {apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: behind}, spec: {interval: 1h, path: app, prune: true, sourceRef: {kind: GitRepository, name: broken}, dependsOn: [{name: failed}]}}
+---
+{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: crash}, spec: {interval: 1h, timeout: 5s, path: crash, prune: true, wait: true, targetNamespace: apps, sourceRef: {kind: GitRepository, name: app}}}
+---
+{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: after}, spec: {interval: 1h, path: app, prune: true, sourceRef: {kind: GitRepository, name: app}, dependsOn: [{name: crash}]}}
+---
+{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: invalid}, spec: {interval: 1h, path: invalid, prune: true, targetNamespace: apps, sourceRef: {kind: GitRepository, name: app}}}
+---
+{apiVersion: kustomize.toolkit.fluxcd.io/v1, kind: Kustomization, metadata: {name: unbuilt}, spec: {interval: 1h, path: unbuilt, prune: true, sourceRef: {kind: GitRepository, name: app}}}
+---
+{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {name: crashing}, spec: {interval: 1h, timeout: 5s, install: {strategy: {name: RemediateOnFailure}, remediation: {retries: 0}}, chart: {spec: {chart: crashing, sourceRef: {kind: GitRepository, name: app}}}}}
+---
+{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {name: refusing}, spec: {interval: 1h, chart: {spec: {chart: refusing, sourceRef: {kind: GitRepository, name: app}}}}}
+---
+{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {name: chartless}, spec: {interval: 1h, chart: {spec: {chart: chart, sourceRef: {kind: GitRepository, name: broken}}}}}
 `

@@ -76,7 +76,7 @@ func statusReportOf(s situation) statusReport {
 	for _, v := range s.NeededBy {
 		r.NeededBy = append(r.NeededBy, report.VertexOf(v))
 	}
-	for _, h := range s.events[max(0, len(s.events)-eventsShown):] {
+	for _, h := range s.Events[max(0, len(s.Events)-eventsShown):] {
 		r.Events = append(r.Events, eventReport{h.At.UTC(), h.Count, h.Type, h.Reason, h.Message})
 	}
 	if s.tree != nil {

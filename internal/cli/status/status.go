@@ -17,7 +17,6 @@ import (
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/report"
-	"github.com/fluxkit/flux/internal/event"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
@@ -151,7 +150,6 @@ type situation struct {
 	timing  timing
 	tree    *tree.Node // nil if it could not be read
 	commits report.Unapplied
-	events  []event.Event
 	unknown []string // the parts that could not be read
 }
 
@@ -176,7 +174,7 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 		return s, err
 	}
 	var built *tree.Tree
-	var noTree, noEvents error
+	var noTree error
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		s.Surroundings, err = report.Doctor(a, client).Around(ctx, k, o)
@@ -189,10 +187,6 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 			return nil
 		})
 	}
-	g.Go(func() error {
-		s.events, noEvents = eventsNamed(ctx, client, namespace, name)
-		return nil
-	})
 	if err := g.Wait(); err != nil {
 		return s, err
 	}
@@ -201,8 +195,7 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 		s.Surroundings.Inventory(report.Doctor(a, client), s.tree)
 	}
 	s.unknown = append(s.unknown, s.Verdict.Unknown...)
-	s.unknown = append(s.unknown, unseen(built, noTree, noEvents)...)
-	s.events = slices.DeleteFunc(s.events, func(h event.Event) bool { return h.Kind != s.Link.Kind.Kind })
+	s.unknown = append(s.unknown, unseen(built, noTree, s.NoEvents)...)
 	s.outcome = s.Link.Outcome()
 	s.timing = timingOf(s.Link)
 	return s, nil
@@ -223,18 +216,6 @@ func likeliest(ctx context.Context, a *app.App, client *kube.Client, kinds []con
 
 func notFoundOf(kinds []controllers.Kind, namespace, name string) error {
 	return &objref.NotFoundError{Target: objref.Target{Kind: kinds[0], Namespace: namespace, Name: name}, Others: kinds[1:]}
-}
-
-// eventsNamed lists the events of objects with a name, the oldest first.
-func eventsNamed(ctx context.Context, client *kube.Client, namespace, name string) ([]event.Event, error) {
-	var found []event.Event
-	selection := kube.Selection{Namespace: namespace, Fields: "involvedObject.name=" + name, Without: []string{"metadata.managedFields"}}
-	_, err := client.List(ctx, event.Resource(), selection, func(o controllers.Object) error {
-		found = append(found, event.Of(o))
-		return nil
-	})
-	event.Sort(found)
-	return found, err
 }
 
 // unseen describes the parts of the tree and the events that could not be

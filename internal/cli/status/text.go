@@ -52,7 +52,7 @@ func printSituation(a *app.App, s situation) error {
 	p.section("Needs", neighbourRows(s.Needs))
 	p.section("Needed by", neighbourRows(s.NeededBy))
 	p.inventory(s)
-	p.section("Events", eventRows(a, s.events))
+	p.section("Events", eventRows(a, s.Events))
 	p.section("Could not check", rowsOfLines(s.unknown))
 	return a.Print(p.b.String())
 }

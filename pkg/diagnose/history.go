@@ -1,0 +1,150 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxkit/flux/internal/event"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// history reads Kubernetes events. It lists the events of an object once: the
+// root cause of a failed object is often the object itself.
+type history struct {
+	client *kube.Client
+	events cache[controllers.Target, []event.Event]
+}
+
+// of returns the events of an object, newest last.
+func (h *history) of(ctx context.Context, t controllers.Target) ([]event.Event, error) {
+	return h.events.get(key(t), func() ([]event.Event, error) {
+		var events []event.Event
+		fields := fmt.Sprintf("involvedObject.kind=%s,involvedObject.name=%s", t.Kind, t.Name)
+		err := h.list(ctx, t.Namespace, fields, func(e event.Event) { events = append(events, e) })
+		event.Sort(events)
+		return events, err
+	})
+}
+
+// list lists the events in a namespace, or in all for "", that match a field
+// selector.
+func (h *history) list(ctx context.Context, namespace, fields string, each func(event.Event)) error {
+	selection := kube.Selection{Namespace: namespace, Fields: fields, Without: []string{"metadata.managedFields"}}
+	_, err := h.client.List(ctx, event.Resource(), selection, func(o controllers.Object) error {
+		each(event.Of(o))
+		return nil
+	})
+	return err
+}
+
+// latest returns the last events with different texts, newest last.
+func latest(events []event.Event, last int) []event.Event {
+	var found []event.Event
+	told := map[string]bool{}
+	for _, e := range slices.Backward(events) {
+		if text := textOf(e); !told[text] && len(found) < last {
+			told[text] = true
+			found = append(found, e)
+		}
+	}
+	slices.Reverse(found)
+	return found
+}
+
+// textOf returns the reason and the message of an event in one line.
+func textOf(e event.Event) string { return join(e.Reason, WithoutFolders(e.Message)) }
+
+// dispatchFailures returns the newest failure and the number of failures for
+// each object that sends notifications.
+func (h *history) dispatchFailures(ctx context.Context, namespace string) (map[controllers.Target]dispatchFailure, error) {
+	failures := map[controllers.Target]dispatchFailure{}
+	err := h.list(ctx, namespace, "reason="+dispatchFailed, func(e event.Event) {
+		t := involved(e)
+		failure := failures[t]
+		failure.count++
+		if e.At.After(failure.at) {
+			failure.at, failure.message = e.At, e.Message
+		}
+		failures[t] = failure
+	})
+	return failures, err
+}
+
+type dispatchFailure struct {
+	at      time.Time
+	message string
+	count   int
+}
+
+// involved returns the object of an event.
+func involved(e event.Event) controllers.Target {
+	return controllers.Target{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
+}
+
+// refusedPods returns, for each workload, the message of the last rejected pod.
+func (h *history) refusedPods(ctx context.Context, namespace string) (map[controllers.Target]string, error) {
+	texts, at := map[controllers.Target]string{}, map[controllers.Target]time.Time{}
+	err := h.list(ctx, namespace, "reason=FailedCreate,type=Warning", func(e event.Event) {
+		if t := involved(e); e.At.After(at[t]) {
+			texts[t], at[t] = e.Message, e.At
+		}
+	})
+	return texts, err
+}
+
+// releaseEvidence is the maximum time between an event of a pod and the failure
+// of the release that it explains.
+const releaseEvidence = 10 * time.Minute
+
+// deletedPods returns, for each workload, the most detailed warning about its
+// deleted pods shortly before a failure.
+func (h *history) deletedPods(ctx context.Context, namespace string, workloads []controllers.Target, failed time.Time) (map[controllers.Target]string, error) {
+	found := map[controllers.Target]string{}
+	err := h.list(ctx, namespace, "involvedObject.kind=Pod,type=Warning", func(e event.Event) {
+		if failed.Sub(e.At) > releaseEvidence || e.At.After(failed.Add(time.Minute)) {
+			return
+		}
+		for _, t := range workloads {
+			message := fmt.Sprintf("pod %s, since deleted: %s", e.Name, textOf(e))
+			if (e.Name == t.Name || strings.HasPrefix(e.Name, t.Name+"-")) && len(message) > len(found[t]) {
+				found[t] = message
+			}
+		}
+	})
+	return found, err
+}
+
+// warnings returns the newest warning about each object in a namespace, by
+// name.
+func (h *history) warnings(ctx context.Context, namespace string) (map[string]string, error) {
+	newest, at := map[string]string{}, map[string]time.Time{}
+	err := h.list(ctx, namespace, "type=Warning", func(e event.Event) {
+		if !e.At.Before(at[e.Name]) {
+			newest[e.Name], at[e.Name] = join(e.Reason, e.Message), e.At
+		}
+	})
+	return newest, err
+}
+
+// pruning is the last event with which a Flux object reports that it has pruned
+// another object.
+type pruning struct {
+	at time.Time
+	by controllers.Target
+}
+
+// pruning returns the last event that reports the pruning of an object, in a
+// namespace or in all for "". It is zero if there is none.
+func (h *history) pruning(ctx context.Context, namespace string, t controllers.Target) (last pruning, err error) {
+	err = h.list(ctx, namespace, "type=Normal", func(e event.Event) {
+		reported := slices.ContainsFunc(strings.Split(e.Message, "\n"), func(line string) bool { return strings.TrimSpace(line) == t.String()+" deleted" })
+		if reported && !e.At.Before(last.at) {
+			last = pruning{e.At, involved(e)}
+		}
+	})
+	return last, err
+}
