@@ -70,6 +70,17 @@ Credentials:
       Address of the Vault server that decrypts SOPS documents, and the
       addresses that a token may be sent to (default VAULT_ADDR). The clients of
       AWS, Azure, Google Cloud and Vault read their usual variables, too.
+  AWS_PROFILE, AWS_ROLE_ARN
+      Profile and role that SOPS documents may use for AWS KMS.
+  AWS_EC2_METADATA_DISABLED=false, GCE_METADATA_HOST
+      Use the metadata service of the machine for AWS and for Google Cloud.
+  SOPS_GCP_KMS_ENDPOINT, SOPS_GCP_KMS_UNIVERSE_DOMAIN
+      Other servers of Google Cloud KMS.
+  AZURE_TOKEN_CREDENTIALS, AZURE_AUTHORITY_HOST
+      Kind of Azure credentials, for example AzureCLICredential (default: from the
+      other variables of Azure), and the server that issues tokens.
+  SOPS_GPG_EXEC, GNUPGHOME
+      Program and directory of gpg, which is run only if one of them is set.
   DOCKER_CONFIG, REGISTRY_AUTH_FILE
       Credentials of OCI registries as "docker login" and "podman login" store
       them.

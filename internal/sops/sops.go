@@ -5,6 +5,7 @@ package sops
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/fluxkit/flux/internal/helper"
 )
@@ -55,17 +56,17 @@ type Decrypter struct {
 	Process *helper.Process
 	// Keys returns the available keys. It is called once.
 	Keys func(context.Context) (Keys, error)
-	// Warn receives the errors of key services for documents without another key. It may be nil.
-	Warn func(failure string)
+	// Warn receives the name of a document that no key decrypts, and why a key does not. It may be nil.
+	Warn func(document, failure string)
 
 	read   bool
 	keys   Keys
 	failed error
 }
 
-// Decrypt returns a decrypted document. Like kustomize-controller it does not verify the MAC of
+// Decrypt returns a decrypted document; its name is for messages. Like kustomize-controller it does not verify the MAC of
 // the document, since the order of keys is lost; each value is authenticated with its path.
-func (d *Decrypter) Decrypt(ctx context.Context, document []byte, format string) ([]byte, error) {
+func (d *Decrypter) Decrypt(ctx context.Context, name string, document []byte, format string) ([]byte, error) {
 	if !d.read {
 		d.read = true
 		d.keys, d.failed = d.Keys(ctx)
@@ -74,7 +75,7 @@ func (d *Decrypter) Decrypt(ctx context.Context, document []byte, format string)
 		return nil, d.failed
 	}
 	var result Result
-	call := helper.Call{Job: Job, Title: "decrypting a document", Input: Request{document, format, d.keys}}
+	call := helper.Call{Job: Job, Title: "decrypting " + name, Input: Request{document, format, d.keys}}
 	if err := d.Process.Do(ctx, call, &result); err != nil {
 		return nil, err
 	}
@@ -83,8 +84,40 @@ func (d *Decrypter) Decrypt(ctx context.Context, document []byte, format string)
 	}
 	for _, failure := range result.Failures {
 		if d.Warn != nil {
-			d.Warn(failure)
+			d.Warn(name, failure)
 		}
 	}
 	return nil, ErrNoKey
+}
+
+// Environment returns the environment of the helper process: that of the user, in which the clients
+// of key services find credentials. Documents name the keys and may come from a stranger, so that
+// the metadata service of a machine is asked for credentials only if a variable of the user says so.
+func Environment(environ []string) []string {
+	env := map[string]string{}
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		env[name] = value
+	}
+	set := func(name, value string) {
+		if env[name] == "" && value != "" {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	set("AWS_EC2_METADATA_DISABLED", "true")
+	set("AZURE_TOKEN_CREDENTIALS", azureCredentials(env))
+	return environ
+}
+
+// azureCredentials returns the kind of credentials of Azure that the environment has, or "".
+func azureCredentials(env map[string]string) string {
+	switch {
+	case env["AZURE_TENANT_ID"] != "" && env["AZURE_CLIENT_ID"] != "" && env["AZURE_CLIENT_SECRET"]+env["AZURE_CLIENT_CERTIFICATE_PATH"]+env["AZURE_USERNAME"] != "":
+		return "EnvironmentCredential"
+	case env["AZURE_FEDERATED_TOKEN_FILE"] != "":
+		return "WorkloadIdentityCredential"
+	case env["IDENTITY_ENDPOINT"]+env["MSI_ENDPOINT"] != "":
+		return "ManagedIdentityCredential"
+	}
+	return ""
 }

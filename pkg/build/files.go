@@ -132,7 +132,7 @@ func (f *files) read(name string) ([]byte, error) {
 		}
 	}
 	if format, ok := f.encrypted[name]; ok {
-		clear, err := f.decrypt.Decrypt(f.ctx, data, format)
+		clear, err := f.decrypt.Decrypt(f.ctx, name, data, format)
 		if errors.Is(err, ErrNoKey) {
 			return data, nil
 		}

@@ -21,11 +21,11 @@ var ErrNoKey = errors.New("no available key decrypts it")
 
 // Decrypter decrypts a document that SOPS has encrypted.
 type Decrypter interface {
-	// Decrypt returns the document in clear. The format is one of those of
-	// SOPS: json, yaml, dotenv, ini or binary. An object comes as JSON with
-	// its keys sorted, as the controller has it: the checksum of the document
-	// over its order in the file says nothing then.
-	Decrypt(ctx context.Context, document []byte, format string) ([]byte, error)
+	// Decrypt returns the document in clear. Messages use its name. The format is
+	// json, yaml, dotenv, ini or binary. An object is given as JSON with sorted
+	// keys, as the controller has it: its MAC, which depends on their order in the
+	// file, cannot be verified.
+	Decrypt(ctx context.Context, name string, document []byte, format string) ([]byte, error)
 }
 
 // decrypterOf is nil where the Kustomization does not ask to decrypt.
@@ -121,7 +121,7 @@ func (o *Object) decryptWhole(ctx context.Context, with Decrypter) error {
 	if err != nil {
 		return err
 	}
-	clear, err := with.Decrypt(ctx, document, "json")
+	clear, err := with.Decrypt(ctx, describe(o.Unstructured), document, "json")
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (o *Object) decryptKey(ctx context.Context, with Decrypter, key string) err
 	if err != nil {
 		return err
 	}
-	clear, err := with.Decrypt(ctx, data[key], formatOf(key))
+	clear, err := with.Decrypt(ctx, fmt.Sprintf("%s, key %q,", describe(o.Unstructured), key), data[key], formatOf(key))
 	if err != nil {
 		return err
 	}

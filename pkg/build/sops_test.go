@@ -19,7 +19,7 @@ const sealed = "ENC[AES256_GCM,data:eA==,iv:eA==,tag:eA==,type:str]"
 // rot is a Decrypter that replaces what is encrypted, and notes the formats.
 type rot struct{ formats map[string]bool }
 
-func (r rot) Decrypt(_ context.Context, document []byte, format string) ([]byte, error) {
+func (r rot) Decrypt(_ context.Context, _ string, document []byte, format string) ([]byte, error) {
 	if bytes.Contains(document, []byte("no-key")) {
 		return nil, errors.New("no key available")
 	}

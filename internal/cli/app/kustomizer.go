@@ -66,13 +66,7 @@ func (a *App) Kustomizer(r RemoteBases) (build.Kustomizer, error) {
 	return h.kustomizers[key], nil
 }
 
-// vaultAllowlist is the variable with the addresses to which SOPS sends a token of Vault.
-const vaultAllowlist = "SOPS_HC_VAULT_ALLOWLIST"
-
-// Decryption returns the process that decrypts documents of SOPS. It has the environment of flux,
-// where the clients of key services look for credentials. The address of a Vault is part of the
-// document, which may be untrusted: a token is only sent to VAULT_ADDR, unless the user
-// allows other addresses.
+// Decryption returns the process that decrypts documents of SOPS.
 func (a *App) Decryption() *helper.Process {
 	h := a.Helpers
 	h.mu.Lock()
@@ -80,17 +74,7 @@ func (a *App) Decryption() *helper.Process {
 	if h.decryption == nil {
 		h.decryption = &helper.Process{
 			Find: FindHelper, Arguments: []string{sops.Job}, Stderr: a.Err,
-			Environment: func(context.Context) ([]string, error) {
-				env := a.Environ()
-				if a.Env(vaultAllowlist) == "" {
-					allowed := "none"
-					if address := a.Env("VAULT_ADDR"); address != "" {
-						allowed = address
-					}
-					env = append(env, vaultAllowlist+"="+allowed)
-				}
-				return env, nil
-			},
+			Environment: func(context.Context) ([]string, error) { return sops.Environment(a.Environ()), nil },
 		}
 	}
 	return h.decryption

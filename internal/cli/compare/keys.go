@@ -25,15 +25,15 @@ func DecrypterFor(a *app.App, secrets build.Lookup, named ...build.Reference) bu
 	return keyed{&sops.Decrypter{
 		Process: a.Decryption(),
 		Keys:    func(ctx context.Context) (sops.Keys, error) { return decryptionKeys(ctx, a, secrets, named) },
-		Warn:    func(failure string) { a.UI.Warning("cannot decrypt with %s", failure) },
+		Warn:    func(document, failure string) { a.UI.Warning("cannot decrypt %s with %s", document, failure) },
 	}}
 }
 
 // keyed converts missing-key errors to those of builds.
 type keyed struct{ with *sops.Decrypter }
 
-func (k keyed) Decrypt(ctx context.Context, document []byte, format string) ([]byte, error) {
-	clear, err := k.with.Decrypt(ctx, document, format)
+func (k keyed) Decrypt(ctx context.Context, name string, document []byte, format string) ([]byte, error) {
+	clear, err := k.with.Decrypt(ctx, name, document, format)
 	if errors.Is(err, sops.ErrNoKey) {
 		return nil, build.ErrNoKey
 	}

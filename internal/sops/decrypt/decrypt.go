@@ -69,6 +69,12 @@ func (d *documents) decrypt(ctx context.Context, r sops.Request) (sops.Result, e
 	if err != nil {
 		return sops.Result{}, err
 	}
+	service.groups = map[string]int{}
+	for i, group := range tree.Metadata.KeyGroups {
+		for _, key := range group {
+			service.groups[string(key.EncryptedDataKey())] = i + 1
+		}
+	}
 	// Keys that need no request come first.
 	order := []string{"age", "pgp"}
 	key, err := tree.Metadata.GetDataKeyWithKeyServices([]keyservice.KeyServiceClient{service}, order)

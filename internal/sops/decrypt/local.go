@@ -44,19 +44,26 @@ func (s *service) configured(variables ...string) bool {
 }
 
 // pgp decrypts a data key with the keys of the Secret in memory, then with the gpg program, which
-// has the keys of the user.
+// has the keys of the user. A document alone does not make it run: gpg asks for passphrases, and may
+// fetch keys.
 func (s *service) pgp(ctx context.Context, fingerprint string, sealed []byte) ([]byte, error) {
 	if clear, err := s.fromRing(sealed); err == nil {
 		return clear, nil
+	}
+	if !s.configured(pgp.SopsGpgExecEnv, "GNUPGHOME") {
+		if _, missing := exec.LookPath("gpg"); missing == nil {
+			s.fail("PGP key "+fingerprint, sealed, "gpg is not run: set SOPS_GPG_EXEC or GNUPGHOME to use the keys of gpg")
+		}
+		return nil, errNoKey
 	}
 	key := pgp.NewMasterKeyFromFingerprint(fingerprint)
 	key.EncryptedKey = string(sealed)
 	pgp.DisableOpenPGP{}.ApplyToMasterKey(key)
 	clear, err := key.DecryptContext(ctx)
-	if _, missing := exec.LookPath("gpg"); err == nil || missing != nil || strings.Contains(err.Error(), "No secret key") {
+	if err == nil || strings.Contains(err.Error(), "No secret key") {
 		return clear, err
 	}
-	s.failures = append(s.failures, "PGP key "+fingerprint+": "+firstLine(err))
+	s.fail("PGP key "+fingerprint, sealed, firstLine(err))
 	return nil, err
 }
 

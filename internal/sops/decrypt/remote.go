@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
@@ -16,6 +15,7 @@ import (
 	"github.com/getsops/sops/v3/hcvault"
 	"github.com/getsops/sops/v3/keyservice"
 	"github.com/getsops/sops/v3/kms"
+	"github.com/huaweicloud/huaweicloud-sdk-go-v3/core/auth/provider"
 	"sigs.k8s.io/yaml"
 )
 
@@ -40,6 +40,9 @@ func (s *service) keyService(r *keyservice.DecryptRequest) (name string, ask fun
 }
 
 func (s *service) aws(ctx context.Context, k *keyservice.KmsKey, sealed string) ([]byte, error) {
+	if err := s.awsAllowed(k); err != nil {
+		return nil, err
+	}
 	key := kms.MasterKey{Arn: k.GetArn(), Role: k.GetRole(), AwsProfile: k.GetAwsProfile(), EncryptedKey: sealed, EncryptionContext: map[string]*string{}}
 	for name, value := range k.GetContext() {
 		key.EncryptionContext[name] = &value
@@ -59,9 +62,12 @@ func (s *service) aws(ctx context.Context, k *keyservice.KmsKey, sealed string) 
 }
 
 func (s *service) azure(ctx context.Context, k *keyservice.AzureKeyVaultKey, sealed string) ([]byte, error) {
+	if err := s.azureAllowed(k); err != nil {
+		return nil, err
+	}
 	key := azkv.MasterKey{VaultURL: k.GetVaultUrl(), Name: k.GetName(), Version: k.GetVersion(), EncryptedKey: sealed}
 	if len(s.keys.Azure) > 0 {
-		token, err := azureCredential(s.keys.Azure)
+		token, err := s.azureCredential()
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +78,7 @@ func (s *service) azure(ctx context.Context, k *keyservice.AzureKeyVaultKey, sea
 
 // azureCredential returns the credentials of a service principal, as kustomize-controller or the
 // Azure CLI writes them, or of a managed identity.
-func azureCredential(text []byte) (azcore.TokenCredential, error) {
+func (s *service) azureCredential() (azcore.TokenCredential, error) {
 	var c struct {
 		TenantID      string `json:"tenantId"`
 		ClientID      string `json:"clientId"`
@@ -85,8 +91,11 @@ func azureCredential(text []byte) (azcore.TokenCredential, error) {
 		AppID         string `json:"appId"`
 		Password      string `json:"password"`
 	}
-	if yaml.Unmarshal(text, &c) != nil { // the error may contain the text
+	if yaml.Unmarshal(s.keys.Azure, &c) != nil { // the error may contain the text
 		return nil, errors.New("malformed sops.azure-kv in the Secret: not YAML")
+	}
+	if err := s.azureAuthorityAllowed(c.AuthorityHost); err != nil {
+		return nil, err
 	}
 	var options azcore.ClientOptions
 	if c.AuthorityHost != "" {
@@ -104,6 +113,8 @@ func azureCredential(text []byte) (azcore.TokenCredential, error) {
 		}
 		return azidentity.NewClientCertificateCredential(c.TenantID, c.ClientID, certificates, private,
 			&azidentity.ClientCertificateCredentialOptions{ClientOptions: options, SendCertificateChain: c.SendChain})
+	case c.ClientID != "" && !s.configured("AZURE_TOKEN_CREDENTIALS"):
+		return nil, errors.New("the managed identity of sops.azure-kv is not that of this machine: set AZURE_TOKEN_CREDENTIALS to use it")
 	case c.ClientID != "":
 		return azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ClientOptions: options, ID: azidentity.ClientID(c.ClientID)})
 	}
@@ -111,6 +122,9 @@ func azureCredential(text []byte) (azcore.TokenCredential, error) {
 }
 
 func (s *service) gcp(ctx context.Context, k *keyservice.GcpKmsKey, sealed string) ([]byte, error) {
+	if err := s.gcpAllowed(k); err != nil {
+		return nil, err
+	}
 	key := gcpkms.MasterKey{ResourceID: k.GetResourceId(), EncryptedKey: sealed}
 	if len(s.keys.GCP) > 0 {
 		gcpkms.CredentialJSON(s.keys.GCP).ApplyToMasterKey(&key)
@@ -119,22 +133,30 @@ func (s *service) gcp(ctx context.Context, k *keyservice.GcpKmsKey, sealed strin
 }
 
 func (s *service) vault(ctx context.Context, k *keyservice.VaultKey, sealed string) ([]byte, error) {
+	if err := s.vaultAllowed(k); err != nil {
+		return nil, err
+	}
 	key := hcvault.MasterKey{VaultAddress: k.GetVaultAddress(), EnginePath: k.GetEnginePath(), KeyName: k.GetKeyName(), EncryptedKey: sealed}
 	if s.keys.Vault != "" {
 		hcvault.Token(s.keys.Vault).ApplyToMasterKey(&key)
 	}
-	clear, err := key.DecryptContext(ctx)
-	if err != nil && strings.Contains(err.Error(), "Allowlist does not allow") {
-		err = errors.New("a token is only sent to the address in VAULT_ADDR or SOPS_HC_VAULT_ALLOWLIST")
-	}
-	return clear, err
+	return key.DecryptContext(ctx)
 }
 
+// huawei asks Huawei Cloud with credentials in the environment or the file of the user. The default
+// credentials of the library include those of the metadata service.
 func huawei(ctx context.Context, k *keyservice.HckmsKey, sealed string) ([]byte, error) {
 	key, err := hckms.NewMasterKey(k.GetKeyId())
 	if err != nil {
 		return nil, err
 	}
+	own, err := provider.NewCredentialProviderChain([]provider.ICredentialProvider{
+		provider.BasicCredentialEnvProvider(), provider.BasicCredentialProfileProvider(),
+	}).GetCredentials()
+	if err != nil {
+		return nil, errors.New("no credentials: set HUAWEICLOUD_SDK_AK and HUAWEICLOUD_SDK_SK")
+	}
+	hckms.NewCredentials(own).ApplyToMasterKey(key)
 	key.EncryptedKey = sealed
 	return key.DecryptContext(ctx)
 }

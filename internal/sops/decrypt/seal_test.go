@@ -50,14 +50,16 @@ type decrypter struct {
 
 func newDecrypter(t *testing.T, own sops.Keys, env ...string) *decrypter {
 	t.Helper()
-	d := &decrypter{}
+	d, home := &decrypter{}, t.TempDir()
 	process := &helper.Process{
 		Find: os.Executable, Arguments: []string{sops.Job}, Stderr: &d.stderr,
-		Environment: func(context.Context) ([]string, error) { return append([]string{"HOME=" + t.TempDir()}, env...), nil },
+		Environment: func(context.Context) ([]string, error) {
+			return sops.Environment(append([]string{"HOME=" + home}, env...)), nil
+		},
 	}
 	d.Decrypter = &sops.Decrypter{
 		Process: process, Keys: func(context.Context) (sops.Keys, error) { return own, nil },
-		Warn: func(failure string) { d.warnings = append(d.warnings, failure) },
+		Warn: func(_, failure string) { d.warnings = append(d.warnings, failure) },
 	}
 	t.Cleanup(func() {
 		if err := process.Close(); err != nil {
@@ -68,6 +70,11 @@ func newDecrypter(t *testing.T, own sops.Keys, env ...string) *decrypter {
 		}
 	})
 	return d
+}
+
+// Decrypt decrypts a document.
+func (d *decrypter) Decrypt(ctx context.Context, document []byte, format string) ([]byte, error) {
+	return d.Decrypter.Decrypt(ctx, "document", document, format)
 }
 
 // newDataKey returns the key with which the values of a document are encrypted.
@@ -141,7 +148,7 @@ func pgpKey(t *testing.T, dataKey []byte) (private, fingerprint, sealed string) 
 	var key, message bytes.Buffer
 	armored(t, &key, openpgp.PrivateKeyType, func(w io.Writer) error { return entity.SerializePrivate(w, nil) })
 	armored(t, &message, "PGP MESSAGE", func(w io.Writer) error {
-		plain, err := openpgp.Encrypt(w, []*openpgp.Entity{entity}, nil, nil, nil)
+		plain, err := openpgp.Encrypt(w, []*openpgp.Entity{entity}, nil, &openpgp.FileHints{IsBinary: true}, nil)
 		if err != nil {
 			return err
 		}

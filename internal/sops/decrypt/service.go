@@ -33,6 +33,8 @@ type service struct {
 	identities age.ParsedIdentities
 	ring       openpgp.EntityList
 	known      *failures
+	// groups are the numbers of the key groups by encrypted data key.
+	groups map[string]int
 	// failures are the errors of key services for one document.
 	failures []string
 }
@@ -105,11 +107,16 @@ func (s *service) remote(ctx context.Context, r *keyservice.DecryptRequest) ([]b
 		case ctx.Err() != nil:
 			err = fmt.Errorf("no answer within %s", requestTime)
 		}
-		failure = name + ": " + firstLine(err)
+		failure = firstLine(err)
 		s.known.set(id, failure)
 	}
-	s.failures = append(s.failures, failure)
+	s.fail(name, r.GetCiphertext(), failure)
 	return nil, errors.New(failure)
+}
+
+// fail notes why a key of the document does not decrypt its data key.
+func (s *service) fail(name string, sealed []byte, failure string) {
+	s.failures = append(s.failures, fmt.Sprintf("%s (key group %d): %s", name, s.groups[string(sealed)], failure))
 }
 
 // failures remembers the errors of key services.

@@ -97,7 +97,7 @@ func TestVault(t *testing.T) {
 	if n := v.requests.Load() - before; n != 1 {
 		t.Errorf("%d requests for one key that is denied, want 1", n)
 	}
-	if len(denied.warnings) != 3 || !strings.HasPrefix(denied.warnings[0], "Vault key "+v.server.URL+"/team: ") {
+	if len(denied.warnings) != 3 || !strings.HasPrefix(denied.warnings[0], "Vault key "+v.server.URL+"/team (key group 1): ") {
 		t.Errorf("warnings %q", denied.warnings)
 	}
 }
@@ -161,7 +161,7 @@ func TestAWS(t *testing.T) {
 	} {
 		d := newDecrypter(t, own, endpoint, offline)
 		_, err := d.Decrypt(t.Context(), sealed, "yaml")
-		if !errors.Is(err, sops.ErrNoKey) || len(d.warnings) != 1 || !strings.HasPrefix(d.warnings[0], "AWS KMS key "+arn+": ") ||
+		if !errors.Is(err, sops.ErrNoKey) || len(d.warnings) != 1 || !strings.HasPrefix(d.warnings[0], "AWS KMS key "+arn+" (key group 1): ") ||
 			!strings.Contains(d.warnings[0], want) || strings.Contains(d.warnings[0], "canary") {
 			t.Errorf("%v, warnings %q, want %s", err, d.warnings, want)
 		}
@@ -206,7 +206,7 @@ func TestGoogleCloud(t *testing.T) {
 		}
 	}
 	d := newDecrypter(t, sops.Keys{}, append(env, "GOOGLE_OAUTH_ACCESS_TOKEN=other")...)
-	if _, err := d.Decrypt(t.Context(), sealed, "yaml"); !errors.Is(err, sops.ErrNoKey) || len(d.warnings) != 1 || !strings.HasPrefix(d.warnings[0], "Google Cloud KMS key "+resource+": ") {
+	if _, err := d.Decrypt(t.Context(), sealed, "yaml"); !errors.Is(err, sops.ErrNoKey) || len(d.warnings) != 1 || !strings.HasPrefix(d.warnings[0], "Google Cloud KMS key "+resource+" (key group 1): ") {
 		t.Errorf("%v, warnings %q", err, d.warnings)
 	}
 }

@@ -1,0 +1,169 @@
+package decrypt
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/getsops/sops/v3/hcvault"
+	"github.com/getsops/sops/v3/keyservice"
+)
+
+// A document of SOPS names its keys, and may come from a stranger. These functions decide, before
+// the library of SOPS is called, whether a key of a document may cause a request: to an address that
+// the user has named, or to a domain of the provider with credentials that the user has configured.
+
+// vaultSegment is one element of the path of a key of Vault. Others could lead to a part of the API
+// of Vault that is no transit engine, with the token of the user.
+var vaultSegment = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
+
+// vaultAllowed returns an error unless the user has named the address of a key.
+func (s *service) vaultAllowed(k *keyservice.VaultKey) error {
+	if !slices.ContainsFunc(s.vaultAddresses(), func(named string) bool { return sameServer(named, k.GetVaultAddress()) }) {
+		return errors.New("a token is only sent to the address in VAULT_ADDR or SOPS_HC_VAULT_ALLOWLIST")
+	}
+	for _, segment := range append(strings.Split(strings.Trim(k.GetEnginePath(), "/"), "/"), k.GetKeyName()) {
+		if !vaultSegment.MatchString(segment) {
+			return fmt.Errorf("%q cannot be part of the path of a key", segment)
+		}
+	}
+	return nil
+}
+
+// vaultAddresses returns the addresses that the user has named. The values "all" and "none" of the
+// allowlist name none.
+func (s *service) vaultAddresses() []string {
+	list := s.env(hcvault.SopsHCVaultAllowlist)
+	switch list {
+	case hcvault.AllowlistNoHosts:
+		return nil
+	case "", hcvault.AllowlistAllHosts:
+		return []string{s.env("VAULT_ADDR")}
+	}
+	return strings.Split(list, ",")
+}
+
+// sameServer reports whether an address is on the server, and below the path, of a named one.
+func sameServer(named, address string) bool {
+	want, err := url.Parse(strings.TrimSpace(named))
+	if err != nil || want.Host == "" {
+		return false
+	}
+	got, err := url.Parse(address)
+	if err != nil || got.User != nil || got.RawQuery != "" || got.Fragment != "" || got.Scheme != want.Scheme || !strings.EqualFold(got.Host, want.Host) {
+		return false
+	}
+	below := strings.TrimSuffix(want.Path, "/") + "/"
+	return !strings.Contains(got.Path, "..") && strings.HasPrefix(strings.TrimSuffix(got.Path, "/")+"/", below)
+}
+
+// awsKey is the ARN of a key of AWS KMS. The region is part of the host that is asked.
+var awsKey = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]{1,40}:[0-9]+:(key|alias)/[A-Za-z0-9/_-]+$`)
+
+// awsAllowed returns an error unless a key is one of AWS and uses the identity that the user has
+// configured. Credentials for it are looked for in the environment and the files of the user.
+func (s *service) awsAllowed(k *keyservice.KmsKey) error {
+	switch profile, role := k.GetAwsProfile(), k.GetRole(); {
+	case !awsKey.MatchString(k.GetArn()):
+		return errors.New("not the ARN of a key of AWS KMS")
+	case profile != "" && profile != s.env("AWS_PROFILE"):
+		return fmt.Errorf("it needs the profile %q, and AWS_PROFILE does not name it", profile)
+	case role != "" && role != s.env("AWS_ROLE_ARN"):
+		return fmt.Errorf("it needs the role %q, and AWS_ROLE_ARN does not name it", role)
+	}
+	return nil
+}
+
+var (
+	azureVault     = regexp.MustCompile(`^https://[A-Za-z0-9-]{1,63}\.(vault\.azure\.net|vault\.azure\.cn|vault\.usgovcloudapi\.net|managedhsm\.azure\.net|managedhsm\.azure\.cn|managedhsm\.usgovcloudapi\.net)/?$`)
+	azureAuthority = regexp.MustCompile(`^https://login\.(microsoftonline\.com|microsoftonline\.us|chinacloudapi\.cn|windows\.net|partner\.microsoftonline\.cn)/?$`)
+	azureName      = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
+)
+
+// azureAllowed returns an error unless a key is in a vault of Azure. Without credentials in the
+// Secret, the user has to name the kind of them: the client would look for a metadata service, and
+// run programs.
+func (s *service) azureAllowed(k *keyservice.AzureKeyVaultKey) error {
+	switch {
+	case !azureVault.MatchString(k.GetVaultUrl()):
+		return errors.New("not a domain of Azure Key Vault")
+	case !azureName.MatchString(k.GetName()) || !azureName.MatchString(k.GetVersion()):
+		return errors.New("malformed name or version of a key")
+	case len(s.keys.Azure) == 0 && s.env("AZURE_TOKEN_CREDENTIALS") == "":
+		return errors.New("no credentials: set AZURE_TOKEN_CREDENTIALS, for example to AzureCLICredential")
+	}
+	return nil
+}
+
+// azureAuthorityAllowed returns an error unless an address of a Secret, to which it sends
+// credentials, is one of Azure or named by the user.
+func (s *service) azureAuthorityAllowed(address string) error {
+	if address == "" || azureAuthority.MatchString(address) || strings.TrimSuffix(address, "/") == strings.TrimSuffix(s.env("AZURE_AUTHORITY_HOST"), "/") {
+		return nil
+	}
+	return errors.New("authorityHost of sops.azure-kv is not a domain of Azure, and AZURE_AUTHORITY_HOST does not name it")
+}
+
+// gcpKey is the name of a key of Google Cloud KMS.
+var gcpKey = regexp.MustCompile(`^projects/[A-Za-z0-9.:_-]+/locations/[A-Za-z0-9-]+/keyRings/[A-Za-z0-9_-]+/cryptoKeys/[A-Za-z0-9_-]+$`)
+
+// gcpAllowed returns an error unless there are credentials for Google Cloud. Without any, the client
+// would ask the metadata service.
+func (s *service) gcpAllowed(k *keyservice.GcpKmsKey) error {
+	switch {
+	case !gcpKey.MatchString(k.GetResourceId()):
+		return errors.New("not the name of a key of Google Cloud KMS")
+	case len(s.keys.GCP) > 0:
+		return s.serviceAccountAllowed()
+	case s.configured("GOOGLE_CREDENTIALS", "GOOGLE_OAUTH_ACCESS_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST"), s.gcloudHasCredentials():
+		return nil
+	}
+	return errors.New("no credentials: set GOOGLE_APPLICATION_CREDENTIALS, or GCE_METADATA_HOST to use the metadata service")
+}
+
+// gcloudHasCredentials reports whether the file exists in which gcloud stores the credentials of the
+// user, and where the library finds it.
+func (s *service) gcloudHasCredentials() bool {
+	config := filepath.Join(s.env("HOME"), ".config")
+	if runtime.GOOS == "windows" {
+		config, _ = os.UserConfigDir() // "" has no such file
+	}
+	_, err := os.Stat(filepath.Join(config, "gcloud", "application_default_credentials.json"))
+	return err == nil
+}
+
+// serviceAccountAllowed returns an error unless the credentials in the Secret are a service account
+// of Google Cloud. Other kinds contain addresses to ask, files to send there, and programs to run.
+func (s *service) serviceAccountAllowed() error {
+	var c struct {
+		Type     string `json:"type"`
+		TokenURI string `json:"token_uri"`
+		Universe string `json:"universe_domain"`
+	}
+	if json.Unmarshal(s.keys.GCP, &c) != nil { // the error may contain the text
+		return errors.New("malformed sops.gcp-kms in the Secret: not JSON")
+	}
+	if c.Type != "service_account" {
+		return fmt.Errorf("credentials of the type %q in sops.gcp-kms are not supported: they have to be a service_account", c.Type)
+	}
+	tokens, err := url.Parse(c.TokenURI)
+	switch {
+	case err != nil:
+		return errors.New("malformed sops.gcp-kms in the Secret: token_uri is not a URL")
+	case c.Universe != "" && c.Universe != "googleapis.com" && c.Universe != s.env("SOPS_GCP_KMS_UNIVERSE_DOMAIN"):
+		return errors.New("universe_domain of sops.gcp-kms is not googleapis.com, and SOPS_GCP_KMS_UNIVERSE_DOMAIN does not name it")
+	case c.TokenURI == "" || tokens.Scheme == "https" && slices.Contains([]string{"oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"}, tokens.Host):
+		return nil
+	}
+	if named, err := url.Parse(s.env("SOPS_GCP_KMS_ENDPOINT")); err == nil && named.Host != "" && named.Scheme == tokens.Scheme && named.Host == tokens.Host {
+		return nil
+	}
+	return errors.New("token_uri of sops.gcp-kms is not a domain of Google, and SOPS_GCP_KMS_ENDPOINT does not name it")
+}
