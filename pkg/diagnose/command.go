@@ -1,26 +1,14 @@
 package diagnose
 
 import (
-	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
-	"sync"
+
+	"github.com/fluxkit/flux/internal/shell"
 )
 
 // A remedy with a command is the command, or ends with ": " and the command, so
 // that users and programs can copy it. Placeholders are in angle brackets.
-
-var harmless = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9@%_+=:,./-]+$`) })
-
-// argument quotes a word for a shell if necessary: specs and paths in
-// repositories are untrusted.
-func argument(word string) string {
-	if harmless().MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
 
 // withoutPassword removes the password from a URL. It replaces an invalid URL,
 // which may contain a password anywhere.
@@ -41,7 +29,7 @@ func inNamespace(namespace string) string {
 	if namespace == "" {
 		return ""
 	}
-	return " -n " + namespace
+	return " -n " + shell.Quote(namespace)
 }
 
 // createSecret returns the command that creates the Secret to which a field of
@@ -50,7 +38,7 @@ func (s subject) createSecret(field, namespace, name string) string {
 	if field == s.kind.Fetch.Credentials && s.kind.Fetch.Login != "" {
 		return s.login(namespace, name)
 	}
-	return fmt.Sprintf("kubectl -n %s create secret generic %s --from-file=<key>=<file>", namespace, name)
+	return shell.Command("kubectl -n %s create secret generic %s --from-file=<key>=<file>", namespace, name)
 }
 
 // login returns the `flux create secret` command for the credentials of a kind.
@@ -60,22 +48,22 @@ func (s subject) login(namespace, name string) string {
 	var flags []string
 	switch registry, oci := strings.CutPrefix(address, "oci://"); {
 	case word == "receiver":
-		flags = []string{"--type=" + argument(s.text("spec.type")), "--hostname=<host>"}
+		flags = []string{"--type=" + shell.Quote(s.text("spec.type")), "--hostname=<host>"}
 	case oci || word == "oci":
 		word = "oci"
 		host, _, _ := strings.Cut(registry, "/")
 		if !strings.ContainsAny(host, ".:") { // Docker Hub: its registry has another host name
-			return fmt.Sprintf("kubectl -n %s create secret generic %s --type=kubernetes.io/dockerconfigjson --from-file=.dockerconfigjson=<file>", namespace, name)
+			return shell.Command("kubectl -n %s create secret generic %s --type=kubernetes.io/dockerconfigjson --from-file=.dockerconfigjson=<file>", namespace, name)
 		}
-		flags = append([]string{"--url=" + argument(host)}, password...)
+		flags = append([]string{"--url=" + shell.Quote(host)}, password...)
 	case word == "git" && strings.HasPrefix(address, "ssh://"):
 		// The user is part of the address. The command creates a key and prints
 		// the public key.
-		flags = []string{"--url=" + argument(withoutPassword(s.text(s.kind.Fetch.Address)))}
+		flags = []string{"--url=" + shell.Quote(withoutPassword(s.text(s.kind.Fetch.Address)))}
 	case word == "git":
-		flags = append([]string{"--url=" + argument(address)}, password...)
+		flags = append([]string{"--url=" + shell.Quote(address)}, password...)
 	default:
 		flags = password
 	}
-	return strings.Join(append([]string{"flux", "create", "secret", word, name, "-n", namespace}, flags...), " ")
+	return shell.Command("flux create secret %s %s -n %s ", word, name, namespace) + strings.Join(flags, " ")
 }

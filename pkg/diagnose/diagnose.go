@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
@@ -95,7 +96,7 @@ func (e *NotReadyError) Verdict() Verdict {
 			continue
 		}
 		f := Finding{Object: object, Code: "controller-down", Message: t.Message, Details: t.logged()}
-		f.Remedies = []string{cmp.Or(t.Remedy, fmt.Sprintf("kubectl -n %s describe pods -l app=%s", e.Namespace, t.Name))}
+		f.Remedies = []string{cmp.Or(t.Remedy, shell.Command("kubectl -n %s describe pods -l %s", e.Namespace, "app="+t.Name))}
 		v.Cases = append(v.Cases, single(f))
 	}
 	return v

@@ -194,3 +194,20 @@ func TestCommandsForSecrets(t *testing.T) {
 		}
 	}
 }
+
+// An object of a chart may have any name that its kind allows: it is one argument, and no option.
+func TestNamesOfObjectsAreArguments(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"--all":      " delete rolebinding.rbac.authorization.k8s.io -- --all",
+		"$(reboot)":  " delete rolebinding.rbac.authorization.k8s.io '$(reboot)'",
+		"system:ops": " delete rolebinding.rbac.authorization.k8s.io system:ops",
+	} {
+		message := `Helm upgrade failed for release apps/app with chart app@1.0.0: cannot patch "` + name + `" with kind RoleBinding: RoleBinding.rbac.authorization.k8s.io "` + name +
+			`" is invalid: roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"b"}: cannot change roleRef`
+		found, _ := recognise(failing(t, "HelmRelease", "UpgradeFailed", plain(message), ""))
+		if len(found.Remedies) < 2 || !strings.HasSuffix(found.Remedies[1], want) {
+			t.Errorf("%q: %q lacks %s", name, found.Remedies, want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
@@ -94,7 +95,7 @@ func (s subject) recreate() []string {
 	if s.failure.Named.Group != "" {
 		resource += "." + s.failure.Named.Group
 	}
-	return []string{revert, fmt.Sprintf("or delete %s (%s), which the next upgrade creates again: kubectl -n %s delete %s %s", o, destroyed(o.Kind), orElse(o.Namespace, s.target()), resource, o.Name)}
+	return []string{revert, fmt.Sprintf("or delete %s (%s), which the next upgrade creates again: kubectl -n %s delete %s %s", o, destroyed(o.Kind), shell.Quote(orElse(o.Namespace, s.target())), shell.Quote(resource), shell.Operand(o.Name))}
 }
 
 // destroyed describes the loss if an object of a kind is deleted.
@@ -126,7 +127,7 @@ func (s subject) serveIt() []string {
 	case slices.Contains(controllers.Groups(), group):
 		folder := "<folder>"
 		if i := strings.LastIndexByte(s.file, '/'); i > 0 {
-			folder = argument(s.file[:i])
+			folder = shell.Quote(s.file[:i])
 		}
 		return []string{"in a clone of the source, rewrite the API versions: flux migrate -f " + folder, "or install the component of Flux that serves it; see which are installed: flux check"}
 	case len(s.served) > 0:

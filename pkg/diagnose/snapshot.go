@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
 )
@@ -327,7 +328,7 @@ func cycle(chain []Finding) Finding {
 		Object: t, Code: "cycle", Message: "circular dependency: " + strings.Join(names, " → "), Cycle: members,
 		Remedies: []string{
 			"remove one of these dependencies from spec.dependsOn",
-			"flux deps " + strings.ToLower(t.Kind) + " " + t.Name + " -n " + t.Namespace,
+			shell.Command("flux deps %s %s -n %s", strings.ToLower(t.Kind), t.Name, t.Namespace),
 		},
 	}
 }

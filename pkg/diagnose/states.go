@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -50,13 +51,13 @@ func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map
 		case wanted(deployment) == 0:
 			down[name] = Finding{
 				Object: t, Code: "controller-stopped", Message: "the " + name + " is scaled to zero",
-				Remedies: []string{fmt.Sprintf("kubectl -n %s scale deployment %s --replicas=1", d.Home, name)},
+				Remedies: []string{shell.Command("kubectl -n %s scale deployment %s --replicas=1", d.Home, name)},
 			}
 		case deployment.Status.AvailableReplicas == 0:
 			weak = append(weak, t)
 			down[name] = Finding{
 				Object: t, Code: "controller-down", Message: "the " + name + " is not running",
-				Remedies: []string{fmt.Sprintf("kubectl -n %s describe pods -l app=%s", d.Home, name)},
+				Remedies: []string{shell.Command("kubectl -n %s describe pods -l app=%s", d.Home, name)},
 			}
 		}
 	}
@@ -72,7 +73,7 @@ func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map
 			down[t.Name] = f
 		}
 		if f := down[t.Name]; brokenByChange(found[t.Name]) {
-			f.Remedies = append(f.Remedies, fmt.Sprintf("if the last change of its template is the cause, undo it: kubectl -n %s rollout undo deployment %s", d.Home, t.Name))
+			f.Remedies = append(f.Remedies, shell.Command("if the last change of its template is the cause, undo it: kubectl -n %s rollout undo deployment %s", d.Home, t.Name))
 			down[t.Name] = f
 		}
 	}
@@ -117,7 +118,7 @@ func (d Doctor) leaders(ctx context.Context, down map[string]Finding) error {
 		down[name] = Finding{
 			Object: controllers.Target{Kind: "Deployment", Namespace: d.Home, Name: name}, Code: "controller-leaderless",
 			Message:  fmt.Sprintf("no pod of the %s is the leader: the last leader, %s, renewed the lease at %s", name, text("holderIdentity"), renewed.UTC().Format(time.RFC3339)),
-			Remedies: []string{fmt.Sprintf("kubectl -n %s rollout restart deployment %s", d.Home, name)},
+			Remedies: []string{shell.Command("kubectl -n %s rollout restart deployment %s", d.Home, name)},
 		}
 		return nil
 	})

@@ -1,12 +1,12 @@
 package diagnose
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
@@ -96,7 +96,7 @@ func (s subject) detail() string {
 
 // command returns a flux command for the object.
 func (s subject) command(verb string, flags ...string) string {
-	return strings.Join(append([]string{"flux", verb, s.kind.Noun(), s.name(), "-n", s.namespace()}, flags...), " ")
+	return strings.Join(append([]string{shell.Command("flux %s %s %s -n %s", verb, s.kind.Noun(), s.name(), s.namespace())}, flags...), " ")
 }
 
 // again returns the command that reconciles the object after the fix.
@@ -111,7 +111,7 @@ func (s subject) logs() string { return LogsOf(targetOf(s.kind, s.object)) }
 
 // LogsOf returns the command that prints the controller logs of an object.
 func LogsOf(t controllers.Target) string {
-	return fmt.Sprintf("flux logs --for %s/%s -n %s", t.Kind, t.Name, t.Namespace)
+	return shell.Command("flux logs --for %s -n %s", t.Kind+"/"+t.Name, t.Namespace)
 }
 
 // server returns the object with the address of a server: the object itself or

@@ -13,6 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
@@ -71,7 +72,7 @@ func (c *checkup) installedController(d *appsv1.Deployment, troubles map[string]
 		// The Deployment is valid, but nothing is reconciled.
 		r.Status, r.Message = checkWarning, "scaled to zero: its resources are not reconciled"
 		c.controller(r, d, "%s: deployment %s", d.Name, r.Message)
-		c.app.UI.Line("  kubectl -n %s scale deployment %s --replicas=1", c.rollout.Namespace, d.Name)
+		c.app.UI.Line("  %s", shell.Command("kubectl -n %s scale deployment %s --replicas=1", c.rollout.Namespace, d.Name))
 	default:
 		c.controller(r, d, "%s: deployment ready", d.Name)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
@@ -71,7 +72,7 @@ func Releases(
 func explainRelease(err error) error {
 	var source *build.SourceError
 	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
-		return clierr.WithHint(fmt.Sprintf("set the directory of the source with --local-sources %s=PATH", source.Source), "%w", err)
+		return clierr.WithHint(fmt.Sprintf("set the directory of the source with --local-sources %s=PATH", shell.Quote(source.Source.String())), "%w", err)
 	}
 	return ExplainRelease(err)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/generator"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -189,7 +190,7 @@ func ExplainBuild(err error) error {
 	var remote *build.RemoteError
 	switch {
 	case errors.As(err, &remote) && remote.Host != "":
-		return clierr.WithHint(fmt.Sprintf("if you trust it, allow its host with --allow-remote-bases %s", remote.Host), "%w", err)
+		return clierr.WithHint(fmt.Sprintf("if you trust it, allow its host with --allow-remote-bases %s", shell.Quote(remote.Host)), "%w", err)
 	case errors.As(err, &unset):
 		return clierr.WithHint(fmt.Sprintf("set it with --set %s=VALUE", unset.Variable), "%w", err)
 	case errors.As(err, &vars) && errors.Is(err, build.ErrNotFound):
@@ -211,7 +212,7 @@ func ReportChildren(a *app.App, err error) error {
 	for _, failure := range failures {
 		var child *build.ChildError
 		if errors.As(failure, &child) && errors.Is(failure, build.ErrNotFound) && child.Source.Name != "" {
-			failure = clierr.WithHint(fmt.Sprintf("set its directory with --local-sources %s=PATH", child.Source), "%w", failure)
+			failure = clierr.WithHint(fmt.Sprintf("set its directory with --local-sources %s=PATH", shell.Quote(child.Source.String())), "%w", failure)
 		}
 		a.Report(ExplainBuild(failure))
 	}

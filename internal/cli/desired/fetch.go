@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -93,5 +94,5 @@ func (f *Fetcher) pull(ctx context.Context, repository *unstructured.Unstructure
 }
 
 func (f *Fetcher) fetchError(source build.Reference, err error) error {
-	return clierr.WithHint(fmt.Sprintf("set its directory with --local-sources %s=PATH", source), "fetching its source %s: %w", source, err)
+	return clierr.WithHint(fmt.Sprintf("set its directory with --local-sources %s=PATH", shell.Quote(source.String())), "fetching its source %s: %w", source, err)
 }

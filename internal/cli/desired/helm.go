@@ -18,6 +18,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -245,7 +246,7 @@ func capabilities(ctx context.Context, a *app.App, options *build.HelmOptions) e
 func ExplainHelm(err error) error {
 	var source *build.SourceError
 	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
-		return clierr.WithHint(fmt.Sprintf("set the chart with --chart, or the directory of the source with --local-sources %s=PATH", source.Source), "%w", err)
+		return clierr.WithHint(fmt.Sprintf("set the chart with --chart, or the directory of the source with --local-sources %s=PATH", shell.Quote(source.Source.String())), "%w", err)
 	}
 	var values *build.VariablesError
 	if errors.As(err, &values) && errors.Is(err, build.ErrNotFound) {

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/oci"
 	"github.com/fluxkit/flux/internal/registry"
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -82,10 +83,10 @@ func explainOCI(ctx context.Context, access registry.Access, repository *unstruc
 	var answered *transport.Error
 	var none *registry.NoMatchError
 	if errors.As(err, &none) {
-		return clierr.WithHint("flux list artifact "+Text(repository, "spec", "url")+" lists the available tags", "%w", err)
+		return clierr.WithHint("flux list artifact "+shell.Quote(Text(repository, "spec", "url"))+" lists the available tags", "%w", err)
 	}
 	if errors.As(err, &answered) && answered.StatusCode == http.StatusNotFound {
-		return clierr.WithHint("flux list artifact "+Text(repository, "spec", "url")+" lists the available tags", "revision not found: %w", err)
+		return clierr.WithHint("flux list artifact "+shell.Quote(Text(repository, "spec", "url"))+" lists the available tags", "revision not found: %w", err)
 	}
 	return oci.ExplainError(ctx, access, err)
 }

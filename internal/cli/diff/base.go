@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/compare"
 	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
@@ -96,7 +97,7 @@ if anything is not compared.`
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("base") {
 			if cmd.Flags().NFlag() > 0 && cmd.LocalNonPersistentFlags().Changed("path") {
-				return clierr.WithHint("flux diff --base main --path "+o.Path, "--base is required")
+				return clierr.WithHint("flux diff --base main --path "+shell.Quote(o.Path), "--base is required")
 			}
 			return clierr.Usage(cmd, "a command or --base is required")
 		}
@@ -107,7 +108,7 @@ if anything is not compared.`
 
 func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	if o.Path == "" {
-		return clierr.WithHint("flux diff --base "+o.base+" --path clusters/production", "--path is required: the directory of the cluster")
+		return clierr.WithHint("flux diff --base "+shell.Quote(o.base)+" --path clusters/production", "--path is required: the directory of the cluster")
 	}
 	namespace, err := a.Namespace(cmd)
 	if err != nil {
@@ -293,7 +294,7 @@ func unknownRevision(err error) error {
 // fetchRemedy returns how to get a revision that the clone does not have.
 func fetchRemedy(unknown *snapshot.UnknownError) string {
 	branch := strings.TrimPrefix(unknown.Revision, "origin/")
-	remedy := fmt.Sprintf("fetch it: git fetch origin %s:refs/remotes/origin/%[1]s", branch)
+	remedy := "fetch it: " + fetchBranch(branch)
 	switch {
 	case isCommit(branch):
 		remedy = "fetch it: git fetch origin " + branch
@@ -307,6 +308,15 @@ func fetchRemedy(unknown *snapshot.UnknownError) string {
 		remedy = "the clone is shallow; " + remedy
 	}
 	return remedy
+}
+
+// fetchBranch returns the command that fetches a branch, whose name is untrusted.
+func fetchBranch(name string) string {
+	from := name
+	if strings.HasPrefix(name, "-") {
+		from = "refs/heads/" + name // not an option
+	}
+	return "git fetch origin " + shell.Quote(from+":refs/remotes/origin/"+name)
 }
 
 // isCommit reports whether a revision is a full commit SHA.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff/revision"
@@ -41,7 +42,7 @@ func treeAt(repository *snapshot.Repository, reference build.GitReference) (revi
 	switch {
 	case reference.Branch != "":
 		names = []string{"refs/remotes/origin/" + reference.Branch, "refs/heads/" + reference.Branch}
-		remedy = fmt.Sprintf("fetch it with git fetch origin %s:refs/remotes/origin/%[1]s", reference.Branch)
+		remedy = "fetch it with " + fetchBranch(reference.Branch)
 	case reference.Tag != "":
 		names = []string{"refs/tags/" + reference.Tag}
 	case reference.SemVer != "":
@@ -52,10 +53,16 @@ func treeAt(repository *snapshot.Repository, reference build.GitReference) (revi
 		names = []string{"refs/tags/" + tag}
 	case reference.Name != "":
 		names = []string{reference.Name}
-		remedy = fmt.Sprintf("fetch it with git fetch origin %s:%[1]s", reference.Name)
+		remedy = "its name does not begin with refs/"
+		if strings.HasPrefix(reference.Name, "refs/") {
+			remedy = "fetch it with git fetch origin " + shell.Quote(reference.Name+":"+reference.Name)
+		}
 	default:
 		names = []string{reference.Commit}
-		remedy = "fetch it with git fetch origin " + reference.Commit
+		remedy = "it is not a full commit SHA"
+		if isCommit(reference.Commit) {
+			remedy = "fetch it with git fetch origin " + reference.Commit
+		}
 	}
 	for _, name := range names {
 		commit, err := repository.Exactly(name)

@@ -1,11 +1,10 @@
 package reconciler
 
 import (
-	"fmt"
-
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -31,6 +30,6 @@ type Options struct {
 
 // SuspendedError returns the error for a named object that is suspended.
 func SuspendedError(t objref.Target, o controllers.Object) error {
-	return clierr.WithHint(fmt.Sprintf("flux resume %[1]s %[2]s -n %[3]s, or once: flux reconcile %[1]s %[2]s -n %[3]s --once", t.Kind.Noun(), t.Name, t.Namespace),
+	return clierr.WithHint(shell.Command("flux resume %[1]s %[2]s -n %[3]s, or once: flux reconcile %[1]s %[2]s -n %[3]s --once", t.Kind.Noun(), t.Name, t.Namespace),
 		"%s is suspended%s", t, report.SuspendNote(o))
 }

@@ -5,7 +5,6 @@ package reconciler
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
@@ -312,7 +312,7 @@ func (r *Reconciler) suspendAgain(n *node) error {
 		return err
 	})
 	if err != nil {
-		return clierr.WithHint(fmt.Sprintf("flux suspend %s %s -n %s", n.Kind.Noun(), n.Name, n.Namespace), "suspending %s again: %w", n.Target, err)
+		return clierr.WithHint(shell.Command("flux suspend %s %s -n %s", n.Kind.Noun(), n.Name, n.Namespace), "suspending %s again: %w", n.Target, err)
 	}
 	r.env.UI.Success("%s is suspended again", n.Target)
 	return nil

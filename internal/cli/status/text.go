@@ -19,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 	"github.com/fluxkit/flux/pkg/tree"
@@ -274,7 +275,7 @@ func (p *textLayout) inventory(s situation) {
 	p.b.WriteString("\n")
 	for i, line := range lines {
 		if i == troubleShown {
-			fmt.Fprintf(&p.b, "and %d more: flux tree %s %s -n %s --failed\n", len(lines)-i, s.Link.Kind.Word, s.Link.Object.Name, s.Link.Object.Namespace)
+			fmt.Fprintf(&p.b, "and %d more: %s\n", len(lines)-i, shell.Command("flux tree %s %s -n %s --failed", s.Link.Kind.Word, s.Link.Object.Name, s.Link.Object.Namespace))
 			break
 		}
 		p.b.WriteString(strings.TrimRight(redact.Text(line), " ") + "\n")

@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/input"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/webhook"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
@@ -54,7 +55,7 @@ func (t *triggering) resolve(ctx context.Context) error {
 func (t *triggering) checkReady(receiver objref.Target) error {
 	k, o := receiver.Kind, receiver.Object
 	if k.Suspension.Is(o) {
-		return clierr.WithHint(fmt.Sprintf("flux resume receiver %s -n %s", t.Name, t.Namespace), "%s is suspended and rejects requests", receiver)
+		return clierr.WithHint(shell.Command("flux resume receiver %s -n %s", t.Name, t.Namespace), "%s is suspended and rejects requests", receiver)
 	}
 	if k.Ready(o).Status != "True" || k.Result.String(o) == "" {
 		return clierr.WithHint(diagnose.LogsOf(receiver.Named()), "%s is not ready and rejects requests: %s", receiver, report.Condition(k, o))

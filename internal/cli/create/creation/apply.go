@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
@@ -86,10 +87,10 @@ func (c *Creation) Apply(ctx context.Context, noun string, o *unstructured.Unstr
 // explain adds a hint with the remedy to an error of the API server.
 func (c *Creation) explain(err error, o *unstructured.Unstructured) error {
 	if apierrors.IsNotFound(err) && strings.Contains(err.Error(), "namespaces ") {
-		return clierr.WithHint(fmt.Sprintf("kubectl create namespace %s", o.GetNamespace()), "%w", err)
+		return clierr.WithHint(shell.Command("kubectl create namespace %s", o.GetNamespace()), "%w", err)
 	}
 	if apierrors.IsInvalid(err) && o.GetKind() == "Secret" && strings.Contains(err.Error(), "immutable") {
-		return clierr.WithHint(fmt.Sprintf("the type of a Secret is immutable: kubectl -n %s delete secret %s, then create it again", o.GetNamespace(), o.GetName()), "%w", err)
+		return clierr.WithHint(shell.Command("the type of a Secret is immutable: kubectl -n %s delete secret %s, then create it again", o.GetNamespace(), o.GetName()), "%w", err)
 	}
 	return err
 }
@@ -109,7 +110,7 @@ func outdated(k controllers.Kind, done kube.Upserted, renewed bool) bool {
 func (c *Creation) Await(ctx context.Context, k controllers.Kind, done kube.Upserted, renewed bool) (controllers.Object, error) {
 	ui, last := c.App.UI, done.After
 	if k.Suspension.Is(last) {
-		ui.Warning("the object is suspended and is not reconciled: flux resume %s %s -n %s", k.Noun(), c.Name, c.Namespace)
+		ui.Warning("the object is suspended and is not reconciled: %s", shell.Command("flux resume %s %s -n %s", k.Noun(), c.Name, c.Namespace))
 		return last, nil
 	}
 	ui.Waiting("waiting for %s reconciliation", NounOf(k))
