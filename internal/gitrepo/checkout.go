@@ -13,7 +13,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
-	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
@@ -80,7 +79,7 @@ func commitOf(store *filesystem.Storage, hash plumbing.Hash) (plumbing.Hash, err
 // fetchRevision resolves a revision with the references of the server and stores its objects.
 func (r Remote) fetchRevision(ctx context.Context, revision Revision, into packStore) (resolved, error) {
 	var found resolved
-	err := r.session(ctx, func(session transport.UploadPackSession, adv *packp.AdvRefs) (err error) {
+	err := exchange(ctx, r, Remote.openUpload, func(ctx context.Context, session uploader, adv *packp.AdvRefs) (err error) {
 		if found, err = revision.resolve(adv); err != nil {
 			return err
 		}
@@ -91,14 +90,15 @@ func (r Remote) fetchRevision(ctx context.Context, revision Revision, into packS
 		return receive(ctx, session, adv, []plumbing.Hash{found.hash}, true, into)
 	})
 	var unknown *UnknownRevisionError
-	if err != nil && (found.advertised || ctx.Err() != nil || errors.As(err, &unknown) || found.hash.IsZero()) {
+	var limit *limitError
+	if err != nil && (found.advertised || ctx.Err() != nil || errors.As(err, &unknown) || errors.As(err, &limit) || found.hash.IsZero()) {
 		return found, err
 	}
 	if into.HasEncodedObject(found.hash) == nil {
 		return found, nil
 	}
 	// The server does not send single commits: fetch the history of all branches and tags.
-	err = r.session(ctx, func(session transport.UploadPackSession, adv *packp.AdvRefs) error {
+	err = exchange(ctx, r, Remote.openUpload, func(ctx context.Context, session uploader, adv *packp.AdvRefs) error {
 		wants := branchesAndTags(adv)
 		if len(wants) == 0 {
 			return nil
@@ -111,33 +111,9 @@ func (r Remote) fetchRevision(ctx context.Context, revision Revision, into packS
 	return found, err
 }
 
-// session calls do with a session and the references of the server. The end of
-// the context closes the session.
-func (r Remote) session(ctx context.Context, do func(transport.UploadPackSession, *packp.AdvRefs) error) error {
-	t, endpoint, err := r.connect()
-	if err != nil {
-		return err
-	}
-	session, err := t.NewUploadPackSession(endpoint, r.Auth)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = session.Close() }() // the received objects have been verified
-	stop := context.AfterFunc(ctx, func() { _ = session.Close() })
-	defer stop()
-	adv, err := session.AdvertisedReferencesContext(ctx)
-	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
-		adv, err = packp.NewAdvRefs(), nil
-	}
-	if err != nil {
-		return err
-	}
-	return do(session, adv)
-}
-
 // receive stores objects and all objects that they refer to; with shallow,
 // without their history.
-func receive(ctx context.Context, session transport.UploadPackSession, adv *packp.AdvRefs, wants []plumbing.Hash, shallow bool, into packStore) (err error) {
+func receive(ctx context.Context, session uploader, adv *packp.AdvRefs, wants []plumbing.Hash, shallow bool, into packStore) (err error) {
 	request := packp.NewUploadPackRequestFromCapabilities(adv.Capabilities)
 	request.Wants = wants
 	if shallow && adv.Capabilities.Supports(capability.Shallow) {
@@ -151,5 +127,8 @@ func receive(ctx context.Context, session transport.UploadPackSession, adv *pack
 		return err
 	}
 	defer func() { err = errors.Join(err, response.Close()) }()
-	return packfile.UpdateObjectStorage(into, demultiplexed(request.Capabilities, response))
+	if err := packfile.UpdateObjectStorage(into, demultiplexed(request.Capabilities, response)); err != nil {
+		return &packError{err}
+	}
+	return nil
 }

@@ -306,10 +306,19 @@ type lostPushError struct {
 }
 
 func (e *lostPushError) Error() string {
+	fact := Unconfirmed(e.err)
 	if e.fetchErr != nil {
-		return fmt.Sprintf("connection lost before the server confirmed the push (%s), and the branch cannot be read (%s): the push may have succeeded", e.err, e.fetchErr)
+		return fmt.Sprintf("%s, and the branch cannot be read (%s): the push may have succeeded", fact, summary(e.fetchErr))
 	}
-	return fmt.Sprintf("connection lost before the server confirmed the push (%s): branch %q does not have the commits", e.err, e.missing)
+	return fmt.Sprintf("%s: branch %q does not have the commits", fact, e.missing)
+}
+
+// Unconfirmed returns the fact about a push that the server has not confirmed.
+func Unconfirmed(err error) string {
+	if statusOf(err) != 0 {
+		return "the server failed before it confirmed the push (" + summary(err) + ")"
+	}
+	return "connection lost before the server confirmed the push (" + summary(err) + ")"
 }
 
 func (e *lostPushError) Unwrap() error { return e.err }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/fluxkit/flux/internal/gitrepo"
+	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/sshkey"
 )
 
@@ -63,10 +64,13 @@ func (s Source) setSSHAuth(ctx context.Context, r *gitrepo.Remote, u *url.URL) e
 	if err != nil {
 		return fmt.Errorf("host key of %s: %w", address, err)
 	}
-	// go-git has no timeout for a server that does not respond.
+	// A scan first, so that a wrong host key is not reported as a failed handshake.
 	key, err := sshkey.Scan(ctx, address, algorithms)
 	if err != nil {
-		return fmt.Errorf("fetching over SSH: %w", err)
+		return &gitrepo.Error{
+			Op: "fetching", URL: redact.URL(u.String()), Problem: "reading the host key: " + err.Error(),
+			Hint: "check that an SSH server listens at this address, or increase --timeout", Transient: true,
+		}
 	}
 	if err := check(address, nil, key.PublicKey); err != nil {
 		return err

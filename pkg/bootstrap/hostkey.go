@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/sshkey"
@@ -45,8 +46,10 @@ func (h *hostKeys) scan(ctx context.Context, address string) (sshkey.HostKey, er
 	case errors.As(err, &dial) && dial.Op == "dial":
 		err = hint.Errorf("check --url or --hostname, set another host with --ssh-hostname, or use HTTPS with --token-auth",
 			"reading the host key of %s: server unreachable: %s", address, dial.Err)
+	case strings.Contains(err.Error(), "no common algorithm"):
+		err = hint.Errorf("request other host key types with --ssh-hostkey-algos", "reading the host key of %s: %w", address, err)
 	default:
-		err = hint.Errorf("check --url or --hostname, or request other host key types with --ssh-hostkey-algos", "reading the host key of %s: %w", address, err)
+		err = hint.Errorf("check that an SSH server listens at this address, or increase --timeout", "reading the host key of %s: %w", address, err)
 	}
 	return key, err
 }

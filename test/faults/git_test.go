@@ -1,7 +1,10 @@
 package faults_test
 
 import (
+	"encoding/pem"
+	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -12,69 +15,229 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/ssh/knownhosts"
+
+	"github.com/fluxkit/flux/internal/testgit"
 )
 
-// gitFaults are faults of the Git server, and a part of the message about each.
-var gitFaults = map[string]struct {
-	want  string
-	fault func(w http.ResponseWriter, r *http.Request)
-}{
-	"stalls": {"timed out after 3s", func(_ http.ResponseWriter, r *http.Request) {
+// gitTimeout is the --timeout of commands whose Git server stalls.
+const gitTimeout = 3 * time.Second
+
+// The messages about faults of Git servers, and the remedy that follows them.
+const (
+	gitStalled = "timed out after 3s"
+	gitLost    = "the server closed the connection: "
+	gitUnsure  = "timed out after 3s: the push may have succeeded"
+	gitRetry   = "run the command again; if it fails again, check the log of the Git server and the proxies before it"
+	gitResume  = "run the command again; it resumes"
+	gitListens = "check that an SSH server listens at this address, or increase --timeout"
+	gitReach   = "check that the host is reachable, or increase --timeout"
+)
+
+// gitFault is a fault at one point of a command, with the message and the remedy.
+type gitFault struct{ at, how, message, remedy string }
+
+// httpFaults are the faults of a Git server over HTTPS.
+var httpFaults = map[string]func(w http.ResponseWriter, r *http.Request){
+	"stalls": func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body) // the end of the connection is noticed after the body only
 		<-r.Context().Done()
-	}},
-	"503": {"503", func(w http.ResponseWriter, _ *http.Request) {
+	},
+	"503": func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "<html>Service Unavailable</html>", http.StatusServiceUnavailable)
-	}},
-	"drops": {"", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+	},
+	"drops": func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "100000")
-		_, _ = w.Write([]byte("0008NAK\nPACK")) // the client may have gone
+		text := "001e# service=git-upload-pack\n0000"
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/git-upload-pack"):
+			text = "0008NAK\n0100\x01PACK"
+		case strings.HasSuffix(r.URL.Path, "/git-receive-pack"):
+			text = "0030\x01000eunpack"
+		}
+		_, _ = io.WriteString(w, text) // the client may have gone
 		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
-	}},
+	},
 }
 
-// git injects faults into each sort of request of a bootstrap to the Git server. The command ends with
-// a message, and neither the repository nor the temporary folder has anything of it.
+// sshFaults are the faults of a Git server over SSH.
+var sshFaults = map[string]testgit.Fault{"stalls": testgit.Stall, "drops": testgit.Drop, "fails": testgit.Fail}
+
+const gitFailed = "the Git command failed on the server: fatal: out of disk space"
+
+// httpReads are the faults while a repository is read over HTTPS, sshReads over SSH.
+var (
+	httpReads = []gitFault{
+		{"/info/refs?service=git-upload-pack", "stalls", gitStalled, gitReach},
+		{"/info/refs?service=git-upload-pack", "503", "the server failed: 503 Service Unavailable", gitRetry},
+		{"/info/refs?service=git-upload-pack", "drops", gitLost, gitRetry},
+		{"/git-upload-pack", "stalls", gitStalled, gitReach},
+		{"/git-upload-pack", "503", "the server failed: 503 Service Unavailable", gitRetry},
+		{"/git-upload-pack", "drops", gitLost, gitRetry},
+	}
+	sshReads = []gitFault{
+		{" connect", "stalls", gitStalled, gitListens},
+		{" connect", "drops", "no host key from ", gitListens},
+		{" authenticate", "stalls", gitStalled, gitReach},
+		{"git-upload-pack command", "stalls", gitStalled, gitReach},
+		{"git-upload-pack command", "drops", gitLost, gitRetry},
+		{"git-upload-pack references", "stalls", gitStalled, gitReach},
+		{"git-upload-pack references", "drops", gitLost, gitRetry},
+		{"git-upload-pack references", "fails", gitFailed, gitRetry},
+		{"git-upload-pack transfer", "stalls", gitStalled, gitReach},
+		{"git-upload-pack transfer", "drops", gitLost, gitRetry},
+		{"git-upload-pack transfer", "fails", gitFailed, gitRetry},
+	}
+	httpWrites = []gitFault{
+		{"/info/refs?service=git-receive-pack", "stalls", gitStalled, gitReach},
+		{"/info/refs?service=git-receive-pack", "503", "the server failed: 503 Service Unavailable", gitRetry},
+		{"/info/refs?service=git-receive-pack", "drops", gitLost, gitRetry},
+		{"/git-receive-pack", "stalls", gitUnsure, gitResume},
+		{"/git-receive-pack", "503", `the server failed before it confirmed the push (503 Service Unavailable): branch "main" does not have the commits`, gitResume},
+		{"/git-receive-pack", "drops", `connection lost before the server confirmed the push (unexpected EOF): branch "main" does not have the commits`, gitResume},
+	}
+	sshWrites = []gitFault{
+		{"git-receive-pack command", "stalls", gitStalled, gitReach},
+		{"git-receive-pack command", "drops", gitLost, gitRetry},
+		{"git-receive-pack references", "stalls", gitStalled, gitReach},
+		{"git-receive-pack references", "drops", gitLost, gitRetry},
+		{"git-receive-pack references", "fails", gitFailed, gitRetry},
+		{"git-receive-pack transfer", "stalls", gitUnsure, gitResume},
+		{"git-receive-pack transfer", "drops", `connection lost before the server confirmed the push (unexpected EOF): branch "main" does not have the commits`, gitResume},
+		{"git-receive-pack transfer", "fails", `branch "main" does not have the commits`, gitResume},
+	}
+)
+
+// faultyGit is a Git server with a fault, and the credentials for it.
+type faultyGit struct{ url, ca, key, knownHosts string }
+
+// overHTTPS serves the repositories of the sandbox over HTTPS.
+func (w *world) overHTTPS(t *testing.T, at, how string) faultyGit {
+	t.Helper()
+	to, err := url.Parse(w.cluster.Env["FLUX_SANDBOX_GIT_URL"])
+	check(t, err)
+	reverse := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, FlushInterval: -1}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.RequestURI(), at) {
+			httpFaults[how](rw, r)
+			return
+		}
+		reverse.ServeHTTP(rw, r)
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	check(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
+	return faultyGit{url: server.URL, ca: ca}
+}
+
+// overSSH serves the repositories of the sandbox over SSH.
+func (w *world) overSSH(t *testing.T, at, how string) faultyGit {
+	t.Helper()
+	server := testgit.StartSSH(t, filepath.Join(w.cluster.Dir, "git"), func(p testgit.Point) testgit.Fault {
+		if p.Service+" "+p.Stage == at {
+			return sshFaults[how]
+		}
+		return testgit.None
+	})
+	_, host, _ := strings.Cut(server.URL, "@")
+	return faultyGit{url: server.URL, key: privateKey(t), knownHosts: knownhosts.Line([]string{host}, server.HostKey)}
+}
+
+// git injects each fault into each point of each command that uses Git. The command ends within
+// --timeout with a message and a remedy, and neither the repository nor the temporary folder has
+// anything of it.
 func (w *world) git(t *testing.T) {
-	for _, at := range []string{"/info/refs?service=git-upload-pack", "/git-upload-pack", "/info/refs?service=git-receive-pack", "/git-receive-pack"} {
-		for how, f := range gitFaults {
-			name := "git" + strings.NewReplacer("/", "-", "?", "-", "=", "-").Replace(at) + "-" + how
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				before := w.repositoryWithCommit(t, name)
-				to, err := url.Parse(w.cluster.Env["FLUX_SANDBOX_GIT_URL"])
-				check(t, err)
-				reverse := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, FlushInterval: -1}
-				server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-					if strings.HasSuffix(r.URL.RequestURI(), at) {
-						f.fault(rw, r)
-						return
-					}
-					reverse.ServeHTTP(rw, r)
-				}))
-				t.Cleanup(server.Close)
-				p := w.start(t, w.cluster.Kubeconfig, "bootstrap", "git", "--url="+server.URL+"/"+name+".git", "--allow-insecure-http", "--username=dev", "--password=any",
-					"--token-auth", "--silent", "--path=clusters/demo", "--namespace="+name, "--timeout=3s")
-				select {
-				case <-p.ended:
-				case <-time.After(bound):
-					p.fatalf("does not exit")
-				}
-				t.Log(p.stderr)
-				if code := p.cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(p.stderr.String(), f.want) {
-					p.fatalf("exit code %d, want 1 and %q", code, f.want)
-				}
-				if after := w.headOf(t, name); after != before {
-					p.fatalf("the repository has another commit: %s", after)
-				}
-				if left, err := os.ReadDir(p.temporary); err != nil || len(left) > 0 {
-					p.fatalf("left in the temporary folder: %v, %v", left, err)
-				}
-			})
+	reads := map[string]func(t *testing.T, name string, g faultyGit) []string{"bootstrap": w.bootstrapFrom, "diff": w.diffRevision}
+	for verb, args := range reads {
+		for _, f := range httpReads {
+			w.gitFault(t, verb+"-https", f, w.overHTTPS, args)
+		}
+		for _, f := range sshReads {
+			w.gitFault(t, verb+"-ssh", f, w.overSSH, args)
 		}
 	}
+	for _, f := range httpWrites {
+		w.gitFault(t, "bootstrap-https", f, w.overHTTPS, w.bootstrapFrom)
+	}
+	for _, f := range sshWrites {
+		w.gitFault(t, "bootstrap-ssh", f, w.overSSH, w.bootstrapFrom)
+	}
+	for _, f := range sshReads[:2] {
+		f.remedy = "check the host and port in --url, and that its SSH server is running"
+		w.gitFault(t, "secret-ssh", f, w.overSSH, func(t *testing.T, name string, g faultyGit) []string {
+			w.seed(t, "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+"}\n")
+			return []string{"create", "secret", "git", "app", "--url=" + g.url + "/" + name + ".git", "--namespace=" + name}
+		})
+	}
+}
+
+func (w *world) bootstrapFrom(_ *testing.T, name string, g faultyGit) []string {
+	args := []string{"bootstrap", "git", "--url=" + g.url + "/" + name + ".git", "--silent", "--path=clusters/demo", "--namespace=" + name, "--network-policy=false"}
+	if g.key != "" {
+		return append(args, "--private-key-file="+g.key)
+	}
+	return append(args, "--username=dev", "--password=any", "--token-auth", "--ca-file="+g.ca)
+}
+
+// diffRevision compares with a revision that is fetched from the Git server.
+func (w *world) diffRevision(t *testing.T, name string, g faultyGit) []string {
+	w.seed(t, "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+"}\n")
+	w.kustomizations(t, name, "app")
+	data := map[string]string{"username": "dev", "password": "any"}
+	if g.key != "" {
+		key, err := os.ReadFile(g.key)
+		check(t, err)
+		data = map[string]string{"identity": string(key), "known_hosts": g.knownHosts}
+	} else {
+		ca, err := os.ReadFile(g.ca)
+		check(t, err)
+		data["ca.crt"] = string(ca)
+	}
+	var secret strings.Builder
+	for key, value := range data {
+		fmt.Fprintf(&secret, "  %s: %q\n", key, value)
+	}
+	w.seed(t, name, "apiVersion: v1\nkind: Secret\nmetadata: {name: app}\nstringData:\n"+secret.String()+
+		"---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: app}\nspec: {interval: 1m, url: \""+g.url+"/"+name+".git\", secretRef: {name: app}}\n")
+	return []string{"diff", "ks", "app", "--revision=main", "--namespace=" + name}
+}
+
+// gitFault runs a command with one fault.
+func (w *world) gitFault(t *testing.T, verb string, f gitFault, serve func(*testing.T, string, string) faultyGit, args func(*testing.T, string, faultyGit) []string) {
+	name := verb + "-" + strings.TrimPrefix(strings.NewReplacer("/", "", "?", "-", "=", "-", " ", "-").Replace(f.at), "-") + "-" + f.how
+	if name = strings.ReplaceAll(name, "inforefs-service-", "refs-"); !whole() && f.how == "stalls" && !strings.Contains(f.at, "upload-pack") {
+		return
+	}
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		before := w.repositoryWithCommit(t, name)
+		words := append(args(t, name, serve(t, f.at, f.how)), "--timeout="+gitTimeout.String())
+		start := time.Now()
+		p := w.start(t, w.cluster.Kubeconfig, words...)
+		select {
+		case <-p.ended:
+		case <-time.After(bound):
+			p.fatalf("does not exit")
+		}
+		t.Logf("after %s: %s", time.Since(start).Round(10*time.Millisecond), p.stderr)
+		code := map[bool]int{true: 2, false: 1}[words[0] == "diff"]
+		if got := p.cmd.ProcessState.ExitCode(); got != code || !strings.Contains(p.stderr.String(), f.message) || !strings.Contains(p.stderr.String(), f.remedy) {
+			p.fatalf("exit code %d, want %d with %q and %q", got, code, f.message, f.remedy)
+		}
+		if p.stdout.String() != "" && words[0] != "bootstrap" {
+			p.fatalf("it prints an answer")
+		}
+		if after := w.headOf(t, name); after != before {
+			p.fatalf("the repository has another commit: %s", after)
+		}
+		if left, err := os.ReadDir(p.temporary); err != nil || len(left) > 0 {
+			p.fatalf("left in the temporary folder: %v, %v", left, err)
+		}
+	})
 }
 
 // repositoryWithCommit creates a repository with a file, and returns its commit.

@@ -260,8 +260,13 @@ func branchRemedy(err *gitrepo.UnknownRevisionError) string {
 	return "use one of its branches: " + strings.Join(err.Branches, ", ")
 }
 
-// explainGit names the object that the URL and credentials come from.
+// explainGit names the object that the URL and credentials come from, unless the
+// server or the network is at fault.
 func explainGit(err error, repository *unstructured.Unstructured) error {
+	var known *gitrepo.Error
+	if errors.As(err, &known) && known.Transient {
+		return clierr.WithHint(known.Hint, "%w", err)
+	}
 	secret := desired.Text(repository, "spec", "secretRef", "name")
 	remedy := "source-controller uses the same URL, without a Secret"
 	if secret != "" {

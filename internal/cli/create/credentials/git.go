@@ -116,7 +116,7 @@ func (g *Git) SSHData(ctx context.Context, c *creation.Creation, u *url.URL, pai
 func scanHost(ctx context.Context, a *app.App, u *url.URL) (string, error) {
 	key, err := sshkey.Scan(ctx, sshkey.Address(u.Host), nil)
 	if err != nil {
-		return "", fmt.Errorf("scanning the host key of %s: %w", u.Host, err)
+		return "", clierr.WithHint("check the host and port in --url, and that its SSH server is running", "scanning the host key of %s: %w", u.Host, err)
 	}
 	if home := config.Home(a.Env); home != "" {
 		file := filepath.Join(home, ".ssh", "known_hosts")
