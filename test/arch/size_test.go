@@ -23,9 +23,6 @@ var large = map[string]int{
 	"internal/testgithost.Bitbucket":  41,
 	"internal/testgithost.GitLab":     56,
 	"internal/testgithost.gitHubCall": 32,
-	"pkg/bootstrap/githost.GitHub":    40,
-	"pkg/bootstrap/githost.GitLab":    30,
-	"pkg/bootstrap/githost.Gitea":     33,
 	"pkg/diagnose.snapshot":           78,
 	"pkg/diagnose.subject":            40,
 }

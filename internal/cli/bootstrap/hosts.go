@@ -140,7 +140,7 @@ for teams.`,
   # Use GitHub Enterprise Server; the cluster authenticates with the token
   flux bootstrap github --hostname=github.example.com --ca-file=./ca.crt --owner=acme --repository=fleet --path=clusters/production --token-auth`,
 		host: func(h githost.Hosted, client *http.Client, _ *hostedFlags) (githost.Host, error) {
-			return githost.NewGitHub(h, client)
+			return githost.NewGitHub(h, client), nil
 		},
 	}
 }

@@ -13,12 +13,10 @@ import (
 
 // Bitbucket is a repository on a Bitbucket Server or Data Center.
 type Bitbucket struct {
-	hosted   Hosted
+	*bitbucketAPI
 	username string
-	api      *bitbucketAPI
 
 	// Set by Survey.
-	surveyed   bool
 	want       Want
 	project    bitbucketProject
 	repository *bitbucketRepository // nil if it does not exist
@@ -43,7 +41,7 @@ func NewBitbucket(hosted Hosted, username string, client *http.Client) *Bitbucke
 	if strings.HasPrefix(hosted.Owner, "~") {
 		hosted.Personal = true
 	}
-	return &Bitbucket{hosted: hosted, username: username, api: newBitbucketAPI(client, hosted)}
+	return &Bitbucket{bitbucketAPI: newBitbucketAPI(client, hosted), username: username}
 }
 
 // bitbucketSlug returns the name of a repository in URLs.
@@ -62,7 +60,7 @@ func bitbucketSlug(name string) string {
 
 // Survey implements Host.
 func (b *Bitbucket) Survey(ctx context.Context, want Want) (Survey, error) {
-	b.want, b.surveyed = want, false
+	b.want = want
 	if err := b.findProject(ctx); err != nil {
 		return Survey{}, err
 	}
@@ -82,7 +80,7 @@ func (b *Bitbucket) Survey(ctx context.Context, want Want) (Survey, error) {
 	}
 	grants, err := b.surveyGroups(ctx)
 	survey.Changes = append(survey.Changes, grants...)
-	survey.Account = b.api.account
+	survey.Account = b.account
 	if err != nil {
 		return survey, err
 	}
@@ -90,7 +88,6 @@ func (b *Bitbucket) Survey(ctx context.Context, want Want) (Survey, error) {
 		return survey, err
 	}
 	survey.Repository, err = b.describe()
-	b.surveyed = err == nil
 	return survey, err
 }
 
@@ -105,7 +102,7 @@ func (b *Bitbucket) findProject(ctx context.Context) error {
 		key = "~" + strings.ToLower(strings.TrimPrefix(owner, "~"))
 	}
 	doing := "finding project " + owner
-	err := b.api.call(ctx, http.MethodGet, bitbucketCore+"/projects/"+url.PathEscape(key), nil, nil, &b.project)
+	err := b.call(ctx, http.MethodGet, bitbucketCore+"/projects/"+url.PathEscape(key), nil, nil, &b.project)
 	if err == nil {
 		return nil
 	}
@@ -114,13 +111,13 @@ func (b *Bitbucket) findProject(ctx context.Context) error {
 	}
 	if b.hosted.Personal {
 		// The project of a user is created with its first repository.
-		if b.api.account == "" || strings.EqualFold(bitbucketSlug(b.api.account), key[1:]) {
+		if b.account == "" || strings.EqualFold(bitbucketSlug(b.account), key[1:]) {
 			b.project = bitbucketProject{Key: key, Type: "PERSONAL"}
 			return nil
 		}
 		return hint.Errorf("check --owner, or omit --personal if it is a project", "there is no user %s with repositories that the token of %s can read", key[1:], b.who())
 	}
-	named, err := bitbucketList[bitbucketProject](ctx, b.api, bitbucketCore+"/projects", url.Values{"name": {owner}})
+	named, err := bitbucketList[bitbucketProject](ctx, b.bitbucketAPI, bitbucketCore+"/projects", url.Values{"name": {owner}})
 	if err != nil {
 		return b.problem(ctx, doing, err)
 	}
@@ -143,7 +140,7 @@ func (b *Bitbucket) findProject(ctx context.Context) error {
 // find returns the repository, nil if it does not exist.
 func (b *Bitbucket) find(ctx context.Context) (*bitbucketRepository, error) {
 	var found bitbucketRepository
-	err := b.api.call(ctx, http.MethodGet, bitbucketCore+bitbucketPath(b.project.Key, bitbucketSlug(b.hosted.Name)), nil, nil, &found)
+	err := b.call(ctx, http.MethodGet, bitbucketCore+bitbucketPath(b.project.Key, bitbucketSlug(b.hosted.Name)), nil, nil, &found)
 	switch {
 	case status(err) == http.StatusNotFound:
 		return nil, nil //nolint:nilnil // it does not exist
@@ -160,11 +157,6 @@ func (b *Bitbucket) find(ctx context.Context) (*bitbucketRepository, error) {
 
 // Ensure implements Host.
 func (b *Bitbucket) Ensure(ctx context.Context) (Repository, error) {
-	if !b.surveyed {
-		if _, err := b.Survey(ctx, Want{Branch: b.hosted.Branch}); err != nil {
-			return Repository{}, err
-		}
-	}
 	if b.repository == nil {
 		if err := b.create(ctx); err != nil {
 			return Repository{}, err
@@ -172,7 +164,7 @@ func (b *Bitbucket) Ensure(ctx context.Context) (Repository, error) {
 	}
 	if b.edits != nil {
 		var edited bitbucketRepository
-		if err := b.api.call(ctx, http.MethodPut, bitbucketCore+b.repository.path(), nil, b.edits, &edited); err != nil {
+		if err := b.call(ctx, http.MethodPut, bitbucketCore+b.repository.path(), nil, b.edits, &edited); err != nil {
 			return Repository{}, b.problem(ctx, "changing repository "+b.String(), err)
 		}
 		b.repository, b.edits = &edited, nil
@@ -180,7 +172,7 @@ func (b *Bitbucket) Ensure(ctx context.Context) (Repository, error) {
 	for len(b.grants) > 0 {
 		grant := b.grants[0]
 		query := url.Values{"name": {grant.Name}, "permission": {bitbucketPermission(grant.Permission)}}
-		if err := b.api.call(ctx, http.MethodPut, bitbucketCore+b.repository.path()+"/permissions/groups", query, nil, nil); err != nil {
+		if err := b.call(ctx, http.MethodPut, bitbucketCore+b.repository.path()+"/permissions/groups", query, nil, nil); err != nil {
 			return Repository{}, b.problem(ctx, fmt.Sprintf("granting group %s access to repository %s", grant.Name, b), err)
 		}
 		b.grants = b.grants[1:]
@@ -194,7 +186,7 @@ func (b *Bitbucket) create(ctx context.Context) error {
 		Description: b.hosted.Description, Branch: b.hosted.Branch, Project: bitbucketProject{Key: b.project.Key},
 	}
 	var created bitbucketRepository
-	err := b.api.call(ctx, http.MethodPost, bitbucketCore+"/projects/"+url.PathEscape(b.project.Key)+"/repos", nil, wanted, &created)
+	err := b.call(ctx, http.MethodPost, bitbucketCore+"/projects/"+url.PathEscape(b.project.Key)+"/repos", nil, wanted, &created)
 	if status(err) == http.StatusConflict {
 		// Another client created it, or an earlier request of this run whose
 		// response was lost.
@@ -222,7 +214,7 @@ func (b *Bitbucket) findSSH(ctx context.Context) error {
 	var page struct {
 		Values []bitbucketRepository `json:"values"`
 	}
-	if err := b.api.call(ctx, http.MethodGet, bitbucketCore+"/repos", url.Values{"limit": {"1"}}, nil, &page); err != nil {
+	if err := b.call(ctx, http.MethodGet, bitbucketCore+"/repos", url.Values{"limit": {"1"}}, nil, &page); err != nil {
 		return b.problem(ctx, "reading the SSH address", err)
 	}
 	for _, other := range page.Values {
@@ -271,31 +263,41 @@ func (b *Bitbucket) describe() (Repository, error) {
 	return r, nil
 }
 
-// who returns the account for messages.
-func (b *Bitbucket) who() string {
-	if b.api.account == "" {
-		return "the token's account"
-	}
-	return b.api.account
+// DeployKey implements Host.
+func (b *Bitbucket) DeployKey(ctx context.Context, key DeployKey) error {
+	return grant(ctx, bitbucketKeys{b.bitbucketAPI, *b.repository}, key)
 }
 
-// problem returns the error of a failed request with its remedy.
-func (b *Bitbucket) problem(ctx context.Context, doing string, err error) error {
-	if known := b.hosted.explain(ctx, doing, err); known != nil {
-		return known
+// RequestChange implements Requester.
+func (b *Bitbucket) RequestChange(ctx context.Context, change Change) (Request, error) {
+	path := bitbucketCore + b.repository.path() + "/pull-requests"
+	wanted := bitbucketPull{Title: change.Title, Description: change.Body, From: b.ref(change.Head), To: b.ref(change.Base)}
+	return openRequest(func() (Request, error) {
+		open, err := bitbucketList[bitbucketPull](ctx, b.bitbucketAPI, path, url.Values{"state": {"OPEN"}, "direction": {"OUTGOING"}, "at": {wanted.From.ID}})
+		if err != nil {
+			return Request{}, b.problem(ctx, "looking for an open pull request in repository "+b.String(), err)
+		}
+		for _, p := range open {
+			if p.To.ID == wanted.To.ID && p.To.Repository.ID == b.repository.ID {
+				return p.request(false), nil
+			}
+		}
+		return Request{}, nil
+	}, func() (Request, error) {
+		var opened bitbucketPull
+		err := b.call(ctx, http.MethodPost, path, nil, wanted, &opened)
+		return opened.request(true), err
+	}, conflict, func(err error) error { return b.problem(ctx, "opening a pull request in repository "+b.String(), err) })
+}
+
+func (b *Bitbucket) ref(branch string) bitbucketRef {
+	return bitbucketRef{ID: "refs/heads/" + branch, Repository: bitbucketPlace{Slug: b.repository.Slug, Project: bitbucketProject{Key: b.project.Key}}}
+}
+
+func (p bitbucketPull) request(opened bool) Request {
+	r := Request{Number: p.ID, Opened: opened}
+	if len(p.Links.Self) > 0 {
+		r.URL = p.Links.Self[0].Href
 	}
-	tokens := b.hosted.HTTPURL("/plugins/servlet/access-tokens/manage")
-	switch code := status(err); {
-	case code == 0:
-		return fmt.Errorf("%s: %w", doing, err)
-	case code == http.StatusUnauthorized && !authenticated(err):
-		return hint.Errorf("check BITBUCKET_TOKEN and --hostname, or create a new token at "+tokens, "%s: %s does not accept the token, or it has expired", doing, b.hosted.Hostname)
-	case code == http.StatusUnauthorized || code == http.StatusForbidden:
-		return hint.Errorf("use a token with the permission repository admin, created at "+tokens+", of an account that has it", "%s: %s has no permission: %w", doing, b.who(), err)
-	case message(err) == "":
-		return hint.Errorf("check --hostname: use the host of a Bitbucket Server or Data Center, with its base path",
-			"%s: %s responded with %d %s", doing, b.hosted.Hostname, code, http.StatusText(code))
-	default:
-		return hint.Errorf("check the names and the flags", "%s: Bitbucket rejected the request: %w", doing, err)
-	}
+	return r
 }

@@ -335,7 +335,7 @@ func TestBitbucketDeployKey(t *testing.T) {
 			t.Parallel()
 			b := openBitbucket(t, bitbucketPeople+"repository PLAT fleet\n"+test.contents)
 			host := newBitbucket(t, b, func(h *Hosted) { h.ReadWriteKey = test.write })
-			if _, err := host.Ensure(t.Context()); err != nil {
+			if _, err := host.Survey(t.Context(), Want{Branch: "main"}); err != nil {
 				t.Fatal(err)
 			}
 			if err := host.DeployKey(t.Context(), test.key); err != nil {

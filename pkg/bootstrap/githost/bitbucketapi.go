@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // bitbucketAPI is the REST API of Bitbucket Server and Data Center, version
@@ -16,14 +19,15 @@ import (
 // "Authentication" for access keys (/rest/keys), "Repository" for branch
 // restrictions (/rest/branch-permissions), "Pull Requests".
 type bitbucketAPI struct {
-	rest *restClient
+	hosted Hosted
+	rest   *restClient
 	// account is the account of the token, "" before the first response.
 	account string
 }
 
 const (
 	bitbucketCore     = "/rest/api/1.0"
-	bitbucketKeys     = "/rest/keys/1.0"
+	bitbucketKeysAPI  = "/rest/keys/1.0"
 	bitbucketBranches = "/rest/branch-permissions/2.0"
 	bitbucketModel    = "/rest/branch-utils/1.0"
 	// bitbucketAccount is the header with the account, if the token is valid.
@@ -38,7 +42,7 @@ func newBitbucketAPI(client *http.Client, hosted Hosted) *bitbucketAPI {
 			r.Header.Set("X-Atlassian-Token", "no-check")
 		}
 	}
-	return &bitbucketAPI{rest: &restClient{client: client, hosted: hosted, api: "Bitbucket", prepare: prepare, messages: bitbucketMessages}}
+	return &bitbucketAPI{hosted: hosted, rest: &restClient{client: client, hosted: hosted, api: "Bitbucket", prepare: prepare, messages: bitbucketMessages}}
 }
 
 type bitbucketProject struct {
@@ -200,5 +204,34 @@ func bitbucketList[T any](ctx context.Context, b *bitbucketAPI, path string, que
 			return all, nil
 		}
 		start = page.Next
+	}
+}
+
+// who returns the account for messages.
+func (b *bitbucketAPI) who() string {
+	if b.account == "" {
+		return "the token's account"
+	}
+	return b.account
+}
+
+// problem returns the error of a failed request with its remedy.
+func (b *bitbucketAPI) problem(ctx context.Context, doing string, err error) error {
+	if known := b.hosted.explain(ctx, doing, err); known != nil || err == nil {
+		return known
+	}
+	tokens := b.hosted.HTTPURL("/plugins/servlet/access-tokens/manage")
+	switch code := status(err); {
+	case code == 0:
+		return fmt.Errorf("%s: %w", doing, err)
+	case code == http.StatusUnauthorized && !authenticated(err):
+		return hint.Errorf("check BITBUCKET_TOKEN and --hostname, or create a new token at "+tokens, "%s: %s does not accept the token, or it has expired", doing, b.hosted.Hostname)
+	case code == http.StatusUnauthorized || code == http.StatusForbidden:
+		return hint.Errorf("use a token with the permission repository admin, created at "+tokens+", of an account that has it", "%s: %s has no permission: %w", doing, b.who(), err)
+	case message(err) == "":
+		return hint.Errorf("check --hostname: use the host of a Bitbucket Server or Data Center, with its base path",
+			"%s: %s responded with %d %s", doing, b.hosted.Hostname, code, http.StatusText(code))
+	default:
+		return hint.Errorf("check the names and the flags", "%s: Bitbucket rejected the request: %w", doing, err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 // mayCreate returns an error if the account has no permission to create the
 // repository.
 func (b *Bitbucket) mayCreate(ctx context.Context) error {
-	if strings.EqualFold(b.project.Key, "~"+bitbucketSlug(b.api.account)) {
+	if strings.EqualFold(b.project.Key, "~"+bitbucketSlug(b.account)) {
 		return nil
 	}
 	if b.hosted.Personal {
@@ -24,7 +24,7 @@ func (b *Bitbucket) mayCreate(ctx context.Context) error {
 	}
 	// Versions before 8.0 do not have the second permission.
 	for _, permission := range []string{"PROJECT_ADMIN", "REPO_CREATE"} {
-		projects, err := bitbucketList[bitbucketProject](ctx, b.api, bitbucketCore+"/projects", url.Values{"name": {b.project.Name}, "permission": {permission}})
+		projects, err := bitbucketList[bitbucketProject](ctx, b.bitbucketAPI, bitbucketCore+"/projects", url.Values{"name": {b.project.Name}, "permission": {permission}})
 		if status(err) == http.StatusBadRequest {
 			continue
 		}
@@ -68,7 +68,7 @@ func (b *Bitbucket) surveyRepository(ctx context.Context) (changes []string, pro
 func (b *Bitbucket) hasPermission(ctx context.Context, permission string) (bool, error) {
 	// Accounts without the permission admin can read their permissions only by
 	// filtering the list.
-	repositories, err := bitbucketList[bitbucketRepository](ctx, b.api, bitbucketCore+"/repos",
+	repositories, err := bitbucketList[bitbucketRepository](ctx, b.bitbucketAPI, bitbucketCore+"/repos",
 		url.Values{"name": {b.repository.Name}, "projectkey": {b.project.Key}, "permission": {permission}})
 	if err != nil {
 		return false, b.problem(ctx, "reading the permissions of "+b.who()+" on repository "+b.String(), err)
@@ -128,7 +128,7 @@ func (b *Bitbucket) surveyGroups(ctx context.Context) (changes []string, err err
 	}
 	had := map[string]string{}
 	if b.repository != nil {
-		grants, err := bitbucketList[bitbucketGrant](ctx, b.api, bitbucketCore+b.repository.path()+"/permissions/groups", nil)
+		grants, err := bitbucketList[bitbucketGrant](ctx, b.bitbucketAPI, bitbucketCore+b.repository.path()+"/permissions/groups", nil)
 		if err != nil {
 			return nil, b.problem(ctx, "listing the groups with access to repository "+b.String(), err)
 		}
@@ -160,7 +160,7 @@ func (b *Bitbucket) surveyGroups(ctx context.Context) (changes []string, err err
 
 // isGroup returns an error if a group does not exist.
 func (b *Bitbucket) isGroup(ctx context.Context, name string) error {
-	groups, err := bitbucketList[string](ctx, b.api, bitbucketCore+"/groups", url.Values{"filter": {name}})
+	groups, err := bitbucketList[string](ctx, b.bitbucketAPI, bitbucketCore+"/groups", url.Values{"filter": {name}})
 	if err != nil {
 		return b.problem(ctx, "finding group "+name, err)
 	}
@@ -179,7 +179,7 @@ var bitbucketRules = map[string]string{
 // protected returns why a push to the branch would be rejected, "" if no reason is
 // known.
 func (b *Bitbucket) protected(ctx context.Context) (string, error) {
-	rules, err := bitbucketList[bitbucketRestriction](ctx, b.api, bitbucketBranches+b.repository.path()+"/restrictions", nil)
+	rules, err := bitbucketList[bitbucketRestriction](ctx, b.bitbucketAPI, bitbucketBranches+b.repository.path()+"/restrictions", nil)
 	if err != nil {
 		return "", b.problem(ctx, "listing the branch restrictions", err)
 	}
@@ -188,7 +188,7 @@ func (b *Bitbucket) protected(ctx context.Context) (string, error) {
 		exempt := slices.ContainsFunc(rule.Users, func(u struct {
 			Name string `json:"name"`
 		}) bool {
-			return strings.EqualFold(u.Name, b.api.account)
+			return strings.EqualFold(u.Name, b.account)
 		})
 		if !refuses || exempt || len(rule.Groups) > 0 { // only administrators of the server can read the members of groups
 			continue
@@ -221,7 +221,7 @@ func (b *Bitbucket) applies(ctx context.Context, rule bitbucketRestriction) (boo
 		}
 		Types []struct{ ID, Prefix string }
 	}
-	err := b.api.call(ctx, http.MethodGet, bitbucketModel+b.repository.path()+"/branchmodel", nil, nil, &model)
+	err := b.call(ctx, http.MethodGet, bitbucketModel+b.repository.path()+"/branchmodel", nil, nil, &model)
 	if code := status(err); code == http.StatusNotFound || code == http.StatusConflict {
 		return false, nil // there is no model, or no branch yet
 	}

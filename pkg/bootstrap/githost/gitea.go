@@ -14,18 +14,12 @@ import (
 // (https://docs.gitea.com/api/). Gitea's SDK is not used: it adds a request to
 // each start, and its errors do not have the status of the response.
 type Gitea struct {
-	hosted Hosted
-	api    *restClient
+	*giteaAPI
 
 	// Set by Survey.
-	surveyed bool
-	want     Want
-	// account is the account of the token, "" if the token cannot read it.
-	account string
-	// repo is nil if the repository does not exist, which is known if absent is
-	// set.
-	repo   *giteaRepository
-	absent bool
+	want Want
+	// repo is nil if the repository does not exist.
+	repo *giteaRepository
 	// neighbour is any repository of the server, whose URL has the SSH host; nil
 	// for none.
 	neighbour *giteaRepository
@@ -60,12 +54,12 @@ func GiteaPermissions() []string {
 // NewGitea returns a repository on Gitea. See [Caller.Client] for the client.
 func NewGitea(hosted Hosted, client *http.Client) *Gitea {
 	hosted.Owner = strings.Trim(hosted.Owner, "/")
-	return &Gitea{hosted: hosted, api: newGiteaAPI(client, hosted)}
+	return &Gitea{giteaAPI: newGiteaAPI(client, hosted)}
 }
 
 // Survey implements Host.
 func (g *Gitea) Survey(ctx context.Context, want Want) (Survey, error) {
-	*g = Gitea{hosted: g.hosted, api: g.api, want: want}
+	*g = Gitea{giteaAPI: &giteaAPI{hosted: g.hosted, rest: g.rest}, want: want}
 	if err := g.identify(ctx); err != nil {
 		return Survey{}, err
 	}
@@ -84,7 +78,7 @@ func (g *Gitea) Survey(ctx context.Context, want Want) (Survey, error) {
 	if err != nil {
 		return survey, err
 	}
-	if err := g.surveyTeams(ctx); err != nil {
+	if g.teams, err = g.access().missing(ctx); err != nil {
 		return survey, err
 	}
 	for _, team := range g.teams {
@@ -95,17 +89,11 @@ func (g *Gitea) Survey(ctx context.Context, want Want) (Survey, error) {
 			"%s does not administer %s, so it may not %s", g.who(), g.fullName(), survey.Changes[0])
 	}
 	survey.Repository = g.repository()
-	g.surveyed = true
 	return survey, nil
 }
 
 // Ensure implements Host.
 func (g *Gitea) Ensure(ctx context.Context) (Repository, error) {
-	if !g.surveyed {
-		if _, err := g.Survey(ctx, Want{Branch: g.hosted.Branch}); err != nil {
-			return Repository{}, err
-		}
-	}
 	if g.repo == nil {
 		if err := g.create(ctx); err != nil {
 			return Repository{}, err
@@ -118,7 +106,7 @@ func (g *Gitea) Ensure(ctx context.Context) (Repository, error) {
 		g.edits = nil
 	}
 	for len(g.teams) > 0 {
-		if err := g.addTeam(ctx, g.teams[0]); err != nil {
+		if err := g.access().add(ctx, g.teams[0]); err != nil {
 			return Repository{}, err
 		}
 		g.teams = g.teams[1:]
@@ -151,29 +139,35 @@ func (g *Gitea) create(ctx context.Context) error {
 	return nil
 }
 
-// addTeam grants a team access.
-func (g *Gitea) addTeam(ctx context.Context, team string) error {
-	err := g.call(ctx, fmt.Sprintf("granting team %s access to %s", team, g.fullName()), http.MethodPut, g.path("teams", team), nil, nil)
-	if status(err) == http.StatusUnprocessableEntity && strings.Contains(message(err), "already added") {
-		return nil // a team of all repositories has access to a new repository
+// DeployKey implements Host.
+func (g *Gitea) DeployKey(ctx context.Context, key DeployKey) error {
+	return grant(ctx, &giteaKeys{g.giteaAPI, g.fullName(), g.path("keys"), map[string]bool{}}, key)
+}
+
+// access returns the teams with access to the repository.
+func (g *Gitea) access() giteaTeams {
+	if g.repo == nil {
+		return giteaTeams{g.giteaAPI, g.fullName(), ""}
 	}
-	return err
+	return giteaTeams{g.giteaAPI, g.fullName(), g.path("teams")}
 }
 
 // RequestChange implements Requester.
 func (g *Gitea) RequestChange(ctx context.Context, change Change) (Request, error) {
 	doing := fmt.Sprintf("opening a pull request from %s to %s", change.Head, change.Base)
-	if open, err := g.openRequest(ctx, doing, change); err != nil || open.Number != 0 {
-		return open, err
-	}
-	var opened giteaRequest
-	err := g.call(ctx, doing, http.MethodPost, g.path("pulls"),
-		map[string]any{"head": change.Head, "base": change.Base, "title": change.Title, "body": change.Body}, &opened)
-	if status(err) == http.StatusConflict {
-		// Another run has opened it in the meantime.
-		return g.openRequest(ctx, doing, change)
-	}
-	return Request{URL: opened.URL, Number: opened.Number, Opened: true}, err
+	return openRequest(func() (found Request, err error) {
+		err = giteaPages(ctx, g.giteaAPI, doing, g.path("pulls"), url.Values{"state": {"open"}}, func(open giteaRequest) {
+			if open.Head.Ref == change.Head && open.Base.Ref == change.Base && open.Head.Repo.FullName == open.Base.Repo.FullName {
+				found = Request{URL: open.URL, Number: open.Number}
+			}
+		})
+		return found, err
+	}, func() (Request, error) {
+		var opened giteaRequest
+		_, err := g.rest.call(ctx, http.MethodPost, g.path("pulls"), nil,
+			map[string]any{"head": change.Head, "base": change.Base, "title": change.Title, "body": change.Body}, &opened)
+		return Request{URL: opened.URL, Number: opened.Number, Opened: true}, err
+	}, conflict, func(err error) error { return g.problem(ctx, doing, err) })
 }
 
 // giteaRequest is a pull request in the API.
@@ -186,18 +180,6 @@ type giteaRequest struct {
 			FullName string `json:"full_name"`
 		} `json:"repo"`
 	}
-}
-
-// openRequest returns the open pull request between two branches, with number 0
-// if there is none.
-func (g *Gitea) openRequest(ctx context.Context, doing string, change Change) (Request, error) {
-	var found Request
-	err := giteaPages(ctx, g, doing, g.path("pulls"), url.Values{"state": {"open"}}, func(open giteaRequest) {
-		if open.Head.Ref == change.Head && open.Base.Ref == change.Base && open.Head.Repo.FullName == open.Base.Repo.FullName {
-			found = Request{URL: open.URL, Number: open.Number}
-		}
-	})
-	return found, err
 }
 
 // repository returns the URLs and credentials of the repository.
@@ -277,12 +259,4 @@ func (g *Gitea) owner() string {
 		return "/user"
 	}
 	return "/orgs/" + url.PathEscape(g.hosted.Owner)
-}
-
-// who returns the account for messages.
-func (g *Gitea) who() string {
-	if g.account == "" {
-		return "the token's account"
-	}
-	return g.account
 }

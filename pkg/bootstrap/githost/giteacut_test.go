@@ -82,7 +82,7 @@ func cutOff(t *testing.T, s *server) {
 				return s.gitea(t, name, s.alice.Token, func(h *Hosted) { h.Description, h.Teams = "fleet", []Team{{"readers", "read"}} })
 			}
 			cut := fresh()
-			cut.api.client.Transport = &cutter{cut.api.client.Transport, n, after}
+			cut.rest.client.Transport = &cutter{cut.rest.client.Transport, n, after}
 			first := bootstrap(cut)
 			if first != nil {
 				if !strings.Contains(first.Error(), errCut.Error()) {

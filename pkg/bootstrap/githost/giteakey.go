@@ -10,6 +10,15 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
+// giteaKeys is the deploy keys of a repository on Gitea. Titles are unique there
+// and cannot be changed, so the title of a key that replaces another one has a
+// number.
+type giteaKeys struct {
+	*giteaAPI
+	repository, path string
+	titles           map[string]bool
+}
+
 // giteaKey is a deploy key in the API.
 type giteaKey struct {
 	ID       int    `json:"id"`
@@ -18,80 +27,43 @@ type giteaKey struct {
 	ReadOnly bool   `json:"read_only"`
 }
 
-// DeployKey implements Host. Titles are unique on Gitea and cannot be changed, so
-// the title of a key that replaces another one has a number.
-func (g *Gitea) DeployKey(ctx context.Context, key DeployKey) error {
-	doing := fmt.Sprintf("adding the deploy key %q to %s", key.Title, g.fullName())
-	var stale []giteaKey
-	titles := map[string]bool{}
-	present := false
-	err := giteaPages(ctx, g, doing, g.path("keys"), nil, func(found giteaKey) {
-		titles[found.Title] = true
-		switch {
-		case sameKey(found.Key, key.Public) && found.ReadOnly != g.hosted.ReadWriteKey:
-			present = true
-		case sameKey(found.Key, key.Public) || isTitle(found.Title, key.Title):
-			stale = append(stale, found)
-		}
+func (k *giteaKeys) list(ctx context.Context, title string) ([]storedKey, error) {
+	var all []storedKey
+	err := giteaPages(ctx, k.giteaAPI, "listing the deploy keys of "+k.repository, k.path, nil, func(found giteaKey) {
+		k.titles[found.Title] = true
+		all = append(all, storedKey{
+			id: int64(found.ID), title: found.Title, public: found.Key, titled: isTitle(found.Title, title), permitted: found.ReadOnly != k.hosted.ReadWriteKey,
+		})
 	})
-	if err != nil {
-		return err
-	}
-	if !present {
-		if stale, err = g.replace(ctx, doing, key, stale, titles); err != nil {
-			return err
-		}
-	}
-	if key.KeepOthers {
-		return nil
-	}
-	for _, old := range stale {
-		if err := g.removeKey(ctx, old); err != nil {
-			return err
-		}
-	}
-	return nil
+	return all, err
 }
 
-// replace adds a key and returns the stale keys that still have to be removed. The
-// same key with other permissions is removed first, because a repository cannot
-// have a key twice.
-func (g *Gitea) replace(ctx context.Context, doing string, key DeployKey, stale []giteaKey, titles map[string]bool) ([]giteaKey, error) {
-	var left []giteaKey
-	for _, old := range stale {
-		if !sameKey(old.Key, key.Public) {
-			left = append(left, old)
-			continue
-		}
-		if err := g.removeKey(ctx, old); err != nil {
-			return nil, err
-		}
-		delete(titles, old.Title)
-	}
+func (k *giteaKeys) add(ctx context.Context, key DeployKey) error {
 	title := key.Title
-	for n := 2; titles[title]; n++ {
+	for n := 2; k.titles[title]; n++ {
 		title = numbered(key.Title, n)
 	}
-	err := g.call(ctx, doing, http.MethodPost, g.path("keys"),
-		map[string]any{"title": title, "key": key.Public, "read_only": !g.hosted.ReadWriteKey}, nil)
+	doing := fmt.Sprintf("adding the deploy key %q to %s", key.Title, k.repository)
+	err := k.call(ctx, doing, http.MethodPost, k.path, map[string]any{"title": title, "key": key.Public, "read_only": !k.hosted.ReadWriteKey}, nil)
 	switch {
 	case status(err) != http.StatusUnprocessableEntity:
-		return left, err
+		return err
 	case strings.Contains(message(err), "already been added"):
-		return left, nil // by an earlier request of this run whose response was lost
+		return nil // by an earlier request of this run whose response was lost
 	case strings.Contains(message(err), "SSH is disabled"):
-		return nil, hint.Errorf("use --token-auth", "%s: %s has SSH disabled%w", doing, g.hosted.Hostname, silent{err})
+		return hint.Errorf("use --token-auth", "%s: %s has SSH disabled%w", doing, k.hosted.Hostname, silent{err})
 	case strings.Contains(message(err), "non-deploy key"):
-		return nil, hint.Errorf("set another --private-key-file, or omit it to generate a key",
+		return hint.Errorf("set another --private-key-file, or omit it to generate a key",
 			"%s: an account has the key already%w", doing, silent{err})
 	}
-	return nil, err
+	return err
 }
 
-func (g *Gitea) removeKey(ctx context.Context, key giteaKey) error {
-	err := g.call(ctx, fmt.Sprintf("removing the old deploy key %q from %s", key.Title, g.fullName()), http.MethodDelete, g.path("keys", strconv.Itoa(key.ID)), nil, nil)
-	if status(err) == http.StatusNotFound {
-		return nil // another run has removed it
+func (k *giteaKeys) remove(ctx context.Context, key storedKey) error {
+	err := k.call(ctx, fmt.Sprintf("removing the old deploy key %q from %s", key.title, k.repository), http.MethodDelete, k.path+"/"+strconv.FormatInt(key.id, 10), nil, nil)
+	if err == nil || status(err) == http.StatusNotFound { // another run has removed it
+		delete(k.titles, key.title)
+		return nil
 	}
 	return err
 }

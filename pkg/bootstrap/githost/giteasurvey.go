@@ -2,7 +2,6 @@ package githost
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,26 +11,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/hint"
 )
-
-// identify reads the account of the token and returns an error if the token is
-// not valid, which reading a public repository does not show.
-func (g *Gitea) identify(ctx context.Context) error {
-	const doing = "checking the token"
-	var account struct{ Login string }
-	_, err := g.api.call(ctx, http.MethodGet, "/user", nil, nil, &account)
-	g.account = account.Login
-	switch {
-	case status(err) == http.StatusForbidden && len(requiredScopes(err)) > 0:
-		return nil // the token is valid, but has no permission to read its account
-	case status(err) == http.StatusNotFound:
-		return hint.Errorf("check --hostname: the host alone, as in --hostname=git.example.com", "%s: %s has no Gitea API", doing, g.hosted.Hostname)
-	case status(err) == http.StatusBadRequest && g.hosted.Scheme == "http":
-		return hint.Errorf("omit http:// in --hostname", "%s: %s does not accept HTTP requests", doing, g.hosted.Hostname)
-	case err == nil && g.account == "":
-		return hint.Errorf("check --hostname", "%s: %s is not a Gitea API", doing, g.hosted.Hostname)
-	}
-	return g.problem(ctx, doing, err)
-}
 
 // find reads the repository, if it exists.
 func (g *Gitea) find(ctx context.Context) error {
@@ -76,26 +55,10 @@ func (g *Gitea) surveyOwner(ctx context.Context) error {
 	return g.findNeighbour(ctx)
 }
 
-// checkScopes returns an error if the token has no scope for a POST request. It
-// sends an empty one, which no server carries out, because the API does not list
-// the scopes of a token.
-func (g *Gitea) checkScopes(ctx context.Context, path string) error {
-	_, err := g.api.call(ctx, http.MethodPost, path, nil, map[string]any{}, nil)
-	switch status(err) {
-	case http.StatusUnprocessableEntity, http.StatusBadRequest:
-		return nil
-	case http.StatusForbidden:
-		if len(requiredScopes(err)) == 0 {
-			return nil // other permissions are checked elsewhere, with better messages
-		}
-	}
-	return g.problem(ctx, "checking the scopes of the token", err)
-}
-
 // noOwner returns the error for an organisation that does not exist.
 func (g *Gitea) noOwner(ctx context.Context) error {
 	var user struct{ Login string }
-	if _, err := g.api.call(ctx, http.MethodGet, "/users/"+url.PathEscape(g.hosted.Owner), nil, nil, &user); err == nil && user.Login != "" {
+	if _, err := g.rest.call(ctx, http.MethodGet, "/users/"+url.PathEscape(g.hosted.Owner), nil, nil, &user); err == nil && user.Login != "" {
 		return hint.Errorf("add --personal", "%s is a user on %s, not an organisation", user.Login, g.hosted.Hostname)
 	}
 	return hint.Errorf("check --owner, or add --personal if it is a user",
@@ -114,7 +77,7 @@ func (g *Gitea) mayCreate(ctx context.Context) error {
 		Owner  bool `json:"is_owner"`
 	}
 	path := fmt.Sprintf("/users/%s/orgs/%s/permissions", url.PathEscape(g.account), url.PathEscape(g.hosted.Owner))
-	_, err := g.api.call(ctx, http.MethodGet, path, nil, nil, &may)
+	_, err := g.rest.call(ctx, http.MethodGet, path, nil, nil, &may)
 	switch {
 	case status(err) == http.StatusForbidden || status(err) == http.StatusNotFound:
 		return nil // unknown: the creation may fail
@@ -134,7 +97,7 @@ func (g *Gitea) findNeighbour(ctx context.Context) error {
 		return nil
 	}
 	var found struct{ Data []giteaRepository }
-	if _, err := g.api.call(ctx, http.MethodGet, "/repos/search", url.Values{"limit": {"1"}}, nil, &found); err != nil {
+	if _, err := g.rest.call(ctx, http.MethodGet, "/repos/search", url.Values{"limit": {"1"}}, nil, &found); err != nil {
 		return g.problem(ctx, "reading the SSH address of "+g.hosted.Hostname, err)
 	}
 	if len(found.Data) > 0 {
@@ -241,86 +204,4 @@ func (g *Gitea) surveyRules(ctx context.Context, doing string) (string, error) {
 		return "", nil // the first rule that matches applies
 	}
 	return "", nil
-}
-
-// giteaTeam is a team of an organisation.
-type giteaTeam struct {
-	Name       string            `json:"name"`
-	Permission string            `json:"permission"`
-	Units      map[string]string `json:"units_map"`
-}
-
-// access returns the permission of the team for the code of its repositories.
-func (t giteaTeam) access() string {
-	if code := t.Units["repo.code"]; code != "" && t.Permission != "admin" && t.Permission != "owner" {
-		return code
-	}
-	return t.Permission
-}
-
-// giteaRank orders permissions.
-var giteaRank = map[string]int{
-	"none": 0, "read": 1, "pull": 1, "triage": 1, "write": 2, "push": 2, "maintain": 2, "admin": 3, "owner": 4,
-}
-
-// surveyTeams sets the teams that have to be granted access. The permission of a
-// team applies to all its repositories, so bootstrap does not change it.
-func (g *Gitea) surveyTeams(ctx context.Context) error {
-	if len(g.hosted.Teams) == 0 {
-		return nil
-	}
-	has, err := g.repositoryTeams(ctx)
-	if err != nil {
-		return err
-	}
-	var all map[string]giteaTeam
-	for _, wanted := range g.hosted.Teams {
-		team, found := has[strings.ToLower(wanted.Name)]
-		if !found && all == nil {
-			if all, err = g.organisationTeams(ctx); err != nil {
-				return err
-			}
-		}
-		if !found {
-			if team, found = all[strings.ToLower(wanted.Name)]; !found {
-				return hint.Errorf("check --team", "organisation %s has no team %q", g.hosted.Owner, wanted.Name)
-			}
-			g.teams = append(g.teams, team.Name)
-		}
-		if giteaRank[team.access()] < giteaRank[wanted.Permission] {
-			return hint.Errorf(fmt.Sprintf("change that in %s, or request less with --team=%s", g.hosted.HTTPURL("/org/"+g.hosted.Owner+"/teams/"+team.Name), team.Name),
-				"team %s has %s access to its repositories, not %s", team.Name, team.access(), wanted.Permission)
-		}
-	}
-	return nil
-}
-
-// repositoryTeams returns the teams with access by their names in lower case.
-func (g *Gitea) repositoryTeams(ctx context.Context) (map[string]giteaTeam, error) {
-	if g.repo == nil {
-		return nil, nil //nolint:nilnil // there is no repository yet
-	}
-	var teams []giteaTeam
-	err := g.call(ctx, "listing the teams of "+g.fullName(), http.MethodGet, g.path("teams"), nil, &teams)
-	if status(err) == http.StatusMethodNotAllowed {
-		return nil, hint.Errorf("omit --team", "repository %s belongs to a user, and users have no teams", g.fullName())
-	}
-	has := map[string]giteaTeam{}
-	for _, team := range teams {
-		has[strings.ToLower(team.Name)] = team
-	}
-	return has, err
-}
-
-// organisationTeams returns the teams of the organisation by their names in lower case.
-func (g *Gitea) organisationTeams(ctx context.Context) (map[string]giteaTeam, error) {
-	all := map[string]giteaTeam{}
-	err := giteaPages(ctx, g, "listing the teams of organisation "+g.hosted.Owner, "/orgs/"+url.PathEscape(g.hosted.Owner)+"/teams", nil, func(team giteaTeam) {
-		all[strings.ToLower(team.Name)] = team
-	})
-	var known *hint.Error
-	if status(err) == http.StatusForbidden && errors.As(err, &known) && len(requiredScopes(err)) == 0 {
-		return nil, hint.Errorf("use a token of a member, or omit --team", "listing the teams of organisation %s: %s is not a member", g.hosted.Owner, g.who())
-	}
-	return all, err
 }

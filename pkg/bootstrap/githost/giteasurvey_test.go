@@ -58,13 +58,13 @@ func TestGiteaScopes(t *testing.T) {
 		"token does not have at least one of required scope(s), required=[write:user], token scope=read:user":                  "the token lacks the scopes write:repository and write:user",
 		"token does not have at least one of required scope(s), required=[write:user], token scope=read:user,write:repository": "the token lacks the scope write:user",
 	} {
-		g := &Gitea{hosted: Hosted{Hostname: "git.example.com", Owner: "me", Name: "fleet", Personal: true}, absent: strings.Contains(message, "write:user")}
+		g := &giteaAPI{hosted: Hosted{Hostname: "git.example.com", Owner: "me", Name: "fleet", Personal: true}, absent: strings.Contains(message, "write:user")}
 		err := g.problem(t.Context(), "looking", &statusError{status: http.StatusForbidden, message: message})
 		if err.Error() != want {
 			t.Errorf("%s: %v, want %q", message, err, want)
 		}
 	}
-	g := &Gitea{hosted: Hosted{Hostname: "git.example.com"}}
+	g := &giteaAPI{hosted: Hosted{Hostname: "git.example.com"}}
 	if err := g.problem(t.Context(), "looking", &statusError{status: http.StatusForbidden, message: "only admins"}); err.Error() != "looking: the token's account has no permission: only admins" {
 		t.Error(err)
 	}

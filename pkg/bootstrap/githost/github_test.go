@@ -61,11 +61,7 @@ func (h *hub) host(token string, edit func(*githost.Hosted)) *githost.GitHub {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	host, err := githost.NewGitHub(hosted, client)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return host
+	return githost.NewGitHub(hosted, client)
 }
 
 // prepare runs Survey and Ensure, and returns the reported changes.

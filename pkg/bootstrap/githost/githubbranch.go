@@ -33,10 +33,18 @@ var ruleWords = map[string]string{
 // creationWords describe the rules that reject a push that creates the branch.
 var creationWords = map[string]string{"creation": "creation is restricted"}
 
+// githubBranch is a branch of a repository and its protection.
+type githubBranch struct {
+	*githubAPI
+	name string
+	// admin reports whether the account administers the repository.
+	admin bool
+}
+
 // protected returns why a push to the branch would be rejected, "" if no reason is
 // known.
-func (g *GitHub) protected(ctx context.Context, branch string) (string, error) {
-	guarded, exists, err := g.branch(ctx, branch)
+func (g githubBranch) protected(ctx context.Context) (string, error) {
+	guarded, exists, err := g.read(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -44,12 +52,12 @@ func (g *GitHub) protected(ctx context.Context, branch string) (string, error) {
 	if !exists {
 		words = creationWords
 	}
-	reasons, err := g.rules(ctx, branch, words)
+	reasons, err := g.rules(ctx, words)
 	if err != nil {
 		return "", err
 	}
 	if guarded.Protected {
-		others, err := g.protection(ctx, branch, guarded)
+		others, err := g.protection(ctx, guarded)
 		if err != nil {
 			return "", err
 		}
@@ -69,33 +77,25 @@ type guardedBranch struct {
 	} `json:"protection"`
 }
 
-func (g *GitHub) get(ctx context.Context, path string, into any) error {
-	request, err := g.api.NewRequest(http.MethodGet, path, nil)
-	if err != nil {
-		return err
-	}
-	_, err = g.api.Do(ctx, request, into)
-	return err
-}
-
-func (g *GitHub) branch(ctx context.Context, name string) (found guardedBranch, exists bool, err error) {
-	err = g.get(ctx, fmt.Sprintf("repos/%s/branches/%s", g, url.PathEscape(name)), &found)
+// read returns the branch, if it exists.
+func (g githubBranch) read(ctx context.Context) (found guardedBranch, exists bool, err error) {
+	err = g.get(ctx, fmt.Sprintf("repos/%s/branches/%s", g.Hosted, url.PathEscape(g.name)), &found)
 	if status(err) == http.StatusNotFound {
 		return found, false, nil
 	}
-	return found, err == nil, g.problem(ctx, fmt.Sprintf("reading branch %q of %s", name, g.Hosted), err)
+	return found, err == nil, g.problem(ctx, fmt.Sprintf("reading branch %q of %s", g.name, g.Hosted), err)
 }
 
 // rules returns why rulesets would reject a push, without those that the account
 // can bypass.
-func (g *GitHub) rules(ctx context.Context, branch string, words map[string]string) ([]string, error) {
+func (g githubBranch) rules(ctx context.Context, words map[string]string) ([]string, error) {
 	var rules []branchRule
-	err := g.get(ctx, fmt.Sprintf("repos/%s/rules/branches/%s?per_page=100", g, url.PathEscape(branch)), &rules)
+	err := g.get(ctx, fmt.Sprintf("repos/%s/rules/branches/%s?per_page=100", g.Hosted, url.PathEscape(g.name)), &rules)
 	if status(err) == http.StatusNotFound || status(err) == http.StatusForbidden {
 		return nil, nil // older servers and some plans have no rulesets
 	}
 	if err != nil {
-		return nil, g.problem(ctx, fmt.Sprintf("reading the rules of branch %q of %s", branch, g.Hosted), err)
+		return nil, g.problem(ctx, fmt.Sprintf("reading the rules of branch %q of %s", g.name, g.Hosted), err)
 	}
 	var reasons []string
 	passes := map[int64]bool{}
@@ -119,11 +119,11 @@ func (g *GitHub) rules(ctx context.Context, branch string, words map[string]stri
 }
 
 // bypasses reports whether the account can bypass a ruleset.
-func (g *GitHub) bypasses(ctx context.Context, ruleset int64) (bool, error) {
+func (g githubBranch) bypasses(ctx context.Context, ruleset int64) (bool, error) {
 	var found struct {
 		Bypass string `json:"current_user_can_bypass"`
 	}
-	err := g.get(ctx, fmt.Sprintf("repos/%s/rulesets/%d?includes_parents=true", g, ruleset), &found)
+	err := g.get(ctx, fmt.Sprintf("repos/%s/rulesets/%d?includes_parents=true", g.Hosted, ruleset), &found)
 	if code := status(err); code == http.StatusNotFound || code == http.StatusForbidden {
 		return false, nil
 	}
@@ -132,19 +132,19 @@ func (g *GitHub) bypasses(ctx context.Context, ruleset int64) (bool, error) {
 
 // protection returns why the classic protection of a branch would reject a push.
 // Only administrators can read it, and it applies to them only if enforced.
-func (g *GitHub) protection(ctx context.Context, branch string, seen guardedBranch) ([]string, error) {
-	if !g.found.repository.GetPermissions()["admin"] {
+func (g githubBranch) protection(ctx context.Context, seen guardedBranch) ([]string, error) {
+	if !g.admin {
 		if level := seen.Protection.Checks.Enforcement; level != "" && level != "off" {
 			return []string{ruleWords["required_status_checks"]}, nil
 		}
 		return nil, nil
 	}
-	p, _, err := g.api.Repositories.GetBranchProtection(ctx, g.Owner, g.Name, branch)
+	p, _, err := g.client.Repositories.GetBranchProtection(ctx, g.Owner, g.Name, g.name)
 	if code := status(err); code == http.StatusNotFound || code == http.StatusForbidden || errors.Is(err, github.ErrBranchNotProtected) {
 		return nil, nil // only rulesets protect it, or the token cannot read the protection
 	}
 	if err != nil {
-		return nil, g.problem(ctx, fmt.Sprintf("reading the protection of branch %q of %s", branch, g.Hosted), err)
+		return nil, g.problem(ctx, fmt.Sprintf("reading the protection of branch %q of %s", g.name, g.Hosted), err)
 	}
 	if p.LockBranch.GetEnabled() {
 		return []string{"it is locked"}, nil
@@ -165,10 +165,10 @@ func (g *GitHub) protection(ctx context.Context, branch string, seen guardedBran
 	return reasons, nil
 }
 
-func (g *GitHub) isAccount(user *github.User) bool {
-	return strings.EqualFold(user.GetLogin(), g.found.account)
+func (g githubBranch) isAccount(user *github.User) bool {
+	return strings.EqualFold(user.GetLogin(), g.account)
 }
 
-func (g *GitHub) bypassesReview(r *github.PullRequestReviewsEnforcement) bool {
+func (g githubBranch) bypassesReview(r *github.PullRequestReviewsEnforcement) bool {
 	return r.BypassPullRequestAllowances != nil && slices.ContainsFunc(r.BypassPullRequestAllowances.Users, g.isAccount)
 }

@@ -201,6 +201,16 @@ func (h *hub) failed(err error, message, remedy string) {
 	h.equal(remedy, strings.ReplaceAll(known.Hint, h.Hostname, "HOST"))
 }
 
+// create creates the repository.
+func create(t *testing.T, g *githost.GitHub) error {
+	t.Helper()
+	if _, err := g.Survey(t.Context(), githost.Want{Branch: "main"}); err != nil {
+		return err
+	}
+	_, err := g.Ensure(t.Context())
+	return err
+}
+
 // TestGitHubWriteErrors checks the errors of requests that GitHub rejects although
 // Survey succeeded.
 func TestGitHubWriteErrors(t *testing.T) {
@@ -215,10 +225,7 @@ func TestGitHubWriteErrors(t *testing.T) {
 				message: `creating the repository acme/fleet: the token lacks the permission "administration" (write)`,
 				hint:    `add the permission "administration" (write) for acme/fleet at https://HOST/settings/personal-access-tokens`,
 			},
-			func(t *testing.T, g *githost.GitHub) error {
-				_, err := g.Ensure(t.Context())
-				return err
-			},
+			create,
 		},
 		"hidden repository": {
 			rejection{
@@ -230,10 +237,7 @@ func TestGitHubWriteErrors(t *testing.T) {
 				message: "there is a repository acme/fleet already, which the token cannot read",
 				hint:    "grant the token access to it, or set another --repository",
 			},
-			func(t *testing.T, g *githost.GitHub) error {
-				_, err := g.Ensure(t.Context())
-				return err
-			},
+			create,
 		},
 		"key of another repository": {
 			rejection{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -16,13 +15,10 @@ import (
 // GitLab is a project on gitlab.com or a self-managed GitLab
 // (https://docs.gitlab.com/api/rest/).
 type GitLab struct {
-	hosted Hosted
-	api    *gitlab.Client //nolint:staticcheck // deprecated, and required by the project
+	*gitlabAPI
 
 	// Set by Survey.
-	surveyed bool
-	want     Want
-	account  gitlabAccount
+	want Want
 	// project is nil if it does not exist.
 	project *gitlab.Project
 	// namespace is the group of a new project, nil for the namespace of the account.
@@ -31,15 +27,6 @@ type GitLab struct {
 	shares    []gitlabShare
 	// sshHost is the SSH host, "" if unknown.
 	sshHost string
-}
-
-// gitlabShare is a group to grant access.
-type gitlabShare struct {
-	team  Team
-	group int
-	level gitlab.AccessLevelValue
-	// had is the present access level, 0 for none.
-	had gitlab.AccessLevelValue
 }
 
 // gitlabRoles are the names of access levels, the lowest first.
@@ -90,7 +77,7 @@ func NewGitLab(hosted Hosted, client *http.Client) (*GitLab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("invalid address of GitLab: %w", err)
 	}
-	return &GitLab{hosted: hosted, api: api}, nil
+	return &GitLab{gitlabAPI: &gitlabAPI{hosted: hosted, client: api}}, nil
 }
 
 // unlimited is a rate limiter without a limit: the transport handles the limits of
@@ -102,7 +89,7 @@ func (unlimited) Wait(ctx context.Context) error { return ctx.Err() }
 
 // Survey implements Host.
 func (g *GitLab) Survey(ctx context.Context, want Want) (Survey, error) {
-	g.want, g.surveyed = want, false
+	g.want = want
 	if err := g.identify(ctx); err != nil {
 		return Survey{}, err
 	}
@@ -120,9 +107,12 @@ func (g *GitLab) Survey(ctx context.Context, want Want) (Survey, error) {
 	if err != nil {
 		return survey, err
 	}
-	shares, err := g.surveyTeams(ctx)
-	if err != nil {
+	var shares []string
+	if g.shares, shares, err = (gitlabTeams{g.gitlabAPI, g.project}).changes(ctx); err != nil {
 		return survey, err
+	}
+	if len(g.shares) > 0 && g.namespace != nil && g.namespace.ShareWithGroupLock {
+		return survey, hint.Errorf("omit --team, or ask an owner of the group to change that", "group %s does not let its projects be shared with other groups", g.namespace.FullPath)
 	}
 	survey.Changes = append(survey.Changes, shares...)
 	if err := g.mayChange(survey.Changes); err != nil {
@@ -132,17 +122,11 @@ func (g *GitLab) Survey(ctx context.Context, want Want) (Survey, error) {
 		return survey, err
 	}
 	survey.Repository = g.repository()
-	g.surveyed = true
 	return survey, nil
 }
 
 // Ensure implements Host.
 func (g *GitLab) Ensure(ctx context.Context) (Repository, error) {
-	if !g.surveyed {
-		if _, err := g.Survey(ctx, Want{Branch: g.hosted.Branch}); err != nil {
-			return Repository{}, err
-		}
-	}
 	if g.project == nil {
 		if err := g.create(ctx); err != nil {
 			return Repository{}, err
@@ -152,14 +136,14 @@ func (g *GitLab) Ensure(ctx context.Context) (Repository, error) {
 		}
 	}
 	if g.edits != nil {
-		edited, _, err := g.api.Projects.EditProject(g.project.ID, g.edits, gitlab.WithContext(ctx))
+		edited, _, err := g.client.Projects.EditProject(g.project.ID, g.edits, gitlab.WithContext(ctx))
 		if err != nil {
 			return Repository{}, g.problem(ctx, "changing project "+g.project.PathWithNamespace, err)
 		}
 		g.project, g.edits = edited, nil
 	}
 	for len(g.shares) > 0 {
-		if err := g.share(ctx, g.shares[0]); err != nil {
+		if err := (gitlabTeams{g.gitlabAPI, g.project}).add(ctx, g.shares[0]); err != nil {
 			return Repository{}, err
 		}
 		g.shares = g.shares[1:]
@@ -178,7 +162,7 @@ func (g *GitLab) create(ctx context.Context) error {
 	if g.namespace != nil {
 		options.NamespaceID = &g.namespace.ID
 	}
-	created, _, err := g.api.Projects.CreateProject(options, gitlab.WithContext(ctx))
+	created, _, err := g.client.Projects.CreateProject(options, gitlab.WithContext(ctx))
 	if gitlabTaken(err) {
 		// Another client created it, or an earlier request of this run whose
 		// response was lost.
@@ -200,20 +184,63 @@ func (g *GitLab) create(ctx context.Context) error {
 	return nil
 }
 
-// share grants a group access. The API cannot change an access level, so a group
-// with another level loses access for a moment.
-func (g *GitLab) share(ctx context.Context, s gitlabShare) error {
-	doing := fmt.Sprintf("granting group %s access to project %s", s.team.Name, g.project.PathWithNamespace)
-	if s.had != gitlab.NoPermissions {
-		if _, err := g.api.Projects.DeleteSharedProjectFromGroup(g.project.ID, s.group, gitlab.WithContext(ctx)); err != nil && !gitlabMissing(err) {
-			return g.problem(ctx, doing, err)
+// DeployKey implements Host.
+func (g *GitLab) DeployKey(ctx context.Context, key DeployKey) error {
+	return grant(ctx, gitlabKeys{g.gitlabAPI, g.project.ID, g.project.PathWithNamespace}, key)
+}
+
+// DeployToken implements Tokener.
+func (g *GitLab) DeployToken(ctx context.Context, title string) (username, token string, err error) {
+	old, err := gitlabPages(func(page gitlab.ListOptions) ([]*gitlab.DeployToken, *gitlab.Response, error) {
+		options := gitlab.ListProjectDeployTokensOptions(page)
+		return g.client.DeployTokens.ListProjectDeployTokens(g.project.ID, &options, gitlab.WithContext(ctx))
+	})
+	if err != nil {
+		return "", "", g.problem(ctx, "listing the deploy tokens of project "+g.project.PathWithNamespace, err)
+	}
+	created, _, err := g.client.DeployTokens.CreateProjectDeployToken(g.project.ID,
+		&gitlab.CreateProjectDeployTokenOptions{Name: &title, Scopes: &[]string{"read_repository"}}, gitlab.WithContext(ctx))
+	if err != nil {
+		return "", "", g.problem(ctx, "creating a deploy token for project "+g.project.PathWithNamespace, err)
+	}
+	for _, t := range old {
+		if t.Name != title || t.Revoked {
+			continue
+		}
+		if _, err := g.client.DeployTokens.DeleteProjectDeployToken(g.project.ID, t.ID, gitlab.WithContext(ctx)); err != nil && !gitlabMissing(err) {
+			return "", "", g.problem(ctx, "revoking the previous deploy token", err)
 		}
 	}
-	_, err := g.api.Projects.ShareProjectWithGroup(g.project.ID, &gitlab.ShareWithGroupOptions{GroupID: &s.group, GroupAccess: &s.level}, gitlab.WithContext(ctx))
-	if err != nil {
-		return g.problem(ctx, doing, err)
-	}
-	return nil
+	return created.Username, created.Token, nil
+}
+
+// RequestChange implements Requester.
+func (g *GitLab) RequestChange(ctx context.Context, change Change) (Request, error) {
+	return openRequest(func() (Request, error) {
+		open, _, err := g.client.MergeRequests.ListProjectMergeRequests(g.project.ID, &gitlab.ListProjectMergeRequestsOptions{
+			State: gitlab.Ptr("opened"), SourceBranch: &change.Head, TargetBranch: &change.Base,
+		}, gitlab.WithContext(ctx))
+		if err != nil {
+			return Request{}, g.problem(ctx, "listing the merge requests of project "+g.project.PathWithNamespace, err)
+		}
+		for _, m := range open {
+			if m.SourceProjectID == g.project.ID { // not from a fork
+				return Request{URL: m.WebURL, Number: m.IID}, nil
+			}
+		}
+		return Request{}, nil
+	}, func() (Request, error) {
+		opened, _, err := g.client.MergeRequests.CreateMergeRequest(g.project.ID, &gitlab.CreateMergeRequestOptions{
+			SourceBranch: &change.Head, TargetBranch: &change.Base, Title: &change.Title, Description: &change.Body,
+			RemoveSourceBranch: gitlab.Ptr(true),
+		}, gitlab.WithContext(ctx))
+		if err != nil {
+			return Request{}, err
+		}
+		return Request{URL: opened.WebURL, Number: opened.IID, Opened: true}, nil
+	}, conflict, func(err error) error {
+		return g.problem(ctx, "opening a merge request in project "+g.project.PathWithNamespace, err)
+	})
 }
 
 // repository returns the URLs and credentials of the project.
@@ -243,30 +270,16 @@ func (g *GitLab) findSSH(ctx context.Context) error {
 		return nil
 	}
 	if g.project != nil {
-		g.sshHost = sshHost(g.project.SSHURLToRepo)
+		_, g.sshHost = sshLogin(g.project.SSHURLToRepo)
 		return nil
 	}
 	options := &gitlab.ListProjectsOptions{ListOptions: gitlab.ListOptions{PerPage: 1}, Simple: gitlab.Ptr(true)}
-	others, _, err := g.api.Projects.ListProjects(options, gitlab.WithContext(ctx))
+	others, _, err := g.client.Projects.ListProjects(options, gitlab.WithContext(ctx))
 	if err != nil {
 		return g.problem(ctx, "reading the SSH address", err)
 	}
 	for _, other := range others {
-		g.sshHost = sshHost(other.SSHURLToRepo)
+		_, g.sshHost = sshLogin(other.SSHURLToRepo)
 	}
 	return nil
-}
-
-// sshHost returns the host, and port where it is not the usual one, of an SSH
-// address in either of its forms: ssh://git@host:port/path and git@host:path.
-func sshHost(address string) string {
-	if u, err := url.Parse(address); err == nil && u.Scheme == "ssh" {
-		return strings.TrimSuffix(u.Host, ":22")
-	}
-	_, rest, _ := strings.Cut(address, "@")
-	host, _, found := strings.Cut(rest, ":")
-	if !found {
-		return ""
-	}
-	return host
 }

@@ -418,7 +418,7 @@ func TestGitLabDeployKey(t *testing.T) {
 			g := openGitLab(t, gitlabPeople+"project acme/fleet\n"+test.contents)
 			edit := func(h *Hosted) { h.ReadWriteKey = test.write }
 			host := newGitLab(t, g, edit)
-			if _, err := host.Ensure(t.Context()); err != nil {
+			if _, err := host.Survey(t.Context(), Want{Branch: "main"}); err != nil {
 				t.Fatal(err)
 			}
 			if err := host.DeployKey(t.Context(), test.key); err != nil {
@@ -435,7 +435,7 @@ func TestGitLabDeployKey(t *testing.T) {
 	}
 	g := openGitLab(t, gitlabPeople+"project acme/fleet\nuserkey bob "+keyOne)
 	host := newGitLab(t, g, nil)
-	if _, err := host.Ensure(t.Context()); err != nil {
+	if _, err := host.Survey(t.Context(), Want{Branch: "main"}); err != nil {
 		t.Fatal(err)
 	}
 	checkError(t, host.DeployKey(t.Context(), DeployKey{Title: "flux", Public: keyOne}),
@@ -447,7 +447,7 @@ func TestGitLabDeployKeyPages(t *testing.T) {
 	t.Parallel()
 	g := openGitLab(t, gitlabPeople+"project acme/fleet\n"+strings.Repeat("key acme/fleet ro other "+keyTwo+"\n", 100)+"key acme/fleet ro flux "+keyOne)
 	host := newGitLab(t, g, nil)
-	if _, err := host.Ensure(t.Context()); err != nil {
+	if _, err := host.Survey(t.Context(), Want{Branch: "main"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := host.DeployKey(t.Context(), DeployKey{Title: "flux", Public: keyOne}); err != nil || len(g.Changes()) > 0 {

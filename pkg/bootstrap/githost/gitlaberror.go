@@ -1,19 +1,14 @@
 package githost
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/xanzy/go-gitlab"
-
-	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/redact"
 )
 
 // gitlabPages returns all pages of a list.
@@ -88,50 +83,4 @@ func gitlabText(message any) string {
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// problem returns the error of a failed request with its remedy.
-func (g *GitLab) problem(ctx context.Context, doing string, err error) error {
-	if known := g.hosted.explain(ctx, doing, err); known != nil {
-		return known
-	}
-	text := redact.Text(gitlabMessage(err), g.hosted.Token)
-	var syntax *json.SyntaxError
-	var mismatch *json.UnmarshalTypeError
-	tokens := g.hosted.HTTPURL("/-/user_settings/personal_access_tokens")
-	switch code := status(err); {
-	case errors.As(err, &syntax), errors.As(err, &mismatch):
-		return hint.Errorf("check --hostname: use the host of a GitLab, with its base path", "%s: %s has no GitLab API", doing, g.hosted.Hostname)
-	case code == 0:
-		return fmt.Errorf("%s: %w", doing, err)
-	case code == http.StatusUnauthorized && strings.Contains(text, "expired"):
-		return hint.Errorf("create a new one at "+tokens, "%s: the token has expired", doing)
-	case code == http.StatusUnauthorized && strings.Contains(text, "revoked"):
-		return hint.Errorf("create a new one at "+tokens, "%s: the token has been revoked", doing)
-	case code == http.StatusUnauthorized:
-		return hint.Errorf("check GITLAB_TOKEN and --hostname, or create a token with the scope api at "+tokens, "%s: %s does not accept the token", doing, g.hosted.Hostname)
-	case code == http.StatusForbidden && gitlabText(readGitLabRejection(err).Error) == "insufficient_scope":
-		scope, _, _ := strings.Cut(readGitLabRejection(err).Scope, " ")
-		if scope == "" {
-			scope = "api"
-		}
-		return hint.Errorf("create a token with that scope at "+tokens, "%s: the token lacks the scope %q", doing, scope)
-	case code == http.StatusForbidden:
-		return hint.Errorf("ask an owner for the required role", "%s: %s has no permission: %s", doing, g.who(), text)
-	case code == http.StatusNotFound:
-		return hint.Errorf("check the names and the permissions of the token", "%s: not found on %s, or %s has no permission to read it", doing, g.hosted.Hostname, g.who())
-	case text != "":
-		return hint.Errorf("check the names and the flags", "%s: GitLab rejected the request: %s", doing, text)
-	default:
-		return hint.Errorf("check --hostname: use the host of a GitLab, with its base path",
-			"%s: %s responded with %d %s", doing, g.hosted.Hostname, code, http.StatusText(code))
-	}
-}
-
-// who returns the account for messages.
-func (g *GitLab) who() string {
-	if g.account.name == "" {
-		return "the token's account"
-	}
-	return g.account.name
 }

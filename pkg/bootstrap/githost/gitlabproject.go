@@ -3,8 +3,6 @@ package githost
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/xanzy/go-gitlab"
 
@@ -40,7 +38,7 @@ func (g *GitLab) surveyProject(ctx context.Context) (changes []string, protected
 			return nil, "", err
 		}
 	}
-	protected, err = g.protected(ctx, has, known)
+	protected, err = gitlabBranch{g.gitlabAPI, g.project, g.want.Branch, has, known}.protected(ctx)
 	return changes, protected, err
 }
 
@@ -79,7 +77,7 @@ func (g *GitLab) level(ctx context.Context) (level gitlab.AccessLevelValue, know
 			level = max(level, p.GroupAccess.AccessLevel)
 		}
 	}
-	member, _, err := g.api.ProjectMembers.GetInheritedProjectMember(g.project.ID, g.account.id, gitlab.WithContext(ctx))
+	member, _, err := g.client.ProjectMembers.GetInheritedProjectMember(g.project.ID, g.account.id, gitlab.WithContext(ctx))
 	if err != nil && !gitlabMissing(err) && status(err) != 403 {
 		return 0, false, g.problem(ctx, "reading the role of "+g.account.name+" in project "+g.project.PathWithNamespace, err)
 	}
@@ -111,86 +109,4 @@ func (g *GitLab) suffices(has gitlab.AccessLevelValue, edits bool) error {
 		}
 	}
 	return nil
-}
-
-// protected returns why a push to the branch would be rejected, "" if no reason is
-// known.
-func (g *GitLab) protected(ctx context.Context, has gitlab.AccessLevelValue, known bool) (string, error) {
-	branch, _, err := g.api.Branches.GetBranch(g.project.ID, g.want.Branch, gitlab.WithContext(ctx))
-	switch {
-	case err == nil && (branch.CanPush || !branch.Protected):
-		return "", nil
-	case err != nil && !gitlabMissing(err) && status(err) != 403:
-		return "", g.problem(ctx, "reading branch "+g.want.Branch, err)
-	}
-	exists := err == nil
-	rules, err := gitlabPages(func(page gitlab.ListOptions) ([]*gitlab.ProtectedBranch, *gitlab.Response, error) {
-		return g.api.ProtectedBranches.ListProtectedBranches(g.project.ID, &gitlab.ListProtectedBranchesOptions{ListOptions: page}, gitlab.WithContext(ctx))
-	})
-	if err != nil && !gitlabMissing(err) && status(err) != 403 {
-		return "", g.problem(ctx, "listing the branch restrictions", err)
-	}
-	allowed, protected := "", exists
-	for _, rule := range rules {
-		if !matchesBranch(rule.Name, g.want.Branch) {
-			continue
-		}
-		protected = true
-		open, unknown, who := g.pushers(rule, has, known)
-		if !exists && (open || unknown) {
-			return "", nil // one rule that allows the push suffices, and a rule for a group may
-		}
-		allowed = who
-	}
-	if !protected {
-		return "", nil
-	}
-	if allowed == "" {
-		return fmt.Sprintf("project %s protects it, and does not allow %s to push", g.project.PathWithNamespace, g.account.name), nil
-	}
-	return fmt.Sprintf("project %s protects it: pushing is allowed to %s, and the role of %s is %s", g.project.PathWithNamespace, allowed, g.account.name, gitlabRole(has)), nil
-}
-
-// pushers reports whether a rule allows the account to push, whether that is unknown,
-// and the names of those whom it allows.
-func (g *GitLab) pushers(rule *gitlab.ProtectedBranch, has gitlab.AccessLevelValue, known bool) (open, unknown bool, who string) {
-	var names []string
-	for _, access := range rule.PushAccessLevels {
-		switch {
-		case access.DeployKeyID != 0:
-			continue // of a deploy key, not of an account
-		case access.UserID != 0:
-			open = open || access.UserID == g.account.id
-		case access.GroupID != 0:
-			unknown = true
-		case access.AccessLevel == gitlab.NoPermissions:
-			names = append(names, "no one")
-			continue
-		case !known:
-			unknown = true
-		default:
-			open = open || has >= access.AccessLevel
-		}
-		names = append(names, access.AccessLevelDescription)
-	}
-	return open, unknown, strings.Join(slices.Compact(names), ", ")
-}
-
-// matchesBranch reports whether a branch matches a pattern, in which * matches any
-// characters.
-func matchesBranch(pattern, branch string) bool {
-	parts := strings.Split(pattern, "*")
-	rest, found := strings.CutPrefix(branch, parts[0])
-	if len(parts) == 1 {
-		return found && rest == ""
-	}
-	if !found {
-		return false
-	}
-	for _, middle := range parts[1 : len(parts)-1] {
-		if _, rest, found = strings.Cut(rest, middle); !found {
-			return false
-		}
-	}
-	return strings.HasSuffix(rest, parts[len(parts)-1])
 }

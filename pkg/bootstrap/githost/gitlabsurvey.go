@@ -8,75 +8,13 @@ import (
 	"strings"
 
 	"github.com/xanzy/go-gitlab"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// gitlabAccount is the account of a token, and its scopes.
-type gitlabAccount struct {
-	id    int
-	name  string
-	admin bool
-	// scopes is nil if unknown.
-	scopes []string
-}
-
-// allows reports whether the token may have one of the scopes.
-func (a gitlabAccount) allows(scopes ...string) bool {
-	return a.scopes == nil || slices.ContainsFunc(scopes, func(s string) bool { return slices.Contains(a.scopes, s) })
-}
-
-// identify reads the account and the scopes of the token.
-func (g *GitLab) identify(ctx context.Context) error {
-	var user *gitlab.User
-	var token *gitlab.PersonalAccessToken
-	group, gctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		user, _, err = g.api.Users.CurrentUser(gitlab.WithContext(gctx))
-		return err
-	})
-	group.Go(func() (err error) {
-		// Versions before 15.5 do not have this request, and it rejects OAuth tokens.
-		token, _, err = g.api.PersonalAccessTokens.GetSinglePersonalAccessToken(gitlab.WithContext(gctx))
-		if code := status(err); code == 400 || code == 403 || code == 404 || code == 405 {
-			return nil
-		}
-		return err
-	})
-	if err := group.Wait(); err != nil {
-		return g.problem(ctx, "reading the account of the token", err)
-	}
-	g.account = gitlabAccount{id: user.ID, name: user.Username, admin: user.IsAdmin}
-	if token != nil {
-		g.account.scopes = token.Scopes
-	}
-	switch {
-	case !g.account.allows("api", "read_api"):
-		return g.lacks("api", "reading the project")
-	case !g.account.allows("api", "write_repository"):
-		return g.lacks("api", "pushing to the repository")
-	}
-	return nil
-}
-
-// lacks returns the error for a token without a required scope.
-func (g *GitLab) lacks(scope, doing string) error {
-	return hint.Errorf(fmt.Sprintf("create a token with the scope %s at %s", scope, g.hosted.HTTPURL("/-/user_settings/personal_access_tokens")),
-		"%s: the token lacks the scope %q: it has %s", doing, scope, listed(g.account.scopes))
-}
-
-// listed returns a list for messages.
-func listed(words []string) string {
-	if len(words) == 0 {
-		return "none"
-	}
-	return strings.Join(words, ", ")
-}
-
 // find returns the project, nil if there is none that the token can read.
 func (g *GitLab) find(ctx context.Context) (*gitlab.Project, error) {
-	project, _, err := g.api.Projects.GetProject(g.hosted.String(), nil, gitlab.WithContext(ctx))
+	project, _, err := g.client.Projects.GetProject(g.hosted.String(), nil, gitlab.WithContext(ctx))
 	if gitlabMissing(err) {
 		return nil, nil //nolint:nilnil // it does not exist
 	}
@@ -180,18 +118,6 @@ func (g *GitLab) surveyPersonal(ctx context.Context) error {
 		"there is no project %s that the token can read, and %s cannot create one for another user", g.hosted, g.account.name)
 }
 
-// group returns a group, nil if there is none that the token can read.
-func (g *GitLab) group(ctx context.Context, name string) (*gitlab.Group, error) {
-	group, _, err := g.api.Groups.GetGroup(name, &gitlab.GetGroupOptions{WithProjects: gitlab.Ptr(false)}, gitlab.WithContext(ctx))
-	if gitlabMissing(err) {
-		return nil, nil //nolint:nilnil // it does not exist
-	}
-	if err != nil {
-		return nil, g.problem(ctx, "reading group "+name, err)
-	}
-	return group, nil
-}
-
 // noGroup returns the error for an owner, with the part of it that is missing.
 func (g *GitLab) noGroup(ctx context.Context) error {
 	parts := strings.Split(g.hosted.Owner, "/")
@@ -217,76 +143,6 @@ func (g *GitLab) noGroup(ctx context.Context) error {
 		return hint.Errorf(fmt.Sprintf("check --owner, create the group at %s, or use a token that can read it", g.hosted.HTTPURL("/groups/new")),
 			"there is no group %s that the token of %s can read", missing, g.account.name)
 	}
-}
-
-// isUser reports whether a name is known to be the name of a user.
-func (g *GitLab) isUser(ctx context.Context, name string) bool {
-	users, _, err := g.api.Users.ListUsers(&gitlab.ListUsersOptions{Username: &name}, gitlab.WithContext(ctx))
-	return err == nil && len(users) > 0
-}
-
-// levelIn returns the access level of the account in a group, with inherited ones.
-func (g *GitLab) levelIn(ctx context.Context, group *gitlab.Group) (gitlab.AccessLevelValue, error) {
-	if g.account.admin {
-		return gitlab.AdminPermissions, nil
-	}
-	member, _, err := g.api.GroupMembers.GetInheritedGroupMember(group.ID, g.account.id, gitlab.WithContext(ctx))
-	if gitlabMissing(err) {
-		return gitlab.NoPermissions, nil
-	}
-	if err != nil {
-		return 0, g.problem(ctx, "reading the role of "+g.account.name+" in group "+group.FullPath, err)
-	}
-	return member.AccessLevel, nil
-}
-
-// surveyTeams returns the grants that groups need.
-func (g *GitLab) surveyTeams(ctx context.Context) (changes []string, err error) {
-	g.shares = nil
-	owner := g.hosted.Owner
-	for _, team := range g.hosted.Teams {
-		level := gitlabLevel(team.Permission)
-		if level == gitlab.NoPermissions {
-			return nil, hint.Errorf("use one of "+strings.Join(gitlabPermissions[:5], ", "), "GitLab has no permission %q for group %s", team.Permission, team.Name)
-		}
-		group, err := g.group(ctx, team.Name)
-		switch {
-		case err != nil:
-			return nil, err
-		case group == nil:
-			return nil, hint.Errorf("check --team, and use full paths of subgroups, as in acme/platform",
-				"there is no group %s that the token of %s can read", team.Name, g.account.name)
-		case strings.HasPrefix(strings.ToLower(owner)+"/", strings.ToLower(group.FullPath)+"/"):
-			return nil, hint.Errorf("omit --team="+team.Name, "the project is in group %s, whose members have access already", group.FullPath)
-		}
-		share := gitlabShare{team: team, group: group.ID, level: level, had: g.sharedWith(group.ID)}
-		switch {
-		case share.had == gitlab.NoPermissions:
-			changes = append(changes, fmt.Sprintf("grant group %s the role %s in %s", group.FullPath, gitlabRole(level), g.hosted))
-		case share.had != level && g.hosted.Reconcile:
-			changes = append(changes, fmt.Sprintf("change the role of group %s in %s from %s to %s", group.FullPath, g.hosted, gitlabRole(share.had), gitlabRole(level)))
-		default:
-			continue
-		}
-		g.shares = append(g.shares, share)
-	}
-	if len(g.shares) > 0 && g.namespace != nil && g.namespace.ShareWithGroupLock {
-		return nil, hint.Errorf("omit --team, or ask an owner of the group to change that", "group %s does not let its projects be shared with other groups", g.namespace.FullPath)
-	}
-	return changes, nil
-}
-
-// sharedWith returns the access level of a group, 0 for none.
-func (g *GitLab) sharedWith(group int) gitlab.AccessLevelValue {
-	if g.project == nil {
-		return gitlab.NoPermissions
-	}
-	for _, s := range g.project.SharedWithGroups {
-		if s.GroupID == group {
-			return gitlab.AccessLevelValue(s.GroupAccessLevel)
-		}
-	}
-	return gitlab.NoPermissions
 }
 
 // mayChange returns an error if the changes require a scope that the token lacks.

@@ -33,7 +33,7 @@ type hostCase struct {
 
 var hostCases = map[string]hostCase{
 	"GitHub": {
-		func(h Hosted, client *http.Client) (Host, error) { return NewGitHub(h, client) },
+		func(h Hosted, client *http.Client) (Host, error) { return NewGitHub(h, client), nil },
 		func() (standIn, Hosted, error) {
 			g, err := testgithost.OpenGitHub()
 			if err != nil {

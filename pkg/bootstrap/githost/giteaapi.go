@@ -19,11 +19,21 @@ import (
 // return fewer.
 const giteaPage = 50
 
-func newGiteaAPI(client *http.Client, hosted Hosted) *restClient {
-	return &restClient{
+// giteaAPI sends the requests of an account and explains their errors.
+type giteaAPI struct {
+	hosted Hosted
+	rest   *restClient
+	// account is the account of the token, "" if the token cannot read it.
+	account string
+	// absent is set if the repository is known not to exist.
+	absent bool
+}
+
+func newGiteaAPI(client *http.Client, hosted Hosted) *giteaAPI {
+	return &giteaAPI{hosted: hosted, rest: &restClient{
 		client: client, hosted: hosted, api: "Gitea", base: "/api/v1", messages: giteaMessages,
 		prepare: func(r *http.Request) { r.Header.Set("Authorization", "token "+hosted.Token) },
-	}
+	}}
 }
 
 // giteaMessages returns the message of a rejected request.
@@ -37,20 +47,56 @@ func giteaMessages(body []byte) []string {
 
 // call sends a request to the API and decodes its response. in and out may be
 // nil.
-func (g *Gitea) call(ctx context.Context, doing, method, path string, in, out any) error {
-	_, err := g.api.call(ctx, method, path, nil, in, out)
+func (g *giteaAPI) call(ctx context.Context, doing, method, path string, in, out any) error {
+	_, err := g.rest.call(ctx, method, path, nil, in, out)
 	return g.problem(ctx, doing, err)
 }
 
+// identify reads the account of the token and returns an error if the token is
+// not valid, which reading a public repository does not show.
+func (g *giteaAPI) identify(ctx context.Context) error {
+	const doing = "checking the token"
+	var account struct{ Login string }
+	_, err := g.rest.call(ctx, http.MethodGet, "/user", nil, nil, &account)
+	g.account = account.Login
+	switch {
+	case status(err) == http.StatusForbidden && len(requiredScopes(err)) > 0:
+		return nil // the token is valid, but has no permission to read its account
+	case status(err) == http.StatusNotFound:
+		return hint.Errorf("check --hostname: the host alone, as in --hostname=git.example.com", "%s: %s has no Gitea API", doing, g.hosted.Hostname)
+	case status(err) == http.StatusBadRequest && g.hosted.Scheme == "http":
+		return hint.Errorf("omit http:// in --hostname", "%s: %s does not accept HTTP requests", doing, g.hosted.Hostname)
+	case err == nil && g.account == "":
+		return hint.Errorf("check --hostname", "%s: %s is not a Gitea API", doing, g.hosted.Hostname)
+	}
+	return g.problem(ctx, doing, err)
+}
+
+// checkScopes returns an error if the token has no scope for a POST request. It
+// sends an empty one, which no server carries out, because the API does not list
+// the scopes of a token.
+func (g *giteaAPI) checkScopes(ctx context.Context, path string) error {
+	_, err := g.rest.call(ctx, http.MethodPost, path, nil, map[string]any{}, nil)
+	switch status(err) {
+	case http.StatusUnprocessableEntity, http.StatusBadRequest:
+		return nil
+	case http.StatusForbidden:
+		if len(requiredScopes(err)) == 0 {
+			return nil // other permissions are checked elsewhere, with better messages
+		}
+	}
+	return g.problem(ctx, "checking the scopes of the token", err)
+}
+
 // giteaPages calls each with every entry of a list.
-func giteaPages[T any](ctx context.Context, g *Gitea, doing, path string, query url.Values, each func(T)) error {
+func giteaPages[T any](ctx context.Context, g *giteaAPI, doing, path string, query url.Values, each func(T)) error {
 	q := url.Values{"limit": {strconv.Itoa(giteaPage)}}
 	maps.Copy(q, query)
 	seen := 0
 	for page := 1; ; page++ {
 		var entries []T
 		q.Set("page", strconv.Itoa(page))
-		header, err := g.api.call(ctx, http.MethodGet, path, q, nil, &entries)
+		header, err := g.rest.call(ctx, http.MethodGet, path, q, nil, &entries)
 		if err != nil {
 			return g.problem(ctx, doing, err)
 		}
@@ -66,7 +112,7 @@ func giteaPages[T any](ctx context.Context, g *Gitea, doing, path string, query 
 }
 
 // problem returns the error of a failed request with its remedy.
-func (g *Gitea) problem(ctx context.Context, doing string, err error) error {
+func (g *giteaAPI) problem(ctx context.Context, doing string, err error) error {
 	if known := g.hosted.explain(ctx, doing, err); known != nil || err == nil {
 		return known
 	}
@@ -126,7 +172,7 @@ func tokenScopes(err error) []string {
 
 // lacking returns the error for a token without required scopes. If the server
 // lists the scopes of the token, the error names all missing ones at once.
-func (g *Gitea) lacking(err error) error {
+func (g *giteaAPI) lacking(err error) error {
 	asked, held, needed := requiredScopes(err), tokenScopes(err), g.scopes()
 	var missing []string
 	for _, scope := range slices.Concat(needed, asked) {
@@ -149,7 +195,7 @@ func (g *Gitea) lacking(err error) error {
 }
 
 // scopes returns the scopes that this bootstrap is known to require.
-func (g *Gitea) scopes() []string {
+func (g *giteaAPI) scopes() []string {
 	needed := []string{"write:repository"}
 	switch {
 	case !g.absent:
@@ -170,4 +216,12 @@ func covers(held []string, scope string) bool {
 	return slices.ContainsFunc(held, func(has string) bool {
 		return has == "all" || has == scope || has == "write:"+area && strings.HasPrefix(scope, "read:")
 	})
+}
+
+// who returns the account for messages.
+func (g *giteaAPI) who() string {
+	if g.account == "" {
+		return "the token's account"
+	}
+	return g.account
 }
