@@ -10,6 +10,9 @@ import (
 // A remedy with a command is the command, or ends with ": " and the command, so
 // that users and programs can copy it. Placeholders are in angle brackets.
 
+// anyName is the placeholder for a name that the user chooses.
+const anyName = "<name>"
+
 // withoutPassword removes the password from a URL. It replaces an invalid URL,
 // which may contain a password anywhere.
 func withoutPassword(address string) string {
@@ -65,5 +68,8 @@ func (s subject) login(namespace, name string) string {
 	default:
 		flags = password
 	}
-	return shell.Command("flux create secret %s %s -n %s ", word, name, namespace) + strings.Join(flags, " ")
+	if name != anyName {
+		name = shell.Quote(name)
+	}
+	return "flux create secret " + word + " " + name + " -n " + shell.Quote(namespace) + " " + strings.Join(flags, " ")
 }

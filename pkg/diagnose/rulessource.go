@@ -110,7 +110,7 @@ var sourceRules = []rule{
 			case s.kind.Fetch.Credentials == "":
 				return []string{"correct the Secret that " + field + " names", s.again()}
 			default:
-				return []string{"create a Secret with the credentials: " + s.createSecret(s.kind.Fetch.Credentials, s.namespace(), "<name>"), "set " + field + " to its name", s.again()}
+				return []string{"create a Secret with the credentials: " + s.createSecret(s.kind.Fetch.Credentials, s.namespace(), anyName), "set " + field + " to its name", s.again()}
 			}
 		},
 	},

@@ -328,7 +328,7 @@ func cycle(chain []Finding) Finding {
 		Object: t, Code: "cycle", Message: "circular dependency: " + strings.Join(names, " → "), Cycle: members,
 		Remedies: []string{
 			"remove one of these dependencies from spec.dependsOn",
-			shell.Command("flux deps %s %s -n %s", strings.ToLower(t.Kind), t.Name, t.Namespace),
+			shell.Command("flux deps "+strings.ToLower(t.Kind)+" %s -n %s", t.Name, t.Namespace),
 		},
 	}
 }

@@ -96,7 +96,7 @@ func (s subject) detail() string {
 
 // command returns a flux command for the object.
 func (s subject) command(verb string, flags ...string) string {
-	return strings.Join(append([]string{shell.Command("flux %s %s %s -n %s", verb, s.kind.Noun(), s.name(), s.namespace())}, flags...), " ")
+	return strings.Join(append([]string{shell.Command("flux "+verb+" "+s.kind.Noun()+" %s -n %s", s.name(), s.namespace())}, flags...), " ")
 }
 
 // again returns the command that reconciles the object after the fix.

@@ -30,6 +30,6 @@ type Options struct {
 
 // SuspendedError returns the error for a named object that is suspended.
 func SuspendedError(t objref.Target, o controllers.Object) error {
-	return clierr.WithHint(shell.Command("flux resume %[1]s %[2]s -n %[3]s, or once: flux reconcile %[1]s %[2]s -n %[3]s --once", t.Kind.Noun(), t.Name, t.Namespace),
+	return clierr.WithHint(shell.Command("flux resume "+t.Kind.Noun()+" %[1]s -n %[2]s, or once: flux reconcile "+t.Kind.Noun()+" %[1]s -n %[2]s --once", t.Name, t.Namespace),
 		"%s is suspended%s", t, report.SuspendNote(o))
 }

@@ -312,7 +312,7 @@ func (r *Reconciler) suspendAgain(n *node) error {
 		return err
 	})
 	if err != nil {
-		return clierr.WithHint(shell.Command("flux suspend %s %s -n %s", n.Kind.Noun(), n.Name, n.Namespace), "suspending %s again: %w", n.Target, err)
+		return clierr.WithHint(shell.Command("flux suspend "+n.Kind.Noun()+" %s -n %s", n.Name, n.Namespace), "suspending %s again: %w", n.Target, err)
 	}
 	r.env.UI.Success("%s is suspended again", n.Target)
 	return nil

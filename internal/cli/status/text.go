@@ -275,7 +275,7 @@ func (p *textLayout) inventory(s situation) {
 	p.b.WriteString("\n")
 	for i, line := range lines {
 		if i == troubleShown {
-			fmt.Fprintf(&p.b, "and %d more: %s\n", len(lines)-i, shell.Command("flux tree %s %s -n %s --failed", s.Link.Kind.Word, s.Link.Object.Name, s.Link.Object.Namespace))
+			fmt.Fprintf(&p.b, "and %d more: %s\n", len(lines)-i, shell.Command("flux tree "+s.Link.Kind.Word+" %s -n %s --failed", s.Link.Object.Name, s.Link.Object.Namespace))
 			break
 		}
 		p.b.WriteString(strings.TrimRight(redact.Text(line), " ") + "\n")

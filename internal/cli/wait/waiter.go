@@ -141,7 +141,7 @@ func (w *waiter) inWords(result reconcile.Result) error {
 	var final *reconcile.FinalError
 	switch err := objref.NotFound(result.Err, t); {
 	case errors.As(err, &final) && final.Suspended:
-		return clierr.WithHint(shell.Command("flux resume %s %s -n %s", s.Kind.Noun(), s.Name, s.Namespace),
+		return clierr.WithHint(shell.Command("flux resume "+s.Kind.Noun()+" %s -n %s", s.Name, s.Namespace),
 			"%s is suspended%s; its last state: %s", s, report.SuspendNote(o), report.Condition(s.Kind, o))
 	case errors.As(err, &final) && final.Source.Name != "":
 		return report.Unready(t, o, "%s is not ready, and its source %s is stalled: %s", s, final.Source, report.Condition(s.Kind, o))

@@ -110,7 +110,7 @@ func outdated(k controllers.Kind, done kube.Upserted, renewed bool) bool {
 func (c *Creation) Await(ctx context.Context, k controllers.Kind, done kube.Upserted, renewed bool) (controllers.Object, error) {
 	ui, last := c.App.UI, done.After
 	if k.Suspension.Is(last) {
-		ui.Warning("the object is suspended and is not reconciled: %s", shell.Command("flux resume %s %s -n %s", k.Noun(), c.Name, c.Namespace))
+		ui.Warning("the object is suspended and is not reconciled: %s", shell.Command("flux resume "+k.Noun()+" %s -n %s", c.Name, c.Namespace))
 		return last, nil
 	}
 	ui.Waiting("waiting for %s reconciliation", NounOf(k))
