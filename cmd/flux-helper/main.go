@@ -1,5 +1,6 @@
 // Command flux-helper runs jobs for flux with libraries that would slow down the start of every
-// command, and in a process whose memory is limited: Helm, kustomize and SOPS.
+// command, and in a process whose memory is limited: Helm, kustomize, SOPS, and logins to the
+// registries of cloud providers.
 //
 // flux starts it with the name of a job; see the package internal/helper for the protocol.
 package main
@@ -12,6 +13,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/fluxkit/flux/internal/cloud"
+	"github.com/fluxkit/flux/internal/cloud/login"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/sops"
 	"github.com/fluxkit/flux/internal/sops/decrypt"
@@ -49,6 +52,8 @@ func jobsOf(args []string) (map[string]helper.Job, error) {
 		return map[string]helper.Job{isolated.KustomizeJob: isolated.Kustomize}, isolated.RestrictNetwork(os.Getenv)
 	case len(args) == 1 && args[0] == sops.Job:
 		return map[string]helper.Job{sops.Job: decrypt.NewJob(os.Getenv)}, nil
+	case len(args) == 1 && args[0] == cloud.Job:
+		return map[string]helper.Job{cloud.Job: login.Job}, nil
 	}
 	return nil, fmt.Errorf("%s is started by flux and has no commands of its own", helper.Program)
 }

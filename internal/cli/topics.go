@@ -84,6 +84,18 @@ Credentials:
   DOCKER_CONFIG, REGISTRY_AUTH_FILE
       Credentials of OCI registries as "docker login" and "podman login" store
       them.
+  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE,
+  AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE, AWS_CONTAINER_CREDENTIALS_FULL_URI
+      Identity for --provider aws. Default: the profile in ~/.aws, else the role
+      of the task, pod or instance, unless AWS_EC2_METADATA_DISABLED is true.
+  AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET,
+  AZURE_FEDERATED_TOKEN_FILE, AZURE_AUTHORITY_HOST, AZURE_TOKEN_CREDENTIALS
+      Identity for --provider azure. Default: the managed identity, else the
+      login of the Azure CLI.
+  GOOGLE_APPLICATION_CREDENTIALS
+      File with the identity for --provider gcp. Default: the login of the
+      gcloud CLI, else the service account of the machine or pod; its metadata
+      server is GCE_METADATA_HOST if set.
   FLUX_TRIGGER_RECEIVER_OIDC_TOKEN
       OIDC token for flux trigger receiver.
   ACTIONS_ID_TOKEN_REQUEST_URL, ACTIONS_ID_TOKEN_REQUEST_TOKEN

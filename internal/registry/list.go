@@ -25,7 +25,7 @@ func List(ctx context.Context, address string, wanted func(tag string) bool, acc
 	if err != nil {
 		return nil, fmt.Errorf("reading the address %s: %w", address, err)
 	}
-	options, err := access.options(ctx)
+	options, err := access.options(ctx, repository.Registry)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -27,13 +26,16 @@ const contentMedia = "application/vnd.cncf.flux.content.v1.tar+gzip"
 // atOnce bounds the requests that are under way at the same time.
 const atOnce = 16
 
-// Access says how a registry is spoken to.
+// Access has the credentials and the connection settings for a registry.
 type Access struct {
-	// Credentials are user:password, or a token; without them, what docker
-	// login has left is used.
+	// Credentials are user:password, or a token. Without them and without a
+	// provider, the credentials of docker login are used.
 	Credentials string
-	// Provider is a cloud whose credential helper is asked: aws, azure, gcp.
+	// Provider is the cloud provider that Login asks for credentials; "" and
+	// generic are none.
 	Provider string
+	// Login returns the credentials of a provider for the host of a registry.
+	Login func(ctx context.Context, provider, host string) (username, password string, err error)
 	// Insecure allows plain HTTP.
 	Insecure bool
 	// CA is trusted besides the system's certificates; Cert and Key are a client
@@ -48,9 +50,13 @@ type Access struct {
 	Progress func(done, total int64)
 }
 
-// helpers are the programs by which clouds hand out credentials for their
-// registries, as docker uses them: their SDKs would be in every start of flux.
-var helpers = map[string]string{"aws": "ecr-login", "azure": "acr-env", "gcp": "gcr"}
+// Errors of an Access with a provider.
+var (
+	// ErrInsecureLogin is returned if the credentials of a provider would be sent without TLS.
+	ErrInsecureLogin = errors.New("the credentials of a cloud provider are sent with TLS only")
+	// ErrTwoLogins is returned for credentials in addition to a provider.
+	ErrTwoLogins = errors.New("credentials and a cloud provider are mutually exclusive")
+)
 
 // Scheme begins the address of an artifact.
 const Scheme = "oci://"
@@ -144,7 +150,7 @@ func (a Access) reach(ctx context.Context, address string) (name.Reference, []re
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the address %s: %w", address, err)
 	}
-	options, err := a.options(ctx)
+	options, err := a.options(ctx, reference.Context().Registry)
 	return reference, options, err
 }
 
@@ -155,8 +161,8 @@ func (a Access) strictness() []name.Option {
 	return nil
 }
 
-func (a Access) options(ctx context.Context) ([]remote.Option, error) {
-	keys, err := a.keychain(ctx)
+func (a Access) options(ctx context.Context, registry name.Registry) ([]remote.Option, error) {
+	keys, err := a.keychain(ctx, registry)
 	if err != nil {
 		return nil, err
 	}
@@ -274,30 +280,46 @@ type countedCloser struct {
 	io.Closer
 }
 
-func (a Access) keychain(ctx context.Context) (authn.Keychain, error) {
-	if a.Credentials != "" {
-		user, password, both := strings.Cut(a.Credentials, ":")
-		if !both {
-			return fixed{&authn.Bearer{Token: a.Credentials}}, nil
-		}
-		return fixed{&authn.Basic{Username: user, Password: password}}, nil
+// keychain returns the credentials for a registry.
+func (a Access) keychain(ctx context.Context, registry name.Registry) (authn.Keychain, error) {
+	if a.Provider != "" && a.Provider != "generic" {
+		return a.login(ctx, registry)
 	}
-	if a.Provider == "" || a.Provider == "generic" {
+	if a.Credentials == "" {
 		return authn.DefaultKeychain, nil
 	}
-	helper, ok := helpers[a.Provider]
-	if !ok {
-		return nil, fmt.Errorf("provider %q is not known", a.Provider)
+	user, password, both := strings.Cut(a.Credentials, ":")
+	if !both {
+		return fixed{registry, &authn.Bearer{Token: a.Credentials}}, nil
 	}
-	program, err := exec.LookPath("docker-credential-" + helper)
-	if err != nil {
-		return nil, fmt.Errorf("provider %s needs the program docker-credential-%s on PATH", a.Provider, helper)
-	}
-	return authn.NewKeychainFromHelper(cloud{ctx, program}), nil
+	return fixed{registry, &authn.Basic{Username: user, Password: password}}, nil
 }
 
-// fixed gives every registry the same credentials.
-type fixed struct{ authn.Authenticator }
+// login returns the credentials of the provider for a registry.
+func (a Access) login(ctx context.Context, registry name.Registry) (authn.Keychain, error) {
+	switch {
+	case a.Credentials != "":
+		return nil, ErrTwoLogins
+	case a.Insecure:
+		return nil, ErrInsecureLogin
+	}
+	user, password, err := a.Login(ctx, a.Provider, registry.RegistryStr())
+	if err != nil {
+		return nil, err
+	}
+	return fixed{registry, &authn.Basic{Username: user, Password: password}}, nil
+}
+
+// fixed has the credentials for one registry.
+type fixed struct {
+	registry name.Registry
+	authn.Authenticator
+}
 
 // Resolve implements authn.Keychain.
-func (f fixed) Resolve(authn.Resource) (authn.Authenticator, error) { return f.Authenticator, nil }
+func (f fixed) Resolve(resource authn.Resource) (authn.Authenticator, error) {
+	if resource.RegistryStr() != f.registry.RegistryStr() {
+		return authn.Anonymous, nil
+	}
+	return f.Authenticator, nil
+}

@@ -44,7 +44,7 @@ func Select(ctx context.Context, address string, wanted Wanted, access Access) (
 	if err != nil {
 		return Artifact{}, nil, fmt.Errorf("reading the address %s: %w", address, err)
 	}
-	options, err := access.options(ctx)
+	options, err := access.options(ctx, repository.Registry)
 	if err != nil {
 		return Artifact{}, nil, err
 	}

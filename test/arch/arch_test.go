@@ -32,6 +32,7 @@ var allowed = map[string][]string{
 	"internal/gitsource":    {"internal/gitrepo", "internal/sshkey", "internal/snapshot"},
 	"pkg/diagnose":          {"pkg/tree", "pkg/build", "pkg/diff"},
 	"internal/sops/decrypt": {"internal/sops"},
+	"internal/cloud/login":  {"internal/cloud"},
 	"pkg/bootstrap":         {"pkg/diagnose", "pkg/reconcile"},
 }
 

@@ -19,6 +19,7 @@ var heavy = map[string]string{
 	"github.com/fluxcd/pkg/ssa/normalize":      "links kubernetes/scheme: pkg/diff normalizes",
 	"helm.sh/helm/v4/pkg/action":               "takes 6 ms to initialise: flux-helper has it",
 	"github.com/getsops/sops/v3":               "links the SDKs of cloud providers: flux-helper has it",
+	"github.com/fluxcd/pkg/auth":               "links the SDKs of cloud providers: flux-helper has it",
 	"helm.sh/helm/v3/pkg/action":               "takes 6 ms to initialise: flux-helper has it",
 }
 

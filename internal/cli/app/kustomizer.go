@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/egress"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/sops"
@@ -23,6 +24,7 @@ type Helpers struct {
 	// kustomizers has a process for each list of allowed hosts.
 	kustomizers map[string]*isolated.Kustomizer
 	decryption  *helper.Process
+	cloud       *cloud.Client
 }
 
 // Close stops the processes.
@@ -35,6 +37,9 @@ func (h *Helpers) Close() error {
 	}
 	if h.decryption != nil {
 		err = errors.Join(err, h.decryption.Close())
+	}
+	if h.cloud != nil {
+		err = errors.Join(err, h.cloud.Process.Close())
 	}
 	return err
 }
@@ -78,6 +83,25 @@ func (a *App) Decryption() *helper.Process {
 		}
 	}
 	return h.decryption
+}
+
+// Login returns credentials of a cloud provider for the host of a registry. The helper process has
+// the environment of flux, where the clients of the provider look for an identity.
+func (h *Helpers) Login(ctx context.Context, a *App, provider, host string) (username, password string, err error) {
+	credentials, err := h.client(a).Credentials(ctx, provider, host)
+	return credentials.Username, credentials.Password, err
+}
+
+func (h *Helpers) client(a *App) *cloud.Client {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cloud == nil {
+		h.cloud = &cloud.Client{Mask: a.Secrets.AddLogin, Process: &helper.Process{
+			Find: FindHelper, Arguments: []string{cloud.Job}, // the client of AWS logs on stderr
+			Environment: func(context.Context) ([]string, error) { return a.Environ(), nil },
+		}}
+	}
+	return h.cloud
 }
 
 // FindHelper returns the path of the helper program.

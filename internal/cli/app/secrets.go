@@ -42,7 +42,7 @@ func (a *App) AddEnvironmentSecrets() {
 		switch {
 		case strings.Contains(value, "://"):
 			a.Secrets.AddURL(value)
-		case redact.Named(name) && !strings.HasPrefix(value, "/"):
+		case redact.Named(name) && !strings.HasPrefix(value, "/") && name != "AZURE_TOKEN_CREDENTIALS": // it names types
 			a.Secrets.Add(value)
 		}
 	}

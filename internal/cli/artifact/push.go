@@ -34,26 +34,34 @@ func newPushArtifact(a *app.App) *cobra.Command {
 	o := &pushOptions{}
 	cmd := &cobra.Command{
 		Use:   "artifact [oci://address:tag]",
-		Short: "Pack a folder and push it to a registry",
-		Long: `Pack a folder into an artifact and push it to an OCI registry, where an
-OCIRepository fetches it from. Credentials are those of 'docker login' unless
-others are given; those of a cloud come from its credential helper for docker.`,
-		Example: `  # Push the manifests of a folder, and say which commit they are of
+		Short: "Push a directory of manifests to an OCI registry",
+		Long: `Pack a directory into an artifact and push it to an OCI registry, from which an
+OCIRepository fetches it. The credentials are those of 'docker login' unless
+--creds or --provider is set.
+
+With --provider, the registry is one of AWS, Azure or Google Cloud, and the
+credentials are issued to the identity of the environment, such as variables, a
+workload identity or the role of the machine: see 'flux help environment'.`,
+		Example: `  # Push a directory of manifests with its commit
   flux push artifact oci://ghcr.io/org/manifests:$(git rev-parse --short HEAD) \
     --path ./deploy \
     --source "$(git config --get remote.origin.url)" \
     --revision "$(git branch --show-current)@sha1:$(git rev-parse HEAD)"
 
-  # Sign what was pushed, by its digest
+  # Push with the identity of the environment, in AWS, Azure or Google Cloud
+  flux push artifact oci://123456789012.dkr.ecr.eu-west-1.amazonaws.com/manifests:latest --provider aws \
+    --path ./deploy --source https://github.com/org/app --revision "main@sha1:$(git rev-parse HEAD)"
+
+  # Sign the pushed artifact by its digest
   digest=$(flux push artifact oci://ghcr.io/org/manifests:v1.2.0 --path ./deploy \
     --source https://github.com/org/app --revision "v1.2.0@sha1:$(git rev-parse HEAD)" -o json | jq -r .digest)
   cosign sign ghcr.io/org/manifests@$digest
 
-  # The same files and flags give the same digest
+  # Push a reproducible artifact: the same files and flags give the same digest
   flux push artifact oci://ghcr.io/org/manifests:latest --path ./deploy --reproducible \
     --source https://github.com/org/app --revision "main@sha1:$(git rev-parse HEAD)"
 
-  # Push what another command prints
+  # Push the output of another command
   kustomize build ./overlays/production | flux push artifact oci://ghcr.io/org/production:latest --path - \
     --source https://github.com/org/app --revision "main@sha1:$(git rev-parse HEAD)"`,
 		ValidArgsFunction: oci.CompleteAddress,
@@ -62,7 +70,7 @@ others are given; those of a cloud come from its credential helper for docker.`,
 	flags := cmd.Flags()
 	o.Add(flags)
 	oci.AddAccess(a, flags, &o.access)
-	flags.StringVarP(&o.Path, "path", "f", "", "folder or file to push; - for standard input")
+	flags.StringVarP(&o.Path, "path", "f", "", "directory or file to push, - for standard input")
 	flags.StringVar(&o.source, "source", "", "address of the source of the files, e.g. of the Git repository")
 	flags.StringVar(&o.revision, "revision", "", "revision of the files, e.g. main@sha1:6f9a1b2c")
 	flags.StringArrayVarP(&o.annotations, "annotations", "a", nil, "annotation for the artifact as key=value; can be repeated")

@@ -32,8 +32,8 @@ func newArtifact(a *app.App) *cobra.Command {
 that differ.
 
 The exit code is 0 if they are equal, 1 if they differ, and 2 if the comparison
-failed. Credentials are those of 'docker login' unless --creds is set; cloud
-registries use their Docker credential helper.`,
+failed. The credentials are those of 'docker login' unless --creds or --provider
+is set.`,
 		Example: `  # Compare with the files that were pushed
   flux diff artifact oci://ghcr.io/org/manifests:latest --path ./deploy
 

@@ -21,6 +21,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/registry"
 )
@@ -29,9 +30,12 @@ import (
 func AddAccess(a *app.App, flags *pflag.FlagSet, access *registry.Access) {
 	access.Transport = a.Secrets.Transport(remote.DefaultTransport)
 	access.Provider = "generic"
-	flags.StringVar(&access.Credentials, "creds", "", "user:password or a token for the registry")
+	access.Login = func(ctx context.Context, provider, host string) (username, password string, err error) {
+		return a.Helpers.Login(ctx, a, provider, host)
+	}
+	flags.StringVar(&access.Credentials, "creds", "", "user:password or a token for the registry (default: the credentials of docker login)")
 	flags.BoolVar(&access.Insecure, "insecure-registry", false, "connect to the registry without TLS")
-	flags.Var(command.Choice{Value: &access.Provider, Allowed: []string{"generic", "aws", "azure", "gcp"}}, "provider", "source of credentials: generic, aws, azure or gcp")
+	flags.Var(command.Choice{Value: &access.Provider, Allowed: []string{"generic", cloud.AWS, cloud.Azure, cloud.GCP}}, "provider", "cloud provider whose identity in the environment is used: generic (none), aws, azure or gcp")
 }
 
 // AddFormat adds the flag --output to a command that prints text by default.
@@ -63,9 +67,13 @@ func CompleteAddress(_ *cobra.Command, args []string, prefix string) ([]string, 
 func ExplainError(ctx context.Context, access registry.Access, err error) error {
 	var answered *transport.Error
 	var dial *net.OpError
-	switch {
-	case err == nil || ctx.Err() != nil:
+	if err == nil || ctx.Err() != nil {
 		return err
+	}
+	if explained := explainLogin(err); explained != nil {
+		return explained
+	}
+	switch {
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return clierr.WithHint("check the address of the registry and the network connection", "cannot reach the registry: %w", err)
 	case lost(err):
@@ -74,8 +82,10 @@ func ExplainError(ctx context.Context, access registry.Access, err error) error 
 		return &clierr.HintedError{Err: err, Hint: "the registry does not use TLS: allow it with --insecure-registry"}
 	case !errors.As(err, &answered):
 		return err
-	case answered.StatusCode == http.StatusUnauthorized && access.Credentials == "" && access.Provider == "generic":
-		return &clierr.HintedError{Err: err, Hint: "log in with 'docker login', or set credentials with --creds"}
+	case rejected(answered) && cloud.Known(access.Provider):
+		return &clierr.HintedError{Err: err, Hint: providers[access.Provider].repository}
+	case answered.StatusCode == http.StatusUnauthorized && access.Credentials == "":
+		return &clierr.HintedError{Err: err, Hint: "log in with 'docker login', or set credentials with --creds or --provider"}
 	case answered.StatusCode == http.StatusUnauthorized:
 		return &clierr.HintedError{Err: err, Hint: "the registry does not accept these credentials"}
 	case answered.StatusCode == http.StatusForbidden:
@@ -84,6 +94,10 @@ func ExplainError(ctx context.Context, access registry.Access, err error) error 
 		return &clierr.HintedError{Err: err, Hint: "check the address; 'flux list artifacts' shows the tags of a repository"}
 	}
 	return err
+}
+
+func rejected(answered *transport.Error) bool {
+	return answered.StatusCode == http.StatusUnauthorized || answered.StatusCode == http.StatusForbidden
 }
 
 // lost reports whether a connection ended in the middle of a response.

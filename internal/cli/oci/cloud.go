@@ -1,0 +1,66 @@
+package oci
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cloud"
+	"github.com/fluxkit/flux/internal/registry"
+)
+
+// provider has the remedies for a login with a cloud provider.
+type provider struct {
+	// registries are the hosts of its registries.
+	registries string
+	// identity gets an identity for the command.
+	identity string
+	// exchange is the permission to get credentials of a registry.
+	exchange string
+	// repository are the permissions in a repository.
+	repository string
+}
+
+var providers = map[string]provider{
+	cloud.AWS: {
+		registries: "ACCOUNT.dkr.ecr.REGION.amazonaws.com and public.ecr.aws",
+		identity:   "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run in AWS with an IAM role",
+		exchange:   "allow the identity ecr:GetAuthorizationToken (for public.ecr.aws ecr-public:GetAuthorizationToken and sts:GetServiceBearerToken), or renew its credentials",
+		repository: "allow the identity to read or push to the repository, e.g. with AmazonEC2ContainerRegistryReadOnly or AmazonEC2ContainerRegistryPowerUser",
+	},
+	cloud.Azure: {
+		registries: "NAME.azurecr.io",
+		identity:   "run 'az login', set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run in Azure with a workload identity or managed identity",
+		exchange:   "check the name of the registry, and assign the role AcrPull or AcrPush in the registry to the identity",
+		repository: "assign the role AcrPull or AcrPush in the registry to the identity",
+	},
+	cloud.GCP: {
+		registries: "LOCATION-docker.pkg.dev and gcr.io",
+		identity:   "run 'gcloud auth application-default login', set GOOGLE_APPLICATION_CREDENTIALS, or run in Google Cloud with a service account",
+		exchange:   "renew the credentials of the identity",
+		repository: "assign the role roles/artifactregistry.reader or roles/artifactregistry.writer in the repository to the identity",
+	},
+}
+
+// explainLogin adds the remedy to an error of a login with a cloud provider. It returns nil for
+// other errors.
+func explainLogin(err error) error {
+	var failed *cloud.Error
+	switch {
+	case errors.Is(err, registry.ErrTwoLogins):
+		return clierr.WithHint("set --creds or --provider", "%w", err)
+	case errors.Is(err, registry.ErrInsecureLogin):
+		return clierr.WithHint("remove --insecure-registry", "%w", err)
+	case !errors.As(err, &failed):
+		return nil
+	}
+	p := providers[failed.Provider]
+	switch failed.Step {
+	case cloud.CheckRegistry:
+		return clierr.WithHint(fmt.Sprintf("--provider %s is for %s: log in to other registries with 'docker login' or --creds", failed.Provider, p.registries), "%w", err)
+	case cloud.Exchange:
+		return clierr.WithHint(p.exchange, "%w", err)
+	default:
+		return clierr.WithHint(p.identity, "%w", err)
+	}
+}

@@ -1,0 +1,108 @@
+// Package login gets credentials for registries with the libraries of cloud providers. Only the
+// helper program links it.
+package login
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/fluxcd/pkg/auth"
+	"github.com/fluxcd/pkg/auth/aws"
+	"github.com/fluxcd/pkg/auth/azure"
+	"github.com/fluxcd/pkg/auth/gcp"
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"github.com/fluxkit/flux/internal/cloud"
+	"github.com/fluxkit/flux/internal/helper"
+)
+
+// Job returns credentials for a registry.
+func Job(ctx context.Context, input json.RawMessage, _ helper.Ask) (any, error) {
+	var r cloud.Request
+	if err := json.Unmarshal(input, &r); err != nil {
+		return nil, err
+	}
+	return login(ctx, r)
+}
+
+// providerOf returns the implementation of a provider. A token of a provider is sent to its own
+// endpoints and to the registry only if ParseArtifactRepository accepts the registry.
+func providerOf(name string) (auth.ArtifactRegistryCredentialsProvider, error) {
+	switch name {
+	case cloud.AWS:
+		return aws.Provider{}, nil
+	case cloud.Azure:
+		return azure.Provider{}, nil
+	case cloud.GCP:
+		return gcp.Provider{}, nil
+	}
+	return nil, fmt.Errorf("unknown provider %q", name)
+}
+
+// login runs the steps of auth.GetArtifactRegistryCredentials one by one, since each has another
+// remedy.
+func login(ctx context.Context, r cloud.Request) (cloud.Result, error) {
+	provider, err := providerOf(r.Provider)
+	if err != nil {
+		return cloud.Result{}, err
+	}
+	if _, err := name.NewRegistry(r.Registry, name.StrictValidation); err != nil {
+		return cloud.Result{}, err
+	}
+	failed := func(step cloud.Step, err error) (cloud.Result, error) {
+		if ctx.Err() != nil {
+			return cloud.Result{}, context.Cause(ctx)
+		}
+		return cloud.Result{Failure: &cloud.Error{Request: r, Step: step, Detail: excerpt(err)}}, nil
+	}
+	registry, err := provider.ParseArtifactRepository(r.Registry)
+	if err != nil {
+		return failed(cloud.CheckRegistry, err)
+	}
+	// Like the flux command of Flux 2.9, and other than its controllers, a login of the Azure CLI counts.
+	options := []auth.Option{auth.WithAllowShellOut()}
+	scope, err := provider.GetAccessTokenOptionsForArtifactRepository(r.Registry)
+	if err != nil {
+		return failed(cloud.Identify, err)
+	}
+	token, err := auth.GetAccessToken(ctx, provider, append(scope, options...)...)
+	if err != nil {
+		return failed(cloud.Identify, err)
+	}
+	credentials, err := provider.NewArtifactRegistryCredentials(ctx, registry, token, options...)
+	if err != nil {
+		return failed(cloud.Exchange, err)
+	}
+	config, err := authn.Authorization(ctx, credentials)
+	if err != nil {
+		return failed(cloud.Exchange, err)
+	}
+	return cloud.Result{Credentials: cloud.Credentials{Username: config.Username, Password: config.Password}}, nil
+}
+
+// excerptMax is the maximum length of the error of a library in a message.
+const excerptMax = 500
+
+// excerpt returns the beginning of an error in one line. The client of Azure reports each
+// credential that it tried on a line, followed by the requests and responses.
+func excerpt(err error) string {
+	text := strings.TrimPrefix(err.Error(), "failed to create provider access token for the controller: ")
+	if _, tried, ok := strings.Cut(text, "Attempted credentials:"); ok {
+		text = tried
+	}
+	var facts []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "---") && !strings.HasPrefix(line, "GET ") && !strings.HasPrefix(line, "POST ") && !strings.HasPrefix(line, "To troubleshoot") {
+			facts = append(facts, strings.TrimSuffix(line, "."))
+		}
+	}
+	text = strings.Join(facts, "; ")
+	if len(text) > excerptMax {
+		text = strings.ToValidUTF8(text[:excerptMax], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,289 @@
+// Package testcloud simulates AWS, Azure and Google Cloud on loopback for tests: the endpoints that
+// issue credentials, and registries that accept nothing else. Clients reach it by the real host
+// names through a proxy, so that they are the same as in production.
+package testcloud
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/registry"
+)
+
+// The hosts of the registries.
+const (
+	ECR       = "123456789012.dkr.ecr.eu-west-1.amazonaws.com"
+	PublicECR = "public.ecr.aws"
+	ACR       = "fluxtest.azurecr.io"
+	GAR       = "europe-docker.pkg.dev"
+	// Stranger is a registry of no provider. It accepts every client.
+	Stranger = "registry.example.com"
+)
+
+// The hosts that issue credentials.
+const (
+	ecrAPI       = "api.ecr.eu-west-1.amazonaws.com"
+	publicECRAPI = "api.ecr-public.us-east-1.amazonaws.com"
+	awsSTS       = "sts.eu-west-1.amazonaws.com"
+	publicSTS    = "sts.us-east-1.amazonaws.com"
+	entra        = "login.microsoftonline.com"
+	googleTokens = "oauth2.googleapis.com"
+	googleSTS    = "sts.googleapis.com"
+)
+
+// Fault changes the behavior of the cloud.
+type Fault string
+
+const (
+	// Denied makes the exchange for credentials of a registry fail.
+	Denied Fault = "denied"
+	// Expired makes everything that is issued from now on expire at once.
+	Expired Fault = "expired"
+	// Forbidden makes registries answer 403 to valid credentials.
+	Forbidden Fault = "forbidden"
+	// Slow makes the endpoints that issue credentials hold their answers back.
+	Slow Fault = "slow"
+)
+
+// Cloud is a cloud until Close.
+type Cloud struct {
+	dir                  string
+	proxy, secure, plain *httptest.Server
+	registries           map[string]http.Handler
+	closing              chan struct{}
+
+	mu       sync.Mutex
+	fault    Fault
+	requests []string
+	asked    chan struct{}
+	issued   map[string]grant
+	account  account
+}
+
+// The clouds of one provider each.
+type (
+	amazon    struct{ *Cloud }
+	microsoft struct{ *Cloud }
+	google    struct{ *Cloud }
+)
+
+// grant is a credential that the cloud has issued.
+type grant struct {
+	// use is what it is valid for, such as a registry.
+	use     string
+	expires time.Time
+	// secret and session belong to an access key of AWS.
+	secret, session string
+}
+
+// Start runs a cloud. Files for clients are written to dir.
+func Start(dir string) (*Cloud, error) {
+	c := &Cloud{
+		dir: dir, registries: map[string]http.Handler{}, closing: make(chan struct{}),
+		asked: make(chan struct{}, 1), issued: map[string]grant{},
+	}
+	hosts := []string{ECR, PublicECR, ACR, GAR, Stranger}
+	for _, host := range hosts {
+		c.registries[host] = registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	}
+	certificate, err := c.certify(append(hosts, ecrAPI, publicECRAPI, awsSTS, publicSTS, entra, googleTokens, googleSTS))
+	if err != nil {
+		return nil, err
+	}
+	if c.account, err = newAccount(); err != nil {
+		return nil, err
+	}
+	c.secure = httptest.NewUnstartedServer(http.HandlerFunc(c.serveSecure))
+	c.secure.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	c.secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	c.secure.StartTLS()
+	c.plain = httptest.NewServer(http.HandlerFunc(c.serveMetadata))
+	c.proxy = httptest.NewServer(http.HandlerFunc(c.connect))
+	return c, nil
+}
+
+// Close stops the cloud.
+func (c *Cloud) Close() {
+	close(c.closing)
+	for _, server := range []*httptest.Server{c.proxy, c.secure, c.plain} {
+		server.CloseClientConnections()
+		server.Close()
+	}
+}
+
+// Set sets the fault, "" for none.
+func (c *Cloud) Set(fault Fault) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fault = fault
+}
+
+// Requests returns the requests as "METHOD HOST/PATH" and forgets them.
+func (c *Cloud) Requests() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	requests := c.requests
+	c.requests = nil
+	return requests
+}
+
+// Asked returns a channel that receives when a request for credentials has arrived.
+func (c *Cloud) Asked() <-chan struct{} { return c.asked }
+
+// Secrets returns all credentials that the cloud knows, none of which belongs in output.
+func (c *Cloud) Secrets() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	secrets := c.account.secrets()
+	for token, g := range c.issued {
+		if g.secret == "" { // the identifier of an access key is not secret
+			secrets = append(secrets, token)
+		} else {
+			secrets = append(secrets, g.secret, g.session)
+		}
+	}
+	return slices.DeleteFunc(secrets, func(s string) bool { return s == "" })
+}
+
+// certify returns a certificate for hosts, and writes it as its own authority.
+func (c *Cloud) certify(hosts []string) (tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: hosts, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	err = os.WriteFile(c.authority(), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
+}
+
+func (c *Cloud) authority() string { return filepath.Join(c.dir, "cloud.crt") }
+
+// connect is a proxy that connects the hosts of the cloud, and no others.
+func (c *Cloud) connect(w http.ResponseWriter, r *http.Request) {
+	host, port, err := net.SplitHostPort(r.Host)
+	if r.Method != http.MethodConnect || err != nil || port != "443" {
+		http.Error(w, "only HTTPS is connected", http.StatusMethodNotAllowed)
+		return
+	}
+	server, err := (&net.Dialer{}).DialContext(r.Context(), "tcp", c.secure.Listener.Addr().String())
+	if err != nil {
+		http.Error(w, "connecting to "+host, http.StatusBadGateway)
+		return
+	}
+	client, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		_ = server.Close()
+		return
+	}
+	_, _ = io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n")
+	go func() { _, _ = io.Copy(server, client); _ = server.Close() }()
+	_, _ = io.Copy(client, server)
+	_ = client.Close()
+}
+
+// serveSecure serves the hosts of the cloud.
+func (c *Cloud) serveSecure(w http.ResponseWriter, r *http.Request) {
+	c.record(r)
+	switch r.Host {
+	case ecrAPI, publicECRAPI, awsSTS, publicSTS, entra, googleTokens, googleSTS:
+		c.issue(w, r, map[string]http.HandlerFunc{
+			ecrAPI: amazon{c}.token, publicECRAPI: amazon{c}.token, awsSTS: amazon{c}.webIdentity, publicSTS: amazon{c}.webIdentity, entra: microsoft{c}.token,
+			googleTokens: google{c}.key, googleSTS: google{c}.exchange,
+		}[r.Host])
+	case ACR:
+		if strings.HasPrefix(r.URL.Path, "/oauth2/") {
+			c.issue(w, r, microsoft{c}.registryToken)
+			return
+		}
+		c.serveRegistry(w, r)
+	default:
+		c.serveRegistry(w, r)
+	}
+}
+
+// issue calls what issues credentials, unless the cloud is slow.
+func (c *Cloud) issue(w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
+	select {
+	case c.asked <- struct{}{}:
+	default:
+	}
+	if c.is(Slow) {
+		select {
+		case <-c.closing:
+		case <-r.Context().Done():
+		}
+		return
+	}
+	next(w, r)
+}
+
+func (c *Cloud) record(r *http.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	host := r.Host
+	if strings.HasPrefix(host, "127.0.0.1:") {
+		host = "metadata"
+	}
+	c.requests = append(c.requests, r.Method+" "+host+r.URL.Path)
+}
+
+func (c *Cloud) is(fault Fault) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fault == fault
+}
+
+// grant issues a credential.
+func (c *Cloud) grant(token string, g grant) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g.expires = time.Now().Add(time.Hour)
+	if c.fault == Expired {
+		g.expires = time.Now().Add(-time.Minute)
+	}
+	c.issued[token] = g
+}
+
+// errExpired is returned by valid for a credential that has expired.
+var errExpired = errors.New("expired")
+
+// valid checks a credential for a use.
+func (c *Cloud) valid(token, use string) (grant, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g, ok := c.issued[token]
+	switch {
+	case !ok:
+		return g, errors.New("unknown credentials")
+	case g.use != use:
+		return g, fmt.Errorf("credentials for %s are not valid for %s", g.use, use)
+	case time.Now().After(g.expires):
+		return g, errExpired
+	}
+	return g, nil
+}
