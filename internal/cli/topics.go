@@ -142,8 +142,9 @@ one failed. A command without required arguments prints its usage and exits 1.
 Commands with other rules:
 
   flux diff
-      0 without changes, 1 with changes (0 with --exit-code=false), 2 if the
-      comparison or the build failed or the command line is invalid.
+      0 without changes, 1 with changes (with --fail-on=danger only if they are
+      dangerous, with --fail-on=error never), 2 if the comparison or the build
+      failed or the command line is invalid.
   flux why
       0 if no problem was found, 1 if there is a problem, 2 if an object does
       not exist or could not be read, or the command line is invalid.

@@ -164,12 +164,12 @@ func (c *comparison) refused(ctx context.Context, r kube.Resource, ref Ref, o it
 		if cleansUp(o.Object, s.before) {
 			change.Notes = append(change.Notes, "changed with kubectl: the controller deletes the object, fails once, and creates it at the next attempt")
 		}
-		change.Dangers = append(change.Dangers, DangerImmutable)
+		change.Dangers = append(change.Dangers, Danger{Rule: DangerImmutable})
 	case invalid == nil:
-		change.Dangers = append(change.Dangers, DangerImmutable)
+		change.Dangers = append(change.Dangers, Danger{Rule: DangerImmutable})
 	case forced:
 		change.Reason = "the controller will delete the object and then fail to create it: " + c.dryRunError(o, invalid)
-		change.Dangers = append(change.Dangers, DangerLost)
+		change.Dangers = append(change.Dangers, Danger{Rule: DangerLost})
 	}
 	return c.finish(change, o, s.before, overlay(s.before, o.Object)), nil
 }

@@ -65,23 +65,24 @@ const (
 	Encrypted Action = "encrypted"
 )
 
-// Danger is a reason to review a change before it is merged.
-type Danger string
+// Danger is a reason to review a change before it is merged. Package review has the rules.
+type Danger struct {
+	// Rule is the ID of the rule.
+	Rule string `json:"rule"`
+	// Detail is the occurrence, if the object alone does not identify it.
+	Detail string `json:"detail,omitempty"`
+	// Notice reports whether the danger is for information only.
+	Notice bool `json:"notice,omitempty"`
+	// Allowed is what allows the danger: a flag or an annotation.
+	Allowed string `json:"allowed,omitempty"`
+}
 
-// The dangers of a change.
+// The dangers that only the dry run on a server reveals.
 const (
-	// DangerPrune marks an object that is deleted.
-	DangerPrune Danger = "prune"
 	// DangerImmutable marks a change of an immutable field.
-	DangerImmutable Danger = "immutable"
-	// DangerData marks a PersistentVolumeClaim or StatefulSet that is deleted or recreated.
-	DangerData Danger = "persistent-volume-claim"
-	// DangerCRD marks a CRD that is deleted together with all its objects.
-	DangerCRD Danger = "crd-removal"
-	// DangerNamespace marks a namespace that is deleted together with all its objects.
-	DangerNamespace Danger = "namespace-removal"
+	DangerImmutable = "immutable"
 	// DangerLost marks an object that the controller will delete and then fail to create.
-	DangerLost Danger = "deleted-and-not-recreated"
+	DangerLost = "deleted-and-not-recreated"
 )
 
 // Op is the way in which a field differs.
@@ -130,6 +131,9 @@ type Change struct {
 	Fields  []Field  `json:"fields,omitempty"`
 	Images  []Image  `json:"images,omitempty"`
 	Dangers []Danger `json:"dangers,omitempty"`
+	// Orphaned reports whether the object leaves the source and stays on the cluster, because
+	// nothing prunes it.
+	Orphaned bool `json:"orphaned,omitempty"`
 	// Notes are facts that could not be determined, such as a value that cannot be decrypted here.
 	Notes []string `json:"notes,omitempty"`
 	// Before and After are the object without the fields that the server maintains, with secret
@@ -163,6 +167,10 @@ type Result struct {
 	Changes []Change `json:"changes"`
 	// Warnings concern the owner, such as a suspended Kustomization.
 	Warnings []string `json:"warnings,omitempty"`
+	// Suspended reports whether the owner is suspended.
+	Suspended bool `json:"suspended,omitempty"`
+	// Dangers concern the owner.
+	Dangers []Danger `json:"dangers,omitempty"`
 	// NotCompared is set if the objects of the owner could not be compared, or not all of them.
 	NotCompared *Omission `json:"notCompared,omitempty"`
 	// Builds reports whether two builds were compared, without a cluster.

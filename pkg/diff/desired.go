@@ -138,7 +138,8 @@ func (d Desired) compare(moves map[Ref]move, known scopes) *Result {
 			result.Changes = append(result.Changes, d.removed(c, ref, o))
 		}
 	}
-	if suspended, _, _ := unstructured.NestedBool(d.owner().Object, "spec", "suspend"); suspended && result.Different() {
+	result.Suspended, _, _ = unstructured.NestedBool(d.owner().Object, "spec", "suspend")
+	if result.Suspended && result.Different() {
 		result.Warnings = append(result.Warnings, result.Owner.String()+" is suspended: nothing is applied until it is resumed")
 	}
 	if d.Kept {
@@ -220,7 +221,7 @@ func (d Desired) removed(c *between, ref Ref, o build.Object) Change {
 		}
 		change.Action = Pruned
 	case !prunes || d.After == nil && policy == "Orphan":
-		change.Reason = "the Kustomization does not prune"
+		change.Reason, change.Orphaned = "the Kustomization does not prune", true
 	case marked(o.Object, "prune", "disabled"):
 		change.Reason = group + "/prune: disabled"
 	case reason != "":
@@ -258,7 +259,6 @@ func (c *between) finish(change Change, old, young build.Object) Change {
 		return Change{Object: change.Object, Action: Unchanged}
 	}
 	change.Images = images(content(before), content(after))
-	change.Dangers = append(change.Dangers, dangers(change)...)
 	return change
 }
 

@@ -16,7 +16,7 @@ import (
 func (c *comparison) compareStale(ctx context.Context, ref Ref) (Change, error) {
 	change := Change{Object: ref, Action: Skipped}
 	if !c.prune {
-		change.Reason = c.stay
+		change.Reason, change.Orphaned = c.stay, true
 		return change, nil
 	}
 	r, served := c.kinds.of(ref.kind())
@@ -78,8 +78,8 @@ func (c *comparison) deleted(ctx context.Context, r kube.Resource, change Change
 	return c.finish(change, item{}, o, nil), nil
 }
 
-// finish adds the fields that differ, with secret values masked, and the dangers. A change without
-// a difference becomes Unchanged.
+// finish adds the fields that differ, with secret values masked. A change without a difference
+// becomes Unchanged.
 func (p *plan) finish(change Change, o item, before, after controllers.Object) Change {
 	b, a := tidy(before), tidy(after)
 	if change.Action == Changed && len(Fields(content(b), content(a))) == 0 {
@@ -96,7 +96,6 @@ func (p *plan) finish(change Change, o item, before, after controllers.Object) C
 		change.Fields = Fields(content(b), content(a))
 	}
 	change.Images = images(content(b), content(a))
-	change.Dangers = append(change.Dangers, dangers(change)...)
 	return change
 }
 

@@ -160,7 +160,7 @@ func (c *comparison) recreate(ctx context.Context, r kube.Resource, ref Ref, o i
 	}
 	if invalid != nil {
 		change.Action, change.Reason = Failed, "the controller will delete the object and then fail to create it: "+c.dryRunError(o, invalid)
-		change.Dangers = append(change.Dangers, DangerLost)
+		change.Dangers = append(change.Dangers, Danger{Rule: DangerLost})
 	}
 	after := c.defaults(ctx, r, o)
 	if len(after) == 0 {

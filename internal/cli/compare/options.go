@@ -10,8 +10,13 @@ type Options struct {
 	desired.BuildOptions
 	IgnoreNotFound bool
 	Progress       bool
-	ExitCode       bool
-	Format         string
+	// ExitCode is the flag --exit-code, and FailOn the lowest level that exits with 1: change, danger
+	// or error.
+	ExitCode bool
+	FailOn   string
+	// Allow are the IDs of the dangers that do not count.
+	Allow  []string
+	Format string
 	// revision and branch select the revision of the source; both are empty
 	// for the current artifact.
 	revision, branch string

@@ -13,7 +13,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/compare"
 	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/shell"
@@ -91,9 +90,7 @@ if anything is not compared.`
 	fs.StringVar(&o.KubeVersion, "kube-version", desired.AssumedKubernetes, "Kubernetes version for chart capabilities")
 	fs.StringSliceVar(&o.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
 	o.Remote.Add(fs)
-	fs.BoolVar(&o.Progress, "progress-bar", true, "print progress on standard error")
-	fs.BoolVar(&o.ExitCode, "exit-code", true, "exit with 1 if there are changes")
-	fs.VarP(command.Choice{Value: &o.Format, Allowed: formats}, "output", "o", "output format: human, unified, json, github, gitlab or html")
+	addOutput(cmd, &o.Options)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("base") {
 			if cmd.Flags().NFlag() > 0 && cmd.LocalNonPersistentFlags().Changed("path") {
@@ -109,6 +106,9 @@ if anything is not compared.`
 func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	if o.Path == "" {
 		return clierr.WithHint("flux diff --base "+shell.Quote(o.base)+" --path clusters/production", "--path is required: the directory of the cluster")
+	}
+	if err := checkGate(cmd, &o.Options); err != nil {
+		return err
 	}
 	namespace, err := a.Namespace(cmd)
 	if err != nil {
@@ -156,7 +156,7 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	if len(results) == 0 {
 		results = []*diff.Result{{Owner: outcome.Root, Revision: head.Name, Builds: true}}
 	}
-	if err := printChanges(a, o.Format, results); err != nil {
+	if err := printChanges(a, &o.Options, results); err != nil {
 		return err
 	}
 	failed := desired.ReportChildren(a, failures)

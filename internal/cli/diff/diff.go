@@ -3,12 +3,10 @@ package diff
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/fatih/color"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/cli/app"
@@ -22,6 +20,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
+	"github.com/fluxkit/flux/pkg/diff/review"
 )
 
 // NewCommand returns the diff command.
@@ -96,14 +95,15 @@ comparison failed or the controller would fail.`,
 	fs.Lookup("path").Usage = "directory to compare (default: the artifact of the source)"
 	compare.AddRevision(cmd, o)
 	fs.BoolVar(&o.IgnoreNotFound, "ignore-not-found", false, "treat a missing Kustomization as new if a file is set, and as unchanged otherwise")
-	addOutput(o, fs)
+	addOutput(cmd, o)
 	return cmd
 }
 
-// addOutput adds the output flags to fs.
-func addOutput(o *compare.Options, fs *pflag.FlagSet) {
+// addOutput adds the flags for the output and the exit code.
+func addOutput(cmd *cobra.Command, o *compare.Options) {
+	fs := cmd.Flags()
+	addGate(cmd, o)
 	fs.BoolVar(&o.Progress, "progress-bar", true, "print progress on standard error")
-	fs.BoolVar(&o.ExitCode, "exit-code", true, "exit with 1 if there are changes")
 	fs.VarP(command.Choice{Value: &o.Format, Allowed: formats}, "output", "o", "output format: human, unified, json, github, gitlab or html")
 }
 
@@ -114,6 +114,9 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *compare.Options, h *des
 		return clierr.WithHint("flux diff kustomization NAME", "one Kustomization name is required")
 	}
 	if err := o.CheckRevision(); err != nil {
+		return err
+	}
+	if err := checkGate(cmd, o); err != nil {
 		return err
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
@@ -153,7 +156,7 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *compare.Options, h *des
 		}
 	}
 	line.Done()
-	if err := printChanges(a, o.Format, results); err != nil {
+	if err := printChanges(a, o, results); err != nil {
 		return err
 	}
 	return conclude(a, o, results, failed)
@@ -162,8 +165,10 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *compare.Options, h *des
 // gitlabMax is the maximum length of a GitLab comment in characters.
 const gitlabMax = 1_000_000
 
-func printChanges(a *app.App, format string, results []*diff.Result) error {
-	switch format {
+// printChanges reviews the changes and prints them.
+func printChanges(a *app.App, o *compare.Options, results []*diff.Result) error {
+	review.Apply(results, o.Allow)
+	switch format := o.Format; format {
 	case "json":
 		return render.JSON(a.Answer(format), results)
 	case "unified":
@@ -209,9 +214,9 @@ func conclude(a *app.App, o *compare.Options, results []*diff.Result, failed err
 				a.UI.Failure("%s: %s", c.Object, redact.Text(c.Reason))
 				failed = clierr.ErrReported
 			}
-			warnOfDangers(a, c)
 		}
 	}
+	warnOfDangers(a, results)
 	switch {
 	case failed != nil:
 		return failed
@@ -224,11 +229,8 @@ func conclude(a *app.App, o *compare.Options, results []*diff.Result, failed err
 	case !different:
 		a.UI.Success("no changes")
 		return nil
-	case !o.ExitCode:
-		return nil
 	}
-	a.UI.Warning("there are changes: exiting with 1")
-	return &clierr.ExitCodeError{Code: 1}
+	return verdict(a, o, results)
 }
 
 func joined(refs []diff.Ref) string {
@@ -237,13 +239,4 @@ func joined(refs []diff.Ref) string {
 		names[i] = ref.String()
 	}
 	return strings.Join(names, ", ")
-}
-
-// warnOfDangers warns about side effects of a change, except deletions, which
-// the diff shows.
-func warnOfDangers(a *app.App, c diff.Change) {
-	c.Dangers = slices.DeleteFunc(slices.Clone(c.Dangers), func(d diff.Danger) bool { return d == diff.DangerPrune })
-	if said := render.Warnings(c); len(said) > 0 {
-		a.UI.Warning("%s %s", c.Object, strings.Join(said, " and "))
-	}
 }

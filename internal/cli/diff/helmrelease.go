@@ -64,13 +64,16 @@ comparison failed or the controller would fail.`,
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources, e.g. GitRepository/flux-system/my-repo=./repo")
 	fs.BoolVar(&o.IgnoreNotFound, "ignore-not-found", false, "treat a missing HelmRelease as new if a file is set, and as unchanged otherwise")
 	o.AddCapabilities(fs)
-	addOutput(&o.Options, fs)
+	addOutput(cmd, &o.Options)
 	return cmd
 }
 
 func runHelmRelease(a *app.App, cmd *cobra.Command, o *compare.ReleaseOptions, names []string) (err error) {
 	if len(names) != 1 {
 		return clierr.WithHint("flux diff helmrelease NAME", "one HelmRelease name is required")
+	}
+	if err := checkGate(cmd, &o.Options); err != nil {
+		return err
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
@@ -98,7 +101,7 @@ func runHelmRelease(a *app.App, cmd *cobra.Command, o *compare.ReleaseOptions, n
 		return compare.ExplainRelease(err)
 	}
 	results := []*diff.Result{result}
-	if err := printChanges(a, o.Format, results); err != nil {
+	if err := printChanges(a, &o.Options, results); err != nil {
 		return err
 	}
 	return conclude(a, &o.Options, results, nil)

@@ -26,13 +26,13 @@ type Summary struct {
 	Unstable int `json:"unstable,omitempty"`
 	// NotCompared counts the Kustomizations and HelmReleases that could not be compared.
 	NotCompared int `json:"notCompared"`
-	// Dangers are the dangers of all changes, without duplicates.
-	Dangers []diff.Danger `json:"dangers"`
+	// Dangers are the IDs of the dangers of all changes, without duplicates.
+	Dangers []string `json:"dangers"`
 }
 
 // Sum returns the summary of several results.
 func Sum(results []*diff.Result) Summary {
-	s := Summary{Dangers: []diff.Danger{}}
+	s := Summary{Dangers: []string{}}
 	for _, r := range results {
 		s.Created += r.Count(diff.Created)
 		s.Changed += r.Count(diff.Changed)
@@ -47,8 +47,9 @@ func Sum(results []*diff.Result) Summary {
 		if r.NotCompared != nil {
 			s.NotCompared++
 		}
+		s.addDangers(r.Dangers)
 		for _, c := range r.Changes {
-			s.Dangers = append(s.Dangers, c.Dangers...)
+			s.addDangers(c.Dangers)
 			if c.Left() {
 				s.NotCorrected++
 			}
@@ -57,6 +58,12 @@ func Sum(results []*diff.Result) Summary {
 	slices.Sort(s.Dangers)
 	s.Dangers = slices.Compact(s.Dangers)
 	return s
+}
+
+func (s *Summary) addDangers(dangers []diff.Danger) {
+	for _, d := range dangers {
+		s.Dangers = append(s.Dangers, d.Rule)
+	}
 }
 
 // JSON writes a summary and all objects except the unchanged ones.

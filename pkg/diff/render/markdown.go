@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/review"
 )
 
 // CommentMax is the maximum number of characters in a GitHub comment.
@@ -127,21 +128,18 @@ func writeOmissions(b *bytes.Buffer, results []*diff.Result) {
 	}
 }
 
-// warned are the texts for the dangers.
-var warned = map[diff.Danger]string{
-	diff.DangerPrune:     "is deleted",
-	diff.DangerImmutable: "has an immutable field that changes",
-	diff.DangerData:      "loses its data",
-	diff.DangerCRD:       "deletes every object of its kind",
-	diff.DangerNamespace: "deletes everything in it",
-	diff.DangerLost:      "is deleted and cannot be created again",
-}
+// Warnings returns the effects of the dangers of a change.
+func Warnings(c diff.Change) []string { return Effects(c.Dangers) }
 
-// Warnings returns the texts for the dangers of a change, the worst last.
-func Warnings(c diff.Change) []string {
+// Effects returns the effects of dangers.
+func Effects(dangers []diff.Danger) []string {
 	var said []string
-	for _, d := range c.Dangers {
-		said = append(said, warned[d])
+	for _, d := range dangers {
+		text := printable.Line(review.Effect(d))
+		if d.Allowed != "" {
+			text += " (allowed by " + printable.Line(d.Allowed) + ")"
+		}
+		said = append(said, text)
 	}
 	return said
 }
@@ -152,11 +150,14 @@ func writeDangers(b *bytes.Buffer, results []*diff.Result) {
 		for _, w := range r.Warnings {
 			lines = append(lines, "> "+inline(w)+"<br>\n")
 		}
+		for _, said := range Effects(r.Dangers) {
+			lines = append(lines, fmt.Sprintf("> %s %s<br>\n", code(r.Owner.String()), inline(said)))
+		}
 		for _, c := range r.Changes {
 			if c.Action == diff.Failed {
 				lines = append(lines, fmt.Sprintf("> ✗ %s cannot be applied: %s<br>\n", code(c.Object.String()), inline(c.Reason)))
 			} else if len(c.Dangers) > 0 {
-				lines = append(lines, fmt.Sprintf("> %s %s<br>\n", code(c.Object.String()), strings.Join(Warnings(c), ", ")))
+				lines = append(lines, fmt.Sprintf("> %s %s<br>\n", code(c.Object.String()), inline(strings.Join(Warnings(c), ", "))))
 			}
 		}
 	}

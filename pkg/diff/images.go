@@ -6,26 +6,6 @@ import (
 	"strings"
 )
 
-// dangers returns the dangers of a change.
-func dangers(c Change) []Danger {
-	if c.Action != Pruned && c.Action != Recreated {
-		return nil
-	}
-	var found []Danger
-	if c.Action == Pruned {
-		found = append(found, DangerPrune)
-	}
-	switch {
-	case c.Object.Group == "" && c.Object.Kind == "PersistentVolumeClaim", c.Object.Kind == "StatefulSet" && c.Action == Pruned:
-		found = append(found, DangerData)
-	case isCRD(c.Object):
-		found = append(found, DangerCRD)
-	case isNamespace(c.Object):
-		found = append(found, DangerNamespace)
-	}
-	return found
-}
-
 // images returns the container images that differ between two versions of an object, in any list
 // of containers.
 func images(before, after map[string]any) []Image {

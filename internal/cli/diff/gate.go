@@ -1,0 +1,143 @@
+package diff
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/cli/compare"
+	"github.com/fluxkit/flux/internal/fold"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/render"
+	"github.com/fluxkit/flux/pkg/diff/review"
+)
+
+// What fails the command, from the strictest.
+const (
+	failOnChange = "change"
+	failOnDanger = "danger"
+	failOnError  = "error"
+)
+
+// addGate adds the flags that decide which changes fail the command.
+func addGate(cmd *cobra.Command, o *compare.Options) {
+	fs := cmd.Flags()
+	o.FailOn = failOnChange
+	fs.Var(command.Choice{Value: &o.FailOn, Allowed: []string{failOnChange, failOnDanger, failOnError}}, "fail-on",
+		`lowest level that exits with 1: change, danger (see "flux help dangers") or error`)
+	fs.StringSliceVar(&o.Allow, "allow", nil, "dangers that --fail-on=danger accepts, e.g. major-image-update")
+	fs.BoolVar(&o.ExitCode, "exit-code", true, "exit with 1 if there are changes; false is --fail-on=error")
+	_ = cmd.RegisterFlagCompletionFunc("allow", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var ids []string
+		for _, r := range review.Rules() {
+			ids = append(ids, r.ID+"\t"+r.Effect)
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}) // fails only for a flag that does not exist
+}
+
+// checkGate validates the flags that decide which changes fail the command.
+func checkGate(cmd *cobra.Command, o *compare.Options) error {
+	if !o.ExitCode {
+		if cmd.Flags().Changed("fail-on") && o.FailOn != failOnError {
+			return clierr.WithHint("omit one of them", "--exit-code=false contradicts --fail-on=%s", o.FailOn)
+		}
+		o.FailOn = failOnError
+	}
+	var unknown *review.UnknownRuleError
+	if err := review.Check(o.Allow); errors.As(err, &unknown) {
+		return clierr.WithHint(`list the dangers with "flux help dangers"`, "unknown danger %q in --allow", unknown.ID)
+	}
+	return nil
+}
+
+// shownDangers is the number of objects that are named for each danger.
+const shownDangers = 10
+
+// warnOfDangers prints the dangers of all results, except those that the diff shows by itself.
+func warnOfDangers(a *app.App, results []*diff.Result) {
+	findings := slices.DeleteFunc(review.Findings(results), func(f review.Finding) bool { return f.Notice })
+	counts := map[string]int{}
+	for _, f := range findings {
+		if counts[f.Rule]++; counts[f.Rule] <= shownDangers {
+			a.UI.Warning("%s %s", f.Object, strings.Join(render.Effects([]diff.Danger{f.Danger}), ""))
+		}
+	}
+	for _, rule := range review.Rules() {
+		if more := counts[rule.ID] - shownDangers; more > 0 {
+			a.UI.Warning("%s: %d more; list them with -o json", rule.ID, more)
+		}
+	}
+}
+
+// verdict returns the error that sets the exit code of a comparison with changes.
+func verdict(a *app.App, o *compare.Options, results []*diff.Result) error {
+	switch o.FailOn {
+	case failOnError:
+		return nil
+	case failOnDanger:
+		blocking := review.Blocking(results)
+		if len(blocking) == 0 {
+			a.UI.Success("there are changes, but no dangers")
+			return nil
+		}
+		a.UI.Failure("dangers: %d; exiting with 1 because of --fail-on=danger", len(blocking))
+		a.UI.Line("  accept them with --allow %s", strings.Join(rulesOf(blocking), ","))
+	default:
+		a.UI.Warning("there are changes: exiting with 1")
+	}
+	return &clierr.ExitCodeError{Code: clierr.ExitFailed}
+}
+
+// rulesOf returns the IDs of the rules of findings.
+func rulesOf(findings []review.Finding) []string {
+	var ids []string
+	for _, f := range findings {
+		if !slices.Contains(ids, f.Rule) {
+			ids = append(ids, f.Rule)
+		}
+	}
+	return ids
+}
+
+// DangersTopic returns the text about dangers, with the rules.
+func DangersTopic() string {
+	var list strings.Builder
+	for _, r := range review.Rules() {
+		name := r.ID
+		if r.Notice {
+			name += " (notice)"
+		}
+		list.WriteString("\n  " + name + "\n      " + fold.Line(strings.Repeat(" ", topicIndent)+"The object "+r.Effect+". "+r.Explanation, topicIndent, topicWidth)[topicIndent:])
+	}
+	return `Changes that flux diff warns about.
+
+A danger is a change that deserves a decision before it is merged. flux diff warns
+about dangers on standard error, and reports them in all output formats. With
+--fail-on=danger, only dangers exit with 1; other changes and notices do not.
+
+A danger can be accepted:
+
+  --allow RULE,…
+      for all objects of the comparison.
+  ` + review.AllowAnnotation + `: RULE,…
+      for an object with this annotation. Only the annotation of the present
+      object counts: a change cannot allow itself.
+
+  # Fail a pull request only if it is dangerous, and accept major versions
+  flux diff --base auto --path clusters/production --fail-on=danger --allow major-image-update
+
+Rules:
+` + list.String()
+}
+
+// Indentation and width of the rules in the help topic.
+const (
+	topicIndent = 6
+	topicWidth  = 80
+)

@@ -1,0 +1,180 @@
+// Package review finds the changes of a diff that deserve a decision before they are merged, such
+// as the deletion of a namespace or a new cluster-admin. The rules are data: each has an ID, an
+// effect, an explanation, and a function that finds it in a change. A rule says only what follows
+// from the objects of the diff; none contacts a cluster.
+package review
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// AllowAnnotation lists the IDs of the rules that do not apply to an object, separated by commas.
+// Only the annotation of the present object counts, not that of the changed one: otherwise, a
+// change could allow itself.
+const AllowAnnotation = "fluxkit.dev/allow-danger"
+
+// Rule is a reason to review a change.
+type Rule struct {
+	// ID identifies the rule on the command line, in annotations and in reports.
+	ID string
+	// Effect continues the name of the object, as in "is deleted".
+	Effect string
+	// Explanation says why the change needs a decision, and what to do about it.
+	Explanation string
+	// Notice marks a rule that is reported, but does not fail a pipeline with --fail-on=danger.
+	Notice bool
+
+	// find returns a detail for each occurrence in a change, and owner one for each in the result
+	// of an owner. A detail may be empty. One of the two functions is nil.
+	find  func(change) []string
+	owner func(*diff.Result) []string
+}
+
+// change is a change with its objects.
+type change struct {
+	diff.Change
+	// builds reports whether two builds were compared, so that no server has validated the change.
+	builds        bool
+	before, after controllers.Object
+}
+
+// Find returns the rule with an ID.
+func Find(id string) (Rule, bool) {
+	for _, r := range Rules() {
+		if r.ID == id {
+			return r, true
+		}
+	}
+	return Rule{}, false
+}
+
+// UnknownRuleError is returned for an ID that no rule has.
+type UnknownRuleError struct{ ID string }
+
+func (e *UnknownRuleError) Error() string { return fmt.Sprintf("unknown rule %q", e.ID) }
+
+// Check returns an error for the first ID that no rule has.
+func Check(ids []string) error {
+	for _, id := range ids {
+		if _, known := Find(id); !known {
+			return &UnknownRuleError{ID: id}
+		}
+	}
+	return nil
+}
+
+// Apply sets the dangers of all changes and results. Dangers of the rules in allow, or of those in
+// the annotation of the present object, are marked as allowed.
+func Apply(results []*diff.Result, allow []string) {
+	for _, r := range results {
+		r.Dangers = nil
+		for i := range r.Changes {
+			r.Changes[i].Dangers = dangers(r, r.Changes[i], allow)
+		}
+		for _, rule := range Rules() {
+			if rule.owner == nil {
+				continue
+			}
+			for _, detail := range rule.owner(r) {
+				r.Dangers = append(r.Dangers, diff.Danger{Rule: rule.ID, Detail: detail, Notice: rule.Notice, Allowed: allowance(rule.ID, allow, nil)})
+			}
+		}
+	}
+}
+
+func dangers(r *diff.Result, c diff.Change, allow []string) []diff.Danger {
+	subject := change{Change: c, builds: r.Builds}
+	if c.Before != nil {
+		subject.before = c.Before.Object
+	}
+	if c.After != nil {
+		subject.after = c.After.Object
+	}
+	var found []diff.Danger
+	for _, rule := range Rules() {
+		if rule.find == nil {
+			continue
+		}
+		for _, detail := range rule.find(subject) {
+			found = append(found, diff.Danger{Rule: rule.ID, Detail: detail, Notice: rule.Notice, Allowed: allowance(rule.ID, allow, subject.before)})
+		}
+	}
+	return found
+}
+
+// allowance returns what allows a danger, or "".
+func allowance(id string, allow []string, before controllers.Object) string {
+	if slices.Contains(allow, id) {
+		return "--allow"
+	}
+	for _, listed := range strings.Split(controllers.Annotation(before, AllowAnnotation), ",") {
+		if strings.TrimSpace(listed) == id {
+			return AllowAnnotation
+		}
+	}
+	return ""
+}
+
+// Blocking returns the findings that are neither notices nor allowed.
+func Blocking(results []*diff.Result) []Finding {
+	return slices.DeleteFunc(Findings(results), func(f Finding) bool { return f.Notice || f.Allowed != "" })
+}
+
+// Finding is a danger and the object that it concerns.
+type Finding struct {
+	Object diff.Ref
+	diff.Danger
+}
+
+// Findings returns the dangers of all results, each once: those that block before notices, in the
+// order of the objects.
+func Findings(results []*diff.Result) []Finding {
+	var found []Finding
+	seen := map[Finding]bool{}
+	each(results, func(object diff.Ref, d diff.Danger) {
+		if f := (Finding{object, d}); !seen[f] {
+			found = append(found, f)
+			seen[f] = true
+		}
+	})
+	slices.SortStableFunc(found, func(a, b Finding) int { return rank(a.Danger) - rank(b.Danger) })
+	return found
+}
+
+func rank(d diff.Danger) int {
+	switch {
+	case d.Allowed != "":
+		return 2
+	case d.Notice:
+		return 1
+	default:
+		return 0
+	}
+}
+
+func each(results []*diff.Result, do func(diff.Ref, diff.Danger)) {
+	for _, r := range results {
+		for _, d := range r.Dangers {
+			do(r.Owner, d)
+		}
+		for _, c := range r.Changes {
+			for _, d := range c.Dangers {
+				do(c.Object, d)
+			}
+		}
+	}
+}
+
+// Effect returns the effect of a danger with its detail, as in "is deleted".
+func Effect(d diff.Danger) string {
+	rule, _ := Find(d.Rule)
+	if d.Detail == "" {
+		return rule.Effect
+	}
+	return rule.Effect + ": " + d.Detail
+}

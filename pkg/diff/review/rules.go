@@ -1,0 +1,243 @@
+package review
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// Rules returns all rules, sorted by what they are about: data, availability, reconciliation,
+// permissions, versions, and deletions of any kind.
+func Rules() []Rule { return rules }
+
+var rules = []Rule{
+	{
+		ID: "namespace-removal", Effect: "deletes everything in the namespace",
+		Explanation: "Kubernetes deletes all objects in a namespace with it, also those that Flux does not manage.",
+		find:        removed("", "Namespace"),
+	},
+	{
+		ID: "crd-removal", Effect: "deletes every object of its kind",
+		Explanation: "Kubernetes deletes all custom resources with their CustomResourceDefinition, in all namespaces.",
+		find:        removed("apiextensions.k8s.io", "CustomResourceDefinition"),
+	},
+	{
+		ID: "persistent-volume-claim", Effect: "loses its data, unless the volume is retained",
+		Explanation: "With the reclaim policy Delete, the default of dynamically provisioned volumes, the volume is deleted with its claim.",
+		find:        removed("", "PersistentVolumeClaim"),
+	},
+	{
+		ID: "stateful-set-removal", Effect: "stops a stateful workload",
+		Explanation: "The pods are deleted. The claims of volumeClaimTemplates stay unless persistentVolumeClaimRetentionPolicy.whenDeleted is Delete.",
+		find:        removed("apps", "StatefulSet"),
+	},
+	{
+		ID: "load-balancer-removal", Effect: "releases its external address",
+		Explanation: "The load balancer of a Service is deleted with it, or with its type LoadBalancer. A new one usually has another address.",
+		find:        loadBalancer,
+	},
+	{
+		ID: diff.DangerImmutable, Effect: "has an immutable field that changes",
+		Explanation: "The apply fails until the object is deleted, unless the Kustomization or the object is forced, which deletes and recreates the object.",
+		find:        immutable,
+	},
+	{
+		ID: diff.DangerLost, Effect: "is deleted and cannot be created again",
+		Explanation: "The controller deletes the object to recreate it, but the API server rejects the new one.",
+		find:        marked(diff.DangerLost),
+	},
+	{
+		ID: "scaled-to-zero", Effect: "is scaled to zero replicas",
+		Explanation: "The workload stops.",
+		find:        scaledToZero,
+	},
+	{
+		ID: "prune-enabled", Effect: "deletes objects of its inventory that are no longer in the source",
+		Explanation: "With spec.prune, the next reconciliation deletes what left the source while pruning was off.",
+		find:        switched("kustomize.toolkit.fluxcd.io", "Kustomization", "spec.prune", "false", "true"),
+	},
+	{
+		ID: "prune-disabled", Effect: "no longer deletes objects that are removed from the source",
+		Explanation: "Without spec.prune, removed objects stay on the cluster, unmanaged.",
+		find:        switched("kustomize.toolkit.fluxcd.io", "Kustomization", "spec.prune", "true", "false"),
+	},
+	{
+		ID: "orphaned", Effect: "stays on the cluster without an owner",
+		Explanation: "The object is removed from the source, and nothing prunes it. Delete it by hand if it is not needed.",
+		find: func(c change) []string {
+			return when(c.Orphaned)
+		},
+	},
+	{
+		ID: "suspended", Effect: "is suspended: changes are no longer applied",
+		Explanation: "The controller ignores changes and drift until the object is resumed.",
+		find:        func(c change) []string { return when(c.after != nil && suspended(c.after) && !suspended(c.before)) },
+	},
+	{
+		ID: "resumed", Effect: "is resumed: all changes since the suspension are applied",
+		Explanation: "The diff shows only what changes between the two revisions, not what was held back by the suspension.",
+		find: func(c change) []string {
+			return when(c.before != nil && c.after != nil && suspended(c.before) && !suspended(c.after))
+		},
+	},
+	{
+		ID: "change-while-suspended", Effect: "is suspended: its changes are not applied",
+		Explanation: "The objects change in the source only. They change on the cluster when the object is resumed.",
+		Notice:      true,
+		owner:       func(r *diff.Result) []string { return when(r.Suspended && r.Different()) },
+	},
+	{
+		ID: "service-account-removal", Effect: "is reconciled with the permissions of the controller",
+		Explanation: "Without spec.serviceAccountName, the controller applies the objects with its own permissions, cluster-admin by default.",
+		find:        serviceAccountRemoved,
+	},
+	{
+		ID: "cluster-admin", Effect: "grants cluster-admin",
+		Explanation: "The subject gets all permissions in the cluster, or in the namespace of a RoleBinding.",
+		find:        clusterAdmin,
+	},
+	{
+		ID: "wildcard-permissions", Effect: "grants all verbs on all resources",
+		Explanation: "The role is equivalent to cluster-admin in its scope.",
+		find:        wildcardRole,
+	},
+	{
+		ID: "privileged", Effect: "runs privileged",
+		Explanation: "A privileged container has access to all devices of its node, and thereby to all pods on it.",
+		find:        added(privilegedContainers),
+	},
+	{
+		ID: "host-path", Effect: "mounts a directory of the node",
+		Explanation: "A hostPath volume gives access to the file system of the node.",
+		find:        added(hostPaths),
+	},
+	{
+		ID: "host-namespace", Effect: "shares a namespace of the node",
+		Explanation: "With hostNetwork, hostPID or hostIPC, the pod sees the network or the processes of its node.",
+		find:        added(hostNamespaces),
+	},
+	{
+		ID: "major-image-update", Effect: "updates an image to another major version",
+		Explanation: "By semantic versioning, a major version may be incompatible. Read its release notes.",
+		find:        majorImages,
+	},
+	{
+		ID: "major-chart-update", Effect: "updates a chart to another major version",
+		Explanation: "By semantic versioning, a major version may be incompatible. Read its release notes.",
+		find:        majorCharts,
+	},
+	{
+		ID: "prune", Effect: "is deleted",
+		Explanation: "The object is no longer in the source, and its owner prunes.",
+		Notice:      true,
+		find:        func(c change) []string { return when(c.Action == diff.Pruned) },
+	},
+}
+
+// when returns one occurrence without detail if it is true.
+func when(occurs bool) []string {
+	if occurs {
+		return []string{""}
+	}
+	return nil
+}
+
+// marked finds a danger that the diff itself has determined.
+func marked(id string) func(change) []string {
+	return func(c change) []string {
+		for _, d := range c.Dangers {
+			if d.Rule == id {
+				return []string{d.Detail}
+			}
+		}
+		return nil
+	}
+}
+
+// gone reports whether an object is deleted, even if it is created again.
+func (c change) gone() bool { return c.Action == diff.Pruned || c.Action == diff.Recreated }
+
+func (c change) is(group, kind string) bool { return c.Object.Group == group && c.Object.Kind == kind }
+
+func removed(group, kind string) func(change) []string {
+	return func(c change) []string { return when(c.gone() && c.is(group, kind)) }
+}
+
+func field(o controllers.Object, path string) string { return controllers.Path{path}.String(o) }
+
+func loadBalancer(c change) []string {
+	if !c.is("", "Service") || field(c.before, "spec.type") != "LoadBalancer" {
+		return nil
+	}
+	becomes := field(c.after, "spec.type")
+	switch {
+	case c.gone():
+		return when(true)
+	case c.Action == diff.Changed && c.after != nil && becomes != "LoadBalancer":
+		if becomes == "" {
+			becomes = "ClusterIP"
+		}
+		return []string{"spec.type becomes " + becomes}
+	}
+	return nil
+}
+
+// switched finds a boolean field that changes. A missing field is false.
+func switched(group, kind, path, from, to string) func(change) []string {
+	value := func(o controllers.Object) string {
+		if field(o, path) == "true" {
+			return "true"
+		}
+		return "false"
+	}
+	return func(c change) []string {
+		return when(c.is(group, kind) && c.before != nil && c.after != nil && value(c.before) == from && value(c.after) == to)
+	}
+}
+
+func suspended(o controllers.Object) bool {
+	k, ok := controllers.KindOf(groupOf(o), field(o, "kind"))
+	return ok && k.Suspension.Is(o)
+}
+
+func groupOf(o controllers.Object) string {
+	u := unstructured.Unstructured{Object: o}
+	return u.GroupVersionKind().Group
+}
+
+func scaledToZero(c change) []string {
+	before, was := replicas(c.before)
+	after, is := replicas(c.after)
+	if !was { // the default of all workloads
+		before = 1
+	}
+	return when(c.before != nil && is && before > 0 && after == 0)
+}
+
+// replicas returns the number of replicas of a workload.
+func replicas(o controllers.Object) (float64, bool) {
+	v, _ := controllers.Path{"spec.replicas"}.Lookup(o)
+	switch n := v.(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}
+
+// serviceAccountRemoved finds an owner that is no longer impersonated.
+func serviceAccountRemoved(c change) []string {
+	row, ok := controllers.KindOf(c.Object.Group, c.Object.Kind)
+	if !ok || !row.Applies() || c.before == nil || c.after == nil {
+		return nil
+	}
+	name := field(c.before, "spec.serviceAccountName")
+	if name == "" || field(c.after, "spec.serviceAccountName") != "" {
+		return nil
+	}
+	return []string{fmt.Sprintf("spec.serviceAccountName %s is removed", name)}
+}

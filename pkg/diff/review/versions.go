@@ -1,0 +1,82 @@
+package review
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// majorImages finds containers whose image gets a tag of another major version.
+func majorImages(c change) []string {
+	var found []string
+	for _, image := range c.Images {
+		before, old := splitImage(image.Before)
+		after, young := splitImage(image.After)
+		if before == after && majorOf(old) != majorOf(young) && majorOf(old) >= 0 && majorOf(young) >= 0 {
+			found = append(found, fmt.Sprintf("%s %s → %s", after, old, young))
+		}
+	}
+	return found
+}
+
+// splitImage splits an image into its repository and its tag.
+func splitImage(image string) (repository, tag string) {
+	image, _, _ = strings.Cut(image, "@")
+	i := strings.LastIndexByte(image, ':')
+	if i < 0 || strings.Contains(image[i:], "/") { // the colon of a port
+		return image, ""
+	}
+	return image[:i], image[i+1:]
+}
+
+// calendar is the lowest number that is taken for a year or a date, as in 2024.1 or 20240119, and
+// not for a major version.
+const calendar = 1000
+
+// majorOf returns the major version of a tag, or -1 if it has none.
+func majorOf(tag string) int64 {
+	v, err := semver.NewVersion(tag)
+	if err != nil || v.Major() >= calendar {
+		return -1
+	}
+	return int64(v.Major()) //nolint:gosec // below calendar
+}
+
+// chartVersions are the fields with the version of a chart, by kind.
+var chartVersions = map[string]string{
+	"HelmRelease": "spec.chart.spec.version",
+	"HelmChart":   "spec.version",
+}
+
+// majorCharts finds a chart whose version, or range of versions, gets another major version.
+func majorCharts(c change) []string {
+	path := chartVersions[c.Object.Kind]
+	if row, ok := controllers.KindOf(c.Object.Group, c.Object.Kind); !ok || path == "" || c.before == nil || c.after == nil || row.Kind != c.Object.Kind {
+		return nil
+	}
+	chart := strings.TrimSuffix(path, "version") + "chart"
+	old, young := field(c.before, path), field(c.after, path)
+	before, after := firstMajor(old), firstMajor(young)
+	if before == "" || after == "" || before == after || field(c.before, chart) != field(c.after, chart) {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s %s → %s", field(c.after, chart), old, young)}
+}
+
+// leadingMajor matches a version or a range that starts with a major version, such as 1.2.3, v2,
+// ^1.0 or ">=1.2.0 <2.0.0".
+var leadingMajor = regexp.MustCompile(`^[\^~>=v\s]*(\d{1,3})(?:[.\-\s]|$)`)
+
+// firstMajor returns the major version at the start of a range, or "". The start of a range such as
+// "<3" does not limit its major version from below.
+func firstMajor(version string) string {
+	m := leadingMajor.FindStringSubmatch(version)
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}
