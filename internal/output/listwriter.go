@@ -2,11 +2,13 @@ package output
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/printers"
 )
 
 // ListWriter writes a list object by object, with the same bytes as PrintObjects, so that memory
@@ -23,14 +25,15 @@ type listFormat struct {
 	item                             func(map[string]any) ([]byte, error)
 }
 
-// NewListWriter returns a writer for an -o format, or false if the format needs all objects at
-// once.
+// NewListWriter returns a writer for json, yaml or name, or false for a format that needs all
+// objects at once.
 func NewListWriter(w io.Writer, format string) (*ListWriter, bool) {
 	layouts := map[string]listFormat{
 		"json": {
 			empty: "{\n    \"apiVersion\": \"v1\",\n    \"items\": []", begin: "{\n    \"apiVersion\": \"v1\",\n    \"items\": [\n        ",
 			between: ",\n        ", end: "\n    ]", tail: jsonTail, item: jsonItem,
 		},
+		"name": {item: nameItem},
 		"yaml": {empty: "apiVersion: v1\nitems: []\n", begin: "apiVersion: v1\nitems:\n", tail: yamlTail, item: yamlItem},
 	}
 	l, ok := layouts[format]
@@ -43,6 +46,12 @@ const (
 )
 
 func jsonItem(o map[string]any) ([]byte, error) { return json.MarshalIndent(o, "        ", "    ") }
+
+func nameItem(o map[string]any) ([]byte, error) {
+	var b bytes.Buffer
+	err := (&printers.NamePrinter{}).PrintObj(&unstructured.Unstructured{Object: o}, &b)
+	return b.Bytes(), err
+}
 
 func yamlItem(o map[string]any) ([]byte, error) { return Manifest([]any{o}) }
 

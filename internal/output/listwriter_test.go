@@ -21,7 +21,7 @@ func TestListWriter(t *testing.T) {
 		"nested": []any{[]any{map[string]any{"a": []any{"b: c", "- d", "# e"}}}}, "control": "\u2028\x07é",
 	}
 	lists := map[string][]*unstructured.Unstructured{"none": {}, "one": {app("app", "no")}, "three": {app("app", "no"), odd, app("other", "yes")}}
-	for _, format := range []string{"json", "yaml"} {
+	for _, format := range []string{"json", "yaml", "name"} {
 		for name, list := range lists {
 			t.Run(format+"/"+name, func(t *testing.T) {
 				t.Parallel()

@@ -28,7 +28,10 @@ func scaleRows() []scaleRow {
 		{args: []string{"status", name, "-n", namespace}, exit: 1, memory: 60},
 		{args: []string{"get", "ks", "-A", "-o", "json"}, memory: 80},
 		{args: []string{"get", "ks", "-A", "-o", "yaml"}, memory: 80},
+		{args: []string{"get", "ks", "-A", "-o", "name"}, memory: 80},
+		{args: []string{"get", "ks", "-A", "-o", "custom-columns=NAME:.metadata.name,REVISION:.status.lastAppliedRevision"}, memory: 80},
 		{args: []string{"export", "ks", "-A"}, memory: 80},
+		{args: []string{"export", "-A", "--with-credentials"}, memory: 80},
 	}
 }
 

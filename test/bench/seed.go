@@ -43,6 +43,11 @@ func (s *seeder) fill(ctx context.Context, objects int) error {
 		if err := s.create(ctx, namespaceObject(namespace), ""); err != nil {
 			return err
 		}
+		secret := object(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, namespace, "git-credentials", nil, nil)
+		secret.Object["stringData"] = map[string]any{"username": "git", "password": "bench"}
+		if err := s.create(ctx, secret, namespace); err != nil {
+			return err
+		}
 		for i := range perKind {
 			number := s.spaces*perKind + i
 			for _, o := range []*unstructured.Unstructured{gitRepository(namespace, number), kustomization(namespace, number), helmRelease(namespace, number)} {

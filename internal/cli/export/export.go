@@ -2,25 +2,18 @@
 package export
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
-	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/sequence"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -61,18 +54,15 @@ The output excludes the status, the annotations of reconciliation requests and
 the annotation of kubectl. It includes all labels, also the owner labels of
 controllers. Secrets are printed as they are stored.
 
-Objects are printed while they are listed. With --with-credentials, the specs of
-all objects are kept in memory first, because each Secret is read and printed
-once.
+Objects are printed while they are listed. With --with-credentials, each Secret is
+printed once, after the first object that refers to it.
 
 ` + kinds.Help
 	return cmd
 }
 
 func (o *options) add(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.targets.All, "all", false, "print all objects of the namespace")
-	fs.BoolVarP(&o.targets.AllNamespaces, "all-namespaces", "A", false, "print the objects of all namespaces")
-	fs.StringVarP(&o.targets.Labels, "label-selector", "l", "", "print the objects with these labels, such as 'team=blue'")
+	o.targets.AddReading(fs, "print")
 	fs.BoolVar(&o.credentials, "with-credentials", false, "also print the Secrets that the objects refer to")
 	fs.VarP(command.Choice{Value: &o.format, Allowed: []string{"yaml", "json"}}, "output", "o", "print yaml or json")
 }
@@ -83,8 +73,6 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	}
 	selected := o.targets
 	selected.Without = unexported()
-	// A read-only command does not require --all with -A.
-	selected.All = selected.All || selected.AllNamespaces && selected.Labels == ""
 	if err := selected.With(s).Check(cmd, s); err != nil {
 		return err
 	}
@@ -94,28 +82,17 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	if selected.With(s).Selects() && !o.credentials {
-		return exportStream(ctx, a, cmd, client, o.format, selected.With(s), s)
-	}
 	progress := exporting(a)
 	defer progress.Done()
-	c, err := kinds.Targets(ctx, a, cmd, selected, s)
-	if err != nil {
-		return err
-	}
-	found, failed := readAll(ctx, a, client, c.Targets)
-	objects := found
+	out := newManifestWriter(a, o.format, len(s.Objects) == 1)
+	p := &printer{out: out, written: func(n int) { progress.Count(n, 0) }}
 	if o.credentials {
-		var err error
-		if objects, err = withSecrets(ctx, a, client, found); err != nil {
-			failed = err
-		}
+		p.secrets = newSecretReader(ctx, client)
 	}
-	progress.Done()
-	if err := printManifests(a, o.format, objects, len(s.Objects) == 1); err != nil {
-		return err
+	if selected.With(s).Selects() {
+		return exportLists(ctx, a, cmd, client, p, selected.With(s), s)
 	}
-	return errors.Join(failed, c.Incomplete)
+	return exportNamed(ctx, a, cmd, client, p, selected, s)
 }
 
 // unexported returns the large fields that manifests do not have.
@@ -130,8 +107,8 @@ func exporting(a *app.App) *ui.Progress {
 	return a.UI.Progress(a.Now, "exporting")
 }
 
-// exportStream prints the objects of lists while they are read.
-func exportStream(ctx context.Context, a *app.App, cmd *cobra.Command, client *kube.Client, format string, o kinds.TargetOptions, s kinds.Selection) error {
+// exportLists prints the objects of lists while they are read.
+func exportLists(ctx context.Context, a *app.App, cmd *cobra.Command, client *kube.Client, p *printer, o kinds.TargetOptions, s kinds.Selection) error {
 	namespace, err := a.Namespace(cmd)
 	if err != nil {
 		return err
@@ -140,15 +117,9 @@ func exportStream(ctx context.Context, a *app.App, cmd *cobra.Command, client *k
 		namespace = ""
 	}
 	c := kinds.Chosen{What: s, Namespace: namespace, Listed: true}
-	out := newManifestWriter(a, format)
-	progress := exporting(a)
-	defer progress.Done()
-	var order *sequence.Sequence
-	order = sequence.New(len(s.Kinds), func(o controllers.Object) error {
-		progress.Count(order.Written, 0)
-		return out.add(o)
-	})
+	order := sequence.New(len(s.Kinds), p.add)
 	selected := kube.Selection{Namespace: namespace, Labels: o.Labels, Without: unexported()}
+	p.start(ctx, a)
 	err = kinds.ListKinds(ctx, a, &c, func(place int, k controllers.Kind) kinds.List {
 		l := kinds.List{Kind: k, Namespace: namespace}
 		l.Err = order.Read(place, func(each func(controllers.Object) error) error {
@@ -162,159 +133,37 @@ func exportStream(ctx context.Context, a *app.App, cmd *cobra.Command, client *k
 		}
 		return l
 	})
+	failed := p.end()
 	switch {
 	case err != nil:
 		return err
 	case order.Failure() != nil:
-		return errors.Join(out.flush(), c.Incomplete) // the failure has been reported
+		return errors.Join(p.out.flush(), c.Incomplete) // the failure has been reported
 	case order.Written == 0:
 		return c.NoneFound()
 	}
-	return errors.Join(out.close(), c.Incomplete)
+	return errors.Join(p.out.close(), failed, c.Incomplete)
 }
 
-// readAll returns the objects of the targets that exist. Errors of the others are
-// reported.
-func readAll(ctx context.Context, a *app.App, client *kube.Client, targets []objref.Target) ([]controllers.Object, error) {
-	failed := kinds.Each(a, targets, func(t *objref.Target) error { return t.Read(ctx, client) })
-	var found []controllers.Object
-	for _, t := range targets {
-		if t.Object != nil {
-			found = append(found, t.Object)
-		}
-	}
-	return found, failed
-}
-
-// need is a reference to a Secret.
-type need struct {
-	by       string
-	optional bool
-}
-
-// withSecrets adds the Secrets that objects refer to, each after the first of
-// these objects. It reports missing Secrets with the reference.
-func withSecrets(ctx context.Context, a *app.App, client *kube.Client, objects []controllers.Object) ([]controllers.Object, error) {
-	var wanted []objref.Target
-	needs := map[string]need{}
-	after := make([][]string, len(objects))
-	for i, o := range objects {
-		for _, ref := range controllers.SecretsOf(o) {
-			t := objref.Target{Kind: desired.SecretKind(), Namespace: controllers.Namespace(o), Name: ref.Name}
-			before, known := needs[t.Key()]
-			if !known {
-				wanted, after[i] = append(wanted, t), append(after[i], t.Key())
-			}
-			if !known || before.optional {
-				needs[t.Key()] = need{fmt.Sprintf("%s %s/%s (%s)", o["kind"], t.Namespace, controllers.Name(o), ref.Field), ref.Optional}
-			}
-		}
-	}
-	secrets, failed := readSecrets(ctx, a, client, wanted, needs)
-	var all []controllers.Object
-	for i, o := range objects {
-		all = append(all, o)
-		for _, key := range after[i] {
-			if secret, ok := secrets[key]; ok {
-				all = append(all, secret)
-			}
-		}
-	}
-	return all, failed
-}
-
-func readSecrets(
-	ctx context.Context, a *app.App, client *kube.Client, wanted []objref.Target, needs map[string]need,
-) (map[string]controllers.Object, error) {
-	err := kinds.Each(a, wanted, func(t *objref.Target) error {
-		var err error
-		t.Object, err = client.Get(ctx, kube.Of(desired.SecretKind()), t.Namespace, t.Name)
-		needed := needs[t.Key()]
-		switch {
-		case apierrors.IsNotFound(err) && needed.optional:
-			return nil
-		case err != nil:
-			return fmt.Errorf("reading the Secret %s/%s of %s: %w", t.Namespace, t.Name, needed.by, err)
-		}
-		return nil
-	})
-	read := map[string]controllers.Object{}
-	for _, t := range wanted {
-		if t.Object != nil {
-			read[t.Key()] = t.Object
-		}
-	}
+// exportNamed prints named objects. It reports the errors of those that cannot be
+// read.
+func exportNamed(ctx context.Context, a *app.App, cmd *cobra.Command, client *kube.Client, p *printer, o kinds.TargetOptions, s kinds.Selection) error {
+	c, err := kinds.Targets(ctx, a, cmd, o, s)
 	if err != nil {
-		a.Report(err)
-		err = clierr.ErrReported
+		return err
 	}
-	return read, err
-}
-
-// printManifests prints objects. In JSON one named object is not printed as a list.
-func printManifests(a *app.App, format string, objects []controllers.Object, single bool) error {
-	if len(objects) == 1 && single && format == "json" {
-		return output.PrintObjects(a.Answer(format), format, []unstructured.Unstructured{{Object: controllers.Manifest(objects[0])}}, single)
-	}
-	out := newManifestWriter(a, format)
-	for _, o := range objects {
-		if err := out.add(o); err != nil {
-			return err
+	failed := kinds.Each(a, c.Targets, func(t *objref.Target) error { return t.Read(ctx, client) })
+	p.start(ctx, a)
+	for _, t := range c.Targets {
+		if t.Object == nil {
+			continue
+		}
+		if err := p.add(t.Object); err != nil {
+			break // end returns it
 		}
 	}
-	if len(objects) == 0 {
-		return nil
+	if err := p.end(); err != nil {
+		failed = err
 	}
-	return out.close()
-}
-
-// manifestWriter writes the manifests of objects one by one: a list in JSON,
-// documents in YAML.
-type manifestWriter struct {
-	list      *output.ListWriter
-	documents *bufio.Writer
-}
-
-func newManifestWriter(a *app.App, format string) *manifestWriter {
-	if format == "json" {
-		list, _ := output.NewListWriter(a.Answer(format), format)
-		return &manifestWriter{list: list}
-	}
-	return &manifestWriter{documents: bufio.NewWriter(a.Answer(format))}
-}
-
-func (w *manifestWriter) add(o controllers.Object) error {
-	manifest := controllers.Manifest(o)
-	if w.list != nil {
-		return w.list.Add(manifest)
-	}
-	text, err := output.Manifest(manifest)
-	if err != nil {
-		return fmt.Errorf("printing %s %q: %w", o["kind"], controllers.Name(o), err)
-	}
-	document := append([]byte("---\n"), text...)
-	// After an error the output ends with a complete document.
-	if len(document) > w.documents.Available() {
-		if err := w.flush(); err != nil {
-			return err
-		}
-	}
-	_, err = w.documents.Write(document)
-	return err
-}
-
-// flush writes the buffered documents. An incomplete list in JSON is not closed:
-// it is invalid, so that it is not mistaken for all objects.
-func (w *manifestWriter) flush() error {
-	if w.list != nil {
-		return nil
-	}
-	return w.documents.Flush()
-}
-
-func (w *manifestWriter) close() error {
-	if w.list != nil {
-		return w.list.Close()
-	}
-	return w.flush()
+	return errors.Join(p.out.close(), failed)
 }

@@ -24,7 +24,7 @@ func TestExportBreaksOffBetweenDocuments(t *testing.T) {
 	t.Parallel()
 	var out chunks
 	a := &app.App{Out: &out}
-	w := newManifestWriter(a, "yaml")
+	w := newManifestWriter(a, "yaml", false)
 	for i, size := range []int{10, 1000, 3000, 2000, 9000, 500, 4000, 10} {
 		o := controllers.Object{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": fmt.Sprintf("c%d", i)},

@@ -114,8 +114,8 @@ in JSON and YAML a metadata.deletionTimestamp. An object that no longer matches
 the filters is shown once more. -o json prints one object per line, -o yaml one
 document per object.
 
-Objects are printed while they are listed with -o json and -o yaml. --sort-by, -o
-name and templates need all objects of the answer in memory.
+Objects are printed while they are listed with -o json, yaml and name, unless
+--sort-by is given. Templates need all objects of the answer in memory.
 
 On a narrow terminal messages are cut and less important columns are left out
 (--no-trunc keeps everything). Colours mark objects that are not ready; NO_COLOR
@@ -235,10 +235,18 @@ func printKind(a *app.App, q *query, l listing) error {
 		return q.stream.close()
 	}
 	if q.printsObjects() {
-		single := q.single()
-		return output.PrintObjects(a.Answer(q.options.format), q.options.format, objectsOf(l.entries), single, output.NoHeader(q.options.noHeader))
+		return q.printObjects(a, l.entries, q.single())
 	}
 	return show(a, q, tableOf(columnsOf(q, l.kind), l.entries))
+}
+
+// printObjects prints a single object, or else a list.
+func (q *query) printObjects(a *app.App, entries []entry, single bool) error {
+	w := a.Answer(q.options.format)
+	if q.custom != nil {
+		return q.custom.Print(w, rowsOf(entries))
+	}
+	return output.PrintObjects(w, q.options.format, objectsOf(entries), single)
 }
 
 // show prints a table, in the format of Flux 2.9 unless standard output is a terminal.
@@ -298,7 +306,7 @@ func printAll(a *app.App, q *query, listings []listing) error {
 		return q.stream.close()
 	}
 	if q.printsObjects() {
-		return output.PrintObjects(a.Answer(q.options.format), q.options.format, objectsOf(q.merge(listings)), false, output.NoHeader(q.options.noHeader))
+		return q.printObjects(a, q.merge(listings), false)
 	}
 	if q.flat() && len(listings) > 0 {
 		return show(a, q, tableOf(flatColumns(q), q.merge(listings)))
@@ -312,4 +320,25 @@ func printAll(a *app.App, q *query, listings []listing) error {
 		}
 	}
 	return nil
+}
+
+// complete adds the completion of the flags of get.
+func (o *options) complete(cmd *cobra.Command) {
+	complete.Flag(cmd, "output", complete.Format)
+	complete.Flag(cmd, "status-selector", cobra.FixedCompletions([]string{
+		"ready=false", "ready=true", "ready=unknown", "ready!=true", "reconciling=true", "stalled=true",
+		"healthy=false", "released=false", "remediated=true",
+	}, cobra.ShellCompDirectiveNoFileComp))
+	complete.Flag(cmd, "sort-by", sortCompletion)
+}
+
+// sortCompletion completes the columns of the listed kind, or of all kinds.
+func sortCompletion(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	q := &query{kinds: controllers.Kinds, several: true, options: &options{}}
+	for _, k := range controllers.Kinds {
+		if cmd.Name() == k.Plural && (k.Family == "" || cmd.Parent().HasAlias(k.Family)) {
+			q.kinds, q.several = []controllers.Kind{k}, false
+		}
+	}
+	return columnWords(sortable(q)), cobra.ShellCompDirectiveNoFileComp
 }

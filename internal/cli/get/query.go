@@ -33,6 +33,8 @@ type query struct {
 	objects []objref.Target
 	status  kinds.ConditionSelector
 	sorter  sorter
+	// custom prints the columns of -o custom-columns, or is nil.
+	custom *output.CustomColumns
 	// stream prints objects while they are read, nil if all are required first.
 	stream *objectStream
 }
@@ -47,6 +49,9 @@ func newQuery(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) (*q
 	q := &query{now: a.Now, options: o, kinds: s.Kinds, several: s.Several(), every: s.Every, status: status}
 	if q.printsObjects() {
 		if _, err := output.ObjectPrinter(o.format); err != nil {
+			return nil, err
+		}
+		if q.custom, err = output.NewCustomColumns(o.format, output.NoHeader(o.noHeader)); err != nil {
 			return nil, err
 		}
 	}
@@ -220,14 +225,29 @@ func (q *query) entry(k controllers.Kind, columns []column, o controllers.Object
 	if q.sorter != nil {
 		e.key = q.sorter(k, o)
 	}
-	if q.options.format == "name" {
+	switch {
+	case q.options.format == "name":
 		e.object = identity(o)
-	} else if q.printsObjects() {
+	case q.custom != nil && !q.options.watch: // a watch keeps the previous rows itself
+		e.row = q.custom.Row(o)
+	case q.printsObjects():
 		e.object = o
-	} else {
+	default:
 		e.row = cells(columns, k, o)
 	}
 	return e
+}
+
+// keeps reports whether an object matches all filters.
+func (q *query) keeps(k controllers.Kind, o controllers.Object) bool {
+	ready := k.Ready(o).Status
+	if q.options.suspended && !k.Suspension.Is(o) || q.options.notReady && ready == "True" || q.options.failed && !kinds.Failed(k, o) {
+		return false
+	}
+	if _, stalled := controllers.Stalled(o); q.options.stalled && !stalled {
+		return false
+	}
+	return q.status.Matches(k, o)
 }
 
 // writesList reports whether the format prints no managedFields.
@@ -282,9 +302,9 @@ func rowsOf(entries []entry) [][]string {
 }
 
 func objectsOf(entries []entry) []unstructured.Unstructured {
-	var objects []controllers.Object
+	var objects []unstructured.Unstructured
 	for _, e := range entries {
-		objects = append(objects, e.object)
+		objects = append(objects, unstructured.Unstructured{Object: e.object})
 	}
-	return output.Unstructured(objects)
+	return objects
 }

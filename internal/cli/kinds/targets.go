@@ -26,6 +26,8 @@ type TargetOptions struct {
 	Labels        string
 	// Without lists the fields that a list drops from the objects.
 	Without []string
+	// reading is true for a command that changes nothing.
+	reading bool
 }
 
 // Add adds the flags to fs, with verb in their help.
@@ -35,8 +37,16 @@ func (o *TargetOptions) Add(fs *pflag.FlagSet, verb string) {
 	fs.StringVarP(&o.Labels, "label-selector", "l", "", verb+" the objects with these labels, such as 'team=blue'")
 }
 
+// AddReading adds the flags of a command that changes nothing: it does not require
+// --all with --all-namespaces.
+func (o *TargetOptions) AddReading(fs *pflag.FlagSet, verb string) {
+	o.Add(fs, verb)
+	fs.Lookup("all-namespaces").Usage = verb + " the objects of all namespaces"
+	o.reading = true
+}
+
 // Selects reports whether the options select objects, instead of names.
-func (o TargetOptions) Selects() bool { return o.All || o.Labels != "" }
+func (o TargetOptions) Selects() bool { return o.All || o.Labels != "" || o.reading && o.AllNamespaces }
 
 // With returns the options combined with the argument "all" of a selection.
 func (o TargetOptions) With(s Selection) TargetOptions {
