@@ -48,6 +48,22 @@ func (r *Repository) WorkTree(ctx context.Context) (*Tree, error) {
 	return &Tree{root: root}, nil
 }
 
+// Committed returns the commit of HEAD, and whether the work tree has exactly its files.
+func (r *Repository) Committed(ctx context.Context) (head plumbing.Hash, clean bool) {
+	head, err := r.Commit("HEAD")
+	if err != nil {
+		return head, false
+	}
+	tree, treeErr := r.At(head)
+	work, workErr := r.WorkTree(ctx)
+	if treeErr != nil || workErr != nil {
+		return head, false
+	}
+	was, wasErr := tree.Hash(".")
+	is, isErr := work.Hash(".")
+	return head, wasErr == nil && isErr == nil && was == is
+}
+
 type walk struct {
 	ctx     context.Context
 	root    string

@@ -25,16 +25,22 @@ type Chart struct {
 	Digest string `json:"digest,omitempty"`
 	// Access has the credentials for the repository.
 	Access Access `json:"access,omitzero"`
-	// Build is appended to the chart's version. The controller does so with the
-	// digest of what an OCIRepository has fetched, so that a moved tag is seen.
+	// Build is appended to the chart's version. The controllers do so with the
+	// digest of an OCIRepository, the revision of a source with the reconcile
+	// strategy Revision, and the generation of a HelmChart with values files.
 	Build string `json:"build,omitempty"`
 	// BuildByDigest appends the digest of what is pulled by an oci:// URL.
 	BuildByDigest bool `json:"buildByDigest,omitempty"`
 
 	// ValuesFiles are files of the chart whose values replace values.yaml.
 	ValuesFiles []string `json:"valuesFiles,omitempty"`
-	// IgnoreMissingValuesFiles passes over those that are not there.
+	// IgnoreMissingValuesFiles ignores those that do not exist.
 	IgnoreMissingValuesFiles bool `json:"ignoreMissingValuesFiles,omitempty"`
+	// Values are the contents of the values files of a chart in a source, whose
+	// paths are relative to the source. They replace values.yaml if ReplaceValues is
+	// set.
+	Values        [][]byte `json:"values,omitempty"`
+	ReplaceValues bool     `json:"replaceValues,omitempty"`
 }
 
 // Access is how a repository of charts is reached.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,7 +45,7 @@ func (f *chartFinder) chart(spec *releaseSpec) (*Chart, error) {
 	if spec.Chart == nil {
 		return nil, ErrNoChart
 	}
-	return f.templated(spec.Chart.Spec, f.hr.GetNamespace())
+	return f.templated(spec.Chart.Spec, f.hr.GetNamespace(), f.options.ChartGeneration)
 }
 
 // in returns the reference, in namespace unless it has one.
@@ -81,14 +82,14 @@ func (f *chartFinder) referred(reference sourceReference) (*Chart, error) {
 		if err := convert(o.Object["spec"], &spec); err != nil {
 			return nil, &SourceError{source, err}
 		}
-		return f.templated(spec, source.Namespace)
+		return f.templated(spec, source.Namespace, o.GetGeneration())
 	}
-	return f.inTree(source, ".", chartSpec{}) // an ExternalArtifact is a folder
+	return f.inTree(source, chartSpec{Chart: "."}, 0) // an ExternalArtifact is a folder
 }
 
 // artifact is a chart that an OCIRepository fetches.
 func (f *chartFinder) artifact(source Reference) (*Chart, error) {
-	if chart, err := f.inTree(source, ".", chartSpec{}); err == nil {
+	if chart, err := f.inTree(source, chartSpec{Chart: "."}, 0); err == nil {
 		return chart, nil // the caller has its content
 	}
 	o, err := f.find(source)
@@ -118,11 +119,11 @@ func (f *chartFinder) artifact(source Reference) (*Chart, error) {
 	return chart, err
 }
 
-// templated is the chart that a HelmChart would fetch.
-func (f *chartFinder) templated(spec chartSpec, namespace string) (*Chart, error) {
+// templated returns the chart that a HelmChart with a generation fetches.
+func (f *chartFinder) templated(spec chartSpec, namespace string, generation int64) (*Chart, error) {
 	source := spec.SourceRef.in(namespace)
 	if source.Kind != "HelmRepository" {
-		return f.inTree(source, spec.Chart, spec)
+		return f.inTree(source, spec, generation)
 	}
 	o, err := f.find(source)
 	if err != nil {
@@ -137,7 +138,7 @@ func (f *chartFinder) templated(spec chartSpec, namespace string) (*Chart, error
 		return nil, &SourceError{source, err}
 	}
 	chart := &Chart{
-		URL: repository.URL, Name: spec.Chart, Version: spec.Version,
+		URL: repository.URL, Name: spec.Chart, Version: spec.Version, Build: spec.build("", generation),
 		ValuesFiles: spec.ValuesFiles, IgnoreMissingValuesFiles: spec.IgnoreMissingValuesFiles,
 	}
 	chart.Access, err = f.access(o)
@@ -145,8 +146,22 @@ func (f *chartFinder) templated(spec chartSpec, namespace string) (*Chart, error
 	return chart, err
 }
 
-// inTree is a chart in a folder or an archive of a source.
-func (f *chartFinder) inTree(source Reference, name string, spec chartSpec) (*Chart, error) {
+// build returns the metadata that source-controller appends to the version of the chart, for a
+// revision of its source and a generation of the HelmChart.
+func (s chartSpec) build(revision string, generation int64) string {
+	var parts []string
+	if s.ReconcileStrategy == "Revision" && VersionMetadata(revision) != "" {
+		parts = append(parts, VersionMetadata(revision))
+	}
+	if len(s.ValuesFiles) > 0 && generation > 0 {
+		parts = append(parts, strconv.FormatInt(generation, 10))
+	}
+	return strings.Join(parts, ".")
+}
+
+// inTree returns a chart in a folder or an archive of a source. Its values files are relative to
+// the source.
+func (f *chartFinder) inTree(source Reference, spec chartSpec, generation int64) (*Chart, error) {
 	if f.options.Sources == nil {
 		return nil, &SourceError{source, ErrNotFound}
 	}
@@ -154,14 +169,26 @@ func (f *chartFinder) inTree(source Reference, name string, spec chartSpec) (*Ch
 	if err != nil {
 		return nil, &SourceError{source, err}
 	}
-	chart, err := ChartIn(tree, name)
+	chart, err := ChartIn(tree, spec.Chart)
 	if err != nil {
-		return nil, fmt.Errorf("reading chart %s of %s: %w", name, source, err)
+		return nil, fmt.Errorf("reading chart %s of %s: %w", spec.Chart, source, err)
 	}
-	chart.ValuesFiles, chart.IgnoreMissingValuesFiles = spec.ValuesFiles, spec.IgnoreMissingValuesFiles
+	chart.ReplaceValues = len(spec.ValuesFiles) > 0
+	for _, name := range spec.ValuesFiles {
+		content, err := fs.ReadFile(tree, inside(name))
+		if errors.Is(err, fs.ErrNotExist) && spec.IgnoreMissingValuesFiles {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading a values file of chart %s: paths are relative to %s: %w", spec.Chart, source, err)
+		}
+		chart.Values = append(chart.Values, content)
+	}
+	revision := ""
 	if spec.ReconcileStrategy == "Revision" && f.options.SourceRevision != nil {
-		chart.Build = VersionMetadata(f.options.SourceRevision(f.ctx, source))
+		revision = f.options.SourceRevision(f.ctx, source)
 	}
+	chart.Build = spec.build(revision, generation)
 	return chart, nil
 }
 

@@ -18,28 +18,42 @@ func (r *recorded) Render(_ context.Context, release build.Release) (*build.Rend
 }
 
 // TestReconcileStrategy checks that the revision of the source is part of the chart's version only
-// with the strategy Revision, as source-controller sets it.
+// with the strategy Revision, and the generation of the HelmChart only with values files, as
+// source-controller sets it.
 func TestReconcileStrategy(t *testing.T) {
 	t.Parallel()
-	tree := fstest.MapFS{"chart/Chart.yaml": &fstest.MapFile{Data: []byte("name: web")}}
-	for _, test := range []struct{ strategy, revision, want string }{
-		{"Revision", "main@sha1:0123456789abcdef0123456789abcdef01234567", "0123456789ab"},
-		{"Revision", "sha256:fedcba9876543210", "fedcba987654"},
-		{"Revision", "", ""},
-		{"ChartVersion", "main@sha1:0123456789abcdef0123456789abcdef01234567", ""},
+	tree := fstest.MapFS{
+		"chart/Chart.yaml": &fstest.MapFile{Data: []byte("name: web")}, "values.yaml": &fstest.MapFile{Data: []byte("from: root")},
+	}
+	const revision = "main@sha1:0123456789abcdef0123456789abcdef01234567"
+	for _, test := range []struct {
+		strategy, revision, files string
+		generation                int64
+		want                      string
+		values                    int
+	}{
+		{strategy: "Revision", revision: revision, want: "0123456789ab"},
+		{strategy: "Revision", revision: "sha256:fedcba9876543210", want: "fedcba987654"},
+		{strategy: "Revision"},
+		{strategy: "Revision", revision: revision, generation: 3, want: "0123456789ab"},
+		{strategy: "Revision", revision: revision, files: "values.yaml", generation: 3, want: "0123456789ab.3", values: 1},
+		{strategy: "ChartVersion", revision: revision},
+		{strategy: "ChartVersion", revision: revision, files: "./values.yaml, none.yaml", generation: 3, want: "3", values: 1},
+		{strategy: "ChartVersion", revision: revision, files: "chart/values.yaml"},
 	} {
 		hr := object(t, `{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {name: web, namespace: apps},
-spec: {chart: {spec: {chart: ./chart, reconcileStrategy: `+test.strategy+`, sourceRef: {kind: GitRepository, name: fleet}}}}}`)
+spec: {chart: {spec: {chart: ./chart, reconcileStrategy: `+test.strategy+`, valuesFiles: [`+test.files+`], ignoreMissingValuesFiles: true, sourceRef: {kind: GitRepository, name: fleet}}}}}`)
 		renderer := &recorded{}
 		_, err := build.HelmRelease(t.Context(), hr, build.HelmOptions{
 			Renderer: renderer, Sources: func(context.Context, build.Reference) (fs.FS, error) { return tree, nil },
-			SourceRevision: func(context.Context, build.Reference) string { return test.revision },
+			SourceRevision: func(context.Context, build.Reference) string { return test.revision }, ChartGeneration: test.generation,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := renderer.charts[0].Build; got != test.want {
-			t.Errorf("%s at %q: build metadata %q, want %q", test.strategy, test.revision, got, test.want)
+		chart := renderer.charts[0]
+		if chart.Build != test.want || len(chart.Values) != test.values || chart.ReplaceValues != (test.files != "") {
+			t.Errorf("%+v: build metadata %q, %d values files, replacing %t", test, chart.Build, len(chart.Values), chart.ReplaceValues)
 		}
 	}
 }

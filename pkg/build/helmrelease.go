@@ -36,6 +36,10 @@ type HelmOptions struct {
 	// if it is not known. source-controller appends it to the version of charts
 	// with the reconcile strategy Revision. Nil knows none.
 	SourceRevision func(ctx context.Context, source Reference) string
+	// ChartGeneration is the metadata.generation of the release's HelmChart, 0 if it
+	// is not known. source-controller appends it to the version of charts with values
+	// files.
+	ChartGeneration int64
 	// Chart is rendered instead of the release's own, where it is set.
 	Chart *Chart
 	// Values override those of the release.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -62,6 +63,28 @@ func FromObjects(objects []*unstructured.Unstructured) Lookup {
 type dataReference struct {
 	Reference
 	optional bool
+}
+
+// Once returns a finder that looks up each object once, so that a chart can be rendered several times
+// with the same answers.
+func Once(find Finder) Finder {
+	if find == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	known := map[Wanted]map[string]any{}
+	return func(ctx context.Context, wanted Wanted) (map[string]any, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if found, ok := known[wanted]; ok {
+			return found, nil
+		}
+		found, err := find(ctx, wanted)
+		if err == nil {
+			known[wanted] = found
+		}
+		return found, err
+	}
 }
 
 // DataReferences returns the ConfigMaps and Secrets from which a Kustomization takes variables, and

@@ -81,6 +81,7 @@ func TestDiffPredictsHelm(t *testing.T) {
 	for _, c := range cases {
 		s.settledRelease(c)
 	}
+	s.settledFiles(cases)
 }
 
 // beginReleases installs the initial state of the cases.
@@ -275,6 +276,29 @@ func (s *story) settledRelease(c releaseCase) {
 	}
 	if err != nil {
 		s.Errorf("%s differs after it was applied: %v\n%s%s", c.name, err, stdout, stderr)
+	}
+}
+
+// settledFiles checks that the diff of the pushed files computes the versions of
+// charts as source-controller does: it plans no upgrade.
+func (s *story) settledFiles(cases []releaseCase) {
+	s.Helper()
+	stdout, stderr, _ := s.try("flux", "diff", "kustomization", "releases", "--path", filepath.Join(s.clone, "releases"), "--with-helm", "-o", "json")
+	var report struct{ Kustomizations []*diff.Result }
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
+		s.Fatalf("diff of the pushed files: %v\n%s%s", err, stdout, stderr)
+	}
+	planned := map[string]*diff.Result{}
+	for _, r := range report.Kustomizations {
+		planned[r.Owner.Namespace+"/"+r.Owner.Name] = r
+	}
+	for _, c := range cases {
+		if c.template == "" {
+			continue
+		}
+		if r := planned[c.name+"/app"]; r == nil || r.Step != diff.Keep {
+			s.Errorf("diff of the pushed files plans %+v for %s\n%s", r, c.name, stderr)
+		}
 	}
 }
 

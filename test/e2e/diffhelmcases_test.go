@@ -17,6 +17,8 @@ type releaseCase struct {
 	chart, chartAfter map[string]string
 	// more and moreAfter are other objects; an empty moreAfter is the same.
 	more, moreAfter string
+	// template are more fields of spec.chart.spec.
+	template string
 	// source replaces the GitRepository as the source of the chart.
 	source string
 	// live changes the cluster directly.
@@ -46,7 +48,7 @@ func (c releaseCase) manifests(after bool) string {
 	if c.first && !after {
 		return text
 	}
-	chart := "  chart: {spec: {chart: ./charts/" + c.name + ", sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}\n"
+	chart := "  chart: {spec: {chart: ./charts/" + c.name + ", sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}" + c.template + "}}\n"
 	if c.source != "" {
 		chart = ""
 	}
@@ -185,6 +187,22 @@ spec: {interval: 1h, url: "oci://%s/charts/app", insecure: true, ref: {tag: %s},
 		{
 			name: "oci", source: "OCIRepository", spec: "  chartRef: {kind: OCIRepository, name: charts}\n", more: oci("1.0.0"), moreAfter: oci("1.1.0"),
 			step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/oci/app": diff.Changed},
+		},
+		{
+			name: "revision", template: ", reconcileStrategy: Revision, valuesFiles: [charts/revision/prod.yaml]",
+			chart: map[string]string{
+				"Chart.yaml": chartFiles("1.0.0")["Chart.yaml"], "values.yaml": "color: none\n", "prod.yaml": "color: red\n", "templates/valued.yaml": valued,
+				"templates/version.yaml": configMap("version", "chart: '{{ .Chart.Version }}'"),
+			},
+			chartAfter: map[string]string{"prod.yaml": "color: blue\n"},
+			step:       diff.Upgrade, unlike: true,
+			want: map[string]diff.Action{"ConfigMap/revision/app-valued": diff.Changed, "ConfigMap/revision/version": diff.Changed},
+		},
+		{
+			name: "random", spec: "  values: {color: green}\n", specAfter: "  values: {color: blue}\n",
+			chart: chartFiles("1.0.0", "valued", valued, "secret", "apiVersion: v1\nkind: Secret\nmetadata: {name: random}\nstringData: {password: '{{ randAlphaNum 20 }}'}\n"),
+			step:  diff.Upgrade, unlike: true,
+			want: map[string]diff.Action{"ConfigMap/random/app-valued": diff.Changed, "Secret/random/random": diff.Changed},
 		},
 		{
 			name: "sameversion", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")), chartAfter: chartFiles("1.0.0", "a", configMap("a", "a: c")),

@@ -25,8 +25,10 @@ type ReleasePlanner struct {
 	client  *kube.Client
 	Charts  *isolated.Charts
 	Options *build.HelmOptions
-	// local are the sources with a local directory.
-	local build.Sources
+	// local are the sources with a local directory, and localRevision returns
+	// their revision, or "" if it is not known.
+	local         build.Sources
+	localRevision func(context.Context, build.Reference) string
 	// built is the build that includes the HelmReleases.
 	built map[build.Reference]*unstructured.Unstructured
 	// Clusters has the earlier results: a release may depend on objects of the
@@ -46,7 +48,10 @@ func NewReleasePlanner(ctx context.Context, a *app.App, o *ReleaseOptions) (*Rel
 	if err != nil {
 		return nil, err
 	}
-	p := &ReleasePlanner{app: a, client: client, Clusters: &Clusters{App: a, here: client.Config}}
+	p := &ReleasePlanner{
+		app: a, client: client, Clusters: &Clusters{App: a, here: client.Config},
+		localRevision: func(context.Context, build.Reference) string { return "" },
+	}
 	if p.local, err = o.LocalSources(a, work, nil); err != nil {
 		return nil, err
 	}
@@ -71,7 +76,7 @@ func NewReleasePlanner(ctx context.Context, a *app.App, o *ReleaseOptions) (*Rel
 	}
 	p.Options.SourceRevision = func(ctx context.Context, source build.Reference) string {
 		if _, err := p.local(ctx, source); err == nil {
-			return "" // the revision of local files is not known
+			return p.localRevision(ctx, source)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -99,16 +104,22 @@ func (p *ReleasePlanner) Plan(ctx context.Context, h diff.HelmRelease) (diff.Pla
 			return diff.Plan{}, err
 		}
 	}
-	chart := sync.OnceValues(func() (*build.Chart, error) { return p.chart(ctx, h.Object) })
-	h.Render = func(ctx context.Context, revision int) (*build.HelmResult, error) {
-		options := *p.Options
-		options.Revision, options.Live = revision, live
-		if options.Chart == nil {
-			var err error
-			if options.Chart, err = chart(); err != nil {
-				return nil, err
-			}
+	options := *p.Options
+	options.Live = build.Once(live)
+	find := sync.OnceValue(func() error {
+		if options.Chart != nil {
+			return nil
 		}
+		var err error
+		options.Chart, options.ChartGeneration, err = p.chart(ctx, h.Object)
+		return err
+	})
+	h.Render = func(ctx context.Context, revision int) (*build.HelmResult, error) {
+		if err := find(); err != nil {
+			return nil, err
+		}
+		options := options
+		options.Revision = revision
 		return build.HelmRelease(ctx, h.Object, options)
 	}
 	return engine.PlanRelease(ctx, h)
@@ -158,37 +169,47 @@ func chartOriginOf(hr *unstructured.Unstructured) chartOrigin {
 }
 
 // chart returns the chart artifact of a HelmRelease, or nil if
-// source-controller has none that matches the spec.
-func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructured) (*build.Chart, error) {
+// source-controller has none that matches the spec. It also returns the
+// generation that its HelmChart will have.
+func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructured) (*build.Chart, int64, error) {
 	origin := chartOriginOf(hr)
-	if _, err := p.local(ctx, origin.source); !errors.Is(err, build.ErrNotFound) {
-		return nil, err
+	_, err := p.local(ctx, origin.source)
+	local := err == nil
+	if !local && !errors.Is(err, build.ErrNotFound) {
+		return nil, 0, err
+	}
+	if files, _, _ := unstructured.NestedSlice(origin.template, "valuesFiles"); local && len(files) == 0 {
+		return nil, 0, nil // the generation is not needed
 	}
 	live, err := desired.LiveObject(ctx, p.app, origin.object.Kind, origin.object.Namespace, origin.object.Name)
 	var absent *objref.NotFoundError
 	if errors.As(err, &absent) {
-		return nil, nil
+		return nil, 1, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if origin.template != nil && !matchesTemplate(origin.template, live) || p.changes(ctx, origin.source) || !observed(live) {
-		return nil, nil
+	generation := live.GetGeneration()
+	if origin.template != nil && !matchesTemplate(origin.template, live) {
+		return nil, generation + 1, nil
+	}
+	if local || p.changes(ctx, origin.source) || !observed(live) {
+		return nil, generation, nil
 	}
 	a, ok := artifact.Of(live.Object)
 	if !ok {
-		return nil, nil
+		return nil, generation, nil
 	}
 	archive, err := artifact.Fetch(ctx, p.client, a, p.app.FluxNamespace())
 	if err != nil && ctx.Err() == nil {
 		p.app.UI.Warning("%s: cannot fetch its artifact (%s): fetching the chart from its source", origin.object, err)
-		return nil, nil
+		return nil, generation, nil
 	}
 	chart := &build.Chart{Archive: archive}
 	if origin.object.Kind != "HelmChart" {
 		chart.Build = build.VersionMetadata(a.Revision)
 	}
-	return chart, err
+	return chart, generation, err
 }
 
 // observed reports whether the controller has observed the generation of an

@@ -13,8 +13,10 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/gitsource"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
@@ -95,12 +97,35 @@ func (p *ReleasePlanner) preferBuild(plan *Plan, o *Options, built *build.Result
 		return
 	}
 	own, local := build.SourceOf(plan.Ks), p.local
+	p.localRevision = func(ctx context.Context, source build.Reference) string {
+		switch {
+		case source != own:
+			return ""
+		case o.revised():
+			return plan.revision
+		}
+		return committed(ctx, o.Path)
+	}
 	p.local = func(ctx context.Context, source build.Reference) (fs.FS, error) {
 		if tree, err := local(ctx, source); !errors.Is(err, build.ErrNotFound) || source != own {
 			return tree, err
 		}
 		return plan.Tree, nil
 	}
+}
+
+// committed returns the revision of the work tree around a directory, or "" if
+// it is not exactly that of a commit.
+func committed(ctx context.Context, folder string) string {
+	clone, err := snapshot.Open(folder)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = clone.Close() }() // read-only
+	if head, clean := clone.Committed(ctx); clean {
+		return gitsource.FormatRevision("", head)
+	}
+	return ""
 }
 
 // releasesIn returns the HelmReleases of a build with the spec after the

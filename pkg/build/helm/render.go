@@ -116,10 +116,17 @@ func valuesOf(c *chart.Chart, release build.Release) (common.Values, error) {
 
 // chooseValues replaces values.yaml by the requested values files.
 func chooseValues(c *chart.Chart, asked build.Chart) error {
-	if len(asked.ValuesFiles) == 0 {
+	if len(asked.ValuesFiles) == 0 && !asked.ReplaceValues {
 		return nil
 	}
 	chosen := map[string]any{}
+	for _, content := range asked.Values {
+		values, err := common.ReadValues(content)
+		if err != nil {
+			return fmt.Errorf("reading the values files of chart %s: %w", c.Name(), err)
+		}
+		chosen = build.MergeValues(chosen, values)
+	}
 	for _, name := range asked.ValuesFiles {
 		at := slices.IndexFunc(c.Raw, func(f *common.File) bool { return f.Name == path.Clean(name) })
 		if at < 0 {
