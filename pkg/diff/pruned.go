@@ -91,6 +91,7 @@ func (p *plan) finish(change Change, o item, before, after controllers.Object) C
 	}
 	mask(change.Object, built(o), content(b), content(a), o.built.Secret)
 	maskObjects(b, a, p.Build.SecretValues, o.built.Encrypted)
+	change.Notes = append(change.Notes, hideUnstable(a, o.built)...)
 	change.Before, change.After = b, a
 	if before != nil && after != nil {
 		change.Fields = Fields(content(b), content(a))

@@ -43,6 +43,7 @@ type releasePlan struct {
 	history          *release.History
 	historyForbidden bool // no permission to read the history
 	result           *build.HelmResult
+	revision         int // of result
 	plan             Plan
 }
 
@@ -64,6 +65,9 @@ func (e *Engine) PlanRelease(ctx context.Context, h HelmRelease) (Plan, error) {
 		return Plan{}, err
 	}
 	o.plan.Release.Step = step
+	if err := o.markUnstable(ctx); err != nil {
+		return Plan{}, err
+	}
 	if err := o.fill(); err != nil {
 		return Plan{}, err
 	}
@@ -116,14 +120,13 @@ func (o *releasePlan) step(ctx context.Context) (Step, error) {
 	if moved {
 		revision = 1
 	}
-	var err error
-	if o.result, err = o.Render(ctx, revision); err != nil {
+	if err := o.render(ctx, revision); err != nil {
 		return "", err
 	}
 	strategy := field(o.Object, "spec.upgrade.chartNameChangeStrategy")
 	if o.known != nil && !moved && o.known.ChartName != o.result.Chart && strategy != "InPlaceUpdate" {
 		moved = true
-		if o.result, err = o.Render(ctx, 1); err != nil {
+		if err := o.render(ctx, 1); err != nil {
 			return "", err
 		}
 	}
@@ -137,6 +140,26 @@ func (o *releasePlan) step(ctx context.Context) (Step, error) {
 	default:
 		return Keep, nil
 	}
+}
+
+func (o *releasePlan) render(ctx context.Context, revision int) (err error) {
+	o.revision = revision
+	o.result, err = o.Render(ctx, revision)
+	return err
+}
+
+// markUnstable renders the chart again if the controller will render it, to find values that differ
+// on every rendering.
+func (o *releasePlan) markUnstable(ctx context.Context) error {
+	if o.plan.Release.Step == Keep {
+		return nil
+	}
+	again, err := o.Render(ctx, o.revision)
+	if err != nil {
+		return err
+	}
+	build.MarkUnstable(&o.result.Result, &again.Result)
+	return nil
 }
 
 // moved reports whether the name or a namespace of the release changes: the controller uninstalls

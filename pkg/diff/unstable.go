@@ -58,6 +58,31 @@ func stabilized(old, young build.Object) (build.Object, build.Object, []string) 
 	return old, young, paths
 }
 
+// hideUnstable replaces the values that the controller will generate anew, in an object as it will
+// be applied, and returns a note about them.
+func hideUnstable(after *unstructured.Unstructured, o build.Object) []string {
+	if after == nil || len(o.Unstable) == 0 {
+		return nil
+	}
+	if hasUnstableName(o) {
+		return []string{unstableName}
+	}
+	var paths []string
+	for _, path := range o.Unstable {
+		path = slices.Clone(path)
+		if isSecret(RefOf(o.Unstructured)) && path[0] == "stringData" {
+			path[0] = "data" // the server converts it
+		}
+		if replaceAt(after, path) {
+			paths = append(paths, strings.Join(path, "."))
+		}
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	return []string{"generated on every rendering: " + strings.Join(paths, ", ")}
+}
+
 // replaceAt sets a placeholder at a path, and reports whether there is a value.
 func replaceAt(o *unstructured.Unstructured, path []string) bool {
 	const placeholder = "(differs on every rendering)"
