@@ -134,18 +134,16 @@ func setNamespace(object map[string]any, namespace string) error {
 }
 
 func clusterScoped(o *unstructured.Unstructured) bool {
-	oneAtATime.RLock()
-	defer oneAtATime.RUnlock()
-	return openapi.IsCertainlyClusterScoped(kyaml.TypeMeta{APIVersion: o.GetAPIVersion(), Kind: o.GetKind()})
+	namespaced, known := Scope(o.GroupVersionKind())
+	return known && !namespaced
 }
 
-// CertainlyNamespaced reports whether a kind of Kubernetes is namespaced. It is
-// false for kinds that Kubernetes does not define.
-func CertainlyNamespaced(gvk schema.GroupVersionKind) bool {
+// Scope reports whether a kind of Kubernetes is namespaced. It is not known for
+// kinds that Kubernetes does not define.
+func Scope(gvk schema.GroupVersionKind) (namespaced, known bool) {
 	oneAtATime.RLock()
 	defer oneAtATime.RUnlock()
-	namespaced, known := openapi.IsNamespaceScoped(kyaml.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind})
-	return known && namespaced
+	return openapi.IsNamespaceScoped(kyaml.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind})
 }
 
 // distinct refuses objects that kustomize would take for the same one.

@@ -121,7 +121,7 @@ func (d Desired) compare(moves map[Ref]move, known scopes) *Result {
 				old, was = m.object, true
 				note = fmt.Sprintf("moves here from %s: if %[1]s is pruned first, the object is deleted and recreated", m.from)
 			}
-			result.Changes = append(result.Changes, c.desired(ref, old, was, o, note))
+			result.Changes = append(result.Changes, known.note(d.After, c.desired(ref, old, was, o, note)))
 		}
 	}
 	if d.Before != nil {
@@ -135,7 +135,7 @@ func (d Desired) compare(moves map[Ref]move, known scopes) *Result {
 				result.Changes = append(result.Changes, Change{Object: ref, Action: Skipped, Reason: "moves to " + m.to.String()})
 				continue
 			}
-			result.Changes = append(result.Changes, d.removed(c, ref, o))
+			result.Changes = append(result.Changes, known.note(d.Before, d.removed(c, ref, o)))
 		}
 	}
 	result.Suspended, _, _ = unstructured.NestedBool(d.owner().Object, "spec", "suspend")

@@ -1,6 +1,8 @@
 package diff
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/pkg/build"
@@ -37,6 +39,16 @@ func (s scopes) ref(side *Side, o build.Object) Ref {
 	return ref
 }
 
+// note says which namespace an object of a release has if its kind is namespaced, which is not
+// known.
+func (s scopes) note(side *Side, change Change) Change {
+	_, known := s.scope(change.Object)
+	if change.Different() && !known && side.Namespace != "" && change.Object.Namespace == "" {
+		change.Notes = append(change.Notes, fmt.Sprintf("in namespace %s if its kind is namespaced, which is unknown: no CRD in the builds defines it", side.Namespace))
+	}
+	return change
+}
+
 // complete sets the namespace of the objects of a release that have none and are of kinds that are
 // known to be namespaced.
 func (s scopes) complete(side *Side) {
@@ -51,12 +63,18 @@ func (s scopes) complete(side *Side) {
 }
 
 func (s scopes) namespaced(ref Ref) bool {
+	namespaced, known := s.scope(ref)
+	return known && namespaced
+}
+
+// scope reports whether a kind is namespaced, if that is known.
+func (s scopes) scope(ref Ref) (namespaced, known bool) {
 	gvk := ref.kind()
 	if namespaced, ok := s[gvk.GroupKind()]; ok {
-		return namespaced
+		return namespaced, true
 	}
 	if _, ok := controllers.KindOf(gvk.Group, gvk.Kind); ok {
-		return true
+		return true, true
 	}
-	return build.CertainlyNamespaced(gvk)
+	return build.Scope(gvk)
 }

@@ -141,7 +141,8 @@ func (o *HelmOptions) Shown(result *build.HelmResult) []build.Object {
 // cluster.
 func namespaced(o build.Object, result *build.HelmResult) bool {
 	gvk := o.GroupVersionKind()
-	if _, flux := controllers.KindOf(gvk.Group, gvk.Kind); flux || build.CertainlyNamespaced(gvk) {
+	of, known := build.Scope(gvk)
+	if _, flux := controllers.KindOf(gvk.Group, gvk.Kind); flux || known && of {
 		return true
 	}
 	return slices.ContainsFunc(slices.Concat(result.CRDs, result.Objects), func(crd build.Object) bool {

@@ -68,7 +68,12 @@ func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, revision int
 	})
 	var source *build.SourceError
 	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
-		w.omit(hr, source.Error(), true)
+		reason := source.Error()
+		var missing *unavailableError
+		if errors.As(err, &missing) {
+			reason = missing.reason
+		}
+		w.omit(hr, reason, true)
 		return nil, false
 	}
 	if err != nil {
