@@ -77,8 +77,8 @@ Credentials:
   SOPS_GCP_KMS_ENDPOINT, SOPS_GCP_KMS_UNIVERSE_DOMAIN
       Other servers of Google Cloud KMS.
   AZURE_TOKEN_CREDENTIALS, AZURE_AUTHORITY_HOST
-      Kind of Azure credentials, for example AzureCLICredential (default: from the
-      other variables of Azure), and the server that issues tokens.
+      Kind of Azure credentials, for example AzureCLICredential (default: from
+      the other variables of Azure), and the server that issues tokens.
   SOPS_GPG_EXEC, GNUPGHOME
       Program and directory of gpg, which is run only if one of them is set.
   DOCKER_CONFIG, REGISTRY_AUTH_FILE
@@ -86,16 +86,17 @@ Credentials:
       them.
   AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE,
   AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE, AWS_CONTAINER_CREDENTIALS_FULL_URI
-      Identity for --provider aws. Default: the profile in ~/.aws, else the role
-      of the task, pod or instance, unless AWS_EC2_METADATA_DISABLED is true.
+      Identity for --provider aws. Default: the default profile in ~/.aws, else
+      the role of the task, pod or instance; AWS_EC2_METADATA_DISABLED=true
+      disables the metadata service of the instance.
   AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET,
-  AZURE_FEDERATED_TOKEN_FILE, AZURE_AUTHORITY_HOST, AZURE_TOKEN_CREDENTIALS
+  AZURE_FEDERATED_TOKEN_FILE, IDENTITY_ENDPOINT
       Identity for --provider azure. Default: the managed identity, else the
-      login of the Azure CLI.
+      login of the Azure CLI. AZURE_TOKEN_CREDENTIALS selects one kind.
   GOOGLE_APPLICATION_CREDENTIALS
       File with the identity for --provider gcp. Default: the login of the
       gcloud CLI, else the service account of the machine or pod; its metadata
-      server is GCE_METADATA_HOST if set.
+      service is at GCE_METADATA_HOST if set.
   FLUX_TRIGGER_RECEIVER_OIDC_TOKEN
       OIDC token for flux trigger receiver.
   ACTIONS_ID_TOKEN_REQUEST_URL, ACTIONS_ID_TOKEN_REQUEST_TOKEN

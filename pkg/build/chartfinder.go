@@ -218,14 +218,18 @@ func (f *chartFinder) access(repository *unstructured.Unstructured) (Access, err
 			return access, fmt.Errorf("reading %s: %w", secret, err)
 		}
 	}
-	return access, nil
+	if spec.SecretRef != nil || f.options.Login == nil { // as in source-controller, a Secret takes precedence
+		return access, nil
+	}
+	var err error
+	access.Username, access.Password, err = f.options.Login(f.ctx, repository)
+	return access, err
 }
 
-// AccessOf reads how a repository is reached: its address and the Secrets that
-// it names. Missing is asked about one that cannot be read: true goes on
-// without.
-func AccessOf(ctx context.Context, repository *unstructured.Unstructured, lookup Lookup, missing func(Reference, error) bool) (Access, error) {
-	f := &chartFinder{ctx: ctx, options: HelmOptions{Lookup: lookup, Missing: missing}}
+// AccessOf returns the credentials and connection settings for a repository. Of the options, only
+// Lookup, Missing and Login are used.
+func AccessOf(ctx context.Context, repository *unstructured.Unstructured, options HelmOptions) (Access, error) {
+	f := &chartFinder{ctx: ctx, options: options}
 	access, err := f.access(repository)
 	access.Insecure, _, _ = unstructured.NestedBool(repository.Object, "spec", "insecure")
 	return access, err

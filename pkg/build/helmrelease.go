@@ -27,6 +27,8 @@ type HelmOptions struct {
 	// Missing is called for a ConfigMap or Secret that cannot be read and is
 	// not optional: true builds without it. Nil fails the build.
 	Missing func(object Reference, err error) bool
+	// Login returns credentials for OCI repositories without a Secret. Nil returns none.
+	Login Login
 	// Find finds the HelmRepository, OCIRepository or HelmChart that the
 	// release refers to. The error of one that is not there is ErrNotFound.
 	Find func(ctx context.Context, object Reference) (*unstructured.Unstructured, error)
@@ -54,6 +56,9 @@ type HelmOptions struct {
 	// Kustomizer runs post-renderers whose work is not bounded by what they read.
 	Kustomizer Kustomizer
 }
+
+// Login returns credentials for the registry of an OCIRepository or HelmRepository, "" for none.
+type Login func(ctx context.Context, repository *unstructured.Unstructured) (username, password string, err error)
 
 // HelmResult is the result of building a HelmRelease.
 type HelmResult struct {

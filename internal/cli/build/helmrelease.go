@@ -61,6 +61,7 @@ and Secrets are read from the work tree; lookups in charts return no objects.`,
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources, e.g. GitRepository/flux-system/my-repo=./repo")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "build without cluster access, from the files in the work tree")
 	fs.VarP(command.Choice{Value: &o.Format, Allowed: []string{"yaml", "json"}}, "output", "o", "output format: yaml or json")
+	o.AddProvider(fs)
 	o.Secrets.Add(fs)
 	o.HelmOptions.Add(fs)
 	return cmd

@@ -114,9 +114,12 @@ func sourceAt(ctx context.Context, a *app.App, stored *desired.StoredSources, o 
 			return desired.StoredSource{}, clierr.WithHint("set a tag or digest with --revision", "%s has no branches", source)
 		}
 		repository := &unstructured.Unstructured{Object: t.Object}
-		return desired.OCITree(ctx, repository, desired.AtRevision(desired.RegistryReference(repository), o.revision), build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
-			return desired.ClusterData(ctx, a, object)
-		}), nil)
+		return desired.OCITree(ctx, repository, desired.AtRevision(desired.RegistryReference(repository), o.revision), desired.Credentials{
+			Lookup: build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
+				return desired.ClusterData(ctx, a, object)
+			}),
+			Login: desired.LoginFor(a, o.Provider),
+		})
 	default:
 		return desired.StoredSource{}, clierr.WithHint("compare a local directory with --path", "%s has no selectable revisions: only GitRepository and OCIRepository do", source)
 	}

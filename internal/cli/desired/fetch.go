@@ -86,7 +86,9 @@ func (f *Fetcher) fetchFromWorkTree(ctx context.Context, source build.Reference)
 
 // pull pulls the artifact of an OCIRepository from its registry.
 func (f *Fetcher) pull(ctx context.Context, repository *unstructured.Unstructured) (fs.FS, error) {
-	got, err := OCITree(ctx, repository, RegistryReference(repository), lookupFor(f.App, f.O, f.Work), missingFor(f.App, f.O, "credentials", "docker login"))
+	got, err := OCITree(ctx, repository, RegistryReference(repository), Credentials{
+		Lookup: lookupFor(f.App, f.O, f.Work), Missing: missingFor(f.App, f.O, "credentials", "docker login"), Login: LoginFor(f.App, f.O.Provider),
+	})
 	if err != nil {
 		return nil, f.fetchError(build.ReferenceTo(repository), err)
 	}
@@ -94,5 +96,10 @@ func (f *Fetcher) pull(ctx context.Context, repository *unstructured.Unstructure
 }
 
 func (f *Fetcher) fetchError(source build.Reference, err error) error {
-	return clierr.WithHint(fmt.Sprintf("set its directory with --local-sources %s=PATH", shell.Quote(source.String())), "fetching its source %s: %w", source, err)
+	remedy := fmt.Sprintf("set its directory with --local-sources %s=PATH", shell.Quote(source.String()))
+	var hinted *clierr.HintedError
+	if errors.As(err, &hinted) {
+		remedy = hinted.Hint + "; or " + remedy
+	}
+	return clierr.WithHint(remedy, "fetching its source %s: %w", source, err)
 }

@@ -205,7 +205,7 @@ func HelmBuild(ctx context.Context, a *app.App, o *BuildOptions, h *HelmOptions,
 		return nil, nil, err
 	}
 	options := &build.HelmOptions{
-		Renderer: charts, Lookup: lookupFor(a, o, work), Missing: missingFor(a, o, "values", "--values"), KubeVersion: h.KubeVersion, APIVersions: slices.Clone(h.APIVersions),
+		Renderer: charts, Lookup: lookupFor(a, o, work), Missing: missingFor(a, o, "values", "--values"), KubeVersion: h.KubeVersion, APIVersions: slices.Clone(h.APIVersions), Login: LoginFor(a, o.Provider),
 	}
 	if options.Kustomizer, err = a.Kustomizer(o.Remote); err != nil {
 		return nil, nil, err

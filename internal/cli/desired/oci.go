@@ -13,6 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/oci"
+	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/build"
@@ -38,10 +39,18 @@ func AtRevision(wanted registry.Wanted, revision string) registry.Wanted {
 	return wanted
 }
 
-// OCITree pulls an artifact and filters its files like source-controller. If
-// Secrets may be missing, the credentials of docker login are used.
-func OCITree(ctx context.Context, repository *unstructured.Unstructured, wanted registry.Wanted, lookup build.Lookup, missing func(build.Reference, error) bool) (StoredSource, error) {
-	access, err := ociAccess(ctx, repository, lookup, missing)
+// Credentials finds the credentials of sources.
+type Credentials struct {
+	Lookup build.Lookup
+	// Missing decides on Secrets that cannot be read, as in build.HelmOptions.
+	Missing func(build.Reference, error) bool
+	Login   build.Login
+}
+
+// OCITree pulls an artifact and filters its files like source-controller. Without
+// credentials of the source, those of docker login are used.
+func OCITree(ctx context.Context, repository *unstructured.Unstructured, wanted registry.Wanted, credentials Credentials) (StoredSource, error) {
+	access, err := ociAccess(ctx, repository, credentials)
 	if err != nil {
 		return StoredSource{}, err
 	}
@@ -66,12 +75,12 @@ func OCITree(ctx context.Context, repository *unstructured.Unstructured, wanted 
 
 // ociAccess returns the connection settings and credentials for the registry
 // of an OCIRepository.
-func ociAccess(ctx context.Context, repository *unstructured.Unstructured, lookup build.Lookup, missing func(build.Reference, error) bool) (registry.Access, error) {
-	from, err := build.AccessOf(ctx, repository, lookup, missing)
+func ociAccess(ctx context.Context, repository *unstructured.Unstructured, credentials Credentials) (registry.Access, error) {
+	from, err := build.AccessOf(ctx, repository, build.HelmOptions{Lookup: credentials.Lookup, Missing: credentials.Missing, Login: credentials.Login})
 	if err != nil {
 		return registry.Access{}, err
 	}
-	access := registry.Access{Provider: Text(repository, "spec", "provider"), Insecure: from.Insecure, CA: from.CA, Cert: from.Cert, Key: from.Key}
+	access := registry.Access{Insecure: from.Insecure, CA: from.CA, Cert: from.Cert, Key: from.Key}
 	if from.Username+from.Password != "" {
 		access.Credentials = from.Username + ":" + from.Password
 	}
@@ -87,6 +96,13 @@ func explainOCI(ctx context.Context, access registry.Access, repository *unstruc
 	}
 	if errors.As(err, &answered) && answered.StatusCode == http.StatusNotFound {
 		return clierr.WithHint("flux list artifact "+shell.Quote(Text(repository, "spec", "url"))+" lists the available tags", "revision not found: %w", err)
+	}
+	provider := Text(repository, "spec", "provider")
+	if Text(repository, "spec", "secretRef", "name") == "" && errors.As(err, &answered) && oci.Rejected(answered) && cloud.Known(provider) {
+		if access.Credentials == "" {
+			return clierr.WithHint("log in with the identity of the environment: --provider "+provider, "%w", err)
+		}
+		access.Provider = provider
 	}
 	return oci.ExplainError(ctx, access, err)
 }

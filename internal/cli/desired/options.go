@@ -103,6 +103,8 @@ type BuildOptions struct {
 	Format     string
 	Secrets    command.SecretDisplay
 	Remote     app.RemoteBases
+	// Provider is the cloud provider to log in with, "" for none.
+	Provider string
 }
 
 // Add adds the flags to fs.
@@ -116,5 +118,6 @@ func (o *BuildOptions) Add(fs *pflag.FlagSet) {
 	fs.StringToStringVar(&o.Set, "set", nil, "substitution variables that override those of the Kustomization, e.g. region=eu")
 	fs.StringVar(&o.VarsFile, "vars-file", "", "file with substitution variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
 	o.Remote.Add(fs)
+	o.AddProvider(fs)
 	fs.Bool("in-memory-build", false, "accepted for compatibility: builds always happen in memory")
 }

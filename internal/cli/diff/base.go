@@ -90,6 +90,7 @@ if anything is not compared.`
 	fs.StringVar(&o.KubeVersion, "kube-version", desired.AssumedKubernetes, "Kubernetes version for chart capabilities")
 	fs.StringSliceVar(&o.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
 	o.Remote.Add(fs)
+	o.AddProvider(fs)
 	addOutput(cmd, &o.Options)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("base") {
@@ -183,6 +184,7 @@ func baseBuild(a *app.App, o *baseOptions, repository *snapshot.Repository, name
 	options := revision.Options{
 		Namespace: namespace, Strict: o.Strict, KubeVersion: o.KubeVersion, APIVersions: o.APIVersions,
 		Warn: func(text string) { a.UI.Warning("%s", text) }, Folders: map[build.Reference]string{},
+		Login:     desired.LoginFor(a, o.Provider),
 		Decrypter: compare.DecrypterFor(a, build.FromObjects(nil)), // local keys only
 	}
 	var err error

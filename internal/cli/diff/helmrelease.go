@@ -64,6 +64,7 @@ comparison failed or the controller would fail.`,
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources, e.g. GitRepository/flux-system/my-repo=./repo")
 	fs.BoolVar(&o.IgnoreNotFound, "ignore-not-found", false, "treat a missing HelmRelease as new if a file is set, and as unchanged otherwise")
 	o.AddCapabilities(fs)
+	o.AddProvider(fs)
 	addOutput(cmd, &o.Options)
 	return cmd
 }

@@ -82,7 +82,7 @@ func ExplainError(ctx context.Context, access registry.Access, err error) error 
 		return &clierr.HintedError{Err: err, Hint: "the registry does not use TLS: allow it with --insecure-registry"}
 	case !errors.As(err, &answered):
 		return err
-	case rejected(answered) && cloud.Known(access.Provider):
+	case Rejected(answered) && cloud.Known(access.Provider):
 		return &clierr.HintedError{Err: err, Hint: providers[access.Provider].repository}
 	case answered.StatusCode == http.StatusUnauthorized && access.Credentials == "":
 		return &clierr.HintedError{Err: err, Hint: "log in with 'docker login', or set credentials with --creds or --provider"}
@@ -96,7 +96,8 @@ func ExplainError(ctx context.Context, access registry.Access, err error) error 
 	return err
 }
 
-func rejected(answered *transport.Error) bool {
+// Rejected reports whether a registry rejected the credentials of a request, or missed them.
+func Rejected(answered *transport.Error) bool {
 	return answered.StatusCode == http.StatusUnauthorized || answered.StatusCode == http.StatusForbidden
 }
 

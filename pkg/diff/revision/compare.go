@@ -56,6 +56,8 @@ type Options struct {
 	Decrypter build.Decrypter
 	// Renderer renders charts. If it is nil, HelmReleases are ignored.
 	Renderer build.Renderer
+	// Login logs in to registries of charts, see build.HelmOptions.
+	Login build.Login
 	// Kustomizer runs kustomize, see build.Options.
 	Kustomizer build.Kustomizer
 	// KubeVersion and APIVersions are the capabilities that charts see.

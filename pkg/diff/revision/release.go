@@ -61,7 +61,7 @@ func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, revision int
 		return nil, w.ctx.Err() == nil
 	}
 	result, err := build.HelmRelease(w.ctx, hr, build.HelmOptions{
-		Renderer: w.Renderer, Kustomizer: w.Kustomizer, Lookup: s.lookup(nil), Missing: w.missing("values", ""),
+		Renderer: w.Renderer, Kustomizer: w.Kustomizer, Lookup: s.lookup(nil), Missing: w.missing("values", ""), Login: w.Login,
 		KubeVersion: w.KubeVersion, APIVersions: w.APIVersions, Revision: revision,
 		Find:    func(_ context.Context, o build.Reference) (*unstructured.Unstructured, error) { return s.find(o) },
 		Sources: func(_ context.Context, source build.Reference) (fs.FS, error) { return s.content(source) },
