@@ -1,17 +1,15 @@
 package testgithost
 
 import (
-	"fmt"
+	"cmp"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-
-	"golang.org/x/crypto/ssh"
 )
 
-func (b *Bitbucket) getRepository(c *bitbucketCall) { c.reply(http.StatusOK, b.describe(c.repository)) }
+func (c *bitbucketCall) getRepository() { c.reply(http.StatusOK, c.bitbucket.describe(c.target)) }
 
 // bitbucketSettings is the body of requests that create or change a repository.
 type bitbucketSettings struct {
@@ -27,88 +25,71 @@ type bitbucketSettings struct {
 
 var notInSlug = regexp.MustCompile(`[^a-z0-9_.-]`)
 
-func (b *Bitbucket) createRepository(c *bitbucketCall) {
+func (c *bitbucketCall) createRepository() {
 	var in bitbucketSettings
-	if err := decode(c.r, &in); err != nil || in.ScmID != "git" || in.Name == "" {
-		b.unknownCall(c.w, c.r)
+	if !c.read(&in) {
 		return
 	}
 	key := c.r.PathValue("project")
-	p := b.project(key)
+	p := c.bitbucket.project(key)
 	if p == nil && strings.EqualFold(key, "~"+c.token.user) {
-		p = b.addProject(key, c.token.user, nil) // a personal project comes with its first repository
+		p = c.bitbucket.addProject(key, c.token.user, nil) // a personal project comes with its first repository
 	}
 	slug := notInSlug.ReplaceAllString(strings.ToLower(in.Name), "-")
 	switch {
 	case p == nil:
 		c.fail(http.StatusNotFound, "project.NoSuchProjectException", "Project "+key+" does not exist.")
 		return
-	case c.token.inProject(p) < level("admin"):
-		c.refuse()
+	case c.bitbucket.inProject(c.token, p) < level("admin"):
+		c.forbidden()
 		return
-	case b.repository(key, slug) != nil:
+	case c.repository(p.key+"/"+slug) != nil:
 		c.fail(http.StatusConflict, "DuplicateRepositoryException", "This repository URL is already taken by '"+slug+"' in '"+p.name+"'")
 		return
 	}
-	branch := in.Branch
-	if branch == "" {
-		branch = "master"
-	}
-	r, err := b.newRepository(p, slug, in.Name, branch)
-	if err != nil {
-		panic(err)
-	}
-	r.public, r.description = in.Public, in.Description
-	c.reply(http.StatusCreated, b.describe(r))
+	r := c.create(p.key+"/"+slug, bitbucketVisibility[in.Public], cmp.Or(in.Branch, "master"))
+	r.title, r.Description = in.Name, in.Description
+	c.reply(http.StatusCreated, c.bitbucket.describe(r))
 }
 
-func (b *Bitbucket) editRepository(c *bitbucketCall) {
+var bitbucketVisibility = map[bool]string{true: "public", false: "private"}
+
+func (c *bitbucketCall) editRepository() {
 	var in bitbucketSettings
-	if err := decode(c.r, &in); err != nil || in.Project.Key != c.project.key || in.Name != c.repository.name {
-		b.unknownCall(c.w, c.r) // that would move or rename it
+	if !c.read(&in) {
 		return
 	}
-	c.repository.public, c.repository.description = in.Public, in.Description
-	c.reply(http.StatusOK, b.describe(c.repository))
-}
-
-func (b *Bitbucket) getGrants(c *bitbucketCall) {
-	all := []map[string]any{}
-	for _, group := range b.groups {
-		if has := c.repository.groups[group]; has > 0 {
-			all = append(all, map[string]any{"group": map[string]any{"name": group}, "permission": permission(has)})
-		}
+	if in.Project.Key != c.target.Owner || in.Name != c.target.title {
+		c.unknownCall(c.w, c.r) // that would move or rename it
+		return
 	}
-	bitbucketPage(c, all)
+	c.target.Visibility, c.target.Description = bitbucketVisibility[in.Public], in.Description
+	c.reply(http.StatusOK, c.bitbucket.describe(c.target))
 }
 
-func (b *Bitbucket) grant(c *bitbucketCall) {
+func (c *bitbucketCall) grants() {
+	all := []any{}
+	for _, group := range slices.Sorted(maps.Keys(c.target.Teams)) {
+		all = append(all, map[string]any{"group": map[string]any{"name": group}, "permission": permission(c.target.Teams[group])})
+	}
+	c.page(&c.call, all)
+}
+
+func (c *bitbucketCall) grant() {
 	q := c.r.URL.Query()
 	name := q.Get("name")
 	switch {
-	case !slices.Contains(b.groups, name):
+	case !slices.Contains(c.bitbucket.groups, name):
 		c.fail(http.StatusNotFound, "user.NoSuchGroupException", "The group '"+name+"' does not exist.")
-	case !slices.Contains([]string{"REPO_READ", "REPO_WRITE", "REPO_ADMIN"}, q.Get("permission")):
+	case level(q.Get("permission")) < level("read"):
 		c.fail(http.StatusBadRequest, "validation.ArgumentValidationException", "permission is not valid")
 	default:
-		c.repository.groups[name] = level(q.Get("permission"))
-		c.reply(http.StatusNoContent, nil)
+		c.target.Teams[name] = bitbucketRoles[level(q.Get("permission"))]
+		c.done()
 	}
 }
 
-func describeAccessKey(k *bitbucketKey) map[string]any {
-	return map[string]any{"key": map[string]any{"id": k.id, "text": k.text, "label": k.label}, "permission": permission(k.permission)}
-}
-
-func (b *Bitbucket) getKeys(c *bitbucketCall) {
-	all := []map[string]any{}
-	for _, k := range c.repository.keys {
-		all = append(all, describeAccessKey(k))
-	}
-	bitbucketPage(c, all)
-}
-
-func (b *Bitbucket) addKey(c *bitbucketCall) {
+func (c *bitbucketCall) addKey() {
 	var in struct {
 		Key struct {
 			Text  string `json:"text"`
@@ -116,52 +97,23 @@ func (b *Bitbucket) addKey(c *bitbucketCall) {
 		} `json:"key"`
 		Permission string `json:"permission"`
 	}
-	if err := decode(c.r, &in); err != nil || in.Permission != "REPO_READ" && in.Permission != "REPO_WRITE" {
-		b.unknownCall(c.w, c.r)
+	if !c.read(&in) {
 		return
 	}
-	wanted, _, _, _, err := ssh.ParseAuthorizedKey([]byte(in.Key.Text))
-	if err != nil {
-		c.fail(http.StatusBadRequest, "ssh.InvalidSshKeyException", "The SSH key is not valid.")
-		return
-	}
-	for _, k := range c.repository.keys {
-		if known, _, _, _, err := ssh.ParseAuthorizedKey([]byte(k.text)); err == nil && string(known.Marshal()) == string(wanted.Marshal()) {
-			c.fail(http.StatusConflict, "ssh.DuplicateSshKeyException", "The SSH key is already used by this repository.")
-			return
-		}
-	}
-	k := &bitbucketKey{b.id(), in.Key.Text, in.Key.Label, level(in.Permission)}
-	c.repository.keys = append(c.repository.keys, k)
-	c.reply(http.StatusCreated, describeAccessKey(k))
+	c.call.addKey(&Key{Title: in.Key.Label, Key: in.Key.Text, ReadOnly: in.Permission == "REPO_READ"}, keyIn(c.target, in.Key.Text) != nil,
+		bitbucketRefusal(http.StatusConflict, "ssh.DuplicateSshKeyException", "The SSH key is already used by this repository."))
 }
 
-// accessKey returns the key of the path. It responds itself if there is none.
-func (b *Bitbucket) accessKey(c *bitbucketCall) int {
-	i := slices.IndexFunc(c.repository.keys, func(k *bitbucketKey) bool { return strconv.Itoa(k.id) == c.r.PathValue("key") })
-	if i < 0 {
-		c.fail(http.StatusNotFound, "ssh.NoSuchSshKeyException", "There is no such SSH key.")
-	}
-	return i
+func (c *bitbucketCall) permitKey() {
+	c.withKey(func(k *Key) {
+		k.ReadOnly = c.r.PathValue("permission") == "REPO_READ"
+		c.reply(http.StatusOK, c.keyObject(c.target, k))
+	})
 }
 
-func (b *Bitbucket) removeKey(c *bitbucketCall) {
-	if i := b.accessKey(c); i >= 0 {
-		c.repository.keys = slices.Delete(c.repository.keys, i, i+1)
-		c.reply(http.StatusNoContent, nil)
-	}
-}
-
-func (b *Bitbucket) permitKey(c *bitbucketCall) {
-	if i := b.accessKey(c); i >= 0 {
-		c.repository.keys[i].permission = level(c.r.PathValue("permission"))
-		c.reply(http.StatusOK, describeAccessKey(c.repository.keys[i]))
-	}
-}
-
-func (b *Bitbucket) getRules(c *bitbucketCall) {
-	all := []map[string]any{}
-	for i, rule := range c.repository.rules {
+func (c *bitbucketCall) listRestrictions() {
+	all := []any{}
+	for i, rule := range c.target.restrictions {
 		users := []map[string]any{}
 		for _, name := range rule.except {
 			users = append(users, map[string]any{"name": name, "slug": name})
@@ -175,42 +127,27 @@ func (b *Bitbucket) getRules(c *bitbucketCall) {
 			"matcher": map[string]any{"id": id, "displayId": rule.id, "type": map[string]any{"id": rule.matcher}, "active": true},
 		})
 	}
-	bitbucketPage(c, all)
+	c.page(&c.call, all)
 }
 
-func (b *Bitbucket) getModel(c *bitbucketCall) {
-	branch, _ := b.standard(c.repository)
+func (c *bitbucketCall) branchModel() {
+	branch, _ := c.standard(c.target)
 	c.reply(http.StatusOK, map[string]any{
 		"development": map[string]any{"id": "refs/heads/" + branch, "displayId": branch, "type": "BRANCH"},
 		"types":       []map[string]any{{"id": "RELEASE", "displayName": "Release", "prefix": "release/"}},
 	})
 }
 
-func (b *Bitbucket) describePull(r *bitbucketRepository, p *bitbucketPull) map[string]any {
-	place := map[string]any{"id": r.id, "slug": r.slug, "project": describeProject(r.project)}
-	return map[string]any{
-		"id": p.number, "title": p.title, "open": p.open,
-		"fromRef": map[string]any{"id": p.head, "repository": place}, "toRef": map[string]any{"id": p.base, "repository": place},
-		"links": map[string]any{"self": []map[string]any{{"href": b.web(r) + "/pull-requests/" + strconv.Itoa(p.number)}}},
-	}
-}
-
-func (b *Bitbucket) getPulls(c *bitbucketCall) {
+func (c *bitbucketCall) pulls() {
 	q := c.r.URL.Query()
 	if q.Get("direction") != "OUTGOING" {
-		b.unknownCall(c.w, c.r)
+		c.unknownCall(c.w, c.r)
 		return
 	}
-	all := []map[string]any{}
-	for _, p := range c.repository.pulls {
-		if p.open && p.head == q.Get("at") {
-			all = append(all, b.describePull(c.repository, p))
-		}
-	}
-	bitbucketPage(c, all)
+	c.listPulls(func(p *Pull) bool { return !p.Merged && "refs/heads/"+p.Head == q.Get("at") })
 }
 
-func (b *Bitbucket) addPull(c *bitbucketCall) {
+func (c *bitbucketCall) addPull() {
 	type ref struct {
 		ID         string `json:"id"`
 		Repository struct {
@@ -226,23 +163,12 @@ func (b *Bitbucket) addPull(c *bitbucketCall) {
 		From        ref    `json:"fromRef"`
 		To          ref    `json:"toRef"`
 	}
-	if err := decode(c.r, &in); err != nil || in.Title == "" || in.From.Repository.Slug != c.repository.slug || in.To.Repository.Project.Key != c.project.key {
-		b.unknownCall(c.w, c.r)
+	if !c.read(&in) {
 		return
 	}
-	for _, r := range []ref{in.From, in.To} {
-		if _, err := b.Git.Head(b.gitName(c.repository), strings.TrimPrefix(r.ID, "refs/heads/")); err != nil {
-			c.fail(http.StatusNotFound, "commit.NoSuchBranchException", fmt.Sprintf("Branch %q does not exist.", r.ID))
-			return
-		}
+	if in.From.Repository.Slug != c.target.Name || in.To.Repository.Project.Key != c.target.Owner {
+		c.unknownCall(c.w, c.r) // from or to a fork
+		return
 	}
-	for _, p := range c.repository.pulls {
-		if p.open && p.head == in.From.ID && p.base == in.To.ID {
-			c.fail(http.StatusConflict, "pull.DuplicatePullRequestException", "Only one pull request may be open for a given source and target branch")
-			return
-		}
-	}
-	p := &bitbucketPull{len(c.repository.pulls) + 1, in.From.ID, in.To.ID, in.Title, true}
-	c.repository.pulls = append(c.repository.pulls, p)
-	c.reply(http.StatusCreated, b.describePull(c.repository, p))
+	c.openPull(&Pull{Title: in.Title, Body: in.Description, Head: strings.TrimPrefix(in.From.ID, "refs/heads/"), Base: strings.TrimPrefix(in.To.ID, "refs/heads/")})
 }

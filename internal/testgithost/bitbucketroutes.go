@@ -3,107 +3,73 @@ package testgithost
 import (
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // bitbucketCall is an authenticated request.
 type bitbucketCall struct {
-	w http.ResponseWriter
-	r *http.Request
-
-	token *bitbucketToken
-	// project and repository are named in the path.
-	project    *bitbucketProject
-	repository *bitbucketRepository
+	call
+	bitbucket *Bitbucket
+	token     *bitbucketToken
 }
 
-func (c *bitbucketCall) reply(status int, body any) { reply(c.w, status, body) }
-
-func (c *bitbucketCall) fail(status int, exception, message string) {
-	c.reply(status, map[string]any{"errors": []map[string]any{{
+func bitbucketRefusal(status int, exception, message string) refusal {
+	return refusal{status, map[string]any{"errors": []map[string]any{{
 		"context": nil, "message": message, "exceptionName": "com.atlassian.bitbucket." + exception,
-	}}})
+	}}}}
 }
 
-// refuse responds with 401, as Bitbucket does to an account without permission.
-func (c *bitbucketCall) refuse() {
+// fail responds with an error.
+func (c *bitbucketCall) fail(status int, exception, message string) {
+	c.refuse(bitbucketRefusal(status, exception, message))
+}
+
+// forbidden responds with 401, as Bitbucket does to an account without permission.
+func (c *bitbucketCall) forbidden() {
 	c.fail(http.StatusUnauthorized, "AuthorisationException", "You are not permitted to access this resource")
 }
 
-// bitbucketPage responds with a page of a list. The pages are smaller than requested,
-// as those of the server may be.
-func bitbucketPage[T any](c *bitbucketCall, all []T) {
-	start, _ := strconv.Atoi(c.r.URL.Query().Get("start"))
-	start = min(start, len(all))
-	end := min(start+2, len(all))
-	body := map[string]any{"size": end - start, "limit": 2, "start": start, "isLastPage": end == len(all), "values": append([]T{}, all[start:end]...), "nextPageStart": nil}
-	if end < len(all) {
-		body["nextPageStart"] = end
-	}
-	c.reply(http.StatusOK, body)
-}
-
-// ServeHTTP implements API.
-func (b *Bitbucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.limit.takes() {
-		w.Header().Set("X-Ratelimit-Remaining", "0")
-		w.Header().Set("Retry-After", strconv.Itoa(int(b.limit.pause.Seconds())))
-		http.Error(w, "", http.StatusTooManyRequests)
-		return
-	}
-	b.mux.ServeHTTP(w, r)
-}
-
-// routes returns the routes of Bitbucket; least is the permission that a request on a
+// handle registers the routes; least is the permission that a request on a
 // repository requires.
-func (b *Bitbucket) routes() *http.ServeMux {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/", b.unknownCall)
+func (b *Bitbucket) handle() {
 	const repository = "/projects/{project}/repos/{repository}"
 	for _, route := range []struct {
 		pattern string
 		least   string
 		answer  func(*bitbucketCall)
 	}{
-		{"GET /api/1.0/projects", "", b.getProjects},
-		{"GET /api/1.0/projects/{project}", "", b.getProject},
-		{"GET /api/1.0/groups", "", b.getGroups},
-		{"GET /api/1.0/repos", "", b.getRepositories},
-		{"POST /api/1.0/projects/{project}/repos", "", b.createRepository},
-		{"GET /api/1.0" + repository, "read", b.getRepository},
-		{"PUT /api/1.0" + repository, "admin", b.editRepository},
-		{"GET /api/1.0" + repository + "/permissions/groups", "admin", b.getGrants},
-		{"PUT /api/1.0" + repository + "/permissions/groups", "admin", b.grant},
-		{"GET /keys/1.0" + repository + "/ssh", "admin", b.getKeys},
-		{"POST /keys/1.0" + repository + "/ssh", "admin", b.addKey},
-		{"DELETE /keys/1.0" + repository + "/ssh/{key}", "admin", b.removeKey},
-		{"PUT /keys/1.0" + repository + "/ssh/{key}/permission/{permission}", "admin", b.permitKey},
-		{"GET /branch-permissions/2.0" + repository + "/restrictions", "admin", b.getRules},
-		{"GET /branch-utils/1.0" + repository + "/branchmodel", "read", b.getModel},
-		{"GET /api/1.0" + repository + "/pull-requests", "read", b.getPulls},
-		{"POST /api/1.0" + repository + "/pull-requests", "read", b.addPull},
+		{"GET /api/1.0/projects", "", (*bitbucketCall).projects},
+		{"GET /api/1.0/projects/{project}", "", (*bitbucketCall).getProject},
+		{"GET /api/1.0/groups", "", (*bitbucketCall).groups},
+		{"GET /api/1.0/repos", "", (*bitbucketCall).listRepositories},
+		{"POST /api/1.0/projects/{project}/repos", "", (*bitbucketCall).createRepository},
+		{"GET /api/1.0" + repository, "read", (*bitbucketCall).getRepository},
+		{"PUT /api/1.0" + repository, "admin", (*bitbucketCall).editRepository},
+		{"GET /api/1.0" + repository + "/permissions/groups", "admin", (*bitbucketCall).grants},
+		{"PUT /api/1.0" + repository + "/permissions/groups", "admin", (*bitbucketCall).grant},
+		{"GET /keys/1.0" + repository + "/ssh", "admin", (*bitbucketCall).listKeys},
+		{"POST /keys/1.0" + repository + "/ssh", "admin", (*bitbucketCall).addKey},
+		{"DELETE /keys/1.0" + repository + "/ssh/{id}", "admin", (*bitbucketCall).removeKey},
+		{"PUT /keys/1.0" + repository + "/ssh/{id}/permission/{permission}", "admin", (*bitbucketCall).permitKey},
+		{"GET /branch-permissions/2.0" + repository + "/restrictions", "admin", (*bitbucketCall).listRestrictions},
+		{"GET /branch-utils/1.0" + repository + "/branchmodel", "read", (*bitbucketCall).branchModel},
+		{"GET /api/1.0" + repository + "/pull-requests", "read", (*bitbucketCall).pulls},
+		{"POST /api/1.0" + repository + "/pull-requests", "read", (*bitbucketCall).addPull},
 	} {
 		method, path, _ := strings.Cut(route.pattern, " ")
-		prefix := "/rest"
-		if b.Base != "" {
-			prefix = "/" + b.Base + prefix
-		}
-		mux.HandleFunc(method+" "+prefix+path, func(w http.ResponseWriter, r *http.Request) {
-			c := &bitbucketCall{w: w, r: r}
-			if b.authenticate(c) && (route.least == "" || b.admit(c, level(route.least))) {
+		b.mux.HandleFunc(method+" /rest"+path, func(w http.ResponseWriter, r *http.Request) {
+			c := &bitbucketCall{call: call{store: b.store, w: w, r: r}, bitbucket: b}
+			if c.authenticate() && (route.least == "" || c.admit(level(route.least))) {
 				route.answer(c)
 			}
 		})
 	}
-	return mux
 }
 
-func (b *Bitbucket) authenticate(c *bitbucketCall) bool {
+// authenticate responds itself if the token is not valid.
+func (c *bitbucketCall) authenticate() bool {
 	secret, _ := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
-	t := b.tokens[secret]
+	t := c.bitbucket.tokens[secret]
 	if t == nil || t.expired {
 		c.fail(http.StatusUnauthorized, "auth.IncorrectPasswordAuthenticationException", "Authentication failed. Please check your credentials and try again.")
 		return false
@@ -118,21 +84,17 @@ func (b *Bitbucket) authenticate(c *bitbucketCall) bool {
 }
 
 // admit finds the repository. It responds itself if the account has no permission.
-func (b *Bitbucket) admit(c *bitbucketCall, least int) bool {
-	key := c.r.PathValue("project")
-	c.project = b.project(key)
-	if c.project == nil {
-		c.fail(http.StatusNotFound, "project.NoSuchProjectException", "Project "+key+" does not exist.")
-		return false
-	}
-	slug := c.r.PathValue("repository")
-	c.repository = b.repository(key, slug)
+func (c *bitbucketCall) admit(least int) bool {
+	key, slug := c.r.PathValue("project"), c.r.PathValue("repository")
+	c.target = c.repository(key + "/" + slug)
 	switch {
-	case c.repository == nil:
+	case c.bitbucket.project(key) == nil:
+		c.fail(http.StatusNotFound, "project.NoSuchProjectException", "Project "+key+" does not exist.")
+	case c.target == nil:
 		c.fail(http.StatusNotFound, "repository.NoSuchRepositoryException", "Repository "+key+"/"+slug+" does not exist.")
-	case c.token.inRepository(c.repository) < least:
-		c.refuse()
-	case c.repository.archived && c.r.Method != http.MethodGet:
+	case c.bitbucket.inRepository(c.token, c.target) < least:
+		c.forbidden()
+	case c.target.Archived && c.r.Method != http.MethodGet:
 		c.fail(http.StatusConflict, "repository.RepositoryArchivedException", "The repository is archived.")
 	default:
 		return true
@@ -148,26 +110,28 @@ func describeProject(p *bitbucketProject) map[string]any {
 	return map[string]any{"id": p.id, "key": p.key, "name": p.name, "public": false, "type": kind}
 }
 
-func (b *Bitbucket) describe(r *bitbucketRepository) map[string]any {
-	path := b.gitName(r)
-	clone := []map[string]any{{"name": "http", "href": scheme + strings.TrimSuffix(b.Hostname+"/"+b.Base, "/") + "/scm/" + path + ".git"}}
+// describe returns a repository of the API.
+func (b *Bitbucket) describe(r *Repository) map[string]any {
+	clone := []map[string]any{{"name": "http", "href": b.web("/scm/" + r.git + ".git")}}
 	if !b.noSSH {
-		clone = append(clone, map[string]any{"name": "ssh", "href": "ssh://git@" + b.SSHHostname + "/" + path + ".git"})
+		clone = append(clone, map[string]any{"name": "ssh", "href": "ssh://git@" + b.SSHHostname + "/" + r.git + ".git"})
 	}
 	branch, _ := b.standard(r)
 	return map[string]any{
-		"id": r.id, "slug": r.slug, "name": r.name, "description": r.description, "scmId": "git", "state": r.state, "public": r.public,
-		"archived": r.archived, "forkable": true, "defaultBranch": branch, "project": describeProject(r.project),
-		"links": map[string]any{"clone": clone, "self": []map[string]any{{"href": b.web(r) + "/browse"}}},
+		"id": r.id, "slug": r.Name, "name": r.title, "description": r.Description, "scmId": "git", "public": r.Visibility == "public",
+		"state":    map[bool]string{true: "INITIALISATION_FAILED", false: "AVAILABLE"}[r.Disabled],
+		"archived": r.Archived, "forkable": true, "defaultBranch": branch, "project": describeProject(b.project(r.Owner)),
+		"links": map[string]any{"clone": clone, "self": []map[string]any{{"href": b.repositoryURL(r) + "/browse"}}},
 	}
 }
 
-func (b *Bitbucket) web(r *bitbucketRepository) string {
-	return scheme + strings.TrimSuffix(b.Hostname+"/"+b.Base, "/") + "/projects/" + r.project.key + "/repos/" + r.slug
+// repositoryURL returns the web page of a repository.
+func (b *Bitbucket) repositoryURL(r *Repository) string {
+	return b.web("/projects/" + r.Owner + "/repos/" + r.Name)
 }
 
-// getProjects lists the projects that the account can read, or has a permission in.
-func (b *Bitbucket) getProjects(c *bitbucketCall) {
+// projects lists the projects that the account can read, or has a permission in.
+func (c *bitbucketCall) projects() {
 	q := c.r.URL.Query()
 	least := 0
 	switch wanted := q.Get("permission"); wanted {
@@ -178,57 +142,56 @@ func (b *Bitbucket) getProjects(c *bitbucketCall) {
 		c.fail(http.StatusBadRequest, "validation.ArgumentValidationException", "permission is not valid")
 		return
 	}
-	all := []map[string]any{}
-	for _, p := range b.projects {
-		if strings.Contains(strings.ToLower(p.name), strings.ToLower(q.Get("name"))) && b.sees(c.token, p) && c.token.inProject(p) >= least {
+	all := []any{}
+	for _, p := range c.bitbucket.projects {
+		if strings.Contains(strings.ToLower(p.name), strings.ToLower(q.Get("name"))) && c.sees(p) && c.bitbucket.inProject(c.token, p) >= least {
 			all = append(all, describeProject(p))
 		}
 	}
-	bitbucketPage(c, all)
+	c.page(&c.call, all)
 }
 
-// sees reports whether an account can read a project: by a permission in it, or in
+// sees reports whether the account can read a project: by a permission in it, or in
 // one of its repositories.
-func (b *Bitbucket) sees(t *bitbucketToken, p *bitbucketProject) bool {
-	return t.inProject(p) > 0 || slices.ContainsFunc(p.repositories, func(r *bitbucketRepository) bool { return t.inRepository(r) > 0 })
+func (c *bitbucketCall) sees(p *bitbucketProject) bool {
+	return c.bitbucket.inProject(c.token, p) > 0 || slices.ContainsFunc(c.repositories, func(r *Repository) bool {
+		return strings.EqualFold(r.Owner, p.key) && c.bitbucket.inRepository(c.token, r) > 0
+	})
 }
 
-func (b *Bitbucket) getProject(c *bitbucketCall) {
+func (c *bitbucketCall) getProject() {
 	key := c.r.PathValue("project")
-	p := b.project(key)
-	switch {
+	switch p := c.bitbucket.project(key); {
 	case p == nil:
 		c.fail(http.StatusNotFound, "project.NoSuchProjectException", "Project "+key+" does not exist.")
-	case !b.sees(c.token, p):
-		c.refuse()
+	case !c.sees(p):
+		c.forbidden()
 	default:
 		c.reply(http.StatusOK, describeProject(p))
 	}
 }
 
-func (b *Bitbucket) getGroups(c *bitbucketCall) {
-	found := []string{}
-	for _, group := range b.groups {
+func (c *bitbucketCall) groups() {
+	found := []any{}
+	for _, group := range c.bitbucket.groups {
 		if strings.Contains(group, c.r.URL.Query().Get("filter")) {
 			found = append(found, group)
 		}
 	}
-	bitbucketPage(c, found)
+	c.page(&c.call, found)
 }
 
-func (b *Bitbucket) getRepositories(c *bitbucketCall) {
+func (c *bitbucketCall) listRepositories() {
 	q := c.r.URL.Query()
 	least := level("read")
 	if q.Has("permission") {
 		least = level(q.Get("permission"))
 	}
-	all := []map[string]any{}
-	for _, p := range b.projects {
-		for _, r := range p.repositories {
-			if (!q.Has("projectkey") || strings.EqualFold(p.key, q.Get("projectkey"))) && strings.Contains(r.name, q.Get("name")) && c.token.inRepository(r) >= least {
-				all = append(all, b.describe(r))
-			}
+	all := []any{}
+	for _, r := range c.repositories {
+		if (!q.Has("projectkey") || strings.EqualFold(r.Owner, q.Get("projectkey"))) && strings.Contains(r.title, q.Get("name")) && c.bitbucket.inRepository(c.token, r) >= least {
+			all = append(all, c.bitbucket.describe(r))
 		}
 	}
-	bitbucketPage(c, all)
+	c.page(&c.call, all)
 }

@@ -16,12 +16,11 @@ func TestGitHubDescription(t *testing.T) {
 	}
 	g := StartGitHub(t)
 	g.Classic("token", "ada", "repo", "read:org")
-	r, err := g.Add("acme/fleet", "private")
-	check(t, err)
+	r := g.AddRepository("acme/fleet", "private")
 	check(t, g.Git.Commit("acme/fleet", "main", "One", map[string]string{"a": "b"}))
 	check(t, g.Git.Commit("acme/fleet", "side", "Two", map[string]string{"a": "c"}))
 	r.Teams["ops"] = "push"
-	r.Keys = []*GitHubKey{{ID: 7, Title: "old", Key: "ssh-ed25519 AAAA"}}
+	r.Keys = []*Key{{ID: 7, Title: "old", Key: "ssh-ed25519 AAAA"}}
 	r.Protection["main"] = &GitHubProtection{Reviews: true, Checks: true, Pushers: []string{"ada"}}
 	r.Rules["main"] = []GitHubRule{{Type: "pull_request", Ruleset: 9}, {Type: "update", Ruleset: 9}, {Type: "required_status_checks", Ruleset: 9}}
 	routes := map[string]bool{}
@@ -97,8 +96,7 @@ func TestGitHubUndocumented(t *testing.T) {
 	} {
 		g, err := OpenGitHub()
 		check(t, err)
-		r, err := g.Add("acme/fleet", "private")
-		check(t, err)
+		r := g.AddRepository("acme/fleet", "private")
 		g.api = changed(func(w http.ResponseWriter) {
 			o := gitHubView{g}.fullRepository(r, "admin")
 			test.edit(o)

@@ -97,6 +97,12 @@ func (g *Repositories) forward(repository, branch, to string) error {
 	return err
 }
 
+// Delete deletes a branch.
+func (g *Repositories) Delete(repository, branch string) error {
+	_, err := g.run(g.Path(repository), "update-ref", "-d", "refs/heads/"+branch)
+	return err
+}
+
 // adopt makes the first branch the default one if the default branch does not exist,
 // as hosts do at the first push.
 func (g *Repositories) adopt(repository string) error {
@@ -214,4 +220,22 @@ func (g *Repositories) run(folder string, args ...string) (string, error) {
 
 func (g *Repositories) environment() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + g.dir, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0"}
+}
+
+// describe writes the branches of a repository and their commits.
+func (g *Repositories) describe(out *strings.Builder, repository string) error {
+	branches, err := g.Branches(repository)
+	if err != nil {
+		return err
+	}
+	for _, branch := range branches {
+		log, err := g.Log(repository, branch)
+		if err != nil {
+			return err
+		}
+		for _, commit := range log {
+			fmt.Fprintf(out, "  %s: %s\n", branch, commit)
+		}
+	}
+	return nil
 }

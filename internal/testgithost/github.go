@@ -2,9 +2,9 @@ package testgithost
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -12,23 +12,18 @@ import (
 // GitHub is a stand-in for GitHub Enterprise Server. Its state is set before its first
 // use, or by Edit.
 type GitHub struct {
-	*Server
+	*store
 
-	mu sync.Mutex
 	// Tokens are keyed by their secrets, Organizations by their logins.
 	Tokens        map[string]*GitHubToken
 	Users         []string
 	Organizations map[string]*GitHubOrganization
-	// Repositories are keyed by full names.
-	Repositories map[string]*GitHubRepository
 	// Renamed redirects from an old full name of a repository to its new one.
 	Renamed map[string]string
 	// UserKeys are SSH keys that belong to users.
 	UserKeys []string
 	// Limit rejects requests; the zero value does not.
 	Limit GitHubLimit
-
-	ids int64
 }
 
 // GitHubToken is a token with its permissions.
@@ -57,36 +52,6 @@ type GitHubOrganization struct {
 	NoDeployKeys bool
 	// MembersCannotCreate are the visibilities that members cannot create.
 	MembersCannotCreate []string
-}
-
-// GitHubRepository is the state of a repository outside of Git.
-type GitHubRepository struct {
-	Owner, Name             string
-	Visibility, Description string
-	Archived, Disabled      bool
-	// Roles are the permissions of users by login, Teams those of teams by slug.
-	Roles, Teams map[string]string
-	Keys         []*GitHubKey
-	Pulls        []*GitHubPull
-	// Protection and Rules protect branches.
-	Protection map[string]*GitHubProtection
-	Rules      map[string][]GitHubRule
-}
-
-// GitHubKey is a deploy key.
-type GitHubKey struct {
-	ID       int64
-	Title    string
-	Key      string
-	ReadOnly bool
-}
-
-// GitHubPull is a pull request.
-type GitHubPull struct {
-	Number      int
-	Title, Body string
-	Head, Base  string
-	Merged      bool
 }
 
 // GitHubProtection is the classic protection of a branch.
@@ -118,18 +83,17 @@ type GitHubLimit struct {
 // acme, of which ada is an owner and bob a member.
 func OpenGitHub() (*GitHub, error) {
 	g := &GitHub{
-		Tokens: map[string]*GitHubToken{}, Users: []string{"ada", "bob"}, Repositories: map[string]*GitHubRepository{}, Renamed: map[string]string{},
+		store: &store{}, Tokens: map[string]*GitHubToken{}, Users: []string{"ada", "bob"}, Renamed: map[string]string{},
 		Organizations: map[string]*GitHubOrganization{"acme": {
 			Roles: map[string]string{"ada": "admin", "bob": "member"}, Teams: map[string][]string{"ops": {"ada"}, "dev": {"bob"}},
 		}},
 	}
-	var err error
-	g.Server, err = Open(func(s *Server) API {
-		g.Server = s
-		s.description = gitHubDescription().description
-		return newGitHubAPI(g)
-	})
-	return g, err
+	if err := g.open(g, g, g.githubSettings(), ""); err != nil {
+		return nil, err
+	}
+	g.description = gitHubDescription().description
+	g.handle()
+	return g, nil
 }
 
 // StartGitHub runs such a host until the end of the test.
@@ -147,94 +111,125 @@ func StartGitHub(t testing.TB) *GitHub {
 	return g
 }
 
-// Edit changes or reads the state while the host serves.
-func (g *GitHub) Edit(edit func()) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	edit()
-}
-
 // Classic adds a classic token.
 func (g *GitHub) Classic(secret, login string, scopes ...string) {
-	g.Edit(func() { g.Tokens[secret] = &GitHubToken{Login: login, Classic: true, Scopes: scopes} })
+	g.Edit(func() { g.classic(secret, login, scopes) })
+}
+
+func (g *GitHub) classic(secret, login string, scopes []string) {
+	g.Tokens[secret] = &GitHubToken{Login: login, Classic: true, Scopes: scopes}
 }
 
 // Fine adds a fine-grained token with permissions such as "administration=write".
 func (g *GitHub) Fine(secret, login string, permissions ...string) {
+	g.Edit(func() { g.fine(secret, login, permissions) })
+}
+
+func (g *GitHub) fine(secret, login string, permissions []string) {
 	t := &GitHubToken{Login: login, Permissions: map[string]string{"metadata": "read"}}
 	for _, p := range permissions {
 		name, level, _ := strings.Cut(p, "=")
 		t.Permissions[name] = level
 	}
-	g.Edit(func() { g.Tokens[secret] = t })
+	g.Tokens[secret] = t
 }
 
-// Add adds a repository; a user who owns it is its administrator.
-func (g *GitHub) Add(fullName, visibility string) (*GitHubRepository, error) {
-	var r *GitHubRepository
-	var err error
-	g.Edit(func() { r, err = g.add(fullName, visibility) })
-	return r, err
+// AddRepository adds a repository of a user or an organisation.
+func (g *GitHub) AddRepository(fullName, visibility string) *Repository {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.add(fullName, visibility)
 }
 
-func (g *GitHub) add(fullName, visibility string) (*GitHubRepository, error) {
-	owner, name, _ := strings.Cut(fullName, "/")
-	r := &GitHubRepository{
-		Owner: owner, Name: name, Visibility: visibility, Roles: map[string]string{}, Teams: map[string]string{},
-		Protection: map[string]*GitHubProtection{}, Rules: map[string][]GitHubRule{},
+// add adds a repository; a user who owns it is its administrator.
+func (g *GitHub) add(fullName, visibility string) *Repository {
+	r := g.create(fullName, visibility, "main")
+	if g.Organizations[r.Owner] == nil {
+		r.Roles[r.Owner] = "admin"
 	}
-	if g.Organizations[owner] == nil {
-		r.Roles[owner] = "admin"
-	}
-	g.Repositories[fullName] = r
-	return r, g.Git.Create(fullName, "main")
+	return r
 }
 
-// FullName returns owner and name.
-func (r *GitHubRepository) FullName() string { return r.Owner + "/" + r.Name }
-
-// gitHubRoles are the roles, the highest first; each includes the lower ones.
-var gitHubRoles = []string{"admin", "maintain", "push", "triage", "pull"}
+// Repository returns a repository, nil for none.
+func (g *GitHub) Repository(fullName string) *Repository {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.repository(fullName)
+}
 
 // role returns the role of a login in a repository, "" for none.
-func (g *GitHub) role(r *GitHubRepository, login string) string {
-	best := len(gitHubRoles)
-	consider := func(role string) {
-		if i := slices.Index(gitHubRoles, role); i >= 0 && i < best {
-			best = i
-		}
-	}
-	consider(r.Roles[login])
+func (g *GitHub) role(r *Repository, login string) string {
+	held := []string{r.Roles[login]}
 	if org := g.Organizations[r.Owner]; org != nil {
 		if org.Roles[login] == "admin" {
-			consider("admin")
+			held = append(held, "admin")
 		}
 		if org.Roles[login] == "member" && r.Visibility == "internal" {
-			consider("pull")
+			held = append(held, "pull")
 		}
 		for team, role := range r.Teams {
 			if slices.Contains(org.Teams[team], login) {
-				consider(role)
+				held = append(held, role)
 			}
 		}
 	}
 	if r.Visibility == "public" {
-		consider("pull")
+		held = append(held, "pull")
 	}
-	if best == len(gitHubRoles) {
-		return ""
-	}
-	return gitHubRoles[best]
+	return slices.MaxFunc(held, func(a, b string) int { return g.rank(a) - g.rank(b) })
 }
 
 // reaches reports whether a role includes another.
 func reaches(role, needed string) bool {
-	i := slices.Index(gitHubRoles, role)
-	return i >= 0 && i <= slices.Index(gitHubRoles, needed)
+	return slices.Index(gitHubRoles, role) >= slices.Index(gitHubRoles, needed)
 }
 
+// gitHubRoles are the permissions, the lowest first; each includes the lower ones.
+var gitHubRoles = []string{"", "pull", "triage", "push", "maintain", "admin"}
+
+// row implements vendor.
+func (g *GitHub) row() row {
+	invalid := func(resource, field, code, detail string) refusal {
+		return gitHubInvalid("Validation Failed", resource, field, code, detail)
+	}
+	return row{
+		roles: gitHubRoles, team: "team", pull: "pull request #", noKey: gitHubRefusal(http.StatusNotFound, "Not Found"),
+		badKey:   invalid("PublicKey", "key", "custom", "key is invalid. You must supply a key in OpenSSH public key format"),
+		noBranch: func(string) refusal { return invalid("PullRequest", "head", "invalid", "") },
+		pullExists: func(r *Repository, p *Pull) refusal {
+			return invalid("PullRequest", "", "custom", fmt.Sprintf("A pull request already exists for %s:%s.", r.Owner, p.Head))
+		},
+	}
+}
+
+// keyObject implements vendor.
+func (g *GitHub) keyObject(r *Repository, k *Key) any { return gitHubView{g}.keyObject(r, k) }
+
+// pullObject implements vendor.
+func (g *GitHub) pullObject(r *Repository, p *Pull, full bool) any {
+	if full {
+		return gitHubView{g}.fullPull(r, p)
+	}
+	return gitHubView{g}.pullObject(r, p)
+}
+
+// page implements vendor.
+func (g *GitHub) page(c *call, all []any) {
+	size, page := c.number("per_page", 30, 1, 100), c.number("page", 1, 1, len(all))
+	from := min((page-1)*size, len(all))
+	to := min(from+size, len(all))
+	if to < len(all) {
+		c.w.Header().Set("Link", fmt.Sprintf(`<https://%s%s?per_page=%d&page=%d>; rel="next"`, g.Hostname, c.r.URL.Path, size, page+1))
+	}
+	c.reply(http.StatusOK, append([]any{}, all[from:to]...))
+}
+
+// limited implements vendor. GitHub counts the requests of a token, so that calls
+// check the limit themselves.
+func (g *GitHub) limited(http.ResponseWriter) bool { return false }
+
 // sees reports whether a token can read a repository.
-func (g *GitHub) sees(t *GitHubToken, r *GitHubRepository) bool {
+func (g *GitHub) sees(t *GitHubToken, r *Repository) bool {
 	if r.Visibility == "public" {
 		return true
 	}
@@ -248,7 +243,7 @@ func (g *GitHub) sees(t *GitHubToken, r *GitHubRepository) bool {
 func (g *GitHub) GitAccess(_, secret, repository string) Access {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	t, r := g.Tokens[secret], g.Repositories[repository]
+	t, r := g.Tokens[secret], g.repository(repository)
 	if t == nil || r == nil || slices.Contains(t.SignOn, r.Owner) {
 		return Access{Known: t != nil}
 	}
@@ -265,25 +260,8 @@ func (g *GitHub) GitAccess(_, secret, repository string) Access {
 	return Access{Known: true, Read: g.sees(t, r), Write: write}
 }
 
-// KeyAccess implements Keyed.
-func (g *GitHub) KeyAccess(key, repository string) Access {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var access Access
-	for name, r := range g.Repositories {
-		for _, k := range r.Keys {
-			if k.Key == key {
-				access.Known = true
-				access.Read = access.Read || name == repository
-				access.Write = access.Write || name == repository && !k.ReadOnly && !r.Archived
-			}
-		}
-	}
-	return access
-}
-
 // closeBranches rejects pushes in Git that protection and rules do not allow a user.
-func (g *GitHub) closeBranches(r *GitHubRepository, login string) {
+func (g *GitHub) closeBranches(r *Repository, login string) {
 	closed := map[string]string{}
 	for branch, p := range r.Protection {
 		admin := g.role(r, login) == "admin" && !p.EnforceAdmins && !p.Locked
@@ -299,26 +277,8 @@ func (g *GitHub) closeBranches(r *GitHubRepository, login string) {
 			}
 		}
 	}
-	if err := g.Git.close(r.FullName(), closed); err != nil {
-		panic(fmt.Sprintf("closing branches: %v", err)) // the temporary folder was removed
-	}
+	g.must(g.Git.close(r.git, closed))
 }
 
 // refusingRules are the types of rules that reject a push of an ordinary commit.
 var refusingRules = []string{"pull_request", "update", "required_status_checks", "creation", "merge_queue"}
-
-// Merge merges a pull request by fast-forward.
-func (g *GitHub) Merge(fullName string, number int) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	r := g.Repositories[fullName]
-	if r == nil || number < 1 || number > len(r.Pulls) {
-		return fmt.Errorf("there is no pull request %d in %s", number, fullName)
-	}
-	p := r.Pulls[number-1]
-	if err := g.Git.forward(fullName, p.Base, p.Head); err != nil {
-		return err
-	}
-	p.Merged = true
-	return nil
-}

@@ -1,8 +1,6 @@
 package testgithost
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -13,15 +11,11 @@ import (
 	"github.com/fluxkit/flux/internal/testopenapi"
 )
 
-// gitHubCall is a request; the state is locked.
+// gitHubCall is a request to GitHub; the state is locked.
 type gitHubCall struct {
-	*GitHub
+	call
 	gitHubView
-	w     http.ResponseWriter
-	r     *http.Request
 	token *GitHubToken
-	// repository is named in the path, nil for other paths.
-	repository *GitHubRepository
 }
 
 // gitHubRoute is a documented operation of the API.
@@ -54,7 +48,7 @@ var gitHubRoutes = []gitHubRoute{
 	{"POST /orgs/{org}/repos", []string{"public_repo", "repo"}, "administration=write", "", (*gitHubCall).createForOrganization},
 	{"GET /repos/{owner}/{repo}", []string{"repo"}, "metadata=read", "pull", (*gitHubCall).get},
 	{"PATCH /repos/{owner}/{repo}", repoScopes, "administration=write", "admin", (*gitHubCall).edit},
-	{"GET /repos/{owner}/{repo}/keys", repoScopes, "administration=read", "admin", (*gitHubCall).keys},
+	{"GET /repos/{owner}/{repo}/keys", repoScopes, "administration=read", "admin", (*gitHubCall).listKeys},
 	{"POST /repos/{owner}/{repo}/keys", repoScopes, "administration=write", "admin", (*gitHubCall).addKey},
 	{"DELETE /repos/{owner}/{repo}/keys/{id}", repoScopes, "administration=write", "admin", (*gitHubCall).removeKey},
 	{"GET /repos/{owner}/{repo}/branches/{branch}", repoScopes, "contents=read", "pull", (*gitHubCall).branch},
@@ -62,7 +56,7 @@ var gitHubRoutes = []gitHubRoute{
 	{"GET /repos/{owner}/{repo}/rules/branches/{branch}", repoScopes, "metadata=read", "pull", (*gitHubCall).rules},
 	{"GET /repos/{owner}/{repo}/rulesets/{id}", repoScopes, "metadata=read", "pull", (*gitHubCall).ruleset},
 	{"GET /repos/{owner}/{repo}/pulls", repoScopes, "pull_requests=read", "pull", (*gitHubCall).pulls},
-	{"POST /repos/{owner}/{repo}/pulls", repoScopes, "pull_requests=write", "pull", (*gitHubCall).openPull},
+	{"POST /repos/{owner}/{repo}/pulls", repoScopes, "pull_requests=write", "pull", (*gitHubCall).addPull},
 }
 
 // loaded is a description, or why there is none.
@@ -82,47 +76,28 @@ var gitHubDescription = sync.OnceValue(func() loaded {
 	return loaded{d, err}
 })
 
-// gitHubAPI serves the API.
-type gitHubAPI struct {
-	*GitHub
-	calls *http.ServeMux
-}
-
-func newGitHubAPI(g *GitHub) API {
-	api := gitHubAPI{g, http.NewServeMux()}
+// handle registers the routes.
+func (g *GitHub) handle() {
 	for _, route := range gitHubRoutes {
 		method, path, _ := strings.Cut(route.pattern, " ")
-		api.calls.HandleFunc(method+" /api/v3"+path, func(w http.ResponseWriter, r *http.Request) { g.answer(route, w, r) })
+		g.mux.HandleFunc(method+" /api/v3"+path, func(w http.ResponseWriter, r *http.Request) { g.answer(route, w, r) })
 	}
-	return api
-}
-
-// ServeHTTP implements API.
-func (a gitHubAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_, pattern := a.calls.Handler(r)
-	if pattern == "" {
-		a.unknownCall(w, r)
-		return
-	}
-	a.calls.ServeHTTP(w, r)
 }
 
 // answer checks what GitHub checks before an operation: token, rate limit, single
 // sign-on, visibility of the repository, scopes and permissions, and role.
 func (g *GitHub) answer(route gitHubRoute, w http.ResponseWriter, r *http.Request) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	c := &gitHubCall{GitHub: g, gitHubView: gitHubView{g}, w: w, r: r}
+	c := &gitHubCall{call: call{store: g.store, w: w, r: r}, gitHubView: gitHubView{g}}
 	secret := r.Header.Get("Authorization")
 	for _, scheme := range []string{"Bearer ", "token "} {
 		secret = strings.TrimPrefix(secret, scheme)
 	}
 	if c.token = g.Tokens[secret]; c.token == nil {
-		c.refuse(http.StatusUnauthorized, "Bad credentials")
+		c.fail(http.StatusUnauthorized, "Bad credentials")
 		return
 	}
 	if r.Header.Get("User-Agent") == "" || strings.HasPrefix(r.Header.Get("User-Agent"), "Go-http-client") {
-		c.refuse(http.StatusForbidden, "Request forbidden by administrative rules. Please make sure your request has a User-Agent header")
+		c.fail(http.StatusForbidden, "Request forbidden by administrative rules. Please make sure your request has a User-Agent header")
 		return
 	}
 	if end := c.token.Expires; !end.IsZero() {
@@ -132,28 +107,29 @@ func (g *GitHub) answer(route gitHubRoute, w http.ResponseWriter, r *http.Reques
 		w.Header().Set("X-OAuth-Scopes", strings.Join(c.token.Scopes, ", "))
 		w.Header().Set("X-Accepted-OAuth-Scopes", strings.Join(route.scopes, ", "))
 	}
-	if c.limited() || !c.admitted(route) {
+	if g.exceeded(&c.call) || !c.admitted(route) {
 		return
 	}
 	route.answer(c)
 }
 
-func (c *gitHubCall) limited() bool {
+// exceeded reports whether the rate limit of the token is exceeded, and responds then.
+func (g *GitHub) exceeded(c *call) bool {
 	h := c.w.Header()
 	h.Set("X-RateLimit-Limit", "5000")
 	h.Set("X-RateLimit-Remaining", "4999")
-	if c.Limit.Times == 0 {
+	if g.Limit.Times == 0 {
 		return false
 	}
-	c.Limit.Times--
-	if c.Limit.RetryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(c.Limit.RetryAfter))
-		c.refuse(http.StatusForbidden, "You have exceeded a secondary rate limit. Please wait a few minutes before you try again.")
+	g.Limit.Times--
+	if g.Limit.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(g.Limit.RetryAfter))
+		c.refuse(gitHubRefusal(http.StatusForbidden, "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."))
 		return true
 	}
 	h.Set("X-RateLimit-Remaining", "0")
-	h.Set("X-RateLimit-Reset", strconv.FormatInt(c.Limit.Until.Unix(), 10))
-	c.refuse(http.StatusForbidden, "API rate limit exceeded for user ID 1.")
+	h.Set("X-RateLimit-Reset", strconv.FormatInt(g.Limit.Until.Unix(), 10))
+	c.refuse(gitHubRefusal(http.StatusForbidden, "API rate limit exceeded for user ID 1."))
 	return true
 }
 
@@ -165,18 +141,18 @@ func (c *gitHubCall) admitted(route gitHubRoute) bool {
 	}
 	if route.pattern != "GET /users/{owner}" && slices.Contains(c.token.SignOn, owner) {
 		c.w.Header().Set("X-GitHub-SSO", "required; url=https://"+c.Hostname+"/orgs/"+owner+"/sso?authorization_request=A1B2")
-		c.refuse(http.StatusForbidden, "Resource protected by organization SAML enforcement. You must grant your Personal Access token access to this organization.")
+		c.fail(http.StatusForbidden, "Resource protected by organization SAML enforcement. You must grant your Personal Access token access to this organization.")
 		return false
 	}
 	if strings.Contains(route.pattern, "{repo}") {
 		name := c.r.PathValue("owner") + "/" + c.r.PathValue("repo")
-		if to := c.Renamed[name]; to != "" {
+		if to := c.github.Renamed[name]; to != "" {
 			http.Redirect(c.w, c.r, strings.Replace(c.r.URL.Path, name, to, 1), http.StatusMovedPermanently)
 			return false
 		}
-		c.repository = c.Repositories[name]
-		if c.repository == nil || !c.sees(c.token, c.repository) {
-			c.refuse(http.StatusNotFound, "Not Found")
+		c.target = c.github.repository(name)
+		if c.target == nil || !c.github.sees(c.token, c.target) {
+			c.fail(http.StatusNotFound, "Not Found")
 			return false
 		}
 	}
@@ -186,16 +162,16 @@ func (c *gitHubCall) admitted(route gitHubRoute) bool {
 // scoped reports whether a classic token has one of the scopes. Reading public
 // repositories requires none.
 func (c *gitHubCall) scoped(route gitHubRoute) bool {
-	open := c.repository != nil && c.repository.Visibility == "public" && (c.r.Method == http.MethodGet || slices.Contains(c.token.Scopes, "public_repo"))
+	open := c.target != nil && c.target.Visibility == "public" && (c.r.Method == http.MethodGet || slices.Contains(c.token.Scopes, "public_repo"))
 	if !c.token.Classic || len(route.scopes) == 0 || open ||
 		slices.ContainsFunc(route.scopes, func(scope string) bool { return slices.Contains(c.token.Scopes, scope) }) {
 		return true
 	}
-	if c.r.Method == http.MethodGet && c.repository == nil {
-		c.refuse(http.StatusForbidden, "You must have the read:org scope for this.")
+	if c.r.Method == http.MethodGet && c.target == nil {
+		c.fail(http.StatusForbidden, "You must have the read:org scope for this.")
 		return false
 	}
-	c.refuse(http.StatusNotFound, "Not Found")
+	c.fail(http.StatusNotFound, "Not Found")
 	return false
 }
 
@@ -209,57 +185,40 @@ func (c *gitHubCall) permitted(route gitHubRoute) bool {
 		if c.token.Login == "" {
 			words = "Resource not accessible by integration"
 		}
-		c.refuse(http.StatusForbidden, words)
+		c.fail(http.StatusForbidden, words)
 		return false
 	}
-	switch role := c.role(c.repositoryOrNone(), c.token.Login); {
-	case route.role == "" || c.token.Login == "" || reaches(role, route.role):
+	if route.role == "" || c.token.Login == "" {
+		return true
+	}
+	switch role := c.github.role(c.target, c.token.Login); {
+	case reaches(role, route.role):
 		return true
 	case route.role == "admin" && reaches(role, "push") && c.r.Method != http.MethodGet:
-		c.refuse(http.StatusForbidden, "Must have admin rights to Repository.")
+		c.fail(http.StatusForbidden, "Must have admin rights to Repository.")
 	default:
-		c.refuse(http.StatusNotFound, "Not Found")
+		c.fail(http.StatusNotFound, "Not Found")
 	}
 	return false
 }
 
-func (c *gitHubCall) repositoryOrNone() *GitHubRepository {
-	if c.repository == nil {
-		return &GitHubRepository{}
-	}
-	return c.repository
-}
-
 const gitHubDocs = "https://docs.github.com/rest"
 
-// refuse responds with an error.
-func (c *gitHubCall) refuse(status int, message string) {
-	reply(c.w, status, map[string]any{"message": message, "documentation_url": gitHubDocs, "status": strconv.Itoa(status)})
+// gitHubRefusal returns an error.
+func gitHubRefusal(status int, message string) refusal {
+	return refusal{status, map[string]any{"message": message, "documentation_url": gitHubDocs, "status": strconv.Itoa(status)}}
 }
 
-// invalid responds with an error about a field of the request.
-func (c *gitHubCall) invalid(message, resource, field, code, detail string) {
-	reply(c.w, http.StatusUnprocessableEntity, map[string]any{
+// gitHubInvalid returns an error about a field of the request.
+func gitHubInvalid(message, resource, field, code, detail string) refusal {
+	return refusal{http.StatusUnprocessableEntity, map[string]any{
 		"message": message, "documentation_url": gitHubDocs, "status": "422",
 		"errors": []any{map[string]any{"resource": resource, "field": field, "code": code, "message": detail}},
-	})
+	}}
 }
 
-// read decodes the request. A field that is not documented is an error.
-func (c *gitHubCall) read(into any) bool {
-	decoder := json.NewDecoder(c.r.Body)
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		c.refuse(http.StatusBadRequest, fmt.Sprintf("Problems parsing JSON: %v", err))
-		return false
-	}
-	return true
-}
-
-func (g *GitHub) id() int64 {
-	g.ids++
-	return g.ids
-}
+// fail responds with an error.
+func (c *gitHubCall) fail(status int, message string) { c.refuse(gitHubRefusal(status, message)) }
 
 // stamp returns the time of all objects.
 func stamp() string { return time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC).Format(time.RFC3339) }

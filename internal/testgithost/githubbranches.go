@@ -10,34 +10,34 @@ import (
 
 func (c *gitHubCall) branch() {
 	name := c.r.PathValue("branch")
-	head, err := c.Git.Head(c.repository.FullName(), name)
+	head, err := c.Git.Head(c.target.FullName(), name)
 	if err != nil {
-		c.refuse(http.StatusNotFound, "Branch not found")
+		c.fail(http.StatusNotFound, "Branch not found")
 		return
 	}
-	reply(c.w, http.StatusOK, c.branchObject(c.repository, name, head))
+	c.reply(http.StatusOK, c.branchObject(c.target, name, head))
 }
 
 func (c *gitHubCall) protection() {
 	branch := c.r.PathValue("branch")
-	p := c.repository.Protection[branch]
+	p := c.target.Protection[branch]
 	if p == nil {
-		c.refuse(http.StatusNotFound, "Branch not protected")
+		c.fail(http.StatusNotFound, "Branch not protected")
 		return
 	}
-	reply(c.w, http.StatusOK, c.protectionObject(c.repository, branch, p))
+	c.reply(http.StatusOK, c.protectionObject(c.target, branch, p))
 }
 
 func (c *gitHubCall) rules() {
 	all := []any{}
-	for _, rule := range c.repository.Rules[c.r.PathValue("branch")] {
-		all = append(all, c.ruleObject(c.repository, rule))
+	for _, rule := range c.target.Rules[c.r.PathValue("branch")] {
+		all = append(all, c.ruleObject(c.target, rule))
 	}
-	reply(c.w, http.StatusOK, all)
+	c.reply(http.StatusOK, all)
 }
 
 func (c *gitHubCall) ruleset() {
-	for _, rules := range c.repository.Rules {
+	for _, rules := range c.target.Rules {
 		for _, rule := range rules {
 			if strconv.FormatInt(rule.Ruleset, 10) != c.r.PathValue("id") {
 				continue
@@ -46,28 +46,24 @@ func (c *gitHubCall) ruleset() {
 			if slices.Contains(rule.Bypass, c.token.Login) {
 				bypass = "always"
 			}
-			reply(c.w, http.StatusOK, object{
-				"id": rule.Ruleset, "name": "rules", "source": c.repository.FullName(), "source_type": "Repository", "enforcement": "active", "current_user_can_bypass": bypass,
+			c.reply(http.StatusOK, object{
+				"id": rule.Ruleset, "name": "rules", "source": c.target.FullName(), "source_type": "Repository", "enforcement": "active", "current_user_can_bypass": bypass,
 			})
 			return
 		}
 	}
-	c.refuse(http.StatusNotFound, "Not Found")
+	c.fail(http.StatusNotFound, "Not Found")
 }
 
 func (c *gitHubCall) pulls() {
-	query, all := c.r.URL.Query(), []any{}
-	for _, p := range c.repository.Pulls {
-		open := query.Get("state") != "closed" && !p.Merged || query.Get("state") == "all" || query.Get("state") == "closed" && p.Merged
-		head, base := query.Get("head"), query.Get("base")
-		if open && (head == "" || head == c.repository.Owner+":"+p.Head) && (base == "" || base == p.Base) {
-			all = append(all, c.pullObject(c.repository, p))
-		}
-	}
-	reply(c.w, http.StatusOK, all)
+	q := c.r.URL.Query()
+	state, head, base := q.Get("state"), q.Get("head"), q.Get("base")
+	c.listPulls(func(p *Pull) bool {
+		return (state == "all" || p.Merged == (state == "closed")) && (head == "" || head == c.target.Owner+":"+p.Head) && (base == "" || base == p.Base)
+	})
 }
 
-func (c *gitHubCall) openPull() {
+func (c *gitHubCall) addPull() {
 	var wanted struct {
 		Title string `json:"title"`
 		Head  string `json:"head"`
@@ -78,25 +74,12 @@ func (c *gitHubCall) openPull() {
 	if !c.read(&wanted) {
 		return
 	}
-	full, head := c.repository.FullName(), strings.TrimPrefix(wanted.Head, c.repository.Owner+":")
-	from, err := c.Git.Head(full, head)
-	if err != nil {
-		c.invalid("Validation Failed", "PullRequest", "head", "invalid", "")
+	p := &Pull{Title: wanted.Title, Body: wanted.Body, Head: strings.TrimPrefix(wanted.Head, c.target.Owner+":"), Base: wanted.Base}
+	from, err := c.Git.Head(c.target.git, p.Head)
+	to, _ := c.Git.Head(c.target.git, p.Base)
+	if err == nil && from == to {
+		c.refuse(gitHubInvalid("Validation Failed", "PullRequest", "", "custom", fmt.Sprintf("No commits between %s and %s", p.Base, p.Head)))
 		return
 	}
-	to, err := c.Git.Head(full, wanted.Base)
-	if err != nil {
-		c.invalid("Validation Failed", "PullRequest", "base", "invalid", "")
-		return
-	}
-	switch {
-	case from == to:
-		c.invalid("Validation Failed", "PullRequest", "", "custom", fmt.Sprintf("No commits between %s and %s", wanted.Base, head))
-	case slices.ContainsFunc(c.repository.Pulls, func(p *GitHubPull) bool { return !p.Merged && p.Head == head && p.Base == wanted.Base }):
-		c.invalid("Validation Failed", "PullRequest", "", "custom", fmt.Sprintf("A pull request already exists for %s:%s.", c.repository.Owner, head))
-	default:
-		p := &GitHubPull{Number: len(c.repository.Pulls) + 1, Title: wanted.Title, Body: wanted.Body, Head: head, Base: wanted.Base}
-		c.repository.Pulls = append(c.repository.Pulls, p)
-		reply(c.w, http.StatusCreated, c.fullPull(c.repository, p))
-	}
+	c.openPull(p)
 }

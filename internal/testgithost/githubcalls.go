@@ -1,34 +1,32 @@
 package testgithost
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 func (c *gitHubCall) user() {
 	if c.token.Login == "" {
-		c.refuse(http.StatusForbidden, "Resource not accessible by integration")
+		c.fail(http.StatusForbidden, "Resource not accessible by integration")
 		return
 	}
-	reply(c.w, http.StatusOK, c.profile(c.token.Login))
+	c.reply(http.StatusOK, c.profile(c.token.Login))
 }
 
 func (c *gitHubCall) account() {
 	login := c.r.PathValue("owner")
-	if c.Organizations[login] == nil && !slices.Contains(c.Users, login) {
-		c.refuse(http.StatusNotFound, "Not Found")
+	if c.github.Organizations[login] == nil && !slices.Contains(c.github.Users, login) {
+		c.fail(http.StatusNotFound, "Not Found")
 		return
 	}
-	reply(c.w, http.StatusOK, c.profile(login))
+	c.reply(http.StatusOK, c.profile(login))
 }
 
 func (c *gitHubCall) organization() {
-	org := c.Organizations[c.r.PathValue("org")]
+	org := c.github.Organizations[c.r.PathValue("org")]
 	if org == nil {
-		c.refuse(http.StatusNotFound, "Not Found")
+		c.fail(http.StatusNotFound, "Not Found")
 		return
 	}
 	answer := c.organisationProfile(c.r.PathValue("org"))
@@ -39,21 +37,21 @@ func (c *gitHubCall) organization() {
 		}
 		answer["deploy_keys_enabled_for_repositories"] = !org.NoDeployKeys
 	}
-	reply(c.w, http.StatusOK, answer)
+	c.reply(http.StatusOK, answer)
 }
 
 func (c *gitHubCall) membership() {
 	name := c.r.PathValue("org")
-	org := c.Organizations[name]
+	org := c.github.Organizations[name]
 	if org == nil || org.Roles[c.token.Login] == "" {
-		c.refuse(http.StatusNotFound, "Not Found")
+		c.fail(http.StatusNotFound, "Not Found")
 		return
 	}
 	role, state := org.Roles[c.token.Login], "active"
 	if role == "pending" {
 		role, state = "member", "pending"
 	}
-	reply(c.w, http.StatusOK, object{
+	c.reply(http.StatusOK, object{
 		"role": role, "state": state, "url": c.apiURL("/orgs/" + name + "/memberships/" + c.token.Login), "organization_url": c.apiURL("/orgs/" + name),
 		"organization": c.organisation(name), "user": c.gitHubView.account(c.token.Login),
 	})
@@ -61,17 +59,17 @@ func (c *gitHubCall) membership() {
 
 // teamThere reports whether the account can read the team of the path.
 func (c *gitHubCall) teamThere() bool {
-	org := c.Organizations[c.r.PathValue("org")]
+	org := c.github.Organizations[c.r.PathValue("org")]
 	if org != nil && (org.Roles[c.token.Login] != "" || c.token.Login == "") && org.Teams[c.r.PathValue("team")] != nil {
 		return true
 	}
-	c.refuse(http.StatusNotFound, "Not Found")
+	c.fail(http.StatusNotFound, "Not Found")
 	return false
 }
 
 func (c *gitHubCall) team() {
 	if c.teamThere() {
-		reply(c.w, http.StatusOK, c.teamObject(c.r.PathValue("org"), c.r.PathValue("team")))
+		c.reply(http.StatusOK, c.teamObject(c.r.PathValue("org"), c.r.PathValue("team")))
 	}
 }
 
@@ -79,14 +77,14 @@ func (c *gitHubCall) teamRepository() {
 	if !c.teamThere() {
 		return
 	}
-	role := c.repository.Teams[c.r.PathValue("team")]
+	role := c.target.Teams[c.r.PathValue("team")]
 	switch {
 	case role == "":
-		c.refuse(http.StatusNotFound, "Not Found")
+		c.fail(http.StatusNotFound, "Not Found")
 	case !strings.Contains(c.r.Header.Get("Accept"), "repository+json"):
-		c.w.WriteHeader(http.StatusNoContent)
+		c.done()
 	default:
-		reply(c.w, http.StatusOK, c.repositoryObject(c.repository, role))
+		c.reply(http.StatusOK, c.repositoryObject(c.target, role))
 	}
 }
 
@@ -98,15 +96,15 @@ func (c *gitHubCall) giveTeam() {
 		return
 	}
 	if !slices.Contains(gitHubRoles, asked.Permission) {
-		c.invalid("Validation Failed", "Team", "permission", "invalid", "")
+		c.refuse(gitHubInvalid("Validation Failed", "Team", "permission", "invalid", ""))
 		return
 	}
-	c.repository.Teams[c.r.PathValue("team")] = asked.Permission
-	c.w.WriteHeader(http.StatusNoContent)
+	c.target.Teams[c.r.PathValue("team")] = asked.Permission
+	c.done()
 }
 
 func (c *gitHubCall) get() {
-	reply(c.w, http.StatusOK, c.fullRepository(c.repository, c.role(c.repository, c.token.Login)))
+	c.reply(http.StatusOK, c.fullRepository(c.target, c.github.role(c.target, c.token.Login)))
 }
 
 // gitHubWanted is the body of requests that create or edit a repository.
@@ -133,9 +131,9 @@ func (c *gitHubCall) createForUser() {
 	var wanted gitHubWanted
 	switch {
 	case c.token.Login == "":
-		c.refuse(http.StatusForbidden, "Resource not accessible by integration")
+		c.fail(http.StatusForbidden, "Resource not accessible by integration")
 	case c.read(&wanted) && wanted.visibility() == "internal":
-		c.invalid("Repository creation failed.", "Repository", "visibility", "custom", "Visibility can't be internal")
+		c.refuse(gitHubInvalid("Repository creation failed.", "Repository", "visibility", "custom", "Visibility can't be internal"))
 	case wanted.Name != "":
 		c.create(c.token.Login, wanted)
 	}
@@ -143,10 +141,10 @@ func (c *gitHubCall) createForUser() {
 
 func (c *gitHubCall) createForOrganization() {
 	name := c.r.PathValue("org")
-	org := c.Organizations[name]
+	org := c.github.Organizations[name]
 	var wanted gitHubWanted
 	if org == nil {
-		c.refuse(http.StatusNotFound, "Not Found")
+		c.fail(http.StatusNotFound, "Not Found")
 		return
 	}
 	if !c.read(&wanted) {
@@ -154,7 +152,7 @@ func (c *gitHubCall) createForOrganization() {
 	}
 	role := org.Roles[c.token.Login]
 	if c.token.Login != "" && role != "admin" && (role != "member" || slices.Contains(org.MembersCannotCreate, wanted.visibility())) {
-		c.refuse(http.StatusForbidden, "You need admin access to the organization before adding a repository to it.")
+		c.fail(http.StatusForbidden, "You need admin access to the organization before adding a repository to it.")
 		return
 	}
 	c.create(name, wanted)
@@ -162,18 +160,15 @@ func (c *gitHubCall) createForOrganization() {
 
 func (c *gitHubCall) create(owner string, wanted gitHubWanted) {
 	full := owner + "/" + wanted.Name
-	if c.Repositories[full] != nil {
-		c.invalid("Repository creation failed.", "Repository", "name", "custom", "name already exists on this account")
+	if c.github.repository(full) != nil {
+		c.refuse(gitHubInvalid("Repository creation failed.", "Repository", "name", "custom", "name already exists on this account"))
 		return
 	}
 	if c.token.Classic && wanted.visibility() != "public" && !slices.Contains(c.token.Scopes, "repo") {
-		c.refuse(http.StatusNotFound, "Not Found")
+		c.fail(http.StatusNotFound, "Not Found")
 		return
 	}
-	r, err := c.add(full, wanted.visibility())
-	if err != nil {
-		panic(err) // the temporary folder was removed
-	}
+	r := c.github.add(full, wanted.visibility())
 	if wanted.Description != nil {
 		r.Description = *wanted.Description
 	}
@@ -181,11 +176,9 @@ func (c *gitHubCall) create(owner string, wanted gitHubWanted) {
 		r.Roles[c.token.Login] = "admin"
 	}
 	if wanted.AutoInit {
-		if err := c.Git.Commit(full, "main", "Initial commit", map[string]string{"README.md": "# " + wanted.Name + "\n"}); err != nil {
-			panic(err)
-		}
+		c.must(c.Git.Commit(full, "main", "Initial commit", map[string]string{"README.md": "# " + wanted.Name + "\n"}))
 	}
-	reply(c.w, http.StatusCreated, c.fullRepository(r, "admin"))
+	c.reply(http.StatusCreated, c.fullRepository(r, "admin"))
 }
 
 func (c *gitHubCall) edit() {
@@ -193,40 +186,17 @@ func (c *gitHubCall) edit() {
 	if !c.read(&wanted) {
 		return
 	}
-	if c.repository.Archived {
-		c.refuse(http.StatusForbidden, "Repository was archived so is read-only.")
+	if c.target.Archived {
+		c.fail(http.StatusForbidden, "Repository was archived so is read-only.")
 		return
 	}
 	if wanted.Description != nil {
-		c.repository.Description = *wanted.Description
+		c.target.Description = *wanted.Description
 	}
 	if wanted.Visibility != "" || wanted.Private != nil {
-		c.repository.Visibility = wanted.visibility()
+		c.target.Visibility = wanted.visibility()
 	}
 	c.get()
-}
-
-// keys lists deploy keys in pages.
-func (c *gitHubCall) keys() {
-	query := c.r.URL.Query()
-	size, err := strconv.Atoi(query.Get("per_page"))
-	if err != nil || size < 1 || size > 100 {
-		size = 30
-	}
-	page, err := strconv.Atoi(query.Get("page"))
-	if err != nil || page < 1 {
-		page = 1
-	}
-	all := []any{}
-	for i, key := range c.repository.Keys {
-		if i/size == page-1 {
-			all = append(all, c.keyObject(c.repository, key))
-		}
-	}
-	if page*size < len(c.repository.Keys) {
-		c.w.Header().Set("Link", fmt.Sprintf(`<https://%s%s?per_page=%d&page=%d>; rel="next"`, c.Hostname, c.r.URL.Path, size, page+1))
-	}
-	reply(c.w, http.StatusOK, all)
 }
 
 func (c *gitHubCall) addKey() {
@@ -238,37 +208,11 @@ func (c *gitHubCall) addKey() {
 	if !c.read(&wanted) {
 		return
 	}
-	fields := strings.Fields(wanted.Key)
-	org := c.Organizations[c.repository.Owner]
-	switch {
-	case org != nil && org.NoDeployKeys:
-		c.invalid("Validation Failed", "PublicKey", "", "custom", "Deploy keys are disabled for this repository")
-	case len(fields) < 2 || !strings.HasPrefix(fields[0], "ssh-") && !strings.HasPrefix(fields[0], "ecdsa-"):
-		c.invalid("Validation Failed", "PublicKey", "key", "custom", "key is invalid. You must supply a key in OpenSSH public key format")
-	case c.keyInUse(fields[0] + " " + fields[1]):
-		c.invalid("Validation Failed", "PublicKey", "key", "custom", "key is already in use")
-	default:
-		key := &GitHubKey{ID: c.id(), Title: wanted.Title, Key: fields[0] + " " + fields[1], ReadOnly: wanted.ReadOnly}
-		c.repository.Keys = append(c.repository.Keys, key)
-		reply(c.w, http.StatusCreated, c.keyObject(c.repository, key))
-	}
-}
-
-func (c *gitHubCall) keyInUse(key string) bool {
-	for _, r := range c.Repositories {
-		if slices.ContainsFunc(r.Keys, func(k *GitHubKey) bool { return k.Key == key }) {
-			return true
-		}
-	}
-	return slices.Contains(c.UserKeys, key)
-}
-
-func (c *gitHubCall) removeKey() {
-	i := slices.IndexFunc(c.repository.Keys, func(k *GitHubKey) bool { return strconv.FormatInt(k.ID, 10) == c.r.PathValue("id") })
-	if i < 0 {
-		c.refuse(http.StatusNotFound, "Not Found")
+	if org := c.github.Organizations[c.target.Owner]; org != nil && org.NoDeployKeys {
+		c.refuse(gitHubInvalid("Validation Failed", "PublicKey", "", "custom", "Deploy keys are disabled for this repository"))
 		return
 	}
-	c.repository.Keys = slices.Delete(c.repository.Keys, i, i+1)
-	c.w.WriteHeader(http.StatusNoContent)
+	key := bareKey(wanted.Key)
+	taken := slices.Contains(c.github.UserKeys, key) || slices.ContainsFunc(c.repositories, func(r *Repository) bool { return keyIn(r, key) != nil })
+	c.call.addKey(&Key{Title: wanted.Title, Key: key, ReadOnly: wanted.ReadOnly}, taken, gitHubInvalid("Validation Failed", "PublicKey", "key", "custom", "key is already in use"))
 }

@@ -98,13 +98,10 @@ func (v gitHubView) teamObject(org, slug string) object {
 }
 
 // repositoryObject returns a repository as an account with a role reads it.
-func (v gitHubView) repositoryObject(r *GitHubRepository, role string) object {
-	branch, err := v.github.Git.Default(r.FullName())
-	if err != nil {
-		panic(err) // the temporary folder was removed
-	}
+func (v gitHubView) repositoryObject(r *Repository, role string) object {
+	branch, _ := v.github.standard(r)
 	may := map[string]bool{}
-	for _, name := range gitHubRoles {
+	for _, name := range gitHubRoles[1:] {
 		may[name] = reaches(role, name)
 	}
 	web := v.webURL("/" + r.FullName())
@@ -125,12 +122,12 @@ func (v gitHubView) repositoryObject(r *GitHubRepository, role string) object {
 }
 
 // fullRepository returns a repository as a request for it alone does.
-func (v gitHubView) fullRepository(r *GitHubRepository, role string) object {
+func (v gitHubView) fullRepository(r *Repository, role string) object {
 	return v.repositoryObject(r, role).fill(0, "network_count", "subscribers_count").fill(false, "has_discussions")
 }
 
 // keyObject returns a deploy key.
-func (v gitHubView) keyObject(r *GitHubRepository, k *GitHubKey) object {
+func (v gitHubView) keyObject(r *Repository, k *Key) object {
 	return object{
 		"id": k.ID, "title": k.Title, "key": k.Key, "read_only": k.ReadOnly, "verified": true, "created_at": stamp(),
 		"url": v.apiURL(fmt.Sprintf("/repos/%s/keys/%d", r.FullName(), k.ID)),
@@ -139,7 +136,7 @@ func (v gitHubView) keyObject(r *GitHubRepository, k *GitHubKey) object {
 
 // branchObject returns a branch with the part of its protection that every reader
 // is told.
-func (v gitHubView) branchObject(r *GitHubRepository, name, head string) object {
+func (v gitHubView) branchObject(r *Repository, name, head string) object {
 	path := "/repos/" + r.FullName() + "/branches/" + url.PathEscape(name)
 	commit := v.node("/repos/" + r.FullName() + "/commits/" + head).with(object{
 		"sha": head, "html_url": v.webURL("/" + r.FullName() + "/commit/" + head), "author": nil, "committer": nil, "parents": []any{},
@@ -167,7 +164,7 @@ func (v gitHubView) branchObject(r *GitHubRepository, name, head string) object 
 }
 
 // protectionObject returns the whole protection of a branch.
-func (v gitHubView) protectionObject(r *GitHubRepository, branch string, p *GitHubProtection) object {
+func (v gitHubView) protectionObject(r *Repository, branch string, p *GitHubProtection) object {
 	base := v.apiURL("/repos/" + r.FullName() + "/branches/" + url.PathEscape(branch) + "/protection")
 	o := object{
 		"url": base, "enforce_admins": object{"url": base + "/enforce_admins", "enabled": p.EnforceAdmins}, "lock_branch": object{"enabled": p.Locked},
@@ -200,7 +197,7 @@ var gitHubRuleParameters = map[string]object{
 	"required_status_checks": {"required_status_checks": []any{object{"context": "ci"}}, "strict_required_status_checks_policy": false},
 }
 
-func (v gitHubView) ruleObject(r *GitHubRepository, rule GitHubRule) object {
+func (v gitHubView) ruleObject(r *Repository, rule GitHubRule) object {
 	o := object{"type": rule.Type, "ruleset_id": rule.Ruleset, "ruleset_source_type": "Repository", "ruleset_source": r.FullName()}
 	if parameters := gitHubRuleParameters[rule.Type]; parameters != nil {
 		o["parameters"] = parameters
@@ -209,7 +206,7 @@ func (v gitHubView) ruleObject(r *GitHubRepository, rule GitHubRule) object {
 }
 
 // pullObject returns a pull request as lists have it.
-func (v gitHubView) pullObject(r *GitHubRepository, p *GitHubPull) object {
+func (v gitHubView) pullObject(r *Repository, p *Pull) object {
 	number := fmt.Sprint(p.Number)
 	o := v.node("/repos/" + r.FullName() + "/pulls/" + number)
 	web := v.webURL("/" + r.FullName() + "/pull/" + number)
@@ -228,7 +225,7 @@ func (v gitHubView) pullObject(r *GitHubRepository, p *GitHubPull) object {
 		fill(nil, "assignee", "closed_at", "merge_commit_sha", "merged_at", "milestone", "auto_merge")
 }
 
-func (v gitHubView) branchOfPull(r *GitHubRepository, branch string) object {
+func (v gitHubView) branchOfPull(r *Repository, branch string) object {
 	head, err := v.github.Git.Head(r.FullName(), branch)
 	if err != nil {
 		head = strings.Repeat("0", 40) // a branch that was deleted after the merge
@@ -237,7 +234,7 @@ func (v gitHubView) branchOfPull(r *GitHubRepository, branch string) object {
 }
 
 // fullPull returns a pull request as the request that opens it does.
-func (v gitHubView) fullPull(r *GitHubRepository, p *GitHubPull) object {
+func (v gitHubView) fullPull(r *Repository, p *Pull) object {
 	return v.pullObject(r, p).with(object{"merged": p.Merged, "mergeable": true, "mergeable_state": "clean", "maintainer_can_modify": false, "merged_by": nil}).
 		fill(0, "additions", "changed_files", "comments", "commits", "deletions", "review_comments")
 }

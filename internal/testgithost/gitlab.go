@@ -1,13 +1,11 @@
 package testgithost
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -16,27 +14,19 @@ import (
 // deploy tokens, protected branches, merge requests, personal access tokens,
 // status codes and rate limits.
 type GitLab struct {
-	*Server
-	// Base is the base path, as in "gitlab".
-	Base string
+	*store
 
-	mux *http.ServeMux
-
-	mu       sync.Mutex
-	ids      int
-	old      bool
-	noSSH    bool
-	noHTTP   bool
-	limit    *quota
-	users    []*gitlabUser
-	tokens   map[string]*gitlabToken
-	groups   []*gitlabGroup
-	projects []*gitlabProject
-	keys     []*gitlabKey
+	old    bool
+	noHTTP bool
+	users  []*gitlabUser
+	tokens map[string]*gitlabToken
+	groups []*gitlabGroup
+	// userKeys are SSH keys of users.
+	userKeys []string
 }
 
 type gitlabUser struct {
-	id    int
+	id    int64
 	name  string
 	admin bool
 }
@@ -49,166 +39,128 @@ type gitlabToken struct {
 }
 
 type gitlabGroup struct {
-	id               int
+	id               int64
 	path, visibility string
 	creation         string
 	shareLock        bool
 	// protects protects the default branch of new projects from developers.
 	protects bool
-	members  map[*gitlabUser]int
-}
-
-type gitlabProject struct {
-	id                            int
-	path, visibility, description string
-	archived, deleting            bool
-	repository, requests          string // "enabled" or "disabled"
-	members                       map[*gitlabUser]int
-	shares                        []*gitlabShared
-	protected                     map[string]int
-	keys                          map[*gitlabKey]bool // and whether it may push
-	tokens                        []*gitlabDeployToken
-	merges                        []*gitlabMerge
-}
-
-type gitlabShared struct {
-	group *gitlabGroup
-	level int
-}
-
-// gitlabKey is an SSH key of projects or of a user.
-type gitlabKey struct {
-	id          int
-	title, text string
-	user        *gitlabUser
-	expired     bool
+	// members are the roles of users by name.
+	members map[string]string
 }
 
 type gitlabDeployToken struct {
-	id                     int
+	id                     int64
 	name, username, secret string
 	scopes                 []string
 }
 
-type gitlabMerge struct {
-	number            int
-	head, base, title string
-	open              bool
-	// remove deletes the branch after the merge.
-	remove bool
-}
+// gitlabRoles are the roles, the lowest first. The access level of a role is ten
+// times its position.
+var gitlabRoles = []string{"noone", "guest", "reporter", "developer", "maintainer", "owner", "admin"}
 
-var gitlabLevels = map[string]int{"noone": 0, "guest": 10, "reporter": 20, "developer": 30, "maintainer": 40, "owner": 50}
+// gitlabLevel returns the access level of a role.
+func gitlabLevel(role string) int { return 10 * max(slices.Index(gitlabRoles, role), 0) }
 
-// OpenGitLab starts a GitLab. Each line of contents is a verb and its arguments:
+// OpenGitLab starts a GitLab with lines of contents. Besides those of [GitLab.Add]
+// they are
 //
 //	user NAME [admin]
 //	token SECRET USER SCOPE,SCOPE [expired|revoked]
 //	group PATH [VISIBILITY] [creation=LEVEL] [sharelock] [protects] [USER=ROLE…]
-//	project PATH [VISIBILITY] [archived] [deleting] [norepository] [norequests] [USER=ROLE…]
+//	project …         is repository …
 //	protect PROJECT BRANCH ROLE
-//	key PROJECT ro|rw|expired TITLE PUBLIC KEY
-//	userkey USER PUBLIC KEY
-//	share PROJECT GROUP ROLE
-//	base PATH         serve below a path
-//	nossh, nohttp     disable Git over SSH or HTTP
+//	userkey PUBLIC KEY
+//	nohttp            disable Git over HTTP
 //	old               do not serve /personal_access_tokens/self
-//	limit N SECONDS   accept N requests, then none for a time
 func OpenGitLab(contents string) (*GitLab, error) {
-	g := &GitLab{tokens: map[string]*gitlabToken{}}
-	server, err := Open(func(s *Server) API {
-		g.Server = s
-		return g
-	})
+	g := &GitLab{store: &store{}, tokens: map[string]*gitlabToken{}}
+	err := g.open(g, g, map[string]setting{
+		"user":    simple(1, func(w []string) { g.users = append(g.users, &gitlabUser{g.id(), w[0], slices.Contains(w, "admin")}) }),
+		"token":   simple(3, g.addToken),
+		"group":   simple(1, g.addGroup),
+		"project": {1, g.addRepository},
+		"protect": g.change(3, func(p *Repository, w []string) { g.protect(p, w[0], w[1]) }),
+		"userkey": simple(1, func(w []string) { g.userKeys = append(g.userKeys, bareKey(strings.Join(w, " "))) }),
+		"nohttp":  simple(0, func([]string) { g.noHTTP = true }),
+		"old":     simple(0, func([]string) { g.old = true }),
+	}, contents)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.Add(contents); err != nil {
-		return nil, fmt.Errorf("%w (closing: %w)", err, server.Close())
-	}
+	g.handle()
 	return g, nil
 }
 
-// Add applies further lines of contents.
-func (g *GitLab) Add(contents string) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := eachLine(contents, g.add); err != nil {
-		return err
+// row implements vendor.
+func (g *GitLab) row() row {
+	return row{
+		roles: gitlabRoles, team: "group", pull: "merge request !",
+		noKey:  gitlabRefusal(http.StatusNotFound, "404 Deploy Key Not Found"),
+		badKey: gitlabRefusal(http.StatusBadRequest, map[string]any{"deploy_key.key": []string{"is invalid"}}),
+		noBranch: func(branch string) refusal {
+			return gitlabRefusal(http.StatusUnprocessableEntity, map[string]any{"base": []string{"branch " + branch + " does not exist"}})
+		},
+		pullExists: func(_ *Repository, p *Pull) refusal {
+			return gitlabRefusal(http.StatusConflict, []string{fmt.Sprintf("Another open merge request already exists for this source branch: !%d", p.Number)})
+		},
 	}
-	g.mux = g.routes()
-	return nil
 }
 
-func (g *GitLab) add(verb string, args []string) error {
-	least := map[string]int{"user": 1, "token": 3, "group": 1, "project": 1, "protect": 3, "key": 5, "userkey": 3, "share": 3, "base": 1, "limit": 2}[verb]
-	if len(args) < least {
-		return fmt.Errorf("it takes %d arguments", least)
+// keyObject implements vendor.
+func (g *GitLab) keyObject(_ *Repository, k *Key) any {
+	body := map[string]any{"id": k.ID, "title": k.Title, "key": k.Key, "can_push": !k.ReadOnly, "expires_at": nil}
+	if k.expired {
+		body["expires_at"] = "2001-01-01T00:00:00.000Z"
 	}
-	switch verb {
-	case "user":
-		g.users = append(g.users, &gitlabUser{g.id(), args[0], slices.Contains(args, "admin")})
-		return nil
-	case "token":
-		t := &gitlabToken{user: g.user(args[1]), scopes: strings.Split(args[2], ",")}
-		if len(args) > 3 {
-			t.end = args[3]
-		}
-		g.tokens[args[0]] = t
-		return nil
-	case "group":
-		return g.addGroup(args[0], args[1:])
-	case "project":
-		return g.addProject(args[0], args[1:])
-	case "old":
-		g.old = true
-		return nil
-	case "nossh":
-		g.noSSH = true
-		return nil
-	case "nohttp":
-		g.noHTTP = true
-		return nil
-	case "base":
-		g.Base = args[0]
-		return nil
-	case "limit":
-		var err error
-		g.limit, err = newQuota(args)
-		return err
-	case "userkey":
-		g.keys = append(g.keys, &gitlabKey{id: g.id(), user: g.user(args[0]), text: strings.Join(args[1:], " ")})
-		return nil
-	}
-	p := g.project(args[0])
-	if p == nil {
-		return fmt.Errorf("no project")
-	}
-	switch verb {
-	case "protect":
-		return g.protect(p, args[1], gitlabLevels[args[2]])
-	case "key":
-		k := &gitlabKey{id: g.id(), title: args[2], text: strings.Join(args[3:], " "), expired: args[1] == "expired"}
-		g.keys = append(g.keys, k)
-		p.keys[k] = args[1] == "rw"
-	case "share":
-		p.shares = append(p.shares, &gitlabShared{g.group(args[1]), gitlabLevels[args[2]]})
-	default:
-		return fmt.Errorf("unknown verb %q", verb)
-	}
-	return nil
+	return body
 }
 
-// protect allows pushes to a branch only to a role.
-func (g *GitLab) protect(p *gitlabProject, branch string, least int) error {
-	p.protected[branch] = least
-	return g.Git.Protect(p.path, branch, "GitLab: You are not allowed to push code to protected branches on this project.")
+// pullObject implements vendor.
+func (g *GitLab) pullObject(p *Repository, m *Pull, _ bool) any {
+	return map[string]any{
+		"id": m.Number, "iid": m.Number, "title": m.Title, "state": map[bool]string{true: "merged", false: "opened"}[m.Merged],
+		"source_branch": m.Head, "target_branch": m.Base, "project_id": p.id, "source_project_id": p.id, "target_project_id": p.id,
+		"web_url": g.web("/" + p.FullName() + "/-/merge_requests/" + strconv.Itoa(m.Number)),
+	}
 }
 
-func (g *GitLab) addGroup(path string, args []string) error {
-	group := &gitlabGroup{id: g.id(), path: path, visibility: "private", creation: "maintainer", members: map[*gitlabUser]int{}}
+// page implements vendor.
+func (g *GitLab) page(c *call, all []any) {
+	size, page := c.number("per_page", 20, 1, 100), c.number("page", 1, 1, len(all))
+	from := min((page-1)*size, len(all))
+	to := min(from+size, len(all))
+	if to < len(all) {
+		c.w.Header().Set("X-Next-Page", strconv.Itoa(page+1))
+	}
+	c.w.Header().Set("X-Total", strconv.Itoa(len(all)))
+	c.reply(http.StatusOK, append([]any{}, all[from:to]...))
+}
+
+// limited implements vendor.
+func (g *GitLab) limited(w http.ResponseWriter) bool {
+	if !g.quota.exceeded() {
+		return false
+	}
+	w.Header().Set("RateLimit-Remaining", "0")
+	w.Header().Set("RateLimit-Reset", strconv.FormatInt(time.Now().Add(g.quota.pause).Unix(), 10))
+	w.Header().Set("Retry-After", strconv.Itoa(int(g.quota.pause.Seconds())))
+	http.Error(w, "Retry later", http.StatusTooManyRequests)
+	return true
+}
+
+func (g *GitLab) addToken(w []string) {
+	t := &gitlabToken{user: g.user(w[1]), scopes: strings.Split(w[2], ",")}
+	if len(w) > 3 {
+		t.end = w[3]
+	}
+	g.tokens[w[0]] = t
+}
+
+func (g *GitLab) addGroup(w []string) {
+	group := &gitlabGroup{id: g.id(), path: w[0], visibility: "private", creation: "maintainer", members: map[string]string{}}
 	g.groups = append(g.groups, group)
-	for _, arg := range args {
+	for _, arg := range w[1:] {
 		name, value, given := strings.Cut(arg, "=")
 		switch {
 		case arg == "sharelock":
@@ -218,57 +170,17 @@ func (g *GitLab) addGroup(path string, args []string) error {
 		case name == "creation":
 			group.creation = value
 		case given:
-			group.members[g.user(name)] = gitlabLevels[value]
+			group.members[name] = value
 		default:
 			group.visibility = arg
 		}
 	}
-	return nil
 }
 
-func (g *GitLab) addProject(path string, args []string) error {
-	p, err := g.newProject(path, "private")
-	for _, arg := range args {
-		name, value, given := strings.Cut(arg, "=")
-		switch {
-		case arg == "archived":
-			p.archived = true
-		case arg == "deleting":
-			p.deleting = true
-		case arg == "norepository":
-			p.repository = "disabled"
-		case arg == "norequests":
-			p.requests = "disabled"
-		case given:
-			p.members[g.user(name)] = gitlabLevels[value]
-		default:
-			p.visibility = arg
-		}
-	}
-	return err
-}
-
-// newProject creates a project with an empty repository.
-func (g *GitLab) newProject(path, visibility string) (*gitlabProject, error) {
-	p := &gitlabProject{
-		id: g.id(), path: path, visibility: visibility, repository: "enabled", requests: "enabled",
-		members: map[*gitlabUser]int{}, protected: map[string]int{}, keys: map[*gitlabKey]bool{},
-	}
-	g.projects = append(g.projects, p)
-	return p, g.Git.Create(p.path, "main")
-}
-
-// GitName implements Below: the HTTP path of a project begins with the base path.
-func (g *GitLab) GitName(path string) string { return below(g.Base, path) }
-
-// below removes a base path from a path.
-func below(base, path string) string {
-	return strings.TrimPrefix(strings.TrimPrefix(path, base), "/")
-}
-
-func (g *GitLab) id() int {
-	g.ids++
-	return g.ids
+// protect allows pushes to a branch only to a role.
+func (g *GitLab) protect(p *Repository, branch, least string) {
+	p.protected[branch] = least
+	g.must(g.Git.Protect(p.git, branch, "GitLab: You are not allowed to push code to protected branches on this project."))
 }
 
 func (g *GitLab) user(name string) *gitlabUser {
@@ -282,43 +194,32 @@ func (g *GitLab) user(name string) *gitlabUser {
 // group returns a group by its path or ID, nil for none.
 func (g *GitLab) group(name string) *gitlabGroup {
 	for _, group := range g.groups {
-		if strings.EqualFold(group.path, name) || strconv.Itoa(group.id) == name {
+		if strings.EqualFold(group.path, name) || strconv.FormatInt(group.id, 10) == name {
 			return group
 		}
 	}
 	return nil
 }
 
-// project returns a project by its path or ID, nil for none.
-func (g *GitLab) project(name string) *gitlabProject {
-	for _, p := range g.projects {
-		if strings.EqualFold(p.path, name) || strconv.Itoa(p.id) == name {
-			return p
-		}
-	}
-	return nil
-}
-
-// groupLevel returns the role of a user in a group, with inherited ones.
+// groupLevel returns the access level of a user in a group, with inherited ones.
 func (g *GitLab) groupLevel(u *gitlabUser, path string) int {
 	level := 0
 	for _, group := range g.groups {
 		if strings.HasPrefix(path+"/", group.path+"/") {
-			level = max(level, group.members[u])
+			level = max(level, gitlabLevel(group.members[u.name]))
 		}
 	}
 	return level
 }
 
-// level returns the role of a user in a project.
-func (g *GitLab) level(u *gitlabUser, p *gitlabProject) int {
-	owner, _, _ := cutLast(p.path)
-	if strings.EqualFold(owner, u.name) {
-		return gitlabLevels["owner"]
+// level returns the access level of a user in a project.
+func (g *GitLab) level(u *gitlabUser, p *Repository) int {
+	if strings.EqualFold(p.Owner, u.name) {
+		return gitlabLevel("owner")
 	}
-	level := max(p.members[u], g.groupLevel(u, owner))
-	for _, s := range p.shares {
-		level = max(level, min(s.level, g.groupLevel(u, s.group.path)))
+	level := max(gitlabLevel(p.Roles[u.name]), g.groupLevel(u, p.Owner))
+	for group, role := range p.Teams {
+		level = max(level, min(gitlabLevel(role), g.groupLevel(u, group)))
 	}
 	return level
 }
@@ -328,7 +229,7 @@ func (g *GitLab) level(u *gitlabUser, p *gitlabProject) int {
 func (g *GitLab) GitAccess(username, secret, repository string) Access {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := g.project(repository)
+	p := g.repository(repository)
 	if p != nil {
 		for _, t := range p.tokens {
 			if t.username == username && t.secret == secret {
@@ -341,93 +242,16 @@ func (g *GitLab) GitAccess(username, secret, repository string) Access {
 		return Access{}
 	}
 	access := Access{Known: true}
-	if p == nil || p.repository != "enabled" {
+	if p == nil || p.Disabled {
 		return access
 	}
 	level := g.level(t.user, p)
 	writes := slices.Contains(t.scopes, "api") || slices.Contains(t.scopes, "write_repository")
-	access.Read = (level > 0 || t.user.admin || p.visibility != "private") && (writes || slices.Contains(t.scopes, "read_repository"))
-	access.Write = writes && !p.archived && (level >= gitlabLevels["developer"] || t.user.admin)
+	access.Read = (level > 0 || t.user.admin || p.Visibility != "private") && (writes || slices.Contains(t.scopes, "read_repository"))
+	access.Write = writes && !p.Archived && (level >= gitlabLevel("developer") || t.user.admin)
 	access.Bypass = true
 	for _, least := range p.protected {
-		access.Bypass = access.Bypass && least > 0 && (level >= least || t.user.admin)
+		access.Bypass = access.Bypass && least != "noone" && (level >= gitlabLevel(least) || t.user.admin)
 	}
 	return access
-}
-
-// KeyAccess implements Keyed.
-func (g *GitLab) KeyAccess(key, repository string) Access {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var access Access
-	for _, p := range g.projects {
-		for k, writes := range p.keys {
-			if k.expired || bareKey(k.text) != key {
-				continue
-			}
-			access.Known = true
-			if strings.EqualFold(p.path, repository) {
-				access.Read, access.Write = true, writes && !p.archived
-			}
-		}
-	}
-	return access
-}
-
-// bareKey returns a public key without its comment.
-func bareKey(text string) string {
-	fields := strings.Fields(text)
-	return strings.Join(fields[:min(2, len(fields))], " ")
-}
-
-// Set applies a line of contents from a script; merge PROJECT merges the open merge
-// requests, commit PROJECT BRANCH FILE TEXT… commits as another user.
-func (g *GitLab) Set(words ...string) error {
-	switch {
-	case words[0] == "merge" && len(words) == 2:
-		return g.Merge(words[1])
-	case words[0] == "commit" && len(words) > 4:
-		return g.Git.Commit(words[1], words[2], "Change "+words[3], map[string]string{words[3]: strings.Join(words[4:], " ") + "\n"})
-	default:
-		return g.Add(strings.Join(words, " "))
-	}
-}
-
-// quota is the number of accepted requests, and the time without any after them.
-type quota struct {
-	left  int
-	pause time.Duration
-}
-
-func newQuota(args []string) (*quota, error) {
-	n, err := strconv.Atoi(args[0])
-	if err != nil {
-		return nil, err
-	}
-	seconds, err := strconv.Atoi(args[1])
-	return &quota{n, time.Duration(seconds) * time.Second}, err
-}
-
-// takes counts a request and reports whether it is accepted.
-func (q *quota) takes() bool {
-	if q == nil {
-		return true
-	}
-	q.left--
-	return q.left >= 0
-}
-
-func cutLast(path string) (before, after string, found bool) {
-	i := strings.LastIndexByte(path, '/')
-	if i < 0 {
-		return "", path, false
-	}
-	return path[:i], path[i+1:], true
-}
-
-// decode reads the body of a request. A field that is not documented is an error.
-func decode(r *http.Request, into any) error {
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
-	return d.Decode(into)
 }

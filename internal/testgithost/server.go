@@ -278,18 +278,3 @@ func reply(w http.ResponseWriter, status int, body any) {
 		panic(err) // the body cannot be encoded as JSON
 	}
 }
-
-// eachLine calls add with the verb and the arguments of each line of contents, without
-// comments and empty lines.
-func eachLine(contents string, add func(verb string, args []string) error) error {
-	for line := range strings.Lines(contents) {
-		words := strings.Fields(line)
-		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
-			continue
-		}
-		if err := add(words[0], words[1:]); err != nil {
-			return fmt.Errorf("%s: %w", strings.TrimSpace(line), err)
-		}
-	}
-	return nil
-}

@@ -131,12 +131,11 @@ func (v *victim) state() string {
 	v.t.Helper()
 	secret := v.secret()
 	var text strings.Builder
+	r := v.host.Repository("acme/fleet")
 	v.host.Edit(func() {
-		for name, r := range v.host.Repositories {
-			fmt.Fprintf(&text, "repository %s %s %v\n", name, r.Visibility, r.Teams)
-			for _, k := range r.Keys {
-				fmt.Fprintf(&text, "key %s read-only=%t the cluster's=%t\n", k.Title, k.ReadOnly, strings.TrimSpace(k.Key) == strings.TrimSpace(secret["identity.pub"]))
-			}
+		fmt.Fprintf(&text, "repository %s %s %v\n", r.FullName(), r.Visibility, r.Teams)
+		for _, k := range r.Keys {
+			fmt.Fprintf(&text, "key %s read-only=%t the cluster's=%t\n", k.Title, k.ReadOnly, strings.TrimSpace(k.Key) == strings.TrimSpace(secret["identity.pub"]))
 		}
 	})
 	log, err := v.host.Git.Log("acme/fleet", "main")

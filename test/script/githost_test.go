@@ -132,7 +132,7 @@ func deployKey(ts *testscript.TestScript, neg bool, args []string) {
 	signer, err := ssh.ParsePrivateKey([]byte(ts.ReadFile(args[1])))
 	ts.Check(err)
 	public := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(signer.PublicKey())))
-	ts.Check(holder(ts).host.Set("key", args[0], public))
+	ts.Check(holder(ts).host.Set("key", args[0], "ro", "script", public))
 }
 
 // clone clones a branch of the host's into a folder: clone REPOSITORY BRANCH FOLDER

@@ -92,7 +92,7 @@ func TestBitbucketSurveyErrors(t *testing.T) {
 			"finding project OTHER: alice has no permission: You are not permitted to access this resource", "repository admin",
 		},
 		"repository without access": {
-			"repository OTHER open bob=read alice=read\nrepository OTHER fleet", func(h *Hosted) { h.Owner = "OTHER" }, push,
+			"repository OTHER/open bob=read alice=read\nrepository OTHER/fleet", func(h *Hosted) { h.Owner = "OTHER" }, push,
 			"repository OTHER/fleet exists, and alice cannot read it", "access",
 		},
 		"no permission to create": {
@@ -104,39 +104,39 @@ func TestBitbucketSurveyErrors(t *testing.T) {
 			"there is no repository PLAT/fleet, and alice has no permission to create one in project PLAT", "project admin",
 		},
 		"another user": {
-			"repository ~bob open alice=read", func(h *Hosted) { h.Owner, h.Personal = "bob", true }, push,
+			"repository ~bob/open alice=read", func(h *Hosted) { h.Owner, h.Personal = "bob", true }, push,
 			"there is no repository ~bob/fleet, and alice cannot create one for another user", "token of bob",
 		},
 		"user without a project": {
 			"", func(h *Hosted) { h.Owner = "~eve" }, push, "there is no user eve with repositories that the token of alice can read", "--owner",
 		},
 		"archived": {
-			"repository PLAT fleet archived", nil, push, "repository PLAT/fleet is archived and read-only", "unarchive",
+			"repository PLAT/fleet archived", nil, push, "repository PLAT/fleet is archived and read-only", "unarchive",
 		},
 		"not available": {
-			"repository PLAT fleet broken", nil, push, "repository PLAT/fleet is not available: its state is INITIALISATION_FAILED", "administrator",
+			"repository PLAT/fleet disabled", nil, push, "repository PLAT/fleet is not available: its state is INITIALISATION_FAILED", "administrator",
 		},
 		"no SSH": {
-			"nossh\nrepository PLAT fleet", nil, push, "Git over SSH is disabled on HOST", "--token-auth",
+			"nossh\nrepository PLAT/fleet", nil, push, "Git over SSH is disabled on HOST", "--token-auth",
 		},
 		"no permission to push": {
-			"repository PLAT fleet", func(h *Hosted) { h.Token = "alice-read" }, push,
+			"repository PLAT/fleet", func(h *Hosted) { h.Token = "alice-read" }, push,
 			"alice has no permission to push to repository PLAT/fleet", "repository write",
 		},
 		"no permission for keys": {
-			"repository PLAT fleet", func(h *Hosted) { h.Token = "alice-write" }, keyed,
+			"repository PLAT/fleet", func(h *Hosted) { h.Token = "alice-write" }, keyed,
 			"alice has no permission to add an access key on repository PLAT/fleet: the permission admin is required", "repository admin",
 		},
 		"no permission for groups": {
-			"repository PLAT fleet", func(h *Hosted) { h.Token, h.Teams = "bob-admin", []Team{{"operators", "write"}} }, push,
+			"repository PLAT/fleet", func(h *Hosted) { h.Token, h.Teams = "bob-admin", []Team{{"operators", "write"}} }, push,
 			"bob has no permission to grant groups access on repository PLAT/fleet: the permission admin is required", "repository admin",
 		},
 		"no permission for settings": {
-			"repository PLAT fleet", func(h *Hosted) { h.Token, h.Reconcile, h.Visibility = "bob-admin", true, "public" }, push,
+			"repository PLAT/fleet", func(h *Hosted) { h.Token, h.Reconcile, h.Visibility = "bob-admin", true, "public" }, push,
 			"bob has no permission to change settings on repository PLAT/fleet: the permission admin is required", "repository admin",
 		},
 		"no such group": {
-			"repository PLAT fleet", func(h *Hosted) { h.Teams = []Team{{"oper", "write"}} }, push, `there is no group "oper"`, "--group",
+			"repository PLAT/fleet", func(h *Hosted) { h.Teams = []Team{{"oper", "write"}} }, push, `there is no group "oper"`, "--group",
 		},
 		"rate limit": {
 			"limit 1 3600", nil, push, "", "run the command again",
@@ -183,7 +183,7 @@ func TestBitbucketEnsure(t *testing.T) {
 				"create the private repository PLAT/fleet", "grant group dev ops the permission write on PLAT/fleet",
 				"grant group operators the permission admin on PLAT/fleet", "grant group readers the permission read on PLAT/fleet",
 			},
-			"PLAT/fleet private empty \"The fleet\"\n  group operators admin\n  group dev ops write\n  group readers read\n", "plat/fleet.git",
+			"PLAT/fleet private empty \"The fleet\"\n  group dev ops write\n  group operators admin\n  group readers read\n", "plat/fleet.git",
 		},
 		"first personal": {
 			"", func(h *Hosted) { h.Owner, h.Personal, h.Visibility, h.Name = "alice", true, "public", "My-Fleet" },
@@ -193,14 +193,14 @@ func TestBitbucketEnsure(t *testing.T) {
 			"base tools/bitbucket", nil, []string{"create the private repository PLAT/fleet"}, "PLAT/fleet private empty\n", "plat/fleet.git",
 		},
 		"existing, other settings": {
-			"repository PLAT fleet public\ngrant PLAT fleet operators read", func(h *Hosted) { h.Teams = []Team{{"operators", "write"}} },
+			"repository PLAT/fleet public\ngrant PLAT/fleet operators read", func(h *Hosted) { h.Teams = []Team{{"operators", "write"}} },
 			nil, "PLAT/fleet public empty\n  group operators read\n", "plat/fleet.git",
 		},
 		"existing, account with write": {
-			"repository PLAT fleet", func(h *Hosted) { h.Token = "bob-admin" }, nil, "PLAT/fleet private empty\n", "plat/fleet.git",
+			"repository PLAT/fleet", func(h *Hosted) { h.Token = "bob-admin" }, nil, "PLAT/fleet private empty\n", "plat/fleet.git",
 		},
 		"reconciled": {
-			"repository PLAT fleet public\ngrant PLAT fleet operators read",
+			"repository PLAT/fleet public\ngrant PLAT/fleet operators read",
 			func(h *Hosted) { h.Reconcile, h.Description, h.Teams = true, "New", []Team{{"operators", "write"}} },
 			[]string{
 				"make repository PLAT/fleet private", `set the description of repository PLAT/fleet to "New"`,
@@ -279,8 +279,8 @@ func TestBitbucketProtected(t *testing.T) {
 	} {
 		t.Run(rule, func(t *testing.T) {
 			t.Parallel()
-			rules := "restrict PLAT fleet " + strings.ReplaceAll(rule, "\n", "\nrestrict PLAT fleet ")
-			b := openBitbucket(t, bitbucketPeople+"repository PLAT fleet\n"+rules)
+			rules := "restrict PLAT/fleet " + strings.ReplaceAll(rule, "\n", "\nrestrict PLAT/fleet ")
+			b := openBitbucket(t, bitbucketPeople+"repository PLAT/fleet\n"+rules)
 			survey, err := newBitbucket(t, b, nil).Survey(t.Context(), Want{Branch: "main"})
 			if err != nil || survey.Protected != want {
 				t.Errorf("%q, %v", survey.Protected, err)
@@ -317,23 +317,23 @@ func TestBitbucketDeployKey(t *testing.T) {
 		state    string
 		calls    int
 	}{
-		"none":         {"", DeployKey{Title: "flux", Public: keyOne}, false, "  key read flux ssh-ed25519\n", 1},
-		"to write":     {"", DeployKey{Title: "flux", Public: keyOne}, true, "  key write flux ssh-ed25519\n", 1},
-		"there":        {"key PLAT fleet read flux " + keyOne + " comment", DeployKey{Title: "flux", Public: keyOne}, false, "  key read flux ssh-ed25519\n", 0},
-		"other rights": {"key PLAT fleet read flux " + keyOne, DeployKey{Title: "flux", Public: keyOne}, true, "  key write flux ssh-ed25519\n", 1},
-		"another key":  {"key PLAT fleet read flux " + keyTwo, DeployKey{Title: "flux", Public: keyOne}, false, "  key read flux ssh-ed25519\n", 2},
+		"none":         {"", DeployKey{Title: "flux", Public: keyOne}, false, "  key ro flux ssh-ed25519\n", 1},
+		"to write":     {"", DeployKey{Title: "flux", Public: keyOne}, true, "  key rw flux ssh-ed25519\n", 1},
+		"there":        {"key PLAT/fleet ro flux " + keyOne + " comment", DeployKey{Title: "flux", Public: keyOne}, false, "  key ro flux ssh-ed25519\n", 0},
+		"other rights": {"key PLAT/fleet ro flux " + keyOne, DeployKey{Title: "flux", Public: keyOne}, true, "  key rw flux ssh-ed25519\n", 1},
+		"another key":  {"key PLAT/fleet ro flux " + keyTwo, DeployKey{Title: "flux", Public: keyOne}, false, "  key ro flux ssh-ed25519\n", 2},
 		"kept": {
-			"key PLAT fleet read flux " + keyTwo, DeployKey{Title: "flux", Public: keyOne, KeepOthers: true}, false,
-			"  key read flux ssh-ed25519\n  key read flux ssh-ed25519\n", 1,
+			"key PLAT/fleet ro flux " + keyTwo, DeployKey{Title: "flux", Public: keyOne, KeepOthers: true}, false,
+			"  key ro flux ssh-ed25519\n  key ro flux ssh-ed25519\n", 1,
 		},
 		"pages": {
-			strings.Repeat("key PLAT fleet read other "+keyTwo+"\n", 5) + "key PLAT fleet read flux " + keyOne,
-			DeployKey{Title: "flux", Public: keyOne}, false, strings.Repeat("  key read other ssh-ed25519\n", 5) + "  key read flux ssh-ed25519\n", 0,
+			strings.Repeat("key PLAT/fleet ro other "+keyTwo+"\n", 5) + "key PLAT/fleet ro flux " + keyOne,
+			DeployKey{Title: "flux", Public: keyOne}, false, strings.Repeat("  key ro other ssh-ed25519\n", 5) + "  key ro flux ssh-ed25519\n", 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := openBitbucket(t, bitbucketPeople+"repository PLAT fleet\n"+test.contents)
+			b := openBitbucket(t, bitbucketPeople+"repository PLAT/fleet\n"+test.contents)
 			host := newBitbucket(t, b, func(h *Hosted) { h.ReadWriteKey = test.write })
 			if _, err := host.Survey(t.Context(), Want{Branch: "main"}); err != nil {
 				t.Fatal(err)
@@ -354,7 +354,7 @@ func TestBitbucketDeployKey(t *testing.T) {
 
 func TestBitbucketRequestChange(t *testing.T) {
 	t.Parallel()
-	b := openBitbucket(t, bitbucketPeople+"repository PLAT fleet\n")
+	b := openBitbucket(t, bitbucketPeople+"repository PLAT/fleet\n")
 	for _, branch := range []string{"main", "flux"} {
 		if err := b.Git.Commit("plat/fleet", branch, "One", map[string]string{branch: "b"}); err != nil {
 			t.Fatal(err)
@@ -373,7 +373,7 @@ func TestBitbucketRequestChange(t *testing.T) {
 		}
 		want.Opened = false
 	}
-	if diff := cmp.Diff("PLAT/fleet private main\n  pull request #1 refs/heads/flux → refs/heads/main \"Bootstrap\"\n  flux: Other <other@example.com> One\n  flux: Other <other@example.com> One\n  main: Other <other@example.com> One\n", state(t, b)); diff != "" {
+	if diff := cmp.Diff("PLAT/fleet private main\n  pull request #1 flux → main \"Bootstrap\"\n  flux: Other <other@example.com> One\n  flux: Other <other@example.com> One\n  main: Other <other@example.com> One\n", state(t, b)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fluxkit/flux/internal/testgithost"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
@@ -34,13 +35,9 @@ func newHub(t *testing.T) *hub {
 }
 
 // add adds a repository of acme.
-func (h *hub) add(name, visibility string) *testgithost.GitHubRepository {
+func (h *hub) add(name, visibility string) *testgithost.Repository {
 	h.t.Helper()
-	r, err := h.Add(name, visibility)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return r
+	return h.AddRepository(name, visibility)
 }
 
 // host returns acme/fleet with a token.
@@ -82,7 +79,7 @@ func (h *hub) prepare(g *githost.GitHub) []string {
 
 func (h *hub) equal(want, got any) {
 	h.t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(testgithost.Repository{}, testgithost.Key{})); diff != "" {
 		h.t.Error(diff)
 	}
 }
@@ -94,7 +91,7 @@ func TestGitHubCreates(t *testing.T) {
 		edit    func(*githost.Hosted)
 		setup   func(*hub)
 		changes []string
-		want    testgithost.GitHubRepository
+		want    testgithost.Repository
 	}{
 		"organisation": {
 			token: "classic",
@@ -103,38 +100,38 @@ func TestGitHubCreates(t *testing.T) {
 				h.Teams = []githost.Team{{Name: "ops", Permission: "maintain"}, {Name: "dev", Permission: "pull"}}
 			},
 			changes: []string{"create the private repository acme/fleet", `grant the team acme/ops the permission "maintain"`, `grant the team acme/dev the permission "pull"`},
-			want: testgithost.GitHubRepository{
+			want: testgithost.Repository{
 				Owner: "acme", Name: "fleet", Visibility: "private", Description: "All of it",
 				Roles: map[string]string{"ada": "admin"}, Teams: map[string]string{"ops": "maintain", "dev": "pull"},
 			},
 		},
 		"member": {
 			token: "bobs", changes: []string{"create the private repository acme/fleet"},
-			want: testgithost.GitHubRepository{Owner: "acme", Name: "fleet", Visibility: "private", Roles: map[string]string{"bob": "admin"}},
+			want: testgithost.Repository{Owner: "acme", Name: "fleet", Visibility: "private", Roles: map[string]string{"bob": "admin"}},
 		},
 		"internal": {
 			token: "classic", edit: func(h *githost.Hosted) { h.Visibility = "internal" }, changes: []string{"create the internal repository acme/fleet"},
-			want: testgithost.GitHubRepository{Owner: "acme", Name: "fleet", Visibility: "internal", Roles: map[string]string{"ada": "admin"}},
+			want: testgithost.Repository{Owner: "acme", Name: "fleet", Visibility: "internal", Roles: map[string]string{"ada": "admin"}},
 		},
 		"personal": {
 			token: "bobs", edit: func(h *githost.Hosted) { h.Owner, h.Personal = "bob", true }, changes: []string{"create the private repository bob/fleet"},
-			want: testgithost.GitHubRepository{Owner: "bob", Name: "fleet", Visibility: "private", Roles: map[string]string{"bob": "admin"}},
+			want: testgithost.Repository{Owner: "bob", Name: "fleet", Visibility: "private", Roles: map[string]string{"bob": "admin"}},
 		},
 		"public, scope public_repo": {
 			token: "public", setup: func(h *hub) { h.Classic("public", "bob", "public_repo") },
 			edit:    func(h *githost.Hosted) { h.Owner, h.Personal, h.Visibility = "bob", true, "public" },
 			changes: []string{"create the public repository bob/fleet"},
-			want:    testgithost.GitHubRepository{Owner: "bob", Name: "fleet", Visibility: "public", Roles: map[string]string{"bob": "admin"}},
+			want:    testgithost.Repository{Owner: "bob", Name: "fleet", Visibility: "public", Roles: map[string]string{"bob": "admin"}},
 		},
 		"fine-grained token": {
 			token: "fine", setup: func(h *hub) { h.Fine("fine", "bob", "administration=write", "contents=write") },
 			changes: []string{"create the private repository acme/fleet"},
-			want:    testgithost.GitHubRepository{Owner: "acme", Name: "fleet", Visibility: "private", Roles: map[string]string{"bob": "admin"}},
+			want:    testgithost.Repository{Owner: "acme", Name: "fleet", Visibility: "private", Roles: map[string]string{"bob": "admin"}},
 		},
 		"app": {
 			token: "ghs_app", setup: func(h *hub) { h.Fine("ghs_app", "", "administration=write", "contents=write") },
 			changes: []string{"create the private repository acme/fleet"},
-			want:    testgithost.GitHubRepository{Owner: "acme", Name: "fleet", Visibility: "private"},
+			want:    testgithost.Repository{Owner: "acme", Name: "fleet", Visibility: "private"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,8 +141,8 @@ func TestGitHubCreates(t *testing.T) {
 				test.setup(h)
 			}
 			h.equal(test.changes, h.prepare(h.host(test.token, test.edit)))
-			got := h.Repositories[test.want.FullName()]
-			test.want.Keys = []*testgithost.GitHubKey{{ID: 1, Title: "flux", Key: key1, ReadOnly: true}}
+			got := h.Repository(test.want.FullName())
+			test.want.Keys = []*testgithost.Key{{ID: 2, Title: "flux", Key: key1, ReadOnly: true}}
 			g := h.host(test.token, test.edit)
 			if err := g.DeployKey(t.Context(), githost.DeployKey{Title: "flux", Public: key1 + " ada@laptop"}); err != nil {
 				t.Error(err)
@@ -162,7 +159,7 @@ func TestGitHubCreates(t *testing.T) {
 }
 
 // bare leaves out what is empty.
-func bare(r testgithost.GitHubRepository) testgithost.GitHubRepository {
+func bare(r testgithost.Repository) testgithost.Repository {
 	r.Protection, r.Rules = nil, nil
 	if len(r.Roles) == 0 {
 		r.Roles = nil
@@ -189,7 +186,7 @@ func TestGitHubReconciles(t *testing.T) {
 		"make the repository acme/fleet private (it is public)", `set the description of the repository acme/fleet to "Ours"`,
 		`change the permission of the team acme/dev to "pull" (it is "admin")`,
 	}, changes)
-	h.equal(testgithost.GitHubRepository{Owner: "acme", Name: "fleet", Visibility: "private", Description: "Ours", Teams: map[string]string{"dev": "pull"}}, bare(*r))
+	h.equal(testgithost.Repository{Owner: "acme", Name: "fleet", Visibility: "private", Description: "Ours", Teams: map[string]string{"dev": "pull"}}, bare(*r))
 }
 
 func TestGitHubAddresses(t *testing.T) {
@@ -219,11 +216,11 @@ func TestGitHubAddresses(t *testing.T) {
 
 func TestGitHubKeys(t *testing.T) {
 	t.Parallel()
-	old := func(title, key string, readOnly bool) *testgithost.GitHubKey {
-		return &testgithost.GitHubKey{ID: 100, Title: title, Key: key, ReadOnly: readOnly}
+	old := func(title, key string, readOnly bool) *testgithost.Key {
+		return &testgithost.Key{ID: 100, Title: title, Key: key, ReadOnly: readOnly}
 	}
 	for name, test := range map[string]struct {
-		present   []*testgithost.GitHubKey
+		present   []*testgithost.Key
 		write     bool
 		keep      bool
 		want      []string
@@ -231,13 +228,13 @@ func TestGitHubKeys(t *testing.T) {
 	}{
 		"none":          {want: []string{"flux 1 read"}, operation: []string{"POST"}},
 		"to write":      {write: true, want: []string{"flux 1 write"}, operation: []string{"POST"}},
-		"right":         {present: []*testgithost.GitHubKey{old("flux", key1, true)}, want: []string{"flux 1 read"}},
-		"other title":   {present: []*testgithost.GitHubKey{old("by hand", key1, true)}, want: []string{"by hand 1 read"}},
-		"other key":     {present: []*testgithost.GitHubKey{old("flux", key2, true)}, want: []string{"flux 1 read"}, operation: []string{"POST", "DELETE"}},
-		"kept":          {present: []*testgithost.GitHubKey{old("flux", key2, true)}, keep: true, want: []string{"flux 2 read", "flux 1 read"}, operation: []string{"POST"}},
-		"other rights":  {present: []*testgithost.GitHubKey{old("flux", key1, false)}, want: []string{"flux 1 read"}, operation: []string{"DELETE", "POST"}},
-		"of others":     {present: []*testgithost.GitHubKey{old("ci", key2, false)}, want: []string{"ci 2 write", "flux 1 read"}, operation: []string{"POST"}},
-		"right and old": {present: []*testgithost.GitHubKey{old("flux", key2, true), {ID: 101, Title: "flux", Key: key1, ReadOnly: true}}, want: []string{"flux 1 read"}, operation: []string{"DELETE"}},
+		"right":         {present: []*testgithost.Key{old("flux", key1, true)}, want: []string{"flux 1 read"}},
+		"other title":   {present: []*testgithost.Key{old("by hand", key1, true)}, want: []string{"by hand 1 read"}},
+		"other key":     {present: []*testgithost.Key{old("flux", key2, true)}, want: []string{"flux 1 read"}, operation: []string{"POST", "DELETE"}},
+		"kept":          {present: []*testgithost.Key{old("flux", key2, true)}, keep: true, want: []string{"flux 2 read", "flux 1 read"}, operation: []string{"POST"}},
+		"other rights":  {present: []*testgithost.Key{old("flux", key1, false)}, want: []string{"flux 1 read"}, operation: []string{"DELETE", "POST"}},
+		"of others":     {present: []*testgithost.Key{old("ci", key2, false)}, want: []string{"ci 2 write", "flux 1 read"}, operation: []string{"POST"}},
+		"right and old": {present: []*testgithost.Key{old("flux", key2, true), {ID: 101, Title: "flux", Key: key1, ReadOnly: true}}, want: []string{"flux 1 read"}, operation: []string{"DELETE"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -268,9 +265,9 @@ func TestGitHubManyKeys(t *testing.T) {
 	h := newHub(t)
 	r := h.add("acme/fleet", "private")
 	for i := range 130 {
-		r.Keys = append(r.Keys, &testgithost.GitHubKey{ID: int64(1000 + i), Title: "other", Key: fmt.Sprintf("ssh-ed25519 A%d", i)})
+		r.Keys = append(r.Keys, &testgithost.Key{ID: int64(1000 + i), Title: "other", Key: fmt.Sprintf("ssh-ed25519 A%d", i)})
 	}
-	r.Keys = append(r.Keys, &testgithost.GitHubKey{ID: 1, Title: "flux", Key: key1, ReadOnly: true})
+	r.Keys = append(r.Keys, &testgithost.Key{ID: 1, Title: "flux", Key: key1, ReadOnly: true})
 	if err := h.host("classic", nil).DeployKey(t.Context(), githost.DeployKey{Title: "flux", Public: key1}); err != nil {
 		t.Fatal(err)
 	}
@@ -279,22 +276,22 @@ func TestGitHubManyKeys(t *testing.T) {
 
 func TestGitHubProtection(t *testing.T) {
 	t.Parallel()
-	rule := func(types ...string) func(*testgithost.GitHubRepository) {
-		return func(r *testgithost.GitHubRepository) {
+	rule := func(types ...string) func(*testgithost.Repository) {
+		return func(r *testgithost.Repository) {
 			for _, typ := range types {
 				r.Rules["main"] = append(r.Rules["main"], testgithost.GitHubRule{Type: typ, Ruleset: 7, Bypass: []string{"bob"}})
 			}
 		}
 	}
-	classic := func(p testgithost.GitHubProtection) func(*testgithost.GitHubRepository) {
-		return func(r *testgithost.GitHubRepository) { r.Protection["main"] = &p }
+	classic := func(p testgithost.GitHubProtection) func(*testgithost.Repository) {
+		return func(r *testgithost.Repository) { r.Protection["main"] = &p }
 	}
 	for name, test := range map[string]struct {
 		token string
-		setup func(*testgithost.GitHubRepository)
+		setup func(*testgithost.Repository)
 		want  string
 	}{
-		"open":                  {"classic", func(*testgithost.GitHubRepository) {}, ""},
+		"open":                  {"classic", func(*testgithost.Repository) {}, ""},
 		"rules":                 {"classic", rule("pull_request", "deletion", "required_status_checks", "copilot_code_review"), "changes require a pull request, status checks are required"},
 		"rules, bypassed":       {"bobs", rule("pull_request"), ""},
 		"harmless rules":        {"classic", rule("deletion", "non_fast_forward", "creation"), ""},
@@ -351,7 +348,7 @@ func TestGitHubPulls(t *testing.T) {
 		}
 		h.equal(githost.Request{URL: "https://" + h.Hostname + "/acme/fleet/pull/1", Number: 1, Opened: opened}, got)
 	}
-	if err := h.Merge("acme/fleet", 1); err != nil {
+	if err := h.Merge("acme/fleet"); err != nil {
 		t.Fatal(err)
 	}
 	_, err := h.host("classic", nil).RequestChange(t.Context(), change)

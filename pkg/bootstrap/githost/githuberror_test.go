@@ -28,7 +28,7 @@ func team(name string) func(*githost.Hosted) {
 	return func(h *githost.Hosted) { h.Teams = []githost.Team{{Name: name, Permission: "maintain"}} }
 }
 
-func exists(edit func(*testgithost.GitHubRepository)) func(*hub) {
+func exists(edit func(*testgithost.Repository)) func(*hub) {
 	return func(h *hub) {
 		r := h.add("acme/fleet", "private")
 		if edit != nil {
@@ -147,11 +147,11 @@ var ownerRefusals = map[string]rejection{
 
 var repositoryRefusals = map[string]rejection{
 	"archived": {
-		token: "classic", setup: exists(func(r *testgithost.GitHubRepository) { r.Archived = true }),
+		token: "classic", setup: exists(func(r *testgithost.Repository) { r.Archived = true }),
 		message: "the repository acme/fleet is archived and read-only", hint: "unarchive it at https://HOST/acme/fleet/settings",
 	},
 	"disabled": {
-		token: "classic", setup: exists(func(r *testgithost.GitHubRepository) { r.Disabled = true }),
+		token: "classic", setup: exists(func(r *testgithost.Repository) { r.Disabled = true }),
 		message: "the repository acme/fleet is disabled by GitHub", hint: "contact GitHub Support",
 	},
 	"renamed": {
@@ -159,11 +159,11 @@ var repositoryRefusals = map[string]rejection{
 		message: "the repository acme/fleet has been renamed to acme/flotilla", hint: "set --owner=acme --repository=flotilla",
 	},
 	"read only": {
-		token: "bobs", setup: exists(func(r *testgithost.GitHubRepository) { r.Roles["bob"] = "triage" }),
+		token: "bobs", setup: exists(func(r *testgithost.Repository) { r.Roles["bob"] = "triage" }),
 		message: "bob has no permission to push to acme/fleet", hint: "ask for write access, or use a token of an account that has it",
 	},
 	"no administrator": {
-		token: "bobs", setup: exists(func(r *testgithost.GitHubRepository) { r.Roles["bob"] = "maintain" }),
+		token: "bobs", setup: exists(func(r *testgithost.Repository) { r.Roles["bob"] = "maintain" }),
 		message: "bob is not an administrator of acme/fleet: deploy keys, teams and settings require it",
 		hint:    "ask for the role admin, or use a token of an account that has it; with --token-auth no deploy key is needed",
 	},
@@ -243,7 +243,7 @@ func TestGitHubWriteErrors(t *testing.T) {
 			rejection{
 				token: "classic", setup: func(h *hub) {
 					exists(nil)(h)
-					h.add("acme/other", "private").Keys = []*testgithost.GitHubKey{{ID: 1, Key: key1}}
+					h.add("acme/other", "private").Keys = []*testgithost.Key{{ID: 1, Key: key1}}
 				},
 				message: "the key is in use elsewhere on HOST and cannot be a deploy key of acme/fleet",
 				hint:    "use another key: on GitHub a key belongs to one repository or user",

@@ -161,7 +161,7 @@ func TestGitLabSurveyErrors(t *testing.T) {
 			"project acme/fleet deleting", nil, push, "project acme/fleet is scheduled for deletion", "restore",
 		},
 		"no repository": {
-			"project acme/fleet norepository", nil, push, "project acme/fleet has its repository disabled", "enable it",
+			"project acme/fleet disabled", nil, push, "project acme/fleet has its repository disabled", "enable it",
 		},
 		"no requests": {
 			"project acme/fleet norequests", nil, Want{Branch: "main", ChangeRequest: true}, "project acme/fleet has merge requests disabled", "enable them",
@@ -272,15 +272,15 @@ func TestGitLabEnsure(t *testing.T) {
 			"base tools/gitlab", nil, []string{"create the private project acme/fleet"}, "acme/fleet private empty\n", "/tools/gitlab/acme/fleet.git", "/acme/fleet",
 		},
 		"there, otherwise": {
-			"project acme/fleet internal\nshare acme/fleet acme/operators guest", func(h *Hosted) { h.Teams = []Team{{"acme/operators", "owner"}} },
+			"project acme/fleet internal\ngrant acme/fleet acme/operators guest", func(h *Hosted) { h.Teams = []Team{{"acme/operators", "owner"}} },
 			nil, "acme/fleet internal empty\n  group acme/operators guest\n", "/acme/fleet.git", "/acme/fleet",
 		},
 		"there, in capitals": {
 			"project Acme-Labs/Fleet private alice=owner", func(h *Hosted) { h.Owner = "acme-labs" },
-			nil, "Acme-Labs/Fleet private empty\n", "/Acme-Labs/Fleet.git", "/Acme-Labs/Fleet",
+			nil, "Acme-Labs/Fleet private empty\n  user alice owner\n", "/Acme-Labs/Fleet.git", "/Acme-Labs/Fleet",
 		},
 		"reconciled": {
-			"project public-acme/fleet public alice=owner\nshare public-acme/fleet acme/operators guest",
+			"project public-acme/fleet public alice=owner\ngrant public-acme/fleet acme/operators guest",
 			func(h *Hosted) {
 				h.Owner, h.Reconcile, h.Description, h.Teams = "public-acme", true, "New", []Team{{"acme/operators", "maintain"}}
 			},
@@ -288,7 +288,7 @@ func TestGitLabEnsure(t *testing.T) {
 				"make project public-acme/fleet private (it is public)", `set the description of project public-acme/fleet to "New"`,
 				"change the role of group acme/operators in public-acme/fleet from Guest to Maintainer",
 			},
-			"public-acme/fleet private empty \"New\"\n  group acme/operators maintainer\n", "/public-acme/fleet.git", "/public-acme/fleet",
+			"public-acme/fleet private empty \"New\"\n  user alice owner\n  group acme/operators maintainer\n", "/public-acme/fleet.git", "/public-acme/fleet",
 		},
 		"little rights for little": {
 			"project acme/fleet", func(h *Hosted) { h.Token, h.TokenAuth = "alice-git", true }, nil, "acme/fleet private empty\n", "/acme/fleet.git", "",
@@ -433,7 +433,7 @@ func TestGitLabDeployKey(t *testing.T) {
 			}
 		})
 	}
-	g := openGitLab(t, gitlabPeople+"project acme/fleet\nuserkey bob "+keyOne)
+	g := openGitLab(t, gitlabPeople+"project acme/fleet\nuserkey "+keyOne)
 	host := newGitLab(t, g, nil)
 	if _, err := host.Survey(t.Context(), Want{Branch: "main"}); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ var hostCases = map[string]hostCase{
 			g.Classic("t0k3n", "ada", "repo", "read:org")
 			return g, Hosted{Hostname: g.Hostname, CABundle: g.CA, Token: "t0k3n", Owner: "acme", Teams: []Team{{"ops", "maintain"}}}, nil
 		},
-		"private repository acme/fleet \"\", default branch main\nuser ada: admin\nteam ops: maintain\nkey flux: ssh-ed25519, read\n",
+		"acme/fleet private empty\n  user ada admin\n  team ops maintain\n  key ro flux ssh-ed25519\n",
 	},
 	"GitLab": {
 		func(h Hosted, client *http.Client) (Host, error) { return NewGitLab(h, client) },
@@ -64,7 +64,7 @@ var hostCases = map[string]hostCase{
 			}
 			return b, Hosted{Hostname: b.Hostname, CABundle: b.CA, Token: "alice-admin", Owner: "PLAT", Teams: []Team{{"operators", "write"}}}, nil
 		},
-		"PLAT/fleet private empty\n  group operators write\n  key read flux ssh-ed25519\n",
+		"PLAT/fleet private empty\n  group operators write\n  key ro flux ssh-ed25519\n",
 	},
 	// A real Gitea runs in TestGitea, which also interrupts it.
 	"Gitea": {newHost: func(h Hosted, client *http.Client) (Host, error) { return NewGitea(h, client), nil }},
