@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/pkg/diff/render"
 )
 
 // NewRoot returns the root command with the subcommands that args need.
@@ -65,6 +66,10 @@ operate it from a terminal or a pipeline.`,
 // flagError returns the error of a flag whose value is invalid. It words unknown
 // output formats like the commands that check the format themselves.
 func flagError(_ *cobra.Command, err error) error {
+	var unknown *render.UnknownFormatError
+	if errors.As(err, &unknown) {
+		return unknown
+	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) && invalid.GetFlag().Name == "output" {
 		if c, ok := invalid.GetFlag().Value.(command.Choice); ok {

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/command"
 )
 
 // everyCommand calls visit for each command that a user can run, without the root.
@@ -57,8 +56,8 @@ func TestFlagUsages(t *testing.T) {
 			if shown := set.FlagUsages(); strings.Count(shown, "(default") > 1 {
 				t.Errorf("%s: two defaults: %s", cmd.CommandPath(), shown)
 			}
-			if c, ok := f.Value.(command.Choice); ok {
-				for _, value := range c.Allowed {
+			if c, ok := f.Value.(interface{ Choices() []string }); ok {
+				for _, value := range c.Choices() {
 					if !strings.Contains(f.Usage, value) {
 						t.Errorf("%s --%s: the help %q lacks %q", cmd.CommandPath(), f.Name, f.Usage, value)
 					}

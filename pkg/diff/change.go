@@ -5,6 +5,9 @@
 package diff
 
 import (
+	"path"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -61,6 +64,8 @@ const (
 	// Blocked is a Kustomization or HelmRelease that is no longer reconciled, because of its
 	// dependencies.
 	Blocked Action = "blocked"
+	// Ignored is an object that differs only in fields that the user ignores. It is not a change.
+	Ignored Action = "ignored"
 	// Encrypted is an object that cannot be decrypted here; it counts as changed.
 	Encrypted Action = "encrypted"
 )
@@ -134,6 +139,8 @@ type Change struct {
 	// Orphaned reports whether the object leaves the source and stays on the cluster, because
 	// nothing prunes it.
 	Orphaned bool `json:"orphaned,omitempty"`
+	// IgnoredFields is the number of fields that differ and are ignored.
+	IgnoredFields int `json:"ignoredFields,omitempty"`
 	// Notes are facts that could not be determined, such as a value that cannot be decrypted here.
 	Notes []string `json:"notes,omitempty"`
 	// Before and After are the object without the fields that the server maintains, with secret
@@ -144,7 +151,7 @@ type Change struct {
 
 // Different reports whether the controller will change the object, or try to.
 func (c Change) Different() bool {
-	return c.Action != Unchanged && c.Action != Skipped && c.Action != Unstable
+	return c.Action != Unchanged && c.Action != Skipped && c.Action != Unstable && c.Action != Ignored
 }
 
 // Left reports whether the object differs and the controller leaves it as it is.
@@ -155,6 +162,8 @@ type Result struct {
 	// Owner is the Kustomization or HelmRelease.
 	Owner    Ref    `json:"owner"`
 	Revision string `json:"revision,omitempty"`
+	// Path is the folder of a Kustomization in its source.
+	Path string `json:"path,omitempty"`
 	// Drift reports whether the compared build is the one that was applied last, so that an object
 	// that differs was changed outside of Flux.
 	Drift bool `json:"drift,omitempty"`
@@ -207,4 +216,10 @@ func (r *Result) Different() bool {
 		}
 	}
 	return false
+}
+
+// folderOf returns the folder of a Kustomization in its source, or "" for another owner.
+func folderOf(owner *unstructured.Unstructured) string {
+	folder, _, _ := unstructured.NestedString(owner.Object, "spec", "path")
+	return strings.TrimPrefix(path.Clean("/"+folder), "/")
 }

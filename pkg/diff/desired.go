@@ -138,6 +138,7 @@ func (d Desired) compare(moves map[Ref]move, known scopes) *Result {
 			result.Changes = append(result.Changes, known.note(d.Before, d.removed(c, ref, o)))
 		}
 	}
+	result.Path = folderOf(d.owner())
 	result.Suspended, _, _ = unstructured.NestedBool(d.owner().Object, "spec", "suspend")
 	if result.Suspended && result.Different() {
 		result.Warnings = append(result.Warnings, result.Owner.String()+" is suspended: nothing is applied until it is resumed")

@@ -89,12 +89,6 @@ func (w *walker) values(parent at, name, key string, before, after any) {
 func (w *walker) lists(parent at, name, key string, before, after []any) {
 	here := parent.child(name, key)
 	id := identifier(before, after)
-	label := func(i int, v any) string {
-		if id == "" {
-			return strconv.Itoa(i)
-		}
-		return text(v.(map[string]any)[id])
-	}
 	identity := func(v any) string {
 		if id == "" {
 			return canonical(v)
@@ -107,17 +101,17 @@ func (w *walker) lists(parent at, name, key string, before, after []any) {
 	for i, a := range after {
 		match, ok := old.take(identity(a))
 		if !ok {
-			w.add(here, label(i, a), strconv.Itoa(i), true, Added, nil, a)
+			w.add(here, label(id, i, a), strconv.Itoa(i), true, Added, nil, a)
 			continue
 		}
 		kept = append(kept, match)
 		if !apiequality.Semantic.DeepEqual(before[match], a) {
-			w.values(here, label(i, a), strconv.Itoa(i), before[match], a)
+			w.values(here, label(id, i, a), strconv.Itoa(i), before[match], a)
 		}
 	}
 	for i, b := range before {
 		if old.left(identity(b), i) {
-			w.add(here, label(i, b), strconv.Itoa(i), true, Removed, b, nil)
+			w.add(here, label(id, i, b), strconv.Itoa(i), true, Removed, b, nil)
 		}
 	}
 	if !slices.IsSorted(kept) && len(w.found) == found {
@@ -146,6 +140,14 @@ func (x index) take(id string) (int, bool) {
 }
 
 func (x index) left(id string, i int) bool { return slices.Contains(x[id], i) }
+
+// label returns the name of an element of a list: its identifying field, or its index.
+func label(id string, i int, v any) string {
+	if id == "" {
+		return strconv.Itoa(i)
+	}
+	return text(v.(map[string]any)[id])
+}
 
 // identifier returns the field that identifies the elements of all lists, or "" if there is none.
 func identifier(lists ...[]any) string {

@@ -22,6 +22,9 @@ func (c Choice) String() string {
 // Type implements pflag.Value. The usage of the flag lists the allowed values.
 func (c Choice) Type() string { return "string" }
 
+// Choices returns the allowed values.
+func (c Choice) Choices() []string { return c.Allowed }
+
 // Set returns an error for a value that is not allowed.
 func (c Choice) Set(s string) error {
 	if !slices.Contains(c.Allowed, s) {

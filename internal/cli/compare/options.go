@@ -15,12 +15,18 @@ type Options struct {
 	ExitCode bool
 	FailOn   string
 	// Allow are the IDs of the dangers that do not count.
-	Allow  []string
-	Format string
+	Allow []string
+	// Outputs are the formats of the report; none is human on standard output.
+	Outputs []Output
+	// IgnoreFields are the patterns of fields that do not count as changes.
+	IgnoreFields []string
 	// revision and branch select the revision of the source; both are empty
 	// for the current artifact.
 	revision, branch string
 }
+
+// Output is a format and the file that it is written to, or "" for standard output.
+type Output struct{ Format, File string }
 
 // Announce reports progress unless --progress-bar=false.
 func Announce(a *app.App, o *Options, format string, args ...any) {

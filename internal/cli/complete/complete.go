@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -123,8 +122,8 @@ func EveryFlag(a *app.App, cmd *cobra.Command) {
 }
 
 func flagValues(a *app.App, f *pflag.Flag) cobra.CompletionFunc {
-	if c, ok := f.Value.(command.Choice); ok {
-		return cobra.FixedCompletions(c.Allowed, cobra.ShellCompDirectiveNoFileComp)
+	if c, ok := f.Value.(interface{ Choices() []string }); ok {
+		return cobra.FixedCompletions(c.Choices(), cobra.ShellCompDirectiveNoFileComp)
 	}
 	switch f.Name {
 	case "namespace":

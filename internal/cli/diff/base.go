@@ -21,6 +21,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
+	"github.com/fluxkit/flux/pkg/diff/review"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 )
 
@@ -37,7 +38,7 @@ type baseOptions struct {
 // addBase makes diff runnable: with --base, it compares two revisions of the
 // repository; without --base, it prints its help.
 func addBase(a *app.App, cmd *cobra.Command) *cobra.Command {
-	o := &baseOptions{Options: compare.Options{Format: "human"}}
+	o := &baseOptions{Options: compare.Options{}}
 	cmd.Long = `Preview changes without applying them.
 
 The subcommands compare with the cluster. With --base, flux diff compares
@@ -92,6 +93,8 @@ if anything is not compared.`
 	o.Remote.Add(fs)
 	o.AddProvider(fs)
 	addOutput(cmd, &o.Options)
+	o.IgnoreFields = review.DefaultIgnored
+	fs.Lookup("ignore-field").Usage += "; --ignore-field= for none (default " + strings.Join(o.IgnoreFields, ", ") + ")"
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("base") {
 			if cmd.Flags().NFlag() > 0 && cmd.LocalNonPersistentFlags().Changed("path") {

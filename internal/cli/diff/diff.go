@@ -29,11 +29,8 @@ func NewCommand(a *app.App) *cobra.Command {
 		newArtifact(a), newHelmRelease(a), newKustomization(a)))
 }
 
-// formats are the values of -o.
-var formats = []string{"human", "unified", "json", "github", "gitlab", "html"}
-
 func newKustomization(a *app.App) *cobra.Command {
-	o, h := &compare.Options{Format: "human"}, &desired.HelmOptions{}
+	o, h := &compare.Options{}, &desired.HelmOptions{}
 	withHelm := false
 	k, _ := controllers.FindKind("Kustomization")
 	cmd := &cobra.Command{
@@ -104,7 +101,8 @@ func addOutput(cmd *cobra.Command, o *compare.Options) {
 	fs := cmd.Flags()
 	addGate(cmd, o)
 	fs.BoolVar(&o.Progress, "progress-bar", true, "print progress on standard error")
-	fs.VarP(command.Choice{Value: &o.Format, Allowed: formats}, "output", "o", "output format: human, unified, json, github, gitlab or html")
+	fs.StringArrayVar(&o.IgnoreFields, "ignore-field", nil, "fields that do not count as changes, e.g. spec.replicas or annotations.example.com/*")
+	fs.VarP(outputFlag{&o.Outputs}, "output", "o", "output format, or FORMAT=FILE; repeat it for several: "+strings.Join(render.Formats(), ", "))
 }
 
 // runKustomization compares the Kustomization and, if h is set, the
@@ -162,26 +160,14 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *compare.Options, h *des
 	return conclude(a, o, results, failed)
 }
 
-// gitlabMax is the maximum length of a GitLab comment in characters.
-const gitlabMax = 1_000_000
-
 // printChanges reviews the changes and prints them.
 func printChanges(a *app.App, o *compare.Options, results []*diff.Result) error {
 	review.Apply(results, o.Allow)
-	switch format := o.Format; format {
-	case "json":
-		return render.JSON(a.Answer(format), results)
-	case "unified":
-		return render.Unified(a.Out, results, style(a))
-	case "github":
-		return render.Markdown(a.Out, results, render.CommentMax)
-	case "gitlab":
-		return render.Markdown(a.Out, results, gitlabMax)
-	case "html":
-		return render.HTML(a.Out, results)
-	default:
-		return render.Human(a.Out, results, style(a))
+	review.Ignore(results, o.IgnoreFields)
+	if s := render.Sum(results); s.IgnoredFields > 0 {
+		a.UI.Action("ignored fields: %d; objects without other changes: %d (see --ignore-field)", s.IgnoredFields, s.Ignored)
 	}
+	return write(a, o, results)
 }
 
 // style colors the output on a terminal.
@@ -222,6 +208,9 @@ func conclude(a *app.App, o *compare.Options, results []*diff.Result, failed err
 		return failed
 	case !different && render.Sum(results).NotCompared > 0:
 		a.UI.Warning("no changes in the objects that were compared; not compared: %d", render.Sum(results).NotCompared)
+		return nil
+	case !different && render.Sum(results).Ignored > 0:
+		a.UI.Success("no changes except in ignored fields")
 		return nil
 	case !different && render.Sum(results).NotCorrected > 0:
 		a.UI.Success("no changes to apply")

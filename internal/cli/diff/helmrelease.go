@@ -17,7 +17,7 @@ import (
 )
 
 func newHelmRelease(a *app.App) *cobra.Command {
-	o := &compare.ReleaseOptions{Options: compare.Options{Format: "human"}}
+	o := &compare.ReleaseOptions{Options: compare.Options{}}
 	k, _ := controllers.FindKind("HelmRelease")
 	cmd := &cobra.Command{
 		Use:     "helmrelease [name]",

@@ -88,13 +88,15 @@ func totals(results []*diff.Result) string {
 				counts["failing"]++
 			case c.Action == diff.Encrypted:
 				counts["encrypted"]++
+			case c.Action == diff.Ignored:
+				counts["ignored"]++
 			default:
 				counts[word(c.Action, r.Drift)]++
 			}
 		}
 	}
 	var parts []string
-	for _, what := range []string{"created", "changed", "drifted", "recreated", "deleted", "encrypted", "blocked", "failing", "not corrected", "unstable", "not compared"} {
+	for _, what := range []string{"created", "changed", "drifted", "recreated", "deleted", "encrypted", "blocked", "failing", "not corrected", "unstable", "ignored", "not compared"} {
 		if n := counts[what]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}

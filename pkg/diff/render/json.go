@@ -24,6 +24,10 @@ type Summary struct {
 	Blocked int `json:"blocked,omitempty"`
 	// Unstable counts the objects that differ only in values that differ on every rendering.
 	Unstable int `json:"unstable,omitempty"`
+	// Ignored counts the objects that differ only in ignored fields, and IgnoredFields these fields
+	// in all objects.
+	Ignored       int `json:"ignored,omitempty"`
+	IgnoredFields int `json:"ignoredFields,omitempty"`
 	// NotCompared counts the Kustomizations and HelmReleases that could not be compared.
 	NotCompared int `json:"notCompared"`
 	// Dangers are the IDs of the dangers of all changes, without duplicates.
@@ -44,12 +48,14 @@ func Sum(results []*diff.Result) Summary {
 		s.Unchanged += r.Count(diff.Unchanged)
 		s.Blocked += r.Count(diff.Blocked)
 		s.Unstable += r.Count(diff.Unstable)
+		s.Ignored += r.Count(diff.Ignored)
 		if r.NotCompared != nil {
 			s.NotCompared++
 		}
 		s.addDangers(r.Dangers)
 		for _, c := range r.Changes {
 			s.addDangers(c.Dangers)
+			s.IgnoredFields += c.IgnoredFields
 			if c.Left() {
 				s.NotCorrected++
 			}

@@ -87,7 +87,7 @@ func counted(s Summary) string {
 		what string
 	}{
 		{s.Created, "created"}, {s.Changed, "changed"}, {s.Recreated, "recreated"}, {s.Pruned, "deleted"},
-		{s.Encrypted, "encrypted"}, {s.Failed, "failing"}, {s.Blocked, "blocked"}, {s.Unstable, "unstable"}, {s.NotCompared, "not compared"},
+		{s.Encrypted, "encrypted"}, {s.Failed, "failing"}, {s.Blocked, "blocked"}, {s.Unstable, "unstable"}, {s.Ignored, "ignored"}, {s.NotCompared, "not compared"},
 	} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))

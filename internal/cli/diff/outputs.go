@@ -1,0 +1,113 @@
+package diff
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/compare"
+	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/render"
+)
+
+// outputFlag is the value of --output: formats that are written to standard output or to a file.
+type outputFlag struct{ outputs *[]compare.Output }
+
+// String returns the value of the flag.
+func (f outputFlag) String() string {
+	if f.outputs == nil {
+		return ""
+	}
+	var all []string
+	for _, o := range *f.outputs {
+		all = append(all, strings.TrimSuffix(o.Format+"="+o.File, "="))
+	}
+	return strings.Join(all, ",")
+}
+
+// Type implements pflag.Value.
+func (outputFlag) Type() string { return "stringArray" }
+
+// Choices returns the allowed formats.
+func (outputFlag) Choices() []string { return render.Formats() }
+
+// Set adds an output.
+func (f outputFlag) Set(value string) error {
+	format, file, toFile := strings.Cut(value, "=")
+	if err := render.Known(format); err != nil {
+		return err
+	}
+	if toFile && file == "" {
+		return fmt.Errorf("no file in %q: use %s=FILE", value, format)
+	}
+	for _, o := range *f.outputs {
+		if o.File == file {
+			if toFile {
+				return fmt.Errorf("two formats for the file %s", file)
+			}
+			return errors.New("two formats for standard output: use FORMAT=FILE for one of them")
+		}
+	}
+	*f.outputs = append(*f.outputs, compare.Output{Format: format, File: file})
+	return nil
+}
+
+// write writes the results in all formats, human to standard output by default.
+func write(a *app.App, o *compare.Options, results []*diff.Result) error {
+	outputs := o.Outputs
+	if len(outputs) == 0 {
+		outputs = []compare.Output{{Format: "human"}}
+	}
+	for _, output := range outputs {
+		if output.File == "" {
+			w := a.Out
+			if inJSON(output.Format) {
+				w = a.Answer("json")
+			}
+			if err := render.Write(w, output.Format, results, style(a)); err != nil {
+				return err
+			}
+			continue
+		}
+		var b bytes.Buffer
+		var w io.Writer = &b
+		if inJSON(output.Format) {
+			w = printable.NewJSONWriter(&b)
+		}
+		if err := render.Write(w, output.Format, results, render.Style{}); err != nil {
+			return err
+		}
+		if err := replaceFile(output.File, b.Bytes()); err != nil {
+			return fmt.Errorf("writing the %s report: %w", output.Format, err)
+		}
+	}
+	return nil
+}
+
+// inJSON reports whether a format is JSON, in which control characters are escaped.
+func inJSON(format string) bool { return format == "json" || format == "sarif" }
+
+// replaceFile writes a file, which never has a part of the content.
+func replaceFile(name string, content []byte) (err error) {
+	part, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(part.Name()))
+		}
+	}()
+	const readable = 0o644 // reports contain no secrets
+	_, err = part.Write(content)
+	if err = errors.Join(err, part.Chmod(readable), part.Close()); err != nil {
+		return err
+	}
+	return os.Rename(part.Name(), name)
+}

@@ -1,0 +1,100 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/review"
+)
+
+// Annotations writes a workflow command of GitHub Actions for each danger and for each failure:
+// https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands. GitHub shows
+// them in the summary of the run. Gitea and Forgejo understand them, too.
+func Annotations(w io.Writer, results []*diff.Result) error {
+	var b bytes.Buffer
+	for _, p := range problems(results) {
+		fmt.Fprintf(&b, "::%s title=%s::%s\n", annotationLevels[p.level], property(p.rule), message(p.text))
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+var annotationLevels = map[level]string{failure: "error", warning: "warning", notice: "notice"}
+
+// message escapes the text of a workflow command.
+func message(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(printable.Line(s))
+}
+
+// property escapes the value of a property of a workflow command.
+func property(s string) string {
+	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(message(s))
+}
+
+// level is the severity of a problem.
+type level int
+
+const (
+	failure level = iota
+	warning
+	notice
+)
+
+// problem is a danger, an object that cannot be applied, or an owner that was not compared.
+type problem struct {
+	level level
+	// rule is the ID of the rule, or one of the IDs in otherRules.
+	rule string
+	// object is the object, and owner the Kustomization or HelmRelease that applies it.
+	object, owner diff.Ref
+	// text is a sentence with the object.
+	text string
+}
+
+// The IDs of problems without a rule of package review.
+const (
+	cannotApply = "cannot-be-applied"
+	notCompared = "not-compared"
+)
+
+var otherRules = []review.Rule{
+	{ID: cannotApply, Effect: "cannot be applied", Explanation: "The API server rejects the object, so the reconciliation fails."},
+	{ID: notCompared, Effect: "is not compared", Explanation: "The content of the source is not known to the comparison, so its changes are not known either."},
+}
+
+// problems returns the problems of all results: failures, warnings and notices. Dangers that are
+// allowed, and deletions as such, are not problems.
+func problems(results []*diff.Result) []problem {
+	var found [3][]problem
+	add := func(l level, rule string, object, owner diff.Ref, text string) {
+		found[l] = append(found[l], problem{l, rule, object, owner, object.String() + " " + text})
+	}
+	dangers := func(of []diff.Danger, object, owner diff.Ref) {
+		for _, d := range of {
+			switch {
+			case d.Allowed != "":
+			case !d.Notice:
+				add(warning, d.Rule, object, owner, review.Effect(d))
+			case d.Rule != "prune":
+				add(notice, d.Rule, object, owner, review.Effect(d))
+			}
+		}
+	}
+	for _, r := range results {
+		dangers(r.Dangers, r.Owner, r.Owner)
+		if r.NotCompared != nil {
+			add(notice, notCompared, r.Owner, r.Owner, "is not compared: "+r.NotCompared.Reason)
+		}
+		for _, c := range r.Changes {
+			if c.Action == diff.Failed {
+				add(failure, cannotApply, c.Object, r.Owner, "cannot be applied: "+c.Reason)
+			}
+			dangers(c.Dangers, c.Object, r.Owner)
+		}
+	}
+	return append(append(found[failure], found[warning]...), found[notice]...)
+}

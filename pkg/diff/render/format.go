@@ -1,0 +1,72 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// gitlabMax is the maximum number of characters in a GitLab comment.
+const gitlabMax = 1_000_000
+
+// Formats are the names of the formats, in the order of help.
+func Formats() []string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = f.name
+	}
+	return names
+}
+
+// UnknownFormatError is returned for a format that does not exist.
+type UnknownFormatError struct{ Format string }
+
+func (e *UnknownFormatError) Error() string {
+	return fmt.Sprintf("unknown output format %q: must be one of %s", e.Format, strings.Join(Formats(), ", "))
+}
+
+// Known returns an UnknownFormatError for a format that does not exist.
+func Known(format string) error {
+	if !slices.Contains(Formats(), format) {
+		return &UnknownFormatError{Format: format}
+	}
+	return nil
+}
+
+// Write writes results in a format.
+func Write(w io.Writer, format string, results []*diff.Result, s Style) error {
+	for _, f := range formats {
+		if f.name == format {
+			return f.write(w, results, s)
+		}
+	}
+	return &UnknownFormatError{Format: format}
+}
+
+var formats = []struct {
+	name  string
+	write func(io.Writer, []*diff.Result, Style) error
+}{
+	{"human", Human},
+	{"brief", Brief},
+	{"unified", Unified},
+	{"json", plain(JSON)},
+	{"html", plain(HTML)},
+	{"github", comment(CommentMax)},
+	{"gitlab", comment(gitlabMax)},
+	{"gitea", comment(CommentMax)},
+	{"annotations", plain(Annotations)},
+	{"sarif", plain(SARIF)},
+	{"junit", plain(JUnit)},
+}
+
+func plain(write func(io.Writer, []*diff.Result) error) func(io.Writer, []*diff.Result, Style) error {
+	return func(w io.Writer, results []*diff.Result, _ Style) error { return write(w, results) }
+}
+
+func comment(limit int) func(io.Writer, []*diff.Result, Style) error {
+	return func(w io.Writer, results []*diff.Result, _ Style) error { return Markdown(w, results, limit) }
+}

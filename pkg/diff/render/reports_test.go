@@ -1,0 +1,84 @@
+package render_test
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/render"
+)
+
+// TestReportsAreInert checks that names and messages of a repository change
+// neither the structure of a report nor a terminal.
+func TestReportsAreInert(t *testing.T) {
+	t.Parallel()
+	command := regexp.MustCompile(`^::(error|warning|notice) title=[a-z-]+::[^\r\n]*$`)
+	for _, text := range append(hostileMarkup, "::error::x", "%0A::error::x", "a\n::error::x", "a\r\n::stop-commands::x", "]]>", "<failure/>") {
+		results := hostileResults(text)
+		results[0].Dangers = []diff.Danger{{Rule: "immutable", Detail: text}}
+		results[0].NotCompared = &diff.Omission{Reason: text}
+		reports := map[string]string{}
+		for _, format := range []string{"brief", "annotations", "sarif", "junit"} {
+			var b strings.Builder
+			if err := render.Write(&b, format, results, render.Style{}); err != nil {
+				t.Fatal(err)
+			}
+			reports[format] = b.String()
+			if format != "sarif" && strings.ContainsFunc(b.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r) }) {
+				t.Errorf("%s, %q: control characters in %q", format, text, b.String())
+			}
+		}
+		lines := strings.Split(strings.TrimSuffix(reports["annotations"], "\n"), "\n")
+		for _, line := range lines {
+			if !command.MatchString(line) {
+				t.Errorf("%q: not one command: %q", text, line)
+			}
+		}
+		if brief := strings.Count(reports["brief"], "\n"); len(lines) != 3 || brief != 5 {
+			t.Errorf("%q: %d annotations, %d lines in brief:\n%s", text, len(lines), brief, reports["brief"])
+		}
+		if n := sarifResults(t, reports["sarif"]); n != 3 {
+			t.Errorf("%q: %d results in SARIF", text, n)
+		}
+		if elements := elementsOf(t, reports["junit"]); elements["testcase"] != 4 || elements["failure"] != 3 || elements["skipped"] != 1 || len(elements) != 5 {
+			t.Errorf("%q: JUnit has %v", text, elements)
+		}
+	}
+}
+
+func sarifResults(t *testing.T, text string) int {
+	t.Helper()
+	var log struct {
+		Runs []struct {
+			Results []struct{ Message struct{ Text string } }
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &log); err != nil {
+		t.Fatal(err)
+	}
+	return len(log.Runs[0].Results)
+}
+
+// elementsOf counts the elements of an XML document.
+func elementsOf(t *testing.T, text string) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	decoder := xml.NewDecoder(strings.NewReader(text))
+	for {
+		token, err := decoder.Token()
+		if err == io.EOF {
+			return found
+		}
+		if err != nil {
+			t.Fatalf("%v in %s", err, text)
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			found[start.Name.Local]++
+		}
+	}
+}
