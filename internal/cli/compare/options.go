@@ -18,6 +18,8 @@ type Options struct {
 	Allow []string
 	// Outputs are the formats of the report; none is human on standard output.
 	Outputs []Output
+	// Images reports only the images that change.
+	Images bool
 	// IgnoreFields are the patterns of fields that do not count as changes.
 	IgnoreFields []string
 	// revision and branch select the revision of the source; both are empty

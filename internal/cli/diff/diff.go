@@ -102,6 +102,7 @@ func addOutput(cmd *cobra.Command, o *compare.Options) {
 	addGate(cmd, o)
 	fs.BoolVar(&o.Progress, "progress-bar", true, "print progress on standard error")
 	fs.StringArrayVar(&o.IgnoreFields, "ignore-field", nil, "fields that do not count as changes, e.g. spec.replicas or annotations.example.com/*")
+	fs.BoolVar(&o.Images, "images", false, "report only the images that are added, removed or changed, with -o human or json")
 	fs.VarP(outputFlag{&o.Outputs}, "output", "o", "output format, or FORMAT=FILE; repeat it for several: "+strings.Join(render.Formats(), ", "))
 }
 

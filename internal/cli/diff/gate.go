@@ -49,6 +49,11 @@ func checkGate(cmd *cobra.Command, o *compare.Options) error {
 		}
 		o.FailOn = failOnError
 	}
+	for _, output := range o.Outputs {
+		if o.Images && !slices.Contains(render.ImageFormats(), output.Format) {
+			return clierr.WithHint("use -o json, or omit --images", "--images has no %s format", output.Format)
+		}
+	}
 	var unknown *review.UnknownRuleError
 	if err := review.Check(o.Allow); errors.As(err, &unknown) {
 		return clierr.WithHint(`list the dangers with "flux help dangers"`, "unknown danger %q in --allow", unknown.ID)

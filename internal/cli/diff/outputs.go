@@ -70,7 +70,7 @@ func write(a *app.App, o *compare.Options, results []*diff.Result) error {
 			if inJSON(output.Format) {
 				w = a.Answer("json")
 			}
-			if err := render.Write(w, output.Format, results, style(a)); err != nil {
+			if err := report(w, o, output.Format, results, style(a)); err != nil {
 				return err
 			}
 			continue
@@ -80,7 +80,7 @@ func write(a *app.App, o *compare.Options, results []*diff.Result) error {
 		if inJSON(output.Format) {
 			w = printable.NewJSONWriter(&b)
 		}
-		if err := render.Write(w, output.Format, results, render.Style{}); err != nil {
+		if err := report(w, o, output.Format, results, render.Style{}); err != nil {
 			return err
 		}
 		if err := replaceFile(output.File, b.Bytes()); err != nil {
@@ -88,6 +88,14 @@ func write(a *app.App, o *compare.Options, results []*diff.Result) error {
 		}
 	}
 	return nil
+}
+
+// report writes the report that the user has chosen.
+func report(w io.Writer, o *compare.Options, format string, results []*diff.Result, s render.Style) error {
+	if o.Images {
+		return render.WriteImages(w, format, results)
+	}
+	return render.Write(w, format, results, s)
 }
 
 // inJSON reports whether a format is JSON, in which control characters are escaped.

@@ -36,6 +36,17 @@ func Known(format string) error {
 	return nil
 }
 
+// ImageFormats are the formats of a report of images.
+func ImageFormats() []string { return []string{"human", "json"} }
+
+// WriteImages writes the images that change in one of ImageFormats.
+func WriteImages(w io.Writer, format string, results []*diff.Result) error {
+	if format == "json" {
+		return ImagesJSON(w, results)
+	}
+	return Images(w, results)
+}
+
 // Write writes results in a format.
 func Write(w io.Writer, format string, results []*diff.Result, s Style) error {
 	for _, f := range formats {
