@@ -23,6 +23,7 @@ var (
 var Kinds = []Kind{
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2"}, Kind: "OCIRepository", Resource: "ocirepositories",
+		Examples:   Examples{Names: [2]string{"app-manifests", "app-chart"}, Revision: "1.2.0@sha256:2c26b46b"},
 		Controller: "source-controller", Family: "source", Word: "oci", Plural: "oci", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 		Fetch:   Fetch{Address: "spec.url", Revision: "spec.ref", Credentials: "spec.secretRef", Login: "oci", CA: "spec.certSecretRef"},
@@ -30,6 +31,7 @@ var Kinds = []Kind{
 	},
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "Bucket", Resource: "buckets",
+		Examples:   Examples{Names: [2]string{"my-app", "shared-config"}},
 		Controller: "source-controller", Family: "source", Word: "bucket", Plural: "bucket", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 		Fetch:   Fetch{Address: "spec.endpoint", Revision: "spec.bucketName", Credentials: "spec.secretRef", CA: "spec.certSecretRef"},
@@ -37,6 +39,7 @@ var Kinds = []Kind{
 	},
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "GitRepository", Resource: "gitrepositories",
+		Examples:   Examples{Names: [2]string{"my-app", "flux-system"}, Revision: "main@sha1:6f9a1b2c"},
 		Controller: "source-controller", Family: "source", Word: "git", Plural: "git", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 		Fetch:   Fetch{Address: "spec.url", Revision: "spec.ref", Credentials: "spec.secretRef", Login: "git", CA: "spec.secretRef"},
@@ -44,6 +47,7 @@ var Kinds = []Kind{
 	},
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "HelmRepository", Resource: "helmrepositories",
+		Examples:   Examples{Names: [2]string{"podinfo", "team-charts"}},
 		Controller: "source-controller", Family: "source", Word: "helm", Plural: "helm", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 		Static:  func(o Object) bool { return Path{"spec.type"}.String(o) == "oci" },
@@ -52,6 +56,7 @@ var Kinds = []Kind{
 	},
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "HelmChart", Resource: "helmcharts",
+		Examples:   Examples{Names: [2]string{"apps-my-app", "apps-my-api"}, Revision: "1.2.0"},
 		Controller: "source-controller", Family: "source", Word: "chart", Plural: "chart", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 		Attempts: []Attempt{{Path: Path{"status.observedSourceArtifactRevision"}}},
@@ -61,12 +66,14 @@ var Kinds = []Kind{
 	},
 	{
 		Group: sourceGroup, Version: "v1", Kind: "ExternalArtifact", Resource: "externalartifacts",
+		Examples:   Examples{Names: [2]string{"backend", "frontend"}},
 		Controller: "source-controller", Family: "source", Word: "external", Plural: "external", Verbs: Get | Export | Tree,
 		Columns: []Column{revision(artifact), {Header: "SOURCE", Field: Path{"spec.sourceRef"}, Value: generator}}, Result: artifact,
 		Source: &Ref{Relation: "source", Path: Path{"spec.sourceRef"}, Kinds: []string{"ArtifactGenerator"}, CrossNamespace: true},
 	},
 	{
 		Group: extensionsGroup, Version: "v1beta1", Kind: "ArtifactGenerator", Resource: "artifactgenerators",
+		Examples:   Examples{Names: [2]string{"my-app", "monorepo"}},
 		Controller: "source-watcher", Family: "artifact", Word: "generator", Plural: "generators", Verbs: Get | Export | Tree,
 		Columns: []Column{suspended}, Inventory: Path{"status.inventory[]"}, Done: "%s",
 		Suspension: Suspension{Annotation: "source.extensions.fluxcd.io/reconcile", Value: "disabled"},
@@ -77,6 +84,7 @@ var Kinds = []Kind{
 	},
 	{
 		Group: imageGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "ImageRepository", Resource: "imagerepositories",
+		Examples:   Examples{Names: [2]string{"my-app", "my-api"}},
 		Controller: "image-reflector-controller", Family: "image", Word: "repository", Plural: "repository", Verbs: steered,
 		Columns: []Column{text("LAST SCAN", "status.lastScanResult.scanTime"), suspended}, Suspension: suspendField,
 		Done: "scan fetched %s tags", Result: Path{"status.lastScanResult.tagCount"},
@@ -85,6 +93,7 @@ var Kinds = []Kind{
 	},
 	{
 		Group: imageGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "ImagePolicy", Resource: "imagepolicies",
+		Examples:   Examples{Names: [2]string{"my-app", "my-api"}},
 		Controller: "image-reflector-controller", Family: "image", Word: "policy", Plural: "policy", Verbs: steered,
 		Columns: []Column{image, imageTag}, Suspension: suspendField,
 		Done: "selected tag %s", Result: Path{"status.latestRef.tag", "status.latestImage"},
@@ -92,6 +101,7 @@ var Kinds = []Kind{
 	},
 	{
 		Group: imageGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "ImageUpdateAutomation", Resource: "imageupdateautomations",
+		Examples:   Examples{Names: [2]string{"staging", "production"}},
 		Controller: "image-automation-controller", Family: "image", Word: "update", Plural: "update", Verbs: steered,
 		Columns: []Column{text("LAST RUN", "status.lastAutomationRunTime"), suspended}, Suspension: suspendField,
 		Done: "last pushed commit %s", Result: Path{"status.lastPushCommit"},
@@ -101,6 +111,7 @@ var Kinds = []Kind{
 	},
 	{
 		Group: helmGroup, Version: "v2", Older: []string{"v2beta2", "v2beta1"}, Kind: "HelmRelease", Resource: "helmreleases",
+		Examples:   Examples{Names: [2]string{"my-app", "my-api"}, Revision: "1.2.0"},
 		Controller: "helm-controller", Word: "helmrelease", Plural: "helmreleases", Short: "hr", Verbs: steered | Tree,
 		Columns:    []Column{revision(Path{"status.history[0].chartVersion", "status.lastAppliedRevision"}), suspended},
 		Suspension: suspendField, Done: "applied revision %s", Inventory: Path{inventory},
@@ -120,6 +131,7 @@ var Kinds = []Kind{
 	},
 	{
 		Group: kustomizeGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "Kustomization", Resource: "kustomizations",
+		Examples:   Examples{Names: [2]string{"my-app", "infrastructure"}, Revision: "main@sha1:6f9a1b2c"},
 		Controller: "kustomize-controller", Word: "kustomization", Plural: "kustomizations", Short: "ks", Verbs: steered | Tree,
 		Columns:    []Column{revision(Path{"status.lastAppliedRevision"}), suspended},
 		Suspension: suspendField, Done: "applied revision %s", Result: Path{"status.lastAppliedRevision"}, Inventory: Path{inventory},
@@ -136,6 +148,7 @@ var Kinds = []Kind{
 	},
 	{
 		Group: notificationGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "Receiver", Resource: "receivers",
+		Examples:   Examples{Names: [2]string{"github-webhook", "registry-webhook"}},
 		Controller: "notification-controller", Word: "receiver", Plural: "receivers", Verbs: steered,
 		Columns: []Column{suspended}, Suspension: suspendField, Done: "webhook path %s", Result: Path{"status.webhookPath", "status.url"},
 		Refs:  []Ref{{Relation: "resource", Path: Path{"spec.resources[]"}, CrossNamespace: true}},
@@ -143,6 +156,7 @@ var Kinds = []Kind{
 	},
 	{
 		Group: notificationGroup, Version: "v1beta3", Older: []string{"v1beta2", "v1beta1"}, Kind: "Provider", Resource: "providers",
+		Examples:   Examples{Names: [2]string{"slack", "msteams"}},
 		Controller: "notification-controller", Word: "alert-provider", Plural: "alert-providers",
 		Verbs: Get | Export | Suspend | Resume | Delete | Create, Suspension: suspendField, Static: noConditions,
 		Fetch:   Fetch{Address: "spec.address", Credentials: "spec.secretRef", CA: "spec.certSecretRef"},
@@ -150,6 +164,7 @@ var Kinds = []Kind{
 	},
 	{
 		Group: notificationGroup, Version: "v1beta3", Older: []string{"v1beta2", "v1beta1"}, Kind: "Alert", Resource: "alerts",
+		Examples:   Examples{Names: [2]string{"on-call", "deployments"}},
 		Controller: "notification-controller", Word: "alert", Plural: "alerts",
 		Verbs:   Get | Export | Suspend | Resume | Delete | Create,
 		Columns: []Column{suspended}, Suspension: suspendField, Static: noConditions,

@@ -36,6 +36,9 @@ type Kind struct {
 	// Word, Plural and Short name the kind on the command line.
 	Word, Plural, Short string
 
+	// Examples are the objects in the help of commands.
+	Examples Examples
+
 	// Verbs are the supported verbs.
 	Verbs Verb
 	// Columns are the columns between NAME and READY in the output of get.
@@ -87,6 +90,13 @@ type Kind struct {
 	Decryption Path
 	// Manager is the field manager of the controller.
 	Manager string
+}
+
+// Examples has the names of two objects of a kind, and a revision of one. Without
+// a revision, there is no example with one.
+type Examples struct {
+	Names    [2]string
+	Revision string
 }
 
 // Fetch names the fields of a spec with the address and credentials of a

@@ -34,25 +34,19 @@ func NewCommand(a *app.App) *cobra.Command {
 		Name: "delete", Applies: controllers.Delete, Explicit: true,
 		Short: "Delete resources after showing what is pruned with them",
 		Of:    "Delete %s objects after showing what is pruned with them",
-		Example: `  # Show what is pruned with an object and ask for confirmation
-  flux delete %[1]s my-app
-
-  # Delete several without a prompt and wait until they are deleted
-  flux delete %[1]s my-app my-api --silent --wait
-
-  # Delete objects by label
-  flux delete %[1]s -l team=blue -n apps
-
-  # Print the result for each object
-  flux delete %[1]s --all --silent -o json | jq -r '.[] | select(.error) | .name'`,
-		KindExample: func(k controllers.Kind) string {
-			if !k.Applies() {
-				return ""
-			}
-			return `
-
-  # Keep the resources that it manages
-  flux delete %[1]s my-app --suspend-first`
+		OfKind: []kinds.Example{
+			{For: controllers.Kind.Applies, Text: `  # Show what is pruned with an object and ask for confirmation
+  flux delete %[1]s %[2]s`},
+			{For: controllers.Kind.Applies, Text: `  # Keep the resources that it manages
+  flux delete %[1]s %[2]s --suspend-first`},
+			{For: kinds.Unless(controllers.Kind.Applies), Text: `  # Delete an object after confirmation
+  flux delete %[1]s %[2]s`},
+			{Text: `  # Delete several without a prompt and wait until they are deleted
+  flux delete %[1]s %[2]s %[3]s --silent --wait`},
+			{Text: `  # Delete objects by label
+  flux delete %[1]s -l team=blue -n apps`},
+			{Text: `  # Print the result for each object
+  flux delete %[1]s --all --silent -o json | jq -r '.[] | select(.error) | .name'`},
 		},
 		Examples: `  # Delete objects of several kinds
   flux delete ks/my-app source/git/my-app`,

@@ -31,15 +31,17 @@ func NewCommand(a *app.App) *cobra.Command {
 		Name: "export", Applies: controllers.Export,
 		Short: "Export resources as manifests that can be applied",
 		Of:    "Export %s objects as manifests that can be applied",
-		Example: `  # Print one or several objects
-  flux export %[1]s my-app
-  flux export %[1]s my-app my-api
-
-  # Write all objects of a namespace to a file
-  flux export %[1]s --all -n apps > apps.yaml
-
-  # Print all objects in the cluster, with the Secrets that they refer to
-  flux export %[1]s -A --with-credentials`,
+		OfKind: []kinds.Example{
+			{Text: `  # Print one or several objects
+  flux export %[1]s %[2]s
+  flux export %[1]s %[2]s %[3]s`},
+			{Text: `  # Write all objects in a namespace to a file
+  flux export %[1]s --all -n apps > apps.yaml`},
+			{For: refersToSecrets, Text: `  # Print all objects in the cluster, with the Secrets that they refer to
+  flux export %[1]s -A --with-credentials`},
+			{For: kinds.Unless(refersToSecrets), Text: `  # Print all objects in the cluster
+  flux export %[1]s -A`},
+		},
 		Flags: o.add,
 		Examples: `  # Print objects of several kinds
   flux export ks/my-app source/git/my-app
@@ -60,6 +62,8 @@ printed once, after the first object that refers to it.
 ` + kinds.Help
 	return cmd
 }
+
+func refersToSecrets(k controllers.Kind) bool { return len(k.Secrets) > 0 }
 
 func (o *options) add(fs *pflag.FlagSet) {
 	o.targets.AddReading(fs, "print")

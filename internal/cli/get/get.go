@@ -46,12 +46,21 @@ func NewCommand(a *app.App) *cobra.Command {
 		Name: "get", Applies: controllers.Get, Plural: true,
 		Short: "List Flux resources and their status",
 		Of:    "List %s objects and their status",
-		Example: `  # List two objects, then show their changes
-  flux get %[1]s my-app my-api --watch`,
-		KindExample: kindExample,
-		Flags:       o.add,
+		OfKind: []kinds.Example{
+			{Text: `  # List two objects, then show their changes
+  flux get %[1]s %[2]s %[3]s --watch`},
+			{For: controllers.Kind.HasConditions, Text: `  # List the objects of all namespaces that failed, with age and source
+  flux get %[1]s -A --failed -o wide`},
+			{For: showsSource, Text: `  # Add the source of each object
+  flux get %[1]s -A --show-source`},
+			{For: controllers.Kind.HasConditions, Text: `  # Print the message of the Ready condition
+  flux get %[1]s %[2]s -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}'`},
+			{For: kinds.Unless(controllers.Kind.HasConditions), Text: `  # List the objects of all namespaces with their age
+  flux get %[1]s -A -o wide`},
+		},
+		Flags: o.add,
 		KindFlags: func(k controllers.Kind, fs *pflag.FlagSet) {
-			if k.Kind == "Kustomization" || k.Kind == "HelmRelease" {
+			if showsSource(k) {
 				fs.BoolVar(&o.showSource, "show-source", false, "add the source of each object")
 			}
 		},
@@ -86,17 +95,8 @@ func NewCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// kindExample returns examples that need a Ready condition.
-func kindExample(k controllers.Kind) string {
-	if !k.HasConditions() {
-		return ""
-	}
-	return "\n\n" + `  # List the objects of all namespaces that failed, with age and source
-  flux get %[1]s -A --failed -o wide
-
-  # Print the message of the Ready condition
-  flux get %[1]s my-app -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}'`
-}
+// showsSource reports whether the kind has the flag --show-source, as in Flux 2.9.
+func showsSource(k controllers.Kind) bool { return k.Applies() }
 
 const help = `List objects and their status, of one kind, of several kinds such as ks,hr, of a
 family ("sources", "images") or of all. Select objects by KIND NAME, KIND/NAME or

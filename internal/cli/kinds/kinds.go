@@ -3,7 +3,9 @@
 package kinds
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,11 +27,10 @@ type Verb struct {
 	Short  string
 	// Of is the short help of the subcommand of a kind, with "%s" for the kind.
 	Of string
-	// Example has the examples of a subcommand, with "%[1]s" for its words.
-	// Examples has those of the verb itself.
-	Example, Examples string
-	// KindExample returns further examples for a kind, like Example, or "".
-	KindExample func(controllers.Kind) string
+	// Examples has the examples of the verb itself, OfKind those of the
+	// subcommands.
+	Examples string
+	OfKind   []Example
 	// Flags adds the flags of all kinds, KindFlags those of one kind.
 	Flags     func(*pflag.FlagSet)
 	KindFlags func(controllers.Kind, *pflag.FlagSet)
@@ -43,8 +44,11 @@ type Verb struct {
 	Single bool
 }
 
+// Family is a command that groups kinds. Short describes it in help.
+type Family struct{ Word, plural, Short string }
+
 // Families lists the commands that group kinds, such as source.
-var Families = []struct{ Word, plural, Short string }{
+var Families = []Family{
 	{"source", "sources", "source"},
 	{"image", "images", "image automation"},
 	{"artifact", "artifacts", "artifact"},
@@ -121,13 +125,35 @@ func familyCommand(a *app.App, v Verb, word, plural, what string) []*cobra.Comma
 	return []*cobra.Command{cmd}
 }
 
+// Example is an example of the subcommands of a verb.
+type Example struct {
+	// Text is a comment and commands, with %[1]s for the words of the kind, %[2]s
+	// and %[3]s for the names of two objects, and %[4]s for a revision.
+	Text string
+	// For reports whether the example is one for a kind, nil for all kinds.
+	For func(controllers.Kind) bool
+}
+
+// Unless returns the opposite of a condition, for Example.
+func Unless(condition func(controllers.Kind) bool) func(controllers.Kind) bool {
+	return func(k controllers.Kind) bool { return !condition(k) }
+}
+
 // example returns the examples of the subcommand of a kind.
 func (v Verb) example(k controllers.Kind) string {
-	text := v.Example
-	if v.KindExample != nil {
-		text += v.KindExample(k)
+	words := k.Noun()
+	if i := slices.IndexFunc(Families, func(f Family) bool { return f.Word == k.Family }); v.Plural && i >= 0 {
+		words = Families[i].plural + " " + k.Plural
+	} else if v.Plural {
+		words = k.Plural
 	}
-	return strings.Trim(fmt.Sprintf(text, k.Noun()), "\n")
+	var texts []string
+	for _, e := range v.OfKind {
+		if e.For == nil || e.For(k) {
+			texts = append(texts, fmt.Sprintf(e.Text, words, cmp.Or(k.Examples.Names[0], "my-app"), cmp.Or(k.Examples.Names[1], "my-api"), k.Examples.Revision))
+		}
+	}
+	return strings.Join(texts, "\n\n")
 }
 
 func kindCommand(a *app.App, v Verb, k controllers.Kind) *cobra.Command {

@@ -31,23 +31,26 @@ func NewCommand(a *app.App) *cobra.Command {
 		Name: "reconcile", Applies: controllers.Reconcile,
 		Short: "Reconcile resources and wait for the result",
 		Of:    "Reconcile %s objects and wait for the result",
-		Example: `  # Reconcile an object and wait for the result
-  flux reconcile %[1]s my-app
-
-  # Reconcile several, all in a namespace, or all that are not ready
-  flux reconcile %[1]s my-app my-api
+		OfKind: []kinds.Example{
+			{Text: `  # Reconcile an object and wait for the result
+  flux reconcile %[1]s %[2]s`},
+			{For: controllers.Kind.HasUpstream, Text: `  # Reconcile its upstream objects first, such as its source
+  flux reconcile %[1]s %[2]s --with-source`},
+			{For: func(k controllers.Kind) bool { return k.Release }, Text: `  # Upgrade even if nothing has changed, or retry after the last retry has failed
+  flux reconcile %[1]s %[2]s --force
+  flux reconcile %[1]s %[2]s --reset`},
+			{Text: `  # Reconcile several, all in a namespace, or all that are not ready
+  flux reconcile %[1]s %[2]s %[3]s
   flux reconcile %[1]s --all -n apps
-  flux reconcile %[1]s --failed -A
-
-  # Reconcile a suspended object and suspend it again
-  flux reconcile %[1]s my-app --once
-
-  # Increase the time limit, or do not wait
-  flux reconcile %[1]s my-app --timeout 10m
-  flux reconcile %[1]s my-app --wait=false
-
-  # Print the outcomes as JSON
-  flux reconcile %[1]s --all -o json`,
+  flux reconcile %[1]s --failed -A`},
+			{Text: `  # Reconcile a suspended object and suspend it again
+  flux reconcile %[1]s %[2]s --once`},
+			{Text: `  # Increase the time limit, or do not wait
+  flux reconcile %[1]s %[2]s --timeout 10m
+  flux reconcile %[1]s %[2]s --wait=false`},
+			{Text: `  # Print the outcomes as JSON
+  flux reconcile %[1]s --all -o json`},
+		},
 		Examples: `  # Reconcile a source and then a Kustomization that uses it
   flux reconcile source/git/my-app ks/my-app
 
@@ -68,7 +71,7 @@ func NewCommand(a *app.App) *cobra.Command {
 }
 
 func addKindFlags(o *options, k controllers.Kind, fs *pflag.FlagSet) {
-	if k.Kind == "HelmRelease" {
+	if k.Release {
 		fs.BoolVar(&o.Force, "force", false, "install or upgrade the release even if nothing has changed")
 		fs.BoolVar(&o.Reset, "reset", false, "reset the failure counts, so that a release with exhausted retries is tried again")
 	}

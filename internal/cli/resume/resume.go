@@ -30,28 +30,19 @@ func NewCommand(a *app.App) *cobra.Command {
 		Name: "resume", Applies: controllers.Resume,
 		Short: "Resume suspended resources and wait until they are reconciled",
 		Of:    "Resume suspended %s objects and wait until they are reconciled",
-		Example: `  # Resume all objects of a namespace
-  flux resume %[1]s --all -n apps
-
-  # Print the result for each object
-  flux resume %[1]s --all -o json | jq -r '.[] | select(.error) | .name'`,
-		KindExample: func(k controllers.Kind) string {
-			if !k.Has(controllers.Reconcile) {
-				return `
-
-  # Resume one object
-  flux resume %[1]s my-app
-
-  # Resume the objects with a label in all namespaces
-  flux resume %[1]s -l team=blue -A`
-			}
-			return `
-
-  # Resume one object and wait until it is reconciled
-  flux resume %[1]s my-app
-
-  # Resume the objects with a label in all namespaces, without waiting
-  flux resume %[1]s -l team=blue -A --wait=false`
+		OfKind: []kinds.Example{
+			{For: reconciled, Text: `  # Resume an object and wait until it is reconciled
+  flux resume %[1]s %[2]s`},
+			{For: kinds.Unless(reconciled), Text: `  # Resume an object
+  flux resume %[1]s %[2]s`},
+			{Text: `  # Resume all objects in a namespace
+  flux resume %[1]s --all -n apps`},
+			{For: reconciled, Text: `  # Resume the objects with a label in all namespaces, without waiting
+  flux resume %[1]s -l team=blue -A --wait=false`},
+			{For: kinds.Unless(reconciled), Text: `  # Resume the objects with a label in all namespaces
+  flux resume %[1]s -l team=blue -A`},
+			{Text: `  # Print the result for each object
+  flux resume %[1]s --all -o json | jq -r '.[] | select(.error) | .name'`},
 		},
 		Examples: `  # Resume objects of several kinds
   flux resume ks/my-app hr/my-app
@@ -68,6 +59,9 @@ func NewCommand(a *app.App) *cobra.Command {
 	report.CompleteResultFormat(cmd)
 	return cmd
 }
+
+// reconciled reports whether a resumed object of the kind is reconciled.
+func reconciled(k controllers.Kind) bool { return k.Has(controllers.Reconcile) }
 
 func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	if err := report.CheckResultFormat(o.format); err != nil {

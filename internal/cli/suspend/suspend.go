@@ -33,19 +33,18 @@ func NewCommand(a *app.App) *cobra.Command {
 		Name: "suspend", Applies: controllers.Suspend,
 		Short: "Suspend the reconciliation of resources",
 		Of:    "Suspend the reconciliation of %s objects",
-		Example: `  # Suspend one or several objects
-  flux suspend %[1]s my-app
-  flux suspend %[1]s my-app my-api
-
-  # Give a reason: flux get -o wide shows it with the author
-  flux suspend %[1]s my-app --reason "database migration until Monday"
-
-  # Suspend all objects in a namespace, or by label in all namespaces
+		OfKind: []kinds.Example{
+			{Text: `  # Suspend one or several objects
+  flux suspend %[1]s %[2]s
+  flux suspend %[1]s %[2]s %[3]s`},
+			{Text: `  # Give a reason: flux get -o wide shows it with the author
+  flux suspend %[1]s %[2]s --reason "maintenance until Monday"`},
+			{Text: `  # Suspend all objects in a namespace, or by label in all namespaces
   flux suspend %[1]s --all -n apps
-  flux suspend %[1]s -l team=blue -A
-
-  # Print the result for each object
-  flux suspend %[1]s --all -o json | jq -r '.[] | select(.error) | .name'`,
+  flux suspend %[1]s -l team=blue -A`},
+			{Text: `  # Print the result for each object
+  flux suspend %[1]s --all -o json | jq -r '.[] | select(.error) | .name'`},
+		},
 		Examples: `  # Suspend objects of several kinds
   flux suspend ks/my-app hr/my-app
   flux suspend ks,hr --all -n apps

@@ -44,17 +44,16 @@ func NewCommand(a *app.App) *cobra.Command {
 		Name: "tree", Applies: controllers.Tree, Single: true,
 		Short: "Show the objects that a resource manages, down to pods",
 		Of:    "Show what %s objects manage, down to pods",
-		Example: `  # Show the managed objects, the objects that they own, and their status
-  flux tree %[1]s my-app -o wide
-
-  # Show only the branches with objects that are not ready
-  flux tree %[1]s my-app --failed
-
-  # Show only inventories, as Flux 2.9 does
-  flux tree %[1]s my-app --depth inventory
-
-  # Write an HTML diagram
-  flux tree %[1]s my-app -o html > my-app.html`,
+		OfKind: []kinds.Example{
+			{Text: `  # Show the managed objects, the objects that they own, and their status
+  flux tree %[1]s %[2]s -o wide`},
+			{Text: `  # Show only the branches with objects that are not ready
+  flux tree %[1]s %[2]s --failed`},
+			{Text: `  # Show only inventories, as Flux 2.9 does
+  flux tree %[1]s %[2]s --depth inventory`},
+			{Text: `  # Write an HTML diagram
+  flux tree %[1]s %[2]s -o html > %[2]s.html`},
+		},
 		Flags:     o.add,
 		KindFlags: o.addOfKind,
 		Examples: `  # Show the objects that several resources manage

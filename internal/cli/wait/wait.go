@@ -34,18 +34,23 @@ func NewCommand(a *app.App) *cobra.Command {
 		Name: "wait", Applies: controllers.Get,
 		Short: "Wait until resources are ready, suspended or deleted",
 		Of:    "Wait until %s objects are ready, suspended or deleted",
-		Example: `  # Wait at most ten minutes until an object is ready
-  flux wait %[1]s my-app --timeout 10m
-
-  # Wait for all objects in a namespace, or in the cluster
+		OfKind: []kinds.Example{
+			{For: controllers.Kind.HasConditions, Text: `  # Wait at most ten minutes until an object is ready
+  flux wait %[1]s %[2]s --timeout 10m`},
+			{For: hasRevision, Text: `  # Wait until it is ready at a revision
+  flux wait %[1]s %[2]s --revision %[4]s`},
+			{For: controllers.Kind.Applies, Text: `  # Also wait for the Kustomizations and HelmReleases that it applies
+  flux wait %[1]s %[2]s --children`},
+			{For: controllers.Kind.HasConditions, Text: `  # Wait for all objects in a namespace, or in the cluster
   flux wait %[1]s --all -n apps
-  flux wait %[1]s --all -A
-
-  # Wait until an object is deleted
-  flux wait %[1]s my-app --for deleted
-
-  # Print the outcome as JSON
-  flux wait %[1]s my-app -o json`,
+  flux wait %[1]s --all -A`},
+			{Text: `  # Wait until an object is deleted
+  flux wait %[1]s %[2]s --for deleted`},
+			{For: kinds.Unless(controllers.Kind.HasConditions), Text: `  # Wait until all objects in a namespace are deleted
+  flux wait %[1]s --all -n apps --for deleted`},
+			{Text: `  # Print the outcome as JSON
+  flux wait %[1]s %[2]s -o json`},
+		},
 		Flags:     o.add,
 		KindFlags: o.addOfKind,
 		Examples: `  # Wait until objects of several kinds are ready
@@ -72,6 +77,12 @@ with the elapsed time.
 
 ` + kinds.Help
 	return cmd
+}
+
+// hasRevision reports whether there is an example with --revision.
+func hasRevision(k controllers.Kind) bool {
+	_, ok := reconcile.RevisionPath(k)
+	return ok && k.Examples.Revision != ""
 }
 
 func (o *options) add(fs *pflag.FlagSet) {
