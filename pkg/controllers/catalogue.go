@@ -135,7 +135,7 @@ var Kinds = []Kind{
 		Controller: "kustomize-controller", Word: "kustomization", Plural: "kustomizations", Short: "ks", Verbs: steered | Tree,
 		Columns:    []Column{revision(Path{"status.lastAppliedRevision"}), suspended},
 		Suspension: suspendField, Done: "applied revision %s", Result: Path{"status.lastAppliedRevision"}, Inventory: Path{inventory},
-		Manager: "kustomize-controller", Decryption: Path{"spec.decryption.provider"},
+		Manager: "kustomize-controller", Recorded: true, Decryption: Path{"spec.decryption.provider"},
 		Recreate: "kustomize.toolkit.fluxcd.io/force",
 		Keep:     Setting{"kustomize.toolkit.fluxcd.io/prune", "disabled"},
 		Attempts: []Attempt{{Path: Path{"status.lastAttemptedRevision"}}},

@@ -19,15 +19,16 @@ func TestFinished(t *testing.T) {
 		object   Object
 		finished bool
 	}{
-		"ready":                      {object(2, 2, 2, "True", "Succeeded"), true},
-		"ready before the change":    {object(2, 1, 1, "True", "Succeeded"), false},
-		"failed":                     {object(2, 1, 2, "False", "BuildFailed"), true},
-		"failed, to be retried":      {object(2, 1, 2, "False", "BuildFailed", retrying), true},
-		"failed before":              {object(2, 1, 1, "False", "BuildFailed"), false},
-		"progressing":                {object(2, 2, 2, "True", "Succeeded", progressing), false},
-		"unknown":                    {object(2, 2, 2, "Unknown", "Progressing"), false},
-		"waiting for another object": {object(1, 1, 1, "False", "DependencyNotReady"), false},
-		"no status":                  {Object{"metadata": map[string]any{"generation": int64(1)}}, false},
+		"ready":                       {object(2, 2, 2, "True", "Succeeded"), true},
+		"condition before the change": {object(2, 2, 1, "True", "Succeeded"), false},
+		"ready before the change":     {object(2, 1, 1, "True", "Succeeded"), false},
+		"failed":                      {object(2, 1, 2, "False", "BuildFailed"), true},
+		"failed, to be retried":       {object(2, 1, 2, "False", "BuildFailed", retrying), true},
+		"failed before":               {object(2, 1, 1, "False", "BuildFailed"), false},
+		"progressing":                 {object(2, 2, 2, "True", "Succeeded", progressing), false},
+		"unknown":                     {object(2, 2, 2, "Unknown", "Progressing"), false},
+		"waiting for another object":  {object(1, 1, 1, "False", "DependencyNotReady"), false},
+		"no status":                   {Object{"metadata": map[string]any{"generation": int64(1)}}, false},
 	} {
 		if got := k.Finished(c.object); got != c.finished {
 			t.Errorf("%s: finished is %v", name, got)
@@ -36,6 +37,45 @@ func TestFinished(t *testing.T) {
 	alert, _ := FindKind("Alert")
 	if !alert.Finished(Object{}) {
 		t.Error("an Alert is not finished, although it never has conditions")
+	}
+}
+
+// TestIsReady has conditions of earlier generations, and objects that record the
+// generation in one place only.
+func TestIsReady(t *testing.T) {
+	t.Parallel()
+	object := func(status string, generation int64, observed, condition any) Object {
+		ready := map[string]any{"type": "Ready", "status": status}
+		state := map[string]any{"conditions": []any{ready}}
+		if observed != nil {
+			state["observedGeneration"] = observed
+		}
+		if condition != nil {
+			ready["observedGeneration"] = condition
+		}
+		return Object{"metadata": map[string]any{"generation": generation}, "status": state}
+	}
+	k, _ := FindKind("Kustomization")
+	for name, c := range map[string]struct {
+		object Object
+		ready  bool
+	}{
+		"both current":                 {object("True", 2, int64(2), int64(2)), true},
+		"both old":                     {object("True", 2, int64(1), int64(1)), false},
+		"condition old":                {object("True", 2, int64(2), int64(1)), false},
+		"status old":                   {object("True", 2, int64(1), int64(2)), false},
+		"condition without generation": {object("True", 2, int64(2), nil), true},
+		"condition with generation 0":  {object("True", 2, int64(2), int64(0)), true},
+		"only the condition":           {object("True", 2, nil, int64(2)), true},
+		"only an old condition":        {object("True", 2, nil, int64(1)), false},
+		"no generation anywhere":       {object("True", 2, nil, nil), true},
+		"failed":                       {object("False", 2, int64(2), int64(2)), false},
+		"progressing":                  {object("Unknown", 2, int64(2), int64(2)), false},
+		"no condition":                 {Object{"status": map[string]any{"observedGeneration": int64(1)}}, false},
+	} {
+		if got := k.IsReady(c.object); got != c.ready {
+			t.Errorf("%s: ready is %v", name, got)
+		}
 	}
 }
 

@@ -83,6 +83,10 @@ type Kind struct {
 	// Drift is the field that enables drift correction. It is empty for kinds
 	// whose controller corrects drift in every reconciliation.
 	Drift Path
+	// Recorded marks a kind whose status.history has every reconciliation. The
+	// history of a HelmRelease has releases, which do not determine the next
+	// reconciliation.
+	Recorded bool
 	// Release marks a kind that manages a Helm release: the release storage has
 	// the desired state.
 	Release bool

@@ -79,15 +79,19 @@ func (k Kind) staticNoun() string {
 	return k.Kind
 }
 
-// Observed reports whether the status is about the current generation of the
-// spec. Kinds without status.observedGeneration record it in the Ready
-// condition.
+// Observed reports whether the status and its Ready condition are about the
+// current generation of the spec. Each may record the generation: kstatus reads
+// that of the status, kubectl wait that of the condition, and controllers set the
+// latter first.
 func Observed(o Object) bool {
 	generation, _ := Path{"metadata.generation"}.Lookup(o)
+	c, found := FindCondition(o, "Ready")
+	if found && c.ObservedGeneration != 0 && c.ObservedGeneration < integer(generation) {
+		return false
+	}
 	observed, ok := Path{"status.observedGeneration"}.Lookup(o)
 	if !ok {
-		c, found := FindCondition(o, "Ready")
-		return found && (c.ObservedGeneration == 0 || c.ObservedGeneration >= integer(generation))
+		return found
 	}
 	return integer(observed) >= integer(generation)
 }

@@ -58,7 +58,7 @@ func (d Doctor) Find(ctx context.Context, kinds []controllers.Kind, namespace, n
 // dependents.
 func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Object) (Surroundings, error) {
 	t := targetOf(k, o)
-	s := d.newSnapshot()
+	s := d.newDiagnosis()
 	var around Surroundings
 	var reading sync.WaitGroup
 	reading.Go(func() { around.Events, around.NoEvents = s.workloads.history.of(ctx, t) })
@@ -68,7 +68,7 @@ func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Ob
 	}
 	around.Link, around.Verdict = s.link(t), Verdict{Looked: 1}
 	around.Sources = tree.SourceChain(around.Link, s.link)
-	for _, e := range s.graph.From(s.vertex(t)) {
+	for _, e := range s.graph.From(vertex(t)) {
 		source := slices.ContainsFunc(around.Sources, func(l tree.Link) bool { return l.Object == e.To })
 		if e.Relation != "source" && !source {
 			around.Needs = append(around.Needs, s.graph.Vertex(e.To))
@@ -76,11 +76,11 @@ func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Ob
 	}
 	v := &around.Verdict
 	s.needing = []controllers.Target{t}
-	if s.consult(ctx, v, t) && s.delivers(t) {
-		s.undelivered(ctx, v, t)
+	if s.consult(ctx, v, t) && s.deliveries.delivers(t) {
+		s.deliveries.undelivered(ctx, v, t)
 	}
 	if s.dependent != nil {
-		around.NeededBy = s.dependent.direct(s, t)
+		around.NeededBy = s.dependent.direct(s.snapshot, t)
 	}
 	v.Unknown = append(s.unknown(v.Cases), v.Unknown...)
 	reading.Wait()
@@ -91,7 +91,7 @@ func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Ob
 func (s *snapshot) link(t controllers.Target) tree.Link {
 	t = key(t)
 	k, known := controllers.FindKind(t.Kind)
-	link := tree.Link{Object: s.vertex(t), Kind: k, Live: s.objects[t]}
+	link := tree.Link{Object: vertex(t), Kind: k, Live: s.objects[t]}
 	switch {
 	case link.Live != nil:
 	case !known:

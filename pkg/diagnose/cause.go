@@ -11,7 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/kube"
@@ -82,14 +81,11 @@ func (r *Rollout) cause(ctx context.Context, name string) (Cause, error) {
 	return best, nil
 }
 
-// podsOf returns the pods of a Deployment, sorted by name. The name of a
-// ReplicaSet is the name of the Deployment and the hash, so no request is
-// needed.
+// podsOf returns the pods of a Deployment, sorted by name.
 func (r *Rollout) podsOf(d *appsv1.Deployment) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, p := range r.pods {
-		owner := metav1.GetControllerOf(p)
-		if owner != nil && owner.Kind == "ReplicaSet" && owner.Name == d.Name+"-"+p.Labels[hash] {
+		if owns(controllers.Target{Kind: "Deployment", Name: d.Name}, p) {
 			pods = append(pods, p)
 		}
 	}

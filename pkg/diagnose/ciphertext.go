@@ -60,7 +60,7 @@ func encryptedFields(o controllers.Object) []string {
 
 // undecrypted returns the finding for objects that were applied with encrypted
 // values because their Kustomization has no decryption.
-func (s *snapshot) undecrypted(sub subject, objects []build.Object) (Finding, bool) {
+func undecrypted(sub subject, objects []build.Object) (Finding, bool) {
 	if len(sub.kind.Decryption) == 0 || sub.kind.Decryption.String(sub.object) != "" {
 		return Finding{}, false
 	}

@@ -37,7 +37,7 @@ func inNamespace(namespace string) string {
 
 // createSecret returns the command that creates the Secret to which a field of
 // the spec refers.
-func (s subject) createSecret(field, namespace, name string) string {
+func (s origin) createSecret(field, namespace, name string) string {
 	if field == s.kind.Fetch.Credentials && s.kind.Fetch.Login != "" {
 		return s.login(namespace, name)
 	}
@@ -45,7 +45,7 @@ func (s subject) createSecret(field, namespace, name string) string {
 }
 
 // login returns the `flux create secret` command for the credentials of a kind.
-func (s subject) login(namespace, name string) string {
+func (s origin) login(namespace, name string) string {
 	word, address := s.kind.Fetch.Login, withoutUser(s.text(s.kind.Fetch.Address))
 	password := []string{"--username=<user>", "--password-file=<file>"}
 	var flags []string

@@ -25,6 +25,14 @@ const (
 	sendersRead = 20
 )
 
+// deliveries finds failed notifications. It lists their events, and reads the
+// objects that send them.
+type deliveries struct {
+	Doctor
+	*snapshot
+	history *history
+}
+
 // provider returns the Provider of an object that sends notifications.
 func provider(k controllers.Kind, o controllers.Object) (controllers.Target, bool) {
 	for _, r := range k.Refs {
@@ -39,8 +47,8 @@ func provider(k controllers.Kind, o controllers.Object) (controllers.Target, boo
 }
 
 // delivers reports whether an object sends notifications or is a Provider.
-func (s *snapshot) delivers(t controllers.Target) bool {
-	if _, sends := provider(s.kindOf(t), s.objects[t]); sends {
+func (s *deliveries) delivers(t controllers.Target) bool {
+	if _, sends := provider(kindOf(t), s.objects[t]); sends {
 		return true
 	}
 	return slices.ContainsFunc(controllers.Kinds, func(k controllers.Kind) bool {
@@ -49,8 +57,8 @@ func (s *snapshot) delivers(t controllers.Target) bool {
 }
 
 // unprovided returns the finding for an object whose Provider does not exist.
-func (s *snapshot) unprovided(t controllers.Target) *Finding {
-	through, sends := provider(s.kindOf(t), s.objects[t])
+func (s *judge) unprovided(t controllers.Target) *Finding {
+	through, sends := provider(kindOf(t), s.objects[t])
 	if !sends || s.objects[through] != nil || s.hidden(through) != nil {
 		return nil
 	}
@@ -59,15 +67,15 @@ func (s *snapshot) unprovided(t controllers.Target) *Finding {
 
 // undelivered adds the cases of failed notifications that an object sends or
 // that a Provider delivers.
-func (s *snapshot) undelivered(ctx context.Context, v *Verdict, t controllers.Target) {
+func (s *deliveries) undelivered(ctx context.Context, v *Verdict, t controllers.Target) {
 	s.addUndelivered(ctx, v, t.Namespace, func(sender, through controllers.Target) bool { return sender == t || through == t })
 }
 
 // undeliveredEverywhere adds the cases of all failed notifications in a
 // namespace, or in all namespaces for "".
-func (s *snapshot) undeliveredEverywhere(ctx context.Context, v *Verdict, namespace string) {
+func (s *deliveries) undeliveredEverywhere(ctx context.Context, v *Verdict, namespace string) {
 	for t, o := range s.objects {
-		if _, sends := provider(s.kindOf(t), o); sends {
+		if _, sends := provider(kindOf(t), o); sends {
 			own := len(v.Cases)
 			s.addUndelivered(ctx, v, namespace, func(_, _ controllers.Target) bool { return true })
 			v.RootCauses, v.Problems = v.RootCauses+len(v.Cases)-own, v.Problems+len(v.Cases)-own
@@ -76,8 +84,8 @@ func (s *snapshot) undeliveredEverywhere(ctx context.Context, v *Verdict, namesp
 	}
 }
 
-func (s *snapshot) addUndelivered(ctx context.Context, v *Verdict, namespace string, wanted func(sender, through controllers.Target) bool) {
-	failures, err := s.workloads.history.dispatchFailures(ctx, namespace)
+func (s *deliveries) addUndelivered(ctx context.Context, v *Verdict, namespace string, wanted func(sender, through controllers.Target) bool) {
+	failures, err := s.history.dispatchFailures(ctx, namespace)
 	if err != nil {
 		v.Unknown = append(v.Unknown, unseen(err)+": events of notifications")
 		return
@@ -97,7 +105,7 @@ func (s *snapshot) addUndelivered(ctx context.Context, v *Verdict, namespace str
 			v.Unknown = append(v.Unknown, unseen(err)+": "+sender.String()+", whose notifications failed")
 			continue
 		}
-		through, sends := provider(s.kindOf(sender), o)
+		through, sends := provider(kindOf(sender), o)
 		if !sends || !wanted(sender, through) {
 			continue
 		}
@@ -115,8 +123,8 @@ func (s *snapshot) addUndelivered(ctx context.Context, v *Verdict, namespace str
 // undeliveredOf returns the finding for the last failed notification of an
 // object. A failure before the last change of the Alert, the Provider or its
 // Secret is not reported.
-func (s *snapshot) undeliveredOf(ctx context.Context, t controllers.Target, o controllers.Object, through controllers.Target, p controllers.Object, last dispatchFailure) (Finding, bool) {
-	if p == nil || s.kindOf(t).Suspension.Is(o) || s.kindOf(through).Suspension.Is(p) {
+func (s *deliveries) undeliveredOf(ctx context.Context, t controllers.Target, o controllers.Object, through controllers.Target, p controllers.Object, last dispatchFailure) (Finding, bool) {
+	if p == nil || kindOf(t).Suspension.Is(o) || kindOf(through).Suspension.Is(p) {
 		return Finding{}, false
 	}
 	secret := controllers.Target{Kind: "Secret", Namespace: through.Namespace, Name: controllers.Path{"spec.secretRef.name"}.String(p)}

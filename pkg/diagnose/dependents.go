@@ -37,7 +37,7 @@ type dependents struct {
 
 // dependents reads the objects that wait for the given objects, and the
 // dependents of those that are not ready.
-func (s *snapshot) dependents(ctx context.Context, of []controllers.Target) (*dependents, error) {
+func (s *installation) dependents(ctx context.Context, of []controllers.Target) (*dependents, error) {
 	found := &dependents{Doctor: s.Doctor, of: of, without: s.uninstalled, listed: map[string]bool{}, charts: map[controllers.Target]bool{}, missed: map[string]error{}}
 	var kinds []controllers.Kind
 	for _, t := range of {
@@ -136,10 +136,10 @@ func (d *dependents) graph(s *snapshot) *tree.Graph {
 		}
 	}
 	for _, o := range d.found {
-		add(targetOf(s.kindNamed(o), o), o)
+		add(targetOf(kindNamed(o), o), o)
 	}
 	for _, o := range d.found {
-		for _, up := range s.kindNamed(o).Upstream(o) {
+		for _, up := range kindNamed(o).Upstream(o) {
 			if up = key(up); d.charts[up] {
 				add(up, healthy(up))
 			}
@@ -152,7 +152,7 @@ func (d *dependents) graph(s *snapshot) *tree.Graph {
 func (d *dependents) direct(s *snapshot, t controllers.Target) []*tree.Vertex {
 	var vertices []*tree.Vertex
 	g := d.graph(s)
-	for _, e := range g.To(s.vertex(t)) {
+	for _, e := range g.To(vertex(t)) {
 		if e.Waits() {
 			vertices = append(vertices, g.Vertex(e.From))
 		}
@@ -179,10 +179,10 @@ func (d *dependents) gap() []string {
 
 // blocks returns the objects that the root of each case blocks, and a
 // description of what could not be read.
-func (s *snapshot) blocks(ctx context.Context, cases []Case) (blocked [][]controllers.Target, unread []string) {
+func (s *diagnosis) blocks(ctx context.Context, cases []Case) (blocked [][]controllers.Target, unread []string) {
 	of := slices.Clone(s.needing)
 	for _, c := range cases {
-		if s.kindOf(c.Root.Object).Kind != "" && !slices.Contains(of, c.Root.Object) {
+		if kindOf(c.Root.Object).Kind != "" && !slices.Contains(of, c.Root.Object) {
 			of = append(of, c.Root.Object)
 		}
 	}
@@ -194,7 +194,7 @@ func (s *snapshot) blocks(ctx context.Context, cases []Case) (blocked [][]contro
 		return nil, []string{unseen(err) + ": dependents"}
 	}
 	s.dependent = d
-	g := d.graph(s)
+	g := d.graph(s.snapshot)
 	for _, c := range cases {
 		blocked = append(blocked, blockedBy(g, c))
 	}

@@ -43,7 +43,7 @@ func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Ver
 			return v, err
 		}
 		v.Cases = append(v.Cases, c)
-		return d.newSnapshot().conclude(v), nil
+		return d.newDiagnosis().conclude(v), nil
 	case errors.Is(err, tree.ErrUnmanaged):
 		if v, managed := d.unlabelled(ctx, trace); !managed {
 			return v, nil
@@ -65,9 +65,9 @@ func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Ver
 func (d Doctor) unlabelled(ctx context.Context, trace *tree.Trace) (v Verdict, managed bool) {
 	applied := targetOfLive(trace.Applied)
 	owners, unknown := d.appliersOf(ctx, controllers.Kinds, namespacesOf(applied), key(applied))
-	s := d.newSnapshot()
+	s := d.newDiagnosis()
 	if len(owners) > 0 {
-		trace.Applier.Object = s.vertex(targetOf(owners[0].kind, owners[0].object))
+		trace.Applier.Object = vertex(targetOf(owners[0].kind, owners[0].object))
 		return v, true
 	}
 	f := Finding{
@@ -81,7 +81,7 @@ func (d Doctor) unlabelled(ctx context.Context, trace *tree.Trace) (v Verdict, m
 }
 
 // deployed adds the cases of an applied object.
-func (s *snapshot) deployed(ctx context.Context, v *Verdict, trace *tree.Trace, word string) {
+func (s *diagnosis) deployed(ctx context.Context, v *Verdict, trace *tree.Trace, word string) {
 	applier, object := target(trace.Applier.Object), target(trace.Object)
 	s.workload(ctx, v, object)
 	s.marked(v, trace, word)
@@ -99,7 +99,7 @@ func (s *snapshot) deployed(ctx context.Context, v *Verdict, trace *tree.Trace, 
 	}
 	own := len(v.Cases)
 	if s.consult(ctx, v, applier) {
-		s.verifyOne(ctx, v, applier, trace.Applied)
+		s.verifier.verifyOne(ctx, v, applier, trace.Applied)
 	}
 	v.Cases = append(v.Cases[:own], slices.DeleteFunc(v.Cases[own:], func(c Case) bool { return consequence(c, v.Cases[:own]) })...)
 	for i := range v.Cases[own:] {
@@ -113,7 +113,7 @@ func (s *snapshot) deployed(ctx context.Context, v *Verdict, trace *tree.Trace, 
 
 // conclude completes the verdict on one object: it separates young progress
 // from problems, and adds unread objects that could change the verdict.
-func (s *snapshot) conclude(v Verdict) Verdict {
+func (s *diagnosis) conclude(v Verdict) Verdict {
 	v.separate(0, s.Now)
 	v.RootCauses, v.Problems = len(v.Cases), min(len(v.Cases), 1)
 	v.Unknown = append(s.unknown(v.Cases), v.Unknown...)
@@ -129,7 +129,7 @@ func consequence(c Case, own []Case) bool {
 }
 
 // workload adds the cases of pods that are not ready.
-func (s *snapshot) workload(ctx context.Context, v *Verdict, object controllers.Target) {
+func (s *diagnosis) workload(ctx context.Context, v *Verdict, object controllers.Target) {
 	troubles, unknown := s.workloads.troubles(ctx, []controllers.Target{object})
 	v.Unknown = append(v.Unknown, unknown...)
 	for _, trouble := range troubles {
@@ -139,7 +139,7 @@ func (s *snapshot) workload(ctx context.Context, v *Verdict, object controllers.
 
 // marked adds the cases of labels and annotations that exclude an object from
 // reconciliation.
-func (s *snapshot) marked(v *Verdict, trace *tree.Trace, word string) {
+func (s *diagnosis) marked(v *Verdict, trace *tree.Trace, word string) {
 	object := target(trace.Object)
 	for _, l := range leaveAlone {
 		if !controllers.HasSetting(trace.Applied, l.key, l.value) {
@@ -164,9 +164,9 @@ func targetOfLive(o controllers.Object) controllers.Target {
 
 // verifyOne checks one object of a healthy applier, as verify checks all of
 // them.
-func (s *snapshot) verifyOne(ctx context.Context, v *Verdict, applier controllers.Target, o controllers.Object) {
+func (s *verifier) verifyOne(ctx context.Context, v *Verdict, applier controllers.Target, o controllers.Object) {
 	t := targetOfLive(o)
-	sub := s.subject(s.kindOf(applier), s.objects[applier])
+	sub := s.subject(kindOf(applier), s.objects[applier])
 	if sub.object == nil || sub.kind.Suspension.Is(sub.object) || leftAlone(o) {
 		return
 	}
@@ -180,7 +180,7 @@ func (s *snapshot) verifyOne(ctx context.Context, v *Verdict, applier controller
 	for _, c := range contests {
 		v.Cases = append(v.Cases, single(c.Root))
 	}
-	rendered, err := s.desiredOf(ctx, sub)
+	rendered, err := s.contents.desiredOf(ctx, sub)
 	v.Unknown = append(v.Unknown, unrendered(applier, err)...)
 	if rendered == nil {
 		return
@@ -192,7 +192,7 @@ func (s *snapshot) verifyOne(ctx context.Context, v *Verdict, applier controller
 	found, unknown := s.drift(ctx, sub, rendered, suspects)
 	v.Unknown = append(v.Unknown, unknown...)
 	if applied, ok := rendered.of(t); ok {
-		if f, encrypted := s.undecrypted(sub, []build.Object{applied}); encrypted {
+		if f, encrypted := undecrypted(sub, []build.Object{applied}); encrypted {
 			found = append(found, f)
 		}
 	}
@@ -248,10 +248,10 @@ func (d Doctor) pruned(ctx context.Context, t controllers.Target) (Finding, erro
 // lost returns the case of an object that is in an inventory but does not
 // exist: its owner is being deleted, or it was deleted outside Flux.
 func (d Doctor) lost(t controllers.Target, sub subject) Case {
-	s := d.newSnapshot()
+	s := d.newDiagnosis()
 	owner := targetOf(sub.kind, sub.object)
 	if _, deleting := deletedAt(sub.object); !deleting {
-		return single(s.deleted(t, sub))
+		return single(d.deleted(t, sub))
 	}
 	root := s.deleting(sub)
 	first := Finding{Object: key(t), Code: "pruned", Message: fmt.Sprintf("it was deleted by %s, which is being deleted and does not recreate it", owner)}

@@ -45,7 +45,7 @@ var errSuperseded = errors.New("its source no longer has the applied revision")
 
 // desiredOf renders what an applier has applied last: a Kustomization from the
 // artifact of its source, a HelmRelease from the release storage of Helm.
-func (s *snapshot) desiredOf(ctx context.Context, sub subject) (*desired, error) {
+func (s *contents) desiredOf(ctx context.Context, sub subject) (*desired, error) {
 	if sub.kind.Release {
 		return s.released(ctx, sub)
 	}
@@ -75,7 +75,7 @@ func (s *snapshot) desiredOf(ctx context.Context, sub subject) (*desired, error)
 }
 
 // data reads the ConfigMap or Secret of a substitution.
-func (s *snapshot) data(ctx context.Context, ref build.Reference) (map[string][]byte, error) {
+func (s *contents) data(ctx context.Context, ref build.Reference) (map[string][]byte, error) {
 	o, err := s.Client.Get(ctx, resource(corev1.SchemeGroupVersion, ref.Kind), ref.Namespace, ref.Name)
 	if apierrors.IsNotFound(err) {
 		return nil, build.ErrNotFound
@@ -87,7 +87,7 @@ func (s *snapshot) data(ctx context.Context, ref build.Reference) (map[string][]
 }
 
 // released reads the manifest of the deployed release.
-func (s *snapshot) released(ctx context.Context, sub subject) (*desired, error) {
+func (s *contents) released(ctx context.Context, sub subject) (*desired, error) {
 	hr := &unstructured.Unstructured{Object: sub.object}
 	target, err := build.TargetOf(hr)
 	if err != nil {

@@ -6,6 +6,21 @@
 // message. A failure without a matching rule is reported with the message of
 // the controller.
 //
+// A diagnosis has parts that read different things, each of them once:
+//
+//   - reader: Flux objects, one by one along their references, at most 16
+//     requests at a time, or with one list of a kind
+//   - installation: the Deployments of the controllers, and their leases
+//   - dependents: one list for each kind that may wait for a root cause
+//   - history: events of an object, or of one reason in a namespace
+//   - workloads: pods by namespace, logs by container
+//   - contents: archives of sources, the release storage of Helm
+//   - verifier: metadata of the objects in an inventory, one list for each kind
+//
+// The snapshot holds the objects that were read; judge derives findings from it
+// without requests. The examiner adds details to root causes in parallel,
+// through caches that all root causes share.
+//
 // [Pod] and [Deployment] are pure: they read one object and return the cause.
 // [Rollout] watches Deployments until they are ready. If one does not become
 // ready, it collects the causes from pods, logs and events.

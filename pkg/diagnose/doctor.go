@@ -68,7 +68,7 @@ func (d Doctor) Everything(ctx context.Context, scope Scope) (Verdict, error) {
 		if !there || scope.Namespace != "" && t.Namespace != scope.Namespace {
 			continue
 		}
-		if s.kindOf(t).Suspension.Is(o) {
+		if kindOf(t).Suspension.Is(o) {
 			continue
 		}
 		if chain := s.chain(t); len(chain) > 0 {
@@ -78,8 +78,8 @@ func (d Doctor) Everything(ctx context.Context, scope Scope) (Verdict, error) {
 	}
 	v.limit(scope.Cases, s.Now)
 	v.Unknown = s.everythingUnknown(scope)
-	s.examineAll(ctx, v.Cases)
-	s.undeliveredEverywhere(ctx, &v, scope.Namespace)
+	s.examiner.examineAll(ctx, v.Cases)
+	s.deliveries.undeliveredEverywhere(ctx, &v, scope.Namespace)
 	v.separate(0, s.Now)
 	return v, nil
 }
@@ -109,7 +109,7 @@ func (v *Verdict) limit(n int, now time.Time) {
 
 // everythingUnknown describes what could not be read in a scope. The
 // controllers count for the cluster and for their own namespace.
-func (s *snapshot) everythingUnknown(scope Scope) []string {
+func (s *judge) everythingUnknown(scope Scope) []string {
 	var lines []string
 	if s.blind != "" && (scope.Namespace == "" || s.blind == s.vacant() || scope.Namespace == s.Home) {
 		lines = append(lines, s.blind)
@@ -122,7 +122,7 @@ const examinedAtOnce = 8
 
 // examineAll examines the roots of cases. It reports whether a failure may be
 // outdated because its object has no recent events.
-func (s *snapshot) examineAll(ctx context.Context, cases []Case) (unconfirmed bool) {
+func (s *examiner) examineAll(ctx context.Context, cases []Case) (unconfirmed bool) {
 	var asking sync.WaitGroup
 	old := make([]bool, len(cases))
 	slots := make(chan struct{}, examinedAtOnce)
@@ -173,13 +173,16 @@ func (d Doctor) Object(ctx context.Context, k controllers.Kind, namespace, name 
 	}
 	v := Verdict{Looked: 1}
 	if s.consult(ctx, &v, t) {
-		s.verify(ctx, &v, t)
+		if s.deliveries.delivers(t) && !kindOf(t).Suspension.Is(s.objects[t]) {
+			s.deliveries.undelivered(ctx, &v, t)
+		}
+		s.verifier.verify(ctx, &v, t)
 	}
 	return s.conclude(v), nil
 }
 
 // notRead returns the error for a requested object that could not be read.
-func (s *snapshot) notRead(k controllers.Kind, t controllers.Target) error {
+func (s *judge) notRead(k controllers.Kind, t controllers.Target) error {
 	switch {
 	case s.objects[t] != nil:
 		return nil
@@ -199,7 +202,7 @@ var (
 // unknown describes what could not be read and could change the verdict on an
 // object: its dependencies, unless the cause is certain, and the controllers,
 // if the object reports no failure or if no controller was found.
-func (s *snapshot) unknown(cases []Case) []string {
+func (s *judge) unknown(cases []Case) []string {
 	has := func(codes []string) bool {
 		return slices.ContainsFunc(cases, func(c Case) bool { return slices.Contains(codes, c.Root.Code) })
 	}
@@ -215,7 +218,7 @@ func (s *snapshot) unknown(cases []Case) []string {
 
 // consult adds the cases of an object and of its sources that cannot fetch new
 // revisions. It reports whether the object is ready.
-func (s *snapshot) consult(ctx context.Context, v *Verdict, t controllers.Target) bool {
+func (s *diagnosis) consult(ctx context.Context, v *Verdict, t controllers.Target) bool {
 	own := len(v.Cases)
 	healthy := s.found(v, t)
 	if doubtful(v.Cases[own:]) && s.newlyLeaderless(ctx, v) {
@@ -236,7 +239,7 @@ func (s *snapshot) consult(ctx context.Context, v *Verdict, t controllers.Target
 
 // found adds the cases that need no further requests, and reports whether the
 // object is ready.
-func (s *snapshot) found(v *Verdict, t controllers.Target) bool {
+func (s *judge) found(v *Verdict, t controllers.Target) bool {
 	chain := s.chain(t)
 	if len(chain) > 0 {
 		v.Cases = append(v.Cases, caseOf(t, chain))
@@ -248,12 +251,12 @@ func (s *snapshot) found(v *Verdict, t controllers.Target) bool {
 // detail examines the roots of cases and, at the same time, finds the objects
 // that they block. It reports whether a failure may be outdated, and what could
 // not be read.
-func (s *snapshot) detail(ctx context.Context, cases []Case) (unconfirmed bool, unread []string) {
+func (s *diagnosis) detail(ctx context.Context, cases []Case) (unconfirmed bool, unread []string) {
 	var blocked [][]controllers.Target
 	var reading sync.WaitGroup
 	plain := slices.Clone(cases) // examine changes them
 	reading.Go(func() { blocked, unread = s.blocks(ctx, plain) })
-	unconfirmed = s.examineAll(ctx, cases)
+	unconfirmed = s.examiner.examineAll(ctx, cases)
 	reading.Wait()
 	for i := range blocked {
 		cases[i].Blocks = blocked[i]
@@ -263,8 +266,8 @@ func (s *snapshot) detail(ctx context.Context, cases []Case) (unconfirmed bool, 
 
 // stale adds the cases of sources that cannot fetch new revisions for an
 // object.
-func (s *snapshot) stale(v *Verdict, t controllers.Target) {
-	for _, e := range s.graph.From(s.vertex(t)) {
+func (s *judge) stale(v *Verdict, t controllers.Target) {
+	for _, e := range s.graph.From(vertex(t)) {
 		if e.Relation != "source" && e.Relation != "image" && e.Relation != "provider" {
 			continue
 		}

@@ -121,7 +121,7 @@ func (s suspect) changedBy() []fieldManager {
 // drift compares suspects with the desired state by a server-side dry run. It
 // returns a finding for each difference, and a description of what could not be
 // compared.
-func (s *snapshot) drift(ctx context.Context, sub subject, d *desired, suspects []suspect) (found []Finding, unknown []string) {
+func (s *verifier) drift(ctx context.Context, sub subject, d *desired, suspects []suspect) (found []Finding, unknown []string) {
 	owner := targetOf(sub.kind, sub.object)
 	suspects = likely(suspects)
 	if n := len(suspects) - driftChecks; n > 0 {
@@ -158,7 +158,7 @@ func (s *snapshot) drift(ctx context.Context, sub subject, d *desired, suspects 
 
 // drifted returns the finding for an object that differs from the desired
 // state.
-func (s *snapshot) drifted(sub subject, of suspect, change diff.Change) Finding {
+func (s *verifier) drifted(sub subject, of suspect, change diff.Change) Finding {
 	f := Finding{Object: key(of.target), Code: "drift"}
 	f.Message = fmt.Sprintf("%s from what %s has applied", differing(len(change.Fields)), targetOf(sub.kind, sub.object))
 	var names []string

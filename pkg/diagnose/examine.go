@@ -17,27 +17,35 @@ import (
 // eventsShown is the number of events to print for a root cause.
 const eventsShown = 3
 
+// examiner adds details to root causes. It lists events and pods, reads logs, and
+// fetches artifacts. Several root causes are examined in parallel.
+type examiner struct {
+	*judge
+	workloads *workloads
+	contents  *contents
+}
+
 // examine adds details to the root of a case that need further requests: pods
 // that are not ready, the file in the source, recent events. Errors are
 // ignored: the case is valid without them. It reports whether the failure may
 // be outdated because the object has no recent events.
-func (s *snapshot) examine(ctx context.Context, c *Case) (unconfirmed bool) {
+func (s *examiner) examine(ctx context.Context, c *Case) (unconfirmed bool) {
 	root := &c.Root
 	o, ofFlux := s.objects[root.Object]
 	if !ofFlux {
 		c.settle()
 		return false
 	}
-	k := s.kindOf(root.Object)
+	k := kindOf(root.Object)
 	sub := s.subject(k, o)
 	if said := spoken(sub.ready); sub.ready.Status == "False" && sub.ready.Reason != "" && !strings.Contains(root.Message+"\n"+strings.Join(root.Details, "\n"), oneLine(sub.ready.Message)) {
 		root.Details = append(root.Details, said)
 	}
-	if s.asksPods(sub, root.Code) && s.pods(ctx, root, sub) {
+	if asksPods(sub, root.Code) && s.pods(ctx, root, sub) {
 		c.settle() // events would only report the timeout
 		return false
 	}
-	*root = s.locate(ctx, *root, sub)
+	*root = s.contents.locate(ctx, *root, sub)
 	events, err := s.workloads.history.of(ctx, root.Object)
 	events = latest(events, eventsShown)
 	unconfirmed = err == nil && root.Code != "suspended" && !slices.ContainsFunc(events, func(e event.Event) bool { return confirms(s.Now, e) })
@@ -60,7 +68,7 @@ const eventEvidence = time.Hour
 
 // evidence reports whether an event may explain the current failure: it is
 // recent and newer than the last successful reconciliation.
-func (s *snapshot) evidence(sub subject, e event.Event) bool {
+func (s *examiner) evidence(sub subject, e event.Event) bool {
 	if !confirms(s.Now, e) {
 		return false
 	}
@@ -83,14 +91,14 @@ func timeless(message string) string {
 func (c *Case) settle() { c.Chain[len(c.Chain)-1] = c.Root }
 
 // asksPods reports whether the applied workloads may be the cause.
-func (s *snapshot) asksPods(sub subject, code string) bool {
+func asksPods(sub subject, code string) bool {
 	return sub.kind.Manager != "" && slices.Contains([]string{"not-ready", "progressing", "retries-exhausted", "health"}, code)
 }
 
 // pods reports whether workloads of the object are not ready, and makes the
 // first the root cause. Exhausted retries are a consequence and become a
 // detail.
-func (s *snapshot) pods(ctx context.Context, root *Finding, sub subject) bool {
+func (s *examiner) pods(ctx context.Context, root *Finding, sub subject) bool {
 	troubles, _ := s.workloads.troubles(ctx, workloadsOf(sub))
 	if len(troubles) == 0 {
 		troubles = s.workloads.hooks(ctx, sub)

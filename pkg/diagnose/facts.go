@@ -38,9 +38,9 @@ type Facts struct {
 }
 
 // factsOf returns the facts of an object, nil if it has no source.
-func (s *snapshot) factsOf(t controllers.Target) *Facts {
+func (s *judge) factsOf(t controllers.Target) *Facts {
 	o, there := s.objects[t]
-	k := s.kindOf(t)
+	k := kindOf(t)
 	if !there || len(k.Result) == 0 {
 		return nil
 	}
@@ -57,25 +57,25 @@ func (s *snapshot) factsOf(t controllers.Target) *Facts {
 		}
 		source, from = up[0], s.objects[key(up[0])]
 		f.Fetch = sub.again()
-		f.NextReconciliation = s.nextReconciliation(sub)
+		f.NextReconciliation = nextReconciliation(sub, s.Now)
 	} else {
 		f.Applied, f.AppliedAt, f.Fetch = "", time.Time{}, sub.command("reconcile")
 	}
 	// A HelmChart is built from a repository, which is the source to fetch.
 	for range sourceDepth {
-		up := s.kindOf(source).Upstream(from)
+		up := kindOf(source).Upstream(from)
 		if len(up) != 1 || from == nil {
 			break
 		}
 		next := s.objects[key(up[0])]
-		if k := s.kindOf(up[0]); next == nil || k.Static != nil && k.Static(next) {
+		if k := kindOf(up[0]); next == nil || k.Static != nil && k.Static(next) {
 			break
 		}
 		source, from = up[0], next
 	}
 	f.Source = key(source)
 	if from != nil {
-		f.fetched(s, s.kindOf(f.Source), from)
+		f.fetched(s, kindOf(f.Source), from)
 	}
 	if f.Applied == "" && f.Fetched == "" {
 		return nil
@@ -88,7 +88,7 @@ func (s *snapshot) factsOf(t controllers.Target) *Facts {
 const sourceDepth = 3
 
 // fetched sets the revision of the source and the time of the next fetch.
-func (f *Facts) fetched(s *snapshot, k controllers.Kind, o controllers.Object) {
+func (f *Facts) fetched(s *judge, k controllers.Kind, o controllers.Object) {
 	f.Fetched, f.SourceInterval = k.Result.String(o), duration(o, "spec.interval")
 	f.SourceSuspended = k.Suspension.Is(o)
 	f.Address = controllers.Path{k.Fetch.Address}.String(o)
@@ -107,13 +107,9 @@ func (f *Facts) fetched(s *snapshot, k controllers.Kind, o controllers.Object) {
 	}
 }
 
-// nextReconciliation returns when an object is due, zero if unknown. Only the
-// history of a Kustomization records every reconciliation.
-func (s *snapshot) nextReconciliation(sub subject) time.Time {
-	interval := duration(sub.object, "spec.interval")
-	entry := controllers.Path{"status.history[0].lastReconciled"}.String(sub.object)
-	last := moment(entry)
-	if next := last.Add(interval); interval > 0 && !last.IsZero() && next.After(s.Now) {
+// nextReconciliation returns when an object is due, zero if unknown or overdue.
+func nextReconciliation(sub subject, now time.Time) time.Time {
+	if next := (tree.Link{Kind: sub.kind, Live: sub.object}).Schedule().Next; next.After(now) {
 		return next
 	}
 	return time.Time{}
@@ -121,10 +117,10 @@ func (s *snapshot) nextReconciliation(sub subject) time.Time {
 
 // correction describes when the controller of an applier corrects an object,
 // and returns the commands that correct it immediately.
-func (s *snapshot) correction(sub subject) (detail string, remedies []string) {
+func (d Doctor) correction(sub subject) (detail string, remedies []string) {
 	if sub.kind.Drift == nil { // every reconciliation applies all objects
 		detail = fmt.Sprintf("%s corrects it with the next reconciliation", sub.kind.Controller)
-		if next := s.nextReconciliation(sub); !next.IsZero() {
+		if next := nextReconciliation(sub, d.Now); !next.IsZero() {
 			detail += ", about " + next.UTC().Format(time.RFC3339)
 		} else if interval := duration(sub.object, "spec.interval"); interval > 0 {
 			detail += fmt.Sprintf(" (interval %s)", interval)

@@ -62,7 +62,7 @@ func (d Doctor) Failed(ctx context.Context, failed []Failed) Verdict {
 		judge()
 	}
 	v.RootCauses, v.Unknown = len(v.Cases), append(v.Unknown, s.relevant(v, targets)...)
-	s.examineAll(ctx, v.Cases[:min(len(v.Cases), examined)])
+	s.examiner.examineAll(ctx, v.Cases[:min(len(v.Cases), examined)])
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && len(v.Unknown) == 0 {
 		v.Unknown = []string{"timed out reading: events, pods and logs"}
 	}
@@ -72,7 +72,7 @@ func (d Doctor) Failed(ctx context.Context, failed []Failed) Verdict {
 // relevant describes what could not be read and could change the verdict on
 // failed objects. The controllers matter if an object reports no failure, and
 // forbidden objects if a cause is open: tenants may read little.
-func (s *snapshot) relevant(v Verdict, failed []controllers.Target) []string {
+func (s *judge) relevant(v Verdict, failed []controllers.Target) []string {
 	silent, unclear := false, false
 	for _, t := range failed {
 		c, _ := v.Of(t)
@@ -91,9 +91,9 @@ func (s *snapshot) relevant(v Verdict, failed []controllers.Target) []string {
 
 // failure adds the case of a failed object. Sources that cannot fetch new
 // revisions count only if the object itself has no failure.
-func (s *snapshot) failure(v *Verdict, t controllers.Target) {
+func (s *judge) failure(v *Verdict, t controllers.Target) {
 	chain := s.chain(t)
-	if now := s.now[t]; now != nil && len(chain) > 0 && s.kindOf(t).IsReady(now) && !s.kindOf(t).IsReady(s.objects[t]) {
+	if now := s.now[t]; now != nil && len(chain) > 0 && kindOf(t).IsReady(now) && !kindOf(t).IsReady(s.objects[t]) {
 		chain = []Finding{{Object: t, Code: "recovered", Message: "it has become ready since"}}
 	}
 	if len(chain) == 0 {
@@ -112,8 +112,8 @@ func (s *snapshot) failure(v *Verdict, t controllers.Target) {
 }
 
 // shared adds an object to the existing case of its sources.
-func (s *snapshot) shared(v *Verdict, t controllers.Target) {
-	for _, e := range s.graph.From(s.vertex(t)) {
+func (s *judge) shared(v *Verdict, t controllers.Target) {
+	for _, e := range s.graph.From(vertex(t)) {
 		chain := s.chain(target(e.To))
 		if e.Relation != "source" && e.Relation != "image" || len(chain) == 0 {
 			continue

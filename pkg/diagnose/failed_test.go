@@ -23,9 +23,9 @@ func kustomization(name, status, reason, message string, spec map[string]any) co
 	}
 }
 
-// snapshotOf returns a snapshot with the objects, some in an earlier version.
-func snapshotOf(listed, known []controllers.Object) *snapshot {
-	s := Doctor{}.newSnapshot()
+// diagnosisOf returns a diagnosis with the objects, some in an earlier version.
+func diagnosisOf(listed, known []controllers.Object) *diagnosis {
+	s := Doctor{}.newDiagnosis()
 	s.view = view{listed: true}
 	nameOf := func(o controllers.Object) controllers.Target {
 		k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
@@ -69,7 +69,7 @@ func TestFailedObjectsShareTheirRoot(t *testing.T) {
 	apps := kustomization("apps", "False", "DependencyNotReady", "dependency 'apps/infra' is not ready", on("infra"))
 	shop := kustomization("shop", "False", "DependencyNotReady", "dependency 'apps/apps' is not ready", on("apps"))
 	again := kustomization("infra", "Unknown", "Progressing", "running again", nil)
-	s := snapshotOf([]controllers.Object{again, apps, shop}, []controllers.Object{broken, apps, shop})
+	s := diagnosisOf([]controllers.Object{again, apps, shop}, []controllers.Object{broken, apps, shop})
 	var v Verdict
 	for _, name := range []string{"infra", "apps", "shop"} {
 		s.failure(&v, named(name))
@@ -82,7 +82,7 @@ func TestFailedObjectsShareTheirRoot(t *testing.T) {
 func TestFailedObjectThatHasRecovered(t *testing.T) {
 	t.Parallel()
 	failed := kustomization("apps", "False", "DependencyNotReady", "dependency 'apps/infra' is not ready", nil)
-	s := snapshotOf([]controllers.Object{kustomization("apps", "True", "ReconciliationSucceeded", "applied", nil)}, []controllers.Object{failed})
+	s := diagnosisOf([]controllers.Object{kustomization("apps", "True", "ReconciliationSucceeded", "applied", nil)}, []controllers.Object{failed})
 	var v Verdict
 	s.failure(&v, named("apps"))
 	if diff := cmp.Diff(map[string][]string{"apps recovered": {"apps"}}, roots(v)); diff != "" {
@@ -95,13 +95,13 @@ func TestFailedObjectThatHasRecovered(t *testing.T) {
 func TestFailedObjectThatIsReady(t *testing.T) {
 	t.Parallel()
 	ready := kustomization("apps", "True", "ReconciliationSucceeded", "applied", nil)
-	s := snapshotOf([]controllers.Object{ready}, []controllers.Object{ready})
+	s := diagnosisOf([]controllers.Object{ready}, []controllers.Object{ready})
 	var v Verdict
 	s.failure(&v, named("apps"))
 	if diff := cmp.Diff(map[string][]string{}, roots(v)); diff != "" {
 		t.Errorf("want no case: %s", diff)
 	}
-	s = snapshotOf([]controllers.Object{ready}, []controllers.Object{ready})
+	s = diagnosisOf([]controllers.Object{ready}, []controllers.Object{ready})
 	down := controllers.Target{Kind: "Deployment", Namespace: "flux-system", Name: "kustomize-controller"}
 	s.down["kustomize-controller"] = Finding{Object: down, Code: "controller-down"}
 	s.failure(&v, named("apps"))
@@ -120,7 +120,7 @@ func TestSuspendedDependencyThatIsReady(t *testing.T) {
 		"apps progressing": kustomization("apps", "Unknown", "Progressing", "running health checks", needs),
 		"infra suspended":  kustomization("apps", "False", "DependencyNotReady", "dependency 'apps/infra' revision is not up to date", needs),
 	} {
-		s := snapshotOf([]controllers.Object{frozen, apps}, nil)
+		s := diagnosisOf([]controllers.Object{frozen, apps}, nil)
 		var v Verdict
 		s.failure(&v, named("apps"))
 		if diff := cmp.Diff(map[string][]string{want: {"apps"}}, roots(v)); diff != "" {

@@ -79,7 +79,7 @@ func deletedAt(o controllers.Object) (time.Time, bool) {
 
 // blockedDeletion returns the finding for an object that is being deleted. A
 // Flux object waits for its controller.
-func (s *snapshot) blockedDeletion(t controllers.Target, o controllers.Object) (Finding, bool) {
+func (s *installation) blockedDeletion(t controllers.Target, o controllers.Object) (Finding, bool) {
 	k, ofFlux := controllers.KindOf(groupOf(t), t.Kind)
 	f, deleting := blockedDeletion(t, o, s.Now)
 	if !deleting || !ofFlux {

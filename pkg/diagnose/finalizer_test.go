@@ -87,7 +87,7 @@ func TestBlockedDeletionOfFlux(t *testing.T) {
 	o := kustomization("app", "True", "ReconciliationSucceeded", "Applied revision", nil)
 	metadata := o["metadata"].(map[string]any)
 	metadata["deletionTimestamp"], metadata["finalizers"] = "2026-11-21T09:00:00Z", []any{"finalizers.fluxcd.io", "example.com/hold"}
-	s := snapshotOf([]controllers.Object{o}, nil)
+	s := diagnosisOf([]controllers.Object{o}, nil)
 	s.Now = time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)
 	k, _ := controllers.FindKind("Kustomization")
 	f := s.deleting(newSubject(k, o))

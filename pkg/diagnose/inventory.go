@@ -66,7 +66,7 @@ func (inv *inventory) take(t controllers.Target, o controllers.Object) {
 // readInventory reads the metadata of the objects in an inventory: one list for
 // each kind, selected by the owner labels, and a request for each remaining
 // object.
-func (s *snapshot) readInventory(ctx context.Context, sub subject, rendered *desired) *inventory {
+func (s *verifier) readInventory(ctx context.Context, sub subject, rendered *desired) *inventory {
 	inv := &inventory{
 		subject: sub, rendered: rendered, targets: sub.kind.Managed(sub.object),
 		live: map[controllers.Target]controllers.Object{}, absent: map[controllers.Target]bool{},
@@ -229,7 +229,7 @@ func metadataOf(ctx context.Context, client *kube.Client, r kube.Resource, t con
 }
 
 // missing returns the case of the missing objects.
-func (inv *inventory) missing(s *snapshot, skip func(controllers.Target) bool) (Case, bool) {
+func (inv *inventory) missing(d Doctor, skip func(controllers.Target) bool) (Case, bool) {
 	var gone []controllers.Target
 	for _, t := range inv.targets {
 		if inv.absent[t] && !skip(t) {
@@ -240,7 +240,7 @@ func (inv *inventory) missing(s *snapshot, skip func(controllers.Target) bool) (
 		return Case{}, false
 	}
 	owner := targetOf(inv.kind, inv.object)
-	root := s.deleted(gone[0], inv.subject)
+	root := d.deleted(gone[0], inv.subject)
 	for _, t := range gone[1:min(len(gone), namedObjects)] {
 		root.Details = append(root.Details, t.String()+" is missing as well")
 	}
@@ -251,19 +251,19 @@ func (inv *inventory) missing(s *snapshot, skip func(controllers.Target) bool) (
 
 // deleted returns the finding for an object of an inventory that does not
 // exist.
-func (s *snapshot) deleted(t controllers.Target, sub subject) Finding {
+func (d Doctor) deleted(t controllers.Target, sub subject) Finding {
 	f := Finding{Object: key(t), Code: "deleted", Message: fmt.Sprintf("it does not exist, although %s has applied it: it was deleted outside Flux", targetOf(sub.kind, sub.object))}
-	detail, remedies := s.correction(sub)
+	detail, remedies := d.correction(sub)
 	f.Details, f.Remedies = []string{detail}, remedies
 	return f
 }
 
 // blocked returns the cases of objects that are being deleted.
-func (inv *inventory) blocked(s *snapshot) []Case {
+func (inv *inventory) blocked(i *installation) []Case {
 	var cases []Case
 	owner := targetOf(inv.kind, inv.object)
 	for _, t := range inv.targets {
-		f, ok := s.blockedDeletion(t, inv.live[t])
+		f, ok := i.blockedDeletion(t, inv.live[t])
 		if !ok {
 			continue
 		}

@@ -9,10 +9,24 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
+// judge derives findings from the status of the objects that were read. It sends
+// no requests, and is used by one goroutine at a time.
+type judge struct {
+	*snapshot
+	*installation
+	// judged caches the findings of local: many objects wait for the same few.
+	judged map[controllers.Target]judgement
+}
+
+type judgement struct {
+	finding *Finding
+	waits   bool
+}
+
 // local returns the finding for one object according to its own status, nil if
 // it is healthy. waits reports whether it waits for other objects, which may
 // have the root cause.
-func (s *snapshot) local(t controllers.Target) (f *Finding, waits bool) {
+func (s *judge) local(t controllers.Target) (f *Finding, waits bool) {
 	known, ok := s.judged[t]
 	if !ok {
 		known.finding, known.waits = s.judge(t)
@@ -21,12 +35,12 @@ func (s *snapshot) local(t controllers.Target) (f *Finding, waits bool) {
 	return known.finding, known.waits
 }
 
-func (s *snapshot) judge(t controllers.Target) (f *Finding, waits bool) {
+func (s *judge) judge(t controllers.Target) (f *Finding, waits bool) {
 	o, there := s.objects[t]
 	if !there {
 		return s.missing(t), false
 	}
-	k := s.kindOf(t)
+	k := kindOf(t)
 	sub := s.subject(k, o)
 	down, broken := s.down[k.Controller]
 	finding := func(code, message string, remedies ...string) *Finding {
@@ -93,10 +107,10 @@ func spoken(r controllers.Readiness) string { return join(r.Reason, r.Message) }
 
 // behind returns the finding for a ready object that has not been reconciled to
 // the current revision of its source within newRevisionGrace.
-func (s *snapshot) behind(sub subject) *Finding {
-	for _, e := range s.graph.From(s.vertex(targetOf(sub.kind, sub.object))) {
+func (s *judge) behind(sub subject) *Finding {
+	for _, e := range s.graph.From(vertex(targetOf(sub.kind, sub.object))) {
 		source := s.objects[target(e.To)]
-		k := s.kindOf(target(e.To))
+		k := kindOf(target(e.To))
 		if e.Relation != "source" || source == nil {
 			continue
 		}
@@ -114,7 +128,7 @@ func (s *snapshot) behind(sub subject) *Finding {
 }
 
 // missing returns the finding for a referenced object that does not exist.
-func (s *snapshot) missing(t controllers.Target) *Finding {
+func (s *judge) missing(t controllers.Target) *Finding {
 	if s.hidden(t) != nil {
 		return nil // its existence is unknown
 	}

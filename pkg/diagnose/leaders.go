@@ -23,17 +23,35 @@ func doubtful(cases []Case) bool {
 
 // readLeaders adds the controllers without a leader to the failed controllers.
 // A forbidden list of leases is ignored.
-func (s *snapshot) readLeaders(ctx context.Context, bearable func(error) bool) error {
+func (s *installation) readLeaders(ctx context.Context, bearable func(error) bool) error {
 	s.leadersAsked = true
-	if err := s.leaders(ctx, s.down); err != nil && !bearable(err) {
+	if err := s.leaders(ctx); err != nil && !bearable(err) {
 		return err
 	}
 	return nil
 }
 
+// dropUnused drops the findings for missing controllers whose kinds have no
+// objects.
+func (s *installation) dropUnused(targets []controllers.Target) {
+	used := map[string]bool{}
+	for _, t := range targets {
+		used[kindOf(t).Controller] = true
+	}
+	for name, f := range s.down {
+		if f.Code != "controller-missing" {
+			continue
+		}
+		s.uninstalled = append(s.uninstalled, name)
+		if !used[name] {
+			delete(s.down, name) // not installed and not needed
+		}
+	}
+}
+
 // newlyLeaderless reads the leases once and reports whether it found a
 // controller without a leader. Findings are then computed again.
-func (s *snapshot) newlyLeaderless(ctx context.Context, v *Verdict) bool {
+func (s *diagnosis) newlyLeaderless(ctx context.Context, v *Verdict) bool {
 	if s.leadersAsked || s.blind != "" {
 		return false
 	}

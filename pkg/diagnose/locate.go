@@ -20,10 +20,18 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
+// contents reads what sources and the storage of Helm contain: the archive of
+// each source once, and the desired state of an applier.
+type contents struct {
+	Doctor
+	*snapshot
+	files cache[controllers.Target, fs.FS]
+}
+
 // locate adds details to a root that need further requests: the file of a
 // rejected object, and the provider of an API that is not served. If it finds
 // nothing, it returns the root unchanged.
-func (s *snapshot) locate(ctx context.Context, root Finding, sub subject) Finding {
+func (s *contents) locate(ctx context.Context, root Finding, sub subject) Finding {
 	found, ok := recognise(sub)
 	if !ok || !found.located || found.Code != root.Code {
 		return root
@@ -51,7 +59,7 @@ func groupVersion(f failure.Failure) (group, version string) {
 }
 
 // served returns the API versions of a kind that the cluster serves.
-func (s *snapshot) served(ctx context.Context, group, kind string) []string {
+func (s *contents) served(ctx context.Context, group, kind string) []string {
 	resources, err := s.Client.Discovery().NamedInGroup(ctx, group, kind)
 	if err != nil {
 		return nil // the kind is not served, or discovery failed
@@ -67,7 +75,7 @@ func (s *snapshot) served(ctx context.Context, group, kind string) []string {
 
 // providers returns the Flux objects that have applied CRDs of a group,
 // according to the owner labels.
-func (s *snapshot) providers(ctx context.Context, but controllers.Target, group string) []string {
+func (s *contents) providers(ctx context.Context, but controllers.Target, group string) []string {
 	if group == "" {
 		return nil
 	}
@@ -88,7 +96,7 @@ func (s *snapshot) providers(ctx context.Context, but controllers.Target, group 
 
 // file returns the file in the source that defines the object of a failure, or
 // "". Patches may have the same name, so there may be several files.
-func (s *snapshot) file(ctx context.Context, sub subject) string {
+func (s *contents) file(ctx context.Context, sub subject) string {
 	sources := sub.kind.SourceOf(sub.object)
 	f := sub.failure
 	if len(sources) != 1 || f.In(failure.Install, failure.Upgrade) {
@@ -125,11 +133,11 @@ var errNoArtifact = errors.New("the source has no artifact")
 
 // artifact returns the files in the artifact of a source. Many failures may
 // have the same source.
-func (s *snapshot) artifact(ctx context.Context, source controllers.Target) (fs.FS, error) {
-	return s.artifacts.get(source, func() (fs.FS, error) {
+func (s *contents) artifact(ctx context.Context, source controllers.Target) (fs.FS, error) {
+	return s.files.get(source, func() (fs.FS, error) {
 		a, ok := artifact.Of(s.objects[source])
 		if !ok { // a survey reduces healthy objects
-			o, err := s.Client.GetKind(ctx, s.kindOf(source), source.Namespace, source.Name)
+			o, err := s.Client.GetKind(ctx, kindOf(source), source.Namespace, source.Name)
 			if err != nil {
 				return nil, err
 			}

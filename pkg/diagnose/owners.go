@@ -15,7 +15,7 @@ import (
 
 // contested returns the cases of objects that another Flux object also applies,
 // and a description of what could not be read.
-func (inv *inventory) contested(ctx context.Context, s *snapshot) (cases []Case, unknown []string) {
+func (inv *inventory) contested(ctx context.Context, s *verifier) (cases []Case, unknown []string) {
 	owner := targetOf(inv.kind, inv.object)
 	others, unknown := s.otherOwners(ctx, owner, inv.targets)
 	claims := s.newClaims()
@@ -61,13 +61,13 @@ func contest(owner, t controllers.Target, others []controllers.Target) Case {
 // otherOwners returns the other objects of the applier's kind whose inventories
 // contain one of the targets, and a description of what could not be read. It
 // ignores objects that apply to another cluster.
-func (s *snapshot) otherOwners(ctx context.Context, owner controllers.Target, targets []controllers.Target) (map[controllers.Target][]controllers.Target, []string) {
+func (s *verifier) otherOwners(ctx context.Context, owner controllers.Target, targets []controllers.Target) (map[controllers.Target][]controllers.Target, []string) {
 	var wanted []controllers.Target
 	for _, t := range targets {
 		wanted = append(wanted, key(t))
 	}
 	owners := map[controllers.Target][]controllers.Target{}
-	appliers, unknown := s.appliersOf(ctx, []controllers.Kind{s.kindOf(owner)}, namespacesOf(append([]controllers.Target{owner}, targets...)...), wanted...)
+	appliers, unknown := s.appliersOf(ctx, []controllers.Kind{kindOf(owner)}, namespacesOf(append([]controllers.Target{owner}, targets...)...), wanted...)
 	for _, a := range appliers {
 		other := targetOf(a.kind, a.object)
 		if remote(a.object) || other == owner {
@@ -83,15 +83,15 @@ func (s *snapshot) otherOwners(ctx context.Context, owner controllers.Target, ta
 // claims checks whether the appliers that owner labels name still apply an
 // object. It reads a limited number of appliers, each once.
 type claims struct {
-	*snapshot
+	*verifier
 	read     map[controllers.Target]controllers.Object
 	rendered map[controllers.Target]*desired
 	// unknown describes what could not be read, and why.
 	unknown []string
 }
 
-func (s *snapshot) newClaims() *claims {
-	return &claims{snapshot: s, read: map[controllers.Target]controllers.Object{}, rendered: map[controllers.Target]*desired{}}
+func (s *verifier) newClaims() *claims {
+	return &claims{verifier: s, read: map[controllers.Target]controllers.Object{}, rendered: map[controllers.Target]*desired{}}
 }
 
 // has reports whether an applier has applied an object.
@@ -100,7 +100,7 @@ func (c *claims) has(ctx context.Context, owner, t controllers.Target) bool {
 	if o == nil || remote(o) {
 		return false
 	}
-	k := c.kindOf(owner)
+	k := kindOf(owner)
 	managed := k.Managed(o)
 	if len(managed) == 0 && k.Release {
 		return c.released(ctx, owner, o, t) // an older helm-controller keeps no inventory
@@ -134,7 +134,7 @@ func (c *claims) released(ctx context.Context, owner controllers.Target, o contr
 	rendered, asked := c.rendered[owner]
 	if !asked {
 		var err error
-		if rendered, err = c.snapshot.released(ctx, newSubject(c.kindOf(owner), o)); err != nil {
+		if rendered, err = c.contents.released(ctx, newSubject(kindOf(owner), o)); err != nil {
 			c.miss(unseen(err) + ": the release of " + owner.String() + ", an owner in labels of the inventory")
 		}
 		c.rendered[owner] = rendered
@@ -155,11 +155,11 @@ func (c *claims) miss(what string) {
 
 // readOwner reads a Flux object. It returns nil if the object does not exist or
 // its kind is unknown or not installed.
-func (s *snapshot) readOwner(ctx context.Context, t controllers.Target) (controllers.Object, error) {
-	if s.kindOf(t).Kind == "" {
+func (d Doctor) readOwner(ctx context.Context, t controllers.Target) (controllers.Object, error) {
+	if kindOf(t).Kind == "" {
 		return nil, nil
 	}
-	o, err := s.Client.GetKind(ctx, s.kindOf(t), t.Namespace, t.Name)
+	o, err := d.Client.GetKind(ctx, kindOf(t), t.Namespace, t.Name)
 	var kindMissing *kube.MissingKindError
 	if apierrors.IsNotFound(err) || errors.As(err, &kindMissing) {
 		return nil, nil

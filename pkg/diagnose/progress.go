@@ -68,7 +68,7 @@ func (s subject) lastFailure() string {
 }
 
 // deleting returns the finding for a Flux object that is being deleted.
-func (s *snapshot) deleting(sub subject) *Finding {
+func (s *installation) deleting(sub subject) *Finding {
 	t := targetOf(sub.kind, sub.object)
 	t.APIVersion = sub.kind.APIVersion()
 	f, _ := s.blockedDeletion(t, sub.object)

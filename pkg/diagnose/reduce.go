@@ -21,6 +21,11 @@ func reduced(k controllers.Kind, o controllers.Object) controllers.Object {
 	if !isHealthy(k, o) {
 		return o
 	}
+	return summary(k, o)
+}
+
+// summary returns a healthy object in its reduced form.
+func summary(k controllers.Kind, o controllers.Object) controllers.Object {
 	small := controllers.Object{"apiVersion": o["apiVersion"], "kind": o["kind"]}
 	for _, path := range fieldsOf(k) {
 		for _, field := range path {
@@ -89,8 +94,11 @@ type store struct {
 // keep stores a healthy object and returns nil, or returns the object to be
 // kept decoded.
 func (s *store) keep(k controllers.Kind, o controllers.Object) controllers.Object {
-	o = reduced(k, o)
-	if !isHealthy(k, o) || len(k.Attempts) == 0 && k.Family != "source" {
+	if !isHealthy(k, o) {
+		return o
+	}
+	o = summary(k, o)
+	if len(k.Attempts) == 0 && k.Family != "source" {
 		return o
 	}
 	if status, ok := o["status"].(map[string]any); ok {
@@ -127,7 +135,7 @@ func (s *store) get(t controllers.Target) controllers.Object {
 
 // suspects returns the objects of a survey that may have a problem, with their
 // dependencies. The graph does not need the others.
-func (s *snapshot) suspects() []controllers.Object {
+func (s *snapshot) suspects(down map[string]Finding) []controllers.Object {
 	var objects []controllers.Object
 	taken := map[controllers.Target]bool{}
 	var take func(t controllers.Target, o controllers.Object)
@@ -138,21 +146,21 @@ func (s *snapshot) suspects() []controllers.Object {
 		taken[t] = true
 		s.objects[t] = o
 		objects = append(objects, o)
-		for _, up := range tree.Awaited(s.kindOf(t), o) {
+		for _, up := range tree.Awaited(kindOf(t), o) {
 			take(up, s.object(up))
 		}
 	}
 	for _, t := range slices.Collect(maps.Keys(s.objects)) {
-		if o := s.objects[t]; s.suspect(t, o) {
+		if o := s.objects[t]; s.suspect(t, o, down) {
 			take(t, o)
 		}
 	}
 	for t := range s.well.text {
-		k := s.kindOf(t)
-		if _, broken := s.down[k.Controller]; len(k.Attempts) == 0 && !broken {
+		k := kindOf(t)
+		if _, broken := down[k.Controller]; len(k.Attempts) == 0 && !broken {
 			continue // a source has no attempted revision
 		}
-		if o := s.object(t); s.suspect(t, o) {
+		if o := s.object(t); s.suspect(t, o, down) {
 			take(t, o)
 		}
 	}
@@ -167,20 +175,38 @@ func (s *snapshot) object(t controllers.Target) controllers.Object {
 	return s.well.get(t)
 }
 
+// revision returns the revision of a source, and false for one that was not
+// read. Many objects have the same source, which is decoded once.
+func (s *snapshot) revision(t controllers.Target) (string, bool) {
+	r, known := s.revisions[t]
+	if !known {
+		o := s.object(t)
+		if o == nil {
+			return "", false
+		}
+		r = kindOf(t).Result.String(o)
+		s.revisions[t] = r
+	}
+	return r, true
+}
+
 // suspect reports whether an object may have a problem, even if it is healthy:
 // its controller is down, or it has not attempted the current revision of its
 // source.
-func (s *snapshot) suspect(t controllers.Target, o controllers.Object) bool {
-	k := s.kindOf(t)
-	if _, broken := s.down[k.Controller]; broken || !isHealthy(k, o) {
+func (s *snapshot) suspect(t controllers.Target, o controllers.Object, down map[string]Finding) bool {
+	k := kindOf(t)
+	if _, broken := down[k.Controller]; broken || !isHealthy(k, o) {
 		return true
 	}
 	if len(k.Attempts) == 0 {
 		return len(k.AllRefs()) > 0
 	}
 	for _, up := range tree.Awaited(k, o) {
-		source := s.kindOf(up)
-		if from := s.object(up); from != nil && source.Family == "source" && !k.Tried(o, source, source.Result.String(from)) {
+		source := kindOf(up)
+		if source.Family != "source" {
+			continue
+		}
+		if revision, there := s.revision(up); there && !k.Tried(o, source, revision) {
 			return true
 		}
 	}

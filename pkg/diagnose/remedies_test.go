@@ -188,8 +188,8 @@ func TestCommandsForSecrets(t *testing.T) {
 		{"Receiver", `{"type":"github","secretRef":{"name":"gone"}}`, "flux create secret receiver gone -n apps --type=github --hostname=<host>"},
 	} {
 		s := failing(t, c.kind, "", "", c.spec)
-		field := strings.TrimSuffix(strings.TrimPrefix(s.secretField("gone"), "."), ".name")
-		if got := s.createSecret(field, "apps", "gone"); got != c.want {
+		field := strings.TrimSuffix(strings.TrimPrefix(s.origin().secretField("gone"), "."), ".name")
+		if got := s.origin().createSecret(field, "apps", "gone"); got != c.want {
 			t.Errorf("%s %s:\n%s\n%s", c.kind, c.spec, got, c.want)
 		}
 	}

@@ -10,8 +10,14 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
+// rejection is a subject whose objects the API server or a health check has
+// rejected.
+type rejection struct{ subject }
+
+func (s subject) rejection() rejection { return rejection{s} }
+
 // user returns the user that lacks a permission.
-func (s subject) user() string {
+func (s rejection) user() string {
 	rest, is := strings.CutPrefix(s.failure.User, "system:serviceaccount:")
 	namespace, name, ok := strings.Cut(rest, ":")
 	switch {
@@ -24,12 +30,12 @@ func (s subject) user() string {
 }
 
 // rejectedIn returns the namespace of the rejected object.
-func (s subject) rejectedIn() string {
+func (s rejection) rejectedIn() string {
 	return orElse(orElse(s.failure.Object.Namespace, s.failure.Named.Namespace), s.target())
 }
 
 // inFile returns the location of the object's definition, if it is known.
-func (s subject) inFile() string {
+func (s rejection) inFile() string {
 	if s.file != "" {
 		return " in " + s.file
 	}
@@ -40,7 +46,7 @@ func (s subject) inFile() string {
 }
 
 // usedIn returns the file that uses an API, if it is known.
-func (s subject) usedIn() string {
+func (s rejection) usedIn() string {
 	if s.file != "" {
 		return ", which is used in " + s.file
 	}
@@ -51,7 +57,7 @@ func (s subject) usedIn() string {
 const mostShown = 3
 
 // fields returns the paths of the rejected fields.
-func (s subject) fields() string {
+func (s rejection) fields() string {
 	var paths []string
 	for _, f := range s.failure.Fields {
 		if path := "." + f.Path; !slices.Contains(paths, path) {
@@ -63,7 +69,7 @@ func (s subject) fields() string {
 
 // problems returns the rejected fields with the reasons, except immutable
 // fields.
-func (s subject) problems() string {
+func (s rejection) problems() string {
 	var all []string
 	for _, f := range s.failure.Fields {
 		if !f.Immutable() {
@@ -82,7 +88,7 @@ func shortened(all []string) string {
 
 // recreate returns the remedies for an immutable field, the non-destructive one
 // first.
-func (s subject) recreate() []string {
+func (s rejection) recreate() []string {
 	o := s.failure.Object
 	if o.Kind == "" || o.Name == "" {
 		o = failure.Object{Kind: s.failure.Named.Kind, Namespace: s.target(), Name: s.failure.Named.Name}
@@ -119,7 +125,7 @@ func destroyed(kind string) string {
 }
 
 // serveIt returns the remedies for a kind that the API server does not serve.
-func (s subject) serveIt() []string {
+func (s rejection) serveIt() []string {
 	group, _ := groupVersion(s.failure)
 	switch {
 	case slices.Contains(s.served, s.failure.Version):
@@ -139,7 +145,7 @@ func (s subject) serveIt() []string {
 }
 
 // unhealthy describes the objects that did not become ready.
-func (s subject) unhealthy() string {
+func (s rejection) unhealthy() string {
 	var all []string
 	for _, h := range s.failure.Objects {
 		switch {
@@ -156,7 +162,7 @@ func (s subject) unhealthy() string {
 
 // heal returns the remedies for objects that did not become ready. Applied
 // objects that are missing are created again without a remedy.
-func (s subject) heal() []string {
+func (s rejection) heal() []string {
 	var remedies []string
 	for _, h := range s.failure.Objects[:min(len(s.failure.Objects), mostShown)] {
 		switch {
@@ -170,7 +176,7 @@ func (s subject) heal() []string {
 }
 
 // checks reports whether .spec.healthChecks names an object.
-func (s subject) checks(o failure.Object) bool {
+func (s rejection) checks(o failure.Object) bool {
 	list, _ := controllers.Path{"spec.healthChecks"}.Lookup(s.object)
 	items, _ := list.([]any)
 	return slices.ContainsFunc(items, func(item any) bool {

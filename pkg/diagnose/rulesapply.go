@@ -21,26 +21,26 @@ var applyRules = []rule{
 	{
 		code: "api-missing", located: true, kinds: appliers, types: []failure.Type{failure.NoMatch},
 		message: func(s subject) string {
-			return "the cluster does not serve " + strings.TrimSuffix(s.failure.Named.Kind+" in version "+s.failure.Version, " in version ") + s.usedIn()
+			return "the cluster does not serve " + strings.TrimSuffix(s.failure.Named.Kind+" in version "+s.failure.Version, " in version ") + s.rejection().usedIn()
 		},
-		remedies: func(s subject) []string { return append(s.serveIt(), s.again()) },
+		remedies: func(s subject) []string { return append(s.rejection().serveIt(), s.again()) },
 	},
 	{
 		code: "quota", kinds: appliers, types: []failure.Type{failure.Quota},
 		message: func(s subject) string {
-			return fmt.Sprintf("ResourceQuota %s exceeded by %s: %s", s.failure.By, s.rejected(), s.detail())
+			return fmt.Sprintf("ResourceQuota %s exceeded by %s: %s", s.failure.By, s.rejection().rejected(), s.detail())
 		},
 		remedies: func(s subject) []string {
-			return []string{fmt.Sprintf("raise ResourceQuota %s of namespace %s, or request less", s.failure.By, s.rejectedIn()), s.again()}
+			return []string{fmt.Sprintf("raise ResourceQuota %s of namespace %s, or request less", s.failure.By, s.rejection().rejectedIn()), s.again()}
 		},
 	},
 	{
 		code: "limit-range", located: true, kinds: appliers, types: []failure.Type{failure.LimitRange},
 		message: func(s subject) string {
-			return fmt.Sprintf("a LimitRange of namespace %s does not allow %s: %s", s.rejectedIn(), s.rejected(), s.detail())
+			return fmt.Sprintf("a LimitRange of namespace %s does not allow %s: %s", s.rejection().rejectedIn(), s.rejection().rejected(), s.detail())
 		},
 		remedies: func(s subject) []string {
-			return []string{fmt.Sprintf("change the resources of %s%s, or the LimitRange: kubectl -n %s describe limitranges", s.rejected(), s.inFile(), shell.Quote(s.rejectedIn())), s.again()}
+			return []string{fmt.Sprintf("change the resources of %s%s, or the LimitRange: kubectl -n %s describe limitranges", s.rejection().rejected(), s.rejection().inFile(), shell.Quote(s.rejection().rejectedIn())), s.again()}
 		},
 	},
 	{
@@ -56,22 +56,22 @@ var applyRules = []rule{
 	{
 		code: "admission", located: true, kinds: appliers, types: []failure.Type{failure.PodSecurity},
 		message: func(s subject) string {
-			return fmt.Sprintf("%s violates PodSecurity %s: %s", s.rejected(), s.failure.By, s.detail())
+			return fmt.Sprintf("%s violates PodSecurity %s: %s", s.rejection().rejected(), s.failure.By, s.detail())
 		},
 		remedies: func(s subject) []string {
-			return []string{fmt.Sprintf("change %s%s, or the label pod-security.kubernetes.io/enforce of namespace %s", s.rejected(), s.inFile(), s.rejectedIn()), s.again()}
+			return []string{fmt.Sprintf("change %s%s, or the label pod-security.kubernetes.io/enforce of namespace %s", s.rejection().rejected(), s.rejection().inFile(), s.rejection().rejectedIn()), s.again()}
 		},
 	},
 	{
 		code: "admission", located: true, kinds: appliers, types: []failure.Type{failure.Admission, failure.Forbidden, failure.PriorityClass, failure.ServiceAccount},
 		message: func(s subject) string {
 			if s.failure.By == "" {
-				return "API server rejected " + s.rejected() + ": " + s.detail()
+				return "API server rejected " + s.rejection().rejected() + ": " + s.detail()
 			}
-			return fmt.Sprintf("%s rejected %s: %s", s.failure.By, s.rejected(), s.detail())
+			return fmt.Sprintf("%s rejected %s: %s", s.failure.By, s.rejection().rejected(), s.detail())
 		},
 		remedies: func(s subject) []string {
-			fix := "change " + s.rejected() + s.inFile()
+			fix := "change " + s.rejection().rejected() + s.rejection().inFile()
 			if s.failure.By != "" {
 				fix += ", or the policy " + s.failure.By
 			}
@@ -90,46 +90,50 @@ var applyRules = []rule{
 	{
 		code: "permission", kinds: appliers, types: []failure.Type{failure.Unauthorized},
 		message: func(s subject) string {
-			return strings.TrimSpace(fmt.Sprintf("%s is forbidden to %s %s %s", s.user(), s.failure.Verb, s.failure.Resource, s.failure.Scope))
+			return strings.TrimSpace(fmt.Sprintf("%s is forbidden to %s %s %s", s.rejection().user(), s.failure.Verb, s.failure.Resource, s.failure.Scope))
 		},
 		remedies: func(s subject) []string {
 			return []string{fmt.Sprintf("grant %s the verb %q on %s with a RoleBinding or ClusterRoleBinding, or remove %s from the source",
-				s.user(), s.failure.Verb, s.failure.Resource, s.rejected()), s.again()}
+				s.rejection().user(), s.failure.Verb, s.failure.Resource, s.rejection().rejected()), s.again()}
 		},
 	},
 	{
 		code: "immutable", located: true, kinds: appliers, types: []failure.Type{failure.Invalid},
-		when:     func(s subject) bool { return s.failure.Immutable() },
-		message:  func(s subject) string { return fmt.Sprintf("field is immutable: %s of %s", s.fields(), s.rejected()) },
-		remedies: func(s subject) []string { return append(s.recreate(), s.again()) },
+		when: func(s subject) bool { return s.failure.Immutable() },
+		message: func(s subject) string {
+			return fmt.Sprintf("field is immutable: %s of %s", s.rejection().fields(), s.rejection().rejected())
+		},
+		remedies: func(s subject) []string { return append(s.rejection().recreate(), s.again()) },
 	},
 	{
 		code: "invalid", located: true, kinds: appliers, types: []failure.Type{failure.Invalid},
-		message: func(s subject) string { return "API server rejected " + s.rejected() + ": " + s.problems() },
+		message: func(s subject) string {
+			return "API server rejected " + s.rejection().rejected() + ": " + s.rejection().problems()
+		},
 		remedies: func(s subject) []string {
-			return []string{fmt.Sprintf("fix %s of %s%s, commit and push", s.fields(), s.rejected(), s.inFile()), s.again()}
+			return []string{fmt.Sprintf("fix %s of %s%s, commit and push", s.rejection().fields(), s.rejection().rejected(), s.rejection().inFile()), s.again()}
 		},
 	},
 	{
 		code: "invalid", located: true, kinds: appliers, types: []failure.Type{failure.Undecodable},
-		message: func(s subject) string { return "API server rejected " + s.rejected() + ": " + s.detail() },
+		message: func(s subject) string { return "API server rejected " + s.rejection().rejected() + ": " + s.detail() },
 		remedies: func(s subject) []string {
-			return []string{fmt.Sprintf("fix %s%s, commit and push", s.rejected(), s.inFile()), s.again()}
+			return []string{fmt.Sprintf("fix %s%s, commit and push", s.rejection().rejected(), s.rejection().inFile()), s.again()}
 		},
 	},
 	{
 		code: "conflict", located: true, kinds: appliers, types: []failure.Type{failure.Conflict},
 		message: func(s subject) string {
 			if s.failure.By == "" {
-				return s.rejected() + " was changed by another client meanwhile"
+				return s.rejection().rejected() + " was changed by another client meanwhile"
 			}
-			return fmt.Sprintf("field manager %s owns fields of %s: %s", s.failure.By, s.rejected(), s.detail())
+			return fmt.Sprintf("field manager %s owns fields of %s: %s", s.failure.By, s.rejection().rejected(), s.detail())
 		},
 		remedies: func(s subject) []string {
 			if s.failure.By == "" {
 				return []string{s.again()}
 			}
-			return []string{fmt.Sprintf("remove the fields from %s%s, or from what %s applies", s.rejected(), s.inFile(), s.failure.By), s.again()}
+			return []string{fmt.Sprintf("remove the fields from %s%s, or from what %s applies", s.rejection().rejected(), s.rejection().inFile(), s.failure.By), s.again()}
 		},
 	},
 	{
@@ -142,7 +146,7 @@ var applyRules = []rule{
 	},
 	{
 		code: "health", kinds: appliers, types: []failure.Type{failure.Unhealthy},
-		message: func(s subject) string { return s.unhealthy() }, remedies: func(s subject) []string { return append(s.heal(), s.again()) },
+		message: func(s subject) string { return s.rejection().unhealthy() }, remedies: func(s subject) []string { return append(s.rejection().heal(), s.again()) },
 	},
 	{
 		code: "decryption", kinds: []string{"Kustomization"}, types: []failure.Type{failure.Encrypted},

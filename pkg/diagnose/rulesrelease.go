@@ -37,7 +37,7 @@ var releaseRules = []rule{
 		message: fixed("an operation on the Helm release is in progress, or was interrupted"),
 		remedies: func(s subject) []string {
 			return []string{
-				"if another client operates on the release, wait until it has finished" + s.history(),
+				"if another client operates on the release, wait until it has finished" + s.rejection().history(),
 				// helm-controller recovers a release in a pending state.
 				s.command("reconcile"),
 			}
@@ -69,7 +69,7 @@ var releaseRules = []rule{
 
 // history returns the command that prints the revisions of a release, with a
 // leading colon, or "" if the release name is unknown.
-func (s subject) history() string {
+func (s rejection) history() string {
 	target, err := build.TargetOf(&unstructured.Unstructured{Object: s.object})
 	if err != nil {
 		return ""

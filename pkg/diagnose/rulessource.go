@@ -34,16 +34,16 @@ var sourceRules = []rule{
 	{
 		code: "secret-missing", types: []failure.Type{failure.NotFound}, when: missesSecret, upstream: true,
 		message: func(s subject) string {
-			if field := s.secretField(s.failure.Named.Name); field != "" {
-				return fmt.Sprintf("%s, referenced by %s, does not exist", s.named(), field)
+			if field := s.origin().secretField(s.failure.Named.Name); field != "" {
+				return fmt.Sprintf("%s, referenced by %s, does not exist", s.origin().named(), field)
 			}
-			return s.named() + " does not exist"
+			return s.origin().named() + " does not exist"
 		},
 		remedies: func(s subject) []string {
 			name := s.failure.Named.Name
-			field := s.secretField(name)
-			command := s.createSecret(strings.TrimSuffix(strings.TrimPrefix(field, "."), ".name"), orElse(s.failure.Named.Namespace, s.namespace()), name)
-			remedies := []string{"create " + s.named() + ": " + command}
+			field := s.origin().secretField(name)
+			command := s.origin().createSecret(strings.TrimSuffix(strings.TrimPrefix(field, "."), ".name"), orElse(s.failure.Named.Namespace, s.namespace()), name)
+			remedies := []string{"create " + s.origin().named() + ": " + command}
 			if field != "" {
 				remedies = append(remedies, fmt.Sprintf("or correct %s of %s", field, s))
 			}
@@ -77,7 +77,7 @@ var sourceRules = []rule{
 		code: "source-host-key", kinds: gitKinds, types: []failure.Type{failure.HostKey}, upstream: true,
 		message: fixed("the Git server has another SSH host key than known_hosts"),
 		remedies: func(s subject) []string {
-			return []string{"if the host key was changed on purpose, put the new one into known_hosts of " + s.orCredentials(), s.again()}
+			return []string{"if the host key was changed on purpose, put the new one into known_hosts of " + s.origin().orCredentials(), s.again()}
 		},
 	},
 	{
@@ -85,32 +85,32 @@ var sourceRules = []rule{
 		types:   []failure.Type{failure.Rejected, failure.Unauthenticated},
 		message: withDetail("push rejected (protected branch or read-only credentials)"),
 		remedies: func(s subject) []string {
-			return []string{fmt.Sprintf("allow the credentials in %s to push to the branch, or set .spec.git.push.branch of %s to another branch", s.credentialsField(), s), s.again()}
+			return []string{fmt.Sprintf("allow the credentials in %s to push to the branch, or set .spec.git.push.branch of %s to another branch", s.origin().credentialsField(), s), s.again()}
 		},
 	},
 	{
 		code: "source-authentication", kinds: fetchers, types: []failure.Type{failure.Unauthenticated}, upstream: true,
 		message: func(s subject) string {
-			switch secret := s.credentials(); {
+			switch secret := s.origin().credentials(); {
 			case secret != "":
-				return fmt.Sprintf("%s rejects the credentials in %s", s.address(), secret)
+				return fmt.Sprintf("%s rejects the credentials in %s", s.origin().address(), secret)
 			case s.kind.Fetch.Credentials == "":
-				return fmt.Sprintf("%s rejects its credentials", s.address())
+				return fmt.Sprintf("%s rejects its credentials", s.origin().address())
 			default:
-				return fmt.Sprintf("%s requires credentials, and .%s is not set", s.address(), s.kind.Fetch.Credentials)
+				return fmt.Sprintf("%s requires credentials, and .%s is not set", s.origin().address(), s.kind.Fetch.Credentials)
 			}
 		},
 		remedies: func(s subject) []string {
-			if secret := s.credentials(); secret != "" {
-				return []string{fmt.Sprintf("put credentials that may read %s into %s", s.address(), secret), s.again()}
+			if secret := s.origin().credentials(); secret != "" {
+				return []string{fmt.Sprintf("put credentials that may read %s into %s", s.origin().address(), secret), s.again()}
 			}
-			switch field := s.credentialsField(); {
+			switch field := s.origin().credentialsField(); {
 			case field == "":
-				return []string{"correct the credentials of " + s.server(), s.again()}
+				return []string{"correct the credentials of " + s.origin().server(), s.again()}
 			case s.kind.Fetch.Credentials == "":
 				return []string{"correct the Secret that " + field + " names", s.again()}
 			default:
-				return []string{"create a Secret with the credentials: " + s.createSecret(s.kind.Fetch.Credentials, s.namespace(), anyName), "set " + field + " to its name", s.again()}
+				return []string{"create a Secret with the credentials: " + s.origin().createSecret(s.kind.Fetch.Credentials, s.namespace(), anyName), "set " + field + " to its name", s.again()}
 			}
 		},
 	},
@@ -125,26 +125,28 @@ var sourceRules = []rule{
 		code: "source-reference", kinds: []string{"GitRepository", "OCIRepository", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation"},
 		types: []failure.Type{failure.NoRevision}, upstream: true,
 		message: func(s subject) string {
-			if r := s.revision(); r != "" {
-				return fmt.Sprintf("%s not found in %s", r, s.address())
+			if r := s.origin().revision(); r != "" {
+				return fmt.Sprintf("%s not found in %s", r, s.origin().address())
 			}
-			return fmt.Sprintf("not found in %s: %s", s.address(), s.detail())
+			return fmt.Sprintf("not found in %s: %s", s.origin().address(), s.detail())
 		},
-		remedies: func(s subject) []string { return []string{"push it, or correct " + s.revisionFields(), s.again()} },
+		remedies: func(s subject) []string {
+			return []string{"push it, or correct " + s.origin().revisionFields(), s.again()}
+		},
 	},
 	{
 		code: "source-not-found", kinds: []string{"Bucket"}, types: []failure.Type{failure.NoRepository, failure.NoRevision},
 		message: func(s subject) string {
-			return fmt.Sprintf("bucket %q does not exist at %s", s.text("spec.bucketName"), s.address())
+			return fmt.Sprintf("bucket %q does not exist at %s", s.text("spec.bucketName"), s.origin().address())
 		},
 		remedies: func(s subject) []string {
-			return []string{"create the bucket, or correct " + s.revisionFields(), s.again()}
+			return []string{"create the bucket, or correct " + s.origin().revisionFields(), s.again()}
 		},
 	},
 	{
 		code: "source-not-found", kinds: []string{"HelmRepository"}, types: []failure.Type{failure.NoRepository, ""}, steps: []failure.Step{failure.Index},
 		message: func(s subject) string {
-			return fmt.Sprintf("no valid index.yaml at %s: %s", s.address(), s.detail())
+			return fmt.Sprintf("no valid index.yaml at %s: %s", s.origin().address(), s.detail())
 		},
 		remedies: func(s subject) []string {
 			return []string{"correct .spec.url of " + s.String() + ": index.yaml must be below it", s.again()}
@@ -153,47 +155,49 @@ var sourceRules = []rule{
 	{
 		code: "source-reference", kinds: []string{"OCIRepository", "ImageRepository", "ImagePolicy"}, types: []failure.Type{failure.NoRepository},
 		message: func(s subject) string {
-			return fmt.Sprintf("%s does not exist, or the credentials do not give access to it", s.address())
+			return fmt.Sprintf("%s does not exist, or the credentials do not give access to it", s.origin().address())
 		},
-		remedies: func(s subject) []string { return []string{"push it, or correct " + s.revisionFields(), s.again()} },
+		remedies: func(s subject) []string {
+			return []string{"push it, or correct " + s.origin().revisionFields(), s.again()}
+		},
 	},
 	{
 		code: "source-not-found", kinds: fetchers, types: []failure.Type{failure.NoRepository}, upstream: true,
 		message: func(s subject) string {
-			return fmt.Sprintf("%s does not exist, or the credentials do not give access to it", s.address())
+			return fmt.Sprintf("%s does not exist, or the credentials do not give access to it", s.origin().address())
 		},
 		remedies: func(s subject) []string {
-			fix := "correct the address of " + s.server()
+			fix := "correct the address of " + s.origin().server()
 			if field := s.kind.Fetch.Address; field != "" {
 				fix = fmt.Sprintf("correct .%s of %s", field, s)
 			}
-			return []string{fix + ", or give " + s.orCredentials() + " access", s.again()}
+			return []string{fix + ", or give " + s.origin().orCredentials() + " access", s.again()}
 		},
 	},
 	{
 		code: "source-tls", kinds: fetchers, types: []failure.Type{failure.Untrusted}, upstream: true,
 		message: func(s subject) string {
-			return fmt.Sprintf("no trusted TLS connection to %s: %s", s.address(), s.detail())
+			return fmt.Sprintf("no trusted TLS connection to %s: %s", s.origin().address(), s.detail())
 		},
 		remedies: func(s subject) []string {
 			if field := s.kind.Fetch.CA; field != "" {
 				return []string{fmt.Sprintf("put the CA certificate as ca.crt into a Secret, and set .%s of %s to its name", field, s), s.again()}
 			}
-			return []string{"add the CA certificate to " + s.server(), s.again()}
+			return []string{"add the CA certificate to " + s.origin().server(), s.again()}
 		},
 	},
 	{
 		code: "source-rate-limit", kinds: fetchers, types: []failure.Type{failure.RateLimited},
-		message: func(s subject) string { return s.address() + " limits the rate of requests" },
+		message: func(s subject) string { return s.origin().address() + " limits the rate of requests" },
 		remedies: func(s subject) []string {
 			return []string{"raise .spec.interval of " + s.String() + ", or use credentials with a higher limit", s.again()}
 		},
 	},
 	{
 		code: "source-unreachable", kinds: fetchers, types: []failure.Type{failure.Unreachable, failure.TimedOut}, upstream: true,
-		message: func(s subject) string { return fmt.Sprintf("cannot reach %s: %s", s.address(), s.detail()) },
+		message: func(s subject) string { return fmt.Sprintf("cannot reach %s: %s", s.origin().address(), s.detail()) },
 		remedies: func(s subject) []string {
-			fix := "check the address of " + s.server()
+			fix := "check the address of " + s.origin().server()
 			if field := s.kind.Fetch.Address; field != "" {
 				fix = fmt.Sprintf("check .%s of %s", field, s)
 			}
@@ -204,7 +208,7 @@ var sourceRules = []rule{
 		code: "source-credentials", kinds: fetchers, reasons: []string{"AuthenticationFailed"},
 		message: withDetail("the credentials cannot be used"),
 		remedies: func(s subject) []string {
-			return []string{"correct the keys of " + s.orCredentials(), s.again()}
+			return []string{"correct the keys of " + s.origin().orCredentials(), s.again()}
 		},
 	},
 }
@@ -215,12 +219,12 @@ func missesSecret(s subject) bool {
 	if s.failure.Named.Kind != "Secret" || s.failure.In(failure.Substitute, failure.Apply, failure.Install, failure.Upgrade) {
 		return false
 	}
-	return s.secretField(s.failure.Named.Name) != "" || s.failure.In(failure.Credentials)
+	return s.origin().secretField(s.failure.Named.Name) != "" || s.failure.In(failure.Credentials)
 }
 
 // orCredentials returns the Secret with the credentials, or the field that
 // would refer to it.
-func (s subject) orCredentials() string {
+func (s origin) orCredentials() string {
 	if secret := s.credentials(); secret != "" {
 		return secret
 	}

@@ -22,62 +22,78 @@ import (
 // holder.
 const lostLease = 3
 
-// controllers returns the failed controllers. If they cannot be read, it
-// returns a description instead of an error.
-func (d Doctor) controllers(ctx context.Context, bearable func(error) bool) (map[string]Finding, string, error) {
-	down := map[string]Finding{}
-	r := &Rollout{Client: d.Client, Namespace: d.Home}
+// installation is the state of the controllers. It sends a list of their
+// Deployments, of the pods of those that do not run, and of the leases if a
+// controller may have no leader.
+type installation struct {
+	Doctor
+	// down are the failed controllers by name. blind describes why they could
+	// not be read.
+	down  map[string]Finding
+	blind string
+	// leadersAsked is set once the leases of the controllers were read.
+	// uninstalled are the controllers that are not installed.
+	leadersAsked bool
+	uninstalled  []string
+}
+
+// read finds the failed controllers. If they cannot be read, it sets blind
+// instead of returning an error.
+func (s *installation) read(ctx context.Context, bearable func(error) bool) error {
+	r := &Rollout{Client: s.Client, Namespace: s.Home}
 	found, err := r.Look(ctx)
 	switch {
 	case err != nil && (apierrors.IsForbidden(err) || bearable(err)):
-		return down, unseen(err) + ": the controllers in namespace " + d.Home, nil
+		s.blind = unseen(err) + ": the controllers in namespace " + s.Home
+		return nil
 	case err != nil:
-		return nil, "", err
+		return err
 	}
 	names := controllers.Names(func(controllers.Controller) bool { return true })
 	if !slices.ContainsFunc(names, func(name string) bool { return found[name] != nil }) {
-		return down, d.vacant(), nil
+		s.blind = s.vacant()
+		return nil
 	}
 	var weak []controllers.Target
 	for _, name := range names {
 		deployment := found[name]
-		t := controllers.Target{Kind: "Deployment", Namespace: d.Home, Name: name}
+		t := controllers.Target{Kind: "Deployment", Namespace: s.Home, Name: name}
 		switch {
 		case deployment == nil:
-			down[name] = Finding{
+			s.down[name] = Finding{
 				Object: t, Code: "controller-missing", Message: "the " + name + " is not installed",
 				Remedies: install(name),
 			}
 		case wanted(deployment) == 0:
-			down[name] = Finding{
+			s.down[name] = Finding{
 				Object: t, Code: "controller-stopped", Message: "the " + name + " is scaled to zero",
-				Remedies: []string{shell.Command("kubectl -n %s scale deployment %s --replicas=1", d.Home, name)},
+				Remedies: []string{shell.Command("kubectl -n %s scale deployment %s --replicas=1", s.Home, name)},
 			}
 		case deployment.Status.AvailableReplicas == 0:
 			weak = append(weak, t)
-			down[name] = Finding{
+			s.down[name] = Finding{
 				Object: t, Code: "controller-down", Message: "the " + name + " is not running",
-				Remedies: []string{shell.Command("kubectl -n %s describe pods -l app=%s", d.Home, name)},
+				Remedies: []string{shell.Command("kubectl -n %s describe pods -l app=%s", s.Home, name)},
 			}
 		}
 	}
-	read := newWorkloads(d.Client)
+	read := newWorkloads(s.Client)
 	for _, t := range weak {
-		troubles, _ := read.inNamespace(ctx, d.Home, []controllers.Target{t}) // the finding is valid without the cause
+		troubles, _ := read.inNamespace(ctx, s.Home, []controllers.Target{t}) // the finding is valid without the cause
 		for _, trouble := range troubles {
-			f := down[t.Name]
+			f := s.down[t.Name]
 			f.Message, f.Details = "the "+t.Name+" is not running: "+trouble.Message, trouble.logged()
 			if trouble.Remedy != "" {
 				f.Remedies = append([]string{trouble.Remedy}, f.Remedies[len(f.Remedies)-1:]...)
 			}
-			down[t.Name] = f
+			s.down[t.Name] = f
 		}
-		if f := down[t.Name]; brokenByChange(found[t.Name]) {
-			f.Remedies = append(f.Remedies, shell.Command("if the last change of its template is the cause, undo it: kubectl -n %s rollout undo deployment %s", d.Home, t.Name))
-			down[t.Name] = f
+		if f := s.down[t.Name]; brokenByChange(found[t.Name]) {
+			f.Remedies = append(f.Remedies, shell.Command("if the last change of its template is the cause, undo it: kubectl -n %s rollout undo deployment %s", s.Home, t.Name))
+			s.down[t.Name] = f
 		}
 	}
-	return down, "", nil
+	return nil
 }
 
 // brokenByChange reports whether the current template of a Deployment, which
@@ -89,8 +105,8 @@ func brokenByChange(d *appsv1.Deployment) bool {
 }
 
 // vacant returns the message for a namespace without controllers.
-func (d Doctor) vacant() string {
-	return fmt.Sprintf("no controllers in namespace %s: set FLUX_SYSTEM_NAMESPACE if Flux runs in another one", d.Home)
+func (s *installation) vacant() string {
+	return fmt.Sprintf("no controllers in namespace %s: set FLUX_SYSTEM_NAMESPACE if Flux runs in another one", s.Home)
 }
 
 // install returns the remedies for a controller that is not installed.
@@ -102,28 +118,28 @@ func install(name string) []string {
 }
 
 // leaders finds controllers that are running without a leader.
-func (d Doctor) leaders(ctx context.Context, down map[string]Finding) error {
+func (s *installation) leaders(ctx context.Context) error {
 	r := resource(coordinationv1.SchemeGroupVersion, "Lease")
-	_, err := d.Client.List(ctx, r, kube.Selection{Namespace: d.Home}, func(o controllers.Object) error {
+	_, err := s.Client.List(ctx, r, kube.Selection{Namespace: s.Home}, func(o controllers.Object) error {
 		name, ok := strings.CutSuffix(controllers.Name(o), "-leader-election")
-		if _, known := controllers.Find(name); !ok || !known || down[name].Code != "" {
+		if _, known := controllers.Find(name); !ok || !known || s.down[name].Code != "" {
 			return nil
 		}
 		text := func(field string) string { return controllers.Path{"spec." + field}.String(o) }
 		renewed, err := time.Parse(time.RFC3339Nano, text("renewTime"))
 		seconds, _ := time.ParseDuration(text("leaseDurationSeconds") + "s")
-		if err != nil || seconds == 0 || d.Now.Sub(renewed) < lostLease*seconds {
+		if err != nil || seconds == 0 || s.Now.Sub(renewed) < lostLease*seconds {
 			return nil
 		}
-		down[name] = Finding{
-			Object: controllers.Target{Kind: "Deployment", Namespace: d.Home, Name: name}, Code: "controller-leaderless",
+		s.down[name] = Finding{
+			Object: controllers.Target{Kind: "Deployment", Namespace: s.Home, Name: name}, Code: "controller-leaderless",
 			Message:  fmt.Sprintf("no pod of the %s is the leader: the last leader, %s, renewed the lease at %s", name, text("holderIdentity"), renewed.UTC().Format(time.RFC3339)),
-			Remedies: []string{shell.Command("kubectl -n %s rollout restart deployment %s", d.Home, name)},
+			Remedies: []string{shell.Command("kubectl -n %s rollout restart deployment %s", s.Home, name)},
 		}
 		return nil
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("listing the leases in namespace %q: %w", d.Home, err)
+		return fmt.Errorf("listing the leases in namespace %q: %w", s.Home, err)
 	}
 	return nil
 }

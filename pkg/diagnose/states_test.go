@@ -40,7 +40,7 @@ func TestBrokenByChange(t *testing.T) {
 func TestRemediesNameTheNamespaceOfTheControllers(t *testing.T) {
 	t.Parallel()
 	o := failing(t, "GitRepository", "StorageOperationFailed", "failed to create artifact directory: no space left on device", "").object
-	s := snapshotOf([]controllers.Object{o}, nil)
+	s := diagnosisOf([]controllers.Object{o}, nil)
 	s.Home = "gitops"
 	f, _ := s.local(controllers.Target{Kind: "GitRepository", Namespace: "apps", Name: "app"})
 	if f == nil || f.Code != "controller-storage" {

@@ -45,9 +45,9 @@ func newSubject(k controllers.Kind, o controllers.Object) subject {
 }
 
 // subject returns the subject of an object of the snapshot.
-func (s *snapshot) subject(k controllers.Kind, o controllers.Object) subject {
+func (d Doctor) subject(k controllers.Kind, o controllers.Object) subject {
 	sub := newSubject(k, o)
-	sub.home = s.Home
+	sub.home = d.Home
 	return sub
 }
 
@@ -114,9 +114,14 @@ func LogsOf(t controllers.Target) string {
 	return shell.Command("flux logs --for %s -n %s", t.Kind+"/"+t.Name, t.Namespace)
 }
 
+// origin is a subject that fetches from a server, or whose source does.
+type origin struct{ subject }
+
+func (s subject) origin() origin { return origin{s} }
+
 // server returns the object with the address of a server: the object itself or
 // its source.
-func (s subject) server() string {
+func (s origin) server() string {
 	if s.kind.Fetch.Address == "" {
 		if sources := s.kind.SourceOf(s.object); len(sources) == 1 {
 			return sources[0].String()
@@ -127,7 +132,7 @@ func (s subject) server() string {
 
 // address returns the address that the object fetches from, without
 // credentials.
-func (s subject) address() string {
+func (s origin) address() string {
 	if field := s.kind.Fetch.Address; field != "" && s.text(field) != "" {
 		return withoutUser(s.text(field))
 	}
@@ -146,7 +151,7 @@ func withoutUser(address string) string {
 }
 
 // credentials returns the Secret with the credentials, or "".
-func (s subject) credentials() string {
+func (s origin) credentials() string {
 	field := s.kind.Fetch.Credentials
 	if field == "" {
 		return s.named()
@@ -158,7 +163,7 @@ func (s subject) credentials() string {
 }
 
 // named returns the Secret that the message names, or "".
-func (s subject) named() string {
+func (s origin) named() string {
 	if n := s.failure.Named; n.Kind == "Secret" && n.Name != "" {
 		return "Secret " + orElse(n.Namespace, s.namespace()) + "/" + n.Name
 	}
@@ -167,7 +172,7 @@ func (s subject) named() string {
 
 // credentialsField returns the field that refers to the Secret with
 // credentials, in the object or its source, or "" if neither kind has one.
-func (s subject) credentialsField() string {
+func (s origin) credentialsField() string {
 	if field := s.kind.Fetch.Credentials; field != "" {
 		return "." + field + " of " + s.String()
 	}
@@ -180,7 +185,7 @@ func (s subject) credentialsField() string {
 }
 
 // secretField returns the field of the object that names a Secret, or "".
-func (s subject) secretField(name string) string {
+func (s origin) secretField(name string) string {
 	i := slices.IndexFunc(s.kind.Secrets, func(field string) bool { return s.text(field+".name") == name })
 	if i < 0 {
 		return ""
@@ -189,7 +194,7 @@ func (s subject) secretField(name string) string {
 }
 
 // revision returns the requested branch, tag or version.
-func (s subject) revision() string {
+func (s origin) revision() string {
 	field := s.kind.Fetch.Revision
 	for _, name := range []string{"commit", "digest", "name", "semver", "tag", "branch"} {
 		if v := s.text(field + "." + name); v != "" {
@@ -200,7 +205,7 @@ func (s subject) revision() string {
 }
 
 // revisionFields returns the fields with the revision and the address.
-func (s subject) revisionFields() string {
+func (s origin) revisionFields() string {
 	var fields []string
 	for _, field := range []string{s.kind.Fetch.Revision, s.kind.Fetch.Address} {
 		if field != "" {
@@ -211,7 +216,7 @@ func (s subject) revisionFields() string {
 }
 
 // rejected returns the object that the API server rejected.
-func (s subject) rejected() string {
+func (s rejection) rejected() string {
 	o := s.failure.Object
 	if o.Kind == "" || o.Name == "" {
 		o = s.failure.Named

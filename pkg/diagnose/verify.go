@@ -12,20 +12,25 @@ import (
 // problem.
 const youngProgress = time.Minute
 
+// verifier checks what an applier has applied. It lists the metadata of the
+// objects in the inventory, other inventories, renders the desired state, and
+// sends dry runs.
+type verifier struct {
+	*judge
+	contents *contents
+}
+
 // verify checks a ready object for problems that its status does not report:
 // applied objects that are missing, changed, encrypted or applied by other
 // owners, and failed notifications.
-func (s *snapshot) verify(ctx context.Context, v *Verdict, t controllers.Target) {
+func (s *verifier) verify(ctx context.Context, v *Verdict, t controllers.Target) {
 	o, there := s.objects[t]
 	if !there {
 		return
 	}
-	sub := s.subject(s.kindOf(t), o)
+	sub := s.subject(kindOf(t), o)
 	if sub.kind.Suspension.Is(o) {
 		return
-	}
-	if s.delivers(t) {
-		s.undelivered(ctx, v, t)
 	}
 	if sub.kind.Manager == "" || len(sub.kind.Managed(o)) == 0 {
 		return
@@ -34,16 +39,16 @@ func (s *snapshot) verify(ctx context.Context, v *Verdict, t controllers.Target)
 		v.Unknown = append(v.Unknown, inAnotherCluster(t))
 		return
 	}
-	rendered, err := s.desiredOf(ctx, sub)
+	rendered, err := s.contents.desiredOf(ctx, sub)
 	inv := s.readInventory(ctx, sub, rendered)
 	v.Unknown = append(append(v.Unknown, inv.unknown...), unrendered(t, err)...)
 	if rendered == nil {
 		v.Unknown = append(v.Unknown, inv.finishedJobs()...)
 	}
-	if c, ok := inv.missing(s, rendered.expires); ok {
+	if c, ok := inv.missing(s.Doctor, rendered.expires); ok {
 		v.Cases = append(v.Cases, c)
 	}
-	v.Cases = append(v.Cases, inv.blocked(s)...)
+	v.Cases = append(v.Cases, inv.blocked(s.installation)...)
 	contests, unknown := inv.contested(ctx, s)
 	v.Cases, v.Unknown = append(v.Cases, contests...), append(v.Unknown, unknown...)
 	if rendered != nil {
@@ -63,7 +68,7 @@ func inAnotherCluster(t controllers.Target) string {
 
 // compare adds the cases of applied objects that have drifted or contain
 // encrypted values.
-func (s *snapshot) compare(ctx context.Context, v *Verdict, sub subject, inv *inventory) {
+func (s *verifier) compare(ctx context.Context, v *Verdict, sub subject, inv *inventory) {
 	owner := targetOf(sub.kind, sub.object)
 	under := func(f Finding, message string) {
 		first := Finding{Object: owner, Code: "incomplete", Message: message}
@@ -74,7 +79,7 @@ func (s *snapshot) compare(ctx context.Context, v *Verdict, sub subject, inv *in
 		under(f, "an object in its inventory has drifted")
 	}
 	v.Unknown = append(v.Unknown, unknown...)
-	if f, ok := s.undecrypted(sub, inv.rendered.objects); ok {
+	if f, ok := undecrypted(sub, inv.rendered.objects); ok {
 		under(f, "an object in its inventory contains encrypted values")
 	}
 }
@@ -149,8 +154,8 @@ func (a *Surroundings) Inventory(d Doctor, root *tree.Node) {
 	if _, deleting := deletedAt(o); deleting {
 		return
 	}
-	s := &snapshot{Doctor: d}
-	inv := &inventory{subject: s.subject(k, o), absent: map[controllers.Target]bool{}, live: map[controllers.Target]controllers.Object{}}
+	s := &installation{Doctor: d}
+	inv := &inventory{subject: d.subject(k, o), absent: map[controllers.Target]bool{}, live: map[controllers.Target]controllers.Object{}}
 	for _, n := range root.Children {
 		t := target(n.Object)
 		t.APIVersion = n.APIVersion()
@@ -160,7 +165,7 @@ func (a *Surroundings) Inventory(d Doctor, root *tree.Node) {
 	}
 	v, own := &a.Verdict, len(a.Verdict.Cases)
 	v.Unknown = append(v.Unknown, inv.finishedJobs()...)
-	if c, ok := inv.missing(s, func(controllers.Target) bool { return false }); ok {
+	if c, ok := inv.missing(d, func(controllers.Target) bool { return false }); ok {
 		v.Cases = append(v.Cases, c)
 	}
 	v.Cases = append(v.Cases, inv.blocked(s)...)

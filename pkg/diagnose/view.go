@@ -148,6 +148,9 @@ func grouped(why map[string]string) []string {
 	return lines
 }
 
+// Unread describes a part that could not be read, and why.
+func Unread(what string, err error) string { return unseen(err) + ": " + what }
+
 // unseen returns the reason why a request failed, as a prefix for the object.
 func unseen(err error) string {
 	switch {

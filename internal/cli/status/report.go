@@ -65,7 +65,7 @@ func statusReportOf(s situation) statusReport {
 	r := statusReport{
 		Healthy: s.well() && len(s.unknown) == 0, Object: report.LinkOf(s.Link), Sources: []report.Link{}, Needs: []report.Vertex{}, NeededBy: []report.Vertex{},
 		Events: []eventReport{}, Cases: verdict.Cases, Unapplied: s.commits.Report(), Unknown: s.unknown,
-		Timing: timingReport{report.Duration(s.timing.interval), report.Duration(s.timing.retry), report.Duration(s.timing.last.Took), report.TimeOrNil(s.timing.failed.At), report.TimeOrNil(s.timing.next)},
+		Timing: timingReport{report.Duration(s.timing.Interval), report.Duration(s.timing.Retry), report.Duration(s.timing.Last.Took), report.TimeOrNil(s.timing.Failed.At), report.TimeOrNil(s.timing.Next)},
 	}
 	for _, link := range s.Sources {
 		r.Sources = append(r.Sources, report.LinkOf(link))

@@ -3,7 +3,6 @@ package status
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -147,7 +146,7 @@ func run(a *app.App, cmd *cobra.Command, format string, args []string) error {
 type situation struct {
 	diagnose.Surroundings
 	outcome tree.Outcome
-	timing  timing
+	timing  tree.Schedule
 	tree    *tree.Node // nil if it could not be read
 	commits report.Unapplied
 	unknown []string // the parts that could not be read
@@ -197,7 +196,7 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 	s.unknown = append(s.unknown, s.Verdict.Unknown...)
 	s.unknown = append(s.unknown, unseen(built, noTree, s.NoEvents)...)
 	s.outcome = s.Link.Outcome()
-	s.timing = timingOf(s.Link)
+	s.timing = s.Link.Schedule()
 	return s, nil
 }
 
@@ -223,28 +222,17 @@ func notFoundOf(kinds []controllers.Kind, namespace, name string) error {
 func unseen(t *tree.Tree, noTree, noEvents error) []string {
 	var all []string
 	if noTree != nil {
-		all = append(all, unreadText("the inventory", noTree))
+		all = append(all, diagnose.Unread("the inventory", noTree))
 	}
 	if t != nil && noTree == nil {
 		for _, gap := range t.Gaps {
-			all = append(all, unreadText(gap.Resource, gap.Err))
+			all = append(all, diagnose.Unread(gap.Resource, gap.Err))
 		}
 	}
 	if noEvents != nil {
-		all = append(all, unreadText("events", noEvents))
+		all = append(all, diagnose.Unread("events", noEvents))
 	}
 	return all
-}
-
-// unreadText describes why a part could not be read.
-func unreadText(what string, err error) string {
-	switch {
-	case apierrors.IsForbidden(err):
-		return "no permission to read: " + what
-	case errors.Is(err, context.DeadlineExceeded):
-		return "timed out reading: " + what
-	}
-	return what + ": " + err.Error()
 }
 
 // answered returns the error that sets the exit code of a command that printed

@@ -198,37 +198,37 @@ func reconciliationRows(a *app.App, s situation) [][]string {
 	if s.outcome.Attempted != s.outcome.Revision {
 		add("Attempted", s.outcome.Attempted)
 	}
-	good, failed := s.outcome.LastSuccess, s.timing.failed.At
-	if s.outcome.Status == "True" && s.timing.last.Succeeded {
-		good = s.timing.last.At
+	good, failed := s.outcome.LastSuccess, s.timing.Failed.At
+	if s.outcome.Status == "True" && s.timing.Last.Succeeded {
+		good = s.timing.Last.At
 	}
 	if s.outcome.Status == "False" && failed.Before(s.outcome.Since) {
 		failed = s.outcome.Since
 	}
 	add("Last success", when(good))
 	add("Last failure", when(failed))
-	if s.timing.last.Took > 0 && s.timing.current {
-		add("Took", s.timing.last.Took.Round(time.Millisecond).String())
+	if s.timing.Last.Took > 0 && s.timing.Current {
+		add("Took", s.timing.Last.Took.Round(time.Millisecond).String())
 	}
 	add("Interval", intervalText(s.timing))
 	switch {
 	case s.Link.Kind.Suspension.Is(s.Link.Live):
 		add("Next", "none, suspended"+report.SuspendNote(s.Link.Live))
-	case !s.timing.next.IsZero() && s.timing.next.Before(a.Now()):
-		add("Next", "was due at "+report.Moment(a, s.timing.next))
-	case !s.timing.next.IsZero():
-		add("Next", "about "+report.Moment(a, s.timing.next))
+	case !s.timing.Next.IsZero() && s.timing.Next.Before(a.Now()):
+		add("Next", "was due at "+report.Moment(a, s.timing.Next))
+	case !s.timing.Next.IsZero():
+		add("Next", "about "+report.Moment(a, s.timing.Next))
 	}
 	return rows
 }
 
-func intervalText(t timing) string {
-	if t.interval == 0 {
+func intervalText(t tree.Schedule) string {
+	if t.Interval == 0 {
 		return ""
 	}
-	text := duration.HumanDuration(t.interval)
-	if t.retry > 0 && t.retry != t.interval {
-		text += ", " + duration.HumanDuration(t.retry) + " after a failure"
+	text := duration.HumanDuration(t.Interval)
+	if t.Retry > 0 && t.Retry != t.Interval {
+		text += ", " + duration.HumanDuration(t.Retry) + " after a failure"
 	}
 	return text
 }

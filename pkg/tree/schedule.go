@@ -1,0 +1,52 @@
+package tree
+
+import (
+	"time"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Schedule has the reconciliation times of an object.
+type Schedule struct {
+	// Interval is the time between reconciliations, Retry the time until the
+	// retry of a failure.
+	Interval, Retry time.Duration
+	// Last is the last known reconciliation.
+	Last HistoryEntry
+	// Current reports whether Last is the latest reconciliation: failures before
+	// the apply are not in the history.
+	Current bool
+	// Failed is the last failed reconciliation.
+	Failed HistoryEntry
+	// Next is the time of the next reconciliation, zero if unknown or suspended.
+	Next time.Time
+}
+
+// Schedule returns the times in spec and history.
+func (l Link) Schedule() Schedule {
+	span := func(field string) time.Duration {
+		d, err := time.ParseDuration(controllers.Path{field}.String(l.Live))
+		if err != nil {
+			return 0 // the API server rejects other values
+		}
+		return d
+	}
+	s := Schedule{Interval: span("spec.interval"), Retry: span("spec.retryInterval")}
+	for _, run := range l.History() {
+		if run.At.After(s.Last.At) {
+			s.Last = run
+		}
+		if !run.Succeeded && run.At.After(s.Failed.At) {
+			s.Failed = run
+		}
+	}
+	wait := s.Interval
+	if !s.Last.Succeeded && s.Retry > 0 {
+		wait = s.Retry
+	}
+	s.Current = !s.Last.At.IsZero() && s.Last.Succeeded == (l.Kind.Ready(l.Live).Status == "True")
+	if l.Kind.Recorded && s.Current && wait > 0 && !l.Kind.Suspension.Is(l.Live) && !l.Kind.Pending(l.Live) {
+		s.Next = s.Last.At.Add(wait)
+	}
+	return s
+}
