@@ -20,16 +20,17 @@ const commitsShown = 20
 // Unapplied has the commits between the applied revision and the one that the
 // source has fetched.
 type Unapplied struct {
-	commits []snapshot.CommitInfo
-	total   int
-	// missing is set if the current clone is one of the source and lacks the
-	// commits.
-	missing bool
+	// base and head are the applied and the fetched commit, "" if they are equal
+	// or no Git commits.
+	base, head string
+	commits    []snapshot.CommitInfo
+	total      int
+	// missing describes why the commits could not be read, or is "".
+	missing string
 }
 
 // UnappliedCommits reads the commits from the Git clone around the current
-// directory, if it is a clone of the source. It fetches nothing, and returns no
-// commits if there is no such clone.
+// directory, if it is a clone of the source. It fetches nothing.
 func UnappliedCommits(ctx context.Context, f *diagnose.Facts) Unapplied {
 	if f == nil {
 		return Unapplied{}
@@ -38,23 +39,32 @@ func UnappliedCommits(ctx context.Context, f *diagnose.Facts) Unapplied {
 	if base == "" || head == "" || base == head || f.Address == "" {
 		return Unapplied{}
 	}
+	u := Unapplied{base: base, head: head, missing: "run the command in a clone of " + f.Source.String() + " to list them"}
 	repository, err := snapshot.Open(".")
 	if err != nil {
-		return Unapplied{}
+		return u
 	}
 	defer func() { _ = repository.Close() }() // opened for reading
 	remotes, err := repository.Remotes()
 	if err != nil {
-		return Unapplied{}
+		return u
 	}
 	for _, remote := range remotes {
 		if workspace.ComparableAddress(remote) != workspace.ComparableAddress(f.Address) {
 			continue
 		}
-		commits, total, err := repository.Between(ctx, base, head, commitsShown)
-		return Unapplied{commits, total, errors.Is(err, snapshot.ErrIncomplete)}
+		u.commits, u.total, err = repository.Between(ctx, base, head, commitsShown)
+		switch {
+		case errors.Is(err, snapshot.ErrIncomplete):
+			u.missing = "not in this clone: run git fetch"
+		case err != nil:
+			u.missing = "could not be read from this clone: " + err.Error()
+		default:
+			u.missing = ""
+		}
+		return u
 	}
-	return Unapplied{}
+	return u
 }
 
 // revisionCommit returns the SHA-1 of a Git revision such as main@sha1:…, else "".
@@ -69,10 +79,10 @@ func revisionCommit(revision string) string {
 
 // Lines returns the commits as text, the newest first.
 func (u Unapplied) Lines(a *app.App) []string {
-	if u.missing {
-		return []string{"not in this clone: run git fetch"}
-	}
 	const digits = 8
+	if u.missing != "" {
+		return []string{u.base[:digits] + ".." + u.head[:digits] + ": " + u.missing}
+	}
 	var lines []string
 	for _, c := range u.commits {
 		lines = append(lines, c.Hash[:digits]+" "+c.Subject+" ("+c.Author+", "+Moment(a, c.Time)+")")
@@ -93,18 +103,22 @@ type Commit struct {
 
 // Commits has the newest unapplied commits and their number, for JSON.
 type Commits struct {
+	// From is the applied and To the fetched commit.
+	From    string   `json:"from"`
+	To      string   `json:"to"`
 	Total   int      `json:"total"`
 	Commits []Commit `json:"commits"`
-	// Missing is set if the clone lacks commits: Total is unknown then.
+	// Missing is set if the commits could not be read in the current directory:
+	// Total is unknown then.
 	Missing bool `json:"missing,omitempty"`
 }
 
 // Report returns the commits for JSON, nil if there are none.
 func (u Unapplied) Report() *Commits {
-	if u.total == 0 && !u.missing {
+	if u.total == 0 && u.missing == "" {
 		return nil
 	}
-	r := &Commits{Total: u.total, Commits: []Commit{}, Missing: u.missing}
+	r := &Commits{From: u.base, To: u.head, Total: u.total, Commits: []Commit{}, Missing: u.missing != ""}
 	for _, c := range u.commits {
 		r.Commits = append(r.Commits, Commit{c.Hash, c.Author, c.Time, c.Subject})
 	}

@@ -51,7 +51,8 @@ not finish, that hold values still encrypted by SOPS, or that another resource
 applies as well; and notifications that are not delivered. If there is no
 problem, the applied and the fetched revision are printed, and when the source is
 fetched next. In a clone of the source, the commits that were fetched and not
-applied are listed; nothing is fetched for that.
+applied are listed with their authors; nothing is fetched for that. Elsewhere
+only their range is printed.
 
 Exit codes: 0 if no problem was found, 1 if there is a problem, 2 if that could
 not be determined. What could not be checked is listed. What has been reconciling
