@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/internal/testflux"
@@ -78,7 +77,7 @@ func (s site) refuseForbidden() {
 		"create, patch, list, watch customresourcedefinitions.apiextensions.k8s.io; " +
 		"create, patch serviceaccounts in namespace \"flux-system\"; create, patch services in namespace \"flux-system\"; " +
 		"create, patch, list, watch deployments.apps in namespace \"flux-system\"\n"})
-	if left := s.names(installation.BuiltIn("v1", "Namespace"), kube.Selection{Name: "flux-system"}); len(left) > 0 {
+	if left := s.names(kube.BuiltIn("v1", "Namespace"), kube.Selection{Name: "flux-system"}); len(left) > 0 {
 		s.Errorf("left behind: %v", left)
 	}
 }
@@ -210,15 +209,15 @@ metadata: {name: mine, namespace: default}
 		!strings.HasSuffix(got.Err, "✔ Namespace/flux-system deleted\n✔ uninstall finished\n") || got.Code != 0 {
 		s.Errorf("uninstall: exit code %d\n%s", got.Code, got.Err)
 	}
-	left := s.names(installation.CRDs(), kube.Selection{})
-	left = append(left, s.names(installation.BuiltIn("v1", "Namespace"), kube.Selection{Name: "flux-system"})...)
+	left := s.names(kube.CRDs(), kube.Selection{})
+	left = append(left, s.names(kube.BuiltIn("v1", "Namespace"), kube.Selection{Name: "flux-system"})...)
 	for _, kind := range []string{"ClusterRole", "ClusterRoleBinding"} {
-		left = append(left, s.names(installation.BuiltIn("rbac.authorization.k8s.io/v1", kind), kube.Selection{Labels: kube.PartOfFlux})...)
+		left = append(left, s.names(kube.BuiltIn("rbac.authorization.k8s.io/v1", kind), kube.Selection{Labels: kube.PartOfFlux})...)
 	}
 	if len(left) > 0 {
 		s.Errorf("left behind: %v", left)
 	}
-	if got := s.names(installation.BuiltIn("v1", "ConfigMap"), kube.Selection{Namespace: "default", Name: "mine"}); len(got) != 1 {
+	if got := s.names(kube.BuiltIn("v1", "ConfigMap"), kube.Selection{Namespace: "default", Name: "mine"}); len(got) != 1 {
 		s.Error("the ConfigMap of another owner was deleted")
 	}
 	expect(s.T, s.flux("uninstall", "--silent"), outcome{Err: "✔ Flux is not installed in namespace \"flux-system\": nothing to remove\n"})

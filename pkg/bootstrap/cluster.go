@@ -52,8 +52,8 @@ func (c *cluster) survey(ctx context.Context) error {
 	get(&c.secret, secretResource(), ns, c.plan.Sync.SecretName)
 	get(&c.source, kube.Of(kind("GitRepository")), ns, ns)
 	get(&c.sync, kube.Of(kind("Kustomization")), ns, ns)
-	get(&c.fluxNamespace, kube.ResourceFor(coreKind("Namespace")), "", ns)
-	get(&c.crd, kube.ResourceFor(schema.FromAPIVersionAndKind("apiextensions.k8s.io/v1", "CustomResourceDefinition")), "", kind("GitRepository").CRD())
+	get(&c.fluxNamespace, kube.BuiltIn("v1", "Namespace"), "", ns)
+	get(&c.crd, kube.CRDs(), "", kind("GitRepository").CRD())
 	g.Go(func() (err error) {
 		c.deployments, err = c.managers(gctx)
 		return err
@@ -70,7 +70,7 @@ func (c *cluster) survey(ctx context.Context) error {
 // managers returns the tool that manages each Deployment in the namespace.
 func (c *cluster) managers(ctx context.Context) (map[string]string, error) {
 	managers := map[string]string{}
-	_, err := c.client.List(ctx, kube.ResourceFor(schema.FromAPIVersionAndKind("apps/v1", "Deployment")), kube.Selection{Namespace: c.plan.namespace()}, func(o controllers.Object) error {
+	_, err := c.client.List(ctx, kube.BuiltIn("apps/v1", "Deployment"), kube.Selection{Namespace: c.plan.namespace()}, func(o controllers.Object) error {
 		managers[controllers.Name(o)] = kube.Label(o, kube.ManagedByLabel)
 		return nil
 	})

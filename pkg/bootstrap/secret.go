@@ -131,6 +131,4 @@ func secretData(o controllers.Object) map[string]string {
 	return decoded
 }
 
-func secretResource() kube.Resource {
-	return kube.ResourceFor(coreKind("Secret"))
-}
+func secretResource() kube.Resource { return kube.BuiltIn("v1", "Secret") }

@@ -14,7 +14,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/gitrepo"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/sshkey"
@@ -198,7 +197,7 @@ func (p *player) play(ctx context.Context, kind string, work func(context.Contex
 
 // fetch fetches the repository like source-controller.
 func (p *player) fetch(ctx context.Context, o controllers.Object) (map[string]any, error) {
-	secret, err := p.client.Get(ctx, installation.BuiltIn("v1", "Secret"), p.namespace, controllers.Path{"spec.secretRef.name"}.String(o))
+	secret, err := p.client.Get(ctx, kube.BuiltIn("v1", "Secret"), p.namespace, controllers.Path{"spec.secretRef.name"}.String(o))
 	if err != nil {
 		return nil, err
 	}

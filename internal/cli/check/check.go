@@ -131,7 +131,7 @@ func (c *checkup) fetch(ctx context.Context, client *kube.Client, pre bool) erro
 			c.deployments, err = c.rollout.Look(ctx)
 			return err
 		}, func() error {
-			_, err := client.List(ctx, installation.CRDs(), kube.Selection{Labels: kube.PartOfFlux}, func(o controllers.Object) error {
+			_, err := client.List(ctx, kube.CRDs(), kube.Selection{Labels: kube.PartOfFlux}, func(o controllers.Object) error {
 				c.crds = append(c.crds, o)
 				return nil
 			})
@@ -215,10 +215,10 @@ func (c *checkup) prerequisites() error {
 // part of every installation.
 func (c *checkup) distribution() {
 	r := result{Name: "distribution", Status: checkOK}
-	crd := c.find(installation.CRD)
+	crd := c.find(kube.InstalledCRD)
 	if crd == nil {
-		r.Status, r.Message = checkFailed, "no CustomResourceDefinition "+installation.CRD
-		c.check(r, "Flux is not installed, or incompletely: CustomResourceDefinition %s not found", installation.CRD)
+		r.Status, r.Message = checkFailed, "no CustomResourceDefinition "+kube.InstalledCRD
+		c.check(r, "Flux is not installed, or incompletely: CustomResourceDefinition %s not found", kube.InstalledCRD)
 		c.app.UI.Line("  install it with 'flux install' or 'flux bootstrap'")
 		return
 	}
@@ -228,7 +228,7 @@ func (c *checkup) distribution() {
 	if r.Version != "" {
 		c.check(r, "distribution: flux-%s", r.Version)
 	} else {
-		r.Status, r.Message = checkWarning, fmt.Sprintf("%s has no label %s", installation.CRD, kube.VersionLabel)
+		r.Status, r.Message = checkWarning, fmt.Sprintf("%s has no label %s", kube.InstalledCRD, kube.VersionLabel)
 		c.check(r, "unknown Flux distribution: %s", r.Message)
 	}
 	if manager != "" {

@@ -35,7 +35,7 @@ func (c *checkup) controllers(ctx context.Context) error {
 	if len(installed) == 0 {
 		message := fmt.Sprintf("no controllers found in namespace %q with the label %s", c.rollout.Namespace, kube.PartOfFlux)
 		c.check(result{Name: "controllers", Status: checkFailed, Message: message}, "%s", message)
-		if hint := installation.ElsewhereHint(c.find(installation.CRD), c.rollout.Namespace); hint != "" {
+		if hint := installation.ElsewhereHint(c.find(kube.InstalledCRD), c.rollout.Namespace); hint != "" {
 			ui.Line("  %s", hint)
 		}
 		return nil

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -50,7 +49,7 @@ func crdProblem(crd controllers.Object, stored []string) string {
 	if len(stored) == 0 {
 		return "no stored version"
 	}
-	served := installation.ServedVersions(crd)
+	served := kube.ServedVersions(crd)
 	for _, v := range stored {
 		if !slices.Contains(served, v) {
 			return fmt.Sprintf("objects may be stored as %s, which is no longer served: run 'flux migrate'", v)

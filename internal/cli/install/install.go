@@ -184,11 +184,11 @@ func installable(ctx context.Context, a *app.App, client *kube.Client, namespace
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return supported(gctx, client) })
 	g.Go(func() (err error) {
-		installed, err = installation.Find(gctx, client, installation.CRDs(), installation.CRD)
+		installed, err = client.Find(gctx, kube.CRDs(), kube.InstalledCRD)
 		return err
 	})
 	g.Go(func() (err error) {
-		home, err = installation.Find(gctx, client, installation.BuiltIn("v1", "Namespace"), namespace)
+		home, err = client.Find(gctx, kube.BuiltIn("v1", "Namespace"), namespace)
 		return err
 	})
 	if err := g.Wait(); err != nil {

@@ -6,12 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -86,9 +84,4 @@ func (m *Manifests) Set(a *app.App, cmd *cobra.Command) (*manifests.Set, error) 
 		return nil, err
 	}
 	return manifests.Render(m.options)
-}
-
-// BuiltIn returns the resource of a built-in kind of Kubernetes.
-func BuiltIn(apiVersion, kind string) kube.Resource {
-	return kube.ResourceFor(schema.FromAPIVersionAndKind(apiVersion, kind))
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/cli/oci"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/migrate"
@@ -116,7 +115,7 @@ type migratedDefinition struct {
 
 func migrateCluster(ctx context.Context, a *app.App, client *kube.Client, o *options) error {
 	var crds []controllers.Object
-	_, err := client.List(ctx, installation.CRDs(), kube.Selection{}, func(crd controllers.Object) error {
+	_, err := client.List(ctx, kube.CRDs(), kube.Selection{}, func(crd controllers.Object) error {
 		if kube.IsFluxGroup(controllers.Path{"spec.group"}.String(crd)) {
 			crds = append(crds, crd)
 		}
@@ -171,7 +170,7 @@ func migrateDefinition(ctx context.Context, a *app.App, client *kube.Client, d *
 		}
 		return nil
 	}
-	if err := d.Migrate(ctx, client, installation.CRDs()); err != nil {
+	if err := d.Migrate(ctx, client, kube.CRDs()); err != nil {
 		return err
 	}
 	if stored != "" {

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/input"
@@ -79,7 +78,7 @@ func (t *triggering) setType(receiver controllers.Object) error {
 
 // tokenOf returns the token in the Secret of the Receiver.
 func (t *triggering) tokenOf(ctx context.Context, client *kube.Client, name string) (string, error) {
-	secret, err := client.Get(ctx, installation.BuiltIn("v1", "Secret"), t.Namespace, name)
+	secret, err := client.Get(ctx, kube.BuiltIn("v1", "Secret"), t.Namespace, name)
 	if err != nil {
 		return "", clierr.WithHint("set the token with --token-stdin", "reading the token of Receiver %s: %w", t.Name, err)
 	}
@@ -152,7 +151,7 @@ func readyPod(ctx context.Context, client *kube.Client, namespace string) (strin
 	var ready []string
 	found := false
 	selection := kube.Selection{Namespace: namespace, Labels: "app=notification-controller"}
-	_, err := client.List(ctx, installation.BuiltIn("v1", "Pod"), selection, func(o controllers.Object) error {
+	_, err := client.List(ctx, kube.BuiltIn("v1", "Pod"), selection, func(o controllers.Object) error {
 		found = true
 		if c, _ := controllers.FindCondition(o, "Ready"); c.Status == "True" {
 			ready = append(ready, controllers.Name(o))

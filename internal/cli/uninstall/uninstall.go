@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +14,8 @@ import (
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/ui"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/uninstall"
 )
 
 type options struct {
@@ -72,16 +73,16 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	if err != nil {
 		return err
 	}
-	if plan.empty() {
+	if plan.Empty() {
 		a.UI.Success("Flux is not installed in namespace %q: nothing to remove", namespace)
 		return result([]report.ChangeResult{}, hintInstalled(cmd.Context(), a, client, namespace))
 	}
-	if err := plan.allowed(); err != nil {
+	if err := plan.Allowed(); err != nil {
 		return err
 	}
 	if o.dryRun {
 		dryRun(a, plan)
-		return result(plan.results(), nil)
+		return result(planned(plan), nil)
 	}
 	if !o.silent {
 		if err := confirm(cmd.Context(), a, plan); err != nil {
@@ -91,44 +92,77 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	// The time of the prompt does not count towards --timeout.
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	if err := client.Access().Check(ctx, plan.permissions()); err != nil {
+	if err := client.Access().Check(ctx, plan.Permissions()); err != nil {
 		return err
 	}
-	r := &removal{app: a, client: client, plan: plan, done: []report.ChangeResult{}}
-	if err := r.run(ctx); err != nil {
-		return result(r.done, err)
+	done, err := uninstall.Run(ctx, client, plan, a.UI)
+	var remaining *uninstall.RemainingError
+	if errors.As(err, &remaining) {
+		for _, o := range remaining.Objects {
+			a.UI.Failure("%s", o)
+		}
+		a.UI.Failure("timed out after %s waiting for deletions", a.Global.Timeout)
+		err = clierr.ErrReported
 	}
-	a.UI.Success("uninstall finished")
-	return result(r.done, nil)
+	if err == nil {
+		a.UI.Success("uninstall finished")
+	}
+	return result(changes(done), err)
+}
+
+// changes returns the results for -o json and yaml.
+func changes(results []uninstall.Result) []report.ChangeResult {
+	all := []report.ChangeResult{}
+	for _, r := range results {
+		c := report.ChangeResult{Kind: r.Resource.Kind, Namespace: controllers.Namespace(r.Object), Name: controllers.Name(r.Object), Result: report.ResultDeleted, Error: r.Failure}
+		if r.Failure != "" {
+			c.Result = report.ResultFailed
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// planned returns the results of a dry run.
+func planned(plan *uninstall.Plan) []report.ChangeResult {
+	var results []uninstall.Result
+	for _, t := range plan.All() {
+		results = append(results, uninstall.Result{Target: t})
+	}
+	all := changes(results)
+	for i := range all {
+		all[i].DryRun = true
+	}
+	return all
 }
 
 // hintInstalled prints the namespace of Flux if it is another one.
 func hintInstalled(ctx context.Context, a *app.App, client *kube.Client, namespace string) error {
 	ctx, cancel := a.WithTimeout(ctx)
 	defer cancel()
-	crd, err := installation.Find(ctx, client, installation.CRDs(), installation.CRD)
+	crd, err := client.Find(ctx, kube.CRDs(), kube.InstalledCRD)
 	if hint := installation.ElsewhereHint(crd, namespace); hint != "" {
 		a.UI.Line("  %s", hint)
 	}
 	return err
 }
 
-func findPlan(ctx context.Context, a *app.App, client *kube.Client, namespace string, keepNamespace bool) (*plan, error) {
+func findPlan(ctx context.Context, a *app.App, client *kube.Client, namespace string, keepNamespace bool) (*uninstall.Plan, error) {
 	ctx, cancel := a.WithTimeout(ctx)
 	defer cancel()
-	return newPlan(ctx, client, namespace, keepNamespace)
+	return uninstall.NewPlan(ctx, client, namespace, keepNamespace)
 }
 
 // confirm lists the objects to remove and asks for confirmation.
-func confirm(ctx context.Context, a *app.App, plan *plan) error {
+func confirm(ctx context.Context, a *app.App, plan *uninstall.Plan) error {
 	a.UI.Action("these objects will be removed from the cluster; resources that Flux has deployed are kept")
-	for _, t := range slices.Concat(plan.components, plan.objects, plan.crds) {
+	for _, t := range slices.Concat(plan.Components, plan.Objects, plan.CRDs) {
 		a.UI.Line("  %s", t)
 	}
-	if plan.removesNamespace() {
-		a.UI.Line("  Namespace/%s, with everything in it", plan.namespace)
+	if plan.RemovesNamespace() {
+		a.UI.Line("  Namespace/%s, with everything in it", plan.Namespace)
 	}
-	warnOfForeign(a, plan)
+	plan.WarnOfFinalizers(a.UI)
 	yes, err := a.Confirm(ctx, "Remove these objects?")
 	if errors.Is(err, ui.ErrNoTerminal) {
 		return clierr.WithHint("skip the prompt with --silent; nothing was removed", "no terminal to confirm the removal of Flux")
@@ -142,42 +176,27 @@ func confirm(ctx context.Context, a *app.App, plan *plan) error {
 	return nil
 }
 
-// protected reports whether a namespace must not be removed: a system namespace, or default.
-func protected(namespace string) bool {
-	return namespace == "default" || strings.HasPrefix(namespace, "kube-")
-}
-
 // dryRun prints the results of a removal without executing it.
-func dryRun(a *app.App, plan *plan) {
-	a.UI.Action("deleting components in %s namespace", plan.namespace)
-	for _, t := range plan.components {
+func dryRun(a *app.App, plan *uninstall.Plan) {
+	a.UI.Action("deleting components in %s namespace", plan.Namespace)
+	for _, t := range plan.Components {
 		a.UI.Success("%s deleted (dry run)", t)
 	}
 	a.UI.Action("deleting toolkit.fluxcd.io finalizers in all namespaces")
-	for _, t := range plan.objects {
-		if t.held() {
+	for _, t := range plan.Objects {
+		if t.Held() {
 			a.UI.Success("%s finalizers deleted (dry run)", t)
 		} else {
 			a.UI.Success("%s deleted with its CRD (dry run)", t)
 		}
 	}
 	a.UI.Action("deleting toolkit.fluxcd.io custom resource definitions")
-	for _, t := range plan.crds {
+	for _, t := range plan.CRDs {
 		a.UI.Success("%s deleted (dry run)", t)
 	}
-	if plan.removesNamespace() {
-		a.UI.Success("Namespace/%s deleted (dry run)", plan.namespace)
+	if plan.RemovesNamespace() {
+		a.UI.Success("Namespace/%s deleted (dry run)", plan.Namespace)
 	}
-	warnOfForeign(a, plan)
+	plan.WarnOfFinalizers(a.UI)
 	a.UI.Success("uninstall finished")
-}
-
-// warnOfForeign warns about objects with finalizers of other controllers, which
-// delay the deletion.
-func warnOfForeign(a *app.App, plan *plan) {
-	for _, t := range plan.objects {
-		if foreign := t.foreign(); len(foreign) > 0 {
-			a.UI.Warning("%s has finalizers of other controllers, which must remove them: %s", t, strings.Join(foreign, ", "))
-		}
-	}
 }

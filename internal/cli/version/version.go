@@ -90,7 +90,7 @@ func installedVersions(a *app.App, cmd *cobra.Command) ([]entry, error) {
 func clusterVersions(ctx context.Context, client *kube.Client, namespace string) ([]entry, error) {
 	var distribution string
 	images := map[string]string{}
-	_, err := client.List(ctx, installation.BuiltIn("apps/v1", "Deployment"), kube.Selection{Namespace: namespace, Labels: kube.PartOfFlux}, func(o controllers.Object) error {
+	_, err := client.List(ctx, kube.BuiltIn("apps/v1", "Deployment"), kube.Selection{Namespace: namespace, Labels: kube.PartOfFlux}, func(o controllers.Object) error {
 		name := controllers.Name(o)
 		images[name] = installation.ImageTag(controllers.Path{"spec.template.spec.containers[0].image"}.String(o))
 		// source-controller is part of every installation, so its label has
@@ -121,7 +121,7 @@ func clusterVersions(ctx context.Context, client *kube.Client, namespace string)
 func notInstalled(ctx context.Context, client *kube.Client, namespace string) error {
 	hint := "install it with 'flux install'; 'flux version --client' needs no cluster"
 	// Users without permission to list CRDs get the general hint.
-	if crd, err := installation.Find(ctx, client, installation.CRDs(), installation.CRD); err == nil {
+	if crd, err := client.Find(ctx, kube.CRDs(), kube.InstalledCRD); err == nil {
 		hint = cmp.Or(installation.ElsewhereHint(crd, namespace), hint)
 	}
 	return clierr.WithHint(hint, "no controllers of Flux found in namespace %q", namespace)

@@ -17,7 +17,6 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/cli/validate"
 	"github.com/fluxkit/flux/internal/input"
 	"github.com/fluxkit/flux/internal/kube"
@@ -170,7 +169,7 @@ func CompleteReferences(a *app.App, kinds []string) cobra.CompletionFunc {
 
 // namesOf returns the names of the objects of a kind, or nil if they cannot be listed.
 func namesOf(ctx context.Context, client *kube.Client, namespace, kind string) []string {
-	r := installation.BuiltIn("v1", kind)
+	r := kube.BuiltIn("v1", kind)
 	if k, ok := controllers.FindKind(kind); ok {
 		r = kube.Of(k)
 	}

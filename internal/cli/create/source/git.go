@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/create/creation"
 	"github.com/fluxkit/flux/internal/cli/create/credentials"
-	"github.com/fluxkit/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/sshkey"
 )
 
@@ -168,7 +168,7 @@ func storedKey(ctx context.Context, c *creation.Creation) (sshkey.Pair, error) {
 	if err != nil {
 		return sshkey.Pair{}, err
 	}
-	secret, err := client.Get(ctx, installation.BuiltIn("v1", "Secret"), c.Namespace, c.Name)
+	secret, err := client.Get(ctx, kube.BuiltIn("v1", "Secret"), c.Namespace, c.Name)
 	if apierrors.IsNotFound(err) {
 		return sshkey.Pair{}, nil
 	}

@@ -1,0 +1,308 @@
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+const (
+	// removedAtOnce is the maximum number of concurrent deletions and patches.
+	removedAtOnce = 16
+	// lastLook is the maximum time to find the remaining objects after the
+	// timeout.
+	lastLook = 5 * time.Second
+)
+
+// Progress receives the progress of a removal.
+type Progress interface {
+	Action(format string, args ...any)
+	Waiting(format string, args ...any)
+	Success(format string, args ...any)
+	Warning(format string, args ...any)
+}
+
+// Result is the result for an object.
+type Result struct {
+	Target
+	// Failure is the reason why the object is not deleted, "" for a deleted one.
+	Failure string
+}
+
+// RemainingError is returned for objects that were not deleted in time.
+type RemainingError struct {
+	// Objects describe the objects and what blocks their deletion.
+	Objects []string
+	// Err is the error of the context.
+	Err error
+}
+
+func (e *RemainingError) Error() string { return strings.Join(e.Objects, "; ") }
+
+// Unwrap returns Err.
+func (e *RemainingError) Unwrap() error { return e.Err }
+
+// removal executes a plan.
+type removal struct {
+	progress Progress
+	client   *kube.Client
+	plan     *Plan
+	// done has the results so far.
+	done []Result
+}
+
+// Run removes the objects of a plan and waits until they are deleted. It returns
+// the results so far with an error.
+func Run(ctx context.Context, client *kube.Client, plan *Plan, progress Progress) ([]Result, error) {
+	r := &removal{progress: progress, client: client, plan: plan}
+	for _, step := range []func(context.Context) error{r.components, r.finalizers, r.crds, r.namespace} {
+		if err := step(ctx); err != nil {
+			return r.done, err
+		}
+	}
+	return r.done, nil
+}
+
+// components deletes the controllers, waits until their pods are deleted, and
+// then deletes the other components. A running controller would add its
+// finalizers again, or fail without its permissions.
+func (r *removal) components(ctx context.Context) error {
+	r.progress.Action("deleting components in %s namespace", r.plan.Namespace)
+	i := slices.IndexFunc(r.plan.Components, func(t Target) bool { return t.Resource.Kind != "Deployment" })
+	if i < 0 {
+		i = len(r.plan.Components)
+	}
+	if err := r.controllers(ctx, r.plan.Components[:i]); err != nil {
+		return err
+	}
+	return r.delete(ctx, r.plan.Components[i:])
+}
+
+func (r *removal) controllers(ctx context.Context, deployments []Target) error {
+	if err := r.delete(ctx, deployments); err != nil {
+		return err
+	}
+	r.progress.Waiting("waiting for the controllers to stop")
+	for {
+		if err := r.end(ctx, deployments); err != nil {
+			return err
+		}
+		left, err := r.client.WaitDeleted(ctx, kube.BuiltIn("v1", "Pod"), r.pods(deployments), anything)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, kube.ErrAppeared) {
+			return remaining(ctx, err, left, func(_ context.Context, pod controllers.Object) string {
+				return fmt.Sprintf("Pod/%s/%s is still running on node %s; only the Deployments were removed: run the command again when the pod is deleted",
+					controllers.Namespace(pod), controllers.Name(pod), controllers.Path{"spec.nodeName"}.String(pod))
+			})
+		}
+		// kustomize-controller may have applied its own Deployment again before it stopped.
+		again, err := targets(ctx, r.client, kube.BuiltIn("apps/v1", "Deployment"), selectionOf(kube.BuiltIn("apps/v1", "Deployment"), r.plan.Namespace))
+		if err != nil {
+			return err
+		}
+		if err := r.delete(ctx, again); err != nil {
+			return err
+		}
+	}
+}
+
+// end deletes the objects that the Deployments own. The garbage collector deletes
+// them as well, but minutes later if CRDs have changed recently, because it
+// discovers all kinds again. Without permission, end waits for it.
+func (r *removal) end(ctx context.Context, deployments []Target) error {
+	for _, owned := range []kube.Resource{kube.BuiltIn("apps/v1", "ReplicaSet"), kube.BuiltIn("v1", "Pod")} {
+		err := r.client.RemoveAll(ctx, owned, r.pods(deployments))
+		if err != nil && !apierrors.IsForbidden(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// pods selects the ReplicaSets and pods of the controllers, including those of
+// Deployments that an interrupted run has deleted.
+func (r *removal) pods(deployments []Target) kube.Selection {
+	names := controllers.Names(func(controllers.Controller) bool { return true })
+	for _, t := range deployments {
+		if name := controllers.Name(t.Object); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return kube.Selection{Namespace: r.plan.Namespace, Labels: "app in (" + strings.Join(names, ",") + ")"}
+}
+
+func (r *removal) delete(ctx context.Context, list []Target) error {
+	done, err := r.each(ctx, list, func(ctx context.Context, t Target) (string, error) {
+		return "deleted", r.remove(ctx, t)
+	})
+	for i, t := range list {
+		if done[i] == "" {
+			r.done = append(r.done, Result{t, "not deleted"})
+			continue
+		}
+		r.done = append(r.done, Result{Target: t})
+	}
+	return err
+}
+
+func (r *removal) remove(ctx context.Context, t Target) error {
+	return r.client.Remove(ctx, t.Resource, controllers.Namespace(t.Object), controllers.Name(t.Object))
+}
+
+// each calls do for several objects concurrently and reports them in order. It
+// returns the result for each object, "" on failure.
+func (r *removal) each(ctx context.Context, list []Target, do func(context.Context, Target) (string, error)) ([]string, error) {
+	done := make([]string, len(list))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(removedAtOnce)
+	for i, t := range list {
+		g.Go(func() (err error) {
+			said, err := do(ctx, t)
+			if err == nil {
+				done[i] = said
+			}
+			return err
+		})
+	}
+	err := g.Wait()
+	for i, t := range list {
+		if done[i] != "" {
+			r.progress.Success("%s %s", t, done[i])
+		}
+	}
+	return done, err
+}
+
+// finalizers removes the finalizers of the objects, so that they are deleted
+// without the resources that Flux has deployed. It lists the objects again,
+// because the controllers may have created objects and finalizers after the plan.
+func (r *removal) finalizers(ctx context.Context) error {
+	r.progress.Action("deleting toolkit.fluxcd.io finalizers in all namespaces")
+	now := &Plan{Namespace: r.plan.Namespace}
+	if err := now.findCRDs(ctx, r.client); err != nil {
+		return err
+	}
+	r.plan.CRDs, r.plan.Objects = now.CRDs, now.Objects
+	r.plan.WarnOfFinalizers(r.progress)
+	_, err := r.each(ctx, r.plan.Objects, func(ctx context.Context, t Target) (string, error) {
+		if !t.Held() {
+			return "", nil
+		}
+		return "finalizers deleted", r.client.RemoveFinalizers(ctx, t.Resource, t.Object)
+	})
+	return err
+}
+
+func (r *removal) crds(ctx context.Context) error {
+	r.progress.Action("deleting toolkit.fluxcd.io custom resource definitions")
+	before := r.done
+	r.done = nil
+	err := r.deleteForGood(ctx, r.plan.CRDs, selectionOf(kube.CRDs(), r.plan.Namespace), isFluxCRD, r.holders)
+	crds, gone := r.done, map[string]bool{}
+	for _, crd := range crds {
+		gone[controllers.Name(crd.Object)] = crd.Failure == ""
+	}
+	r.done = before
+	for _, t := range r.plan.Objects { // deleted with their CRDs
+		if gone[t.Resource.GroupResource().String()] {
+			r.done = append(r.done, Result{Target: t})
+		} else {
+			r.done = append(r.done, Result{t, "its CustomResourceDefinition was not deleted"})
+		}
+	}
+	r.done = append(r.done, crds...)
+	return err
+}
+
+// deleteForGood deletes objects of one kind and waits until they are deleted.
+func (r *removal) deleteForGood(ctx context.Context, list []Target, s kube.Selection, keep func(controllers.Object) bool,
+	describe func(context.Context, controllers.Object) string) error {
+	if len(list) == 0 {
+		return nil
+	}
+	_, err := r.each(ctx, list, func(ctx context.Context, t Target) (string, error) { return "", r.remove(ctx, t) })
+	var left []controllers.Object
+	if err == nil {
+		left, err = r.client.WaitDeleted(ctx, list[0].Resource, s, keep)
+	}
+	if err != nil && len(left) == 0 {
+		for _, t := range list {
+			r.done = append(r.done, Result{t, "deletion not confirmed"})
+		}
+		return err
+	}
+	for _, t := range list {
+		if slices.ContainsFunc(left, func(o controllers.Object) bool { return controllers.Name(o) == controllers.Name(t.Object) }) {
+			r.done = append(r.done, Result{t, "still being deleted"})
+			continue
+		}
+		r.progress.Success("%s deleted", t)
+		r.done = append(r.done, Result{Target: t})
+	}
+	return remaining(ctx, err, left, describe)
+}
+
+// holders describes the objects that block the deletion of a CRD, and their
+// finalizers.
+func (r *removal) holders(ctx context.Context, crd controllers.Object) string {
+	text := "CustomResourceDefinition/" + controllers.Name(crd) + " remaining"
+	for _, t := range r.plan.Objects {
+		if t.Resource.Resource+"."+t.Resource.Group != controllers.Name(crd) {
+			continue
+		}
+		o, err := r.client.Get(ctx, t.Resource, controllers.Namespace(t.Object), controllers.Name(t.Object))
+		if err != nil {
+			continue // deleted, or not readable; other objects may explain it
+		}
+		if finalizers := kube.Finalizers(o); len(finalizers) > 0 {
+			text += fmt.Sprintf("; %s has the finalizers %s", t, strings.Join(finalizers, ", "))
+		}
+	}
+	return text
+}
+
+func (r *removal) namespace(ctx context.Context) error {
+	if !r.plan.RemovesNamespace() {
+		return nil
+	}
+	return r.deleteForGood(ctx, []Target{r.plan.namespaceTarget()}, kube.Selection{Name: r.plan.Namespace}, anything, remains)
+}
+
+// remains returns the message of the API server about the deletion of a
+// namespace.
+func remains(_ context.Context, namespace controllers.Object) string {
+	text := "Namespace/" + controllers.Name(namespace) + " remaining"
+	for _, typ := range []string{"NamespaceContentRemaining", "NamespaceFinalizersRemaining", "NamespaceDeletionContentFailure", "NamespaceDeletionDiscoveryFailure"} {
+		if c, ok := controllers.FindCondition(namespace, typ); ok && c.Status == "True" {
+			text += "; " + c.Message
+		}
+	}
+	return text
+}
+
+// remaining returns the error for objects that were not deleted in time.
+func remaining(ctx context.Context, err error, objects []controllers.Object, describe func(context.Context, controllers.Object) string) error {
+	if !errors.Is(err, context.DeadlineExceeded) || len(objects) == 0 {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	defer cancel()
+	e := &RemainingError{Err: err}
+	for _, o := range objects {
+		e.Objects = append(e.Objects, describe(ctx, o))
+	}
+	return e
+}
+
+func anything(controllers.Object) bool { return true }
