@@ -29,6 +29,10 @@ func helmRelease(chart, version string) string {
 	return flux("HelmRelease", "helm.toolkit.fluxcd.io/v2", "chart: {spec: {chart: "+chart+", version: '"+version+"'}}")
 }
 
+func ociRepository(ref string) string {
+	return flux("OCIRepository", "source.toolkit.fluxcd.io/v1", "url: oci://example.com/app, ref: {"+ref+"}")
+}
+
 func binding(kind, role, subjects string) string {
 	return one(kind, "rbac.authorization.k8s.io/v1", "metadata: {name: a}\nroleRef: {kind: ClusterRole, name: "+role+"}\nsubjects: ["+subjects+"]\n")
 }
@@ -108,5 +112,10 @@ var cases = map[string]reviewCase{
 	"range in the same major":          {helmRelease("app", "1.2.3"), helmRelease("app", "^1.4"), none},
 	"upper bound":                      {helmRelease("app", "<2.0.0"), helmRelease("app", "3.0.0"), none},
 	"any version":                      {helmRelease("app", "*"), helmRelease("app", "3.0.0"), none},
+	"major artifact":                   {ociRepository("tag: 1.2.3"), ociRepository("tag: 2.0.0"), []string{"major-chart-update: oci://example.com/app 1.2.3 → 2.0.0"}},
+	"minor artifact":                   {ociRepository("tag: 0.5.0"), ociRepository("tag: 0.6.0"), none},
+	"major range of artifacts":         {ociRepository("semver: 1.x, tag: latest"), ociRepository("semver: 2.x, tag: latest"), []string{"major-chart-update: oci://example.com/app 1.x → 2.x"}},
+	"artifact by digest":               {ociRepository("tag: 1.2.3"), ociRepository("digest: sha256:00"), none},
+	"artifact by commit":               {ociRepository("tag: 1a2b3c4"), ociRepository("tag: 2b3c4d5"), none},
 	"another chart":                    {helmRelease("app", "1.2.3"), helmRelease("other", "2.0.0"), none},
 }

@@ -125,7 +125,7 @@ var rules = []Rule{
 		find:        majorImages,
 	},
 	{
-		ID: "major-chart-update", Effect: "updates a chart to another major version",
+		ID: "major-chart-update", Effect: "updates a chart or an artifact to another major version",
 		Explanation: "By semantic versioning, a major version may be incompatible. Read its release notes.",
 		find:        majorCharts,
 	},

@@ -46,25 +46,27 @@ func majorOf(tag string) int64 {
 	return int64(v.Major()) //nolint:gosec // below calendar
 }
 
-// chartVersions are the fields with the version of a chart, by kind.
-var chartVersions = map[string]string{
-	"HelmRelease": "spec.chart.spec.version",
-	"HelmChart":   "spec.version",
+// versioned are the fields with the name and the version of a chart or an artifact, by kind.
+var versioned = map[string]struct{ name, version controllers.Path }{
+	"HelmRelease":   {controllers.Path{"spec.chart.spec.chart"}, controllers.Path{"spec.chart.spec.version"}},
+	"HelmChart":     {controllers.Path{"spec.chart"}, controllers.Path{"spec.version"}},
+	"OCIRepository": {controllers.Path{"spec.url"}, controllers.Path{"spec.ref.semver", "spec.ref.tag"}},
 }
 
-// majorCharts finds a chart whose version, or range of versions, gets another major version.
+// majorCharts finds a chart or an artifact whose version, or range of versions, gets another major
+// version.
 func majorCharts(c change) []string {
-	path := chartVersions[c.Object.Kind]
-	if row, ok := controllers.KindOf(c.Object.Group, c.Object.Kind); !ok || path == "" || c.before == nil || c.after == nil || row.Kind != c.Object.Kind {
+	fields, known := versioned[c.Object.Kind]
+	if _, ours := controllers.KindOf(c.Object.Group, c.Object.Kind); !known || !ours || c.before == nil || c.after == nil {
 		return nil
 	}
-	chart := strings.TrimSuffix(path, "version") + "chart"
-	old, young := field(c.before, path), field(c.after, path)
+	old, young := fields.version.String(c.before), fields.version.String(c.after)
 	before, after := firstMajor(old), firstMajor(young)
-	if before == "" || after == "" || before == after || field(c.before, chart) != field(c.after, chart) {
+	name := fields.name.String(c.after)
+	if before == "" || after == "" || before == after || fields.name.String(c.before) != name {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s %s → %s", field(c.after, chart), old, young)}
+	return []string{fmt.Sprintf("%s %s → %s", name, old, young)}
 }
 
 // leadingMajor matches a version or a range that starts with a major version, such as 1.2.3, v2,
