@@ -105,7 +105,7 @@ func Compare(ctx context.Context, base, head Revision, o Options) (*Outcome, err
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	return w.outcome(roots), errors.Join(w.failed...)
+	return w.outcome(roots), w.failures()
 }
 
 // outcome returns the results of all pairs that were followed.
@@ -130,13 +130,16 @@ func (w *walker) outcome(roots pair) *Outcome {
 	return outcome
 }
 
-// BuildError is returned when an object cannot be built at one of the revisions.
+// BuildError is returned when an object cannot be built at one of the revisions, or at both for the
+// same reason.
 type BuildError struct {
-	Revision string
-	err      error
+	Revisions []string
+	err       error
 }
 
-func (e *BuildError) Error() string { return "at " + e.Revision + ": " + e.err.Error() }
+func (e *BuildError) Error() string {
+	return "at " + strings.Join(e.Revisions, " and ") + ": " + e.err.Error()
+}
 
 // Unwrap returns the cause.
 func (e *BuildError) Unwrap() error { return e.err }
@@ -243,7 +246,7 @@ func (w *walker) buildSide(s *side, ks *unstructured.Unstructured) (*diff.Side, 
 	}
 	built, err := s.build(s.add(ks))
 	if err != nil {
-		w.fail(s, err)
+		w.fail(s, ks, err)
 		return nil, false
 	}
 	return built, true

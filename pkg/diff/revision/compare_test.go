@@ -314,13 +314,44 @@ func TestBroken(t *testing.T) {
 	edits[1].do(head, nil)
 	got, err := compare(t, fleet(), head, false)
 	var broken *revision.BuildError
-	if !errors.As(err, &broken) || broken.Revision != "head" || !strings.Contains(err.Error(), "missing.yaml") {
+	if !errors.As(err, &broken) || !slices.Equal(broken.Revisions, []string{"head"}) || !strings.Contains(err.Error(), "missing.yaml") {
 		t.Fatalf("error %v", err)
 	}
 	want := []string{"Kustomization/flux-system/app1: ConfigMap/app1/base changed", "Kustomization/flux-system/app4: ConfigMap/app4/base changed"}
 	if d := cmp.Diff(want, summary(got)); d != "" {
 		t.Error(d)
 	}
+	if reason := omissionOf(got, "app0"); !strings.HasPrefix(reason, "cannot be built: ") || !strings.Contains(reason, "missing.yaml") {
+		t.Errorf("omission %q", reason)
+	}
+}
+
+// TestBrokenOnBothSides checks that the same error at both revisions is reported once.
+func TestBrokenOnBothSides(t *testing.T) {
+	t.Parallel()
+	base, head := fleet(), fleet()
+	for _, side := range []map[string]string{base, head} {
+		side["apps/app0/kustomization.yaml"] = "resources: [missing.yaml]\n"
+	}
+	head["apps/app0/more.yaml"] = "a: b\n"
+	got, err := compare(t, base, head, false)
+	var broken *revision.BuildError
+	if !errors.As(err, &broken) || strings.Count(err.Error(), "building Kustomization") != 1 || !strings.HasPrefix(err.Error(), "at base and head: ") {
+		t.Errorf("error %v", err)
+	}
+	if omissionOf(got, "app0") == "" {
+		t.Error("no omission")
+	}
+}
+
+// omissionOf returns why an owner was not compared.
+func omissionOf(outcome *revision.Outcome, name string) string {
+	for _, r := range outcome.Results {
+		if r.Owner.Name == name && r.NotCompared != nil {
+			return r.NotCompared.Reason
+		}
+	}
+	return ""
 }
 
 // TestCycles checks that artifacts and variables that depend on each other end with an omission.

@@ -77,7 +77,7 @@ func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, revision int
 		return nil, false
 	}
 	if err != nil {
-		w.fail(s, err)
+		w.fail(s, hr, err)
 		return nil, false
 	}
 	built := result.Result

@@ -1,17 +1,19 @@
 package revision
 
 import (
+	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
 // report collects what a comparison could not do, and passes on messages, each once.
 type report struct {
 	alert, tell func(text string)
-	failed      []error
+	failed      []*BuildError
 	warned      map[string]bool
 	// omitted are the owners that could not be compared, in the order of omissions.
 	omitted   map[diff.Ref]*diff.Omission
@@ -37,9 +39,25 @@ func (r *report) once(to func(text string), text string) {
 	r.warned[text] = true
 }
 
-// fail records that an object cannot be built.
-func (r *report) fail(s *side, err error) {
-	r.failed = append(r.failed, &BuildError{s.Name, err})
+// fail records that an owner cannot be built. Its objects are not compared.
+func (r *report) fail(s *side, owner *unstructured.Unstructured, err error) {
+	r.omit(owner, "cannot be built: "+redact.Text(err.Error()), true)
+	for _, known := range r.failed {
+		if known.err.Error() == err.Error() {
+			known.Revisions = append(known.Revisions, s.Name)
+			return
+		}
+	}
+	r.failed = append(r.failed, &BuildError{[]string{s.Name}, err})
+}
+
+// failures returns the errors of all owners that cannot be built.
+func (r *report) failures() error {
+	all := make([]error, len(r.failed))
+	for i, err := range r.failed {
+		all[i] = err
+	}
+	return errors.Join(all...)
 }
 
 // omit records that the objects of an owner could not be compared.
