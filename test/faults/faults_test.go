@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/fluxkit/flux/internal/kube"
@@ -18,6 +19,8 @@ import (
 type world struct {
 	bin     string
 	cluster *testcluster.Cluster
+	// kills counts the processes that were killed.
+	kills atomic.Int64
 }
 
 // TestFaults first runs the faults of single requests concurrently, then replaces the server.

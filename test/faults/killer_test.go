@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"context"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/internal/testgit"
 	"github.com/fluxkit/flux/internal/testgithost"
 )
 
@@ -80,6 +82,44 @@ type numberKey struct{}
 // proxy starts a reverse proxy that counts the changes.
 func (k *killer) proxy(t *testing.T, target string, transport http.RoundTripper, changes func(*http.Request) bool) string {
 	t.Helper()
+	server := httptest.NewServer(k.handler(t, target, transport, changes))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// tlsProxy starts a reverse proxy over TLS that counts all requests, and returns the file of its
+// certificate.
+func (k *killer) tlsProxy(t *testing.T, target string) (address, ca string) {
+	t.Helper()
+	server := httptest.NewTLSServer(k.handler(t, target, http.DefaultTransport, func(*http.Request) bool { return true }))
+	t.Cleanup(server.Close)
+	ca = filepath.Join(t.TempDir(), "ca.crt")
+	check(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))
+	return server.URL, ca
+}
+
+// ssh starts an SSH server that counts the Git commands.
+func (k *killer) ssh(t *testing.T, folder string) string {
+	t.Helper()
+	var mu sync.Mutex
+	numbers := map[string]int{}
+	return testgit.StartSSH(t, folder, func(p testgit.Point) testgit.Fault {
+		mu.Lock()
+		if p.Stage == testgit.Command {
+			numbers[p.Service] = k.arrive("SSH " + p.Service)
+		}
+		number := numbers[p.Service]
+		mu.Unlock()
+		if (p.Stage == testgit.Command || p.Stage == testgit.Done) && k.strikes(number, p.Stage == testgit.Done) {
+			return testgit.Drop
+		}
+		return testgit.None
+	}).URL
+}
+
+// handler returns a reverse proxy that counts the changes.
+func (k *killer) handler(t *testing.T, target string, transport http.RoundTripper, changes func(*http.Request) bool) http.Handler {
+	t.Helper()
 	to, err := url.Parse(target)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +136,7 @@ func (k *killer) proxy(t *testing.T, target string, transport http.RoundTripper,
 		},
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if changes(r) {
 			number := k.arrive(r.Method + " " + r.URL.Path)
 			if k.strikes(number, false) {
@@ -105,9 +145,7 @@ func (k *killer) proxy(t *testing.T, target string, transport http.RoundTripper,
 			r = r.WithContext(context.WithValue(r.Context(), numberKey{}, number))
 		}
 		reverse.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
+	})
 }
 
 // kubeconfig returns a kubeconfig for a cluster through the killer.

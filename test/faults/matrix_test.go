@@ -38,18 +38,19 @@ type matrixRow struct {
 // keep a run short.
 var matrix = map[string]matrixRow{
 	"install": {args: func(*testing.T, *world, *killedRun) []string { return []string{"install"} }},
-	"git-http": {git: true, args: func(t *testing.T, w *world, v *killedRun) []string {
-		v.gitURL = v.killer.proxy(t, w.cluster.Env["FLUX_SANDBOX_GIT_URL"], http.DefaultTransport, func(*http.Request) bool { return true })
-		return []string{"bootstrap", "git", "--url=" + v.gitURL + "/" + v.namespace + ".git", "--allow-insecure-http", "--username=dev", "--password=any",
+	"git-https": {git: true, args: func(t *testing.T, w *world, v *killedRun) []string {
+		var ca string
+		v.gitURL, ca = v.killer.tlsProxy(t, w.cluster.Env["FLUX_SANDBOX_GIT_URL"])
+		return []string{"bootstrap", "git", "--url=" + v.gitURL + "/" + v.namespace + ".git", "--ca-file=" + ca, "--username=dev", "--password=any",
 			"--token-auth", "--silent", "--path=clusters/demo"}
 	}},
 	"git-ssh": {git: true, args: func(t *testing.T, w *world, v *killedRun) []string {
-		v.gitURL = w.cluster.Env["FLUX_SANDBOX_GIT_SSH_URL"]
+		v.gitURL = v.killer.ssh(t, filepath.Join(w.cluster.Dir, "git"))
 		return []string{"bootstrap", "git", "--url=" + v.gitURL + "/" + v.namespace + ".git", "--silent", "--path=clusters/demo", "--private-key-file=" + privateKey(t)}
 	}},
 }
 
-// privateKey writes an SSH key, which the sandbox's server accepts without credentials configured.
+// privateKey writes an SSH key, which the servers accept without credentials configured.
 func privateKey(t *testing.T) string {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
@@ -81,6 +82,18 @@ func (w *world) newKilledRun(t *testing.T, row matrixRow, namespace string) *kil
 	v.env = append(os.Environ(), "KUBECONFIG="+v.killer.kubeconfigOf(t, w.cluster, func(*http.Request) bool { return true }), "HOME="+t.TempDir())
 	v.args = append(row.args(t, w, v), "--namespace="+namespace, "--components=source-controller,kustomize-controller", "--network-policy=false")
 	return v
+}
+
+// countKills reports the number of killed processes at the end of the test. With all faults, it
+// has to be at least a minimum.
+func (w *world) countKills(t *testing.T, least int64) {
+	t.Cleanup(func() {
+		if n := w.kills.Load(); n == 0 || whole() && n < least {
+			t.Errorf("only %d processes were killed", n)
+		} else {
+			t.Logf("%d processes were killed, and the state after a second run was that of an uninterrupted one", n)
+		}
+	})
 }
 
 // lineKiller kills a process after a number of output lines.
@@ -209,6 +222,7 @@ func TestKillMatrix(t *testing.T) {
 	w := &world{bin: testcluster.BuildFlux(t), cluster: testcluster.Start(t, "none")}
 	check(t, w.cluster.InstallCRDs(t.Context()))
 	w.playControllers(t)
+	w.countKills(t, 200)
 	for name, row := range matrix {
 		undisturbed := w.newKilledRun(t, row, name+"-whole")
 		out, _, err := undisturbed.run(0, false, 0)
@@ -224,6 +238,9 @@ func TestKillMatrix(t *testing.T) {
 			step = 12
 		}
 		t.Logf("%s: %d requests, %d lines", name, requests, lines)
+		if row.git && !slices.ContainsFunc(undisturbed.killer.counted(), func(request string) bool { return strings.Contains(request, "git-receive-pack") }) {
+			t.Fatalf("%s: the push is not counted", name)
+		}
 		for at := 1; at <= requests; at += step {
 			for _, late := range []bool{false, true} {
 				id := fmt.Sprintf("%s-r%03d-%t", name, at, late)
@@ -255,7 +272,9 @@ func (v *killedRun) survives(request int, late bool, line int, want string) {
 	if request > 0 && request <= len(v.killer.counted()) {
 		where = v.killer.counted()[request-1]
 	}
-	v.t.Logf("killed: %t", killed)
+	if v.t.Logf("killed: %t", killed); killed {
+		v.w.kills.Add(1)
+	}
 	if out, _, err := v.run(0, false, 0); err != nil {
 		v.t.Fatalf("after a kill at %s: %v\n%s", where, err, out.text.String())
 	}
