@@ -29,7 +29,7 @@ func List(ctx context.Context, address string, wanted func(tag string) bool, acc
 	if err != nil {
 		return nil, err
 	}
-	tags, err := remote.List(repository, options...)
+	tags, err := access.tagsOf(repository, options)
 	if err != nil {
 		return nil, fmt.Errorf("listing the tags of %s: %w", address, err)
 	}

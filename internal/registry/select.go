@@ -48,7 +48,7 @@ func Select(ctx context.Context, address string, wanted Wanted, access Access) (
 	if err != nil {
 		return Artifact{}, nil, err
 	}
-	reference, err := wanted.reference(repository, options)
+	reference, err := wanted.reference(repository, access, options)
 	if err != nil {
 		return Artifact{}, nil, fmt.Errorf("looking into %s: %w", address, err)
 	}
@@ -71,7 +71,7 @@ func Select(ctx context.Context, address string, wanted Wanted, access Access) (
 	return found, content, nil
 }
 
-func (w Wanted) reference(repository name.Repository, options []remote.Option) (name.Reference, error) {
+func (w Wanted) reference(repository name.Repository, access Access, options []remote.Option) (name.Reference, error) {
 	switch {
 	case w.Digest != "":
 		digest, err := v1.NewHash(w.Digest)
@@ -80,7 +80,7 @@ func (w Wanted) reference(repository name.Repository, options []remote.Option) (
 		}
 		return repository.Digest(digest.String()), nil
 	case w.SemVer != "":
-		tags, err := remote.List(repository, options...)
+		tags, err := access.tagsOf(repository, options)
 		if err != nil {
 			return nil, fmt.Errorf("listing its tags: %w", err)
 		}

@@ -66,6 +66,7 @@ func CompleteAddress(_ *cobra.Command, args []string, prefix string) ([]string, 
 // ExplainError adds the remedy to an error of a registry.
 func ExplainError(ctx context.Context, access registry.Access, err error) error {
 	var answered *transport.Error
+	var tags *registry.TagsError
 	var dial *net.OpError
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -74,6 +75,8 @@ func ExplainError(ctx context.Context, access registry.Access, err error) error 
 		return explained
 	}
 	switch {
+	case errors.As(err, &tags):
+		return &clierr.HintedError{Err: err, Hint: "use a repository with fewer tags, or remove tags that are not needed"}
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return clierr.WithHint("check the address of the registry and the network connection", "cannot reach the registry: %w", err)
 	case lost(err):

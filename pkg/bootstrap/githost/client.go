@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/fluxkit/flux/internal/hint"
@@ -35,6 +36,10 @@ const (
 	retryDelay = time.Second
 	// maxRedirects bounds the redirects of a request.
 	maxRedirects = 5
+	// maxResponse bounds the body of a response in bytes.
+	maxResponse = 16 << 20
+	// maxRequests bounds the requests of a client, and so the pages of a list.
+	maxRequests = 2000
 )
 
 // Caller configures the clients of Git hosts.
@@ -76,7 +81,7 @@ func (c Caller) Client(h Hosted) (*http.Client, error) {
 		IdleConnTimeout:       time.Minute,
 	}
 	return &http.Client{
-		Transport: &retryTransport{caller: c, host: h.Hostname, next: transport}, CheckRedirect: sameHost, Timeout: requestTimeout,
+		Transport: &retryTransport{caller: c, host: h.Hostname, next: &boundedTransport{next: transport}}, CheckRedirect: sameHost, Timeout: requestTimeout,
 	}, nil
 }
 
@@ -230,11 +235,50 @@ func headerTime(h http.Header, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// excessError is returned for a host that sends too much.
+type excessError struct{ fact string }
+
+func (e *excessError) Error() string { return e.fact }
+
+// boundedTransport bounds the size of responses and their number.
+type boundedTransport struct {
+	next http.RoundTripper
+	sent atomic.Int64
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.sent.Add(1) > maxRequests {
+		return nil, &excessError{fmt.Sprintf("has lists with more pages than %d requests return", maxRequests)}
+	}
+	response, err := t.next.RoundTrip(r)
+	if err == nil {
+		response.Body = &boundedBody{response.Body, maxResponse}
+	}
+	return response, err
+}
+
+// boundedBody is a body that ends with an excessError.
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+}
+
+// Read implements io.Reader.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); b.left < 0 {
+		return n, &excessError{fmt.Sprintf("sends a response of more than %d MiB", maxResponse>>20)}
+	}
+	return n, err
+}
+
 // explain returns an Error with a hint for a request without a usable response,
 // nil for a request that the host rejected.
 func (h Hosted) explain(ctx context.Context, doing string, err error) error {
 	var known *hint.Error
 	var limit *RateLimitError
+	var excess *excessError
 	var redirect *redirectError
 	var lookup *net.DNSError
 	var dial *net.OpError
@@ -253,6 +297,8 @@ func (h Hosted) explain(ctx context.Context, doing string, err error) error {
 		return hint.Errorf("run the command again then; it resumes", "%s: %w", doing, limit)
 	case ctx.Err() != nil:
 		return hint.Errorf("check that the host is reachable, or increase --timeout", "%s: no response from %s: %w", doing, h.Hostname, context.Cause(ctx))
+	case errors.As(err, &excess):
+		return hint.Errorf("check --hostname: the API of a Git host does not respond like this", "%s: %s %w", doing, h.Hostname, excess)
 	case errors.As(err, &redirect):
 		return hint.Errorf("set --hostname to the new address, or check --owner and --repository: they may have been renamed", "%s: %w", doing, redirect)
 	case errors.As(err, &lookup):

@@ -18,9 +18,6 @@ import (
 	"github.com/fluxkit/flux/internal/redact"
 )
 
-// maxResponse bounds the body of a response in bytes.
-const maxResponse = 16 << 20
-
 // restClient sends requests to the JSON API of a host without a client library.
 type restClient struct {
 	client *http.Client
@@ -46,7 +43,7 @@ func (c *restClient) call(ctx context.Context, method, path string, query url.Va
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxResponse))
+	body, err := io.ReadAll(response.Body) // bounded by the transport
 	if err != nil {
 		return response.Header, err
 	}
