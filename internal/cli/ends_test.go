@@ -191,6 +191,10 @@ func endCases(t *testing.T) []endCase {
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		if cmd.HasSubCommands() {
+			if verb := strings.TrimPrefix(cmd.CommandPath(), "flux "); cmd.HasParent() && cmd.ValidArgsFunction != nil {
+				// The verb itself takes KIND/NAME.
+				cases = append(cases, endCase{verb, endRow{args: "ks/app" + strings.TrimPrefix(endRows[verb].args, "app")}, files})
+			}
 			for _, child := range cmd.Commands() {
 				walk(child)
 			}
