@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/transport"
@@ -51,7 +52,13 @@ func (e *limitError) Error() string {
 // lostError is returned if the connection to the server is lost.
 type lostError struct{ err error }
 
-func (e *lostError) Error() string { return e.err.Error() }
+func (e *lostError) Error() string {
+	var op *net.OpError
+	if errors.As(e.err, &op) {
+		return op.Err.Error() // without the addresses of both ends
+	}
+	return e.err.Error()
+}
 
 func (e *lostError) Unwrap() error { return e.err }
 

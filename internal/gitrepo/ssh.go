@@ -87,7 +87,7 @@ func (s *sshSession) start(line string) (err error) {
 	return s.command.Start(line)
 }
 
-// lostIn returns a lostError for a handshake that the server has not finished.
+// lostIn returns a lostError for an error of a connection that the server has closed.
 func lostIn(err error) error {
 	if connectionLost(err) {
 		return &lostError{err}
@@ -235,7 +235,7 @@ func (s *sshSession) ReceivePack(_ context.Context, request *packp.ReferenceUpda
 // refused returns the reason why the server does not read its input.
 func (s *sshSession) refused(err error) error {
 	if !errors.Is(err, io.EOF) {
-		return err
+		return lostIn(err)
 	}
 	if failed := s.result(); failed != nil {
 		return failed

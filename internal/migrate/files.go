@@ -8,19 +8,23 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
-// sizeMax is the maximum size of a manifest; larger files are skipped.
+// sizeMax is the maximum size of a manifest.
 const sizeMax = 32 << 20
 
 // File is a file that contains outdated versions.
 type File struct {
 	Path string
 	Text
+	// Skipped is the reason why the file was not read, "" if it was.
+	Skipped string
 }
 
-// Find returns the files that contain versions older than those of a release: files in a folder
-// with one of the extensions, or a single file.
+// Find returns the files that contain versions older than those of a release, and those that were
+// not read: files in a folder with one of the extensions, or a single file.
 func Find(ctx context.Context, path string, extensions []string, r Release) ([]File, error) {
 	var found []File
 	err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
@@ -35,8 +39,8 @@ func Find(ctx context.Context, path string, extensions []string, r Release) ([]F
 		case entry.IsDir(), name != path && !(entry.Type().IsRegular() && slices.Contains(extensions, filepath.Ext(name))):
 			return nil
 		}
-		file, err := read(name, r)
-		if err == nil && len(file.Changes)+len(file.Unclear) > 0 {
+		file, err := read(ctx, name, r)
+		if err == nil && (len(file.Changes)+len(file.Unclear) > 0 || file.Skipped != "") {
 			found = append(found, file)
 		}
 		return err
@@ -47,16 +51,22 @@ func Find(ctx context.Context, path string, extensions []string, r Release) ([]F
 	return found, nil
 }
 
-func read(name string, r Release) (File, error) {
+func read(ctx context.Context, name string, r Release) (File, error) {
 	info, err := os.Stat(name)
-	if err != nil || info.Size() > sizeMax {
+	switch {
+	case err != nil:
 		return File{}, err
+	case !info.Mode().IsRegular(): // to open a named pipe can last forever
+		return File{Path: name, Skipped: "not a regular file"}, nil
+	case info.Size() > sizeMax:
+		return File{Path: name, Skipped: "larger than " + budget.Size(sizeMax)}, nil
 	}
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return File{}, err
 	}
-	return File{name, Rewrite(string(text), r)}, nil
+	rewritten, err := Rewrite(ctx, string(text), r)
+	return File{Path: name, Text: rewritten}, err
 }
 
 // Write replaces the file atomically. It keeps symbolic links.

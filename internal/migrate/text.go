@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"context"
 	"regexp"
 	"strings"
 )
@@ -33,11 +34,14 @@ var (
 
 // Rewrite updates the versions of Flux kinds in a text to those of a release: apiVersion beside a
 // kind, and group, version and kind in selectors.
-func Rewrite(text string, r Release) Text {
+func Rewrite(ctx context.Context, text string, r Release) (Text, error) {
 	lines := strings.SplitAfter(text, "\n")
 	var t Text
 	var content strings.Builder
 	for i, line := range lines {
+		if i%1000 == 0 && ctx.Err() != nil {
+			return Text{}, context.Cause(ctx)
+		}
 		changed, c := rewriteLine(lines, i, r)
 		if c != nil {
 			t.Changes = append(t.Changes, *c)
@@ -47,7 +51,7 @@ func Rewrite(text string, r Release) Text {
 		content.WriteString(changed)
 	}
 	t.Content = content.String()
-	return t
+	return t, nil
 }
 
 // rewriteLine returns the migrated line and its change, if any.

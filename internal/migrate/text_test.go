@@ -33,7 +33,10 @@ func TestRewriteKeepsOtherText(t *testing.T) {
 		if test.want == "" {
 			test.want = test.text
 		}
-		got := migrate.Rewrite(test.text, release)
+		got, err := migrate.Rewrite(t.Context(), test.text, release)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if diff := cmp.Diff(test.want, got.Content); diff != "" {
 			t.Errorf("%s:\n%s", test.name, diff)
 		}

@@ -29,6 +29,7 @@ const (
 	gitStalled = "timed out after 3s"
 	gitLost    = "the server closed the connection: "
 	gitUnsure  = "timed out after 3s: the push may have succeeded"
+	gitUnsent  = "connection lost before the server confirmed the push ("
 	gitRetry   = "run the command again; if it fails again, check the log of the Git server and the proxies before it"
 	gitResume  = "run the command again; it resumes"
 	gitListens = "check that an SSH server listens at this address, or increase --timeout"
@@ -96,7 +97,7 @@ var (
 		{"/info/refs?service=git-receive-pack", "drops", gitLost, gitRetry},
 		{"/git-receive-pack", "stalls", gitUnsure, gitResume},
 		{"/git-receive-pack", "503", `the server failed before it confirmed the push (503 Service Unavailable): branch "main" does not have the commits`, gitResume},
-		{"/git-receive-pack", "drops", `connection lost before the server confirmed the push (unexpected EOF): branch "main" does not have the commits`, gitResume},
+		{"/git-receive-pack", "drops", gitUnsent, gitResume},
 	}
 	sshWrites = []gitFault{
 		{"git-receive-pack command", "stalls", gitStalled, gitReach},
@@ -105,7 +106,7 @@ var (
 		{"git-receive-pack references", "drops", gitLost, gitRetry},
 		{"git-receive-pack references", "fails", gitFailed, gitRetry},
 		{"git-receive-pack transfer", "stalls", gitUnsure, gitResume},
-		{"git-receive-pack transfer", "drops", `connection lost before the server confirmed the push (unexpected EOF): branch "main" does not have the commits`, gitResume},
+		{"git-receive-pack transfer", "drops", gitUnsent, gitResume},
 		{"git-receive-pack transfer", "fails", `branch "main" does not have the commits`, gitResume},
 	}
 )

@@ -2,12 +2,30 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"io"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // Stdin returns standard input, of which a read ends when ctx is done. The read
 // of a pipe or a terminal cannot be canceled: it remains until the process exits.
 func (a *App) Stdin(ctx context.Context) io.Reader { return &stdin{ctx, a.In} }
+
+// maxStdin bounds what ReadStdin reads.
+const maxStdin = 64 << 20
+
+// ReadStdin reads standard input to its end, as far as its limit.
+func ReadStdin(ctx context.Context, a *App) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(a.Stdin(ctx), maxStdin+1))
+	if err == nil && len(text) > maxStdin {
+		err = &budget.ExceededError{Fact: "it is larger than " + budget.Size(maxStdin)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading standard input: %w", err)
+	}
+	return text, nil
+}
 
 type stdin struct {
 	ctx  context.Context //nolint:containedctx // it lives as long as one call

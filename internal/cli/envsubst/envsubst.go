@@ -4,7 +4,6 @@ package envsubst
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/fluxcd/pkg/envsubst"
@@ -39,13 +38,16 @@ If a line is invalid, nothing is printed.`,
 }
 
 func run(ctx context.Context, a *app.App, strict bool) error {
-	text, err := io.ReadAll(a.Stdin(ctx))
+	text, err := app.ReadStdin(ctx, a)
 	if err != nil {
-		return fmt.Errorf("reading standard input: %w", err)
+		return err
 	}
 	var answer strings.Builder
 	wrong := 0
 	for i, line := range strings.Split(strings.TrimSuffix(string(text), "\n"), "\n") {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		replaced, err := substituteLine(a, line, strict)
 		if err != nil {
 			a.UI.Failure("line %d: %s", i+1, err)

@@ -15,6 +15,8 @@ type migratedFile struct {
 	Changes []migrate.Change `json:"changes"`
 	// Unclear are the lines that require a manual review.
 	Unclear []int `json:"unclear,omitempty"`
+	// Skipped is the reason why the file was not read.
+	Skipped string `json:"skipped,omitempty"`
 }
 
 func migrateFiles(ctx context.Context, a *app.App, o *options) error {
@@ -26,8 +28,12 @@ func migrateFiles(ctx context.Context, a *app.App, o *options) error {
 	if err != nil {
 		return err
 	}
-	report, changes := []migratedFile{}, 0
+	report, changes, skipped := []migratedFile{}, 0, 0
 	for _, file := range files {
+		if file.Skipped != "" {
+			a.UI.Failure("%s was not read: %s", file.Path, file.Skipped)
+			skipped++
+		}
 		for _, c := range file.Changes {
 			a.UI.Action("%s:%d: %s %s → %s", file.Path, c.Line, c.Kind, c.From, c.To)
 		}
@@ -35,17 +41,24 @@ func migrateFiles(ctx context.Context, a *app.App, o *options) error {
 			a.UI.Warning("%s:%d: an older version that is left as it is: its kind stands elsewhere, or it is no plain entry", file.Path, line)
 		}
 		changes += len(file.Changes)
-		report = append(report, migratedFile{file.Path, append([]migrate.Change{}, file.Changes...), file.Unclear})
+		report = append(report, migratedFile{file.Path, append([]migrate.Change{}, file.Changes...), file.Unclear, file.Skipped})
 	}
-	if changes == 0 {
+	if changes > 0 {
+		if err := writeMigrated(ctx, a, o, files, changes); err != nil {
+			return err
+		}
+	} else if skipped == 0 {
 		a.UI.Success("no older versions found in %s", o.path)
-	} else if err := writeMigrated(ctx, a, o, files, changes); err != nil {
-		return err
 	}
-	if o.format == "" {
-		return nil
+	if o.format != "" {
+		if err := a.Encode(o.format, report); err != nil {
+			return err
+		}
 	}
-	return a.Encode(o.format, report)
+	if skipped > 0 {
+		return clierr.ErrReported
+	}
+	return nil
 }
 
 func writeMigrated(ctx context.Context, a *app.App, o *options, files []migrate.File, changes int) error {
@@ -66,6 +79,9 @@ func writeMigrated(ctx context.Context, a *app.App, o *options, files []migrate.
 	for _, file := range files {
 		if len(file.Changes) == 0 {
 			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		if err := file.Write(); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -38,8 +39,12 @@ func (o *PackOptions) Add(fs *pflag.FlagSet) {
 // called.
 func Packable(ctx context.Context, a *app.App, path string) (from string, remove func() error, err error) {
 	if path != "-" {
-		if _, err := os.Stat(path); err != nil {
+		info, err := os.Stat(path)
+		if err != nil {
 			return "", nil, fmt.Errorf("nothing to pack: %w", err)
+		}
+		if !info.IsDir() && !info.Mode().IsRegular() { // to open a named pipe can last forever
+			return "", nil, clierr.WithHint("use - to pack standard input", "%s is neither a folder nor a regular file", path)
 		}
 		return path, func() error { return nil }, nil
 	}
@@ -79,7 +84,7 @@ func WriteFile(ctx context.Context, o *PackOptions, from, output string) (err er
 			err = errors.Join(err, os.Remove(file.Name()))
 		}
 	}()
-	err = errors.Join(build.Artifact(ctx, file, from, options), file.Chmod(0o644), file.Close())
+	err = errors.Join(build.Artifact(ctx, &interruptible{ctx, file}, from, options), file.Chmod(0o644), file.Close())
 	if err != nil {
 		return err
 	}
@@ -89,14 +94,25 @@ func WriteFile(ctx context.Context, o *PackOptions, from, output string) (err er
 	return nil
 }
 
+// interruptible is a writer that fails when its context has ended, so that the
+// archive of one large file can be interrupted, too.
+type interruptible struct {
+	ctx context.Context //nolint:containedctx // it lives as long as one call
+	to  io.Writer
+}
+
+// Write implements io.Writer.
+func (w *interruptible) Write(p []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, context.Cause(w.ctx)
+	}
+	return w.to.Write(p)
+}
+
 // ReadInput reads a file, or standard input for "-".
 func ReadInput(ctx context.Context, a *app.App, file string) ([]byte, error) {
 	if file == "-" {
-		text, err := io.ReadAll(a.Stdin(ctx))
-		if err != nil {
-			return nil, fmt.Errorf("reading standard input: %w", err)
-		}
-		return text, nil
+		return app.ReadStdin(ctx, a)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -113,7 +129,7 @@ func Pack(ctx context.Context, a *app.App, o *PackOptions) ([]byte, error) {
 	}
 	var archive bytes.Buffer
 	options := build.ArtifactOptions{Ignore: slices.Concat(o.Ignore, o.AlsoIgnore), ResolveSymlinks: o.Resolve}
-	if err := errors.Join(build.Artifact(ctx, &archive, from, options), remove()); err != nil {
+	if err := errors.Join(build.Artifact(ctx, &interruptible{ctx, &archive}, from, options), remove()); err != nil {
 		return nil, err
 	}
 	return archive.Bytes(), nil
