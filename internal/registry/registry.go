@@ -45,6 +45,8 @@ type Access struct {
 	Proxy *url.URL
 	// Transport is nil for the usual one.
 	Transport http.RoundTripper
+	// Restrict returns a transport that refuses hosts. It may be nil.
+	Restrict func(*http.Transport) http.RoundTripper
 	// Progress is called with the bytes that Push has sent and Fetch has
 	// received, of how many. It may be nil.
 	Progress func(done, total int64)
@@ -180,7 +182,7 @@ func (a Access) options(ctx context.Context, registry name.Registry) ([]remote.O
 // transport is nil where the usual one does.
 func (a Access) transport() (http.RoundTripper, error) {
 	usual, ok := remote.DefaultTransport.(*http.Transport)
-	if a.Transport != nil || !ok || len(a.CA)+len(a.Cert)+len(a.Key) == 0 && a.Proxy == nil {
+	if a.Transport != nil || !ok || len(a.CA)+len(a.Cert)+len(a.Key) == 0 && a.Proxy == nil && a.Restrict == nil {
 		return a.Transport, nil
 	}
 	own := usual.Clone()
@@ -204,6 +206,9 @@ func (a Access) transport() (http.RoundTripper, error) {
 			return nil, fmt.Errorf("reading the client certificate for the registry: %w", err)
 		}
 		own.TLSClientConfig.Certificates = []tls.Certificate{pair}
+	}
+	if a.Restrict != nil {
+		return a.Restrict(own), nil
 	}
 	return own, nil
 }

@@ -55,6 +55,9 @@ type Access struct {
 	Insecure bool `json:"insecure,omitempty"`
 	// PassCredentials also gives the password to other hosts that an index names.
 	PassCredentials bool `json:"passCredentials,omitempty"`
+	// Public allows only public addresses, and the hosts in Hosts.
+	Public bool     `json:"public,omitempty"`
+	Hosts  []string `json:"hosts,omitempty"`
 }
 
 // Release is what a chart is rendered with.

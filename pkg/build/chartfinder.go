@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -184,6 +185,7 @@ func (f *chartFinder) inTree(source Reference, spec chartSpec, generation int64)
 		}
 		chart.Values = append(chart.Values, content)
 	}
+	chart.Access.Public, chart.Access.Hosts = f.options.Untrusted != nil && f.options.Untrusted(f.ctx, nil), f.options.Hosts
 	revision := ""
 	if spec.ReconcileStrategy == "Revision" && f.options.SourceRevision != nil {
 		revision = f.options.SourceRevision(f.ctx, source)
@@ -198,7 +200,10 @@ func (f *chartFinder) access(repository *unstructured.Unstructured) (Access, err
 		SecretRef     *sourceReference `json:"secretRef"`
 		CertSecretRef *sourceReference `json:"certSecretRef"`
 	}
-	var access Access
+	access := Access{Hosts: f.options.Hosts}
+	if f.options.Untrusted != nil && f.options.Untrusted(f.ctx, repository) {
+		access.Public = true
+	}
 	if err := convert(repository.Object["spec"], &spec); err != nil {
 		return access, &SourceError{ReferenceTo(repository), err}
 	}
@@ -224,6 +229,19 @@ func (f *chartFinder) access(repository *unstructured.Unstructured) (Access, err
 	var err error
 	access.Username, access.Password, err = f.options.Login(f.ctx, repository)
 	return access, err
+}
+
+// SameHost reports whether two repositories are on the same host.
+func SameHost(a, b *unstructured.Unstructured) bool {
+	host := func(o *unstructured.Unstructured) string {
+		address, _, _ := unstructured.NestedString(o.Object, "spec", "url")
+		parsed, err := url.Parse(address)
+		if err != nil || parsed.Host == "" {
+			return ""
+		}
+		return parsed.Scheme + "://" + parsed.Host
+	}
+	return host(a) != "" && host(a) == host(b)
 }
 
 // AccessOf returns the credentials and connection settings for a repository. Of the options, only

@@ -32,6 +32,12 @@ type HelmOptions struct {
 	// Find finds the HelmRepository, OCIRepository or HelmChart that the
 	// release refers to. The error of one that is not there is ErrNotFound.
 	Find func(ctx context.Context, object Reference) (*unstructured.Unstructured, error)
+	// Untrusted reports whether a repository is named by input that nobody has
+	// reviewed: its chart is fetched from public addresses and from Hosts only.
+	// It is called with nil for the repositories of a chart in Sources. Nil trusts
+	// all. Schemas of charts are never trusted.
+	Untrusted func(ctx context.Context, repository *unstructured.Unstructured) bool
+	Hosts     []string
 	// Sources finds the trees of charts in Git repositories and buckets.
 	Sources Sources
 	// SourceRevision returns the revision of a source, such as main@sha1:…, or ""

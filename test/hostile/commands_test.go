@@ -66,17 +66,20 @@ func circular(t *testing.T, folder string) {
 	}
 	write(t, filepath.Join(folder, "a", "k.yaml"), many(0, 49_000, "b"))
 	write(t, filepath.Join(folder, "b", "k.yaml"), many(49_000, 98_000, "a"))
-	git := func(args ...string) {
+	commit(t, folder)
+	write(t, filepath.Join(folder, "a", "k.yaml"), strings.Replace(many(0, 49_000, "b"), "1m", "2m", 1))
+	commit(t, folder)
+}
+
+// commit commits the files of a folder.
+func commit(t *testing.T, folder string) {
+	t.Helper()
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-qm", "change"}} {
 		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", folder, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("git %q: %v\n%s", args, err, out)
 		}
 	}
-	git("init", "-q", "-b", "main")
-	git("add", "-A")
-	git("commit", "-qm", "first")
-	write(t, filepath.Join(folder, "a", "k.yaml"), strings.Replace(many(0, 49_000, "b"), "1m", "2m", 1))
-	git("commit", "-qam", "second")
 }
 
 // command runs the command in or on a folder with the input.

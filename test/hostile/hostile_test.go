@@ -79,6 +79,15 @@ func TestHostile(t *testing.T) {
 	if asked := listener.asked.Load(); asked != 1 {
 		t.Errorf("%d requests were sent, of which 1 was allowed", asked)
 	}
+	for _, o := range unnamed(server.URL) {
+		t.Run(o.name, func(t *testing.T) { outcomes = append(outcomes, o.command(t, bin)) })
+	}
+	for _, o := range served(servers(t, forbiddenServer(t, listener))) {
+		t.Run(o.name, func(t *testing.T) { outcomes = append(outcomes, o.command(t, bin)) })
+	}
+	if asked := listener.asked.Load(); asked != 1 {
+		t.Errorf("%d requests were sent, of which 1 was allowed", asked)
+	}
 	for _, a := range archives() {
 		t.Run(a.name, func(t *testing.T) { outcomes = append(outcomes, a.pull(t, bin)) })
 	}

@@ -49,8 +49,11 @@ type RemoteBases struct{ hosts []string }
 
 // Add adds the flag --allow-remote-bases to fs.
 func (r *RemoteBases) Add(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&r.hosts, "allow-remote-bases", nil, "hosts that kustomizations may refer to over HTTP, e.g. github.com (default none)")
+	fs.StringSliceVar(&r.hosts, "allow-remote-bases", nil, "hosts that kustomizations may refer to over HTTP, and charts also if they are not public, e.g. github.com (default none)")
 }
+
+// Hosts returns the allowed hosts.
+func (r *RemoteBases) Hosts() egress.Hosts { return r.hosts }
 
 // Kustomizer returns the process that runs kustomize with the allowed hosts. Run
 // closes it when the command ends.

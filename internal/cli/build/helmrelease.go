@@ -64,6 +64,7 @@ and Secrets are read from the work tree; lookups in charts return no objects.`,
 	o.AddProvider(fs)
 	o.Secrets.Add(fs)
 	o.HelmOptions.Add(fs)
+	o.Remote.Add(fs)
 	return cmd
 }
 

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/egress"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/build"
 )
@@ -61,7 +63,7 @@ func (f *Fetcher) fetch(ctx context.Context, source build.Reference) (fs.FS, err
 		return nil, build.ErrNotFound
 	case source.Kind == "OCIRepository" && ctx.Err() == nil:
 		if t, err := f.Stored.Object(ctx, source); err == nil {
-			return f.pull(ctx, &unstructured.Unstructured{Object: t.Object})
+			return f.pull(ctx, &unstructured.Unstructured{Object: t.Object}, nil)
 		}
 	}
 	return nil, f.fetchError(source, err)
@@ -77,17 +79,20 @@ func (f *Fetcher) fetchFromWorkTree(ctx context.Context, source build.Reference)
 	}
 	switch source.Kind {
 	case "OCIRepository":
-		return f.pull(ctx, object)
+		return f.pull(ctx, object, func(settings *http.Transport) http.RoundTripper {
+			return egress.NewTransport(settings, f.O.Remote.Hosts())
+		})
 	case "GitRepository":
 		return nil, build.ErrNotFound
 	}
 	return nil, f.fetchError(source, errors.New("only source-controller can fetch it, and it is not on the cluster or --dry-run is set"))
 }
 
-// pull pulls the artifact of an OCIRepository from its registry.
-func (f *Fetcher) pull(ctx context.Context, repository *unstructured.Unstructured) (fs.FS, error) {
+// pull pulls the artifact of an OCIRepository from its registry. A nil restrict
+// allows all hosts.
+func (f *Fetcher) pull(ctx context.Context, repository *unstructured.Unstructured, restrict func(*http.Transport) http.RoundTripper) (fs.FS, error) {
 	got, err := OCITree(ctx, repository, RegistryReference(repository), Credentials{
-		Lookup: lookupFor(f.App, f.O, f.Work), Missing: missingFor(f.App, f.O, "credentials", "docker login"), Login: LoginFor(f.App, f.O.Provider),
+		Lookup: lookupFor(f.App, f.O, f.Work), Missing: missingFor(f.App, f.O, "credentials", "docker login"), Login: LoginFor(f.App, f.O.Provider), Restrict: restrict,
 	})
 	if err != nil {
 		return nil, f.fetchError(build.ReferenceTo(repository), err)

@@ -172,6 +172,7 @@ func (o *ChartOptions) Override(options *build.HelmOptions) error {
 		if options.Chart, err = build.ChartIn(work.Tree(), inside); err != nil {
 			return fmt.Errorf("reading the chart %s: %w", o.Chart, err)
 		}
+		options.Chart.Access = build.Access{Public: options.Untrusted != nil, Hosts: options.Hosts}
 	}
 	for _, file := range o.Values {
 		text, err := os.ReadFile(file)
@@ -215,6 +216,10 @@ func HelmBuild(ctx context.Context, a *app.App, o *BuildOptions, h *HelmOptions,
 	}
 	if options.Sources, err = SourcesWithRemotes(a, o, work, nil); err != nil {
 		return nil, nil, err
+	}
+	options.Hosts = o.Remote.Hosts()
+	if o.DryRun { // all comes from the repository
+		options.Untrusted = func(context.Context, *unstructured.Unstructured) bool { return true }
 	}
 	if !o.DryRun {
 		err = capabilities(ctx, a, options)
@@ -262,6 +267,15 @@ func PreferBuilt(options *build.HelmOptions, result *build.Result) {
 	built := result.Unstructured()
 	options.Lookup = build.Lookups(build.FromObjects(built), options.Lookup)
 	find := options.Find
+	if options.Untrusted == nil {
+		options.Untrusted = func(ctx context.Context, repository *unstructured.Unstructured) bool {
+			if repository == nil || !slices.Contains(built, repository) {
+				return repository == nil
+			}
+			before, err := find(ctx, build.ReferenceTo(repository))
+			return err != nil || !build.SameHost(before, repository)
+		}
+	}
 	options.Find = func(ctx context.Context, wanted build.Reference) (*unstructured.Unstructured, error) {
 		for _, o := range built {
 			if o.GetKind() == wanted.Kind && o.GetNamespace() == wanted.Namespace && o.GetName() == wanted.Name {

@@ -45,6 +45,8 @@ type Credentials struct {
 	// Missing decides on Secrets that cannot be read, as in build.HelmOptions.
 	Missing func(build.Reference, error) bool
 	Login   build.Login
+	// Restrict returns a transport that refuses hosts. Nil allows all.
+	Restrict func(*http.Transport) http.RoundTripper
 }
 
 // OCITree pulls an artifact and filters its files like source-controller. Without
@@ -80,7 +82,7 @@ func ociAccess(ctx context.Context, repository *unstructured.Unstructured, crede
 	if err != nil {
 		return registry.Access{}, err
 	}
-	access := registry.Access{Insecure: from.Insecure, CA: from.CA, Cert: from.Cert, Key: from.Key}
+	access := registry.Access{Insecure: from.Insecure, CA: from.CA, Cert: from.Cert, Key: from.Key, Restrict: credentials.Restrict}
 	if from.Username+from.Password != "" {
 		access.Credentials = from.Username + ":" + from.Password
 	}

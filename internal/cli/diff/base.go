@@ -186,7 +186,7 @@ func openRepository() (*snapshot.Repository, error) {
 func baseBuild(a *app.App, o *baseOptions, repository *snapshot.Repository, namespace string) (revision.Options, error) {
 	options := revision.Options{
 		Namespace: namespace, Strict: o.Strict, KubeVersion: o.KubeVersion, APIVersions: o.APIVersions,
-		Warn: func(text string) { a.UI.Warning("%s", text) }, Folders: map[build.Reference]string{},
+		Warn: func(text string) { a.UI.Warning("%s", text) }, Folders: map[build.Reference]string{}, Hosts: o.Remote.Hosts(),
 		Login:     desired.LoginFor(a, o.Provider),
 		Decrypter: compare.DecrypterFor(a, build.FromObjects(nil)), // local keys only
 	}

@@ -59,6 +59,7 @@ comparison failed or the controller would fail.`,
 	}
 	fs := cmd.Flags()
 	o.ChartOptions.Add(fs)
+	o.Remote.Add(fs)
 	fs.StringVar(&o.Chart, "path", "", "alias of --chart")
 	fs.StringVar(&o.File, "helmrelease-file", "", "file with the HelmRelease to use instead of the live object, - for standard input")
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources, e.g. GitRepository/flux-system/my-repo=./repo")

@@ -17,12 +17,15 @@ import (
 	goyaml "go.yaml.in/yaml/v3"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/egress"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// fetchMax bounds what is read from a repository: indexes of large ones have
-// some tens of megabytes.
-const fetchMax = 256 << 20
+const (
+	// chartMax bounds a packed chart, and indexMax an index: those of large
+	// repositories have some tens of megabytes.
+	chartMax, indexMax = 128 << 20, 64 << 20
+)
 
 // fetch returns a packed chart from a repository, a registry or the cache,
 // and what of its digest is to be appended to its version.
@@ -80,7 +83,7 @@ func (r *Renderer) download(ctx context.Context, from build.Chart) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	packed, err := r.get(ctx, address, repository, from.Access)
+	packed, err := r.get(ctx, address, repository, from.Access, chartMax)
 	if err != nil {
 		return nil, fmt.Errorf("fetching chart %s %s: %w", from.Name, entry.Version, err)
 	}
@@ -117,7 +120,7 @@ func (r *Renderer) indexOf(ctx context.Context, repository string, access build.
 	r.mu.Unlock()
 	once.once.Do(func() {
 		var text []byte
-		if text, once.err = r.get(ctx, repository+"index.yaml", repository, access); once.err != nil {
+		if text, once.err = r.get(ctx, repository+"index.yaml", repository, access, indexMax); once.err != nil {
 			once.err = fmt.Errorf("fetching the index of the Helm repository: %w", once.err)
 			return
 		}
@@ -180,7 +183,7 @@ func newest(versions []string, wanted string) (string, error) {
 
 // get fetches a file. The password goes to the repository's own host only,
 // unless it is meant for others too.
-func (r *Renderer) get(ctx context.Context, address, repository string, access build.Access) (_ []byte, err error) {
+func (r *Renderer) get(ctx context.Context, address, repository string, access build.Access, limit int64) (_ []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
@@ -200,9 +203,9 @@ func (r *Renderer) get(ctx context.Context, address, repository string, access b
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answers %s", request.URL.Redacted(), response.Status)
 	}
-	content, err := io.ReadAll(io.LimitReader(response.Body, fetchMax+1))
-	if err == nil && len(content) > fetchMax {
-		err = fmt.Errorf("%s is larger than %d MiB", request.URL.Redacted(), fetchMax>>20)
+	content, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		err = &budget.ExceededError{Name: request.URL.Redacted(), Fact: "the file is larger than " + budget.Size(limit)}
 	}
 	return content, err
 }
@@ -214,20 +217,27 @@ func sameHost(a, b string) bool {
 }
 
 func (r *Renderer) client(access build.Access) (*http.Client, error) {
-	if len(access.CA) == 0 && len(access.Cert) == 0 {
-		if r.HTTP != nil {
-			return r.HTTP, nil
-		}
-		return http.DefaultClient, nil
-	}
-	transport, err := transportFor(access)
-	if err != nil {
-		return nil, err
-	}
-	return &http.Client{Transport: transport}, nil
+	transport, err := r.transport(access)
+	return &http.Client{Transport: transport}, err
 }
 
-// transportFor trusts a certificate authority and shows a certificate.
+// transport returns how a repository is reached. Nil is the default.
+func (r *Renderer) transport(access build.Access) (http.RoundTripper, error) {
+	if len(access.CA) > 0 || len(access.Cert) > 0 || access.Public {
+		own, err := transportFor(access)
+		if err != nil || !access.Public {
+			return own, err
+		}
+		return egress.NewTransport(own, access.Hosts), nil
+	}
+	if r.HTTP != nil {
+		return r.HTTP.Transport, nil
+	}
+	return nil, nil //nolint:nilnil // the default
+}
+
+// transportFor returns a transport that trusts the certificate authority and presents the client
+// certificate of a repository.
 func transportFor(access build.Access) (*http.Transport, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(access.CA) > 0 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -13,6 +12,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -70,16 +70,9 @@ func (r *Renderer) registry(ctx context.Context, access build.Access) ([]remote.
 	} else {
 		options = append(options, remote.WithAuthFromKeychain(authn.DefaultKeychain)) // what 'docker login' left
 	}
-	var transport http.RoundTripper
-	if r.HTTP != nil {
-		transport = r.HTTP.Transport
-	}
-	if len(access.CA) > 0 || len(access.Cert) > 0 {
-		own, err := transportFor(access)
-		if err != nil {
-			return nil, err
-		}
-		transport = own
+	transport, err := r.transport(access)
+	if err != nil {
+		return nil, err
 	}
 	if transport != nil {
 		options = append(options, remote.WithTransport(transport))
@@ -141,5 +134,9 @@ func readLayer(layer v1.Layer) (_ []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, content.Close()) }()
-	return io.ReadAll(io.LimitReader(content, fetchMax))
+	packed, err := io.ReadAll(io.LimitReader(content, chartMax+1))
+	if err == nil && len(packed) > chartMax {
+		err = &budget.ExceededError{Fact: "the chart is larger than " + budget.Size(chartMax)}
+	}
+	return packed, err
 }

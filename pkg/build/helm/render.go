@@ -25,6 +25,7 @@ import (
 	"helm.sh/helm/v4/pkg/ignore"
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -51,7 +52,7 @@ func (r *Renderer) Render(ctx context.Context, release build.Release) (*build.Re
 	if err := chooseValues(c, release.Chart); err != nil {
 		return nil, err
 	}
-	values, err := valuesOf(c, release)
+	values, err := valuesOf(ctx, c, release)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func sorted(c *chart.Chart, files map[string]string) (*build.Rendered, error) {
 }
 
 // valuesOf are the values that templates see, those of the chart below.
-func valuesOf(c *chart.Chart, release build.Release) (common.Values, error) {
+func valuesOf(ctx context.Context, c *chart.Chart, release build.Release) (common.Values, error) {
 	caps := common.DefaultCapabilities.Copy()
 	if release.KubeVersion != "" {
 		version, err := common.ParseKubeVersion(release.KubeVersion)
@@ -107,7 +108,10 @@ func valuesOf(c *chart.Chart, release build.Release) (common.Values, error) {
 	options := common.ReleaseOptions{
 		Name: release.Name, Namespace: release.Namespace, Revision: max(1, release.Revision), IsInstall: !upgrade, IsUpgrade: upgrade,
 	}
-	values, err := chartutil.ToRenderValuesWithSchemaValidation(c, given, options, caps, release.SkipSchema)
+	values, err := chartutil.ToRenderValuesWithSchemaValidation(c, given, options, caps, true)
+	if err == nil && !release.SkipSchema {
+		err = validate(ctx, c, values, release.Chart.Access.Hosts)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("checking the values of chart %s: %w", c.Name(), err)
 	}
@@ -148,7 +152,7 @@ func chooseValues(c *chart.Chart, asked build.Chart) error {
 // load reads a chart and the charts that it depends on.
 func (r *Renderer) load(ctx context.Context, from build.Chart) (*chart.Chart, error) {
 	if from.Files != nil {
-		c, err := r.loadFiles(ctx, from.Files, from.Folder)
+		c, err := (&folderLoader{renderer: r, from: from}).load(ctx, from.Folder)
 		if err != nil {
 			return nil, err
 		}
@@ -187,8 +191,22 @@ func appendBuild(c *chart.Chart, digest string) error {
 
 var errNoChart = errors.New("there is no Chart.yaml in it")
 
-// loadFiles reads a chart from a folder.
-func (r *Renderer) loadFiles(ctx context.Context, files map[string][]byte, folder string) (*chart.Chart, error) {
+// folderCharts bounds the charts of a tree that one release is made of: dependencies may be circular.
+const folderCharts = 200
+
+// folderLoader reads a chart and its dependencies from the folders of a tree.
+type folderLoader struct {
+	renderer *Renderer
+	from     build.Chart
+	loaded   int
+}
+
+// load reads a chart from a folder.
+func (l *folderLoader) load(ctx context.Context, folder string) (*chart.Chart, error) {
+	if l.loaded++; l.loaded > folderCharts {
+		return nil, &budget.ExceededError{Name: path.Join(folder, "Chart.yaml"), Fact: fmt.Sprintf("the chart has more than %d dependencies, or depends on itself", folderCharts)}
+	}
+	files := l.from.Files
 	var own []*archive.BufferedFile
 	prefix := folder + "/"
 	if folder == "." || folder == "" {
@@ -213,7 +231,7 @@ func (r *Renderer) loadFiles(ctx context.Context, files map[string][]byte, folde
 	if err != nil {
 		return nil, fmt.Errorf("reading the chart in folder %q: %w", folder, err)
 	}
-	return c, r.addMissing(ctx, c, files, folder)
+	return c, l.addMissing(ctx, c, folder)
 }
 
 // hidden reports whether .helmignore excludes a file or a folder that contains it.
@@ -228,7 +246,7 @@ func hidden(tree *build.Tree, rules *ignore.Rules, prefix, name string) bool {
 
 // addMissing loads the dependencies that are not in the chart's charts folder,
 // as source-controller does when it packs a chart.
-func (r *Renderer) addMissing(ctx context.Context, c *chart.Chart, files map[string][]byte, folder string) error {
+func (l *folderLoader) addMissing(ctx context.Context, c *chart.Chart, folder string) error {
 	for _, d := range c.Metadata.Dependencies {
 		if slices.ContainsFunc(c.Dependencies(), func(have *chart.Chart) bool { return have.Name() == d.Name }) {
 			continue
@@ -239,9 +257,11 @@ func (r *Renderer) addMissing(ctx context.Context, c *chart.Chart, files map[str
 			if !ok {
 				relative = path.Join("charts", d.Name)
 			}
-			dependency, err = r.loadFiles(ctx, files, strings.TrimPrefix(path.Join("/", folder, relative), "/"))
+			dependency, err = l.load(ctx, strings.TrimPrefix(path.Join("/", folder, relative), "/"))
 		} else {
-			dependency, err = r.load(ctx, build.Chart{URL: d.Repository, Name: d.Name, Version: d.Version})
+			dependency, err = l.renderer.load(ctx, build.Chart{
+				URL: d.Repository, Name: d.Name, Version: d.Version, Access: build.Access{Public: l.from.Access.Public, Hosts: l.from.Access.Hosts},
+			})
 		}
 		if err != nil {
 			return fmt.Errorf("dependency %s of chart %s: %w", d.Name, c.Name(), err)

@@ -58,6 +58,9 @@ type Options struct {
 	Renderer build.Renderer
 	// Login logs in to registries of charts, see build.HelmOptions.
 	Login build.Login
+	// Hosts are hosts that charts are fetched from though they are not public, besides those that
+	// the base names.
+	Hosts []string
 	// Kustomizer runs kustomize, see build.Options.
 	Kustomizer build.Kustomizer
 	// KubeVersion and APIVersions are the capabilities that charts see.

@@ -65,6 +65,9 @@ func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, revision int
 		KubeVersion: w.KubeVersion, APIVersions: w.APIVersions, Revision: revision,
 		Find:    func(_ context.Context, o build.Reference) (*unstructured.Unstructured, error) { return s.find(o) },
 		Sources: func(_ context.Context, source build.Reference) (fs.FS, error) { return s.content(source) },
+		Hosts:   w.Hosts, Untrusted: func(_ context.Context, repository *unstructured.Unstructured) bool {
+			return s == w.head && (repository == nil || w.proposes(repository))
+		},
 	})
 	var source *build.SourceError
 	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
@@ -83,6 +86,12 @@ func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, revision int
 	built := result.Result
 	built.Objects = append(result.CRDs, built.Objects...)
 	return &diff.Side{Owner: hr, Build: &built, Namespace: result.Namespace}, true
+}
+
+// proposes reports whether the new revision names a host for a repository that the base does not.
+func (w *walker) proposes(repository *unstructured.Unstructured) bool {
+	before, err := w.base.find(build.ReferenceTo(repository))
+	return err != nil || !build.SameHost(before, repository)
 }
 
 // chartPart holds the fields of a HelmRelease or HelmChart that locate a chart.

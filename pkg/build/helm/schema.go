@@ -1,0 +1,134 @@
+package helm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"helm.sh/helm/v4/pkg/chart/common"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/egress"
+)
+
+const (
+	// schemaMax bounds a document that a schema refers to, and schemasMax their number.
+	schemaMax, schemasMax = 8 << 20, 50
+	// schemaFile is the address of the schema of a chart, against which references are resolved.
+	schemaFile = "file:///values.schema.json"
+)
+
+// validate checks the values of a chart and of the charts in it against their schemas, like Helm,
+// whose validation reads any file and asks any host that a schema refers to.
+func validate(ctx context.Context, c *chart.Chart, values common.Values, hosts egress.Hosts) error {
+	given, err := values.Table("Values")
+	if err != nil {
+		return err
+	}
+	failures := validateChart(&schemaLoader{ctx: ctx, hosts: hosts}, c, given)
+	if len(failures) == 0 {
+		return nil
+	}
+	return fmt.Errorf("values don't meet the specifications of the schema(s) in the following chart(s):\n%s", strings.Join(failures, ""))
+}
+
+func validateChart(loader *schemaLoader, c *chart.Chart, values map[string]any) []string {
+	var failures []string
+	if c.Schema != nil {
+		if err := validateSchema(loader, c.Schema, values); err != nil {
+			text := strings.TrimPrefix(err.Error(), "jsonschema validation failed with '"+schemaFile+"#'\n")
+			failures = append(failures, c.Name()+":\n"+text+"\n")
+		}
+	}
+	for _, below := range c.Dependencies() {
+		given, ok := values[below.Name()].(map[string]any)
+		switch {
+		case ok:
+			failures = append(failures, validateChart(loader, below, given)...)
+		case values[below.Name()] != nil:
+			failures = append(failures, fmt.Sprintf("%s:\ninvalid type for values: expected object (map), got %T\n", below.Name(), values[below.Name()]))
+		}
+	}
+	return failures
+}
+
+func validateSchema(loader *schemaLoader, text []byte, values map[string]any) (err error) {
+	defer func() {
+		if failed := recover(); failed != nil { // as Helm does for what the library cannot compile
+			err = fmt.Errorf("unable to validate schema: %v", failed)
+		}
+	}()
+	if err := budget.YAML("values.schema.json", text); err != nil {
+		return err
+	}
+	schema, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return fmt.Errorf("reading values.schema.json: %w", err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.UseLoader(loader)
+	if err := compiler.AddResource(schemaFile, schema); err != nil {
+		return err
+	}
+	compiled, err := compiler.Compile(schemaFile)
+	if err != nil {
+		return err
+	}
+	return compiled.Validate(values)
+}
+
+// schemaLoader loads the documents that a schema refers to: over HTTP from public addresses and
+// allowed hosts, and no files.
+type schemaLoader struct {
+	ctx    context.Context //nolint:containedctx // the library passes none
+	hosts  egress.Hosts
+	loaded int
+}
+
+// Load implements jsonschema.URLLoader.
+func (l *schemaLoader) Load(address string) (any, error) {
+	if l.loaded++; l.loaded > schemasMax {
+		return nil, &budget.ExceededError{Name: "values.schema.json", Fact: fmt.Sprintf("the schema refers to more than %d documents", schemasMax)}
+	}
+	scheme, _, _ := strings.Cut(address, ":")
+	switch scheme {
+	case "http", "https":
+		return l.fetch(address)
+	case "urn": // Helm accepts any value there
+		return true, nil
+	}
+	return nil, errors.New("a schema cannot refer to files")
+}
+
+func (l *schemaLoader) fetch(address string) (_ any, err error) {
+	request, err := http.NewRequestWithContext(l.ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: egress.NewTransport(&http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}, l.hosts)}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s", request.URL.Redacted(), response.Status)
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, schemaMax+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > schemaMax {
+		return nil, &budget.ExceededError{Name: request.URL.Redacted(), Fact: "the schema is larger than " + budget.Size(schemaMax)}
+	}
+	if err := budget.YAML(request.URL.Redacted(), text); err != nil {
+		return nil, err
+	}
+	return jsonschema.UnmarshalJSON(bytes.NewReader(text))
+}
