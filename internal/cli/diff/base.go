@@ -75,6 +75,9 @@ if anything is not compared.`
   # Show the changes of a pull request in a CI system
   flux diff --base auto --path clusters/production
 
+  # Fail only for dangers, and write a comment and a report for code scanning
+  flux diff --base auto --path clusters/production --fail-on=danger -o github=comment.md -o sarif=flux.sarif
+
   # Write a pull request comment without failing the pipeline
   flux diff --base origin/main --head HEAD --path clusters/production -o github --exit-code=false`
 	fs := cmd.Flags()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -131,10 +132,14 @@ func writeOmissions(b *bytes.Buffer, results []*diff.Result) {
 // Warnings returns the effects of the dangers of a change.
 func Warnings(c diff.Change) []string { return Effects(c.Dangers) }
 
-// Effects returns the effects of dangers.
+// Effects returns the effects of dangers, without notices if there is more than a notice.
 func Effects(dangers []diff.Danger) []string {
 	var said []string
+	more := slices.ContainsFunc(dangers, func(d diff.Danger) bool { return !d.Notice })
 	for _, d := range dangers {
+		if d.Notice && more {
+			continue
+		}
 		text := printable.Line(review.Effect(d))
 		if d.Allowed != "" {
 			text += " (allowed by " + printable.Line(d.Allowed) + ")"

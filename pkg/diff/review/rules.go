@@ -15,22 +15,22 @@ func Rules() []Rule { return rules }
 
 var rules = []Rule{
 	{
-		ID: "namespace-removal", Effect: "deletes everything in the namespace",
+		ID: "namespace-removal", Effect: "is deleted with everything in it",
 		Explanation: "Kubernetes deletes all objects in a namespace with it, also those that Flux does not manage.",
 		find:        removed("", "Namespace"),
 	},
 	{
-		ID: "crd-removal", Effect: "deletes every object of its kind",
+		ID: "crd-removal", Effect: "is deleted with every object of its kind",
 		Explanation: "Kubernetes deletes all custom resources with their CustomResourceDefinition, in all namespaces.",
 		find:        removed("apiextensions.k8s.io", "CustomResourceDefinition"),
 	},
 	{
-		ID: "persistent-volume-claim", Effect: "loses its data, unless the volume is retained",
+		ID: "persistent-volume-claim", Effect: "is deleted, and its data unless the volume is retained",
 		Explanation: "With the reclaim policy Delete, the default of dynamically provisioned volumes, the volume is deleted with its claim.",
 		find:        removed("", "PersistentVolumeClaim"),
 	},
 	{
-		ID: "stateful-set-removal", Effect: "stops a stateful workload",
+		ID: "stateful-set-removal", Effect: "is deleted, which stops a stateful workload",
 		Explanation: "The pods are deleted. The claims of volumeClaimTemplates stay unless persistentVolumeClaimRetentionPolicy.whenDeleted is Delete.",
 		find:        removed("apps", "StatefulSet"),
 	},
@@ -55,12 +55,12 @@ var rules = []Rule{
 		find:        scaledToZero,
 	},
 	{
-		ID: "prune-enabled", Effect: "deletes objects of its inventory that are no longer in the source",
+		ID: "prune-enabled", Effect: "starts to delete objects that are no longer in the source",
 		Explanation: "With spec.prune, the next reconciliation deletes what left the source while pruning was off.",
 		find:        switched("kustomize.toolkit.fluxcd.io", "Kustomization", "spec.prune", "false", "true"),
 	},
 	{
-		ID: "prune-disabled", Effect: "no longer deletes objects that are removed from the source",
+		ID: "prune-disabled", Effect: "stops deleting objects that are removed from the source",
 		Explanation: "Without spec.prune, removed objects stay on the cluster, unmanaged.",
 		find:        switched("kustomize.toolkit.fluxcd.io", "Kustomization", "spec.prune", "true", "false"),
 	},
