@@ -46,7 +46,7 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-// push opens the repository at a remote and pushes a commit.
+// openAndPush clones the branch and pushes a commit.
 func openAndPush(ctx context.Context, t *testing.T, remote Remote) error {
 	t.Helper()
 	r, err := Open(ctx, remote, "main")

@@ -19,6 +19,14 @@ import (
 // ErrLost is returned for an archive whose connection ended, as opposed to one that is malformed.
 var ErrLost = errors.New("the connection to the registry was lost")
 
+const (
+	// leftOutMax bounds the headers of an archive and the entries that are left
+	// out, which take time and no space.
+	leftOutMax = 512 << 20
+	// trailingMax bounds what follows the archive.
+	trailingMax = 64 << 20
+)
+
 // Extract writes the files of an archive below a folder, which is created if it
 // does not exist. The archive is read to its end first, into a temporary folder
 // on the same file system: if it is malformed or too large, or ctx ends, the
@@ -83,6 +91,10 @@ type unpacking struct {
 	ctx    context.Context //nolint:containedctx // it lives as long as one call
 	budget *budget.Budget
 	left   []string
+	// read is what was read of the unzipped archive, written the part of it that
+	// was written.
+	read    *counter
+	written int64
 	// folders and files are those unpacked, by their cleaned names and in order.
 	folders, files []string
 }
@@ -98,7 +110,8 @@ func (u *unpacking) unpack(archive io.Reader, temporary string) (err error) {
 	if err != nil {
 		return fmt.Errorf("unzipping the archive: %w", u.cause(err))
 	}
-	for entries := tar.NewReader(unzipped); ; {
+	u.read = &counter{from: unzipped}
+	for entries := tar.NewReader(u.read); ; {
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -111,7 +124,11 @@ func (u *unpacking) unpack(archive io.Reader, temporary string) (err error) {
 		}
 	}
 	// The digest is verified at the end of what the registry sends.
-	if _, err := io.Copy(io.Discard, from); err != nil {
+	n, err := io.Copy(io.Discard, io.LimitReader(from, trailingMax+1))
+	if err == nil && n > trailingMax {
+		err = &budget.ExceededError{Fact: "the archive is followed by more than " + budget.Size(trailingMax)}
+	}
+	if err != nil {
 		return fmt.Errorf("unpacking the archive: %w", u.cause(err))
 	}
 	return nil
@@ -129,6 +146,13 @@ func (u *unpacking) entry(root *os.Root, header *tar.Header, content io.Reader) 
 	if err := u.budget.Entry(header.Name); err != nil {
 		return err
 	}
+	leftOut := u.read.n - u.written
+	if header.Typeflag != tar.TypeReg {
+		leftOut += header.Size // before it is read
+	}
+	if leftOut > leftOutMax {
+		return &budget.ExceededError{Fact: "the headers and the entries that are left out are larger than " + budget.Size(leftOutMax)}
+	}
 	name := filepath.FromSlash(path.Clean(header.Name))
 	if !filepath.IsLocal(name) {
 		return fmt.Errorf("it holds %q, which would be written outside of the folder", header.Name)
@@ -142,6 +166,7 @@ func (u *unpacking) entry(root *os.Root, header *tar.Header, content io.Reader) 
 			return err
 		}
 		u.files = append(u.files, name)
+		u.written += header.Size
 		return writeFile(root, name, header.FileInfo().Mode(), content)
 	}
 	u.left = append(u.left, header.Name)
@@ -194,6 +219,18 @@ func (u *unpacking) merge(folder, temporary string) (err error) {
 		}
 	}
 	return nil
+}
+
+// counter counts what is read.
+type counter struct {
+	from io.Reader
+	n    int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.n += int64(n)
+	return n, err
 }
 
 // interruptible ends when its context does, also where nothing is waited for.
