@@ -3,16 +3,15 @@
 package snapshot
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
@@ -21,43 +20,52 @@ import (
 type Repository struct {
 	git   *git.Repository
 	store *filesystem.Storage
-	root  string
+	at    Location
+	// gitDir is the folder with the Git data, and root the work tree, or "".
+	gitDir, root string
 
 	// mu guards the store, which does not support concurrent reads.
 	mu       sync.Mutex
 	contents map[plumbing.Hash][]byte
+	// lacking are the objects that a partial clone does not have and that were read.
+	lacking map[plumbing.Hash]bool
 }
 
 // ErrNoRepository is returned if a folder is not in a clone.
 var ErrNoRepository = errors.New("not in a Git repository")
 
+// ErrPartial is returned for content that a partial clone does not have.
+var ErrPartial = errors.New("the partial clone does not have the content of this file")
+
 // Open opens the clone that contains a folder.
-func Open(folder string) (*Repository, error) {
-	opened, err := git.PlainOpenWithOptions(folder, &git.PlainOpenOptions{DetectDotGit: true, EnableDotGitCommonDir: true})
-	if errors.Is(err, git.ErrRepositoryNotExists) {
-		opened, err = git.PlainOpen(folder) // bare repositories have no .git to detect
-	}
-	if errors.Is(err, git.ErrRepositoryNotExists) {
-		return nil, ErrNoRepository
-	}
+func Open(folder string) (*Repository, error) { return OpenAt(Location{Folder: folder}) }
+
+// OpenAt opens the clone at a location.
+func OpenAt(at Location) (*Repository, error) {
+	gitDir, root, err := at.resolve()
 	if err != nil {
-		return nil, fmt.Errorf("opening the Git repository: %w", err)
+		return nil, err
 	}
-	r := &Repository{contents: map[plumbing.Hash][]byte{}}
-	if work, err := opened.Worktree(); err == nil {
-		r.root = work.Filesystem.Root()
-	} else if !errors.Is(err, git.ErrIsBareRepository) {
-		return nil, fmt.Errorf("opening the work tree: %w", err)
-	}
-	r.git = opened
-	if plain, ok := opened.Storer.(*filesystem.Storage); ok {
-		// Keep packs open: thousands of objects are read from them.
-		r.store = filesystem.NewStorageWithOptions(plain.Filesystem(), cache.NewObjectLRUDefault(), filesystem.Options{KeepDescriptors: true, AlternatesFS: osfs.New("/")})
-		if r.git, err = git.Open(r.store, nil); err != nil {
-			return nil, fmt.Errorf("opening the Git repository: %w", err)
+	r := &Repository{at: at, gitDir: gitDir, root: root, contents: map[plumbing.Hash][]byte{}, lacking: map[plumbing.Hash]bool{}}
+	return r, r.reload()
+}
+
+// reload reads the repository again, since new packs are not noticed.
+func (r *Repository) reload() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.store != nil {
+		if err := r.store.Close(); err != nil {
+			return fmt.Errorf("closing the Git repository: %w", err)
 		}
 	}
-	return r, nil
+	opened := openStorage(r.gitDir)
+	r.store = opened.Storage
+	var err error
+	if r.git, err = git.Open(opened, nil); err != nil {
+		return fmt.Errorf("opening the Git repository: %w", err)
+	}
+	return nil
 }
 
 // OpenStore returns the repository with the objects in a store. The caller closes the store.
@@ -70,7 +78,7 @@ func OpenStore(store *filesystem.Storage) (*Repository, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the Git repository: %w", err)
 	}
-	return &Repository{git: opened, contents: map[plumbing.Hash][]byte{}}, nil
+	return &Repository{git: opened, contents: map[plumbing.Hash][]byte{}, lacking: map[plumbing.Hash]bool{}}, nil
 }
 
 // Close closes the open packs.
@@ -79,6 +87,13 @@ func (r *Repository) Close() error {
 		return nil
 	}
 	return r.store.Close()
+}
+
+// Lacking returns the number of objects that were read and that the partial clone does not have.
+func (r *Repository) Lacking() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.lacking)
 }
 
 // Root returns the folder of the work tree, or "" for a bare repository.
@@ -142,12 +157,46 @@ func (r *Repository) Commit(revision string) (plumbing.Hash, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, name := range []string{revision, "origin/" + revision} {
+		if strings.ContainsAny(revision, "{:") {
+			break // go-git ignores what it does not know of this syntax
+		}
 		if found, err := r.git.ResolveRevision(plumbing.Revision(name)); err == nil {
 			return *found, nil
 		}
 	}
 	shallow, err := r.git.Storer.Shallow()
 	return plumbing.ZeroHash, &UnknownError{revision, err == nil && len(shallow) > 0}
+}
+
+// Resolve resolves a revision in any syntax of git. What go-git does not know is left to git, such as
+// abbreviated names and dates.
+func (r *Repository) Resolve(ctx context.Context, revision string) (plumbing.Hash, error) {
+	found, err := r.Commit(revision)
+	var unknown *UnknownError
+	if !errors.As(err, &unknown) || plumbing.IsHash(revision) {
+		return found, err
+	}
+	found, parseErr := r.program().parse(ctx, revision)
+	switch {
+	case parseErr == nil:
+		return found, nil
+	case ctx.Err() != nil:
+		return found, parseErr
+	case errors.Is(parseErr, ErrNoGit) && strings.ContainsAny(revision, "{:"):
+		return found, fmt.Errorf("reading revision %q: %w", revision, ErrNoGit)
+	}
+	return found, err
+}
+
+// Parents returns the parents of a commit, which a shallow clone may not have.
+func (r *Repository) Parents(commit plumbing.Hash) ([]plumbing.Hash, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found, err := r.git.CommitObject(commit)
+	if err != nil {
+		return nil, fmt.Errorf("reading commit %s: %w", commit, err)
+	}
+	return found.ParentHashes, nil
 }
 
 // Exactly resolves the full name of a reference, or a full commit SHA.
@@ -183,8 +232,17 @@ func (r *Repository) DefaultBranch() string {
 // ErrUnrelated is returned if two commits have no common ancestor.
 var ErrUnrelated = errors.New("the commits have no common ancestor")
 
-// MergeBase returns the best common ancestor of two commits.
-func (r *Repository) MergeBase(one, other plumbing.Hash) (plumbing.Hash, error) {
+// MergeBase returns the best common ancestor of two commits. In a shallow clone, git searches it,
+// because go-git fails at the end of the history.
+func (r *Repository) MergeBase(ctx context.Context, one, other plumbing.Hash) (plumbing.Hash, error) {
+	if r.Shallow() {
+		found, err := r.program().run(ctx, nil, "merge-base", one.String(), other.String())
+		var failed *programError
+		if errors.As(err, &failed) && failed.text == "" {
+			return plumbing.ZeroHash, ErrUnrelated
+		}
+		return plumbing.NewHash(found), err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a, err := r.git.CommitObject(one)
@@ -225,6 +283,10 @@ func (r *Repository) entries(tree plumbing.Hash) ([]*node, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found, err := object.GetTree(r.git.Storer, tree)
+	if errors.Is(err, plumbing.ErrObjectNotFound) && r.Partial() {
+		r.lacking[tree] = true
+		return nil, ErrPartial
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading tree %s: %w", tree, err)
 	}
@@ -251,6 +313,10 @@ func (r *Repository) blob(hash plumbing.Hash) ([]byte, error) {
 		return content, nil
 	}
 	found, err := r.git.BlobObject(hash)
+	if errors.Is(err, plumbing.ErrObjectNotFound) && r.Partial() {
+		r.lacking[hash] = true
+		return nil, ErrPartial
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading blob %s: %w", hash, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -12,9 +13,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-git/go-billy/v5/util"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/format/gitignore"
+	"github.com/go-git/go-git/v5/plumbing/format/index"
 
 	"github.com/fluxkit/flux/internal/workspace"
 )
@@ -28,7 +31,7 @@ func (r *Repository) WorkTree(ctx context.Context) (*Tree, error) {
 	if r.root == "" {
 		return nil, ErrBare
 	}
-	w := &walk{ctx: ctx, root: r.root, tree: workspace.Folder(r.root), tracked: map[string]bool{}}
+	w := &walk{ctx: ctx, root: r.root, tree: workspace.Folder(r.root), tracked: map[string]bool{}, skipped: map[string]map[string]*node{}}
 	r.mu.Lock()
 	index, err := r.git.Storer.Index()
 	r.mu.Unlock()
@@ -36,11 +39,17 @@ func (r *Repository) WorkTree(ctx context.Context) (*Tree, error) {
 		return nil, fmt.Errorf("reading the Git index: %w", err)
 	}
 	for _, entry := range index.Entries {
-		for name := entry.Name; name != "."; name = path.Dir(name) {
+		for name := path.Clean(entry.Name); name != "."; name = path.Dir(name) {
 			w.tracked[name] = true
 		}
+		if entry.SkipWorktree {
+			w.skip(r, entry)
+		}
 	}
-	patterns := w.patterns(".git/info/exclude", nil)
+	var patterns []gitignore.Pattern
+	if text, err := util.ReadFile(r.store.Filesystem(), "info/exclude"); err == nil {
+		patterns = parsePatterns(text, nil)
+	}
 	root, err := w.folder(".", patterns)
 	if err != nil {
 		return nil, fmt.Errorf("reading the work tree: %w", err)
@@ -69,6 +78,54 @@ type walk struct {
 	root    string
 	tree    fs.FS
 	tracked map[string]bool
+	// skipped are the files of folders that a sparse checkout does not have on disk, by name, and nil
+	// for folders with such files.
+	skipped map[string]map[string]*node
+}
+
+// skip adds an entry of the index that is not checked out.
+func (w *walk) skip(r *Repository, entry *index.Entry) {
+	name := path.Clean(entry.Name)
+	n := &node{name: path.Base(name), executable: entry.Mode == filemode.Executable, hash: entry.Hash}
+	switch entry.Mode {
+	case filemode.Dir:
+		n = r.folder(path.Base(name), entry.Hash)
+	case filemode.Submodule:
+		return
+	case filemode.Symlink:
+	default:
+		n.read = func() ([]byte, error) { return r.blob(entry.Hash) }
+	}
+	n.hashed = func() (plumbing.Hash, error) { return entry.Hash, nil }
+	for ; name != "."; name, n = path.Dir(name), nil {
+		folder := path.Dir(name)
+		if w.skipped[folder] == nil {
+			w.skipped[folder] = map[string]*node{}
+		}
+		if _, known := w.skipped[folder][path.Base(name)]; known {
+			return
+		}
+		w.skipped[folder][path.Base(name)] = n
+	}
+}
+
+// missing returns the entries of a folder that are not on disk.
+func (w *walk) missing(name string, present []*node, patterns []gitignore.Pattern) ([]*node, error) {
+	var found []*node
+	for _, base := range slices.Sorted(maps.Keys(w.skipped[name])) {
+		if slices.ContainsFunc(present, func(n *node) bool { return n.name == base }) {
+			continue
+		}
+		n := w.skipped[name][base]
+		if n == nil {
+			var err error
+			if n, err = w.folder(path.Join(name, base), patterns); err != nil {
+				return nil, err
+			}
+		}
+		found = append(found, n)
+	}
+	return found, nil
 }
 
 // patterns reads an ignore file, if it exists.
@@ -77,6 +134,10 @@ func (w *walk) patterns(file string, domain []string) []gitignore.Pattern {
 	if err != nil {
 		return nil
 	}
+	return parsePatterns(text, domain)
+}
+
+func parsePatterns(text []byte, domain []string) []gitignore.Pattern {
 	var found []gitignore.Pattern
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimRight(line, "\r\n"); line != "" && !strings.HasPrefix(line, "#") {
@@ -91,7 +152,7 @@ func (w *walk) folder(name string, patterns []gitignore.Pattern) (*node, error) 
 		return nil, err
 	}
 	entries, err := os.ReadDir(filepath.Join(w.root, name))
-	if err != nil {
+	if err != nil && (w.skipped[name] == nil || !errors.Is(err, fs.ErrNotExist)) {
 		return nil, err
 	}
 	var domain []string
@@ -115,6 +176,16 @@ func (w *walk) folder(name string, patterns []gitignore.Pattern) (*node, error) 
 			continue
 		}
 		children = append(children, child)
+		if child.folder || child.read != nil {
+			listed = append(listed, child)
+		}
+	}
+	missing, err := w.missing(name, children, patterns)
+	if err != nil {
+		return nil, err
+	}
+	children = append(children, missing...)
+	for _, child := range missing {
 		if child.folder || child.read != nil {
 			listed = append(listed, child)
 		}

@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -33,6 +32,7 @@ type baseOptions struct {
 	mergeBase  bool
 	withHelm   bool
 	complete   bool
+	fetch      bool
 }
 
 // addBase makes diff runnable: with --base, it compares two revisions of the
@@ -52,7 +52,8 @@ With --base auto, the base is the merge base with the target branch of the pull
 request, which CI systems pass in environment variables, or with the default
 branch of origin.
 
-The repository is only read. The new revision is the work tree, including
+The repository is only read, unless --fetch lets git fetch what a shallow or partial
+clone does not have. The new revision is the work tree, including
 uncommitted files, unless --head sets a revision. Secret values
 are masked; SOPS-encrypted values are decrypted for the comparison if a key is
 available.
@@ -84,6 +85,7 @@ if anything is not compared.`
 	fs.StringVar(&o.base, "base", "", "branch, tag or commit of the Git repository to compare with, or auto for the merge base with the target of the pull request")
 	fs.StringVar(&o.head, "head", "", "revision to compare (default: the work tree)")
 	fs.BoolVar(&o.mergeBase, "merge-base", false, "compare with the merge base of --head and --base")
+	fs.BoolVar(&o.fetch, "fetch", false, "fetch commits and files that a shallow or partial clone does not have from origin, with git")
 	fs.StringVar(&o.Path, "path", "", "directory of the cluster, e.g. clusters/production")
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
 	fs.BoolVar(&o.Strict, "strict-substitute", false, "fail when a variable without a default has no value")
@@ -123,7 +125,7 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	repository, err := openRepository()
+	repository, err := openRepository(a)
 	if err != nil {
 		return err
 	}
@@ -132,17 +134,18 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.base == autoBase {
-		if o.base, err = detectBase(a, repository); err != nil {
-			return err
-		}
-		o.mergeBase = true
-	}
-	base, head, err := o.revisions(ctx, repository)
+	find := revisions{o, a, repository}
+	against, err := find.target(ctx)
 	if err != nil {
 		return err
 	}
-	options.Branches = branches(repository, o.base)
+	base, head, err := find.find(ctx, against)
+	if err != nil {
+		return err
+	}
+	if options.Branches = branches(repository, against.revision); against.branch != "" {
+		options.Branches = []string{against.branch}
+	}
 	options.At = func(reference build.GitReference) (revision.Tree, error) { return treeAt(repository, reference) }
 	options.Note = func(text string) { compare.Announce(a, &o.Options, "%s", text) }
 	if o.withHelm {
@@ -155,6 +158,9 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	}
 	compare.Announce(a, &o.Options, "comparing %s with %s", head.Name, base.Name)
 	outcome, failures := revision.Compare(ctx, base, head, options)
+	if n := repository.Lacking(); n > 0 {
+		return clierr.WithHint("use --fetch to fetch the files of both revisions with git", "this partial clone does not have %d of the files that are compared", n)
+	}
 	if outcome == nil {
 		return failures
 	}
@@ -172,17 +178,6 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 		a.UI.Failure("not compared: %d; exiting with 2 because of --strict", n)
 	}
 	return conclude(a, &o.Options, results, failed)
-}
-
-func openRepository() (*snapshot.Repository, error) {
-	repository, err := snapshot.Open(".")
-	if errors.Is(err, snapshot.ErrNoRepository) {
-		return nil, clierr.WithHint("run the command in a clone of the repository", "the current directory is not in a Git repository")
-	}
-	if err != nil && strings.Contains(err.Error(), "objectformat") {
-		return nil, clierr.WithHint("compare in a clone with SHA-1 objects", "repositories with SHA-256 objects are not supported: %w", err)
-	}
-	return repository, err
 }
 
 // baseBuild returns the options for building both revisions.
@@ -254,81 +249,4 @@ func realPath(name string) string {
 		return resolved
 	}
 	return name
-}
-
-// revisions resolves the two revisions to compare.
-func (o *baseOptions) revisions(ctx context.Context, r *snapshot.Repository) (base, head revision.Revision, err error) {
-	from, err := r.Commit(o.base)
-	if err != nil {
-		return base, head, unknownRevision(err)
-	}
-	name := o.head
-	if name == "" && (r.Root() == "" || o.mergeBase) {
-		name = "HEAD"
-	}
-	if name != "" {
-		to, err := r.Commit(name)
-		if err != nil {
-			return base, head, unknownRevision(err)
-		}
-		if o.mergeBase {
-			if from, err = r.MergeBase(from, to); err != nil {
-				return base, head, clierr.WithHint("a shallow clone may not have it: git fetch --unshallow", "finding the merge base of %s and %s: %w", name, o.base, err)
-			}
-		}
-		if head.Tree, err = r.At(to); err != nil {
-			return base, head, err
-		}
-	}
-	if o.head == "" && r.Root() != "" {
-		tree, err := r.WorkTree(ctx)
-		if err != nil {
-			return base, head, err
-		}
-		head.Tree, name = tree, "the work tree"
-	}
-	tree, err := r.At(from)
-	return revision.Revision{Tree: tree, Name: o.base}, revision.Revision{Tree: head.Tree, Name: name}, err
-}
-
-func unknownRevision(err error) error {
-	var unknown *snapshot.UnknownError
-	if !errors.As(err, &unknown) {
-		return err
-	}
-	return clierr.WithHint(fetchRemedy(unknown), "%w", err)
-}
-
-// fetchRemedy returns how to get a revision that the clone does not have.
-func fetchRemedy(unknown *snapshot.UnknownError) string {
-	branch := strings.TrimPrefix(unknown.Revision, "origin/")
-	remedy := "fetch it: " + fetchBranch(branch)
-	switch {
-	case isCommit(branch):
-		remedy = "fetch it: git fetch origin " + branch
-	case strings.ContainsAny(branch, "~^@:{"): // relative to another revision
-		remedy = "name a branch, tag or commit that the clone has"
-		if unknown.Shallow {
-			remedy = "fetch the history: git fetch --unshallow origin"
-		}
-	}
-	if unknown.Shallow {
-		remedy = "the clone is shallow; " + remedy
-	}
-	return remedy
-}
-
-// fetchBranch returns the command that fetches a branch, whose name is untrusted.
-func fetchBranch(name string) string {
-	from := name
-	if strings.HasPrefix(name, "-") {
-		from = "refs/heads/" + name // not an option
-	}
-	return "git fetch origin " + shell.Quote(from+":refs/remotes/origin/"+name)
-}
-
-// isCommit reports whether a revision is a full commit SHA.
-func isCommit(name string) bool {
-	const length = 40
-	return len(name) == length && strings.Trim(name, "0123456789abcdef") == ""
 }

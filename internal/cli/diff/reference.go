@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
+	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/snapshot"
@@ -60,7 +61,7 @@ func treeAt(repository *snapshot.Repository, reference build.GitReference) (revi
 	default:
 		names = []string{reference.Commit}
 		remedy = "it is not a full commit SHA"
-		if isCommit(reference.Commit) {
+		if plumbing.IsHash(reference.Commit) {
 			remedy = "fetch it with git fetch origin " + reference.Commit
 		}
 	}

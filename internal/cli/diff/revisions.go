@@ -1,0 +1,179 @@
+package diff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/compare"
+	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/snapshot"
+	"github.com/fluxkit/flux/pkg/diff/revision"
+)
+
+// openRepository opens the clone in the current directory, or the one that git
+// would use because of its environment variables.
+func openRepository(a *app.App) (*snapshot.Repository, error) {
+	repository, err := snapshot.OpenAt(snapshot.Location{Folder: ".", GitDir: a.Env("GIT_DIR"), WorkTree: a.Env("GIT_WORK_TREE")})
+	if errors.Is(err, snapshot.ErrNoRepository) {
+		return nil, clierr.WithHint("run the command in a clone of the repository", "the current directory is not in a Git repository")
+	}
+	if err != nil && strings.Contains(err.Error(), "objectformat") {
+		return nil, clierr.WithHint("compare in a clone with SHA-1 objects", "repositories with SHA-256 objects are not supported, also not by source-controller: %w", err)
+	}
+	return repository, err
+}
+
+// revisions finds the two revisions to compare, and fetches them if that is
+// allowed.
+type revisions struct {
+	*baseOptions
+	app        *app.App
+	repository *snapshot.Repository
+}
+
+// target returns what the flags select as the base.
+func (r revisions) target(ctx context.Context) (target, error) {
+	if r.base == autoBase {
+		return detectBase(ctx, r.app, r.repository)
+	}
+	return target{revision: r.base, name: r.base, merged: r.mergeBase}, nil
+}
+
+// find returns the base and the new revision.
+func (r revisions) find(ctx context.Context, t target) (base, head revision.Revision, err error) {
+	from, err := r.commit(ctx, t.revision)
+	if err != nil {
+		return base, head, err
+	}
+	name, bare := r.head, r.repository.Root() == ""
+	if name == "" && (bare || t.merged) {
+		name = "HEAD"
+	}
+	if name != "" {
+		to, err := r.commit(ctx, name)
+		if err != nil {
+			return base, head, err
+		}
+		if from, err = r.mergedAt(ctx, t, name, from, to); err != nil {
+			return base, head, err
+		}
+		if head.Tree, err = r.tree(ctx, to); err != nil {
+			return base, head, err
+		}
+	}
+	if r.head == "" && !bare {
+		work, err := r.repository.WorkTree(ctx)
+		if err != nil {
+			return base, head, err
+		}
+		head.Tree, name = work, "the work tree"
+	}
+	tree, err := r.tree(ctx, from)
+	return revision.Revision{Tree: tree, Name: t.name}, revision.Revision{Tree: head.Tree, Name: name}, err
+}
+
+// mergedAt returns the merge base of two commits if the base is one, else the first.
+func (r revisions) mergedAt(ctx context.Context, t target, name string, from, to plumbing.Hash) (plumbing.Hash, error) {
+	if !t.merged {
+		return from, nil
+	}
+	search := r.repository.MergeBase
+	if r.fetch {
+		search = r.repository.Fetcher().MergeBase
+	}
+	base, err := search(ctx, from, to)
+	if errors.Is(err, snapshot.ErrUnrelated) && r.repository.Shallow() {
+		return base, clierr.WithHint("the clone is shallow; fetch the history: git fetch --unshallow origin, or use --fetch", "finding the merge base of %s and %s: %w", name, t.name, err)
+	}
+	if err != nil {
+		return base, fmt.Errorf("finding the merge base of %s and %s: %w", name, t.name, err)
+	}
+	if t.proposed && base == to {
+		r.app.UI.Warning("%s is contained in %s: check out the head of the pull request to compare its commits", name, t.name)
+	}
+	return base, nil
+}
+
+// tree returns the tree of a commit, with the files that a partial clone does
+// not have yet.
+func (r revisions) tree(ctx context.Context, commit plumbing.Hash) (revision.Tree, error) {
+	if r.fetch && r.repository.Partial() {
+		compare.Announce(r.app, &r.Options, "fetching the files of commit %s", commit)
+		if err := r.repository.Fetcher().Files(ctx, commit); err != nil {
+			return nil, fmt.Errorf("fetching the files of commit %s: %w", commit, err)
+		}
+	}
+	return r.repository.At(commit)
+}
+
+// commit resolves a revision.
+func (r revisions) commit(ctx context.Context, name string) (plumbing.Hash, error) {
+	found, err := r.repository.Resolve(ctx, name)
+	var unknown *snapshot.UnknownError
+	if !errors.As(err, &unknown) {
+		return found, err
+	}
+	if !r.fetch {
+		return found, clierr.WithHint(fetchRemedy(unknown), "%w", err)
+	}
+	compare.Announce(r.app, &r.Options, "fetching %s", name)
+	if err := r.fetchRevision(ctx, name); err != nil {
+		return found, fmt.Errorf("fetching %s: %w", name, err)
+	}
+	if found, err = r.repository.Resolve(ctx, name); err != nil {
+		return found, clierr.WithHint("name a branch, tag or commit of origin", "%w", err)
+	}
+	return found, nil
+}
+
+// fetchRevision fetches a commit, a branch, or the history that a relative
+// revision needs.
+func (r revisions) fetchRevision(ctx context.Context, name string) error {
+	branch := strings.TrimPrefix(strings.TrimPrefix(name, "refs/heads/"), "origin/")
+	switch {
+	case plumbing.IsHash(name):
+		return r.repository.Fetcher().Commit(ctx, name)
+	case !relative(name):
+		return r.repository.Fetcher().Branch(ctx, branch)
+	case r.repository.Shallow():
+		return r.repository.Fetcher().Deepen(ctx, 0)
+	}
+	return nil
+}
+
+// relative reports whether a revision is relative to another one.
+func relative(name string) bool { return strings.ContainsAny(name, "~^@:{") }
+
+// fetchRemedy returns how to get a revision that the clone does not have.
+func fetchRemedy(unknown *snapshot.UnknownError) string {
+	branch := strings.TrimPrefix(unknown.Revision, "origin/")
+	remedy := "fetch it: " + fetchBranch(branch)
+	switch {
+	case plumbing.IsHash(branch):
+		remedy = "fetch it: git fetch origin " + branch
+	case relative(branch):
+		remedy = "name a branch, tag or commit that the clone has"
+		if unknown.Shallow {
+			remedy = "fetch the history: git fetch --unshallow origin"
+		}
+	}
+	if unknown.Shallow {
+		return "the clone is shallow; " + remedy + ", or use --fetch"
+	}
+	return remedy
+}
+
+// fetchBranch returns the command that fetches a branch, whose name is untrusted.
+func fetchBranch(name string) string {
+	from := name
+	if strings.HasPrefix(name, "-") {
+		from = "refs/heads/" + name // not an option
+	}
+	return "git fetch origin " + shell.Quote(from+":refs/remotes/origin/"+name)
+}
