@@ -22,18 +22,6 @@ var ErrNoCRDs = errors.New("this flux was built without the CRDs: " +
 //go:embed crds
 var crdFiles embed.FS
 
-// CRDNames returns the sorted names of the CRDs of a controller.
-func CRDNames(controller string) []string {
-	var names []string
-	for _, kind := range controllers.Kinds {
-		if kind.Controller == controller {
-			names = append(names, kind.Resource+"."+kind.Group)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
 // definitions reads the CRDs of a controller from files.
 func definitions(files fs.FS, controller string) ([]*unstructured.Unstructured, error) {
 	var crds []*unstructured.Unstructured

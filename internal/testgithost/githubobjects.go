@@ -135,7 +135,7 @@ func (v gitHubView) keyObject(r *Repository, k *Key) object {
 }
 
 // branchObject returns a branch with the part of its protection that every reader
-// is told.
+// gets.
 func (v gitHubView) branchObject(r *Repository, name, head string) object {
 	path := "/repos/" + r.FullName() + "/branches/" + url.PathEscape(name)
 	commit := v.node("/repos/" + r.FullName() + "/commits/" + head).with(object{

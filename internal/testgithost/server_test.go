@@ -43,7 +43,7 @@ func TestGit(t *testing.T) {
 	defer func() { check(t, s.Close()) }()
 	check(t, s.Git.Create("org/fleet", "trunk"))
 	if s.Git.Create("org/fleet", "trunk") == nil {
-		t.Error("a repository was made twice")
+		t.Error("a repository was created twice")
 	}
 	check(t, s.Git.Commit("org/fleet", "trunk", "One", map[string]string{"a/b.txt": "b\n"}))
 	check(t, s.Git.Commit("org/fleet", "other", "Two", map[string]string{"c.txt": "c\n"}))
@@ -58,7 +58,7 @@ func TestGit(t *testing.T) {
 	}
 }
 
-// push pushes a commit as a user and returns what Git says.
+// push pushes a commit as a user and returns the output of Git.
 func push(t *testing.T, s *Server, user, branch string) string {
 	t.Helper()
 	work := filepath.Join(t.TempDir(), "work")
@@ -96,15 +96,15 @@ func TestAccess(t *testing.T) {
 	}
 	check(t, s.Git.Unprotect("org/fleet"))
 	if got := push(t, s, "ada", "main"); got != "" {
-		t.Errorf("a push to an open branch: %s", got)
+		t.Errorf("a push to an unprotected branch: %s", got)
 	}
 	if diff := cmp.Diff([]string{"POST /org/fleet/git-receive-pack", "POST /org/fleet/git-receive-pack", "POST /org/fleet/git-receive-pack"}, s.Changes()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// A fault ends a connection before or after the request was done, and a call
-// that the API does not know fails the host's end.
+// TestFault closes connections before or after a request was handled, and requires
+// that Close reports requests that the API does not implement.
 func TestFault(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -116,7 +116,7 @@ func TestFault(t *testing.T) {
 	client := s.http.Client()
 	if answer, err := client.Get(s.http.URL + "/api"); err == nil {
 		_ = answer.Body.Close()
-		t.Error("the connection was not ended")
+		t.Error("the connection was not closed")
 	}
 	s.Inject(nil)
 	answer, err := client.Post(s.http.URL+"/api", "text/plain", strings.NewReader("x"))

@@ -66,7 +66,11 @@ func (s *store) commonSettings() map[string]setting {
 			r.Keys = append(r.Keys, &Key{ID: s.id(), Title: args[1], Key: strings.Join(args[2:], " "), ReadOnly: args[0] != "rw", expired: args[0] == "expired"})
 		}),
 		"commit": {4, func(args []string) error {
-			return s.Git.Commit(args[0], args[1], "Change "+args[2], map[string]string{args[2]: strings.Join(args[3:], " ") + "\n"})
+			r := s.repository(args[0])
+			if r == nil {
+				return fmt.Errorf("there is no repository %s", args[0])
+			}
+			return s.Git.Commit(r.git, args[1], "Change "+args[2], map[string]string{args[2]: strings.Join(args[3:], " ") + "\n"})
 		}},
 		"merge": {1, func(args []string) error { return s.merge(args[0]) }},
 		"base":  simple(1, func(args []string) { s.Base = args[0] }),

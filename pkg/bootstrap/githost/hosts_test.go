@@ -16,8 +16,12 @@ import (
 
 // standIn is a test Git host.
 type standIn interface {
+	testgithost.Keyed
 	Inject(testgithost.Fault)
+	Add(contents string) error
 	State() (string, error)
+	Changes() []string
+	Forget()
 	Close() error
 }
 
@@ -29,6 +33,26 @@ type hostCase struct {
 	start func() (standIn, Hosted, error)
 	// state is the state of the test host after a bootstrap.
 	state string
+	// permits are the HTTP methods that change the permission of a deploy key.
+	permits string
+	// request is the path of the web page of pull request 1, and requestState its
+	// line in the state.
+	request, requestState string
+}
+
+// open runs a test host until the end of the test, and returns a repository on it.
+func (c hostCase) open(t *testing.T) (standIn, Hosted) {
+	t.Helper()
+	s, hosted, err := c.start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, hosted
 }
 
 var hostCases = map[string]hostCase{
@@ -43,6 +67,7 @@ var hostCases = map[string]hostCase{
 			return g, Hosted{Hostname: g.Hostname, CABundle: g.CA, Token: "t0k3n", Owner: "acme", Teams: []Team{{"ops", "maintain"}}}, nil
 		},
 		"acme/fleet private empty\n  user ada admin\n  team ops maintain\n  key ro flux ssh-ed25519\n",
+		"DELETE POST", "/acme/fleet/pull/1", "pull request #1",
 	},
 	"GitLab": {
 		func(h Hosted, client *http.Client) (Host, error) { return NewGitLab(h, client) },
@@ -54,6 +79,7 @@ var hostCases = map[string]hostCase{
 			return g, Hosted{Hostname: g.Hostname, CABundle: g.CA, Token: "alice-api", Owner: "acme", Teams: []Team{{"acme/operators", "maintain"}}}, nil
 		},
 		"acme/fleet private empty\n  group acme/operators maintainer\n  key ro flux ssh-ed25519\n",
+		"PUT", "/acme/fleet/-/merge_requests/1", "merge request !1",
 	},
 	"Bitbucket": {
 		func(h Hosted, client *http.Client) (Host, error) { return NewBitbucket(h, "git", client), nil },
@@ -65,6 +91,7 @@ var hostCases = map[string]hostCase{
 			return b, Hosted{Hostname: b.Hostname, CABundle: b.CA, Token: "alice-admin", Owner: "PLAT", Teams: []Team{{"operators", "write"}}}, nil
 		},
 		"PLAT/fleet private empty\n  group operators write\n  key ro flux ssh-ed25519\n",
+		"PUT", "/projects/PLAT/repos/fleet/pull-requests/1", "pull request #1",
 	},
 	// A real Gitea runs in TestGitea, which also interrupts it.
 	"Gitea": {newHost: func(h Hosted, client *http.Client) (Host, error) { return NewGitea(h, client), nil }},
@@ -128,10 +155,7 @@ func TestLostConnections(t *testing.T) {
 			for _, late := range []bool{false, true} {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					server, hosted, err := c.start()
-					if err != nil {
-						t.Fatal(err)
-					}
+					server, hosted := c.open(t)
 					server.Inject(func(r testgithost.Request, done bool) bool { return r.Change == write && done == late })
 					var known *hint.Error
 					if err := bootstrap(t, c.host(t, hosted)); !errors.As(err, &known) || known.Hint == "" {
@@ -143,9 +167,6 @@ func TestLostConnections(t *testing.T) {
 					}
 					if diff := cmp.Diff(c.state, state(t, server)); diff != "" {
 						t.Errorf("write %d, late %t: %s", write, late, diff)
-					}
-					if err := server.Close(); err != nil {
-						t.Error(err)
 					}
 				})
 			}
@@ -233,10 +254,7 @@ func TestShortRateLimit(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, hosted, err := c.start()
-			if err != nil {
-				t.Fatal(err)
-			}
+			server, hosted := c.open(t)
 			var waits []time.Duration
 			client, err := caller(func(_ context.Context, d time.Duration) error {
 				waits = append(waits, d)
@@ -260,9 +278,6 @@ func TestShortRateLimit(t *testing.T) {
 			}
 			if diff := cmp.Diff(c.state, state(t, server)); diff != "" {
 				t.Error(diff)
-			}
-			if err := server.Close(); err != nil {
-				t.Error(err)
 			}
 		})
 	}
