@@ -142,7 +142,7 @@ func recording(t *testing.T) []*unstructured.Unstructured {
 	return objects
 }
 
-// current replaces the recorded versions, and nothing else, by those of the catalogue.
+// current replaces the recorded versions, and nothing else, by those of the catalog.
 func current(t *testing.T, value any) any {
 	t.Helper()
 	switch value := value.(type) {
@@ -162,7 +162,7 @@ func current(t *testing.T, value any) any {
 			if value == "ghcr.io/fluxcd/"+name+":"+version {
 				controller, found := controllers.Find(name)
 				if !found {
-					t.Fatalf("%s is recorded and not in the catalogue", name)
+					t.Fatalf("%s is recorded and not in the catalog", name)
 				}
 				return "ghcr.io/fluxcd/" + name + ":" + controller.Version
 			}

@@ -248,15 +248,15 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestProfilesMatchCatalogue sees to it that newWorkload finds a row for every controller.
-func TestProfilesMatchCatalogue(t *testing.T) {
+// TestProfilesMatchCatalog sees to it that newWorkload finds a row for every controller.
+func TestProfilesMatchCatalog(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for _, row := range profiles {
 		names = append(names, row.Name)
 	}
 	if diff := cmp.Diff(controllers.Names(func(controllers.Controller) bool { return true }), names); diff != "" {
-		t.Errorf("controllers (-catalogue +profiles):\n%s", diff)
+		t.Errorf("controllers (-catalog +profiles):\n%s", diff)
 	}
 }
 

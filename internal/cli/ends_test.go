@@ -255,9 +255,9 @@ func (c endCase) prepare(dir, address string, timeout time.Duration) (args []str
 	}, nil
 }
 
-// run runs a command line against a mute server. If cancelled is true it cancels
+// run runs a command line against a mute server. If canceled is true it cancels
 // the context, as a signal does, when the first request arrives.
-func (c endCase) run(t *testing.T, says string, timeout time.Duration, cancelled bool) ending {
+func (c endCase) run(t *testing.T, says string, timeout time.Duration, canceled bool) ending {
 	t.Helper()
 	server := startMute(t, says)
 	address := server.listener.Addr().String()
@@ -273,7 +273,7 @@ func (c endCase) run(t *testing.T, says string, timeout time.Duration, cancelled
 	code := make(chan int, 1)
 	start := time.Now()
 	go func() { code <- Run(ctx, a, args) }()
-	if cancelled {
+	if canceled {
 		select {
 		case <-server.asked:
 			start = time.Now()

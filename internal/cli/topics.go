@@ -106,10 +106,10 @@ Credentials:
 Terminal:
 
   NO_COLOR
-      Disables colours if set. TERM=dumb disables colours and redrawing.
+      Disables colors if set. TERM=dumb disables colors and redrawing.
   CLICOLOR, CLICOLOR_FORCE
-      CLICOLOR=0 disables colours. CLICOLOR_FORCE=1 colours messages and trees
-      in pipes and files, too; tables in pipes never have colours.
+      CLICOLOR=0 disables colors. CLICOLOR_FORCE=1 colors messages and trees
+      in pipes and files, too; tables in pipes never have colors.
   COLUMNS, LINES
       Size of the terminal. Default: the size that the terminal reports.
   CI
@@ -120,7 +120,7 @@ Plugins and processes:
   FLUXCD_PLUGINS
       Directory of plugins (default ~/.fluxcd/plugins).
   FLUXCD_PLUGIN_CATALOG
-      URL of the plugin catalogue.
+      URL of the plugin catalog.
   PATH
       Directories with further plugins, named flux-NAME.
   HOME, USERPROFILE
@@ -198,8 +198,8 @@ With more than one object, templates are applied to a List: use .items, or
 fields of reports in JSON and YAML are lower case and stable.
 
 Tables on a terminal are fitted to its width: messages are truncated and less
-important columns are omitted (--no-trunc prints everything), and colours mark
-objects that are not ready. Output that is not a terminal has no colours and is
+important columns are omitted (--no-trunc prints everything), and colors mark
+objects that are not ready. Output that is not a terminal has no colors and is
 never truncated. --no-header omits the header of a table.
 
 Secret values are masked where they are only displayed; --mask-secrets and
@@ -213,7 +213,7 @@ Secret values are masked where they are only displayed; --mask-secrets and
 }
 
 // selectorsTopic returns the text about the selection of objects, with the kinds of
-// the catalogue.
+// the catalog.
 func selectorsTopic() string {
 	var kinds strings.Builder
 	for _, k := range controllers.Kinds {

@@ -32,7 +32,7 @@ type Arrow struct {
 	From, To, Label string
 }
 
-// Status is the status that the colour of a box shows.
+// Status is the status that the color of a box shows.
 type Status int
 
 // The statuses of a box: unknown, ready, in progress and failed.
@@ -43,8 +43,8 @@ const (
 	Bad
 )
 
-// colours are the fill and border colours, all with enough contrast for dark text.
-var colours = map[Status]struct{ fill, border string }{
+// colors are the fill and border colors, all with enough contrast for dark text.
+var colors = map[Status]struct{ fill, border string }{
 	Neutral: {"#f4f5f7", "#8a919c"},
 	Good:    {"#e3f4e7", "#2e7d43"},
 	Busy:    {"#fdf3d8", "#a87b14"},
@@ -84,7 +84,7 @@ func (d Diagram) dot() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph {\n  label=\"%s\"\n  labelloc=t\n  rankdir=LR\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\"]\n", quote(d.Title))
 	for _, box := range d.Boxes {
-		c := colours[box.Status]
+		c := colors[box.Status]
 		fmt.Fprintf(&b, "  \"%s\" [label=\"%s\\n%s\", tooltip=\"%s\", fillcolor=\"%s\", color=\"%s\"]\n",
 			quote(box.ID), quote(box.Head), quote(box.Text), quote(box.Note), c.fill, c.border)
 	}
@@ -112,7 +112,7 @@ func (d Diagram) mermaid() string {
 		fmt.Fprintf(&b, "  n%d -->|%s| n%d\n", number[a.From], quote(a.Label), number[a.To])
 	}
 	for _, status := range []Status{Neutral, Good, Busy, Bad} {
-		c := colours[status]
+		c := colors[status]
 		fmt.Fprintf(&b, "  classDef %s fill:%s,stroke:%s,color:#1c1f24\n", statusNames[status], c.fill, c.border)
 	}
 	return b.String()

@@ -47,7 +47,7 @@ func (d Diagram) svg() string {
 }
 
 func (box Box) draw(p place) string {
-	c := colours[box.Status]
+	c := colors[box.Status]
 	note := strings.TrimSpace(box.Head + " " + box.Text + "\n" + box.Note)
 	return fmt.Sprintf(`<g><title>%s</title><rect x="%d" y="%d" width="%d" height="%d" rx="6" fill="%s" stroke="%s"/>`+
 		`<text x="%d" y="%d" fill="#4b5563" font-size="11">%s</text><text x="%d" y="%d" fill="#1c1f24" font-weight="600">%s</text></g>`+"\n",

@@ -1,5 +1,5 @@
 // Package kube is the client of the Kubernetes API: lists that decode only what is needed,
-// server-side apply, and watches. It requests the API versions in the catalogue of kinds, and uses
+// server-side apply, and watches. It requests the API versions in the catalog of kinds, and uses
 // discovery only if the server does not serve them.
 package kube
 

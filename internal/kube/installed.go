@@ -34,7 +34,7 @@ func InstanceSelector(namespace string) string {
 }
 
 // IsFluxGroup reports whether an API group belongs to Flux, including groups that are not in the
-// catalogue.
+// catalog.
 func IsFluxGroup(group string) bool {
 	return strings.HasSuffix(group, ".toolkit.fluxcd.io") || strings.HasSuffix(group, ".extensions.fluxcd.io")
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // ListAll lists the objects of all Flux kinds concurrently, and returns them in the order of the
-// catalogue. Kinds that the cluster does not serve are omitted. If bearable returns true for an
+// catalog. Kinds that the cluster does not serve are omitted. If bearable returns true for an
 // error, such as a missing permission, the error is returned in missed under the kind; any other
 // error fails the call. If shape is not nil, its result replaces each object, and a nil result
 // omits it.

@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Of returns the resource of a kind of the catalogue at its shipped version.
+// Of returns the resource of a kind of the catalog at its shipped version.
 func Of(k controllers.Kind) Resource {
 	return Resource{
 		GroupVersionResource: schema.GroupVersionResource{Group: k.Group, Version: k.Version, Resource: k.Resource},
@@ -105,7 +105,7 @@ func (c *Client) WithServedVersion(ctx context.Context, k controllers.Kind, do f
 	return &MissingKindError{k}
 }
 
-// GetKind returns an object of a kind of the catalogue, in a version that the server serves.
+// GetKind returns an object of a kind of the catalog, in a version that the server serves.
 func (c *Client) GetKind(ctx context.Context, k controllers.Kind, namespace, name string) (o controllers.Object, err error) {
 	err = c.WithServedVersion(ctx, k, func(r Resource) (err error) {
 		o, err = c.Get(ctx, r, namespace, name)

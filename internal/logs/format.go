@@ -18,7 +18,7 @@ type Format func(io.Writer, *Entry) error
 // are masked.
 func Text(w io.Writer, e *Entry) error { return writeText(w, e, printable.Line(e.Level)) }
 
-// Screen writes lines for a terminal, where paint colours the level.
+// Screen writes lines for a terminal, where paint colors the level.
 func Screen(paint func(level string) string) Format {
 	return func(w io.Writer, e *Entry) error { return writeText(w, e, paint(printable.Line(e.Level))) }
 }

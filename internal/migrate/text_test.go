@@ -16,7 +16,7 @@ func TestRewriteKeepsOtherText(t *testing.T) {
 	}{
 		{name: "a newer one", text: "apiVersion: source.toolkit.fluxcd.io/v2\nkind: Bucket\n"},
 		{name: "another group", text: "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n"},
-		{name: "another kind's neighbour", text: "- apiVersion: source.toolkit.fluxcd.io/v1beta1\n- kind: Bucket\n", unclear: []int{1}},
+		{name: "another kind's neighbor", text: "- apiVersion: source.toolkit.fluxcd.io/v1beta1\n- kind: Bucket\n", unclear: []int{1}},
 		{name: "another document", text: "apiVersion: source.toolkit.fluxcd.io/v1beta1\n---\nkind: Bucket\n", unclear: []int{1}},
 		{name: "a comment", text: "# apiVersion: source.toolkit.fluxcd.io/v1beta1\nkind: Bucket\n"},
 		{name: "an annotation", text: "a: kustomize.toolkit.fluxcd.io/reconcile\n"},

@@ -128,10 +128,10 @@ func (l *Live) frame(screen Screen) []string {
 	return lines
 }
 
-// escape matches a sequence that selects a colour.
+// escape matches a sequence that selects a color.
 var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// cutLine truncates a line with colours to a width, 0 for any, since tables do not truncate the
+// cutLine truncates a line with colors to a width, 0 for any, since tables do not truncate the
 // columns that identify objects.
 func cutLine(line string, width int) string {
 	if width == 0 || utf8.RuneCountInString(escape.ReplaceAllString(line, "")) <= width {
@@ -214,7 +214,7 @@ func (l *Live) others(shown []int, screen Screen) string {
 	if screen.Width > 0 {
 		text = cutEnd(text, screen.Width)
 	}
-	if !screen.Colour {
+	if !screen.Color {
 		return text
 	}
 	c := color.New(color.Faint)

@@ -13,7 +13,7 @@ func TestRedrawInPlace(t *testing.T) {
 	t.Parallel()
 	screen := testterminal.NewScreen(12, 9)
 	var out strings.Builder
-	l := NewLive(&out, []string{"NAME", "READY"}, true, func() Screen { return Screen{Width: 12, Height: 9, Colour: true} })
+	l := NewLive(&out, []string{"NAME", "READY"}, true, func() Screen { return Screen{Width: 12, Height: 9, Color: true} })
 	l.Put("a", []string{"a-long-name-of-an-object", "False"}, false)
 	l.Put("b", []string{"\u4e2d\u6587\u4e2d\u6587\u4e2d\u6587", "False"}, false)
 	for range 2 {

@@ -17,15 +17,15 @@ type Screen struct {
 	Width int
 	// Height is the number of lines, 0 if it is unknown.
 	Height int
-	// Colour paints objects that are not ready, and dims suspended ones.
-	Colour bool
+	// Color paints objects that are not ready, and dims suspended ones.
+	Color bool
 	// Fold wraps the last column instead of truncating it: within the column if it is wide enough,
 	// else on lines after the row.
 	Fold bool
 }
 
 // Show prints the table for a terminal: columns separated by spaces, lines truncated to the width
-// of the screen, and colours if it has them.
+// of the screen, and colors if it has them.
 func (t Table) Show(w io.Writer, headers bool, screen Screen) error {
 	t = t.printable()
 	columns := screen.fit(t.Headers, measured(t.Headers, t.Rows, headers))
@@ -71,7 +71,7 @@ func (s Screen) write(b *strings.Builder, headers, row []string, columns []layou
 		}
 		padding := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(cell))) + gap
 		position += utf8.RuneCountInString(cell) + len(padding)
-		if s.Colour {
+		if s.Color {
 			cell = paint(headers[i], cell, dim)
 		}
 		line.WriteString(cell + padding)
@@ -86,7 +86,7 @@ func padded(cell string, width int) string {
 	return cell + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(cell)))
 }
 
-// paint colours a cell by its value.
+// paint colors a cell by its value.
 func paint(header, cell string, dim bool) string {
 	var hue color.Attribute
 	switch {

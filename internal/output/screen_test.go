@@ -109,7 +109,7 @@ c     False      ` + yellow + `Unknown` + plain + `  busy
 ` + faint + `e` + bright + `     ` + faint + `True` + bright + `       ` + red + `False` + plain + `    ` + faint + `it broke` + bright + `
 `
 	var b strings.Builder
-	if err := table.Show(&b, true, output.Screen{Colour: true}); err != nil {
+	if err := table.Show(&b, true, output.Screen{Color: true}); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, b.String()); diff != "" {

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// UnknownError is returned for a plugin that is not in the catalogue.
+// UnknownError is returned for a plugin that is not in the catalog.
 type UnknownError struct {
 	Name string
-	// Known are the names of the plugins in the catalogue, if it could be read.
+	// Known are the names of the plugins in the catalog, if it could be read.
 	Known []string
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("plugin %q not found in the catalogue", e.Name)
+	return fmt.Sprintf("plugin %q not found in the catalog", e.Name)
 }
 
 // VersionError is returned for a version or digest that is not in the manifest.
@@ -46,18 +46,18 @@ func (e *PlatformError) Error() string {
 	return fmt.Sprintf("plugin %s is not available for %s/%s", what, runtime.GOOS, runtime.GOARCH)
 }
 
-// ChecksumError is returned for a download that does not match the checksum in the catalogue.
+// ChecksumError is returned for a download that does not match the checksum in the catalog.
 type ChecksumError struct{ URL, Want, Got string }
 
 func (e *ChecksumError) Error() string {
 	return fmt.Sprintf("checksum of %s does not match: expected %s, got %s", e.URL, e.Want, e.Got)
 }
 
-// CatalogueError is returned if the catalogue cannot be read or is invalid.
-type CatalogueError struct {
-	// Address is the address of the catalogue, without credentials and query.
+// CatalogError is returned if the catalog cannot be read or is invalid.
+type CatalogError struct {
+	// Address is the address of the catalog, without credentials and query.
 	Address string
-	// Invalid reports whether the catalogue was read but is not valid.
+	// Invalid reports whether the catalog was read but is not valid.
 	Invalid bool
 	Err     error
 }
@@ -89,14 +89,14 @@ func (e *StatusError) Is(target error) bool {
 	return target == fs.ErrNotExist && e.Code == http.StatusNotFound
 }
 
-func (e *CatalogueError) Error() string {
+func (e *CatalogError) Error() string {
 	if e.Invalid {
-		return fmt.Sprintf("invalid plugin catalogue: %s: %v", e.Address, e.Err)
+		return fmt.Sprintf("invalid plugin catalog: %s: %v", e.Address, e.Err)
 	}
-	return fmt.Sprintf("cannot read the plugin catalogue %s: %v", e.Address, e.Err)
+	return fmt.Sprintf("cannot read the plugin catalog %s: %v", e.Address, e.Err)
 }
 
-func (e *CatalogueError) Unwrap() error { return e.Err }
+func (e *CatalogError) Unwrap() error { return e.Err }
 
 // ForeignError is returned for a program in the plugin folder that was not installed by flux,
 // which therefore neither replaces nor removes it.

@@ -22,7 +22,7 @@ const (
 	redirectsMax = 10
 )
 
-// client sends requests for catalogues and downloads.
+// client sends requests for catalogs and downloads.
 type client struct {
 	http  *http.Client
 	agent string
@@ -44,7 +44,7 @@ func newClient(agent string) *client {
 }
 
 // safe returns an error for an unencrypted address, whose response an attacker on the network
-// could replace: the checksums come from the catalogue and would match. Loopback addresses are
+// could replace: the checksums come from the catalog and would match. Loopback addresses are
 // allowed.
 func safe(u *url.URL) error {
 	if u.Host == "" {

@@ -32,7 +32,7 @@ type Folder struct {
 // Install downloads and verifies a release and installs it in place of another version. After an
 // error, or if the process is killed, the folder contains either the old program with its receipt
 // or the new ones.
-func (f Folder) Install(ctx context.Context, c *Catalogue, r *Release) (err error) {
+func (f Folder) Install(ctx context.Context, c *Catalog, r *Release) (err error) {
 	if err := os.MkdirAll(f.Path, 0o755); err != nil {
 		return fmt.Errorf("creating the plugin folder: %w", err)
 	}
@@ -54,7 +54,7 @@ func (f Folder) Install(ctx context.Context, c *Catalogue, r *Release) (err erro
 }
 
 // stage writes the program and the receipt under temporary names.
-func (f Folder) stage(ctx context.Context, c *Catalogue, r *Release, s staged) error {
+func (f Folder) stage(ctx context.Context, c *Catalog, r *Release, s staged) error {
 	size, err := f.download(ctx, c, r, s.download)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (f Folder) stage(ctx context.Context, c *Catalogue, r *Release, s staged) e
 }
 
 // download writes a download to a file. It returns an error if the checksum does not match.
-func (f Folder) download(ctx context.Context, c *Catalogue, r *Release, to string) (size int64, err error) {
+func (f Folder) download(ctx context.Context, c *Catalog, r *Release, to string) (size int64, err error) {
 	body, err := c.open(ctx, r.Platform.URL)
 	if err != nil {
 		return 0, &DownloadError{r.Name, r.Version, err}

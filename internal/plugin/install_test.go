@@ -229,7 +229,7 @@ func TestInterruptedInstall(t *testing.T) {
 	r := s.offer(t, "1.0.0", "t.tar.gz", gzipOf(t, tarOf(t, entry{name: "flux-tool", content: "x"})))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.folder.Install(ctx, s.catalogue, r); !errors.Is(err, context.Canceled) {
+	if err := s.folder.Install(ctx, s.catalog, r); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	s.holds(t, map[string]string{})

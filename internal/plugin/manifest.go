@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	apiVersion    = "cli.fluxcd.io/v1beta1"
-	manifestKind  = "Plugin"
-	catalogueKind = "PluginCatalog"
+	apiVersion   = "cli.fluxcd.io/v1beta1"
+	manifestKind = "Plugin"
+	catalogKind  = "PluginCatalog"
 )
 
 var checksumForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
@@ -50,7 +50,7 @@ type Platform struct {
 	ExtractPath string `yaml:"extractPath,omitempty" json:"extractPath,omitempty"`
 }
 
-// Index lists the plugins of a catalogue.
+// Index lists the plugins of a catalog.
 type Index struct {
 	APIVersion string  `yaml:"apiVersion"`
 	Kind       string  `yaml:"kind"`
@@ -96,7 +96,7 @@ func parseManifest(data []byte, name string) (*Manifest, error) {
 	return &m, nil
 }
 
-// parseIndex parses the list of plugins of a catalogue.
+// parseIndex parses the list of plugins of a catalog.
 func parseIndex(data []byte) (*Index, error) {
 	if err := budget.YAML("", data); err != nil {
 		return nil, err
@@ -105,8 +105,8 @@ func parseIndex(data []byte) (*Index, error) {
 	if err := yaml.Unmarshal(data, &i); err != nil {
 		return nil, fmt.Errorf("invalid YAML: %s", printable.Line(err.Error()))
 	}
-	if i.APIVersion != apiVersion || i.Kind != catalogueKind {
-		return nil, fmt.Errorf("apiVersion %q and kind %q must be %s and %s", i.APIVersion, i.Kind, apiVersion, catalogueKind)
+	if i.APIVersion != apiVersion || i.Kind != catalogKind {
+		return nil, fmt.Errorf("apiVersion %q and kind %q must be %s and %s", i.APIVersion, i.Kind, apiVersion, catalogKind)
 	}
 	for n := range i.Plugins {
 		e := &i.Plugins[n]

@@ -20,7 +20,7 @@ const prefix = "flux-"
 const nameMax = 100
 
 var (
-	// installable are the names that a catalogue may use.
+	// installable are the names that a catalog may use.
 	installable = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 	// runnable are the names of programs that were not installed by flux.
 	runnable = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)

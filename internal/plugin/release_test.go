@@ -86,23 +86,23 @@ func sumOf(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// shelf is a catalogue in a folder, and a plugin folder.
+// shelf is a catalog in a folder, and a plugin folder.
 type shelf struct {
-	catalogue *Catalogue
-	folder    Folder
-	dir       string
+	catalog *Catalog
+	folder  Folder
+	dir     string
 }
 
 func newShelf(t *testing.T) *shelf {
 	t.Helper()
 	dir := t.TempDir()
-	c, err := OpenCatalogue(dir, "test")
+	c, err := OpenCatalog(dir, "test")
 	must(t, err)
 	now := func() time.Time { return time.Date(2026, 3, 30, 10, 0, 0, 0, time.UTC) }
 	return &shelf{c, Folder{Path: filepath.Join(t.TempDir(), "plugins"), Now: now}, dir}
 }
 
-// offer adds a download to the catalogue and returns its release.
+// offer adds a download to the catalog and returns its release.
 func (s *shelf) offer(t *testing.T, version, file string, data []byte) *Release {
 	t.Helper()
 	must(t, os.WriteFile(filepath.Join(s.dir, file), data, 0o600))
@@ -113,7 +113,7 @@ func (s *shelf) offer(t *testing.T, version, file string, data []byte) *Release 
 
 func (s *shelf) install(t *testing.T, r *Release) error {
 	t.Helper()
-	return s.folder.Install(t.Context(), s.catalogue, r)
+	return s.folder.Install(t.Context(), s.catalog, r)
 }
 
 // holds compares the plugin folder with names and contents. Receipts are compared by version.

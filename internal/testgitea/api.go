@@ -104,20 +104,20 @@ func (s *Server) Token(t testing.TB, who Account, scopes ...string) string {
 	return made.SHA1
 }
 
-// Organisation creates an organisation of an account.
-func (s *Server) Organisation(t testing.TB, owner Account, name string) {
+// Organization creates an organization of an account.
+func (s *Server) Organization(t testing.TB, owner Account, name string) {
 	t.Helper()
 	s.As(t, owner, http.MethodPost, "/orgs", map[string]any{"username": name}, nil)
 }
 
 // Team creates a team with a permission ("read", "write", "admin") in an
-// organisation and returns its number.
-func (s *Server) Team(t testing.TB, owner Account, organisation, name, permission string) int {
+// organization and returns its number.
+func (s *Server) Team(t testing.TB, owner Account, organization, name, permission string) int {
 	t.Helper()
 	var made struct {
 		ID int `json:"id"`
 	}
-	s.As(t, owner, http.MethodPost, "/orgs/"+organisation+"/teams", map[string]any{
+	s.As(t, owner, http.MethodPost, "/orgs/"+organization+"/teams", map[string]any{
 		"name": name, "permission": permission, "units": []string{"repo.code", "repo.pulls"},
 	}, &made)
 	return made.ID

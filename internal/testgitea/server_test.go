@@ -17,7 +17,7 @@ func TestStart(t *testing.T) {
 		if me.Login != "alice" {
 			t.Errorf("alice's token belongs to %q", me.Login)
 		}
-		s.Organisation(t, alice, "acme")
+		s.Organization(t, alice, "acme")
 		if id := s.Team(t, alice, "acme", "platform", "write"); id == 0 {
 			t.Error("a team has no number")
 		}

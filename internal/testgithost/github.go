@@ -38,11 +38,11 @@ type GitHubToken struct {
 	Sees []string
 	// Expires is when the token expires, zero for never.
 	Expires time.Time
-	// SignOn are organisations with single sign-on for which the token is not authorised.
+	// SignOn are organizations with single sign-on for which the token is not authorized.
 	SignOn []string
 }
 
-// GitHubOrganization is an organisation.
+// GitHubOrganization is an organization.
 type GitHubOrganization struct {
 	// Roles are "admin", "member" or "pending" by login.
 	Roles map[string]string
@@ -79,7 +79,7 @@ type GitHubLimit struct {
 	Times int
 }
 
-// OpenGitHub starts a host with the users ada and bob and the organisation
+// OpenGitHub starts a host with the users ada and bob and the organization
 // acme, of which ada is an owner and bob a member.
 func OpenGitHub() (*GitHub, error) {
 	g := &GitHub{
@@ -134,7 +134,7 @@ func (g *GitHub) fine(secret, login string, permissions []string) {
 	g.Tokens[secret] = t
 }
 
-// AddRepository adds a repository of a user or an organisation.
+// AddRepository adds a repository of a user or an organization.
 func (g *GitHub) AddRepository(fullName, visibility string) *Repository {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -29,7 +29,7 @@ func (c *gitHubCall) organization() {
 		c.fail(http.StatusNotFound, "Not Found")
 		return
 	}
-	answer := c.organisationProfile(c.r.PathValue("org"))
+	answer := c.organizationProfile(c.r.PathValue("org"))
 	if role := org.Roles[c.token.Login]; role == "admin" || role == "member" {
 		answer["members_can_create_repositories"] = len(org.MembersCannotCreate) < 3
 		for _, visibility := range []string{"public", "private", "internal"} {
@@ -53,7 +53,7 @@ func (c *gitHubCall) membership() {
 	}
 	c.reply(http.StatusOK, object{
 		"role": role, "state": state, "url": c.apiURL("/orgs/" + name + "/memberships/" + c.token.Login), "organization_url": c.apiURL("/orgs/" + name),
-		"organization": c.organisation(name), "user": c.gitHubView.account(c.token.Login),
+		"organization": c.organizationReference(name), "user": c.gitHubView.account(c.token.Login),
 	})
 }
 

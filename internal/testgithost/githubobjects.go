@@ -70,15 +70,15 @@ func (v gitHubView) profile(login string) object {
 		fill(nil, "bio", "blog", "company", "email", "hireable", "location", "name")
 }
 
-// organisation returns an organization as other objects refer to it.
-func (v gitHubView) organisation(login string) object {
+// organizationReference returns an organization as other objects refer to it.
+func (v gitHubView) organizationReference(login string) object {
 	o := v.node("/orgs/" + login).with(object{"login": login, "description": nil, "avatar_url": v.webURL("/avatars/" + login)})
 	return o.link("repos", "events", "hooks", "issues", "members", "public_members")
 }
 
-// organisationProfile returns an organization with its profile.
-func (v gitHubView) organisationProfile(login string) object {
-	o := v.organisation(login).with(object{
+// organizationProfile returns an organization with its profile.
+func (v gitHubView) organizationProfile(login string) object {
+	o := v.organizationReference(login).with(object{
 		"type": "Organization", "html_url": v.webURL("/" + login), "created_at": stamp(), "updated_at": stamp(), "archived_at": nil,
 	})
 	return o.fill(true, "has_organization_projects", "has_repository_projects").fill(0, "public_repos", "public_gists", "followers", "following")
@@ -89,7 +89,7 @@ func (v gitHubView) teamObject(org, slug string) object {
 	o := v.node("/orgs/" + org + "/teams/" + slug).with(object{
 		"slug": slug, "name": slug, "description": nil, "permission": "pull", "type": "organization", "created_at": stamp(), "updated_at": stamp(),
 		"html_url": v.webURL("/orgs/" + org + "/teams/" + slug), "members_count": len(v.github.Organizations[org].Teams[slug]), "repos_count": 0,
-		"organization": v.organisationProfile(org),
+		"organization": v.organizationProfile(org),
 	})
 	o.link("members", "repos")
 	o["repositories_url"] = o["repos_url"]

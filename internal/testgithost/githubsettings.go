@@ -9,8 +9,8 @@ import "time"
 //	reviews REPOSITORY BRANCH
 //	rule REPOSITORY BRANCH TYPE
 //	unprotect REPOSITORY
-//	no-deploy-keys ORGANISATION
-//	sign-on SECRET ORGANISATION…
+//	no-deploy-keys ORGANIZATION
+//	sign-on SECRET ORGANIZATION…
 //	expires SECRET TIME
 //	limit TIME
 func (g *GitHub) githubSettings() map[string]setting {

@@ -10,7 +10,7 @@ import (
 
 // Screen emulates the screen of a terminal: text, line ends, and the escape sequences that move the
 // cursor up and to a column, clear lines, and disable and enable line wrapping. Other sequences are
-// shown as ⟦…⟧, so that tests detect them. Colours are ignored.
+// shown as ⟦…⟧, so that tests detect them. Colors are ignored.
 type Screen struct {
 	columns, lines int
 	cells          [][]rune

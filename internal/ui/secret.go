@@ -28,7 +28,7 @@ func (t *Terminal) Secret(ctx context.Context, question string) (string, error) 
 		text []byte
 		err  error
 	}
-	// A read from a terminal cannot be cancelled: when ctx is done, the goroutine
+	// A read from a terminal cannot be canceled: when ctx is done, the goroutine
 	// remains until the process exits.
 	answer := make(chan reply, 1)
 	go func() {

@@ -48,7 +48,7 @@ func New(in io.Reader, err io.Writer, env func(string) string) *Terminal {
 	return &Terminal{
 		in:          in,
 		err:         err,
-		paint:       Colours(err, env),
+		paint:       Colors(err, env),
 		interactive: IsTerminal(in) && IsTerminal(err),
 
 		columns: Columns(err, env),
@@ -57,10 +57,10 @@ func New(in io.Reader, err io.Writer, env func(string) string) *Terminal {
 	}
 }
 
-// Colours reports whether text on a stream is coloured: on a terminal unless NO_COLOR, CLICOLOR=0
+// Colors reports whether text on a stream is colored: on a terminal unless NO_COLOR, CLICOLOR=0
 // or TERM=dumb is set, and everywhere with CLICOLOR_FORCE. See https://no-color.org and
 // https://bixense.com/clicolors.
-func Colours(stream any, env func(string) string) bool {
+func Colors(stream any, env func(string) string) bool {
 	force := env("CLICOLOR_FORCE")
 	switch {
 	case env("NO_COLOR") != "":
@@ -173,7 +173,7 @@ const hanging = 2
 // Columns returns the width of the error stream, or 0 if it is not a terminal.
 func (t *Terminal) Columns() int { return t.columns }
 
-// Strong emphasizes a text if the terminal has colours.
+// Strong emphasizes a text if the terminal has colors.
 func (t *Terminal) Strong(text string) string {
 	if !t.paint {
 		return text
@@ -181,7 +181,7 @@ func (t *Terminal) Strong(text string) string {
 	return Strong(text)
 }
 
-// Strong emphasizes a text with colour.
+// Strong emphasizes a text with color.
 func Strong(text string) string {
 	c := color.New(color.Bold, color.FgRed)
 	c.EnableColor()
@@ -217,7 +217,7 @@ func ownLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Print writes lines that are printable, and may contain colours.
+// Print writes lines that are printable, and may contain colors.
 func (t *Terminal) Print(lines string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -183,7 +183,7 @@ func secretObject(namespace string) *unstructured.Unstructured {
 	return o
 }
 
-// kind returns the row of a kind of Flux in the catalogue.
+// kind returns the row of a kind of Flux in the catalog.
 func kind(name string) controllers.Kind {
 	k, _ := controllers.FindKind(name)
 	return k

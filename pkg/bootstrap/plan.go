@@ -125,7 +125,7 @@ type UnreadyError struct {
 	Object controllers.Object
 	// Message is the reason, from the Ready condition.
 	Message string
-	// Err is the error of the context if the wait was cancelled or timed out,
+	// Err is the error of the context if the wait was canceled or timed out,
 	// nil otherwise.
 	Err error
 }

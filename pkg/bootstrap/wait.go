@@ -236,7 +236,7 @@ func safeMessage(c controllers.Condition) string {
 	return redact.Text(diagnose.WithoutFolders(c.Message))
 }
 
-// isReady reports whether an object of the catalogue is ready at its current
+// isReady reports whether an object of the catalog is ready at its current
 // generation.
 func isReady(kindName string, o controllers.Object) bool {
 	return o != nil && reconcile.Goal{State: reconcile.Ready}.Reached(kind(kindName), o)

@@ -20,7 +20,7 @@ func discreet(err error, secrets []string) error {
 	// The longest first, so that none is left over in part.
 	longest := slices.SortedFunc(slices.Values(secrets), func(a, b string) int { return len(b) - len(a) })
 	for _, secret := range longest {
-		if len(secret) >= recognisable {
+		if len(secret) >= recognizable {
 			text = strings.ReplaceAll(text, secret, "***")
 		}
 	}

@@ -130,7 +130,7 @@ func FuzzKustomizationFile(f *testing.F) {
 }
 
 // FuzzKustomization builds a folder for any object that claims to be a Kustomization. What is
-// built is labelled with its owner, whatever the object says.
+// built is labeled with its owner, whatever the object says.
 func FuzzKustomization(f *testing.F) {
 	for _, spec := range []string{
 		"path: app", "path: ../../etc", "path: /", "path: app\ntargetNamespace: other\nnamePrefix: a-\nimages: [{name: a, newTag: b, digest: c}]",

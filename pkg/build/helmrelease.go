@@ -201,7 +201,7 @@ func convert(from, into any) error {
 // take makes objects of what was rendered and treats them as the controller's
 // post-renderers do.
 func (r *HelmResult) take(ctx context.Context, limits *bounds, hr *unstructured.Unstructured, spec *releaseSpec, rendered *Rendered, revision int) error {
-	objects, err := spec.labelled(ctx, limits, hr, rendered)
+	objects, err := spec.labeled(ctx, limits, hr, rendered)
 	if err != nil {
 		return err
 	}
@@ -228,8 +228,8 @@ func (r *HelmResult) take(ctx context.Context, limits *bounds, hr *unstructured.
 	return err
 }
 
-// recognisable is how long a value must be to be looked for within others.
-const recognisable = 6
+// recognizable is how long a value must be to be looked for within others.
+const recognizable = 6
 
 // containing returns the paths of values that are a secret, or hold one.
 func containing(value any, secrets []string, at []string) [][]string {
@@ -247,7 +247,7 @@ func containing(value any, secrets []string, at []string) [][]string {
 		text := fmt.Sprint(value)
 		for _, secret := range secrets {
 			encoded := base64.StdEncoding.EncodeToString([]byte(secret))
-			if text == secret || text == encoded || len(secret) >= recognisable && strings.Contains(text, secret) {
+			if text == secret || text == encoded || len(secret) >= recognizable && strings.Contains(text, secret) {
 				return [][]string{at}
 			}
 		}

@@ -19,9 +19,9 @@ type bounds struct {
 	kustomizer Kustomizer
 }
 
-// labelled post-renders manifests and hooks as spec.postRenderStrategy says: in
+// labeled post-renders manifests and hooks as spec.postRenderStrategy says: in
 // one stream, in two, or the manifests only.
-func (s *releaseSpec) labelled(ctx context.Context, limits *bounds, hr *unstructured.Unstructured, rendered *Rendered) ([]Object, error) {
+func (s *releaseSpec) labeled(ctx context.Context, limits *bounds, hr *unstructured.Unstructured, rendered *Rendered) ([]Object, error) {
 	streams, raw := [][]string{append(slices.Clone(rendered.Manifests), rendered.Hooks...)}, []string(nil)
 	switch s.PostRenderStrategy {
 	case "separate":

@@ -1,4 +1,4 @@
-// Package controllers is the catalogue of Flux: Kinds has a row for each custom
+// Package controllers is the catalog of Flux: Kinds has a row for each custom
 // resource, All has a row for each controller.
 //
 // A row holds every fact about a kind that commands need, so that a command is

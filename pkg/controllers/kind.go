@@ -8,7 +8,7 @@ import (
 // Verb is a set of verbs that a kind supports.
 type Verb uint
 
-// The verbs of the catalogue.
+// The verbs of the catalog.
 const (
 	Get Verb = 1 << iota
 	Export
@@ -20,7 +20,7 @@ const (
 	Create
 )
 
-// Kind is a row of the catalogue: a custom resource and the facts that commands
+// Kind is a row of the catalog: a custom resource and the facts that commands
 // need.
 type Kind struct {
 	Group, Version, Kind, Resource string
@@ -201,7 +201,7 @@ func KindOf(group, kind string) (Kind, bool) {
 	return k, ok && k.Group == group
 }
 
-// Family returns the rows of a family, in the order of the catalogue.
+// Family returns the rows of a family, in the order of the catalog.
 func Family(name string) []Kind {
 	var rows []Kind
 	for _, k := range Kinds {

@@ -77,7 +77,7 @@ func (s *judge) blame(f *Finding) {
 	if !there || f.Code != "waiting" {
 		return
 	}
-	if found, ok := recognise(s.subject(kindOf(f.Object), o)); ok {
+	if found, ok := recognize(s.subject(kindOf(f.Object), o)); ok {
 		*f = found.Finding
 	}
 }

@@ -45,7 +45,7 @@ func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Ver
 		v.Cases = append(v.Cases, c)
 		return d.newDiagnosis().conclude(v), nil
 	case errors.Is(err, tree.ErrUnmanaged):
-		if v, managed := d.unlabelled(ctx, trace); !managed {
+		if v, managed := d.unlabeled(ctx, trace); !managed {
 			return v, nil
 		}
 	case err != nil:
@@ -59,10 +59,10 @@ func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Ver
 	return s.conclude(v), nil
 }
 
-// unlabelled searches the inventories for an object without owner labels. If an
+// unlabeled searches the inventories for an object without owner labels. If an
 // inventory contains the object, its owner becomes the applier of the trace.
 // Otherwise the verdict is that Flux does not manage the object.
-func (d Doctor) unlabelled(ctx context.Context, trace *tree.Trace) (v Verdict, managed bool) {
+func (d Doctor) unlabeled(ctx context.Context, trace *tree.Trace) (v Verdict, managed bool) {
 	applied := targetOfLive(trace.Applied)
 	owners, unknown := d.appliersOf(ctx, controllers.Kinds, namespacesOf(applied), key(applied))
 	s := d.newDiagnosis()

@@ -15,10 +15,10 @@ type judge struct {
 	*snapshot
 	*installation
 	// judged caches the findings of local: many objects wait for the same few.
-	judged map[controllers.Target]judgement
+	judged map[controllers.Target]judgment
 }
 
-type judgement struct {
+type judgment struct {
 	finding *Finding
 	waits   bool
 }
@@ -74,11 +74,11 @@ func (s *judge) judge(t controllers.Target) (f *Finding, waits bool) {
 		f.Since = sub.since("Ready")
 		return f, true
 	}
-	found, recognised := recognise(sub)
+	found, recognized := recognize(sub)
 	switch {
 	case controllers.RetriesExhausted(o):
-		return exhausted(sub, found, recognised), false
-	case recognised:
+		return exhausted(sub, found, recognized), false
+	case recognized:
 		return &found.Finding, found.upstream
 	default:
 		return finding("not-ready", spoken(sub.ready), sub.logs(), sub.again()), false
@@ -87,13 +87,13 @@ func (s *judge) judge(t controllers.Target) (f *Finding, waits bool) {
 
 // exhausted returns the finding for a release without further retries: the
 // failure, with the exhausted retries as a detail.
-func exhausted(sub subject, found classified, recognised bool) *Finding {
+func exhausted(sub subject, found classified, recognized bool) *Finding {
 	failed := sub.attempt()
 	f := Finding{
 		Object: targetOf(sub.kind, sub.object), Code: "retries-exhausted", Message: "retries exhausted: " + spoken(failed),
 		Remedies: []string{"fix the cause, commit and push"},
 	}
-	if recognised {
+	if recognized {
 		f = found.Finding
 		f.Details = append(f.Details, "retries exhausted: "+oneLine(failed.Message))
 		f.Remedies = f.Remedies[:len(f.Remedies)-1]

@@ -62,7 +62,7 @@ func (s *diagnosis) newlyLeaderless(ctx context.Context, v *Verdict) bool {
 	if len(s.down) == before {
 		return false
 	}
-	s.judged = map[controllers.Target]judgement{}
+	s.judged = map[controllers.Target]judgment{}
 	return true
 }
 

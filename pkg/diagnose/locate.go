@@ -32,7 +32,7 @@ type contents struct {
 // rejected object, and the provider of an API that is not served. If it finds
 // nothing, it returns the root unchanged.
 func (s *contents) locate(ctx context.Context, root Finding, sub subject) Finding {
-	found, ok := recognise(sub)
+	found, ok := recognize(sub)
 	if !ok || !found.located || found.Code != root.Code {
 		return root
 	}
@@ -43,7 +43,7 @@ func (s *contents) locate(ctx context.Context, root Finding, sub subject) Findin
 		sub.providers = s.providers(ctx, targetOf(sub.kind, sub.object), group)
 	}
 	sub.file = s.file(ctx, sub)
-	found, _ = recognise(sub)
+	found, _ = recognize(sub)
 	root.Message = found.Message
 	if kept := len(root.Remedies) - 1; kept >= 0 { // the last one may come from judge
 		root.Remedies = append(found.Remedies[:len(found.Remedies)-1], root.Remedies[kept])

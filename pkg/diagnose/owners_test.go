@@ -59,7 +59,7 @@ func TestRemediesNameNoAnnotationOfAnotherController(t *testing.T) {
 		`Deployment/apps/web dry-run failed (FieldManagerConflict): Apply failed with 1 conflict: conflict with "kubectl" using apps/v1: .spec.replicas`,
 	} {
 		for kind, word := range foreign {
-			found, ok := recognise(failing(t, kind, "UpgradeFailed", message, ""))
+			found, ok := recognize(failing(t, kind, "UpgradeFailed", message, ""))
 			if !ok || found.Code != "conflict" {
 				t.Fatalf("%s: %s is %q: %+v", kind, message, found.Code, failure.Parse(message))
 			}
@@ -76,7 +76,7 @@ func TestLockedReleaseIsNotForced(t *testing.T) {
 	t.Parallel()
 	s := failing(t, "HelmRelease", "UpgradeFailed", `Helm upgrade failed for release web/web-app with chart app@0.2.0: another operation (install/upgrade/rollback) is in progress`,
 		`{"targetNamespace": "web", "storageNamespace": "helm"}`)
-	found, ok := recognise(s)
+	found, ok := recognize(s)
 	if !ok || found.Code != "release-locked" {
 		t.Fatalf("code %q", found.Code)
 	}

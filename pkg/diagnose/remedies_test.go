@@ -52,8 +52,8 @@ func has(schema map[string]any, field string) bool {
 	return true
 }
 
-// TestCatalogueFieldsExist compares the fields in the catalogue with the CRDs.
-func TestCatalogueFieldsExist(t *testing.T) {
+// TestCatalogFieldsExist compares the fields in the catalog with the CRDs.
+func TestCatalogFieldsExist(t *testing.T) {
 	t.Parallel()
 	for _, k := range controllers.Kinds {
 		schema := schemaOf(t, k)
@@ -77,7 +77,7 @@ func TestRemediesNameFieldsThatExist(t *testing.T) {
 	for _, e := range examples() {
 		for _, k := range controllers.Kinds {
 			s := failing(t, k.Kind, e.reason, plain(e.message), plain(e.spec))
-			found, ok := recognise(s)
+			found, ok := recognize(s)
 			if !ok {
 				continue
 			}
@@ -110,7 +110,7 @@ func TestDestructiveRemedies(t *testing.T) {
 	seen := 0
 	for _, e := range examples() {
 		for _, n := range append([]near{{e.kind, e.reason, plain(e.message), e.code}}, e.near...) {
-			found, ok := recognise(failing(t, n.kind, n.reason, n.message, ""))
+			found, ok := recognize(failing(t, n.kind, n.reason, n.message, ""))
 			if !ok {
 				continue
 			}
@@ -141,7 +141,7 @@ func TestRemediesEndWithTheirCommand(t *testing.T) {
 	t.Parallel()
 	commands := 0
 	for _, e := range examples() {
-		found, _ := recognise(failing(t, e.kind, e.reason, plain(e.message), plain(e.spec)))
+		found, _ := recognize(failing(t, e.kind, e.reason, plain(e.message), plain(e.spec)))
 		for _, remedy := range found.Remedies {
 			for i, at := range program.FindAllStringIndex(remedy, -1) {
 				commands++
@@ -163,7 +163,7 @@ func TestCommandsAreQuoted(t *testing.T) {
 		if e.code != "build" {
 			continue
 		}
-		found, _ := recognise(failing(t, e.kind, e.reason, plain(e.message), `{"path":"./it's; $(reboot)"}`))
+		found, _ := recognize(failing(t, e.kind, e.reason, plain(e.message), `{"path":"./it's; $(reboot)"}`))
 		if want := `--path './it'\''s; $(reboot)'`; !strings.HasSuffix(found.Remedies[0], want) {
 			t.Errorf("%s lacks %s", found.Remedies[0], want)
 		}
@@ -205,7 +205,7 @@ func TestNamesOfObjectsAreArguments(t *testing.T) {
 	} {
 		message := `Helm upgrade failed for release apps/app with chart app@1.0.0: cannot patch "` + name + `" with kind RoleBinding: RoleBinding.rbac.authorization.k8s.io "` + name +
 			`" is invalid: roleRef: Invalid value: {"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"b"}: cannot change roleRef`
-		found, _ := recognise(failing(t, "HelmRelease", "UpgradeFailed", plain(message), ""))
+		found, _ := recognize(failing(t, "HelmRelease", "UpgradeFailed", plain(message), ""))
 		if len(found.Remedies) < 2 || !strings.HasSuffix(found.Remedies[1], want) {
 			t.Errorf("%q: %q lacks %s", name, found.Remedies, want)
 		}

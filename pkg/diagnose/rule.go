@@ -43,9 +43,9 @@ type classified struct {
 	upstream, located bool
 }
 
-// recognise classifies the failure of an object by its kind, the reason of its
+// recognize classifies the failure of an object by its kind, the reason of its
 // condition, and the typed error in the message.
-func recognise(s subject) (classified, bool) {
+func recognize(s subject) (classified, bool) {
 	s.failed = s.attempt()
 	s.failure = failure.Parse(s.failed.Message)
 	for _, list := range [][]rule{imageRules, sourceRules, applyRules, releaseRules} {

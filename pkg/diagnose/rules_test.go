@@ -42,7 +42,7 @@ func failing(t *testing.T, kind, reason, message, spec string) subject {
 // codeOf returns the code of a failure, "" if no rule matches.
 func codeOf(t *testing.T, kind, reason, message, spec string) string {
 	t.Helper()
-	found, _ := recognise(failing(t, kind, reason, message, spec))
+	found, _ := recognize(failing(t, kind, reason, message, spec))
 	return found.Code
 }
 

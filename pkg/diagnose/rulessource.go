@@ -13,10 +13,10 @@ import (
 var (
 	fetchers = []string{"GitRepository", "OCIRepository", "Bucket", "HelmRepository", "HelmChart", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation"}
 	gitKinds = []string{"GitRepository", "ImageUpdateAutomation"}
-	appliers = kindsWith(controllers.Kind.Applies) //nolint:gochecknoglobals // data, taken from the catalogue
+	appliers = kindsWith(controllers.Kind.Applies) //nolint:gochecknoglobals // data, taken from the catalog
 )
 
-// kindsWith returns the names of the kinds in the catalogue that keep accepts.
+// kindsWith returns the names of the kinds in the catalog that keep accepts.
 func kindsWith(keep func(controllers.Kind) bool) []string {
 	var names []string
 	for _, k := range controllers.Kinds {

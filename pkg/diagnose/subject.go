@@ -19,7 +19,7 @@ type subject struct {
 	// home is the namespace of the controllers.
 	home string
 	// failed is the condition with the failure and failure its parsed message.
-	// recognise sets them.
+	// recognize sets them.
 	failed  controllers.Readiness
 	failure failure.Failure
 	evidence

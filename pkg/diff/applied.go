@@ -78,7 +78,7 @@ func (c *comparison) observe(ctx context.Context, r kube.Resource, ref Ref, o it
 	if err := g.Wait(); err != nil {
 		return s, fmt.Errorf("comparing %s: %w", ref, err)
 	}
-	// A list has no objects that the owner has not labelled yet, and its
+	// A list has no objects that the owner has not labeled yet, and its
 	// version of an object may be older than that of the dry run.
 	if listed && s.refused == nil && version(s.before) != version(s.after) || listed && s.refused != nil && s.before == nil {
 		var err error

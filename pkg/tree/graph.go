@@ -16,7 +16,7 @@ import (
 
 // Graph is a dependency graph of Flux objects.
 type Graph struct {
-	// Vertices are sorted by kind, in the order of the catalogue, and by name.
+	// Vertices are sorted by kind, in the order of the catalog, and by name.
 	Vertices []*Vertex
 	// Edges are sorted by the vertices at which they start.
 	Edges []Edge
@@ -45,7 +45,7 @@ type Vertex struct {
 // Edge is a reference of From to To.
 type Edge struct {
 	From, To Object
-	// Relation is the relation in the catalogue: source, dependency, provider,
+	// Relation is the relation in the catalog: source, dependency, provider,
 	// image, resource.
 	Relation string
 }

@@ -95,7 +95,7 @@ type Style struct {
 	Fold bool
 	// Bare omits restarts and age.
 	Bare bool
-	// Paint colours a padded cell by the status of its line, or is nil.
+	// Paint colors a padded cell by the status of its line, or is nil.
 	Paint func(Status, string) string
 }
 
@@ -172,7 +172,7 @@ func (s Style) cells(n *Node) []string {
 	return []string{printable.Line(string(n.Status)), restarts, age, printable.Line(strings.Join(strings.Fields(n.Message), " "))}
 }
 
-// line pads cells before it paints them, because colour codes would break the
+// line pads cells before it paints them, because color codes would break the
 // alignment.
 func (s Style) line(row []string, widths []int, status Status) string {
 	var b strings.Builder

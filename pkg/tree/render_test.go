@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// Lines are truncated to the width of the terminal, not counting colour codes.
+// Lines are truncated to the width of the terminal, not counting color codes.
 func TestWideOnATerminal(t *testing.T) {
 	t.Parallel()
 	created := time.Date(2026, 11, 4, 10, 0, 0, 0, time.UTC)

@@ -35,7 +35,7 @@ type Trace struct {
 // Link is a Flux object of a trace.
 type Link struct {
 	Object Object
-	// Kind is the row in the catalogue.
+	// Kind is the row in the catalog.
 	Kind controllers.Kind
 	// Live is the live object, nil if Err is set.
 	Live controllers.Object

@@ -153,7 +153,7 @@ func isFluxCRD(crd controllers.Object) bool {
 	return kube.IsFluxGroup(controllers.Path{"spec.group"}.String(crd))
 }
 
-// rank returns the position of a kind in the catalogue. Unknown kinds are last.
+// rank returns the position of a kind in the catalog. Unknown kinds are last.
 func rank(r kube.Resource) int {
 	i := slices.IndexFunc(controllers.Kinds, func(k controllers.Kind) bool { return k.Group == r.Group && k.Kind == r.Kind })
 	if i < 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 // heavy lists packages that flux must not link, with the reason: their
-// initialisation slows down every command. Measure before removing one.
+// initialization slows down every command. Measure before removing one.
 var heavy = map[string]string{
 	"k8s.io/client-go/kubernetes/scheme":       "registers all types of Kubernetes: 2 ms and 7 MiB",
 	"k8s.io/cli-runtime/pkg/genericclioptions": "links kubernetes/scheme: internal/kubeconfig has the flags",
@@ -17,10 +17,10 @@ var heavy = map[string]string{
 	"k8s.io/client-go/discovery":               "links kubernetes/scheme: internal/kube has its own discovery",
 	"github.com/fluxcd/cli-utils/pkg/object":   "links kubernetes/scheme: pkg/controllers reads inventories",
 	"github.com/fluxcd/pkg/ssa/normalize":      "links kubernetes/scheme: pkg/diff normalizes",
-	"helm.sh/helm/v4/pkg/action":               "takes 6 ms to initialise: flux-helper has it",
+	"helm.sh/helm/v4/pkg/action":               "takes 6 ms to initialize: flux-helper has it",
 	"github.com/getsops/sops/v3":               "links the SDKs of cloud providers: flux-helper has it",
 	"github.com/fluxcd/pkg/auth":               "links the SDKs of cloud providers: flux-helper has it",
-	"helm.sh/helm/v3/pkg/action":               "takes 6 ms to initialise: flux-helper has it",
+	"helm.sh/helm/v3/pkg/action":               "takes 6 ms to initialize: flux-helper has it",
 }
 
 func TestStartIsLight(t *testing.T) {

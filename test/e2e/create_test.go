@@ -126,7 +126,7 @@ func (s *story) gitAndKustomization() {
 }
 
 // deployKey creates a source over SSH with a key that create generates and that is
-// authorised afterwards.
+// authorized afterwards.
 func (s *story) deployKey() {
 	s.commit("Run app", map[string]string{"deploy/app.yaml": s.configMap("ssh")})
 	_, somebody := s.sshKey("unused")

@@ -252,17 +252,17 @@ func diffApplyCases() []diffCase {
 		},
 		{
 			name: "hand",
-			before: map[string]string{"all.yaml": deployment("web", "web", 1, "web:1") + configMap("data", "a: b") + configMap("labelled", "a: b") +
+			before: map[string]string{"all.yaml": deployment("web", "web", 1, "web:1") + configMap("data", "a: b") + configMap("labeled", "a: b") +
 				"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: defaulted}\nspec: {selector: {matchLabels: {app: d}}, template: {metadata: {labels: {app: d}}, spec: {containers: [{name: app, image: app}]}}}\n"},
 			live: func(s *story) {
 				s.run("kubectl", "--namespace=hand", "set", "image", "deployment/web", "app=web:by-hand")
 				s.run("kubectl", "--namespace=hand", "patch", "configmap", "data", "--type=merge", `--patch={"data":{"by":"hand"}}`)
-				s.run("kubectl", "--namespace=hand", "label", "configmap", "labelled", "by=hand")
+				s.run("kubectl", "--namespace=hand", "label", "configmap", "labeled", "by=hand")
 				s.run("kubectl", "--namespace=hand", "patch", "deployment", "defaulted", "--type=merge", `--patch={"spec":{"replicas":3,"minReadySeconds":5}}`)
 			},
 			after: map[string]string{},
 			want: map[string]diff.Action{
-				"Deployment/hand/web": diff.Changed, "ConfigMap/hand/data": diff.Changed, "ConfigMap/hand/labelled": diff.Changed, "Deployment/hand/defaulted": diff.Changed,
+				"Deployment/hand/web": diff.Changed, "ConfigMap/hand/data": diff.Changed, "ConfigMap/hand/labeled": diff.Changed, "Deployment/hand/defaulted": diff.Changed,
 			},
 		},
 		{

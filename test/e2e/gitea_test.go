@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// forge is a cluster and a Gitea with alice, who owns the organisation acme,
+// forge is a cluster and a Gitea with alice, who owns the organization acme,
 // and bob, who may push to some of its repositories.
 type forge struct {
 	*story
@@ -25,21 +25,21 @@ type forge struct {
 }
 
 // TestGitea bootstraps from a real Gitea: repositories of a user and of an
-// organisation, over HTTPS with the token and over SSH with a deploy key, and a
+// organization, over HTTPS with the token and over SSH with a deploy key, and a
 // protected branch that requires pull requests.
 func TestGitea(t *testing.T) {
 	t.Parallel()
 	f := &forge{story: newStory(t), server: testgitea.Start(t)}
 	f.alice, f.bob = f.server.User(t, "alice"), f.server.User(t, "bob")
-	f.server.Organisation(t, f.alice, "acme")
+	f.server.Organization(t, f.alice, "acme")
 	f.server.Team(t, f.alice, "acme", "ops", "write")
 
 	f.refusals()
 	f.planned("alice/fleet", "--personal", "--token-auth", "--path=clusters/mine")
-	f.synchronised("alice/fleet", "--personal", "--token-auth", "--path=clusters/mine")
+	f.synchronized("alice/fleet", "--personal", "--token-auth", "--path=clusters/mine")
 	f.run("flux", "uninstall", "--silent")
 	production := []string{"--team=ops", "--path=clusters/production", "--description=What runs where"}
-	f.synchronised("acme/fleet", production...)
+	f.synchronized("acme/fleet", production...)
 	f.keyOfFleet()
 	f.rotated("acme/fleet", production...)
 	f.run("flux", "uninstall", "--silent")
@@ -76,7 +76,7 @@ func (f *forge) refusals() {
 	}{
 		{"unknown token", unknown, f.server.Hostname + " does not accept the token", f.args("alice/unmade", "--personal")},
 		{"missing scope", narrow, "the token lacks the scope write:user", f.args("alice/unmade", "--personal", "--token-auth")},
-		{"missing scope of an organisation", narrow, "the token lacks the scope write:organization", f.args("acme/unmade")},
+		{"missing scope of an organization", narrow, "the token lacks the scope write:organization", f.args("acme/unmade")},
 		{"protected branch", f.bob.Token, "bob is not allowed to push to it", f.args("acme/guarded", "--token-auth")},
 		{"unknown certificate", f.alice.Token, "signed by an unknown authority", slices.DeleteFunc(f.args("alice/unmade", "--personal"), func(arg string) bool { return strings.HasPrefix(arg, "--ca-file") })},
 	} {
@@ -92,9 +92,9 @@ func (f *forge) refusals() {
 	}
 }
 
-// synchronised bootstraps twice, the second time without any change, and checks that
+// synchronized bootstraps twice, the second time without any change, and checks that
 // the controllers apply a later commit.
-func (f *forge) synchronised(repository string, extra ...string) {
+func (f *forge) synchronized(repository string, extra ...string) {
 	f.Helper()
 	as := f.with(f.alice.Token)
 	as.run("flux", f.args(repository, extra...)...)
@@ -207,7 +207,7 @@ func (f *forge) state(repository string) state {
 	return s
 }
 
-// keyOfFleet checks the deploy key of the organisation's repository.
+// keyOfFleet checks the deploy key of the organization's repository.
 func (f *forge) keyOfFleet() {
 	f.Helper()
 	found := f.state("acme/fleet")

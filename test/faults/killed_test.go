@@ -57,7 +57,7 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// victim is a namespace, a Git host with an empty organisation, and the arguments of
+// victim is a namespace, a Git host with an empty organization, and the arguments of
 // a bootstrap.
 type victim struct {
 	t         *testing.T

@@ -157,7 +157,7 @@ func execPlugin(t *testing.T) string {
 
 // runCanary runs a command line with all canaries in the environment.
 func runCanary(t *testing.T, dir string, args []string) (stdout, stderr string) {
-	env := map[string]string{"HOME": dir, "PATH": dir, "FLUXCD_PLUGINS": filepath.Join(dir, "plugins"), "FLUXCD_PLUGIN_CATALOG": filepath.Join(dir, "catalogue")}
+	env := map[string]string{"HOME": dir, "PATH": dir, "FLUXCD_PLUGINS": filepath.Join(dir, "plugins"), "FLUXCD_PLUGIN_CATALOG": filepath.Join(dir, "catalog")}
 	var out, err bytes.Buffer
 	a := app.New(strings.NewReader(""), &out, &err, func(name string) string { return env[name] + canaries[name] }, time.Now)
 	a.DiagnosisTimeout = time.Second

@@ -203,7 +203,7 @@ func runIn(ctx context.Context, dir, path string, c exitCondition) exitResult {
 	}
 	env := map[string]string{
 		"HOME": dir, "PATH": dir,
-		"FLUXCD_PLUGINS": filepath.Join(dir, "plugins"), "FLUXCD_PLUGIN_CATALOG": filepath.Join(dir, "catalogue"),
+		"FLUXCD_PLUGINS": filepath.Join(dir, "plugins"), "FLUXCD_PLUGIN_CATALOG": filepath.Join(dir, "catalog"),
 	}
 	for _, host := range []string{"GITHUB", "GITLAB", "GITEA", "BITBUCKET"} {
 		env[host+"_TOKEN"] = "secret"
@@ -237,7 +237,7 @@ func runProcess(ctx context.Context, dir, path string, c exitCondition) exitResu
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Args = append(strings.Fields(path), c.args(path)...)
 	cmd.Dir = dir
-	cmd.Env = []string{"KUBECONFIG=" + c.kubeconfig, "HOME=" + dir, "PATH=" + dir, "FLUXCD_PLUGIN_CATALOG=" + filepath.Join(dir, "catalogue")}
+	cmd.Env = []string{"KUBECONFIG=" + c.kubeconfig, "HOME=" + dir, "PATH=" + dir, "FLUXCD_PLUGIN_CATALOG=" + filepath.Join(dir, "catalog")}
 	out, err := cmd.CombinedOutput()
 	var exited *exec.ExitError
 	if err != nil && !errors.As(err, &exited) {

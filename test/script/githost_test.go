@@ -122,7 +122,7 @@ func hostGit(ts *testscript.TestScript, neg bool, args []string) {
 	}, args[1:]...)...))
 }
 
-// deployKey authorises a private key to read a repository of the host:
+// deployKey authorizes a private key to read a repository of the host:
 // deploykey REPOSITORY FILE
 func deployKey(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {

@@ -24,7 +24,7 @@ import (
 	"github.com/fluxkit/flux/internal/testterminal"
 )
 
-// hostile is text that attacks a terminal: colours, clearing the screen, the title and
+// hostile is text that attacks a terminal: colors, clearing the screen, the title and
 // the clipboard of the terminal, C1 controls, overwriting other text, a forged
 // message, the direction of text, hidden characters.
 const hostile = "QQ\x1b[31m\x1b[2J\x1b]0;owned\a\x1b]52;c;b3duZWQ=\a\u009b5m\u0090q\u009c\b\b\bok\rdone\x7f\u202egnp\u2066x\u2069\u200bz\ufeff\n✔ all is well\n\t\u2028next"
@@ -118,7 +118,7 @@ func readsOf(path string) [][]string {
 	return nil
 }
 
-// sequences are what the program itself sends to a terminal: colours, and what
+// sequences are what the program itself sends to a terminal: colors, and what
 // moves the cursor and clears where a line is drawn again.
 var sequences = regexp.MustCompile(`\x1b\[(?:0|1|2|22|3[1236]|1;31|31;1|0;22|22;0;0)(?:;\d+)*m|\x1b\[\d*[AJKH]|\x1b\[\?7[lh]|\r\n|\r`)
 

@@ -94,7 +94,7 @@ func appendLine(path, line string) error {
 	return errors.Join(err, f.Close())
 }
 
-// offeredManifest is what a catalogue says of a plugin.
+// offeredManifest is what a catalog says of a plugin.
 type offeredManifest struct {
 	APIVersion  string           `yaml:"apiVersion"`
 	Kind        string           `yaml:"kind"`
@@ -113,7 +113,7 @@ type offeredVersion struct {
 
 // offerPlugin packs a program and adds it to the manifest of a plugin, which it
 // makes where there is none; DIGEST is its checksum. The download is at PREFIX,
-// or relative to the catalogue: offer FOLDER NAME VERSION PROGRAM FORMAT [PREFIX]
+// or relative to the catalog: offer FOLDER NAME VERSION PROGRAM FORMAT [PREFIX]
 func offerPlugin(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 5 || len(args) > 6 {
 		ts.Fatalf("usage: offer FOLDER NAME VERSION PROGRAM tar.gz|zip|program [PREFIX]")

@@ -180,7 +180,7 @@ func (a *App) Printf(format string, args ...any) error {
 }
 
 // Print writes text to standard output unchanged. The caller escapes terminal
-// control sequences of untrusted parts; the text may contain colours.
+// control sequences of untrusted parts; the text may contain colors.
 func (a *App) Print(text string) error {
 	_, err := io.WriteString(a.Out, text)
 	return err

@@ -26,7 +26,7 @@ func (a *App) NameTimeout(message string) string {
 // diagnosisTimeout is the default of App.DiagnosisTimeout.
 const diagnosisTimeout = 10 * time.Second
 
-// Hint returns the remedy of an error that requires the cluster or the catalogue
+// Hint returns the remedy of an error that requires the cluster or the catalog
 // of kinds, "" for other errors.
 func (a *App) Hint(err error) string {
 	var notFound *objref.NotFoundError

@@ -14,7 +14,7 @@ func (a *App) Confirm(ctx context.Context, question string) (bool, error) {
 		yes bool
 		err error
 	}
-	// A read from a terminal cannot be cancelled: when ctx ends the goroutine
+	// A read from a terminal cannot be canceled: when ctx ends the goroutine
 	// remains until the process exits.
 	answer := make(chan reply, 1)
 	go func() {
@@ -30,13 +30,13 @@ func (a *App) Confirm(ctx context.Context, question string) (bool, error) {
 	}
 }
 
-// Screen returns the dimensions and colour support of standard output, false if
+// Screen returns the dimensions and color support of standard output, false if
 // it is not a terminal.
 func (a *App) Screen(noTrunc bool) (output.Screen, bool) {
 	if !ui.IsTerminal(a.Out) {
 		return output.Screen{}, false
 	}
-	s := output.Screen{Width: ui.Columns(a.Out, a.Env), Height: ui.Lines(a.Out, a.Env), Colour: ui.Colours(a.Out, a.Env)}
+	s := output.Screen{Width: ui.Columns(a.Out, a.Env), Height: ui.Lines(a.Out, a.Env), Color: ui.Colors(a.Out, a.Env)}
 	if noTrunc {
 		s.Width = 0
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// TestEveryKindHasABuilder checks that the builders match the rows of the catalogue.
+// TestEveryKindHasABuilder checks that the builders match the rows of the catalog.
 func TestEveryKindHasABuilder(t *testing.T) {
 	t.Parallel()
 	var rows, built []string

@@ -183,7 +183,7 @@ func findManifest(ctx context.Context, wanted Wanted, work WorkTree, namespace, 
 	}
 }
 
-// SecretKind returns the kind Secret, which is not in the catalogue.
+// SecretKind returns the kind Secret, which is not in the catalog.
 func SecretKind() controllers.Kind {
 	return controllers.Kind{Version: "v1", Kind: "Secret", Resource: "secrets"}
 }

@@ -118,7 +118,7 @@ Objects are printed while they are listed with -o json, yaml and name, unless
 --sort-by is given. Templates need all objects of the answer in memory.
 
 On a narrow terminal messages are cut and less important columns are left out
-(--no-trunc keeps everything). Colours mark objects that are not ready; NO_COLOR
+(--no-trunc keeps everything). Colors mark objects that are not ready; NO_COLOR
 turns them off.`
 
 // familyWord returns the family of the kinds of a command.

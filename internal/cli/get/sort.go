@@ -131,7 +131,7 @@ func sinceKey(text string) sortKey {
 }
 
 // sort sorts entries by the key. Without a key it sorts one table of several
-// kinds by urgency. Equal entries keep the order of the catalogue and the server.
+// kinds by urgency. Equal entries keep the order of the catalog and the server.
 func (q *query) sort(entries []entry) {
 	switch {
 	case q.sorter != nil:

@@ -1,4 +1,4 @@
-// Package kinds builds the commands of a verb for the kinds of the catalogue and
+// Package kinds builds the commands of a verb for the kinds of the catalog and
 // selects the objects that the commands act on.
 package kinds
 

@@ -224,7 +224,7 @@ func (s kindFlagSet) check(cmd *cobra.Command, selected []controllers.Kind) erro
 	return refused
 }
 
-// Pick returns the rows that --kind names, in the order of the catalogue.
+// Pick returns the rows that --kind names, in the order of the catalog.
 func Pick(rows []controllers.Kind, words []string) ([]controllers.Kind, error) {
 	picked := map[string]bool{}
 	for _, word := range words {

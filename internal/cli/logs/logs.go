@@ -256,7 +256,7 @@ func logFormat(a *app.App, o *options) logs.Format {
 func paintLevel(screen output.Screen, level string) string {
 	hues := map[string]color.Attribute{"debug": color.Faint, "info": color.FgGreen, "error": color.FgRed}
 	hue, ok := hues[level]
-	if !ok || !screen.Colour {
+	if !ok || !screen.Color {
 		return level
 	}
 	c := color.New(hue)

@@ -17,7 +17,7 @@ import (
 func newPluginInstall(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "install <name>[@<version>|@<digest>]",
-		Short: "Install a plugin from the catalogue",
+		Short: "Install a plugin from the catalog",
 		Long: `Download a plugin, verify its SHA-256 checksum and install it in the plugin
 folder. Without a version or digest, the latest version is installed. A plugin
 that is installed already is replaced.`,
@@ -31,14 +31,14 @@ that is installed already is replaced.`,
   flux plugin install operator@sha256:febc30806053d028f9e10f5572966ed28ede07c4912ff998936f724d1f693909
 
   # Install from a folder, without access to the internet
-  FLUXCD_PLUGIN_CATALOG=/mnt/catalogue flux plugin install operator`,
+  FLUXCD_PLUGIN_CATALOG=/mnt/catalog flux plugin install operator`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return clierr.WithHint(cmd.CommandPath()+" operator", "the name of one plugin is required")
 			}
 			return nil
 		},
-		ValidArgsFunction: completeCatalogue(a),
+		ValidArgsFunction: completeCatalog(a),
 		RunE:              func(cmd *cobra.Command, args []string) error { return installPlugin(a, cmd, args[0]) },
 	}
 }
@@ -55,15 +55,15 @@ func installPlugin(a *app.App, cmd *cobra.Command, word string) error {
 	if err != nil {
 		return err
 	}
-	catalogue, err := pluginCatalogue(a)
+	catalog, err := pluginCatalog(a)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	release, err := releaseOf(ctx, catalogue, name, ref)
+	release, err := releaseOf(ctx, catalog, name, ref)
 	if err == nil {
-		err = putPlugin(ctx, a, folder, catalogue, release)
+		err = putPlugin(ctx, a, folder, catalog, release)
 	}
 	if err != nil {
 		return pluginError(err)
@@ -72,20 +72,20 @@ func installPlugin(a *app.App, cmd *cobra.Command, word string) error {
 	return nil
 }
 
-func releaseOf(ctx context.Context, catalogue *plugin.Catalogue, name, ref string) (*plugin.Release, error) {
-	manifest, err := catalogue.Manifest(ctx, name)
+func releaseOf(ctx context.Context, catalog *plugin.Catalog, name, ref string) (*plugin.Release, error) {
+	manifest, err := catalog.Manifest(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	return manifest.Release(ref)
 }
 
-func putPlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalogue *plugin.Catalogue, r *plugin.Release) error {
+func putPlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalog *plugin.Catalog, r *plugin.Release) error {
 	a.UI.Action("installing %s v%s for %s/%s", r.Name, r.Version, runtime.GOOS, runtime.GOARCH)
 	progress := a.UI.Progress(a.Now, "downloading %s v%s", r.Name, r.Version)
 	defer progress.Done()
 	folder.Downloaded = progress.Bytes
-	return folder.Install(ctx, catalogue, r)
+	return folder.Install(ctx, catalog, r)
 }
 
 // changePlugins returns the plugin folder of commands that change it.
@@ -133,7 +133,7 @@ func newPluginUpdate(a *app.App) *cobra.Command {
 		Aliases: []string{"upgrade"},
 		Short:   "Update installed plugins",
 		Long: `Update a plugin, or all plugins that 'flux plugin install' installed, to the
-latest versions in the catalogue. After an error the installed version is kept.`,
+latest versions in the catalog. After an error the installed version is kept.`,
 		Example: `  # Update all plugins
   flux plugin update
 
@@ -160,14 +160,14 @@ func updatePlugins(a *app.App, cmd *cobra.Command, args []string) error {
 		a.UI.Line("no plugins to update")
 		return nil
 	}
-	catalogue, err := pluginCatalogue(a)
+	catalog, err := pluginCatalog(a)
 	if err != nil {
 		return err
 	}
 	var failed error
 	for _, p := range plugins {
-		err := updatePlugin(ctx, a, folder, catalogue, p)
-		var unreadable *plugin.CatalogueError
+		err := updatePlugin(ctx, a, folder, catalog, p)
+		var unreadable *plugin.CatalogError
 		switch {
 		case err == nil:
 		case ctx.Err() != nil || errors.As(err, &unreadable) && !unreadable.Invalid:
@@ -207,8 +207,8 @@ func updatable(ctx context.Context, a *app.App, folder plugin.Folder, args []str
 	return []plugin.Plugin{p}, nil
 }
 
-func updatePlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalogue *plugin.Catalogue, p plugin.Plugin) error {
-	release, err := releaseOf(ctx, catalogue, p.Name, "")
+func updatePlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalog *plugin.Catalog, p plugin.Plugin) error {
+	release, err := releaseOf(ctx, catalog, p.Name, "")
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func updatePlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalog
 		a.UI.Success("%s already up to date (v%s)", p.Name, p.Receipt.Version)
 		return nil
 	}
-	if err := putPlugin(ctx, a, folder, catalogue, release); err != nil {
+	if err := putPlugin(ctx, a, folder, catalog, release); err != nil {
 		return err
 	}
 	a.UI.Success("updated %s v%s → v%s", p.Name, p.Receipt.Version, release.Version)
@@ -253,17 +253,17 @@ func completeInstalled(a *app.App) cobra.CompletionFunc {
 	}
 }
 
-// completeCatalogue completes the plugins of the catalogue, if it responds in
+// completeCatalog completes the plugins of the catalog, if it responds in
 // time.
-func completeCatalogue(a *app.App) cobra.CompletionFunc {
+func completeCatalog(a *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		catalogue, err := pluginCatalogue(a)
+		catalog, err := pluginCatalog(a)
 		if err != nil || len(given) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), complete.Timeout)
 		defer cancel()
-		index, err := catalogue.Index(ctx)
+		index, err := catalog.Index(ctx)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}

@@ -24,10 +24,10 @@ import (
 	"github.com/fluxkit/flux/internal/plugin"
 )
 
-// The variables of Flux 2.9 for the folder of plugins and for their catalogue.
+// The variables of Flux 2.9 for the folder of plugins and for their catalog.
 const (
-	PluginFolderVariable    = "FLUXCD_PLUGINS"
-	pluginCatalogueVariable = "FLUXCD_PLUGIN_CATALOG"
+	PluginFolderVariable  = "FLUXCD_PLUGINS"
+	pluginCatalogVariable = "FLUXCD_PLUGIN_CATALOG"
 )
 
 // NewCommand returns the plugin command.
@@ -43,7 +43,7 @@ Arguments after NAME are passed to the plugin. --kubeconfig, --context and
 --namespace before NAME are forwarded in its environment (KUBECONFIG), so that
 every Kubernetes client in it uses them.
 
-The catalogue is that of the Flux project, or the URL or folder in
+The catalog is that of the Flux project, or the URL or folder in
 FLUXCD_PLUGIN_CATALOG.`
 	cmd.Example = `  # Find, install and run a plugin
   flux plugin search
@@ -127,8 +127,8 @@ func newPluginSearch(a *app.App) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "search [query]",
-		Short: "List the plugins in the catalogue",
-		Long: `List the plugins in the catalogue whose name or description contains the query,
+		Short: "List the plugins in the catalog",
+		Long: `List the plugins in the catalog whose name or description contains the query,
 or all of them.`,
 		Example: `  # List all plugins
   flux plugin search
@@ -143,42 +143,42 @@ or all of them.`,
 	return cmd
 }
 
-// catalogueEntry is a plugin of the catalogue in JSON and YAML.
-type catalogueEntry struct {
+// catalogEntry is a plugin of the catalog in JSON and YAML.
+type catalogEntry struct {
 	plugin.Entry
 	Installed string `json:"installed,omitempty"`
 }
 
 func searchPlugins(a *app.App, cmd *cobra.Command, format string, args []string) error {
-	catalogue, err := pluginCatalogue(a)
+	catalog, err := pluginCatalog(a)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	index, err := catalogue.Index(ctx)
+	index, err := catalog.Index(ctx)
 	if err != nil {
 		return pluginError(err)
 	}
 	query := strings.ToLower(strings.Join(args, ""))
 	finder := installed(a)
 	finder.Path = "" // plugins on PATH do not count as installed
-	entries := []catalogueEntry{}
+	entries := []catalogEntry{}
 	table := output.Table{Headers: []string{"NAME", "DESCRIPTION", "INSTALLED"}}
 	for _, e := range index.Plugins {
 		if !strings.Contains(strings.ToLower(e.Name+"\n"+e.Description), query) {
 			continue
 		}
-		entry := catalogueEntry{Entry: e}
+		entry := catalogEntry{Entry: e}
 		if p, ok := finder.Find(e.Name); ok && p.Receipt != nil {
 			entry.Installed = p.Receipt.Version
 		}
 		entries = append(entries, entry)
 		table.Rows = append(table.Rows, []string{e.Name, e.Description, entry.Installed})
 	}
-	none := "no plugins found in the catalogue"
+	none := "no plugins found in the catalog"
 	if query != "" {
-		none = fmt.Sprintf("no plugins match %q in the catalogue", args[0])
+		none = fmt.Sprintf("no plugins match %q in the catalog", args[0])
 	}
 	return printPlugins(a, format, entries, table, none)
 }
@@ -217,16 +217,16 @@ func ReservedCommand(a *app.App, name string) bool {
 	return slices.Contains(a.Commands, name) || name == "help" || name == "completion" || strings.HasPrefix(name, "__complete")
 }
 
-func pluginCatalogue(a *app.App) (*plugin.Catalogue, error) {
-	address := a.Env(pluginCatalogueVariable)
+func pluginCatalog(a *app.App) (*plugin.Catalog, error) {
+	address := a.Env(pluginCatalogVariable)
 	if address == "" {
-		address = plugin.DefaultCatalogue
+		address = plugin.DefaultCatalog
 	}
-	catalogue, err := plugin.OpenCatalogue(address, "flux/"+a.Build.Version)
+	catalog, err := plugin.OpenCatalog(address, "flux/"+a.Build.Version)
 	if err != nil {
-		return nil, clierr.WithHint("set "+pluginCatalogueVariable+" to an https URL or a folder", "%s: %w", pluginCatalogueVariable, err)
+		return nil, clierr.WithHint("set "+pluginCatalogVariable+" to an https URL or a folder", "%s: %w", pluginCatalogVariable, err)
 	}
-	return catalogue, nil
+	return catalog, nil
 }
 
 // pluginError adds the remedy to an error of the plugin package.
@@ -284,24 +284,24 @@ func unknownPluginHint(e *plugin.UnknownError) string {
 
 // fetchHint returns the remedy for a failed request.
 func fetchHint(err error) string {
-	var catalogue *plugin.CatalogueError
+	var catalog *plugin.CatalogError
 	var download *plugin.DownloadError
 	var status *plugin.StatusError
 	var untrusted *tls.CertificateVerificationError
-	isCatalogue := errors.As(err, &catalogue)
+	isCatalog := errors.As(err, &catalog)
 	switch {
-	case !isCatalogue && !errors.As(err, &download):
+	case !isCatalog && !errors.As(err, &download):
 		return ""
-	case isCatalogue && catalogue.Invalid:
-		return "check " + pluginCatalogueVariable + ", or report it to the maintainers of the catalogue"
+	case isCatalog && catalog.Invalid:
+		return "check " + pluginCatalogVariable + ", or report it to the maintainers of the catalog"
 	case errors.As(err, &untrusted):
 		return "the server's certificate is not trusted: set SSL_CERT_FILE to a file with its certificate authority"
-	case errors.As(err, &status) && !isCatalogue:
-		return "report it to the maintainers of the catalogue, or install another version"
+	case errors.As(err, &status) && !isCatalog:
+		return "report it to the maintainers of the catalog, or install another version"
 	case errors.As(err, &status):
-		return "check " + pluginCatalogueVariable
+		return "check " + pluginCatalogVariable
 	}
-	return "check the network connection and HTTPS_PROXY, or set " + pluginCatalogueVariable + " to a mirror or a folder"
+	return "check the network connection and HTTPS_PROXY, or set " + pluginCatalogVariable + " to a mirror or a folder"
 }
 
 // versionsShown is the maximum number of versions in an error.

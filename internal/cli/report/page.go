@@ -20,7 +20,7 @@ type Page struct {
 	B strings.Builder
 	// width is the width of the terminal, 0 for lines that are not folded.
 	width int
-	// Strong emphasises a text.
+	// Strong emphasizes a text.
 	Strong func(string) string
 }
 
@@ -204,7 +204,7 @@ const blockedShown = 8
 func NewPage(a *app.App) *Page {
 	screen, _ := a.Screen(false)
 	p := &Page{width: screen.Width, Strong: func(text string) string { return text }}
-	if screen.Colour {
+	if screen.Color {
 		p.Strong = ui.Strong
 	}
 	return p

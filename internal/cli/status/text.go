@@ -27,10 +27,10 @@ import (
 
 // Limits that keep the output on one screen.
 const (
-	neighboursShown = 8
-	troubleShown    = 12
-	eventsShown     = 5
-	messageShown    = 200
+	neighborsShown = 8
+	troubleShown   = 12
+	eventsShown    = 5
+	messageShown   = 200
 )
 
 // textLayout is the text of the status screen: sections of rows with aligned
@@ -50,8 +50,8 @@ func printSituation(a *app.App, s situation) error {
 	p.section("Source", p.sources(s))
 	p.section("Reconciliation", reconciliationRows(a, s))
 	p.section(report.UnappliedTitle, rowsOfLines(s.commits.Lines(a)))
-	p.section("Needs", neighbourRows(s.Needs))
-	p.section("Needed by", neighbourRows(s.NeededBy))
+	p.section("Needs", neighborRows(s.Needs))
+	p.section("Needed by", neighborRows(s.NeededBy))
 	p.inventory(s)
 	p.section("Events", eventRows(a, s.Events))
 	p.section("Could not check", rowsOfLines(s.unknown))
@@ -233,10 +233,10 @@ func intervalText(t tree.Schedule) string {
 	return text
 }
 
-func neighbourRows(vertices []*tree.Vertex) [][]string {
+func neighborRows(vertices []*tree.Vertex) [][]string {
 	var rows [][]string
 	for i, v := range vertices {
-		if i == neighboursShown {
+		if i == neighborsShown {
 			return append(rows, []string{fmt.Sprintf("and %d more", len(vertices)-i), "", ""})
 		}
 		message := ""
@@ -316,7 +316,7 @@ func (p *textLayout) folded(text string) string {
 }
 
 func (p *textLayout) paint(attribute color.Attribute, text string) string {
-	if !p.screen.Colour {
+	if !p.screen.Color {
 		return text
 	}
 	c := color.New(attribute)

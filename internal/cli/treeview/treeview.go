@@ -1,4 +1,4 @@
-// Package treeview draws trees and graphs of objects in colour.
+// Package treeview draws trees and graphs of objects in color.
 package treeview
 
 import (
@@ -28,14 +28,14 @@ func BoxStatus(status tree.Status) diagram.Status {
 	}
 }
 
-// Style returns the style of a tree: narrow and coloured on a terminal, else
+// Style returns the style of a tree: narrow and colored on a terminal, else
 // separated by tabs.
 func Style(a *app.App) tree.Style {
 	style := tree.Style{Now: a.Now(), Separator: "\t"}
 	if ui.IsTerminal(a.Out) {
 		style.Separator, style.Width = "  ", ui.Columns(a.Out, a.Env)
 	}
-	if ui.Colours(a.Out, a.Env) {
+	if ui.Colors(a.Out, a.Env) {
 		style.Paint = paintStatus
 	}
 	return style

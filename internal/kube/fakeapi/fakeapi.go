@@ -1,5 +1,5 @@
 // Package fakeapi is a Kubernetes API server for unit tests. It stores, lists and watches objects
-// over HTTP, and fails the test on unknown requests. Behaviour that depends on a real API server
+// over HTTP, and fails the test on unknown requests. Behavior that depends on a real API server
 // is tested in the sandbox.
 package fakeapi
 

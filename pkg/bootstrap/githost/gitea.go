@@ -20,10 +20,10 @@ type Gitea struct {
 	want Want
 	// repo is nil if the repository does not exist.
 	repo *giteaRepository
-	// neighbour is any repository of the server, whose URL has the SSH host; nil
+	// neighbor is any repository of the server, whose URL has the SSH host; nil
 	// for none.
-	neighbour *giteaRepository
-	edits     map[string]any
+	neighbor *giteaRepository
+	edits    map[string]any
 	// teams are the teams to grant access.
 	teams []string
 }
@@ -204,7 +204,7 @@ func (g *Gitea) sshHosted() Hosted {
 	h := g.hosted
 	known := g.repo
 	if known == nil {
-		known = g.neighbour
+		known = g.neighbor
 	}
 	if known == nil {
 		return h

@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/testopenapi"
 )
 
-// server is a Gitea with alice, who owns the organisation acme, and bob, who
+// server is a Gitea with alice, who owns the organization acme, and bob, who
 // is a member of its team readers.
 type server struct {
 	*testgitea.Server
@@ -35,7 +35,7 @@ func newServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{Server: testgitea.Start(t)}
 	s.alice, s.bob = s.User(t, "alice"), s.User(t, "bob")
-	s.Organisation(t, s.alice, "acme")
+	s.Organization(t, s.alice, "acme")
 	readers := s.Team(t, s.alice, "acme", "readers", "read")
 	s.Team(t, s.alice, "acme", "writers", "write")
 	s.As(t, s.alice, http.MethodPut, fmt.Sprintf("/teams/%d/members/bob", readers), nil, nil)

@@ -32,7 +32,7 @@ func (g *Gitea) find(ctx context.Context) error {
 // surveyOwner returns an error if the repository cannot be created.
 func (g *Gitea) surveyOwner(ctx context.Context) error {
 	if g.hosted.Personal && g.account != "" && !strings.EqualFold(g.account, g.hosted.Owner) {
-		return hint.Errorf(fmt.Sprintf("use a token of %s, or omit --personal if it is an organisation", g.hosted.Owner),
+		return hint.Errorf(fmt.Sprintf("use a token of %s, or omit --personal if it is an organization", g.hosted.Owner),
 			"repository %s cannot be created: the token is of %s", g.hosted, g.account)
 	}
 	err := g.checkScopes(ctx, g.owner()+"/repos")
@@ -52,21 +52,21 @@ func (g *Gitea) surveyOwner(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return g.findNeighbour(ctx)
+	return g.findNeighbor(ctx)
 }
 
-// noOwner returns the error for an organisation that does not exist.
+// noOwner returns the error for an organization that does not exist.
 func (g *Gitea) noOwner(ctx context.Context) error {
 	var user struct{ Login string }
 	if _, err := g.rest.call(ctx, http.MethodGet, "/users/"+url.PathEscape(g.hosted.Owner), nil, nil, &user); err == nil && user.Login != "" {
-		return hint.Errorf("add --personal", "%s is a user on %s, not an organisation", user.Login, g.hosted.Hostname)
+		return hint.Errorf("add --personal", "%s is a user on %s, not an organization", user.Login, g.hosted.Hostname)
 	}
 	return hint.Errorf("check --owner, or add --personal if it is a user",
-		"there is no organisation %s on %s, or %s cannot read it", g.hosted.Owner, g.hosted.Hostname, g.who())
+		"there is no organization %s on %s, or %s cannot read it", g.hosted.Owner, g.hosted.Hostname, g.who())
 }
 
 // mayCreate returns an error if the account has no permission to create
-// repositories in the organisation, nil if the token cannot read it.
+// repositories in the organization, nil if the token cannot read it.
 func (g *Gitea) mayCreate(ctx context.Context) error {
 	if g.account == "" {
 		return nil
@@ -82,17 +82,17 @@ func (g *Gitea) mayCreate(ctx context.Context) error {
 	case status(err) == http.StatusForbidden || status(err) == http.StatusNotFound:
 		return nil // unknown: the creation may fail
 	case err != nil:
-		return g.problem(ctx, "checking the rights in organisation "+g.hosted.Owner, err)
+		return g.problem(ctx, "checking the rights in organization "+g.hosted.Owner, err)
 	case !may.Create && !may.Admin && !may.Owner:
-		return hint.Errorf("ask an owner of the organisation to create the repository, or to let one of your teams create repositories",
-			"%s has no permission to create repositories in organisation %s", g.account, g.hosted.Owner)
+		return hint.Errorf("ask an owner of the organization to create the repository, or to let one of your teams create repositories",
+			"%s has no permission to create repositories in organization %s", g.account, g.hosted.Owner)
 	}
 	return nil
 }
 
-// findNeighbour reads any repository for the SSH host of the one that will be
+// findNeighbor reads any repository for the SSH host of the one that will be
 // created.
-func (g *Gitea) findNeighbour(ctx context.Context) error {
+func (g *Gitea) findNeighbor(ctx context.Context) error {
 	if g.hosted.TokenAuth || g.hosted.SSHHostname != "" {
 		return nil
 	}
@@ -101,7 +101,7 @@ func (g *Gitea) findNeighbour(ctx context.Context) error {
 		return g.problem(ctx, "reading the SSH address of "+g.hosted.Hostname, err)
 	}
 	if len(found.Data) > 0 {
-		g.neighbour = &found.Data[0]
+		g.neighbor = &found.Data[0]
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// giteaTeam is a team of an organisation.
+// giteaTeam is a team of an organization.
 type giteaTeam struct {
 	Name       string            `json:"name"`
 	Permission string            `json:"permission"`
@@ -55,13 +55,13 @@ func (g giteaTeams) missing(ctx context.Context) ([]string, error) {
 	for _, wanted := range g.hosted.Teams {
 		team, found := has[strings.ToLower(wanted.Name)]
 		if !found && all == nil {
-			if all, err = g.ofOrganisation(ctx); err != nil {
+			if all, err = g.ofOrganization(ctx); err != nil {
 				return nil, err
 			}
 		}
 		if !found {
 			if team, found = all[strings.ToLower(wanted.Name)]; !found {
-				return nil, hint.Errorf("check --team", "organisation %s has no team %q", g.hosted.Owner, wanted.Name)
+				return nil, hint.Errorf("check --team", "organization %s has no team %q", g.hosted.Owner, wanted.Name)
 			}
 			missing = append(missing, team.Name)
 		}
@@ -90,15 +90,15 @@ func (g giteaTeams) present(ctx context.Context) (map[string]giteaTeam, error) {
 	return has, err
 }
 
-// ofOrganisation returns the teams of the organisation by their names in lower case.
-func (g giteaTeams) ofOrganisation(ctx context.Context) (map[string]giteaTeam, error) {
+// ofOrganization returns the teams of the organization by their names in lower case.
+func (g giteaTeams) ofOrganization(ctx context.Context) (map[string]giteaTeam, error) {
 	all := map[string]giteaTeam{}
-	err := giteaPages(ctx, g.giteaAPI, "listing the teams of organisation "+g.hosted.Owner, "/orgs/"+url.PathEscape(g.hosted.Owner)+"/teams", nil, func(team giteaTeam) {
+	err := giteaPages(ctx, g.giteaAPI, "listing the teams of organization "+g.hosted.Owner, "/orgs/"+url.PathEscape(g.hosted.Owner)+"/teams", nil, func(team giteaTeam) {
 		all[strings.ToLower(team.Name)] = team
 	})
 	var known *hint.Error
 	if status(err) == http.StatusForbidden && errors.As(err, &known) && len(requiredScopes(err)) == 0 {
-		return nil, hint.Errorf("use a token of a member, or omit --team", "listing the teams of organisation %s: %s is not a member", g.hosted.Owner, g.who())
+		return nil, hint.Errorf("use a token of a member, or omit --team", "listing the teams of organization %s: %s is not a member", g.hosted.Owner, g.who())
 	}
 	return all, err
 }

@@ -91,7 +91,7 @@ func TestGitHubCreates(t *testing.T) {
 		changes []string
 		want    testgithost.Repository
 	}{
-		"organisation": {
+		"organization": {
 			token: "classic",
 			edit: func(h *githost.Hosted) {
 				h.Description = "All of it"

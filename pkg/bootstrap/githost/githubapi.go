@@ -95,7 +95,7 @@ func (g *githubAPI) problem(ctx context.Context, doing string, err error) error 
 		return hint.Errorf("it may be wrong, expired or revoked: create a new one at "+g.HTTPURL("settings/tokens"), "%s does not accept the token (401)", g.Hostname)
 	case requiresSignOn(err):
 		_, page, _ := strings.Cut(header.Get(signOnHeader), "url=")
-		return hint.Errorf("authorise it at "+page, "%s: the organisation %s requires single sign-on, for which the token is not authorised", doing, g.Owner)
+		return hint.Errorf("authorize it at "+page, "%s: the organization %s requires single sign-on, for which the token is not authorized", doing, g.Owner)
 	case lacking(header) != "":
 		return g.lacksScope(readGitHubToken(g.Token, header), lacking(header), doing)
 	case code == http.StatusForbidden && header.Get(permissionsHeader) != "":

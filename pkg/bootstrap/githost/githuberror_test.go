@@ -70,8 +70,8 @@ var tokenRefusals = map[string]rejection{
 	},
 	"single sign-on": {
 		token: "classic", setup: func(h *hub) { exists(nil)(h); h.Tokens["classic"].SignOn = []string{"acme"} },
-		message: "reading the repository acme/fleet: the organisation acme requires single sign-on, for which the token is not authorised",
-		hint:    "authorise it at https://HOST/orgs/acme/sso?authorization_request=A1B2",
+		message: "reading the repository acme/fleet: the organization acme requires single sign-on, for which the token is not authorized",
+		hint:    "authorize it at https://HOST/orgs/acme/sso?authorization_request=A1B2",
 	},
 	"rate limit": {
 		token: "classic", setup: func(h *hub) {
@@ -90,16 +90,16 @@ var tokenRefusals = map[string]rejection{
 var ownerRefusals = map[string]rejection{
 	"unknown owner": {
 		token: "classic", edit: func(h *githost.Hosted) { h.Owner = "unknown" },
-		message: `there is no user or organisation "unknown" on HOST, or the token cannot read it`,
+		message: `there is no user or organization "unknown" on HOST, or the token cannot read it`,
 		hint:    "check --owner",
 	},
 	"a user": {
 		token: "classic", edit: func(h *githost.Hosted) { h.Owner = "ada" },
-		message: "ada is a user and not an organisation", hint: "add --personal",
+		message: "ada is a user and not an organization", hint: "add --personal",
 	},
-	"an organisation": {
+	"an organization": {
 		token: "classic", edit: func(h *githost.Hosted) { h.Personal = true },
-		message: "acme is an organisation and not a user", hint: "omit --personal",
+		message: "acme is an organization and not a user", hint: "omit --personal",
 	},
 	"an internal repository of a user": {
 		token: "classic", edit: func(h *githost.Hosted) { personal("ada")(h); h.Visibility = "internal" },
@@ -117,7 +117,7 @@ var ownerRefusals = map[string]rejection{
 	},
 	"no member": {
 		token: "eves", setup: func(h *hub) { h.Classic("eves", "eve", "repo", "read:org") },
-		message: "eve is not a member of the organisation acme, which has no repository fleet that the token can read",
+		message: "eve is not a member of the organization acme, which has no repository fleet that the token can read",
 		hint:    "ask to be invited, or use the token of a member",
 	},
 	"pending invitation": {
@@ -125,17 +125,17 @@ var ownerRefusals = map[string]rejection{
 			h.Classic("eves", "eve", "repo", "read:org")
 			h.Organizations["acme"].Roles["eve"] = "pending"
 		},
-		message: "eve has not accepted the invitation to the organisation acme yet",
+		message: "eve has not accepted the invitation to the organization acme yet",
 		hint:    "accept the invitation at https://HOST/orgs/acme/invitation",
 	},
 	"members without permission": {
 		token: "bobs", setup: func(h *hub) { h.Organizations["acme"].MembersCannotCreate = []string{"private"} },
-		message: "members of the organisation acme are not allowed to create private repositories",
+		message: "members of the organization acme are not allowed to create private repositories",
 		hint:    "ask an owner of acme to create the repository, or to let members create repositories",
 	},
 	"unknown team": {
 		token: "classic", edit: team("unknown"), setup: exists(nil),
-		message: `there is no team "unknown" in the organisation acme, or the token cannot read it`,
+		message: `there is no team "unknown" in the organization acme, or the token cannot read it`,
 		hint:    "use the name in its URL, see https://HOST/orgs/acme/teams",
 	},
 	"no deploy keys": {

@@ -14,14 +14,14 @@ import (
 // githubKeys is the deploy keys of a repository on GitHub.
 type githubKeys struct{ *githubAPI }
 
-// checkPolicy returns an error if the organisation is known not to allow deploy
+// checkPolicy returns an error if the organization is known not to allow deploy
 // keys. The library does not have the field.
 func (g githubKeys) checkPolicy(ctx context.Context) error {
 	var policy struct {
 		Enabled *bool `json:"deploy_keys_enabled_for_repositories"`
 	}
 	if err := g.get(ctx, "orgs/"+g.Owner, &policy); err != nil {
-		return g.problem(ctx, "reading the organisation "+g.Owner, err)
+		return g.problem(ctx, "reading the organization "+g.Owner, err)
 	}
 	if no(policy.Enabled) {
 		return g.forbidden()
@@ -29,7 +29,7 @@ func (g githubKeys) checkPolicy(ctx context.Context) error {
 	return nil
 }
 
-// forbidden returns the error for an organisation that does not allow deploy keys.
+// forbidden returns the error for an organization that does not allow deploy keys.
 func (g githubKeys) forbidden() error {
 	return hint.Errorf("use --token-auth, or have an owner allow deploy keys at "+g.HTTPURL("organizations/"+g.Owner+"/settings/member_privileges"),
 		"deploy keys are not allowed for %s by a policy of its owner", g.Hosted)

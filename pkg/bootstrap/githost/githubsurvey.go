@@ -28,7 +28,7 @@ func (g *GitHub) read(ctx context.Context) (owner *github.User, err error) {
 func (g *GitHub) readOwner(ctx context.Context) (*github.User, error) {
 	owner, _, err := g.client.Users.Get(ctx, g.Owner)
 	if status(err) == http.StatusNotFound {
-		return nil, hint.Errorf("check --owner", "there is no user or organisation %q on %s, or the token cannot read it", g.Owner, g.Hostname)
+		return nil, hint.Errorf("check --owner", "there is no user or organization %q on %s, or the token cannot read it", g.Owner, g.Hostname)
 	}
 	return owner, g.problem(ctx, "reading the owner "+g.Owner, err)
 }
@@ -51,12 +51,12 @@ func (g *GitHub) readRepository(ctx context.Context) error {
 
 // checkOwner returns an error for an owner that does not match --personal.
 func (g *GitHub) checkOwner(owner *github.User) error {
-	organisation := owner.GetType() == "Organization"
+	organization := owner.GetType() == "Organization"
 	switch {
-	case organisation && g.Personal:
-		return hint.Errorf("omit --personal", "%s is an organisation and not a user", g.Owner)
-	case !organisation && !g.Personal:
-		return hint.Errorf("add --personal", "%s is a user and not an organisation", g.Owner)
+	case organization && g.Personal:
+		return hint.Errorf("omit --personal", "%s is an organization and not a user", g.Owner)
+	case !organization && !g.Personal:
+		return hint.Errorf("add --personal", "%s is a user and not an organization", g.Owner)
 	case g.Personal && g.Visibility == "internal":
 		return hint.Errorf("set --visibility=private or public", "a user's repository cannot be internal")
 	}
@@ -159,31 +159,31 @@ func (g *GitHub) creatable(ctx context.Context) error {
 	membership, _, err := g.client.Organizations.GetOrgMembership(ctx, "", g.Owner)
 	switch {
 	case status(err) == http.StatusNotFound:
-		return hint.Errorf("ask to be invited, or use the token of a member", "%s is not a member of the organisation %s, which has no repository %s that the token can read", account, g.Owner, g.Name)
+		return hint.Errorf("ask to be invited, or use the token of a member", "%s is not a member of the organization %s, which has no repository %s that the token can read", account, g.Owner, g.Name)
 	case status(err) == http.StatusForbidden && !requiresSignOn(err):
 		return nil // a token without access to memberships may still create repositories
 	case err != nil:
 		return g.problem(ctx, "reading the membership of "+account+" in "+g.Owner, err)
 	case membership.GetState() != "active":
-		return hint.Errorf("accept the invitation at "+g.HTTPURL("orgs/"+g.Owner+"/invitation"), "%s has not accepted the invitation to the organisation %s yet", account, g.Owner)
+		return hint.Errorf("accept the invitation at "+g.HTTPURL("orgs/"+g.Owner+"/invitation"), "%s has not accepted the invitation to the organization %s yet", account, g.Owner)
 	case membership.GetRole() == "admin":
 		return nil
 	}
 	return g.membersCreate(ctx)
 }
 
-// membersCreate returns an error if the organisation is known not to let members
+// membersCreate returns an error if the organization is known not to let members
 // create repositories.
 func (g *GitHub) membersCreate(ctx context.Context) error {
 	org, _, err := g.client.Organizations.Get(ctx, g.Owner)
 	if err != nil {
-		return g.problem(ctx, "reading the organisation "+g.Owner, err)
+		return g.problem(ctx, "reading the organization "+g.Owner, err)
 	}
 	allowed := map[string]*bool{
 		"private": org.MembersCanCreatePrivateRepos, "public": org.MembersCanCreatePublicRepos, "internal": org.MembersCanCreateInternalRepos,
 	}[g.Visibility]
 	if no(allowed) || no(org.MembersCanCreateRepos) {
-		return hint.Errorf("ask an owner of "+g.Owner+" to create the repository, or to let members create repositories", "members of the organisation %s are not allowed to create %s repositories", g.Owner, g.Visibility)
+		return hint.Errorf("ask an owner of "+g.Owner+" to create the repository, or to let members create repositories", "members of the organization %s are not allowed to create %s repositories", g.Owner, g.Visibility)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (g githubTeams) permission(ctx context.Context, team Team) (string, error) 
 	}
 	_, _, err := g.client.Teams.GetTeamBySlug(ctx, g.Owner, team.Name)
 	if status(err) == http.StatusNotFound {
-		return "", hint.Errorf("use the name in its URL, see "+g.HTTPURL("orgs/"+g.Owner+"/teams"), "there is no team %q in the organisation %s, or the token cannot read it", team.Name, g.Owner)
+		return "", hint.Errorf("use the name in its URL, see "+g.HTTPURL("orgs/"+g.Owner+"/teams"), "there is no team %q in the organization %s, or the token cannot read it", team.Name, g.Owner)
 	}
 	return "", g.problem(ctx, doing, err)
 }

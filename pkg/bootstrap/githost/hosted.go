@@ -18,7 +18,7 @@ type Hosted struct {
 	// CABundle is trusted in addition to the system's CA certificates.
 	CABundle []byte
 
-	// Owner is the user, organisation, project or group, with slashes before subgroups.
+	// Owner is the user, organization, project or group, with slashes before subgroups.
 	Owner string
 	// Name is the name of the repository.
 	Name string

@@ -15,7 +15,7 @@ import (
 
 // Style configures how text is painted. The zero value paints nothing, as for a pipe.
 type Style struct {
-	// Paint colours a text by the operation it describes; the operation of a heading is empty. It
+	// Paint colors a text by the operation it describes; the operation of a heading is empty. It
 	// may be nil.
 	Paint func(op diff.Op, text string) string
 }

@@ -191,8 +191,8 @@ func (r *inputs) file(name string) bool {
 	r.read = append(r.read, name)
 	r.leaf = r.leaf && !mayContainFlux(text)
 	isKustomization := false
-	for _, recognised := range konfig.RecognizedKustomizationFileNames() {
-		isKustomization = isKustomization || path.Base(name) == recognised
+	for _, recognized := range konfig.RecognizedKustomizationFileNames() {
+		isKustomization = isKustomization || path.Base(name) == recognized
 	}
 	// Other files refer to files only in the configuration of a plugin.
 	if !isKustomization && (!bytes.Contains(text, []byte("builtin")) || !bytes.Contains(text, []byte(".."))) {

@@ -43,7 +43,7 @@ func (f File) Clear() error {
 	return f.change(func(set *Set) { set.Users, set.Tokens = nil, nil })
 }
 
-// Key describes an authorised SSH key.
+// Key describes an authorized SSH key.
 type Key struct {
 	Fingerprint string `json:"fingerprint"`
 	Type        string `json:"type"`
@@ -84,7 +84,7 @@ func abbreviated(line string) string {
 	return line
 }
 
-// AddKey authorises an SSH key, or changes the access and comment of an authorised key.
+// AddKey authorizes an SSH key, or changes the access and comment of an authorized key.
 func (f File) AddKey(public ssh.PublicKey, comment string, readOnly bool) error {
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(public)))
 	if comment != "" {
@@ -96,7 +96,7 @@ func (f File) AddKey(public ssh.PublicKey, comment string, readOnly bool) error 
 	})
 }
 
-// RemoveKey removes the key with this fingerprint and reports whether it was authorised.
+// RemoveKey removes the key with this fingerprint and reports whether it was authorized.
 func (f File) RemoveKey(fingerprint string) (bool, error) {
 	found := false
 	err := f.change(func(set *Set) {
@@ -107,7 +107,7 @@ func (f File) RemoveKey(fingerprint string) (bool, error) {
 	return found, err
 }
 
-// ListKeys returns the authorised keys in the order of their addition.
+// ListKeys returns the authorized keys in the order of their addition.
 func (s Set) ListKeys() []Key {
 	keys := make([]Key, 0, len(s.Keys))
 	for _, k := range s.Keys {

@@ -115,10 +115,10 @@ func (g command) sayState(cmd *cobra.Command, done string) error {
 func (g command) keys() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Manage the authorised SSH keys",
+		Short: "Manage the authorized SSH keys",
 		Long: `The keys commands configure who may clone and push over SSH. As soon as a password, a token or an SSH key is
 configured, the server asks for credentials on every protocol.`,
-		Example: `  # Authorise your own key
+		Example: `  # Authorize your own key
   flux-sandbox git keys add ~/.ssh/id_ed25519.pub`,
 	}
 	cmd.AddCommand(g.keysAdd(), g.keysList(), g.keysRemove())
@@ -129,10 +129,10 @@ func (g command) keysAdd() *cobra.Command {
 	var readOnly bool
 	cmd := &cobra.Command{
 		Use:   "add FILE",
-		Short: "Authorise the public keys of a file",
-		Long: `Add authorises every public key of a file in the format of authorized_keys; - reads standard input. Adding an
-		authorised key again changes its access.`,
-		Example: `  # Authorise a deploy key with read-only access
+		Short: "Authorize the public keys of a file",
+		Long: `Add authorizes every public key of a file in the format of authorized_keys; - reads standard input. Adding an
+		authorized key again changes its access.`,
+		Example: `  # Authorize a deploy key with read-only access
   flux-sandbox git keys add identity.pub --read-only`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -144,7 +144,7 @@ func (g command) keysAdd() *cobra.Command {
 				if err := g.file().AddKey(public, comments[i], readOnly); err != nil {
 					return err
 				}
-				say(cmd, "key %s authorised", ssh.FingerprintSHA256(public))
+				say(cmd, "key %s authorized", ssh.FingerprintSHA256(public))
 			}
 			return nil
 		},
@@ -157,8 +157,8 @@ func (g command) keysList() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List the authorised keys",
-		Long:  "List prints the fingerprint, type, access and comment of each authorised SSH key.",
+		Short: "List the authorized keys",
+		Long:  "List prints the fingerprint, type, access and comment of each authorized SSH key.",
 		Example: `  # List all keys
   flux-sandbox git keys list`,
 		Args: cobra.NoArgs,
@@ -188,7 +188,7 @@ func (g command) keysRemove() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "remove FINGERPRINT|FILE...",
-		Short: "Remove authorised keys",
+		Short: "Remove authorized keys",
 		Long:  "Remove removes SSH keys, named by fingerprint or by the file of the public key.",
 		Example: `  # Remove a key by its file
   flux-sandbox git keys remove identity.pub
@@ -210,7 +210,7 @@ func (g command) keysRemove() *cobra.Command {
 					return err
 				}
 				if !found {
-					missing = append(missing, fmt.Errorf("key %s is not authorised: see flux-sandbox git keys list", fingerprint))
+					missing = append(missing, fmt.Errorf("key %s is not authorized: see flux-sandbox git keys list", fingerprint))
 					continue
 				}
 				say(cmd, "key %s removed", fingerprint)
@@ -225,7 +225,7 @@ func (g command) keysRemove() *cobra.Command {
 	return cmd
 }
 
-// fingerprints returns the fingerprints of the arguments, or of all authorised keys when there are none.
+// fingerprints returns the fingerprints of the arguments, or of all authorized keys when there are none.
 func (g command) fingerprints(cmd *cobra.Command, args []string) ([]string, error) {
 	var fingerprints []string
 	if len(args) == 0 {
@@ -272,7 +272,7 @@ func readKeys(cmd *cobra.Command, file string) ([]ssh.PublicKey, []string, error
 	return keys, comments, nil
 }
 
-// readAll reads a small input and stops when ctx is cancelled. The goroutine that reads cannot be interrupted; the
+// readAll reads a small input and stops when ctx is canceled. The goroutine that reads cannot be interrupted; the
 // process exits soon after.
 func readAll(ctx context.Context, input io.Reader) ([]byte, error) {
 	const bound = 64 << 10

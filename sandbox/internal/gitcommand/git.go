@@ -77,7 +77,7 @@ func (g command) create() *cobra.Command {
 		Example: `  # Create a repository
   flux-sandbox git create demo
 
-  # Create a repository in an organisation, with another default branch
+  # Create a repository in an organization, with another default branch
   flux-sandbox git create acme/fleet --branch trunk`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -161,7 +161,7 @@ func TestKeys(t *testing.T) {
 		{args: "keys add $PRIVATE", fails: "reading public keys from $DIR/key: this is a private key: use the public key, usually a file that ends in .pub"},
 		{args: "keys add $DIR/none", fails: "reading public keys: open $DIR/none: no such file or directory"},
 		{args: "keys add - --read-only", stdin: "junk", fails: `reading public keys from -: line "junk" is not an SSH public key such as "ssh-ed25519 AAAA… comment"`},
-		{args: "keys add $DIR/key.pub --read-only", stderr: "✔ key $KEY authorised\n"},
+		{args: "keys add $DIR/key.pub --read-only", stderr: "✔ key $KEY authorized\n"},
 		{args: "keys list -o json", stdout: `[
   {
     "fingerprint": "$KEY",
@@ -175,8 +175,8 @@ func TestKeys(t *testing.T) {
 		{args: "keys remove", fails: "no keys given: name fingerprints or files of public keys, or use --all alone"},
 		{args: "keys remove --all $KEY", fails: "no keys given: name fingerprints or files of public keys, or use --all alone"},
 		{args: "keys remove $KEY", stderr: "✔ key $KEY removed\n✔ done; the server requires no credentials\n"},
-		{args: "keys remove $DIR/key.pub", fails: "key $KEY is not authorised: see flux-sandbox git keys list"},
-		{args: "keys add $DIR/key.pub", stderr: "✔ key $KEY authorised\n"},
+		{args: "keys remove $DIR/key.pub", fails: "key $KEY is not authorized: see flux-sandbox git keys list"},
+		{args: "keys add $DIR/key.pub", stderr: "✔ key $KEY authorized\n"},
 		{args: "keys remove --all", stderr: "✔ key $KEY removed\n✔ done; the server requires no credentials\n"},
 		{args: "keys remove --all", stderr: "✔ done; the server requires no credentials\n"},
 	})

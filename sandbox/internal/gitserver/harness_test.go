@@ -65,7 +65,7 @@ func startHostIn(t *testing.T, root string, names ...string) *host {
 		case err := <-done:
 			return err
 		case <-time.After(bound):
-			t.Error("Run does not return after its context is cancelled")
+			t.Error("Run does not return after its context is canceled")
 			return nil
 		}
 	})

@@ -37,7 +37,7 @@ type server struct {
 	busy         sync.WaitGroup // connections with their pending requests and children
 }
 
-// Run serves until ctx is cancelled, then closes every listener and connection and waits for its goroutines and children.
+// Run serves until ctx is canceled, then closes every listener and connection and waits for its goroutines and children.
 func Run(ctx context.Context, cfg Config) error {
 	repositories, err := Open(cfg.Root)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *server) listen(ctx context.Context, cfg Config) (fronts []front, err er
 	return fronts, nil
 }
 
-// serve runs all fronts until ctx is cancelled or one of them fails, which stops the others too.
+// serve runs all fronts until ctx is canceled or one of them fails, which stops the others too.
 func (s *server) serve(ctx context.Context, fronts []front) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -163,7 +163,7 @@ func (s *server) tlsDoor(root string) (func(context.Context, net.Listener) error
 	}, nil
 }
 
-// serveHTTP closes connections at once when ctx is cancelled: clients can retry an interrupted clone or push.
+// serveHTTP closes connections at once when ctx is canceled: clients can retry an interrupted clone or push.
 func (s *server) serveHTTP(ctx context.Context, listener net.Listener) error {
 	web := &http.Server{
 		Handler:           s,

@@ -21,7 +21,7 @@ import (
 // handshakeBound is the maximum duration of a handshake.
 const handshakeBound = 30 * time.Second
 
-var errNotAuthorised = errors.New("this key is not authorised")
+var errNotAuthorized = errors.New("this key is not authorized")
 
 func (s *server) sshDoor(root string) (func(context.Context, net.Listener) error, error) {
 	signer, err := hostKey(root)
@@ -34,14 +34,14 @@ func (s *server) sshDoor(root string) (func(context.Context, net.Listener) error
 		NoClientAuthCallback: func(ssh.ConnMetadata) (*ssh.Permissions, error) {
 			set, err := s.credentials.Load()
 			if err == nil && !set.Open() {
-				err = errNotAuthorised
+				err = errNotAuthorized
 			}
 			return &ssh.Permissions{}, err
 		},
 		PublicKeyCallback: func(_ ssh.ConnMetadata, offered ssh.PublicKey) (*ssh.Permissions, error) {
 			access, err := s.keyAccess(offered.Marshal())
 			if err == nil && access == credentials.None {
-				err = errNotAuthorised
+				err = errNotAuthorized
 			}
 			return &ssh.Permissions{ExtraData: map[any]any{keyOfClient{}: offered.Marshal()}}, err
 		},
@@ -176,7 +176,7 @@ func (s *server) execute(ctx context.Context, channel ssh.Channel, line, protoco
 	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{uint32(status)}))
 }
 
-// complaint formats an error like the large Git hosts, because client libraries recognise a missing repository by this
+// complaint formats an error like the large Git hosts, because client libraries recognize a missing repository by this
 // text: SSH has no status code for it.
 func complaint(err error) string {
 	if detail, missing := strings.CutPrefix(err.Error(), ErrNotFound.Error()+": "); missing {
@@ -196,7 +196,7 @@ func (s *server) service(ctx context.Context, channel ssh.Channel, line, protoco
 		return errors.New("the server's credentials cannot be read: see its log")
 	}
 	if access == credentials.None {
-		return errNotAuthorised
+		return errNotAuthorized
 	}
 	name, folder, err := s.repositories.Find(path)
 	if err != nil {

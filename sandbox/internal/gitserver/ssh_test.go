@@ -118,7 +118,7 @@ func TestSSHRefusals(t *testing.T) {
 		{"dots", "git-upload-pack '../outside.git'", "ERROR: Repository not found. ("},
 		{"absolute path", "git-upload-pack '" + h.repositories.folder("demo") + "'", "ERROR: Repository not found. ("},
 		{"link to the outside", "git-upload-pack '/link.git'", `ERROR: Repository not found. ("link")`},
-		{"linked organisation", "git-receive-pack '/linked/outside.git'", `ERROR: Repository not found. ("linked/outside")`},
+		{"linked organization", "git-receive-pack '/linked/outside.git'", `ERROR: Repository not found. ("linked/outside")`},
 		{"quote", `git-upload-pack '/demo'\''; id'`, "ERROR: Repository not found. ("},
 		{"open quote", "git-upload-pack '/demo.git", "ERROR: Repository not found. (unbalanced quotes"},
 		{"option", "git-upload-pack --help", "ERROR: Repository not found. ("},
@@ -171,12 +171,12 @@ func TestSSHKeyRemovedOnOpenConnection(t *testing.T) {
 	removed, err := h.credentials.RemoveKey(ssh.FingerprintSHA256(mine.public))
 	check(t, err)
 	if !removed {
-		t.Fatal("the key was not authorised")
+		t.Fatal("the key was not authorized")
 	}
 	session, err := connection.NewSession()
 	check(t, err)
 	output, err := session.CombinedOutput("git-upload-pack '/demo.git'")
-	if got, want := string(output), "ERROR: this key is not authorised\n"; err == nil || got != want {
+	if got, want := string(output), "ERROR: this key is not authorized\n"; err == nil || got != want {
 		t.Errorf("got %q, %v, want %q", got, err, want)
 	}
 }

@@ -29,7 +29,7 @@ type Kubelet struct {
 	pods     *pods
 }
 
-// Run runs the agent until ctx is cancelled. It returns when every process that it
+// Run runs the agent until ctx is canceled. It returns when every process that it
 // started has exited.
 func Run(ctx context.Context, folder state.Folder, config state.Config) error {
 	k, err := newKubelet(ctx, folder, config)

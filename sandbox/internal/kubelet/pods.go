@@ -56,7 +56,7 @@ func (k *Kubelet) watch(ctx context.Context) error {
 	return nil
 }
 
-// work runs the pods of controllers until ctx is cancelled, and returns when their
+// work runs the pods of controllers until ctx is canceled, and returns when their
 // processes have exited.
 func (p *pods) work(ctx context.Context) {
 	p.sweep()

@@ -15,7 +15,7 @@ import (
 )
 
 // Logs copies the output of a part, or of the newest pod of a controller. With
-// follow it continues until ctx is cancelled.
+// follow it continues until ctx is canceled.
 func Logs(ctx context.Context, folder state.Folder, name string, follow bool, out io.Writer) error {
 	path, clean := folder.Log(name), func(line string) string { return line }
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {

@@ -42,7 +42,7 @@ type upper struct {
 	Options
 }
 
-// Up starts the sandbox and returns when it is ready. When ctx is cancelled or a
+// Up starts the sandbox and returns when it is ready. When ctx is canceled or a
 // part fails before that, everything that was started is stopped.
 func Up(ctx context.Context, o Options) error {
 	u := upper{o}

@@ -26,7 +26,7 @@ const (
 )
 
 // runner runs a part. The programs of Kubernetes install their own signal
-// handlers; ctx is cancelled by the same signals.
+// handlers; ctx is canceled by the same signals.
 type runner func(ctx context.Context, folder state.Folder, config state.Config) error
 
 func runners() map[string]runner {

@@ -32,7 +32,7 @@ type Config struct {
 	Log io.Writer
 }
 
-// Run serves until ctx is cancelled, then closes every connection and waits for the pending requests.
+// Run serves until ctx is canceled, then closes every connection and waits for the pending requests.
 func Run(ctx context.Context, cfg Config) error {
 	if cfg.Log == nil {
 		cfg.Log = io.Discard

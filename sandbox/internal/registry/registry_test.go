@@ -45,7 +45,7 @@ func start(t *testing.T, root string) (address string, stop func()) {
 				t.Errorf("Run: %v", err)
 			}
 		case <-time.After(bound):
-			t.Error("Run does not return after its context is cancelled")
+			t.Error("Run does not return after its context is canceled")
 		}
 	})
 	select {

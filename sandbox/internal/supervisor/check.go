@@ -86,7 +86,7 @@ func clientTLS(dir pki.Dir, cert string) (*tls.Config, error) {
 	return config, nil
 }
 
-// poll repeats a check until it succeeds, the part exits, or ctx is cancelled.
+// poll repeats a check until it succeeds, the part exits, or ctx is canceled.
 func poll(ctx context.Context, ask check, ended <-chan struct{}) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

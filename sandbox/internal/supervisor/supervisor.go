@@ -34,7 +34,7 @@ type Supervisor struct {
 	children map[string]*process.Child
 }
 
-// Run supervises the sandbox in folder until ctx is cancelled, running its parts
+// Run supervises the sandbox in folder until ctx is canceled, running its parts
 // from binary. It returns when every process that it started has exited.
 func Run(ctx context.Context, folder state.Folder, binary string, out io.Writer) error {
 	lock, err := folder.TryLock("supervisor")
@@ -166,7 +166,7 @@ func endOf(child *process.Child) string {
 	return child.Err().Error()
 }
 
-// watch blocks until ctx is cancelled and records the first part that exits in
+// watch blocks until ctx is canceled and records the first part that exits in
 // the status of the sandbox.
 func (s *Supervisor) watch(ctx context.Context) error {
 	for {

@@ -1,4 +1,4 @@
-// Package newkind_test checks that a kind needs one row in the catalogue: with the
+// Package newkind_test checks that a kind needs one row in the catalog: with the
 // row of a kind that does not exist in Flux, all verbs on kinds work.
 package newkind_test
 
@@ -35,7 +35,7 @@ var promotion = controllers.Kind{
 	}},
 }
 
-// TestMain adds the row to the catalogue, both of the tests and of flux, which the
+// TestMain adds the row to the catalog, both of the tests and of flux, which the
 // scripts run as this test program.
 func TestMain(m *testing.M) {
 	controllers.Kinds = append(controllers.Kinds, promotion)

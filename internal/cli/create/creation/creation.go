@@ -45,7 +45,7 @@ func (o *Flags) Add(fs *pflag.FlagSet) {
 
 // Builder builds objects of one kind from flags.
 type Builder struct {
-	// Kind is the kind of the row in the catalogue.
+	// Kind is the kind of the row in the catalog.
 	Kind    string
 	Example string
 	Flags   func(*pflag.FlagSet)

@@ -46,7 +46,7 @@ var types = map[string]typed{
 func TestRowsMatchTheAPIModules(t *testing.T) {
 	t.Parallel()
 	if len(controllers.Kinds) != len(types) {
-		t.Errorf("the catalogue has %d kinds, the API modules %d", len(controllers.Kinds), len(types))
+		t.Errorf("the catalog has %d kinds, the API modules %d", len(controllers.Kinds), len(types))
 	}
 	for _, k := range controllers.Kinds {
 		t.Run(k.Kind, func(t *testing.T) {

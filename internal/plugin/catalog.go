@@ -15,17 +15,17 @@ import (
 	"github.com/fluxkit/flux/internal/redact"
 )
 
-// DefaultCatalogue is the catalogue of the Flux project.
-const DefaultCatalogue = "https://github.com/fluxcd/plugins/releases/latest/download/"
+// DefaultCatalog is the catalog of the Flux project.
+const DefaultCatalog = "https://github.com/fluxcd/plugins/releases/latest/download/"
 
 // textMax is the maximum size of a manifest and of an index.
 const textMax = 10 << 20
 
 const indexFile = "catalog.yaml"
 
-// Catalogue reads manifests and downloads from a web server or a folder.
-type Catalogue struct {
-	// Address is the address of the catalogue, without credentials and query.
+// Catalog reads manifests and downloads from a web server or a folder.
+type Catalog struct {
+	// Address is the address of the catalog, without credentials and query.
 	Address string
 
 	base   *url.URL
@@ -33,19 +33,19 @@ type Catalogue struct {
 	client *client
 }
 
-// OpenCatalogue returns the catalogue at an address: a URL, a folder, or the catalog.yaml in
+// OpenCatalog returns the catalog at an address: a URL, a folder, or the catalog.yaml in
 // either. It sends no request. agent is the User-Agent of requests.
-func OpenCatalogue(address, agent string) (*Catalogue, error) {
+func OpenCatalog(address, agent string) (*Catalog, error) {
 	address = strings.TrimSuffix(address, "/"+indexFile)
 	if !strings.Contains(address, "://") {
-		return folderCatalogue(address)
+		return folderCatalog(address)
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("invalid address of the plugin catalogue: %q", redact.Text(address))
+		return nil, fmt.Errorf("invalid address of the plugin catalog: %q", redact.Text(address))
 	}
 	if u.Scheme == "file" {
-		return folderCatalogue(filepath.FromSlash(u.Path))
+		return folderCatalog(filepath.FromSlash(u.Path))
 	}
 	if err := safe(u); err != nil {
 		return nil, err
@@ -53,42 +53,42 @@ func OpenCatalogue(address, agent string) (*Catalogue, error) {
 	if !strings.HasSuffix(u.Path, "/") {
 		u.Path, u.RawPath = u.Path+"/", ""
 	}
-	return &Catalogue{Address: bare(u), base: u, client: newClient(agent)}, nil
+	return &Catalog{Address: bare(u), base: u, client: newClient(agent)}, nil
 }
 
-func folderCatalogue(folder string) (*Catalogue, error) {
+func folderCatalog(folder string) (*Catalog, error) {
 	if filepath.Base(folder) == indexFile {
 		folder = filepath.Dir(folder)
 	}
 	folder, err := filepath.Abs(folder)
 	if err != nil {
-		return nil, fmt.Errorf("resolving the folder of the plugin catalogue: %w", err)
+		return nil, fmt.Errorf("resolving the folder of the plugin catalog: %w", err)
 	}
-	return &Catalogue{Address: folder, folder: folder, client: newClient("flux")}, nil
+	return &Catalog{Address: folder, folder: folder, client: newClient("flux")}, nil
 }
 
 // Index reads the list of plugins.
-func (c *Catalogue) Index(ctx context.Context) (*Index, error) {
+func (c *Catalog) Index(ctx context.Context) (*Index, error) {
 	data, err := c.read(ctx, indexFile)
 	if err != nil {
-		return nil, &CatalogueError{Address: c.Address, Err: err}
+		return nil, &CatalogError{Address: c.Address, Err: err}
 	}
 	index, err := parseIndex(data)
 	if err != nil {
-		return nil, &CatalogueError{Address: c.at(indexFile), Invalid: true, Err: err}
+		return nil, &CatalogError{Address: c.at(indexFile), Invalid: true, Err: err}
 	}
 	return index, nil
 }
 
 // Manifest reads the manifest of a plugin.
-func (c *Catalogue) Manifest(ctx context.Context, name string) (*Manifest, error) {
+func (c *Catalog) Manifest(ctx context.Context, name string) (*Manifest, error) {
 	if !validName(installable, name) {
 		return nil, &UnknownError{Name: name}
 	}
 	file := name + ".yaml"
 	data, err := c.read(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) && c.folder != "" {
-		// The catalogue's Git repository has the manifests in a folder.
+		// The catalog's Git repository has the manifests in a folder.
 		file = path.Join("plugins", file)
 		data, err = c.read(ctx, file)
 	}
@@ -96,17 +96,17 @@ func (c *Catalogue) Manifest(ctx context.Context, name string) (*Manifest, error
 		return nil, c.unknown(ctx, name)
 	}
 	if err != nil {
-		return nil, &CatalogueError{Address: c.Address, Err: err}
+		return nil, &CatalogError{Address: c.Address, Err: err}
 	}
 	m, err := parseManifest(data, name)
 	if err != nil {
-		return nil, &CatalogueError{Address: c.at(file), Invalid: true, Err: err}
+		return nil, &CatalogError{Address: c.at(file), Invalid: true, Err: err}
 	}
 	return m, nil
 }
 
-// unknown returns an UnknownError for a plugin, or the error of a catalogue that cannot be read.
-func (c *Catalogue) unknown(ctx context.Context, name string) error {
+// unknown returns an UnknownError for a plugin, or the error of a catalog that cannot be read.
+func (c *Catalog) unknown(ctx context.Context, name string) error {
 	index, err := c.Index(ctx)
 	if err != nil {
 		return err
@@ -118,15 +118,15 @@ func (c *Catalogue) unknown(ctx context.Context, name string) error {
 	return e
 }
 
-// at returns the address of a file of the catalogue.
-func (c *Catalogue) at(file string) string {
+// at returns the address of a file of the catalog.
+func (c *Catalog) at(file string) string {
 	if c.base == nil {
 		return filepath.Join(c.folder, filepath.FromSlash(file))
 	}
 	return c.Address + file
 }
 
-func (c *Catalogue) read(ctx context.Context, file string) ([]byte, error) {
+func (c *Catalog) read(ctx context.Context, file string) ([]byte, error) {
 	body, err := c.open(ctx, file)
 	if err != nil {
 		return nil, err
@@ -135,8 +135,8 @@ func (c *Catalogue) read(ctx context.Context, file string) ([]byte, error) {
 	return readAll(body, c.at(file), textMax)
 }
 
-// open opens a file by its URL or by its path relative to the catalogue.
-func (c *Catalogue) open(ctx context.Context, reference string) (*opened, error) {
+// open opens a file by its URL or by its path relative to the catalog.
+func (c *Catalog) open(ctx context.Context, reference string) (*opened, error) {
 	u, err := url.Parse(reference)
 	if err != nil {
 		return nil, fmt.Errorf("invalid URL %q", redact.Text(reference))
@@ -150,13 +150,13 @@ func (c *Catalogue) open(ctx context.Context, reference string) (*opened, error)
 	return c.openFile(u.Path)
 }
 
-// openFile opens a file in the folder of the catalogue. Symbolic links cannot lead outside of the
+// openFile opens a file in the folder of the catalog. Symbolic links cannot lead outside of the
 // folder.
-func (c *Catalogue) openFile(name string) (_ *opened, err error) {
+func (c *Catalog) openFile(name string) (_ *opened, err error) {
 	root, err := os.OpenRoot(c.folder)
 	if err != nil {
 		if isMissing(err) {
-			// Not fs.ErrNotExist: the catalogue is missing, not one of its plugins.
+			// Not fs.ErrNotExist: the catalog is missing, not one of its plugins.
 			return nil, errors.New("the folder does not exist")
 		}
 		return nil, err
@@ -177,7 +177,7 @@ func (c *Catalogue) openFile(name string) (_ *opened, err error) {
 }
 
 // address returns the address of a download, without credentials.
-func (c *Catalogue) address(reference string) string {
+func (c *Catalog) address(reference string) string {
 	u, err := url.Parse(reference)
 	if err != nil {
 		return redact.Text(printable.Line(reference))

@@ -18,7 +18,7 @@ var (
 	sourceTable  = []Column{revision(artifact), suspended}
 )
 
-// Kinds is the catalogue, in the order in which `get all` lists the kinds and
+// Kinds is the catalog, in the order in which `get all` lists the kinds and
 // uninstall removes their finalizers.
 var Kinds = []Kind{
 	{

@@ -8,8 +8,8 @@ import (
 	"github.com/fluxkit/flux/internal/ui"
 )
 
-// TestColours checks the variables on a terminal and in a pipe.
-func TestColours(t *testing.T) {
+// TestColors checks the variables on a terminal and in a pipe.
+func TestColors(t *testing.T) {
 	t.Parallel()
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
@@ -36,10 +36,10 @@ func TestColours(t *testing.T) {
 		"dumb terminal with FORCE": {map[string]string{"TERM": "dumb", "CLICOLOR_FORCE": "1"}, true, true},
 	} {
 		env := func(name string) string { return test.env[name] }
-		if got := ui.Colours(&bytes.Buffer{}, env); got != test.pipe {
+		if got := ui.Colors(&bytes.Buffer{}, env); got != test.pipe {
 			t.Errorf("%s, in a pipe: %v", name, got)
 		}
-		if got := ui.Colours(terminal, env); got != test.terminal {
+		if got := ui.Colors(terminal, env); got != test.terminal {
 			t.Errorf("%s, on a terminal: %v", name, got)
 		}
 	}

@@ -25,18 +25,18 @@ func extractBytes(t *testing.T, f format, data []byte) {
 	}
 }
 
-// served returns a catalogue that is served over TLS by a handler, and its host.
-func served(t *testing.T, handler http.HandlerFunc) (*Catalogue, string) {
+// served returns a catalog that is served over TLS by a handler, and its host.
+func served(t *testing.T, handler http.HandlerFunc) (*Catalog, string) {
 	t.Helper()
 	server := httptest.NewTLSServer(handler)
 	t.Cleanup(server.Close)
-	c, err := OpenCatalogue(server.URL+"/base", "flux/test")
+	c, err := OpenCatalog(server.URL+"/base", "flux/test")
 	must(t, err)
 	c.client.http.Transport = server.Client().Transport
 	return c, server.URL
 }
 
-func TestCatalogueOverHTTPS(t *testing.T) {
+func TestCatalogOverHTTPS(t *testing.T) {
 	t.Parallel()
 	c, _ := served(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.UserAgent() != "flux/test" {
@@ -65,16 +65,16 @@ func TestCatalogueOverHTTPS(t *testing.T) {
 	}
 }
 
-func TestNoCatalogue(t *testing.T) {
+func TestNoCatalog(t *testing.T) {
 	t.Parallel()
 	c, _ := served(t, http.NotFound)
-	var catalogue *CatalogueError
-	if _, err := c.Manifest(t.Context(), "tool"); !errors.As(err, &catalogue) {
+	var catalog *CatalogError
+	if _, err := c.Manifest(t.Context(), "tool"); !errors.As(err, &catalog) {
 		t.Errorf("got %v", err)
 	}
-	c, err := OpenCatalogue(filepath.Join(t.TempDir(), "missing"), "")
+	c, err := OpenCatalog(filepath.Join(t.TempDir(), "missing"), "")
 	must(t, err)
-	if _, err := c.Manifest(t.Context(), "tool"); !errors.As(err, &catalogue) {
+	if _, err := c.Manifest(t.Context(), "tool"); !errors.As(err, &catalog) {
 		t.Errorf("got %v", err)
 	}
 	// An unknown certificate is rejected.
@@ -130,7 +130,7 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-func TestCatalogueIsBounded(t *testing.T) {
+func TestCatalogIsBounded(t *testing.T) {
 	t.Parallel()
 	c, _ := served(t, func(w http.ResponseWriter, _ *http.Request) {
 		line := bytes.Repeat([]byte("#"), 1<<16)
@@ -164,10 +164,10 @@ func TestAddresses(t *testing.T) {
 		"https://":                 "has no host",
 		"https://a:b@example.com":  "",
 		"https://\x7f":             "invalid address",
-		"file:///srv/catalogue":    "",
-		"./catalogue":              "",
+		"file:///srv/catalog":      "",
+		"./catalog":                "",
 	} {
-		c, err := OpenCatalogue(address, "")
+		c, err := OpenCatalog(address, "")
 		if got := fmt.Sprint(err); problem == "" && err != nil || !strings.Contains(got, problem) && problem != "" {
 			t.Errorf("%q: %v, want %q", address, err, problem)
 		}
@@ -177,9 +177,9 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestFolderCatalogue checks that manifests in a folder can refer to files in it and to URLs, but
+// TestFolderCatalog checks that manifests in a folder can refer to files in it and to URLs, but
 // to no other files.
-func TestFolderCatalogue(t *testing.T) {
+func TestFolderCatalog(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)
 	secret := filepath.Join(t.TempDir(), "secret")
@@ -187,11 +187,11 @@ func TestFolderCatalogue(t *testing.T) {
 	must(t, os.Symlink(secret, filepath.Join(s.dir, "link")))
 	must(t, os.Mkdir(filepath.Join(s.dir, "plugins"), 0o755))
 	must(t, os.WriteFile(filepath.Join(s.dir, "plugins", "tool.yaml"), []byte(head+"- version: 1.0.0\n  platforms: ["+here(sumA)+"]\n"), 0o600))
-	if _, err := s.catalogue.Manifest(t.Context(), "tool"); err != nil {
+	if _, err := s.catalog.Manifest(t.Context(), "tool"); err != nil {
 		t.Error(err)
 	}
 	for _, reference := range []string{secret, "../secret", "link", "file://" + secret, "plugins", "http://example.com/x"} {
-		body, err := s.catalogue.open(t.Context(), reference)
+		body, err := s.catalog.open(t.Context(), reference)
 		if err == nil {
 			t.Errorf("%q is opened", reference)
 			_ = body.Close()
@@ -199,9 +199,9 @@ func TestFolderCatalogue(t *testing.T) {
 	}
 }
 
-// TestRemoteCatalogueNamesNoFiles checks that a catalogue on the network cannot refer to local
+// TestRemoteCatalogNamesNoFiles checks that a catalog on the network cannot refer to local
 // files.
-func TestRemoteCatalogueNamesNoFiles(t *testing.T) {
+func TestRemoteCatalogNamesNoFiles(t *testing.T) {
 	t.Parallel()
 	var asked []string
 	c, _ := served(t, func(w http.ResponseWriter, r *http.Request) {
@@ -221,12 +221,12 @@ func TestRemoteCatalogueNamesNoFiles(t *testing.T) {
 
 func TestCredentialsAreNotRecorded(t *testing.T) {
 	t.Parallel()
-	c, err := OpenCatalogue("https://user:password@example.com/plugins", "")
+	c, err := OpenCatalog("https://user:password@example.com/plugins", "")
 	must(t, err)
 	if got := c.address("t.tar.gz"); got != "https://example.com/plugins/t.tar.gz" {
 		t.Errorf("got %s", got)
 	}
-	signed, err := OpenCatalogue("https://user:password@example.com/plugins/?sig=secret#secret", "")
+	signed, err := OpenCatalog("https://user:password@example.com/plugins/?sig=secret#secret", "")
 	must(t, err)
 	for _, shown := range []string{signed.Address, signed.at(indexFile), signed.address("https://host/t.tar.gz?sig=secret"), signed.address("t.tar.gz?sig=secret")} {
 		if strings.Contains(shown, "secret") || strings.Contains(shown, "password") {
@@ -234,7 +234,7 @@ func TestCredentialsAreNotRecorded(t *testing.T) {
 		}
 	}
 	for _, unsafe := range []string{"http://u:password@example.com/?sig=secret", "ftp://u:password@example.com/?sig=secret"} {
-		if _, err := OpenCatalogue(unsafe, ""); err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "password") {
+		if _, err := OpenCatalog(unsafe, ""); err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "password") {
 			t.Errorf("%s: %v", unsafe, err)
 		}
 	}
