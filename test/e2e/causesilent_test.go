@@ -78,6 +78,7 @@ func notificationRows() []causeRow {
 			name: "provider-missing", ask: []string{"alert", "app"}, root: "Provider/chat", code: "missing", says: []string{"it does not exist"},
 			objects: alert("app", "chat"),
 			fix: func(s *story) {
+				s.statusSays("alert app", "Provider/"+s.namespace+"/chat: it does not exist")
 				if err := s.cluster.Seed(s.Context(), []byte(provider), s.namespace); err != nil {
 					s.Fatal(err)
 				}
@@ -89,9 +90,19 @@ func notificationRows() []causeRow {
 			says: []string{"the last notification of Alert/${NS}/app was not delivered", "check spec.address"}, hides: []string{"not-for-output"},
 			// Events from before the correction of the Provider are not evidence.
 			fix: func(s *story) {
+				s.statusSays("alert app", "the last notification of Alert/"+s.namespace+"/app was not delivered")
 				s.run("kubectl", "-n", s.namespace, "patch", "provider", "chat", "--type=merge", `-p={"spec":{"address":"`+s.url+`"}}`)
 			},
 		},
+	}
+}
+
+// statusSays checks that flux status finds the problem that flux why has found.
+func (s *story) statusSays(object, problem string) {
+	s.Helper()
+	stdout, stderr, err := s.try("flux", slices.Concat([]string{"status", "-n", s.namespace}, strings.Fields(object))...)
+	if exitCode(err) != 1 || !strings.Contains(stdout, problem) {
+		s.Errorf("flux status %s ends with %v and without %q:\n%s%s", object, err, problem, stdout, stderr)
 	}
 }
 

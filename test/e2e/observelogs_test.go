@@ -71,6 +71,9 @@ func (s *story) follows() {
 	if code != 130 {
 		s.Errorf("interrupted, flux logs ends with %d", code)
 	}
+	if strings.Contains(f.stderr.String(), "interrupted") {
+		s.Errorf("flux logs reports its interruption as an error: %s", f.stderr.String())
+	}
 	for name, file := range files {
 		s.same(name, s.written(file), of(lines, name))
 	}
