@@ -50,25 +50,29 @@ func others() []other {
 		{row{name: "a chart with output without end", files: chart(endless("xxxxxxxxxxxxxxxx")), want: "more than 512 MiB of memory are needed"}, release},
 		{row{name: "a manifest with 900,000 keys, with --timeout 500ms", make: keys, want: "timed out after 500ms"}, append(keyed[:len(keyed):len(keyed)], "--timeout", "500ms")},
 		{row{name: "the same, ended by SIGTERM", make: keys, read: 10 << 20, exit: 130, want: "interrupted"}, keyed},
-		{row{name: "diff --base, 98,000 Kustomizations that include each other, with --timeout 5s", make: circular, dir: true, exit: 2, want: "timed out after 5s"}, []string{"diff", "--base", "HEAD~1", "--path", "a", "--timeout", "5s"}},
+		{row{name: "diff --base, 2,000 Kustomizations that include each other", make: circular(2000), dir: true, exit: 2, want: "the Kustomizations of one revision have more than 100000 objects"}, []string{"diff", "--base", "HEAD~1", "--path", "a"}},
+		{row{name: "diff --base, 98,000 Kustomizations that include each other, with --timeout 5s", make: circular(98_000), dir: true, exit: 2, want: "timed out after 5s"}, []string{"diff", "--base", "HEAD~1", "--path", "a", "--timeout", "5s"}},
 	}
 }
 
-// circular commits two folders of Kustomizations that build each other, and changes one of them.
-func circular(t *testing.T, folder string) {
-	t.Helper()
-	many := func(from, to int, path string) string {
-		var b bytes.Buffer
-		for i := from; i < to; i++ {
-			fmt.Fprintf(&b, "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: k%d, namespace: flux-system}\nspec: {interval: 1m, prune: true, path: ./%s, sourceRef: {kind: GitRepository, name: flux-system}}\n---\n", i, path)
+// circular commits two folders with a number of Kustomizations that build each other, and changes
+// one of them.
+func circular(number int) func(t *testing.T, folder string) {
+	return func(t *testing.T, folder string) {
+		t.Helper()
+		many := func(from, to int, path string) string {
+			var b bytes.Buffer
+			for i := from; i < to; i++ {
+				fmt.Fprintf(&b, "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: k%d, namespace: flux-system}\nspec: {interval: 1m, prune: true, path: ./%s, sourceRef: {kind: GitRepository, name: flux-system}}\n---\n", i, path)
+			}
+			return b.String()
 		}
-		return b.String()
+		write(t, filepath.Join(folder, "a", "k.yaml"), many(0, number/2, "b"))
+		write(t, filepath.Join(folder, "b", "k.yaml"), many(number/2, number, "a"))
+		commit(t, folder)
+		write(t, filepath.Join(folder, "a", "k.yaml"), strings.Replace(many(0, number/2, "b"), "1m", "2m", 1))
+		commit(t, folder)
 	}
-	write(t, filepath.Join(folder, "a", "k.yaml"), many(0, 49_000, "b"))
-	write(t, filepath.Join(folder, "b", "k.yaml"), many(49_000, 98_000, "a"))
-	commit(t, folder)
-	write(t, filepath.Join(folder, "a", "k.yaml"), strings.Replace(many(0, 49_000, "b"), "1m", "2m", 1))
-	commit(t, folder)
 }
 
 // commit commits the files of a folder.

@@ -91,7 +91,9 @@ func Compare(ctx context.Context, base, head Revision, o Options) (*Outcome, err
 	if o.Path == "" {
 		o.Path = "."
 	}
-	w := &walker{ctx: ctx, Options: o, seen: map[build.Reference]bool{}, report: newReport(o)}
+	limited, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	w := &walker{ctx: limited, stop: stop, Options: o, seen: map[build.Reference]bool{}, report: newReport(o)}
 	w.base, w.head = newSide(w, base), newSide(w, head)
 	roots, err := w.roots()
 	if err != nil {
@@ -107,6 +109,9 @@ func Compare(ctx context.Context, base, head Revision, o Options) (*Outcome, err
 	w.checkDependencies()
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
+	}
+	if limited.Err() != nil {
+		return nil, context.Cause(limited)
 	}
 	return w.outcome(roots), w.failures()
 }
@@ -160,6 +165,7 @@ func (p pair) either() *unstructured.Unstructured {
 type walker struct {
 	Options
 	ctx        context.Context
+	stop       context.CancelCauseFunc
 	base, head *side
 	seen       map[build.Reference]bool
 	found      []diff.Desired

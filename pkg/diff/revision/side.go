@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff"
 )
@@ -29,6 +30,8 @@ type side struct {
 	byRef map[build.Reference]*node
 	// objects are the objects of all Kustomizations that were built.
 	objects map[build.Reference]applied
+	// rendered is the number of objects of all builds.
+	rendered int
 	// cycles counts the searches that needed what was being rendered at the time. Results that
 	// depend on such a search are rendered again.
 	cycles int
@@ -64,6 +67,10 @@ type node struct {
 // maxAttempts is how often a Kustomization or a source is rendered at most: cycles could make it
 // endless.
 const maxAttempts = 3
+
+// maxObjects bounds the objects of all Kustomizations of a revision: those that apply each other
+// render every object many times.
+const maxObjects = 100_000
 
 type state int
 
@@ -190,6 +197,11 @@ func (s *side) build(n *node) (*diff.Side, error) {
 		n.state = pending
 	}
 	if err != nil {
+		return nil, err
+	}
+	if s.rendered += len(result.Objects); s.rendered > maxObjects {
+		err := &budget.ExceededError{Name: build.ReferenceTo(n.ks).String(), Fact: fmt.Sprintf("the Kustomizations of one revision have more than %d objects", maxObjects)}
+		s.w.stop(err)
 		return nil, err
 	}
 	n.built = &diff.Side{Owner: n.ks, Build: result}
