@@ -13,6 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -81,7 +82,7 @@ func runHelmRelease(a *app.App, cmd *cobra.Command, o *releaseOptions, names []s
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	work, err := desired.WorkTreeAround(".")
+	work, err := workspace.Around(".")
 	if err != nil {
 		return err
 	}

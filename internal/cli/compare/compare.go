@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff"
 )
@@ -102,7 +103,7 @@ func diffBuildOptions(a *app.App, o *Options, settings Settings) (build.Options,
 
 // local plans the build of a local directory.
 func (p *Plan) local(ctx context.Context, a *app.App, o *Options, ks *unstructured.Unstructured) error {
-	work, err := desired.WorkTreeAround(o.Path)
+	work, err := workspace.Around(o.Path)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/diff"
@@ -44,7 +45,7 @@ func NewReleasePlanner(ctx context.Context, a *app.App, o *ReleaseOptions) (*Rel
 	if err != nil {
 		return nil, err
 	}
-	work, err := desired.WorkTreeAround(".")
+	work, err := workspace.Around(".")
 	if err != nil {
 		return nil, err
 	}

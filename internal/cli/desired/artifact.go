@@ -17,7 +17,7 @@ import (
 // ArtifactOf returns the files of a directory that source-controller packs into
 // the artifact of a source: those that neither .sourceignore files nor
 // spec.ignore of the source nor the defaults exclude.
-func (o *BuildOptions) ArtifactOf(ctx context.Context, a *app.App, work WorkTree, source build.Reference, folder string) (fs.FS, error) {
+func (o *BuildOptions) ArtifactOf(ctx context.Context, a *app.App, work workspace.WorkTree, source build.Reference, folder string) (fs.FS, error) {
 	ignore, err := o.ignoreOf(ctx, a, work, source)
 	if err != nil {
 		a.UI.Warning("spec.ignore of %s is not known: %s", source, err)
@@ -32,17 +32,17 @@ func (o *BuildOptions) ArtifactOf(ctx context.Context, a *app.App, work WorkTree
 // Artifact returns the files of the work tree as in the artifact of a source.
 // Outside of Git, it returns all files, because the directory may be any part of
 // the source; build.Options.Filter then excludes files of the built directory.
-func (o *BuildOptions) Artifact(ctx context.Context, a *app.App, work WorkTree, source build.Reference) (tree fs.FS, filter bool, err error) {
-	if !work.git {
+func (o *BuildOptions) Artifact(ctx context.Context, a *app.App, work workspace.WorkTree, source build.Reference) (tree fs.FS, filter bool, err error) {
+	if !work.Git {
 		return work.Tree(), true, nil
 	}
-	tree, err = o.ArtifactOf(ctx, a, work, source, work.root)
+	tree, err = o.ArtifactOf(ctx, a, work, source, work.Root)
 	return tree, false, err
 }
 
 // ignoreOf returns spec.ignore of a source: of its manifest in the work tree, or
 // of the live object if the work tree has none or several that differ.
-func (o *BuildOptions) ignoreOf(ctx context.Context, a *app.App, work WorkTree, source build.Reference) (string, error) {
+func (o *BuildOptions) ignoreOf(ctx context.Context, a *app.App, work workspace.WorkTree, source build.Reference) (string, error) {
 	if source.Name == "" {
 		return "", nil
 	}
@@ -76,7 +76,7 @@ func (o *BuildOptions) ignoreOf(ctx context.Context, a *app.App, work WorkTree, 
 
 // nearness returns how many directories the path of a file has in common with
 // the directory to build.
-func (o *BuildOptions) nearness(work WorkTree, file string) int {
+func (o *BuildOptions) nearness(work workspace.WorkTree, file string) int {
 	around := o.Path
 	if o.File != "" && o.File != "-" {
 		around = filepath.Dir(o.File)
@@ -97,8 +97,8 @@ func (o *BuildOptions) nearness(work WorkTree, file string) int {
 }
 
 // manifestsOf returns the manifests of a source in the work tree.
-func manifestsOf(ctx context.Context, work WorkTree, source build.Reference) ([]build.Manifest, error) {
-	if !work.git {
+func manifestsOf(ctx context.Context, work workspace.WorkTree, source build.Reference) ([]build.Manifest, error) {
+	if !work.Git {
 		return nil, nil
 	}
 	return build.Search(ctx, work.Tree(), []string{source.Kind, source.Name}, func(o *unstructured.Unstructured) bool {

@@ -19,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/generator"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -37,7 +38,7 @@ func NewPlan(ctx context.Context, a *app.App, cmd *cobra.Command, o *BuildOption
 	if around == "" {
 		around = "."
 	}
-	work, err := WorkTreeAround(around)
+	work, err := workspace.Around(around)
 	if err != nil {
 		return nil, err
 	}
@@ -65,11 +66,11 @@ func NewPlan(ctx context.Context, a *app.App, cmd *cobra.Command, o *BuildOption
 	switch {
 	case o.Path != "":
 		plan.Options.Path, err = work.Inside(o.Path)
-	case !work.git && !o.DryRun && build.SourceOf(ks).Name != "":
+	case !work.Git && !o.DryRun && build.SourceOf(ks).Name != "":
 		if plan.Tree, err = fetcher.fetch(ctx, build.SourceOf(ks)); err != nil {
 			err = clierr.WithHint("set --path, or run the command in a clone of the repository", "%w", err)
 		}
-	case !work.git:
+	case !work.Git:
 		err = clierr.WithHint("set the directory with --path", "the current directory is not in a Git work tree: cannot resolve spec.path")
 	}
 	if err == nil && plan.Tree == nil {
@@ -89,7 +90,7 @@ func (p *Plan) children(o *BuildOptions, fetcher *Fetcher) (build.Sources, error
 		return nil, err
 	}
 	withFetched := fetcher.WithFetched(local)
-	if o.Path != "" || p.Work.git {
+	if o.Path != "" || p.Work.Git {
 		return withFetched, nil
 	}
 	return func(ctx context.Context, source build.Reference) (fs.FS, error) {
@@ -119,13 +120,13 @@ func CheckFolder(path string) error {
 
 // lookupFor returns the lookup of ConfigMaps and Secrets: the cluster, or the
 // work tree with --dry-run.
-func lookupFor(a *app.App, o *BuildOptions, work WorkTree) build.Lookup {
+func lookupFor(a *app.App, o *BuildOptions, work workspace.WorkTree) build.Lookup {
 	switch {
 	case !o.DryRun:
 		return build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
 			return ClusterData(ctx, a, object)
 		})
-	case work.git:
+	case work.Git:
 		return build.InRepository(work.Tree())
 	}
 	return build.FromObjects(nil)
@@ -171,7 +172,7 @@ type Plan struct {
 	Options build.Options
 	// Sources is nil unless child Kustomizations are built.
 	Sources build.Sources
-	Work    WorkTree
+	Work    workspace.WorkTree
 }
 
 // Run builds the Kustomization, and its children if Sources is set.

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/egress"
 	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -23,7 +24,7 @@ import (
 type Fetcher struct {
 	*app.App
 	O      *BuildOptions
-	Work   WorkTree
+	Work   workspace.WorkTree
 	Stored *StoredSources
 	// Say reports progress.
 	Say func(format string, args ...any)
@@ -57,7 +58,7 @@ func (f *Fetcher) fetch(ctx context.Context, source build.Reference) (fs.FS, err
 	switch {
 	case err == nil:
 		return tree, nil
-	case errors.As(err, &absent) && f.Work.git:
+	case errors.As(err, &absent) && f.Work.Git:
 		return f.fetchFromWorkTree(ctx, source) // the repository may define it
 	case errors.As(err, &absent):
 		return nil, build.ErrNotFound

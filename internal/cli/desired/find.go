@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/oci"
+	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -37,7 +38,7 @@ func KustomizationFromFile(ctx context.Context, a *app.App, file, namespace, nam
 // ObjectFor returns the object to build: from the file of the command line,
 // from the work tree with --dry-run, or from the cluster.
 func ObjectFor(
-	ctx context.Context, a *app.App, o *BuildOptions, wanted Wanted, work WorkTree, namespace, name string,
+	ctx context.Context, a *app.App, o *BuildOptions, wanted Wanted, work workspace.WorkTree, namespace, name string,
 ) (*unstructured.Unstructured, error) {
 	switch {
 	case o.File != "":
@@ -84,7 +85,7 @@ func LiveOrNil(ctx context.Context, a *app.App, ref build.Reference) (*unstructu
 
 // findSource returns the object of a source from the cluster, or from the work
 // tree with --dry-run.
-func findSource(ctx context.Context, a *app.App, o *BuildOptions, work WorkTree, source build.Reference) (*unstructured.Unstructured, error) {
+func findSource(ctx context.Context, a *app.App, o *BuildOptions, work workspace.WorkTree, source build.Reference) (*unstructured.Unstructured, error) {
 	if !o.DryRun {
 		found, err := LiveObject(ctx, a, source.Kind, source.Namespace, source.Name)
 		var missing *objref.NotFoundError
@@ -153,9 +154,9 @@ func withPath(found []build.Manifest, folder string) []build.Manifest {
 
 // findManifest searches the manifests of the work tree for an object. If there
 // are several, it returns the one whose spec.path is folder.
-func findManifest(ctx context.Context, wanted Wanted, work WorkTree, namespace, name, folder string) (*unstructured.Unstructured, error) {
+func findManifest(ctx context.Context, wanted Wanted, work workspace.WorkTree, namespace, name, folder string) (*unstructured.Unstructured, error) {
 	remedy := "set its file with " + wanted.Flag
-	if !work.git {
+	if !work.Git {
 		return nil, clierr.WithHint(remedy, "cannot find %s %q: no cluster and no Git work tree", wanted.Kind, name)
 	}
 	found, err := build.Search(ctx, work.Tree(), []string{wanted.Kind, name}, func(o *unstructured.Unstructured) bool {
@@ -175,7 +176,7 @@ func findManifest(ctx context.Context, wanted Wanted, work WorkTree, namespace, 
 	}
 	switch len(found) {
 	case 0:
-		return nil, clierr.WithHint(remedy, "no file in %s has a %s %q in namespace %q", work.root, wanted.Kind, name, namespace)
+		return nil, clierr.WithHint(remedy, "no file in %s has a %s %q in namespace %q", work.Root, wanted.Kind, name, namespace)
 	case 1:
 		return found[0].Unstructured, nil
 	default:

@@ -19,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -161,7 +162,7 @@ func (o *ChartOptions) Override(options *build.HelmOptions) error {
 		if err != nil {
 			return fmt.Errorf("finding %s: %w", o.Chart, err)
 		}
-		work, err := WorkTreeAround(filepath.Dir(absolute))
+		work, err := workspace.Around(filepath.Dir(absolute))
 		if err != nil {
 			return err
 		}
@@ -200,7 +201,7 @@ func HelmRenderer(a *app.App) (*isolated.Charts, error) {
 
 // HelmBuild returns the options for rendering HelmReleases and the helper
 // process, which starts with the first chart and must be closed.
-func HelmBuild(ctx context.Context, a *app.App, o *BuildOptions, h *HelmOptions, work WorkTree) (*build.HelmOptions, *isolated.Charts, error) {
+func HelmBuild(ctx context.Context, a *app.App, o *BuildOptions, h *HelmOptions, work workspace.WorkTree) (*build.HelmOptions, *isolated.Charts, error) {
 	charts, err := HelmRenderer(a)
 	if err != nil {
 		return nil, nil, err

@@ -1,0 +1,110 @@
+package desired
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/workspace"
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// LocalSources returns the sources with a local directory: those of
+// --local-sources, and the source of ks in the work tree.
+func (o *BuildOptions) LocalSources(a *app.App, work workspace.WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
+	folders := map[build.Reference]string{}
+	for source, folder := range o.Sources {
+		parts := strings.Split(source, "/")
+		if len(parts) != 3 {
+			return nil, clierr.WithHint("use the form Kind/namespace/name=path", "invalid source %q", source)
+		}
+		if err := CheckFolder(folder); err != nil {
+			return nil, err
+		}
+		absolute, err := filepath.Abs(folder)
+		if err != nil {
+			return nil, fmt.Errorf("finding %s: %w", folder, err)
+		}
+		folders[build.Reference{Kind: parts[0], Namespace: parts[1], Name: parts[2]}] = absolute
+	}
+	return cached(func(ctx context.Context, source build.Reference) (fs.FS, error) {
+		if folder, ok := folders[source]; ok {
+			return o.ArtifactOf(ctx, a, work, source, folder)
+		}
+		if ks != nil && source == build.SourceOf(ks) {
+			tree, _, err := o.Artifact(ctx, a, work.ForSource(o.Path, ks), source)
+			return tree, err
+		}
+		return nil, build.ErrNotFound
+	}), nil
+}
+
+// cached returns sources that are read once. It is safe for concurrent use.
+func cached(sources build.Sources) build.Sources {
+	var mu sync.Mutex
+	known := map[build.Reference]fs.FS{}
+	return func(ctx context.Context, source build.Reference) (fs.FS, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if tree, ok := known[source]; ok {
+			return tree, nil
+		}
+		tree, err := sources(ctx, source)
+		if err == nil {
+			known[source] = tree
+		}
+		return tree, err
+	}
+}
+
+// SourcesWithRemotes returns the local sources and uses the work tree for every
+// GitRepository whose URL is one of its remotes and that follows the same
+// reference as the source of ks.
+func SourcesWithRemotes(a *app.App, o *BuildOptions, work workspace.WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
+	local, err := o.LocalSources(a, work, ks)
+	if err != nil {
+		return nil, err
+	}
+	return cached(func(ctx context.Context, source build.Reference) (fs.FS, error) {
+		tree, err := local(ctx, source)
+		if errors.Is(err, build.ErrNotFound) {
+			return treeByAddress(ctx, a, o, work, source, ks)
+		}
+		return tree, err
+	}), nil
+}
+
+// treeByAddress returns the files of the work tree if it is a clone of the
+// source.
+func treeByAddress(ctx context.Context, a *app.App, o *BuildOptions, work workspace.WorkTree, source build.Reference, ks *unstructured.Unstructured) (fs.FS, error) {
+	if !work.Git || source.Kind != "GitRepository" {
+		return nil, build.ErrNotFound
+	}
+	remotes := work.Remotes()
+	if len(remotes) == 0 {
+		return nil, build.ErrNotFound
+	}
+	repository, err := findSource(ctx, a, o, work, source)
+	if err != nil {
+		return nil, err
+	}
+	if !remotes[workspace.ComparableAddress(Text(repository, "spec", "url"))] {
+		return nil, build.ErrNotFound
+	}
+	if ks != nil {
+		own, err := findSource(ctx, a, o, work, build.SourceOf(ks))
+		if err == nil && own.GetKind() == "GitRepository" && build.GitReferenceOf(own) != build.GitReferenceOf(repository) {
+			return nil, build.ErrNotFound // another branch or tag of the same repository
+		}
+	}
+	tree, _, err := o.Artifact(ctx, a, work, source)
+	return tree, err
+}
