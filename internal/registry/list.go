@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// List returns the artifacts of a repository whose tags are wanted, in the
-// reverse order of their tags. Signatures and what else is attached to an
-// artifact is not an artifact.
+// List returns the artifacts of a repository with the wanted tags, in reverse
+// order of the tags. Signatures and attestations of artifacts are not listed.
 func List(ctx context.Context, address string, wanted func(tag string) bool, access Access) ([]Artifact, error) {
 	rest, ok := strings.CutPrefix(address, Scheme)
 	if !ok {
@@ -50,13 +49,13 @@ func List(ctx context.Context, address string, wanted func(tag string) bool, acc
 	return found, g.Wait()
 }
 
-// attached tells the tags by which cosign attaches signatures, attestations
-// and bills of material.
+// attached reports whether a tag is one of cosign's signatures, attestations and
+// bills of materials.
 func attached(tag string) bool {
 	return strings.HasSuffix(tag, ".sig") || strings.HasSuffix(tag, ".att") || strings.HasSuffix(tag, ".sbom")
 }
 
-// manifestOf costs one request; the manifest of an index has annotations too.
+// manifestOf reads the manifest of a tag, also of an index, in one request.
 func manifestOf(tag name.Tag, options []remote.Option) (Artifact, error) {
 	got, err := remote.Get(tag, options...)
 	if err != nil {

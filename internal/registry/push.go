@@ -19,10 +19,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// configMedia is the media type by which source-controller knows an artifact of Flux.
+// configMedia is the media type by which source-controller recognizes an artifact of Flux.
 const configMedia = "application/vnd.cncf.flux.config.v1+json"
 
-// The annotations by which an artifact says where it comes from.
+// The annotations with the origin of an artifact.
 const (
 	SourceAnnotation   = "org.opencontainers.image.source"
 	RevisionAnnotation = "org.opencontainers.image.revision"

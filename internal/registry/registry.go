@@ -1,4 +1,4 @@
-// Package registry puts artifacts of Flux into OCI registries, and gets them back.
+// Package registry pushes artifacts of Flux to OCI registries, and lists, tags and pulls them.
 package registry
 
 import (
@@ -23,7 +23,7 @@ import (
 // contentMedia is the media type of the layer with the files.
 const contentMedia = "application/vnd.cncf.flux.content.v1.tar+gzip"
 
-// atOnce bounds the requests that are under way at the same time.
+// atOnce is the maximum number of concurrent requests.
 const atOnce = 16
 
 // Access has the credentials and the connection settings for a registry.
@@ -41,14 +41,14 @@ type Access struct {
 	// CA is trusted besides the system's certificates; Cert and Key are a client
 	// certificate. All are PEM.
 	CA, Cert, Key []byte
-	// Proxy is asked to reach the registry; nil means the one of the environment.
+	// Proxy is the proxy of the registry; nil uses the proxy of the environment.
 	Proxy *url.URL
-	// Transport is nil for the usual one.
+	// Transport sends the requests; nil uses the default of the library.
 	Transport http.RoundTripper
 	// Restrict returns a transport that refuses hosts. It may be nil.
 	Restrict func(*http.Transport) http.RoundTripper
-	// Progress is called with the bytes that Push has sent and Fetch has
-	// received, of how many. It may be nil.
+	// Progress receives the number of bytes that were sent or received, and their
+	// total. It may be nil.
 	Progress func(done, total int64)
 }
 
@@ -60,21 +60,21 @@ var (
 	ErrTwoLogins = errors.New("credentials and a cloud provider are mutually exclusive")
 )
 
-// Scheme begins the address of an artifact.
+// Scheme is the prefix of the address of an artifact.
 const Scheme = "oci://"
 
-// Artifact is what a registry tells of an artifact.
+// Artifact describes an artifact in a registry.
 type Artifact struct {
 	// Repository is the address without scheme, tag and digest.
 	Repository string
-	// Tag is "" where the artifact was named by its digest.
+	// Tag is empty if the artifact was selected by its digest.
 	Tag    string
 	Digest string
-	// Annotations are those of its manifest.
+	// Annotations are the annotations of the manifest.
 	Annotations map[string]string
 }
 
-// URL returns the address of this content, with its digest.
+// URL returns the address of the artifact with its digest.
 func (a Artifact) URL() string { return Scheme + a.Repository + "@" + a.Digest }
 
 // AddressError is returned for an invalid address of an artifact.
@@ -90,7 +90,7 @@ func Pull(ctx context.Context, address string, access Access) ([]byte, error) {
 	return content, err
 }
 
-// Fetch returns what is known of the artifact at an address, and its archive of files.
+// Fetch returns the artifact at an address, and its archive of files.
 func Fetch(ctx context.Context, address string, access Access) (Artifact, []byte, error) {
 	found, layer, err := open(ctx, address, access)
 	if err != nil {
@@ -103,9 +103,8 @@ func Fetch(ctx context.Context, address string, access Access) (Artifact, []byte
 	return found, content, nil
 }
 
-// Stream is Fetch for archives that need not be in memory. The digest is
-// verified when the reader reaches the end; before it, the content is not to be
-// relied on.
+// Stream is Fetch without holding the archive in memory. The digest is verified
+// at the end of the reader; until then, the content is not trusted.
 func Stream(ctx context.Context, address string, access Access) (Artifact, io.ReadCloser, error) {
 	found, layer, err := open(ctx, address, access)
 	if err != nil {
@@ -121,7 +120,7 @@ func Stream(ctx context.Context, address string, access Access) (Artifact, io.Re
 	return found, content, nil
 }
 
-// open reads the manifest of an artifact and chooses the layer with its files.
+// open reads the manifest of an artifact and returns the layer with its files.
 func open(ctx context.Context, address string, access Access) (Artifact, v1.Layer, error) {
 	reference, options, err := access.reach(ctx, address)
 	if err != nil {
@@ -142,7 +141,7 @@ func open(ctx context.Context, address string, access Access) (Artifact, v1.Laye
 	return found, layer, nil
 }
 
-// reach is what an address means and how its registry is spoken to.
+// reach parses an address and returns the options for its registry.
 func (a Access) reach(ctx context.Context, address string) (name.Reference, []remote.Option, error) {
 	rest, ok := strings.CutPrefix(address, Scheme)
 	if !ok {
@@ -179,7 +178,7 @@ func (a Access) options(ctx context.Context, registry name.Registry) ([]remote.O
 	return options, nil
 }
 
-// transport is nil where the usual one does.
+// transport returns the transport, nil for the default of the library.
 func (a Access) transport() (http.RoundTripper, error) {
 	usual, ok := remote.DefaultTransport.(*http.Transport)
 	if a.Transport != nil || !ok || len(a.CA)+len(a.Cert)+len(a.Key) == 0 && a.Proxy == nil && a.Restrict == nil {
@@ -196,7 +195,7 @@ func (a Access) transport() (http.RoundTripper, error) {
 			pool = x509.NewCertPool()
 		}
 		if !pool.AppendCertsFromPEM(a.CA) {
-			return nil, errors.New("the certificate authority of the registry is no certificate")
+			return nil, errors.New("invalid CA certificate of the registry: no certificate in PEM format")
 		}
 		own.TLSClientConfig.RootCAs = pool
 	}
@@ -229,7 +228,7 @@ func describe(reference name.Reference, image v1.Image) (Artifact, error) {
 	return a, nil
 }
 
-// contentOf is the layer of Flux, or the first where none is marked so.
+// contentOf returns the layer with the media type of Flux, else the first layer.
 func contentOf(image v1.Image) (v1.Layer, error) {
 	layers, err := image.Layers()
 	if err != nil {
@@ -246,8 +245,7 @@ func contentOf(image v1.Image) (v1.Layer, error) {
 	return layers[0], nil
 }
 
-// compressed reads a layer as it is stored. The library compares its digest at
-// the end.
+// compressed reads a layer as it is stored. The library verifies its digest.
 func compressed(layer v1.Layer, progress func(done, total int64)) (content []byte, err error) {
 	reader, err := layer.Compressed()
 	if err != nil {
@@ -266,7 +264,7 @@ func compressed(layer v1.Layer, progress func(done, total int64)) (content []byt
 	return content, err
 }
 
-// counted reports what is read.
+// counted reports the number of bytes that are read.
 type counted struct {
 	from        io.Reader
 	done, total int64

@@ -13,17 +13,17 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Wanted is what of a repository an OCIRepository wants. A digest counts before
-// a range of versions, and that before a tag; none of them is the tag latest.
+// Wanted is the reference of an OCIRepository. A digest takes precedence over a
+// range of versions, and the range over a tag; the default is the tag latest.
 type Wanted struct {
 	Tag, Digest string
 	// SemVer is a range, of the tags that match the expression Filter.
 	SemVer, Filter string
-	// MediaType is the layer's, "" for the first one.
+	// MediaType is the media type of the layer, "" for the first layer.
 	MediaType string
 }
 
-// NoMatchError says that no tag is in a range of versions.
+// NoMatchError is returned if no tag is in a range of versions.
 type NoMatchError struct{ SemVer, Filter string }
 
 func (e *NoMatchError) Error() string {
@@ -33,8 +33,7 @@ func (e *NoMatchError) Error() string {
 	return fmt.Sprintf("no tag is in the range %q", e.SemVer)
 }
 
-// Select returns the layer that is wanted, as it is stored, and the artifact
-// that it is of.
+// Select returns the wanted artifact and its layer as it is stored.
 func Select(ctx context.Context, address string, wanted Wanted, access Access) (Artifact, []byte, error) {
 	rest, ok := strings.CutPrefix(address, Scheme)
 	if !ok {
@@ -92,7 +91,7 @@ func (w Wanted) reference(repository name.Repository, access Access, options []r
 	return repository.Tag(name.DefaultTag), nil
 }
 
-// newest is the tag of the highest version in the range.
+// newest returns the tag of the highest version in the range.
 func (w Wanted) newest(tags []string) (string, error) {
 	constraint, err := semver.NewConstraint(w.SemVer)
 	if err != nil {

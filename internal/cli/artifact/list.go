@@ -33,15 +33,15 @@ func newListArtifacts(a *app.App) *cobra.Command {
 		Use:     "artifacts [oci://address]",
 		Aliases: []string{"artifact"},
 		Short:   "List the artifacts of a repository in a registry",
-		Long: `List the artifacts of a repository in an OCI registry with their digests, and
-where they come from. What cosign attaches to them is left out.`,
-		Example: `  # Every tag
+		Long: `List the artifacts of a repository in an OCI registry with their digests, sources
+and revisions. Signatures and attestations of cosign are not listed.`,
+		Example: `  # List all tags
   flux list artifacts oci://ghcr.io/org/manifests
 
-  # The versions from 1.2 on
+  # List the versions from 1.2
   flux list artifacts oci://ghcr.io/org/manifests --filter-semver='>=1.2.0'
 
-  # The digest of a tag, for a script
+  # Print the digest of a tag
   flux list artifacts oci://ghcr.io/org/manifests --filter-regex='^latest$' -o json | jq -r '.[].digest'`,
 		ValidArgsFunction: oci.CompleteAddress,
 		RunE:              func(cmd *cobra.Command, args []string) error { return listArtifacts(a, cmd, o, args) },

@@ -26,24 +26,24 @@ func newPullArtifact(a *app.App) *cobra.Command {
 	o := &pullOptions{}
 	cmd := &cobra.Command{
 		Use:   "artifact [oci://address:tag]",
-		Short: "Unpack an artifact from a registry into a folder",
-		Long: `Unpack an artifact from an OCI registry into a folder, which is made where it
-is missing. Existing files are kept unless the artifact replaces them.
+		Short: "Unpack an artifact from a registry into a directory",
+		Long: `Unpack an artifact from an OCI registry into a directory, which is created if it
+does not exist. Existing files are kept unless the artifact replaces them.
 
-The artifact is unpacked beside the folder first, and its digest verified: if it
-is malformed or too large, or the command is interrupted, the folder is as it was.
-Nothing is ever written outside of the folder.`,
-		Example: `  # See what a tag holds
+The digest is verified before the directory is changed: if the artifact is
+malformed or too large, or the command is interrupted, the directory is unchanged.
+No files are written outside of the directory.`,
+		Example: `  # Unpack a tag
   flux pull artifact oci://ghcr.io/org/manifests:v1.2.0 --output ./manifests
 
-  # From a registry of one's own
+  # Use a local registry without TLS
   flux pull artifact oci://localhost:5000/manifests:latest --output ./manifests --insecure-registry`,
 		ValidArgsFunction: oci.CompleteAddress,
 		RunE:              func(cmd *cobra.Command, args []string) error { return pullArtifact(a, cmd, o, args) },
 	}
 	flags := cmd.Flags()
 	oci.AddAccess(a, flags, &o.access)
-	flags.StringVarP(&o.folder, "output", "o", "", "folder to unpack into")
+	flags.StringVarP(&o.folder, "output", "o", "", "directory to unpack the artifact into")
 	return cmd
 }
 

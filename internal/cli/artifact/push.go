@@ -117,7 +117,7 @@ func pushArtifact(a *app.App, cmd *cobra.Command, o *pushOptions, args []string)
 	if o.format == "" {
 		return nil
 	}
-	// What was given is not part of the answer.
+	// The annotations come from the flags and are not part of the answer.
 	return a.Encode(o.format, oci.Entry{URL: pushed.URL(), Repository: pushed.Repository, Tag: pushed.Tag, Digest: pushed.Digest})
 }
 
@@ -152,7 +152,7 @@ func (o *pushOptions) check(a *app.App) (map[string]string, error) {
 	return annotations, errors.Join(wrong...)
 }
 
-// spoken shows requests and their answers, without what may be secret in them.
+// spoken prints the method, URL and status of requests, which contain no secrets.
 type spoken struct {
 	say  func(format string, args ...any)
 	next http.RoundTripper

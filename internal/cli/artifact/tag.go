@@ -26,12 +26,11 @@ func newTagArtifact(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "artifact [oci://address:tag]",
 		Short: "Tag an artifact in a registry",
-		Long: `Give an artifact in an OCI registry more tags. Nothing is fetched or sent but
-its manifest.`,
-		Example: `  # Make a version the newest one
+		Long:  `Add tags to an artifact in an OCI registry. Only its manifest is transferred.`,
+		Example: `  # Tag a version as latest
   flux tag artifact oci://ghcr.io/org/manifests:v1.2.0 --tag latest
 
-  # Promote what has been tested, by its digest
+  # Promote a tested artifact by its digest
   flux tag artifact oci://ghcr.io/org/manifests@sha256:2c26b46b68ff… --tag production --tag v1.2.0`,
 		ValidArgsFunction: oci.CompleteAddress,
 		RunE:              func(cmd *cobra.Command, args []string) error { return tagArtifact(a, cmd, o, args) },

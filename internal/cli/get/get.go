@@ -64,10 +64,10 @@ func NewCommand(a *app.App) *cobra.Command {
 				fs.BoolVar(&o.showSource, "show-source", false, "add the source of each object")
 			}
 		},
-		Examples: `  # Everything in the cluster
+		Examples: `  # List all objects in the cluster
   flux get all -A
 
-  # Objects of several kinds
+  # List objects of several kinds
   flux get ks,hr -n apps
   flux get ks/my-app hr/my-app source/git/my-app`,
 		Run: get, Every: listedByAll,
@@ -132,13 +132,13 @@ func familyWord(c *cobra.Command) string {
 func allCommand(short, words string, run func(*cobra.Command) error) *cobra.Command {
 	return &cobra.Command{
 		Use: "all", Short: short, Args: command.NoSubcommand, ValidArgsFunction: cobra.NoFileCompletions,
-		Example: fmt.Sprintf(`  # In every namespace
+		Example: fmt.Sprintf(`  # List the objects of all namespaces
   flux get %[1]s -A
 
-  # What is not ready, in one table
+  # List the objects that are not ready in one table
   flux get %[1]s -A --not-ready -o wide
 
-  # Everything that happens from now on
+  # List the objects and show their changes
   flux get %[1]s -A --watch`, words),
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd) },
 	}
@@ -155,11 +155,11 @@ func (o *options) add(fs *pflag.FlagSet) {
 	fs.StringVarP(&o.labels, "label-selector", "l", "", "list the objects with these labels, such as 'team=blue,env in (dev,test)'")
 	fs.StringVar(&o.status, "status-selector", "", "list the objects in a condition, such as ready=false or ready!=true")
 	fs.BoolVar(&o.suspended, "suspended", false, "list only suspended objects; -o wide shows the reason and the author")
-	fs.BoolVar(&o.notReady, "not-ready", false, "list only objects that are not ready, whatever the reason")
-	fs.BoolVar(&o.failed, "failed", false, "list only objects of which a controller says that they are not ready")
-	fs.BoolVar(&o.stalled, "stalled", false, "list only objects that a controller has given up until they change")
+	fs.BoolVar(&o.notReady, "not-ready", false, "list only objects that are not ready for any reason, also those being reconciled")
+	fs.BoolVar(&o.failed, "failed", false, "list only objects whose last reconciliation failed")
+	fs.BoolVar(&o.stalled, "stalled", false, "list only objects that their controller does not retry until they or their source change")
 	fs.StringVar(&o.sortBy, "sort-by", "", "sort by a column, such as ready or age, or by a JSONPath, such as .metadata.creationTimestamp")
-	fs.BoolVar(&o.noHeader, "no-header", false, "leave out the table's header")
+	fs.BoolVar(&o.noHeader, "no-header", false, "omit the header of the table")
 	fs.BoolVar(&o.noTrunc, "no-trunc", false, "on a terminal: show whole lines and all columns")
 	fs.BoolVarP(&o.watch, "watch", "w", false, "list, then show changes until interrupted")
 	fs.StringVarP(&o.format, "output", "o", "", "print "+output.Formats)
