@@ -106,7 +106,7 @@ func (r revisions) tree(ctx context.Context, commit plumbing.Hash) (revision.Tre
 	if r.fetch && r.repository.Partial() {
 		compare.Announce(r.app, &r.Options, "fetching the files of commit %s", commit)
 		if err := r.repository.Fetcher().Files(ctx, commit); err != nil {
-			return nil, fmt.Errorf("fetching the files of commit %s: %w", commit, err)
+			return nil, clierr.WithHint(fetchAgain, "fetching the files of commit %s: %w", commit, err)
 		}
 	}
 	return r.repository.At(commit)
@@ -124,7 +124,7 @@ func (r revisions) commit(ctx context.Context, name string) (plumbing.Hash, erro
 	}
 	compare.Announce(r.app, &r.Options, "fetching %s", name)
 	if err := r.fetchRevision(ctx, name); err != nil {
-		return found, fmt.Errorf("fetching %s: %w", name, err)
+		return found, clierr.WithHint(fetchAgain, "fetching %s: %w", name, err)
 	}
 	if found, err = r.repository.Resolve(ctx, name); err != nil {
 		return found, clierr.WithHint("name a branch, tag or commit of origin", "%w", err)
@@ -177,3 +177,6 @@ func fetchBranch(name string) string {
 	}
 	return "git fetch origin " + shell.Quote(from+":refs/remotes/origin/"+name)
 }
+
+// fetchAgain is the remedy if git cannot fetch from origin.
+const fetchAgain = "check the revision, and the connection to origin with git fetch"
