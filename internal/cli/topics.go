@@ -103,6 +103,20 @@ Credentials:
       Set by GitHub and Forgejo Actions: flux trigger receiver requests its OIDC
       token there.
 
+Git repository of flux diff --base:
+
+  GIT_DIR, GIT_WORK_TREE
+      The repository and its work tree, as for git. Default: around the current
+      directory.
+  GITHUB_BASE_REF, CI_MERGE_REQUEST_TARGET_BRANCH_NAME,
+  SYSTEM_PULLREQUEST_TARGETBRANCH, BITBUCKET_PR_DESTINATION_BRANCH,
+  CHANGE_TARGET, CI_COMMIT_TARGET_BRANCH, DRONE_TARGET_BRANCH
+      Set by CI systems: the target branch of the pull request, for --base auto.
+  GITHUB_REF, GITHUB_SHA, BUILD_SOURCEBRANCH, BUILD_SOURCEVERSION,
+  CI_COMMIT_SHA, CI_MERGE_REQUEST_TARGET_BRANCH_SHA
+      Set by CI systems: if the merge of the pull request is checked out, --base
+      auto compares it with the commit of the target branch that was merged.
+
 Terminal:
 
   NO_COLOR
