@@ -129,14 +129,6 @@ Terminal:
   CI
       Disables redrawing if set.
 
-Git:
-
-  GIT_DIR, GIT_WORK_TREE
-      Repository and work tree of flux diff --base (default: from the current
-      directory).
-  CI_COMMIT_SHA, CI_MERGE_REQUEST_TARGET_BRANCH_SHA
-      Set by GitLab: the commits of a merge request for flux diff --base auto.
-
 Plugins and processes:
 
   FLUXCD_PLUGINS
