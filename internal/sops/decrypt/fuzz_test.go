@@ -49,6 +49,7 @@ func FuzzDecrypt(f *testing.F) {
 	for _, clear := range []string{"hunter2-canary", "two\nlines\n", " a: b # c", "\x1b[2J", "", "null", "- x", "|\n  x", "\t\n x\n", "---\n", "\u0085\u2028", "%x", "trailing \n\n\n", "\r\n", "*a", "!!int 5"} {
 		f.Add(clear, "password", "kind: Secret\n")
 	}
+	f.Add("0", "n", "0")
 	f.Add("x", "a: b", "sops: 1\nkind: &a [*a]\n")
 	f.Add("x", "sops", "")
 	sealer, err := sopstest.New()
@@ -70,7 +71,7 @@ func FuzzDecrypt(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		document := s.yaml(t, "data:\n  "+name+": "+sealed+"\n")
+		document := s.yaml(t, "data:\n  \""+name+"\": "+sealed+"\n") // n alone is a boolean of YAML 1.1
 		object, err := kubeyaml.YAMLToJSON([]byte(document))
 		if err != nil {
 			t.Fatal(err)
@@ -91,7 +92,7 @@ func FuzzDecrypt(f *testing.F) {
 		if written(clear) && (err != nil || got.Data[name] != clear) {
 			t.Errorf("as YAML: %q is decrypted as %q, which is %q: %v", clear, text, got.Data[name], err)
 		}
-		moved := strings.Replace(document, "  "+name+":", "  other-"+name+":", 1)
+		moved := strings.Replace(document, "  \""+name+"\":", "  other-"+name+":", 1)
 		if text, err := s.decrypt(t, moved, "yaml"); err == nil || len(clear) > 8 && strings.Contains(err.Error(), clear) {
 			t.Errorf("a moved value is decrypted as %q: %v", text, err)
 		}
