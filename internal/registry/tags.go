@@ -29,6 +29,12 @@ type TagsError struct {
 
 func (e *TagsError) Error() string { return "the registry sends " + e.Fact }
 
+// LimitTags returns a transport for a list of tags, whose responses have the
+// limits of this package. nil is the default transport.
+func LimitTags(next http.RoundTripper) http.RoundTripper {
+	return &pages{next: cmp.Or(next, remote.DefaultTransport), left: maxTagBytes, size: maxTagBytes, most: maxTagPages}
+}
+
 // tagsOf returns the tags of a repository. A list that exceeds the limits is a
 // TagsError.
 func (a Access) tagsOf(repository name.Repository, options []remote.Option) ([]string, error) {

@@ -38,3 +38,26 @@ func TestEndlessIndex(t *testing.T) {
 		})
 	}
 }
+
+// TestEndlessTags checks that the tags of a chart are read up to a limit that the error names.
+func TestEndlessTags(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path != "/v2/app/tags/list" {
+			return
+		}
+		_, _ = w.Write([]byte(`{"name":"app","tags":["1.0.0"`)) // the client may have gone
+		for {
+			if _, err := w.Write([]byte(strings.Repeat(`,"1.0.1"`, 1<<14))); err != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	chart := build.Chart{URL: "oci://" + strings.TrimPrefix(server.URL, "http://"), Name: "app", Access: build.Access{Insecure: true}}
+	_, err := (&helm.Renderer{}).Render(t.Context(), build.Release{Chart: chart, Name: "r", Namespace: "n"})
+	if err == nil || !strings.Contains(err.Error(), "the registry sends a list of tags of more than 32 MiB") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -13,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -26,11 +29,12 @@ func (r *Renderer) pull(ctx context.Context, from build.Chart) (packed []byte, a
 	if from.Name != "" {
 		address += "/" + from.Name
 	}
-	options, err := r.registry(ctx, from.Access)
+	transport, err := r.transport(from.Access)
 	if err != nil {
 		return nil, "", err
 	}
-	reference, err := referenceOf(address, from, options)
+	options := registryOptions(ctx, from.Access, transport)
+	reference, err := referenceOf(address, from, append(slices.Clone(options), remote.WithTransport(registry.LimitTags(transport))))
 	if err != nil {
 		return nil, "", err
 	}
@@ -63,24 +67,20 @@ func (r *Renderer) pull(ctx context.Context, from build.Chart) (packed []byte, a
 	return packed, appended, r.keep(packed)
 }
 
-func (r *Renderer) registry(ctx context.Context, access build.Access) ([]remote.Option, error) {
+func registryOptions(ctx context.Context, access build.Access, transport http.RoundTripper) []remote.Option {
 	options := []remote.Option{remote.WithContext(ctx)}
 	if access.Username != "" {
 		options = append(options, remote.WithAuth(&authn.Basic{Username: access.Username, Password: access.Password}))
 	} else {
-		options = append(options, remote.WithAuthFromKeychain(authn.DefaultKeychain)) // what 'docker login' left
-	}
-	transport, err := r.transport(access)
-	if err != nil {
-		return nil, err
+		options = append(options, remote.WithAuthFromKeychain(authn.DefaultKeychain)) // the credentials of docker login
 	}
 	if transport != nil {
 		options = append(options, remote.WithTransport(transport))
 	}
-	return options, nil
+	return options
 }
 
-// referenceOf is the digest, the tag, or the newest tag in a range.
+// referenceOf returns the digest, the tag, or the newest tag in a range.
 func referenceOf(address string, from build.Chart, options []remote.Option) (name.Reference, error) {
 	var strict []name.Option
 	if from.Access.Insecure {
