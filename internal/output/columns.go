@@ -39,7 +39,7 @@ func (c *CustomColumns) Row(o map[string]any) []string {
 }
 
 // Print prints rows, with the headers before the first one.
-func (c *CustomColumns) Print(w io.Writer, rows [][]string) error { return c.printer.print(w, rows) }
+func (c *CustomColumns) Print(w io.Writer, rows [][]string) error { return c.printer.write(w, rows) }
 
 // columnPrinter prints custom-columns=HEADER:.path,… like kubectl: cells are padded with spaces,
 // except the last, and missing values are <none>.
@@ -88,11 +88,11 @@ func (p *columnPrinter) PrintObj(obj runtime.Object, w io.Writer) error {
 	for _, o := range contents(obj) {
 		rows = append(rows, p.row(o))
 	}
-	return p.print(w, rows)
+	return p.write(w, rows)
 }
 
 // print prints rows, with the headers before the first one.
-func (p *columnPrinter) print(w io.Writer, rows [][]string) error {
+func (p *columnPrinter) write(w io.Writer, rows [][]string) error {
 	if !p.begun && !p.noHeader {
 		rows = append([][]string{p.headers}, rows...)
 	}

@@ -91,7 +91,7 @@ func (r *Records) row(p *columnPrinter, printed map[string][]string, o *unstruct
 		return nil
 	}
 	printed[key] = row
-	return p.print(r.w, [][]string{row})
+	return p.write(r.w, [][]string{row})
 }
 
 // line adds a line break if the format does not, as JSONPath.

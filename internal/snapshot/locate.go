@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/go-git/go-billy/v5"
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing/cache"
@@ -107,7 +106,7 @@ func commonFolder(gitDir string) string {
 type storage struct{ *filesystem.Storage }
 
 func openStorage(gitDir string) storage {
-	var data billy.Filesystem = osfs.New(gitDir)
+	data := osfs.New(gitDir)
 	if common := commonFolder(gitDir); common != gitDir {
 		data = dotgit.NewRepositoryFilesystem(data, osfs.New(common))
 	}

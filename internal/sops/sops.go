@@ -91,7 +91,7 @@ func (d *Decrypter) Decrypt(ctx context.Context, name string, document []byte, f
 }
 
 // Environment returns the environment of the helper process: that of the user, in which the clients
-// of key services find credentials. Documents name the keys and may come from a stranger, so that
+// of key services find credentials. Documents name the keys and may be untrusted, so that
 // the metadata service of a machine is asked for credentials only if a variable of the user says so.
 func Environment(environ []string) []string {
 	env := map[string]string{}

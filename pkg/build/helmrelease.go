@@ -30,10 +30,10 @@ type HelmOptions struct {
 	// Login returns credentials for OCI repositories without a Secret. Nil returns none.
 	Login Login
 	// Find finds the HelmRepository, OCIRepository or HelmChart that the
-	// release refers to. The error of one that is not there is ErrNotFound.
+	// release refers to. The error for a missing object is ErrNotFound.
 	Find func(ctx context.Context, object Reference) (*unstructured.Unstructured, error)
-	// Untrusted reports whether a repository is named by input that nobody has
-	// reviewed: its chart is fetched from public addresses and from Hosts only.
+	// Untrusted reports whether a repository is named by input that has not
+	// been reviewed: its chart is fetched from public addresses and from Hosts only.
 	// It is called with nil for the repositories of a chart in Sources. Nil trusts
 	// all. Schemas of charts are never trusted.
 	Untrusted func(ctx context.Context, repository *unstructured.Unstructured) bool

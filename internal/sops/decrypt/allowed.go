@@ -16,7 +16,7 @@ import (
 	"github.com/getsops/sops/v3/keyservice"
 )
 
-// A document of SOPS names its keys, and may come from a stranger. These functions decide, before
+// A document of SOPS names its keys, and may be untrusted. These functions decide, before
 // the library of SOPS is called, whether a key of a document may cause a request: to an address that
 // the user has named, or to a domain of the provider with credentials that the user has configured.
 
@@ -151,7 +151,7 @@ func (s *service) serviceAccountAllowed() error {
 		return errors.New("malformed sops.gcp-kms in the Secret: not JSON")
 	}
 	if c.Type != "service_account" {
-		return fmt.Errorf("credentials of the type %q in sops.gcp-kms are not supported: they have to be a service_account", c.Type)
+		return fmt.Errorf("credentials of the type %q in sops.gcp-kms are not supported: they must be a service_account", c.Type)
 	}
 	tokens, err := url.Parse(c.TokenURI)
 	switch {

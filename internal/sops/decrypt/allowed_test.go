@@ -86,7 +86,7 @@ func strangers(t *testing.T, server, secure string) map[string]stranger {
 	})
 	elsewhere := "a token is only sent to the address in VAULT_ADDR"
 	return map[string]stranger{
-		"Vault that nobody named":               {vaultKey(server, "transit", "team"), sops.Keys{}, token, elsewhere},
+		"Vault that the user did not name":      {vaultKey(server, "transit", "team"), sops.Keys{}, token, elsewhere},
 		"Vault, with the token of a Secret":     {vaultKey(server, "transit", "team"), sops.Keys{Vault: "hvs.canary"}, nil, elsewhere},
 		"Vault, where all addresses are named":  {vaultKey(server, "transit", "team"), sops.Keys{}, append(token, "SOPS_HC_VAULT_ALLOWLIST=all"), elsewhere},
 		"Vault, where none is named":            {vaultKey(server, "transit", "team"), sops.Keys{}, append(named, "SOPS_HC_VAULT_ALLOWLIST=none"), elsewhere},

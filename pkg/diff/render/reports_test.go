@@ -3,6 +3,7 @@ package render_test
 import (
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"io"
 	"regexp"
 	"strings"
@@ -71,7 +72,7 @@ func elementsOf(t *testing.T, text string) map[string]int {
 	decoder := xml.NewDecoder(strings.NewReader(text))
 	for {
 		token, err := decoder.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return found
 		}
 		if err != nil {
