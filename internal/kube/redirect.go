@@ -24,6 +24,7 @@ func HTTPClient(cfg *rest.Config) (*http.Client, error) {
 	}
 	client := *shared // it can be http.DefaultClient
 	client.CheckRedirect = sameServer
+	client.Transport = withPlugin(cfg, client.Transport)
 	return &client, nil
 }
 
