@@ -9,6 +9,7 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -180,6 +181,8 @@ type running struct {
 	mu sync.Mutex
 	// asked is set when the client has sent something.
 	asked bool
+	// header is the header of a message whose content has not been written yet.
+	header []byte
 }
 
 // faulty applies the fault at a stage. It returns false if there is none.
@@ -262,11 +265,17 @@ func (c *running) exec(repository string) uint32 {
 	return 0
 }
 
-// Write sends output of Git to the client.
+// Write sends output of Git to the client. Git writes the header of a message and its content one
+// after the other: a header is kept until the content follows.
 func (c *running) Write(p []byte) (int, error) {
+	size := len(p)
 	c.mu.Lock()
+	p, c.header = append(c.header, p...), nil
 	start := -1
 	if c.asked && c.service == "git-upload-pack" {
+		if end := len(p) - headerSize; end >= 0 && contentHeader.Match(p[end:]) {
+			p, c.header = p[:end], bytes.Clone(p[end:])
+		}
 		start = bytes.Index(p, []byte("PACK"))
 	}
 	c.mu.Unlock()
@@ -275,11 +284,14 @@ func (c *running) Write(p []byte) (int, error) {
 		fault = c.fault(Point{c.service, Transfer})
 	}
 	if fault == None {
-		return c.channel.Write(p)
+		if _, err := c.channel.Write(p); err != nil {
+			return 0, err
+		}
+		return size, nil
 	}
 	part := p[:start+(len(p)-start)/2]
 	if fault == Endless {
-		part = p[:max(start-len("0000\x01"), 0)] // whole messages of the protocol
+		part = p[:max(start-headerSize, 0)] // whole messages of the protocol
 	}
 	if _, err := c.channel.Write(part); err != nil {
 		return 0, err
@@ -287,3 +299,9 @@ func (c *running) Write(p []byte) (int, error) {
 	c.faulty(Transfer)
 	return 0, io.ErrClosedPipe
 }
+
+// headerSize is the size of the header of a message: its length, and the channel.
+const headerSize = len("0000\x01")
+
+// contentHeader matches the header of a message with a part of the objects.
+var contentHeader = regexp.MustCompile("^[0-9a-f]{4}\x01$")
