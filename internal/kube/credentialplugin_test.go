@@ -15,8 +15,8 @@ import (
 )
 
 // TestCredentialPluginThatHangs checks that a request ends with its context while
-// a credential plugin runs, and that a server that does not respond is no error of
-// the plugin.
+// a credential plugin runs, and that a server that does not respond is not reported as
+// an error of the plugin.
 func TestCredentialPluginThatHangs(t *testing.T) {
 	t.Parallel()
 	silent := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
