@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/fluxkit/flux/internal/helper"
@@ -78,14 +79,19 @@ func TestFind(t *testing.T) {
 		t.Fatal(err)
 	}
 	find := func() string {
-		cmd := exec.CommandContext(t.Context(), link)
-		cmd.Dir = current
-		cmd.Env = []string{findVariable + "=1", "PATH=" + onPath + ":.:" + current}
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatal(err)
+		for {
+			cmd := exec.CommandContext(t.Context(), link)
+			cmd.Dir = current
+			cmd.Env = []string{findVariable + "=1", "PATH=" + onPath + ":.:" + current}
+			out, err := cmd.Output()
+			if errors.Is(err, syscall.ETXTBSY) { // a process that another test starts has inherited the copied file
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.TrimSpace(string(out))
 		}
-		return strings.TrimSpace(string(out))
 	}
 	if got := find(); got != "true" {
 		t.Errorf("without a helper program beside flux: %s", got)
