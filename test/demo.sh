@@ -9,9 +9,11 @@ export PATH="$root/bin:$PATH"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+bold="" plain=""
+if [ -t 1 ]; then bold=$'\033[1m' plain=$'\033[0m'; fi
+say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 show() {
-	printf '\033[1m$ %s\033[0m\n' "$*"
+	printf '%s$ %s%s\n' "$bold" "$*" "$plain"
 	"$@"
 }
 
