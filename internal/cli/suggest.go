@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/objref"
-	"github.com/fluxkit/flux/internal/cli/suggest"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/objref"
+	"github.com/fluxkit/flux/internal/spelling"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -64,7 +64,7 @@ func similarName(ctx context.Context, client *kube.Client, e *objref.NotFoundErr
 	if len(kinds) > 1 {
 		kinds = objref.ApplicationKinds()
 	}
-	near := suggest.Nearest{Word: e.Target.Name}
+	near := spelling.Nearest{Word: e.Target.Name}
 	for _, name := range metadataOf(ctx, client, kinds, kube.Selection{Namespace: e.Target.Namespace}, controllers.Name) {
 		near.Try(name, []string{name})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
@@ -115,7 +116,7 @@ func (w *wait) do(ctx context.Context) (controllers.Object, error) {
 	if w.requested {
 		goal.Revision = ""
 	}
-	subject := reconcile.Subject{Kind: w.kind, Namespace: namespace, Name: namespace}
+	subject := objref.Target{Kind: w.kind, Namespace: namespace, Name: namespace}
 	if w.before != nil {
 		o, done, err := w.request(ctx)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -13,7 +14,7 @@ import (
 // share the next request. A result is never older than the call, because it may
 // end a wait.
 type reads struct {
-	fetch func(context.Context, Subject) (controllers.Object, error)
+	fetch func(context.Context, objref.Target) (controllers.Object, error)
 	slots chan struct{}
 
 	mu sync.Mutex
@@ -30,7 +31,7 @@ type read struct {
 
 func newReads(client *kube.Client) *reads {
 	return &reads{
-		fetch: func(ctx context.Context, s Subject) (controllers.Object, error) {
+		fetch: func(ctx context.Context, s objref.Target) (controllers.Object, error) {
 			return client.GetKind(ctx, s.Kind, s.Namespace, s.Name)
 		},
 		slots: make(chan struct{}, atOnce), running: map[controllers.Target]*read{}, queued: map[controllers.Target]*read{},
@@ -39,8 +40,8 @@ func newReads(client *kube.Client) *reads {
 
 // get reads an object. The request uses the context of the first caller:
 // callers that share it belong to the same command.
-func (r *reads) get(ctx context.Context, s Subject) (controllers.Object, error) {
-	t := s.Target()
+func (r *reads) get(ctx context.Context, s objref.Target) (controllers.Object, error) {
+	t := s.Named()
 	mine := &read{done: make(chan struct{})}
 	r.mu.Lock()
 	queued, running := r.queued[t], r.running[t]
@@ -71,7 +72,7 @@ func (r *reads) get(ctx context.Context, s Subject) (controllers.Object, error) 
 	return mine.object, mine.err
 }
 
-func (r *reads) request(ctx context.Context, s Subject) (controllers.Object, error) {
+func (r *reads) request(ctx context.Context, s objref.Target) (controllers.Object, error) {
 	select {
 	case r.slots <- struct{}{}:
 		defer func() { <-r.slots }()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -21,7 +22,7 @@ type server struct {
 
 func (s *server) reads() *reads {
 	return &reads{
-		fetch: func(ctx context.Context, t Subject) (controllers.Object, error) {
+		fetch: func(ctx context.Context, t objref.Target) (controllers.Object, error) {
 			s.mu.Lock()
 			s.requests[t.Name]++
 			n := s.requests[t.Name]
@@ -48,7 +49,7 @@ func TestReadsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answers: make(chan struct{}), requests: map[string]int{}}
 		r := s.reads()
-		source := Subject{Kind: controllers.Kind{Kind: "GitRepository"}, Namespace: "apps", Name: "fleet"}
+		source := objref.Target{Kind: controllers.Kind{Kind: "GitRepository"}, Namespace: "apps", Name: "fleet"}
 		answers := make(chan any, 501)
 		ask := func() {
 			go func() {
@@ -104,7 +105,7 @@ func TestReadsBounded(t *testing.T) {
 		failures := make(chan error, 200)
 		for i := range 200 {
 			go func() {
-				_, err := r.get(ctx, Subject{Kind: controllers.Kind{Kind: "GitRepository"}, Namespace: "apps", Name: fmt.Sprint(i % 100)})
+				_, err := r.get(ctx, objref.Target{Kind: controllers.Kind{Kind: "GitRepository"}, Namespace: "apps", Name: fmt.Sprint(i % 100)})
 				failures <- err
 			}()
 		}

@@ -3,12 +3,13 @@ package reconcile
 import (
 	"context"
 
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // failedSource returns the error for a source that an object waits for, if its
 // controller has finished and the source is not ready.
-func (w *Waiter) failedSource(ctx context.Context, s Subject, o controllers.Object) (*FinalError, error) {
+func (w *Waiter) failedSource(ctx context.Context, s objref.Target, o controllers.Object) (*FinalError, error) {
 	if !s.Kind.Pending(o) {
 		return nil, nil
 	}
@@ -19,7 +20,7 @@ func (w *Waiter) failedSource(ctx context.Context, s Subject, o controllers.Obje
 			return nil, err
 		}
 		if found && unhandled(source, source.Object) == "" && source.Kind.Finished(source.Object) && source.Kind.Ready(source.Object).Status != "True" {
-			return &FinalError{Failed: true, Source: source.Target(), Message: source.Kind.Ready(source.Object).Message}, nil
+			return &FinalError{Failed: true, Source: source.Named(), Message: source.Kind.Ready(source.Object).Message}, nil
 		}
 	}
 	return nil, nil
@@ -27,12 +28,12 @@ func (w *Waiter) failedSource(ctx context.Context, s Subject, o controllers.Obje
 
 // stalledSource returns the error for a source that an object waits for, if the
 // source is stalled.
-func (w *Waiter) stalledSource(ctx context.Context, s Subject, o controllers.Object) (*FinalError, error) {
+func (w *Waiter) stalledSource(ctx context.Context, s objref.Target, o controllers.Object) (*FinalError, error) {
 	if !s.Kind.Pending(o) {
 		return nil, nil
 	}
 	// The object may have created its source: its waiting is not a new attempt.
-	u := upstream{reads: w.Watches.reads, seen: map[string]bool{s.String(): true}}
+	u := upstream{reads: w.Watches.reads, seen: map[string]bool{s.Named().String(): true}}
 	for _, t := range s.Kind.Upstream(o) {
 		source, found, err := u.get(ctx, t)
 		if err != nil {
@@ -46,7 +47,7 @@ func (w *Waiter) stalledSource(ctx context.Context, s Subject, o controllers.Obj
 			continue
 		}
 		if next, err := u.pending(ctx, source, source.Object, 0); next == "" || err != nil {
-			return &FinalError{Stalled: true, Source: source.Target(), Message: message}, err
+			return &FinalError{Stalled: true, Source: source.Named(), Message: message}, err
 		}
 	}
 	return nil, nil

@@ -5,6 +5,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -22,11 +23,11 @@ type upstream struct {
 // a spec that its controller has not handled, a revision that it has not
 // attempted, or the same for its sources and owner. It returns "" if there is
 // none.
-func (u *upstream) pending(ctx context.Context, s Subject, o controllers.Object, steps int) (string, error) {
-	if steps == farthest || u.seen[s.String()] {
+func (u *upstream) pending(ctx context.Context, s objref.Target, o controllers.Object, steps int) (string, error) {
+	if steps == farthest || u.seen[s.Named().String()] {
 		return "", nil
 	}
-	u.seen[s.String()] = true
+	u.seen[s.Named().String()] = true
 	if why := unhandled(s, o); why != "" {
 		return why, nil
 	}
@@ -39,7 +40,7 @@ func (u *upstream) pending(ctx context.Context, s Subject, o controllers.Object,
 			continue
 		}
 		if revision := source.Kind.Result.String(source.Object); revision != "" && !s.Kind.Tried(o, source.Kind, revision) {
-			return s.String() + " has not attempted " + source.String() + " at " + controllers.Shorten(revision) + " yet", nil
+			return s.Named().String() + " has not attempted " + source.Named().String() + " at " + controllers.Shorten(revision) + " yet", nil
 		}
 		if why, err := u.pending(ctx, source, source.Object, steps+1); why != "" || err != nil {
 			return why, err
@@ -54,41 +55,41 @@ func (u *upstream) pending(ctx context.Context, s Subject, o controllers.Object,
 
 // unhandled describes a request or generation that the controller of an object
 // has not handled.
-func unhandled(s Subject, o controllers.Object) string {
+func unhandled(s objref.Target, o controllers.Object) string {
 	requested := controllers.Annotation(o, controllers.RequestAnnotation)
 	working, _ := controllers.FindCondition(o, "Reconciling")
 	switch {
 	case s.Kind.Suspension.Is(o) || s.Kind.Static != nil && s.Kind.Static(o):
 		return ""
 	case requested != "" && s.Kind.Has(controllers.Reconcile) && requested != (controllers.Path{"status.lastHandledReconcileAt"}).String(o):
-		return s.String() + " is requested to reconcile"
+		return s.Named().String() + " is requested to reconcile"
 	case working.Status == "True" && working.Reason == "Progressing":
-		return s.String() + " is being reconciled"
+		return s.Named().String() + " is being reconciled"
 	default:
 		return ""
 	}
 }
 
 // owner reads the applier of an object according to its owner labels.
-func (u *upstream) owner(ctx context.Context, o controllers.Object) (Subject, bool, error) {
+func (u *upstream) owner(ctx context.Context, o controllers.Object) (objref.Target, bool, error) {
 	t, ok := controllers.Manager(o)
 	if !ok {
-		return Subject{}, false, nil
+		return objref.Target{}, false, nil
 	}
 	return u.get(ctx, t)
 }
 
 // get reads a referenced object. found is false if it does not exist.
-func (u *upstream) get(ctx context.Context, t controllers.Target) (Subject, bool, error) {
+func (u *upstream) get(ctx context.Context, t controllers.Target) (objref.Target, bool, error) {
 	k, ok := controllers.FindKind(t.Kind)
 	if !ok {
-		return Subject{}, false, nil
+		return objref.Target{}, false, nil
 	}
-	s := Subject{Kind: k, Namespace: t.Namespace, Name: t.Name}
+	s := objref.Target{Kind: k, Namespace: t.Namespace, Name: t.Name}
 	var err error
 	s.Object, err = u.reads.get(ctx, s)
 	if apierrors.IsNotFound(err) {
-		return Subject{}, false, nil
+		return objref.Target{}, false, nil
 	}
 	return s, err == nil, err
 }

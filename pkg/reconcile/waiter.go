@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -18,7 +19,7 @@ const atOnce = 16
 
 // Result is the outcome of the wait for an object.
 type Result struct {
-	Subject Subject
+	Subject objref.Target
 	// Goal is the awaited state. Children have a goal of their own.
 	Goal Goal
 	// Last is the last known state of the object, nil if it was not read or is
@@ -44,7 +45,7 @@ var ErrDeleted = errors.New("deleted while waiting for it")
 
 // Progress is an intermediate state of an object.
 type Progress struct {
-	Subject Subject
+	Subject objref.Target
 	Object  controllers.Object
 	// Attempt is the reason for another attempt after a failure.
 	Attempt string
@@ -71,11 +72,11 @@ type Waiter struct {
 
 // Run waits until each object has reached the goal or cannot reach it, or until
 // ctx ends.
-func (w *Waiter) Run(ctx context.Context, subjects []Subject) []Result {
+func (w *Waiter) Run(ctx context.Context, subjects []objref.Target) []Result {
 	w.seen = map[string]bool{}
 	subs := make([]*Subscription, len(subjects))
 	for i, s := range subjects {
-		w.seen[s.String()] = true
+		w.seen[s.Named().String()] = true
 		subs[i] = w.Watches.Subscribe(s)
 	}
 	defer w.Watches.Wait()
@@ -91,7 +92,7 @@ func (w *Waiter) Run(ctx context.Context, subjects []Subject) []Result {
 }
 
 // one waits for an object and starts the waits for its children.
-func (w *Waiter) one(ctx context.Context, g Goal, s Subject, sub *Subscription, place int) {
+func (w *Waiter) one(ctx context.Context, g Goal, s objref.Target, sub *Subscription, place int) {
 	result := w.Await(ctx, g, s, sub)
 	w.mu.Lock()
 	w.results[place] = result
@@ -104,20 +105,20 @@ func (w *Waiter) one(ctx context.Context, g Goal, s Subject, sub *Subscription, 
 
 // children waits for the Flux objects that a ready object has applied. They
 // have revisions of their own, so they are awaited at any revision.
-func (w *Waiter) children(ctx context.Context, s Subject, o controllers.Object) {
+func (w *Waiter) children(ctx context.Context, s objref.Target, o controllers.Object) {
 	for _, m := range s.Kind.Managed(o) {
 		group, _, _ := strings.Cut(m.APIVersion, "/")
 		k, ok := controllers.KindOf(group, m.Kind)
 		if !ok || !k.Applies() {
 			continue
 		}
-		child := Subject{Kind: k, Namespace: m.Namespace, Name: m.Name}
+		child := objref.Target{Kind: k, Namespace: m.Namespace, Name: m.Name}
 		w.mu.Lock()
-		if w.seen[child.String()] {
+		if w.seen[child.Named().String()] {
 			w.mu.Unlock()
 			continue
 		}
-		w.seen[child.String()] = true
+		w.seen[child.Named().String()] = true
 		place := len(w.results)
 		w.results = append(w.results, Result{})
 		w.mu.Unlock()
@@ -128,12 +129,12 @@ func (w *Waiter) children(ctx context.Context, s Subject, o controllers.Object) 
 // Await waits for one object. The object of the subject is its state before the
 // wait; without one it is read first. sub is a subscription of Watches, nil for
 // a watch of its own.
-func (w *Waiter) Await(ctx context.Context, g Goal, s Subject, sub *Subscription) Result {
+func (w *Waiter) Await(ctx context.Context, g Goal, s objref.Target, sub *Subscription) Result {
 	last, err := w.await(ctx, g, s, sub)
 	return Result{Subject: s, Goal: g, Last: last, Err: err}
 }
 
-func (w *Waiter) await(ctx context.Context, g Goal, s Subject, sub *Subscription) (controllers.Object, error) {
+func (w *Waiter) await(ctx context.Context, g Goal, s objref.Target, sub *Subscription) (controllers.Object, error) {
 	last := s.Object
 	if last == nil {
 		var err error
@@ -178,7 +179,7 @@ func outdated(e kube.Event, last controllers.Object) bool {
 
 // judge reports whether the goal is reached, and returns an error if it cannot
 // be.
-func (w *Waiter) judge(ctx context.Context, g Goal, s Subject, o controllers.Object) (bool, error) {
+func (w *Waiter) judge(ctx context.Context, g Goal, s objref.Target, o controllers.Object) (bool, error) {
 	g = g.withReplaced(s.Object, o)
 	if g.Reached(s.Kind, o) {
 		return true, nil
@@ -219,7 +220,7 @@ func (w *Waiter) judge(ctx context.Context, g Goal, s Subject, o controllers.Obj
 
 // attempt returns the reason for another attempt at a failed object, "" if
 // there is none.
-func (w *Waiter) attempt(ctx context.Context, s Subject, o controllers.Object) string {
+func (w *Waiter) attempt(ctx context.Context, s objref.Target, o controllers.Object) string {
 	u := upstream{reads: w.Watches.reads, seen: map[string]bool{}}
 	found, err := u.pending(ctx, s, o, 0)
 	if err != nil {

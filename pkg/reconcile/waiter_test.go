@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/internal/kube/fakeapi"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
@@ -43,7 +44,7 @@ func waitDeleted(ctx context.Context, s *fakeapi.Server, state controllers.Objec
 		Watches: reconcile.NewWatches(s.Client), Goal: reconcile.Goal{State: reconcile.Deleted},
 		Progress: func(reconcile.Progress) {}, Ended: func(reconcile.Result) {},
 	}
-	return w.Run(ctx, []reconcile.Subject{{Kind: k, Namespace: "apps", Name: "app", Object: state}})[0]
+	return w.Run(ctx, []objref.Target{{Kind: k, Namespace: "apps", Name: "app", Object: state}})[0]
 }
 
 // TestWaitDeleted deletes an object in several ways during the wait. An object
@@ -210,7 +211,7 @@ func TestReplacedRequest(t *testing.T) {
 			k, _ := controllers.FindKind("Kustomization")
 			w := reconcile.Waiter{Watches: reconcile.NewWatches(s.Client), Progress: func(reconcile.Progress) {}}
 			goal := reconcile.Goal{State: reconcile.Ready, Attempt: true, Token: "ours", Answer: true}
-			result := w.Await(ctx, goal, reconcile.Subject{Kind: k, Namespace: "apps", Name: "app", Object: before}, nil)
+			result := w.Await(ctx, goal, objref.Target{Kind: k, Namespace: "apps", Name: "app", Object: before}, nil)
 			if reached := result.Err == nil; reached != test.reached {
 				t.Errorf("reached is %v: %v", reached, result.Err)
 			}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -47,7 +48,7 @@ func (w *Watches) Share(k controllers.Kind, namespace, version string) {
 }
 
 // ShareMany shares a watch for each kind and namespace with many subjects.
-func (w *Watches) ShareMany(subjects []Subject) {
+func (w *Watches) ShareMany(subjects []objref.Target) {
 	count := map[place]int{}
 	for _, t := range subjects {
 		p := place{t.Kind.Kind, t.Namespace}
@@ -57,7 +58,7 @@ func (w *Watches) ShareMany(subjects []Subject) {
 	}
 }
 
-func (w *Watches) find(t Subject) *sharedWatch {
+func (w *Watches) find(t objref.Target) *sharedWatch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, namespace := range []string{t.Namespace, ""} {
@@ -70,7 +71,7 @@ func (w *Watches) find(t Subject) *sharedWatch {
 
 // Subscribe collects the changes of an object from now on. It returns nil if
 // the object has no shared watch.
-func (w *Watches) Subscribe(t Subject) *Subscription {
+func (w *Watches) Subscribe(t objref.Target) *Subscription {
 	s := w.find(t)
 	if s == nil {
 		return nil
@@ -99,7 +100,7 @@ func (w *Watches) Start(ctx context.Context) {
 func (w *Watches) Wait() { w.open.Wait() }
 
 // Follow calls visit with the changes of an object until visit returns true.
-func (w *Watches) Follow(ctx context.Context, t Subject, version string, sub *Subscription, visit func(kube.Event) (bool, error)) error {
+func (w *Watches) Follow(ctx context.Context, t objref.Target, version string, sub *Subscription, visit func(kube.Event) (bool, error)) error {
 	if sub != nil {
 		return sub.follow(ctx, visit)
 	}

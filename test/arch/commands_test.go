@@ -13,7 +13,7 @@ const commands = "internal/cli"
 // shared are the packages below internal/cli that are not commands. Each may
 // import those before it; commands may import all of them.
 var shared = []string{
-	"suggest", "clierr", "objref", "command", "app", "complete", "kinds", "report",
+	"suggest", "clierr", "command", "app", "complete", "kinds", "report",
 	"sequence", "treeview", "reconciler", "validate", "installation", "oci", "desired", "compare",
 }
 

@@ -15,10 +15,10 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/desired"
-	"github.com/fluxkit/flux/internal/cli/suggest"
 	"github.com/fluxkit/flux/internal/gitrepo"
 	"github.com/fluxkit/flux/internal/gitsource"
 	"github.com/fluxkit/flux/internal/snapshot"
+	"github.com/fluxkit/flux/internal/spelling"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -246,7 +246,7 @@ func unknownAt(err *gitrepo.UnknownRevisionError, repository *unstructured.Unstr
 // branchRemedy returns which branch, or which flag, was probably meant.
 func branchRemedy(err *gitrepo.UnknownRevisionError) string {
 	const listed = 5
-	near := suggest.Nearest{Word: err.Revision}
+	near := spelling.Nearest{Word: err.Revision}
 	for _, branch := range err.Branches {
 		near.Try(branch, []string{branch})
 	}

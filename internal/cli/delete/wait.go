@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
@@ -16,12 +16,12 @@ import (
 // the API server: it returns those whose finalizers delay the deletion.
 func (d *deletion) await(ctx context.Context, targets []objref.Target) error {
 	d.printWaiting(targets)
-	var subjects []reconcile.Subject
+	var subjects []objref.Target
 	for _, t := range targets {
 		if t.Object == nil {
 			d.app.UI.Success("%s deleted", report.Label(t, d.many))
 		} else {
-			subjects = append(subjects, t.Subject())
+			subjects = append(subjects, t)
 		}
 	}
 	progress := report.NewProgress(d.app.UI, d.app.Now, len(subjects), reconcile.Deleted)
@@ -58,7 +58,7 @@ func deletionState(o controllers.Object) string {
 
 // ended prints the result for an object, and returns its error.
 func (d *deletion) ended(result reconcile.Result) error {
-	t, err := objref.FromSubject(result.Subject), result.Err
+	t, err := result.Subject, result.Err
 	switch {
 	case err == nil:
 		d.app.UI.Success("%s deleted", report.Label(t, d.many))

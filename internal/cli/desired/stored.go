@@ -8,8 +8,8 @@ import (
 	"io/fs"
 
 	"github.com/fluxkit/flux/internal/artifact"
-	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )

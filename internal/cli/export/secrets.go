@@ -10,8 +10,8 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/desired"
-	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 

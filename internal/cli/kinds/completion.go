@@ -8,7 +8,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/objref"
 )
 
 // completeSelection completes the arguments of a verb that are not subcommands:

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/suggest"
+	"github.com/fluxkit/flux/internal/spelling"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -41,7 +41,7 @@ func ParseConditionSelector(s string) (ConditionSelector, error) {
 func (s ConditionSelector) check() error {
 	types := controllers.ConditionTypes()
 	if !slices.ContainsFunc(types, func(known string) bool { return strings.EqualFold(known, s.typ) }) {
-		near := suggest.Nearest{Word: strings.ToLower(s.typ)}
+		near := spelling.Nearest{Word: strings.ToLower(s.typ)}
 		for _, known := range types {
 			near.Try(known, []string{strings.ToLower(known)})
 		}

@@ -17,11 +17,11 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/oci"
-	"github.com/fluxkit/flux/internal/cli/suggest"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/plugin"
+	"github.com/fluxkit/flux/internal/spelling"
 )
 
 // The variables of Flux 2.9 for the folder of plugins and for their catalog.
@@ -272,7 +272,7 @@ func pluginHint(err error) string {
 }
 
 func unknownPluginHint(e *plugin.UnknownError) string {
-	near := suggest.Nearest{Word: e.Name}
+	near := spelling.Nearest{Word: e.Name}
 	for _, known := range e.Known {
 		near.Try("flux plugin install "+known, []string{known})
 	}

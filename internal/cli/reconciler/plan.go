@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/fluxkit/flux/internal/cli/objref"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 

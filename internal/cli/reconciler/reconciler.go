@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
@@ -108,7 +108,7 @@ func (r *Reconciler) Run(ctx context.Context, targets []objref.Target) error {
 	for _, n := range r.nodes {
 		wg.Go(func() {
 			defer close(n.done)
-			defer r.states.Done(n.Subject())
+			defer r.states.Done(n.Target)
 			if n.err == nil {
 				n.err = r.reconcile(ctx, n)
 			}
@@ -148,16 +148,16 @@ func (r *Reconciler) failures() []*report.UnreadyError {
 
 // subscribe creates the watches, before the first request.
 func (r *Reconciler) subscribe() {
-	var subjects []reconcile.Subject
+	var subjects []objref.Target
 	for _, n := range r.nodes {
 		if n.requested {
-			subjects = append(subjects, n.Subject())
+			subjects = append(subjects, n.Target)
 		}
 	}
 	r.watches.ShareMany(subjects)
 	for _, n := range r.nodes {
 		if n.requested {
-			n.sub = r.watches.Subscribe(n.Subject())
+			n.sub = r.watches.Subscribe(n.Target)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
@@ -35,7 +35,7 @@ func (r *Reconciler) await(ctx context.Context, n *node, token string, attempt i
 		r.env.UI.Waiting("waiting for %s reconciliation", n.Kind.Kind)
 	}
 	goal := reconcile.Goal{State: reconcile.Ready, Attempt: true, Token: token, Answer: true}
-	subject := n.Subject()
+	subject := n.Target
 	subject.Object = n.last
 	result := r.waiter.Await(ctx, goal, subject, n.sub)
 	if result.Last != nil {

@@ -5,10 +5,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
 // manyStates is the number of objects from which only failures are printed, if
@@ -41,10 +41,10 @@ func NewProgress(terminal *ui.Terminal, now func() time.Time, total int, what st
 }
 
 // Update shows the state of an object unless it was shown before.
-func (s *Progress) Update(subject reconcile.Subject, o controllers.Object, text string) {
+func (s *Progress) Update(subject objref.Target, o controllers.Object, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	id := subject.String()
+	id := subject.Named().String()
 	text = redact.Text(OneLine(text))
 	s.latest[id], s.last = text, id
 	s.show()
@@ -59,11 +59,11 @@ func (s *Progress) Update(subject reconcile.Subject, o controllers.Object, text 
 }
 
 // Done counts an object as finished.
-func (s *Progress) Done(subject reconcile.Subject) {
+func (s *Progress) Done(subject objref.Target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.done++
-	delete(s.latest, subject.String())
+	delete(s.latest, subject.Named().String())
 	s.show()
 }
 

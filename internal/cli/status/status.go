@@ -14,9 +14,9 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 	"github.com/fluxkit/flux/pkg/tree"
@@ -88,7 +88,7 @@ func statusSubject(cmd *cobra.Command, args []string) ([]controllers.Kind, objre
 	if len(args) == 1 && args[0] != "" && !strings.Contains(args[0], "/") {
 		return statusKinds(), objref.Ref{Name: args[0]}, nil
 	}
-	ref, err := objref.ParseCommandLine(cmd, args)
+	ref, err := objref.ParseCommandLine(cmd.CommandPath(), args)
 	if err != nil {
 		return nil, ref, err
 	}

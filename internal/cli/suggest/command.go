@@ -1,3 +1,5 @@
+// Package suggest finds the command or flag that a misspelled one was probably
+// meant to be.
 package suggest
 
 import (
@@ -7,14 +9,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fluxkit/flux/internal/spelling"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Command returns the command that a misspelt word below cmd was meant
-// to be, "" where none is near. Below a verb all words for kinds count, those
-// of kubectl, too.
+// Command returns the subcommand of cmd with the name most similar to word, "" if
+// none is similar. For a verb, it also considers the names of kinds, including
+// those of kubectl.
 func Command(cmd *cobra.Command, word string) string {
-	near := Nearest{Word: strings.ToLower(word)}
+	near := spelling.Nearest{Word: strings.ToLower(word)}
 	if !cmd.HasParent() {
 		for _, child := range cmd.Commands() {
 			near.Try(child.CommandPath(), append([]string{child.Name()}, child.Aliases...))
@@ -37,7 +40,7 @@ func Command(cmd *cobra.Command, word string) string {
 	return near.Best()
 }
 
-// commandWords are the words for a command, and those for its kind if it is about one.
+// commandWords returns the names of a command, and those of its kind if it has one.
 func commandWords(cmd *cobra.Command) []string {
 	words := append([]string{cmd.Name()}, cmd.Aliases...)
 	family := append([]string{cmd.Parent().Name()}, cmd.Parent().Aliases...)
@@ -50,9 +53,10 @@ func commandWords(cmd *cobra.Command) []string {
 	return words
 }
 
-// Flag returns the flag that a misspelt one was meant to be, "" where none is near.
+// Flag returns the flag of cmd with the name most similar to flag, "" if none is
+// similar.
 func Flag(cmd *cobra.Command, flag string) string {
-	near := Nearest{Word: flag}
+	near := spelling.Nearest{Word: flag}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
 			near.Try("--"+f.Name, []string{f.Name})

@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/input"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/webhook"
 	"github.com/fluxkit/flux/pkg/controllers"

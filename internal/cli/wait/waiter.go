@@ -10,9 +10,9 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/kinds"
-	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
@@ -44,12 +44,12 @@ func (w *waiter) run(ctx context.Context, c kinds.Chosen) error {
 		Progress: func(p reconcile.Progress) { w.states.Update(p.Subject, p.Object, w.state(g, p)) },
 		Ended:    w.ended,
 	}
-	w.results = engine.Run(ctx, subjectsOf(c.Targets))
+	w.results = engine.Run(ctx, c.Targets)
 	w.states.Close()
 	var failed error
 	var failures []*report.UnreadyError
 	for _, result := range w.results {
-		err := w.failures[result.Subject.String()]
+		err := w.failures[result.Subject.Named().String()]
 		var failure *report.UnreadyError
 		if errors.As(err, &failure) {
 			failures = append(failures, failure)
@@ -62,19 +62,11 @@ func (w *waiter) run(ctx context.Context, c kinds.Chosen) error {
 	return failed
 }
 
-func subjectsOf(targets []objref.Target) []reconcile.Subject {
-	var list []reconcile.Subject
-	for _, t := range targets {
-		list = append(list, t.Subject())
-	}
-	return list
-}
-
 // outcomes returns the outcomes of all awaited objects.
 func (w *waiter) outcomes() []report.Outcome {
 	var list []report.Outcome
 	for _, result := range w.results {
-		list = append(list, report.OutcomeOf(objref.FromSubject(result.Subject), result.Last, w.failures[result.Subject.String()]))
+		list = append(list, report.OutcomeOf(result.Subject, result.Last, w.failures[result.Subject.Named().String()]))
 	}
 	return list
 }
@@ -91,9 +83,9 @@ func (w *waiter) say(targets []objref.Target, g reconcile.Goal) {
 
 // ended prints the result for an object.
 func (w *waiter) ended(result reconcile.Result) {
-	s := result.Subject
+	s := result.Subject.Named()
 	err := w.inWords(result)
-	w.states.Done(s)
+	w.states.Done(result.Subject)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failures[s.String()] = err
@@ -137,21 +129,21 @@ func missed(g reconcile.Goal, k controllers.Kind, o controllers.Object) string {
 
 // inWords returns the error to print for a result.
 func (w *waiter) inWords(result reconcile.Result) error {
-	s, t, o, g := result.Subject, objref.FromSubject(result.Subject), result.Last, result.Goal
+	s, t, o, g := result.Subject.Named(), result.Subject, result.Last, result.Goal
 	var final *reconcile.FinalError
 	switch err := objref.NotFound(result.Err, t); {
 	case errors.As(err, &final) && final.Suspended:
-		return clierr.WithHint(shell.Command("flux resume "+s.Kind.Noun()+" %s -n %s", s.Name, s.Namespace),
-			"%s is suspended%s; its last state: %s", s, report.SuspendNote(o), report.Condition(s.Kind, o))
+		return clierr.WithHint(shell.Command("flux resume "+t.Kind.Noun()+" %s -n %s", s.Name, s.Namespace),
+			"%s is suspended%s; its last state: %s", s, report.SuspendNote(o), report.Condition(t.Kind, o))
 	case errors.As(err, &final) && final.Source.Name != "":
-		return report.Unready(t, o, "%s is not ready, and its source %s is stalled: %s", s, final.Source, report.Condition(s.Kind, o))
+		return report.Unready(t, o, "%s is not ready, and its source %s is stalled: %s", s, final.Source, report.Condition(t.Kind, o))
 	case errors.As(err, &final):
-		return report.Unready(t, o, "%s is stalled: %s", s, cmp.Or(final.Message, report.Condition(s.Kind, o)))
+		return report.Unready(t, o, "%s is stalled: %s", s, cmp.Or(final.Message, report.Condition(t.Kind, o)))
 	case errors.Is(err, reconcile.ErrDeleted):
 		return fmt.Errorf("%s was %w", s, err)
 	case errors.Is(err, context.DeadlineExceeded) && o != nil:
-		late := report.TimedOut(w.app.Global.Timeout, s.Target(), g.Become(), missed(g, s.Kind, o))
-		if !g.HasCause(s.Kind, o) {
+		late := report.TimedOut(w.app.Global.Timeout, s, g.Become(), missed(g, t.Kind, o))
+		if !g.HasCause(t.Kind, o) {
 			return errors.New(late)
 		}
 		failure := report.Unready(t, o, "%s", late)

@@ -13,9 +13,9 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
@@ -96,7 +96,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	if err := report.CheckFormat(o.format); err != nil {
 		return err
 	}
-	ref, err := objref.ParseCommandLine(cmd, args)
+	ref, err := objref.ParseCommandLine(cmd.CommandPath(), args)
 	if err != nil {
 		return err
 	}

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/objref"
 	"github.com/fluxkit/flux/internal/cli/reconciler"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -136,15 +136,15 @@ func (c *Creation) Await(ctx context.Context, k controllers.Kind, done kube.Upse
 		},
 		Ended: func(reconcile.Result) {},
 	}
-	subject := reconcile.Subject{Kind: k, Namespace: c.Namespace, Name: c.Name, Object: last}
-	result := engine.Run(ctx, []reconcile.Subject{subject})[0]
+	subject := objref.Target{Kind: k, Namespace: c.Namespace, Name: c.Name, Object: last}
+	result := engine.Run(ctx, []objref.Target{subject})[0]
 	return result.Last, c.outcome(client, result)
 }
 
 // outcome reports the result of the wait and returns an error unless the object is ready.
 func (c *Creation) outcome(client *kube.Client, result reconcile.Result) error {
 	k, last := result.Subject.Kind, result.Last
-	t := objref.FromSubject(result.Subject)
+	t := result.Subject
 	var failure *report.UnreadyError
 	var final *reconcile.FinalError
 	switch err := result.Err; {

@@ -1,23 +1,23 @@
-// Package suggest finds the word that a misspelt one was meant to be.
-package suggest
+// Package spelling finds the word that a misspelled one was probably meant to be.
+package spelling
 
-// Nearest keeps the best of what was tried.
+// Nearest finds the candidate that is most similar to Word.
 type Nearest struct {
 	Word     string
 	best     string
 	distance int
 }
 
-// Try compares the word with words that stand for what.
-func (n *Nearest) Try(what string, words []string) {
-	for _, word := range words {
-		if d := distance(n.Word, word); n.best == "" || d < n.distance {
-			n.best, n.distance = what, d
+// Try compares Word with the names of a candidate.
+func (n *Nearest) Try(candidate string, names []string) {
+	for _, name := range names {
+		if d := distance(n.Word, name); n.best == "" || d < n.distance {
+			n.best, n.distance = candidate, d
 		}
 	}
 }
 
-// Best is the best if it is near enough to be what was meant.
+// Best returns the most similar candidate, "" if none is similar enough.
 func (n *Nearest) Best() string {
 	if n.distance > 2 || n.distance*3 > len(n.Word) {
 		return ""
@@ -25,8 +25,8 @@ func (n *Nearest) Best() string {
 	return n.best
 }
 
-// distance counts the letters to insert, delete, replace or swap with the next
-// one to make b of a (optimal string alignment).
+// distance returns the optimal string alignment distance of a and b: the number of
+// letters to insert, delete, replace, or swap with the next one.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

@@ -1,4 +1,4 @@
-package suggest
+package spelling
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ func TestDistance(t *testing.T) {
 		{"kitten", "sitting", 3}, {"abc", "ca", 3},
 	} {
 		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("from %q to %q it is %d, want %d", c.a, c.b, got, c.want)
+			t.Errorf("distance(%q, %q) = %d, want %d", c.a, c.b, got, c.want)
 		}
 	}
 }

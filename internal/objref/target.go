@@ -8,10 +8,9 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// Target is an object that a command acts on.
+// Target is a Flux object that a command acts on or waits for.
 type Target struct {
 	Kind            controllers.Kind
 	Namespace, Name string
@@ -56,14 +55,4 @@ func NotFound(err error, t Target) error {
 		return &NotFoundError{Target: t}
 	}
 	return err
-}
-
-// Subject returns the target as a subject of pkg/reconcile.
-func (t Target) Subject() reconcile.Subject {
-	return reconcile.Subject{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name, Object: t.Object}
-}
-
-// FromSubject returns the target of a subject of pkg/reconcile.
-func FromSubject(s reconcile.Subject) Target {
-	return Target{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Object: s.Object}
 }

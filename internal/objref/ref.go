@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
-	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -67,7 +66,7 @@ func (r Ref) Kind() (controllers.Kind, error) {
 	case 1:
 		return r.Kinds[0], nil
 	}
-	return controllers.Kind{}, clierr.WithHint("use one of "+strings.Join(KindWords(r.Kinds), ", "), "%q means several kinds", r.Word)
+	return controllers.Kind{}, hint.Errorf("use one of "+strings.Join(KindWords(r.Kinds), ", "), "%q means several kinds", r.Word)
 }
 
 // NamespaceOr returns the namespace of the reference, or the given one if the
@@ -92,7 +91,7 @@ func ParseArgs(args []string) (Ref, error) {
 
 // NotAnObject returns the error for words that are not a reference.
 func NotAnObject(words string) error {
-	return clierr.WithHint("write KIND/NAME or KIND/NAMESPACE/NAME, such as ks/my-app", "%q names no object", words)
+	return hint.Errorf("write KIND/NAME or KIND/NAMESPACE/NAME, such as ks/my-app", "%q names no object", words)
 }
 
 // ParseFluxObject parses the arguments of a command as a reference to a Flux
@@ -107,14 +106,15 @@ func ParseFluxObject(args []string) (controllers.Kind, Ref, error) {
 }
 
 // ParseCommandLine parses KIND/NAME, KIND NAME or, as with other commands, FAMILY
-// KIND NAME such as "source git my-app".
-func ParseCommandLine(cmd *cobra.Command, args []string) (Ref, error) {
+// KIND NAME such as "source git my-app". command is the command path for
+// the hint.
+func ParseCommandLine(command string, args []string) (Ref, error) {
 	family := func(n int) bool { return len(args) == n && len(controllers.KindsNamed(args[0]+" "+args[1])) == 1 }
 	switch {
 	case family(2) && len(controllers.KindsNamed(args[0])) != 1:
-		return Ref{}, clierr.WithHint(fmt.Sprintf("%s %s %s NAME", cmd.CommandPath(), args[0], args[1]), "a name is required")
+		return Ref{}, hint.Errorf(fmt.Sprintf("%s %s %s NAME", command, args[0], args[1]), "a name is required")
 	case len(args) == 3 && !family(3):
-		return Ref{}, clierr.WithHint("write KIND NAME or KIND/NAME", "%q names no object", strings.Join(args, " "))
+		return Ref{}, hint.Errorf("write KIND NAME or KIND/NAME", "%q names no object", strings.Join(args, " "))
 	case len(args) == 3:
 		args = []string{args[0] + " " + args[1], args[2]}
 	}

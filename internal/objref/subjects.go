@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -24,7 +24,7 @@ func ParseSubjects(flag string, words []string) (Subjects, error) {
 	case flag != "":
 		r, ok := Parse([]string{flag})
 		if !ok {
-			return Subjects{}, clierr.WithHint("write it as in --for Kustomization/my-app or --for hr/my-app", "--for %q is not of the form KIND/NAME", flag)
+			return Subjects{}, hint.Errorf("write it as in --for Kustomization/my-app or --for hr/my-app", "--for %q is not of the form KIND/NAME", flag)
 		}
 		return Subjects{Objects: []Ref{r}}, unambiguous(r)
 	case len(words) == 0:

@@ -1,28 +1,28 @@
-// Package objref parses references to objects on command lines and defines the
-// errors for unknown kinds and missing objects.
+// Package objref has the objects that a command or an engine acts on: parsing of
+// their references, reading, and the errors for unknown kinds and missing objects.
 package objref
 
 import (
 	"fmt"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/suggest"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/spelling"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // UnknownKind returns the error for a word that is not the name of one of the
 // kinds.
 func UnknownKind(word string, rows []controllers.Kind) error {
-	near := suggest.Nearest{Word: strings.ToLower(word)}
+	near := spelling.Nearest{Word: strings.ToLower(word)}
 	for _, k := range rows {
 		near.Try(k.Kind, k.Words())
 	}
-	hint := "the kinds are " + strings.Join(KindWords(rows), ", ")
+	remedy := "the kinds are " + strings.Join(KindWords(rows), ", ")
 	if kind := near.Best(); kind != "" {
-		hint = fmt.Sprintf("did you mean %s?", kind)
+		remedy = fmt.Sprintf("did you mean %s?", kind)
 	}
-	return clierr.WithHint(hint, "'%s' is not a recognized Flux kind", word)
+	return hint.Errorf(remedy, "'%s' is not a recognized Flux kind", word)
 }
 
 // KindWords returns the short name of each kind, or its lower-case name.
