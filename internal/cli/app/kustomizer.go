@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/egress"
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/sops"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/isolated"
@@ -111,7 +111,7 @@ func (h *Helpers) client(a *App) *cloud.Client {
 func FindHelper() (string, error) {
 	path, err := helper.Find(helper.Program)
 	if errors.Is(err, helper.ErrNotFound) {
-		err = clierr.WithHint("install "+helper.Program+" from the archive of flux in the folder of flux", "%w", err)
+		err = hint.Errorf("install "+helper.Program+" from the archive of flux in the folder of flux", "%w", err)
 	}
 	return path, err
 }

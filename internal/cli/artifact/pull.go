@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/oci"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
 )
 
@@ -53,7 +53,7 @@ func pullArtifact(a *app.App, cmd *cobra.Command, o *pullOptions, args []string)
 		return err
 	}
 	if o.folder == "" {
-		return clierr.WithHint("name a folder with --output", "a folder for the artifact is required")
+		return hint.Errorf("name a folder with --output", "a folder for the artifact is required")
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
@@ -67,7 +67,7 @@ func pullArtifact(a *app.App, cmd *cobra.Command, o *pullOptions, args []string)
 	}
 	left, err := registry.Extract(ctx, archive, o.folder)
 	if errors.Is(err, registry.ErrLost) {
-		return errors.Join(clierr.WithHint("run the command again", "%w", err), archive.Close())
+		return errors.Join(hint.Errorf("run the command again", "%w", err), archive.Close())
 	}
 	if err = errors.Join(err, archive.Close()); err != nil {
 		return err

@@ -4,9 +4,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/oci"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
 )
 
@@ -48,7 +48,7 @@ func tagArtifact(a *app.App, cmd *cobra.Command, o *tagOptions, args []string) e
 		return err
 	}
 	if len(o.tags) == 0 {
-		return clierr.WithHint("name it with --tag", "a tag is required")
+		return hint.Errorf("name it with --tag", "a tag is required")
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()

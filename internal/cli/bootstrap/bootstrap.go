@@ -17,11 +17,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/gitsign"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/sshkey"
 	"github.com/fluxkit/flux/pkg/bootstrap"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
@@ -213,7 +213,7 @@ func confirmKey(a *app.App, silent bool) func(context.Context, githost.DeployKey
 		}
 		yes, err := a.Confirm(ctx, "Please give the key access to your repository. Has the key been granted access?")
 		if err == nil && !yes {
-			return clierr.WithHint("grant it access and run the command again, which uses the same key", "%w", githost.ErrDeclined)
+			return hint.Errorf("grant it access and run the command again, which uses the same key", "%w", githost.ErrDeclined)
 		}
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/sshkey"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
@@ -196,7 +196,7 @@ func gitPassword(ctx context.Context, a *app.App, o *gitFlags, privateKey []byte
 	}
 	answer, err := ask(ctx, a, question)
 	if errors.Is(err, ui.ErrNoTerminal) {
-		return "", clierr.WithHint("set GIT_PASSWORD, or use --password=- to read it from standard input", "prompting for the %s: %w", strings.ToLower(question[:1])+question[1:], err)
+		return "", hint.Errorf("set GIT_PASSWORD, or use --password=- to read it from standard input", "prompting for the %s: %w", strings.ToLower(question[:1])+question[1:], err)
 	}
 	return answer, err
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/fold"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/sshkey"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
@@ -106,7 +106,7 @@ func runHosted(a *app.App, cmd *cobra.Command, o *hostedFlags, row hostRow) erro
 	}
 	source := o.tokenFrom
 	if o.RegistryCreds == "-" && (source == "stdin" || source == "" && a.Env(row.tokenEnv) == "") {
-		return clierr.WithHint("set "+row.tokenEnv, "the token and --registry-creds cannot both be read from standard input")
+		return hint.Errorf("set "+row.tokenEnv, "the token and --registry-creds cannot both be read from standard input")
 	}
 	if hosted.CABundle, err = o.certificates(); err != nil {
 		return err
@@ -159,15 +159,15 @@ func (o *hostedFlags) hosted(cmd *cobra.Command, row hostRow) (githost.Hosted, e
 	var none githost.Hosted
 	switch {
 	case o.owner == "":
-		return none, clierr.WithHint("set it with --owner", "--owner is required: %s", row.owner)
+		return none, hint.Errorf("set it with --owner", "--owner is required: %s", row.owner)
 	case o.repository == "":
-		return none, clierr.WithHint("set it with --repository, e.g. --repository=fleet", "--repository is required")
+		return none, hint.Errorf("set it with --repository, e.g. --repository=fleet", "--repository is required")
 	case !validName(o.repository) || strings.Trim(o.repository, ".") == "":
-		return none, clierr.WithHint("set only the name, e.g. --repository=fleet, and its owner with --owner", "invalid repository name %q", o.repository)
+		return none, hint.Errorf("set only the name, e.g. --repository=fleet, and its owner with --owner", "invalid repository name %q", o.repository)
 	case o.tokenAuth && o.deployToken:
-		return none, clierr.WithHint("use --deploy-token-auth for read-only access", "--token-auth and --deploy-token-auth are mutually exclusive")
+		return none, hint.Errorf("use --deploy-token-auth for read-only access", "--token-auth and --deploy-token-auth are mutually exclusive")
 	case strings.HasSuffix(o.repository, ".git"):
-		return none, clierr.WithHint("use --repository="+strings.TrimSuffix(o.repository, ".git"), "the repository name must not end in .git")
+		return none, hint.Errorf("use --repository="+strings.TrimSuffix(o.repository, ".git"), "the repository name must not end in .git")
 	}
 	owner := strings.Trim(o.owner, "/")
 	parts := strings.Split(owner, "/")
@@ -175,7 +175,7 @@ func (o *hostedFlags) hosted(cmd *cobra.Command, row hostRow) (githost.Hosted, e
 		parts = strings.Split(strings.ReplaceAll(owner, " ", "-"), "/")
 	}
 	if len(parts) > 1 && !row.nested || slices.ContainsFunc(parts, func(p string) bool { return !validOwner(p) }) {
-		return none, clierr.WithHint("use the owner as in the URLs of "+row.name, "invalid owner %q", o.owner)
+		return none, hint.Errorf("use the owner as in the URLs of "+row.name, "invalid owner %q", o.owner)
 	}
 	scheme, hostname, below, err := parseHostname(o.hostname, o.allowHTTP, row.below)
 	if err != nil {
@@ -217,7 +217,7 @@ func (o *hostedFlags) visible(cmd *cobra.Command) (string, error) {
 // parseHostname parses --hostname: an optional scheme, a host with an optional port,
 // and a path if the host may be served below one.
 func parseHostname(s string, allowHTTP, mayBeBelow bool) (scheme, host, below string, err error) {
-	const hint = "set only the host, e.g. --hostname=git.example.com"
+	const remedy = "set only the host, e.g. --hostname=git.example.com"
 	address := s
 	if !strings.Contains(s, "://") {
 		address = "https://" + s
@@ -225,17 +225,17 @@ func parseHostname(s string, allowHTTP, mayBeBelow bool) (scheme, host, below st
 	u, err := url.Parse(address)
 	switch {
 	case s == "":
-		return "", "", "", clierr.WithHint(hint, "--hostname is required")
+		return "", "", "", hint.Errorf(remedy, "--hostname is required")
 	case err != nil || u.Hostname() == "" || strings.ContainsAny(u.Host, " _"):
-		return "", "", "", clierr.WithHint(hint, "invalid host in --hostname")
+		return "", "", "", hint.Errorf(remedy, "invalid host in --hostname")
 	case u.User != nil:
-		return "", "", "", clierr.WithHint(hint, "--hostname contains a user name or password")
+		return "", "", "", hint.Errorf(remedy, "--hostname contains a user name or password")
 	case strings.Trim(u.Path, "/") != "" && !mayBeBelow || u.RawQuery != "" || u.Fragment != "":
-		return "", "", "", clierr.WithHint(hint, "--hostname has a path after the host %q", u.Host)
+		return "", "", "", hint.Errorf(remedy, "--hostname has a path after the host %q", u.Host)
 	case u.Scheme == "http" && !allowHTTP:
-		return "", "", "", clierr.WithHint("remove http://, or allow it with --allow-insecure-http", "http:// sends the token unencrypted")
+		return "", "", "", hint.Errorf("remove http://, or allow it with --allow-insecure-http", "http:// sends the token unencrypted")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return "", "", "", clierr.WithHint(hint, "unknown scheme %q in --hostname", u.Scheme)
+		return "", "", "", hint.Errorf(remedy, "unknown scheme %q in --hostname", u.Scheme)
 	}
 	return u.Scheme, strings.ToLower(u.Host), strings.Trim(u.Path, "/"), nil
 }
@@ -270,7 +270,7 @@ func keyPassphrase(ctx context.Context, a *app.App, privateKey []byte) (string, 
 	}
 	answer, err := ask(ctx, a, "Passphrase of the SSH key")
 	if errors.Is(err, ui.ErrNoTerminal) {
-		return "", clierr.WithHint("set GIT_PASSWORD", "prompting for the passphrase of the SSH key: %w", err)
+		return "", hint.Errorf("set GIT_PASSWORD", "prompting for the passphrase of the SSH key: %w", err)
 	}
 	return answer, err
 }
@@ -303,10 +303,10 @@ func (t teamWords) parse(words []string) ([]githost.Team, error) {
 			permission = t.permission
 		}
 		if name == "" || strings.ContainsAny(name, " \t") && !t.spaced {
-			return nil, clierr.WithHint("use the form --"+t.flag+"=ops", "invalid %s %q", t.flag, word)
+			return nil, hint.Errorf("use the form --"+t.flag+"=ops", "invalid %s %q", t.flag, word)
 		}
 		if !slices.Contains(t.permissions, permission) {
-			return nil, clierr.WithHint("must be one of "+strings.Join(t.permissions, ", "), "unknown permission %q for %s %q", permission, t.flag, name)
+			return nil, hint.Errorf("must be one of "+strings.Join(t.permissions, ", "), "unknown permission %q for %s %q", permission, t.flag, name)
 		}
 		team := githost.Team{Name: name, Permission: permission}
 		if i := slices.IndexFunc(teams, func(other githost.Team) bool { return strings.EqualFold(other.Name, name) }); i >= 0 && teams[i] != team {

@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
@@ -83,7 +84,7 @@ func run(ctx context.Context, a *app.App, plan bootstrap.Plan, mode mode) error 
 
 // explainUnready reports the cause of controllers or sync objects that are not ready.
 func explainUnready(ctx context.Context, a *app.App, namespace string, err error) error {
-	var known *clierr.HintedError
+	var known *hint.Error
 	var controllersDown *diagnose.NotReadyError
 	var object *bootstrap.UnreadyError
 	if !errors.As(err, &known) || ctx.Err() != nil {
@@ -226,7 +227,7 @@ func trustHost(ctx context.Context, a *app.App, key bootstrap.ServerKey) error {
 	a.UI.Warning("unverified host key of %s: %s %s", key.Address, key.Type, key.Fingerprint)
 	yes, err := a.Confirm(ctx, "Do you trust this host key?")
 	if err == nil && !yes {
-		return clierr.WithHint("get the host key from the administrator of the server and pin it with --ssh-known-hosts-file", "the host key of %s is not trusted", key.Address)
+		return hint.Errorf("get the host key from the administrator of the server and pin it with --ssh-known-hosts-file", "the host key of %s is not trusted", key.Address)
 	}
 	return err
 }

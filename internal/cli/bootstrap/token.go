@@ -13,6 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/ui"
 )
@@ -40,7 +41,7 @@ func hostToken(ctx context.Context, a *app.App, source, envName, hostname string
 		return "", err
 	}
 	if token == "" {
-		return "", clierr.WithHint(fmt.Sprintf("set %s, or its source with --token-from=stdin, gh or glab", envName), "no token found for %s", hostname)
+		return "", hint.Errorf(fmt.Sprintf("set %s, or its source with --token-from=stdin, gh or glab", envName), "no token found for %s", hostname)
 	}
 	if strings.ContainsAny(token, " \t\r\n") {
 		return "", fmt.Errorf("the token for %s contains a space or a line break: set only the token", hostname)
@@ -81,7 +82,7 @@ func tokenFromStdin(ctx context.Context, a *app.App) (string, error) {
 func printedToken(ctx context.Context, program string, arguments []string) (string, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
-		return "", clierr.WithHint("install it, or set the token in the environment", "--token-from=%s: %s not found in PATH", program, program)
+		return "", hint.Errorf("install it, or set the token in the environment", "--token-from=%s: %s not found in PATH", program, program)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, printerTimeout, &clierr.TimeoutError{After: printerTimeout})
 	defer cancel()
@@ -94,7 +95,7 @@ func printedToken(ctx context.Context, program string, arguments []string) (stri
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("reading the token from %s: %w", program, context.Cause(ctx))
 	case err != nil:
-		return "", clierr.WithHint("log in with "+program+" auth login first", "reading the token from %s: %w%s", program, err, suffix(stderr.String()))
+		return "", hint.Errorf("log in with "+program+" auth login first", "reading the token from %s: %w%s", program, err, suffix(stderr.String()))
 	}
 	return strings.TrimSpace(out.String()), nil
 }

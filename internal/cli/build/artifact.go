@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/oci"
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 func newArtifact(a *app.App) *cobra.Command {
@@ -40,7 +40,7 @@ registry. Builds are reproducible: the same files give the same bytes.`,
 
 func runArtifact(ctx context.Context, a *app.App, o *oci.PackOptions, output string) error {
 	if o.Path == "" {
-		return clierr.WithHint("set the directory or file with --path", "--path is required")
+		return hint.Errorf("set the directory or file with --path", "--path is required")
 	}
 	from, remove, err := oci.Packable(ctx, a, o.Path)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -94,7 +94,7 @@ OCIRepository that is not on the cluster is pulled from its registry.`,
 // HelmReleases.
 func runKustomization(a *app.App, cmd *cobra.Command, o *desired.BuildOptions, h *desired.HelmOptions, names []string) error {
 	if len(names) != 1 {
-		return clierr.WithHint("flux build kustomization NAME", "one Kustomization name is required")
+		return hint.Errorf("flux build kustomization NAME", "one Kustomization name is required")
 	}
 	if err := o.Secrets.Check(); err != nil {
 		return err

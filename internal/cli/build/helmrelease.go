@@ -13,6 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -71,7 +72,7 @@ and Secrets are read from the work tree; lookups in charts return no objects.`,
 
 func runHelmRelease(a *app.App, cmd *cobra.Command, o *releaseOptions, names []string) (err error) {
 	if len(names) != 1 {
-		return clierr.WithHint("flux build helmrelease NAME", "one HelmRelease name is required")
+		return hint.Errorf("flux build helmrelease NAME", "one HelmRelease name is required")
 	}
 	if err := o.Secrets.Check(); err != nil {
 		return err

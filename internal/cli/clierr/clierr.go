@@ -45,14 +45,6 @@ func UntilInterrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// HintedError is an error with a remedy, which is printed on the next line.
-type HintedError = hint.Error
-
-// WithHint formats an error and adds a remedy.
-func WithHint(remedy, format string, args ...any) error {
-	return hint.Errorf(remedy, format, args...)
-}
-
 // ConfigError is returned for a kubeconfig that cannot be used.
 type ConfigError struct{ Err error }
 
@@ -93,7 +85,7 @@ func Unreported(err error) []error {
 // Explain returns the message of an error and its remedy, "" for none.
 func Explain(err error, cmd *cobra.Command) (message, remedy string) {
 	message = err.Error()
-	var withHint *HintedError
+	var withHint *hint.Error
 	var config *ConfigError
 	var dial *net.OpError
 	switch {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/suggest"
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // NoSubcommand is the cobra.PositionalArgs of a command that has only
@@ -19,9 +20,9 @@ func NoSubcommand(cmd *cobra.Command, args []string) error {
 	}
 	err := fmt.Errorf("unknown command %q for %q", args[0], cmd.CommandPath())
 	if near := suggest.Command(cmd, args[0]); near != "" {
-		return &clierr.HintedError{Err: err, Hint: fmt.Sprintf("did you mean '%s'?", near)}
+		return &hint.Error{Err: err, Hint: fmt.Sprintf("did you mean '%s'?", near)}
 	}
-	return &clierr.HintedError{Err: err, Hint: fmt.Sprintf("run '%s --help' to see its commands", cmd.CommandPath())}
+	return &hint.Error{Err: err, Hint: fmt.Sprintf("run '%s --help' to see its commands", cmd.CommandPath())}
 }
 
 // Group returns a command that has only subcommands.

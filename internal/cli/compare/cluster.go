@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -88,7 +88,7 @@ func clusterOf(ctx context.Context, a *app.App, ks *unstructured.Unstructured, h
 	secret := build.Reference{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name}
 	data, err := desired.ClusterData(ctx, a, secret)
 	if apierrors.IsForbidden(err) {
-		return nil, clierr.WithHint("the Secret has the kubeconfig of the remote cluster: it must be readable", "reading the kubeconfig of %s: %s", secret, err)
+		return nil, hint.Errorf("the Secret has the kubeconfig of the remote cluster: it must be readable", "reading the kubeconfig of %s: %s", secret, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", secret, err)

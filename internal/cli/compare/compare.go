@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/workspace"
@@ -140,7 +140,7 @@ func (p *Plan) fetched(ctx context.Context, a *app.App, o *Options, ks *unstruct
 	Announce(a, o, "fetching the artifact of %s", source)
 	stored, err := p.stored.Get(ctx, source)
 	if err != nil {
-		return clierr.WithHint("compare a local directory with --path", "%w", err)
+		return hint.Errorf("compare a local directory with --path", "%w", err)
 	}
 	p.Plan, p.revision = desired.Plan{Ks: ks, Tree: stored.Tree, Options: options}, stored.Revision
 	p.unaltered = ks == p.live && len(o.Set) == 0 && o.VarsFile == "" && len(o.Ignore) == 0

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/gitsource"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/snapshot"
@@ -74,7 +75,7 @@ func Releases(
 func explainRelease(err error) error {
 	var source *build.SourceError
 	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
-		return clierr.WithHint(fmt.Sprintf("set the directory of the source with --local-sources %s=PATH", shell.Quote(source.Source.String())), "%w", err)
+		return hint.Errorf(fmt.Sprintf("set the directory of the source with --local-sources %s=PATH", shell.Quote(source.Source.String())), "%w", err)
 	}
 	return ExplainRelease(err)
 }
@@ -178,10 +179,10 @@ func (p *Plan) dryRunApply(ctx context.Context, built, live *unstructured.Unstru
 func ExplainRelease(err error) error {
 	var values *build.VariablesError
 	if apierrors.IsForbidden(err) && errors.As(err, &values) {
-		return clierr.WithHint("a HelmRelease is rendered with your own permissions: they must include reading the ConfigMaps and Secrets of its values", "%w", err)
+		return hint.Errorf("a HelmRelease is rendered with your own permissions: they must include reading the ConfigMaps and Secrets of its values", "%w", err)
 	}
 	if apierrors.IsForbidden(err) {
-		return clierr.WithHint("diff uses server-side dry runs, which require permission to get, list and patch the compared objects", "%w", err)
+		return hint.Errorf("diff uses server-side dry runs, which require permission to get, list and patch the compared objects", "%w", err)
 	}
 	return desired.ExplainHelm(err)
 }

@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/gitrepo"
 	"github.com/fluxkit/flux/internal/gitsource"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/internal/spelling"
 	"github.com/fluxkit/flux/internal/workspace"
@@ -61,9 +61,9 @@ func (o *Options) revised() bool { return o.revision != "" || o.branch != "" }
 func (o *Options) CheckRevision() error {
 	switch {
 	case o.revision != "" && o.branch != "":
-		return clierr.WithHint("set only --branch", "--revision and --branch cannot be used together")
+		return hint.Errorf("set only --branch", "--revision and --branch cannot be used together")
 	case o.revised() && o.Path != "":
-		return clierr.WithHint("use one of them", "--path and --revision or --branch are mutually exclusive")
+		return hint.Errorf("use one of them", "--path and --revision or --branch are mutually exclusive")
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func sourceAt(ctx context.Context, a *app.App, stored *desired.StoredSources, o 
 		return gitAt(ctx, a, stored, &unstructured.Unstructured{Object: t.Object}, o.wanted())
 	case "OCIRepository":
 		if o.branch != "" {
-			return desired.StoredSource{}, clierr.WithHint("set a tag or digest with --revision", "%s has no branches", source)
+			return desired.StoredSource{}, hint.Errorf("set a tag or digest with --revision", "%s has no branches", source)
 		}
 		repository := &unstructured.Unstructured{Object: t.Object}
 		return desired.OCITree(ctx, repository, desired.AtRevision(desired.RegistryReference(repository), o.revision), desired.Credentials{
@@ -121,7 +121,7 @@ func sourceAt(ctx context.Context, a *app.App, stored *desired.StoredSources, o 
 			Login: desired.LoginFor(a, o.Provider),
 		})
 	default:
-		return desired.StoredSource{}, clierr.WithHint("compare a local directory with --path", "%s has no selectable revisions: only GitRepository and OCIRepository do", source)
+		return desired.StoredSource{}, hint.Errorf("compare a local directory with --path", "%s has no selectable revisions: only GitRepository and OCIRepository do", source)
 	}
 }
 
@@ -240,7 +240,7 @@ func unknownAt(err *gitrepo.UnknownRevisionError, repository *unstructured.Unstr
 	case err.Short:
 		remedy = "a commit that is not the head of a branch or tag requires the full SHA"
 	}
-	return clierr.WithHint(remedy, "looking in %s: %w", build.ReferenceTo(repository), err)
+	return hint.Errorf(remedy, "looking in %s: %w", build.ReferenceTo(repository), err)
 }
 
 // branchRemedy returns which branch, or which flag, was probably meant.
@@ -268,14 +268,14 @@ func branchRemedy(err *gitrepo.UnknownRevisionError) string {
 func explainGit(err error, repository *unstructured.Unstructured) error {
 	var known *gitrepo.Error
 	if errors.As(err, &known) && known.Transient {
-		return clierr.WithHint(known.Hint, "%w", err)
+		return hint.Errorf(known.Hint, "%w", err)
 	}
 	secret := desired.Text(repository, "spec", "secretRef", "name")
 	remedy := "source-controller uses the same URL, without a Secret"
 	if secret != "" {
 		remedy = fmt.Sprintf("source-controller uses the same URL and Secret %q; in a clone, compare a directory with --path", secret)
 	}
-	return clierr.WithHint(remedy, "%w", err)
+	return hint.Errorf(remedy, "%w", err)
 }
 
 // gitSource returns the URL of a GitRepository with the credentials from its
@@ -283,7 +283,7 @@ func explainGit(err error, repository *unstructured.Unstructured) error {
 func gitSource(ctx context.Context, a *app.App, repository *unstructured.Unstructured) (gitsource.Source, error) {
 	source := gitsource.Source{URL: desired.Text(repository, "spec", "url")}
 	if provider := desired.Text(repository, "spec", "provider"); !slices.Contains([]string{"", "generic"}, provider) {
-		return source, clierr.WithHint("compare a clone with --path, or set a full commit SHA in a clone", "%s gets its credentials from %s: they are available only to source-controller", build.ReferenceTo(repository), provider)
+		return source, hint.Errorf("compare a clone with --path, or set a full commit SHA in a clone", "%s gets its credentials from %s: they are available only to source-controller", build.ReferenceTo(repository), provider)
 	}
 	for field, into := range map[string]*map[string][]byte{"secretRef": &source.Secret, "proxySecretRef": &source.Proxy} {
 		name := desired.Text(repository, "spec", field, "name")
@@ -293,7 +293,7 @@ func gitSource(ctx context.Context, a *app.App, repository *unstructured.Unstruc
 		secret := build.Reference{Kind: "Secret", Namespace: repository.GetNamespace(), Name: name}
 		data, err := desired.ClusterData(ctx, a, secret)
 		if err != nil {
-			return source, clierr.WithHint("compare a clone with --path, or set a full commit SHA in a clone",
+			return source, hint.Errorf("compare a clone with --path, or set a full commit SHA in a clone",
 				"reading %s (%s spec.%s): %w", secret, build.ReferenceTo(repository), field, err)
 		}
 		*into = data

@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/create/creation"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/input"
 	"github.com/fluxkit/flux/internal/kube"
 )
@@ -59,7 +59,7 @@ to the permissions of the ClusterRole in these namespaces.`,
 func createTenant(a *app.App, cmd *cobra.Command, common *creation.Flags, o *tenantFlags, args []string) error {
 	c := creation.New(a, cmd, common, args)
 	if len(o.namespaces) == 0 {
-		c.Check(clierr.WithHint("set it with --with-namespace=…", "--with-namespace is required"))
+		c.Check(hint.Errorf("set it with --with-namespace=…", "--with-namespace is required"))
 	}
 	for _, namespace := range o.namespaces {
 		c.CheckFlag("with-namespace", input.Name(namespace))

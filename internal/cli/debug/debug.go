@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
@@ -92,7 +92,7 @@ unless --reveal prints them or --mask-secrets accepts the masks.`,
 func (o *options) check(cmd *cobra.Command, k controllers.Kind, names []string) error {
 	inputs := map[string]string{"HelmRelease": "--show-values", "Kustomization": "--show-vars"}[k.Kind]
 	if len(names) != 1 {
-		return clierr.WithHint(fmt.Sprintf("%s NAME %s", cmd.CommandPath(), inputs), "%s name is required", k.Kind)
+		return hint.Errorf(fmt.Sprintf("%s NAME %s", cmd.CommandPath(), inputs), "%s name is required", k.Kind)
 	}
 	asked := 0
 	for _, given := range []bool{o.inputs, o.status, o.history} {
@@ -247,7 +247,7 @@ func checkMasked(a *app.App, o *options, shown []shownVariable) error {
 	case masked == 0:
 		return nil
 	case !o.mask && !ui.IsTerminal(a.Out):
-		return clierr.WithHint("print the real ones with --reveal, or accept masks with --mask-secrets",
+		return hint.Errorf("print the real ones with --reveal, or accept masks with --mask-secrets",
 			"refusing to write masked values (%d from Secrets) where standard output is not a terminal", masked)
 	}
 	a.UI.Warning("values from Secrets are masked (%d): print them with --reveal", masked)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
@@ -67,7 +68,7 @@ func (d *deletion) ended(result reconcile.Result) error {
 		}
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		late := clierr.WithHint(fmt.Sprintf("check that %s runs: flux check", t.Kind.Controller),
+		late := hint.Errorf(fmt.Sprintf("check that %s runs: flux check", t.Kind.Controller),
 			"%s", report.TimedOut(d.app.Global.Timeout, t.Named(), "be deleted", deletionState(result.Last)))
 		d.results.Set(t, report.ResultFailed, late)
 		d.app.Report(late)

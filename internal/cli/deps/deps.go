@@ -20,6 +20,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/cli/treeview"
 	"github.com/fluxkit/flux/internal/diagram"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/output"
@@ -88,7 +89,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	}
 	name := ref.Name
 	if o.reverse && name == "" {
-		return clierr.WithHint("flux deps kustomization my-app --reverse", "--reverse needs an object")
+		return hint.Errorf("flux deps kustomization my-app --reverse", "--reverse needs an object")
 	}
 	namespace, err := a.Namespace(cmd)
 	if err != nil {

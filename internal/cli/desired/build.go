@@ -16,6 +16,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/shell"
@@ -68,10 +69,10 @@ func NewPlan(ctx context.Context, a *app.App, cmd *cobra.Command, o *BuildOption
 		plan.Options.Path, err = work.Inside(o.Path)
 	case !work.Git && !o.DryRun && build.SourceOf(ks).Name != "":
 		if plan.Tree, err = fetcher.fetch(ctx, build.SourceOf(ks)); err != nil {
-			err = clierr.WithHint("set --path, or run the command in a clone of the repository", "%w", err)
+			err = hint.Errorf("set --path, or run the command in a clone of the repository", "%w", err)
 		}
 	case !work.Git:
-		err = clierr.WithHint("set the directory with --path", "the current directory is not in a Git work tree: cannot resolve spec.path")
+		err = hint.Errorf("set the directory with --path", "the current directory is not in a Git work tree: cannot resolve spec.path")
 	}
 	if err == nil && plan.Tree == nil {
 		plan.Tree, plan.Options.Filter, err = o.Artifact(ctx, a, work, build.SourceOf(ks))
@@ -191,11 +192,11 @@ func ExplainBuild(err error) error {
 	var remote *build.RemoteError
 	switch {
 	case errors.As(err, &remote) && remote.Host != "":
-		return clierr.WithHint(fmt.Sprintf("if you trust it, allow its host with --allow-remote-bases %s", shell.Quote(remote.Host)), "%w", err)
+		return hint.Errorf(fmt.Sprintf("if you trust it, allow its host with --allow-remote-bases %s", shell.Quote(remote.Host)), "%w", err)
 	case errors.As(err, &unset):
-		return clierr.WithHint(fmt.Sprintf("set it with --set %s=VALUE", unset.Variable), "%w", err)
+		return hint.Errorf(fmt.Sprintf("set it with --set %s=VALUE", unset.Variable), "%w", err)
 	case errors.As(err, &vars) && errors.Is(err, build.ErrNotFound):
-		return clierr.WithHint("set its variables with --vars-file, or mark it optional in spec.postBuild.substituteFrom", "%w", err)
+		return hint.Errorf("set its variables with --vars-file, or mark it optional in spec.postBuild.substituteFrom", "%w", err)
 	}
 	return err
 }
@@ -213,7 +214,7 @@ func ReportChildren(a *app.App, err error) error {
 	for _, failure := range failures {
 		var child *build.ChildError
 		if errors.As(failure, &child) && errors.Is(failure, build.ErrNotFound) && child.Source.Name != "" {
-			failure = clierr.WithHint(fmt.Sprintf("set its directory with --local-sources %s=PATH", shell.Quote(child.Source.String())), "%w", failure)
+			failure = hint.Errorf(fmt.Sprintf("set its directory with --local-sources %s=PATH", shell.Quote(child.Source.String())), "%w", failure)
 		}
 		a.Report(ExplainBuild(failure))
 	}

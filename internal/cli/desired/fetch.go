@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/egress"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/workspace"
@@ -103,9 +103,9 @@ func (f *Fetcher) pull(ctx context.Context, repository *unstructured.Unstructure
 
 func (f *Fetcher) fetchError(source build.Reference, err error) error {
 	remedy := fmt.Sprintf("set its directory with --local-sources %s=PATH", shell.Quote(source.String()))
-	var hinted *clierr.HintedError
+	var hinted *hint.Error
 	if errors.As(err, &hinted) {
 		remedy = hinted.Hint + "; or " + remedy
 	}
-	return clierr.WithHint(remedy, "fetching its source %s: %w", source, err)
+	return hint.Errorf(remedy, "fetching its source %s: %w", source, err)
 }

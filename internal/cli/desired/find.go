@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/oci"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
@@ -134,7 +134,7 @@ func ManifestFromFile(ctx context.Context, a *app.App, file string, wanted Wante
 	if len(others) == 0 {
 		return nil, fmt.Errorf("no %s in %s", wanted.Kind, file)
 	}
-	return nil, clierr.WithHint("found "+strings.Join(others, ", "), "no %s %q in namespace %q in %s", wanted.Kind, name, namespace, file)
+	return nil, hint.Errorf("found "+strings.Join(others, ", "), "no %s %q in namespace %q in %s", wanted.Kind, name, namespace, file)
 }
 
 // withPath returns the manifests with the given spec.path if there are any, else
@@ -157,7 +157,7 @@ func withPath(found []build.Manifest, folder string) []build.Manifest {
 func findManifest(ctx context.Context, wanted Wanted, work workspace.WorkTree, namespace, name, folder string) (*unstructured.Unstructured, error) {
 	remedy := "set its file with " + wanted.Flag
 	if !work.Git {
-		return nil, clierr.WithHint(remedy, "cannot find %s %q: no cluster and no Git work tree", wanted.Kind, name)
+		return nil, hint.Errorf(remedy, "cannot find %s %q: no cluster and no Git work tree", wanted.Kind, name)
 	}
 	found, err := build.Search(ctx, work.Tree(), []string{wanted.Kind, name}, func(o *unstructured.Unstructured) bool {
 		here := o.GetNamespace() == namespace || o.GetNamespace() == ""
@@ -176,11 +176,11 @@ func findManifest(ctx context.Context, wanted Wanted, work workspace.WorkTree, n
 	}
 	switch len(found) {
 	case 0:
-		return nil, clierr.WithHint(remedy, "no file in %s has a %s %q in namespace %q", work.Root, wanted.Kind, name, namespace)
+		return nil, hint.Errorf(remedy, "no file in %s has a %s %q in namespace %q", work.Root, wanted.Kind, name, namespace)
 	case 1:
 		return found[0].Unstructured, nil
 	default:
-		return nil, clierr.WithHint(remedy, "several files have a %s %q: %s", wanted.Kind, name, strings.Join(files, ", "))
+		return nil, hint.Errorf(remedy, "several files have a %s %q: %s", wanted.Kind, name, strings.Join(files, ", "))
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/workspace"
@@ -253,11 +253,11 @@ func capabilities(ctx context.Context, a *app.App, options *build.HelmOptions) e
 func ExplainHelm(err error) error {
 	var source *build.SourceError
 	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
-		return clierr.WithHint(fmt.Sprintf("set the chart with --chart, or the directory of the source with --local-sources %s=PATH", shell.Quote(source.Source.String())), "%w", err)
+		return hint.Errorf(fmt.Sprintf("set the chart with --chart, or the directory of the source with --local-sources %s=PATH", shell.Quote(source.Source.String())), "%w", err)
 	}
 	var values *build.VariablesError
 	if errors.As(err, &values) && errors.Is(err, build.ErrNotFound) {
-		return clierr.WithHint("create it, mark it optional in the spec, or build with --dry-run and set the values with --values", "%w", err)
+		return hint.Errorf("create it, mark it optional in the spec, or build with --dry-run and set the values with --values", "%w", err)
 	}
 	return err
 }

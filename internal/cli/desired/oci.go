@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/oci"
 	"github.com/fluxkit/flux/internal/cloud"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/build"
@@ -94,15 +94,15 @@ func explainOCI(ctx context.Context, access registry.Access, repository *unstruc
 	var answered *transport.Error
 	var none *registry.NoMatchError
 	if errors.As(err, &none) {
-		return clierr.WithHint("flux list artifact "+shell.Quote(Text(repository, "spec", "url"))+" lists the available tags", "%w", err)
+		return hint.Errorf("flux list artifact "+shell.Quote(Text(repository, "spec", "url"))+" lists the available tags", "%w", err)
 	}
 	if errors.As(err, &answered) && answered.StatusCode == http.StatusNotFound {
-		return clierr.WithHint("flux list artifact "+shell.Quote(Text(repository, "spec", "url"))+" lists the available tags", "revision not found: %w", err)
+		return hint.Errorf("flux list artifact "+shell.Quote(Text(repository, "spec", "url"))+" lists the available tags", "revision not found: %w", err)
 	}
 	provider := Text(repository, "spec", "provider")
 	if Text(repository, "spec", "secretRef", "name") == "" && errors.As(err, &answered) && oci.Rejected(answered) && cloud.Known(provider) {
 		if access.Credentials == "" {
-			return clierr.WithHint("log in with the identity of the environment: --provider "+provider, "%w", err)
+			return hint.Errorf("log in with the identity of the environment: --provider "+provider, "%w", err)
 		}
 		access.Provider = provider
 	}

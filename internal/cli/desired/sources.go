@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 )
@@ -24,7 +24,7 @@ func (o *BuildOptions) LocalSources(a *app.App, work workspace.WorkTree, ks *uns
 	for source, folder := range o.Sources {
 		parts := strings.Split(source, "/")
 		if len(parts) != 3 {
-			return nil, clierr.WithHint("use the form Kind/namespace/name=path", "invalid source %q", source)
+			return nil, hint.Errorf("use the form Kind/namespace/name=path", "invalid source %q", source)
 		}
 		if err := CheckFolder(folder); err != nil {
 			return nil, err

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/oci"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build"
 )
@@ -52,10 +53,10 @@ is set.`,
 
 func runArtifact(ctx context.Context, a *app.App, o *artifactOptions, args []string) error {
 	if len(args) != 1 {
-		return clierr.WithHint("flux diff artifact oci://ADDRESS:TAG --path FOLDER", "an artifact URL is required")
+		return hint.Errorf("flux diff artifact oci://ADDRESS:TAG --path FOLDER", "an artifact URL is required")
 	}
 	if o.Path == "" {
-		return clierr.WithHint("set the directory or file with --path", "--path is required")
+		return hint.Errorf("set the directory or file with --path", "--path is required")
 	}
 	ctx, cancel := a.WithTimeout(ctx)
 	defer cancel()

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/snapshot"
 )
 
@@ -51,7 +51,7 @@ func detectBase(ctx context.Context, a *app.App, repository *snapshot.Repository
 		name := remoteBranch(repository, branch)
 		return target{revision: name, name: name, branch: branch, merged: true}, nil
 	}
-	return target{}, clierr.WithHint("set it with --base BRANCH, or let git find the default branch: git remote set-head origin --auto",
+	return target{}, hint.Errorf("set it with --base BRANCH, or let git find the default branch: git remote set-head origin --auto",
 		"cannot determine the base: no environment variable of a CI system is set, and the clone does not have the default branch of origin")
 }
 

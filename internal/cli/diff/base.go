@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/compare"
 	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/internal/workspace"
@@ -103,7 +104,7 @@ if anything is not compared.`
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("base") {
 			if cmd.Flags().NFlag() > 0 && cmd.LocalNonPersistentFlags().Changed("path") {
-				return clierr.WithHint("flux diff --base main --path "+shell.Quote(o.Path), "--base is required")
+				return hint.Errorf("flux diff --base main --path "+shell.Quote(o.Path), "--base is required")
 			}
 			return clierr.Usage(cmd, "a command or --base is required")
 		}
@@ -114,7 +115,7 @@ if anything is not compared.`
 
 func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	if o.Path == "" {
-		return clierr.WithHint("flux diff --base "+shell.Quote(o.base)+" --path clusters/production", "--path is required: the directory of the cluster")
+		return hint.Errorf("flux diff --base "+shell.Quote(o.base)+" --path clusters/production", "--path is required: the directory of the cluster")
 	}
 	if err := checkGate(cmd, &o.Options); err != nil {
 		return err
@@ -159,7 +160,7 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	compare.Announce(a, &o.Options, "comparing %s with %s", head.Name, base.Name)
 	outcome, failures := revision.Compare(ctx, base, head, options)
 	if n := repository.Lacking(); n > 0 {
-		return clierr.WithHint("use --fetch to fetch the files of both revisions with git", "this partial clone does not have %d of the files that are compared", n)
+		return hint.Errorf("use --fetch to fetch the files of both revisions with git", "this partial clone does not have %d of the files that are compared", n)
 	}
 	if outcome == nil {
 		return failures
@@ -210,7 +211,7 @@ func baseBuild(a *app.App, o *baseOptions, repository *snapshot.Repository, name
 	for source, folder := range o.Sources {
 		parts := strings.Split(source, "/")
 		if len(parts) != 3 {
-			return options, clierr.WithHint("use the form Kind/namespace/name=path", "invalid source %q", source)
+			return options, hint.Errorf("use the form Kind/namespace/name=path", "invalid source %q", source)
 		}
 		inside, err := insideOf(repository, folder)
 		if err != nil {

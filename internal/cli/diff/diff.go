@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/compare"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -110,7 +111,7 @@ func addOutput(cmd *cobra.Command, o *compare.Options) {
 // HelmReleases in its build.
 func runKustomization(a *app.App, cmd *cobra.Command, o *compare.Options, h *desired.HelmOptions, names []string) error {
 	if len(names) != 1 {
-		return clierr.WithHint("flux diff kustomization NAME", "one Kustomization name is required")
+		return hint.Errorf("flux diff kustomization NAME", "one Kustomization name is required")
 	}
 	if err := o.CheckRevision(); err != nil {
 		return err
@@ -139,7 +140,7 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *compare.Options, h *des
 	compare.Announce(a, o, "comparing %d objects with the cluster", len(built.Objects))
 	results, err := compare.Compare(ctx, a, plan, built)
 	if apierrors.IsForbidden(err) {
-		return clierr.WithHint("diff uses server-side dry runs, which require permission to get, list and patch the compared objects", "%w", err)
+		return hint.Errorf("diff uses server-side dry runs, which require permission to get, list and patch the compared objects", "%w", err)
 	}
 	if err != nil {
 		return err

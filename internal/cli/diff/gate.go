@@ -12,6 +12,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/compare"
 	"github.com/fluxkit/flux/internal/fold"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/diff/review"
@@ -45,18 +46,18 @@ func addGate(cmd *cobra.Command, o *compare.Options) {
 func checkGate(cmd *cobra.Command, o *compare.Options) error {
 	if !o.ExitCode {
 		if cmd.Flags().Changed("fail-on") && o.FailOn != failOnError {
-			return clierr.WithHint("omit one of them", "--exit-code=false contradicts --fail-on=%s", o.FailOn)
+			return hint.Errorf("omit one of them", "--exit-code=false contradicts --fail-on=%s", o.FailOn)
 		}
 		o.FailOn = failOnError
 	}
 	for _, output := range o.Outputs {
 		if o.Images && !slices.Contains(render.ImageFormats(), output.Format) {
-			return clierr.WithHint("use -o json, or omit --images", "--images has no %s format", output.Format)
+			return hint.Errorf("use -o json, or omit --images", "--images has no %s format", output.Format)
 		}
 	}
 	var unknown *review.UnknownRuleError
 	if err := review.Check(o.Allow); errors.As(err, &unknown) {
-		return clierr.WithHint(`list the dangers with "flux help dangers"`, "unknown danger %q in --allow", unknown.ID)
+		return hint.Errorf(`list the dangers with "flux help dangers"`, "unknown danger %q in --allow", unknown.ID)
 	}
 	return nil
 }

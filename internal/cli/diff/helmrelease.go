@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/compare"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
@@ -72,7 +72,7 @@ comparison failed or the controller would fail.`,
 
 func runHelmRelease(a *app.App, cmd *cobra.Command, o *compare.ReleaseOptions, names []string) (err error) {
 	if len(names) != 1 {
-		return clierr.WithHint("flux diff helmrelease NAME", "one HelmRelease name is required")
+		return hint.Errorf("flux diff helmrelease NAME", "one HelmRelease name is required")
 	}
 	if err := checkGate(cmd, &o.Options); err != nil {
 		return err

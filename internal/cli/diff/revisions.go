@@ -9,8 +9,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/compare"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/pkg/diff/revision"
@@ -21,10 +21,10 @@ import (
 func openRepository(a *app.App) (*snapshot.Repository, error) {
 	repository, err := snapshot.OpenAt(snapshot.Location{Folder: ".", GitDir: a.Env("GIT_DIR"), WorkTree: a.Env("GIT_WORK_TREE")})
 	if errors.Is(err, snapshot.ErrNoRepository) {
-		return nil, clierr.WithHint("run the command in a clone of the repository", "the current directory is not in a Git repository")
+		return nil, hint.Errorf("run the command in a clone of the repository", "the current directory is not in a Git repository")
 	}
 	if err != nil && strings.Contains(err.Error(), "objectformat") {
-		return nil, clierr.WithHint("compare in a clone with SHA-1 objects", "repositories with SHA-256 objects are not supported, also not by source-controller: %w", err)
+		return nil, hint.Errorf("compare in a clone with SHA-1 objects", "repositories with SHA-256 objects are not supported, also not by source-controller: %w", err)
 	}
 	return repository, err
 }
@@ -89,7 +89,7 @@ func (r revisions) mergedAt(ctx context.Context, t target, name string, from, to
 	}
 	base, err := search(ctx, from, to)
 	if errors.Is(err, snapshot.ErrUnrelated) && r.repository.Shallow() {
-		return base, clierr.WithHint("the clone is shallow; fetch the history: git fetch --unshallow origin, or use --fetch", "finding the merge base of %s and %s: %w", name, t.name, err)
+		return base, hint.Errorf("the clone is shallow; fetch the history: git fetch --unshallow origin, or use --fetch", "finding the merge base of %s and %s: %w", name, t.name, err)
 	}
 	if err != nil {
 		return base, fmt.Errorf("finding the merge base of %s and %s: %w", name, t.name, err)
@@ -106,7 +106,7 @@ func (r revisions) tree(ctx context.Context, commit plumbing.Hash) (revision.Tre
 	if r.fetch && r.repository.Partial() {
 		compare.Announce(r.app, &r.Options, "fetching the files of commit %s", commit)
 		if err := r.repository.Fetcher().Files(ctx, commit); err != nil {
-			return nil, clierr.WithHint(fetchAgain, "fetching the files of commit %s: %w", commit, err)
+			return nil, hint.Errorf(fetchAgain, "fetching the files of commit %s: %w", commit, err)
 		}
 	}
 	return r.repository.At(commit)
@@ -120,14 +120,14 @@ func (r revisions) commit(ctx context.Context, name string) (plumbing.Hash, erro
 		return found, err
 	}
 	if !r.fetch {
-		return found, clierr.WithHint(fetchRemedy(unknown), "%w", err)
+		return found, hint.Errorf(fetchRemedy(unknown), "%w", err)
 	}
 	compare.Announce(r.app, &r.Options, "fetching %s", name)
 	if err := r.fetchRevision(ctx, name); err != nil {
-		return found, clierr.WithHint(fetchAgain, "fetching %s: %w", name, err)
+		return found, hint.Errorf(fetchAgain, "fetching %s: %w", name, err)
 	}
 	if found, err = r.repository.Resolve(ctx, name); err != nil {
-		return found, clierr.WithHint("name a branch, tag or commit of origin", "%w", err)
+		return found, hint.Errorf("name a branch, tag or commit of origin", "%w", err)
 	}
 	return found, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/event"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/output"
@@ -104,7 +105,7 @@ func (o *options) check() error {
 		case "warning":
 			o.types[i] = "Warning"
 		default:
-			return clierr.WithHint("events are of the types Normal and Warning", "--types %q is not known", typ)
+			return hint.Errorf("events are of the types Normal and Warning", "--types %q is not known", typ)
 		}
 	}
 	if o.since < 0 {
@@ -149,7 +150,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 		return err
 	}
 	if o.watch && len(about.Objects) > 1 {
-		return clierr.WithHint("name kinds instead, as in flux events ks,hr --watch", "--watch takes one object")
+		return hint.Errorf("name kinds instead, as in flux events ks,hr --watch", "--watch takes one object")
 	}
 	q := &query{app: a, options: o, namespace: namespace, kinds: about.Kinds}
 	if o.allNamespaces {

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/event"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -33,9 +33,9 @@ func (q *query) about(ctx context.Context, ref objref.Ref) error {
 	r, err := q.client.Discovery().Named(ctx, ref.Word)
 	var unknown *kube.UnknownWordError
 	if errors.As(err, &unknown) {
-		var suggestion *clierr.HintedError
+		var suggestion *hint.Error
 		if errors.As(objref.UnknownWord(ref.Word), &suggestion) && strings.HasPrefix(suggestion.Hint, "did you mean") {
-			return clierr.WithHint(suggestion.Hint, "%w", err)
+			return hint.Errorf(suggestion.Hint, "%w", err)
 		}
 	}
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/client-go/util/jsonpath"
 
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -47,7 +47,7 @@ func newSorter(q *query, by string) (sorter, error) {
 		return columns[i].sorter(), nil
 	}
 	if !strings.ContainsAny(by, ".{[") {
-		return nil, clierr.WithHint("--sort-by takes "+strings.Join(columnWords(columns), ", ")+", or a JSONPath such as .metadata.creationTimestamp",
+		return nil, hint.Errorf("--sort-by takes "+strings.Join(columnWords(columns), ", ")+", or a JSONPath such as .metadata.creationTimestamp",
 			"unknown column %q", by)
 	}
 	path := strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(by, "{"), "}"), ".")

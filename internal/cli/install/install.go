@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/manifests"
@@ -196,7 +196,7 @@ func installable(ctx context.Context, a *app.App, client *kube.Client, namespace
 	}
 	for _, existing := range []controllers.Object{installed, home} {
 		if (controllers.Path{"metadata.deletionTimestamp"}).String(existing) != "" {
-			return clierr.WithHint("finish it with 'flux uninstall', which reports the blocking finalizers, then install again",
+			return hint.Errorf("finish it with 'flux uninstall', which reports the blocking finalizers, then install again",
 				"an earlier removal is incomplete: %s is being deleted", controllers.Name(existing))
 		}
 	}
@@ -213,7 +213,7 @@ func supported(ctx context.Context, client *kube.Client) error {
 		return err
 	}
 	if !enough {
-		return clierr.WithHint("upgrade the cluster, or install an older Flux with --manifests",
+		return hint.Errorf("upgrade the cluster, or install an older Flux with --manifests",
 			"Kubernetes %s is too old for Flux %s, which needs %s", server, controllers.Distribution, controllers.MinKubernetes)
 	}
 	return nil
@@ -227,7 +227,7 @@ func unmanaged(ctx context.Context, a *app.App, crd controllers.Object, force bo
 	}
 	installed := kube.Label(crd, kube.VersionLabel)
 	if kube.Label(crd, kube.BootstrapLabel) != "" {
-		return clierr.WithHint("upgrade Flux with 'flux bootstrap', or use --force",
+		return hint.Errorf("upgrade Flux with 'flux bootstrap', or use --force",
 			"Flux %s was bootstrapped from a Git repository", installed)
 	}
 	manager := kube.Label(crd, kube.ManagedByLabel)
@@ -235,7 +235,7 @@ func unmanaged(ctx context.Context, a *app.App, crd controllers.Object, force bo
 		return nil
 	}
 	if !a.UI.Interactive() {
-		return clierr.WithHint("upgrade Flux with that tool, or use --force", "Flux %s on this cluster is managed by %s", installed, manager)
+		return hint.Errorf("upgrade Flux with that tool, or use --force", "Flux %s on this cluster is managed by %s", installed, manager)
 	}
 	yes, err := a.Confirm(ctx, fmt.Sprintf("Flux %s on this cluster is managed by %s. Install over it?", installed, manager))
 	if err == nil && !yes {

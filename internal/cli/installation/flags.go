@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -30,7 +30,7 @@ func (c *Components) All() ([]string, error) {
 	for _, name := range slices.Concat(c.base, c.extra) {
 		if _, known := controllers.Find(name); !known {
 			every := controllers.Names(func(controllers.Controller) bool { return true })
-			return nil, clierr.WithHint("the components are "+strings.Join(every, ", "), "unknown component %q", name)
+			return nil, hint.Errorf("the components are "+strings.Join(every, ", "), "unknown component %q", name)
 		}
 		if !slices.Contains(names, name) {
 			names = append(names, name)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/spelling"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -45,11 +45,11 @@ func (s ConditionSelector) check() error {
 		for _, known := range types {
 			near.Try(known, []string{strings.ToLower(known)})
 		}
-		hint := "the conditions are " + strings.Join(types, ", ")
+		remedy := "the conditions are " + strings.Join(types, ", ")
 		if known := near.Best(); known != "" {
-			hint = fmt.Sprintf("did you mean %s?", known)
+			remedy = fmt.Sprintf("did you mean %s?", known)
 		}
-		return clierr.WithHint(hint, "--status-selector: unknown condition %q", s.typ)
+		return hint.Errorf(remedy, "--status-selector: unknown condition %q", s.typ)
 	}
 	if !slices.Contains([]string{"true", "false", "unknown"}, strings.ToLower(s.status)) {
 		return fmt.Errorf("--status-selector: invalid status %q: must be true, false or unknown", s.status)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -50,11 +51,11 @@ func ofKind(k controllers.Kind, names []string) (Selection, error) {
 
 // notAName returns the error for a name with a slash after a kind.
 func notAName(s Selection, word string) error {
-	hint := "select the namespace with --namespace"
+	remedy := "select the namespace with --namespace"
 	if ref, ok := objref.Parse([]string{word}); ok && len(ref.Kinds) == 1 {
-		hint = "write KIND/NAME without a kind before it"
+		remedy = "write KIND/NAME without a kind before it"
 	}
-	return clierr.WithHint(hint, "%q is not the name of a %s", word, s.Noun())
+	return hint.Errorf(remedy, "%q is not the name of a %s", word, s.Noun())
 }
 
 // Add adds an object and its kind, each once.
@@ -110,7 +111,7 @@ func (v Verb) selected(cmd *cobra.Command, words []string) (Selection, error) {
 			return Selection{}, clierr.Usage(cmd, "a kind is required")
 		}
 		if len(words) > 1 {
-			return Selection{}, clierr.WithHint("name kinds instead: "+cmd.CommandPath()+" ks,hr my-app", "%q takes no names", everyKind)
+			return Selection{}, hint.Errorf("name kinds instead: "+cmd.CommandPath()+" ks,hr my-app", "%q takes no names", everyKind)
 		}
 		return Selection{Kinds: v.everyRow(), Every: true, Word: "Flux", all: true}, nil
 	}
@@ -181,7 +182,7 @@ func (v Verb) ofObjects(cmd *cobra.Command, words []string) (Selection, error) {
 }
 
 func (v Verb) inapplicable(cmd *cobra.Command, kinds []controllers.Kind) error {
-	return clierr.WithHint("use one of "+strings.Join(objref.KindWords(v.rows()), ", "), "%s does not apply to %s", cmd.CommandPath(), objref.JoinKinds(kinds))
+	return hint.Errorf("use one of "+strings.Join(objref.KindWords(v.rows()), ", "), "%s does not apply to %s", cmd.CommandPath(), objref.JoinKinds(kinds))
 }
 
 // kindFlagSet maps the flags that only some kinds have to these kinds.
@@ -234,7 +235,7 @@ func Pick(rows []controllers.Kind, words []string) ([]controllers.Kind, error) {
 		}
 		for _, k := range named {
 			if !slices.ContainsFunc(rows, func(row controllers.Kind) bool { return row.Kind == k.Kind }) {
-				return nil, clierr.WithHint("--kind takes "+strings.Join(objref.KindWords(rows), ", "), "this command does not list %s objects", k.Kind)
+				return nil, hint.Errorf("--kind takes "+strings.Join(objref.KindWords(rows), ", "), "this command does not list %s objects", k.Kind)
 			}
 			picked[k.Kind] = true
 		}

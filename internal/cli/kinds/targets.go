@@ -13,6 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -67,9 +68,9 @@ func (o TargetOptions) Check(cmd *cobra.Command, s Selection) error {
 	case s.Every:
 		return clierr.Usage(cmd, "a kind and a name are required, or --all")
 	case s.Several():
-		return clierr.WithHint(fmt.Sprintf("%s KIND/NAME, or --all", VerbOf(cmd)), "a name is required")
+		return hint.Errorf(fmt.Sprintf("%s KIND/NAME, or --all", VerbOf(cmd)), "a name is required")
 	}
-	return clierr.WithHint(fmt.Sprintf("%s NAME, or --all", cmd.CommandPath()), "%s name is required", s.Kinds[0].Noun())
+	return hint.Errorf(fmt.Sprintf("%s NAME, or --all", cmd.CommandPath()), "%s name is required", s.Kinds[0].Noun())
 }
 
 // VerbOf returns the command path up to the verb, such as "flux get".
@@ -226,10 +227,10 @@ func ListTargets(ctx context.Context, client *kube.Client, k controllers.Kind, s
 func NotServed(kinds []controllers.Kind) error {
 	for _, k := range kinds {
 		if k.Controller == "source-controller" {
-			return clierr.WithHint("run flux install or flux bootstrap", "Flux is not installed in this cluster")
+			return hint.Errorf("run flux install or flux bootstrap", "Flux is not installed in this cluster")
 		}
 	}
-	return clierr.WithHint(objref.InstallHint(kinds[0]), "the cluster does not serve %s", objref.JoinKinds(kinds))
+	return hint.Errorf(objref.InstallHint(kinds[0]), "the cluster does not serve %s", objref.JoinKinds(kinds))
 }
 
 func noneFound(s Selection, namespace string) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/logs"
 	"github.com/fluxkit/flux/internal/objref"
@@ -133,7 +134,7 @@ func (o *options) parsed() (logs.Options, error) {
 	if o.sinceTime != "" {
 		at, err := time.Parse(time.RFC3339, o.sinceTime)
 		if err != nil {
-			return options, clierr.WithHint("write it as in --since-time 2026-11-01T10:00:00Z", "--since-time %q is not a time", o.sinceTime)
+			return options, hint.Errorf("write it as in --since-time 2026-11-01T10:00:00Z", "--since-time %q is not a time", o.sinceTime)
 		}
 		options.SinceTime = at
 	}
@@ -200,7 +201,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 		return err
 	}
 	if len(pods) == 0 {
-		return clierr.WithHint("name the namespace of the controllers with --flux-namespace", "no controllers' pods found in %q namespace", o.fluxNamespace)
+		return hint.Errorf("name the namespace of the controllers with --flux-namespace", "no controllers' pods found in %q namespace", o.fluxNamespace)
 	}
 	out := bufio.NewWriterSize(a.Out, 64<<10)
 	format := logFormat(a, o)
@@ -236,7 +237,7 @@ func followLogs(ctx context.Context, a *app.App, client *kube.Client, o *options
 func manyLogs(err error) error {
 	var many *logs.ManyError
 	if errors.As(err, &many) {
-		return clierr.WithHint(fmt.Sprintf("allow it with --max-log-requests %d", many.Pods), "%w", err)
+		return hint.Errorf(fmt.Sprintf("allow it with --max-log-requests %d", many.Pods), "%w", err)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/migrate"
 )
 
@@ -70,7 +71,7 @@ func writeMigrated(ctx context.Context, a *app.App, o *options, files []migrate.
 	if !o.yes {
 		yes, err := a.Confirm(ctx, "Change "+where+"?")
 		if err != nil {
-			return &clierr.HintedError{Err: err, Hint: "answer beforehand with --yes, or see what would change with --dry-run"}
+			return &hint.Error{Err: err, Hint: "answer beforehand with --yes, or see what would change with --dry-run"}
 		}
 		if !yes {
 			return fmt.Errorf("nothing was changed")

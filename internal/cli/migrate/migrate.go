@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/oci"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/migrate"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -91,7 +92,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	}
 	for _, flag := range []string{"extensions", "version"} {
 		if cmd.Flags().Changed(flag) {
-			return clierr.WithHint("name the files with --path", "--%s is about files", flag)
+			return hint.Errorf("name the files with --path", "--%s is about files", flag)
 		}
 	}
 	client, err := a.Client()
@@ -125,7 +126,7 @@ func migrateCluster(ctx context.Context, a *app.App, client *kube.Client, o *opt
 		return fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
 	}
 	if len(crds) == 0 {
-		return clierr.WithHint("install it with 'flux install'", "the cluster has no definitions of Flux")
+		return hint.Errorf("install it with 'flux install'", "the cluster has no definitions of Flux")
 	}
 	due, err := migrate.Outdated(ctx, client, crds)
 	if err != nil {

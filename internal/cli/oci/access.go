@@ -19,9 +19,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cloud"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/registry"
 )
@@ -47,10 +47,10 @@ func AddFormat(flags *pflag.FlagSet, format *string) {
 func Address(cmd *cobra.Command, args []string) (string, error) {
 	usage := cmd.CommandPath() + " oci://ghcr.io/org/manifests"
 	if len(args) != 1 {
-		return "", clierr.WithHint(usage, "the address of an artifact is required")
+		return "", hint.Errorf(usage, "the address of an artifact is required")
 	}
 	if rest, ok := strings.CutPrefix(args[0], registry.Scheme); !ok || rest == "" {
-		return "", clierr.WithHint(usage, "invalid address %q: must begin with %s", WithoutCredentials(args[0]), registry.Scheme)
+		return "", hint.Errorf(usage, "invalid address %q: must begin with %s", WithoutCredentials(args[0]), registry.Scheme)
 	}
 	return args[0], nil
 }
@@ -76,25 +76,25 @@ func ExplainError(ctx context.Context, access registry.Access, err error) error 
 	}
 	switch {
 	case errors.As(err, &tags):
-		return &clierr.HintedError{Err: err, Hint: "use a repository with fewer tags, or remove tags that are not needed"}
+		return &hint.Error{Err: err, Hint: "use a repository with fewer tags, or remove tags that are not needed"}
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return clierr.WithHint("check the address of the registry and the network connection", "cannot reach the registry: %w", err)
+		return hint.Errorf("check the address of the registry and the network connection", "cannot reach the registry: %w", err)
 	case lost(err):
-		return clierr.WithHint("run the command again", "the connection to the registry was lost: %w", err)
+		return hint.Errorf("run the command again", "the connection to the registry was lost: %w", err)
 	case errors.Is(err, http.ErrSchemeMismatch) && !access.Insecure:
-		return &clierr.HintedError{Err: err, Hint: "the registry does not use TLS: allow it with --insecure-registry"}
+		return &hint.Error{Err: err, Hint: "the registry does not use TLS: allow it with --insecure-registry"}
 	case !errors.As(err, &answered):
 		return err
 	case Rejected(answered) && cloud.Known(access.Provider):
-		return &clierr.HintedError{Err: err, Hint: providers[access.Provider].repository}
+		return &hint.Error{Err: err, Hint: providers[access.Provider].repository}
 	case answered.StatusCode == http.StatusUnauthorized && access.Credentials == "":
-		return &clierr.HintedError{Err: err, Hint: "log in with 'docker login', or set credentials with --creds or --provider"}
+		return &hint.Error{Err: err, Hint: "log in with 'docker login', or set credentials with --creds or --provider"}
 	case answered.StatusCode == http.StatusUnauthorized:
-		return &clierr.HintedError{Err: err, Hint: "the registry does not accept these credentials"}
+		return &hint.Error{Err: err, Hint: "the registry does not accept these credentials"}
 	case answered.StatusCode == http.StatusForbidden:
-		return &clierr.HintedError{Err: err, Hint: "check the permissions of the credentials in the repository"}
+		return &hint.Error{Err: err, Hint: "check the permissions of the credentials in the repository"}
 	case answered.StatusCode == http.StatusNotFound:
-		return &clierr.HintedError{Err: err, Hint: "check the address; 'flux list artifacts' shows the tags of a repository"}
+		return &hint.Error{Err: err, Hint: "check the address; 'flux list artifacts' shows the tags of a repository"}
 	}
 	return err
 }

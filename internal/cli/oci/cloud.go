@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cloud"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
 )
 
@@ -48,19 +48,19 @@ func explainLogin(err error) error {
 	var failed *cloud.Error
 	switch {
 	case errors.Is(err, registry.ErrTwoLogins):
-		return clierr.WithHint("set --creds or --provider", "%w", err)
+		return hint.Errorf("set --creds or --provider", "%w", err)
 	case errors.Is(err, registry.ErrInsecureLogin):
-		return clierr.WithHint("remove --insecure-registry", "%w", err)
+		return hint.Errorf("remove --insecure-registry", "%w", err)
 	case !errors.As(err, &failed):
 		return nil
 	}
 	p := providers[failed.Provider]
 	switch failed.Step {
 	case cloud.CheckRegistry:
-		return clierr.WithHint(fmt.Sprintf("--provider %s is for %s: log in to other registries with 'docker login' or --creds", failed.Provider, p.registries), "%w", err)
+		return hint.Errorf(fmt.Sprintf("--provider %s is for %s: log in to other registries with 'docker login' or --creds", failed.Provider, p.registries), "%w", err)
 	case cloud.Exchange:
-		return clierr.WithHint(p.exchange, "%w", err)
+		return hint.Errorf(p.exchange, "%w", err)
 	default:
-		return clierr.WithHint(p.identity, "%w", err)
+		return hint.Errorf(p.identity, "%w", err)
 	}
 }

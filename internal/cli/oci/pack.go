@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -44,7 +44,7 @@ func Packable(ctx context.Context, a *app.App, path string) (from string, remove
 			return "", nil, fmt.Errorf("nothing to pack: %w", err)
 		}
 		if !info.IsDir() && !info.Mode().IsRegular() { // to open a named pipe can last forever
-			return "", nil, clierr.WithHint("use - to pack standard input", "%s is neither a folder nor a regular file", path)
+			return "", nil, hint.Errorf("use - to pack standard input", "%s is neither a folder nor a regular file", path)
 		}
 		return path, func() error { return nil }, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/plugin"
 )
 
@@ -34,7 +35,7 @@ that is installed already is replaced.`,
   FLUXCD_PLUGIN_CATALOG=/mnt/catalog flux plugin install operator`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return clierr.WithHint(cmd.CommandPath()+" operator", "the name of one plugin is required")
+				return hint.Errorf(cmd.CommandPath()+" operator", "the name of one plugin is required")
 			}
 			return nil
 		},
@@ -46,10 +47,10 @@ that is installed already is replaced.`,
 func installPlugin(a *app.App, cmd *cobra.Command, word string) error {
 	name, ref, err := plugin.ParseRef(word)
 	if err != nil {
-		return clierr.WithHint("flux plugin install NAME[@VERSION]", "%w", err)
+		return hint.Errorf("flux plugin install NAME[@VERSION]", "%w", err)
 	}
 	if ReservedCommand(a, name) {
-		return clierr.WithHint("run 'flux "+name+" --help'", "plugin %q cannot be installed: 'flux %s' is a built-in command", name, name)
+		return hint.Errorf("run 'flux "+name+" --help'", "plugin %q cannot be installed: 'flux %s' is a built-in command", name, name)
 	}
 	folder, err := changePlugins(a)
 	if err != nil {
@@ -92,7 +93,7 @@ func putPlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalog *p
 func changePlugins(a *app.App) (plugin.Folder, error) {
 	path := folder(a)
 	if path == "" {
-		return plugin.Folder{}, clierr.WithHint("set "+PluginFolderVariable+" to a folder", "no home directory to install plugins in")
+		return plugin.Folder{}, hint.Errorf("set "+PluginFolderVariable+" to a folder", "no home directory to install plugins in")
 	}
 	return plugin.Folder{Path: path, Now: a.Now}, nil
 }
@@ -108,7 +109,7 @@ func newPluginUninstall(a *app.App) *cobra.Command {
   flux plugin uninstall operator`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return clierr.WithHint(cmd.CommandPath()+" operator", "the name of one plugin is required")
+				return hint.Errorf(cmd.CommandPath()+" operator", "the name of one plugin is required")
 			}
 			return nil
 		},
@@ -202,7 +203,7 @@ func updatable(ctx context.Context, a *app.App, folder plugin.Folder, args []str
 		return nil, &plugin.NotInstalledError{Name: args[0], Folder: folder.Path}
 	}
 	if p.Receipt == nil {
-		return nil, clierr.WithHint("replace it yourself", "%w", &plugin.ForeignError{Name: p.Name, Path: p.Path})
+		return nil, hint.Errorf("replace it yourself", "%w", &plugin.ForeignError{Name: p.Name, Path: p.Path})
 	}
 	return []plugin.Plugin{p}, nil
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/oci"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/plugin"
 	"github.com/fluxkit/flux/internal/spelling"
@@ -224,15 +224,15 @@ func pluginCatalog(a *app.App) (*plugin.Catalog, error) {
 	}
 	catalog, err := plugin.OpenCatalog(address, "flux/"+a.Build.Version)
 	if err != nil {
-		return nil, clierr.WithHint("set "+pluginCatalogVariable+" to an https URL or a folder", "%s: %w", pluginCatalogVariable, err)
+		return nil, hint.Errorf("set "+pluginCatalogVariable+" to an https URL or a folder", "%s: %w", pluginCatalogVariable, err)
 	}
 	return catalog, nil
 }
 
 // pluginError adds the remedy to an error of the plugin package.
 func pluginError(err error) error {
-	if hint := pluginHint(err); hint != "" {
-		return &clierr.HintedError{Err: err, Hint: hint}
+	if remedy := pluginHint(err); remedy != "" {
+		return &hint.Error{Err: err, Hint: remedy}
 	}
 	return err
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kubeconfig"
 	"github.com/fluxkit/flux/internal/plugin"
 )
@@ -52,7 +53,7 @@ func Run(ctx context.Context, a *app.App, root *cobra.Command, args []string) (h
 	})
 	switch {
 	case err != nil:
-		err = clierr.WithHint(fmt.Sprintf("check that the file is built for %s/%s, or begins with #! if it is a script", runtime.GOOS, runtime.GOARCH), "%w", err)
+		err = hint.Errorf(fmt.Sprintf("check that the file is built for %s/%s, or begins with #! if it is a script", runtime.GOOS, runtime.GOARCH), "%w", err)
 	case code != 0:
 		err = &clierr.ExitCodeError{Code: code}
 	}
@@ -120,7 +121,7 @@ func pluginEnvironment(a *app.App, root *cobra.Command, line pluginLine) ([]stri
 	var refused error
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Changed && !slices.Contains(forwardedFlags(), f.Name) && refused == nil {
-			refused = clierr.WithHint("pass the plugin's own flags after its name: flux "+line.plugin.Name+" …", "--%s cannot be forwarded to the plugin %q", f.Name, line.plugin.Name)
+			refused = hint.Errorf("pass the plugin's own flags after its name: flux "+line.plugin.Name+" …", "--%s cannot be forwarded to the plugin %q", f.Name, line.plugin.Name)
 		}
 	})
 	if refused != nil {
@@ -164,7 +165,7 @@ func forward(a *app.App, flags *pflag.FlagSet, explicit bool) ([]string, error) 
 	}
 	path, err := writeOverlay(a, flags.Lookup("cache-dir").Value.String(), overlay)
 	if err != nil {
-		return nil, clierr.WithHint("make the folder writable, or choose the context with 'kubectl config use-context'", "forwarding the context to the plugin: %w", err)
+		return nil, hint.Errorf("make the folder writable, or choose the context with 'kubectl config use-context'", "forwarding the context to the plugin: %w", err)
 	}
 	return setVariable(env, "KUBECONFIG", strings.Join(append([]string{path}, files...), string(os.PathListSeparator))), nil
 }

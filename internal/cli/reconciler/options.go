@@ -1,8 +1,8 @@
 package reconciler
 
 import (
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -30,6 +30,6 @@ type Options struct {
 
 // SuspendedError returns the error for a named object that is suspended.
 func SuspendedError(t objref.Target, o controllers.Object) error {
-	return clierr.WithHint(shell.Command("flux resume "+t.Kind.Noun()+" %[1]s -n %[2]s, or once: flux reconcile "+t.Kind.Noun()+" %[1]s -n %[2]s --once", t.Name, t.Namespace),
+	return hint.Errorf(shell.Command("flux resume "+t.Kind.Noun()+" %[1]s -n %[2]s, or once: flux reconcile "+t.Kind.Noun()+" %[1]s -n %[2]s --once", t.Name, t.Namespace),
 		"%s is suspended%s", t, report.SuspendNote(o))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/shell"
@@ -312,7 +313,7 @@ func (r *Reconciler) suspendAgain(n *node) error {
 		return err
 	})
 	if err != nil {
-		return clierr.WithHint(shell.Command("flux suspend "+n.Kind.Noun()+" %s -n %s", n.Name, n.Namespace), "suspending %s again: %w", n.Target, err)
+		return hint.Errorf(shell.Command("flux suspend "+n.Kind.Noun()+" %s -n %s", n.Name, n.Namespace), "suspending %s again: %w", n.Target, err)
 	}
 	r.env.UI.Success("%s is suspended again", n.Target)
 	return nil

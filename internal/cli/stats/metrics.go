@@ -18,6 +18,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/logs"
 	"github.com/fluxkit/flux/internal/metrics"
@@ -65,7 +66,7 @@ func controllerStats(a *app.App, cmd *cobra.Command, o *options) error {
 		return err
 	}
 	if len(pods) == 0 {
-		return clierr.WithHint("name the namespace of the controllers with --flux-namespace", "no controllers' pods found in %q namespace", o.fluxNamespace)
+		return hint.Errorf("name the namespace of the controllers with --flux-namespace", "no controllers' pods found in %q namespace", o.fluxNamespace)
 	}
 	found := map[string]*work{}
 	var mu sync.Mutex

@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
@@ -77,7 +78,7 @@ func (o *options) check() error {
 		return nil
 	case "prometheus":
 		if o.metrics {
-			return clierr.WithHint("scrape the controllers, or leave out --metrics for the series of objects", "-o prometheus does not go with --metrics")
+			return hint.Errorf("scrape the controllers, or leave out --metrics for the series of objects", "-o prometheus does not go with --metrics")
 		}
 		return nil
 	}

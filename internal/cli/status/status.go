@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -63,9 +64,9 @@ could not be checked is listed.`,
 func statusArgs(_ *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0:
-		return clierr.WithHint("flux status my-app", "a name is required")
+		return hint.Errorf("flux status my-app", "a name is required")
 	case len(args) > 3:
-		return clierr.WithHint("flux status kustomization my-app", "only one resource can be given")
+		return hint.Errorf("flux status kustomization my-app", "only one resource can be given")
 	}
 	return nil
 }

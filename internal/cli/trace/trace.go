@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -68,9 +69,9 @@ func (o *options) parsed(args []string) ([]objref.Ref, error) {
 	const example = "flux trace deployment my-app, flux trace deployment/my-app or flux trace my-app --kind=Deployment --api-version=apps/v1"
 	switch {
 	case o.kind == "" && o.apiVersion != "":
-		return nil, clierr.WithHint("as in --kind=Deployment --api-version=apps/v1", "--api-version requires --kind")
+		return nil, hint.Errorf("as in --kind=Deployment --api-version=apps/v1", "--api-version requires --kind")
 	case len(args) == 0:
-		return nil, clierr.WithHint(example, "no object is named")
+		return nil, hint.Errorf(example, "no object is named")
 	case o.kind != "":
 		return tracedNames([]string{o.kind}, args, example)
 	case len(controllers.KindsNamed(args[0])) > 0 || !strings.Contains(args[0], "/"):
@@ -81,9 +82,9 @@ func (o *options) parsed(args []string) ([]objref.Ref, error) {
 		ref, ok := objref.Parse([]string{arg})
 		switch {
 		case !strings.Contains(arg, "/"):
-			return nil, clierr.WithHint(example, "%q names no object: its resource type is missing", arg)
+			return nil, hint.Errorf(example, "%q names no object: its resource type is missing", arg)
 		case !ok:
-			return nil, clierr.WithHint(example, "%q names no object", arg)
+			return nil, hint.Errorf(example, "%q names no object", arg)
 		}
 		all = append(all, ref)
 	}
@@ -97,13 +98,13 @@ func tracedNames(words, names []string, example string) ([]objref.Ref, error) {
 		for _, word := range words {
 			ref, ok := objref.Parse([]string{word, name})
 			if !ok || strings.Contains(name, "/") {
-				return nil, clierr.WithHint(example, "%q names no object", name)
+				return nil, hint.Errorf(example, "%q names no object", name)
 			}
 			all = append(all, ref)
 		}
 	}
 	if len(all) == 0 {
-		return nil, clierr.WithHint(example, "no object is named")
+		return nil, hint.Errorf(example, "no object is named")
 	}
 	return all, nil
 }
@@ -161,7 +162,7 @@ func traceOne(ctx context.Context, a *app.App, apiVersion string, t objref.Ref, 
 	case errors.As(err, &unknown), errors.As(err, &ambiguous), errors.As(err, &version):
 		return nil, err
 	case errors.Is(err, tree.ErrUnmanaged):
-		return nil, clierr.WithHint("neither it nor what owns it has the labels of a Kustomization or a HelmRelease",
+		return nil, hint.Errorf("neither it nor what owns it has the labels of a Kustomization or a HelmRelease",
 			"%s/%s in namespace %s is not managed by Flux", t.Word, t.Name, namespace)
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("%s/%s not found in %q namespace", t.Word, t.Name, namespace)
@@ -169,7 +170,7 @@ func traceOne(ctx context.Context, a *app.App, apiVersion string, t objref.Ref, 
 		return nil, fmt.Errorf("tracing %s/%s: %w", t.Word, t.Name, err)
 	}
 	if apierrors.IsNotFound(trace.Applier.Err) {
-		return nil, clierr.WithHint("it was left behind, or is applied from another cluster",
+		return nil, hint.Errorf("it was left behind, or is applied from another cluster",
 			"%s has the labels of %s, which does not exist", trace.Object, trace.Applier.Object)
 	}
 	if trace.Applier.Err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/cli/treeview"
 	"github.com/fluxkit/flux/internal/diagram"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/output"
@@ -178,9 +179,9 @@ func treeOf(ctx context.Context, a *app.App, client *kube.Client, o *options, op
 
 func treeNeedsObject(cmd *cobra.Command, s kinds.Selection) error {
 	if s.Several() {
-		return clierr.WithHint(kinds.VerbOf(cmd)+" KIND/NAME", "an object is required")
+		return hint.Errorf(kinds.VerbOf(cmd)+" KIND/NAME", "an object is required")
 	}
-	return clierr.WithHint(cmd.CommandPath()+" NAME", "one %s name is required", s.Kinds[0].Kind)
+	return hint.Errorf(cmd.CommandPath()+" NAME", "one %s name is required", s.Kinds[0].Kind)
 }
 
 func printTree(a *app.App, root *tree.Node, format string, options tree.Options) error {

@@ -9,8 +9,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/input"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
@@ -54,10 +54,10 @@ func (t *triggering) resolve(ctx context.Context) error {
 func (t *triggering) checkReady(receiver objref.Target) error {
 	k, o := receiver.Kind, receiver.Object
 	if k.Suspension.Is(o) {
-		return clierr.WithHint(shell.Command("flux resume receiver %s -n %s", t.Name, t.Namespace), "%s is suspended and rejects requests", receiver)
+		return hint.Errorf(shell.Command("flux resume receiver %s -n %s", t.Name, t.Namespace), "%s is suspended and rejects requests", receiver)
 	}
 	if k.Ready(o).Status != "True" || k.Result.String(o) == "" {
-		return clierr.WithHint(diagnose.LogsOf(receiver.Named()), "%s is not ready and rejects requests: %s", receiver, report.Condition(k, o))
+		return hint.Errorf(diagnose.LogsOf(receiver.Named()), "%s is not ready and rejects requests: %s", receiver, report.Condition(k, o))
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func (t *triggering) checkReady(receiver objref.Target) error {
 func (t *triggering) setType(receiver controllers.Object) error {
 	name := controllers.Path{"spec.type"}.String(receiver)
 	if len(t.Given("type")) > 0 && name != t.typeName {
-		return clierr.WithHint("remove --type", "Receiver %s is of type %s, not %s", t.Name, name, t.typeName)
+		return hint.Errorf("remove --type", "Receiver %s is of type %s, not %s", t.Name, name, t.typeName)
 	}
 	typ, ok := webhook.Find(name)
 	if !ok {
@@ -80,11 +80,11 @@ func (t *triggering) setType(receiver controllers.Object) error {
 func (t *triggering) tokenOf(ctx context.Context, client *kube.Client, name string) (string, error) {
 	secret, err := client.Get(ctx, kube.BuiltIn("v1", "Secret"), t.Namespace, name)
 	if err != nil {
-		return "", clierr.WithHint("set the token with --token-stdin", "reading the token of Receiver %s: %w", t.Name, err)
+		return "", hint.Errorf("set the token with --token-stdin", "reading the token of Receiver %s: %w", t.Name, err)
 	}
 	token, err := base64.StdEncoding.DecodeString(controllers.Path{"data.token"}.String(secret))
 	if err != nil || len(token) == 0 {
-		return "", clierr.WithHint("create the Secret with 'flux create secret receiver'", "Secret %s/%s has no token", t.Namespace, name)
+		return "", hint.Errorf("create the Secret with 'flux create secret receiver'", "Secret %s/%s has no token", t.Namespace, name)
 	}
 	return string(token), nil
 }
@@ -187,16 +187,16 @@ func (t *triggering) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("calling Receiver %s: %w; before that: %s", t.Name, context.Cause(ctx), err.Error())
 	case errors.As(err, &rejected):
-		hint := remedies[rejected.Code]
+		remedy := remedies[rejected.Code]
 		if t.url == "" {
-			hint = strings.TrimPrefix(hint+"; "+diagnose.LogsOf(controllers.Target{Kind: k.Kind, Namespace: t.Namespace, Name: t.Name}), "; ")
+			remedy = strings.TrimPrefix(remedy+"; "+diagnose.LogsOf(controllers.Target{Kind: k.Kind, Namespace: t.Namespace, Name: t.Name}), "; ")
 		}
-		return clierr.WithHint(hint, "%w", err)
+		return hint.Errorf(remedy, "%w", err)
 	case errors.As(err, &noController):
-		return clierr.WithHint("set the namespace of notification-controller with --flux-namespace, or the URL of the webhook with --url", "%w", err)
+		return hint.Errorf("set the namespace of notification-controller with --flux-namespace, or the URL of the webhook with --url", "%w", err)
 	case t.url != "":
 		// The error is not wrapped: a generic hint would refer to the Kubernetes API.
-		return clierr.WithHint("check --url", "cannot reach the webhook at %s: %s", t.base.Host, err.Error())
+		return hint.Errorf("check --url", "cannot reach the webhook at %s: %s", t.base.Host, err.Error())
 	default:
 		return fmt.Errorf("calling Receiver %s: %w", t.Name, err)
 	}

@@ -15,11 +15,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/validate"
 	"github.com/fluxkit/flux/internal/credential"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/input"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/webhook"
@@ -219,7 +219,7 @@ func (t *triggering) authenticate(ctx context.Context) error {
 	}
 	if t.provider == "" {
 		if t.request.Bearer = strings.TrimSpace(t.App.Env(oidcVariable)); t.request.Bearer == "" {
-			return clierr.WithHint("set --oidc-provider, --oidc-token-stdin or "+oidcVariable, "a Receiver of type %s requires an OIDC token", t.typ.Name)
+			return hint.Errorf("set --oidc-provider, --oidc-token-stdin or "+oidcVariable, "a Receiver of type %s requires an OIDC token", t.typ.Name)
 		}
 		return nil
 	}
@@ -231,7 +231,7 @@ func (t *triggering) authenticate(ctx context.Context) error {
 	var err error
 	t.request.Bearer, err = webhook.ActionsToken(ctx, &http.Client{}, t.App.Env, audience)
 	if errors.Is(err, webhook.ErrNoActions) {
-		return clierr.WithHint("the job requires 'permissions: id-token: write' (GitHub) or 'enable-openid-connect: true' (Forgejo)", "%w", err)
+		return hint.Errorf("the job requires 'permissions: id-token: write' (GitHub) or 'enable-openid-connect: true' (Forgejo)", "%w", err)
 	}
 	return err
 }

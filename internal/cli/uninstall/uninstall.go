@@ -12,6 +12,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -165,7 +166,7 @@ func confirm(ctx context.Context, a *app.App, plan *uninstall.Plan) error {
 	plan.WarnOfFinalizers(a.UI)
 	yes, err := a.Confirm(ctx, "Remove these objects?")
 	if errors.Is(err, ui.ErrNoTerminal) {
-		return clierr.WithHint("skip the prompt with --silent; nothing was removed", "no terminal to confirm the removal of Flux")
+		return hint.Errorf("skip the prompt with --silent; nothing was removed", "no terminal to confirm the removal of Flux")
 	}
 	if err != nil {
 		return err

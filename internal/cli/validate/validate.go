@@ -14,6 +14,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/input"
 )
 
@@ -31,7 +32,7 @@ func New(a *app.App, cmd *cobra.Command, args []string) Input {
 	c := Input{App: a, Cmd: cmd}
 	switch {
 	case len(args) == 0:
-		c.Check(clierr.WithHint(cmd.CommandPath()+" NAME …", "name is required"))
+		c.Check(hint.Errorf(cmd.CommandPath()+" NAME …", "name is required"))
 	case len(args) > 1:
 		c.Check(fmt.Errorf("accepts 1 name, received %d: %q", len(args), args))
 	default:
@@ -69,7 +70,7 @@ func (c *Input) Err() error {
 // Require records a problem if the value of a required flag is empty.
 func (c *Input) Require(flag, value string) {
 	if value == "" {
-		c.Check(clierr.WithHint(fmt.Sprintf("set it with --%s=…; see the examples in '%s --help'", flag, c.Cmd.CommandPath()), "%s is required", flag))
+		c.Check(hint.Errorf(fmt.Sprintf("set it with --%s=…; see the examples in '%s --help'", flag, c.Cmd.CommandPath()), "%s is required", flag))
 	}
 }
 

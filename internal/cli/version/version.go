@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -119,12 +119,12 @@ func clusterVersions(ctx context.Context, client *kube.Client, namespace string)
 // notInstalled returns an error with the namespaces in which Flux is installed
 // as a hint.
 func notInstalled(ctx context.Context, client *kube.Client, namespace string) error {
-	hint := "install it with 'flux install'; 'flux version --client' needs no cluster"
+	remedy := "install it with 'flux install'; 'flux version --client' needs no cluster"
 	// Users without permission to list CRDs get the general hint.
 	if crd, err := client.Find(ctx, kube.CRDs(), kube.InstalledCRD); err == nil {
-		hint = cmp.Or(installation.ElsewhereHint(crd, namespace), hint)
+		remedy = cmp.Or(installation.ElsewhereHint(crd, namespace), remedy)
 	}
-	return clierr.WithHint(hint, "no controllers of Flux found in namespace %q", namespace)
+	return hint.Errorf(remedy, "no controllers of Flux found in namespace %q", namespace)
 }
 
 func printVersions(a *app.App, format string, entries []entry) error {

@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/shell"
@@ -133,7 +134,7 @@ func (w *waiter) inWords(result reconcile.Result) error {
 	var final *reconcile.FinalError
 	switch err := objref.NotFound(result.Err, t); {
 	case errors.As(err, &final) && final.Suspended:
-		return clierr.WithHint(shell.Command("flux resume "+t.Kind.Noun()+" %s -n %s", s.Name, s.Namespace),
+		return hint.Errorf(shell.Command("flux resume "+t.Kind.Noun()+" %s -n %s", s.Name, s.Namespace),
 			"%s is suspended%s; its last state: %s", s, report.SuspendNote(o), report.Condition(t.Kind, o))
 	case errors.As(err, &final) && final.Source.Name != "":
 		return report.Unready(t, o, "%s is not ready, and its source %s is stalled: %s", s, final.Source, report.Condition(t.Kind, o))

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/diagnose"
@@ -127,7 +128,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 		return err
 	}
 	if scope.Namespace != "" && ref.Name == "" && verdict.Looked == 0 {
-		return clierr.WithHint("flux why -A checks all namespaces", "no Flux resources found in namespace %q", namespace)
+		return hint.Errorf("flux why -A checks all namespaces", "no Flux resources found in namespace %q", namespace)
 	}
 	commits := report.UnappliedCommits(ctx, verdict.Facts)
 	if o.format != "" {
@@ -169,14 +170,14 @@ func verdict(ctx context.Context, doctor diagnose.Doctor, ref objref.Ref, scope 
 	v, err := doctor.Deployed(ctx, word, namespace, name)
 	var unknown *kube.UnknownWordError
 	if errors.As(err, &unknown) {
-		return v, clierr.WithHint("kubectl api-resources lists the resource types of the cluster", "%w", err)
+		return v, hint.Errorf("kubectl api-resources lists the resource types of the cluster", "%w", err)
 	}
 	if apierrors.IsNotFound(err) {
-		hint := "it is in no inventory, and no event reports that it was pruned"
+		remedy := "it is in no inventory, and no event reports that it was pruned"
 		if len(v.Unknown) > 0 {
-			hint = "could not check whether Flux has applied it: " + strings.Join(v.Unknown, "; ")
+			remedy = "could not check whether Flux has applied it: " + strings.Join(v.Unknown, "; ")
 		}
-		err = clierr.WithHint(hint, "%s/%s not found in %q namespace", word, name, namespace)
+		err = hint.Errorf(remedy, "%s/%s not found in %q namespace", word, name, namespace)
 	}
 	return v, err
 }

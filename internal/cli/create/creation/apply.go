@@ -11,9 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/reconciler"
 	"github.com/fluxkit/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/output"
@@ -87,10 +87,10 @@ func (c *Creation) Apply(ctx context.Context, noun string, o *unstructured.Unstr
 // explain adds a hint with the remedy to an error of the API server.
 func (c *Creation) explain(err error, o *unstructured.Unstructured) error {
 	if apierrors.IsNotFound(err) && strings.Contains(err.Error(), "namespaces ") {
-		return clierr.WithHint(shell.Command("kubectl create namespace %s", o.GetNamespace()), "%w", err)
+		return hint.Errorf(shell.Command("kubectl create namespace %s", o.GetNamespace()), "%w", err)
 	}
 	if apierrors.IsInvalid(err) && o.GetKind() == "Secret" && strings.Contains(err.Error(), "immutable") {
-		return clierr.WithHint(shell.Command("the type of a Secret is immutable: kubectl -n %s delete secret %s, then create it again", o.GetNamespace(), o.GetName()), "%w", err)
+		return hint.Errorf(shell.Command("the type of a Secret is immutable: kubectl -n %s delete secret %s, then create it again", o.GetNamespace(), o.GetName()), "%w", err)
 	}
 	return err
 }

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/create/creation"
 	"github.com/fluxkit/flux/internal/cli/validate"
 	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/sshkey"
 )
 
@@ -92,7 +92,7 @@ func (g *Git) SSHData(ctx context.Context, c *creation.Creation, u *url.URL, pai
 	case g.KeyFile != "":
 		pair, err = sshkey.Load(key, passphrase)
 		if errors.Is(err, sshkey.ErrPassphrase) {
-			err = clierr.WithHint("set the passphrase with --password-file or --password-stdin", "--private-key-file: %w", err)
+			err = hint.Errorf("set the passphrase with --password-file or --password-stdin", "--private-key-file: %w", err)
 		}
 	case pair.Private == nil:
 		pair, err = sshkey.Generate(g.key)
@@ -116,7 +116,7 @@ func (g *Git) SSHData(ctx context.Context, c *creation.Creation, u *url.URL, pai
 func scanHost(ctx context.Context, a *app.App, u *url.URL) (string, error) {
 	key, err := sshkey.Scan(ctx, sshkey.Address(u.Host), nil)
 	if err != nil {
-		return "", clierr.WithHint("check the host and port in --url, and that its SSH server is running", "scanning the host key of %s: %w", u.Host, err)
+		return "", hint.Errorf("check the host and port in --url, and that its SSH server is running", "scanning the host key of %s: %w", u.Host, err)
 	}
 	if home := config.Home(a.Env); home != "" {
 		file := filepath.Join(home, ".ssh", "known_hosts")
@@ -125,7 +125,7 @@ func scanHost(ctx context.Context, a *app.App, u *url.URL) (string, error) {
 			return "", err
 		}
 		if verdict == sshkey.Mismatch {
-			return "", clierr.WithHint("if the host key was rotated, update that file",
+			return "", hint.Errorf("if the host key was rotated, update that file",
 				"host key mismatch: %s presented %s, which is not in %s: possible man-in-the-middle attack", u.Host, key.Fingerprint(), file)
 		}
 	}

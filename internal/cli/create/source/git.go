@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/create/creation"
 	"github.com/fluxkit/flux/internal/cli/create/credentials"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/sshkey"
 )
@@ -123,7 +123,7 @@ func gitSecret(ctx context.Context, c *creation.Creation, auth *credentials.Git,
 		return credentials.NewSecret(c, c.Name, "", data), nil
 	}
 	if auth.KeyFile == "" && !silent && c.DryRun == "" && !c.App.UI.Interactive() {
-		return nil, clierr.WithHint("use --silent and add the deploy key afterwards, or use an existing key with --private-key-file",
+		return nil, hint.Errorf("use --silent and add the deploy key afterwards, or use an existing key with --private-key-file",
 			"no terminal to confirm that the deploy key was added")
 	}
 	stored, err := storedKey(ctx, c)
@@ -157,7 +157,7 @@ func confirmDeployKey(ctx context.Context, a *app.App, public string, silent boo
 	}
 	yes, err := a.Confirm(ctx, "Have you added the deploy key to your repository?")
 	if err == nil && !yes {
-		return clierr.WithHint("add the deploy key to the repository and run the command again: it uses the same key", "deploy key not added")
+		return hint.Errorf("add the deploy key to the repository and run the command again: it uses the same key", "deploy key not added")
 	}
 	return err
 }
