@@ -124,20 +124,36 @@ func Table(w io.Writer, roots []*Node, style Style) error {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
+	below := style.fold(rows, widths)
 	out := bufio.NewWriter(w)
 	for i, row := range rows {
-		message := row[len(row)-1]
-		folded := style.Fold && style.Width > 0 && i > 0 && utf8.RuneCountInString(message) > style.room(widths)
-		if folded {
-			row[len(row)-1] = ""
-		}
 		out.WriteString(style.line(row, widths, statuses[i]) + "\n")
-		if folded {
-			out.WriteString(style.below(under[i], message))
+		if below[i] != "" {
+			out.WriteString(style.below(under[i], below[i]))
 		}
 	}
 	out.WriteString("\n")
 	return out.Flush()
+}
+
+// fold takes the messages that do not fit out of rows and returns them by row.
+// Without a message in its column, the header loses the column, too.
+func (s Style) fold(rows [][]string, widths []int) []string {
+	below := make([]string, len(rows))
+	if !s.Fold || s.Width == 0 {
+		return below
+	}
+	last, inColumn := len(rows[0])-1, false
+	for i, row := range rows[1:] {
+		if utf8.RuneCountInString(row[last]) > s.room(widths) {
+			below[i+1], row[last] = row[last], ""
+		}
+		inColumn = inColumn || row[last] != ""
+	}
+	if !inColumn {
+		rows[0][last] = ""
+	}
+	return below
 }
 
 // room returns the width that remains for messages.

@@ -84,3 +84,21 @@ Kustomization/apps/all           Failed
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// The header names the column of messages only if a message is in it.
+func TestWideFoldedHeader(t *testing.T) {
+	t.Parallel()
+	root := &tree.Node{Object: tree.Object{Namespace: "apps", Name: "all", GroupKind: schema.GroupKind{Kind: "Kustomization"}}, Status: tree.Ready, Message: "Applied revision: main@sha1:3b545be5"}
+	var out bytes.Buffer
+	if err := tree.Wide(&out, root, tree.Style{Separator: "  ", Width: 44, Bare: true, Fold: true}); err != nil {
+		t.Fatal(err)
+	}
+	want := `NAME                    STATUS
+Kustomization/apps/all  Ready
+     Applied revision: main@sha1:3b545be5
+
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
