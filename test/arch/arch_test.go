@@ -34,6 +34,7 @@ var allowed = map[string][]string{
 	"pkg/diagnose":          {"pkg/tree", "pkg/build", "pkg/diff"},
 	"internal/sops/decrypt": {"internal/sops"},
 	"internal/cloud/login":  {"internal/cloud"},
+	"internal/registry":     {"internal/cloud"},
 	"pkg/bootstrap":         {"pkg/diagnose", "pkg/reconcile"},
 }
 

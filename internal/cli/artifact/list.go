@@ -67,7 +67,7 @@ func listArtifacts(a *app.App, cmd *cobra.Command, o *listOptions, args []string
 	defer cancel()
 	artifacts, err := registry.List(ctx, address, wanted, o.access)
 	if err != nil {
-		return oci.ExplainError(ctx, o.access, err)
+		return registry.Explain(ctx, o.access, err)
 	}
 	entries := []oci.Entry{} // no artifacts are [], not null
 	table := output.Table{Headers: []string{"ARTIFACT", "DIGEST", "SOURCE", "REVISION"}}

@@ -63,7 +63,7 @@ func pullArtifact(a *app.App, cmd *cobra.Command, o *pullOptions, args []string)
 	o.access.Progress = line.Bytes
 	artifact, archive, err := registry.Stream(ctx, address, o.access)
 	if err != nil {
-		return oci.ExplainError(ctx, o.access, err)
+		return registry.Explain(ctx, o.access, err)
 	}
 	left, err := registry.Extract(ctx, archive, o.folder)
 	if errors.Is(err, registry.ErrLost) {

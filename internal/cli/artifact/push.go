@@ -111,7 +111,7 @@ func pushArtifact(a *app.App, cmd *cobra.Command, o *pushOptions, args []string)
 	pushed, err := registry.Push(ctx, address, archive, annotations, created, o.access)
 	line.Done()
 	if err != nil {
-		return oci.ExplainError(ctx, o.access, err)
+		return registry.Explain(ctx, o.access, err)
 	}
 	a.UI.Success("artifact successfully pushed to %s@%s", pushed.Repository, pushed.Digest)
 	if o.format == "" {

@@ -56,7 +56,7 @@ func tagArtifact(a *app.App, cmd *cobra.Command, o *tagOptions, args []string) e
 	var tagged []oci.Entry
 	artifacts, failed := registry.Tag(ctx, address, o.tags, o.access)
 	if failed != nil {
-		failed = oci.ExplainError(ctx, o.access, failed)
+		failed = registry.Explain(ctx, o.access, failed)
 	}
 	for _, artifact := range artifacts {
 		tagged = append(tagged, oci.EntryOf(artifact))

@@ -10,7 +10,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/command"
-	"github.com/fluxkit/flux/internal/cli/oci"
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build"
@@ -37,7 +36,7 @@ func LoginFor(a *app.App, provider string) build.Login {
 		host, _, _ := strings.Cut(address, "/")
 		username, password, err = a.Helpers.Login(ctx, a, provider, host)
 		if err != nil {
-			err = oci.ExplainError(ctx, registry.Access{}, fmt.Errorf("%s: %w", build.ReferenceTo(repository), err))
+			err = registry.Explain(ctx, registry.Access{}, fmt.Errorf("%s: %w", build.ReferenceTo(repository), err))
 		}
 		return username, password, err
 	}

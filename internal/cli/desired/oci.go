@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/cli/oci"
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
@@ -100,13 +99,13 @@ func explainOCI(ctx context.Context, access registry.Access, repository *unstruc
 		return hint.Errorf("flux list artifact "+shell.Quote(Text(repository, "spec", "url"))+" lists the available tags", "revision not found: %w", err)
 	}
 	provider := Text(repository, "spec", "provider")
-	if Text(repository, "spec", "secretRef", "name") == "" && errors.As(err, &answered) && oci.Rejected(answered) && cloud.Known(provider) {
+	if Text(repository, "spec", "secretRef", "name") == "" && errors.As(err, &answered) && registry.Rejected(answered) && cloud.Known(provider) {
 		if access.Credentials == "" {
 			return hint.Errorf("log in with the identity of the environment: --provider "+provider, "%w", err)
 		}
 		access.Provider = provider
 	}
-	return oci.ExplainError(ctx, access, err)
+	return registry.Explain(ctx, access, err)
 }
 
 // Text returns the string at a field path, or "" if the field is not set.

@@ -66,7 +66,7 @@ func runArtifact(ctx context.Context, a *app.App, o *artifactOptions, args []str
 	}
 	archive, err := registry.Pull(ctx, args[0], o.access)
 	if err != nil {
-		return oci.ExplainError(ctx, o.access, err)
+		return registry.Explain(ctx, o.access, err)
 	}
 	there, err := filesOf(archive)
 	if err != nil {

@@ -3,18 +3,12 @@ package oci
 
 import (
 	"context"
-	"errors"
-	"io"
 	"maps"
-	"net"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -61,52 +55,6 @@ func CompleteAddress(_ *cobra.Command, args []string, prefix string) ([]string, 
 		return []string{registry.Scheme}, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
 	}
 	return nil, cobra.ShellCompDirectiveNoFileComp
-}
-
-// ExplainError adds the remedy to an error of a registry.
-func ExplainError(ctx context.Context, access registry.Access, err error) error {
-	var answered *transport.Error
-	var tags *registry.TagsError
-	var dial *net.OpError
-	if err == nil || ctx.Err() != nil {
-		return err
-	}
-	if explained := explainLogin(err); explained != nil {
-		return explained
-	}
-	switch {
-	case errors.As(err, &tags):
-		return &hint.Error{Err: err, Hint: "use a repository with fewer tags, or remove tags that are not needed"}
-	case errors.As(err, &dial) && dial.Op == "dial":
-		return hint.Errorf("check the address of the registry and the network connection", "cannot reach the registry: %w", err)
-	case lost(err):
-		return hint.Errorf("run the command again", "the connection to the registry was lost: %w", err)
-	case errors.Is(err, http.ErrSchemeMismatch) && !access.Insecure:
-		return &hint.Error{Err: err, Hint: "the registry does not use TLS: allow it with --insecure-registry"}
-	case !errors.As(err, &answered):
-		return err
-	case Rejected(answered) && cloud.Known(access.Provider):
-		return &hint.Error{Err: err, Hint: providers[access.Provider].repository}
-	case answered.StatusCode == http.StatusUnauthorized && access.Credentials == "":
-		return &hint.Error{Err: err, Hint: "log in with 'docker login', or set credentials with --creds or --provider"}
-	case answered.StatusCode == http.StatusUnauthorized:
-		return &hint.Error{Err: err, Hint: "the registry does not accept these credentials"}
-	case answered.StatusCode == http.StatusForbidden:
-		return &hint.Error{Err: err, Hint: "check the permissions of the credentials in the repository"}
-	case answered.StatusCode == http.StatusNotFound:
-		return &hint.Error{Err: err, Hint: "check the address; 'flux list artifacts' shows the tags of a repository"}
-	}
-	return err
-}
-
-// Rejected reports whether a registry rejected the credentials of a request, or missed them.
-func Rejected(answered *transport.Error) bool {
-	return answered.StatusCode == http.StatusUnauthorized || answered.StatusCode == http.StatusForbidden
-}
-
-// lost reports whether a connection ended in the middle of a response.
-func lost(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }
 
 // WithoutCredentials removes the credentials and the query from an address. CI systems put

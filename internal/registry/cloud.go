@@ -1,4 +1,4 @@
-package oci
+package registry
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/registry"
 )
 
 // provider has the remedies for a login with a cloud provider.
@@ -47,9 +46,9 @@ var providers = map[string]provider{
 func explainLogin(err error) error {
 	var failed *cloud.Error
 	switch {
-	case errors.Is(err, registry.ErrTwoLogins):
+	case errors.Is(err, ErrTwoLogins):
 		return hint.Errorf("set --creds or --provider", "%w", err)
-	case errors.Is(err, registry.ErrInsecureLogin):
+	case errors.Is(err, ErrInsecureLogin):
 		return hint.Errorf("remove --insecure-registry", "%w", err)
 	case !errors.As(err, &failed):
 		return nil

@@ -1,0 +1,61 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/fluxkit/flux/internal/cloud"
+	"github.com/fluxkit/flux/internal/hint"
+)
+
+// Explain adds the remedy to an error of a registry.
+func Explain(ctx context.Context, access Access, err error) error {
+	var answered *transport.Error
+	var tags *TagsError
+	var dial *net.OpError
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if explained := explainLogin(err); explained != nil {
+		return explained
+	}
+	switch {
+	case errors.As(err, &tags):
+		return &hint.Error{Err: err, Hint: "use a repository with fewer tags, or remove tags that are not needed"}
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return hint.Errorf("check the address of the registry and the network connection", "cannot reach the registry: %w", err)
+	case lost(err):
+		return hint.Errorf("run the command again", "the connection to the registry was lost: %w", err)
+	case errors.Is(err, http.ErrSchemeMismatch) && !access.Insecure:
+		return &hint.Error{Err: err, Hint: "the registry does not use TLS: allow it with --insecure-registry"}
+	case !errors.As(err, &answered):
+		return err
+	case Rejected(answered) && cloud.Known(access.Provider):
+		return &hint.Error{Err: err, Hint: providers[access.Provider].repository}
+	case answered.StatusCode == http.StatusUnauthorized && access.Credentials == "":
+		return &hint.Error{Err: err, Hint: "log in with 'docker login', or set credentials with --creds or --provider"}
+	case answered.StatusCode == http.StatusUnauthorized:
+		return &hint.Error{Err: err, Hint: "the registry does not accept these credentials"}
+	case answered.StatusCode == http.StatusForbidden:
+		return &hint.Error{Err: err, Hint: "check the permissions of the credentials in the repository"}
+	case answered.StatusCode == http.StatusNotFound:
+		return &hint.Error{Err: err, Hint: "check the address; 'flux list artifacts' shows the tags of a repository"}
+	}
+	return err
+}
+
+// Rejected reports whether a registry rejected the credentials of a request, or missed them.
+func Rejected(answered *transport.Error) bool {
+	return answered.StatusCode == http.StatusUnauthorized || answered.StatusCode == http.StatusForbidden
+}
+
+// lost reports whether a connection ended in the middle of a response.
+func lost(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
+}
