@@ -23,7 +23,9 @@ var layers = []string{"cmd/flux", "internal/cli", "pkg", "internal", "pkg/contro
 // allowed are the imports between packages of one layer, and from internal packages
 // to pkg.
 var allowed = map[string][]string{
+	"pkg/build/desired":     {"pkg/build", "pkg/build/generator"},
 	"pkg/diff":              {"pkg/build"},
+	"pkg/diff/compare":      {"pkg/build", "pkg/build/desired", "pkg/diff"},
 	"pkg/build/generator":   {"pkg/build"},
 	"pkg/build/helm":        {"pkg/build"},
 	"pkg/build/isolated":    {"pkg/build"},

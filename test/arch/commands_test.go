@@ -14,7 +14,7 @@ const commands = "internal/cli"
 // import those before it; commands may import all of them.
 var shared = []string{
 	"suggest", "clierr", "command", "app", "complete", "kinds", "report",
-	"sequence", "treeview", "reconciler", "validate", "installation", "oci", "desired", "compare",
+	"sequence", "treeview", "reconciler", "validate", "installation", "oci", "buildflags",
 }
 
 // TestCommandsAreApart refuses imports of one command by another: code that

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -23,6 +25,7 @@ type Helpers struct {
 	mu sync.Mutex
 	// kustomizers has a process for each list of allowed hosts.
 	kustomizers map[string]*isolated.Kustomizer
+	charts      *isolated.Charts
 	decryption  *helper.Process
 	cloud       *cloud.Client
 }
@@ -34,6 +37,9 @@ func (h *Helpers) Close() error {
 	var err error
 	for _, kustomizer := range h.kustomizers {
 		err = errors.Join(err, kustomizer.Close())
+	}
+	if h.charts != nil {
+		err = errors.Join(err, h.charts.Close())
 	}
 	if h.decryption != nil {
 		err = errors.Join(err, h.decryption.Close())
@@ -72,6 +78,20 @@ func (a *App) Kustomizer(r RemoteBases) (build.Kustomizer, error) {
 		h.kustomizers[key] = isolated.NewKustomizer(FindHelper, &isolated.Bases{Hosts: hosts, Env: a.Env}, a.Err)
 	}
 	return h.kustomizers[key], nil
+}
+
+// Charts returns the process that renders charts. Run closes it when the command ends.
+func (h *Helpers) Charts(a *App) (build.Renderer, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cache directory: %w", err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.charts == nil {
+		h.charts = isolated.NewCharts(FindHelper, filepath.Join(cache, "flux", "charts"), a.Err)
+	}
+	return h.charts, nil
 }
 
 // Decryption returns the process that decrypts documents of SOPS.

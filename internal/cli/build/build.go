@@ -2,6 +2,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,12 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -26,8 +28,25 @@ func NewCommand(a *app.App) *cobra.Command {
 		newArtifact(a), newHelmRelease(a), newKustomization(a))
 }
 
+// options has the values of the flags.
+type options struct {
+	buildflags.Options
+	helm    desired.HelmOptions
+	chart   desired.ChartOptions
+	format  string
+	secrets command.SecretDisplay
+}
+
+// check returns an error for flags that contradict each other or for a missing name.
+func (o *options) check(cmd *cobra.Command, kind string, names []string) error {
+	if len(names) != 1 {
+		return hint.Errorf(cmd.CommandPath()+" NAME", "one %s name is required", kind)
+	}
+	return o.secrets.Check()
+}
+
 func newKustomization(a *app.App) *cobra.Command {
-	o, h := &desired.BuildOptions{Format: "yaml"}, &desired.HelmOptions{}
+	o := &options{format: "yaml"}
 	withHelm := false
 	k, _ := controllers.FindKind("Kustomization")
 	cmd := &cobra.Command{
@@ -73,35 +92,36 @@ OCIRepository that is not on the cluster is pulled from its registry.`,
   flux build kustomization my-app --set region=eu --vars-file ./staging.env`,
 		ValidArgsFunction: complete.Names(a, k),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			releases := h
-			if !withHelm {
-				releases = nil
-			}
-			return a.Interruptible(cmd, func() error { return runKustomization(a, cmd, o, releases, names) })
+			return a.Interruptible(cmd, func() error { return runKustomization(a, cmd, o, withHelm, names) })
 		},
 	}
 	fs := cmd.Flags()
 	o.Add(fs)
-	h.Add(fs)
+	buildflags.AddHelm(fs, &o.helm)
 	fs.BoolVar(&withHelm, "with-helm", false, "also render the HelmReleases in the build")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "build without cluster access, from the files in the work tree")
-	fs.VarP(command.Choice{Value: &o.Format, Allowed: []string{"yaml", "json"}}, "output", "o", "output format: yaml or json")
-	o.Secrets.Add(fs)
+	fs.VarP(command.Choice{Value: &o.format, Allowed: []string{"yaml", "json"}}, "output", "o", "output format: yaml or json")
+	o.secrets.Add(fs)
 	return cmd
 }
 
-// runKustomization builds the Kustomization and, if h is set, renders its
+// runKustomization builds the Kustomization and, with withHelm, renders its
 // HelmReleases.
-func runKustomization(a *app.App, cmd *cobra.Command, o *desired.BuildOptions, h *desired.HelmOptions, names []string) error {
-	if len(names) != 1 {
-		return hint.Errorf("flux build kustomization NAME", "one Kustomization name is required")
+func runKustomization(a *app.App, cmd *cobra.Command, o *options, withHelm bool, names []string) error {
+	if err := o.check(cmd, "Kustomization", names); err != nil {
+		return err
 	}
-	if err := o.Secrets.Check(); err != nil {
+	namespace, err := a.Namespace(cmd)
+	if err != nil {
+		return err
+	}
+	builder, err := o.Builder(a)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	plan, err := desired.NewPlan(ctx, a, cmd, o, names[0])
+	plan, err := builder.NewPlan(ctx, namespace, names[0])
 	if err != nil {
 		return err
 	}
@@ -111,22 +131,21 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *desired.BuildOptions, h
 	if result == nil {
 		return desired.ExplainBuild(err)
 	}
-	failed := desired.ReportChildren(a, err)
-	if h != nil {
-		if err := addReleases(ctx, a, o, h, plan, result); err != nil {
-			failed = err
-		}
+	failed := buildflags.ReportChildren(a, err)
+	if withHelm {
+		failures, err := builder.RenderReleases(ctx, &o.helm, plan, result)
+		failed = cmp.Or(err, buildflags.Report(a, failures, desired.ExplainHelm), failed)
 	}
 	return errors.Join(printObjects(a, o, result), failed, context.Cause(ctx))
 }
 
 // printObjects prints objects as manifests. Secret values are masked on
 // request; SOPS-encrypted values are always masked.
-func printObjects(a *app.App, o *desired.BuildOptions, result *build.Result) error {
+func printObjects(a *app.App, o *options, result *build.Result) error {
 	items, masked := make([]unstructured.Unstructured, len(result.Objects)), 0
 	for i, object := range result.Objects {
 		shown, n := object.Unstructured, 0
-		if o.Secrets.Masks(a.Out) {
+		if o.secrets.Masks(a.Out) {
 			shown, n = build.WithoutSecrets(object)
 		} else {
 			shown, _ = build.Masked(shown)
@@ -136,8 +155,8 @@ func printObjects(a *app.App, o *desired.BuildOptions, result *build.Result) err
 	if masked > 0 {
 		a.UI.Warning("secret values are masked (%d): print them with --show-secrets", masked)
 	}
-	if o.Format == "json" {
-		return output.PrintObjects(a.Answer(o.Format), o.Format, items, false)
+	if o.format == "json" {
+		return output.PrintObjects(a.Answer(o.format), o.format, items, false)
 	}
 	var b strings.Builder
 	for _, item := range items {

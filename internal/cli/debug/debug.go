@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/objref"
@@ -203,9 +203,7 @@ func debugVars(ctx context.Context, a *app.App, o *options, object *unstructured
 	if _, asked, _ := unstructured.NestedMap(object.Object, "spec", "postBuild"); !asked {
 		return errors.New("no post build substitutions found")
 	}
-	variables, err := build.Variables(ctx, object, build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
-		return desired.ClusterData(ctx, a, object)
-	}))
+	variables, err := build.Variables(ctx, object, build.LookupFunc(buildflags.Cluster(a).Data))
 	if err != nil {
 		return err
 	}

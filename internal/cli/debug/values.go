@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/build"
@@ -20,9 +20,7 @@ import (
 
 // debugValues prints the merged values of a release.
 func debugValues(ctx context.Context, a *app.App, o *options, object *unstructured.Unstructured) error {
-	values, origins, err := build.Values(ctx, object, build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
-		return desired.ClusterData(ctx, a, object)
-	}))
+	values, origins, err := build.Values(ctx, object, build.LookupFunc(buildflags.Cluster(a).Data))
 	if err != nil {
 		return err
 	}

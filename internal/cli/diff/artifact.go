@@ -3,7 +3,6 @@ package diff
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -60,7 +59,11 @@ func runArtifact(ctx context.Context, a *app.App, o *artifactOptions, args []str
 	}
 	ctx, cancel := a.WithTimeout(ctx)
 	defer cancel()
-	here, err := packed(ctx, a, o)
+	packed, err := oci.Pack(ctx, a, &o.PackOptions)
+	if err != nil {
+		return err
+	}
+	here, err := filesOf(packed)
 	if err != nil {
 		return err
 	}
@@ -82,20 +85,6 @@ func runArtifact(ctx context.Context, a *app.App, o *artifactOptions, args []str
 	}
 	a.UI.Warning("%s differs from %s", args[0], o.Path)
 	return &clierr.ExitCodeError{Code: 1}
-}
-
-// packed returns the local files in the form of an artifact.
-func packed(ctx context.Context, a *app.App, o *artifactOptions) (map[string][]byte, error) {
-	from, remove, err := oci.Packable(ctx, a, o.Path)
-	if err != nil {
-		return nil, err
-	}
-	var archive bytes.Buffer
-	options := build.ArtifactOptions{Ignore: slices.Concat(o.Ignore, o.AlsoIgnore)}
-	if err := errors.Join(build.Artifact(ctx, &archive, from, options), remove()); err != nil {
-		return nil, err
-	}
-	return filesOf(archive.Bytes())
 }
 
 // filesOf returns the files of an archive by path.

@@ -11,14 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/compare"
-	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/diff/review"
@@ -27,11 +27,9 @@ import (
 
 // baseOptions are the flags of the diff command without a subcommand.
 type baseOptions struct {
-	compare.Options
-	desired.HelmOptions
+	options
 	base, head string
 	mergeBase  bool
-	withHelm   bool
 	complete   bool
 	fetch      bool
 }
@@ -39,7 +37,7 @@ type baseOptions struct {
 // addBase makes diff runnable: with --base, it compares two revisions of the
 // repository; without --base, it prints its help.
 func addBase(a *app.App, cmd *cobra.Command) *cobra.Command {
-	o := &baseOptions{Options: compare.Options{}}
+	o := &baseOptions{}
 	cmd.Long = `Preview changes without applying them.
 
 The subcommands compare with the cluster. With --base, flux diff compares
@@ -89,18 +87,15 @@ if anything is not compared.`
 	fs.BoolVar(&o.fetch, "fetch", false, "fetch commits and files that a shallow or partial clone does not have from origin, with git")
 	fs.StringVar(&o.Path, "path", "", "directory of the cluster, e.g. clusters/production")
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
-	fs.BoolVar(&o.Strict, "strict-substitute", false, "fail when a variable without a default has no value")
-	fs.StringToStringVar(&o.Set, "set", nil, "substitution variables that override those of Kustomizations, e.g. region=eu")
-	fs.StringVar(&o.VarsFile, "vars-file", "", "file with substitution variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
+	o.AddVariables(fs)
 	fs.BoolVar(&o.withHelm, "with-helm", true, "also render the charts of HelmReleases")
 	fs.BoolVar(&o.complete, "strict", false, "exit with 2 if anything is not compared")
-	fs.StringVar(&o.KubeVersion, "kube-version", desired.AssumedKubernetes, "Kubernetes version for chart capabilities")
-	fs.StringSliceVar(&o.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
-	o.Remote.Add(fs)
-	o.AddProvider(fs)
-	addOutput(cmd, &o.Options)
-	o.IgnoreFields = review.DefaultIgnored
-	fs.Lookup("ignore-field").Usage += "; --ignore-field= for none (default " + strings.Join(o.IgnoreFields, ", ") + ")"
+	fs.StringVar(&o.helm.KubeVersion, "kube-version", desired.AssumedKubernetes, "Kubernetes version for chart capabilities")
+	fs.StringSliceVar(&o.helm.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
+	o.AddRemote(fs)
+	addOutput(cmd, &o.options)
+	o.ignoreFields = review.DefaultIgnored
+	fs.Lookup("ignore-field").Usage += "; --ignore-field= for none (default " + strings.Join(o.ignoreFields, ", ") + ")"
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("base") {
 			if cmd.Flags().NFlag() > 0 && cmd.LocalNonPersistentFlags().Changed("path") {
@@ -117,7 +112,7 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	if o.Path == "" {
 		return hint.Errorf("flux diff --base "+shell.Quote(o.base)+" --path clusters/production", "--path is required: the directory of the cluster")
 	}
-	if err := checkGate(cmd, &o.Options); err != nil {
+	if err := checkGate(cmd, &o.options); err != nil {
 		return err
 	}
 	namespace, err := a.Namespace(cmd)
@@ -148,16 +143,14 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 		options.Branches = []string{against.branch}
 	}
 	options.At = func(reference build.GitReference) (revision.Tree, error) { return treeAt(repository, reference) }
-	options.Note = func(text string) { compare.Announce(a, &o.Options, "%s", text) }
+	announce := o.announce(a)
+	options.Note = func(text string) { announce("%s", text) }
 	if o.withHelm {
-		program, err := desired.HelmRenderer(a)
-		if err != nil {
+		if options.Renderer, err = a.Helpers.Charts(a); err != nil {
 			return err
 		}
-		options.Renderer = program
-		defer func() { err = errors.Join(err, program.Close()) }()
 	}
-	compare.Announce(a, &o.Options, "comparing %s with %s", head.Name, base.Name)
+	announce("comparing %s with %s", head.Name, base.Name)
 	outcome, failures := revision.Compare(ctx, base, head, options)
 	if n := repository.Lacking(); n > 0 {
 		return hint.Errorf("use --fetch to fetch the files of both revisions with git", "this partial clone does not have %d of the files that are compared", n)
@@ -165,33 +158,33 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	if outcome == nil {
 		return failures
 	}
-	compare.Announce(a, &o.Options, "rendered %d of %d Kustomizations and HelmReleases: the others are unchanged", outcome.Rendered, outcome.Followed)
+	announce("rendered %d of %d Kustomizations and HelmReleases: the others are unchanged", outcome.Rendered, outcome.Followed)
 	results := outcome.Results
 	if len(results) == 0 {
 		results = []*diff.Result{{Owner: outcome.Root, Revision: head.Name, Builds: true}}
 	}
-	if err := printChanges(a, &o.Options, results); err != nil {
+	if err := printChanges(a, &o.options, results); err != nil {
 		return err
 	}
-	failed := desired.ReportChildren(a, failures)
+	failed := buildflags.ReportChildren(a, failures)
 	if n := render.Sum(results).NotCompared; n > 0 && o.complete && failed == nil {
 		failed = &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
 		a.UI.Failure("not compared: %d; exiting with 2 because of --strict", n)
 	}
-	return conclude(a, &o.Options, results, failed)
+	return conclude(a, &o.options, results, failed)
 }
 
 // baseBuild returns the options for building both revisions.
 func baseBuild(a *app.App, o *baseOptions, repository *snapshot.Repository, namespace string) (revision.Options, error) {
-	options := revision.Options{
-		Namespace: namespace, Strict: o.Strict, KubeVersion: o.KubeVersion, APIVersions: o.APIVersions,
-		Warn: func(text string) { a.UI.Warning("%s", text) }, Folders: map[build.Reference]string{}, Hosts: o.Remote.Hosts(),
-		Login:     desired.LoginFor(a, o.Provider),
-		Decrypter: compare.DecrypterFor(a, build.FromObjects(nil)), // local keys only
+	builder, err := o.Builder(a)
+	if err != nil {
+		return revision.Options{}, err
 	}
-	var err error
-	if options.Kustomizer, err = a.Kustomizer(o.Remote); err != nil {
-		return options, err
+	options := revision.Options{
+		Namespace: namespace, Strict: o.Strict, KubeVersion: o.helm.KubeVersion, APIVersions: o.helm.APIVersions,
+		Warn: func(text string) { a.UI.Warning("%s", text) }, Folders: map[build.Reference]string{},
+		Hosts: builder.Hosts, Kustomizer: builder.Kustomizer, Login: builder.LoginFor(o.Provider),
+		Decrypter: decryption(a).Decrypter(build.FromObjects(nil)), // local keys only
 	}
 	addresses, err := repository.Remotes()
 	if err != nil {
@@ -209,15 +202,13 @@ func baseBuild(a *app.App, o *baseOptions, repository *snapshot.Repository, name
 		return options, err
 	}
 	for source, folder := range o.Sources {
-		parts := strings.Split(source, "/")
-		if len(parts) != 3 {
-			return options, hint.Errorf("use the form Kind/namespace/name=path", "invalid source %q", source)
-		}
-		inside, err := insideOf(repository, folder)
+		reference, err := desired.ParseSource(source)
 		if err != nil {
 			return options, err
 		}
-		options.Folders[build.Reference{Kind: parts[0], Namespace: parts[1], Name: parts[2]}] = inside
+		if options.Folders[reference], err = insideOf(repository, folder); err != nil {
+			return options, err
+		}
 	}
 	return options, nil
 }

@@ -2,24 +2,24 @@
 package diff
 
 import (
-	"errors"
+	"cmp"
 	"strings"
 
 	"github.com/fatih/color"
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
-	"github.com/fluxkit/flux/internal/cli/compare"
 	"github.com/fluxkit/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/ui"
+	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/compare"
 	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/diff/review"
 )
@@ -31,8 +31,7 @@ func NewCommand(a *app.App) *cobra.Command {
 }
 
 func newKustomization(a *app.App) *cobra.Command {
-	o, h := &compare.Options{}, &desired.HelmOptions{}
-	withHelm := false
+	o := &options{}
 	k, _ := controllers.FindKind("Kustomization")
 	cmd := &cobra.Command{
 		Use:     "kustomization [name]",
@@ -79,81 +78,81 @@ comparison failed or the controller would fail.`,
   flux diff kustomization my-app --path ./apps/my-app -o github --exit-code=false`,
 		ValidArgsFunction: complete.Names(a, k),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			releases := h
-			if !withHelm {
-				releases = nil
-			}
-			return a.Interruptible(cmd, func() error { return runKustomization(a, cmd, o, releases, names) })
+			return a.Interruptible(cmd, func() error { return runKustomization(a, cmd, o, names) })
 		},
 	}
 	fs := cmd.Flags()
 	o.Add(fs)
-	h.AddCapabilities(fs)
-	fs.BoolVar(&withHelm, "with-helm", false, "also diff the HelmReleases in the build")
+	buildflags.AddCapabilities(fs, &o.helm)
+	fs.BoolVar(&o.withHelm, "with-helm", false, "also diff the HelmReleases in the build")
 	fs.Lookup("path").Usage = "directory to compare (default: the artifact of the source)"
-	compare.AddRevision(cmd, o)
-	fs.BoolVar(&o.IgnoreNotFound, "ignore-not-found", false, "treat a missing Kustomization as new if a file is set, and as unchanged otherwise")
+	addRevision(cmd, o)
+	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "treat a missing Kustomization as new if a file is set, and as unchanged otherwise")
 	addOutput(cmd, o)
 	return cmd
 }
 
 // addOutput adds the flags for the output and the exit code.
-func addOutput(cmd *cobra.Command, o *compare.Options) {
+func addOutput(cmd *cobra.Command, o *options) {
 	fs := cmd.Flags()
 	addGate(cmd, o)
-	fs.BoolVar(&o.Progress, "progress-bar", true, "print progress on standard error")
-	fs.StringArrayVar(&o.IgnoreFields, "ignore-field", nil, "fields that do not count as changes, e.g. spec.replicas or annotations.example.com/*")
-	fs.BoolVar(&o.Images, "images", false, "report only the images that are added, removed or changed, with -o human or json")
-	fs.VarP(outputFlag{&o.Outputs}, "output", "o", "output format, or FORMAT=FILE; repeat it for several: "+strings.Join(render.Formats(), ", "))
+	fs.BoolVar(&o.progress, "progress-bar", true, "print progress on standard error")
+	fs.StringArrayVar(&o.ignoreFields, "ignore-field", nil, "fields that do not count as changes, e.g. spec.replicas or annotations.example.com/*")
+	fs.BoolVar(&o.images, "images", false, "report only the images that are added, removed or changed, with -o human or json")
+	fs.VarP(outputFlag{&o.outputs}, "output", "o", "output format, or FORMAT=FILE; repeat it for several: "+strings.Join(render.Formats(), ", "))
 }
 
-// runKustomization compares the Kustomization and, if h is set, the
+// runKustomization compares the Kustomization and, with --with-helm, the
 // HelmReleases in its build.
-func runKustomization(a *app.App, cmd *cobra.Command, o *compare.Options, h *desired.HelmOptions, names []string) error {
+func runKustomization(a *app.App, cmd *cobra.Command, o *options, names []string) error {
 	if len(names) != 1 {
 		return hint.Errorf("flux diff kustomization NAME", "one Kustomization name is required")
 	}
-	if err := o.CheckRevision(); err != nil {
+	if err := o.checkRevision(); err != nil {
 		return err
 	}
 	if err := checkGate(cmd, o); err != nil {
 		return err
 	}
+	namespace, err := a.Namespace(cmd)
+	if err != nil {
+		return err
+	}
+	comparer, err := o.comparer(a)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	if !o.Progress {
+	if !o.progress {
 		a.UI.NoProgress()
 	}
 	line := a.UI.Progress(a.Now, "reading Kustomization %s", names[0])
 	defer line.Done()
-	plan, err := compare.NewPlan(ctx, a, cmd, o, names[0])
-	if err != nil || plan == nil {
-		return err
+	plan, err := comparer.NewPlan(ctx, namespace, names[0])
+	if err != nil {
+		return o.missing(a, err)
 	}
 	line.Set("building %s", diff.RefOf(plan.Ks))
-	compare.Announce(a, o, "building %s", diff.RefOf(plan.Ks))
+	comparer.Announce("building %s", diff.RefOf(plan.Ks))
 	built, childErr := plan.Run(ctx)
 	if built == nil {
 		return desired.ExplainBuild(childErr)
 	}
 	line.Set("comparing with the cluster")
-	compare.Announce(a, o, "comparing %d objects with the cluster", len(built.Objects))
-	results, err := compare.Compare(ctx, a, plan, built)
-	if apierrors.IsForbidden(err) {
-		return hint.Errorf("diff uses server-side dry runs, which require permission to get, list and patch the compared objects", "%w", err)
-	}
+	comparer.Announce("comparing %d objects with the cluster", len(built.Objects))
+	results, err := plan.Compare(ctx, built)
 	if err != nil {
 		return err
 	}
-	failed := desired.ReportChildren(a, childErr)
-	if h != nil {
-		more, err := compare.Releases(ctx, a, o, h, plan, built, results)
-		if err != nil && !errors.Is(err, clierr.ErrReported) {
+	failed := buildflags.ReportChildren(a, childErr)
+	if o.withHelm {
+		more, failures, err := plan.Releases(ctx, &o.helm, built, results)
+		if err != nil {
 			return err
 		}
-		if results = append(results, more...); err != nil {
-			failed = err
-		}
+		results = append(results, more...)
+		failed = cmp.Or(buildflags.Report(a, failures, compare.ExplainReleaseInBuild), failed)
 	}
 	line.Done()
 	if err := printChanges(a, o, results); err != nil {
@@ -163,9 +162,9 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *compare.Options, h *des
 }
 
 // printChanges reviews the changes and prints them.
-func printChanges(a *app.App, o *compare.Options, results []*diff.Result) error {
-	review.Apply(results, o.Allow)
-	review.Ignore(results, o.IgnoreFields)
+func printChanges(a *app.App, o *options, results []*diff.Result) error {
+	review.Apply(results, o.allow)
+	review.Ignore(results, o.ignoreFields)
 	if s := render.Sum(results); s.IgnoredFields > 0 {
 		a.UI.Action("ignored fields: %d; objects without other changes: %d (see --ignore-field)", s.IgnoredFields, s.Ignored)
 	}
@@ -187,7 +186,7 @@ func style(a *app.App) render.Style {
 
 // conclude prints errors, warnings and dangerous changes, and returns the
 // error that sets the exit code.
-func conclude(a *app.App, o *compare.Options, results []*diff.Result, failed error) error {
+func conclude(a *app.App, o *options, results []*diff.Result, failed error) error {
 	different := false
 	for _, r := range results {
 		different = different || r.Different()

@@ -10,7 +10,6 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
-	"github.com/fluxkit/flux/internal/cli/compare"
 	"github.com/fluxkit/flux/internal/fold"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/diff"
@@ -26,13 +25,13 @@ const (
 )
 
 // addGate adds the flags that decide which changes fail the command.
-func addGate(cmd *cobra.Command, o *compare.Options) {
+func addGate(cmd *cobra.Command, o *options) {
 	fs := cmd.Flags()
-	o.FailOn = failOnChange
-	fs.Var(command.Choice{Value: &o.FailOn, Allowed: []string{failOnChange, failOnDanger, failOnError}}, "fail-on",
+	o.failOn = failOnChange
+	fs.Var(command.Choice{Value: &o.failOn, Allowed: []string{failOnChange, failOnDanger, failOnError}}, "fail-on",
 		`lowest level that exits with 1: change, danger (see "flux help dangers") or error`)
-	fs.StringSliceVar(&o.Allow, "allow", nil, "dangers that --fail-on=danger accepts, e.g. major-image-update")
-	fs.BoolVar(&o.ExitCode, "exit-code", true, "exit with 1 if there are changes; false is --fail-on=error")
+	fs.StringSliceVar(&o.allow, "allow", nil, "dangers that --fail-on=danger accepts, e.g. major-image-update")
+	fs.BoolVar(&o.exitCode, "exit-code", true, "exit with 1 if there are changes; false is --fail-on=error")
 	_ = cmd.RegisterFlagCompletionFunc("allow", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var ids []string
 		for _, r := range review.Rules() {
@@ -43,20 +42,20 @@ func addGate(cmd *cobra.Command, o *compare.Options) {
 }
 
 // checkGate validates the flags that decide which changes fail the command.
-func checkGate(cmd *cobra.Command, o *compare.Options) error {
-	if !o.ExitCode {
-		if cmd.Flags().Changed("fail-on") && o.FailOn != failOnError {
-			return hint.Errorf("omit one of them", "--exit-code=false contradicts --fail-on=%s", o.FailOn)
+func checkGate(cmd *cobra.Command, o *options) error {
+	if !o.exitCode {
+		if cmd.Flags().Changed("fail-on") && o.failOn != failOnError {
+			return hint.Errorf("omit one of them", "--exit-code=false contradicts --fail-on=%s", o.failOn)
 		}
-		o.FailOn = failOnError
+		o.failOn = failOnError
 	}
-	for _, output := range o.Outputs {
-		if o.Images && !slices.Contains(render.ImageFormats(), output.Format) {
-			return hint.Errorf("use -o json, or omit --images", "--images has no %s format", output.Format)
+	for _, output := range o.outputs {
+		if o.images && !slices.Contains(render.ImageFormats(), output.format) {
+			return hint.Errorf("use -o json, or omit --images", "--images has no %s format", output.format)
 		}
 	}
 	var unknown *review.UnknownRuleError
-	if err := review.Check(o.Allow); errors.As(err, &unknown) {
+	if err := review.Check(o.allow); errors.As(err, &unknown) {
 		return hint.Errorf(`list the dangers with "flux help dangers"`, "unknown danger %q in --allow", unknown.ID)
 	}
 	return nil
@@ -82,8 +81,8 @@ func warnOfDangers(a *app.App, results []*diff.Result) {
 }
 
 // verdict returns the error that sets the exit code of a comparison with changes.
-func verdict(a *app.App, o *compare.Options, results []*diff.Result) error {
-	switch o.FailOn {
+func verdict(a *app.App, o *options, results []*diff.Result) error {
+	switch o.failOn {
 	case failOnError:
 		return nil
 	case failOnDanger:

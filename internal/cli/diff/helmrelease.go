@@ -1,23 +1,19 @@
 package diff
 
 import (
-	"context"
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/compare"
+	"github.com/fluxkit/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/compare"
 )
 
 func newHelmRelease(a *app.App) *cobra.Command {
-	o := &compare.ReleaseOptions{Options: compare.Options{}}
+	o := &options{}
 	k, _ := controllers.FindKind("HelmRelease")
 	cmd := &cobra.Command{
 		Use:     "helmrelease [name]",
@@ -58,74 +54,57 @@ comparison failed or the controller would fail.`,
 		},
 	}
 	fs := cmd.Flags()
-	o.ChartOptions.Add(fs)
-	o.Remote.Add(fs)
-	fs.StringVar(&o.Chart, "path", "", "alias of --chart")
-	fs.StringVar(&o.File, "helmrelease-file", "", "file with the HelmRelease to use instead of the live object, - for standard input")
-	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources, e.g. GitRepository/flux-system/my-repo=./repo")
-	fs.BoolVar(&o.IgnoreNotFound, "ignore-not-found", false, "treat a missing HelmRelease as new if a file is set, and as unchanged otherwise")
-	o.AddCapabilities(fs)
-	o.AddProvider(fs)
-	addOutput(cmd, &o.Options)
+	buildflags.AddChart(fs, &o.chart)
+	o.AddRelease(fs)
+	fs.StringVar(&o.chart.Chart, "path", "", "alias of --chart")
+	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "treat a missing HelmRelease as new if a file is set, and as unchanged otherwise")
+	buildflags.AddCapabilities(fs, &o.helm)
+	addOutput(cmd, o)
 	return cmd
 }
 
-func runHelmRelease(a *app.App, cmd *cobra.Command, o *compare.ReleaseOptions, names []string) (err error) {
+func runHelmRelease(a *app.App, cmd *cobra.Command, o *options, names []string) error {
 	if len(names) != 1 {
 		return hint.Errorf("flux diff helmrelease NAME", "one HelmRelease name is required")
 	}
-	if err := checkGate(cmd, &o.Options); err != nil {
+	if err := checkGate(cmd, o); err != nil {
+		return err
+	}
+	namespace, err := a.Namespace(cmd)
+	if err != nil {
+		return err
+	}
+	comparer, err := o.comparer(a)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	h, err := releaseToDiff(ctx, a, cmd, o, names[0])
-	if err != nil || h == nil {
-		return err
+	h, err := comparer.Release(ctx, namespace, names[0])
+	if err != nil {
+		return o.missing(a, err)
 	}
-	planner, err := compare.NewReleasePlanner(ctx, a, o)
+	planner, err := comparer.NewReleasePlanner(ctx, &o.helm)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, planner.Charts.Close()) }()
-	if err := o.Override(planner.Options); err != nil {
+	if err := o.chart.Override(planner.Options); err != nil {
 		return err
 	}
-	h.Forced = o.Chart != "" || len(o.Values) > 0
-	compare.Announce(a, &o.Options, "rendering %s", diff.RefOf(h.Object))
+	h.Forced = o.chart.Chart != "" || len(o.chart.Values) > 0
+	comparer.Announce("rendering %s", diff.RefOf(h.Object))
 	plan, err := planner.Plan(ctx, *h)
 	if err != nil {
 		return compare.ExplainRelease(err)
 	}
-	compare.Announce(a, &o.Options, "comparing %d objects with the cluster (%s, %s)", len(plan.Build.Objects)+len(plan.Release.Ahead), plan.Release.Step, plan.Revision)
+	comparer.Announce("comparing %d objects with the cluster (%s, %s)", len(plan.Build.Objects)+len(plan.Release.Ahead), plan.Release.Step, plan.Revision)
 	result, err := planner.Clusters.Compare(ctx, plan)
 	if err != nil {
 		return compare.ExplainRelease(err)
 	}
 	results := []*diff.Result{result}
-	if err := printChanges(a, &o.Options, results); err != nil {
+	if err := printChanges(a, o, results); err != nil {
 		return err
 	}
-	return conclude(a, &o.Options, results, nil)
-}
-
-// releaseToDiff returns the HelmRelease with its new spec, or nil if there is
-// nothing to compare.
-func releaseToDiff(ctx context.Context, a *app.App, cmd *cobra.Command, o *compare.ReleaseOptions, name string) (*diff.HelmRelease, error) {
-	namespace, err := a.Namespace(cmd)
-	if err != nil {
-		return nil, err
-	}
-	live, err := desired.LiveObject(ctx, a, "HelmRelease", namespace, name)
-	if proceed, err := compare.WithoutLive(a, &o.Options, err); !proceed {
-		return nil, err
-	}
-	hr := live
-	if o.File != "" {
-		wanted := desired.Wanted{Kind: "HelmRelease", Flag: "--helmrelease-file", Is: build.IsHelmRelease}
-		if hr, err = desired.ManifestFromFile(ctx, a, o.File, wanted, namespace, name); err != nil {
-			return nil, err
-		}
-	}
-	return &diff.HelmRelease{Object: compare.WithStatus(hr, live), Live: live}, nil
+	return conclude(a, o, results, nil)
 }

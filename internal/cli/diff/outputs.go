@@ -10,14 +10,13 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/compare"
 	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 )
 
 // outputFlag is the value of --output: formats that are written to standard output or to a file.
-type outputFlag struct{ outputs *[]compare.Output }
+type outputFlag struct{ outputs *[]output }
 
 // String returns the value of the flag.
 func (f outputFlag) String() string {
@@ -26,7 +25,7 @@ func (f outputFlag) String() string {
 	}
 	var all []string
 	for _, o := range *f.outputs {
-		all = append(all, strings.TrimSuffix(o.Format+"="+o.File, "="))
+		all = append(all, strings.TrimSuffix(o.format+"="+o.file, "="))
 	}
 	return strings.Join(all, ",")
 }
@@ -47,52 +46,52 @@ func (f outputFlag) Set(value string) error {
 		return fmt.Errorf("no file in %q: use %s=FILE", value, format)
 	}
 	for _, o := range *f.outputs {
-		if o.File == file {
+		if o.file == file {
 			if toFile {
 				return fmt.Errorf("two formats for the file %s", file)
 			}
 			return errors.New("two formats for standard output: use FORMAT=FILE for one of them")
 		}
 	}
-	*f.outputs = append(*f.outputs, compare.Output{Format: format, File: file})
+	*f.outputs = append(*f.outputs, output{format: format, file: file})
 	return nil
 }
 
 // write writes the results in all formats, human to standard output by default.
-func write(a *app.App, o *compare.Options, results []*diff.Result) error {
-	outputs := o.Outputs
+func write(a *app.App, o *options, results []*diff.Result) error {
+	outputs := o.outputs
 	if len(outputs) == 0 {
-		outputs = []compare.Output{{Format: "human"}}
+		outputs = []output{{format: "human"}}
 	}
 	for _, output := range outputs {
-		if output.File == "" {
+		if output.file == "" {
 			w := a.Out
-			if inJSON(output.Format) {
+			if inJSON(output.format) {
 				w = a.Answer("json")
 			}
-			if err := report(w, o, output.Format, results, style(a)); err != nil {
+			if err := report(w, o, output.format, results, style(a)); err != nil {
 				return err
 			}
 			continue
 		}
 		var b bytes.Buffer
 		var w io.Writer = &b
-		if inJSON(output.Format) {
+		if inJSON(output.format) {
 			w = printable.NewJSONWriter(&b)
 		}
-		if err := report(w, o, output.Format, results, render.Style{}); err != nil {
+		if err := report(w, o, output.format, results, render.Style{}); err != nil {
 			return err
 		}
-		if err := replaceFile(output.File, b.Bytes()); err != nil {
-			return fmt.Errorf("writing the %s report: %w", output.Format, err)
+		if err := replaceFile(output.file, b.Bytes()); err != nil {
+			return fmt.Errorf("writing the %s report: %w", output.format, err)
 		}
 	}
 	return nil
 }
 
 // report writes the report that the user has chosen.
-func report(w io.Writer, o *compare.Options, format string, results []*diff.Result, s render.Style) error {
-	if o.Images {
+func report(w io.Writer, o *options, format string, results []*diff.Result, s render.Style) error {
+	if o.images {
 		return render.WriteImages(w, format, results)
 	}
 	return render.Write(w, format, results, s)

@@ -9,7 +9,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/compare"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/snapshot"
@@ -104,7 +103,7 @@ func (r revisions) mergedAt(ctx context.Context, t target, name string, from, to
 // not have yet.
 func (r revisions) tree(ctx context.Context, commit plumbing.Hash) (revision.Tree, error) {
 	if r.fetch && r.repository.Partial() {
-		compare.Announce(r.app, &r.Options, "fetching the files of commit %s", commit)
+		r.announce(r.app)("fetching the files of commit %s", commit)
 		if err := r.repository.Fetcher().Files(ctx, commit); err != nil {
 			return nil, hint.Errorf(fetchAgain, "fetching the files of commit %s: %w", commit, err)
 		}
@@ -122,7 +121,7 @@ func (r revisions) commit(ctx context.Context, name string) (plumbing.Hash, erro
 	if !r.fetch {
 		return found, hint.Errorf(fetchRemedy(unknown), "%w", err)
 	}
-	compare.Announce(r.app, &r.Options, "fetching %s", name)
+	r.announce(r.app)("fetching %s", name)
 	if err := r.fetchRevision(ctx, name); err != nil {
 		return found, hint.Errorf(fetchAgain, "fetching %s: %w", name, err)
 	}

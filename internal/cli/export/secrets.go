@@ -6,10 +6,10 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -123,7 +123,7 @@ type secretReader struct {
 
 func newSecretReader(ctx context.Context, client *kube.Client) *secretReader {
 	get := func(namespace, name string) (controllers.Object, error) {
-		return client.Get(ctx, kube.Of(desired.SecretKind()), namespace, name)
+		return client.Get(ctx, kube.ResourceFor(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}), namespace, name)
 	}
 	return &secretReader{get: get, slots: make(chan struct{}, app.Concurrency), known: map[string]*secret{}}
 }
@@ -165,7 +165,7 @@ func (r *secretReader) references(o controllers.Object) []reference {
 }
 
 func (r *secretReader) secret(namespace, name string) *secret {
-	key := objref.Target{Kind: desired.SecretKind(), Namespace: namespace, Name: name}.Key()
+	key := objref.Target{Kind: controllers.Kind{Kind: "Secret"}, Namespace: namespace, Name: name}.Key()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, known := r.known[key]

@@ -8,12 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/gitrepo"
 	"github.com/fluxkit/flux/internal/gitsource"
 	"github.com/fluxkit/flux/internal/hint"
@@ -21,74 +17,25 @@ import (
 	"github.com/fluxkit/flux/internal/spelling"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// AddRevision adds the flags that select a revision of the source.
-func AddRevision(cmd *cobra.Command, o *Options) {
-	fs := cmd.Flags()
-	fs.StringVar(&o.revision, "revision", "", "revision of the source to compare: Git branch, tag, reference or commit; tag or digest of an OCIRepository")
-	fs.StringVar(&o.branch, "branch", "", "branch of the source to compare")
-	complete.Flag(cmd, "branch", func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		branches, _ := namesOfClone()
-		return branches, cobra.ShellCompDirectiveNoFileComp
-	})
-	complete.Flag(cmd, "revision", func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		branches, tags := namesOfClone()
-		return append(branches, tags...), cobra.ShellCompDirectiveNoFileComp
-	})
-}
-
-// namesOfClone returns the branches and tags of the clone in the current
-// directory, for completion.
-func namesOfClone() (branches, tags []string) {
-	clone, err := snapshot.Open(".")
-	if err != nil {
-		return nil, nil
-	}
-	defer func() { _ = clone.Close() }() // read-only
-	branches, tags, err = clone.Names()
-	if err != nil {
-		return nil, nil
-	}
-	return branches, tags
-}
-
-func (o *Options) revised() bool { return o.revision != "" || o.branch != "" }
-
-// CheckRevision returns an error if the flags that select a revision are
-// mutually exclusive.
-func (o *Options) CheckRevision() error {
-	switch {
-	case o.revision != "" && o.branch != "":
-		return hint.Errorf("set only --branch", "--revision and --branch cannot be used together")
-	case o.revised() && o.Path != "":
-		return hint.Errorf("use one of them", "--path and --revision or --branch are mutually exclusive")
-	}
-	return nil
-}
-
-func (o *Options) wanted() gitrepo.Revision {
-	if o.branch != "" {
-		return gitrepo.Revision{Name: strings.TrimPrefix(o.branch, "refs/heads/"), Branch: true}
-	}
-	return gitrepo.Revision{Name: o.revision}
-}
-
 // revised plans the build of another revision of the source. Children with the
 // same source use the same revision.
-func (p *Plan) revised(ctx context.Context, a *app.App, o *Options, ks *unstructured.Unstructured) error {
-	options, err := diffBuildOptions(a, o, p.settings)
+func (p *Plan) revised(ctx context.Context, ks *unstructured.Unstructured) error {
+	c := p.comparer
+	options, err := c.buildOptions(p.settings)
 	if err != nil {
 		return err
 	}
 	source := build.SourceOf(ks)
-	at, err := sourceAt(ctx, a, p.stored, o, source)
+	at, err := c.sourceAt(ctx, p.stored, source)
 	if err != nil {
 		return err
 	}
 	p.Plan, p.revision = desired.Plan{Ks: ks, Tree: at.Tree, Options: options}, at.Revision
-	if o.Recursive {
+	if c.Recursive {
 		p.Sources = func(ctx context.Context, other build.Reference) (fs.FS, error) {
 			if other == source {
 				return at.Tree, nil
@@ -100,25 +47,22 @@ func (p *Plan) revised(ctx context.Context, a *app.App, o *Options, ks *unstruct
 }
 
 // sourceAt fetches the selected revision of a source.
-func sourceAt(ctx context.Context, a *app.App, stored *desired.StoredSources, o *Options, source build.Reference) (desired.StoredSource, error) {
+func (c *Comparer) sourceAt(ctx context.Context, stored *desired.StoredSources, source build.Reference) (desired.StoredSource, error) {
 	t, err := stored.Object(ctx, source)
 	if err != nil {
 		return desired.StoredSource{}, err
 	}
-	Announce(a, o, "fetching %s of %s", o.wanted().Name, source)
+	c.Announce("fetching %s of %s", c.Revision.Name, source)
 	switch source.Kind {
 	case "GitRepository":
-		return gitAt(ctx, a, stored, &unstructured.Unstructured{Object: t.Object}, o.wanted())
+		return c.gitAt(ctx, stored, &unstructured.Unstructured{Object: t.Object})
 	case "OCIRepository":
-		if o.branch != "" {
+		if c.Revision.Branch {
 			return desired.StoredSource{}, hint.Errorf("set a tag or digest with --revision", "%s has no branches", source)
 		}
 		repository := &unstructured.Unstructured{Object: t.Object}
-		return desired.OCITree(ctx, repository, desired.AtRevision(desired.RegistryReference(repository), o.revision), desired.Credentials{
-			Lookup: build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
-				return desired.ClusterData(ctx, a, object)
-			}),
-			Login: desired.LoginFor(a, o.Provider),
+		return desired.OCITree(ctx, repository, desired.AtRevision(desired.RegistryReference(repository), c.Revision.Name), desired.Credentials{
+			Lookup: build.LookupFunc(c.Data), Login: c.LoginFor(c.Provider),
 		})
 	default:
 		return desired.StoredSource{}, hint.Errorf("compare a local directory with --path", "%s has no selectable revisions: only GitRepository and OCIRepository do", source)
@@ -127,8 +71,8 @@ func sourceAt(ctx context.Context, a *app.App, stored *desired.StoredSources, o 
 
 // gitAt returns a revision of a GitRepository with the files that
 // source-controller would archive.
-func gitAt(ctx context.Context, a *app.App, stored *desired.StoredSources, repository *unstructured.Unstructured, wanted gitrepo.Revision) (desired.StoredSource, error) {
-	folders, revision, err := gitFolders(ctx, a, repository, wanted)
+func (c *Comparer) gitAt(ctx context.Context, stored *desired.StoredSources, repository *unstructured.Unstructured) (desired.StoredSource, error) {
+	folders, revision, err := c.gitFolders(ctx, repository)
 	if err != nil {
 		return desired.StoredSource{}, err
 	}
@@ -188,7 +132,8 @@ func includes(ctx context.Context, stored *desired.StoredSources, repository *un
 // gitFolders returns the files of a revision from the Git server, or from the
 // clone in the current directory if it has the exact commit or the server does
 // not know the revision.
-func gitFolders(ctx context.Context, a *app.App, repository *unstructured.Unstructured, wanted gitrepo.Revision) (*gitsource.Fetched, string, error) {
+func (c *Comparer) gitFolders(ctx context.Context, repository *unstructured.Unstructured) (*gitsource.Fetched, string, error) {
+	wanted := c.Revision
 	clone, closed := cloneOf(desired.Text(repository, "spec", "url"))
 	defer closed()
 	submodules, _, _ := unstructured.NestedBool(repository.Object, "spec", "recurseSubmodules")
@@ -203,7 +148,7 @@ func gitFolders(ctx context.Context, a *app.App, repository *unstructured.Unstru
 			return local, local.Revision, nil
 		}
 	}
-	source, err := gitSource(ctx, a, repository)
+	source, err := c.gitSource(ctx, repository)
 	if err != nil {
 		return nil, "", err
 	}
@@ -220,7 +165,7 @@ func gitFolders(ctx context.Context, a *app.App, repository *unstructured.Unstru
 				name = "refs/heads/" + name
 			}
 			if local, err := localFolders(clone, wanted.Name, name); err == nil {
-				a.UI.Warning("%s has no revision %q on its server: using %s of the clone in the current directory", build.ReferenceTo(repository), wanted.Name, local.Revision)
+				c.Warn("%s has no revision %q on its server: using %s of the clone in the current directory", build.ReferenceTo(repository), wanted.Name, local.Revision)
 				return local, local.Revision, nil
 			}
 		}
@@ -280,7 +225,7 @@ func explainGit(err error, repository *unstructured.Unstructured) error {
 
 // gitSource returns the URL of a GitRepository with the credentials from its
 // Secrets.
-func gitSource(ctx context.Context, a *app.App, repository *unstructured.Unstructured) (gitsource.Source, error) {
+func (c *Comparer) gitSource(ctx context.Context, repository *unstructured.Unstructured) (gitsource.Source, error) {
 	source := gitsource.Source{URL: desired.Text(repository, "spec", "url")}
 	if provider := desired.Text(repository, "spec", "provider"); !slices.Contains([]string{"", "generic"}, provider) {
 		return source, hint.Errorf("compare a clone with --path, or set a full commit SHA in a clone", "%s gets its credentials from %s: they are available only to source-controller", build.ReferenceTo(repository), provider)
@@ -291,7 +236,7 @@ func gitSource(ctx context.Context, a *app.App, repository *unstructured.Unstruc
 			continue
 		}
 		secret := build.Reference{Kind: "Secret", Namespace: repository.GetNamespace(), Name: name}
-		data, err := desired.ClusterData(ctx, a, secret)
+		data, err := c.Data(ctx, secret)
 		if err != nil {
 			return source, hint.Errorf("compare a clone with --path, or set a full commit SHA in a clone",
 				"reading %s (%s spec.%s): %w", secret, build.ReferenceTo(repository), field, err)

@@ -13,11 +13,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -33,17 +32,17 @@ type Settings struct {
 // liveWithSettings reads the Kustomization and, concurrently, the flags of the
 // controller. The flags are optional: users often have no permission to read
 // the Deployment.
-func liveWithSettings(ctx context.Context, a *app.App, client *kube.Client, namespace, name string) (*unstructured.Unstructured, Settings, error) {
+func (c *Comparer) liveWithSettings(ctx context.Context, client *kube.Client, namespace, name string) (*unstructured.Unstructured, Settings, error) {
 	var live *unstructured.Unstructured
 	var settings Settings
 	var g errgroup.Group
 	g.Go(func() (err error) {
-		live, err = desired.LiveObject(ctx, a, "Kustomization", namespace, name)
+		live, err = c.LiveObject(ctx, "Kustomization", namespace, name)
 		return err
 	})
 	g.Go(func() error {
 		deployments := kube.ResourceFor(schema.FromAPIVersionAndKind("apps/v1", "Deployment"))
-		o, err := client.Get(ctx, deployments, a.FluxNamespace(), "kustomize-controller")
+		o, err := client.Get(ctx, deployments, c.FluxNamespace, "kustomize-controller")
 		if err == nil {
 			settings = settingsOf(o)
 		}
@@ -58,8 +57,8 @@ func settingsOf(deployment controllers.Object) Settings {
 	var s Settings
 	known := map[string]*string{"default-service-account": &s.account, "sops-age-secret": &s.ageSecret}
 	containers, _, _ := unstructured.NestedSlice(deployment, "spec", "template", "spec", "containers")
-	for _, c := range containers {
-		m, _ := c.(map[string]any)
+	for _, container := range containers {
+		m, _ := container.(map[string]any)
 		args, _, _ := unstructured.NestedStringSlice(m, "args")
 		for i, arg := range args {
 			name, value, joined := strings.Cut(strings.TrimLeft(arg, "-"), "=")
@@ -76,7 +75,7 @@ func settingsOf(deployment controllers.Object) Settings {
 
 // clusterOf returns the configuration of the cluster that a Kustomization
 // applies to: the current cluster, or the cluster in spec.kubeConfig.
-func clusterOf(ctx context.Context, a *app.App, ks *unstructured.Unstructured, here *rest.Config) (*rest.Config, error) {
+func (c *Comparer) clusterOf(ctx context.Context, ks *unstructured.Unstructured, here *rest.Config) (*rest.Config, error) {
 	remote, _, _ := unstructured.NestedMap(ks.Object, "spec", "kubeConfig")
 	if remote == nil {
 		return here, nil
@@ -86,7 +85,7 @@ func clusterOf(ctx context.Context, a *app.App, ks *unstructured.Unstructured, h
 		return nil, fmt.Errorf("the Kustomization %s/%s applies to a remote cluster whose spec.kubeConfig has no Secret: only the controller can connect to it", ks.GetNamespace(), ks.GetName())
 	}
 	secret := build.Reference{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name}
-	data, err := desired.ClusterData(ctx, a, secret)
+	data, err := c.Data(ctx, secret)
 	if apierrors.IsForbidden(err) {
 		return nil, hint.Errorf("the Secret has the kubeconfig of the remote cluster: it must be readable", "reading the kubeconfig of %s: %s", secret, err)
 	}

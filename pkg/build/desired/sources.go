@@ -11,20 +11,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
 // LocalSources returns the sources with a local directory: those of
-// --local-sources, and the source of ks in the work tree.
-func (o *BuildOptions) LocalSources(a *app.App, work workspace.WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
+// Options.Sources, and the source of ks in the work tree.
+func (b *Builder) LocalSources(work workspace.WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
 	folders := map[build.Reference]string{}
-	for source, folder := range o.Sources {
-		parts := strings.Split(source, "/")
-		if len(parts) != 3 {
-			return nil, hint.Errorf("use the form Kind/namespace/name=path", "invalid source %q", source)
+	for source, folder := range b.Sources {
+		reference, err := ParseSource(source)
+		if err != nil {
+			return nil, err
 		}
 		if err := CheckFolder(folder); err != nil {
 			return nil, err
@@ -33,18 +32,27 @@ func (o *BuildOptions) LocalSources(a *app.App, work workspace.WorkTree, ks *uns
 		if err != nil {
 			return nil, fmt.Errorf("finding %s: %w", folder, err)
 		}
-		folders[build.Reference{Kind: parts[0], Namespace: parts[1], Name: parts[2]}] = absolute
+		folders[reference] = absolute
 	}
 	return cached(func(ctx context.Context, source build.Reference) (fs.FS, error) {
 		if folder, ok := folders[source]; ok {
-			return o.ArtifactOf(ctx, a, work, source, folder)
+			return b.ArtifactOf(ctx, work, source, folder)
 		}
 		if ks != nil && source == build.SourceOf(ks) {
-			tree, _, err := o.Artifact(ctx, a, work.ForSource(o.Path, ks), source)
+			tree, _, err := b.Artifact(ctx, work.ForSource(b.Path, ks), source)
 			return tree, err
 		}
 		return nil, build.ErrNotFound
 	}), nil
+}
+
+// ParseSource parses a source of the form KIND/NAMESPACE/NAME.
+func ParseSource(text string) (build.Reference, error) {
+	parts := strings.Split(text, "/")
+	if len(parts) != 3 {
+		return build.Reference{}, hint.Errorf("use the form Kind/namespace/name=path", "invalid source %q", text)
+	}
+	return build.Reference{Kind: parts[0], Namespace: parts[1], Name: parts[2]}, nil
 }
 
 // cached returns sources that are read once. It is safe for concurrent use.
@@ -68,15 +76,15 @@ func cached(sources build.Sources) build.Sources {
 // SourcesWithRemotes returns the local sources and uses the work tree for every
 // GitRepository whose URL is one of its remotes and that follows the same
 // reference as the source of ks.
-func SourcesWithRemotes(a *app.App, o *BuildOptions, work workspace.WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
-	local, err := o.LocalSources(a, work, ks)
+func (b *Builder) SourcesWithRemotes(work workspace.WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
+	local, err := b.LocalSources(work, ks)
 	if err != nil {
 		return nil, err
 	}
 	return cached(func(ctx context.Context, source build.Reference) (fs.FS, error) {
 		tree, err := local(ctx, source)
 		if errors.Is(err, build.ErrNotFound) {
-			return treeByAddress(ctx, a, o, work, source, ks)
+			return b.treeByAddress(ctx, work, source, ks)
 		}
 		return tree, err
 	}), nil
@@ -84,7 +92,7 @@ func SourcesWithRemotes(a *app.App, o *BuildOptions, work workspace.WorkTree, ks
 
 // treeByAddress returns the files of the work tree if it is a clone of the
 // source.
-func treeByAddress(ctx context.Context, a *app.App, o *BuildOptions, work workspace.WorkTree, source build.Reference, ks *unstructured.Unstructured) (fs.FS, error) {
+func (b *Builder) treeByAddress(ctx context.Context, work workspace.WorkTree, source build.Reference, ks *unstructured.Unstructured) (fs.FS, error) {
 	if !work.Git || source.Kind != "GitRepository" {
 		return nil, build.ErrNotFound
 	}
@@ -92,7 +100,7 @@ func treeByAddress(ctx context.Context, a *app.App, o *BuildOptions, work worksp
 	if len(remotes) == 0 {
 		return nil, build.ErrNotFound
 	}
-	repository, err := findSource(ctx, a, o, work, source)
+	repository, err := b.findSource(ctx, work, source)
 	if err != nil {
 		return nil, err
 	}
@@ -100,11 +108,11 @@ func treeByAddress(ctx context.Context, a *app.App, o *BuildOptions, work worksp
 		return nil, build.ErrNotFound
 	}
 	if ks != nil {
-		own, err := findSource(ctx, a, o, work, build.SourceOf(ks))
+		own, err := b.findSource(ctx, work, build.SourceOf(ks))
 		if err == nil && own.GetKind() == "GitRepository" && build.GitReferenceOf(own) != build.GitReferenceOf(repository) {
 			return nil, build.ErrNotFound // another branch or tag of the same repository
 		}
 	}
-	tree, _, err := o.Artifact(ctx, a, work, source)
+	tree, _, err := b.Artifact(ctx, work, source)
 	return tree, err
 }

@@ -107,9 +107,3 @@ func explainOCI(ctx context.Context, access registry.Access, repository *unstruc
 	}
 	return registry.Explain(ctx, access, err)
 }
-
-// Text returns the string at a field path, or "" if the field is not set.
-func Text(o *unstructured.Unstructured, path ...string) string {
-	s, _, _ := unstructured.NestedString(o.Object, path...)
-	return s
-}

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/egress"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/objref"
@@ -22,12 +21,9 @@ import (
 // source-controller, or the OCI artifact from its registry if
 // source-controller has none or no cluster may be accessed.
 type Fetcher struct {
-	*app.App
-	O      *BuildOptions
+	*Builder
 	Work   workspace.WorkTree
 	Stored *StoredSources
-	// Say reports progress.
-	Say func(format string, args ...any)
 }
 
 // WithFetched returns sources that prefer local and fetch everything else.
@@ -42,16 +38,16 @@ func (f *Fetcher) WithFetched(local build.Sources) build.Sources {
 }
 
 func (f *Fetcher) fetch(ctx context.Context, source build.Reference) (fs.FS, error) {
-	if f.O.DryRun {
+	if f.DryRun {
 		return f.fetchFromWorkTree(ctx, source)
 	}
-	f.Say("fetching the artifact of %s", source)
+	f.Announce("fetching the artifact of %s", source)
 	if f.Stored == nil {
-		client, err := f.Client()
+		client, err := f.Connect()
 		if err != nil {
 			return nil, err
 		}
-		f.Stored = &StoredSources{Client: client, Home: f.FluxNamespace()}
+		f.Stored = &StoredSources{Client: client, Home: f.FluxNamespace}
 	}
 	tree, err := f.Stored.Tree(ctx, source)
 	var absent *objref.NotFoundError
@@ -72,16 +68,14 @@ func (f *Fetcher) fetch(ctx context.Context, source build.Reference) (fs.FS, err
 
 // fetchFromWorkTree fetches a source that is defined only in the work tree.
 func (f *Fetcher) fetchFromWorkTree(ctx context.Context, source build.Reference) (fs.FS, error) {
-	offline := *f.O
-	offline.DryRun = true
-	object, err := findSource(ctx, f.App, &offline, f.Work, source)
+	object, err := sourceInWorkTree(ctx, f.Work, source)
 	if err != nil {
 		return nil, err
 	}
 	switch source.Kind {
 	case "OCIRepository":
 		return f.pull(ctx, object, func(settings *http.Transport) http.RoundTripper {
-			return egress.NewTransport(settings, f.O.Remote.Hosts())
+			return egress.NewTransport(settings, f.Hosts)
 		})
 	case "GitRepository":
 		return nil, build.ErrNotFound
@@ -93,7 +87,7 @@ func (f *Fetcher) fetchFromWorkTree(ctx context.Context, source build.Reference)
 // allows all hosts.
 func (f *Fetcher) pull(ctx context.Context, repository *unstructured.Unstructured, restrict func(*http.Transport) http.RoundTripper) (fs.FS, error) {
 	got, err := OCITree(ctx, repository, RegistryReference(repository), Credentials{
-		Lookup: lookupFor(f.App, f.O, f.Work), Missing: missingFor(f.App, f.O, "credentials", "docker login"), Login: LoginFor(f.App, f.O.Provider), Restrict: restrict,
+		Lookup: f.lookup(f.Work), Missing: f.missing("credentials", "docker login"), Login: f.LoginFor(f.Provider), Restrict: restrict,
 	})
 	if err != nil {
 		return nil, f.fetchError(build.ReferenceTo(repository), err)

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,19 +10,16 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -85,48 +83,29 @@ func listOf(ctx context.Context, client *kube.Client, r kube.Resource, namespace
 // cluster is accessed: the version of the client libraries, as in Helm.
 const AssumedKubernetes = "v1.36.0"
 
-// HelmOptions are the flags of commands that render HelmReleases.
+// HelmOptions are the options for rendering HelmReleases.
 type HelmOptions struct {
+	// KubeVersion and APIVersions are the capabilities of charts, "" for those of the cluster.
 	KubeVersion string
 	APIVersions []string
-	hooks       bool
-	crds        bool
+	// Hooks and CRDs select what Shown returns besides the objects of the release.
+	Hooks, CRDs bool
 }
 
-// Add adds the flags to fs.
-func (o *HelmOptions) Add(fs *pflag.FlagSet) {
-	o.AddCapabilities(fs)
-	fs.BoolVar(&o.hooks, "hooks", false, "also print chart hooks")
-	fs.BoolVar(&o.crds, "crds", true, "print the CRDs of charts")
-}
-
-// AddCapabilities adds the flags for chart capabilities to fs.
-func (o *HelmOptions) AddCapabilities(fs *pflag.FlagSet) {
-	fs.StringVar(&o.KubeVersion, "kube-version", "", "Kubernetes version for chart capabilities (default: version of the cluster, or "+AssumedKubernetes+" with --dry-run)")
-	fs.StringSliceVar(&o.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
-}
-
-// ChartOptions are the flags that override the chart and values of a
-// HelmRelease.
+// ChartOptions override the chart and the values of a HelmRelease.
 type ChartOptions struct {
 	Chart  string
 	Values []string
 }
 
-// Add adds the flags to fs.
-func (o *ChartOptions) Add(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Chart, "chart", "", "chart directory or archive to render instead of the chart of the HelmRelease")
-	fs.StringArrayVar(&o.Values, "values", nil, "values file that overrides the values of the HelmRelease (repeatable)")
-}
-
-// Shown returns the objects of result that the flags select for output.
+// Shown returns the objects of result that the options select for output.
 func (o *HelmOptions) Shown(result *build.HelmResult) []build.Object {
 	var objects []build.Object
-	if o.crds {
+	if o.CRDs {
 		objects = append(objects, result.CRDs...)
 	}
 	objects = append(objects, result.Objects...)
-	if o.hooks {
+	if o.Hooks {
 		objects = append(objects, result.Hooks...)
 	}
 	for _, object := range objects {
@@ -155,7 +134,7 @@ func namespaced(o build.Object, result *build.HelmResult) bool {
 	})
 }
 
-// Override applies the chart and values of the command line to options.
+// Override applies the chart and the values to options.
 func (o *ChartOptions) Override(options *build.HelmOptions) error {
 	if o.Chart != "" {
 		absolute, err := filepath.Abs(o.Chart)
@@ -189,50 +168,33 @@ func (o *ChartOptions) Override(options *build.HelmOptions) error {
 	return nil
 }
 
-// HelmRenderer returns the helper process that renders charts. It starts with
-// the first chart and must be closed.
-func HelmRenderer(a *app.App) (*isolated.Charts, error) {
-	cache, err := os.UserCacheDir()
+// HelmBuild returns the options for rendering HelmReleases.
+func (b *Builder) HelmBuild(ctx context.Context, h *HelmOptions, work workspace.WorkTree) (*build.HelmOptions, error) {
+	renderer, err := b.Charts()
 	if err != nil {
-		return nil, fmt.Errorf("finding the cache directory: %w", err)
-	}
-	return isolated.NewCharts(app.FindHelper, filepath.Join(cache, "flux", "charts"), a.Err), nil
-}
-
-// HelmBuild returns the options for rendering HelmReleases and the helper
-// process, which starts with the first chart and must be closed.
-func HelmBuild(ctx context.Context, a *app.App, o *BuildOptions, h *HelmOptions, work workspace.WorkTree) (*build.HelmOptions, *isolated.Charts, error) {
-	charts, err := HelmRenderer(a)
-	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	options := &build.HelmOptions{
-		Renderer: charts, Lookup: lookupFor(a, o, work), Missing: missingFor(a, o, "values", "--values"), KubeVersion: h.KubeVersion, APIVersions: slices.Clone(h.APIVersions), Login: LoginFor(a, o.Provider),
-	}
-	if options.Kustomizer, err = a.Kustomizer(o.Remote); err != nil {
-		return nil, nil, err
+		Renderer: renderer, Lookup: b.lookup(work), Missing: b.missing("values", "--values"), KubeVersion: h.KubeVersion, APIVersions: slices.Clone(h.APIVersions), Login: b.LoginFor(b.Provider),
+		Kustomizer: b.Kustomizer, Hosts: b.Hosts,
 	}
 	options.Find = func(ctx context.Context, object build.Reference) (*unstructured.Unstructured, error) {
-		return findSource(ctx, a, o, work, object)
+		return b.findSource(ctx, work, object)
 	}
-	if options.Sources, err = SourcesWithRemotes(a, o, work, nil); err != nil {
-		return nil, nil, err
+	if options.Sources, err = b.SourcesWithRemotes(work, nil); err != nil {
+		return nil, err
 	}
-	options.Hosts = o.Remote.Hosts()
-	if o.DryRun { // all comes from the repository
-		options.Untrusted = func(context.Context, *unstructured.Unstructured) bool { return true }
+	if !b.DryRun {
+		return options, b.capabilities(ctx, options)
 	}
-	if !o.DryRun {
-		err = capabilities(ctx, a, options)
-	} else if options.KubeVersion == "" {
-		options.KubeVersion = AssumedKubernetes
-	}
-	return options, charts, err
+	options.KubeVersion = cmp.Or(options.KubeVersion, AssumedKubernetes)
+	options.Untrusted = func(context.Context, *unstructured.Unstructured) bool { return true } // all comes from the repository
+	return options, nil
 }
 
 // capabilities reads the chart capabilities from the cluster.
-func capabilities(ctx context.Context, a *app.App, options *build.HelmOptions) error {
-	client, err := a.Client()
+func (b *Builder) capabilities(ctx context.Context, options *build.HelmOptions) error {
+	client, err := b.Connect()
 	if err != nil {
 		return err
 	}

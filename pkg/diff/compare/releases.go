@@ -10,38 +10,33 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/gitsource"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// Releases compares the HelmReleases of a build that results apply. It reports
-// the errors of the others.
-func Releases(
-	ctx context.Context, a *app.App, o *Options, h *desired.HelmOptions, p *Plan, built *build.Result, before []*diff.Result,
-) (results []*diff.Result, err error) {
-	releases, err := releasesIn(ctx, a, p, built, before)
+// Releases compares the HelmReleases of a build that results apply. failures has the
+// errors of the others.
+func (p *Plan) Releases(ctx context.Context, h *desired.HelmOptions, built *build.Result, before []*diff.Result) (results []*diff.Result, failures []error, err error) {
+	releases, err := p.releasesIn(ctx, built, before)
 	if err != nil || len(releases) == 0 {
-		return nil, err
+		return nil, nil, err
 	}
-	planner, err := NewReleasePlanner(ctx, a, &ReleaseOptions{Options: *o, HelmOptions: *h})
+	planner, err := p.comparer.NewReleasePlanner(ctx, h)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, planner.Charts.Close()) }()
-	planner.preferBuild(p, o, built)
-	Announce(a, o, "rendering %d HelmReleases", len(releases))
+	planner.preferBuild(p, built)
+	p.comparer.Announce("rendering %d HelmReleases", len(releases))
 	plans, failures := make([]diff.Plan, len(releases)), make([]error, len(releases))
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(app.Concurrency)
+	g.SetLimit(concurrency)
 	for i, release := range releases {
 		g.Go(func() error {
 			plans[i], failures[i] = planner.Plan(gctx, release)
@@ -49,30 +44,26 @@ func Releases(
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return nil, context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	}
-	var failed error
 	for i, plan := range plans {
-		var result *diff.Result
-		failure := failures[i]
-		if failure == nil {
-			result, failure = planner.Clusters.Compare(ctx, plan)
-		}
-		if ctx.Err() != nil {
-			return results, context.Cause(ctx)
-		}
-		if failure != nil {
-			a.Report(explainRelease(failure))
-			failed = clierr.ErrReported
+		if failures[i] != nil {
 			continue
 		}
-		results = append(results, result)
+		var result *diff.Result
+		result, failures[i] = planner.Clusters.Compare(ctx, plan)
+		if ctx.Err() != nil {
+			return results, nil, context.Cause(ctx)
+		}
+		if failures[i] == nil {
+			results = append(results, result)
+		}
 	}
-	return results, failed
+	return results, failures, nil
 }
 
-// explainRelease is ExplainRelease for commands without --chart.
-func explainRelease(err error) error {
+// ExplainReleaseInBuild is ExplainRelease for commands without --chart.
+func ExplainReleaseInBuild(err error) error {
 	var source *build.SourceError
 	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
 		return hint.Errorf(fmt.Sprintf("set the directory of the source with --local-sources %s=PATH", shell.Quote(source.Source.String())), "%w", err)
@@ -82,8 +73,9 @@ func explainRelease(err error) error {
 
 // preferBuild makes the planner prefer sources, ConfigMaps and Secrets of the build
 // to those of the cluster, and the compared tree to fetched artifacts.
-func (p *ReleasePlanner) preferBuild(plan *Plan, o *Options, built *build.Result) {
+func (p *ReleasePlanner) preferBuild(plan *Plan, built *build.Result) {
 	p.Clusters = plan.clusters
+	c := p.comparer
 	clear := &build.Result{}
 	p.built = map[build.Reference]*unstructured.Unstructured{}
 	for _, object := range built.Objects {
@@ -94,7 +86,7 @@ func (p *ReleasePlanner) preferBuild(plan *Plan, o *Options, built *build.Result
 		p.built[build.ReferenceTo(object.Unstructured)] = object.Unstructured
 	}
 	desired.PreferBuilt(p.Options, clear)
-	if o.Path == "" && !o.revised() {
+	if c.Path == "" && !c.revised() {
 		return
 	}
 	own, local := build.SourceOf(plan.Ks), p.local
@@ -102,10 +94,10 @@ func (p *ReleasePlanner) preferBuild(plan *Plan, o *Options, built *build.Result
 		switch {
 		case source != own:
 			return ""
-		case o.revised():
+		case c.revised():
 			return plan.revision
 		}
-		return committed(ctx, o.Path)
+		return committed(ctx, c.Path)
 	}
 	p.local = func(ctx context.Context, source build.Reference) (fs.FS, error) {
 		if tree, err := local(ctx, source); !errors.Is(err, build.ErrNotFound) || source != own {
@@ -131,7 +123,7 @@ func committed(ctx context.Context, folder string) string {
 
 // releasesIn returns the HelmReleases of a build with the spec after the
 // apply.
-func releasesIn(ctx context.Context, a *app.App, p *Plan, built *build.Result, results []*diff.Result) ([]diff.HelmRelease, error) {
+func (p *Plan) releasesIn(ctx context.Context, built *build.Result, results []*diff.Result) ([]diff.HelmRelease, error) {
 	changes := map[build.Reference]diff.Change{}
 	for _, r := range results {
 		for _, c := range r.Changes {
@@ -148,7 +140,7 @@ func releasesIn(ctx context.Context, a *app.App, p *Plan, built *build.Result, r
 		if !build.IsHelmRelease(object.Unstructured) || !compared || c.Action == diff.Failed {
 			continue
 		}
-		live, err := desired.LiveOrNil(ctx, a, ref)
+		live, err := p.comparer.LiveOrNil(ctx, ref)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", ref, err)
 		}
@@ -181,8 +173,13 @@ func ExplainRelease(err error) error {
 	if apierrors.IsForbidden(err) && errors.As(err, &values) {
 		return hint.Errorf("a HelmRelease is rendered with your own permissions: they must include reading the ConfigMaps and Secrets of its values", "%w", err)
 	}
+	return explainForbidden(desired.ExplainHelm(err))
+}
+
+// explainForbidden adds a remedy to the error of a user without permission.
+func explainForbidden(err error) error {
 	if apierrors.IsForbidden(err) {
 		return hint.Errorf("diff uses server-side dry runs, which require permission to get, list and patch the compared objects", "%w", err)
 	}
-	return desired.ExplainHelm(err)
+	return err
 }

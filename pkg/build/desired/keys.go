@@ -1,4 +1,4 @@
-package compare
+package desired
 
 import (
 	"context"
@@ -11,21 +11,28 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/sops"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// DecrypterFor decrypts with the keys in readable Secrets, and with the keys and
+// Decryption decrypts documents of SOPS.
+type Decryption struct {
+	// Process is the helper that decrypts.
+	Process *helper.Process
+	// Env returns the variables of the user's environment, which name age keys.
+	Env func(string) string
+	// Warn reports a document that cannot be decrypted.
+	Warn func(format string, args ...any)
+}
+
+// Decrypter decrypts with the keys in readable Secrets, and with the keys and
 // credentials of the user. Documents without a key remain encrypted.
-func DecrypterFor(a *app.App, secrets build.Lookup, named ...build.Reference) build.Decrypter {
+func (d *Decryption) Decrypter(secrets build.Lookup, named ...build.Reference) build.Decrypter {
 	return keyed{&sops.Decrypter{
-		Process: a.Decryption(),
-		Keys:    func(ctx context.Context) (sops.Keys, error) { return decryptionKeys(ctx, a, secrets, named) },
-		Warn:    func(document, failure string) { a.UI.Warning("cannot decrypt %s with %s", document, failure) },
+		Process: d.Process,
+		Keys:    func(ctx context.Context) (sops.Keys, error) { return d.keys(ctx, secrets, named) },
+		Warn:    func(document, failure string) { d.Warn("cannot decrypt %s with %s", document, failure) },
 	}}
 }
 
@@ -40,25 +47,10 @@ func (k keyed) Decrypt(ctx context.Context, name string, document []byte, format
 	return clear, err
 }
 
-// decrypters returns, for each Kustomization, a decrypter with the keys of its
-// Secret or the default keys of the controller.
-func decrypters(a *app.App, settings Settings) func(*unstructured.Unstructured, build.Lookup) build.Decrypter {
-	return func(ks *unstructured.Unstructured, lookup build.Lookup) build.Decrypter {
-		var named []build.Reference
-		if name := desired.Text(ks, "spec", "decryption", "secretRef", "name"); name != "" {
-			named = append(named, build.Reference{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name})
-		}
-		if settings.ageSecret != "" {
-			named = append(named, build.Reference{Kind: "Secret", Namespace: a.FluxNamespace(), Name: settings.ageSecret})
-		}
-		return DecrypterFor(a, lookup, named...)
-	}
-}
-
-// decryptionKeys returns the age keys of the user, and the keys in the named
+// keys returns the age keys of the user, and the keys in the named
 // Secrets.
-func decryptionKeys(ctx context.Context, a *app.App, secrets build.Lookup, named []build.Reference) (sops.Keys, error) {
-	own, err := ownAgeKeys(a)
+func (d *Decryption) keys(ctx context.Context, secrets build.Lookup, named []build.Reference) (sops.Keys, error) {
+	own, err := d.ownAgeKeys()
 	if err != nil {
 		return sops.Keys{}, err
 	}
@@ -98,12 +90,12 @@ func addKeys(keys *sops.Keys, data map[string][]byte) {
 }
 
 // ownAgeKeys returns the contents of SOPS_AGE_KEY and of the file with age keys.
-func ownAgeKeys(a *app.App) ([]string, error) {
-	file, named := a.Env("SOPS_AGE_KEY_FILE"), true
+func (d *Decryption) ownAgeKeys() ([]string, error) {
+	file, named := d.Env("SOPS_AGE_KEY_FILE"), true
 	if file == "" {
-		config := a.Env("XDG_CONFIG_HOME")
+		config := d.Env("XDG_CONFIG_HOME")
 		if config == "" {
-			config = filepath.Join(a.Env("HOME"), ".config")
+			config = filepath.Join(d.Env("HOME"), ".config")
 		}
 		file, named = filepath.Join(config, "sops", "age", "keys.txt"), false
 	}
@@ -111,5 +103,5 @@ func ownAgeKeys(a *app.App) ([]string, error) {
 	if err != nil && (named || !errors.Is(err, fs.ErrNotExist)) {
 		return nil, fmt.Errorf("reading age keys: %w", err)
 	}
-	return []string{a.Env("SOPS_AGE_KEY"), string(content)}, nil
+	return []string{d.Env("SOPS_AGE_KEY"), string(content)}, nil
 }

@@ -5,19 +5,15 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// Vars returns the substitution variables of the command line: --set overrides
-// --vars-file. secret has the names of the variables that come from a Secret.
-func (o *BuildOptions) Vars() (vars map[string]string, secret []string, err error) {
+// Vars returns the substitution variables of the options: Set overrides VarsFile. secret has the names of the variables that come from a Secret.
+func (o *Options) Vars() (vars map[string]string, secret []string, err error) {
 	vars = map[string]string{}
 	if o.VarsFile != "" {
 		text, err := os.ReadFile(o.VarsFile)
@@ -88,36 +84,4 @@ func readLines(text string) (map[string]string, error) {
 		vars[strings.TrimSpace(name)] = value
 	}
 	return vars, nil
-}
-
-// BuildOptions are the flags of commands that build Kustomizations.
-type BuildOptions struct {
-	Path, File string
-	Sources    map[string]string
-	Ignore     []string
-	Recursive  bool
-	Strict     bool
-	Set        map[string]string
-	VarsFile   string
-	DryRun     bool
-	Format     string
-	Secrets    command.SecretDisplay
-	Remote     app.RemoteBases
-	// Provider is the cloud provider to log in with, "" for none.
-	Provider string
-}
-
-// Add adds the flags to fs.
-func (o *BuildOptions) Add(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Path, "path", "", "directory to build (default: spec.path in the Git work tree)")
-	fs.StringVar(&o.File, "kustomization-file", "", "file with the Kustomization to use instead of the live object, - for standard input")
-	fs.StringSliceVar(&o.Ignore, "ignore-paths", nil, "paths to exclude, in .gitignore format")
-	fs.BoolVarP(&o.Recursive, "recursive", "r", false, "also build the Kustomizations in the build")
-	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of other sources for --recursive, e.g. GitRepository/flux-system/my-repo=./repo")
-	fs.BoolVar(&o.Strict, "strict-substitute", false, "fail when a variable without a default has no value")
-	fs.StringToStringVar(&o.Set, "set", nil, "substitution variables that override those of the Kustomization, e.g. region=eu")
-	fs.StringVar(&o.VarsFile, "vars-file", "", "file with substitution variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
-	o.Remote.Add(fs)
-	o.AddProvider(fs)
-	fs.Bool("in-memory-build", false, "accepted for compatibility: builds always happen in memory")
 }

@@ -10,22 +10,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/artifact"
-	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/build/isolated"
+	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
 // ReleasePlanner plans and compares HelmReleases.
 type ReleasePlanner struct {
-	app     *app.App
-	client  *kube.Client
-	Charts  *isolated.Charts
-	Options *build.HelmOptions
+	comparer *Comparer
+	client   *kube.Client
+	Options  *build.HelmOptions
 	// local are the sources with a local directory, and localRevision returns
 	// their revision, or "" if it is not known.
 	local         build.Sources
@@ -38,10 +35,9 @@ type ReleasePlanner struct {
 	mu       sync.Mutex // guards Clusters
 }
 
-// NewReleasePlanner reads the chart capabilities from the cluster. The helper
-// process must be closed.
-func NewReleasePlanner(ctx context.Context, a *app.App, o *ReleaseOptions) (*ReleasePlanner, error) {
-	client, err := a.Client()
+// NewReleasePlanner reads the chart capabilities from the cluster.
+func (c *Comparer) NewReleasePlanner(ctx context.Context, h *desired.HelmOptions) (*ReleasePlanner, error) {
+	client, err := c.Connect()
 	if err != nil {
 		return nil, err
 	}
@@ -50,16 +46,16 @@ func NewReleasePlanner(ctx context.Context, a *app.App, o *ReleaseOptions) (*Rel
 		return nil, err
 	}
 	p := &ReleasePlanner{
-		app: a, client: client, Clusters: &Clusters{App: a, here: client.Config},
+		comparer: c, client: client, Clusters: &Clusters{comparer: c, here: client.Config},
 		localRevision: func(context.Context, build.Reference) string { return "" },
 	}
-	if p.local, err = o.LocalSources(a, work, nil); err != nil {
+	if p.local, err = c.LocalSources(work, nil); err != nil {
 		return nil, err
 	}
-	if p.Options, p.Charts, err = desired.HelmBuild(ctx, a, &o.BuildOptions, &o.HelmOptions, work); err != nil {
+	if p.Options, err = c.HelmBuild(ctx, h, work); err != nil {
 		return nil, err
 	}
-	stored := &desired.StoredSources{Client: client, Home: a.FluxNamespace()}
+	stored := &desired.StoredSources{Client: client, Home: c.FluxNamespace}
 	var mu sync.Mutex
 	p.Options.Sources = func(ctx context.Context, source build.Reference) (fs.FS, error) {
 		tree, err := p.local(ctx, source)
@@ -88,6 +84,22 @@ func NewReleasePlanner(ctx context.Context, a *app.App, o *ReleaseOptions) (*Rel
 		return artifact.Revision
 	}
 	return p, nil
+}
+
+// Release returns a HelmRelease with its new spec. It returns a MissingError if there is
+// nothing to compare.
+func (c *Comparer) Release(ctx context.Context, namespace, name string) (*diff.HelmRelease, error) {
+	live, err := c.LiveObject(ctx, "HelmRelease", namespace, name)
+	if err := c.withoutLive(err); err != nil {
+		return nil, err
+	}
+	hr := live
+	if c.File != "" {
+		if hr, err = c.HelmReleaseFromFile(ctx, namespace, name); err != nil {
+			return nil, err
+		}
+	}
+	return &diff.HelmRelease{Object: WithStatus(hr, live), Live: live}, nil
 }
 
 // Plan predicts the next action of helm-controller for a HelmRelease. It is
@@ -129,7 +141,7 @@ func (p *ReleasePlanner) Plan(ctx context.Context, h diff.HelmRelease) (diff.Pla
 // remoteFinder returns the finder for chart lookups on the target cluster of a
 // release.
 func (p *ReleasePlanner) remoteFinder(ctx context.Context, hr *unstructured.Unstructured) (build.Finder, error) {
-	cfg, err := clusterOf(ctx, p.app, hr, p.client.Config)
+	cfg, err := p.comparer.clusterOf(ctx, hr, p.client.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +194,7 @@ func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructure
 	if files, _, _ := unstructured.NestedSlice(origin.template, "valuesFiles"); local && len(files) == 0 {
 		return nil, 0, nil // the generation is not needed
 	}
-	live, err := desired.LiveObject(ctx, p.app, origin.object.Kind, origin.object.Namespace, origin.object.Name)
+	live, err := p.comparer.LiveObject(ctx, origin.object.Kind, origin.object.Namespace, origin.object.Name)
 	var absent *objref.NotFoundError
 	if errors.As(err, &absent) {
 		return nil, 1, nil
@@ -201,9 +213,9 @@ func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructure
 	if !ok {
 		return nil, generation, nil
 	}
-	archive, err := artifact.Fetch(ctx, p.client, a, p.app.FluxNamespace())
+	archive, err := artifact.Fetch(ctx, p.client, a, p.comparer.FluxNamespace)
 	if err != nil && ctx.Err() == nil {
-		p.app.UI.Warning("%s: cannot fetch its artifact (%s): fetching the chart from its source", origin.object, err)
+		p.comparer.Warn("%s: cannot fetch its artifact (%s): fetching the chart from its source", origin.object, err)
 		return nil, generation, nil
 	}
 	chart := &build.Chart{Archive: archive}
@@ -260,7 +272,7 @@ func (p *ReleasePlanner) changes(ctx context.Context, source build.Reference) bo
 	if wanted == nil {
 		return false
 	}
-	live, err := desired.LiveObject(ctx, p.app, source.Kind, source.Namespace, source.Name)
+	live, err := p.comparer.LiveObject(ctx, source.Kind, source.Namespace, source.Name)
 	return err != nil || !isSubset(wanted.Object["spec"], live.Object["spec"])
 }
 

@@ -1,35 +1,56 @@
-// Package compare compares the desired state with clusters and with other
-// revisions, for the diff commands.
+// Package compare compares the desired state with clusters, and with other
+// revisions of sources.
 package compare
 
 import (
 	"context"
 	"errors"
 
-	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/desired"
+	"github.com/fluxkit/flux/internal/gitrepo"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/diff"
 )
+
+// Comparer compares builds with the clusters that they apply to.
+type Comparer struct {
+	*desired.Builder
+	Decryption *desired.Decryption
+	// IgnoreNotFound treats an object that is not on the cluster as new if Options.File has it.
+	IgnoreNotFound bool
+	// Revision is the revision of the source to compare, empty for the current one.
+	Revision gitrepo.Revision
+	// Track is called before the objects of an owner are compared. It returns functions for the
+	// progress and the end.
+	Track func(owner diff.Ref) (count func(done, total int), done func())
+}
+
+// MissingError is returned if the object to compare is not on the cluster.
+type MissingError struct{ Err *objref.NotFoundError }
+
+func (e *MissingError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *MissingError) Unwrap() error { return e.Err }
 
 // Plan is a build with the state that its result is compared with.
 type Plan struct {
 	desired.Plan
-	client *kube.Client
+	comparer *Comparer
+	client   *kube.Client
 	// live is the Kustomization on the cluster, or nil if it does not exist.
 	live *unstructured.Unstructured
 	// revision is the revision of the build, for messages.
 	revision string
 	// unaltered is set if the build uses the live spec and the current
-	// revision of the source, without overrides from the command line.
+	// revision of the source, without overrides of the options.
 	unaltered bool
 	// stored caches the artifacts of sources.
 	stored *desired.StoredSources
@@ -40,111 +61,123 @@ type Plan struct {
 	clusters *Clusters
 }
 
-// NewPlan prepares the comparison of a Kustomization. It returns nil if there
-// is nothing to compare.
-func NewPlan(ctx context.Context, a *app.App, cmd *cobra.Command, o *Options, name string) (*Plan, error) {
-	client, namespace, err := a.Connect(cmd)
+// NewPlan prepares the comparison of a Kustomization. It returns a MissingError if
+// there is nothing to compare.
+func (c *Comparer) NewPlan(ctx context.Context, namespace, name string) (*Plan, error) {
+	if err := desired.CheckFolder(c.Path); err != nil {
+		return nil, err
+	}
+	client, err := c.Connect()
 	if err != nil {
 		return nil, err
 	}
-	if err := desired.CheckFolder(o.Path); err != nil {
-		return nil, err
-	}
-	live, settings, err := liveWithSettings(ctx, a, client, namespace, name)
-	if proceed, err := WithoutLive(a, o, err); !proceed {
+	live, settings, err := c.liveWithSettings(ctx, client, namespace, name)
+	if err := c.withoutLive(err); err != nil {
 		return nil, err
 	}
 	ks := live
-	if o.File != "" {
-		if ks, err = desired.KustomizationFromFile(ctx, a, o.File, namespace, name); err != nil {
+	if c.File != "" {
+		if ks, err = c.KustomizationFromFile(ctx, namespace, name); err != nil {
 			return nil, err
 		}
 	}
-	plan := &Plan{client: client, live: live, settings: settings, stored: &desired.StoredSources{Client: client, Home: a.FluxNamespace()}}
+	plan := &Plan{comparer: c, client: client, live: live, settings: settings, stored: &desired.StoredSources{Client: client, Home: c.FluxNamespace}}
 	switch {
-	case o.Path != "":
-		err = plan.local(ctx, a, o, ks)
-	case o.revised():
-		err = plan.revised(ctx, a, o, ks)
+	case c.Path != "":
+		err = plan.local(ctx, ks)
+	case c.revised():
+		err = plan.revised(ctx, ks)
 	default:
-		err = plan.fetched(ctx, a, o, ks)
+		err = plan.fetched(ctx, ks)
 	}
 	return plan, err
 }
 
-// WithoutLive reports whether the comparison continues after the live object
-// could not be read: --ignore-not-found treats a missing object as new, or as
-// nothing to compare.
-func WithoutLive(a *app.App, o *Options, err error) (bool, error) {
+// withoutLive returns the error of reading the live object, unless the comparison
+// continues without it.
+func (c *Comparer) withoutLive(err error) error {
 	var absent *objref.NotFoundError
-	if !o.IgnoreNotFound || !errors.As(err, &absent) {
-		return err == nil, err
+	switch {
+	case !errors.As(err, &absent):
+		return err
+	case c.IgnoreNotFound && c.File != "":
+		return nil
 	}
-	if o.File != "" {
-		return true, nil
-	}
-	a.UI.Success("%s: there is nothing to compare", err)
-	return false, nil
+	return &MissingError{absent}
 }
 
-// diffBuildOptions returns the build options except Path.
-func diffBuildOptions(a *app.App, o *Options, settings Settings) (build.Options, error) {
-	vars, secretVars, err := o.Vars()
-	if err != nil {
-		return build.Options{}, err
-	}
-	kustomizer, err := a.Kustomizer(o.Remote)
+// revised reports whether another revision of the source is compared.
+func (c *Comparer) revised() bool { return c.Revision.Name != "" }
+
+// buildOptions returns the build options except Path.
+func (c *Comparer) buildOptions(settings Settings) (build.Options, error) {
+	vars, secretVars, err := c.Vars()
 	return build.Options{
-		Vars: vars, SecretVars: secretVars, Strict: o.Strict, Ignore: o.Ignore, Lookup: build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
-			return desired.ClusterData(ctx, a, object)
-		}), Decrypt: decrypters(a, settings), Kustomizer: kustomizer,
+		Vars: vars, SecretVars: secretVars, Strict: c.Strict, Ignore: c.Ignore, Lookup: build.LookupFunc(c.Data),
+		Decrypt: c.decrypters(settings), Kustomizer: c.Kustomizer,
 	}, err
 }
 
+// decrypters returns, for each Kustomization, a decrypter with the keys of its
+// Secret or the default keys of the controller.
+func (c *Comparer) decrypters(settings Settings) func(*unstructured.Unstructured, build.Lookup) build.Decrypter {
+	return func(ks *unstructured.Unstructured, lookup build.Lookup) build.Decrypter {
+		var named []build.Reference
+		if name := desired.Text(ks, "spec", "decryption", "secretRef", "name"); name != "" {
+			named = append(named, build.Reference{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name})
+		}
+		if settings.ageSecret != "" {
+			named = append(named, build.Reference{Kind: "Secret", Namespace: c.FluxNamespace, Name: settings.ageSecret})
+		}
+		return c.Decryption.Decrypter(lookup, named...)
+	}
+}
+
 // local plans the build of a local directory.
-func (p *Plan) local(ctx context.Context, a *app.App, o *Options, ks *unstructured.Unstructured) error {
-	work, err := workspace.Around(o.Path)
+func (p *Plan) local(ctx context.Context, ks *unstructured.Unstructured) error {
+	c := p.comparer
+	work, err := workspace.Around(c.Path)
 	if err != nil {
 		return err
 	}
-	work = work.ForSource(o.Path, ks)
-	options, err := diffBuildOptions(a, o, p.settings)
+	work = work.ForSource(c.Path, ks)
+	options, err := c.buildOptions(p.settings)
 	if err != nil {
 		return err
 	}
-	if options.Path, err = work.Inside(o.Path); err != nil {
+	if options.Path, err = work.Inside(c.Path); err != nil {
 		return err
 	}
-	tree, filter, err := o.Artifact(ctx, a, work, build.SourceOf(ks))
+	tree, filter, err := c.Artifact(ctx, work, build.SourceOf(ks))
 	if err != nil {
 		return err
 	}
 	options.Filter = filter
-	p.Plan, p.revision = desired.Plan{Ks: ks, Tree: tree, Options: options}, "the files in "+o.Path
-	if !o.Recursive {
+	p.Plan, p.revision = desired.Plan{Ks: ks, Tree: tree, Options: options}, "the files in "+c.Path
+	if !c.Recursive {
 		return nil
 	}
-	local, err := o.LocalSources(a, work, ks)
-	say := func(format string, args ...any) { Announce(a, o, format, args...) }
-	p.Sources = (&desired.Fetcher{App: a, O: &o.BuildOptions, Work: work, Stored: p.stored, Say: say}).WithFetched(local)
+	local, err := c.LocalSources(work, ks)
+	p.Sources = (&desired.Fetcher{Builder: c.Builder, Work: work, Stored: p.stored}).WithFetched(local)
 	return err
 }
 
 // fetched plans the build of the current artifact of the source.
-func (p *Plan) fetched(ctx context.Context, a *app.App, o *Options, ks *unstructured.Unstructured) error {
-	options, err := diffBuildOptions(a, o, p.settings)
+func (p *Plan) fetched(ctx context.Context, ks *unstructured.Unstructured) error {
+	c := p.comparer
+	options, err := c.buildOptions(p.settings)
 	if err != nil {
 		return err
 	}
 	source := build.SourceOf(ks)
-	Announce(a, o, "fetching the artifact of %s", source)
+	c.Announce("fetching the artifact of %s", source)
 	stored, err := p.stored.Get(ctx, source)
 	if err != nil {
 		return hint.Errorf("compare a local directory with --path", "%w", err)
 	}
 	p.Plan, p.revision = desired.Plan{Ks: ks, Tree: stored.Tree, Options: options}, stored.Revision
-	p.unaltered = ks == p.live && len(o.Set) == 0 && o.VarsFile == "" && len(o.Ignore) == 0
-	if o.Recursive {
+	p.unaltered = ks == p.live && len(c.Set) == 0 && c.VarsFile == "" && len(c.Ignore) == 0
+	if c.Recursive {
 		p.Sources = p.stored.Tree
 	}
 	return nil
@@ -166,30 +199,31 @@ func (p *Plan) applied(ctx context.Context, live *unstructured.Unstructured) (*b
 }
 
 // Compare compares the objects of each Kustomization, in build order.
-func Compare(ctx context.Context, a *app.App, p *Plan, built *build.Result) ([]*diff.Result, error) {
-	plans, err := plansOf(ctx, a, p, built)
+func (p *Plan) Compare(ctx context.Context, built *build.Result) ([]*diff.Result, error) {
+	plans, err := p.plansOf(ctx, built)
 	if err != nil {
-		return nil, err
+		return nil, explainForbidden(err)
 	}
 	// The objects of a Kustomization may depend on those of the previous one
 	// on the same cluster.
-	c := &Clusters{App: a, here: p.client.Config, settings: p.settings}
+	c := &Clusters{comparer: p.comparer, here: p.client.Config, settings: p.settings}
 	p.clusters = c
 	var results []*diff.Result
 	for _, plan := range plans {
 		plan.Drift = plan.Drift && !changes(results, diff.RefOf(plan.Owner))
 		result, err := c.Compare(ctx, plan)
 		if err != nil {
-			return nil, err
+			return nil, explainForbidden(err)
 		}
 		results = append(results, result)
 	}
-	return c.withDeletions(ctx, results)
+	results, err = c.withDeletions(ctx, results)
+	return results, explainForbidden(err)
 }
 
 // plansOf splits a build by Kustomization. A Kustomization in the build is
 // compared with its new spec.
-func plansOf(ctx context.Context, a *app.App, p *Plan, built *build.Result) ([]diff.Plan, error) {
+func (p *Plan) plansOf(ctx context.Context, built *build.Result) ([]diff.Plan, error) {
 	root := build.ReferenceTo(p.Ks)
 	specs := map[build.Reference]*unstructured.Unstructured{}
 	parts := map[build.Reference]*build.Result{root: {SecretValues: built.SecretValues}}
@@ -206,7 +240,7 @@ func plansOf(ctx context.Context, a *app.App, p *Plan, built *build.Result) ([]d
 	}
 	plans := make([]diff.Plan, len(order))
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(maxConcurrentReads)
+	g.SetLimit(concurrency)
 	for i, owner := range order {
 		plans[i] = diff.Plan{Owner: WithStatus(specs[owner], nil), Build: parts[owner], Revision: p.revision}
 		if owner == root {
@@ -215,7 +249,7 @@ func plansOf(ctx context.Context, a *app.App, p *Plan, built *build.Result) ([]d
 			continue
 		}
 		g.Go(func() error {
-			live, err := desired.LiveOrNil(ctx, a, owner)
+			live, err := p.comparer.LiveOrNil(ctx, owner)
 			if err != nil {
 				return err
 			}
@@ -249,8 +283,8 @@ func changes(results []*diff.Result, ref diff.Ref) bool {
 	return false
 }
 
-// maxConcurrentReads is the number of Kustomizations that are read concurrently.
-const maxConcurrentReads = 16
+// concurrency is the maximum number of objects that are read or rendered at the same time.
+const concurrency = 16
 
 // WithStatus returns ks with the status of live, which has the inventory.
 func WithStatus(ks, live *unstructured.Unstructured) *unstructured.Unstructured {

@@ -7,17 +7,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/desired"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
 // Clusters are the target clusters of the owners, each with the results of its
 // comparisons.
 type Clusters struct {
-	*app.App
+	comparer *Comparer
 	here     *rest.Config
 	settings Settings
 	engines  map[string]*diff.Engine
@@ -27,7 +26,7 @@ type Clusters struct {
 // HelmRelease applies to.
 func (c *Clusters) engine(ctx context.Context, owner *unstructured.Unstructured) (*diff.Engine, error) {
 	cfg, key := c.here, ""
-	if applied, err := clusterOf(ctx, c.App, owner, c.here); err != nil {
+	if applied, err := c.comparer.clusterOf(ctx, owner, c.here); err != nil {
 		return nil, err
 	} else if applied != c.here {
 		cfg, key = applied, owner.GetNamespace()+"/"+desired.Text(owner, "spec", "kubeConfig", "secretRef", "name")+"/"+desired.Text(owner, "spec", "kubeConfig", "secretRef", "key")
@@ -57,9 +56,9 @@ func (c *Clusters) Compare(ctx context.Context, plan diff.Plan) (*diff.Result, e
 		standard = "" // the default service account is a setting of kustomize-controller
 	}
 	plan.Account = diff.Account(plan.Owner, standard)
-	line := c.UI.Progress(c.Now, "comparing the objects of %s", diff.RefOf(plan.Owner))
-	defer line.Done()
-	plan.Progress = line.Count
+	count, done := c.comparer.Track(diff.RefOf(plan.Owner))
+	defer done()
+	plan.Progress = count
 	return engine.Compare(ctx, plan)
 }
 

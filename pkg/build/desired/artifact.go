@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 )
@@ -17,10 +16,10 @@ import (
 // ArtifactOf returns the files of a directory that source-controller packs into
 // the artifact of a source: those that neither .sourceignore files nor
 // spec.ignore of the source nor the defaults exclude.
-func (o *BuildOptions) ArtifactOf(ctx context.Context, a *app.App, work workspace.WorkTree, source build.Reference, folder string) (fs.FS, error) {
-	ignore, err := o.ignoreOf(ctx, a, work, source)
+func (b *Builder) ArtifactOf(ctx context.Context, work workspace.WorkTree, source build.Reference, folder string) (fs.FS, error) {
+	ignore, err := b.ignoreOf(ctx, work, source)
 	if err != nil {
-		a.UI.Warning("spec.ignore of %s is not known: %s", source, err)
+		b.Warn("spec.ignore of %s is not known: %s", source, err)
 	}
 	tree, err := build.Select(ctx, []build.Part{{Tree: workspace.Folder(folder)}}, ignore)
 	if err != nil {
@@ -32,17 +31,17 @@ func (o *BuildOptions) ArtifactOf(ctx context.Context, a *app.App, work workspac
 // Artifact returns the files of the work tree as in the artifact of a source.
 // Outside of Git, it returns all files, because the directory may be any part of
 // the source; build.Options.Filter then excludes files of the built directory.
-func (o *BuildOptions) Artifact(ctx context.Context, a *app.App, work workspace.WorkTree, source build.Reference) (tree fs.FS, filter bool, err error) {
+func (b *Builder) Artifact(ctx context.Context, work workspace.WorkTree, source build.Reference) (tree fs.FS, filter bool, err error) {
 	if !work.Git {
 		return work.Tree(), true, nil
 	}
-	tree, err = o.ArtifactOf(ctx, a, work, source, work.Root)
+	tree, err = b.ArtifactOf(ctx, work, source, work.Root)
 	return tree, false, err
 }
 
 // ignoreOf returns spec.ignore of a source: of its manifest in the work tree, or
 // of the live object if the work tree has none or several that differ.
-func (o *BuildOptions) ignoreOf(ctx context.Context, a *app.App, work workspace.WorkTree, source build.Reference) (string, error) {
+func (b *Builder) ignoreOf(ctx context.Context, work workspace.WorkTree, source build.Reference) (string, error) {
 	if source.Name == "" {
 		return "", nil
 	}
@@ -54,17 +53,17 @@ func (o *BuildOptions) ignoreOf(ctx context.Context, a *app.App, work workspace.
 	same := true
 	for i, m := range found {
 		same = same && Text(m.Unstructured, "spec", "ignore") == Text(found[0].Unstructured, "spec", "ignore")
-		if i == 0 || o.nearness(work, m.File) > o.nearness(work, best.File) {
+		if i == 0 || b.nearness(work, m.File) > b.nearness(work, best.File) {
 			best = m
 		}
 	}
-	if len(found) > 0 && (same || o.DryRun) {
+	if len(found) > 0 && (same || b.DryRun) {
 		return Text(best.Unstructured, "spec", "ignore"), nil
 	}
-	if o.DryRun || o.File != "" {
+	if b.DryRun || b.File != "" {
 		return "", nil
 	}
-	object, err := findSource(ctx, a, o, work, source)
+	object, err := b.findSource(ctx, work, source)
 	if errors.Is(err, build.ErrNotFound) {
 		return "", nil
 	}
@@ -76,10 +75,10 @@ func (o *BuildOptions) ignoreOf(ctx context.Context, a *app.App, work workspace.
 
 // nearness returns how many directories the path of a file has in common with
 // the directory to build.
-func (o *BuildOptions) nearness(work workspace.WorkTree, file string) int {
-	around := o.Path
-	if o.File != "" && o.File != "-" {
-		around = filepath.Dir(o.File)
+func (b *Builder) nearness(work workspace.WorkTree, file string) int {
+	around := b.Path
+	if b.File != "" && b.File != "-" {
+		around = filepath.Dir(b.File)
 	}
 	folder, err := work.Inside(around)
 	if err != nil {

@@ -1,0 +1,95 @@
+// Package desired finds and builds the desired state of Kustomizations and
+// HelmReleases: from files, from a Git work tree, and from the sources of a cluster.
+package desired
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/fluxkit/flux/internal/egress"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/workspace"
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// Options select what is built and how.
+type Options struct {
+	// Path is the directory to build, "" for spec.path in the work tree of the current directory.
+	Path string
+	// File has the object to build, "" for the live object.
+	File string
+	// Sources has the directories of sources, by KIND/NAMESPACE/NAME.
+	Sources map[string]string
+	// Ignore has patterns of paths to exclude.
+	Ignore []string
+	// Recursive builds the Kustomizations in the build too.
+	Recursive bool
+	// Strict fails for a variable without a value and a default.
+	Strict bool
+	// Set and VarsFile are substitution variables.
+	Set      map[string]string
+	VarsFile string
+	// DryRun builds without a cluster.
+	DryRun bool
+	// Hosts may be accessed over HTTP though only untrusted files name them.
+	Hosts egress.Hosts
+	// Provider is the cloud provider to log in with, "" for none.
+	Provider string
+}
+
+// Builder builds what its options select.
+type Builder struct {
+	Options
+	Cluster
+	// Kustomizer runs kustomize, and Charts returns what renders charts.
+	Kustomizer build.Kustomizer
+	Charts     func() (build.Renderer, error)
+	// Login returns credentials of a cloud provider for the host of a registry.
+	Login func(ctx context.Context, provider, host string) (username, password string, err error)
+	// ReadFile reads a file, or standard input for "-".
+	ReadFile func(ctx context.Context, file string) ([]byte, error)
+	// Warn reports a restriction of the build, and Announce a step.
+	Warn, Announce func(format string, args ...any)
+}
+
+// lookup returns the lookup of ConfigMaps and Secrets: the cluster, or the work
+// tree with Options.DryRun.
+func (b *Builder) lookup(work workspace.WorkTree) build.Lookup {
+	switch {
+	case !b.DryRun:
+		return build.LookupFunc(b.Data)
+	case work.Git:
+		return build.InRepository(work.Tree())
+	}
+	return build.FromObjects(nil)
+}
+
+// missing returns a handler that lets a build with Options.DryRun continue with a
+// warning, because ConfigMaps and Secrets may exist only on the cluster.
+func (b *Builder) missing(what, flag string) func(build.Reference, error) bool {
+	if !b.DryRun {
+		return nil
+	}
+	warn := once(b.Warn)
+	return func(object build.Reference, err error) bool {
+		warn("the %s of %s are left out: %s; give them with %s", what, object, err, flag)
+		return true
+	}
+}
+
+// once returns a function that passes each distinct text to warn once. It is safe
+// for concurrent use.
+func once(warn func(format string, args ...any)) func(format string, args ...any) {
+	var mu sync.Mutex
+	known := map[string]bool{}
+	return func(format string, args ...any) {
+		text := redact.Text(fmt.Sprintf(format, args...))
+		mu.Lock()
+		defer mu.Unlock()
+		if !known[text] {
+			warn("%s", text)
+		}
+		known[text] = true
+	}
+}
