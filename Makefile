@@ -16,6 +16,9 @@ GOTEST  := $(GO) test -count=1 -timeout 20m
 export CGO_ENABLED ?= 0
 export GOFLAGS := -trimpath -buildvcs=false
 export FLUX_SANDBOX_BIN := $(BIN)
+# The API modules of Flux 2.10 need a newer Go than flux: the go command downloads it even if it is
+# configured not to.
+export GOTOOLCHAIN := auto
 
 .PHONY: help
 help: ## Show this list
@@ -119,4 +122,4 @@ vulnerabilities: manifests ## Report known vulnerabilities in the code that the 
 
 .PHONY: clean
 clean: ## Remove build output, except for the cache outside the repository
-	rm -rf $(BIN) dist manifests/crds/*.yaml
+	rm -rf $(BIN) dist manifests/crds/*/

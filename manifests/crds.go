@@ -1,9 +1,12 @@
 package manifests
 
 import (
+	"bytes"
+	"compress/gzip"
 	"embed"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"slices"
 
@@ -22,15 +25,15 @@ var ErrNoCRDs = errors.New("this flux was built without the CRDs: " +
 //go:embed crds
 var crdFiles embed.FS
 
-// definitions reads the CRDs of a controller from files.
-func definitions(files fs.FS, controller string) ([]*unstructured.Unstructured, error) {
+// definitions reads the CRDs of a controller in a version of Flux from files.
+func definitions(files fs.FS, version, controller string) ([]*unstructured.Unstructured, error) {
 	var crds []*unstructured.Unstructured
 	for _, kind := range controllers.Kinds {
 		if kind.Controller != controller {
 			continue
 		}
-		name := "crds/" + kind.Group + "_" + kind.Resource + ".yaml"
-		data, err := fs.ReadFile(files, name)
+		name := "crds/" + version + "/" + kind.Group + "_" + kind.Resource + ".yaml.gz"
+		data, err := decompress(files, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, ErrNoCRDs
 		}
@@ -45,4 +48,17 @@ func definitions(files fs.FS, controller string) ([]*unstructured.Unstructured, 
 	}
 	slices.SortFunc(crds, byName)
 	return crds, nil
+}
+
+// decompress reads a compressed file.
+func decompress(files fs.FS, name string) ([]byte, error) {
+	data, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, err
+	}
+	content, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(content)
 }

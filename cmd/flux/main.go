@@ -25,7 +25,7 @@ const memory = 768 << 20
 
 // The version of this program, the Git commit that it was built from and the time
 // of this commit, set by the build. The Flux that it installs has a version of its
-// own (controllers.Distribution).
+// own (controllers.DefaultVersion).
 var version, commit, date string //nolint:gochecknoglobals // the linker needs variables
 
 func main() {

@@ -36,8 +36,7 @@ func (s site) flux(args ...string) outcome {
 
 // image returns the image of a controller in the embedded manifests.
 func image(name string) string {
-	c, _ := controllers.Find(name)
-	return "ghcr.io/fluxcd/" + name + ":" + c.Version
+	return "ghcr.io/fluxcd/" + name + ":" + controllers.DefaultDistribution().Tags[name]
 }
 
 func (s site) names(r kube.Resource, selection kube.Selection) []string {
@@ -123,7 +122,7 @@ func (s site) check() {
 	expect(s.T, got, outcome{Err: `► checking prerequisites
 ✔ Kubernetes 1.36.3 >=1.33.0-0
 ► checking version in cluster
-✔ distribution: flux-v` + controllers.Distribution + `
+✔ distribution: flux-v` + controllers.DefaultVersion + `
 ✔ bootstrapped: false
 ► checking controllers
 ✔ helm-controller: deployment ready

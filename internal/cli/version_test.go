@@ -13,17 +13,17 @@ import (
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	s := testflux.New(t)
-	s.Put(testflux.DeploymentPath, testflux.Deployment("source-controller", "v1.9.5", 1))
-	s.Put(testflux.DeploymentPath, testflux.Deployment("helm-controller", "v1.6.4", 0))
+	s.Put(testflux.DeploymentPath, testflux.Deployment("source-controller", "v1.9.6", 1))
+	s.Put(testflux.DeploymentPath, testflux.Deployment("helm-controller", "v1.6.5", 0))
 	own := "flux: v" + app.DevVersion + "\n"
-	yaml := own + "distribution: flux-v2.9.5\nhelm-controller: v1.6.4\nsource-controller: v1.9.5\n"
+	yaml := own + "distribution: flux-v2.9.6\nhelm-controller: v1.6.5\nsource-controller: v1.9.6\n"
 	expect(t, flux(t.Context(), s, "version"), outcome{Out: yaml})
 	expect(t, flux(t.Context(), s, "version", "-o", "yaml"), outcome{Out: yaml})
 	expect(t, flux(t.Context(), s, "version", "-o", "json"), outcome{Out: `{
-  "distribution": "flux-v2.9.5",
+  "distribution": "flux-v2.9.6",
   "flux": "v` + app.DevVersion + `",
-  "helm-controller": "v1.6.4",
-  "source-controller": "v1.9.5"
+  "helm-controller": "v1.6.5",
+  "source-controller": "v1.9.6"
 }
 `})
 	if got := len(s.Requests()); got != 3 {

@@ -177,12 +177,27 @@ func TestAllowed(t *testing.T) {
 
 func TestSupports(t *testing.T) {
 	t.Parallel()
-	for v, want := range map[string]bool{
-		"1.33.0": true, "1.33.0-gke.1": true, "1.33.0-alpha.1": true, "1.36.3+k3s1": true, "2.0.0": true, "1.32.99": false, "1.9.0": false,
-	} {
-		got, err := kube.Supports(version.MustParseSemantic(v), controllers.MinKubernetes)
-		if err != nil || got != want {
-			t.Errorf("%s: got %t, %v", v, got, err)
+	type answer struct {
+		constraint string
+		supported  bool
+	}
+	tests := map[string]map[string]answer{
+		"2.9.6": {
+			"1.33.0": {">=1.33.0-0", true}, "1.33.0-gke.1": {">=1.33.0-0", true}, "1.33.0-alpha.1": {">=1.33.0-0", true},
+			"1.36.3+k3s1": {">=1.33.0-0", true}, "2.0.0": {">=1.33.0-0", true}, "1.32.99": {">=1.33.0-0", false}, "1.9.0": {">=1.33.0-0", false},
+		},
+		"2.10.0": {
+			"1.34.9": {">=1.35.2-0", false}, "1.35.1": {">=1.35.2-0", false}, "1.35.2": {">=1.35.2-0", true}, "1.35.2-gke.1": {">=1.35.2-0", true},
+			"1.36.0": {">=1.36.1-0", false}, "1.36.1": {">=1.36.1-0", true}, "1.37.0-rc.1": {">=1.37.0-0", true}, "1.38.0": {">=1.35.2-0", true},
+		},
+	}
+	for distribution, versions := range tests {
+		d, _ := controllers.FindDistribution(distribution)
+		for v, want := range versions {
+			constraint, supported, err := kube.Supports(version.MustParseSemantic(v), d.Kubernetes)
+			if got := (answer{constraint, supported}); err != nil || got != want {
+				t.Errorf("Flux %s on Kubernetes %s: got %v, %v, want %v", distribution, v, got, err, want)
+			}
 		}
 	}
 }

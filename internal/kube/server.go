@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
@@ -33,13 +32,21 @@ func (d Discovery) ServerVersion(ctx context.Context) (*version.Version, error) 
 	return v, nil
 }
 
-// Supports reports whether a version satisfies a constraint of the form ">=1.33.0-0".
-func Supports(v *version.Version, constraint string) (bool, error) {
-	least, err := version.ParseSemantic(strings.TrimPrefix(constraint, ">="))
-	if err != nil {
-		return false, fmt.Errorf("reading the constraint %q: %w", constraint, err)
+// Supports reports whether a version is supported, from the oldest supported patch
+// version of each minor version. It also returns the constraint that applies to
+// the minor version, such as ">=1.33.0-0".
+func Supports(v *version.Version, oldest []string) (constraint string, supported bool, err error) {
+	for i, text := range oldest {
+		// The pre-release suffix admits vendor builds such as 1.33.0-gke.1.
+		least, err := version.ParseSemantic(text + "-0")
+		if err != nil {
+			return "", false, fmt.Errorf("parsing the supported Kubernetes version %q: %w", text, err)
+		}
+		if i == 0 || least.Major() == v.Major() && least.Minor() == v.Minor() {
+			constraint, supported = ">="+text+"-0", v.AtLeast(least)
+		}
 	}
-	return v.AtLeast(least), nil
+	return constraint, supported, nil
 }
 
 // answer sends a request and returns the body. Its errors have the message of the server, which

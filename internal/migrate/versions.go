@@ -34,7 +34,7 @@ type Release int
 
 // ParseRelease parses a version such as 2.6 or v2.6.1. An empty text is the newest release.
 func ParseRelease(text string) (Release, error) {
-	newest := minor(controllers.Distribution)
+	newest := minor(controllers.DefaultVersion)
 	if text == "" {
 		return Release(newest), nil
 	}

@@ -92,12 +92,7 @@ func (c *cluster) checkVersion(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ok, err := kube.Supports(server, controllers.MinKubernetes)
-	if err != nil || ok {
-		return err
-	}
-	return hint.Errorf("upgrade the cluster, or install an older Flux with --manifests",
-		"Kubernetes %s is too old for Flux %s, which requires %s", server, controllers.Distribution, controllers.MinKubernetes)
+	return c.plan.Components.CheckKubernetes(server)
 }
 
 // permissions returns the permissions that bootstrap needs on the cluster.

@@ -27,7 +27,7 @@ func newTestFiles() *files {
 	return &files{
 		plan: &Plan{
 			Branch: "main", Path: "clusters/demo", TokenAuth: true,
-			Components: &manifests.Set{Namespace: "flux-system", Version: "v2.9.5"},
+			Components: &manifests.Set{Namespace: "flux-system", Version: "v2.9.6"},
 			Sync:       Sync{Interval: time.Minute, SecretName: "flux-system"},
 		},
 		repository: &repository{Repository: githost.Repository{

@@ -29,7 +29,7 @@ func guess(apiVersion, kind string) kube.Resource {
 }
 
 // history is the history of a bootstrapped repository that was empty.
-var history = []string{"Flux <> Add Flux sync manifests", "Flux <> Add Flux v" + controllers.Distribution + " component manifests"}
+var history = []string{"Flux <> Add Flux sync manifests", "Flux <> Add Flux v" + controllers.DefaultVersion + " component manifests"}
 
 // TestRun runs all cases against one API server, each in its own namespace. The
 // cases share the CRDs of Flux, so they do not run in parallel.

@@ -1,7 +1,6 @@
 package controllers_test
 
 import (
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -160,20 +159,4 @@ func fieldNamed(t reflect.Type, name string) (reflect.Type, bool) {
 		}
 	}
 	return nil, false
-}
-
-// TestVersionsMatchTheModules compares the versions of All with the API modules
-// from which the CRDs are generated.
-func TestVersionsMatchTheModules(t *testing.T) {
-	t.Parallel()
-	data, err := os.ReadFile("../../go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range controllers.All {
-		line := "\t" + c.APIModule + " " + c.Version + "\n"
-		if !strings.Contains(string(data), line) {
-			t.Errorf("go.mod does not require %s at %s", c.APIModule, c.Version)
-		}
-	}
 }

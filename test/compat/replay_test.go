@@ -110,10 +110,10 @@ var shipped = map[string]string{
 
 // current replaces recorded versions by those that this flux ships.
 func current(s string) string {
-	s = strings.ReplaceAll(s, "flux-v2.9.4", "flux-v"+controllers.Distribution)
+	s = strings.ReplaceAll(s, "flux-v2.9.4", "flux-v"+controllers.DefaultVersion)
 	for _, c := range controllers.All {
 		pattern := regexp.MustCompile(regexp.QuoteMeta(c.Name) + `("?: "?)` + regexp.QuoteMeta(shipped[c.Name]))
-		s = pattern.ReplaceAllString(s, c.Name+"${1}"+c.Version)
+		s = pattern.ReplaceAllString(s, c.Name+"${1}"+controllers.DefaultDistribution().Tags[c.Name])
 	}
 	return s
 }

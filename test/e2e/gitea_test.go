@@ -99,7 +99,7 @@ func (f *forge) synchronized(repository string, extra ...string) {
 	as := f.with(f.alice.Token)
 	as.run("flux", f.args(repository, extra...)...)
 	before := f.state(repository)
-	want := []string{"Add Flux sync manifests", "Add Flux v" + controllers.Distribution + " component manifests"}
+	want := []string{"Add Flux sync manifests", "Add Flux v" + controllers.DefaultVersion + " component manifests"}
 	if diff := cmp.Diff(want, before.Commits); diff != "" {
 		f.Fatalf("%s: %s", repository, diff)
 	}

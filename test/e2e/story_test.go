@@ -228,7 +228,7 @@ func TestStory(t *testing.T) {
 
 	s.bootstrap()
 	first := s.commits()
-	want := []string{"Add Flux sync manifests", "Add Flux v" + controllers.Distribution + " component manifests"}
+	want := []string{"Add Flux sync manifests", "Add Flux v" + controllers.DefaultVersion + " component manifests"}
 	if fmt.Sprint(first) != fmt.Sprint(want) {
 		t.Fatalf("bootstrap committed %q, want %q", first, want)
 	}

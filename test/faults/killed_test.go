@@ -315,7 +315,7 @@ func (w *world) killedPushing(t *testing.T) {
 				t.Errorf("the second run pushed %d times\n%s", pushes, out)
 			}
 			log, err := exec.Command("git", "--git-dir="+filepath.Join(w.cluster.Dir, "git", name+".git"), "log", "--format=%s", "main").Output()
-			if want := "Add Flux sync manifests\nAdd Flux v" + controllers.Distribution + " component manifests\n"; err != nil || string(log) != want {
+			if want := "Add Flux sync manifests\nAdd Flux v" + controllers.DefaultVersion + " component manifests\n"; err != nil || string(log) != want {
 				t.Errorf("the history is %q, %v", log, err)
 			}
 		})

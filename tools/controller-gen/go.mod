@@ -1,6 +1,6 @@
 module github.com/fluxkit/flux/tools/controller-gen
 
-go 1.26.0
+go 1.27.0
 
 tool sigs.k8s.io/controller-tools/cmd/controller-gen
 

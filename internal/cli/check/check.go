@@ -197,44 +197,19 @@ func (c *checkup) verdict(passed string, strict bool) error {
 }
 
 func (c *checkup) prerequisites() error {
-	supported, err := kube.Supports(c.server, controllers.MinKubernetes)
+	flux := c.flux()
+	constraint, supported, err := kube.Supports(c.server, flux.Kubernetes)
 	if err != nil {
 		return err
 	}
 	r := result{Name: "kubernetes", Status: checkOK, Version: c.server.String()}
 	if !supported {
-		r.Status, r.Message = checkFailed, fmt.Sprintf("too old: Flux %s needs %s", controllers.Distribution, controllers.MinKubernetes)
-		c.check(r, "Kubernetes %s is too old: Flux %s needs %s", c.server, controllers.Distribution, controllers.MinKubernetes)
+		r.Status, r.Message = checkFailed, fmt.Sprintf("too old: Flux %s requires %s", flux.Version, constraint)
+		c.check(r, "Kubernetes %s is too old: Flux %s requires %s", c.server, flux.Version, constraint)
 		return nil
 	}
-	c.check(r, "Kubernetes %s %s", c.server, controllers.MinKubernetes)
+	c.check(r, "Kubernetes %s %s", c.server, constraint)
 	return nil
-}
-
-// distribution reports the installed version from the labels of a CRD that is
-// part of every installation.
-func (c *checkup) distribution() {
-	r := result{Name: "distribution", Status: checkOK}
-	crd := c.find(kube.InstalledCRD)
-	if crd == nil {
-		r.Status, r.Message = checkFailed, "no CustomResourceDefinition "+kube.InstalledCRD
-		c.check(r, "Flux is not installed, or incompletely: CustomResourceDefinition %s not found", kube.InstalledCRD)
-		c.app.UI.Line("  install it with 'flux install' or 'flux bootstrap'")
-		return
-	}
-	manager, bootstrapped := kube.Label(crd, kube.ManagedByLabel), kube.Label(crd, kube.BootstrapLabel) != ""
-	r.Version = kube.Label(crd, kube.VersionLabel)
-	c.report.Distribution = &distributionReport{Version: r.Version, ManagedBy: manager, Bootstrapped: bootstrapped}
-	if r.Version != "" {
-		c.check(r, "distribution: flux-%s", r.Version)
-	} else {
-		r.Status, r.Message = checkWarning, fmt.Sprintf("%s has no label %s", kube.InstalledCRD, kube.VersionLabel)
-		c.check(r, "unknown Flux distribution: %s", r.Message)
-	}
-	if manager != "" {
-		c.app.UI.Success("managed by: %s", manager)
-	}
-	c.app.UI.Success("bootstrapped: %t", bootstrapped)
 }
 
 func (c *checkup) find(name string) controllers.Object {

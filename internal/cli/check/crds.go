@@ -59,12 +59,15 @@ func crdProblem(crd controllers.Object, stored []string) string {
 }
 
 // missingKinds returns the kinds that the controllers require and that are not
-// installed. It is known only for the embedded version.
+// installed. It is known only for embedded distributions.
 func (c *checkup) missingKinds() []controllers.Kind {
 	var missing []controllers.Kind
 	for _, k := range controllers.Kinds {
 		d := c.deployments[k.Controller]
-		if d == nil || d.Labels[kube.VersionLabel] != "v"+controllers.Distribution {
+		if d == nil {
+			continue
+		}
+		if _, known := controllers.FindDistribution(d.Labels[kube.VersionLabel]); !known || d.Labels[kube.VersionLabel] == "" {
 			continue
 		}
 		if c.find(k.CRD()) == nil {

@@ -24,7 +24,10 @@ type checkReport struct {
 
 // distributionReport describes the installed distribution.
 type distributionReport struct {
-	Version      string `json:"version,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Newer is the newest version that can be installed on the cluster, if it is
+	// newer than Version.
+	Newer        string `json:"newer,omitempty"`
 	ManagedBy    string `json:"managedBy,omitempty"`
 	Bootstrapped bool   `json:"bootstrapped"`
 }

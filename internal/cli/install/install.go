@@ -91,7 +91,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	if secret != nil {
 		objects = append(objects, secret)
 	}
-	if err := installable(ctx, a, client, set.Namespace, objects, o); err != nil {
+	if err := installable(ctx, a, client, set, objects, o); err != nil {
 		return err
 	}
 	applied, err := apply(ctx, a, client, set, objects, o.format != "")
@@ -172,7 +172,7 @@ func exportManifests(a *app.App, set *manifests.Set) error {
 // installable checks, before the cluster is changed, the user's permissions, the
 // Kubernetes version and the present installation. Missing permissions are
 // reported together.
-func installable(ctx context.Context, a *app.App, client *kube.Client, namespace string, objects []*unstructured.Unstructured, o *options) error {
+func installable(ctx context.Context, a *app.App, client *kube.Client, set *manifests.Set, objects []*unstructured.Unstructured, o *options) error {
 	verbs := []string{"create", "patch"}
 	if o.format != "" {
 		verbs = append(verbs, "get")
@@ -182,13 +182,13 @@ func installable(ctx context.Context, a *app.App, client *kube.Client, namespace
 	}
 	var installed, home controllers.Object
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return supported(gctx, client) })
+	g.Go(func() error { return supported(gctx, client, set) })
 	g.Go(func() (err error) {
 		installed, err = client.Find(gctx, kube.CRDs(), kube.InstalledCRD)
 		return err
 	})
 	g.Go(func() (err error) {
-		home, err = client.Find(gctx, kube.BuiltIn("v1", "Namespace"), namespace)
+		home, err = client.Find(gctx, kube.BuiltIn("v1", "Namespace"), set.Namespace)
 		return err
 	})
 	if err := g.Wait(); err != nil {
@@ -203,20 +203,12 @@ func installable(ctx context.Context, a *app.App, client *kube.Client, namespace
 	return unmanaged(ctx, a, installed, o.Force)
 }
 
-func supported(ctx context.Context, client *kube.Client) error {
+func supported(ctx context.Context, client *kube.Client, set *manifests.Set) error {
 	server, err := client.Discovery().ServerVersion(ctx)
 	if err != nil {
 		return err
 	}
-	enough, err := kube.Supports(server, controllers.MinKubernetes)
-	if err != nil {
-		return err
-	}
-	if !enough {
-		return hint.Errorf("upgrade the cluster, or install an older Flux with --manifests",
-			"Kubernetes %s is too old for Flux %s, which needs %s", server, controllers.Distribution, controllers.MinKubernetes)
-	}
-	return nil
+	return set.CheckKubernetes(server)
 }
 
 // unmanaged returns an error if a repository or another tool manages Flux,

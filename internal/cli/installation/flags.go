@@ -55,7 +55,7 @@ func NewManifests() *Manifests { return &Manifests{options: manifests.Defaults()
 func (m *Manifests) Add(fs *pflag.FlagSet) {
 	o := &m.options
 	m.components.Add(fs)
-	fs.StringVarP(&o.Version, "version", "v", "", "Flux version; versions other than "+controllers.Distribution+" require --manifests")
+	fs.StringVarP(&o.Version, "version", "v", "", "Flux version: "+strings.Join(controllers.EmbeddedVersions(), ", ")+", or a minor version such as 2.9; others require --manifests (default "+controllers.DefaultVersion+")")
 	fs.StringVar(&o.Registry, "registry", o.Registry, "registry and path of the controller images")
 	fs.StringVar(&o.ImagePullSecret, "image-pull-secret", "", "name of the Secret with the registry credentials")
 	fs.StringVar(&m.RegistryCreds, "registry-creds", "", "registry credentials as user:password for --image-pull-secret; '-' for standard input")

@@ -34,7 +34,7 @@ func NewCommand(a *app.App) *cobra.Command {
 		Short: "Show the version of flux and of Flux on the cluster",
 		Long: `Show the version of this tool, and of the Flux distribution and its
 controllers on the cluster. The tool has a version of its own; it embeds
-Flux ` + controllers.Distribution + `. With -o json it also shows the Git commit that
+Flux ` + controllers.DefaultVersion + `. With -o json it also shows the Git commit that
 the tool was built from, and the time of this commit.`,
 		Example: `  # Show the versions of this tool and of Flux on the cluster
   flux version

@@ -1,0 +1,124 @@
+package controllers
+
+import (
+	"slices"
+	"strings"
+)
+
+// DefaultVersion is the version of Flux that is installed without --version,
+// without a leading "v". The command-line tool has its own version.
+const DefaultVersion = "2.9.6"
+
+// Distribution is a version of Flux whose manifests are embedded: its facts that
+// differ between versions. The module tools/distributions/VERSION pins the API
+// modules from which its CRDs are generated.
+type Distribution struct {
+	// Version is the version of Flux without a leading "v".
+	Version string
+	// Kubernetes lists the oldest supported patch version of each minor version
+	// of Kubernetes, in ascending order. Later minor versions are supported as
+	// well.
+	Kubernetes []string
+	// Tags are the image tags of the controllers.
+	Tags map[string]string
+	// OpenWebhooks admits ingress to all ports of notification-controller, and
+	// not only to that of Receivers.
+	OpenWebhooks bool
+	// TokenRequests lets the controllers create tokens for ServiceAccounts.
+	TokenRequests bool
+	// Probed lists the controllers that report on the port for probes whether
+	// they are the leader. Of older versions, only the file server of the leader
+	// listens.
+	Probed []string
+}
+
+// Distributions lists the embedded distributions, newest first.
+var Distributions = []Distribution{
+	{
+		Version:    "2.10.0",
+		Kubernetes: []string{"1.35.2", "1.36.1", "1.37.0"},
+		Tags: map[string]string{
+			"source-controller":           "v1.10.1",
+			"kustomize-controller":        "v1.10.1",
+			"helm-controller":             "v1.7.1",
+			"notification-controller":     "v1.10.0",
+			"image-reflector-controller":  "v1.3.0",
+			"image-automation-controller": "v1.3.0",
+			"source-watcher":              "v2.3.1",
+		},
+		Probed: []string{"source-controller"},
+	},
+	{
+		Version:    "2.9.6",
+		Kubernetes: []string{"1.33.0"},
+		Tags: map[string]string{
+			"source-controller":           "v1.9.6",
+			"kustomize-controller":        "v1.9.6",
+			"helm-controller":             "v1.6.5",
+			"notification-controller":     "v1.9.4",
+			"image-reflector-controller":  "v1.2.5",
+			"image-automation-controller": "v1.2.5",
+			"source-watcher":              "v2.2.4",
+		},
+		TokenRequests: true,
+	},
+	{
+		Version:    "2.8.8",
+		Kubernetes: []string{"1.33.0"},
+		Tags: map[string]string{
+			"source-controller":           "v1.8.5",
+			"kustomize-controller":        "v1.8.5",
+			"helm-controller":             "v1.5.5",
+			"notification-controller":     "v1.8.4",
+			"image-reflector-controller":  "v1.1.2",
+			"image-automation-controller": "v1.1.4",
+			"source-watcher":              "v2.1.1",
+		},
+		OpenWebhooks: true, TokenRequests: true,
+	},
+}
+
+// DefaultDistribution returns the distribution that is installed without --version.
+func DefaultDistribution() Distribution {
+	d, _ := FindDistribution(DefaultVersion)
+	return d
+}
+
+// FindDistribution returns the embedded distribution of a version such as 2.9.6,
+// v2.9.6 or 2.9, which selects the patch version of 2.9 that is embedded. An
+// empty version selects the default.
+func FindDistribution(version string) (Distribution, bool) {
+	if version == "" {
+		version = DefaultVersion
+	}
+	version = strings.TrimPrefix(version, "v")
+	i := slices.IndexFunc(Distributions, func(d Distribution) bool {
+		return d.Version == version || d.Minor() == version
+	})
+	if i < 0 {
+		return Distribution{}, false
+	}
+	return Distributions[i], true
+}
+
+// SameMinor returns the embedded distribution with the minor version of a version
+// such as v2.9.1.
+func SameMinor(version string) (Distribution, bool) {
+	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	if len(parts) < 2 {
+		return Distribution{}, false
+	}
+	return FindDistribution(parts[0] + "." + parts[1])
+}
+
+// Minor returns the version without the patch version, such as 2.9.
+func (d Distribution) Minor() string { return d.Version[:strings.LastIndexByte(d.Version, '.')] }
+
+// EmbeddedVersions returns the versions of the embedded distributions.
+func EmbeddedVersions() []string {
+	versions := make([]string, len(Distributions))
+	for i, d := range Distributions {
+		versions[i] = d.Version
+	}
+	return versions
+}
