@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	"internal/sops/decrypt": {"internal/sops"},
 	"internal/cloud/login":  {"internal/cloud"},
 	"internal/registry":     {"internal/cloud"},
-	"pkg/bootstrap":         {"pkg/diagnose", "pkg/reconcile"},
+	"pkg/bootstrap":         {"pkg/build", "pkg/diagnose", "pkg/reconcile"},
 }
 
 func TestImportsPointDown(t *testing.T) {
