@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
@@ -125,7 +126,7 @@ func (s *verifier) drift(ctx context.Context, sub subject, d *desired, suspects 
 	owner := targetOf(sub.kind, sub.object)
 	suspects = likely(suspects)
 	if n := len(suspects) - driftChecks; n > 0 {
-		unknown = append(unknown, fmt.Sprintf("%s of %s whose fields were changed by others: flux diff shows them", times(n, "object"), owner))
+		unknown = append(unknown, fmt.Sprintf("%s of %s whose fields were changed by others: flux diff shows them", output.Amount(n, "object"), owner))
 		suspects = suspects[:driftChecks]
 	}
 	if len(suspects) == 0 {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -77,7 +78,7 @@ func (s *verifier) readInventory(ctx context.Context, sub subject, rendered *des
 		for _, scope := range scopes[inventoryLists:] {
 			n += len(scope.targets)
 		}
-		inv.unknown = append(inv.unknown, fmt.Sprintf("%s of %d more kinds in the inventory of %s", times(n, "object"), len(scopes)-inventoryLists, targetOf(sub.kind, sub.object)))
+		inv.unknown = append(inv.unknown, fmt.Sprintf("%s of %d more kinds in the inventory of %s", output.Amount(n, "object"), len(scopes)-inventoryLists, targetOf(sub.kind, sub.object)))
 		scopes = scopes[:inventoryLists]
 	}
 	var g errgroup.Group
@@ -215,7 +216,7 @@ func (inv *inventory) lookUp(ctx context.Context, client *kube.Client, scopes []
 		}
 	}
 	if left > 0 {
-		inv.unknown = append(inv.unknown, fmt.Sprintf("%s without the labels of %s", times(left, "object"), targetOf(inv.kind, inv.object)))
+		inv.unknown = append(inv.unknown, fmt.Sprintf("%s without the labels of %s", output.Amount(left, "object"), targetOf(inv.kind, inv.object)))
 	}
 }
 
@@ -245,7 +246,7 @@ func (inv *inventory) missing(d Doctor, skip func(controllers.Target) bool) (Cas
 		root.Details = append(root.Details, t.String()+" is missing as well")
 	}
 	root.Details = append(root.Details, moreOf(len(gone)-namedObjects)...)
-	first := Finding{Object: owner, Code: "incomplete", Message: fmt.Sprintf("%d of %s in its inventory missing", len(gone), times(len(inv.targets), "object"))}
+	first := Finding{Object: owner, Code: "incomplete", Message: fmt.Sprintf("%d of %s in its inventory missing", len(gone), output.Amount(len(inv.targets), "object"))}
 	return Case{Object: owner, Root: root, Chain: []Finding{first, root}}, true
 }
 

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
@@ -127,7 +128,7 @@ func ended(p *corev1.Pod, s corev1.ContainerStatus, t *corev1.ContainerStateTerm
 		Final:   s.RestartCount >= maxRestarts, pod: p.Name, container: s.Name,
 	}
 	if s.RestartCount > 0 {
-		cause.Message += fmt.Sprintf(" (%s)", times(int(s.RestartCount), "restart"))
+		cause.Message += fmt.Sprintf(" (%s)", output.Amount(int(s.RestartCount), "restart"))
 	}
 	switch {
 	case t.Reason == "OOMKilled":

@@ -1,7 +1,6 @@
 package diagnose
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -27,12 +26,4 @@ func join(reason, message string) string {
 		return reason
 	}
 	return reason + ": " + message
-}
-
-// times returns a count with its noun.
-func times(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

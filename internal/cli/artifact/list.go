@@ -50,7 +50,7 @@ and revisions. Signatures and attestations of cosign are not listed.`,
 	oci.AddAccess(a, flags, &o.access)
 	flags.StringVar(&o.semver, "filter-semver", "", "range of versions, e.g. '>=1.0.0 <2.0.0'")
 	flags.StringVar(&o.regexp, "filter-regex", "", "regular expression for tags")
-	oci.AddFormat(flags, &o.format)
+	command.AddOutput(flags, &o.format, "output format", "json", "yaml")
 	return cmd
 }
 

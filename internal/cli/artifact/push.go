@@ -77,7 +77,7 @@ workload identity or the role of the machine: see 'flux help environment'.`,
 	flags.BoolVar(&o.reproducible, "reproducible", false, "set the time of the artifact to 1970-01-01, so that equal files have the same digest")
 	flags.BoolVar(&o.Resolve, "resolve-symlinks", false, "pack the targets of symbolic links instead of skipping the links")
 	flags.BoolVar(&o.debug, "debug", false, "print the requests to the registry")
-	oci.AddFormat(flags, &o.format)
+	command.AddOutput(flags, &o.format, "output format", "json", "yaml")
 	return cmd
 }
 

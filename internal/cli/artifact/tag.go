@@ -38,7 +38,7 @@ func newTagArtifact(a *app.App) *cobra.Command {
 	flags := cmd.Flags()
 	oci.AddAccess(a, flags, &o.access)
 	flags.StringSliceVar(&o.tags, "tag", nil, "tag to add; can be repeated or separated by commas")
-	oci.AddFormat(flags, &o.format)
+	command.AddOutput(flags, &o.format, "output format", "json", "yaml")
 	return cmd
 }
 

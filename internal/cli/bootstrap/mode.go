@@ -37,7 +37,7 @@ func (m *mode) add(fs *pflag.FlagSet) {
 	fs.BoolVar(&m.dryRun, "dry-run", false, "print the changes without making them")
 	fs.BoolVar(&m.pullRequest, "pull-request", false, "push to a separate branch and open a pull request; run the command again after the merge")
 	fs.BoolVar(&m.rotateKey, "rotate-key", false, "replace the SSH key or deploy token of the cluster")
-	fs.VarP(command.Choice{Value: &m.output, Allowed: []string{"json", "yaml"}}, "output", "o", "output format of --preflight and --dry-run: json or yaml")
+	command.AddOutput(fs, &m.output, "output format of --preflight and --dry-run", "json", "yaml")
 }
 
 // validate returns an error for flags that are mutually exclusive.

@@ -100,7 +100,7 @@ OCIRepository that is not on the cluster is pulled from its registry.`,
 	buildflags.AddHelm(fs, &o.helm)
 	fs.BoolVar(&withHelm, "with-helm", false, "also render the HelmReleases in the build")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "build without cluster access, from the files in the work tree")
-	fs.VarP(command.Choice{Value: &o.format, Allowed: []string{"yaml", "json"}}, "output", "o", "output format: yaml or json")
+	command.AddOutput(fs, &o.format, "output format", "yaml", "json")
 	o.secrets.Add(fs)
 	return cmd
 }

@@ -47,7 +47,7 @@ and Secrets are read from the work tree; lookups in charts return no objects.`,
 	buildflags.AddHelm(fs, &o.helm)
 	o.AddRelease(fs)
 	fs.BoolVar(&o.DryRun, "dry-run", false, "build without cluster access, from the files in the work tree")
-	fs.VarP(command.Choice{Value: &o.format, Allowed: []string{"yaml", "json"}}, "output", "o", "output format: yaml or json")
+	command.AddOutput(fs, &o.format, "output format", "yaml", "json")
 	o.secrets.Add(fs)
 	return cmd
 }

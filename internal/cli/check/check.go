@@ -14,8 +14,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/installation"
-	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
@@ -68,10 +68,9 @@ and controllers (also with namespace and images).`,
 	fs := cmd.Flags()
 	fs.BoolVar(&o.pre, "pre", false, "check only the prerequisites of an installation")
 	fs.BoolVar(&o.strict, "strict", false, "fail on warnings")
-	fs.StringVarP(&o.format, "output", "o", "", "print the report: json or yaml")
+	command.AddOutput(fs, &o.format, "print a report", "json", "yaml")
 	o.components.Add(fs)
 	fs.Duration("poll-interval", 5*time.Second, "accepted for compatibility: the controllers are watched, not polled")
-	report.CompleteFormat(cmd)
 	return cmd
 }
 
@@ -88,9 +87,6 @@ type checkup struct {
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options) error {
-	if err := report.CheckFormat(o.format); err != nil {
-		return err
-	}
 	required, err := o.components.All()
 	if err != nil {
 		return err

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/spf13/pflag"
 )
 
 // Choice is the value of a flag with a fixed set of values.
@@ -25,11 +27,22 @@ func (c Choice) Type() string { return "string" }
 // Choices returns the allowed values.
 func (c Choice) Choices() []string { return c.Allowed }
 
-// Set returns an error for a value that is not allowed.
+// Set returns an error for a value that is neither allowed nor the present one.
 func (c Choice) Set(s string) error {
-	if !slices.Contains(c.Allowed, s) {
+	if s != *c.Value && !slices.Contains(c.Allowed, s) {
 		return fmt.Errorf("must be one of %s", strings.Join(c.Allowed, ", "))
 	}
 	*c.Value = s
 	return nil
+}
+
+// AddOutput adds the flag --output with a fixed set of formats to fs. usage is what the flag prints;
+// the formats are appended to it.
+func AddOutput(fs *pflag.FlagSet, format *string, usage string, formats ...string) {
+	last := len(formats) - 1
+	list := strings.Join(formats[:last], ", ")
+	if last > 0 {
+		list += " or "
+	}
+	fs.VarP(Choice{Value: format, Allowed: formats}, "output", "o", usage+": "+list+formats[last])
 }

@@ -84,8 +84,7 @@ unless --reveal prints them or --mask-secrets accepts the masks.`,
 	fs.BoolVar(&o.reveal, "reveal", false, "with --show-"+inputs+": show what comes from Secrets")
 	fs.BoolVar(&o.mask, "mask-secrets", false, "with --show-"+inputs+": mask what comes from Secrets where standard output is not a terminal, too")
 	fs.BoolVar(&o.origin, "origin", false, "with --show-"+inputs+": show where each comes from")
-	fs.StringVarP(&o.format, "output", "o", "", "print json or yaml")
-	report.CompleteFormat(cmd)
+	command.AddOutput(fs, &o.format, "output format", "json", "yaml")
 	return cmd
 }
 
@@ -106,7 +105,7 @@ func (o *options) check(cmd *cobra.Command, k controllers.Kind, names []string) 
 	case o.reveal && o.mask:
 		return errors.New("--reveal and --mask-secrets are mutually exclusive")
 	}
-	return report.CheckFormat(o.format)
+	return nil
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options, k controllers.Kind, names []string) error {

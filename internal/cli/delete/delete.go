@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/kube"
@@ -55,18 +56,14 @@ func NewCommand(a *app.App) *cobra.Command {
 			fs.BoolVarP(&o.silent, "silent", "s", false, "do not prompt for confirmation")
 			fs.BoolVar(&o.wait, "wait", false, "wait until the objects are deleted")
 			fs.BoolVar(&o.suspendFirst, "suspend-first", false, "suspend the objects first, so that the resources they manage are kept")
-			report.AddResultFormat(fs, &o.format)
+			command.AddOutput(fs, &o.format, "print the result for each object", "json", "yaml", "name")
 		},
 		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
 	})
-	report.CompleteResultFormat(cmd)
 	return cmd
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
-	if err := report.CheckResultFormat(o.format); err != nil {
-		return err
-	}
 	if err := o.targets.With(s).Check(cmd, s); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/cli/report"
@@ -23,7 +24,6 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
-	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
@@ -74,15 +74,11 @@ With --path the objects are those in the files of a folder, and no cluster is as
 	fs.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "include the objects of all namespaces")
 	fs.StringVar(&o.path, "path", "", "read the objects from the manifests in a directory instead of the cluster")
 	fs.BoolVar(&o.reverse, "reverse", false, "show the dependents of an object instead of its dependencies")
-	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(formats(), ", ")+"; wide adds status, and is the default on a terminal")
-	complete.Flag(cmd, "output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
+	command.AddOutput(fs, &o.format, "output format; wide adds status and is the default on a terminal", formats()...)
 	return cmd
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
-	if o.format != "" && !slices.Contains(formats(), o.format) {
-		return output.UnknownFormat(o.format, formats()...)
-	}
 	k, ref, err := objref.ParseFluxObject(args)
 	if err != nil {
 		return err

@@ -68,7 +68,7 @@ func refersToSecrets(k controllers.Kind) bool { return len(k.Secrets) > 0 }
 func (o *options) add(fs *pflag.FlagSet) {
 	o.targets.AddReading(fs, "print")
 	fs.BoolVar(&o.credentials, "with-credentials", false, "also print the Secrets that the objects refer to")
-	fs.VarP(command.Choice{Value: &o.format, Allowed: []string{"yaml", "json"}}, "output", "o", "print yaml or json")
+	command.AddOutput(fs, &o.format, "output format", "yaml", "json")
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
@@ -57,8 +58,7 @@ namespace, name and result: created, configured or unchanged.`,
 	}
 	o.Add(cmd.Flags())
 	cmd.Flags().BoolVar(&o.export, "export", false, "print the manifests instead of installing them")
-	cmd.Flags().StringVarP(&o.format, "output", "o", "", "print the result for each object: json or yaml")
-	report.CompleteFormat(cmd)
+	command.AddOutput(cmd.Flags(), &o.format, "print the result for each object", "json", "yaml")
 	return cmd
 }
 
@@ -105,7 +105,7 @@ func (o *options) check() error {
 	if o.export && o.format != "" {
 		return errors.New("--export and --output are mutually exclusive")
 	}
-	return report.CheckFormat(o.format)
+	return nil
 }
 
 // apply applies the objects and waits for the controllers. It returns results

@@ -84,7 +84,7 @@ connections and follows replacement pods without losing or repeating lines.`,
 	fs.Int64Var(&o.tail, "tail", -1, "number of recent lines to show per pod, of those that the other flags select; -1 for all")
 	fs.StringVar(&o.subject, "for", "", "show records of an object and the objects that it manages: KIND/NAME")
 	fs.IntVar(&o.streams, "max-log-requests", 50, "maximum number of concurrent log requests")
-	fs.StringVarP(&o.format, "output", "o", "", "output format: json (one record per line, with its pod)")
+	command.AddOutput(fs, &o.format, "output format, a line with its pod for each record", "json")
 	complete.Flag(cmd, "for", complete.FluxObjects(a))
 	complete.Flag(cmd, "kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
 	complete.Flag(cmd, "name", completeNamed(a, &o.kind))
@@ -118,8 +118,6 @@ func (o *options) parsed() (logs.Options, error) {
 	options := logs.Options{Since: o.since, Tail: o.tail, Streams: o.streams}
 	options.Filter.Level, options.Filter.Name = o.level.String(), o.name
 	switch {
-	case o.format != "" && o.format != "json":
-		return options, output.UnknownFormat(o.format, "json")
 	case o.since < 0:
 		return options, fmt.Errorf("--since %s is in the future: give a time such as 10m", o.since)
 	case o.tail < -1:

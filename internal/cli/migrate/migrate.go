@@ -12,8 +12,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/cli/oci"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/migrate"
@@ -71,7 +71,7 @@ whose kind cannot be determined are listed and left unchanged.`,
 	flags.StringVarP(&o.version, "version", "v", "", "Flux minor version to migrate to, e.g. 2.6, with --path")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the changes without applying them")
 	flags.BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
-	oci.AddFormat(flags, &o.format)
+	command.AddOutput(flags, &o.format, "output format", "json", "yaml")
 	complete.Flag(cmd, "version", cobra.FixedCompletions(releases(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }

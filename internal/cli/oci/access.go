@@ -32,11 +32,6 @@ func AddAccess(a *app.App, flags *pflag.FlagSet, access *registry.Access) {
 	flags.Var(command.Choice{Value: &access.Provider, Allowed: []string{"generic", cloud.AWS, cloud.Azure, cloud.GCP}}, "provider", "cloud provider whose identity in the environment is used: generic (none), aws, azure or gcp")
 }
 
-// AddFormat adds the flag --output to a command that prints text by default.
-func AddFormat(flags *pflag.FlagSet, format *string) {
-	flags.VarP(command.Choice{Value: format, Allowed: []string{"json", "yaml"}}, "output", "o", "output format: json or yaml (default text)")
-}
-
 // Address returns the address of an artifact, the only argument of these commands.
 func Address(cmd *cobra.Command, args []string) (string, error) {
 	usage := cmd.CommandPath() + " oci://ghcr.io/org/manifests"

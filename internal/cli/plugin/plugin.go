@@ -15,7 +15,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/command"
-	"github.com/fluxkit/flux/internal/cli/oci"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
@@ -71,7 +70,7 @@ func newPluginList(a *app.App) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return listPlugins(a, cmd, format) },
 	}
-	oci.AddFormat(cmd.Flags(), &format)
+	command.AddOutput(cmd.Flags(), &format, "output format", "json", "yaml")
 	return cmd
 }
 
@@ -139,7 +138,7 @@ or all of them.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, args []string) error { return searchPlugins(a, cmd, format, args) },
 	}
-	oci.AddFormat(cmd.Flags(), &format)
+	command.AddOutput(cmd.Flags(), &format, "output format", "json", "yaml")
 	return cmd
 }
 

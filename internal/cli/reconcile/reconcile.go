@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/cli/reconciler"
 	"github.com/fluxkit/flux/internal/cli/report"
@@ -61,12 +62,11 @@ func NewCommand(a *app.App) *cobra.Command {
 			fs.BoolVar(&o.failed, "failed", false, "reconcile the objects of the namespace that are not ready")
 			fs.BoolVar(&o.Once, "once", false, "also reconcile suspended objects, and suspend them again")
 			fs.BoolVar(&o.Wait, "wait", true, "wait for the result")
-			report.AddFormat(fs, &o.format)
+			command.AddOutput(fs, &o.format, "also print the outcome for each object", "json", "yaml")
 		},
 		KindFlags: func(k controllers.Kind, fs *pflag.FlagSet) { addKindFlags(o, k, fs) },
 		Run:       func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
 	})
-	report.CompleteFormat(cmd)
 	return cmd
 }
 
@@ -84,9 +84,6 @@ func addKindFlags(o *options, k controllers.Kind, fs *pflag.FlagSet) {
 }
 
 func (o *options) check() error {
-	if err := report.CheckFormat(o.format); err != nil {
-		return err
-	}
 	if o.Once && !o.Wait {
 		return errors.New("--once and --wait=false are mutually exclusive: the object is suspended again after the result")
 	}

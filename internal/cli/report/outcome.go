@@ -3,14 +3,9 @@ package report
 import (
 	"errors"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/objref"
-	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -72,25 +67,6 @@ func (e *UnreadyError) report() *Cause {
 		}
 	}
 	return r
-}
-
-// AddFormat adds the flag --output of commands that report outcomes.
-func AddFormat(fs *pflag.FlagSet, format *string) {
-	fs.StringVarP(format, "output", "o", "", "also print the outcome for each object: json or yaml")
-}
-
-// CompleteFormat completes --output.
-func CompleteFormat(cmd *cobra.Command) {
-	complete.Flag(cmd, "output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// CheckFormat returns an error for formats other than json and yaml.
-func CheckFormat(format string) error {
-	switch format {
-	case "", "json", "yaml":
-		return nil
-	}
-	return output.UnknownFormat(format, "json", "yaml")
 }
 
 // PrintOutcomes writes the outcomes to standard output, always as a list.

@@ -2,18 +2,12 @@ package report
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/objref"
-	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -84,27 +78,6 @@ func (r *Results) Changed(targets []objref.Target) []objref.Target {
 		}
 	}
 	return done
-}
-
-// resultFormats returns the values of --output of commands that change objects.
-func resultFormats() []string { return []string{"json", "yaml", "name"} }
-
-// AddResultFormat adds the flag --output of commands that change objects.
-func AddResultFormat(fs *pflag.FlagSet, format *string) {
-	fs.StringVarP(format, "output", "o", "", "print the result for each object: json, yaml or name")
-}
-
-// CompleteResultFormat completes --output.
-func CompleteResultFormat(cmd *cobra.Command) {
-	complete.Flag(cmd, "output", cobra.FixedCompletions(resultFormats(), cobra.ShellCompDirectiveNoFileComp))
-}
-
-// CheckResultFormat returns an error for formats other than json, yaml and name.
-func CheckResultFormat(format string) error {
-	if format == "" || slices.Contains(resultFormats(), format) {
-		return nil
-	}
-	return output.UnknownFormat(format, resultFormats()...)
 }
 
 // PrintResults writes the results to standard output: always as a list, or for

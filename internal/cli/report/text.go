@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -75,12 +74,4 @@ func Unreadable(err error) string {
 	default:
 		return "Unknown: " + redact.Text(err.Error())
 	}
-}
-
-// Amount returns a number with its noun.
-func Amount(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

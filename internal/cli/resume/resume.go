@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/cli/reconciler"
 	"github.com/fluxkit/flux/internal/cli/report"
@@ -52,11 +53,10 @@ func NewCommand(a *app.App) *cobra.Command {
 		Flags: func(fs *pflag.FlagSet) {
 			o.targets.Add(fs, "resume")
 			fs.BoolVar(&o.wait, "wait", true, "wait until each object is reconciled")
-			report.AddResultFormat(fs, &o.format)
+			command.AddOutput(fs, &o.format, "print the result for each object", "json", "yaml", "name")
 		},
 		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
 	})
-	report.CompleteResultFormat(cmd)
 	return cmd
 }
 
@@ -64,9 +64,6 @@ func NewCommand(a *app.App) *cobra.Command {
 func reconciled(k controllers.Kind) bool { return k.Has(controllers.Reconcile) }
 
 func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
-	if err := report.CheckResultFormat(o.format); err != nil {
-		return err
-	}
 	if err := o.targets.With(s).Check(cmd, s); err != nil {
 		return err
 	}

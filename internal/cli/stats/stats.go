@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,11 +12,11 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -64,25 +63,15 @@ gotk_suspend_status, which the controllers no longer export.
 	fs.BoolVar(&o.metrics, "metrics", false, "show the reconciliation metrics of the controllers")
 	fs.StringVar(&o.fluxNamespace, "flux-namespace", a.FluxNamespace(), "namespace of the Flux controllers, with --metrics")
 	complete.Flag(cmd, "flux-namespace", complete.Namespaces(a))
-	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(formats(), ", "))
-	complete.Flag(cmd, "output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
+	command.AddOutput(fs, &o.format, "output format", "wide", "json", "yaml", "prometheus")
 	return cmd
 }
 
-// formats returns the values of --output.
-func formats() []string { return []string{"wide", "json", "yaml", "prometheus"} }
-
 func (o *options) check() error {
-	switch o.format {
-	case "", "wide", "json", "yaml":
-		return nil
-	case "prometheus":
-		if o.metrics {
-			return hint.Errorf("scrape the controllers, or leave out --metrics for the series of objects", "-o prometheus does not go with --metrics")
-		}
-		return nil
+	if o.format == "prometheus" && o.metrics {
+		return hint.Errorf("scrape the controllers, or omit --metrics", "-o prometheus and --metrics are mutually exclusive")
 	}
-	return output.UnknownFormat(o.format, formats()...)
+	return nil
 }
 
 // countedKinds are the kinds in the table of Flux 2.9, in its order. Other

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
@@ -56,8 +57,7 @@ could not be checked is listed.`,
 		ValidArgsFunction: completeStatus(a),
 		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, format, args) },
 	}
-	cmd.Flags().StringVarP(&format, "output", "o", "", "print json or yaml")
-	report.CompleteFormat(cmd)
+	command.AddOutput(cmd.Flags(), &format, "output format", "json", "yaml")
 	return cmd
 }
 
@@ -112,9 +112,6 @@ func completeStatus(a *app.App) cobra.CompletionFunc {
 }
 
 func run(a *app.App, cmd *cobra.Command, format string, args []string) error {
-	if err := report.CheckFormat(format); err != nil {
-		return err
-	}
 	kinds, ref, err := statusSubject(cmd, args)
 	if err != nil {
 		return err

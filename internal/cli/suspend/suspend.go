@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/cli/reconciler"
@@ -54,21 +55,17 @@ func NewCommand(a *app.App) *cobra.Command {
 		Flags: func(fs *pflag.FlagSet) {
 			o.targets.Add(fs, "suspend")
 			fs.StringVar(&o.reason, "reason", "", "reason of the suspension, shown by get -o wide and removed by resume")
-			report.AddResultFormat(fs, &o.format)
+			command.AddOutput(fs, &o.format, "print the result for each object", "json", "yaml", "name")
 		},
 		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
 	})
 	complete.Flag(cmd, "reason", cobra.NoFileCompletions)
-	report.CompleteResultFormat(cmd)
 	return cmd
 }
 
 // run reads each object before it changes it: a suspended object keeps its reason
 // and author. The name of the user is requested at the same time.
 func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
-	if err := report.CheckResultFormat(o.format); err != nil {
-		return err
-	}
 	if err := o.targets.With(s).Check(cmd, s); err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
@@ -57,8 +57,7 @@ An object that Flux does not manage is an error, and the exit code is 1.`,
 	fs := cmd.Flags()
 	fs.StringVar(&o.kind, "kind", "", "resource type of the objects: a kind, plural, singular or short name, e.g. Deployment or deploy")
 	fs.StringVar(&o.apiVersion, "api-version", "", "API version of --kind, e.g. apps/v1 (default: the one that the cluster prefers)")
-	fs.StringVarP(&o.format, "output", "o", "", "print json or yaml, a list where several objects are named")
-	report.CompleteFormat(cmd)
+	command.AddOutput(fs, &o.format, "output format, a list for several objects", "json", "yaml")
 	complete.Flag(cmd, "kind", cobra.FixedCompletions(kube.Words(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -110,9 +109,6 @@ func tracedNames(words, names []string, example string) ([]objref.Ref, error) {
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
-	if err := report.CheckFormat(o.format); err != nil {
-		return err
-	}
 	objects, err := o.parsed(args)
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/cli/treeview"
@@ -24,7 +25,6 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
-	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
@@ -62,13 +62,12 @@ func NewCommand(a *app.App) *cobra.Command {
   flux tree ks/my-app hr/my-app`,
 		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
 	})
-	complete.Flag(cmd, "output", cobra.FixedCompletions(formats(), cobra.ShellCompDirectiveNoFileComp))
 	complete.Flag(cmd, "depth", cobra.FixedCompletions([]string{"all", "inventory"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (o *options) add(fs *pflag.FlagSet) {
-	fs.StringVarP(&o.format, "output", "o", "", "print "+strings.Join(formats(), ", ")+"; wide adds status, restarts and age, and is the default on a terminal")
+	command.AddOutput(fs, &o.format, "output format; wide adds status, restarts and age and is the default on a terminal", formats()...)
 	fs.BoolVar(&o.failed, "failed", false, "show only objects that are not ready and their ancestors")
 	fs.StringVar(&o.depth, "depth", "all", "depth of the tree: all (including owned objects) or inventory (only applied objects; -o json and yaml use the fields of Flux 2.9)")
 }
@@ -91,10 +90,8 @@ func (o *options) parsed(terminal bool) (tree.Options, error) {
 		t.Status = terminal || o.failed
 	case o.format == "json" || o.format == "yaml":
 		t.Status = !t.InventoryOnly || o.failed
-	case slices.Contains(formats(), o.format):
-		t.Status = true
 	default:
-		return t, output.UnknownFormat(o.format, formats()...)
+		t.Status = true
 	}
 	return t, nil
 }

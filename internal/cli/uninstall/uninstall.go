@@ -10,6 +10,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
@@ -51,15 +52,11 @@ each of them has the field dryRun.`,
 	cmd.Flags().BoolVar(&o.keepNamespace, "keep-namespace", false, "keep the namespace and the other objects in it")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be removed without removing it")
 	cmd.Flags().BoolVarP(&o.silent, "silent", "s", false, "skip the confirmation")
-	cmd.Flags().StringVarP(&o.format, "output", "o", "", "print the result for each object: json or yaml")
-	report.CompleteFormat(cmd)
+	command.AddOutput(cmd.Flags(), &o.format, "print the result for each object", "json", "yaml")
 	return cmd
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options) error {
-	if err := report.CheckFormat(o.format); err != nil {
-		return err
-	}
 	client, namespace, err := a.Connect(cmd)
 	if err != nil {
 		return err

@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -48,7 +48,7 @@ the tool was built from, and the time of this commit.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(a, cmd, o) },
 	}
 	cmd.Flags().BoolVar(&o.client, "client", false, "show the version of this tool only")
-	cmd.Flags().StringVarP(&o.format, "output", "o", "yaml", "output format: yaml or json")
+	command.AddOutput(cmd.Flags(), &o.format, "output format", "yaml", "json")
 	return cmd
 }
 
@@ -56,9 +56,6 @@ the tool was built from, and the time of this commit.`,
 type entry struct{ name, version string }
 
 func run(a *app.App, cmd *cobra.Command, o *options) error {
-	if o.format != "yaml" && o.format != "json" {
-		return output.UnknownFormat(o.format, "yaml", "json")
-	}
 	entries := []entry{{"flux", "v" + strings.TrimPrefix(a.Build.Version, "v")}}
 	if o.format == "json" && a.Build.Commit != "" {
 		// Omitted in YAML, which scripts for Flux 2.9 parse.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/cli/report"
@@ -60,7 +61,6 @@ func NewCommand(a *app.App) *cobra.Command {
   flux wait all -A`,
 		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
 	})
-	report.CompleteFormat(cmd)
 	complete.Flag(cmd, "for", cobra.FixedCompletions([]string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Long = `Wait until objects are ready, suspended or deleted.
 
@@ -88,7 +88,7 @@ func hasRevision(k controllers.Kind) bool {
 func (o *options) add(fs *pflag.FlagSet) {
 	o.targets.Add(fs, "wait for")
 	fs.StringVar(&o.state, "for", reconcile.Ready, "state to wait for: ready, suspended or deleted")
-	report.AddFormat(fs, &o.format)
+	command.AddOutput(fs, &o.format, "also print the outcome for each object", "json", "yaml")
 }
 
 func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
@@ -116,7 +116,7 @@ func (o *options) check(s kinds.Selection) error {
 			return fmt.Errorf("%s objects cannot be suspended", k.Kind)
 		}
 	}
-	return report.CheckFormat(o.format)
+	return nil
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {

@@ -12,11 +12,13 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
@@ -88,15 +90,11 @@ blocks.`,
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "check the Flux resources of all namespaces")
 	flags.BoolVar(&o.all, "all", false, "report all root causes, not only the first 20")
-	flags.StringVarP(&o.format, "output", "o", "", "print the diagnosis as json or yaml")
-	report.CompleteFormat(cmd)
+	command.AddOutput(flags, &o.format, "output format", "json", "yaml")
 	return cmd
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
-	if err := report.CheckFormat(o.format); err != nil {
-		return err
-	}
 	ref, err := objref.ParseCommandLine(cmd.CommandPath(), args)
 	if err != nil {
 		return err
@@ -187,7 +185,7 @@ func verdict(ctx context.Context, doctor diagnose.Doctor, ref objref.Ref, scope 
 func printVerdict(a *app.App, v diagnose.Verdict, ref objref.Ref, scope diagnose.Scope, commits report.Unapplied) error {
 	p := report.NewPage(a)
 	if ref.Name == "" && v.Problems > 1 {
-		p.B.WriteString(p.Strong(report.Amount(v.Problems, "problem")+", "+report.Amount(v.RootCauses, "root cause")) + "\n\n")
+		p.B.WriteString(p.Strong(output.Amount(v.Problems, "problem")+", "+output.Amount(v.RootCauses, "root cause")) + "\n\n")
 	}
 	for i, c := range v.Cases {
 		if i > 0 {
@@ -197,7 +195,7 @@ func printVerdict(a *app.App, v diagnose.Verdict, ref objref.Ref, scope diagnose
 	}
 	if more := v.RootCauses - len(v.Cases); more > 0 {
 		p.B.WriteString("\n")
-		p.Line(0, fmt.Sprintf("and %s: flux why --all", report.Amount(more, "more root cause")))
+		p.Line(0, fmt.Sprintf("and %s: flux why --all", output.Amount(more, "more root cause")))
 	}
 	if len(v.Cases) == 0 {
 		p.Line(0, nothingFound(v, ref, scope))
@@ -213,7 +211,7 @@ func printVerdict(a *app.App, v diagnose.Verdict, ref objref.Ref, scope diagnose
 
 // nothingFound returns the message for a diagnosis without problems.
 func nothingFound(v diagnose.Verdict, ref objref.Ref, scope diagnose.Scope) string {
-	what := report.Amount(v.Looked, "Flux resource")
+	what := output.Amount(v.Looked, "Flux resource")
 	if scope.Namespace != "" {
 		what += " in namespace " + scope.Namespace
 	}

@@ -100,41 +100,43 @@ func hostNamespaces(o controllers.Object) []string {
 	return found
 }
 
-// clusterAdmin finds the subjects that a binding to cluster-admin gains.
-func clusterAdmin(c change) []string {
-	if !c.is("rbac.authorization.k8s.io", "ClusterRoleBinding") && !c.is("rbac.authorization.k8s.io", "RoleBinding") {
-		return nil
-	}
-	return added(func(o controllers.Object) []string {
-		if field(o, "roleRef.kind") != "ClusterRole" || field(o, "roleRef.name") != "cluster-admin" {
+const rbac = "rbac.authorization.k8s.io"
+
+// of limits a search to objects of some kinds.
+func of(group string, find func(change) []string, kinds ...string) func(change) []string {
+	return func(c change) []string {
+		if c.Object.Group != group || !slices.Contains(kinds, c.Object.Kind) {
 			return nil
 		}
-		var subjects []string
-		for _, s := range elements(o, "subjects") {
-			name := field(s, "name")
-			if namespace := field(s, "namespace"); namespace != "" {
-				name = namespace + "/" + name
-			}
-			subjects = append(subjects, "to "+field(s, "kind")+" "+name)
-		}
-		return subjects
-	})(c)
+		return find(c)
+	}
 }
 
-// wildcardRole finds a rule with all verbs on all resources that a role gains.
-func wildcardRole(c change) []string {
-	if !c.is("rbac.authorization.k8s.io", "ClusterRole") && !c.is("rbac.authorization.k8s.io", "Role") {
+// adminSubjects returns the subjects of a binding to cluster-admin.
+func adminSubjects(o controllers.Object) []string {
+	if field(o, "roleRef.kind") != "ClusterRole" || field(o, "roleRef.name") != "cluster-admin" {
 		return nil
 	}
-	return added(func(o controllers.Object) []string {
-		var groups []string
-		for _, rule := range elements(o, "rules") {
-			if hasWildcard(rule, "verbs") && hasWildcard(rule, "resources") && hasWildcard(rule, "apiGroups") {
-				groups = append(groups, "")
-			}
+	var subjects []string
+	for _, s := range elements(o, "subjects") {
+		name := field(s, "name")
+		if namespace := field(s, "namespace"); namespace != "" {
+			name = namespace + "/" + name
 		}
-		return groups
-	})(c)
+		subjects = append(subjects, "to "+field(s, "kind")+" "+name)
+	}
+	return subjects
+}
+
+// wildcardRules returns an occurrence for each rule of a role with all verbs on all resources.
+func wildcardRules(o controllers.Object) []string {
+	var found []string
+	for _, rule := range elements(o, "rules") {
+		if hasWildcard(rule, "verbs") && hasWildcard(rule, "resources") && hasWildcard(rule, "apiGroups") {
+			found = append(found, "")
+		}
+	}
+	return found
 }
 
 func hasWildcard(rule map[string]any, key string) bool {

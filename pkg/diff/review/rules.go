@@ -97,12 +97,12 @@ var rules = []Rule{
 	{
 		ID: "cluster-admin", Effect: "grants cluster-admin",
 		Explanation: "The subject gets all permissions in the cluster, or in the namespace of a RoleBinding.",
-		find:        clusterAdmin,
+		find:        of(rbac, added(adminSubjects), "ClusterRoleBinding", "RoleBinding"),
 	},
 	{
 		ID: "wildcard-permissions", Effect: "grants all verbs on all resources",
 		Explanation: "The role is equivalent to cluster-admin in its scope.",
-		find:        wildcardRole,
+		find:        of(rbac, added(wildcardRules), "ClusterRole", "Role"),
 	},
 	{
 		ID: "privileged", Effect: "runs privileged",

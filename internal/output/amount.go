@@ -1,0 +1,11 @@
+package output
+
+import "fmt"
+
+// Amount returns a number with its noun in the singular or the plural.
+func Amount(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
