@@ -143,6 +143,8 @@ type Change struct {
 	IgnoredFields int `json:"ignoredFields,omitempty"`
 	// Notes are facts that could not be determined, such as a value that cannot be decrypted here.
 	Notes []string `json:"notes,omitempty"`
+	// Digest identifies the values that are masked: it differs if they do. It is empty if none is.
+	Digest string `json:"-"`
 	// Before and After are the object without the fields that the server maintains, with secret
 	// values masked. One of them is nil for an object that is created or deleted.
 	Before *unstructured.Unstructured `json:"-"`
@@ -159,6 +161,8 @@ func (c Change) Left() bool { return c.Action == Skipped && (c.Before != nil || 
 
 // Result holds the changes that a Kustomization or a HelmRelease makes.
 type Result struct {
+	// Cluster is the folder of the cluster, if several are compared.
+	Cluster string `json:"cluster,omitempty"`
 	// Owner is the Kustomization or HelmRelease.
 	Owner    Ref    `json:"owner"`
 	Revision string `json:"revision,omitempty"`

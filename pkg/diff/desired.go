@@ -1,6 +1,9 @@
 package diff
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -248,6 +251,7 @@ func (c *between) finish(change Change, old, young build.Object) Change {
 	}
 	maskObjects(before, after, c.secrets, old.Encrypted || young.Encrypted)
 	change.Before, change.After = before, after
+	change.Digest = maskedDigest(old, young, before, after)
 	if both {
 		change.Fields = Fields(content(before), content(after))
 	}
@@ -275,4 +279,25 @@ func (c *between) shown(o build.Object) *unstructured.Unstructured {
 // stillEncrypted reports whether an object is still encrypted.
 func stillEncrypted(o build.Object) bool {
 	return o.Unstructured != nil && item{Unstructured: o.Unstructured, built: o}.encrypted()
+}
+
+// maskedDigest returns a digest of both versions of an object if values of it are masked, else "".
+func maskedDigest(old, young build.Object, before, after *unstructured.Unstructured) string {
+	if sameContent(old, before) && sameContent(young, after) {
+		return ""
+	}
+	sum := sha256.New()
+	for _, o := range []build.Object{old, young} {
+		text, err := json.Marshal(o.Unstructured)
+		if err != nil {
+			text = fmt.Append(nil, o.Unstructured) // not for values decoded from YAML
+		}
+		sum.Write(fmt.Appendf(nil, "%d %s", len(text), text))
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// sameContent reports whether nothing of an object is masked in what is shown of it.
+func sameContent(o build.Object, shown *unstructured.Unstructured) bool {
+	return o.Unstructured == nil || apiequality.Semantic.DeepEqual(content(tidy(o.Object)), content(shown))
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,7 +20,6 @@ import (
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
-	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/diff/review"
 	"github.com/fluxkit/flux/pkg/diff/revision"
@@ -29,6 +29,7 @@ import (
 type baseOptions struct {
 	options
 	base, head string
+	paths      []string
 	mergeBase  bool
 	complete   bool
 	fetch      bool
@@ -46,6 +47,10 @@ cluster access, for pull requests: it builds the Kustomizations and HelmReleases
 in the directory of the cluster (--path), uses the repository for each source
 whose URL is one of its remotes, renders the affected objects at both
 revisions, and compares them object by object.
+
+Several clusters are compared at once if --path is repeated or a pattern, which
+has to be quoted. What they have in common is rendered once. The report is
+grouped by cluster, with the changes that are the same in several clusters first.
 
 With --base auto, the base is the merge base with the target branch of the pull
 request, which CI systems pass in environment variables, or with the default
@@ -75,6 +80,9 @@ if anything is not compared.`
   # Show the changes of a pull request in a CI system
   flux diff --base auto --path clusters/production
 
+  # Show the changes on all clusters
+  flux diff --base main --path 'clusters/*'
+
   # Fail only for dangers, and write a comment and a report for code scanning
   flux diff --base auto --path clusters/production --fail-on=danger -o github=comment.md -o sarif=flux.sarif
 
@@ -85,7 +93,7 @@ if anything is not compared.`
 	fs.StringVar(&o.head, "head", "", "revision to compare (default: the work tree)")
 	fs.BoolVar(&o.mergeBase, "merge-base", false, "compare with the merge base of --head and --base")
 	fs.BoolVar(&o.fetch, "fetch", false, "fetch commits and files that a shallow or partial clone does not have from origin, with git")
-	fs.StringVar(&o.Path, "path", "", "directory of the cluster, e.g. clusters/production")
+	fs.StringArrayVar(&o.paths, "path", nil, "directory of the cluster, e.g. clusters/production; for several clusters, repeat it or quote a pattern, e.g. 'clusters/*'")
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
 	o.AddVariables(fs)
 	fs.BoolVar(&o.withHelm, "with-helm", true, "also render the charts of HelmReleases")
@@ -99,7 +107,7 @@ if anything is not compared.`
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("base") {
 			if cmd.Flags().NFlag() > 0 && cmd.LocalNonPersistentFlags().Changed("path") {
-				return hint.Errorf("flux diff --base main --path "+shell.Quote(o.Path), "--base is required")
+				return hint.Errorf("flux diff --base main --path "+shell.Quote(o.paths[0]), "--base is required")
 			}
 			return clierr.Usage(cmd, "a command or --base is required")
 		}
@@ -109,7 +117,7 @@ if anything is not compared.`
 }
 
 func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
-	if o.Path == "" {
+	if len(o.paths) == 0 || slices.Contains(o.paths, "") {
 		return hint.Errorf("flux diff --base "+shell.Quote(o.base)+" --path clusters/production", "--path is required: the directory of the cluster")
 	}
 	if err := checkGate(cmd, &o.options); err != nil {
@@ -150,18 +158,16 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 			return err
 		}
 	}
-	announce("comparing %s with %s", head.Name, base.Name)
-	outcome, failures := revision.Compare(ctx, base, head, options)
+	paths, several, err := clusterPaths(repository, o.paths, base, head)
+	if err != nil {
+		return err
+	}
+	results, failures := compareClusters(ctx, announce, paths, several, base, head, options)
 	if n := repository.Lacking(); n > 0 {
 		return hint.Errorf("use --fetch to fetch the files of both revisions with git", "this partial clone does not have %d of the files that are compared", n)
 	}
-	if outcome == nil {
+	if results == nil {
 		return failures
-	}
-	announce("rendered %d of %d Kustomizations and HelmReleases: the others are unchanged", outcome.Rendered, outcome.Followed)
-	results := outcome.Results
-	if len(results) == 0 {
-		results = []*diff.Result{{Owner: outcome.Root, Revision: head.Name, Builds: true}}
 	}
 	if err := printChanges(a, &o.options, results); err != nil {
 		return err
@@ -196,9 +202,6 @@ func baseBuild(a *app.App, o *baseOptions, repository *snapshot.Repository, name
 	}
 	options.Local = func(address string) bool { return known[workspace.ComparableAddress(address)] }
 	if options.Vars, options.SecretVars, err = o.Vars(); err != nil {
-		return options, err
-	}
-	if options.Path, err = insideOf(repository, o.Path); err != nil {
 		return options, err
 	}
 	for source, folder := range o.Sources {

@@ -3,6 +3,7 @@ package diff
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/fatih/color"
@@ -187,23 +188,16 @@ func style(a *app.App) render.Style {
 // conclude prints errors, warnings and dangerous changes, and returns the
 // error that sets the exit code.
 func conclude(a *app.App, o *options, results []*diff.Result, failed error) error {
-	different := false
-	for _, r := range results {
-		different = different || r.Different()
-		if len(r.Hooks) > 0 && r.Different() {
-			a.UI.Action("%s: the %s also runs the hooks %s", r.Owner, r.Step, joined(r.Hooks))
-		}
-		for _, warning := range r.Warnings {
-			a.UI.Warning("%s", warning)
-		}
-		for _, c := range r.Changes {
-			if c.Action == diff.Failed {
-				a.UI.Failure("%s: %s", c.Object, redact.Text(c.Reason))
-				failed = clierr.ErrReported
-			}
+	different := slices.ContainsFunc(results, (*diff.Result).Different)
+	for _, section := range render.Sections(results) {
+		if warn(a, section) {
+			failed = clierr.ErrReported
 		}
 	}
 	warnOfDangers(a, results)
+	if different {
+		unchangedIn(a, render.Unchanged(results))
+	}
 	switch {
 	case failed != nil:
 		return failed
@@ -221,6 +215,26 @@ func conclude(a *app.App, o *options, results []*diff.Result, failed error) erro
 		return nil
 	}
 	return verdict(a, o, results)
+}
+
+// warn prints the warnings and errors of a section, and reports whether there are errors.
+func warn(a *app.App, section render.Section) (failed bool) {
+	in := section.In()
+	for _, r := range section.Results {
+		if len(r.Hooks) > 0 && r.Different() {
+			a.UI.Action("%s: the %s also runs the hooks %s%s", r.Owner, r.Step, joined(r.Hooks), in)
+		}
+		for _, warning := range r.Warnings {
+			a.UI.Warning("%s%s", warning, in)
+		}
+		for _, c := range r.Changes {
+			if c.Action == diff.Failed {
+				a.UI.Failure("%s: %s%s", c.Object, redact.Text(c.Reason), in)
+				failed = true
+			}
+		}
+	}
+	return failed
 }
 
 func joined(refs []diff.Ref) string {

@@ -66,15 +66,16 @@ const shownDangers = 10
 
 // warnOfDangers prints the dangers of all results, except those that the diff shows by itself.
 func warnOfDangers(a *app.App, results []*diff.Result) {
-	findings := slices.DeleteFunc(review.Findings(results), func(f review.Finding) bool { return f.Notice })
 	counts := map[string]int{}
-	for _, f := range findings {
-		if counts[f.Rule]++; counts[f.Rule] <= shownDangers {
-			a.UI.Warning("%s %s", f.Object, strings.Join(render.Effects([]diff.Danger{f.Danger}), ""))
+	for _, section := range render.Sections(results) {
+		for _, f := range review.Findings(section.Results) {
+			if counts[f.Rule]++; !f.Notice && counts[f.Rule] <= shownDangers {
+				a.UI.Warning("%s %s%s", f.Object, strings.Join(render.Effects([]diff.Danger{f.Danger}), ""), section.In())
+			}
 		}
 	}
 	for _, rule := range review.Rules() {
-		if more := counts[rule.ID] - shownDangers; more > 0 {
+		if more := counts[rule.ID] - shownDangers; more > 0 && !rule.Notice {
 			a.UI.Warning("%s: %d more; list them with -o json", rule.ID, more)
 		}
 	}

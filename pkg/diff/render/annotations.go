@@ -16,8 +16,10 @@ import (
 // them in the summary of the run. Gitea and Forgejo understand them, too.
 func Annotations(w io.Writer, results []*diff.Result) error {
 	var b bytes.Buffer
-	for _, p := range problems(results) {
-		fmt.Fprintf(&b, "::%s title=%s::%s\n", annotationLevels[p.level], property(p.rule), message(p.text))
+	for _, section := range Sections(results) {
+		for _, p := range problems(section.Results) {
+			fmt.Fprintf(&b, "::%s title=%s::%s\n", annotationLevels[p.level], property(p.rule), message(p.text+section.In()))
+		}
 	}
 	_, err := w.Write(b.Bytes())
 	return err
@@ -51,9 +53,21 @@ type problem struct {
 	rule string
 	// object is the object, and owner the Kustomization or HelmRelease that applies it.
 	object, owner diff.Ref
+	// cluster is the folder of the cluster, if several were compared.
+	cluster string
 	// text is a sentence with the object.
 	text string
 }
+
+// place identifies the owner of a problem.
+type place struct {
+	cluster string
+	owner   diff.Ref
+}
+
+func placeOf(r *diff.Result) place { return place{r.Cluster, r.Owner} }
+
+func (p problem) place() place { return place{p.cluster, p.owner} }
 
 // The IDs of problems without a rule of package review.
 const (
@@ -70,30 +84,30 @@ var otherRules = []review.Rule{
 // allowed, and deletions as such, are not problems.
 func problems(results []*diff.Result) []problem {
 	var found [3][]problem
-	add := func(l level, rule string, object, owner diff.Ref, text string) {
-		found[l] = append(found[l], problem{l, rule, object, owner, object.String() + " " + text})
+	add := func(l level, rule string, object diff.Ref, r *diff.Result, text string) {
+		found[l] = append(found[l], problem{l, rule, object, r.Owner, r.Cluster, object.String() + " " + text})
 	}
-	dangers := func(of []diff.Danger, object, owner diff.Ref) {
+	dangers := func(of []diff.Danger, object diff.Ref, r *diff.Result) {
 		for _, d := range of {
 			switch {
 			case d.Allowed != "":
 			case !d.Notice:
-				add(warning, d.Rule, object, owner, review.Effect(d))
+				add(warning, d.Rule, object, r, review.Effect(d))
 			case d.Rule != "prune":
-				add(notice, d.Rule, object, owner, review.Effect(d))
+				add(notice, d.Rule, object, r, review.Effect(d))
 			}
 		}
 	}
 	for _, r := range results {
-		dangers(r.Dangers, r.Owner, r.Owner)
+		dangers(r.Dangers, r.Owner, r)
 		if r.NotCompared != nil {
-			add(notice, notCompared, r.Owner, r.Owner, "is not compared: "+r.NotCompared.Reason)
+			add(notice, notCompared, r.Owner, r, "is not compared: "+r.NotCompared.Reason)
 		}
 		for _, c := range r.Changes {
 			if c.Action == diff.Failed {
-				add(failure, cannotApply, c.Object, r.Owner, "cannot be applied: "+c.Reason)
+				add(failure, cannotApply, c.Object, r, "cannot be applied: "+c.Reason)
 			}
-			dangers(c.Dangers, c.Object, r.Owner)
+			dangers(c.Dangers, c.Object, r)
 		}
 	}
 	return append(append(found[failure], found[warning]...), found[notice]...)

@@ -32,7 +32,8 @@ summary { cursor: pointer; } pre { overflow-x: auto; font-size: 13px; }
 </head>
 <body>
 <h1>{{.Title}}</h1>
-{{range .Results}}
+{{range .Results}}{{if .Section}}
+<h1>{{.Section}}</h1>{{end}}
 <h2>{{.Name}}</h2>
 {{if .Revision}}<p>{{.Revision}}</p>{{end}}
 {{range .Warnings}}<p class="danger">{{.}}</p>{{end}}
@@ -58,9 +59,10 @@ type pageChange struct {
 }
 
 type pageResult struct {
-	Name, Revision string
-	Warnings       []string
-	Changes        []pageChange
+	// Section is the title above the first result of a section.
+	Section, Name, Revision string
+	Warnings                []string
+	Changes                 []pageChange
 }
 
 // HTML writes a self-contained page.
@@ -69,17 +71,12 @@ func HTML(w io.Writer, results []*diff.Result) error {
 		Title   string
 		Results []pageResult
 	}{Title: "Flux: " + counted(Sum(results))}
-	for _, r := range results {
-		shown := pageResult{Name: printable.Line(r.Owner.String()), Revision: printable.Line(r.Revision), Warnings: printable.Lines(r.Warnings)}
-		if r.NotCompared != nil {
-			shown.Warnings = append(shown.Warnings, omission(r))
+	for _, section := range Sections(results) {
+		title := section.Title()
+		for _, r := range section.Results {
+			data.Results = append(data.Results, pageResultOf(r, title))
+			title = ""
 		}
-		for _, c := range r.Changes {
-			if c.Different() {
-				shown.Changes = append(shown.Changes, pageOf(c, r.Builds))
-			}
-		}
-		data.Results = append(data.Results, shown)
 	}
 	parsed, err := template.New("page").Parse(page)
 	if err != nil {
@@ -91,6 +88,20 @@ func HTML(w io.Writer, results []*diff.Result) error {
 	}
 	_, err = w.Write(b.Bytes())
 	return err
+}
+
+// pageResultOf returns what is shown of a result, under the title of a section unless that is empty.
+func pageResultOf(r *diff.Result, title string) pageResult {
+	shown := pageResult{Section: title, Name: printable.Line(r.Owner.String()), Revision: printable.Line(r.Revision), Warnings: printable.Lines(r.Warnings)}
+	if r.NotCompared != nil {
+		shown.Warnings = append(shown.Warnings, omission(r))
+	}
+	for _, c := range r.Changes {
+		if c.Different() {
+			shown.Changes = append(shown.Changes, pageOf(c, r.Builds))
+		}
+	}
+	return shown
 }
 
 func pageOf(c diff.Change, builds bool) pageChange {

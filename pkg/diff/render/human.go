@@ -51,6 +51,33 @@ func word(a diff.Action, drift bool) string {
 // totals. It writes nothing if there are no changes.
 func Human(w io.Writer, results []*diff.Result, s Style) error {
 	var b bytes.Buffer
+	for _, section := range Sections(results) {
+		var part bytes.Buffer
+		human(&part, section.Results, s)
+		section.write(&b, &part, s)
+	}
+	if b.Len() > 0 {
+		fmt.Fprintln(&b, s.paint("", totals(results)))
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// write writes a section under its title, with an empty line below.
+func (s Section) write(to, part *bytes.Buffer, style Style) {
+	if part.Len() == 0 {
+		return
+	}
+	if title := s.Title(); title != "" {
+		fmt.Fprintf(to, "%s\n", style.paint("", title))
+		if !bytes.HasSuffix(part.Bytes(), []byte("\n\n")) {
+			part.WriteString("\n")
+		}
+	}
+	to.Write(part.Bytes())
+}
+
+func human(b *bytes.Buffer, results []*diff.Result, s Style) {
 	for _, r := range results {
 		for _, c := range r.Changes {
 			_, ok := words[c.Action]
@@ -62,18 +89,13 @@ func Human(w io.Writer, results []*diff.Result, s Style) error {
 				said, ok = "cannot be applied", true // the caller prints the error
 			}
 			if ok {
-				humanChange(&b, c, said, s)
+				humanChange(b, c, said, s)
 			}
 		}
 		if r.NotCompared != nil {
-			fmt.Fprintf(&b, "► %s %s\n", printable.Line(r.Owner.String()), s.paint(diff.Replaced, omission(r)))
+			fmt.Fprintf(b, "► %s %s\n", printable.Line(r.Owner.String()), s.paint(diff.Replaced, omission(r)))
 		}
 	}
-	if b.Len() > 0 {
-		fmt.Fprintln(&b, s.paint("", totals(results)))
-	}
-	_, err := w.Write(b.Bytes())
-	return err
 }
 
 // totals returns the number of objects for each action.
@@ -101,7 +123,11 @@ func totals(results []*diff.Result) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
 	}
-	return strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
+	if all := clustersOf(results); len(all) > 0 && text != "" {
+		text += fmt.Sprintf(" in %d of %d clusters", len(different(results)), len(all))
+	}
+	return text
 }
 
 // omission returns the text for a result that was not compared.
@@ -154,17 +180,17 @@ type block struct {
 
 func grouped(fields []diff.Field) []*block {
 	var blocks []*block
-	type place struct {
+	type list struct {
 		path   string
 		inList bool
 	}
-	known := map[place]*block{}
+	known := map[list]*block{}
 	for _, f := range fields {
 		if f.Op == diff.Replaced || f.Op == diff.Reordered {
 			blocks = append(blocks, &block{path: f.Path, single: &f})
 			continue
 		}
-		at := place{f.Parent, f.InList}
+		at := list{f.Parent, f.InList}
 		g := known[at]
 		if g == nil {
 			g = &block{path: f.Parent, inList: f.InList}

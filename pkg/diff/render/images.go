@@ -10,6 +10,8 @@ import (
 
 // ImageChange is an image of a container that is added, removed or changed.
 type ImageChange struct {
+	// Cluster is the folder of the cluster, if several were compared.
+	Cluster string `json:"cluster,omitempty"`
 	// Action is added, removed or changed.
 	Action string   `json:"action"`
 	Object diff.Ref `json:"object"`
@@ -33,7 +35,7 @@ func imageChanges(results []*diff.Result) []ImageChange {
 				case image.After == "":
 					action = "removed"
 				}
-				found = append(found, ImageChange{action, c.Object, image})
+				found = append(found, ImageChange{r.Cluster, action, c.Object, image})
 			}
 		}
 	}
@@ -43,8 +45,18 @@ func imageChanges(results []*diff.Result) []ImageChange {
 // Images writes a table of the images that change, and nothing if there are none.
 func Images(w io.Writer, results []*diff.Result) error {
 	t := output.Table{Headers: []string{"ACTION", "OBJECT", "CONTAINER", "BEFORE", "AFTER"}}
-	for _, i := range imageChanges(results) {
-		t.Rows = append(t.Rows, []string{i.Action, i.Object.String(), i.Container, i.Before, i.After})
+	several := len(clustersOf(results)) > 0
+	if several {
+		t.Headers = append(t.Headers, "CLUSTERS")
+	}
+	for _, section := range Sections(results) {
+		for _, i := range imageChanges(section.Results) {
+			row := []string{i.Action, i.Object.String(), i.Container, i.Before, i.After}
+			if several {
+				row = append(row, section.names())
+			}
+			t.Rows = append(t.Rows, row)
+		}
 	}
 	if len(t.Rows) == 0 {
 		return nil

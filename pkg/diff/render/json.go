@@ -72,13 +72,32 @@ func (s *Summary) addDangers(dangers []diff.Danger) {
 	}
 }
 
+// ClusterSummary is the summary of one of several clusters.
+type ClusterSummary struct {
+	Cluster   string `json:"cluster"`
+	Different bool   `json:"different"`
+	Summary
+}
+
+// byCluster returns the summaries of the clusters.
+func byCluster(results []*diff.Result) []ClusterSummary {
+	var all []ClusterSummary
+	for _, cluster := range clustersOf(results) {
+		of := slices.DeleteFunc(slices.Clone(results), func(r *diff.Result) bool { return r.Cluster != cluster })
+		all = append(all, ClusterSummary{cluster, slices.ContainsFunc(of, (*diff.Result).Different), Sum(of)})
+	}
+	return all
+}
+
 // JSON writes a summary and all objects except the unchanged ones.
 func JSON(w io.Writer, results []*diff.Result) error {
 	report := struct {
-		Different      bool           `json:"different"`
-		Summary        Summary        `json:"summary"`
-		Kustomizations []*diff.Result `json:"kustomizations"`
-	}{Summary: Sum(results), Kustomizations: []*diff.Result{}}
+		Different bool    `json:"different"`
+		Summary   Summary `json:"summary"`
+		// Clusters are the summaries of the clusters, if several were compared.
+		Clusters       []ClusterSummary `json:"clusters,omitempty"`
+		Kustomizations []*diff.Result   `json:"kustomizations"`
+	}{Clusters: byCluster(results), Summary: Sum(results), Kustomizations: []*diff.Result{}}
 	for _, r := range results {
 		report.Different = report.Different || r.Different()
 		shown := *r

@@ -39,30 +39,34 @@ type (
 // changes. A test fails if the object cannot be applied, or if its change is dangerous and not
 // allowed. An owner that is not compared is a skipped test.
 func JUnit(w io.Writer, results []*diff.Result) error {
-	failures := map[diff.Ref]map[diff.Ref][]junitProblem{}
+	failures := map[place]map[diff.Ref][]junitProblem{}
 	for _, p := range problems(results) {
 		if p.level == notice {
 			continue
 		}
-		if failures[p.owner] == nil {
-			failures[p.owner] = map[diff.Ref][]junitProblem{}
+		at := p.place()
+		if failures[at] == nil {
+			failures[at] = map[diff.Ref][]junitProblem{}
 		}
-		failures[p.owner][p.object] = append(failures[p.owner][p.object], junitProblem{Type: p.rule, Message: printable.Line(p.text)})
+		failures[at][p.object] = append(failures[at][p.object], junitProblem{Type: p.rule, Message: printable.Line(p.text)})
 	}
 	var all junitSuites
 	for _, r := range results {
-		suite := junitSuite{Name: printable.Line(r.Owner.String())}
+		suite, failures := junitSuite{Name: printable.Line(r.Owner.String())}, failures[placeOf(r)]
+		if r.Cluster != "" {
+			suite.Name = printable.Line(r.Cluster) + ": " + suite.Name
+		}
 		add := func(object diff.Ref, action string) {
-			c := junitCase{Class: suite.Name, Name: printable.Line(object.String() + " " + action), Failures: failures[r.Owner][object]}
+			c := junitCase{Class: suite.Name, Name: printable.Line(object.String() + " " + action), Failures: failures[object]}
 			suite.Cases = append(suite.Cases, c)
 			suite.Failures += min(len(c.Failures), 1)
 		}
 		for _, c := range r.Changes {
-			if c.Different() || len(failures[r.Owner][c.Object]) > 0 {
+			if c.Different() || len(failures[c.Object]) > 0 {
 				add(c.Object, verdict(c))
 			}
 		}
-		if len(failures[r.Owner][r.Owner]) > 0 {
+		if len(failures[r.Owner]) > 0 {
 			add(r.Owner, "changed")
 		}
 		if r.NotCompared != nil {

@@ -21,15 +21,17 @@ const CommentMax = 65536
 // bytes, sections are omitted, and the comment notes it; 0 means no limit.
 func Markdown(w io.Writer, results []*diff.Result, limit int) error {
 	head := heading(results)
-	var details []string
-	for _, r := range results {
-		for _, c := range r.Changes {
-			if c.Different() {
-				details = append(details, detail(c, r.Builds))
+	var details []titled
+	for _, section := range Sections(results) {
+		for _, r := range section.Results {
+			for _, c := range r.Changes {
+				if c.Different() {
+					details = append(details, titled{section.Title(), detail(c, r.Builds)})
+				}
 			}
 		}
 	}
-	full := head + strings.Join(details, "")
+	full := head + joined(details)
 	if limit > 0 && len(full) > limit {
 		full = shortened(head, details, limit)
 	}
@@ -37,17 +39,42 @@ func Markdown(w io.Writer, results []*diff.Result, limit int) error {
 	return err
 }
 
-// shortened omits the sections that do not fit.
-func shortened(head string, details []string, most int) string {
+// titled is a text below the title of its section, which may be empty.
+type titled struct{ title, text string }
+
+// joined returns texts with each title once.
+func joined(all []titled) string {
+	var b strings.Builder
+	title := ""
+	for _, t := range all {
+		if t.title != title {
+			title = t.title
+			b.WriteString(subtitle(title))
+		}
+		b.WriteString(t.text)
+	}
+	return b.String()
+}
+
+func subtitle(title string) string { return "\n#### " + inline(title) + "\n\n" }
+
+// shortened omits the texts that do not fit.
+func shortened(head string, details []titled, most int) string {
 	room := most - len(head) - len(fmt.Sprintf(leftOut, len(details), len(details)))
-	var kept []string
+	var kept []titled
+	title := ""
 	for _, d := range details {
-		if len(d) <= room {
+		size := len(d.text)
+		if d.title != title {
+			size += len(subtitle(d.title))
+		}
+		if size <= room {
 			kept = append(kept, d)
-			room -= len(d)
+			room -= size
+			title = d.title
 		}
 	}
-	text := head + strings.Join(kept, "") + fmt.Sprintf(leftOut, len(details)-len(kept), len(details))
+	text := head + joined(kept) + fmt.Sprintf(leftOut, len(details)-len(kept), len(details))
 	if len(text) > most {
 		text = cutAt(text, most)
 	}
@@ -70,9 +97,17 @@ func heading(results []*diff.Result) string {
 
 // title returns the totals in one line.
 func title(s Summary, results []*diff.Result) string {
-	var names []string
-	for _, r := range results {
-		names = append(names, code(strings.TrimPrefix(r.Owner.String(), "Kustomization/")))
+	names := different(results)
+	if len(names) == 0 {
+		names = clustersOf(results)
+	}
+	for i, name := range names {
+		names[i] = code(name)
+	}
+	if len(names) == 0 {
+		for _, r := range results {
+			names = append(names, code(strings.TrimPrefix(r.Owner.String(), "Kustomization/")))
+		}
 	}
 	const few = 3
 	if len(names) > few {
@@ -104,6 +139,14 @@ func counted(s Summary) string {
 }
 
 func writeTable(b *bytes.Buffer, results []*diff.Result) {
+	if clusters := byCluster(results); len(clusters) > 0 {
+		b.WriteString("| cluster | created | changed | recreated | deleted | failing | not compared |\n|---|---|---|---|---|---|---|\n")
+		for _, c := range clusters {
+			fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d |\n", code(c.Cluster), c.Created, c.Changed+c.Encrypted, c.Recreated, c.Pruned, c.Failed, c.NotCompared)
+		}
+		b.WriteString("\n")
+		return
+	}
 	b.WriteString("| Kustomization | created | changed | recreated | deleted | failing | unchanged |\n|---|---|---|---|---|---|---|\n")
 	for _, r := range results {
 		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d |\n", code(strings.TrimPrefix(r.Owner.String(), "Kustomization/")),
@@ -115,9 +158,11 @@ func writeTable(b *bytes.Buffer, results []*diff.Result) {
 // writeOmissions lists what was not compared.
 func writeOmissions(b *bytes.Buffer, results []*diff.Result) {
 	var lines []string
-	for _, r := range results {
-		if r.NotCompared != nil {
-			lines = append(lines, fmt.Sprintf("> %s: %s<br>\n", code(r.Owner.String()), inline(r.NotCompared.Reason)))
+	for _, section := range Sections(results) {
+		for _, r := range section.Results {
+			if r.NotCompared != nil {
+				lines = append(lines, fmt.Sprintf("> %s: %s%s<br>\n", code(r.Owner.String()), inline(r.NotCompared.Reason), inline(section.In())))
+			}
 		}
 	}
 	const most = 50
@@ -151,18 +196,11 @@ func Effects(dangers []diff.Danger) []string {
 
 func writeDangers(b *bytes.Buffer, results []*diff.Result) {
 	var lines []string
-	for _, r := range results {
-		for _, w := range r.Warnings {
-			lines = append(lines, "> "+inline(w)+"<br>\n")
-		}
-		for _, said := range Effects(r.Dangers) {
-			lines = append(lines, fmt.Sprintf("> %s %s<br>\n", code(r.Owner.String()), inline(said)))
-		}
-		for _, c := range r.Changes {
-			if c.Action == diff.Failed {
-				lines = append(lines, fmt.Sprintf("> ✗ %s cannot be applied: %s<br>\n", code(c.Object.String()), inline(c.Reason)))
-			} else if len(c.Dangers) > 0 {
-				lines = append(lines, fmt.Sprintf("> %s %s<br>\n", code(c.Object.String()), inline(strings.Join(Warnings(c), ", "))))
+	for _, section := range Sections(results) {
+		end := inline(section.In()) + "<br>\n"
+		for _, r := range section.Results {
+			for _, line := range dangerLines(r) {
+				lines = append(lines, "> "+line+end)
 			}
 		}
 	}
@@ -173,6 +211,25 @@ func writeDangers(b *bytes.Buffer, results []*diff.Result) {
 	if len(lines) > 0 {
 		b.WriteString("> [!WARNING]\n" + strings.Join(lines, "") + "\n")
 	}
+}
+
+// dangerLines returns the warnings, failures and dangers of a result.
+func dangerLines(r *diff.Result) []string {
+	var lines []string
+	for _, w := range r.Warnings {
+		lines = append(lines, inline(w))
+	}
+	for _, said := range Effects(r.Dangers) {
+		lines = append(lines, fmt.Sprintf("%s %s", code(r.Owner.String()), inline(said)))
+	}
+	for _, c := range r.Changes {
+		if c.Action == diff.Failed {
+			lines = append(lines, fmt.Sprintf("✗ %s cannot be applied: %s", code(c.Object.String()), inline(c.Reason)))
+		} else if len(c.Dangers) > 0 {
+			lines = append(lines, fmt.Sprintf("%s %s", code(c.Object.String()), inline(strings.Join(Warnings(c), ", "))))
+		}
+	}
+	return lines
 }
 
 // inline returns a text on one line, with markup escaped. One that could be
@@ -214,11 +271,13 @@ func entities(s string) string {
 
 func writeImages(b *bytes.Buffer, results []*diff.Result) {
 	var rows []string
-	for _, r := range results {
-		for _, c := range r.Changes {
-			for _, i := range c.Images {
-				if c.Before != nil && c.After != nil {
-					rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s |\n", code(c.Object.String()), code(i.Container), code(i.Before), code(i.After)))
+	for _, section := range Sections(results) {
+		for _, r := range section.Results {
+			for _, c := range r.Changes {
+				for _, i := range c.Images {
+					if c.Before != nil && c.After != nil {
+						rows = append(rows, fmt.Sprintf("| %s%s | %s | %s | %s |\n", code(c.Object.String()), inline(section.In()), code(i.Container), code(i.Before), code(i.After)))
+					}
 				}
 			}
 		}

@@ -64,9 +64,9 @@ var sarifLevels = map[level]string{failure: "error", warning: "warning", notice:
 // SARIF writes the dangers and the failures for code scanning. The location of a result is the
 // folder of the Kustomization: the file of an object is not known after kustomize.
 func SARIF(w io.Writer, results []*diff.Result) error {
-	folders := map[diff.Ref]string{}
+	folders := map[place]string{}
 	for _, r := range results {
-		folders[r.Owner] = r.Path
+		folders[placeOf(r)] = r.Path
 	}
 	run := sarifRun{Tool: sarifTool{Driver: sarifDriver{Name: "flux", Rules: []sarifRule{}}}, Results: []sarifResult{}}
 	for _, rule := range append(slices.Clone(review.Rules()), otherRules...) {
@@ -75,16 +75,20 @@ func SARIF(w io.Writer, results []*diff.Result) error {
 		})
 	}
 	for _, p := range problems(results) {
-		folder := folders[p.owner]
+		folder := folders[p.place()]
 		if folder == "" {
 			folder = "."
 		}
+		fingerprint, text := p.rule+" "+p.object.String(), p.text
+		if p.cluster != "" {
+			fingerprint, text = p.cluster+" "+fingerprint, text+" (in "+p.cluster+")"
+		}
 		run.Results = append(run.Results, sarifResult{
-			RuleID: p.rule, Level: sarifLevels[p.level], Message: sarifText{printable.Line(p.text)},
+			RuleID: p.rule, Level: sarifLevels[p.level], Message: sarifText{printable.Line(text)},
 			Locations: []sarifLocation{{
 				sarifPhysical{sarifArtifact{folder}}, []sarifLogical{{p.object.String(), "object"}},
 			}},
-			PartialFingerprints: map[string]string{"object/v1": p.rule + " " + p.object.String()},
+			PartialFingerprints: map[string]string{"object/v1": fingerprint},
 		})
 	}
 	encoder := json.NewEncoder(w)

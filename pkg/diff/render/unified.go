@@ -16,18 +16,29 @@ import (
 // Unified writes the changes as a unified diff of YAML, for patch tools and editors.
 func Unified(w io.Writer, results []*diff.Result, s Style) error {
 	var b bytes.Buffer
+	for _, section := range Sections(results) {
+		var part bytes.Buffer
+		patch(&part, section.Results, s)
+		if title := section.Title(); title != "" && part.Len() > 0 { // patch tools skip lines before a header
+			fmt.Fprintf(&b, "# %s\n", title)
+		}
+		b.Write(part.Bytes())
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func patch(b *bytes.Buffer, results []*diff.Result, s Style) {
 	for _, r := range results {
 		for _, c := range r.Changes {
 			for _, line := range strings.SplitAfter(unified(c, r.Builds), "\n") {
 				b.WriteString(painted(line, s))
 			}
 		}
-		if r.NotCompared != nil { // patch tools skip lines before a header
-			fmt.Fprintf(&b, "# %s %s\n", printable.Line(r.Owner.String()), omission(r))
+		if r.NotCompared != nil {
+			fmt.Fprintf(b, "# %s %s\n", printable.Line(r.Owner.String()), omission(r))
 		}
 	}
-	_, err := w.Write(b.Bytes())
-	return err
 }
 
 func painted(line string, s Style) string {

@@ -70,6 +70,9 @@ type Options struct {
 	Warn, Note func(text string)
 	// All renders everything, including what cannot have changed.
 	All bool
+
+	// shared is what several clusters have in common, or nil.
+	shared *shared
 }
 
 // Outcome is the result of a comparison.
@@ -82,11 +85,22 @@ type Outcome struct {
 	// Followed is the number of Kustomizations and HelmReleases, Rendered the number of those that
 	// were rendered on both sides.
 	Followed, Rendered int
+	// Shared is the number of renderings that were taken over from another cluster.
+	Shared int
 }
 
 // Compare compares two revisions. Objects that cannot be built are omitted and named in the error,
 // which is then returned together with an outcome.
 func Compare(ctx context.Context, base, head Revision, o Options) (*Outcome, error) {
+	outcome, failed, err := compare(ctx, base, head, o)
+	if err != nil {
+		return nil, err
+	}
+	return outcome, joined(failed)
+}
+
+// compare returns the outcome together with what cannot be built.
+func compare(ctx context.Context, base, head Revision, o Options) (*Outcome, []*BuildError, error) {
 	o.Path = strings.TrimPrefix(path.Clean("/"+o.Path), "/")
 	if o.Path == "" {
 		o.Path = "."
@@ -95,9 +109,10 @@ func Compare(ctx context.Context, base, head Revision, o Options) (*Outcome, err
 	defer stop(nil)
 	w := &walker{ctx: limited, stop: stop, Options: o, seen: map[build.Reference]bool{}, report: newReport(o)}
 	w.base, w.head = newSide(w, base), newSide(w, head)
+	reused := w.reused()
 	roots, err := w.roots()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, o := range []*unstructured.Unstructured{roots.base, roots.head} {
 		if o != nil {
@@ -108,12 +123,22 @@ func Compare(ctx context.Context, base, head Revision, o Options) (*Outcome, err
 	w.checkOwn(roots)
 	w.checkDependencies()
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
 	if limited.Err() != nil {
-		return nil, context.Cause(limited)
+		return nil, nil, context.Cause(limited)
 	}
-	return w.outcome(roots), w.failures()
+	outcome := w.outcome(roots)
+	outcome.Shared = w.reused() - reused
+	return outcome, w.failed, nil
+}
+
+// reused returns the number of renderings that were taken over from other clusters so far.
+func (w *walker) reused() int {
+	if w.shared == nil {
+		return 0
+	}
+	return w.shared.reused
 }
 
 // outcome returns the results of all pairs that were followed.
@@ -142,11 +167,17 @@ func (w *walker) outcome(roots pair) *Outcome {
 // same reason.
 type BuildError struct {
 	Revisions []string
-	err       error
+	// Clusters are the folders of the clusters, if several are compared.
+	Clusters []string
+	err      error
 }
 
 func (e *BuildError) Error() string {
-	return "at " + strings.Join(e.Revisions, " and ") + ": " + e.err.Error()
+	text := "at " + strings.Join(e.Revisions, " and ") + ": " + e.err.Error()
+	if len(e.Clusters) > 0 {
+		return "in " + strings.Join(e.Clusters, ", ") + ": " + text
+	}
+	return text
 }
 
 // Unwrap returns the cause.

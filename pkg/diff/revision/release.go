@@ -1,8 +1,8 @@
 package revision
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"strings"
@@ -26,8 +26,8 @@ func (w *walker) release(p pair, kept bool) {
 	if p.base != nil && p.head != nil {
 		revision = 2 // render both sides as an upgrade, so that only the change differs
 	}
-	before, beforeOK := w.renderSide(w.base, p.base, revision)
-	after, afterOK := w.renderSide(w.head, p.head, revision)
+	before, beforeOK := w.renderSide(w.base, p.base, revision, first)
+	after, afterOK := w.renderSide(w.head, p.head, revision, first)
 	if !beforeOK || !afterOK {
 		return
 	}
@@ -45,29 +45,37 @@ func (w *walker) markUnstable(p pair, before, after *diff.Side, revision int) {
 	if same(before.Build, after.Build) {
 		return
 	}
-	again, ok := w.renderSide(w.head, p.head, revision)
+	again, ok := w.renderSide(w.head, p.head, revision, second)
 	if !ok || !build.MarkUnstable(after.Build, again.Build) {
 		return
 	}
-	if again, ok = w.renderSide(w.base, p.base, revision); ok {
+	if again, ok = w.renderSide(w.base, p.base, revision, second); ok {
 		build.MarkUnstable(before.Build, again.Build)
 	}
 }
 
+// The renderings of a chart, whose generated values differ.
+const first, second = "first", "second"
+
 // renderSide renders one side. The side is nil, with true, if the HelmRelease does not exist
 // there.
-func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, revision int) (*diff.Side, bool) {
+func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, revision int, which string) (*diff.Side, bool) {
 	if hr == nil || w.ctx.Err() != nil {
 		return nil, w.ctx.Err() == nil
 	}
-	result, err := build.HelmRelease(w.ctx, hr, build.HelmOptions{
-		Renderer: w.Renderer, Kustomizer: w.Kustomizer, Lookup: s.lookup(nil), Missing: w.missing("values", ""), Login: w.Login,
-		KubeVersion: w.KubeVersion, APIVersions: w.APIVersions, Revision: revision,
-		Find:    func(_ context.Context, o build.Reference) (*unstructured.Unstructured, error) { return s.find(o) },
-		Sources: func(_ context.Context, source build.Reference) (fs.FS, error) { return s.content(source) },
-		Hosts:   w.Hosts, Untrusted: func(_ context.Context, repository *unstructured.Unstructured) bool {
-			return s == w.head && (repository == nil || w.proposes(repository))
-		},
+	reads := &reader{shared: w.shared, side: s, lookup: s.lookup(nil)}
+	rendered, err := reads.render(hr, fmt.Sprintf("%s rendering as revision %d", which, revision), func() (*rendering, error) {
+		result, err := build.HelmRelease(w.ctx, hr, build.HelmOptions{
+			Renderer: w.Renderer, Kustomizer: w.Kustomizer, Lookup: reads, Missing: reads.missing(w.missing("values", "")), Login: w.Login,
+			KubeVersion: w.KubeVersion, APIVersions: w.APIVersions, Revision: revision,
+			Find: reads.object, Sources: reads.files, Hosts: w.Hosts, Untrusted: reads.untrusted,
+		})
+		if err != nil {
+			return nil, err
+		}
+		built := result.Result
+		built.Objects = append(result.CRDs, built.Objects...)
+		return &rendering{Result: &built, namespace: result.Namespace}, nil
 	})
 	var source *build.SourceError
 	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
@@ -83,9 +91,7 @@ func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, revision int
 		w.fail(s, hr, err)
 		return nil, false
 	}
-	built := result.Result
-	built.Objects = append(result.CRDs, built.Objects...)
-	return &diff.Side{Owner: hr, Build: &built, Namespace: result.Namespace}, true
+	return &diff.Side{Owner: hr, Build: rendered.Result, Namespace: rendered.namespace}, true
 }
 
 // proposes reports whether the new revision names a host for a repository that the base does not.

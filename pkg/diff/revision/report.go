@@ -1,7 +1,6 @@
 package revision
 
 import (
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,16 +47,7 @@ func (r *report) fail(s *side, owner *unstructured.Unstructured, err error) {
 			return
 		}
 	}
-	r.failed = append(r.failed, &BuildError{[]string{s.Name}, err})
-}
-
-// failures returns the errors of all owners that cannot be built.
-func (r *report) failures() error {
-	all := make([]error, len(r.failed))
-	for i, err := range r.failed {
-		all[i] = err
-	}
-	return errors.Join(all...)
+	r.failed = append(r.failed, &BuildError{Revisions: []string{s.Name}, err: err})
 }
 
 // omit records that the objects of an owner could not be compared.

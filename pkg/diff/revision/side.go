@@ -238,9 +238,13 @@ func (s *side) kustomize(ks *unstructured.Unstructured, lookup build.Lookup) (*b
 	if err != nil {
 		return nil, fmt.Errorf("building %s: rendering its source %s: %w", build.ReferenceTo(ks), source, err)
 	}
+	reads := &reader{shared: w.shared, side: s, lookup: lookup}
 	options := build.Options{
-		Kustomizer: w.Kustomizer, Vars: w.Vars, SecretVars: w.SecretVars, Strict: w.Strict, Lookup: lookup,
-		Missing: w.missing("variables", ": set them with --vars-file"), KeepUnset: true,
+		Kustomizer: w.Kustomizer, Vars: w.Vars, SecretVars: w.SecretVars, Strict: w.Strict,
+		Missing: reads.missing(w.missing("variables", ": set them with --vars-file")), KeepUnset: true,
+	}
+	if lookup != nil {
+		options.Lookup = reads
 	}
 	if build.ReferenceTo(ks) == s.rootRef {
 		options.Path = w.Path
@@ -248,12 +252,18 @@ func (s *side) kustomize(ks *unstructured.Unstructured, lookup build.Lookup) (*b
 	if w.Decrypter != nil {
 		options.Decrypt = func(*unstructured.Unstructured, build.Lookup) build.Decrypter { return w.Decrypter }
 	}
-	result, err := build.Kustomization(w.ctx, tree, ks, options)
+	rendered, err := reads.render(ks, reads.keyOf(tree, options), func() (*rendering, error) {
+		result, err := build.Kustomization(w.ctx, tree, ks, options)
+		return &rendering{Result: result}, err
+	})
 	var folder *build.PathError
 	if errors.As(err, &folder) {
 		err = fmt.Errorf("building %s: %w", build.ReferenceTo(ks), err)
 	}
-	return result, err
+	if err != nil {
+		return nil, err
+	}
+	return rendered.Result, nil
 }
 
 // find returns an object that the cluster applies at this revision.

@@ -98,11 +98,13 @@ func text(o *unstructured.Unstructured, fields ...string) string {
 }
 
 func (s *side) selected(parts []build.Part, ignore string) (Tree, error) {
-	tree, err := build.Select(s.w.ctx, parts, ignore)
-	if err != nil {
-		return nil, err // a typed nil is not nil
-	}
-	return tree, nil
+	return s.w.shared.selected(parts, ignore, func() (Tree, error) {
+		tree, err := build.Select(s.w.ctx, parts, ignore)
+		if err != nil {
+			return nil, err // a typed nil is not nil
+		}
+		return tree, nil
+	})
 }
 
 // repository returns the files of a GitRepository: of this tree if it is the
@@ -215,7 +217,7 @@ func (s *side) generated(source build.Reference) (Tree, error) {
 	var inner *unavailableError
 	switch {
 	case err == nil:
-		return tree, nil
+		return s.w.shared.canonical(tree), nil
 	case errors.As(err, &inner):
 		return nil, &unavailableError{reason: err.Error(), elsewhere: inner.elsewhere}
 	case errors.Is(err, build.ErrNotFound):

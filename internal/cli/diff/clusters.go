@@ -1,0 +1,85 @@
+package diff
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/snapshot"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/revision"
+)
+
+// clusterPaths returns the folders of the clusters that --path names, and whether it may name
+// several: then the results name their cluster.
+func clusterPaths(repository *snapshot.Repository, paths []string, base, head revision.Revision) (all []string, several bool, err error) {
+	seen := map[string]bool{}
+	for _, name := range paths {
+		inside, err := insideOf(repository, name)
+		if err != nil {
+			return nil, false, err
+		}
+		found := []string{inside}
+		if revision.IsPattern(inside) {
+			several = true
+			found, err = revision.Match(base.Tree, head.Tree, inside)
+		}
+		var problem *revision.PatternError
+		if errors.As(err, &problem) {
+			return nil, false, hint.Errorf("use the directories of clusters, or a quoted pattern for them, e.g. --path 'clusters/*'", "--path %s: %s", shell.Quote(name), problem.Problem)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		for _, path := range found {
+			if !seen[path] {
+				all = append(all, path)
+			}
+			seen[path] = true
+		}
+	}
+	return all, several || len(paths) > 1, nil
+}
+
+// compareClusters compares one cluster, or several.
+func compareClusters(ctx context.Context, announce func(string, ...any), paths []string, several bool, base, head revision.Revision, options revision.Options) ([]*diff.Result, error) {
+	var clusters []revision.Cluster
+	var failures error
+	if several {
+		announce("comparing %s with %s in %d clusters", head.Name, base.Name, len(paths))
+		clusters, failures = revision.Clusters(ctx, base, head, paths, options)
+	} else {
+		announce("comparing %s with %s", head.Name, base.Name)
+		options.Path = paths[0]
+		var outcome *revision.Outcome
+		if outcome, failures = revision.Compare(ctx, base, head, options); outcome != nil {
+			clusters = []revision.Cluster{{Outcome: outcome}}
+		}
+	}
+	var results []*diff.Result
+	rendered, followed, shared := 0, 0, 0
+	for _, c := range clusters {
+		rendered, followed, shared = rendered+c.Rendered, followed+c.Followed, shared+c.Shared
+		if len(c.Results) == 0 {
+			c.Results = []*diff.Result{{Cluster: c.Path, Owner: c.Root, Revision: head.Name, Builds: true}}
+		}
+		results = append(results, c.Results...)
+	}
+	if len(clusters) > 0 {
+		announce("rendered %d of %d Kustomizations and HelmReleases: the others are unchanged", rendered, followed)
+	}
+	if shared > 0 {
+		announce("renderings that clusters share: %d", shared)
+	}
+	return results, failures
+}
+
+// unchangedIn reports the clusters without changes, if there are others.
+func unchangedIn(a *app.App, clusters []string) {
+	if len(clusters) > 0 {
+		a.UI.Action("no changes in %s", strings.Join(clusters, ", "))
+	}
+}

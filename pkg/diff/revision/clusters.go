@@ -1,0 +1,91 @@
+package revision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Cluster is the comparison of one of several clusters.
+type Cluster struct {
+	// Path is the folder from which the cluster is bootstrapped.
+	Path string
+	*Outcome
+}
+
+// Clusters compares two revisions for several clusters, and sets the cluster of each result. What
+// the clusters have in common is rendered once. Objects that cannot be built are omitted and named
+// in the error, which is then returned together with the clusters.
+func Clusters(ctx context.Context, base, head Revision, paths []string, o Options) ([]Cluster, error) {
+	said := &messages{clusters: map[string][]string{}}
+	o.shared = newShared(o.At)
+	o.At = o.shared.at
+	var all []Cluster
+	var failed []*BuildError
+	for _, path := range paths {
+		of := o
+		of.Path, of.Warn, of.Note = path, said.from(path, o.Warn), said.from(path, o.Note)
+		outcome, failures, err := compare(ctx, base, head, of)
+		if err != nil {
+			return nil, fmt.Errorf("comparing %s: %w", path, err)
+		}
+		for _, r := range outcome.Results {
+			r.Cluster = path
+		}
+		all = append(all, Cluster{path, outcome})
+		failed = merged(failed, failures, path)
+	}
+	said.pass()
+	return all, joined(failed)
+}
+
+// merged adds the failures of a cluster to those of others: the same failure is one for all.
+func merged(known, failed []*BuildError, cluster string) []*BuildError {
+	for _, f := range failed {
+		same := slices.IndexFunc(known, func(k *BuildError) bool {
+			return k.err.Error() == f.err.Error() && slices.Equal(k.Revisions, f.Revisions)
+		})
+		if same >= 0 {
+			known[same].Clusters = append(known[same].Clusters, cluster)
+			continue
+		}
+		f.Clusters = []string{cluster}
+		known = append(known, f)
+	}
+	return known
+}
+
+func joined(failed []*BuildError) error {
+	all := make([]error, len(failed))
+	for i, err := range failed {
+		all[i] = err
+	}
+	return errors.Join(all...)
+}
+
+// messages collects the messages of all clusters, to pass on each once.
+type messages struct {
+	order    []func()
+	clusters map[string][]string
+}
+
+// from returns a callback for the messages of a cluster, or nil if nobody wants them.
+func (m *messages) from(cluster string, to func(text string)) func(text string) {
+	if to == nil {
+		return nil
+	}
+	return func(text string) {
+		if m.clusters[text] == nil {
+			m.order = append(m.order, func() { to(text + " (in " + strings.Join(m.clusters[text], ", ") + ")") })
+		}
+		m.clusters[text] = append(m.clusters[text], cluster)
+	}
+}
+
+func (m *messages) pass() {
+	for _, say := range m.order {
+		say()
+	}
+}

@@ -1,0 +1,92 @@
+package revision
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// maxClusters bounds the clusters that a pattern matches: it is matched with untrusted files.
+const maxClusters = 1000
+
+// PatternError is returned for a pattern that is invalid, or that matches no folder.
+type PatternError struct {
+	Pattern, Problem string
+}
+
+func (e *PatternError) Error() string { return e.Pattern + ": " + e.Problem }
+
+// IsPattern reports whether a path may match several folders.
+func IsPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
+
+// Match returns the folders of either revision that a pattern matches, sorted. The pattern has the
+// syntax of path.Match; like in a shell, it matches no hidden folder unless it begins with a dot.
+func Match(base, head Tree, pattern string) ([]string, error) {
+	if strings.Contains(pattern, "**") {
+		return nil, &PatternError{pattern, "** is not supported: use * for each level"}
+	}
+	if _, err := path.Match(pattern, ""); err != nil {
+		return nil, &PatternError{pattern, "invalid pattern"}
+	}
+	found := map[string]bool{}
+	for _, tree := range []Tree{base, head} {
+		if err := match(tree, ".", strings.Split(clean(pattern), "/"), found); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return nil, &PatternError{pattern, "matches no directory in either revision"}
+	case len(found) > maxClusters:
+		return nil, &PatternError{pattern, fmt.Sprintf("matches more than %d directories", maxClusters)}
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}
+
+// match adds the folders in a folder that the elements of a pattern match.
+func match(tree Tree, folder string, elements []string, found map[string]bool) error {
+	if len(found) > maxClusters {
+		return nil
+	}
+	if len(elements) == 0 {
+		found[folder] = true
+		return nil
+	}
+	element, rest := elements[0], elements[1:]
+	if !IsPattern(element) {
+		return matchBelow(tree, path.Join(folder, element), rest, found)
+	}
+	entries, err := fs.ReadDir(tree, folder)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", folder, err)
+	}
+	for _, entry := range entries {
+		hidden := strings.HasPrefix(entry.Name(), ".") && !strings.HasPrefix(element, ".")
+		if matches, err := path.Match(element, entry.Name()); err != nil || !matches || hidden {
+			continue
+		}
+		if err := matchBelow(tree, path.Join(folder, entry.Name()), rest, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// matchBelow goes on with a name if it is a folder.
+func matchBelow(tree Tree, name string, rest []string, found map[string]bool) error {
+	info, err := fs.Stat(tree, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	if !info.IsDir() {
+		return nil
+	}
+	return match(tree, name, rest, found)
+}
