@@ -23,21 +23,22 @@ var layers = []string{"cmd/flux", "internal/cli", "pkg", "internal", "pkg/contro
 // allowed are the imports between packages of one layer, and from internal packages
 // to pkg.
 var allowed = map[string][]string{
-	"pkg/build/desired":     {"pkg/build", "pkg/build/generator"},
-	"pkg/diff":              {"pkg/build"},
-	"pkg/diff/compare":      {"pkg/build", "pkg/build/desired", "pkg/diff"},
-	"pkg/build/generator":   {"pkg/build"},
-	"pkg/build/helm":        {"pkg/build"},
-	"pkg/build/isolated":    {"pkg/build"},
-	"pkg/diff/render":       {"pkg/diff", "pkg/diff/review"},
-	"pkg/diff/review":       {"pkg/diff"},
-	"pkg/diff/revision":     {"pkg/build", "pkg/build/generator", "pkg/diff"},
-	"internal/gitsource":    {"internal/gitrepo", "internal/sshkey", "internal/snapshot"},
-	"pkg/diagnose":          {"pkg/tree", "pkg/build", "pkg/diff"},
-	"internal/sops/decrypt": {"internal/sops"},
-	"internal/cloud/login":  {"internal/cloud"},
-	"internal/registry":     {"internal/cloud"},
-	"pkg/bootstrap":         {"pkg/build", "pkg/diagnose", "pkg/reconcile"},
+	"pkg/build/desired":       {"pkg/build", "pkg/build/generator"},
+	"pkg/diff":                {"pkg/build"},
+	"pkg/diff/compare":        {"pkg/build", "pkg/build/desired", "pkg/diff"},
+	"pkg/build/generator":     {"pkg/build"},
+	"pkg/build/helm":          {"pkg/build"},
+	"pkg/build/isolated":      {"pkg/build"},
+	"pkg/diff/render":         {"pkg/diff", "pkg/diff/review"},
+	"pkg/diff/review":         {"pkg/diff"},
+	"pkg/diff/revision":       {"pkg/build", "pkg/build/generator", "pkg/diff"},
+	"internal/gitsource":      {"internal/gitrepo", "internal/sshkey", "internal/snapshot"},
+	"pkg/diagnose":            {"pkg/tree", "pkg/build", "pkg/diff"},
+	"internal/sops/decrypt":   {"internal/sops"},
+	"internal/cloud/login":    {"internal/cloud"},
+	"internal/registry":       {"internal/cloud"},
+	"pkg/bootstrap":           {"pkg/build", "pkg/diagnose", "pkg/reconcile"},
+	"pkg/diff/revision/clone": {"pkg/build", "pkg/diff/revision"},
 }
 
 func TestImportsPointDown(t *testing.T) {

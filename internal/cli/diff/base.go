@@ -2,10 +2,6 @@ package diff
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -23,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/diff/review"
 	"github.com/fluxkit/flux/pkg/diff/revision"
+	"github.com/fluxkit/flux/pkg/diff/revision/clone"
 )
 
 // baseOptions are the flags of the diff command without a subcommand.
@@ -147,10 +144,10 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	if options.Branches = branches(repository, against.revision); against.branch != "" {
-		options.Branches = []string{against.branch}
+	if options.Branches = clone.Branches(repository, against.Revision); against.Branch != "" {
+		options.Branches = []string{against.Branch}
 	}
-	options.At = func(reference build.GitReference) (revision.Tree, error) { return treeAt(repository, reference) }
+	options.At = func(reference build.GitReference) (revision.Tree, error) { return clone.TreeAt(repository, reference) }
 	announce := o.announce(a)
 	options.Note = func(text string) { announce("%s", text) }
 	if o.withHelm {
@@ -158,7 +155,7 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 			return err
 		}
 	}
-	paths, several, err := clusterPaths(repository, o.paths, base, head)
+	paths, several, err := clone.Paths(repository, o.paths, base, head)
 	if err != nil {
 		return err
 	}
@@ -209,39 +206,9 @@ func baseBuild(a *app.App, o *baseOptions, repository *snapshot.Repository, name
 		if err != nil {
 			return options, err
 		}
-		if options.Folders[reference], err = insideOf(repository, folder); err != nil {
+		if options.Folders[reference], err = clone.Inside(repository, folder); err != nil {
 			return options, err
 		}
 	}
 	return options, nil
-}
-
-// insideOf returns the path of folder, which need not exist, relative to the
-// root of the repository.
-func insideOf(repository *snapshot.Repository, folder string) (string, error) {
-	if repository.Root() == "" {
-		return path.Clean(filepath.ToSlash(folder)), nil
-	}
-	here, err := os.Getwd()
-	if err != nil {
-		return "", fmt.Errorf("finding the current directory: %w", err)
-	}
-	if !filepath.IsAbs(folder) {
-		folder = filepath.Join(here, folder)
-	}
-	root := repository.Root()
-	for _, root := range []string{root, realPath(root)} {
-		relative, err := filepath.Rel(root, folder)
-		if err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator)) {
-			return filepath.ToSlash(relative), nil
-		}
-	}
-	return "", fmt.Errorf("%s is not in the Git repository %s", folder, root)
-}
-
-func realPath(name string) string {
-	if resolved, err := filepath.EvalSymlinks(name); err == nil {
-		return resolved
-	}
-	return name
 }

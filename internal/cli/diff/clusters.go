@@ -2,47 +2,12 @@ package diff
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/shell"
-	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 )
-
-// clusterPaths returns the folders of the clusters that --path names, and whether it may name
-// several: then the results name their cluster.
-func clusterPaths(repository *snapshot.Repository, paths []string, base, head revision.Revision) (all []string, several bool, err error) {
-	seen := map[string]bool{}
-	for _, name := range paths {
-		inside, err := insideOf(repository, name)
-		if err != nil {
-			return nil, false, err
-		}
-		found := []string{inside}
-		if revision.IsPattern(inside) {
-			several = true
-			found, err = revision.Match(base.Tree, head.Tree, inside)
-		}
-		var problem *revision.PatternError
-		if errors.As(err, &problem) {
-			return nil, false, hint.Errorf("use the directories of clusters, or a quoted pattern for them, e.g. --path 'clusters/*'", "--path %s: %s", shell.Quote(name), problem.Problem)
-		}
-		if err != nil {
-			return nil, false, err
-		}
-		for _, path := range found {
-			if !seen[path] {
-				all = append(all, path)
-			}
-			seen[path] = true
-		}
-	}
-	return all, several || len(paths) > 1, nil
-}
 
 // compareClusters compares one cluster, or several.
 func compareClusters(ctx context.Context, announce func(string, ...any), paths []string, several bool, base, head revision.Revision, options revision.Options) ([]*diff.Result, error) {

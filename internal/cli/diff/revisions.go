@@ -10,9 +10,9 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/pkg/diff/revision"
+	"github.com/fluxkit/flux/pkg/diff/revision/clone"
 )
 
 // openRepository opens the clone in the current directory, or the one that git
@@ -37,21 +37,21 @@ type revisions struct {
 }
 
 // target returns what the flags select as the base.
-func (r revisions) target(ctx context.Context) (target, error) {
-	if r.base == autoBase {
-		return detectBase(ctx, r.app, r.repository)
+func (r revisions) target(ctx context.Context) (clone.Target, error) {
+	if r.base == clone.Auto {
+		return clone.DetectBase(ctx, r.app.Env, r.repository)
 	}
-	return target{revision: r.base, name: r.base, merged: r.mergeBase}, nil
+	return clone.Target{Revision: r.base, Name: r.base, Merged: r.mergeBase}, nil
 }
 
 // find returns the base and the new revision.
-func (r revisions) find(ctx context.Context, t target) (base, head revision.Revision, err error) {
-	from, err := r.commit(ctx, t.revision)
+func (r revisions) find(ctx context.Context, t clone.Target) (base, head revision.Revision, err error) {
+	from, err := r.commit(ctx, t.Revision)
 	if err != nil {
 		return base, head, err
 	}
 	name, bare := r.head, r.repository.Root() == ""
-	if name == "" && (bare || t.merged) {
+	if name == "" && (bare || t.Merged) {
 		name = "HEAD"
 	}
 	if name != "" {
@@ -74,12 +74,12 @@ func (r revisions) find(ctx context.Context, t target) (base, head revision.Revi
 		head.Tree, name = work, "the work tree"
 	}
 	tree, err := r.tree(ctx, from)
-	return revision.Revision{Tree: tree, Name: t.name}, revision.Revision{Tree: head.Tree, Name: name}, err
+	return revision.Revision{Tree: tree, Name: t.Name}, revision.Revision{Tree: head.Tree, Name: name}, err
 }
 
 // mergedAt returns the merge base of two commits if the base is one, else the first.
-func (r revisions) mergedAt(ctx context.Context, t target, name string, from, to plumbing.Hash) (plumbing.Hash, error) {
-	if !t.merged {
+func (r revisions) mergedAt(ctx context.Context, t clone.Target, name string, from, to plumbing.Hash) (plumbing.Hash, error) {
+	if !t.Merged {
 		return from, nil
 	}
 	search := r.repository.MergeBase
@@ -88,13 +88,13 @@ func (r revisions) mergedAt(ctx context.Context, t target, name string, from, to
 	}
 	base, err := search(ctx, from, to)
 	if errors.Is(err, snapshot.ErrUnrelated) && r.repository.Shallow() {
-		return base, hint.Errorf("the clone is shallow; fetch the history: git fetch --unshallow origin, or use --fetch", "finding the merge base of %s and %s: %w", name, t.name, err)
+		return base, hint.Errorf("the clone is shallow; fetch the history: git fetch --unshallow origin, or use --fetch", "finding the merge base of %s and %s: %w", name, t.Name, err)
 	}
 	if err != nil {
-		return base, fmt.Errorf("finding the merge base of %s and %s: %w", name, t.name, err)
+		return base, fmt.Errorf("finding the merge base of %s and %s: %w", name, t.Name, err)
 	}
-	if t.proposed && base == to {
-		r.app.UI.Warning("%s is contained in %s: check out the head of the pull request to compare its commits", name, t.name)
+	if t.Proposed && base == to {
+		r.app.UI.Warning("%s is contained in %s: check out the head of the pull request to compare its commits", name, t.Name)
 	}
 	return base, nil
 }
@@ -152,7 +152,7 @@ func relative(name string) bool { return strings.ContainsAny(name, "~^@:{") }
 // fetchRemedy returns how to get a revision that the clone does not have.
 func fetchRemedy(unknown *snapshot.UnknownError) string {
 	branch := strings.TrimPrefix(unknown.Revision, "origin/")
-	remedy := "fetch it: " + fetchBranch(branch)
+	remedy := "fetch it: " + clone.FetchBranch(branch)
 	switch {
 	case plumbing.IsHash(branch):
 		remedy = "fetch it: git fetch origin " + branch
@@ -166,15 +166,6 @@ func fetchRemedy(unknown *snapshot.UnknownError) string {
 		return "the clone is shallow; " + remedy + ", or use --fetch"
 	}
 	return remedy
-}
-
-// fetchBranch returns the command that fetches a branch, whose name is untrusted.
-func fetchBranch(name string) string {
-	from := name
-	if strings.HasPrefix(name, "-") {
-		from = "refs/heads/" + name // not an option
-	}
-	return "git fetch origin " + shell.Quote(from+":refs/remotes/origin/"+name)
 }
 
 // fetchAgain is the remedy if git cannot fetch from origin.

@@ -1,4 +1,6 @@
-package diff
+// Package clone finds the revisions and folders that diff --base compares in a clone of the
+// repository.
+package clone
 
 import (
 	"errors"
@@ -15,9 +17,9 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/revision"
 )
 
-// branches returns the branches that the base revision may stand for: the
+// Branches returns the branches that the base revision may stand for: the
 // branch itself, or the default branch for a tag or commit.
-func branches(repository *snapshot.Repository, base string) []string {
+func Branches(repository *snapshot.Repository, base string) []string {
 	known, _, err := repository.Names()
 	name := strings.TrimPrefix(base, "refs/heads/")
 	for _, candidate := range []string{name, afterRemote(name), afterRemote(strings.TrimPrefix(base, "refs/remotes/"))} {
@@ -36,14 +38,14 @@ func afterRemote(name string) string {
 	return branch
 }
 
-// treeAt returns the tree of the clone at the reference of a GitRepository.
-func treeAt(repository *snapshot.Repository, reference build.GitReference) (revision.Tree, error) {
+// TreeAt returns the tree of the clone at the reference of a GitRepository.
+func TreeAt(repository *snapshot.Repository, reference build.GitReference) (revision.Tree, error) {
 	var names []string
 	remedy := "fetch it with git fetch --tags origin"
 	switch {
 	case reference.Branch != "":
 		names = []string{"refs/remotes/origin/" + reference.Branch, "refs/heads/" + reference.Branch}
-		remedy = "fetch it with " + fetchBranch(reference.Branch)
+		remedy = "fetch it with " + FetchBranch(reference.Branch)
 	case reference.Tag != "":
 		names = []string{"refs/tags/" + reference.Tag}
 	case reference.SemVer != "":
@@ -101,4 +103,13 @@ func newest(repository *snapshot.Repository, versions string) (string, error) {
 		return "", errors.New("no tag in this clone is in the range: fetch tags with git fetch --tags origin")
 	}
 	return best.Original(), nil
+}
+
+// FetchBranch returns the command that fetches a branch, whose name is untrusted.
+func FetchBranch(name string) string {
+	from := name
+	if strings.HasPrefix(name, "-") {
+		from = "refs/heads/" + name // not an option
+	}
+	return "git fetch origin " + shell.Quote(from+":refs/remotes/origin/"+name)
 }

@@ -1,0 +1,76 @@
+package clone
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/snapshot"
+	"github.com/fluxkit/flux/pkg/diff/revision"
+)
+
+// Paths returns the folders of the clusters that --path names, and whether it may name
+// several: then the results name their cluster.
+func Paths(repository *snapshot.Repository, paths []string, base, head revision.Revision) (all []string, several bool, err error) {
+	seen := map[string]bool{}
+	for _, name := range paths {
+		inside, err := Inside(repository, name)
+		if err != nil {
+			return nil, false, err
+		}
+		found := []string{inside}
+		if revision.IsPattern(inside) {
+			several = true
+			found, err = revision.Match(base.Tree, head.Tree, inside)
+		}
+		var problem *revision.PatternError
+		if errors.As(err, &problem) {
+			return nil, false, hint.Errorf("use the directories of clusters, or a quoted pattern for them, e.g. --path 'clusters/*'", "--path %s: %s", shell.Quote(name), problem.Problem)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		for _, path := range found {
+			if !seen[path] {
+				all = append(all, path)
+			}
+			seen[path] = true
+		}
+	}
+	return all, several || len(paths) > 1, nil
+}
+
+// Inside returns the path of folder, which need not exist, relative to the
+// root of the repository.
+func Inside(repository *snapshot.Repository, folder string) (string, error) {
+	if repository.Root() == "" {
+		return path.Clean(filepath.ToSlash(folder)), nil
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("finding the current directory: %w", err)
+	}
+	if !filepath.IsAbs(folder) {
+		folder = filepath.Join(here, folder)
+	}
+	root := repository.Root()
+	for _, root := range []string{root, realPath(root)} {
+		relative, err := filepath.Rel(root, folder)
+		if err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator)) {
+			return filepath.ToSlash(relative), nil
+		}
+	}
+	return "", fmt.Errorf("%s is not in the Git repository %s", folder, root)
+}
+
+func realPath(name string) string {
+	if resolved, err := filepath.EvalSymlinks(name); err == nil {
+		return resolved
+	}
+	return name
+}
