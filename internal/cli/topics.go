@@ -10,6 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/fold"
+	"github.com/fluxkit/flux/internal/pipeline"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -25,6 +26,12 @@ func newTopic(name, short string, text func() string) func(*app.App) *cobra.Comm
 func isTopic(cmd *cobra.Command) bool {
 	return cmd.HasParent() && cmd.IsAdditionalHelpTopicCommand() && !cmd.Hidden
 }
+
+// Width of help topics, and indentation of lists of variables.
+const (
+	topicWidth     = 80
+	variableIndent = 2
+)
 
 // environmentTopic returns the text about environment variables.
 func environmentTopic() string {
@@ -58,7 +65,7 @@ Cluster:
 Credentials:
 
   GITHUB_TOKEN, GITLAB_TOKEN, GITEA_TOKEN, BITBUCKET_TOKEN
-      Token of the Git host for flux bootstrap.
+      Token of the Git host for flux bootstrap and flux diff.
   GIT_PASSWORD
       Password for flux bootstrap git, or passphrase of the SSH key.
   SSH_AUTH_SOCK
@@ -108,14 +115,14 @@ Git repository of flux diff --base:
   GIT_DIR, GIT_WORK_TREE
       The repository and its work tree, as for git. Default: around the current
       directory.
-  GITHUB_BASE_REF, CI_MERGE_REQUEST_TARGET_BRANCH_NAME,
-  SYSTEM_PULLREQUEST_TARGETBRANCH, BITBUCKET_PR_DESTINATION_BRANCH,
-  CHANGE_TARGET, CI_COMMIT_TARGET_BRANCH, DRONE_TARGET_BRANCH
-      Set by CI systems: the target branch of the pull request, for --base auto.
-  GITHUB_REF, GITHUB_SHA, BUILD_SOURCEBRANCH, BUILD_SOURCEVERSION,
-  CI_COMMIT_SHA, CI_MERGE_REQUEST_TARGET_BRANCH_SHA
-      Set by CI systems: if the merge of the pull request is checked out, --base
-      auto compares it with the commit of the target branch that was merged.
+  GITHUB_TOKEN, GH_TOKEN, GITLAB_TOKEN, GITEA_TOKEN, FORGEJO_TOKEN,
+  BITBUCKET_TOKEN
+      Token of the Git host for --comment and --status.
+  SSL_CERT_FILE
+      File with the CA certificates of this machine, for a Git host with its own.
+` + "  " + strings.TrimSpace(fold.Line("  "+strings.Join(pipeline.Variables(), ", "), variableIndent, topicWidth)) + `
+      Set by CI systems: the pull request, its target branch and its commits, for
+      --base auto, --comment and --status.
 
 Terminal:
 

@@ -55,6 +55,11 @@ func (b *Bitbucket) handle() {
 		{"GET /branch-utils/1.0" + repository + "/branchmodel", "read", (*bitbucketCall).branchModel},
 		{"GET /api/1.0" + repository + "/pull-requests", "read", (*bitbucketCall).pulls},
 		{"POST /api/1.0" + repository + "/pull-requests", "read", (*bitbucketCall).addPull},
+		{"GET /api/1.0" + repository + "/pull-requests/{number}/activities", "read", onBitbucketNotes(bitbucketNotes.activities)},
+		{"POST /api/1.0" + repository + "/pull-requests/{number}/comments", "read", onBitbucketNotes(bitbucketNotes.createNote)},
+		{"PUT /api/1.0" + repository + "/pull-requests/{number}/comments/{note}", "read", onBitbucketNotes(bitbucketNotes.editNote)},
+		{"DELETE /api/1.0" + repository + "/pull-requests/{number}/comments/{note}", "read", onBitbucketNotes(bitbucketNotes.removeNote)},
+		{"POST /api/1.0" + repository + "/commits/{sha}/builds", "read", onBitbucketNotes(bitbucketNotes.build)},
 	} {
 		method, path, _ := strings.Cut(route.pattern, " ")
 		b.mux.HandleFunc(method+" /rest"+path, func(w http.ResponseWriter, r *http.Request) {

@@ -19,6 +19,9 @@ func TestGitHubDescription(t *testing.T) {
 	r := g.AddRepository("acme/fleet", "private")
 	check(t, g.Git.Commit("acme/fleet", "main", "One", map[string]string{"a": "b"}))
 	check(t, g.Git.Commit("acme/fleet", "side", "Two", map[string]string{"a": "c"}))
+	head, err := g.Git.Head("acme/fleet", "main")
+	check(t, err)
+	r.Pulls = []*Pull{{Number: 1, Title: "One", Head: "main", Base: "main", Notes: []*Note{{ID: 70, Author: gitHubBot, Text: "One"}}}}
 	r.Teams["ops"] = "push"
 	r.Keys = []*Key{{ID: 7, Title: "old", Key: "ssh-ed25519 AAAA"}}
 	r.Protection["main"] = &GitHubProtection{Reviews: true, Checks: true, Pushers: []string{"ada"}}
@@ -48,6 +51,11 @@ func TestGitHubDescription(t *testing.T) {
 		{"GET /repos/{owner}/{repo}/rulesets/{id}", "/repos/acme/fleet/rulesets/9?includes_parents=true", ""},
 		{"POST /repos/{owner}/{repo}/pulls", "/repos/acme/fleet/pulls", `{"title": "Two", "head": "side", "base": "main"}`},
 		{"GET /repos/{owner}/{repo}/pulls", "/repos/acme/fleet/pulls?state=open", ""},
+		{"GET /repos/{owner}/{repo}/issues/{number}/comments", "/repos/acme/fleet/issues/1/comments?per_page=100&page=1", ""},
+		{"POST /repos/{owner}/{repo}/issues/{number}/comments", "/repos/acme/fleet/issues/1/comments", `{"body": "All of it"}`},
+		{"PATCH /repos/{owner}/{repo}/issues/comments/{note}", "/repos/acme/fleet/issues/comments/70", `{"body": "More"}`},
+		{"DELETE /repos/{owner}/{repo}/issues/comments/{note}", "/repos/acme/fleet/issues/comments/70", ""},
+		{"POST /repos/{owner}/{repo}/statuses/{sha}", "/repos/acme/fleet/statuses/" + head, `{"state": "success", "context": "flux", "description": "no changes"}`},
 	} {
 		method, _, _ := strings.Cut(request.pattern, " ")
 		g.request(t, method, request.path, request.body)

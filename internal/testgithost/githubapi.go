@@ -57,6 +57,11 @@ var gitHubRoutes = []gitHubRoute{
 	{"GET /repos/{owner}/{repo}/rulesets/{id}", repoScopes, "metadata=read", "pull", (*gitHubCall).ruleset},
 	{"GET /repos/{owner}/{repo}/pulls", repoScopes, "pull_requests=read", "pull", (*gitHubCall).pulls},
 	{"POST /repos/{owner}/{repo}/pulls", repoScopes, "pull_requests=write", "pull", (*gitHubCall).addPull},
+	{"GET /repos/{owner}/{repo}/issues/{number}/comments", repoScopes, "pull_requests=read", "pull", onGitHubNotes(gitHubNotes.notes)},
+	{"POST /repos/{owner}/{repo}/issues/{number}/comments", repoScopes, "pull_requests=write", "pull", onGitHubNotes(gitHubNotes.createNote)},
+	{"PATCH /repos/{owner}/{repo}/issues/comments/{note}", repoScopes, "pull_requests=write", "pull", onGitHubNotes(gitHubNotes.editNote)},
+	{"DELETE /repos/{owner}/{repo}/issues/comments/{note}", repoScopes, "pull_requests=write", "pull", onGitHubNotes(gitHubNotes.removeNote)},
+	{"POST /repos/{owner}/{repo}/statuses/{sha}", []string{"repo:status", "repo"}, "statuses=write", "push", onGitHubNotes(gitHubNotes.status)},
 }
 
 // loaded is a description, or why there is none.

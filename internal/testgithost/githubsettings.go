@@ -1,6 +1,9 @@
 package testgithost
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // githubSettings are the verbs of GitHub:
 //
@@ -12,7 +15,7 @@ import "time"
 //	no-deploy-keys ORGANIZATION
 //	sign-on SECRET ORGANIZATION…
 //	expires SECRET TIME
-//	limit TIME
+//	limit TIME [REQUESTS]
 func (g *GitHub) githubSettings() map[string]setting {
 	return map[string]setting{
 		"classic": simple(2, func(w []string) { g.classic(w[0], w[1], w[2:]) }),
@@ -33,6 +36,9 @@ func (g *GitHub) githubSettings() map[string]setting {
 		"limit": {1, func(w []string) error {
 			until, err := time.Parse(time.RFC3339, w[0])
 			g.Limit = GitHubLimit{Until: until, Times: 100}
+			if err == nil && len(w) > 1 {
+				g.Limit.Times, err = strconv.Atoi(w[1])
+			}
 			return err
 		}},
 	}

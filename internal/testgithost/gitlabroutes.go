@@ -73,6 +73,11 @@ func (g *GitLab) handle() {
 		{"DELETE /deploy_tokens/{id}", write, "maintainer", (*gitlabProject).removeDeployToken},
 		{"GET /merge_requests", read, "noone", (*gitlabProject).merges},
 		{"POST /merge_requests", write, "developer", (*gitlabProject).addMerge},
+		{"GET /merge_requests/{number}/notes", read, "noone", (*gitlabProject).notes},
+		{"POST /merge_requests/{number}/notes", write, "reporter", (*gitlabProject).createNote},
+		{"PUT /merge_requests/{number}/notes/{note}", write, "reporter", (*gitlabProject).editNote},
+		{"DELETE /merge_requests/{number}/notes/{note}", write, "reporter", (*gitlabProject).removeNote},
+		{"POST /statuses/{sha}", write, "developer", (*gitlabProject).status},
 	} {
 		g.route(route.pattern, "/projects/{project}", route.scopes, func(c *gitlabCall) {
 			if p := c.admit(gitlabLevel(route.least)); p != nil {

@@ -22,6 +22,7 @@ type Repository struct {
 	Roles, Teams map[string]string
 	Keys         []*Key
 	Pulls        []*Pull
+	Statuses     []CommitStatus
 
 	// Protection and Rules protect branches of GitHub.
 	Protection map[string]*GitHubProtection
@@ -57,6 +58,7 @@ type Pull struct {
 	Title, Body string
 	Head, Base  string
 	Merged      bool
+	Notes       []*Note
 	// removeHead deletes the branch after the merge.
 	removeHead bool
 }
@@ -110,6 +112,7 @@ type store struct {
 	mu           sync.Mutex
 	ids          int64
 	quota        *quota
+	rejected     *rejection
 	noSSH        bool
 	repositories []*Repository
 }
@@ -117,6 +120,7 @@ type store struct {
 // open starts a host with the lines of contents.
 func (s *store) open(v vendor, api API, settings map[string]setting, contents string) error {
 	s.vendor, s.settings, s.mux = v, s.commonSettings(), http.NewServeMux()
+	maps.Copy(s.settings, s.noteSettings())
 	maps.Copy(s.settings, settings)
 	var err error
 	s.Server, err = Open(func(server *Server) API {
@@ -146,7 +150,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		r.URL.Path, r.URL.RawPath = path, strings.TrimPrefix(r.URL.RawPath, "/"+base)
 	}
-	if s.limited(w) {
+	if s.limited(w) || s.rejects(w, r) {
 		return
 	}
 	s.mux.ServeHTTP(w, r)
@@ -308,6 +312,10 @@ func (s *store) State() (string, error) {
 		}
 		for _, p := range r.Pulls {
 			fmt.Fprintf(&out, "  %s%d %s → %s %q%s\n", s.row().pull, p.Number, p.Head, p.Base, p.Title, map[bool]string{true: " merged"}[p.Merged])
+			p.describeNotes(&out)
+		}
+		for _, c := range r.Statuses {
+			fmt.Fprintf(&out, "  status %s %s %q\n", c.Name, c.State, c.Text)
 		}
 		if err := s.Git.describe(&out, r.git); err != nil {
 			return "", err

@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"pkg/build/isolated":      {"pkg/build"},
 	"pkg/diff/render":         {"pkg/diff", "pkg/diff/review"},
 	"pkg/diff/review":         {"pkg/diff"},
+	"pkg/diff/publish":        {"pkg/bootstrap/githost", "pkg/diff", "pkg/diff/render"},
 	"pkg/diff/revision":       {"pkg/build", "pkg/build/generator", "pkg/diff"},
 	"internal/gitsource":      {"internal/gitrepo", "internal/sshkey", "internal/snapshot"},
 	"pkg/diagnose":            {"pkg/tree", "pkg/build", "pkg/diff"},

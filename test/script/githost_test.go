@@ -97,6 +97,24 @@ func hostState(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(state), 0o600))
 }
 
+// hostComments writes the comments on the pull requests of the host to a file, with what
+// differs from run to run replaced: hostcomments FILE
+func hostComments(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: hostcomments FILE")
+	}
+	state, err := holder(ts).host.State()
+	ts.Check(err)
+	var b strings.Builder
+	for line := range strings.Lines(state) {
+		if text, of := strings.CutPrefix(line, "    "); of && (strings.HasPrefix(text, "  ") || strings.HasPrefix(text, "comment ")) || strings.HasPrefix(line, "  status ") || strings.TrimSpace(line) == "" {
+			b.WriteString(line)
+		}
+	}
+	text := strings.ReplaceAll(b.String(), holder(ts).server.Hostname, "HOST")
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(commitHash.ReplaceAllString(text, "COMMIT")), 0o600))
+}
+
 // hostChanges writes the changes on the host since the last call to a file:
 // hostchanges FILE
 func hostChanges(ts *testscript.TestScript, neg bool, args []string) {

@@ -155,7 +155,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			"helmed":  func(ts *testscript.TestScript, neg bool, args []string) { helmed(ts, cluster, neg, args) },
 			"seal":    seal, "commit": commitFolder, "untouched": untouched, "publish": publish,
 			"sshhost": sshhost, "cloud": useCloud,
-			"githost": startGithost, "sethost": setHost, "hoststate": hostState, "hostchanges": hostChanges, "clone": clone,
+			"githost": startGithost, "sethost": setHost, "hoststate": hostState, "hostcomments": hostComments, "hostchanges": hostChanges, "clone": clone,
 			"playflux": func(ts *testscript.TestScript, neg bool, args []string) { playFlux(ts, cluster, neg, args) },
 			"keys":     makeKeys,
 			"hook":     hook,

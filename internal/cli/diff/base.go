@@ -10,6 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/cli/diff/pullrequest"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/snapshot"
@@ -30,6 +31,7 @@ type baseOptions struct {
 	mergeBase  bool
 	complete   bool
 	fetch      bool
+	pull       pullrequest.Options
 }
 
 // addBase makes diff runnable: with --base, it compares two revisions of the
@@ -64,6 +66,12 @@ that reference. ExternalArtifacts are rendered from their ArtifactGenerator, and
 files that .sourceignore or spec.ignore excludes are excluded. What cannot be
 rendered, such as the content of another repository, is listed as not compared.
 
+With --comment, the result is a comment on the pull request of the CI system, which
+later runs update, also when the comparison fails. With --status, it is the status
+of the commit. The token is read from the environment only: GITHUB_TOKEN,
+GITLAB_TOKEN, GITEA_TOKEN or BITBUCKET_TOKEN. For a pull request from a fork, whose
+token may not write, that is a warning.
+
 The exit code is 0 if there are no changes, 1 if there are changes, and 2 if the
 comparison failed. A Kustomization or HelmRelease that is not compared counts as
 changed if its definition or its source changes; with --strict, the exit code is 2
@@ -83,8 +91,11 @@ if anything is not compared.`
   # Fail only for dangers, and write a comment and a report for code scanning
   flux diff --base auto --path clusters/production --fail-on=danger -o github=comment.md -o sarif=flux.sarif
 
-  # Write a pull request comment without failing the pipeline
-  flux diff --base origin/main --head HEAD --path clusters/production -o github --exit-code=false`
+  # Comment on the pull request of a CI system, and set the status of its commit
+  flux diff --base auto --path clusters/production --comment --status flux/production
+
+  # Write a pull request comment to a file without failing the pipeline
+  flux diff --base origin/main --head HEAD --path clusters/production -o github=comment.md --exit-code=false`
 	fs := cmd.Flags()
 	fs.StringVar(&o.base, "base", "", "branch, tag or commit of the Git repository to compare with, or auto for the merge base with the target of the pull request")
 	fs.StringVar(&o.head, "head", "", "revision to compare (default: the work tree)")
@@ -97,6 +108,7 @@ if anything is not compared.`
 	fs.BoolVar(&o.complete, "strict", false, "exit with 2 if anything is not compared")
 	fs.StringVar(&o.helm.KubeVersion, "kube-version", desired.AssumedKubernetes, "Kubernetes version for chart capabilities")
 	fs.StringSliceVar(&o.helm.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
+	o.pull.Add(fs)
 	o.AddRemote(fs)
 	addOutput(cmd, &o.options)
 	o.ignoreFields = review.DefaultIgnored
@@ -113,13 +125,22 @@ if anything is not compared.`
 	return cmd
 }
 
-func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
+func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) error {
 	if len(o.paths) == 0 || slices.Contains(o.paths, "") {
 		return hint.Errorf("flux diff --base "+shell.Quote(o.base)+" --path clusters/production", "--path is required: the directory of the cluster")
 	}
 	if err := checkGate(cmd, &o.options); err != nil {
 		return err
 	}
+	gate, err := o.pull.Open(a, o.paths)
+	if err != nil {
+		return err
+	}
+	return gate.Post(cmd.Context(), compareRevisions(a, cmd, o, gate))
+}
+
+// compareRevisions compares the revisions and prints the result, which gate gets.
+func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pullrequest.Gate) (err error) {
 	namespace, err := a.Namespace(cmd)
 	if err != nil {
 		return err
@@ -155,6 +176,7 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 			return err
 		}
 	}
+	gate.Revisions(base.Name, head.Name, clone.Proposed(ctx, repository, o.head, against))
 	paths, several, err := clone.Paths(repository, o.paths, base, head)
 	if err != nil {
 		return err
@@ -169,6 +191,7 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) (err error) {
 	if err := printChanges(a, &o.options, results); err != nil {
 		return err
 	}
+	gate.Results(results, failures)
 	failed := buildflags.ReportChildren(a, failures)
 	if n := render.Sum(results).NotCompared; n > 0 && o.complete && failed == nil {
 		failed = &clierr.ExitCodeError{Code: clierr.ExitUndetermined}

@@ -75,11 +75,12 @@ func write(a *app.App, o *options, results []*diff.Result) error {
 			continue
 		}
 		var b bytes.Buffer
-		var w io.Writer = &b
+		masked := a.Secrets.NewWriter(&b)
+		var w io.Writer = masked
 		if inJSON(output.format) {
-			w = printable.NewJSONWriter(&b)
+			w = printable.NewJSONWriter(masked)
 		}
-		if err := report(w, o, output.format, results, render.Style{}); err != nil {
+		if err := errors.Join(report(w, o, output.format, results, render.Style{}), masked.Flush()); err != nil {
 			return err
 		}
 		if err := replaceFile(output.file, b.Bytes()); err != nil {

@@ -39,7 +39,11 @@ type revisions struct {
 // target returns what the flags select as the base.
 func (r revisions) target(ctx context.Context) (clone.Target, error) {
 	if r.base == clone.Auto {
-		return clone.DetectBase(ctx, r.app.Env, r.repository)
+		t, err := clone.DetectBase(ctx, r.app.Env, r.repository)
+		if t.Assumed != "" {
+			r.app.UI.Warning("%s does not pass the target branch of the pull request: comparing with %s", t.Assumed, t.Name)
+		}
+		return t, err
 	}
 	return clone.Target{Revision: r.base, Name: r.base, Merged: r.mergeBase}, nil
 }

@@ -1,6 +1,7 @@
 package githost
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -286,6 +287,7 @@ func (h Hosted) explain(ctx context.Context, doing string, err error) error {
 	var wrongName x509.HostnameError
 	var record tls.RecordHeaderError
 	var request *url.Error
+	origin := h.origin()
 	switch {
 	case err == nil:
 		return nil
@@ -298,23 +300,23 @@ func (h Hosted) explain(ctx context.Context, doing string, err error) error {
 	case ctx.Err() != nil:
 		return hint.Errorf("check that the host is reachable, or increase --timeout", "%s: no response from %s: %w", doing, h.Hostname, context.Cause(ctx))
 	case errors.As(err, &excess):
-		return hint.Errorf("check --hostname: the API of a Git host does not respond like this", "%s: %s %w", doing, h.Hostname, excess)
+		return hint.Errorf("check "+origin+": the API of a Git host does not respond like this", "%s: %s %w", doing, h.Hostname, excess)
 	case errors.As(err, &redirect):
-		return hint.Errorf("set --hostname to the new address, or check --owner and --repository: they may have been renamed", "%s: %w", doing, redirect)
+		return hint.Errorf("set "+origin+" to the new address, or check the names of the owner and the repository: they may have been renamed", "%s: %w", doing, redirect)
 	case errors.As(err, &lookup):
-		return hint.Errorf("check --hostname", "%s: host %q is not known", doing, lookup.Name)
+		return hint.Errorf("check "+origin, "%s: host %q is not known", doing, lookup.Name)
 	case errors.As(err, &unknown):
-		return hint.Errorf("set --ca-file to the CA certificate", "%s: the certificate of %s is signed by an unknown authority", doing, h.Hostname)
+		return hint.Errorf("set "+cmp.Or(h.CAOrigin, "--ca-file")+" to the CA certificate", "%s: the certificate of %s is signed by an unknown authority", doing, h.Hostname)
 	case errors.As(err, &wrongName):
-		return hint.Errorf("use a host name of the server's certificate in --hostname", "%s: %w", doing, wrongName)
+		return hint.Errorf("use a host name of the server's certificate in "+origin, "%s: %w", doing, wrongName)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		return hint.Errorf("check the port in --hostname", "%s: %s does not speak TLS", doing, h.Hostname)
+		return hint.Errorf("check the port in "+origin, "%s: %s does not speak TLS", doing, h.Hostname)
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return hint.Errorf("check --hostname, and that the host is reachable from this machine", "%s: cannot reach %s: %w", doing, h.Hostname, dial.Err)
+		return hint.Errorf("check "+origin+", and that the host is reachable from this machine", "%s: cannot reach %s: %w", doing, h.Hostname, dial.Err)
 	case errors.As(err, &request) && request.Timeout():
 		return hint.Errorf("check that the host is reachable, and try again", "%s: %s does not respond", doing, h.Hostname)
 	case errors.As(err, &request):
-		return hint.Errorf("check --hostname, and try again", "%s: %s", doing, redact.Text(request.Err.Error(), h.Token))
+		return hint.Errorf("check "+origin+", and try again", "%s: %s", doing, redact.Text(request.Err.Error(), h.Token))
 	}
 	return nil
 }

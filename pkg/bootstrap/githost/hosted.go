@@ -1,6 +1,7 @@
 package githost
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 )
@@ -17,6 +18,10 @@ type Hosted struct {
 	Token string
 	// CABundle is trusted in addition to the system's CA certificates.
 	CABundle []byte
+	// Origin is the variable with Hostname, "" for the flag --hostname, and
+	// TokenOrigin the variable with the token. CAOrigin is the variable with the
+	// CA certificates, "" for --ca-file. Remedies name them.
+	Origin, TokenOrigin, CAOrigin string
 
 	// Owner is the user, organization, project or group, with slashes before subgroups.
 	Owner string
@@ -53,6 +58,9 @@ type Team struct {
 	// Permission is the permission in the host's terms, such as "maintain".
 	Permission string
 }
+
+// origin returns the flag or variable with the host.
+func (h Hosted) origin() string { return cmp.Or(h.Origin, "--hostname") }
 
 // String returns the full name of the repository.
 func (h Hosted) String() string { return strings.Trim(h.Owner, "/") + "/" + h.Name }

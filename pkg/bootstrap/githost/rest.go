@@ -87,7 +87,7 @@ func (c *restClient) request(ctx context.Context, method, path string, query url
 
 // noAPI returns the error for a response that the API does not send.
 func (c *restClient) noAPI(path string) error {
-	return hint.Errorf("check --hostname: use the host of the "+c.api+" API, with the base path if it has one",
+	return hint.Errorf("check "+c.hosted.origin()+": use the host of the "+c.api+" API, with the base path if it has one",
 		"%s has no %s API at %s", c.hosted.Hostname, c.api, path)
 }
 

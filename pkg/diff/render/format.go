@@ -69,6 +69,7 @@ var formats = []struct {
 	{"github", comment(CommentMax)},
 	{"gitlab", comment(gitlabMax)},
 	{"gitea", comment(CommentMax)},
+	{"bitbucket", func(w io.Writer, results []*diff.Result, _ Style) error { return Plain(w, results, bitbucketMax) }},
 	{"annotations", plain(Annotations)},
 	{"sarif", plain(SARIF)},
 	{"junit", plain(JUnit)},

@@ -56,6 +56,25 @@ func TestMarkdownIsInert(t *testing.T) {
 	}
 }
 
+// TestPlainIsInert takes away code and what the program writes itself.
+func TestPlainIsInert(t *testing.T) {
+	t.Parallel()
+	plainOwn := regexp.MustCompile(`(?m)^#{3,4} |^\* |\*\*(?:Warnings|Not compared|Images)\*\*`)
+	spans := regexp.MustCompile("`[^`\n]+`")
+	for _, text := range hostileMarkup {
+		results := hostileResults(text)
+		results[0].NotCompared = &diff.Omission{Reason: text}
+		var b strings.Builder
+		if err := render.Plain(&b, results, 0); err != nil {
+			t.Fatal(err)
+		}
+		rest := plainOwn.ReplaceAllString(spans.ReplaceAllString(fenced.ReplaceAllString(b.String(), ""), ""), "")
+		if strings.ContainsAny(rest, "<>[]@#`~$*|\\_") || strings.Contains(rest, "://") || strings.Contains(rest, "www.") || strings.ContainsFunc(rest, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+			t.Errorf("%q leaves %q in:\n%s", text, rest, b.String())
+		}
+	}
+}
+
 // checkInert fails if something of a text is left in a comment that could act, or one of the words.
 func checkInert(t *testing.T, text, comment string, words ...string) {
 	t.Helper()

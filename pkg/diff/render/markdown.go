@@ -26,20 +26,20 @@ func Markdown(w io.Writer, results []*diff.Result, limit int) error {
 		for _, r := range section.Results {
 			for _, c := range r.Changes {
 				if c.Different() {
-					details = append(details, titled{section.Title(), detail(c, r.Builds)})
+					details = append(details, titled{inline(section.Title()), detail(c, r.Builds)})
 				}
 			}
 		}
 	}
 	full := head + joined(details)
 	if limit > 0 && len(full) > limit {
-		full = shortened(head, details, limit)
+		full = shortened(head, details, limit, leftOut)
 	}
 	_, err := io.WriteString(w, full)
 	return err
 }
 
-// titled is a text below the title of its section, which may be empty.
+// titled is a text below the title of its section, which may be empty and is Markdown.
 type titled struct{ title, text string }
 
 // joined returns texts with each title once.
@@ -56,10 +56,10 @@ func joined(all []titled) string {
 	return b.String()
 }
 
-func subtitle(title string) string { return "\n#### " + inline(title) + "\n\n" }
+func subtitle(title string) string { return "\n#### " + title + "\n\n" }
 
 // shortened omits the texts that do not fit.
-func shortened(head string, details []titled, most int) string {
+func shortened(head string, details []titled, most int, leftOut string) string {
 	room := most - len(head) - len(fmt.Sprintf(leftOut, len(details), len(details)))
 	var kept []titled
 	title := ""
@@ -165,9 +165,8 @@ func writeOmissions(b *bytes.Buffer, results []*diff.Result) {
 			}
 		}
 	}
-	const most = 50
-	if len(lines) > most {
-		lines = append(lines[:most], fmt.Sprintf("> and %d more\n", len(lines)-most))
+	if len(lines) > mostLines {
+		lines = append(lines[:mostLines], fmt.Sprintf("> and %d more\n", len(lines)-mostLines))
 	}
 	if len(lines) > 0 {
 		b.WriteString("> [!WARNING]\n> Not compared:<br>\n" + strings.Join(lines, "") + "\n")
@@ -204,9 +203,8 @@ func writeDangers(b *bytes.Buffer, results []*diff.Result) {
 			}
 		}
 	}
-	const most = 50
-	if len(lines) > most {
-		lines = append(lines[:most], fmt.Sprintf("> and %d more\n", len(lines)-most))
+	if len(lines) > mostLines {
+		lines = append(lines[:mostLines], fmt.Sprintf("> and %d more\n", len(lines)-mostLines))
 	}
 	if len(lines) > 0 {
 		b.WriteString("> [!WARNING]\n" + strings.Join(lines, "") + "\n")
@@ -282,9 +280,8 @@ func writeImages(b *bytes.Buffer, results []*diff.Result) {
 			}
 		}
 	}
-	const most = 50
-	if len(rows) > most {
-		rows = append(rows[:most], fmt.Sprintf("| and %d more | | | |\n", len(rows)-most))
+	if len(rows) > mostLines {
+		rows = append(rows[:mostLines], fmt.Sprintf("| and %d more | | | |\n", len(rows)-mostLines))
 	}
 	if len(rows) > 0 {
 		b.WriteString("| object | container | image | becomes |\n|---|---|---|---|\n" + strings.Join(rows, "") + "\n")
@@ -311,12 +308,7 @@ func detail(c diff.Change, builds bool) string {
 		fmt.Fprintf(&b, "%s\n\n", inline(note))
 	}
 	if body := unified(c, builds); body != "" && c.Action != diff.Encrypted {
-		// The fence must be longer than any in the text.
-		fence := "```"
-		for strings.Contains(body, fence) {
-			fence += "`"
-		}
-		fmt.Fprintf(&b, "%sdiff\n%s%s\n\n", fence, body, fence)
+		b.WriteString(Fenced("diff", body) + "\n\n")
 	}
 	b.WriteString("</details>\n")
 	return b.String()
@@ -336,3 +328,6 @@ func cutAt(s string, most int) string {
 	}
 	return s[:most]
 }
+
+// Totals returns the totals of all results on one line.
+func Totals(results []*diff.Result) string { return counted(Sum(results)) }
