@@ -47,6 +47,15 @@ func Unpacking() Limits {
 	return Limits{Bytes: 1 << 30, Files: 200_000, FileBytes: 1 << 30, Entries: 100_000}
 }
 
+// TreeKinds limits the kinds of the objects of a tree, each of which needs a
+// request, TreeLists the namespaces in which each kind is listed, and TreeDepth
+// the levels, since a line of the deepest level is as long as they are many.
+const (
+	TreeKinds = 2000
+	TreeLists = 200_000
+	TreeDepth = 100
+)
+
 // maxName is the maximum length of the name of an entry, as in file systems.
 const maxName = 4096
 

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // Wanted is the reference of an OCIRepository. A digest takes precedence over a
@@ -93,13 +94,13 @@ func (w Wanted) reference(repository name.Repository, access Access, options []r
 
 // newest returns the tag of the highest version in the range.
 func (w Wanted) newest(tags []string) (string, error) {
-	constraint, err := semver.NewConstraint(w.SemVer)
+	constraint, err := budget.Range(w.SemVer)
 	if err != nil {
-		return "", fmt.Errorf("%q is no range of versions: %w", w.SemVer, err)
+		return "", fmt.Errorf("%.80q is no range of versions: %w", w.SemVer, err)
 	}
-	filter, err := regexp.Compile(w.Filter)
+	filter, err := budget.Regexp(w.Filter)
 	if err != nil {
-		return "", fmt.Errorf("%q is no expression: %w", w.Filter, err)
+		return "", fmt.Errorf("%.80q is no expression: %w", w.Filter, err)
 	}
 	var best *semver.Version
 	newest := ""

@@ -205,13 +205,14 @@ func (s *diagnosis) blocks(ctx context.Context, cases []Case) (blocked [][]contr
 // object of the case and the members of a cycle.
 func blockedBy(g *tree.Graph, c Case) []controllers.Target {
 	var blocked []controllers.Target
-	for _, vertex := range g.Vertices {
-		t := target(vertex.Object)
-		if t == c.Root.Object || t == c.Object || slices.Contains(c.Root.Cycle, t) {
+	for _, v := range g.Vertices {
+		if target(v.Object) != c.Root.Object {
 			continue
 		}
-		if slices.ContainsFunc(vertex.BlockedBy, func(o tree.Object) bool { return target(o) == c.Root.Object }) {
-			blocked = append(blocked, t)
+		for _, o := range g.Blocks(v.Object) {
+			if t := target(o); t != c.Object && !slices.Contains(c.Root.Cycle, t) {
+				blocked = append(blocked, t)
+			}
 		}
 	}
 	return blocked

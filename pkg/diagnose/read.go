@@ -3,7 +3,6 @@ package diagnose
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -94,7 +93,7 @@ func (r *reader) above(t controllers.Target) []controllers.Target {
 	}
 	var next []controllers.Target
 	for _, up := range tree.Awaited(k, o) {
-		if !r.asked(up) && !slices.Contains(next, up) {
+		if !r.asked(up) {
 			next = append(next, up)
 		}
 	}
@@ -103,9 +102,10 @@ func (r *reader) above(t controllers.Target) []controllers.Target {
 
 // read reads objects in parallel, and many objects of one kind with one list.
 func (r *reader) read(ctx context.Context, wanted []controllers.Target) error {
-	kinds := map[string][]controllers.Target{}
+	kinds, seen := map[string][]controllers.Target{}, map[controllers.Target]bool{}
 	for _, t := range wanted {
-		if !r.asked(t) && !slices.Contains(kinds[t.Kind], t) {
+		if !r.asked(t) && !seen[t] {
+			seen[t] = true
 			kinds[t.Kind] = append(kinds[t.Kind], t)
 		}
 	}

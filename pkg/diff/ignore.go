@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -121,7 +122,7 @@ func newSelector(names map[string]string, labelSelector, annotationSelector stri
 		if pattern == "" {
 			continue
 		}
-		expression, err := regexp.Compile("^(?:" + strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$") + ")$")
+		expression, err := budget.Regexp("^(?:" + strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$") + ")$")
 		failed = append(failed, err)
 		s.names[field] = expression
 	}

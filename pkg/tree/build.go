@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -86,11 +87,14 @@ func (b *builder) structure(ctx context.Context, root *Node) error {
 	if err != nil {
 		return err
 	}
-	return b.grow(ctx, pending)
+	return b.grow(ctx, root, pending)
 }
 
-func (b *builder) grow(ctx context.Context, pending []*Node) error {
-	for round := 1; len(pending) > 0; {
+func (b *builder) grow(ctx context.Context, root *Node, pending []*Node) error {
+	for round, depth := 1, 1; len(pending) > 0; depth++ {
+		if depth > budget.TreeDepth {
+			return &budget.ExceededError{Name: root.Object.String(), Fact: fmt.Sprintf("its objects are nested more than %d levels deep", budget.TreeDepth)}
+		}
 		sent, err := b.read(ctx, pending, round > 2)
 		if err != nil {
 			return err
@@ -160,10 +164,15 @@ func (b *builder) expand(node *Node) ([]*Node, error) {
 		return nil, f.broken
 	}
 	var next []*Node
+	known := map[Object]bool{node.Object: true}
+	for _, child := range node.Children {
+		known[child.Object] = true
+	}
 	for _, e := range f.inventory {
-		if e.object == node.Object || node.has(e.object) || b.options.FluxOnly && !ofFlux(e.object.GroupKind) {
+		if known[e.object] || b.options.FluxOnly && !ofFlux(e.object.GroupKind) {
 			continue
 		}
+		known[e.object] = true
 		child := &Node{Object: e.object, version: e.version, remote: f.remote || node.remote}
 		node.Children = append(node.Children, child)
 		if _, nested := expandable(e.object.GroupKind); nested && !child.remote {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -46,6 +47,21 @@ func (w wants) add(r kube.Resource, namespace, name string) {
 		w[r][namespace] = map[string]bool{}
 	}
 	w[r][namespace][name] = true
+}
+
+// check returns an error if more lists are wanted than a tree may need.
+func (w wants) check(root Object) error {
+	lists := 0
+	for _, namespaces := range w {
+		lists += len(namespaces)
+	}
+	if len(w) > budget.TreeKinds {
+		return &budget.ExceededError{Name: root.String(), Fact: fmt.Sprintf("its objects are of more than %d kinds", budget.TreeKinds)}
+	}
+	if lists > budget.TreeLists {
+		return &budget.ExceededError{Name: root.String(), Fact: fmt.Sprintf("its objects need more than %d lists", budget.TreeLists)}
+	}
+	return nil
 }
 
 // request is one list.
@@ -145,32 +161,40 @@ func (r *request) sendInstead(ctx context.Context, c *cluster, g *gaps, visit fu
 // gaps records the failed lists by resource.
 type gaps struct {
 	mu  sync.Mutex
-	all map[string]*Gap
+	all map[string]*gap
+}
+
+// gap are the namespaces of a resource that could not be listed.
+type gap struct {
+	err        error
+	everywhere bool
+	namespaces map[string]bool
 }
 
 func (g *gaps) add(r kube.Resource, namespace string, err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.all == nil {
-		g.all = map[string]*Gap{}
+	var namespaces []string
+	if namespace != "" {
+		namespaces = []string{namespace}
 	}
-	name := r.GroupResource().String()
-	if g.all[name] == nil {
-		g.all[name] = &Gap{Resource: name, Err: err}
-	}
-	if namespace != "" && !slices.Contains(g.all[name].Namespaces, namespace) {
-		g.all[name].Namespaces = append(g.all[name].Namespaces, namespace)
-	}
+	g.merge(Gap{Resource: r.GroupResource().String(), Namespaces: namespaces, Err: err})
 }
 
-// keep adds a gap that was found elsewhere.
-func (g *gaps) keep(gap Gap) {
+// merge adds a gap; the first error of a resource is kept.
+func (g *gaps) merge(found Gap) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.all == nil {
-		g.all = map[string]*Gap{}
+		g.all = map[string]*gap{}
 	}
-	g.all[gap.Resource] = &gap
+	known := g.all[found.Resource]
+	if known == nil {
+		known = &gap{err: found.Err, namespaces: map[string]bool{}}
+		g.all[found.Resource] = known
+	}
+	known.everywhere = known.everywhere || len(found.Namespaces) == 0
+	for _, namespace := range found.Namespaces {
+		known.namespaces[namespace] = true
+	}
 }
 
 // covers returns the error if objects of the resource could not be listed in
@@ -178,11 +202,11 @@ func (g *gaps) keep(gap Gap) {
 func (g *gaps) covers(resource, namespace string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	gap := g.all[resource]
-	if gap == nil || len(gap.Namespaces) > 0 && !slices.Contains(gap.Namespaces, namespace) {
+	known := g.all[resource]
+	if known == nil || !known.everywhere && !known.namespaces[namespace] {
 		return nil
 	}
-	return gap.Err
+	return known.err
 }
 
 // list returns the gaps without kinds that are not served: these show as
@@ -192,10 +216,15 @@ func (g *gaps) list() []Gap {
 	defer g.mu.Unlock()
 	var list []Gap
 	for _, name := range slices.Sorted(maps.Keys(g.all)) {
-		if gap := g.all[name]; !IsNotServed(gap.Err) {
-			slices.Sort(gap.Namespaces)
-			list = append(list, *gap)
+		known := g.all[name]
+		if IsNotServed(known.err) {
+			continue
 		}
+		missed := Gap{Resource: name, Err: known.err}
+		if !known.everywhere {
+			missed.Namespaces = slices.Sorted(maps.Keys(known.namespaces))
+		}
+		list = append(list, missed)
 	}
 	return list
 }

@@ -29,7 +29,7 @@ func (b *builder) consumers(ctx context.Context, cfg *rest.Config, root *Node, k
 		if gap.Resource == k.CRD() {
 			return gap.Err
 		}
-		b.gaps.keep(gap)
+		b.gaps.merge(gap)
 	}
 	if v := g.Vertex(root.Object); v == nil || v.Missing {
 		return apierrors.NewNotFound(schema.GroupResource{Group: k.Group, Resource: k.Resource}, root.Object.Name)
@@ -53,5 +53,5 @@ func (b *builder) consumers(ctx context.Context, cfg *rest.Config, root *Node, k
 		}
 	}
 	hang(root)
-	return b.grow(ctx, pending)
+	return b.grow(ctx, root, pending)
 }

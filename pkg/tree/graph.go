@@ -21,8 +21,9 @@ type Graph struct {
 	// Edges are sorted by the vertices at which they start.
 	Edges []Edge
 	// Cycles are circular dependencies. Each starts at its first object in
-	// alphabetical order.
-	Cycles [][]Object
+	// alphabetical order. MoreCycles is set if there are others.
+	Cycles     [][]Object
+	MoreCycles bool
 
 	at       map[Object]*Vertex
 	from, to map[Object][]Edge
@@ -39,7 +40,9 @@ type Vertex struct {
 	Missing bool
 	// BlockedBy are the root causes if the object is not ready: objects that
 	// are missing or not ready, without such dependencies of their own.
-	BlockedBy []Object
+	// MoreBlockers is set if there are others.
+	BlockedBy    []Object
+	MoreBlockers bool
 }
 
 // Edge is a reference of From to To.
@@ -199,10 +202,12 @@ func Mentioned(k controllers.Kind, o controllers.Object) []controllers.Target {
 // named returns the references to single Flux objects without duplicates.
 func named(targets []controllers.Target) []controllers.Target {
 	var all []controllers.Target
+	seen := map[controllers.Target]bool{}
 	for _, t := range targets {
 		k, known := controllers.FindKind(t.Kind)
 		t.APIVersion, t.Kind = "", k.Kind
-		if known && t.Name != "" && t.Name != "*" && !slices.Contains(all, t) {
+		if known && t.Name != "" && t.Name != "*" && !seen[t] {
+			seen[t] = true
 			all = append(all, t)
 		}
 	}
@@ -278,86 +283,17 @@ func (g *Graph) Around(o Object) *Graph {
 			part.Cycles = append(part.Cycles, cycle)
 		}
 	}
+	part.MoreCycles = g.MoreCycles
 	return part
 }
 
 // Reversed returns the graph with reversed edges.
 func (g *Graph) Reversed() *Graph {
-	turned := &Graph{Vertices: g.Vertices, Cycles: g.Cycles, at: g.at}
+	turned := &Graph{Vertices: g.Vertices, Cycles: g.Cycles, MoreCycles: g.MoreCycles, at: g.at}
 	for _, e := range g.Edges {
 		turned.Edges = append(turned.Edges, Edge{e.To, e.From, e.Relation})
 	}
 	turned.sort()
 	turned.index()
 	return turned
-}
-
-// findCycles finds the cycles among the edges that wait, each once.
-func (g *Graph) findCycles() {
-	const under, done = 1, 2
-	state := map[Object]int{}
-	var way []Object
-	var walk func(o Object)
-	walk = func(o Object) {
-		state[o] = under
-		way = append(way, o)
-		for _, e := range g.From(o) {
-			switch {
-			case !e.Waits() || state[e.To] == done:
-			case state[e.To] == under:
-				g.Cycles = append(g.Cycles, turned(way[slices.Index(way, e.To):]))
-			default:
-				walk(e.To)
-			}
-		}
-		way, state[o] = way[:len(way)-1], done
-	}
-	for _, v := range g.Vertices {
-		if state[v.Object] == 0 {
-			walk(v.Object)
-		}
-	}
-}
-
-// turned rotates a cycle to start at its first object in alphabetical order.
-func turned(cycle []Object) []Object {
-	first := 0
-	for i, o := range cycle {
-		if o.String() < cycle[first].String() {
-			first = i
-		}
-	}
-	return slices.Concat(cycle[first:], cycle[:first])
-}
-
-// out reports whether an object is missing or not ready.
-func (v *Vertex) out() bool { return v.Missing || v.Ready != "" && v.Ready != "True" }
-
-// block sets BlockedBy of the objects that are missing or not ready: the ends
-// of their chains of such objects.
-func (g *Graph) block() {
-	for _, v := range g.Vertices {
-		if !v.out() {
-			continue
-		}
-		seen := map[Object]bool{v.Object: true}
-		var walk func(o Object)
-		walk = func(o Object) {
-			end := true
-			for _, e := range g.From(o) {
-				if !e.Waits() || !g.at[e.To].out() {
-					continue
-				}
-				end = false
-				if !seen[e.To] {
-					seen[e.To] = true
-					walk(e.To)
-				}
-			}
-			if end && o != v.Object {
-				v.BlockedBy = append(v.BlockedBy, o)
-			}
-		}
-		walk(v.Object)
-	}
 }

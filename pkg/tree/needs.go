@@ -1,10 +1,15 @@
 package tree
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/budget"
+)
 
 // Trees returns the graph as trees from dependents to dependencies. Roots are
 // objects without dependents, followed by cycles. The dependencies of each
-// object appear once.
+// object appear once. What is too deep in a tree is the root of another one.
 func (g *Graph) Trees() []*Node {
 	shown := map[Object]bool{}
 	var roots []*Node
@@ -12,7 +17,7 @@ func (g *Graph) Trees() []*Node {
 		for _, v := range g.Vertices {
 			// Isolated objects are omitted.
 			if len(g.To(v.Object)) == 0 == alone && !shown[v.Object] && len(g.From(v.Object)) > 0 {
-				roots = append(roots, g.tree(v.Object, shown))
+				roots = append(roots, g.tree(v.Object, shown, 1))
 			}
 		}
 	}
@@ -20,17 +25,21 @@ func (g *Graph) Trees() []*Node {
 }
 
 // Tree returns the tree of the dependencies of an object.
-func (g *Graph) Tree(o Object) *Node { return g.tree(o, map[Object]bool{}) }
+func (g *Graph) Tree(o Object) *Node { return g.tree(o, map[Object]bool{}, 1) }
 
-func (g *Graph) tree(o Object, shown map[Object]bool) *Node {
+func (g *Graph) tree(o Object, shown map[Object]bool, depth int) *Node {
 	v := g.at[o]
 	node := &Node{Object: o, Status: v.Status(), Message: g.why(v)}
 	if shown[o] {
 		return node
 	}
+	if depth > budget.TreeDepth && len(g.From(o)) > 0 {
+		node.Message = strings.TrimPrefix(node.Message+fmt.Sprintf("; its dependencies are more than %d levels deep here", budget.TreeDepth), "; ")
+		return node
+	}
 	shown[o] = true
 	for _, e := range g.From(o) {
-		node.Children = append(node.Children, g.tree(e.To, shown))
+		node.Children = append(node.Children, g.tree(e.To, shown, depth+1))
 	}
 	return node
 }
@@ -60,6 +69,9 @@ func (g *Graph) why(v *Vertex) string {
 	}
 	for _, o := range v.BlockedBy {
 		parts = append(parts, "blocked by "+o.String())
+	}
+	if v.MoreBlockers {
+		parts = append(parts, "blocked by others")
 	}
 	if v.out() && len(v.BlockedBy) == 0 && v.Message != "" {
 		parts = append(parts, v.Message)

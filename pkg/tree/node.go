@@ -2,7 +2,6 @@ package tree
 
 import (
 	"encoding/json"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -98,11 +97,6 @@ func (n *Node) each(visit func(*Node)) {
 	for _, child := range n.Children {
 		child.each(visit)
 	}
-}
-
-// has reports whether an object is a child of the node.
-func (n *Node) has(o Object) bool {
-	return slices.ContainsFunc(n.Children, func(child *Node) bool { return child.Object == o })
 }
 
 // describe sets the fields of the node from the live object.

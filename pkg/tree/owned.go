@@ -3,11 +3,13 @@ package tree
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -67,6 +69,9 @@ func resourceOf(kind schema.GroupKind, version string) kube.Resource {
 // own.
 func (b *builder) populate(ctx context.Context, root *Node) error {
 	wanted := b.wanted(root)
+	if err := wanted.check(root.Object); err != nil {
+		return err
+	}
 	if b.options.owned() {
 		if err := b.relatives(ctx, root, wanted); err != nil {
 			return err
@@ -124,7 +129,7 @@ func (b *builder) fill(n *Node, index *index) {
 	if !ok {
 		l = live{object: n.Object}
 	}
-	b.hang(n, l, index)
+	b.hang(n, l, index, 1)
 }
 
 func (b *builder) judge(n *Node, l live, found bool) {
@@ -153,7 +158,11 @@ func (b *builder) absent(n *Node, resource string) {
 }
 
 // hang adds the owned objects of a live object to its node, recursively.
-func (b *builder) hang(n *Node, l live, index *index) {
+func (b *builder) hang(n *Node, l live, index *index, depth int) {
+	if depth > budget.TreeDepth {
+		n.Message = fmt.Sprintf("what it owns is nested more than %d levels deep", budget.TreeDepth)
+		return
+	}
 	for _, child := range index.below(l) {
 		if child.idle && !b.options.All || index.shown[child.object] {
 			continue
@@ -164,7 +173,7 @@ func (b *builder) hang(n *Node, l live, index *index) {
 			node.describe(child)
 		}
 		n.Children = append(n.Children, node)
-		b.hang(node, child, index)
+		b.hang(node, child, index, depth+1)
 	}
 }
 

@@ -3,7 +3,6 @@ package tree
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -20,12 +19,15 @@ const mostRelatives = 16
 // create custom resources for custom resources, such as requests and orders for
 // certificates.
 func (b *builder) relatives(ctx context.Context, root *Node, wanted wants) error {
-	namespaces := map[schema.GroupVersion][]string{}
+	namespaces := map[schema.GroupVersion]map[string]bool{}
 	root.each(func(n *Node) {
 		o := n.Object
 		gv := schema.GroupVersion{Group: o.GroupKind.Group, Version: n.version}
-		if !n.remote && o.Namespace != "" && custom(o.GroupKind) && !slices.Contains(namespaces[gv], o.Namespace) {
-			namespaces[gv] = append(namespaces[gv], o.Namespace)
+		if !n.remote && o.Namespace != "" && custom(o.GroupKind) {
+			if namespaces[gv] == nil {
+				namespaces[gv] = map[string]bool{}
+			}
+			namespaces[gv][o.Namespace] = true
 		}
 	})
 	var mu sync.Mutex
@@ -43,10 +45,15 @@ func (b *builder) relatives(ctx context.Context, root *Node, wanted wants) error
 			mu.Lock()
 			defer mu.Unlock()
 			for _, r := range kinds {
-				for _, namespace := range within {
-					if !r.ClusterScoped {
-						wanted.add(wanted.known(r), namespace, "")
-					}
+				if r.ClusterScoped {
+					continue
+				}
+				known := wanted.known(r)
+				for namespace := range within {
+					wanted.add(known, namespace, "")
+				}
+				if err := wanted.check(root.Object); err != nil {
+					return err
 				}
 			}
 			return nil

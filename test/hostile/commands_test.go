@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -99,6 +100,10 @@ func (o other) command(t *testing.T, bin string) outcome {
 	args := make([]string, len(o.args))
 	for i := range o.args {
 		args[i] = strings.ReplaceAll(o.args[i], "$FOLDER", folder)
+	}
+	if o.cluster != nil {
+		args = append(args, "--kubeconfig="+o.cluster().kubeconfig(t), "--namespace=apps", "--timeout=1m")
+		debug.FreeOSMemory() // it would count as that of the command
 	}
 	if !o.dir {
 		folder = ""

@@ -32,7 +32,7 @@ const (
 	// reserves more than it uses.
 	addressSpace = 8 << 20
 	// commandTimeout is the timeout of a command.
-	commandTimeout = 5 * time.Minute
+	commandTimeout = 2 * time.Minute
 )
 
 // row is a hostile input and the expected result.
@@ -44,6 +44,10 @@ type row struct {
 	flags []string
 	// want is expected in stderr; "" means that the build must succeed.
 	want string
+	// stdout is expected in stdout.
+	stdout string
+	// cluster is the cluster of the command, nil for none.
+	cluster func() cluster
 	// interrupt sends SIGTERM when the helper process runs.
 	interrupt bool
 	// read sends SIGTERM when the process has read this number of bytes.
@@ -90,6 +94,9 @@ func TestHostile(t *testing.T) {
 	}
 	for _, a := range archives() {
 		t.Run(a.name, func(t *testing.T) { outcomes = append(outcomes, a.pull(t, bin)) })
+	}
+	for _, o := range slices.Concat(trees(), catalogs(), clusters()) {
+		t.Run(o.name, func(t *testing.T) { outcomes = append(outcomes, o.command(t, bin)) })
 	}
 	// Last, since the memory of this process counts as that of a command before it begins.
 	for _, o := range others() {
@@ -141,7 +148,7 @@ func (r row) runIn(t *testing.T, dir, bin string, args []string) outcome {
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", fmt.Sprintf(`ulimit -v %d && exec "$0" "$@"`, addressSpace), filepath.Join(bin, "flux")}, args...)...)
 	temporary := t.TempDir()
 	cmd.Dir = dir
-	cmd.Env = []string{"HOME=" + t.TempDir(), "TMPDIR=" + temporary, "PATH=" + os.Getenv("PATH"), "CANARY=canary-of-the-environment"}
+	cmd.Env = []string{"HOME=" + t.TempDir(), "TMPDIR=" + temporary, "PATH=" + os.Getenv("PATH"), "CANARY=canary-of-the-environment", "FLUXCD_PLUGIN_CATALOG=" + dir}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	began := time.Now()
@@ -171,6 +178,9 @@ func (r row) runIn(t *testing.T, dir, bin string, args []string) outcome {
 	}
 	if !strings.Contains(stderr.String(), r.want) {
 		t.Errorf("stderr lacks %q:\n%.2000s", r.want, stderr.String())
+	}
+	if !strings.Contains(stdout.String(), r.stdout) {
+		t.Errorf("stdout lacks %q:\n%.2000s", r.stdout, stdout.String())
 	}
 	if usage.Maxrss > memoryMax {
 		t.Errorf("%d MiB of memory", usage.Maxrss>>10)

@@ -74,7 +74,9 @@ or a file masked ` + inputs + ` would be taken for the real ones: there the comm
 unless --reveal prints them or --mask-secrets accepts the masks.`,
 		Example:           example,
 		ValidArgsFunction: complete.Names(a, k),
-		RunE:              func(cmd *cobra.Command, names []string) error { return run(a, cmd, o, k, names) },
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return a.Interruptible(cmd, func() error { return run(a, cmd, o, k, names) })
+		},
 	}
 	what := map[string]string{"values": "the values that the chart is rendered with", "vars": "the variables of post-build substitutions"}[inputs]
 	fs := cmd.Flags()

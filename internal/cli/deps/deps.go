@@ -68,7 +68,9 @@ With --path the objects are those in the files of a folder, and no cluster is as
   flux deps --path ./clusters/production`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: complete.Object(a),
-		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.Interruptible(cmd, func() error { return run(a, cmd, o, args) })
+		},
 	}
 	fs := cmd.Flags()
 	fs.BoolVarP(&o.everywhere, "all-namespaces", "A", false, "include the objects of all namespaces")
@@ -224,6 +226,9 @@ func depsTrouble(a *app.App, g *tree.Graph) error {
 		}
 		a.UI.Failure("these wait for each other: %s", strings.Join(words, " → "))
 	}
+	if g.MoreCycles {
+		a.UI.Warning("there are more circular dependencies: only the first %d are listed", len(g.Cycles))
+	}
 	if len(g.Cycles) > 0 {
 		return clierr.ErrReported
 	}
@@ -255,6 +260,7 @@ type graphReport struct {
 	Objects      []report.Vertex       `json:"objects"`
 	Dependencies []edgeReport          `json:"dependencies"`
 	Cycles       [][]report.ObjectName `json:"cycles"`
+	MoreCycles   bool                  `json:"moreCycles,omitempty"`
 }
 
 type edgeReport struct {
@@ -264,7 +270,7 @@ type edgeReport struct {
 }
 
 func graphReportOf(g *tree.Graph) graphReport {
-	r := graphReport{Objects: []report.Vertex{}, Dependencies: []edgeReport{}, Cycles: [][]report.ObjectName{}}
+	r := graphReport{Objects: []report.Vertex{}, Dependencies: []edgeReport{}, Cycles: [][]report.ObjectName{}, MoreCycles: g.MoreCycles}
 	for _, v := range g.Vertices {
 		r.Objects = append(r.Objects, report.VertexOf(v))
 	}

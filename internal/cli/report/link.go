@@ -17,11 +17,13 @@ type Vertex struct {
 	Suspended bool         `json:"suspended"`
 	Missing   bool         `json:"missing"`
 	BlockedBy []ObjectName `json:"blockedBy,omitempty"`
+	// MoreBlockers is set if others block the object, too.
+	MoreBlockers bool `json:"moreBlockers,omitempty"`
 }
 
 // VertexOf returns a vertex for JSON.
 func VertexOf(v *tree.Vertex) Vertex {
-	return Vertex{NameOfNode(v.Object), v.Ready, v.Message, v.Suspended, v.Missing, NamesOfNodes(v.BlockedBy)}
+	return Vertex{NameOfNode(v.Object), v.Ready, v.Message, v.Suspended, v.Missing, NamesOfNodes(v.BlockedBy), v.MoreBlockers}
 }
 
 // NamesOfNodes returns the names of objects.

@@ -55,7 +55,9 @@ could not be checked is listed.`,
   flux status my-app -o json | jq -r '.object.revision'`,
 		Args:              statusArgs,
 		ValidArgsFunction: completeStatus(a),
-		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, format, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.Interruptible(cmd, func() error { return run(a, cmd, format, args) })
+		},
 	}
 	command.AddOutput(cmd.Flags(), &format, "output format", "json", "yaml")
 	return cmd

@@ -52,7 +52,9 @@ An object that Flux does not manage is an error, and the exit code is 1.`,
   # Print only the commit
   flux trace deployment my-app -n apps -o json | jq -r '.sources[-1].commit'`,
 		ValidArgsFunction: completeTrace(a),
-		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.Interruptible(cmd, func() error { return run(a, cmd, o, args) })
+		},
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.kind, "kind", "", "resource type of the objects: a kind, plural, singular or short name, e.g. Deployment or deploy")

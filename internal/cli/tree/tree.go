@@ -60,7 +60,9 @@ func NewCommand(a *app.App) *cobra.Command {
 		Examples: `  # Show the objects that several resources manage
   flux tree ks/my-app -o wide
   flux tree ks/my-app hr/my-app`,
-		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
+		Run: func(cmd *cobra.Command, s kinds.Selection) error {
+			return a.Interruptible(cmd, func() error { return run(a, cmd, o, s) })
+		},
 	})
 	complete.Flag(cmd, "depth", cobra.FixedCompletions([]string{"all", "inventory"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd

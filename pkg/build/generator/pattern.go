@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 var placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
@@ -73,7 +75,7 @@ func matcherOf(pattern string) (*regexp.Regexp, error) {
 	if strings.ContainsAny(placeholder.ReplaceAllString(pattern, ""), "{}") {
 		return nil, errors.New("unbalanced braces")
 	}
-	return regexp.Compile(b.String())
+	return budget.Regexp(b.String())
 }
 
 // fill replaces the placeholders of an artifact. Names of objects are lower

@@ -164,9 +164,9 @@ func newest(versions []string, wanted string) (string, error) {
 	if wanted == "" {
 		wanted = "*"
 	}
-	constraint, err := semver.NewConstraint(wanted)
+	constraint, err := budget.Range(wanted)
 	if err != nil {
-		return "", fmt.Errorf("%q is neither a version nor a range: %w", wanted, err)
+		return "", fmt.Errorf("%.80q is neither a version nor a range: %w", wanted, err)
 	}
 	best, text := (*semver.Version)(nil), ""
 	for _, candidate := range versions {

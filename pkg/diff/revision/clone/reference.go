@@ -11,6 +11,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/pkg/build"
@@ -83,7 +84,7 @@ func TreeAt(repository *snapshot.Repository, reference build.GitReference) (revi
 
 // newest returns the tag with the highest version in a range.
 func newest(repository *snapshot.Repository, versions string) (string, error) {
-	wanted, err := semver.NewConstraint(versions)
+	wanted, err := budget.Range(versions)
 	if err != nil {
 		return "", fmt.Errorf("invalid version range: %w", err)
 	}

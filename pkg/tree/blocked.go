@@ -1,0 +1,178 @@
+package tree
+
+import "slices"
+
+// The limits of what a graph lists. The objects of a cluster can have so many
+// circular dependencies and root causes that their number grows with the square
+// of the number of objects.
+const (
+	maxCycles   = 100
+	maxBlockers = 100
+)
+
+// findCycles finds the cycles among the edges that wait, each once.
+func (g *Graph) findCycles() {
+	const done = -1
+	at := map[Object]int{} // the position on the way, from 1
+	var way []Object
+	var walk func(o Object)
+	walk = func(o Object) {
+		way = append(way, o)
+		at[o] = len(way)
+		for _, e := range g.From(o) {
+			switch position := at[e.To]; {
+			case !e.Waits() || position == done:
+			case position == 0:
+				walk(e.To)
+			case len(g.Cycles) == maxCycles:
+				g.MoreCycles = true
+			default:
+				g.Cycles = append(g.Cycles, turned(way[position-1:]))
+			}
+		}
+		way, at[o] = way[:len(way)-1], done
+	}
+	for _, v := range g.Vertices {
+		if at[v.Object] == 0 {
+			walk(v.Object)
+		}
+	}
+}
+
+// turned rotates a cycle to start at its first object in alphabetical order.
+func turned(cycle []Object) []Object {
+	first := 0
+	for i, o := range cycle {
+		if o.String() < cycle[first].String() {
+			first = i
+		}
+	}
+	return slices.Concat(cycle[first:], cycle[:first])
+}
+
+// out reports whether an object is missing or not ready.
+func (v *Vertex) out() bool { return v.Missing || v.Ready != "" && v.Ready != "True" }
+
+// awaited returns the objects that an object waits for and that are missing or
+// not ready.
+func (g *Graph) awaited(o Object) []Object {
+	var all []Object
+	for _, e := range g.From(o) {
+		if e.Waits() && g.at[e.To].out() {
+			all = append(all, e.To)
+		}
+	}
+	return all
+}
+
+// block sets BlockedBy of the objects that are missing or not ready: the ends
+// of their chains of such objects. Objects that wait for each other are a group
+// with the same ends. Tarjan's algorithm finds the groups, each after those that
+// it waits for.
+func (g *Graph) block() {
+	b := &blocking{Graph: g, number: map[Object]int{}, lowest: map[Object]int{}, open: map[Object]bool{}, ends: map[Object]bool{}}
+	for _, v := range g.Vertices {
+		if v.out() && b.number[v.Object] == 0 {
+			b.visit(v.Object)
+		}
+	}
+}
+
+type blocking struct {
+	*Graph
+	// number is the order of the visits, and lowest the lowest number that an
+	// object leads to.
+	number, lowest map[Object]int
+	// open are the objects on the stack, whose group is not complete. ends are
+	// those that wait for nothing.
+	open, ends map[Object]bool
+	stack      []Object
+}
+
+func (b *blocking) visit(o Object) {
+	b.number[o] = len(b.number) + 1
+	b.lowest[o] = b.number[o]
+	b.open[o] = true
+	b.stack = append(b.stack, o)
+	awaited := b.awaited(o)
+	b.ends[o] = len(awaited) == 0
+	for _, to := range awaited {
+		if b.number[to] == 0 {
+			b.visit(to)
+			b.lowest[o] = min(b.lowest[o], b.lowest[to])
+		} else if b.open[to] {
+			b.lowest[o] = min(b.lowest[o], b.number[to])
+		}
+	}
+	if b.lowest[o] != b.number[o] {
+		return
+	}
+	start := len(b.stack) - 1
+	for b.stack[start] != o {
+		start--
+	}
+	group := slices.Clone(b.stack[start:])
+	b.stack = b.stack[:start]
+	b.settle(group)
+}
+
+// settle sets BlockedBy of a group from those that it waits for.
+func (b *blocking) settle(group []Object) {
+	var ends []Object
+	more := false
+	known := map[Object]bool{}
+	add := func(o Object) {
+		if known[o] {
+			return
+		}
+		if len(ends) == maxBlockers {
+			more = true
+			return
+		}
+		known[o], ends = true, append(ends, o)
+	}
+	for _, o := range group {
+		for _, to := range b.awaited(o) {
+			if b.open[to] {
+				continue // of the group
+			}
+			if b.ends[to] {
+				add(to)
+			}
+			more = more || b.at[to].MoreBlockers
+			for _, end := range b.at[to].BlockedBy {
+				add(end)
+			}
+		}
+	}
+	for _, o := range group {
+		delete(b.open, o)
+		b.at[o].BlockedBy, b.at[o].MoreBlockers = slices.Clip(ends), more
+	}
+}
+
+// Blocks returns the objects that are not ready because of a root cause, in the
+// order of the vertices.
+func (g *Graph) Blocks(root Object) []Object {
+	v := g.at[root]
+	if v == nil || !v.out() || len(g.awaited(root)) > 0 {
+		return nil
+	}
+	found := map[Object]bool{root: true}
+	for queue := []Object{root}; len(queue) > 0; queue = queue[1:] {
+		for _, e := range g.To(queue[0]) {
+			if e.Waits() && g.at[e.From].out() && !found[e.From] {
+				found[e.From] = true
+				queue = append(queue, e.From)
+			}
+		}
+	}
+	delete(found, root)
+	var all []Object
+	for _, v := range g.Vertices {
+		if found[v.Object] {
+			all = append(all, v.Object)
+		}
+	}
+	return all
+}

@@ -1,0 +1,68 @@
+package hostile_test
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// imported commits a folder of a cluster, and then files in it, by name. Git does not check them
+// out, since some cannot be files.
+func imported(number int, name func(i int) string, content string) func(t *testing.T, folder string) {
+	return func(t *testing.T, folder string) {
+		t.Helper()
+		write(t, filepath.Join(folder, "cluster", "config.yaml"), configMap)
+		commit(t, folder)
+		var b bytes.Buffer
+		fmt.Fprintf(&b, "blob\nmark :1\ndata %d\n%s\ncommit refs/heads/main\ncommitter a <a@example.com> 1 +0000\ndata 6\nchange\nfrom refs/heads/main^0\n", len(content), content)
+		for i := range number {
+			fmt.Fprintf(&b, "M 100644 :1 \"%s\"\n", name(i))
+		}
+		cmd := exec.CommandContext(t.Context(), "git", "-C", folder, "fast-import", "--quiet")
+		cmd.Stdin = &b
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git fast-import: %v\n%s", err, out)
+		}
+	}
+}
+
+// trees are comparisons of two revisions of which one has a hostile tree.
+func trees() []other {
+	base := words("diff --base HEAD~1 --head HEAD --path cluster")
+	// Git inserts a file of a large folder slowly.
+	named := func(format string) func(i int) string {
+		return func(i int) string { return fmt.Sprintf(format, i/1000, i) }
+	}
+	text := func(name string) func(int) string { return func(int) string { return name } }
+	manifest := strings.Replace(configMap, "config", "other", 1)
+	row := func(name string, make func(t *testing.T, folder string), exit int, want, prints string) other {
+		return other{row{name: name, make: make, dir: true, exit: exit, want: want, stdout: prints}, base}
+	}
+	return []other{
+		row("diff --base, 10^5 files of text", imported(100_000, named("cluster/docs%d/f%d.txt"), "x\n"), 0, "", ""),
+		row("diff --base, 10^5 manifests", imported(100_001, named("cluster/d%d/f%d.yaml"), manifest), 2, "more than 100000 objects", ""),
+		row("diff --base, a folder 2,000 levels deep", imported(1, text("cluster/"+strings.Repeat("a/", 2000)+"x.yaml"), manifest), 1, "", "ConfigMap/other created"),
+		row("diff --base, a name of 50 KB", imported(1, text("cluster/"+strings.Repeat("a", 50_000)+".yaml"), manifest), 1, "", "ConfigMap/other created"),
+		row("diff --base, names with control characters", imported(1, text(`cluster/\033[2J\n.yaml`), "x: [\n"), 2, `\x1b[2J`, ""),
+	}
+}
+
+const catalogHead = "apiVersion: cli.fluxcd.io/v1beta1\nkind: PluginCatalog\n"
+
+// catalogs are catalogs of plugins.
+func catalogs() []other {
+	row := func(name, text, want string) other {
+		return other{row{name: name, files: map[string]string{"catalog.yaml": text}, make: commit, dir: true, want: want}, words("plugin search")}
+	}
+	return []other{
+		row("a plugin catalog of 20 MB", catalogHead+"plugins: ["+strings.Repeat("a,", 10<<20)+"]\n", "larger than"),
+		row("a plugin catalog with 4 million items", catalogHead+"plugins: ["+strings.Repeat("a,", 4_000_000)+"]\n", "the YAML has more than 2000000 nodes"),
+		row("a plugin catalog of YAML aliases", catalogHead+bomb(9), "the YAML aliases expand to more than 1000000 nodes"),
+		row("a plugin catalog nested 100,000 deep", catalogHead+"plugins: "+strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)+"\n", "exceeded max depth of 10000"),
+		row("a plugin whose name is a path", catalogHead+"plugins: [{name: ../../bin/x}]\n", "must consist of lower-case letters"),
+		row("a plugin whose name controls the terminal", catalogHead+"plugins: [{name: \"\\x1b[2J\"}]\n", "must consist of lower-case letters"),
+	}
+}
