@@ -84,9 +84,7 @@ func (o Options) validateVersion() error {
 	if _, embedded := controllers.FindDistribution(o.Version); embedded {
 		return nil
 	}
-	return fmt.Errorf("%w: Flux %s are embedded, not %q: "+
-		"omit --version, or set --manifests to the rendered manifests of that version",
-		ErrOtherVersion, strings.Join(controllers.EmbeddedVersions(), ", "), o.Version)
+	return fmt.Errorf("%w: Flux %s are embedded, not %q", ErrOtherVersion, strings.Join(controllers.EmbeddedVersions(), ", "), o.Version)
 }
 
 func (o Options) validateComponents() error {

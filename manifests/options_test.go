@@ -213,7 +213,7 @@ func TestValidate(t *testing.T) {
 		"other version": {
 			func(o *Options) { o.Version = "v9.9.9" },
 			`another version of Flux: Flux ` + strings.Join(controllers.EmbeddedVersions(), ", ") +
-				` are embedded, not "v9.9.9": omit --version, or set --manifests to the rendered manifests of that version`,
+				` are embedded, not "v9.9.9"`,
 		},
 		"namespace":          {func(o *Options) { o.Namespace = "Flux_System" }, `invalid namespace "Flux_System": ` + label},
 		"no namespace":       {func(o *Options) { o.Namespace = "" }, `invalid namespace "": ` + label},

@@ -65,10 +65,9 @@ func TestInstallRefusesBeforeChangingAnything(t *testing.T) {
 			args: []string{"--log-level=loud"},
 			err:  "✗ invalid argument \"loud\" for \"--log-level\" flag: must be one of debug, info, error\n",
 		},
-		"other version": {
-			args: []string{"--version=v9.9.9"},
-			err: "✚ generating manifests\n✗ another version of Flux: Flux 2.10.0, 2.9.6, 2.8.8 are embedded, not \"v9.9.9\": " +
-				"omit --version, or set --manifests to the rendered manifests of that version\n",
+		"minor version that is not embedded": {
+			args: []string{"--version=2.7"},
+			err:  "✚ generating manifests\n✗ invalid version \"2.7\": must be 2.10, 2.9 or 2.8, a version such as v2.9.6, or latest\n",
 		},
 		"credentials without a name": {
 			args: []string{"--registry-creds=me:secret"},

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/download"
 	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/internal/redact"
 )
@@ -30,7 +31,7 @@ type Catalog struct {
 
 	base   *url.URL
 	folder string
-	client *client
+	client *download.Client
 }
 
 // OpenCatalog returns the catalog at an address: a URL, a folder, or the catalog.yaml in
@@ -47,13 +48,13 @@ func OpenCatalog(address, agent string) (*Catalog, error) {
 	if u.Scheme == "file" {
 		return folderCatalog(filepath.FromSlash(u.Path))
 	}
-	if err := safe(u); err != nil {
+	if err := download.Check(u); err != nil {
 		return nil, err
 	}
 	if !strings.HasSuffix(u.Path, "/") {
 		u.Path, u.RawPath = u.Path+"/", ""
 	}
-	return &Catalog{Address: bare(u), base: u, client: newClient(agent)}, nil
+	return &Catalog{Address: download.Bare(u), base: u, client: download.New(agent)}, nil
 }
 
 func folderCatalog(folder string) (*Catalog, error) {
@@ -64,7 +65,7 @@ func folderCatalog(folder string) (*Catalog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("resolving the folder of the plugin catalog: %w", err)
 	}
-	return &Catalog{Address: folder, folder: folder, client: newClient("flux")}, nil
+	return &Catalog{Address: folder, folder: folder, client: download.New("flux")}, nil
 }
 
 // Index reads the list of plugins.
@@ -136,23 +137,23 @@ func (c *Catalog) read(ctx context.Context, file string) ([]byte, error) {
 }
 
 // open opens a file by its URL or by its path relative to the catalog.
-func (c *Catalog) open(ctx context.Context, reference string) (*opened, error) {
+func (c *Catalog) open(ctx context.Context, reference string) (*download.File, error) {
 	u, err := url.Parse(reference)
 	if err != nil {
 		return nil, fmt.Errorf("invalid URL %q", redact.Text(reference))
 	}
 	if c.base != nil {
-		return c.client.get(ctx, c.base.ResolveReference(u))
+		return c.client.Get(ctx, c.base.ResolveReference(u))
 	}
 	if u.IsAbs() {
-		return c.client.get(ctx, u)
+		return c.client.Get(ctx, u)
 	}
 	return c.openFile(u.Path)
 }
 
 // openFile opens a file in the folder of the catalog. Symbolic links cannot lead outside of the
 // folder.
-func (c *Catalog) openFile(name string) (_ *opened, err error) {
+func (c *Catalog) openFile(name string) (_ *download.File, err error) {
 	root, err := os.OpenRoot(c.folder)
 	if err != nil {
 		if isMissing(err) {
@@ -173,7 +174,7 @@ func (c *Catalog) openFile(name string) (_ *opened, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{file, info.Size()}, nil
+	return &download.File{ReadCloser: file, Size: info.Size()}, nil
 }
 
 // address returns the address of a download, without credentials.
@@ -188,5 +189,5 @@ func (c *Catalog) address(reference string) string {
 	if !u.IsAbs() {
 		return c.at(u.Path)
 	}
-	return printable.Line(bare(u))
+	return printable.Line(download.Bare(u))
 }

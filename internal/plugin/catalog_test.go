@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/fluxkit/flux/internal/download"
 )
 
 // extractBytes unpacks data as an archive, and ignores errors.
@@ -32,7 +34,7 @@ func served(t *testing.T, handler http.HandlerFunc) (*Catalog, string) {
 	t.Cleanup(server.Close)
 	c, err := OpenCatalog(server.URL+"/base", "flux/test")
 	must(t, err)
-	c.client.http.Transport = server.Client().Transport
+	c.client.HTTP.Transport = server.Client().Transport
 	return c, server.URL
 }
 
@@ -79,7 +81,7 @@ func TestNoCatalog(t *testing.T) {
 	}
 	// An unknown certificate is rejected.
 	c, address := served(t, http.NotFound)
-	c.client = newClient("flux/test")
+	c.client = download.New("flux/test")
 	if _, err := c.Index(t.Context()); err == nil || !strings.Contains(err.Error(), "certificate") || !strings.Contains(err.Error(), address) {
 		t.Errorf("got %v", err)
 	}
@@ -240,7 +242,7 @@ func TestCredentialsAreNotRecorded(t *testing.T) {
 	}
 	u, err := url.Parse("https://user:password@example.com/x?token=1")
 	must(t, err)
-	if got := bare(u); got != "https://example.com/x" {
+	if got := download.Bare(u); got != "https://example.com/x" {
 		t.Errorf("got %s", got)
 	}
 }

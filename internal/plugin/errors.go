@@ -2,8 +2,6 @@ package plugin
 
 import (
 	"fmt"
-	"io/fs"
-	"net/http"
 	"runtime"
 	"strings"
 )
@@ -73,21 +71,6 @@ func (e *DownloadError) Error() string {
 }
 
 func (e *DownloadError) Unwrap() error { return e.Err }
-
-// StatusError is returned for an HTTP status other than 200.
-type StatusError struct {
-	URL  string
-	Code int
-}
-
-func (e *StatusError) Error() string {
-	return fmt.Sprintf("%s: unexpected status %d %s", e.URL, e.Code, http.StatusText(e.Code))
-}
-
-// Is reports whether the status matches fs.ErrNotExist.
-func (e *StatusError) Is(target error) bool {
-	return target == fs.ErrNotExist && e.Code == http.StatusNotFound
-}
 
 func (e *CatalogError) Error() string {
 	if e.Invalid {

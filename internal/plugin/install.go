@@ -83,7 +83,7 @@ func (f Folder) download(ctx context.Context, c *Catalog, r *Release, to string)
 	defer body.Close()
 	sum := sha256.New()
 	err = writeWhole(to, 0o600, func(file *os.File) error {
-		size, err = io.Copy(io.MultiWriter(file, sum), &countedReader{from: io.LimitReader(body, downloadMax+1), total: body.size, told: f.Downloaded})
+		size, err = io.Copy(io.MultiWriter(file, sum), &countedReader{from: io.LimitReader(body, downloadMax+1), total: body.Size, told: f.Downloaded})
 		return err
 	})
 	if cause := context.Cause(ctx); err != nil && cause != nil {

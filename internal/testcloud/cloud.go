@@ -4,21 +4,12 @@
 package testcloud
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +17,8 @@ import (
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/registry"
+
+	"github.com/fluxkit/flux/internal/testproxy"
 )
 
 // The hosts of the registries.
@@ -65,10 +58,11 @@ const (
 
 // Cloud is a cloud until Close.
 type Cloud struct {
-	dir                  string
-	proxy, secure, plain *httptest.Server
-	registries           map[string]http.Handler
-	closing              chan struct{}
+	dir        string
+	proxy      *testproxy.Proxy
+	plain      *httptest.Server
+	registries map[string]http.Handler
+	closing    chan struct{}
 
 	mu       sync.Mutex
 	fault    Fault
@@ -104,29 +98,24 @@ func Start(dir string) (*Cloud, error) {
 	for _, host := range hosts {
 		c.registries[host] = registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	}
-	certificate, err := c.certify(append(hosts, ecrAPI, publicECRAPI, awsSTS, publicSTS, entra, googleTokens, googleSTS))
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	if c.account, err = newAccount(); err != nil {
 		return nil, err
 	}
-	c.secure = httptest.NewUnstartedServer(http.HandlerFunc(c.serveSecure))
-	c.secure.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
-	c.secure.Config.ErrorLog = log.New(io.Discard, "", 0)
-	c.secure.StartTLS()
+	hosts = append(hosts, ecrAPI, publicECRAPI, awsSTS, publicSTS, entra, googleTokens, googleSTS)
+	if c.proxy, err = testproxy.Start(filepath.Join(dir, "cloud.crt"), hosts, http.HandlerFunc(c.serveSecure)); err != nil {
+		return nil, err
+	}
 	c.plain = httptest.NewServer(http.HandlerFunc(c.serveMetadata))
-	c.proxy = httptest.NewServer(http.HandlerFunc(c.connect))
 	return c, nil
 }
 
 // Close stops the cloud.
 func (c *Cloud) Close() {
 	close(c.closing)
-	for _, server := range []*httptest.Server{c.proxy, c.secure, c.plain} {
-		server.CloseClientConnections()
-		server.Close()
-	}
+	c.proxy.Close()
+	c.plain.CloseClientConnections()
+	c.plain.Close()
 }
 
 // Set sets the fault, "" for none.
@@ -161,49 +150,6 @@ func (c *Cloud) Secrets() []string {
 		}
 	}
 	return slices.DeleteFunc(secrets, func(s string) bool { return s == "" })
-}
-
-// certify returns a certificate for hosts, and writes it as its own authority.
-func (c *Cloud) certify(hosts []string) (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		DNSNames: hosts, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	err = os.WriteFile(c.authority(), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
-}
-
-func (c *Cloud) authority() string { return filepath.Join(c.dir, "cloud.crt") }
-
-// connect is a proxy that connects the hosts of the cloud, and no others.
-func (c *Cloud) connect(w http.ResponseWriter, r *http.Request) {
-	host, port, err := net.SplitHostPort(r.Host)
-	if r.Method != http.MethodConnect || err != nil || port != "443" {
-		http.Error(w, "only HTTPS is connected", http.StatusMethodNotAllowed)
-		return
-	}
-	server, err := (&net.Dialer{}).DialContext(r.Context(), "tcp", c.secure.Listener.Addr().String())
-	if err != nil {
-		http.Error(w, "connecting to "+host, http.StatusBadGateway)
-		return
-	}
-	client, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		_ = server.Close()
-		return
-	}
-	_, _ = io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n")
-	go func() { _, _ = io.Copy(server, client); _ = server.Close() }()
-	_, _ = io.Copy(client, server)
-	_ = client.Close()
 }
 
 // serveSecure serves the hosts of the cloud.

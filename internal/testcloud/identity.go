@@ -12,6 +12,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,11 +73,11 @@ const (
 // client of them asks a metadata endpoint outside of the cloud.
 func (c *Cloud) Environment(identity string) (map[string]string, error) {
 	env := map[string]string{
-		"HTTPS_PROXY": c.proxy.URL, "SSL_CERT_FILE": c.authority(),
 		"AWS_EC2_METADATA_DISABLED": "true", "AWS_EC2_METADATA_SERVICE_ENDPOINT": c.plain.URL,
 		"GCE_METADATA_HOST":       strings.TrimPrefix(c.plain.URL, "http://"),
 		"AZURE_TOKEN_CREDENTIALS": "ManagedIdentityCredential", "IDENTITY_ENDPOINT": c.plain.URL + "/azure", "IDENTITY_HEADER": "unknown",
 	}
+	maps.Copy(env, c.proxy.Environment())
 	own, err := c.identity(identity)
 	for name, value := range own {
 		env[name] = value

@@ -79,7 +79,7 @@ func mayImport(from, to string) bool {
 
 // small reports whether any internal package may import room, which has a single purpose.
 func small(room string) bool {
-	return room == "internal/printable" || room == "internal/redact" || room == "internal/fold" || room == "internal/output" || room == "internal/kube" || room == "internal/workspace" || room == "internal/budget" || room == "internal/helper" || room == "internal/hint" || room == "internal/spelling"
+	return room == "internal/printable" || room == "internal/redact" || room == "internal/fold" || room == "internal/output" || room == "internal/kube" || room == "internal/workspace" || room == "internal/budget" || room == "internal/helper" || room == "internal/hint" || room == "internal/download" || room == "internal/spelling"
 }
 
 func layer(room string) int {

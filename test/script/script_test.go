@@ -129,6 +129,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			env.Values[statedKey{}] = stated
 			env.Values[hostKey{}] = &hostHolder{}
 			env.Values[cloudKey{}] = &cloudHolder{}
+			env.Values[releasesKey{}] = &releasesHolder{}
 			env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+testcluster.Bin())
 			if serial { // an earlier script may have removed them
 				if err := cluster.InstallCRDs(t.Context()); err != nil {
@@ -154,7 +155,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			"observe": func(ts *testscript.TestScript, neg bool, args []string) { observe(ts, cluster, neg, args) },
 			"helmed":  func(ts *testscript.TestScript, neg bool, args []string) { helmed(ts, cluster, neg, args) },
 			"seal":    seal, "commit": commitFolder, "untouched": untouched, "publish": publish,
-			"sshhost": sshhost, "cloud": useCloud,
+			"sshhost": sshhost, "cloud": useCloud, "releases": useReleases,
 			"githost": startGithost, "sethost": setHost, "hoststate": hostState, "hostcomments": hostComments, "hostchanges": hostChanges, "clone": clone,
 			"playflux": func(ts *testscript.TestScript, neg bool, args []string) { playFlux(ts, cluster, neg, args) },
 			"keys":     makeKeys,

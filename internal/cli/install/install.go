@@ -40,6 +40,11 @@ func NewCommand(a *app.App) *cobra.Command {
 ready. The flags, the Kubernetes version and your permissions are checked before
 the cluster is changed.
 
+--version selects the version of Flux. Those of flux version --embedded are part
+of this program. The manifests of others are downloaded from the releases of the
+Flux project and compared with the published checksum; latest is the newest
+release. Without access to the releases, --manifests takes rendered manifests.
+
 With -o json or yaml, standard output has a list of all objects with kind,
 namespace, name and result: created, configured or unchanged.`,
 		Example: `  # Install or upgrade Flux
@@ -47,6 +52,9 @@ namespace, name and result: created, configured or unchanged.`,
 
   # Install the image automation controllers as well
   flux install --components-extra=image-reflector-controller,image-automation-controller
+
+  # Install the embedded patch version of Flux 2.9
+  flux install --version=2.9
 
   # Pull the images from a private registry
   flux install --registry=registry.example.com/flux --image-pull-secret=registry --registry-creds=- < credentials

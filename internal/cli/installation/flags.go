@@ -55,7 +55,7 @@ func NewManifests() *Manifests { return &Manifests{options: manifests.Defaults()
 func (m *Manifests) Add(fs *pflag.FlagSet) {
 	o := &m.options
 	m.components.Add(fs)
-	fs.StringVarP(&o.Version, "version", "v", "", "Flux version: "+strings.Join(controllers.EmbeddedVersions(), ", ")+", or a minor version such as 2.9; others require --manifests (default "+controllers.DefaultVersion+")")
+	fs.StringVarP(&o.Version, "version", "v", "", "Flux version, e.g. 2.9.6, 2.9 or latest; "+strings.Join(controllers.EmbeddedVersions(), ", ")+" are embedded, others downloaded (default "+controllers.DefaultVersion+")")
 	fs.StringVar(&o.Registry, "registry", o.Registry, "registry and path of the controller images")
 	fs.StringVar(&o.ImagePullSecret, "image-pull-secret", "", "name of the Secret with the registry credentials")
 	fs.StringVar(&m.RegistryCreds, "registry-creds", "", "registry credentials as user:password for --image-pull-secret; '-' for standard input")
@@ -64,13 +64,12 @@ func (m *Manifests) Add(fs *pflag.FlagSet) {
 	fs.Var(command.Choice{Value: &o.LogLevel, Allowed: manifests.LogLevels}, "log-level", "log level of the controllers: "+strings.Join(manifests.LogLevels, ", "))
 	fs.StringVar(&o.ClusterDomain, "cluster-domain", o.ClusterDomain, "DNS domain of the cluster")
 	fs.StringSliceVar(&o.TolerationKeys, "toleration-keys", nil, "keys of taints that the controllers tolerate")
-	fs.StringVar(&m.dir, "manifests", "", "path to rendered manifests, instead of the embedded ones")
-	// Hidden as in Flux 2.9, because it is needed only for rendered manifests.
-	_ = fs.MarkHidden("manifests")
+	fs.StringVar(&m.dir, "manifests", "", "path to rendered manifests, as printed by 'install --export', to install without access to the releases")
 	fs.BoolVar(&m.Force, "force", false, "proceed even if a repository or another tool manages Flux")
 }
 
-// Set returns the selected manifests. It reads local files only.
+// Set returns the selected manifests. It downloads those of a version that is not
+// embedded.
 func (m *Manifests) Set(a *app.App, cmd *cobra.Command) (*manifests.Set, error) {
 	if m.dir != "" {
 		return manifests.FromDir(m.dir)
@@ -83,5 +82,5 @@ func (m *Manifests) Set(a *app.App, cmd *cobra.Command) (*manifests.Set, error) 
 	if m.options.Namespace, err = a.Namespace(cmd); err != nil {
 		return nil, err
 	}
-	return manifests.Render(m.options)
+	return m.render(cmd.Context(), a)
 }

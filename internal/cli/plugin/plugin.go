@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/download"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/output"
@@ -284,12 +285,12 @@ func unknownPluginHint(e *plugin.UnknownError) string {
 // fetchHint returns the remedy for a failed request.
 func fetchHint(err error) string {
 	var catalog *plugin.CatalogError
-	var download *plugin.DownloadError
-	var status *plugin.StatusError
+	var broken *plugin.DownloadError
+	var status *download.StatusError
 	var untrusted *tls.CertificateVerificationError
 	isCatalog := errors.As(err, &catalog)
 	switch {
-	case !isCatalog && !errors.As(err, &download):
+	case !isCatalog && !errors.As(err, &broken):
 		return ""
 	case isCatalog && catalog.Invalid:
 		return "check " + pluginCatalogVariable + ", or report it to the maintainers of the catalog"

@@ -22,25 +22,33 @@ import (
 )
 
 type options struct {
-	client bool
-	format string
+	client   bool
+	embedded bool
+	format   string
 }
 
 // NewCommand returns the version command.
 func NewCommand(a *app.App) *cobra.Command {
-	o := &options{}
+	o := &options{format: "yaml"}
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the version of flux and of Flux on the cluster",
 		Long: `Show the version of this tool, and of the Flux distribution and its
 controllers on the cluster. The tool has a version of its own; it embeds
-Flux ` + controllers.DefaultVersion + `. With -o json it also shows the Git commit that
-the tool was built from, and the time of this commit.`,
+Flux ` + strings.Join(controllers.EmbeddedVersions(), ", ") + `, and installs ` + controllers.DefaultVersion + ` by default.
+With -o json it also shows the Git commit that the tool was built from, and the
+time of this commit.
+
+With --embedded, it lists the embedded versions of Flux with the oldest supported
+patch versions of Kubernetes, and the versions of the controllers.`,
 		Example: `  # Show the versions of this tool and of Flux on the cluster
   flux version
 
   # Show the version of this tool without access to a cluster
   flux version --client
+
+  # List the versions of Flux that can be installed without access to its releases
+  flux version --embedded -o json | jq -r '.[].version'
 
   # Show the commit that this tool was built from
   flux version --client -o json | jq -r .commit`,
@@ -48,6 +56,7 @@ the tool was built from, and the time of this commit.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(a, cmd, o) },
 	}
 	cmd.Flags().BoolVar(&o.client, "client", false, "show the version of this tool only")
+	cmd.Flags().BoolVar(&o.embedded, "embedded", false, "list the embedded versions of Flux")
 	command.AddOutput(cmd.Flags(), &o.format, "output format", "yaml", "json")
 	return cmd
 }
@@ -56,6 +65,9 @@ the tool was built from, and the time of this commit.`,
 type entry struct{ name, version string }
 
 func run(a *app.App, cmd *cobra.Command, o *options) error {
+	if o.embedded {
+		return a.Encode(o.format, embedded())
+	}
 	entries := []entry{{"flux", "v" + strings.TrimPrefix(a.Build.Version, "v")}}
 	if o.format == "json" && a.Build.Commit != "" {
 		// Omitted in YAML, which scripts for Flux 2.9 parse.
@@ -70,6 +82,23 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 		return err
 	}
 	return failed
+}
+
+// distribution is an embedded version of Flux in JSON and YAML.
+type distribution struct {
+	Version string `json:"version"`
+	Default bool   `json:"default"`
+	// Kubernetes lists the oldest supported patch version of each minor version.
+	Kubernetes  []string          `json:"kubernetes"`
+	Controllers map[string]string `json:"controllers"`
+}
+
+func embedded() []distribution {
+	var all []distribution
+	for _, d := range controllers.Distributions {
+		all = append(all, distribution{"v" + d.Version, d.Version == controllers.DefaultVersion, d.Kubernetes, d.Tags})
+	}
+	return all
 }
 
 func installedVersions(a *app.App, cmd *cobra.Command) ([]entry, error) {

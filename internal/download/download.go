@@ -1,10 +1,13 @@
-package plugin
+// Package download reads files from HTTPS servers: with bounded attempts, and
+// without redirects to addresses that are not encrypted.
+package download
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,33 +25,50 @@ const (
 	redirectsMax = 10
 )
 
-// client sends requests for catalogs and downloads.
-type client struct {
-	http  *http.Client
+// Client sends requests.
+type Client struct {
+	HTTP  *http.Client
 	agent string
 }
 
-// opened is an open file; its size is -1 if the server does not send it.
-type opened struct {
+// File is an open file.
+type File struct {
 	io.ReadCloser
-	size int64
+	// Size is -1 if the server does not send it.
+	Size int64
 }
 
-func newClient(agent string) *client {
+// StatusError is returned for an HTTP status other than 200.
+type StatusError struct {
+	URL  string
+	Code int
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s: unexpected status %d %s", e.URL, e.Code, http.StatusText(e.Code))
+}
+
+// Is reports whether the status matches fs.ErrNotExist.
+func (e *StatusError) Is(target error) bool {
+	return target == fs.ErrNotExist && e.Code == http.StatusNotFound
+}
+
+// New returns a client with a User-Agent.
+func New(agent string) *Client {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: headerTime, ForceAttemptHTTP2: true}
 	if usual, ok := http.DefaultTransport.(*http.Transport); ok {
 		transport = usual.Clone()
 		transport.ResponseHeaderTimeout = headerTime
 	}
-	return &client{&http.Client{Transport: transport, CheckRedirect: checkRedirect}, agent}
+	return &Client{&http.Client{Transport: transport, CheckRedirect: checkRedirect}, agent}
 }
 
-// safe returns an error for an unencrypted address, whose response an attacker on the network
+// Check returns an error for an unencrypted address, whose response an attacker on the network
 // could replace: the checksums come from the catalog and would match. Loopback addresses are
 // allowed.
-func safe(u *url.URL) error {
+func Check(u *url.URL) error {
 	if u.Host == "" {
-		return fmt.Errorf("%q has no host", bare(u))
+		return fmt.Errorf("%q has no host", Bare(u))
 	}
 	switch u.Scheme {
 	case "https":
@@ -58,9 +78,9 @@ func safe(u *url.URL) error {
 		if u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
 			return nil
 		}
-		return fmt.Errorf("%s is not encrypted: use https", bare(u))
+		return fmt.Errorf("%s is not encrypted: use https", Bare(u))
 	}
-	return fmt.Errorf("%s: unsupported scheme %q: use https", bare(u), u.Scheme)
+	return fmt.Errorf("%s: unsupported scheme %q: use https", Bare(u), u.Scheme)
 }
 
 func checkRedirect(next *http.Request, via []*http.Request) error {
@@ -68,14 +88,14 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 		return fmt.Errorf("more than %d redirects", redirectsMax)
 	}
 	if via[0].URL.Scheme == "https" && next.URL.Scheme != "https" {
-		return fmt.Errorf("redirect to %s is not encrypted", bare(next.URL))
+		return fmt.Errorf("redirect to %s is not encrypted", Bare(next.URL))
 	}
-	return safe(next.URL)
+	return Check(next.URL)
 }
 
-// get returns the body at a URL. It retries temporary failures.
-func (c *client) get(ctx context.Context, u *url.URL) (*opened, error) {
-	if err := safe(u); err != nil {
+// Get returns the body at a URL. It retries temporary failures.
+func (c *Client) Get(ctx context.Context, u *url.URL) (*File, error) {
+	if err := Check(u); err != nil {
 		return nil, err
 	}
 	pause := firstPause
@@ -95,13 +115,13 @@ func (c *client) get(ctx context.Context, u *url.URL) (*opened, error) {
 	}
 }
 
-func (c *client) once(ctx context.Context, u *url.URL) (*opened, error) {
+func (c *Client) once(ctx context.Context, u *url.URL) (*File, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("User-Agent", c.agent)
-	response, err := c.http.Do(request)
+	response, err := c.HTTP.Do(request)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
@@ -111,17 +131,17 @@ func (c *client) once(ctx context.Context, u *url.URL) (*opened, error) {
 		if errors.As(err, &failed) {
 			err = failed.Err
 		}
-		return nil, fmt.Errorf("%s: %w", bare(u), err)
+		return nil, fmt.Errorf("%s: %w", Bare(u), err)
 	}
 	if response.StatusCode == http.StatusOK {
-		return &opened{response.Body, response.ContentLength}, nil
+		return &File{response.Body, response.ContentLength}, nil
 	}
 	_ = response.Body.Close() // the body of an error is not used
-	return nil, &StatusError{bare(u), response.StatusCode}
+	return nil, &StatusError{Bare(u), response.StatusCode}
 }
 
-// bare returns an address without credentials, query and fragment, which may contain signatures.
-func bare(u *url.URL) string {
+// Bare returns an address without credentials, query and fragment, which may contain signatures.
+func Bare(u *url.URL) string {
 	shown := *u
 	shown.User, shown.RawQuery, shown.Fragment = nil, "", ""
 	return shown.String()
