@@ -6,6 +6,7 @@ package diff
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -182,12 +183,22 @@ type Result struct {
 	Warnings []string `json:"warnings,omitempty"`
 	// Suspended reports whether the owner is suspended.
 	Suspended bool `json:"suspended,omitempty"`
+	// Withheld is set if a suspended Kustomization keeps the owner as it is on the cluster.
+	Withheld *Withholding `json:"withheld,omitempty"`
 	// Dangers concern the owner.
 	Dangers []Danger `json:"dangers,omitempty"`
 	// NotCompared is set if the objects of the owner could not be compared, or not all of them.
 	NotCompared *Omission `json:"notCompared,omitempty"`
 	// Builds reports whether two builds were compared, without a cluster.
 	Builds bool `json:"-"`
+}
+
+// Withholding is a change of an owner that is not applied, because what defines it is suspended.
+type Withholding struct {
+	// By is the suspended Kustomization: the one that applies the owner, or one above it.
+	By Ref `json:"by"`
+	// Action is what is not done: the owner is not created, changed or pruned.
+	Action Action `json:"action"`
 }
 
 // Omission is why the objects of an owner were not compared.
@@ -207,6 +218,11 @@ func (r *Result) Count(a Action) int {
 		}
 	}
 	return n
+}
+
+// Orphans reports whether an object leaves the source and stays on the cluster.
+func (r *Result) Orphans() bool {
+	return slices.ContainsFunc(r.Changes, func(c Change) bool { return c.Orphaned })
 }
 
 // Different reports whether any object changes, or may change and was not compared.

@@ -218,6 +218,8 @@ func (d Desired) removed(c *between, ref Ref, o build.Object) Change {
 		change.Reason = "its owner stays on the cluster"
 	case o.Ahead:
 		change.Reason = crdsKept
+	case d.After == nil && controllers.Path{"spec.suspend"}.String(owner) == "true":
+		change.Reason, change.Orphaned = "the "+d.owner().GetKind()+" is deleted while it is suspended", true
 	case build.IsHelmRelease(d.owner()):
 		if hasKeepPolicy(o.Object) {
 			change.Reason = keepPolicy + ": keep"

@@ -201,6 +201,8 @@ func conclude(a *app.App, o *options, results []*diff.Result, failed error) erro
 	switch {
 	case failed != nil:
 		return failed
+	case !different && o.failOn == failOnDanger && len(review.Blocking(results)) > 0:
+		return verdict(a, o, results) // orphans
 	case !different && render.Sum(results).NotCompared > 0:
 		a.UI.Warning("no changes in the objects that were compared; not compared: %d", render.Sum(results).NotCompared)
 		return nil

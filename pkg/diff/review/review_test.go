@@ -87,6 +87,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 	seen := map[string]bool{
 		diff.DangerLost:          true,                   // only a server finds it: test/script/testdata/script/diff/going.txtar
 		"change-while-suspended": true, "orphaned": true, // TestOwner
+		"suspended-ancestor": true, // TestSuspended of package revision
 	}
 	for _, c := range cases {
 		for _, name := range c.want {

@@ -90,6 +90,11 @@ var rules = []Rule{
 		owner:       func(r *diff.Result) []string { return when(r.Suspended && r.Different()) },
 	},
 	{
+		ID: "suspended-ancestor", Effect: "is defined by a suspended Kustomization",
+		Explanation: "What a suspended Kustomization applies stays as it is on the cluster, also a Kustomization or HelmRelease, until it is resumed. The changes that follow from the new definition happen then.",
+		owner:       withheld,
+	},
+	{
 		ID: "service-account-removal", Effect: "is reconciled with the permissions of the controller",
 		Explanation: "Without spec.serviceAccountName, the controller applies the objects with its own permissions, cluster-admin by default.",
 		find:        serviceAccountRemoved,
@@ -164,6 +169,15 @@ func (c change) is(group, kind string) bool { return c.Object.Group == group && 
 
 func removed(group, kind string) func(change) []string {
 	return func(c change) []string { return when(c.gone() && c.is(group, kind)) }
+}
+
+// withheld finds an owner whose definition differs and is not applied.
+func withheld(r *diff.Result) []string {
+	if r.Withheld == nil || !r.Different() {
+		return nil
+	}
+	kept := map[diff.Action]string{diff.Created: "it is not created", diff.Changed: "its new spec is not applied", diff.Pruned: "it is not deleted"}
+	return []string{fmt.Sprintf("%s until %s is resumed", kept[r.Withheld.Action], r.Withheld.By)}
 }
 
 func field(o controllers.Object, path string) string { return controllers.Path{path}.String(o) }

@@ -107,9 +107,9 @@ func compare(ctx context.Context, base, head Revision, o Options) (*Outcome, []*
 	}
 	limited, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	w := &walker{ctx: limited, stop: stop, Options: o, seen: map[build.Reference]bool{}, report: newReport(o)}
+	w := &walker{ctx: limited, stop: stop, Options: o, seen: map[build.Reference]bool{}, withheld: map[build.Reference]*diff.Withholding{}, report: newReport(o)}
 	w.base, w.head = newSide(w, base), newSide(w, head)
-	reused := w.reused()
+	reused := w.shared.count()
 	roots, err := w.roots()
 	if err != nil {
 		return nil, nil, err
@@ -129,25 +129,17 @@ func compare(ctx context.Context, base, head Revision, o Options) (*Outcome, []*
 		return nil, nil, context.Cause(limited)
 	}
 	outcome := w.outcome(roots)
-	outcome.Shared = w.reused() - reused
+	outcome.Shared = w.shared.count() - reused
 	return outcome, w.failed, nil
-}
-
-// reused returns the number of renderings that were taken over from other clusters so far.
-func (w *walker) reused() int {
-	if w.shared == nil {
-		return 0
-	}
-	return w.shared.reused
 }
 
 // outcome returns the results of all pairs that were followed.
 func (w *walker) outcome(roots pair) *Outcome {
 	outcome := &Outcome{Root: diff.RefOf(roots.either()), Followed: w.followed, Rendered: len(w.found)}
 	for _, r := range diff.Builds(w.found) {
-		r.Revision, r.NotCompared = w.head.Name, w.omitted[r.Owner]
+		r.Revision, r.NotCompared, r.Withheld = w.head.Name, w.omitted[r.Owner], w.withheld[identity(r.Owner)]
 		delete(w.omitted, r.Owner)
-		if r.Different() || len(r.Warnings) > 0 || r.NotCompared != nil || r.Count(diff.Unstable) > 0 {
+		if r.Different() || len(r.Warnings) > 0 || r.NotCompared != nil || r.Count(diff.Unstable) > 0 || r.Orphans() {
 			outcome.Results = append(outcome.Results, r)
 		}
 	}
@@ -199,6 +191,7 @@ type walker struct {
 	stop       context.CancelCauseFunc
 	base, head *side
 	seen       map[build.Reference]bool
+	withheld   map[build.Reference]*diff.Withholding
 	found      []diff.Desired
 	followed   int
 	report
@@ -313,6 +306,7 @@ func (w *walker) children(before, after *diff.Side, kept bool) {
 			continue
 		}
 		w.seen[ref] = true
+		w.withhold(before, after, p)
 		stays := kept || p.head == nil && after != nil && !prunes(after.Owner, p.base)
 		if build.IsKustomization(p.either()) {
 			w.kustomization(p, stays)

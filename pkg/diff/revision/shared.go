@@ -68,6 +68,14 @@ func (s *shared) selected(parts []build.Part, ignore string, from func() (Tree, 
 	return known.tree, known.err
 }
 
+// count returns the number of renderings that were taken over so far.
+func (s *shared) count() int {
+	if s == nil {
+		return 0
+	}
+	return s.reused
+}
+
 // canonical returns the first tree with the same content.
 func (s *shared) canonical(tree Tree) Tree {
 	if s == nil {

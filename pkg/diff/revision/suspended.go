@@ -1,0 +1,39 @@
+package revision
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// withhold records that a Kustomization or HelmRelease is created, changed or removed by a
+// Kustomization that is suspended, or that is withheld itself. One whose spec stays the same is
+// reconciled as before, whatever is suspended above it.
+func (w *walker) withhold(before, after *diff.Side, p pair) {
+	parent := after
+	if parent == nil {
+		parent = before
+	}
+	by := diff.RefOf(parent.Owner)
+	if above := w.withheld[identity(by)]; above != nil {
+		by = above.By
+	} else if suspended, _, _ := unstructured.NestedBool(parent.Owner.Object, "spec", "suspend"); !suspended {
+		return
+	}
+	action := diff.Changed
+	switch {
+	case p.base == nil:
+		action = diff.Created
+	case p.head == nil:
+		action = diff.Pruned
+	case equality.Semantic.DeepEqual(p.base.Object["spec"], p.head.Object["spec"]):
+		return
+	}
+	w.withheld[build.ReferenceTo(p.either())] = &diff.Withholding{By: by, Action: action}
+}
+
+func identity(r diff.Ref) build.Reference {
+	return build.Reference{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+}
