@@ -120,6 +120,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			env.Setenv("KUBECONFIG", cluster.Kubeconfig)
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("REGISTRY", cluster.Env["FLUX_SANDBOX_REGISTRY"])
+			env.Setenv("ACTION", filepath.Join(testcluster.Root(), "action"))
 			newBackground(env)
 			env.Values[lineKey{}] = &lineHolder{}
 			stated, err := commitsIn(env.WorkDir)
@@ -156,7 +157,7 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			"helmed":  func(ts *testscript.TestScript, neg bool, args []string) { helmed(ts, cluster, neg, args) },
 			"seal":    seal, "commit": commitFolder, "untouched": untouched, "publish": publish,
 			"sshhost": sshhost, "cloud": useCloud, "releases": useReleases,
-			"githost": startGithost, "sethost": setHost, "hoststate": hostState, "hostcomments": hostComments, "hostchanges": hostChanges, "clone": clone,
+			"githost": startGithost, "sethost": setHost, "action": runAction, "gitlabjob": runGitLabJob, "hoststate": hostState, "hostcomments": hostComments, "hostchanges": hostChanges, "clone": clone,
 			"playflux": func(ts *testscript.TestScript, neg bool, args []string) { playFlux(ts, cluster, neg, args) },
 			"keys":     makeKeys,
 			"hook":     hook,
