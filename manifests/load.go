@@ -13,7 +13,7 @@ import (
 )
 
 const accepted = "must be a YAML file with a whole installation, as printed by `flux install --export`, " +
-	"or a folder of YAML files with one"
+	"or a directory of YAML files with one"
 
 // FromDir returns the manifests in a file, or in the YAML files of a folder in
 // the order of their names, without subfolders. The manifests must be rendered:

@@ -51,7 +51,7 @@ func (s *Set) Objects() ([]runtime.Object, error) {
 			objects[i] = object.DeepCopy()
 			continue
 		}
-		// Strict, because a misspelt field would be dropped silently.
+		// Strict, because a misspelled field would be dropped silently.
 		err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, typed, true)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s %s: %w", object.GetKind(), object.GetName(), err)

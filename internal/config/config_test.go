@@ -75,7 +75,7 @@ func TestWrongSettings(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
-		"unknown setting": {"colour: red\n", nil, `"colour" cannot be set in the configuration file`},
+		"unknown setting": {"hue: red\n", nil, `"hue" cannot be set in the configuration file`},
 		"broken file":     {"namespace: [\n", nil, "reading the configuration file"},
 		"wrong value":     {"timeout: soon\n", nil, `config.yaml: timeout: invalid value "soon"`},
 		"wrong variable":  {"", map[string]string{"FLUX_TIMEOUT": "soon"}, `environment variable FLUX_TIMEOUT: invalid value "soon"`},

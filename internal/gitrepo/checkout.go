@@ -39,7 +39,7 @@ func (c *Checkout) Close() error {
 func FetchRevision(ctx context.Context, remote Remote, revision Revision) (*Checkout, error) {
 	folder, err := makeFolder()
 	if err != nil {
-		return nil, fmt.Errorf("creating a temporary folder for the repository: %w", err)
+		return nil, fmt.Errorf("creating a temporary directory for the repository: %w", err)
 	}
 	c := &Checkout{folder: folder, Store: filesystem.NewStorage(osfs.New(folder), cache.NewObjectLRUDefault())}
 	found, err := remote.fetchRevision(ctx, revision, c.Store)

@@ -67,7 +67,7 @@ func Open(ctx context.Context, remote Remote, branch string) (*Repository, error
 func New(remote Remote, branch string) (*Repository, error) {
 	folder, err := makeFolder()
 	if err != nil {
-		return nil, fmt.Errorf("creating a temporary folder for the repository: %w", err)
+		return nil, fmt.Errorf("creating a temporary directory for the repository: %w", err)
 	}
 	return &Repository{
 		remote: remote, branch: plumbing.NewBranchReferenceName(branch), folder: folder,

@@ -136,8 +136,8 @@ func TestPathConflict(t *testing.T) {
 	s.commitElsewhere(t, "main", "folder/x", "x\n")
 	r := s.open(t, "main")
 	for name, want := range map[string]string{
-		"clusters/demo/a.yaml": `"clusters" in the repository is a file, not a folder`,
-		"folder":               `"folder" in the repository is a folder, not a file`,
+		"clusters/demo/a.yaml": `"clusters" in the repository is a file, not a directory`,
+		"folder":               `"folder" in the repository is a directory, not a file`,
 	} {
 		_, err := r.Commit(change("No", map[string]string{name: "x"}))
 		var conflict *PathConflictError

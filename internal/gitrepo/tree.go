@@ -107,13 +107,13 @@ func (w *treeWriter) putFile(t *object.Tree, at, name string, content []byte) er
 func (w *treeWriter) putFolder(t *object.Tree, at, name string, files map[string][]byte) error {
 	e := entry(t, name, filemode.Dir)
 	if e.Mode != filemode.Dir {
-		return &PathConflictError{Path: path.Join(at, name), Mode: e.Mode, Wanted: "folder"}
+		return &PathConflictError{Path: path.Join(at, name), Mode: e.Mode, Wanted: "directory"}
 	}
 	folder := &object.Tree{}
 	if !e.Hash.IsZero() {
 		var err error
 		if folder, err = object.GetTree(w.store, e.Hash); err != nil {
-			return fmt.Errorf("reading folder %s: %w", path.Join(at, name), err)
+			return fmt.Errorf("reading directory %s: %w", path.Join(at, name), err)
 		}
 	}
 	hash, err := w.put(folder, path.Join(at, name), files)
@@ -140,7 +140,7 @@ type PathConflictError struct {
 
 func (e *PathConflictError) Error() string {
 	kinds := map[filemode.FileMode]string{
-		filemode.Dir: "folder", filemode.Symlink: "symbolic link", filemode.Submodule: "submodule",
+		filemode.Dir: "directory", filemode.Symlink: "symbolic link", filemode.Submodule: "submodule",
 	}
 	kind, ok := kinds[e.Mode]
 	if !ok {

@@ -32,7 +32,7 @@ func Find(name string) (string, error) {
 		self, err = filepath.EvalSymlinks(self)
 	}
 	if err != nil {
-		return "", fmt.Errorf("finding the folder of the program: %w", err)
+		return "", fmt.Errorf("finding the directory of the program: %w", err)
 	}
 	if runtime.GOOS == "windows" {
 		name += ".exe"

@@ -42,7 +42,7 @@ func (f *Flags) Add(fs *pflag.FlagSet) {
 	f.addServer(fs)
 	f.addUser(fs)
 	// kubectl also caches discovery there; this program does not.
-	fs.String("cache-dir", "$HOME/.kube/cache", "cache folder for the contexts that are forwarded to plugins")
+	fs.String("cache-dir", "$HOME/.kube/cache", "cache directory for the contexts that are forwarded to plugins")
 }
 
 func (f *Flags) addServer(fs *pflag.FlagSet) {

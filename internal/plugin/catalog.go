@@ -63,7 +63,7 @@ func folderCatalog(folder string) (*Catalog, error) {
 	}
 	folder, err := filepath.Abs(folder)
 	if err != nil {
-		return nil, fmt.Errorf("resolving the folder of the plugin catalog: %w", err)
+		return nil, fmt.Errorf("resolving the directory of the plugin catalog: %w", err)
 	}
 	return &Catalog{Address: folder, folder: folder, client: download.New("flux")}, nil
 }
@@ -158,7 +158,7 @@ func (c *Catalog) openFile(name string) (_ *download.File, err error) {
 	if err != nil {
 		if isMissing(err) {
 			// Not fs.ErrNotExist: the catalog is missing, not one of its plugins.
-			return nil, errors.New("the folder does not exist")
+			return nil, errors.New("the directory does not exist")
 		}
 		return nil, err
 	}

@@ -34,7 +34,7 @@ type Folder struct {
 // or the new ones.
 func (f Folder) Install(ctx context.Context, c *Catalog, r *Release) (err error) {
 	if err := os.MkdirAll(f.Path, 0o755); err != nil {
-		return fmt.Errorf("creating the plugin folder: %w", err)
+		return fmt.Errorf("creating the plugin directory: %w", err)
 	}
 	unlock, err := f.lock()
 	if err != nil {

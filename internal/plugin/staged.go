@@ -63,7 +63,7 @@ func (s staged) remove() error {
 func (f Folder) recover() error {
 	entries, err := os.ReadDir(f.Path)
 	if err != nil {
-		return fmt.Errorf("reading the plugin folder: %w", err)
+		return fmt.Errorf("reading the plugin directory: %w", err)
 	}
 	for _, entry := range entries {
 		name, ours := strings.CutPrefix(entry.Name(), stagedPrefix)
@@ -93,7 +93,7 @@ func (f Folder) lock() (unlock func() error, err error) {
 		if errors.Is(err, errLocked) {
 			return nil, &BusyError{f.Path}
 		}
-		return nil, fmt.Errorf("locking the plugin folder: %w", err)
+		return nil, fmt.Errorf("locking the plugin directory: %w", err)
 	}
 	if err := f.recover(); err != nil {
 		return nil, errors.Join(err, unlock())

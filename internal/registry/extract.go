@@ -36,7 +36,7 @@ const (
 func Extract(ctx context.Context, archive io.Reader, folder string) (left []string, err error) {
 	folder, err = filepath.Abs(folder)
 	if err != nil {
-		return nil, fmt.Errorf("finding the folder: %w", err)
+		return nil, fmt.Errorf("finding the directory: %w", err)
 	}
 	at, err := existing(folder)
 	if err != nil {
@@ -44,7 +44,7 @@ func Extract(ctx context.Context, archive io.Reader, folder string) (left []stri
 	}
 	temporary, err := os.MkdirTemp(at, ".flux-pull-*")
 	if err != nil {
-		return nil, fmt.Errorf("creating a temporary folder: %w", err)
+		return nil, fmt.Errorf("creating a temporary directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temporary)) }()
 	u := &unpacking{ctx: ctx, budget: budget.New(budget.Unpacking())}
@@ -65,9 +65,9 @@ func existing(folder string) (string, error) {
 		case err == nil && info.IsDir():
 			return at, nil
 		case err == nil:
-			return "", fmt.Errorf("%s is not a folder", at)
+			return "", fmt.Errorf("%s is not a directory", at)
 		case !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at):
-			return "", fmt.Errorf("opening the folder: %w", err)
+			return "", fmt.Errorf("opening the directory: %w", err)
 		}
 	}
 }
@@ -75,13 +75,13 @@ func existing(folder string) (string, error) {
 // move makes a temporary folder the one that was asked for.
 func move(temporary, folder string) error {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
-		return fmt.Errorf("creating the folder: %w", err)
+		return fmt.Errorf("creating the directory: %w", err)
 	}
 	if err := os.Chmod(temporary, 0o755); err != nil {
-		return fmt.Errorf("creating the folder: %w", err)
+		return fmt.Errorf("creating the directory: %w", err)
 	}
 	if err := os.Rename(temporary, folder); err != nil {
-		return fmt.Errorf("creating the folder: %w", err)
+		return fmt.Errorf("creating the directory: %w", err)
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ type unpacking struct {
 func (u *unpacking) unpack(archive io.Reader, temporary string) (err error) {
 	root, err := os.OpenRoot(temporary)
 	if err != nil {
-		return fmt.Errorf("opening the temporary folder: %w", err)
+		return fmt.Errorf("opening the temporary directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	from := &interruptible{u.ctx, archive}
@@ -155,7 +155,7 @@ func (u *unpacking) entry(root *os.Root, header *tar.Header, content io.Reader) 
 	}
 	name := filepath.FromSlash(path.Clean(header.Name))
 	if !filepath.IsLocal(name) {
-		return fmt.Errorf("it holds %q, which would be written outside of the folder", header.Name)
+		return fmt.Errorf("it holds %q, which would be written outside of the directory", header.Name)
 	}
 	switch header.Typeflag {
 	case tar.TypeDir:
@@ -194,18 +194,18 @@ func writeFile(root *os.Root, name string, mode fs.FileMode, content io.Reader) 
 func (u *unpacking) merge(folder, temporary string) (err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
-		return fmt.Errorf("opening the folder: %w", err)
+		return fmt.Errorf("opening the directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	for _, name := range u.files {
 		if info, err := root.Lstat(name); err == nil && info.IsDir() {
-			return fmt.Errorf("%s is a folder, and a file in the archive", name)
+			return fmt.Errorf("%s is a directory, and a file in the archive", name)
 		}
 		u.folders = append(u.folders, filepath.Dir(name))
 	}
 	for _, name := range u.folders {
 		if err := root.MkdirAll(name, 0o755); err != nil {
-			return fmt.Errorf("creating a folder: %w", err)
+			return fmt.Errorf("creating a directory: %w", err)
 		}
 	}
 	moved := map[string]bool{}

@@ -84,7 +84,7 @@ func TestExtractStaysInside(t *testing.T) {
 			tar.Header{Typeflag: tar.TypeReg, Name: "first", Mode: 0o644},
 			tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o644},
 		), folder)
-		if err == nil || !strings.Contains(err.Error(), "outside of the folder") {
+		if err == nil || !strings.Contains(err.Error(), "outside of the directory") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if entries, err := os.ReadDir(parent); err != nil || len(entries) > 0 {

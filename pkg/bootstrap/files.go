@@ -54,7 +54,7 @@ func (f *files) check(context.Context) error {
 	for i := range parts {
 		at := path.Join(parts[:i+1]...)
 		if _, err := f.repository.clone.ReadFile(at); err == nil {
-			return hint.Errorf("remove the file, or set another --path", "%q in the repository is a file, not a folder", at)
+			return hint.Errorf("remove the file, or set another --path", "%q in the repository is a file, not a directory", at)
 		}
 	}
 	_, err := f.build()

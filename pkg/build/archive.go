@@ -66,7 +66,7 @@ func withoutConflicts(files map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
 			if _, both := files[folder]; both {
-				return fmt.Errorf("%q is a file and a folder", folder)
+				return fmt.Errorf("%q is a file and a directory", folder)
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func Artifact(ctx context.Context, w io.Writer, from string, o ArtifactOptions) 
 	p.matcher = sourceignore.NewMatcher(sourceignore.ReadPatterns(strings.NewReader(strings.Join(o.Ignore, "\n")), nil))
 	info, err := os.Stat(from) // the folder itself may be a link
 	if err != nil {
-		return fmt.Errorf("reading the folder: %w", err)
+		return fmt.Errorf("reading the directory: %w", err)
 	}
 	if info.IsDir() {
 		p.open = []string{realPath(from)}
@@ -74,7 +74,7 @@ type packing struct {
 func (p *packing) folder(at, name string) error {
 	entries, err := os.ReadDir(at)
 	if err != nil {
-		return fmt.Errorf("reading the folder: %w", err)
+		return fmt.Errorf("reading the directory: %w", err)
 	}
 	for _, entry := range entries {
 		if err := p.entry(filepath.Join(at, entry.Name()), path.Join(name, entry.Name())); err != nil {
@@ -112,7 +112,7 @@ func (p *packing) below(at, name string) error {
 	real := realPath(at)
 	for _, above := range p.open {
 		if above == real {
-			return fmt.Errorf("%s is a symbolic link to a folder that it is in", at)
+			return fmt.Errorf("%s is a symbolic link to a directory that it is in", at)
 		}
 	}
 	if err := p.header(name); err != nil {

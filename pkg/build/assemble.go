@@ -81,7 +81,7 @@ func (a *assembly) list(ctx context.Context, part Part) error {
 	from := inside(part.From)
 	return fs.WalkDir(part.Tree, from, func(name string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && name == from {
-			return &PathError{part.From, "there is no such folder"}
+			return &PathError{part.From, "there is no such directory"}
 		}
 		if err != nil {
 			return err

@@ -169,11 +169,11 @@ func folderOf(tree fs.FS, ks *unstructured.Unstructured, folder string) (string,
 	info, err := fs.Stat(tree, folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", &PathError{folder, "there is no such folder"}
+		return "", &PathError{folder, "there is no such directory"}
 	case err != nil:
 		return "", fmt.Errorf("reading %s: %w", folder, err)
 	case !info.IsDir():
-		return "", &PathError{folder, "it is not a folder"}
+		return "", &PathError{folder, "it is not a directory"}
 	}
 	return folder, nil
 }

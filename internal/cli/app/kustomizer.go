@@ -131,7 +131,7 @@ func (h *Helpers) client(a *App) *cloud.Client {
 func FindHelper() (string, error) {
 	path, err := helper.Find(helper.Program)
 	if errors.Is(err, helper.ErrNotFound) {
-		err = hint.Errorf("install "+helper.Program+" from the archive of flux in the folder of flux", "%w", err)
+		err = hint.Errorf("install "+helper.Program+" from the archive of flux in the directory of flux", "%w", err)
 	}
 	return path, err
 }

@@ -53,7 +53,7 @@ func pullArtifact(a *app.App, cmd *cobra.Command, o *pullOptions, args []string)
 		return err
 	}
 	if o.folder == "" {
-		return hint.Errorf("name a folder with --output", "a folder for the artifact is required")
+		return hint.Errorf("name a directory with --output", "a directory for the artifact is required")
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
@@ -82,7 +82,7 @@ func pullArtifact(a *app.App, cmd *cobra.Command, o *pullOptions, args []string)
 		}
 	}
 	for _, name := range left {
-		a.UI.Warning("%s is not a file or folder: skipped", name)
+		a.UI.Warning("%s is not a file or directory: skipped", name)
 	}
 	a.UI.Success("artifact content extracted to %s", o.folder)
 	return nil

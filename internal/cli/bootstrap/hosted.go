@@ -68,8 +68,16 @@ commit the Flux manifests to it, install them on the cluster and configure the c
 to sync from the repository. Run it again to upgrade Flux, to resume an interrupted
 bootstrap or to change flags. Nothing is changed if the preflight checks of the token,
 the repository and the cluster fail.`, row.name)) + "\n\n" +
-		paragraph(fmt.Sprintf(`The token is read from %s, standard input, or the gh or glab CLI
-(--token-from). Without one, the command prompts for it. %s`, row.tokenEnv, row.scopes))
+		paragraph(fmt.Sprintf(`The token is read from %s (--token-from). Without one, the
+command prompts for it. %s`, row.tokenPlaces(), row.scopes))
+}
+
+// tokenPlaces names the sources of the token.
+func (row hostRow) tokenPlaces() string {
+	if row.tokenCLI == "" {
+		return row.tokenEnv + " or standard input"
+	}
+	return fmt.Sprintf("%s, standard input or the %s CLI", row.tokenEnv, row.tokenCLI)
 }
 
 // paragraph wraps a text at 79 columns.
@@ -82,7 +90,7 @@ func (o *hostedFlags) add(fs *pflag.FlagSet, row hostRow) {
 	fs.DurationVar(&o.interval, "interval", time.Minute, "sync interval of the cluster, e.g. 1m or 10m")
 	fs.StringVar(&o.hostname, "hostname", row.hostname, "host and optional port of "+row.name)
 	fs.BoolVar(&o.allowHTTP, "allow-insecure-http", false, "allow http:// in --hostname, which sends the token unencrypted")
-	fs.Var(command.Choice{Value: &o.tokenFrom, Allowed: tokenSources}, "token-from", "token source: "+strings.Join(tokenSources, ", "))
+	fs.Var(command.Choice{Value: &o.tokenFrom, Allowed: tokenSources(row.tokenCLI)}, "token-from", "token source: "+strings.Join(tokenSources(row.tokenCLI), ", "))
 	fs.BoolVar(&o.personal, "personal", false, "owner is a user account, not an organization, group or project")
 	fs.BoolVar(&o.private, "private", true, "create a private repository")
 	if len(row.visibilities) > 0 {

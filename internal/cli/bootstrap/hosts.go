@@ -58,7 +58,7 @@ and read:organization to grant a team access.`,
 
 func gitlabRow() hostRow {
 	return hostRow{
-		word: "gitlab", name: "GitLab", tokenEnv: "GITLAB_TOKEN", hostname: "gitlab.com", below: true,
+		word: "gitlab", name: "GitLab", tokenEnv: "GITLAB_TOKEN", tokenCLI: "glab", hostname: "gitlab.com", below: true,
 		scopes: `It requires the scope api; with --token-auth and an
 existing project, read_api and write_repository are sufficient.`,
 		owner: "user or group that owns the project; subgroups as GROUP/SUBGROUP", nested: true,
@@ -92,6 +92,8 @@ type hostRow struct {
 	// tokenEnv is the environment variable with the token, scopes the help text on
 	// its required scopes.
 	tokenEnv, scopes string
+	// tokenCLI is the CLI of the host that stores tokens, "" if there is none.
+	tokenCLI string
 	// hostname is the default hostname, or "" if it is required.
 	hostname string
 	// below reports whether the host may be served below a path, as in example.com/git.
@@ -120,7 +122,7 @@ func hostRows() []hostRow {
 
 func githubRow() hostRow {
 	return hostRow{
-		word: "github", name: "GitHub", tokenEnv: "GITHUB_TOKEN", hostname: "github.com",
+		word: "github", name: "GitHub", tokenEnv: "GITHUB_TOKEN", tokenCLI: "gh", hostname: "github.com",
 		scopes: `A classic token requires the scope repo, and
 read:org for teams. A fine-grained token requires the permissions Contents (write) and
 Administration (write), Pull requests (write) for --pull-request, and Members (read)

@@ -25,8 +25,14 @@ var tokenPrinters = map[string]func(hostname string) []string{
 	"glab": func(hostname string) []string { return []string{"config", "get", "token", "--host", hostname} },
 }
 
-// tokenSources lists the values of --token-from.
-var tokenSources = []string{"env", "stdin", "gh", "glab"}
+// tokenSources returns the values of --token-from. program is the CLI of the Git host
+// that stores tokens, "" if there is none.
+func tokenSources(program string) []string {
+	if program == "" {
+		return []string{"env", "stdin"}
+	}
+	return []string{"env", "stdin", program}
+}
 
 // printerTimeout is the maximum time for printing a token, which may require the user
 // to enter the password of a keyring.
@@ -41,7 +47,7 @@ func hostToken(ctx context.Context, a *app.App, source, envName, hostname string
 		return "", err
 	}
 	if token == "" {
-		return "", hint.Errorf(fmt.Sprintf("set %s, or its source with --token-from=stdin, gh or glab", envName), "no token found for %s", hostname)
+		return "", hint.Errorf("set "+envName+", or another source with --token-from", "no token found for %s", hostname)
 	}
 	if strings.ContainsAny(token, " \t\r\n") {
 		return "", fmt.Errorf("the token for %s contains a space or a line break: set only the token", hostname)

@@ -15,26 +15,26 @@ var shells = []struct {
 	name, example string
 	write         func(root *cobra.Command, w io.Writer) error
 }{
-	{"bash", `  # In this session
+	{"bash", `  # Load completion in the current session
   . <(flux completion bash)
 
-  # In every session: add the line to ~/.bashrc`,
+  # Load completion in every session: add that line to ~/.bashrc`,
 		func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) }},
-	{"fish", `  # In this session
+	{"fish", `  # Load completion in the current session
   flux completion fish | source
 
-  # In every session
+  # Load completion in every session
   flux completion fish > ~/.config/fish/completions/flux.fish`,
 		func(root *cobra.Command, w io.Writer) error { return root.GenFishCompletion(w, true) }},
-	{"powershell", `  # In this session
+	{"powershell", `  # Load completion in the current session
   flux completion powershell | Out-String | Invoke-Expression
 
-  # In every session: add the line to the file that $PROFILE names`,
+  # Load completion in every session: add that line to the file in $PROFILE`,
 		func(root *cobra.Command, w io.Writer) error { return root.GenPowerShellCompletionWithDesc(w) }},
-	{"zsh", `  # In this session, where compinit has run
+	{"zsh", `  # Load completion in the current session, after compinit
   . <(flux completion zsh)
 
-  # In every session
+  # Load completion in every session
   flux completion zsh > "${fpath[1]}/_flux"`,
 		func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) }},
 }

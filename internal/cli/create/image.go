@@ -144,7 +144,7 @@ func buildImageUpdate() creation.Builder {
   flux create image update apps --git-repo-ref=flux-system --git-repo-path=./clusters/production --checkout-branch=main \
     --author-name=flux --author-email=flux@example.com --commit-template='{{range .Changed.Changes}}{{.OldValue}} -> {{.NewValue}}{{end}}'
 
-  # To a branch of its own, signed
+  # Push signed commits to another branch
   flux create image update apps --git-repo-ref=flux-system --checkout-branch=main --push-branch=image-updates \
     --author-name=flux --author-email=flux@example.com --signing-key-secret=flux-gpg`,
 		Refers: map[string][]string{"git-repo-ref": {"GitRepository"}, "signing-key-secret": {"Secret"}},

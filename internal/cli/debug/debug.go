@@ -35,28 +35,28 @@ type options struct {
 // NewCommand returns the debug command.
 func NewCommand(a *app.App) *cobra.Command {
 	return command.Group("debug", "Show the final values or variables, the status and the history of a resource",
-		newKind(a, "HelmRelease", "values", `  # The values that the chart is rendered with; on a terminal those from Secrets are masked
+		newKind(a, "HelmRelease", "values", `  # Show the values that the chart is rendered with
   flux debug hr my-app --show-values
 
-  # Where each of them comes from
+  # Show the object that each value comes from
   flux debug hr my-app --show-values --origin
 
-  # The real values, to render the chart with them
+  # Write the values to a file, including those from Secrets
   flux debug hr my-app --show-values --reveal > values.yaml
 
-  # The status, and the releases so far
+  # Show the status, and the history of releases
   flux debug hr my-app --show-status
   flux debug hr my-app --show-history`),
-		newKind(a, "Kustomization", "vars", `  # The variables of its substitutions; on a terminal those from Secrets are masked
+		newKind(a, "Kustomization", "vars", `  # Show the substitution variables
   flux debug ks my-app --show-vars
 
-  # Where each of them comes from
+  # Show the object that each variable comes from
   flux debug ks my-app --show-vars --origin
 
-  # The real values, to build with them
+  # Write the variables to a file, including those from Secrets
   flux debug ks my-app --show-vars --reveal > vars.env
 
-  # The status, and the reconciliations so far
+  # Show the status, and the history of reconciliations
   flux debug ks my-app --show-status
   flux debug ks my-app --show-history`))
 }
@@ -64,28 +64,31 @@ func NewCommand(a *app.App) *cobra.Command {
 func newKind(a *app.App, kind, inputs, example string) *cobra.Command {
 	o := &options{}
 	k, _ := controllers.FindKind(kind)
+	what, usage := "values", "show the values that the chart is rendered with"
+	if inputs == "vars" {
+		what, usage = "variables", "show the variables of post-build substitutions"
+	}
 	cmd := &cobra.Command{
 		Use: k.Word + " [name]", Aliases: []string{k.Short},
-		Short: "Show the " + inputs + ", status or history of a " + k.Kind + "",
-		Long: "Show what a " + k.Kind + ` is made of, its status or its history.
+		Short: "Show the " + what + ", the status or the history of a " + k.Kind,
+		Long: "Show the final " + what + ", the status or the history of a " + k.Kind + `.
 
-With --show-` + inputs + `, what comes from Secrets is masked on a terminal. In a pipe
-or a file masked ` + inputs + ` would be taken for the real ones: there the command fails,
-unless --reveal prints them or --mask-secrets accepts the masks.`,
+With --show-` + inputs + `, secret values are masked on a terminal. Elsewhere, where masked
+values could be mistaken for real ones, the command fails unless --reveal or
+--mask-secrets is set.`,
 		Example:           example,
 		ValidArgsFunction: complete.Names(a, k),
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return a.Interruptible(cmd, func() error { return run(a, cmd, o, k, names) })
 		},
 	}
-	what := map[string]string{"values": "the values that the chart is rendered with", "vars": "the variables of post-build substitutions"}[inputs]
 	fs := cmd.Flags()
-	fs.BoolVar(&o.inputs, "show-"+inputs, false, "show "+what)
+	fs.BoolVar(&o.inputs, "show-"+inputs, false, usage)
 	fs.BoolVar(&o.status, "show-status", false, "show the status")
-	fs.BoolVar(&o.history, "show-history", false, "show what has been tried so far")
-	fs.BoolVar(&o.reveal, "reveal", false, "with --show-"+inputs+": show what comes from Secrets")
-	fs.BoolVar(&o.mask, "mask-secrets", false, "with --show-"+inputs+": mask what comes from Secrets where standard output is not a terminal, too")
-	fs.BoolVar(&o.origin, "origin", false, "with --show-"+inputs+": show where each comes from")
+	fs.BoolVar(&o.history, "show-history", false, "show the history of reconciliations")
+	fs.BoolVar(&o.reveal, "reveal", false, "print secret values (only with --show-"+inputs+")")
+	fs.BoolVar(&o.mask, "mask-secrets", false, "mask secret values also where standard output is not a terminal (only with --show-"+inputs+")")
+	fs.BoolVar(&o.origin, "origin", false, "also show the object that each value comes from (only with --show-"+inputs+")")
 	command.AddOutput(fs, &o.format, "output format", "json", "yaml")
 	return cmd
 }
@@ -101,7 +104,7 @@ func (o *options) check(cmd *cobra.Command, k controllers.Kind, names []string) 
 	}
 	switch {
 	case asked != 1:
-		return fmt.Errorf("give one of %s, --show-status and --show-history", inputs)
+		return fmt.Errorf("one of %s, --show-status and --show-history is required", inputs)
 	case (o.reveal || o.mask || o.origin) && !o.inputs:
 		return fmt.Errorf("--reveal, --mask-secrets and --origin require %s", inputs)
 	case o.reveal && o.mask:

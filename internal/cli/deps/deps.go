@@ -47,24 +47,25 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "deps [kind name]",
 		Short: "Show the dependency graph",
-		Long: `Show which objects of Flux need which others: dependsOn, sources, charts,
-providers and the chains of images. What is not ready is shown with the objects
-at the root of it, and objects that wait for each other are an error.
+		Long: `Show the dependency graph of Flux resources: dependsOn, sources, charts,
+providers and image automation. Resources that are not ready are shown with their
+root causes. A circular dependency is an error.
 
-With --path the objects are those in the files of a folder, and no cluster is asked.`,
+With --path, the resources are read from the manifests in a directory, without
+cluster access.`,
 		Example: `  # Show the dependencies in one or all namespaces
   flux deps -n apps
   flux deps -A
 
-  # What a Kustomization needs, and who needs it
+  # Show the dependencies and the dependents of a Kustomization
   flux deps kustomization my-app
   flux deps kustomization my-app --reverse
 
-  # A picture
+  # Draw the graph
   flux deps -A -o svg > deps.svg
   flux deps -A -o dot | dot -Tpng > deps.png
 
-  # In a pull request: fail on objects that wait for each other
+  # Fail a pull request on circular dependencies
   flux deps --path ./clusters/production`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: complete.Object(a),

@@ -122,8 +122,8 @@ func decryption(a *app.App) *desired.Decryption {
 	return &desired.Decryption{Process: a.Decryption(), Env: a.Env, Warn: a.UI.Warning}
 }
 
-// missing returns the error of a plan. With --ignore-not-found, an object that does not exist
-// is no error.
+// missing returns the error of a plan, or nil for an object that does not exist with
+// --ignore-not-found.
 func (o *options) missing(a *app.App, err error) error {
 	var missing *compare.MissingError
 	if !o.ignoreNotFound || !errors.As(err, &missing) {

@@ -103,7 +103,7 @@ family ("sources", "images") or of all. Select objects by KIND NAME, KIND/NAME o
 KIND/NAMESPACE/NAME.
 
 An object is listed if it matches all filters. --not-ready lists every object that
-is not ready; --failed leaves out objects that are not reconciled yet or are being
+is not ready; --failed omits objects that are not reconciled yet or are being
 reconciled.
 
 --watch lists the objects and then shows a row for every change, until it is
@@ -115,9 +115,9 @@ the filters is shown once more. -o json prints one object per line, -o yaml one
 document per object.
 
 Objects are printed while they are listed with -o json, yaml and name, unless
---sort-by is given. Templates need all objects of the answer in memory.
+--sort-by is given. Templates keep all objects in memory.
 
-On a narrow terminal messages are cut and less important columns are left out
+On a narrow terminal, messages are truncated and less important columns omitted
 (--no-trunc keeps everything). Colors mark objects that are not ready; NO_COLOR
 turns them off.`
 
@@ -153,14 +153,14 @@ func listedByAll() []controllers.Kind {
 func (o *options) add(fs *pflag.FlagSet) {
 	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "list the objects of all namespaces")
 	fs.StringVarP(&o.labels, "label-selector", "l", "", "list the objects with these labels, such as 'team=blue,env in (dev,test)'")
-	fs.StringVar(&o.status, "status-selector", "", "list the objects in a condition, such as ready=false or ready!=true")
+	fs.StringVar(&o.status, "status-selector", "", "list only objects with a condition, e.g. ready=false or ready!=true")
 	fs.BoolVar(&o.suspended, "suspended", false, "list only suspended objects; -o wide shows the reason and the author")
 	fs.BoolVar(&o.notReady, "not-ready", false, "list only objects that are not ready for any reason, also those being reconciled")
 	fs.BoolVar(&o.failed, "failed", false, "list only objects whose last reconciliation failed")
 	fs.BoolVar(&o.stalled, "stalled", false, "list only objects that their controller does not retry until they or their source change")
 	fs.StringVar(&o.sortBy, "sort-by", "", "sort by a column, such as ready or age, or by a JSONPath, such as .metadata.creationTimestamp")
 	fs.BoolVar(&o.noHeader, "no-header", false, "omit the header of the table")
-	fs.BoolVar(&o.noTrunc, "no-trunc", false, "on a terminal: show whole lines and all columns")
+	fs.BoolVar(&o.noTrunc, "no-trunc", false, "do not truncate lines or omit columns on a terminal")
 	fs.BoolVarP(&o.watch, "watch", "w", false, "list, then show changes until interrupted")
 	fs.StringVarP(&o.format, "output", "o", "", "print "+output.Formats)
 }

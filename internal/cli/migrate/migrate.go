@@ -59,7 +59,7 @@ whose kind cannot be determined are listed and left unchanged.`,
   # Include chart templates
   flux migrate -f ./charts --extensions=.yaml,.yml,.tpl
 
-  # Manifests for clusters that still run Flux 2.6
+  # Migrate manifests for clusters that run Flux 2.6
   flux migrate -f . --version=2.6`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -44,7 +44,7 @@ func Packable(ctx context.Context, a *app.App, path string) (from string, remove
 			return "", nil, fmt.Errorf("nothing to pack: %w", err)
 		}
 		if !info.IsDir() && !info.Mode().IsRegular() { // to open a named pipe can last forever
-			return "", nil, hint.Errorf("use - to pack standard input", "%s is neither a folder nor a regular file", path)
+			return "", nil, hint.Errorf("use - to pack standard input", "%s is neither a directory nor a regular file", path)
 		}
 		return path, func() error { return nil }, nil
 	}

@@ -93,7 +93,7 @@ func putPlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalog *p
 func changePlugins(a *app.App) (plugin.Folder, error) {
 	path := folder(a)
 	if path == "" {
-		return plugin.Folder{}, hint.Errorf("set "+PluginFolderVariable+" to a folder", "no home directory to install plugins in")
+		return plugin.Folder{}, hint.Errorf("set "+PluginFolderVariable+" to a directory", "no home directory to install plugins in")
 	}
 	return plugin.Folder{Path: path, Now: a.Now}, nil
 }

@@ -35,15 +35,15 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := command.Group("plugin", "Manage plugins", newPluginInstall(a), newPluginList(a), newPluginSearch(a), newPluginUninstall(a), newPluginUpdate(a))
 	cmd.Long = `Manage plugins: programs named flux-NAME that run as 'flux NAME'.
 
-Plugins are installed in ~/.fluxcd/plugins, or in the folder in FLUXCD_PLUGINS.
-Programs named flux-NAME in the folders of PATH are plugins, too; the plugin
-folder comes first. A plugin cannot replace a built-in command.
+Plugins are installed in ~/.fluxcd/plugins, or in the directory in FLUXCD_PLUGINS.
+Programs named flux-NAME in the directories of PATH are plugins, too; the plugin
+directory comes first. A plugin cannot replace a built-in command.
 
 Arguments after NAME are passed to the plugin. --kubeconfig, --context and
 --namespace before NAME are forwarded in its environment (KUBECONFIG), so that
 every Kubernetes client in it uses them.
 
-The catalog is that of the Flux project, or the URL or folder in
+The catalog is that of the Flux project, or the URL or directory in
 FLUXCD_PLUGIN_CATALOG.`
 	cmd.Example = `  # Find, install and run a plugin
   flux plugin search
@@ -61,7 +61,7 @@ func newPluginList(a *app.App) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List installed plugins with their versions and paths",
-		Long: `List the plugins in the plugin folder and on PATH. The version of a plugin that
+		Long: `List the plugins in the plugin directory and on PATH. The version of a plugin that
 'flux plugin install' did not install is shown as manual.`,
 		Example: `  # List plugins
   flux plugin list
@@ -224,7 +224,7 @@ func pluginCatalog(a *app.App) (*plugin.Catalog, error) {
 	}
 	catalog, err := plugin.OpenCatalog(address, "flux/"+a.Build.Version)
 	if err != nil {
-		return nil, hint.Errorf("set "+pluginCatalogVariable+" to an https URL or a folder", "%s: %w", pluginCatalogVariable, err)
+		return nil, hint.Errorf("set "+pluginCatalogVariable+" to an https URL or a directory", "%s: %w", pluginCatalogVariable, err)
 	}
 	return catalog, nil
 }
@@ -266,7 +266,7 @@ func pluginHint(err error) string {
 	case errors.As(err, &busy):
 		return "run the command again when it has finished"
 	case errors.Is(err, fs.ErrPermission):
-		return "set " + PluginFolderVariable + " to a writable folder"
+		return "set " + PluginFolderVariable + " to a writable directory"
 	}
 	return fetchHint(err)
 }
@@ -301,7 +301,7 @@ func fetchHint(err error) string {
 	case errors.As(err, &status):
 		return "check " + pluginCatalogVariable
 	}
-	return "check the network connection and HTTPS_PROXY, or set " + pluginCatalogVariable + " to a mirror or a folder"
+	return "check the network connection and HTTPS_PROXY, or set " + pluginCatalogVariable + " to a mirror or a directory"
 }
 
 // versionsShown is the maximum number of versions in an error.

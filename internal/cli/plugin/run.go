@@ -165,7 +165,7 @@ func forward(a *app.App, flags *pflag.FlagSet, explicit bool) ([]string, error) 
 	}
 	path, err := writeOverlay(a, flags.Lookup("cache-dir").Value.String(), overlay)
 	if err != nil {
-		return nil, hint.Errorf("make the folder writable, or choose the context with 'kubectl config use-context'", "forwarding the context to the plugin: %w", err)
+		return nil, hint.Errorf("make the directory writable, or choose the context with 'kubectl config use-context'", "forwarding the context to the plugin: %w", err)
 	}
 	return setVariable(env, "KUBECONFIG", strings.Join(append([]string{path}, files...), string(os.PathListSeparator))), nil
 }

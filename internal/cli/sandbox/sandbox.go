@@ -75,7 +75,7 @@ func find() (string, error) {
 func handOver(a *app.App, cmd *cobra.Command, args []string) error {
 	program, err := find()
 	if err != nil {
-		return hint.Errorf("build it with 'make sandbox', or add it to PATH", "%s not found in the folder of flux or on PATH", helper.Sandbox)
+		return hint.Errorf("build it with 'make sandbox', or add it to PATH", "%s not found in the directory of flux or on PATH", helper.Sandbox)
 	}
 	child := exec.CommandContext(cmd.Context(), program, args...)
 	child.Stdin, child.Stdout, child.Stderr = a.In, app.Unmasked(a.Out), app.Unmasked(a.Err)

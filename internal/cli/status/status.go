@@ -38,10 +38,10 @@ A name alone means the Kustomization of that name or, if there is none, the
 HelmRelease, or else a resource of any other kind of Flux.
 
 Objects in the inventory that were changed outside Flux (drift), that another
-resource applies as well or that hold values still encrypted by SOPS are not
-looked for: flux why checks them.
+resource applies as well or that have values encrypted by SOPS are not
+reported: flux why checks them.
 
-Exit codes: 0 if the resource is ready, nothing keeps changes from it and all
+Exit codes: 0 if the resource is ready, nothing blocks new changes and all
 objects in its inventory exist, 1 if not, 2 if that could not be determined. What
 could not be checked is listed.`,
 		Example: `  flux status my-app

@@ -43,7 +43,7 @@ An object that Flux does not manage is an error, and the exit code is 1.`,
   # Trace a Pod through its owners
   flux trace pod my-app-5d9c7b8f6-x2x7q -n apps
 
-  # Several objects
+  # Trace several objects
   flux trace deployment/my-app configmap/my-app -n apps
 
   # Set the API version of an ambiguous kind

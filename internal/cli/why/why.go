@@ -48,25 +48,24 @@ Problems are grouped by root cause, those that block most first. The first 20
 root causes are reported and the others counted, also in JSON and YAML: --all
 reports all of them.
 
-Of one resource, also what it does not report itself is checked: objects in its
-inventory that were deleted or changed outside Flux (drift), whose deletion does
-not finish, that hold values still encrypted by SOPS, or that another resource
-applies as well; and notifications that are not delivered. If there is no
-problem, the applied and the fetched revision are printed, and when the source is
-fetched next. In a clone of the source, the commits that were fetched and not
-applied are listed with their authors; nothing is fetched for that. Elsewhere
-only their range is printed.
+For one resource, problems that it does not report itself are checked as well:
+notifications that are not delivered, and objects in its inventory that were
+deleted or changed outside Flux (drift), that are not deleted completely, that
+have values encrypted by SOPS, or that another resource applies too. Without a
+problem, the report has the applied and the fetched revision, and the time of the
+next fetch. In a clone of the source, it lists the commits that were fetched but
+not applied with their authors; elsewhere it has only their range.
 
 Exit codes: 0 if no problem was found, 1 if there is a problem, 2 if that could
-not be determined. What could not be checked is listed. What has been reconciling
-for less than a minute is listed as progress: it is no problem.
+not be determined. What could not be checked is listed. Resources that have been
+reconciling for less than a minute are listed as progress, not as problems.
 
 JSON and YAML have the fields healthy, looked (resources that were checked),
-summary (problems, rootCauses, shown), cases, progress (cases that are no problem
-yet), facts (the revisions behind the resource), unapplied (commits that are not
-live) and unknown (what could not be checked). A case has the object, its root cause (code, message, details,
-remedies), the chain of findings from the object to it, and the objects that it
-blocks.`,
+summary (problems, rootCauses, shown), cases, progress (cases that are not a
+problem yet), facts (the revisions of the resource), unapplied (commits that are
+not live) and unknown (what could not be checked). A case has the object, its
+root cause (code, message, details, remedies), the chain of findings from the
+object to it, and the objects that it blocks.`,
 		Example: `  # Check all Flux resources
   flux why
 

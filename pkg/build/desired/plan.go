@@ -89,11 +89,11 @@ func CheckFolder(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &build.PathError{Path: path, Problem: "there is no such folder"}
+		return &build.PathError{Path: path, Problem: "there is no such directory"}
 	case err != nil:
 		return fmt.Errorf("reading %s: %w", path, err)
 	case !info.IsDir():
-		return &build.PathError{Path: path, Problem: "it is not a folder"}
+		return &build.PathError{Path: path, Problem: "it is not a directory"}
 	}
 	return nil
 }

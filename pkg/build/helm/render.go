@@ -214,7 +214,7 @@ func (l *folderLoader) load(ctx context.Context, folder string) (*chart.Chart, e
 	}
 	ignored, err := ignore.Parse(bytes.NewReader(files[prefix+".helmignore"]))
 	if err != nil {
-		return nil, fmt.Errorf("reading the .helmignore in folder %q: %w", folder, err)
+		return nil, fmt.Errorf("reading the .helmignore in directory %q: %w", folder, err)
 	}
 	ignored.AddDefaults()
 	tree := build.NewTree(files)
@@ -225,11 +225,11 @@ func (l *folderLoader) load(ctx context.Context, folder string) (*chart.Chart, e
 		}
 	}
 	if _, ok := files[prefix+"Chart.yaml"]; !ok {
-		return nil, fmt.Errorf("reading the chart in folder %q: %w", folder, errNoChart)
+		return nil, fmt.Errorf("reading the chart in directory %q: %w", folder, errNoChart)
 	}
 	c, err := loader.LoadFiles(own)
 	if err != nil {
-		return nil, fmt.Errorf("reading the chart in folder %q: %w", folder, err)
+		return nil, fmt.Errorf("reading the chart in directory %q: %w", folder, err)
 	}
 	return c, l.addMissing(ctx, c, folder)
 }

@@ -47,7 +47,7 @@ func (b *Bases) environment(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 		if b.folder, err = os.MkdirTemp("", "flux-bases-"); err != nil {
-			return nil, fmt.Errorf("creating a folder for remote bases: %w", err)
+			return nil, fmt.Errorf("creating a directory for remote bases: %w", err)
 		}
 	}
 	proxy := b.proxy.URL()

@@ -108,7 +108,7 @@ func (s *side) root(ctx context.Context, folder, namespace string) (*unstructure
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, &build.PathError{Path: folder, Problem: "not a folder"}
+		return nil, &build.PathError{Path: folder, Problem: "not a directory"}
 	}
 	below, err := fs.Sub(s.Tree, folder)
 	if err != nil {
