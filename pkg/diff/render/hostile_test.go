@@ -1,6 +1,8 @@
 package render_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"html"
 	"regexp"
 	"strings"
@@ -90,6 +92,31 @@ func checkInert(t *testing.T, text, comment string, words ...string) {
 	}
 	if strings.ContainsFunc(comment, func(r rune) bool { return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r) }) {
 		t.Errorf("%q: control characters in %q", text, comment)
+	}
+}
+
+// TestHTMLPage requires that the page has no address to load, that it is complete without its
+// script, and that its policy allows exactly this script.
+func TestHTMLPage(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	if err := render.HTML(&b, hostileResults("harmless")); err != nil {
+		t.Fatal(err)
+	}
+	page := b.String()
+	for _, loads := range []string{"http:", "https:", "//", " src=", "href=", "url(", "@import", "fetch(", "innerHTML", "eval(", "onclick"} {
+		if strings.Contains(page, loads) {
+			t.Errorf("the page has %q", loads)
+		}
+	}
+	before, rest, _ := strings.Cut(page, "<script>")
+	code, after, _ := strings.Cut(rest, "</script>")
+	if strings.TrimSpace(after) != "</body>\n</html>" || !strings.Contains(before, "<form hidden>") || strings.Count(before, "<details") != 2 || !strings.Contains(before, "harmless") {
+		t.Error("the page is not complete before the script, or its form is shown without one")
+	}
+	sum := sha256.Sum256([]byte(code))
+	if want := "script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"; !strings.Contains(html.UnescapeString(before), want) || strings.Contains(before, "unsafe-eval") {
+		t.Errorf("the policy does not have %s", want)
 	}
 }
 
