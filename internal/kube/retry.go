@@ -99,6 +99,7 @@ func (t *retry) RoundTrip(r *http.Request) (*http.Response, error) {
 		if f == nil {
 			if err == nil {
 				t.passed(r)
+				dropDeprecation(r, response)
 			}
 			return response, err
 		}

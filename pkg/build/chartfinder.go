@@ -46,7 +46,28 @@ func (f *chartFinder) chart(spec *releaseSpec) (*Chart, error) {
 	if spec.Chart == nil {
 		return nil, ErrNoChart
 	}
+	if spec.Chart.Kind == "OCIRepository" {
+		return f.generated()
+	}
 	return f.templated(spec.Chart.Spec, f.hr.GetNamespace(), f.options.ChartGeneration)
+}
+
+// generated is the chart of the OCIRepository that is created for the release.
+func (f *chartFinder) generated() (*Chart, error) {
+	namespace, name := f.hr.GetNamespace(), f.hr.GetNamespace()+"-"+f.hr.GetName()
+	source := Reference{"OCIRepository", namespace, name}
+	if chart, err := f.inTree(source, chartSpec{Chart: "."}, 0); err == nil {
+		return chart, nil // the caller has its content
+	}
+	spec, _, err := unstructured.NestedMap(f.hr.Object, "spec", "chart", "spec")
+	if err != nil {
+		return nil, &SourceError{source, err}
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{"kind": source.Kind, "spec": spec}}
+	o.SetNamespace(namespace)
+	o.SetName(name)
+	// Nothing tells here whether the release has been reviewed.
+	return f.fromOCI(source, o, nil)
 }
 
 // in returns the reference, in namespace unless it has one.
@@ -97,6 +118,11 @@ func (f *chartFinder) artifact(source Reference) (*Chart, error) {
 	if err != nil {
 		return nil, err
 	}
+	return f.fromOCI(source, o, o)
+}
+
+// fromOCI is the chart at the address of an OCIRepository.
+func (f *chartFinder) fromOCI(source Reference, o, named *unstructured.Unstructured) (*Chart, error) {
 	var spec struct {
 		URL      string `json:"url"`
 		Insecure bool   `json:"insecure"`
@@ -115,7 +141,8 @@ func (f *chartFinder) artifact(source Reference) (*Chart, error) {
 	} else if chart.Tag == "" && chart.Digest == "" {
 		chart.Tag = "latest"
 	}
-	chart.Access, err = f.access(o)
+	var err error
+	chart.Access, err = f.access(o, named)
 	chart.Access.Insecure = spec.Insecure
 	return chart, err
 }
@@ -142,7 +169,7 @@ func (f *chartFinder) templated(spec chartSpec, namespace string, generation int
 		URL: repository.URL, Name: spec.Chart, Version: spec.Version, Build: spec.build("", generation),
 		ValuesFiles: spec.ValuesFiles, IgnoreMissingValuesFiles: spec.IgnoreMissingValuesFiles,
 	}
-	chart.Access, err = f.access(o)
+	chart.Access, err = f.access(o, o)
 	chart.Access.Insecure, chart.Access.PassCredentials = repository.Insecure, repository.PassCredentials
 	return chart, err
 }
@@ -194,14 +221,14 @@ func (f *chartFinder) inTree(source Reference, spec chartSpec, generation int64)
 	return chart, nil
 }
 
-// access reads the Secrets that a repository names.
-func (f *chartFinder) access(repository *unstructured.Unstructured) (Access, error) {
+// access reads the Secrets that a repository names. Its trust is that of named.
+func (f *chartFinder) access(repository, named *unstructured.Unstructured) (Access, error) {
 	var spec struct {
 		SecretRef     *sourceReference `json:"secretRef"`
 		CertSecretRef *sourceReference `json:"certSecretRef"`
 	}
 	access := Access{Hosts: f.options.Hosts}
-	if f.options.Untrusted != nil && f.options.Untrusted(f.ctx, repository) {
+	if f.options.Untrusted != nil && f.options.Untrusted(f.ctx, named) {
 		access.Public = true
 	}
 	if err := convert(repository.Object["spec"], &spec); err != nil {
@@ -248,7 +275,7 @@ func SameHost(a, b *unstructured.Unstructured) bool {
 // Lookup, Missing and Login are used.
 func AccessOf(ctx context.Context, repository *unstructured.Unstructured, options HelmOptions) (Access, error) {
 	f := &chartFinder{ctx: ctx, options: options}
-	access, err := f.access(repository)
+	access, err := f.access(repository, repository)
 	access.Insecure, _, _ = unstructured.NestedBool(repository.Object, "spec", "insecure")
 	return access, err
 }

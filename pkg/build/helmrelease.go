@@ -120,7 +120,10 @@ type sourceReference struct {
 	Namespace string `json:"namespace"`
 }
 
+// chartTemplate is the object that is created for a release: a HelmChart unless
+// it has another kind.
 type chartTemplate struct {
+	Kind string    `json:"kind"`
 	Spec chartSpec `json:"spec"`
 }
 

@@ -151,7 +151,7 @@ type Suspension struct {
 // Is reports whether the object is suspended.
 func (s Suspension) Is(o Object) bool {
 	if s.Annotation != "" {
-		return Annotation(o, s.Annotation) == s.Value
+		return strings.EqualFold(Annotation(o, s.Annotation), s.Value) // as the controller compares
 	}
 	v, _ := s.Field.Lookup(o)
 	b, _ := v.(bool)

@@ -64,12 +64,20 @@ func (r Ref) target(m map[string]any, namespace string) Target {
 	return t
 }
 
-// SourceOf returns the sources of an object, nil if its kind has none.
+// SourceOf returns the sources of an object, nil if its kind has none. The source
+// of a release whose chart is not a HelmChart is the object that is created for
+// it, because its spec has the address.
 func (k Kind) SourceOf(o Object) []Target {
 	if k.Source == nil {
 		return nil
 	}
-	return k.Source.Targets(o)
+	targets := k.Source.Targets(o)
+	if len(targets) == 0 && k.Release {
+		if chart, ok := chartOf(o); ok && chart.Kind != defaultChart {
+			return []Target{chart}
+		}
+	}
+	return targets
 }
 
 // Waits reports whether an object becomes ready only after the objects of the

@@ -41,20 +41,34 @@ func (k Kind) imageRef() (Ref, bool) {
 	return Ref{}, false
 }
 
-// chartOf returns the HelmChart that helm-controller creates for spec.chart, in
-// the namespace of the source.
+// defaultChart is the kind that helm-controller creates for spec.chart. Since
+// Flux 2.10, spec.chart.kind selects another one.
+const defaultChart = "HelmChart"
+
+// chartOf returns the object that helm-controller creates for spec.chart: a
+// HelmChart in the namespace of its source, or an object of another kind in the
+// namespace of the release.
 func chartOf(o Object) (Target, bool) {
 	if _, ok := (Path{"spec.chart.spec"}).Lookup(o); !ok {
 		return Target{}, false
 	}
-	if namespace, name, ok := strings.Cut(Path{"status.helmChart"}.String(o), "/"); ok {
-		return Target{Kind: "HelmChart", Namespace: namespace, Name: name}, true
+	kind := Path{"spec.chart.kind"}.String(o)
+	if kind == "" {
+		kind = defaultChart
+	}
+	// NAMESPACE/NAME, or KIND/NAMESPACE/NAME. It names the former object until
+	// the controller has seen a changed kind.
+	switch parts := strings.Split(Path{"status.helmChart"}.String(o), "/"); {
+	case len(parts) == 2 && kind == defaultChart:
+		return Target{Kind: kind, Namespace: parts[0], Name: parts[1]}, true
+	case len(parts) == 3 && kind == parts[0]:
+		return Target{Kind: kind, Namespace: parts[1], Name: parts[2]}, true
 	}
 	namespace := Path{"spec.chart.spec.sourceRef.namespace"}.String(o)
-	if namespace == "" {
+	if namespace == "" || kind != defaultChart {
 		namespace = Namespace(o)
 	}
-	return Target{Kind: "HelmChart", Namespace: namespace, Name: Namespace(o) + "-" + Name(o)}, true
+	return Target{Kind: kind, Namespace: namespace, Name: Namespace(o) + "-" + Name(o)}, true
 }
 
 // DependenciesOf returns the objects in spec.dependsOn.

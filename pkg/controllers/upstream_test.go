@@ -23,6 +23,13 @@ func TestUpstream(t *testing.T) {
 	chart := func(ref map[string]any) map[string]any {
 		return map[string]any{"chart": map[string]any{"spec": map[string]any{"chart": "web", "sourceRef": ref}}}
 	}
+	oci := func(ref map[string]any) map[string]any {
+		spec := map[string]any{"url": "oci://ghcr.io/org/web"}
+		if ref != nil {
+			spec["sourceRef"] = ref
+		}
+		return map[string]any{"chart": map[string]any{"kind": "OCIRepository", "spec": spec}}
+	}
 	for _, test := range []struct {
 		name, kind string
 		spec       map[string]any
@@ -35,6 +42,18 @@ func TestUpstream(t *testing.T) {
 			[]controllers.Target{{Kind: "HelmChart", Namespace: "flux-system", Name: "apps-web"}}},
 		{"a chart that the status names", "HelmRelease", chart(map[string]any{"kind": "HelmRepository", "name": "charts"}),
 			map[string]any{"helmChart": "infra/other"}, []controllers.Target{{Kind: "HelmChart", Namespace: "infra", Name: "other"}}},
+		{"an OCIRepository for the release", "HelmRelease", oci(nil), nil,
+			[]controllers.Target{{Kind: "OCIRepository", Namespace: "apps", Name: "apps-web"}}},
+		{"an OCIRepository that the status names", "HelmRelease", oci(nil), map[string]any{"helmChart": "OCIRepository/apps/other"},
+			[]controllers.Target{{Kind: "OCIRepository", Namespace: "apps", Name: "other"}}},
+		{"an OCIRepository with fields of a HelmChart", "HelmRelease", oci(map[string]any{"kind": "HelmRepository", "name": "charts", "namespace": "flux-system"}), nil,
+			[]controllers.Target{{Kind: "OCIRepository", Namespace: "apps", Name: "apps-web"}}},
+		{"a HelmChart until the controller has replaced it", "HelmRelease", oci(nil), map[string]any{"helmChart": "apps/apps-web"},
+			[]controllers.Target{{Kind: "OCIRepository", Namespace: "apps", Name: "apps-web"}}},
+		{"an OCIRepository until the controller has replaced it", "HelmRelease", chart(map[string]any{"kind": "HelmRepository", "name": "charts"}),
+			map[string]any{"helmChart": "OCIRepository/apps/apps-web"}, []controllers.Target{{Kind: "HelmChart", Namespace: "apps", Name: "apps-web"}}},
+		{"a HelmChart with its kind", "HelmRelease", chart(map[string]any{"kind": "HelmRepository", "name": "charts"}),
+			map[string]any{"helmChart": "HelmChart/infra/other"}, []controllers.Target{{Kind: "HelmChart", Namespace: "infra", Name: "other"}}},
 		{"a chart reference", "HelmRelease", map[string]any{"chartRef": map[string]any{"kind": "OCIRepository", "name": "web", "namespace": "oci"}}, nil,
 			[]controllers.Target{{Kind: "OCIRepository", Namespace: "oci", Name: "web"}}},
 		{"a scan", "ImagePolicy", map[string]any{"imageRepositoryRef": map[string]any{"name": "web"}}, nil,

@@ -48,13 +48,17 @@ func fluxObjectOf(k controllers.Kind, o controllers.Object) fluxObject {
 	return f
 }
 
-// entryOf parses an entry of an inventory. Entries of an ArtifactGenerator only
-// name an ExternalArtifact.
+// entryOf parses an entry of an inventory. Entries of an ArtifactGenerator name an
+// ExternalArtifact, unless they have another kind: since Flux 2.10, that of a
+// managed Namespace, of the core group.
 func entryOf(m map[string]any) (entry, error) {
 	field := func(name string) string { return controllers.Path{name}.String(m) }
 	id := field("id")
 	if id == "" {
 		artifact, _ := controllers.FindKind("ExternalArtifact")
+		if other := field("kind"); other != "" && other != artifact.Kind {
+			return entry{Object{field("namespace"), field("name"), schema.GroupKind{Kind: other}}, "v1"}, nil
+		}
 		kind := schema.GroupKind{Group: artifact.Group, Kind: artifact.Kind}
 		return entry{Object{field("namespace"), field("name"), kind}, artifact.Version}, nil
 	}

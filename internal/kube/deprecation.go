@@ -1,0 +1,23 @@
+package kube
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// dropDeprecation removes the warnings from a response if flux has selected the
+// API version of the request: the user cannot change it. Objects that are applied
+// or created have the version of their manifest.
+func dropDeprecation(r *http.Request, response *http.Response) {
+	applied := r.Method == http.MethodPost || r.Method == http.MethodPut ||
+		strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch")
+	// The address of the server may have a path.
+	_, path, _ := strings.Cut(r.URL.Path, "/apis/")
+	group, _, _ := strings.Cut(path, "/")
+	if !applied && slices.Contains(controllers.Groups(), group) {
+		response.Header.Del("Warning")
+	}
+}
