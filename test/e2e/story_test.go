@@ -64,15 +64,22 @@ func (s *story) run(name string, args ...string) string {
 
 func (s *story) try(name string, args ...string) (stdout, stderr string, err error) {
 	s.Helper()
+	dir := ""
+	if name == "git" {
+		dir = s.clone
+	}
+	return s.tryIn(dir, name, args...)
+}
+
+// tryIn is try in a directory, "" for the current one.
+func (s *story) tryIn(dir, name string, args ...string) (stdout, stderr string, err error) {
+	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), stepTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, lookPath(s.env, name), args...)
-	cmd.Env = s.env
+	cmd.Env, cmd.Dir = s.env, dir
 	if s.stdin != nil {
 		cmd.Stdin = s.stdin
-	}
-	if name == "git" {
-		cmd.Dir = s.clone
 	}
 	var out, log strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &log

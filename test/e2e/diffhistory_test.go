@@ -1,0 +1,180 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// TestDiffBaseHistory applies a history commit by commit with the real controllers.
+// What a watch sees is what diff --base has announced for each commit: no object is
+// missed, and none is announced without a change.
+func TestDiffBaseHistory(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.bootstrap()
+	s.commit("Begin", map[string]string{"README.md": "fleet\n"})
+	held := map[string]diff.Action{}
+	for i, step := range historySteps() {
+		name := fmt.Sprintf("%02d %s", i+1, step.name)
+		s.commit(name, step.files)
+		announced := s.announceBase(held)
+		watch := s.witness()
+		s.settle(step)
+		seen := watch.end().history()
+		if d := cmp.Diff(announced, seen); d != "" {
+			t.Errorf("%s (-announced +seen):\n%s", name, d)
+		}
+		if step.changes != len(seen) {
+			t.Errorf("%s: the controllers changed %d objects, want %d: %v", name, len(seen), step.changes, seen)
+		}
+	}
+}
+
+// historyStep is one commit: files as of story.commit, and how many objects change.
+type historyStep struct {
+	name    string
+	files   map[string]string
+	changes int
+	// suspended are Kustomizations that do not reconcile the commit.
+	suspended []string
+	// config is a value of the ConfigMap of the team after the commit. The ConfigMap of
+	// the variables may be applied after the Kustomization that reads it, which is
+	// then reconciled once more.
+	config string
+	// chart is the version of the chart of the release after the commit, or "" if
+	// there is no release.
+	chart string
+	// values is a value of the release after the commit.
+	values string
+	// gone reports whether the commit deletes the release.
+	gone bool
+}
+
+// announceBase returns the changes of the last commit, without a cluster. It adds to
+// held what diff announces of a suspended Kustomization, and returns it when diff
+// announces that the Kustomization is resumed.
+func (s *story) announceBase(held map[string]diff.Action) map[string]diff.Action {
+	s.Helper()
+	stdout, stderr, err := s.tryIn(s.clone, "flux", "diff", "--base", "HEAD~1", "--head", "HEAD", "--path", "clusters/test",
+		"--ignore-field=", "-o", "json", "--exit-code=false", "--kubeconfig=/nonexistent", "--progress-bar=false")
+	if err != nil {
+		s.Fatalf("diff --base: %v\n%s%s", err, stdout, stderr)
+	}
+	var report struct{ Kustomizations []*diff.Result }
+	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
+		s.Fatalf("reading the diff: %v\n%s", err, stdout)
+	}
+	actions := map[string]diff.Action{}
+	for _, r := range report.Kustomizations {
+		if r.NotCompared != nil {
+			s.Errorf("%s is not compared: %+v", r.Owner, r.NotCompared)
+		}
+		if r.Suspended {
+			maps.Copy(held, actionsOf(r))
+			continue
+		}
+		if slices.ContainsFunc(r.Changes, resumes) {
+			maps.Copy(actions, held)
+			clear(held)
+		}
+		for name, action := range actionsOf(r) {
+			if before, ok := actions[name]; ok {
+				s.Errorf("diff lists %s twice: %s and %s", name, before, action)
+			}
+			actions[name] = action
+		}
+	}
+	maps.DeleteFunc(actions, func(_ string, a diff.Action) bool { return a == diff.Skipped || a == diff.Ignored })
+	return actions
+}
+
+// resumes reports whether a change resumes its object.
+func resumes(c diff.Change) bool {
+	return slices.ContainsFunc(c.Dangers, func(d diff.Danger) bool { return d.Rule == "resumed" })
+}
+
+// history returns the actions on all objects except those that Kubernetes and Helm
+// create by themselves.
+func (w witnessed) history() map[string]diff.Action {
+	actions := w.actions(&diff.Result{}, func(o controllers.Object) bool {
+		name := controllers.Name(o)
+		return o != nil && name != "kube-root-ca.crt" && !strings.HasPrefix(name, "sh.helm.release.")
+	})
+	maps.DeleteFunc(actions, func(name string, _ diff.Action) bool { return strings.HasPrefix(name, gadgets.Kind+"/") })
+	return actions
+}
+
+// settle waits until every Kustomization has applied the last commit and the release
+// has its chart and values.
+func (s *story) settle(step historyStep) {
+	s.Helper()
+	commit := strings.TrimSpace(s.run("git", "rev-parse", "HEAD"))
+	s.run("flux", "reconcile", "source", "git", "flux-system")
+	kustomization, _ := controllers.FindKind("Kustomization")
+	open, root := map[string]string{}, false
+	for _, name := range step.suspended {
+		open[name] = "suspended"
+	}
+	s.eventually("the Kustomizations to apply "+step.name, kube.Of(kustomization), kube.Selection{}, func(e kube.Event) bool {
+		name := controllers.Name(e.Object)
+		if open[name] == "suspended" {
+			return false
+		}
+		ready, _ := controllers.FindCondition(e.Object, "Ready")
+		done := ready.Status == "True" && text(e.Object, "metadata.deletionTimestamp") == "" && strings.HasSuffix(text(e.Object, "status.lastAppliedRevision"), commit) &&
+			text(e.Object, "metadata.generation") == text(e.Object, "status.observedGeneration")
+		switch {
+		case e.Deleted || done:
+			delete(open, name)
+		default:
+			open[name] = ready.Message
+		}
+		root = root || name == "flux-system" && done
+		return root && len(open) == len(step.suspended)
+	})
+	if step.config != "" {
+		selection := kube.Selection{Namespace: "team", Name: "config"}
+		s.eventually("the ConfigMap of "+step.name, kube.ResourceFor(watchedKinds[1]), selection, func(e kube.Event) bool {
+			return text(e.Object, "data.a") == step.config
+		})
+	}
+	release, _ := controllers.FindKind("HelmRelease")
+	switch {
+	case step.gone:
+		s.run("kubectl", "--namespace=flux-system", "wait", "--for=delete", "helmrelease/release", "--timeout=2m")
+		return
+	case step.chart == "":
+		return
+	}
+	s.eventually("the release of "+step.name, kube.Of(release), kube.Selection{Namespace: "flux-system"}, func(e kube.Event) bool {
+		ready, _ := controllers.FindCondition(e.Object, "Ready")
+		history, _ := controllers.Path{"status.history"}.Lookup(e.Object)
+		latest, _ := history.([]any)
+		if len(latest) == 0 || ready.Status != "True" || text(e.Object, "metadata.generation") != text(e.Object, "status.observedGeneration") {
+			return false
+		}
+		first, _ := latest[0].(map[string]any)
+		return first["chartVersion"] == step.chart && s.released() == step.values
+	})
+}
+
+// released returns the value that the chart of the release renders.
+func (s *story) released() string {
+	s.Helper()
+	configMaps := kube.ResourceFor(watchedKinds[1])
+	o, err := s.cluster.Client.Get(s.Context(), configMaps, "team", "release")
+	if err != nil {
+		return ""
+	}
+	return text(o, "data.value")
+}
