@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5"
@@ -18,26 +19,20 @@ const fleetSize = 200
 // base measures the diff of a repository of many Kustomizations, one of which
 // differs between two revisions, against two builds of the whole repository.
 func (b *bench) base(ctx context.Context) (err error) {
-	home, err := os.MkdirTemp("", "flux-bench-")
+	in, remove, err := newFleet(b, fleetSize, 2)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(home)) }()
-	if err := fleet(home); err != nil {
-		return fmt.Errorf("creating the repository: %w", err)
-	}
-	in := b.with("HOME="+home, "KUBECONFIG=")
-	in.dir = home
+	defer func() { err = errors.Join(err, remove()) }()
 	differs := *in
 	differs.exit = 1
-	const path = "clusters/production"
 	var some, all []sample
 	for i := range b.runs + 1 {
-		s, err := differs.run(ctx, "flux", "diff", "--base", "HEAD", "--path", path, "--progress-bar=false")
+		s, err := differs.run(ctx, "flux", "diff", "--base", "HEAD", "--path", fleetPath, "--progress-bar=false")
 		if err != nil {
 			return err
 		}
-		once, err := in.run(ctx, "flux", "build", "kustomization", "flux-system", "--path", path, "--recursive", "--dry-run")
+		once, err := in.run(ctx, "flux", "build", "kustomization", "flux-system", "--path", fleetPath, "--recursive", "--dry-run")
 		if err != nil {
 			return err
 		}
@@ -57,17 +52,87 @@ func (b *bench) base(ctx context.Context) (err error) {
 	}
 	fmt.Printf("  %-46s %10.2f %10.2f %10.2f %s\n\n", "ratio", ratio(m.Wall, twice.Wall), ratio(m.CPU, twice.CPU),
 		float64(m.Memory)/float64(twice.Memory), target{}.judge(ratio(m.Wall, twice.Wall), 0.1))
+	if b.large {
+		return b.baseGrowth(ctx)
+	}
 	return nil
 }
 
-// fleet creates a repository with an uncommitted change in one file.
-func fleet(root string) error {
-	files := map[string]string{"clusters/production/flux-system.yaml": fleetKustomization("flux-system", "clusters/production")}
-	for i := range fleetSize {
+// baseGrowth measures the diff of repositories of several sizes, of one
+// Kustomization and of all.
+func (b *bench) baseGrowth(ctx context.Context) error {
+	const objects = 10
+	fmt.Printf("Growth of flux diff --base, Kustomizations of %d objects each (target: the same per Kustomization at every size)\n", objects)
+	fmt.Printf("  %-16s %-8s %10s %10s %10s for each Kustomization\n", "Kustomizations", "changed", "wall", "cpu", "memory")
+	for _, size := range []int{30, 300, 3000} {
+		if err := b.baseOf(ctx, size, objects); err != nil {
+			return err
+		}
+	}
+	fmt.Println()
+	return nil
+}
+
+func (b *bench) baseOf(ctx context.Context, size, objects int) (err error) {
+	in, remove, err := newFleet(b, size, objects)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	in.exit = 1
+	for _, row := range []struct {
+		changed string
+		args    []string
+	}{{"one", []string{"--base", "HEAD"}}, {"all", []string{"--base", "HEAD~1", "--head", "HEAD"}}} {
+		var samples []sample
+		for range 3 {
+			s, err := in.run(ctx, "flux", append([]string{"diff", "--path", fleetPath, "--progress-bar=false", "-o", "brief"}, row.args...)...)
+			if err != nil {
+				return err
+			}
+			samples = append(samples, s)
+		}
+		m := medians(samples)
+		fmt.Printf("  %-16d %-8s %8.1fms %8.1fms %7.1fMiB %10.2fms %8.1fKiB\n", size, row.changed, ms(m.Wall), ms(m.CPU), float64(m.Memory)/1024,
+			ms(m.Wall)/float64(size), float64(m.Memory)/float64(size))
+	}
+	return nil
+}
+
+// fleetPath is the directory of the cluster in the repository.
+const fleetPath = "clusters/production"
+
+// newFleet creates a repository of Kustomizations and returns a bench in it. The last
+// commit changes all of them, the work tree one.
+func newFleet(b *bench, size, objects int) (in *bench, remove func() error, err error) {
+	home, err := os.MkdirTemp("", "flux-bench-")
+	if err != nil {
+		return nil, nil, err
+	}
+	remove = func() error { return os.RemoveAll(home) }
+	if err := fleetFiles(home, size, objects); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("creating the repository: %w", err), remove())
+	}
+	in = b.with("HOME="+home, "KUBECONFIG=")
+	in.dir = home
+	return in, remove, nil
+}
+
+func fleetFiles(root string, size, objects int) error {
+	files := map[string]string{fleetPath + "/flux-system.yaml": fleetKustomization("flux-system", fleetPath)}
+	config := func(of string) string {
+		var text strings.Builder
+		for i := range objects - 1 {
+			fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: config-%d}\ndata: {of: %s}\n", i, of)
+		}
+		return text.String()
+	}
+	change := map[string]string{}
+	for i := range size {
 		name := fmt.Sprintf("app-%03d", i)
-		files["clusters/production/"+name+".yaml"] = fleetKustomization(name, "apps/"+name)
+		files[fleetPath+"/"+name+".yaml"] = fleetKustomization(name, "apps/"+name)
 		files["apps/"+name+"/kustomization.yaml"] = "namespace: " + name + "\nresources: [deployment.yaml, config.yaml]\nimages: [{name: web, newTag: \"2\"}]\n"
-		files["apps/"+name+"/config.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config}\ndata: {of: " + name + "}\n"
+		files["apps/"+name+"/config.yaml"], change["apps/"+name+"/config.yaml"] = config("old"), config(name)
 		files["apps/"+name+"/deployment.yaml"] = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
@@ -76,14 +141,23 @@ spec:
   template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}
 `
 	}
+	repository, err := git.PlainInit(root, false)
+	if err != nil {
+		return err
+	}
+	for _, commit := range []map[string]string{files, change} {
+		if err := commitFiles(repository, root, commit); err != nil {
+			return err
+		}
+	}
+	return writeFile(root, "apps/app-001/config.yaml", config("another"))
+}
+
+func commitFiles(repository *git.Repository, root string, files map[string]string) error {
 	for name, text := range files {
 		if err := writeFile(root, name, text); err != nil {
 			return err
 		}
-	}
-	repository, err := git.PlainInit(root, false)
-	if err != nil {
-		return err
 	}
 	work, err := repository.Worktree()
 	if err != nil {
@@ -93,10 +167,8 @@ spec:
 		return err
 	}
 	who := &gitobject.Signature{Name: "bench", Email: "bench@example.com", When: time.Unix(1700000000, 0)}
-	if _, err := work.Commit("all", &git.CommitOptions{Author: who}); err != nil {
-		return err
-	}
-	return writeFile(root, "apps/app-100/config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config}\ndata: {of: another}\n")
+	_, err = work.Commit("change", &git.CommitOptions{Author: who})
+	return err
 }
 
 func fleetKustomization(name, path string) string {

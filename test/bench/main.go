@@ -22,7 +22,7 @@ import (
 func main() {
 	runs := flag.Int("runs", 11, "number of runs of each command; the median is printed")
 	only := flag.String("only", "", "measurement to run: startup, lists, tree, logs, reconcile, build, diff or base (default: all)")
-	large := flag.Bool("large", false, "measure lists of up to 30,000 objects, which take minutes to create")
+	large := flag.Bool("large", false, "also measure up to 30,000 objects, which take minutes to create")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
