@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/base64"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/fluxcd/pkg/kustomize"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/resmap"
+)
+
+const kustomizeGroup = "kustomize.toolkit.fluxcd.io"
+
+// variable matches the start of a variable in a manifest.
+var variable = regexp.MustCompile(`\$\{([_A-Za-z][_A-Za-z0-9]*)\}`)
+
+// objectsOf builds k in the tree at root as kustomize-controller does.
+func (c *cluster) objectsOf(k *unstructured.Unstructured, root string) (objects []*unstructured.Unstructured, err error) {
+	path, _, _ := unstructured.NestedString(k.Object, "spec", "path")
+	dir := filepath.Join(root, path)
+	action, err := kustomize.NewGenerator(root, *k).WriteFile(dir, kustomize.WithSaveOriginalKustomization())
+	if err != nil {
+		return nil, err
+	}
+	// The next Kustomization may have the same directory.
+	defer func() {
+		if cleaned := kustomize.CleanDirectory(dir, action); err == nil {
+			err = cleaned
+		}
+	}()
+	built, err := kustomize.SecureBuild(root, dir, false)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.substitute(k, built); err != nil {
+		return nil, err
+	}
+	for _, resource := range built.Resources() {
+		fields, err := resource.Map()
+		if err != nil {
+			return nil, err
+		}
+		object := &unstructured.Unstructured{Object: fields}
+		annotate(k, object)
+		objects = append(objects, object)
+	}
+	return objects, nil
+}
+
+// annotate adds the labels and annotations of spec.commonMetadata.
+func annotate(k, object *unstructured.Unstructured) {
+	if labels, found, _ := unstructured.NestedStringMap(k.Object, "spec", "commonMetadata", "labels"); found {
+		all := object.GetLabels()
+		if all == nil {
+			all = map[string]string{}
+		}
+		maps.Copy(all, labels)
+		object.SetLabels(all)
+	}
+	if annotations, found, _ := unstructured.NestedStringMap(k.Object, "spec", "commonMetadata", "annotations"); found {
+		all := object.GetAnnotations()
+		if all == nil {
+			all = map[string]string{}
+		}
+		maps.Copy(all, annotations)
+		object.SetAnnotations(all)
+	}
+}
+
+// substitute replaces the variables of spec.postBuild. The values of
+// substituteFrom become values of substitute, which the library reads without a
+// cluster.
+func (c *cluster) substitute(k *unstructured.Unstructured, built resmap.ResMap) error {
+	if _, found, _ := unstructured.NestedMap(k.Object, "spec", "postBuild"); !found {
+		return nil
+	}
+	values, missing := c.values(k)
+	if missing {
+		manifests, err := built.AsYaml()
+		if err != nil {
+			return err
+		}
+		for _, match := range variable.FindAllStringSubmatch(string(manifests), -1) {
+			if _, known := values[match[1]]; !known {
+				values[match[1]] = match[0]
+			}
+		}
+	}
+	plain := k.DeepCopy()
+	unstructured.RemoveNestedField(plain.Object, "spec", "postBuild", "substituteFrom")
+	if err := unstructured.SetNestedStringMap(plain.Object, values, "spec", "postBuild", "substitute"); err != nil {
+		return err
+	}
+	strategy, _, _ := unstructured.NestedString(k.Object, "spec", "postBuild", "substituteStrategy")
+	for _, resource := range built.Resources() {
+		replaced, err := kustomize.SubstituteVariables(context.Background(), nil, *plain, resource, kustomize.SubstituteWithAlways(strategy == "Always"))
+		if err != nil {
+			return err
+		}
+		if replaced == nil {
+			continue
+		}
+		if _, err := built.Replace(resource); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// values returns the values of spec.postBuild, and whether one of its objects is
+// missing or encrypted.
+func (c *cluster) values(k *unstructured.Unstructured) (values map[string]string, missing bool) {
+	values = map[string]string{}
+	references, _, _ := unstructured.NestedSlice(k.Object, "spec", "postBuild", "substituteFrom")
+	for _, reference := range references {
+		fields, _ := reference.(map[string]any)
+		kind, _ := fields["kind"].(string)
+		name, _ := fields["name"].(string)
+		object := c.find(kind, k.GetNamespace(), name)
+		if object == nil || object.Object["sops"] != nil {
+			missing = true
+			continue
+		}
+		data, _, _ := unstructured.NestedStringMap(object.Object, "data")
+		for key, value := range data {
+			if kind == "Secret" {
+				decoded, _ := base64.StdEncoding.DecodeString(value)
+				value = string(decoded)
+			}
+			values[key] = strings.ReplaceAll(value, "\n", "")
+		}
+		plain, _, _ := unstructured.NestedStringMap(object.Object, "stringData")
+		maps.Copy(values, plain)
+	}
+	substitute, _, _ := unstructured.NestedStringMap(k.Object, "spec", "postBuild", "substitute")
+	maps.Copy(values, substitute)
+	return values, missing
+}

@@ -1,0 +1,325 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	ownerName      = "kustomize.toolkit.fluxcd.io/name"
+	ownerNamespace = "kustomize.toolkit.fluxcd.io/namespace"
+)
+
+// comparison compares one cluster of one repository.
+type comparison struct {
+	*tools
+	repository
+	clone, path string
+	// rendered has the renderings by commit.
+	rendered map[string]rendering
+
+	commit                           string
+	owners, objects, equal           int
+	commits, changes, matchedChanges int
+	differences                      []string
+}
+
+// rendering has the objects of each Kustomization as JSON, by "NAMESPACE/NAME" of
+// the Kustomization and "GROUP KIND NAMESPACE/NAME" of the object. The
+// objects of a Kustomization with another source are nil.
+type rendering map[string]map[string]string
+
+func (c *comparison) row() string {
+	return fmt.Sprintf("| %s | %.8s | %s | %d | %d | %d | %d | %d | %d |", c.name, c.commit, c.path, c.owners, c.objects, c.equal, c.commits, c.changes, c.matchedChanges)
+}
+
+func (c *comparison) run(ctx context.Context, commits int) error {
+	head, err := output(ctx, c.clone, "git", "rev-parse", "HEAD")
+	if err != nil {
+		return err
+	}
+	c.commit = strings.TrimSpace(string(head))
+	if err := c.compareBuild(ctx); err != nil {
+		return err
+	}
+	history, err := output(ctx, c.clone, "git", "log", "--first-parent", "--format=%H", fmt.Sprintf("-%d", commits+1), c.commit)
+	if err != nil {
+		return err
+	}
+	list := strings.Fields(string(history))
+	for i := range len(list) - 1 {
+		if err := c.compareDiff(ctx, list[i+1], list[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *comparison) differ(format string, args ...any) {
+	c.differences = append(c.differences, fmt.Sprintf(format, args...))
+}
+
+// compareBuild compares the objects of flux build at the commit.
+func (c *comparison) compareBuild(ctx context.Context) error {
+	want, err := c.render(ctx, c.commit)
+	if err != nil {
+		return err
+	}
+	got, err := c.build(ctx)
+	if err != nil {
+		return err
+	}
+	for owner, objects := range want {
+		if objects == nil {
+			continue
+		}
+		c.owners++
+		c.objects += len(objects)
+		for key, object := range objects {
+			if got[owner][key] == object {
+				c.equal++
+			} else {
+				c.differ("%s %s: (-want +flux)\n%s", owner, key, cmp.Diff(object, got[owner][key]))
+			}
+		}
+		for key := range got[owner] {
+			if _, ok := objects[key]; !ok {
+				c.differ("%s %s: built only by flux", owner, key)
+			}
+		}
+	}
+	for owner := range got {
+		if _, ok := want[owner]; !ok {
+			c.differ("%s: built only by flux", owner)
+		}
+	}
+	return nil
+}
+
+// build returns what flux build prints. It fails for the Kustomizations whose
+// sources are elsewhere, and prints the others.
+func (c *comparison) build(ctx context.Context) (rendering, error) {
+	tree, err := c.checkout(ctx, c.commit)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(filepath.Dir(tree))
+	root := filepath.Join(filepath.Dir(tree), "root.yaml")
+	object := fmt.Sprintf(`{"apiVersion":"kustomize.toolkit.fluxcd.io/v1","kind":"Kustomization","metadata":{"name":"flux-system","namespace":"flux-system"},"spec":{"interval":"10m","prune":true,"path":"./%s","sourceRef":{"kind":"GitRepository","name":"flux-system"}}}`, c.path)
+	if err := os.WriteFile(root, []byte(object), 0o600); err != nil {
+		return nil, err
+	}
+	for _, args := range [][]string{{"init", "--quiet"}, {"remote", "add", "origin", c.url}} {
+		if _, err := output(ctx, tree, "git", args...); err != nil {
+			return nil, err
+		}
+	}
+	out, err := output(ctx, tree, c.flux, "build", "kustomization", "flux-system", "-n", "flux-system", "--kustomization-file", root, "--path", "./"+c.path, "--recursive", "--dry-run", "-o", "json")
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, err
+	}
+	var list unstructured.UnstructuredList
+	if err := list.UnmarshalJSON(out); err != nil {
+		return nil, fmt.Errorf("the output of flux build: %w", err)
+	}
+	got := rendering{}
+	for i := range list.Items {
+		labels := list.Items[i].GetLabels()
+		owner := labels[ownerNamespace] + "/" + labels[ownerName]
+		if got[owner] == nil {
+			got[owner] = map[string]string{}
+		}
+		key, text, err := normal(&list.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		got[owner][key] = text
+	}
+	return got, nil
+}
+
+// compareDiff compares the changes of flux diff between two commits.
+func (c *comparison) compareDiff(ctx context.Context, base, head string) error {
+	before, err := c.render(ctx, base)
+	if err != nil {
+		return err
+	}
+	after, err := c.render(ctx, head)
+	if err != nil {
+		return err
+	}
+	want := changed(before, after)
+	got, err := c.diff(ctx, base, head)
+	if err != nil {
+		return err
+	}
+	c.commits++
+	c.changes += len(want)
+	for key, action := range want {
+		if got[key] == action {
+			c.matchedChanges++
+		} else {
+			c.differ("%.8s..%.8s %s: flux says %q, want %q", base, head, key, got[key], action)
+		}
+	}
+	for key, action := range got {
+		owner, _, _ := strings.Cut(key, " ")
+		_, known := want[key]
+		if skipped := before[owner] == nil && after[owner] == nil; !known && !skipped {
+			c.differ("%.8s..%.8s %s: %q only by flux", base, head, key, action)
+		}
+	}
+	return nil
+}
+
+// changed returns the actions by "OWNER OBJECT".
+func changed(before, after rendering) map[string]string {
+	actions := map[string]string{}
+	owners := maps.Clone(before)
+	maps.Copy(owners, after)
+	for owner := range owners {
+		for key, object := range after[owner] {
+			if old, ok := before[owner][key]; !ok {
+				actions[owner+" "+key] = "created"
+			} else if old != object {
+				actions[owner+" "+key] = "changed"
+			}
+		}
+		for key := range before[owner] {
+			if _, ok := after[owner][key]; !ok {
+				actions[owner+" "+key] = "pruned"
+			}
+		}
+	}
+	return actions
+}
+
+func (c *comparison) diff(ctx context.Context, base, head string) (map[string]string, error) {
+	out, err := output(ctx, c.clone, c.flux, "diff", "--base", base, "--head", head, "--path", c.path, "--with-helm=false", "--ignore-field=", "--exit-code=false", "-o", "json")
+	if err != nil {
+		return nil, err
+	}
+	var report struct {
+		Kustomizations []struct {
+			Owner   object `json:"owner"`
+			Changes []struct {
+				Object object `json:"object"`
+				Action string `json:"action"`
+			} `json:"changes"`
+		} `json:"kustomizations"`
+	}
+	if err := json.Unmarshal(out, &report); err != nil {
+		return nil, fmt.Errorf("the output of flux diff: %w", err)
+	}
+	actions := map[string]string{}
+	for _, k := range report.Kustomizations {
+		for _, change := range k.Changes {
+			actions[k.Owner.Namespace+"/"+k.Owner.Name+" "+change.Object.key()] = change.Action
+		}
+	}
+	return actions, nil
+}
+
+// object is a reference in the report.
+type object struct{ Group, Kind, Namespace, Name string }
+
+func (o object) key() string {
+	return o.Group + " " + o.Kind + " " + o.Namespace + "/" + o.Name
+}
+
+// checkout unpacks a commit into a new directory and returns it.
+func (c *comparison) checkout(ctx context.Context, commit string) (string, error) {
+	dir, err := os.MkdirTemp(c.work, "tree-")
+	if err != nil {
+		return "", err
+	}
+	tree := filepath.Join(dir, "tree")
+	archive := filepath.Join(dir, "archive.tar")
+	if err := os.Mkdir(tree, 0o700); err != nil {
+		return "", err
+	}
+	if _, err := output(ctx, c.clone, "git", "archive", "--output", archive, commit); err != nil {
+		return "", err
+	}
+	_, err = output(ctx, tree, "tar", "xf", archive)
+	return tree, err
+}
+
+// render renders a commit with the library of kustomize-controller.
+func (c *comparison) render(ctx context.Context, commit string) (rendering, error) {
+	if r, ok := c.rendered[commit]; ok {
+		return r, nil
+	}
+	tree, err := c.checkout(ctx, commit)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(filepath.Dir(tree))
+	args := []string{"-path", c.path, "-url", c.url, "-url", c.url + ".git", tree}
+	out, err := output(ctx, "", c.tools.render, args...)
+	if err != nil {
+		return nil, fmt.Errorf("at %.8s: %w", commit, err)
+	}
+	var owners []struct {
+		Namespace, Name, Skipped string
+		Objects                  []*unstructured.Unstructured
+	}
+	if err := json.Unmarshal(out, &owners); err != nil {
+		return nil, err
+	}
+	r := rendering{}
+	for _, o := range owners {
+		owner := o.Namespace + "/" + o.Name
+		if r[owner] = nil; o.Skipped != "" {
+			continue
+		}
+		r[owner] = map[string]string{}
+		for _, object := range o.Objects {
+			key, text, err := normal(object)
+			if err != nil {
+				return nil, err
+			}
+			r[owner][key] = text
+		}
+	}
+	c.rendered[commit] = r
+	return r, nil
+}
+
+// normal returns the key of an object, and the object as JSON without what flux
+// build adds or masks: the labels of the owner, and the values of Secrets.
+func normal(o *unstructured.Unstructured) (key, text string, err error) {
+	o = o.DeepCopy()
+	labels := o.GetLabels()
+	delete(labels, ownerName)
+	delete(labels, ownerNamespace)
+	if o.SetLabels(labels); len(labels) == 0 {
+		unstructured.RemoveNestedField(o.Object, "metadata", "labels")
+	}
+	if o.GetKind() == "Secret" && o.GetAPIVersion() == "v1" {
+		delete(o.Object, "sops")
+		for _, field := range []string{"data", "stringData"} {
+			if values, ok := o.Object[field].(map[string]any); ok {
+				o.Object[field] = slices.Sorted(maps.Keys(values))
+			}
+		}
+	}
+	data, err := json.MarshalIndent(o.Object, "", " ")
+	if err != nil {
+		return "", "", err
+	}
+	kind := o.GroupVersionKind()
+	return object{kind.Group, kind.Kind, o.GetNamespace(), o.GetName()}.key(), string(data), nil
+}
