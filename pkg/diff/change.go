@@ -125,6 +125,27 @@ type Image struct {
 	Container string `json:"container"`
 	Before    string `json:"before,omitempty"`
 	After     string `json:"after,omitempty"`
+	// Registry is the answer for the image of After, if the registry was asked.
+	Registry *ImageCheck `json:"registry,omitempty"`
+}
+
+// ImageState is the answer of a registry.
+type ImageState string
+
+// The answers of a registry. An image is unknown if the registry could not be asked.
+const (
+	ImageFound   ImageState = "found"
+	ImageMissing ImageState = "missing"
+	ImageUnknown ImageState = "unknown"
+)
+
+// ImageCheck is what a registry answers for an image.
+type ImageCheck struct {
+	State ImageState `json:"state"`
+	// Platforms are those of an image that is found, such as linux/amd64.
+	Platforms []string `json:"platforms,omitempty"`
+	// Reason is why the image is missing or unknown.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Change is the change of one object.

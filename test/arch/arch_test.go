@@ -39,6 +39,7 @@ var allowed = map[string][]string{
 	"internal/cloud/login":    {"internal/cloud"},
 	"internal/registry":       {"internal/cloud"},
 	"pkg/bootstrap":           {"pkg/build", "pkg/diagnose", "pkg/reconcile"},
+	"pkg/diff/verify":         {"pkg/diff"},
 	"pkg/diff/revision/clone": {"pkg/build", "pkg/diff/revision"},
 }
 

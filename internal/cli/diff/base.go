@@ -111,6 +111,7 @@ if anything is not compared.`
 	o.pull.Add(fs)
 	o.AddRemote(fs)
 	addOutput(cmd, &o.options)
+	addVerification(cmd, &o.options)
 	o.ignoreFields = review.DefaultIgnored
 	fs.Lookup("ignore-field").Usage += "; --ignore-field= for none (default " + strings.Join(o.ignoreFields, ", ") + ")"
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -129,7 +130,7 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) error {
 	if len(o.paths) == 0 || slices.Contains(o.paths, "") {
 		return hint.Errorf("flux diff --base "+shell.Quote(o.base)+" --path clusters/production", "--path is required: the directory of the cluster")
 	}
-	if err := checkGate(cmd, &o.options); err != nil {
+	if err := errors.Join(o.checkVerification(), checkGate(cmd, &o.options)); err != nil {
 		return err
 	}
 	gate, err := o.pull.Open(a, o.paths)
@@ -188,6 +189,9 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	if results == nil {
 		return failures
 	}
+	if err := o.verify(ctx, a, options.Hosts, results); err != nil {
+		return err
+	}
 	if err := printChanges(a, &o.options, results); err != nil {
 		return err
 	}
@@ -196,6 +200,9 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	if n := render.Sum(results).NotCompared; n > 0 && o.complete && failed == nil {
 		failed = &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
 		a.UI.Failure("not compared: %d; exiting with 2 because of --strict", n)
+	}
+	if err := reportImages(a, results); err != nil && failed == nil {
+		failed = err
 	}
 	return conclude(a, &o.options, results, failed)
 }

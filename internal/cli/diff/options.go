@@ -36,6 +36,9 @@ type options struct {
 	outputs []output
 	// images reports only the images that change.
 	images bool
+	// verifyImages asks the registries for images, which need to have the platforms.
+	verifyImages bool
+	platforms    []string
 	// ignoreFields has the patterns of fields that do not count as changes.
 	ignoreFields []string
 	// revision and branch select the revision of the source; both are empty

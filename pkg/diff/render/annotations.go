@@ -73,11 +73,15 @@ func (p problem) place() place { return place{p.cluster, p.owner} }
 const (
 	cannotApply = "cannot-be-applied"
 	notCompared = "not-compared"
+	noImage     = "missing-image"
+	unknown     = "unverified-image"
 )
 
 var otherRules = []review.Rule{
 	{ID: cannotApply, Effect: "cannot be applied", Explanation: "The API server rejects the object, so the reconciliation fails."},
 	{ID: notCompared, Effect: "is not compared", Explanation: "The content of the source is not known to the comparison, so its changes are not known either."},
+	{ID: noImage, Effect: "uses an image that its registry does not have", Explanation: "The containers cannot start. With --verify-platforms, the image may exist for other platforms."},
+	{ID: unknown, Effect: "uses an image that could not be verified", Explanation: "The registry could not be asked, or refuses to answer, so the image may be missing."},
 }
 
 // problems returns the problems of all results: failures, warnings and notices. Dangers that are
@@ -108,6 +112,15 @@ func problems(results []*diff.Result) []problem {
 				add(failure, cannotApply, c.Object, r, "cannot be applied: "+c.Reason)
 			}
 			dangers(c.Dangers, c.Object, r)
+			for _, i := range c.Images {
+				switch {
+				case i.Registry == nil:
+				case i.Registry.State == diff.ImageMissing:
+					add(failure, noImage, c.Object, r, "uses the image "+i.After+": "+i.Registry.Reason)
+				case i.Registry.State == diff.ImageUnknown:
+					add(warning, unknown, c.Object, r, "uses the image "+i.After+", which could not be verified: "+i.Registry.Reason)
+				}
+			}
 		}
 	}
 	return append(append(found[failure], found[warning]...), found[notice]...)

@@ -165,7 +165,7 @@ func pageOf(c diff.Change, builds bool) pageChange {
 	if c.Action == diff.Failed {
 		p.Said = append(p.Said, printable.Text(c.Reason))
 	}
-	p.Said = append(append(p.Said, Warnings(c)...), printable.Lines(c.Notes)...)
+	p.Said = append(append(append(p.Said, printable.Lines(imageProblems(c))...), Warnings(c)...), printable.Lines(c.Notes)...)
 	for _, line := range strings.Split(strings.TrimRight(unified(c, builds), "\n"), "\n") {
 		class := ""
 		switch {

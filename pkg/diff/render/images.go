@@ -3,8 +3,11 @@ package render
 import (
 	"encoding/json"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -45,6 +48,10 @@ func imageChanges(results []*diff.Result) []ImageChange {
 // Images writes a table of the images that change, and nothing if there are none.
 func Images(w io.Writer, results []*diff.Result) error {
 	t := output.Table{Headers: []string{"ACTION", "OBJECT", "CONTAINER", "BEFORE", "AFTER"}}
+	asked := slices.ContainsFunc(imageChanges(results), func(i ImageChange) bool { return i.Registry != nil })
+	if asked {
+		t.Headers = append(t.Headers, "REGISTRY")
+	}
 	several := len(clustersOf(results)) > 0
 	if several {
 		t.Headers = append(t.Headers, "CLUSTERS")
@@ -52,6 +59,9 @@ func Images(w io.Writer, results []*diff.Result) error {
 	for _, section := range Sections(results) {
 		for _, i := range imageChanges(section.Results) {
 			row := []string{i.Action, i.Object.String(), i.Container, i.Before, i.After}
+			if asked {
+				row = append(row, answer(i.Registry))
+			}
 			if several {
 				row = append(row, section.names())
 			}
@@ -62,6 +72,32 @@ func Images(w io.Writer, results []*diff.Result) error {
 		return nil
 	}
 	return t.Write(w, true)
+}
+
+// imageProblems returns a sentence for each image of a change that is missing or could not be verified.
+func imageProblems(c diff.Change) []string {
+	var said []string
+	for _, i := range c.Images {
+		switch {
+		case i.Registry == nil:
+		case i.Registry.State == diff.ImageMissing:
+			said = append(said, "uses the image "+i.After+": "+i.Registry.Reason)
+		case i.Registry.State == diff.ImageUnknown:
+			said = append(said, "uses the image "+i.After+", which could not be verified: "+i.Registry.Reason)
+		}
+	}
+	return said
+}
+
+// answer returns the answer of a registry in one cell.
+func answer(c *diff.ImageCheck) string {
+	switch {
+	case c == nil:
+		return ""
+	case c.Reason != "":
+		return printable.Line(string(c.State) + ": " + c.Reason)
+	}
+	return printable.Line(strings.Join(append([]string{string(c.State)}, c.Platforms...), " "))
 }
 
 // ImagesJSON writes the images that change.

@@ -221,6 +221,9 @@ func dangerLines(r *diff.Result) []string {
 		lines = append(lines, fmt.Sprintf("%s %s", code(r.Owner.String()), inline(said)))
 	}
 	for _, c := range r.Changes {
+		for _, said := range imageProblems(c) {
+			lines = append(lines, fmt.Sprintf("✗ %s %s", code(c.Object.String()), inline(said)))
+		}
 		if c.Action == diff.Failed {
 			lines = append(lines, fmt.Sprintf("✗ %s cannot be applied: %s", code(c.Object.String()), inline(c.Reason)))
 		} else if len(c.Dangers) > 0 {

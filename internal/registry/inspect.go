@@ -1,0 +1,119 @@
+package registry
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/fluxkit/flux/internal/budget"
+)
+
+// Errors of Platforms.
+var (
+	// ErrNoImage is returned if the registry answers that it does not have an image.
+	ErrNoImage = errors.New("the registry does not have the image")
+	// ErrInvalidImage is returned for a text that is no reference to an image.
+	ErrInvalidImage = errors.New("invalid reference of an image")
+)
+
+// maxDocument bounds a manifest, and the configuration of an image.
+const maxDocument = 4 << 20
+
+// Platforms returns the platforms of a container image, such as linux/amd64, sorted. An image
+// whose manifest names none has none.
+func Platforms(ctx context.Context, image string, access Access) ([]string, error) {
+	reference, err := name.ParseReference(image, access.strictness()...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %q", ErrInvalidImage, image)
+	}
+	options, err := access.options(ctx, reference.Context().Registry)
+	if err != nil {
+		return nil, err
+	}
+	through, err := access.transport()
+	if err != nil {
+		return nil, err
+	}
+	options = append(options, remote.WithTransport(bounded{cmp.Or(through, remote.DefaultTransport)}))
+	found, err := remote.Get(reference, options...)
+	var answered *transport.Error
+	if errors.As(err, &answered) && answered.StatusCode == http.StatusNotFound && answered.Request != nil && strings.Contains(answered.Request.URL.Path, "/manifests/") {
+		return nil, ErrNoImage
+	}
+	if err != nil {
+		return nil, err
+	}
+	return platformsOf(found)
+}
+
+// platformsOf returns the platforms of an index, or of a single image.
+func platformsOf(found *remote.Descriptor) ([]string, error) {
+	var all []string
+	add := func(p *v1.Platform) {
+		if p != nil && p.OS != "" && p.OS != "unknown" { // unknown/unknown is an attestation
+			all = append(all, p.String())
+		}
+	}
+	if found.MediaType.IsIndex() {
+		index, err := found.ImageIndex()
+		if err != nil {
+			return nil, err
+		}
+		manifest, err := index.IndexManifest()
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range manifest.Manifests {
+			add(m.Platform)
+		}
+	} else {
+		image, err := found.Image()
+		if err != nil {
+			return nil, err
+		}
+		config, err := image.ConfigFile()
+		if err != nil {
+			return nil, err
+		}
+		add(config.Platform())
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// bounded bounds the responses of a registry.
+type bounded struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := b.next.RoundTrip(request)
+	if err == nil {
+		response.Body = &document{response.Body, maxDocument}
+	}
+	return response, err
+}
+
+// document is the body of a response.
+type document struct {
+	io.ReadCloser
+	left int
+}
+
+// Read implements io.Reader.
+func (d *document) Read(b []byte) (int, error) {
+	n, err := d.ReadCloser.Read(b)
+	if d.left -= n; d.left < 0 {
+		return n, fmt.Errorf("the registry sends a manifest of more than %s", budget.Size(maxDocument))
+	}
+	return n, err
+}
