@@ -171,8 +171,8 @@ require (
 	github.com/fluxcd/pkg/ssh v0.25.0 // indirect
 	github.com/fluxcd/pkg/tar v1.2.0 // indirect
 	github.com/fluxcd/pkg/version v0.16.0 // indirect
-	github.com/fluxcd/source-controller v1.9.5 // indirect
-	github.com/fluxcd/source-controller/api v1.9.5 // indirect
+	github.com/fluxcd/source-controller v1.9.6 // indirect
+	github.com/fluxcd/source-controller/api v1.9.6 // indirect
 	github.com/fluxcd/source-watcher/api/v2 v2.2.2 // indirect
 	github.com/fluxcd/source-watcher/v2 v2.2.2 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
