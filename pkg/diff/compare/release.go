@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/artifact"
@@ -158,8 +159,8 @@ type chartOrigin struct {
 	object build.Reference
 	// source is the source of the HelmChart.
 	source build.Reference
-	// template is the expected spec of the HelmChart, or nil if the
-	// HelmRelease refers to an existing object.
+	// template is the expected spec of the HelmChart or OCIRepository, or nil if
+	// the HelmRelease refers to an existing object.
 	template map[string]any
 }
 
@@ -172,6 +173,10 @@ func chartOriginOf(hr *unstructured.Unstructured) chartOrigin {
 		return chartOrigin{object: found, source: found}
 	}
 	template, _, _ := unstructured.NestedMap(hr.Object, "spec", "chart", "spec")
+	if kind, _, _ := unstructured.NestedString(hr.Object, "spec", "chart", "kind"); kind != "" && kind != "HelmChart" {
+		created := build.Reference{Kind: kind, Namespace: hr.GetNamespace(), Name: hr.GetNamespace() + "-" + hr.GetName()}
+		return chartOrigin{object: created, source: created, template: template}
+	}
 	ref, _, _ := unstructured.NestedStringMap(template, "sourceRef")
 	source := build.Reference{Kind: ref["kind"], Namespace: ref["namespace"], Name: ref["name"]}
 	if source.Namespace == "" {
@@ -235,10 +240,15 @@ func observed(o *unstructured.Unstructured) bool {
 // chartDefaults are the defaults of the API server in HelmChart specs.
 var chartDefaults = map[string]string{"version": "*", "reconcileStrategy": "ChartVersion"}
 
-// matchesTemplate reports whether a HelmChart matches the chart template of the
-// HelmRelease.
+// matchesTemplate reports whether a HelmChart or OCIRepository matches the chart
+// template of the HelmRelease.
 func matchesTemplate(template map[string]any, chart *unstructured.Unstructured) bool {
 	spec, _, _ := unstructured.NestedMap(chart.Object, "spec")
+	for _, field := range []string{"url", "ref", "layerSelector", "ignore"} { // of an OCIRepository
+		if !equality.Semantic.DeepEqual(spec[field], template[field]) {
+			return false
+		}
+	}
 	for _, field := range []string{"chart", "version", "reconcileStrategy", "valuesFiles", "ignoreMissingValuesFiles"} {
 		was, is := shownValue(spec, field), shownValue(template, field)
 		if was != is {
