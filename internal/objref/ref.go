@@ -66,7 +66,7 @@ func (r Ref) Kind() (controllers.Kind, error) {
 	case 1:
 		return r.Kinds[0], nil
 	}
-	return controllers.Kind{}, hint.Errorf("use one of "+strings.Join(KindWords(r.Kinds), ", "), "%q means several kinds", r.Word)
+	return controllers.Kind{}, hint.Errorf("use one of "+strings.Join(KindWords(r.Kinds), ", "), "%q matches several kinds", r.Word)
 }
 
 // NamespaceOr returns the namespace of the reference, or the given one if the
@@ -91,7 +91,7 @@ func ParseArgs(args []string) (Ref, error) {
 
 // NotAnObject returns the error for words that are not a reference.
 func NotAnObject(words string) error {
-	return hint.Errorf("write KIND/NAME or KIND/NAMESPACE/NAME, such as ks/my-app", "%q names no object", words)
+	return hint.Errorf("write KIND/NAME or KIND/NAMESPACE/NAME, such as ks/my-app", "%q is not a reference to an object", words)
 }
 
 // ParseFluxObject parses the arguments of a command as a reference to a Flux
@@ -114,7 +114,7 @@ func ParseCommandLine(command string, args []string) (Ref, error) {
 	case family(2) && len(controllers.KindsNamed(args[0])) != 1:
 		return Ref{}, hint.Errorf(fmt.Sprintf("%s %s %s NAME", command, args[0], args[1]), "a name is required")
 	case len(args) == 3 && !family(3):
-		return Ref{}, hint.Errorf("write KIND NAME or KIND/NAME", "%q names no object", strings.Join(args, " "))
+		return Ref{}, hint.Errorf("write KIND NAME or KIND/NAME", "%q is not a reference to an object", strings.Join(args, " "))
 	case len(args) == 3:
 		args = []string{args[0] + " " + args[1], args[2]}
 	}

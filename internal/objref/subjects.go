@@ -20,7 +20,7 @@ type Subjects struct {
 func ParseSubjects(flag string, words []string) (Subjects, error) {
 	switch {
 	case flag != "" && len(words) > 0:
-		return Subjects{}, errors.New("give objects or --for, not both")
+		return Subjects{}, errors.New("objects and --for are mutually exclusive")
 	case flag != "":
 		r, ok := Parse([]string{flag})
 		if !ok {

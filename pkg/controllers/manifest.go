@@ -33,19 +33,6 @@ var defaultFalse = []string{"spec.suspend", "spec.force", "spec.postBuild.substi
 // valueFields are the lists of Secrets and ConfigMaps with values.
 var valueFields = []string{"spec.valuesFrom", "spec.postBuild.substituteFrom"}
 
-// DurationFields returns the paths of all durations in specs.
-func DurationFields() []string { return slices.Clone(durationFields) }
-
-// SecretFields returns the paths of all references to Secrets, lists with a
-// trailing "[]".
-func SecretFields() []string {
-	fields := slices.Clone(secretFields)
-	for _, f := range valueFields {
-		fields = append(fields, f+"[]")
-	}
-	return fields
-}
-
 // Manifest returns the object as a user would write it: without the status and
 // without metadata of the API server and of tools. Unknown fields are kept. The
 // object is not modified, but the manifest shares unchanged values with it.

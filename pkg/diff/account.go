@@ -40,7 +40,7 @@ type actor struct {
 }
 
 // impersonationDenied is the warning, printed once, for a user who may not impersonate.
-const impersonationDenied = "you may not impersonate %s: dry runs use your own permissions, and missing permissions of service accounts are not detected"
+const impersonationDenied = "no permission to impersonate %s: dry runs use your own permissions, and missing permissions of service accounts are not detected"
 
 // actorFor returns the actor for the dry runs of a plan, and a warning if it cannot impersonate
 // the account.

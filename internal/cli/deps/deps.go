@@ -88,7 +88,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	}
 	name := ref.Name
 	if o.reverse && name == "" {
-		return hint.Errorf("flux deps kustomization my-app --reverse", "--reverse needs an object")
+		return hint.Errorf("flux deps kustomization my-app --reverse", "--reverse requires an object")
 	}
 	namespace, err := a.Namespace(cmd)
 	if err != nil {

@@ -73,7 +73,7 @@ func (o *options) add(fs *pflag.FlagSet) {
 
 func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	if o.targets.AllNamespaces && len(s.Objects) > 0 {
-		return errors.New("give names or --all-namespaces, not both")
+		return errors.New("names and --all-namespaces are mutually exclusive")
 	}
 	selected := o.targets
 	selected.Without = unexported()

@@ -60,7 +60,7 @@ func (o TargetOptions) With(s Selection) TargetOptions {
 func (o TargetOptions) Check(cmd *cobra.Command, s Selection) error {
 	switch {
 	case o.Selects() && len(s.Objects) > 0:
-		return errors.New("give names or --all or --label-selector, not both")
+		return errors.New("names and --all or --label-selector are mutually exclusive")
 	case o.Selects() || len(s.Objects) > 0 && !o.AllNamespaces:
 		return nil
 	case o.AllNamespaces:

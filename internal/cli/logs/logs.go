@@ -125,9 +125,9 @@ func (o *options) parsed() (logs.Options, error) {
 	case o.streams < 1:
 		return options, fmt.Errorf("--max-log-requests %d reads nothing: give 1 or more", o.streams)
 	case o.since > 0 && o.sinceTime != "":
-		return options, errors.New("give --since or --since-time, not both")
+		return options, errors.New("--since and --since-time are mutually exclusive")
 	case o.subject != "" && (o.kind != "" || o.name != ""):
-		return options, errors.New("give --for or --kind and --name, not both")
+		return options, errors.New("--for and --kind or --name are mutually exclusive")
 	}
 	if o.sinceTime != "" {
 		at, err := time.Parse(time.RFC3339, o.sinceTime)
@@ -158,7 +158,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 		return err
 	}
 	if len(args) > 0 && (o.kind != "" || o.name != "") {
-		return errors.New("give objects or --kind and --name, not both")
+		return errors.New("objects and --kind or --name are mutually exclusive")
 	}
 	roots, err := about.Targets(namespace)
 	if err != nil {

@@ -39,7 +39,7 @@ func migrateFiles(ctx context.Context, a *app.App, o *options) error {
 			a.UI.Action("%s:%d: %s %s → %s", file.Path, c.Line, c.Kind, c.From, c.To)
 		}
 		for _, line := range file.Unclear {
-			a.UI.Warning("%s:%d: an older version that is left as it is: its kind stands elsewhere, or it is no plain entry", file.Path, line)
+			a.UI.Warning("%s:%d: apiVersion left unchanged: cannot determine the kind", file.Path, line)
 		}
 		changes += len(file.Changes)
 		report = append(report, migratedFile{file.Path, append([]migrate.Change{}, file.Changes...), file.Unclear, file.Skipped})

@@ -97,7 +97,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	targets := o.targets
 	if o.failed {
 		if len(s.Objects) > 0 {
-			return errors.New("give names or --failed, not both")
+			return errors.New("names and --failed are mutually exclusive")
 		}
 		targets.All = targets.Labels == ""
 	}

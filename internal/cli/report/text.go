@@ -70,7 +70,7 @@ func Unreadable(err error) string {
 	case apierrors.IsNotFound(err):
 		return "Not found"
 	case apierrors.IsForbidden(err):
-		return "Unknown: you may not read it"
+		return "Unknown: no permission to read it"
 	default:
 		return "Unknown: " + redact.Text(err.Error())
 	}

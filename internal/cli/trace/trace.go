@@ -83,9 +83,9 @@ func (o *options) parsed(args []string) ([]objref.Ref, error) {
 		ref, ok := objref.Parse([]string{arg})
 		switch {
 		case !strings.Contains(arg, "/"):
-			return nil, hint.Errorf(example, "%q names no object: its resource type is missing", arg)
+			return nil, hint.Errorf(example, "%q is not a reference to an object: its resource type is missing", arg)
 		case !ok:
-			return nil, hint.Errorf(example, "%q names no object", arg)
+			return nil, hint.Errorf(example, "%q is not a reference to an object", arg)
 		}
 		all = append(all, ref)
 	}
@@ -99,7 +99,7 @@ func tracedNames(words, names []string, example string) ([]objref.Ref, error) {
 		for _, word := range words {
 			ref, ok := objref.Parse([]string{word, name})
 			if !ok || strings.Contains(name, "/") {
-				return nil, hint.Errorf(example, "%q names no object", name)
+				return nil, hint.Errorf(example, "%q is not a reference to an object", name)
 			}
 			all = append(all, ref)
 		}

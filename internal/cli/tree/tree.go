@@ -84,7 +84,7 @@ func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
 // parsed validates the flags and converts them to tree options.
 func (o *options) parsed(terminal bool) (tree.Options, error) {
 	if o.depth != "all" && o.depth != "inventory" {
-		return tree.Options{}, fmt.Errorf("depth %q is not known: use inventory or all", o.depth)
+		return tree.Options{}, fmt.Errorf("invalid --depth %q: must be inventory or all", o.depth)
 	}
 	t := tree.Options{InventoryOnly: o.depth == "inventory", FluxOnly: o.compact, All: o.all}
 	switch {

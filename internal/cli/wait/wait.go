@@ -103,9 +103,9 @@ func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
 func (o *options) check(s kinds.Selection) error {
 	switch {
 	case !slices.Contains([]string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted}, o.state):
-		return fmt.Errorf("--for %q is not known: use ready, suspended or deleted", o.state)
+		return fmt.Errorf("invalid --for %q: must be ready, suspended or deleted", o.state)
 	case o.state != reconcile.Ready && (o.revision != "" || o.children):
-		return errors.New("--revision and --children need --for ready")
+		return errors.New("--revision and --children require --for ready")
 	}
 	for _, k := range s.Kinds {
 		_, ok := reconcile.RevisionPath(k)

@@ -71,7 +71,7 @@ type messages struct {
 	clusters map[string][]string
 }
 
-// from returns a callback for the messages of a cluster, or nil if nobody wants them.
+// from returns a callback for the messages of a cluster, or nil if they are discarded.
 func (m *messages) from(cluster string, to func(text string)) func(text string) {
 	if to == nil {
 		return nil

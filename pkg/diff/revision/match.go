@@ -76,7 +76,7 @@ func match(tree Tree, folder string, elements []string, found map[string]bool) e
 	return nil
 }
 
-// matchBelow goes on with a name if it is a folder.
+// matchBelow matches the rest of a pattern in a directory.
 func matchBelow(tree Tree, name string, rest []string, found map[string]bool) error {
 	info, err := fs.Stat(tree, name)
 	if errors.Is(err, fs.ErrNotExist) {
