@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -147,6 +148,28 @@ func TestDistributionsDiffer(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDistributionsServeTheCatalog checks that each distribution serves the version
+// of the catalog for every kind, to which requests are sent first.
+func TestDistributionsServeTheCatalog(t *testing.T) {
+	t.Parallel()
+	for _, d := range controllers.Distributions {
+		served := map[string][]string{}
+		for _, object := range renderVersion(t, d.Version).Unstructured() {
+			versions, _, _ := unstructured.NestedSlice(object.Object, "spec", "versions")
+			for _, v := range versions {
+				if v, ok := v.(map[string]any); ok && v["served"] == true {
+					served[object.GetName()] = append(served[object.GetName()], v["name"].(string))
+				}
+			}
+		}
+		for _, k := range controllers.Kinds {
+			if !slices.Contains(served[k.CRD()], k.Version) {
+				t.Errorf("Flux %s serves %s in %v, not in %s", d.Version, k.CRD(), served[k.CRD()], k.Version)
+			}
+		}
 	}
 }
 
