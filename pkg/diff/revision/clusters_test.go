@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 )
 
@@ -69,7 +70,20 @@ spec:
 func linesOf(all []revision.Cluster) map[string][]string {
 	lines := map[string][]string{}
 	for _, c := range all {
-		lines[c.Path] = summary(c.Outcome)
+		lines[c.Path] = detailed(c.Outcome)
+	}
+	return lines
+}
+
+// detailed returns each change as a line, with its fields and the new object.
+func detailed(o *revision.Outcome) []string {
+	var lines []string
+	for _, r := range o.Results {
+		for _, c := range r.Changes {
+			if c.Action != diff.Unchanged {
+				lines = append(lines, fmt.Sprintf("%s: %s %s %v %v", r.Owner, c.Object, c.Action, c.Fields, c.After))
+			}
+		}
 	}
 	return lines
 }
@@ -94,7 +108,7 @@ func TestClustersShare(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		alone[path] = summary(outcome)
+		alone[path] = detailed(outcome)
 	}
 	together := newCounting()
 	o := options(false)
@@ -167,7 +181,7 @@ func TestClustersDiffer(t *testing.T) {
 				if err != nil {
 					wrong++
 				}
-				alone[path] = summary(outcome)
+				alone[path] = detailed(outcome)
 			}
 			// In both orders: the first cluster renders, the second takes over.
 			for range 2 {
