@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -37,12 +38,9 @@ func (p program) run(ctx context.Context, input io.Reader, arguments ...string) 
 	always := []string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "gc.auto=0", "-c", "maintenance.auto=false"}
 	cmd := exec.CommandContext(ctx, path, append(always, arguments...)...)
 	cmd.Dir, cmd.Stdin = p.at.Folder, input
-	cmd.Env = append(cmd.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_ALLOW_PROTOCOL=https:http:ssh:git:file", "LC_ALL=C")
-	if p.at.GitDir == "" {
-		// The repository is the one that was opened, not that of the environment.
-		cmd.Env = without(cmd.Env, "GIT_DIR", "GIT_WORK_TREE")
-	}
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.Env = p.environment(cmd.Environ(), slices.Contains(arguments, "fetch"))
+	// Git ends its own child processes on this signal. SIGINT is ignored in the background jobs of a shell.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = gitWait
 	var output, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &problems
@@ -60,15 +58,21 @@ func (p program) run(ctx context.Context, input io.Reader, arguments ...string) 
 	return strings.TrimSpace(output.String()), nil
 }
 
-// without returns the environment without variables.
-func without(environment []string, names ...string) []string {
-	var kept []string
-	for _, entry := range environment {
-		if name, _, _ := strings.Cut(entry, "="); !slices.Contains(names, name) {
-			kept = append(kept, entry)
+// environment returns the environment of git without traces, which write credentials to its output
+// or to a file. Credentials of the environment are kept for commands that fetch only: credential
+// helpers of the user read them.
+func (p program) environment(all []string, fetches bool) []string {
+	kept := slices.DeleteFunc(slices.Clone(all), func(entry string) bool {
+		name, value, _ := strings.Cut(entry, "=")
+		switch {
+		case strings.HasPrefix(name, "GIT_TRACE"), name == "GIT_CURL_VERBOSE":
+			return true
+		case name == "GIT_DIR", name == "GIT_WORK_TREE":
+			return p.at.GitDir == "" // the repository is the one that was opened
 		}
-	}
-	return kept
+		return !fetches && (redact.Named(name) || strings.Contains(value, "://"))
+	})
+	return append(kept, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_ALLOW_PROTOCOL=https:http:ssh:git:file", "LC_ALL=C")
 }
 
 // programError is returned if git fails.
