@@ -4,6 +4,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,46 +72,52 @@ const gitFailed = "the Git command failed on the server: fatal: out of disk spac
 
 // httpReads are the faults while a repository is read over HTTPS, sshReads over SSH.
 var (
-	httpReads = []gitFault{
-		{"/info/refs?service=git-upload-pack", "stalls", gitStalled, gitReach},
-		{"/info/refs?service=git-upload-pack", "503", "the server failed: 503 Service Unavailable", gitRetry},
-		{"/info/refs?service=git-upload-pack", "drops", gitLost, gitRetry},
+	httpReads = append(httpBegins("git-upload-pack"), []gitFault{
 		{"/git-upload-pack", "stalls", gitStalled, gitReach},
 		{"/git-upload-pack", "503", "the server failed: 503 Service Unavailable", gitRetry},
 		{"/git-upload-pack", "drops", gitLost, gitRetry},
-	}
-	sshReads = []gitFault{
+	}...)
+	sshReads = slices.Concat([]gitFault{
 		{" connect", "stalls", gitStalled, gitListens},
 		{" connect", "drops", "no host key from ", gitListens},
 		{" authenticate", "stalls", gitStalled, gitReach},
-		{"git-upload-pack command", "stalls", gitStalled, gitReach},
-		{"git-upload-pack command", "drops", gitLost, gitRetry},
-		{"git-upload-pack references", "stalls", gitStalled, gitReach},
-		{"git-upload-pack references", "drops", gitLost, gitRetry},
-		{"git-upload-pack references", "fails", gitFailed, gitRetry},
+	}, sshBegins("git-upload-pack"), []gitFault{
 		{"git-upload-pack transfer", "stalls", gitStalled, gitReach},
 		{"git-upload-pack transfer", "drops", gitLost, gitRetry},
 		{"git-upload-pack transfer", "fails", gitFailed, gitRetry},
-	}
-	httpWrites = []gitFault{
-		{"/info/refs?service=git-receive-pack", "stalls", gitStalled, gitReach},
-		{"/info/refs?service=git-receive-pack", "503", "the server failed: 503 Service Unavailable", gitRetry},
-		{"/info/refs?service=git-receive-pack", "drops", gitLost, gitRetry},
+	})
+	httpWrites = append(httpBegins("git-receive-pack"), []gitFault{
 		{"/git-receive-pack", "stalls", gitUnsure, gitResume},
 		{"/git-receive-pack", "503", `the server failed before it confirmed the push (503 Service Unavailable): branch "main" does not have the commits`, gitResume},
 		{"/git-receive-pack", "drops", gitUnsent, gitResume},
-	}
-	sshWrites = []gitFault{
-		{"git-receive-pack command", "stalls", gitStalled, gitReach},
-		{"git-receive-pack command", "drops", gitLost, gitRetry},
-		{"git-receive-pack references", "stalls", gitStalled, gitReach},
-		{"git-receive-pack references", "drops", gitLost, gitRetry},
-		{"git-receive-pack references", "fails", gitFailed, gitRetry},
+	}...)
+	sshWrites = append(sshBegins("git-receive-pack"), []gitFault{
 		{"git-receive-pack transfer", "stalls", gitUnsure, gitResume},
 		{"git-receive-pack transfer", "drops", gitUnsent, gitResume},
 		{"git-receive-pack transfer", "fails", `branch "main" does not have the commits`, gitResume},
-	}
+	}...)
 )
+
+// httpBegins are the faults until the references of the server are read over HTTPS.
+func httpBegins(service string) []gitFault {
+	at := "/info/refs?service=" + service
+	return []gitFault{
+		{at, "stalls", gitStalled, gitReach},
+		{at, "503", "the server failed: 503 Service Unavailable", gitRetry},
+		{at, "drops", gitLost, gitRetry},
+	}
+}
+
+// sshBegins are the faults until the references of the server are read over SSH.
+func sshBegins(service string) []gitFault {
+	return []gitFault{
+		{service + " command", "stalls", gitStalled, gitReach},
+		{service + " command", "drops", gitLost, gitRetry},
+		{service + " references", "stalls", gitStalled, gitReach},
+		{service + " references", "drops", gitLost, gitRetry},
+		{service + " references", "fails", gitFailed, gitRetry},
+	}
+}
 
 // faultyGit is a Git server with a fault, and the credentials for it.
 type faultyGit struct{ url, ca, key, knownHosts string }
@@ -152,7 +160,7 @@ func (w *world) overSSH(t *testing.T, at, how string) faultyGit {
 // --timeout with a message and a remedy, and neither the repository nor the temporary folder has
 // anything of it.
 func (w *world) git(t *testing.T) {
-	reads := map[string]func(t *testing.T, name string, g faultyGit) []string{"bootstrap": w.bootstrapFrom, "diff": w.diffRevision}
+	reads := map[string]invocation{"bootstrap": w.bootstrapFrom, "diff": w.diffRevision}
 	for verb, args := range reads {
 		for _, f := range httpReads {
 			w.gitFault(t, verb+"-https", f, w.overHTTPS, args)
@@ -160,6 +168,13 @@ func (w *world) git(t *testing.T) {
 		for _, f := range sshReads {
 			w.gitFault(t, verb+"-ssh", f, w.overSSH, args)
 		}
+	}
+	for _, f := range httpReads {
+		if f.how == "stalls" {
+			continue // git does not end with flux then
+		}
+		f.message, f.remedy = "fetching base: git fetch: ", "check the revision, and the connection to origin with git fetch"
+		w.gitFault(t, "fetch-https", f, w.overHTTPS, w.fetchBase)
 	}
 	for _, f := range httpWrites {
 		w.gitFault(t, "bootstrap-https", f, w.overHTTPS, w.bootstrapFrom)
@@ -169,23 +184,26 @@ func (w *world) git(t *testing.T) {
 	}
 	for _, f := range sshReads[:2] {
 		f.remedy = "check the host and port in --url, and that its SSH server is running"
-		w.gitFault(t, "secret-ssh", f, w.overSSH, func(t *testing.T, name string, g faultyGit) []string {
+		w.gitFault(t, "secret-ssh", f, w.overSSH, func(t *testing.T, name string, g faultyGit) (string, []string) {
 			w.seed(t, "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+"}\n")
-			return []string{"create", "secret", "git", "app", "--url=" + g.url + "/" + name + ".git", "--namespace=" + name}
+			return "", []string{"create", "secret", "git", "app", "--url=" + g.url + "/" + name + ".git", "--namespace=" + name}
 		})
 	}
 }
 
-func (w *world) bootstrapFrom(_ *testing.T, name string, g faultyGit) []string {
+// invocation returns the folder and the command line of a command that uses a Git server.
+type invocation func(t *testing.T, name string, g faultyGit) (folder string, args []string)
+
+func (w *world) bootstrapFrom(_ *testing.T, name string, g faultyGit) (string, []string) {
 	args := []string{"bootstrap", "git", "--url=" + g.url + "/" + name + ".git", "--silent", "--path=clusters/demo", "--namespace=" + name, "--network-policy=false"}
 	if g.key != "" {
-		return append(args, "--private-key-file="+g.key)
+		return "", append(args, "--private-key-file="+g.key)
 	}
-	return append(args, "--username=dev", "--password=any", "--token-auth", "--ca-file="+g.ca)
+	return "", append(args, "--username=dev", "--password=any", "--token-auth", "--ca-file="+g.ca)
 }
 
 // diffRevision compares with a revision that is fetched from the Git server.
-func (w *world) diffRevision(t *testing.T, name string, g faultyGit) []string {
+func (w *world) diffRevision(t *testing.T, name string, g faultyGit) (string, []string) {
 	w.seed(t, "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+name+"}\n")
 	w.kustomizations(t, name, "app")
 	data := map[string]string{"username": "dev", "password": "any"}
@@ -204,11 +222,43 @@ func (w *world) diffRevision(t *testing.T, name string, g faultyGit) []string {
 	}
 	w.seed(t, name, "apiVersion: v1\nkind: Secret\nmetadata: {name: app}\nstringData:\n"+secret.String()+
 		"---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: app}\nspec: {interval: 1m, url: \""+g.url+"/"+name+".git\", secretRef: {name: app}}\n")
-	return []string{"diff", "ks", "app", "--revision=main", "--namespace=" + name}
+	return "", []string{"diff", "ks", "app", "--revision=main", "--namespace=" + name}
+}
+
+// fetchBase compares a shallow clone with a branch that git fetches from the Git server.
+func (w *world) fetchBase(t *testing.T, name string, g faultyGit) (string, []string) {
+	clone, bare := filepath.Join(t.TempDir(), "clone"), filepath.Join(w.cluster.Dir, "git", name+".git")
+	for _, args := range [][]string{
+		{"--git-dir=" + bare, "branch", "base", "main"}, {"clone", "-q", "--depth=1", "--branch=main", "file://" + bare, clone},
+		{"-C", clone, "remote", "set-url", "origin", g.url + "/" + name + ".git"}, {"-C", clone, "config", "http.sslVerify", "false"},
+	} {
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v\n%s", args, err, out)
+		}
+	}
+	return clone, []string{"diff", "--base=base", "--fetch", "--path=."}
+}
+
+// stateOf returns the references and files of a clone, with locks and parts of packs.
+func stateOf(t *testing.T, clone string) string {
+	t.Helper()
+	if clone == "" {
+		return ""
+	}
+	var found []string
+	check(t, filepath.WalkDir(clone, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && entry.Name() != "FETCH_HEAD" { // git empties it first
+			found = append(found, path)
+		}
+		return err
+	}))
+	out, err := exec.Command("git", "-C", clone, "for-each-ref").CombinedOutput()
+	check(t, err)
+	return strings.Join(found, "\n") + "\n" + string(out)
 }
 
 // gitFault runs a command with one fault.
-func (w *world) gitFault(t *testing.T, verb string, f gitFault, serve func(*testing.T, string, string) faultyGit, args func(*testing.T, string, faultyGit) []string) {
+func (w *world) gitFault(t *testing.T, verb string, f gitFault, serve func(*testing.T, string, string) faultyGit, args invocation) {
 	name := verb + "-" + strings.TrimPrefix(strings.NewReplacer("/", "", "?", "-", "=", "-", " ", "-").Replace(f.at), "-") + "-" + f.how
 	if name = strings.ReplaceAll(name, "inforefs-service-", "refs-"); !whole() && f.how == "stalls" && !strings.Contains(f.at, "upload-pack") {
 		return
@@ -216,9 +266,11 @@ func (w *world) gitFault(t *testing.T, verb string, f gitFault, serve func(*test
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
 		before := w.repositoryWithCommit(t, name)
-		words := append(args(t, name, serve(t, f.at, f.how)), "--timeout="+gitTimeout.String())
+		folder, words := args(t, name, serve(t, f.at, f.how))
+		words = append(words, "--timeout="+gitTimeout.String())
 		start := time.Now()
-		p := w.start(t, w.cluster.Kubeconfig, words...)
+		state := stateOf(t, folder)
+		p := w.startIn(t, folder, w.cluster.Kubeconfig, words...)
 		select {
 		case <-p.ended:
 		case <-time.After(bound):
@@ -234,6 +286,9 @@ func (w *world) gitFault(t *testing.T, verb string, f gitFault, serve func(*test
 		}
 		if after := w.headOf(t, name); after != before {
 			p.fatalf("the repository has another commit: %s", after)
+		}
+		if after := stateOf(t, folder); after != state {
+			p.fatalf("the clone is changed:\n%s\nwas\n%s", after, state)
 		}
 		if left, err := os.ReadDir(p.temporary); err != nil || len(left) > 0 {
 			p.fatalf("left in the temporary folder: %v, %v", left, err)

@@ -62,10 +62,17 @@ func (t *transcript) String() string {
 // start runs flux until the test ends.
 func (w *world) start(t *testing.T, kubeconfig string, args ...string) *process {
 	t.Helper()
+	return w.startIn(t, "", kubeconfig, args...)
+}
+
+// startIn runs flux in a folder, "" for that of the tests.
+func (w *world) startIn(t *testing.T, folder, kubeconfig string, args ...string) *process {
+	t.Helper()
 	p := &process{t: t, line: "flux " + strings.Join(args, " "), stdout: newTranscript(), stderr: newTranscript(), ended: make(chan struct{}), temporary: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
 	p.cmd = exec.CommandContext(ctx, filepath.Join(w.bin, "flux"), args...)
 	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+t.TempDir(), "TMPDIR="+p.temporary)
+	p.cmd.Dir = folder
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
