@@ -206,7 +206,7 @@ func clusters() []other {
 		row("tree, an inventory of 10^5 kinds", with("True", "ok", kinds), "tree ks app", "Kustomization/apps/app: its objects are of more than 2000 kinds", "", 0),
 		row("tree, custom resources in 10^5 namespaces", with("True", "ok", own), "tree ks app", "Kustomization/apps/app: its objects need more than 200000 lists", "", 0),
 		row("why, an inventory of 10^5 entries", with("True", "ok", objects), "why ks/app", "", "its inventory missing", 1),
-		row("why, an inventory of 10^5 kinds", with("True", "ok", kinds), "why ks/app", "", "99988 more kinds in the inventory", 1),
+		row("why, an inventory of 10^5 kinds", with("True", "ok", kinds), "why ks/app", "", "99988 more kinds in the inventory", 2),
 		row("why, a message of one MiB", with("False", large("failed to x: "), none), "why ks/app", "", "failed to x", 1),
 		row("the same of quotes", with("False", large(`"`), none), "why ks/app", "", `"`, 1),
 		row("the same of escapes", with("False", large("\x1b[2J"), none), "why ks/app", "", `\x1b[2J`, 1),

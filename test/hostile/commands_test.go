@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -103,7 +102,6 @@ func (o other) command(t *testing.T, bin string) outcome {
 	}
 	if o.cluster != nil {
 		args = append(args, "--kubeconfig="+o.cluster().kubeconfig(t), "--namespace=apps", "--timeout=1m")
-		debug.FreeOSMemory() // it would count as that of the command
 	}
 	if !o.dir {
 		folder = ""
