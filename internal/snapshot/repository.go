@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
@@ -29,6 +30,7 @@ type Repository struct {
 	contents map[plumbing.Hash][]byte
 	// lacking are the objects that a partial clone does not have and that were read.
 	lacking map[plumbing.Hash]bool
+	modules modules
 }
 
 // ErrNoRepository is returned if a folder is not in a clone.
@@ -86,7 +88,7 @@ func (r *Repository) Close() error {
 	if r.store == nil {
 		return nil
 	}
-	return r.store.Close()
+	return errors.Join(r.store.Close(), r.modules.close())
 }
 
 // Lacking returns the number of objects that were read and that the partial clone does not have.
@@ -276,21 +278,28 @@ func (r *Repository) At(commit plumbing.Hash) (*Tree, error) {
 
 // folder returns a tree object that is read on first access.
 func (r *Repository) folder(name string, hash plumbing.Hash) *node {
-	return &node{name: name, folder: true, hash: hash, load: func() ([]*node, error) { return r.entries(hash) }}
+	n := &node{name: name, folder: true, hash: hash}
+	n.load = func() (nodes []*node, err error) {
+		nodes, n.links, err = r.entries(hash)
+		return nodes, err
+	}
+	return n
 }
 
-func (r *Repository) entries(tree plumbing.Hash) ([]*node, error) {
+// entries returns the files and folders of a tree object, and its submodules.
+func (r *Repository) entries(tree plumbing.Hash) ([]*node, map[string]func() (plumbing.Hash, error), error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	found, err := object.GetTree(r.git.Storer, tree)
 	if errors.Is(err, plumbing.ErrObjectNotFound) && r.Partial() {
 		r.lacking[tree] = true
-		return nil, ErrPartial
+		return nil, nil, ErrPartial
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading tree %s: %w", tree, err)
+		return nil, nil, fmt.Errorf("reading tree %s: %w", tree, err)
 	}
 	var nodes []*node
+	links := map[string]func() (plumbing.Hash, error){}
 	for _, entry := range found.Entries {
 		switch {
 		case entry.Mode.IsFile() && entry.Mode != linkMode:
@@ -300,9 +309,11 @@ func (r *Repository) entries(tree plumbing.Hash) ([]*node, error) {
 			})
 		case entry.Mode == folderMode:
 			nodes = append(nodes, r.folder(entry.Name, entry.Hash))
+		case entry.Mode == filemode.Submodule:
+			links[entry.Name] = func() (plumbing.Hash, error) { return entry.Hash, nil }
 		}
 	}
-	return nodes, nil
+	return nodes, links, nil
 }
 
 // blob reads a file. It caches small files, since two revisions share most of them.

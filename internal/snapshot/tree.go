@@ -34,6 +34,8 @@ type node struct {
 	hash   plumbing.Hash
 	// executable is set in work trees only.
 	executable bool
+	// links are the commits of the submodules in a folder by name, known once its entries are loaded.
+	links map[string]func() (plumbing.Hash, error)
 	// read returns the content of a file, load the entries of a folder.
 	read func() ([]byte, error)
 	load func() ([]*node, error)

@@ -31,7 +31,7 @@ func (r *Repository) WorkTree(ctx context.Context) (*Tree, error) {
 	if r.root == "" {
 		return nil, ErrBare
 	}
-	w := &walk{ctx: ctx, root: r.root, tree: workspace.Folder(r.root), tracked: map[string]bool{}, skipped: map[string]map[string]*node{}}
+	w := &walk{ctx: ctx, root: r.root, tree: workspace.Folder(r.root), tracked: map[string]bool{}, skipped: map[string]map[string]*node{}, links: map[string]map[string]func() (plumbing.Hash, error){}}
 	r.mu.Lock()
 	index, err := r.git.Storer.Index()
 	r.mu.Unlock()
@@ -41,6 +41,9 @@ func (r *Repository) WorkTree(ctx context.Context) (*Tree, error) {
 	for _, entry := range index.Entries {
 		for name := path.Clean(entry.Name); name != "."; name = path.Dir(name) {
 			w.tracked[name] = true
+		}
+		if entry.Mode == filemode.Submodule {
+			w.link(path.Clean(entry.Name), entry.Hash)
 		}
 		if entry.SkipWorktree {
 			w.skip(r, entry)
@@ -81,6 +84,28 @@ type walk struct {
 	// skipped are the files of folders that a sparse checkout does not have on disk, by name, and nil
 	// for folders with such files.
 	skipped map[string]map[string]*node
+	// links are the submodules of folders by name.
+	links map[string]map[string]func() (plumbing.Hash, error)
+}
+
+// link adds a submodule. A commit of all files has the commit that is checked out in
+// it, or the commit of the index if none is.
+func (w *walk) link(name string, commit plumbing.Hash) {
+	folder := path.Dir(name)
+	if w.links[folder] == nil {
+		w.links[folder] = map[string]func() (plumbing.Hash, error){}
+	}
+	w.links[folder][path.Base(name)] = func() (plumbing.Hash, error) {
+		if _, err := os.Lstat(filepath.Join(w.root, name, ".git")); err != nil {
+			return commit, nil
+		}
+		module, err := Open(filepath.Join(w.root, name))
+		if err != nil {
+			return commit, fmt.Errorf("opening submodule %s: %w", name, err)
+		}
+		head, err := module.Commit("HEAD")
+		return head, errors.Join(err, module.Close())
+	}
 }
 
 // skip adds an entry of the index that is not checked out.
@@ -161,7 +186,7 @@ func (w *walk) folder(name string, patterns []gitignore.Pattern) (*node, error) 
 	}
 	patterns = append(slices.Clip(patterns), w.patterns(path.Join(name, ".gitignore"), domain)...)
 	ignored := gitignore.NewMatcher(patterns)
-	folder := &node{name: path.Base(name), folder: true}
+	folder := &node{name: path.Base(name), folder: true, links: w.links[name]}
 	var children, listed []*node
 	for _, e := range entries {
 		below := path.Join(name, e.Name())

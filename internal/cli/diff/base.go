@@ -170,6 +170,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 		options.Branches = []string{against.Branch}
 	}
 	options.At = func(reference build.GitReference) (revision.Tree, error) { return clone.TreeAt(repository, reference) }
+	options.Submodules = clone.Submodules(ctx, repository)
 	announce := o.announce(a)
 	options.Note = func(text string) { announce("%s", text) }
 	if o.withHelm {

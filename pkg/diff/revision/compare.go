@@ -46,6 +46,8 @@ type Options struct {
 	Branches []string
 	// At returns the tree of the repository at another reference. It may be nil.
 	At func(build.GitReference) (Tree, error)
+	// Submodules returns a tree of the repository with the files of its submodules. It may be nil.
+	Submodules func(Tree) (Tree, error)
 	// Folders are the folders of sources whose address does not identify the repository.
 	Folders map[build.Reference]string
 	// Vars, SecretVars and Strict are as in build.Options.

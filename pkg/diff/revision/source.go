@@ -173,7 +173,12 @@ func (s *side) follows(reference build.GitReference) bool {
 func (s *side) parts(o *unstructured.Unstructured, tree Tree) ([]build.Part, error) {
 	if submodules, _, _ := unstructured.NestedBool(o.Object, "spec", "recurseSubmodules"); submodules {
 		if _, err := fs.Stat(tree, ".gitmodules"); err == nil {
-			return nil, unavailable("%s has submodules, which are not in this clone's history", build.ReferenceTo(o))
+			if s.w.Submodules == nil {
+				return nil, unavailable("%s has submodules, which are not in this clone's history", build.ReferenceTo(o))
+			}
+			if tree, err = s.w.Submodules(tree); err != nil {
+				return nil, unavailable("%s has submodules: %s", build.ReferenceTo(o), err)
+			}
 		}
 	}
 	part := build.Part{Tree: tree}

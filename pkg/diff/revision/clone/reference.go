@@ -3,6 +3,7 @@
 package clone
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -113,4 +114,28 @@ func FetchBranch(name string) string {
 		from = "refs/heads/" + name // not an option
 	}
 	return "git fetch origin " + shell.Quote(from+":refs/remotes/origin/"+name)
+}
+
+// Submodules returns a function that adds the files of submodules to a tree of the
+// clone.
+func Submodules(ctx context.Context, repository *snapshot.Repository) func(revision.Tree) (revision.Tree, error) {
+	return func(tree revision.Tree) (revision.Tree, error) {
+		own, ok := tree.(*snapshot.Tree)
+		if !ok {
+			return nil, errors.New("their commits are not known")
+		}
+		added, err := repository.Submodules(ctx, own)
+		var missing *snapshot.SubmoduleError
+		if errors.As(err, &missing) {
+			command := "submodule update --init --recursive -- " + shell.Quote(missing.Top)
+			if missing.Commit != "" {
+				command = "-C " + shell.Quote(missing.Path) + " fetch origin " + missing.Commit
+			}
+			return nil, fmt.Errorf("%w: fetch it with git %s", err, command)
+		}
+		if err != nil {
+			return nil, err // a typed nil is not nil
+		}
+		return added, nil
+	}
 }
