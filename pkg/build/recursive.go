@@ -45,17 +45,62 @@ func (e *ChildError) Unwrap() error { return e.err }
 // so on; the objects of each follow those of its parent. What
 // cannot be built is left out and named by a ChildError in the error, which
 // then comes together with a result.
+//
+// A ConfigMap or Secret of spec.postBuild.substituteFrom is first looked up among
+// the built objects. With Options.Missing, which lets builds continue without one,
+// the build is repeated while another Kustomization turns out to contain it.
 func Recursive(ctx context.Context, tree fs.FS, ks *unstructured.Unstructured, o Options, sources Sources) (*Result, error) {
 	if o.Budget == nil {
 		o.Budget = budget.New(budget.Default())
 	}
-	r := &recursion{ctx: ctx, options: o, sources: sources, seen: map[Reference]bool{}}
-	result, err := Kustomization(ctx, tree, ks, o)
+	if o.Missing == nil {
+		return newRecursion(ctx, o, sources, nil).run(tree, ks)
+	}
+	missing := o.Missing
+	var known []*unstructured.Unstructured
+	for pass := 0; ; pass++ {
+		var absent []absence
+		o.Missing = func(object Reference, err error) bool {
+			absent = append(absent, absence{object, err})
+			return true
+		}
+		result, err := newRecursion(ctx, o, sources, known).run(tree, ks)
+		if result == nil {
+			return nil, err
+		}
+		known = result.Unstructured()
+		if pass < maxPasses && slices.ContainsFunc(absent, func(a absence) bool { return errors.Is(a.err, ErrNotFound) && find(known, a.object) != nil }) {
+			continue
+		}
+		for _, a := range absent {
+			if !missing(a.object, a.err) {
+				return nil, fmt.Errorf("reading %s: %w", a.object, a.err)
+			}
+		}
+		return result, err
+	}
+}
+
+// maxPasses bounds the builds for ConfigMaps and Secrets that are found later than
+// they are needed: each is itself built with values of the one before.
+const maxPasses = 4
+
+// absence is a ConfigMap or Secret that could not be read.
+type absence struct {
+	object Reference
+	err    error
+}
+
+func newRecursion(ctx context.Context, o Options, sources Sources, known []*unstructured.Unstructured) *recursion {
+	return &recursion{ctx: ctx, options: o, sources: sources, seen: map[Reference]bool{}, known: known, result: &Result{}}
+}
+
+func (r *recursion) run(tree fs.FS, ks *unstructured.Unstructured) (*Result, error) {
+	result, err := Kustomization(r.ctx, tree, ks, r.withLookup())
 	if err != nil {
 		return nil, err
 	}
 	r.seen[ReferenceTo(ks)] = true
-	r.result = &Result{}
 	r.options.Path, r.options.Ignore = "", nil // those were about the first folder
 	r.take(result)
 	r.retry()
@@ -67,8 +112,10 @@ type recursion struct {
 	options Options
 	sources Sources
 	seen    map[Reference]bool
-	result  *Result
-	failed  []error
+	// known are the objects of an earlier build.
+	known  []*unstructured.Unstructured
+	result *Result
+	failed []error
 	// waiting are the children whose source is not generated yet.
 	waiting []*unstructured.Unstructured
 }
@@ -137,11 +184,7 @@ func (r *recursion) child(ks *unstructured.Unstructured) error {
 	if err != nil {
 		return &ChildError{ReferenceTo(ks), source, err}
 	}
-	o := r.options
-	if o.Lookup != nil {
-		o.Lookup = Lookups(FromObjects(r.readable()), o.Lookup)
-	}
-	built, err := Kustomization(r.ctx, tree, ks, o)
+	built, err := Kustomization(r.ctx, tree, ks, r.withLookup())
 	if err != nil {
 		return &ChildError{ReferenceTo(ks), source, err}
 	}
@@ -149,15 +192,32 @@ func (r *recursion) child(ks *unstructured.Unstructured) error {
 	return nil
 }
 
-// readable returns the objects that are not encrypted.
-func (r *recursion) readable() []*unstructured.Unstructured {
-	var objects []*unstructured.Unstructured
-	for _, o := range r.result.Objects {
-		if !sealed(o.Unstructured) {
-			objects = append(objects, o.Unstructured)
+// withLookup returns the options with a lookup among the built objects.
+func (r *recursion) withLookup() Options {
+	o := r.options
+	if o.Lookup == nil {
+		return o
+	}
+	o.Lookup = LookupFunc(func(ctx context.Context, object Reference) (map[string][]byte, error) {
+		for _, objects := range [][]*unstructured.Unstructured{r.result.Unstructured(), r.known} {
+			if found := find(objects, object); found != nil {
+				return ReadData(found)
+			}
+		}
+		return r.options.Lookup.Data(ctx, object)
+	})
+	return o
+}
+
+// find returns a ConfigMap or a Secret among objects, nil if it is not there. Of
+// several by one name the last one counts.
+func find(objects []*unstructured.Unstructured, object Reference) *unstructured.Unstructured {
+	for _, o := range slices.Backward(objects) {
+		if o.GetAPIVersion() == "v1" && ReferenceTo(o) == object {
+			return o
 		}
 	}
-	return objects
+	return nil
 }
 
 // IsKustomization reports whether an object is a Kustomization of Flux.

@@ -54,12 +54,13 @@ type Builder struct {
 }
 
 // lookup returns the lookup of ConfigMaps and Secrets: the cluster, or the work
-// tree with Options.DryRun.
+// tree with Options.DryRun. With Options.Recursive only those count that the built
+// Kustomizations apply: a file elsewhere may be a template, or of another cluster.
 func (b *Builder) lookup(work workspace.WorkTree) build.Lookup {
 	switch {
 	case !b.DryRun:
 		return build.LookupFunc(b.Data)
-	case work.Git:
+	case work.Git && !b.Recursive:
 		return build.InRepository(work.Tree())
 	}
 	return build.FromObjects(nil)
