@@ -11,6 +11,7 @@ require (
 	go.yaml.in/yaml/v3 v3.0.4
 	k8s.io/apimachinery v0.36.4
 	sigs.k8s.io/kustomize/api v0.21.1
+	sigs.k8s.io/yaml v1.6.0
 )
 
 require (
@@ -65,5 +66,4 @@ require (
 	sigs.k8s.io/kustomize/kyaml v0.21.1 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.3.3 // indirect
-	sigs.k8s.io/yaml v1.6.0 // indirect
 )

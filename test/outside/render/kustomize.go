@@ -5,18 +5,15 @@ import (
 	"encoding/base64"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/fluxcd/pkg/kustomize"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/yaml"
 )
 
 const kustomizeGroup = "kustomize.toolkit.fluxcd.io"
-
-// variable matches the start of a variable in a manifest.
-var variable = regexp.MustCompile(`\$\{([_A-Za-z][_A-Za-z0-9]*)\}`)
 
 // objectsOf builds k in the tree at root as kustomize-controller does.
 func (c *cluster) objectsOf(k *unstructured.Unstructured, root string) (objects []*unstructured.Unstructured, err error) {
@@ -40,11 +37,14 @@ func (c *cluster) objectsOf(k *unstructured.Unstructured, root string) (objects 
 		return nil, err
 	}
 	for _, resource := range built.Resources() {
-		fields, err := resource.Map()
+		text, err := resource.AsYAML() // as the controller encodes it
 		if err != nil {
 			return nil, err
 		}
-		object := &unstructured.Unstructured{Object: fields}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(text, &object.Object); err != nil {
+			return nil, err
+		}
 		annotate(k, object)
 		objects = append(objects, object)
 	}
@@ -78,18 +78,7 @@ func (c *cluster) substitute(k *unstructured.Unstructured, built resmap.ResMap) 
 	if _, found, _ := unstructured.NestedMap(k.Object, "spec", "postBuild"); !found {
 		return nil
 	}
-	values, missing := c.values(k)
-	if missing {
-		manifests, err := built.AsYaml()
-		if err != nil {
-			return err
-		}
-		for _, match := range variable.FindAllStringSubmatch(string(manifests), -1) {
-			if _, known := values[match[1]]; !known {
-				values[match[1]] = match[0]
-			}
-		}
-	}
+	values := c.values(k)
 	plain := k.DeepCopy()
 	unstructured.RemoveNestedField(plain.Object, "spec", "postBuild", "substituteFrom")
 	if err := unstructured.SetNestedStringMap(plain.Object, values, "spec", "postBuild", "substitute"); err != nil {
@@ -111,10 +100,10 @@ func (c *cluster) substitute(k *unstructured.Unstructured, built resmap.ResMap) 
 	return nil
 }
 
-// values returns the values of spec.postBuild, and whether one of its objects is
-// missing or encrypted.
-func (c *cluster) values(k *unstructured.Unstructured) (values map[string]string, missing bool) {
-	values = map[string]string{}
+// values returns the values of spec.postBuild, without those of missing and
+// encrypted objects.
+func (c *cluster) values(k *unstructured.Unstructured) map[string]string {
+	values := map[string]string{}
 	references, _, _ := unstructured.NestedSlice(k.Object, "spec", "postBuild", "substituteFrom")
 	for _, reference := range references {
 		fields, _ := reference.(map[string]any)
@@ -122,7 +111,6 @@ func (c *cluster) values(k *unstructured.Unstructured) (values map[string]string
 		name, _ := fields["name"].(string)
 		object := c.find(kind, k.GetNamespace(), name)
 		if object == nil || object.Object["sops"] != nil {
-			missing = true
 			continue
 		}
 		data, _, _ := unstructured.NestedStringMap(object.Object, "data")
@@ -138,5 +126,5 @@ func (c *cluster) values(k *unstructured.Unstructured) (values map[string]string
 	}
 	substitute, _, _ := unstructured.NestedStringMap(k.Object, "spec", "postBuild", "substitute")
 	maps.Copy(values, substitute)
-	return values, missing
+	return values
 }

@@ -7,7 +7,7 @@
 // repository itself, by the URLs of its remotes, and the ExternalArtifacts that
 // ArtifactGenerators copy from it. Kustomizations with other sources are printed
 // without objects. ConfigMaps and Secrets of substituteFrom are those that the
-// cluster's Kustomizations contain; a variable of a missing one keeps its name.
+// cluster's Kustomizations contain; variables of a missing one are empty.
 package main
 
 import (
