@@ -80,7 +80,7 @@ func TestPlatforms(t *testing.T) {
 	} {
 		platforms, err := registry.Platforms(t.Context(), image, registry.Access{})
 		switch {
-		case c.err == errAny:
+		case errors.Is(c.err, errAny):
 			if err == nil || errors.Is(err, registry.ErrNoImage) || errors.Is(err, registry.ErrInvalidImage) {
 				t.Errorf("%s: error %v, want one that leaves it unknown", image, err)
 			}

@@ -245,7 +245,7 @@ func identityOf(children []*node) (plumbing.Hash, error) {
 		if err != nil {
 			return hash, err
 		}
-		fmt.Fprintf(sum, "%q %t %s\n", child.name, child.folder, hash)
+		_, _ = fmt.Fprintf(sum, "%q %t %s\n", child.name, child.folder, hash)
 	}
 	return plumbing.Hash(sum.Sum(nil)), nil
 }

@@ -11,7 +11,7 @@ func (c *gitlabProject) noteObject(p *Pull, n *Note) any {
 	if i := slices.IndexFunc(c.gitlab.users, func(u *gitlabUser) bool { return u.name == n.Author }); i >= 0 {
 		author["id"] = c.gitlab.users[i].id
 	}
-	return map[string]any{"id": n.ID, "body": n.Text, "author": author, "system": false, "noteable_type": "MergeRequest", "noteable_iid": p.Number}
+	return map[string]any{"id": n.ID, "body": n.Text, "author": author, "system": false, "noteable_type": "MergeRequest", "noteable_iid": p.Number} //nolint:misspell // the name in the API of GitLab
 }
 
 func noMerge() refusal { return gitlabRefusal(http.StatusNotFound, "404 Not found") }

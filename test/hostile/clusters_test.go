@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -221,10 +220,11 @@ func clusters() []other {
 			case i < 10_000:
 				return []int{19_999}
 			case i == 19_999:
-				return slices.Collect(func(yield func(int) bool) {
-					for n := 10_000; n < 19_999 && yield(n); n++ {
-					}
-				})
+				var all []int
+				for n := range 9_999 {
+					all = append(all, 10_000+n)
+				}
+				return all
 			}
 			return nil
 		}), "deps -o json", "", `"moreBlockers": true`, 0),

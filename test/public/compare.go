@@ -109,12 +109,12 @@ func (c *comparison) compareBuild(ctx context.Context) error {
 
 // build returns what flux build prints. It fails for the Kustomizations whose
 // sources are elsewhere, and prints the others.
-func (c *comparison) build(ctx context.Context) (rendering, error) {
+func (c *comparison) build(ctx context.Context) (got rendering, err error) {
 	tree, err := c.checkout(ctx, c.commit)
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(filepath.Dir(tree))
+	defer func() { err = errors.Join(err, os.RemoveAll(filepath.Dir(tree))) }()
 	root := filepath.Join(filepath.Dir(tree), "root.yaml")
 	object := fmt.Sprintf(`{"apiVersion":"kustomize.toolkit.fluxcd.io/v1","kind":"Kustomization","metadata":{"name":"flux-system","namespace":"flux-system"},"spec":{"interval":"10m","prune":true,"path":"./%s","sourceRef":{"kind":"GitRepository","name":"flux-system"}}}`, c.path)
 	if err := os.WriteFile(root, []byte(object), 0o600); err != nil {
@@ -134,7 +134,7 @@ func (c *comparison) build(ctx context.Context) (rendering, error) {
 	if err := list.UnmarshalJSON(out); err != nil {
 		return nil, fmt.Errorf("the output of flux build: %w", err)
 	}
-	got := rendering{}
+	got = rendering{}
 	for i := range list.Items {
 		labels := list.Items[i].GetLabels()
 		owner := labels[ownerNamespace] + "/" + labels[ownerName]
@@ -258,7 +258,7 @@ func (c *comparison) checkout(ctx context.Context, commit string) (string, error
 }
 
 // render renders a commit with the library of kustomize-controller.
-func (c *comparison) render(ctx context.Context, commit string) (rendering, error) {
+func (c *comparison) render(ctx context.Context, commit string) (r rendering, err error) {
 	if r, ok := c.rendered[commit]; ok {
 		return r, nil
 	}
@@ -266,7 +266,7 @@ func (c *comparison) render(ctx context.Context, commit string) (rendering, erro
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(filepath.Dir(tree))
+	defer func() { err = errors.Join(err, os.RemoveAll(filepath.Dir(tree))) }()
 	args := []string{"-path", c.path, "-url", c.url, "-url", c.url + ".git", tree}
 	out, err := output(ctx, "", c.tools.render, args...)
 	if err != nil {
@@ -279,7 +279,7 @@ func (c *comparison) render(ctx context.Context, commit string) (rendering, erro
 	if err := json.Unmarshal(out, &owners); err != nil {
 		return nil, err
 	}
-	r := rendering{}
+	r = rendering{}
 	for _, o := range owners {
 		owner := o.Namespace + "/" + o.Name
 		if r[owner] = nil; o.Skipped != "" {

@@ -51,7 +51,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context) (err error) {
 	commits := flag.Int("commits", 10, "number of commits of each cluster whose changes are compared")
 	only := flag.String("only", "", "name of the only repository to compare")
 	flag.Parse()
@@ -62,7 +62,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
 	tools := &tools{work: work, flux: filepath.Join(work, "flux"), render: filepath.Join(work, "render")}
 	if err := tools.build(ctx); err != nil {
 		return err

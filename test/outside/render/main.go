@@ -110,11 +110,11 @@ func (c *cluster) build(root *unstructured.Unstructured) ([]*owner, error) {
 	seen := map[string]bool{}
 	for queue := []*unstructured.Unstructured{root}; len(queue) > 0; queue = queue[1:] {
 		k := queue[0]
-		if key := k.GetNamespace() + "/" + k.GetName(); seen[key] {
+		key := k.GetNamespace() + "/" + k.GetName()
+		if seen[key] {
 			continue
-		} else {
-			seen[key] = true
 		}
+		seen[key] = true
 		o := &owner{Namespace: k.GetNamespace(), Name: k.GetName()}
 		owners = append(owners, o)
 		dir, skipped, err := c.source(k)
