@@ -24,6 +24,10 @@ var ErrNoGit = errors.New("the program git is required for this, and is not in P
 // gitWait is how long git may take to end after an interrupt.
 const gitWait = 5 * time.Second
 
+// gitStall is how long git waits for a server over HTTP that sends nothing. Its
+// process for HTTP does not end with git.
+const gitStall = time.Minute
+
 // program is git, run in a repository.
 type program struct{ at Location }
 
@@ -38,7 +42,7 @@ func (p program) run(ctx context.Context, input io.Reader, arguments ...string) 
 	always := []string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "gc.auto=0", "-c", "maintenance.auto=false"}
 	cmd := exec.CommandContext(ctx, path, append(always, arguments...)...)
 	cmd.Dir, cmd.Stdin = p.at.Folder, input
-	cmd.Env = p.environment(cmd.Environ(), slices.Contains(arguments, "fetch"))
+	cmd.Env = append(stall(ctx), p.environment(cmd.Environ(), slices.Contains(arguments, "fetch"))...)
 	// Git ends its own child processes on this signal. SIGINT is ignored in the background jobs of a shell.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = gitWait
@@ -56,6 +60,17 @@ func (p program) run(ctx context.Context, input io.Reader, arguments ...string) 
 		return "", &programError{command: command, text: lastLine(problems.String()), err: err}
 	}
 	return strings.TrimSpace(output.String()), nil
+}
+
+// stall returns the variables that end a connection over HTTP on which nothing
+// arrives, at the latest soon after the deadline, which is reported as such. The
+// variables of the user override them.
+func stall(ctx context.Context) []string {
+	wait := gitStall
+	if deadline, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(deadline)+2*time.Second) //nolint:forbidigo // a context has no other clock
+	}
+	return []string{"GIT_HTTP_LOW_SPEED_LIMIT=1", fmt.Sprintf("GIT_HTTP_LOW_SPEED_TIME=%d", max(1, int(wait.Seconds())))}
 }
 
 // environment returns the environment of git without traces, which write credentials to its output

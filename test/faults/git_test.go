@@ -170,10 +170,10 @@ func (w *world) git(t *testing.T) {
 		}
 	}
 	for _, f := range httpReads {
-		if f.how == "stalls" {
-			continue // git does not end with flux then
-		}
 		f.message, f.remedy = "fetching base: git fetch: ", "check the revision, and the connection to origin with git fetch"
+		if f.how == "stalls" {
+			f.message, f.remedy = "fetching base\n✗ "+gitStalled, "increase --timeout"
+		}
 		w.gitFault(t, "fetch-https", f, w.overHTTPS, w.fetchBase)
 	}
 	for _, f := range httpWrites {
