@@ -193,15 +193,34 @@ func colon(text string) string {
 	return ": " + text
 }
 
-// beginning returns the comments that begin with a line, the oldest first.
-func beginning(all []Comment, first string) []Comment {
+// commentPage is the number of comments that a request asks for, and
+// maxCommentPages bounds the requests: a host may return pages without end.
+const (
+	commentPage     = 100
+	maxCommentPages = 200
+)
+
+// pages calls read with the number of each page, from 1, and returns the comments
+// that begin with a line, the oldest first.
+func pages(first string, read func(page int) (some []Comment, more bool, err error)) ([]Comment, error) {
 	var found []Comment
-	for _, c := range all {
-		line, _, _ := strings.Cut(c.Text, "\n")
-		if strings.TrimSpace(line) == first {
-			found = append(found, c)
+	for page := range maxCommentPages {
+		some, more, err := read(page + 1)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, slices.DeleteFunc(some, func(c Comment) bool {
+			line, _, _ := strings.Cut(c.Text, "\n")
+			return strings.TrimSpace(line) != first
+		})...)
+		if !more {
+			return oldestFirst(found), nil
 		}
 	}
+	return nil, hint.Errorf("open a new pull request", "the pull request has more than %d comments", maxCommentPages*commentPage)
+}
+
+func oldestFirst(found []Comment) []Comment {
 	slices.SortFunc(found, func(a, b Comment) int { return int(min(max(a.ID-b.ID, -1), 1)) })
 	return found
 }

@@ -38,10 +38,9 @@ func (b bitbucketPullRequest) path() string {
 // Comments implements PullRequest. Only the activities of a pull request list all
 // comments; an edited or answered comment has several.
 func (b bitbucketPullRequest) Comments(ctx context.Context, first string) ([]Comment, error) {
-	var all []Comment
-	seen := map[int64]bool{}
-	for start := 0; ; {
-		var page struct {
+	seen, start := map[int64]bool{}, 0
+	return pages(first, func(int) (some []Comment, more bool, err error) {
+		var listed struct {
 			Values []struct {
 				Action        string           `json:"action"`
 				CommentAction string           `json:"commentAction"`
@@ -50,20 +49,17 @@ func (b bitbucketPullRequest) Comments(ctx context.Context, first string) ([]Com
 			Last bool `json:"isLastPage"`
 			Next int  `json:"nextPageStart"`
 		}
-		if _, err := b.call(ctx, "listing the comments", http.MethodGet, fmt.Sprintf("%s/activities?limit=100&start=%d", b.path(), start), nil, &page); err != nil {
-			return nil, err
-		}
-		for _, activity := range page.Values {
+		_, err = b.call(ctx, "listing the comments", http.MethodGet, fmt.Sprintf("%s/activities?limit=%d&start=%d", b.path(), commentPage, start), nil, &listed)
+		for _, activity := range listed.Values {
 			if activity.Action == "COMMENTED" && !seen[activity.Comment.ID] {
 				seen[activity.Comment.ID] = true
-				all = append(all, b.comment(activity.Comment))
+				some = append(some, b.comment(activity.Comment))
 			}
 		}
-		if page.Last || page.Next <= start {
-			return beginning(all, first), nil
-		}
-		start = page.Next
-	}
+		more = !listed.Last && listed.Next > start
+		start = listed.Next
+		return some, more, err
+	})
 }
 
 // Account implements PullRequest. Each response has the account in a header.

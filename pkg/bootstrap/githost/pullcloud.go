@@ -55,24 +55,19 @@ func cloudText(text string) any { return map[string]any{"content": map[string]st
 
 // Comments implements PullRequest.
 func (b cloudPull) Comments(ctx context.Context, first string) ([]Comment, error) {
-	var all []Comment
-	for page := 1; ; page++ {
-		var some struct {
+	return pages(first, func(page int) (some []Comment, more bool, err error) {
+		var listed struct {
 			Values []cloudComment `json:"values"`
 			Next   string         `json:"next"`
 		}
-		if _, err := b.call(ctx, "listing the comments", http.MethodGet, fmt.Sprintf("%s?pagelen=100&page=%d", b.comments(), page), nil, &some); err != nil {
-			return nil, err
-		}
-		for _, c := range some.Values {
+		_, err = b.call(ctx, "listing the comments", http.MethodGet, fmt.Sprintf("%s?pagelen=%d&page=%d", b.comments(), commentPage, page), nil, &listed)
+		for _, c := range listed.Values {
 			if !c.Deleted {
-				all = append(all, c.comment())
+				some = append(some, c.comment())
 			}
 		}
-		if some.Next == "" {
-			return beginning(all, first), nil
-		}
-	}
+		return some, listed.Next != "", err
+	})
 }
 
 // Account implements PullRequest.

@@ -18,15 +18,14 @@ func newGiteaPull(c *pullClient) PullRequest {
 
 // Comments implements PullRequest. The list has no pages.
 func (g giteaPull) Comments(ctx context.Context, first string) ([]Comment, error) {
-	var some []hubComment
-	if _, err := g.call(ctx, "listing the comments", http.MethodGet, fmt.Sprintf("%s/issues/%d/comments", g.repository(), g.number), nil, &some); err != nil {
-		return nil, err
-	}
-	var all []Comment
-	for _, c := range some {
-		all = append(all, c.comment())
-	}
-	return beginning(all, first), nil
+	return pages(first, func(int) (some []Comment, more bool, err error) {
+		var listed []hubComment
+		_, err = g.call(ctx, "listing the comments", http.MethodGet, fmt.Sprintf("%s/issues/%d/comments", g.repository(), g.number), nil, &listed)
+		for _, c := range listed {
+			some = append(some, c.comment())
+		}
+		return some, false, err
+	})
 }
 
 // Account implements PullRequest.

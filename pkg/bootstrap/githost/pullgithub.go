@@ -38,25 +38,17 @@ func (c hubComment) comment() Comment {
 // repository returns the path of the repository in the API.
 func (c *pullClient) repository() string { return "/repos/" + c.hosted.Owner + "/" + c.hosted.Name }
 
-// githubPage is the number of comments that a request returns.
-const githubPage = 100
-
 // Comments implements PullRequest.
 func (g githubPull) Comments(ctx context.Context, first string) ([]Comment, error) {
-	var all []Comment
-	for page := 1; ; page++ {
-		var some []hubComment
-		path := fmt.Sprintf("%s/issues/%d/comments?per_page=%d&page=%d", g.repository(), g.number, githubPage, page)
-		if _, err := g.call(ctx, "listing the comments", http.MethodGet, path, nil, &some); err != nil {
-			return nil, err
+	return pages(first, func(page int) (some []Comment, more bool, err error) {
+		var listed []hubComment
+		path := fmt.Sprintf("%s/issues/%d/comments?per_page=%d&page=%d", g.repository(), g.number, commentPage, page)
+		_, err = g.call(ctx, "listing the comments", http.MethodGet, path, nil, &listed)
+		for _, c := range listed {
+			some = append(some, c.comment())
 		}
-		for _, c := range some {
-			all = append(all, c.comment())
-		}
-		if len(some) < githubPage {
-			return beginning(all, first), nil
-		}
-	}
+		return some, len(listed) == commentPage, err
+	})
 }
 
 // Account implements PullRequest.

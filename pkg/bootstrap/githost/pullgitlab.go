@@ -39,21 +39,16 @@ func (g gitlabPull) notes() string {
 
 // Comments implements PullRequest.
 func (g gitlabPull) Comments(ctx context.Context, first string) ([]Comment, error) {
-	var all []Comment
-	for page := "1"; page != ""; {
-		var some []gitlabNote
-		header, err := g.call(ctx, "listing the comments", http.MethodGet, g.notes()+"?per_page=100&page="+url.QueryEscape(page), nil, &some)
-		if err != nil {
-			return nil, err
-		}
-		for _, n := range some {
+	return pages(first, func(page int) (some []Comment, more bool, err error) {
+		var listed []gitlabNote
+		header, err := g.call(ctx, "listing the comments", http.MethodGet, fmt.Sprintf("%s?per_page=%d&page=%d", g.notes(), commentPage, page), nil, &listed)
+		for _, n := range listed {
 			if !n.System {
-				all = append(all, n.comment())
+				some = append(some, n.comment())
 			}
 		}
-		page = header.Get("X-Next-Page")
-	}
-	return beginning(all, first), nil
+		return some, header.Get("X-Next-Page") != "", err
+	})
 }
 
 // Account implements PullRequest.
