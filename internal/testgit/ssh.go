@@ -3,7 +3,6 @@ package testgit
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"fmt"
 	"io"
 	"net"
@@ -60,123 +59,62 @@ const (
 
 // SSH is an SSH server of the Git repositories in a folder.
 type SSH struct {
+	*Server
 	// URL is the URL of the folder.
 	URL string
-	// HostKey is the public key of the server.
-	HostKey ssh.PublicKey
 
-	root     string
-	fault    func(Point) Fault
-	listener net.Listener
-	config   *ssh.ServerConfig
-	closed   chan struct{}
-	serving  sync.WaitGroup
-
-	mu    sync.Mutex
-	conns map[net.Conn]bool
+	root  string
+	fault func(Point) Fault
 }
 
 // StartSSH starts a server that accepts all keys. It calls fault at each point.
 func StartSSH(t testing.TB, root string, fault func(Point) Fault) *SSH {
 	t.Helper()
-	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
-	if err != nil {
+	s := &SSH{root: root, fault: fault}
+	var err error
+	if s.Server, err = Listen(Handler{Serves: s.serves, Key: s.authenticate, Exec: s.exec}); err != nil {
 		t.Fatal(err)
 	}
-	s := &SSH{HostKey: signer.PublicKey(), root: root, fault: fault, closed: make(chan struct{}), conns: map[net.Conn]bool{}}
-	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
-	s.URL = "ssh://git@" + s.listener.Addr().String()
-	s.config = &ssh.ServerConfig{PublicKeyCallback: func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) {
-		if s.fault(Point{Stage: Authenticate}) != None {
-			<-s.closed
-		}
-		return &ssh.Permissions{}, nil
-	}}
-	s.config.AddHostKey(signer)
-	s.serving.Go(s.accept)
+	s.URL = "ssh://git@" + s.Addr()
 	t.Cleanup(func() {
-		close(s.closed)
-		if err := s.listener.Close(); err != nil {
+		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		s.mu.Lock()
-		for conn := range s.conns {
-			_ = conn.Close() // the client may have closed it
-		}
-		s.mu.Unlock()
-		s.serving.Wait()
 	})
 	return s
 }
 
-func (s *SSH) accept() {
-	for {
-		conn, err := s.listener.Accept()
-		if err != nil {
-			return // the server is closed
-		}
-		s.mu.Lock()
-		s.conns[conn] = true
-		s.mu.Unlock()
-		s.serving.Go(func() { s.serve(conn) })
+func (s *SSH) serves(net.Conn) bool {
+	fault := s.fault(Point{Stage: Connect})
+	if fault == Stall {
+		<-s.Closed()
 	}
+	return fault == None
 }
 
-func (s *SSH) serve(conn net.Conn) {
-	defer func() { _ = conn.Close() }()
-	switch s.fault(Point{Stage: Connect}) {
-	case None:
-	case Stall:
-		<-s.closed
-		return
-	default:
-		return
+func (s *SSH) authenticate(ssh.PublicKey) (*ssh.Permissions, error) {
+	if s.fault(Point{Stage: Authenticate}) != None {
+		<-s.Closed()
 	}
-	_, channels, requests, err := ssh.NewServerConn(conn, s.config)
-	if err != nil {
-		return // the client has only read the host key, or has gone
-	}
-	s.serving.Go(func() { ssh.DiscardRequests(requests) })
-	for offered := range channels {
-		channel, asked, err := offered.Accept()
-		if err != nil {
-			return
-		}
-		s.serving.Go(func() { s.run(conn, channel, asked) })
-	}
+	return &ssh.Permissions{}, nil
 }
 
-func (s *SSH) run(conn net.Conn, channel ssh.Channel, asked <-chan *ssh.Request) {
-	defer func() { _ = channel.Close() }()
-	for request := range asked {
-		var command struct{ Line string }
-		if request.Type != "exec" || ssh.Unmarshal(request.Payload, &command) != nil {
-			_ = request.Reply(request.Type == "env", nil)
-			continue
-		}
-		service, argument, _ := strings.Cut(command.Line, " ")
-		c := &running{SSH: s, conn: conn, channel: channel, service: service}
-		if c.faulty(Command) {
-			return
-		}
-		_ = request.Reply(true, nil)
-		status := struct{ Code uint32 }{c.exec(strings.Trim(argument, "'/"))}
-		if c.faulty(Done) {
-			return
-		}
-		_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(status))
+func (s *SSH) exec(session *Session) {
+	c := &running{Session: session, SSH: s}
+	if c.faulty(Command) {
 		return
+	}
+	session.Accept()
+	status := c.git()
+	if !c.faulty(Done) {
+		session.Exit(status)
 	}
 }
 
 // running is a Git command of a client.
 type running struct {
+	*Session
 	*SSH
-	conn    net.Conn
-	channel ssh.Channel
-	service string
 
 	mu sync.Mutex
 	// asked is set when the client has sent something.
@@ -187,19 +125,19 @@ type running struct {
 
 // faulty applies the fault at a stage. It returns false if there is none.
 func (c *running) faulty(stage string) bool {
-	switch c.fault(Point{c.service, stage}) {
+	switch c.fault(Point{c.Service, stage}) {
 	case Stall:
-		<-c.closed
+		<-c.SSH.Closed()
 	case Drop:
-		_ = c.conn.Close()
+		_ = c.Conn.Close()
 	case Fail:
-		_, _ = fmt.Fprintln(c.channel.Stderr(), "fatal: out of disk space")
-		_, _ = c.channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{128}))
-		_ = c.channel.Close()
+		_, _ = fmt.Fprintln(c.Channel.Stderr(), "fatal: out of disk space")
+		c.Exit(128)
+		_ = c.Channel.Close()
 	case Garbage:
-		_, _ = io.WriteString(c.channel, "Welcome to the appliance\r\n")
-		_, _ = c.channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{0}))
-		_ = c.channel.Close()
+		_, _ = io.WriteString(c.Channel, "Welcome to the appliance\r\n")
+		c.Exit(0)
+		_ = c.Channel.Close()
 	case Endless:
 		c.endless(stage)
 	default:
@@ -221,19 +159,19 @@ func (c *running) endless(stage string) {
 			text := fmt.Sprintf(line, 1000*n+i)
 			fmt.Fprintf(&chunk, "%04x%s", len(text)+4, text)
 		}
-		if _, err := io.WriteString(c.channel, chunk.String()); err != nil {
+		if _, err := io.WriteString(c.Channel, chunk.String()); err != nil {
 			return
 		}
 	}
 }
 
-// exec runs Git between the client and the fault.
-func (c *running) exec(repository string) uint32 {
+// git runs Git between the client and the fault.
+func (c *running) git() uint32 {
 	if c.faulty(References) {
 		return 1
 	}
-	cmd := exec.Command("git", strings.TrimPrefix(c.service, "git-"), filepath.Join(c.root, filepath.FromSlash(repository)))
-	cmd.Stdout, cmd.Stderr = c, c.channel.Stderr()
+	cmd := exec.Command("git", strings.TrimPrefix(c.Service, "git-"), filepath.Join(c.root, filepath.FromSlash(c.Repository)))
+	cmd.Stdout, cmd.Stderr = c, c.Channel.Stderr()
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		return 1
@@ -241,16 +179,16 @@ func (c *running) exec(repository string) uint32 {
 	if err := cmd.Start(); err != nil {
 		return 1
 	}
-	c.serving.Go(func() { // ends when the channel is closed
+	c.SSH.Go(func() { // ends when the channel is closed
 		buffer := make([]byte, 4096)
 		for {
-			n, err := c.channel.Read(buffer)
+			n, err := c.Channel.Read(buffer)
 			if n > len("0000") { // a flush means that there is nothing to do
 				c.mu.Lock()
 				c.asked = true
 				c.mu.Unlock()
 			}
-			if c.service == "git-receive-pack" && n > len("0000") && c.faulty(Transfer) {
+			if c.Service == "git-receive-pack" && n > len("0000") && c.faulty(Transfer) {
 				break
 			}
 			if _, failed := input.Write(buffer[:n]); err != nil || failed != nil {
@@ -272,7 +210,7 @@ func (c *running) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	p, c.header = append(c.header, p...), nil
 	start := -1
-	if c.asked && c.service == "git-upload-pack" {
+	if c.asked && c.Service == "git-upload-pack" {
 		if end := len(p) - headerSize; end >= 0 && contentHeader.Match(p[end:]) {
 			p, c.header = p[:end], bytes.Clone(p[end:])
 		}
@@ -281,10 +219,10 @@ func (c *running) Write(p []byte) (int, error) {
 	c.mu.Unlock()
 	fault := None
 	if start >= 0 {
-		fault = c.fault(Point{c.service, Transfer})
+		fault = c.fault(Point{c.Service, Transfer})
 	}
 	if fault == None {
-		if _, err := c.channel.Write(p); err != nil {
+		if _, err := c.Channel.Write(p); err != nil {
 			return 0, err
 		}
 		return size, nil
@@ -293,7 +231,7 @@ func (c *running) Write(p []byte) (int, error) {
 	if fault == Endless {
 		part = p[:max(start-headerSize, 0)] // whole messages of the protocol
 	}
-	if _, err := c.channel.Write(part); err != nil {
+	if _, err := c.Channel.Write(part); err != nil {
 		return 0, err
 	}
 	c.faulty(Transfer)

@@ -106,7 +106,7 @@ func Open(newAPI func(*Server) API) (*Server, error) {
 		if s.ssh, err = openSSH(s.Git, keyed); err != nil {
 			return nil, errors.Join(err, os.RemoveAll(dir))
 		}
-		s.SSHHostname, s.KnownHosts = s.ssh.listener.Addr().String(), s.ssh.knownHosts()
+		s.SSHHostname, s.KnownHosts = s.ssh.Addr(), s.ssh.knownHosts()
 	}
 	s.http.StartTLS()
 	s.Hostname = s.http.Listener.Addr().String()
@@ -120,7 +120,7 @@ func (s *Server) Close() error {
 	s.http.Close()
 	var err error
 	if s.ssh != nil {
-		err = s.ssh.close()
+		err = s.ssh.Close()
 	}
 	err = errors.Join(err, os.RemoveAll(s.Git.dir))
 	s.mu.Lock()
