@@ -119,10 +119,10 @@ Git repository of flux diff --base:
   BITBUCKET_TOKEN
       Token of the Git host for --comment and --status.
   SSL_CERT_FILE
-      File with the CA certificates of this machine, for a Git host with its own.
+      File with CA certificates, e.g. of a private Git host.
 ` + "  " + strings.TrimSpace(fold.Line("  "+strings.Join(pipeline.Variables(), ", "), variableIndent, topicWidth)) + `
-      Set by CI systems: the pull request, its target branch and its commits, for
-      --base auto, --comment and --status.
+      Set by CI systems: the pull request, its target branch and its commits,
+      for --base auto, --comment and --status.
 
 Terminal:
 

@@ -1,28 +1,49 @@
 package diagnose
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
-	"sigs.k8s.io/yaml"
-
+	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
+
+// crds returns the CRDs of an installation by name.
+var crds = func() func(*testing.T) map[string]controllers.Object {
+	read := sync.OnceValues(func() (map[string]controllers.Object, error) {
+		options := manifests.Defaults()
+		options.Components = append(controllers.Defaults(), controllers.Extras()...)
+		set, err := manifests.Render(options)
+		if err != nil {
+			return nil, err
+		}
+		all := map[string]controllers.Object{}
+		for _, o := range set.Unstructured() {
+			if o.GetKind() == "CustomResourceDefinition" {
+				all[o.GetName()] = o.Object
+			}
+		}
+		return all, nil
+	})
+	return func(t *testing.T) map[string]controllers.Object {
+		t.Helper()
+		all, err := read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+}()
 
 // schemaOf returns the schema of a Flux kind from its CRD.
 func schemaOf(t *testing.T, k controllers.Kind) map[string]any {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("..", "..", "manifests", "crds", k.Group+"_"+k.Resource+".yaml"))
-	if err != nil {
-		t.Fatalf("%v: make manifests generates the CRDs", err)
-	}
-	var crd controllers.Object
-	if err := yaml.Unmarshal(data, &crd); err != nil {
-		t.Fatal(err)
+	crd := crds(t)[k.Resource+"."+k.Group]
+	if crd == nil {
+		t.Fatalf("no CRD of %s", k.Kind)
 	}
 	versions, _ := controllers.Path{"spec.versions"}.Lookup(crd)
 	for _, v := range versions.([]any) {
