@@ -97,10 +97,27 @@ func (r revisions) mergedAt(ctx context.Context, t clone.Target, name string, fr
 	if err != nil {
 		return base, fmt.Errorf("finding the merge base of %s and %s: %w", name, t.Name, err)
 	}
-	if t.Proposed && base == to {
-		r.app.UI.Warning("%s is contained in %s: check out the head of the pull request to compare its commits", name, t.Name)
+	if base == to {
+		return base, r.contained(t, name)
 	}
 	return base, nil
+}
+
+// contained reports a revision that the base contains: there are no commits to
+// compare. A pipeline for such a commit would succeed whatever the commit changes.
+func (r revisions) contained(t clone.Target, name string) error {
+	switch {
+	case t.Proposed:
+		r.app.UI.Warning("%s is contained in %s: check out the head of the pull request to compare its commits", name, t.Name)
+	case t.Pushed != "":
+		return hint.Errorf("compare with the commit before the push, e.g. --base HEAD~1, or run the command for pull requests only",
+			"%s builds no pull request, and %s is contained in %s: there is nothing to compare", t.Pushed, name, t.Name)
+	case r.base == clone.Auto && r.head != "":
+		r.app.UI.Warning("%s is contained in %s: there is nothing to compare", name, t.Name)
+	case r.base == clone.Auto:
+		r.app.UI.Warning("%s is contained in %s: only uncommitted changes are compared", name, t.Name)
+	}
+	return nil
 }
 
 // tree returns the tree of a commit, with the files that a partial clone does

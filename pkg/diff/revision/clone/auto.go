@@ -26,6 +26,8 @@ type Target struct {
 	// Assumed is the CI system if it does not pass the target of its pull request: the
 	// base is the default branch then.
 	Assumed string
+	// Pushed is the CI system if it builds a branch and not a pull request.
+	Pushed string
 }
 
 // DetectBase returns what a change is proposed for: the target of the pull
@@ -44,6 +46,8 @@ func DetectBase(ctx context.Context, env func(string) string, repository *snapsh
 		t := Target{Revision: name, Name: name, Branch: branch, Merged: true}
 		if request.Number > 0 {
 			t.Assumed = request.System
+		} else {
+			t.Pushed = request.System
 		}
 		return t, nil
 	}
