@@ -96,6 +96,9 @@ func (t *retry) RoundTrip(r *http.Request) (*http.Response, error) {
 	for n := 0; ; n++ {
 		response, err := t.next.RoundTrip(attempt)
 		f := failureOf(r, response, err)
+		if n > 0 && f == nil && utilnet.IsConnectionRefused(err) {
+			f = &failure{cause: refusedConnection, refused: true}
+		}
 		if f == nil {
 			if err == nil {
 				t.passed(r)
@@ -122,7 +125,16 @@ type failure struct {
 	code  int // 0 for a lost connection
 	cause string
 	asked time.Duration
+	// refused is set for a connection that the server refused after it had lost
+	// another one: it restarts.
+	refused bool
 }
+
+const refusedConnection = "the API server refused the connection"
+
+// restartRetries is the maximum number of retries while a server restarts: about
+// half a minute.
+const restartRetries = 12
 
 // failureOf returns nil for a result that a retry would not change.
 func failureOf(r *http.Request, response *http.Response, err error) *failure {
@@ -161,7 +173,11 @@ func invalidForSchema(r *http.Request, response *http.Response) bool {
 // again reports whether a request is retried after n retries. After a 429 any request may be,
 // since the server has not processed it.
 func (f *failure) again(r *http.Request, n int) bool {
-	return n < retriesAfter(f.code) && f.asked <= longestBackoff && (f.code == http.StatusTooManyRequests || idempotent(r))
+	most := retriesAfter(f.code)
+	if f.refused {
+		most = restartRetries
+	}
+	return n < most && f.asked <= longestBackoff && (f.code == http.StatusTooManyRequests || idempotent(r))
 }
 
 // pause returns the time before the next attempt. It is random between half and all of the
@@ -191,6 +207,9 @@ func message(response *http.Response) string {
 // final returns the result for the caller. Without Retry-After, and with lostError, client-go does
 // not retry the request again.
 func (f *failure) final(response *http.Response, err error) (*http.Response, error) {
+	if f.refused {
+		return nil, err
+	}
 	if err != nil {
 		return nil, lostError{err}
 	}
@@ -209,7 +228,7 @@ func (e lostError) Error() string {
 }
 
 // lost reports whether an established connection has ended. A connection that cannot be
-// established is not retried: the address may be wrong.
+// established is not retried at first: the address may be wrong.
 func lost(err error) bool {
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {

@@ -274,6 +274,33 @@ func TestRetryLasting(t *testing.T) {
 	}
 }
 
+// TestRetryRestart checks that a server that loses a connection and refuses the next
+// ones is given the time to restart, and that the refusal is the error if it does not.
+func TestRetryRestart(t *testing.T) {
+	t.Parallel()
+	for refusals, succeeds := range map[int]bool{1: true, 10: true, 50: false} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &faulty{fault: func(n int, _ *http.Request) (*http.Response, error) {
+				switch {
+				case n == 1:
+					return passing["end"]()
+				case n <= refusals+1:
+					return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+				}
+				return nil, nil
+			}}
+			client, start := f.client(t), time.Now()
+			err := asked["reconcile request"].do(t.Context(), client)
+			if succeeds != (err == nil) || err != nil && !errors.Is(err, syscall.ECONNREFUSED) || len(f.notices) != 2 {
+				t.Errorf("%d refusals: %v after %d requests, notices %q", refusals, err, len(f.requests), f.notices)
+			}
+			if took := time.Since(start); took > 45*time.Second {
+				t.Errorf("%d refusals: it took %s", refusals, took)
+			}
+		})
+	}
+}
+
 // TestRetryAfter checks that Retry-After is respected.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
