@@ -56,7 +56,7 @@ func (s *Session) Exit(status uint32) {
 	_, _ = s.Channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{status}))
 }
 
-// Listen starts a server.
+// Listen returns a server that listens. It serves after Serve.
 func Listen(handler Handler) (*Server, error) {
 	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
 	if err != nil {
@@ -68,9 +68,11 @@ func Listen(handler Handler) (*Server, error) {
 	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		return nil, err
 	}
-	s.serving.Go(s.accept)
 	return s, nil
 }
+
+// Serve begins to serve connections. The handler may be called from now on.
+func (s *Server) Serve() { s.serving.Go(s.accept) }
 
 // Addr returns the host and port of the server.
 func (s *Server) Addr() string { return s.listener.Addr().String() }

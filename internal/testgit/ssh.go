@@ -76,6 +76,7 @@ func StartSSH(t testing.TB, root string, fault func(Point) Fault) *SSH {
 		t.Fatal(err)
 	}
 	s.URL = "ssh://git@" + s.Addr()
+	s.Serve()
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)

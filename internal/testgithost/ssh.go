@@ -30,8 +30,11 @@ const keyExtension = "key"
 
 func openSSH(git *Repositories, keys Keyed) (s *sshServer, err error) {
 	s = &sshServer{git: git, keys: keys}
-	s.Server, err = testgit.Listen(testgit.Handler{Key: s.authenticate, Exec: s.exec})
-	return s, err
+	if s.Server, err = testgit.Listen(testgit.Handler{Key: s.authenticate, Exec: s.exec}); err != nil {
+		return nil, err
+	}
+	s.Serve()
+	return s, nil
 }
 
 func (s *sshServer) authenticate(key ssh.PublicKey) (*ssh.Permissions, error) {
