@@ -36,7 +36,7 @@ func (c *Cluster) ServeOlder(ctx context.Context, older func(controllers.Kind) s
 		return err
 	}
 	c.Client = client
-	return kube.Apply(ctx, c.Client, crds)
+	return c.apply(ctx, crds)
 }
 
 // definition returns a CRD with one version. It accepts every field, because the

@@ -16,7 +16,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -161,7 +163,31 @@ func (c *Cluster) InstallCRDs(ctx context.Context) error {
 			crds = append(crds, o)
 		}
 	}
-	return kube.Apply(ctx, c.Client, crds)
+	return c.apply(ctx, crds)
+}
+
+// apply applies CRDs and waits until their objects are served. For a moment after a CRD is
+// established, the API server has no cache for them and answers 429, which a script would see as a
+// warning of flux.
+func (c *Cluster) apply(ctx context.Context, crds []*unstructured.Unstructured) error {
+	if err := kube.Apply(ctx, c.Client, crds); err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for _, crd := range crds {
+		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		for _, v := range versions {
+			version, _ := v.(map[string]any)["name"].(string)
+			r := kube.ResourceFor(schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
+			g.Go(func() error {
+				_, err := c.Client.List(ctx, r, kube.Selection{}, func(controllers.Object) error { return nil })
+				return err
+			})
+		}
+	}
+	return g.Wait()
 }
 
 // Seed applies the objects of YAML documents and writes their statuses, like
