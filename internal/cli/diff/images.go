@@ -53,21 +53,19 @@ func reportImages(a *app.App, results []*diff.Result) error {
 	missing, unknown := 0, 0
 	for _, section := range render.Sections(results) {
 		seen := map[string]bool{}
-		for _, r := range section.Results {
-			for _, c := range r.Changes {
-				for _, i := range c.Images {
-					if i.Registry == nil || i.Registry.State == diff.ImageFound || seen[c.Object.String()+i.After] {
-						continue
-					}
-					seen[c.Object.String()+i.After] = true
-					if i.Registry.State == diff.ImageMissing {
-						missing++
-						a.UI.Failure("%s: image %s is missing: %s%s", c.Object, i.After, i.Registry.Reason, section.In())
-						continue
-					}
-					unknown++
-					a.UI.Failure("%s: image %s could not be verified: %s%s", c.Object, i.After, i.Registry.Reason, section.In())
+		for _, c := range section.Changes() {
+			for _, i := range c.Images {
+				if i.Registry == nil || i.Registry.State == diff.ImageFound || seen[c.Object.String()+i.After] {
+					continue
 				}
+				seen[c.Object.String()+i.After] = true
+				if i.Registry.State == diff.ImageMissing {
+					missing++
+					a.UI.Failure("%s: image %s is missing: %s%s", c.Object, i.After, i.Registry.Reason, section.In())
+					continue
+				}
+				unknown++
+				a.UI.Failure("%s: image %s could not be verified: %s%s", c.Object, i.After, i.Registry.Reason, section.In())
 			}
 		}
 	}

@@ -113,12 +113,11 @@ func problems(results []*diff.Result) []problem {
 			}
 			dangers(c.Dangers, c.Object, r)
 			for _, i := range c.Images {
-				switch {
-				case i.Registry == nil:
-				case i.Registry.State == diff.ImageMissing:
-					add(failure, noImage, c.Object, r, "uses the image "+i.After+": "+i.Registry.Reason)
-				case i.Registry.State == diff.ImageUnknown:
-					add(warning, unknown, c.Object, r, "uses the image "+i.After+", which could not be verified: "+i.Registry.Reason)
+				switch rule, text := imageProblem(i); rule {
+				case noImage:
+					add(failure, rule, c.Object, r, text)
+				case unknown:
+					add(warning, rule, c.Object, r, text)
 				}
 			}
 		}

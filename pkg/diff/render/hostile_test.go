@@ -39,7 +39,7 @@ func hostileResults(text string) []*diff.Result {
 	return []*diff.Result{{
 		Owner: diff.Ref{Kind: "Kustomization", Namespace: "flux-system", Name: text}, Revision: text, Warnings: []string{text},
 		Changes: []diff.Change{
-			{Object: name, Action: diff.Changed, Notes: []string{text}, Before: object("a"), After: object(text), Dangers: []diff.Danger{{Rule: "prune", Detail: text, Allowed: text}}, Images: []diff.Image{{Container: text, Before: text, After: text}}},
+			{Object: name, Action: diff.Changed, Notes: []string{text}, Before: object("a"), After: object(text), Dangers: []diff.Danger{{Rule: "prune", Detail: text, Allowed: text}}, Images: []diff.Image{{Container: text, Before: text, After: text, Registry: &diff.ImageCheck{State: diff.ImageMissing, Reason: text}}}},
 			{Object: name, Action: diff.Failed, Reason: text, Before: object("a")},
 		},
 	}}

@@ -25,21 +25,19 @@ type ImageChange struct {
 // objects that do not change are not known.
 func imageChanges(results []*diff.Result) []ImageChange {
 	found := []ImageChange{}
-	for _, r := range results {
-		for _, c := range r.Changes {
-			if !c.Different() || c.Action == diff.Failed {
-				continue
+	for r, c := range changesOf(results) {
+		if !c.Different() || c.Action == diff.Failed {
+			continue
+		}
+		for _, image := range c.Images {
+			action := "changed"
+			switch {
+			case image.Before == "":
+				action = "added"
+			case image.After == "":
+				action = "removed"
 			}
-			for _, image := range c.Images {
-				action := "changed"
-				switch {
-				case image.Before == "":
-					action = "added"
-				case image.After == "":
-					action = "removed"
-				}
-				found = append(found, ImageChange{r.Cluster, action, c.Object, image})
-			}
+			found = append(found, ImageChange{r.Cluster, action, c.Object, image})
 		}
 	}
 	return found
@@ -74,16 +72,25 @@ func Images(w io.Writer, results []*diff.Result) error {
 	return t.Write(w, true)
 }
 
+// imageProblem returns the ID of the rule and a sentence for an image that is missing or could not be
+// verified, and nothing for others.
+func imageProblem(i diff.Image) (rule, text string) {
+	switch {
+	case i.Registry == nil:
+	case i.Registry.State == diff.ImageMissing:
+		return noImage, "uses the image " + i.After + ": " + i.Registry.Reason
+	case i.Registry.State == diff.ImageUnknown:
+		return unknown, "uses the image " + i.After + ", which could not be verified: " + i.Registry.Reason
+	}
+	return "", ""
+}
+
 // imageProblems returns a sentence for each image of a change that is missing or could not be verified.
 func imageProblems(c diff.Change) []string {
 	var said []string
 	for _, i := range c.Images {
-		switch {
-		case i.Registry == nil:
-		case i.Registry.State == diff.ImageMissing:
-			said = append(said, "uses the image "+i.After+": "+i.Registry.Reason)
-		case i.Registry.State == diff.ImageUnknown:
-			said = append(said, "uses the image "+i.After+", which could not be verified: "+i.Registry.Reason)
+		if _, text := imageProblem(i); text != "" {
+			said = append(said, text)
 		}
 	}
 	return said

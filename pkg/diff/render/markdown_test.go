@@ -2,6 +2,7 @@ package render_test
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -45,6 +46,31 @@ func TestMarkdownFits(t *testing.T) {
 		}
 		if open, closed := strings.Count(text, "<details>"), strings.Count(text, "</details>"); open != closed {
 			t.Errorf("%d objects of %d: %d details are opened and %d closed", c.objects, c.size, open, closed)
+		}
+	}
+}
+
+// TestCommentImages requires that comments name the images that a registry does not have or could not
+// be asked for, and only these.
+func TestCommentImages(t *testing.T) {
+	t.Parallel()
+	results := created(1, 1)
+	for name, state := range map[string]diff.ImageState{"found": diff.ImageFound, "missing": diff.ImageMissing, "unknown": diff.ImageUnknown} {
+		results[0].Changes[0].Images = append(results[0].Changes[0].Images, diff.Image{After: name, Registry: &diff.ImageCheck{State: state, Reason: "why " + name}})
+	}
+	for name, write := range map[string]func(io.Writer, []*diff.Result, int) error{"Markdown": render.Markdown, "Plain": render.Plain} {
+		var b strings.Builder
+		if err := write(&b, results, 0); err != nil {
+			t.Fatal(err)
+		}
+		for text, want := range map[string]bool{
+			"uses the image missing: why missing":                              true,
+			"uses the image unknown, which could not be verified: why unknown": true,
+			"found": false,
+		} {
+			if strings.Contains(b.String(), text) != want {
+				t.Errorf("%s: names %q is %v, want %v:\n%s", name, text, !want, want, b.String())
+			}
 		}
 	}
 }

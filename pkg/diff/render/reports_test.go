@@ -40,13 +40,13 @@ func TestReportsAreInert(t *testing.T) {
 				t.Errorf("%q: not one command: %q", text, line)
 			}
 		}
-		if brief := strings.Count(reports["brief"], "\n"); len(lines) != 3 || brief != 5 {
+		if brief := strings.Count(reports["brief"], "\n"); len(lines) != 4 || brief != 6 {
 			t.Errorf("%q: %d annotations, %d lines in brief:\n%s", text, len(lines), brief, reports["brief"])
 		}
-		if n := sarifResults(t, reports["sarif"]); n != 3 {
+		if n := sarifResults(t, reports["sarif"]); n != 4 {
 			t.Errorf("%q: %d results in SARIF", text, n)
 		}
-		if elements := elementsOf(t, reports["junit"]); elements["testcase"] != 4 || elements["failure"] != 3 || elements["skipped"] != 1 || len(elements) != 5 {
+		if elements := elementsOf(t, reports["junit"]); elements["testcase"] != 4 || elements["failure"] != 5 || elements["skipped"] != 1 || len(elements) != 5 {
 			t.Errorf("%q: JUnit has %v", text, elements)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -122,6 +123,22 @@ func clustersOf(results []*diff.Result) []string {
 		}
 	}
 	return all
+}
+
+// Changes returns the changes of the section, each with its result.
+func (s Section) Changes() iter.Seq2[*diff.Result, diff.Change] { return changesOf(s.Results) }
+
+// changesOf returns the changes of results, each with its result.
+func changesOf(results []*diff.Result) iter.Seq2[*diff.Result, diff.Change] {
+	return func(yield func(*diff.Result, diff.Change) bool) {
+		for _, r := range results {
+			for _, c := range r.Changes {
+				if !yield(r, c) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Title returns the heading of the section, or "" if one cluster was compared.

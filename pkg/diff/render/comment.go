@@ -1,0 +1,222 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/review"
+)
+
+// mostLines is the number of lines of each list in a comment.
+const mostLines = 50
+
+// markup formats texts of a repository for a host, so that nothing in them has a meaning there.
+type markup struct {
+	// text formats words, and code names and values.
+	text, code func(string) string
+	// detail formats a change; the flag is diff.Result.Builds.
+	detail func(diff.Change, bool) string
+	// leftOut is the note in a comment with omitted details: their number, and the number of all.
+	leftOut string
+}
+
+// in returns the clusters of a section as the end of a line.
+func (m markup) in(s Section) string {
+	if s.In() == "" {
+		return ""
+	}
+	return " " + m.text(strings.TrimSpace(s.In()))
+}
+
+// write writes a comment: its head, and the details that fit into limit bytes. 0 means no limit.
+func (m markup) write(w io.Writer, head string, results []*diff.Result, limit int) error {
+	var details []titled
+	for _, section := range Sections(results) {
+		for r, c := range section.Changes() {
+			if c.Different() {
+				details = append(details, titled{m.text(section.Title()), m.detail(c, r.Builds)})
+			}
+		}
+	}
+	full := head + joined(details)
+	if limit > 0 && len(full) > limit {
+		full = shortened(head, details, limit, m.leftOut)
+	}
+	_, err := io.WriteString(w, full)
+	return err
+}
+
+// omissions returns a line for each result that was not compared.
+func (m markup) omissions(results []*diff.Result) []string {
+	var lines []string
+	for _, section := range Sections(results) {
+		for _, r := range section.Results {
+			if r.NotCompared != nil {
+				lines = append(lines, m.code(r.Owner.String())+": "+m.text(r.NotCompared.Reason)+m.in(section))
+			}
+		}
+	}
+	return lines
+}
+
+// dangers returns a line for each warning, failure, danger, and image that is missing or unknown.
+func (m markup) dangers(results []*diff.Result) []string {
+	var lines []string
+	for _, section := range Sections(results) {
+		add := func(parts ...string) { lines = append(lines, strings.Join(parts, " ")+m.in(section)) }
+		for _, r := range section.Results {
+			for _, w := range r.Warnings {
+				add(m.text(w))
+			}
+			for _, effect := range Effects(r.Dangers) {
+				add(m.code(r.Owner.String()), m.text(effect))
+			}
+			for _, c := range r.Changes {
+				object := m.code(c.Object.String())
+				for _, text := range imageProblems(c) {
+					add("✗", object, m.text(text))
+				}
+				if c.Action == diff.Failed {
+					add("✗", object, "cannot be applied:", m.text(c.Reason))
+				} else if len(c.Dangers) > 0 {
+					add(object, m.text(strings.Join(Warnings(c), ", ")))
+				}
+			}
+		}
+	}
+	return lines
+}
+
+// images returns a line for each image that another replaces: object, container and images in a format.
+func (m markup) images(results []*diff.Result, format string) []string {
+	var lines []string
+	for _, section := range Sections(results) {
+		for _, c := range section.Changes() {
+			for _, i := range c.Images {
+				if c.Before != nil && c.After != nil {
+					lines = append(lines, fmt.Sprintf(format, m.code(c.Object.String())+m.in(section), m.code(i.Container), m.code(i.Before), m.code(i.After)))
+				}
+			}
+		}
+	}
+	return lines
+}
+
+// list returns lines, each in a format, without those after mostLines, which are counted.
+func list(lines []string, format string) string {
+	if more := len(lines) - mostLines; more > 0 {
+		lines = append(slices.Clone(lines[:mostLines]), fmt.Sprintf("and %d more", more))
+	}
+	var b strings.Builder
+	for _, line := range lines {
+		fmt.Fprintf(&b, format, line)
+	}
+	return b.String()
+}
+
+// titled is a text below the title of its section, which may be empty and is Markdown.
+type titled struct{ title, text string }
+
+// joined returns texts with each title once.
+func joined(all []titled) string {
+	var b strings.Builder
+	title := ""
+	for _, t := range all {
+		if t.title != title {
+			title = t.title
+			b.WriteString(subtitle(title))
+		}
+		b.WriteString(t.text)
+	}
+	return b.String()
+}
+
+func subtitle(title string) string { return "\n#### " + title + "\n\n" }
+
+// shortened omits the texts that do not fit.
+func shortened(head string, details []titled, most int, leftOut string) string {
+	room := most - len(head) - len(fmt.Sprintf(leftOut, len(details), len(details)))
+	var kept []titled
+	title := ""
+	for _, d := range details {
+		size := len(d.text)
+		if d.title != title {
+			size += len(subtitle(d.title))
+		}
+		if size <= room {
+			kept = append(kept, d)
+			room -= size
+			title = d.title
+		}
+	}
+	text := head + joined(kept) + fmt.Sprintf(leftOut, len(details)-len(kept), len(details))
+	if len(text) > most {
+		text = cutAt(text, most)
+	}
+	return text
+}
+
+// Warnings returns the effects of the dangers of a change.
+func Warnings(c diff.Change) []string { return Effects(c.Dangers) }
+
+// Effects returns the effects of dangers, without notices if there is more than a notice.
+func Effects(dangers []diff.Danger) []string {
+	var said []string
+	more := slices.ContainsFunc(dangers, func(d diff.Danger) bool { return !d.Notice })
+	for _, d := range dangers {
+		if d.Notice && more {
+			continue
+		}
+		text := printable.Line(review.Effect(d))
+		if d.Allowed != "" {
+			text += " (allowed by " + printable.Line(d.Allowed) + ")"
+		}
+		said = append(said, text)
+	}
+	return said
+}
+
+// Totals returns the totals of all results on one line.
+func Totals(results []*diff.Result) string { return counted(Sum(results)) }
+
+func counted(s Summary) string {
+	var parts []string
+	for _, p := range []struct {
+		n    int
+		what string
+	}{
+		{s.Created, "created"}, {s.Changed, "changed"}, {s.Recreated, "recreated"}, {s.Pruned, "deleted"},
+		{s.Encrypted, "encrypted"}, {s.Failed, "failing"}, {s.Blocked, "blocked"}, {s.Unstable, "unstable"}, {s.Ignored, "ignored"}, {s.NotCompared, "not compared"},
+	} {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	if s.NotCorrected > 0 {
+		parts = append(parts, fmt.Sprintf("%d not corrected", s.NotCorrected))
+	}
+	if len(parts) == 0 {
+		return "no changes"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func verdict(c diff.Change) string {
+	if c.Action == diff.Failed {
+		return "cannot be applied"
+	}
+	return words[c.Action]
+}
+
+// cutAt shortens a text without splitting a character.
+func cutAt(s string, most int) string {
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most]
+}
