@@ -18,11 +18,13 @@ func (t *Terminal) Secret(ctx context.Context, question string) (string, error) 
 		return "", ErrNoTerminal
 	}
 	fd := int(in.Fd())
-	before, err := term.GetState(fd)
+	defer t.pause()()
+	// ReadPassword stops the echo only when it begins: what is typed, or pasted, between the prompt
+	// and that moment would be shown.
+	before, err := term.MakeRaw(fd)
 	if err != nil {
 		return "", fmt.Errorf("prompting on the terminal: %w", err)
 	}
-	defer t.pause()()
 	fmt.Fprintf(t.err, "%s: ", printable.Text(question))
 	type reply struct {
 		text []byte
@@ -39,10 +41,10 @@ func (t *Terminal) Secret(ctx context.Context, question string) (string, error) 
 	select {
 	case <-ctx.Done():
 		got.err = context.Cause(ctx)
-		if err := term.Restore(fd, before); err != nil {
-			got.err = err
-		}
 	case got = <-answer:
+	}
+	if err := term.Restore(fd, before); err != nil {
+		got.err = err
 	}
 	fmt.Fprintln(t.err)
 	if got.err != nil {

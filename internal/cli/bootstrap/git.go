@@ -210,6 +210,7 @@ func ask(ctx context.Context, a *app.App, question string) (string, error) {
 	if err == nil && answer == "" {
 		err = errors.New("empty input")
 	}
+	a.Secrets.Add(answer)
 	return answer, err
 }
 
