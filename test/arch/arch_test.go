@@ -3,11 +3,13 @@
 package arch_test
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -136,6 +138,42 @@ func TestNoPackageIsADrawer(t *testing.T) {
 			}
 		}
 	})
+}
+
+// makesFolders are the functions for tests that create temporary folders, or start programs that do.
+var makesFolders = regexp.MustCompile(`^(testcluster\.(Start|Up|BuildFlux)|test(githost|gitea)\.(Start|Open)\w*|gitrepo\.(Open|New|FetchRevision))$`)
+
+// TestTemporaryFolders checks that tests that create temporary folders run in one of their own,
+// which has to be empty in the end.
+func TestTemporaryFolders(t *testing.T) {
+	t.Parallel()
+	need, have := map[string]string{}, map[string]bool{}
+	eachFile(t, func(path string, file *ast.File) {
+		if !strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		folder := filepath.ToSlash(filepath.Dir(path))
+		ast.Inspect(file, func(n ast.Node) bool {
+			if selector, ok := n.(*ast.SelectorExpr); ok {
+				x, _ := selector.X.(*ast.Ident)
+				switch name := fmt.Sprintf("%s.%s", x, selector.Sel.Name); {
+				case name == "testtemp.M":
+					have[folder] = true
+				case makesFolders.MatchString(name):
+					need[folder] = name
+				}
+			}
+			return true
+		})
+	})
+	for folder, name := range need {
+		if !have[folder] {
+			t.Errorf("%s uses %s: its TestMain must run testtemp.M", folder, name)
+		}
+	}
+	if len(need) < 10 {
+		t.Errorf("only %d packages use temporary folders: %v", len(need), need)
+	}
 }
 
 func contains(list []string, s string) bool {

@@ -77,7 +77,7 @@ func (w *world) newVictim(t *testing.T, namespace string) *victim {
 	if err := os.WriteFile(ca, v.host.CA, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	v.env = append(os.Environ(), "KUBECONFIG="+v.killer.kubeconfig(t, w.cluster), "HOME="+t.TempDir(), "GITHUB_TOKEN=t0ken")
+	v.env = environment(t, v.killer.kubeconfig(t, w.cluster), "GITHUB_TOKEN=t0ken")
 	v.args = []string{
 		"bootstrap", "github", "--hostname=" + v.host.Hostname, "--ca-file=" + ca, "--owner=acme", "--repository=fleet", "--team=ops:maintain",
 		"--path=clusters/demo", "--namespace=" + namespace, "--ssh-hostname=" + strings.TrimPrefix(w.cluster.Env["FLUX_SANDBOX_GIT_SSH_URL"], "ssh://git@"),
@@ -299,7 +299,7 @@ func (w *world) killedPushing(t *testing.T) {
 			address := v.killer.proxy(t, w.cluster.Env["FLUX_SANDBOX_GIT_URL"], http.DefaultTransport, func(r *http.Request) bool {
 				return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/git-receive-pack")
 			})
-			v.env = append(os.Environ(), "KUBECONFIG="+w.cluster.Kubeconfig, "HOME="+t.TempDir())
+			v.env = environment(t, w.cluster.Kubeconfig)
 			v.args = []string{
 				"bootstrap", "git", "--url=" + address + "/" + name + ".git", "--allow-insecure-http", "--username=dev", "--password=any", "--token-auth", "--silent",
 				"--path=clusters/demo", "--namespace=" + name, "--components=source-controller,kustomize-controller",

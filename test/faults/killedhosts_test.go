@@ -115,7 +115,7 @@ func (w *world) hostVictim(t *testing.T, name, namespace string) (*victim, func(
 	}
 	v := &victim{t: t, w: w, namespace: namespace, killer: &killer{}}
 	server.Inject(v.killer.fault())
-	v.env = append(os.Environ(), "KUBECONFIG="+w.cluster.Kubeconfig, "HOME="+t.TempDir(), "GITLAB_TOKEN=t0ken", "BITBUCKET_TOKEN=t0ken")
+	v.env = environment(t, w.cluster.Kubeconfig, "GITLAB_TOKEN=t0ken", "BITBUCKET_TOKEN=t0ken")
 	v.args = slices.Concat([]string{"bootstrap"}, row.args, []string{
 		"--hostname=" + server.Hostname, "--ssh-hostname=" + server.SSHHostname, "--ca-file=" + ca, "--path=clusters/demo", "--namespace=" + namespace,
 		"--components=source-controller,kustomize-controller", "--network-policy=false",

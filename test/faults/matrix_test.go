@@ -79,7 +79,7 @@ func (w *world) newKilledRun(t *testing.T, row matrixRow, namespace string) *kil
 	if row.git {
 		w.cluster.Sandbox(t, "git", "create", namespace)
 	}
-	v.env = append(os.Environ(), "KUBECONFIG="+v.killer.kubeconfigOf(t, w.cluster, func(*http.Request) bool { return true }), "HOME="+t.TempDir())
+	v.env = environment(t, v.killer.kubeconfigOf(t, w.cluster, func(*http.Request) bool { return true }))
 	v.args = append(row.args(t, w, v), "--namespace="+namespace, "--components=source-controller,kustomize-controller", "--network-policy=false")
 	return v
 }

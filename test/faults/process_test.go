@@ -71,7 +71,7 @@ func (w *world) startIn(t *testing.T, folder, kubeconfig string, args ...string)
 	p := &process{t: t, line: "flux " + strings.Join(args, " "), stdout: newTranscript(), stderr: newTranscript(), ended: make(chan struct{}), temporary: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
 	p.cmd = exec.CommandContext(ctx, filepath.Join(w.bin, "flux"), args...)
-	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+t.TempDir(), "TMPDIR="+p.temporary)
+	p.cmd.Env = environment(t, kubeconfig, "TMPDIR="+p.temporary)
 	p.cmd.Dir = folder
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	if err := p.cmd.Start(); err != nil {
@@ -86,6 +86,13 @@ func (w *world) startIn(t *testing.T, folder, kubeconfig string, args ...string)
 		<-p.ended
 	})
 	return p
+}
+
+// environment returns the environment of a process. Its home and its temporary folder are folders of
+// the test, because a killed process leaves files.
+func environment(t *testing.T, kubeconfig string, more ...string) []string {
+	t.Helper()
+	return append(append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+t.TempDir(), "TMPDIR="+t.TempDir()), more...)
 }
 
 func (p *process) fatalf(format string, args ...any) {

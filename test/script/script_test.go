@@ -26,11 +26,12 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/internal/testtemp"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(withHelper{m}, map[string]func(){
+	testscript.Main(testtemp.M{Tests: withHelper{m}}, map[string]func(){
 		"flux": func() { os.Exit(runFlux()) },
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli"
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/internal/testtemp"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -39,7 +40,7 @@ var promotion = controllers.Kind{
 // scripts run as this test program.
 func TestMain(m *testing.M) {
 	controllers.Kinds = append(controllers.Kinds, promotion)
-	testscript.Main(m, map[string]func(){"flux": func() { os.Exit(runFlux()) }})
+	testscript.Main(testtemp.M{Tests: m}, map[string]func(){"flux": func() { os.Exit(runFlux()) }})
 }
 
 func runFlux() int {
