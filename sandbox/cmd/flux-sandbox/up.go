@@ -10,8 +10,15 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
+// upOptions are the flags of up.
+type upOptions struct {
+	controllers string
+	flux        string
+	timeout     time.Duration
+}
+
 func newUpCommand(folder func() (state.Folder, error)) *cobra.Command {
-	choice, timeout := "all", 2*time.Minute
+	o := upOptions{controllers: "all", timeout: 2 * time.Minute}
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the sandbox",
@@ -19,9 +26,16 @@ func newUpCommand(folder func() (state.Folder, error)) *cobra.Command {
 		after a crash. Ctrl-C before the sandbox is ready stops everything that was started.
 
 		A Flux controller selected by --controllers runs as a real process while a pod with its image is in the cluster; the pods
-		of other controllers are simulated like any other pod.`,
+		of other controllers are simulated like any other pod.
+
+		With --flux, an embedded version of Flux is installed with flux, which must be beside flux-sandbox or on PATH: its CRDs,
+		RBAC, arguments and network policies. The controllers run in the versions that could be built; up reports those that
+		differ.`,
 		Example: `  # Start a sandbox with all Flux controllers
   flux-sandbox up
+
+  # Start a sandbox with Flux 2.10 installed
+  flux-sandbox up --flux=2.10
 
   # Start only a control plane, in a separate folder
   flux-sandbox up --dir /tmp/try --controllers=none`,
@@ -31,22 +45,46 @@ func newUpCommand(folder func() (state.Folder, error)) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			controllers, err := controller.Parse(choice)
-			if err != nil {
-				return err
-			}
-			binary, err := executable()
-			if err != nil {
-				return err
-			}
-			return lifecycle.Up(cmd.Context(), lifecycle.Options{
-				Folder: f, Binary: binary, Controllers: controllers, Timeout: timeout, Progress: cmd.ErrOrStderr(),
-			})
+			return o.run(cmd, f)
 		},
 	}
-	cmd.Flags().StringVar(&choice, "controllers", choice, "controllers that run as real processes: all, none, or a comma-separated list of names")
-	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "maximum time to wait until the sandbox is ready")
+	cmd.Flags().StringVar(&o.controllers, "controllers", o.controllers, "controllers that run as real processes: all, none, or a comma-separated list of names")
+	cmd.Flags().StringVar(&o.flux, "flux", "", "version of Flux to install, e.g. 2.10.0 or 2.10 (default none)")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", o.timeout, "maximum time to wait until the sandbox is ready, and then until Flux is installed")
+	_ = cmd.RegisterFlagCompletionFunc("flux", completeVersions) // fails for unknown flags only
 	return cmd
+}
+
+func (o upOptions) run(cmd *cobra.Command, folder state.Folder) error {
+	controllers, err := controller.Parse(o.controllers)
+	if err != nil {
+		return err
+	}
+	binary, err := executable()
+	if err != nil {
+		return err
+	}
+	up := func() error {
+		return lifecycle.Up(cmd.Context(), lifecycle.Options{
+			Folder: folder, Binary: binary, Controllers: controllers, Timeout: o.timeout, Progress: cmd.ErrOrStderr(),
+		})
+	}
+	if o.flux == "" {
+		return up()
+	}
+	// An unknown version is reported before anything is started.
+	f, err := findFlux(binary)
+	if err != nil {
+		return err
+	}
+	d, err := f.distribution(cmd.Context(), o.flux)
+	if err != nil {
+		return err
+	}
+	if err := up(); err != nil {
+		return err
+	}
+	return f.install(cmd.Context(), d, folder, o.timeout, cmd.ErrOrStderr())
 }
 
 func newDownCommand(folder func() (state.Folder, error)) *cobra.Command {

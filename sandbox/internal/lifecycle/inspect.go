@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"sort"
 
+	"github.com/fluxkit/flux/sandbox/internal/controller"
 	"github.com/fluxkit/flux/sandbox/internal/process"
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
@@ -28,6 +29,8 @@ type Process struct {
 	Ports   map[string]int `json:"ports,omitempty"`
 	Memory  int64          `json:"memoryBytes"`
 	Pod     string         `json:"pod,omitempty"`
+	// Version is the version of the binary of a controller.
+	Version string `json:"version,omitempty"`
 }
 
 // Inspect reports the state of the processes themselves, not only the recorded
@@ -68,6 +71,10 @@ func (r *Report) addPods(folder state.Folder) error {
 	if err != nil {
 		return fmt.Errorf("listing the processes of pods: %w", err)
 	}
+	config, err := folder.LoadConfig()
+	if err != nil {
+		return err
+	}
 	var pods []Process
 	for _, path := range records {
 		record, err := state.LoadPod(path)
@@ -81,6 +88,9 @@ func (r *Report) addPods(folder state.Folder) error {
 		p := Process{Name: record.Controller, Pod: record.Namespace + "/" + record.Name, PID: id.PID, Phase: state.Stopped, Ports: record.Ports}
 		if id.Alive() {
 			p.Phase = state.Ready
+		}
+		if p.Version, err = controller.Version(config.ControllerDir, record.Controller); err != nil {
+			return err
 		}
 		pods = append(pods, p)
 	}

@@ -1,0 +1,88 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// newUser returns a user without a cluster, who has flux, its helper and flux-sandbox in one folder.
+func newUser(t *testing.T) *story {
+	t.Helper()
+	bin := testcluster.BuildFlux(t, helper.Program)
+	for _, program := range []string{helper.Sandbox, "kubectl", "controllers"} {
+		if err := os.Symlink(filepath.Join(testcluster.Bin(), program), filepath.Join(bin, program)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &story{T: t, env: append(os.Environ(), "KUBECONFIG=/dev/null", "HOME="+t.TempDir(), "GIT_CONFIG_NOSYSTEM=1",
+		"PATH="+strings.Join([]string{bin, os.Getenv("PATH")}, string(os.PathListSeparator)))}
+}
+
+// TestSandboxOfAVersion starts a sandbox with a version of Flux that is not the default, and checks
+// what is installed in it, and that the versions of the controllers that run are reported.
+func TestSandboxOfAVersion(t *testing.T) {
+	t.Parallel()
+	s := newUser(t)
+	newest := controllers.Distributions[0]
+	dir, err := os.MkdirTemp("", "flux-e2e-") // short, because it contains sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, stderr, err := s.try("flux", "sandbox", "up", "--flux=2.7", "--dir="+dir)
+	if err == nil || !strings.Contains(stderr, `unknown version of Flux "2.7": must be one of `+strings.Join(controllers.EmbeddedVersions(), ", ")) {
+		t.Errorf("an unknown version: %v\n%s", err, stderr)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("an unknown version leaves %v in the folder (%v)", left, err)
+	}
+	if words := s.run("flux", "__complete", "sandbox", "up", "--flux", ""); !strings.Contains(words, strings.Join(controllers.EmbeddedVersions(), "\n")) {
+		t.Errorf("completions of --flux: %q", words)
+	}
+	s.Cleanup(func() {
+		if err := (&testcluster.Cluster{Dir: dir}).Down(); err != nil {
+			t.Error(err)
+		}
+	})
+	_, stderr, err = s.try("flux", "sandbox", "up", "--flux="+newest.Minor(), "--dir="+dir)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, stderr)
+	}
+	var status struct {
+		Processes []struct{ Name, Pod, Version string }
+	}
+	if err := json.Unmarshal([]byte(s.run("flux", "sandbox", "status", "-o", "json", "--dir="+dir)), &status); err != nil {
+		t.Fatal(err)
+	}
+	s.env = append(s.env, "KUBECONFIG="+filepath.Join(dir, "kubeconfig"))
+	if installed := s.run("flux", "version"); !strings.Contains(installed, "distribution: flux-v"+newest.Version) {
+		t.Errorf("installed is:\n%s", installed)
+	}
+	readme, err := os.ReadFile(filepath.Join(testcluster.Root(), "sandbox", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := 0
+	for _, p := range status.Processes {
+		if p.Pod == "" {
+			continue
+		}
+		running++
+		other := p.Name + " " + p.Version + " instead of " + newest.Tags[p.Name]
+		if p.Version == "" || (p.Version != newest.Tags[p.Name]) != strings.Contains(stderr, other) {
+			t.Errorf("%s runs in version %q, reported is:\n%s", p.Name, p.Version, stderr)
+		}
+		if row := "| " + p.Name + " | " + p.Version + " |"; !strings.Contains(string(readme), row) {
+			t.Errorf("the table of sandbox/README.md has no row %q", row)
+		}
+	}
+	if running != len(newest.Tags) {
+		t.Errorf("%d controllers run, want %d: %v", running, len(newest.Tags), status)
+	}
+}
