@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -106,18 +105,12 @@ func get(ctx context.Context, address *url.URL, dial func(context.Context, strin
 		return nil, fmt.Errorf("the server answered %s", response.Status)
 	}
 	most := budget.Default().Stored
+	tooLarge := budget.TooLarge("", "the artifact", most)
 	if response.ContentLength > most {
-		return nil, tooLarge(most)
+		return nil, tooLarge
 	}
 	var content bytes.Buffer
 	content.Grow(int(max(response.ContentLength, 0)) + bytes.MinRead) // without copies as it grows
-	n, err := io.Copy(&content, io.LimitReader(response.Body, most+1))
-	if err == nil && n > most {
-		err = tooLarge(most)
-	}
+	_, err = content.ReadFrom(budget.Reader(response.Body, most, tooLarge))
 	return content.Bytes(), err
-}
-
-func tooLarge(most int64) error {
-	return &budget.ExceededError{Fact: "the artifact is larger than " + budget.Size(most)}
 }

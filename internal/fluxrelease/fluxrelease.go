@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/download"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -50,7 +50,7 @@ type Manifests struct {
 // semantic version.
 func Normalize(text string) (string, error) {
 	v, err := version.ParseSemantic(text)
-	if err != nil || "v"+v.String() != "v"+strings.TrimPrefix(text, "v") {
+	if err != nil || v.String() != strings.TrimPrefix(text, "v") {
 		return "", fmt.Errorf("invalid version %q: must be %s, a version such as v%s, or latest", text, minors(), controllers.DefaultVersion)
 	}
 	return "v" + v.String(), nil
@@ -147,12 +147,9 @@ func read(ctx context.Context, client *download.Client, address string, most int
 		return nil, err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, most+1))
+	data, err := budget.ReadAll(file, "", "the file", most)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", address, err)
-	}
-	if int64(len(data)) > most {
-		return nil, fmt.Errorf("%s is larger than %d MiB", address, most>>20)
 	}
 	return data, nil
 }

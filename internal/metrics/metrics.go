@@ -2,7 +2,6 @@
 package metrics
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,6 +13,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // textMax is the maximum size of the metrics of a process. Those of a controller with thousands of
@@ -33,7 +34,7 @@ const bucketSuffix = "_bucket"
 // Read calls each with the series that have one of the names, in the order of the names.
 func Read(r io.Reader, names []string, each func(Series)) error {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(&limited{r, textMax})
+	families, err := parser.TextToMetricFamilies(budget.Reader(r, textMax, budget.TooLarge("", "the text", textMax)))
 	if err != nil {
 		return fmt.Errorf("reading metrics: %w", err)
 	}
@@ -74,24 +75,6 @@ func labels(m *dto.Metric) map[string]string {
 		all[l.GetName()] = l.GetValue()
 	}
 	return all
-}
-
-// limited fails when more than the remaining bytes are read. io.LimitReader would cut the text off,
-// and metrics would be missing without an error.
-type limited struct {
-	from      io.Reader
-	remaining int
-}
-
-var errTooLarge = errors.New("larger than " + strconv.Itoa(textMax>>20) + " MiB")
-
-// Read implements io.Reader.
-func (l *limited) Read(p []byte) (int, error) {
-	n, err := l.from.Read(p)
-	if l.remaining -= n; l.remaining < 0 {
-		return 0, errTooLarge
-	}
-	return n, err
 }
 
 // Histogram maps the upper bounds of buckets to their cumulative counts.

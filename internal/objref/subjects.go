@@ -39,14 +39,9 @@ func ParseSubjects(flag string, words []string) (Subjects, error) {
 	var all Subjects
 	for _, name := range names {
 		for _, kind := range kinds {
-			r, ok := Parse([]string{kind, name})
-			if !ok {
-				return all, NotAnObject(kind + " " + name)
-			}
-			if err := unambiguous(r); err != nil {
+			if err := all.add(kind, name); err != nil {
 				return all, err
 			}
-			all.Objects = append(all.Objects, r)
 		}
 	}
 	return all, nil
@@ -55,16 +50,21 @@ func ParseSubjects(flag string, words []string) (Subjects, error) {
 func subjectObjects(words []string) (Subjects, error) {
 	var all Subjects
 	for _, word := range words {
-		r, ok := Parse([]string{word})
-		if !ok {
-			return all, NotAnObject(word)
-		}
-		if err := unambiguous(r); err != nil {
+		if err := all.add(word); err != nil {
 			return all, err
 		}
-		all.Objects = append(all.Objects, r)
 	}
 	return all, nil
+}
+
+// add adds the object that words name.
+func (s *Subjects) add(words ...string) error {
+	r, ok := Parse(words)
+	if !ok {
+		return NotAnObject(strings.Join(words, " "))
+	}
+	s.Objects = append(s.Objects, r)
+	return unambiguous(r)
 }
 
 func subjectKinds(words []string) (Subjects, error) {

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/printable"
 )
 
@@ -63,12 +64,9 @@ func readFile(path string, limit int64) (data []byte, err error) {
 
 // readAll reads to the end, or fails if there is more than limit bytes.
 func readAll(r io.Reader, name string, limit int64) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, limit+1))
+	data, err := budget.ReadAll(r, "", "the file", limit)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", name, err)
-	}
-	if int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s is larger than %d MiB", name, max(1, limit>>20))
 	}
 	return data, nil
 }

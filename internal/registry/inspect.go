@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -98,22 +97,7 @@ type bounded struct{ next http.RoundTripper }
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := b.next.RoundTrip(request)
 	if err == nil {
-		response.Body = &document{response.Body, maxDocument}
+		response.Body = budget.Body(response.Body, maxDocument, budget.TooLarge("", "a manifest of the registry", maxDocument))
 	}
 	return response, err
-}
-
-// document is the body of a response.
-type document struct {
-	io.ReadCloser
-	left int
-}
-
-// Read implements io.Reader.
-func (d *document) Read(b []byte) (int, error) {
-	n, err := d.ReadCloser.Read(b)
-	if d.left -= n; d.left < 0 {
-		return n, fmt.Errorf("the registry sends a manifest of more than %s", budget.Size(maxDocument))
-	}
-	return n, err
 }

@@ -256,12 +256,7 @@ func compressed(layer v1.Layer, progress func(done, total int64)) (content []byt
 	if size, err := layer.Size(); err == nil && progress != nil {
 		from = &counted{from: reader, total: size, progress: progress}
 	}
-	most := budget.Default().Stored
-	content, err = io.ReadAll(io.LimitReader(from, most+1))
-	if err == nil && int64(len(content)) > most {
-		err = &budget.ExceededError{Fact: "the layer is larger than " + budget.Size(most)}
-	}
-	return content, err
+	return budget.ReadAll(from, "", "the layer", budget.Default().Stored)
 }
 
 // counted reports the number of bytes that are read.

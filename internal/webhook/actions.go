@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // Audience is the default audience of the OIDC token of a Receiver.
@@ -49,7 +50,7 @@ func ActionsToken(ctx context.Context, client *http.Client, env func(string) str
 	if err != nil {
 		return "", fmt.Errorf("requesting an OIDC token: %w", hidden(err))
 	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, mostToken))
+	text, err := budget.ReadAll(response.Body, "", "it", mostToken)
 	if err := errors.Join(err, response.Body.Close()); err != nil {
 		return "", fmt.Errorf("reading the response with the OIDC token: %w", err)
 	}

@@ -17,10 +17,7 @@ const maxStdin = 64 << 20
 
 // ReadStdin reads standard input to its end, as far as its limit.
 func ReadStdin(ctx context.Context, a *App) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(a.Stdin(ctx), maxStdin+1))
-	if err == nil && len(text) > maxStdin {
-		err = &budget.ExceededError{Fact: "it is larger than " + budget.Size(maxStdin)}
-	}
+	text, err := budget.ReadAll(a.Stdin(ctx), "", "it", maxStdin)
 	if err != nil {
 		return nil, fmt.Errorf("reading standard input: %w", err)
 	}

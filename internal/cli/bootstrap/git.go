@@ -5,13 +5,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/hint"
@@ -175,7 +175,7 @@ func plainGit(a *app.App, cmd *cobra.Command, o *gitFlags, address *url.URL, acc
 func gitPassword(ctx context.Context, a *app.App, o *gitFlags, privateKey []byte) (string, error) {
 	password := o.password
 	if password == "-" {
-		text, err := io.ReadAll(io.LimitReader(a.Stdin(ctx), installation.MostCredentials))
+		text, err := budget.ReadAll(a.Stdin(ctx), "", "it", installation.MostCredentials)
 		if err != nil {
 			return "", fmt.Errorf("reading the password from standard input: %w", err)
 		}

@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"strings"
 	"time"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/installation"
@@ -78,7 +78,7 @@ func tokenFromStdin(ctx context.Context, a *app.App) (string, error) {
 	if ui.IsTerminal(a.In) {
 		return "", nil
 	}
-	text, err := io.ReadAll(io.LimitReader(a.Stdin(ctx), installation.MostCredentials))
+	text, err := budget.ReadAll(a.Stdin(ctx), "", "it", installation.MostCredentials)
 	if err != nil {
 		return "", fmt.Errorf("reading the token from standard input: %w", err)
 	}

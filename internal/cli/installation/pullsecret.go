@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // MostCredentials is the maximum size of credentials on standard input.
@@ -25,7 +27,7 @@ func (m *Manifests) PullSecret(in io.Reader, namespace string) (*unstructured.Un
 	}
 	credentials := m.RegistryCreds
 	if credentials == "-" {
-		text, err := io.ReadAll(io.LimitReader(in, MostCredentials))
+		text, err := budget.ReadAll(in, "", "it", MostCredentials)
 		if err != nil {
 			return nil, fmt.Errorf("reading the registry's credentials from standard input: %w", err)
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // SecretFlag is a secret value with flags to set it directly, from a file or from
@@ -77,10 +79,7 @@ func (c *Input) File(flag, name string) []byte {
 		defer func() { _ = f.Close() }() // opened read-only
 		in = f
 	}
-	text, err := io.ReadAll(io.LimitReader(in, maxInput+1))
-	if err == nil && len(text) > maxInput {
-		err = errors.New("input exceeds 1 MiB, the maximum size of a Secret")
-	}
+	text, err := io.ReadAll(budget.Reader(in, maxInput, errors.New("input exceeds 1 MiB, the maximum size of a Secret")))
 	c.CheckFlag(flag, err)
 	return text
 }

@@ -128,7 +128,10 @@ func TestDocumentsOfStrangers(t *testing.T) {
 	plain, secure := httptest.NewServer(count), httptest.NewTLSServer(count)
 	t.Cleanup(plain.Close)
 	t.Cleanup(secure.Close)
-	authority := writePEM(t, &pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+	authority := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(authority, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	bin, ran := t.TempDir(), filepath.Join(t.TempDir(), "ran")
 	for _, name := range []string{"az", "azd", "pwsh", "gpg", "gcloud", "age-plugin-x"} {
 		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\necho $0 >> '"+ran+"'\n"), 0o700); err != nil { //nolint:gosec // a program

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os/exec"
 	"strings"
 
@@ -12,6 +11,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/getsops/sops/v3/age"
 	"github.com/getsops/sops/v3/pgp"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // dataKeyMax is more than the size of a data key and of its parts.
@@ -79,5 +80,5 @@ func (s *service) fromRing(sealed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decrypting the data key: %w", err)
 	}
-	return io.ReadAll(io.LimitReader(message.UnverifiedBody, dataKeyMax))
+	return budget.ReadAll(message.UnverifiedBody, "", "the data key", dataKeyMax)
 }

@@ -3,7 +3,6 @@ package decrypt_test
 import (
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
@@ -11,10 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -29,6 +26,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/internal/sops"
+	"github.com/fluxkit/flux/internal/testproxy"
 )
 
 // ciphertext is what the key services of these tests decrypt to the data key.
@@ -247,7 +245,7 @@ func TestAzure(t *testing.T) {
 	}))
 	t.Cleanup(identity.Close)
 	var stolen atomic.Bool
-	vault := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	vault := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Host != "team.vault.azure.net" && r.Header.Get("Authorization") != "" {
 			stolen.Store(true)
 		}
@@ -263,14 +261,15 @@ func TestAzure(t *testing.T) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = fmt.Fprintf(w, `{"kid":"https://team.vault.azure.net/keys/key/1","value":%q}`, base64.RawURLEncoding.EncodeToString(dataKey))
-	}))
-	certificate, authority := certificateFor(t, "team.vault.azure.net", "evil.example.com")
-	vault.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
-	vault.StartTLS()
-	t.Cleanup(vault.Close)
-	env := []string{
-		"IDENTITY_ENDPOINT=" + identity.URL, "IDENTITY_HEADER=header", "AZURE_TOKEN_CREDENTIALS=ManagedIdentityCredential",
-		"HTTPS_PROXY=" + newProxy(t, vault.Listener.Addr().String()), "SSL_CERT_FILE=" + authority,
+	})
+	proxy, err := testproxy.Start(filepath.Join(t.TempDir(), "ca.crt"), []string{"team.vault.azure.net", "evil.example.com"}, vault)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(proxy.Close)
+	env := []string{"IDENTITY_ENDPOINT=" + identity.URL, "IDENTITY_HEADER=header", "AZURE_TOKEN_CREDENTIALS=ManagedIdentityCredential"}
+	for name, value := range proxy.Environment() {
+		env = append(env, name+"="+value)
 	}
 	sealed := func(url string) []byte {
 		master := azkv.NewMasterKey(url, "key", "1")
@@ -286,41 +285,4 @@ func TestAzure(t *testing.T) {
 	if _, err := d.Decrypt(t.Context(), sealed("https://evil.example.com"), "yaml"); !errors.Is(err, sops.ErrNoKey) || len(d.warnings) != 1 || stolen.Load() {
 		t.Errorf("a server outside of Azure: %v, warnings %q, got the token: %v", err, d.warnings, stolen.Load())
 	}
-}
-
-// newProxy returns the address of a proxy that connects every client to one server.
-func newProxy(t *testing.T, to string) string {
-	t.Helper()
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodConnect {
-			w.WriteHeader(http.StatusMethodNotAllowed)
-			return
-		}
-		server, err := (&net.Dialer{}).DialContext(r.Context(), "tcp", to)
-		if err != nil {
-			w.WriteHeader(http.StatusBadGateway)
-			return
-		}
-		client, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			_ = server.Close()
-			return
-		}
-		_, _ = io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n")
-		go func() { _, _ = io.Copy(server, client); _ = server.Close() }()
-		_, _ = io.Copy(client, server)
-		_ = client.Close()
-	}))
-	t.Cleanup(proxy.Close)
-	return proxy.URL
-}
-
-// writePEM writes a block to a file of the test and returns its path.
-func writePEM(t *testing.T, block *pem.Block) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
 }

@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/redact"
 )
@@ -254,24 +255,9 @@ func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response, err := t.next.RoundTrip(r)
 	if err == nil {
-		response.Body = &boundedBody{response.Body, maxResponse}
+		response.Body = budget.Body(response.Body, maxResponse, &excessError{fmt.Sprintf("sends a response of more than %d MiB", maxResponse>>20)})
 	}
 	return response, err
-}
-
-// boundedBody is a body that ends with an excessError.
-type boundedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-// Read implements io.Reader.
-func (b *boundedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return n, &excessError{fmt.Sprintf("sends a response of more than %d MiB", maxResponse>>20)}
-	}
-	return n, err
 }
 
 // explain returns an Error with a hint for a request without a usable response,

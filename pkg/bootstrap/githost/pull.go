@@ -194,7 +194,8 @@ func colon(text string) string {
 }
 
 // commentPage is the number of comments that a request asks for, and
-// maxCommentPages bounds the requests: a host may return pages without end.
+// maxCommentPages bounds the pages, which a host may return without end. It is
+// lower than maxRequests, because the comments of a page may have megabytes.
 const (
 	commentPage     = 100
 	maxCommentPages = 200

@@ -101,9 +101,6 @@ func pullMessages(body []byte) []string {
 	var rejected struct {
 		Message any `json:"message"`
 		Error   any `json:"error"`
-		Errors  []struct {
-			Message string `json:"message"`
-		} `json:"errors"`
 	}
 	if json.Unmarshal(body, &rejected) != nil {
 		return nil // for example a page of a proxy
@@ -117,10 +114,5 @@ func pullMessages(body []byte) []string {
 			all = append(all, text)
 		}
 	}
-	for _, one := range rejected.Errors {
-		if one.Message != "" {
-			all = append(all, one.Message)
-		}
-	}
-	return all
+	return append(all, bitbucketMessages(body)...)
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -203,11 +202,7 @@ func (r *Renderer) get(ctx context.Context, address, repository string, access b
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answers %s", request.URL.Redacted(), response.Status)
 	}
-	content, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
-	if err == nil && int64(len(content)) > limit {
-		err = &budget.ExceededError{Name: request.URL.Redacted(), Fact: "the file is larger than " + budget.Size(limit)}
-	}
-	return content, err
+	return budget.ReadAll(response.Body, request.URL.Redacted(), "the file", limit)
 }
 
 func sameHost(a, b string) bool {

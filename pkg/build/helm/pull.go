@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -134,9 +133,5 @@ func readLayer(layer v1.Layer) (_ []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, content.Close()) }()
-	packed, err := io.ReadAll(io.LimitReader(content, chartMax+1))
-	if err == nil && len(packed) > chartMax {
-		err = &budget.ExceededError{Fact: "the chart is larger than " + budget.Size(chartMax)}
-	}
-	return packed, err
+	return budget.ReadAll(content, "", "the chart", chartMax)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -120,12 +119,9 @@ func (l *schemaLoader) fetch(address string) (_ any, err error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s answers %s", request.URL.Redacted(), response.Status)
 	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, schemaMax+1))
+	text, err := budget.ReadAll(response.Body, request.URL.Redacted(), "the schema", schemaMax)
 	if err != nil {
 		return nil, err
-	}
-	if len(text) > schemaMax {
-		return nil, &budget.ExceededError{Name: request.URL.Redacted(), Fact: "the schema is larger than " + budget.Size(schemaMax)}
 	}
 	if err := budget.YAML(request.URL.Redacted(), text); err != nil {
 		return nil, err

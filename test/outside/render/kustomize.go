@@ -45,30 +45,25 @@ func (c *cluster) objectsOf(k *unstructured.Unstructured, root string) (objects 
 		if err := yaml.Unmarshal(text, &object.Object); err != nil {
 			return nil, err
 		}
-		annotate(k, object)
+		if err := annotate(k, object); err != nil {
+			return nil, err
+		}
 		objects = append(objects, object)
 	}
 	return objects, nil
 }
 
 // annotate adds the labels and annotations of spec.commonMetadata.
-func annotate(k, object *unstructured.Unstructured) {
-	if labels, found, _ := unstructured.NestedStringMap(k.Object, "spec", "commonMetadata", "labels"); found {
-		all := object.GetLabels()
-		if all == nil {
-			all = map[string]string{}
+func annotate(k, object *unstructured.Unstructured) error {
+	for _, field := range []string{"labels", "annotations"} {
+		added, _, _ := unstructured.NestedStringMap(k.Object, "spec", "commonMetadata", field)
+		for name, value := range added {
+			if err := unstructured.SetNestedField(object.Object, value, "metadata", field, name); err != nil {
+				return err
+			}
 		}
-		maps.Copy(all, labels)
-		object.SetLabels(all)
 	}
-	if annotations, found, _ := unstructured.NestedStringMap(k.Object, "spec", "commonMetadata", "annotations"); found {
-		all := object.GetAnnotations()
-		if all == nil {
-			all = map[string]string{}
-		}
-		maps.Copy(all, annotations)
-		object.SetAnnotations(all)
-	}
+	return nil
 }
 
 // substitute replaces the variables of spec.postBuild. The values of

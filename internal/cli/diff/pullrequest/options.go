@@ -4,7 +4,6 @@ package pullrequest
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/pipeline"
@@ -147,5 +147,9 @@ func certificates(name string) ([]byte, error) {
 		return nil, fmt.Errorf("reading the CA certificate of the Git host: %w", err)
 	}
 	defer func() { _ = file.Close() }()
-	return io.ReadAll(io.LimitReader(file, maxCertificates))
+	text, err := budget.ReadAll(file, name, "the file", maxCertificates)
+	if err != nil {
+		return nil, fmt.Errorf("reading the CA certificate of the Git host: %w", err)
+	}
+	return text, nil
 }
