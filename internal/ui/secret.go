@@ -19,9 +19,12 @@ func (t *Terminal) Secret(ctx context.Context, question string) (string, error) 
 	}
 	fd := int(in.Fd())
 	defer t.pause()()
-	// ReadPassword stops the echo only when it begins: what is typed, or pasted, between the prompt
-	// and that moment would be shown.
-	before, err := term.MakeRaw(fd)
+	before, err := term.GetState(fd)
+	if err == nil {
+		// ReadPassword stops the echo only when it begins: what is typed, or pasted, between the prompt
+		// and that moment would be shown.
+		err = stopEcho(fd)
+	}
 	if err != nil {
 		return "", fmt.Errorf("prompting on the terminal: %w", err)
 	}
