@@ -321,7 +321,7 @@ func TestBroken(t *testing.T) {
 	if d := cmp.Diff(want, summary(got)); d != "" {
 		t.Error(d)
 	}
-	if reason := omissionOf(got, "app0"); !strings.HasPrefix(reason, "cannot be built: ") || !strings.Contains(reason, "missing.yaml") {
+	if reason := omissionOf(got, "app0"); !strings.HasPrefix(reason, "cannot be built: ") || strings.Contains(reason, "building Kustomization") || !strings.Contains(reason, "missing.yaml") {
 		t.Errorf("omission %q", reason)
 	}
 }

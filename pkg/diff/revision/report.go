@@ -2,10 +2,12 @@ package revision
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -40,7 +42,9 @@ func (r *report) once(to func(text string), text string) {
 
 // fail records that an owner cannot be built. Its objects are not compared.
 func (r *report) fail(s *side, owner *unstructured.Unstructured, err error) {
-	r.omit(owner, "cannot be built: "+redact.Text(err.Error()), true)
+	// A report names the owner before the reason.
+	cause := strings.TrimPrefix(err.Error(), "building "+build.ReferenceTo(owner).String()+": ")
+	r.omit(owner, "cannot be built: "+redact.Text(cause), true)
 	for _, known := range r.failed {
 		if known.err.Error() == err.Error() {
 			known.Revisions = append(known.Revisions, s.Name)
