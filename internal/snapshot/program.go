@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -45,6 +46,7 @@ func (p program) run(ctx context.Context, input io.Reader, arguments ...string) 
 	cmd.Env = append(stall(ctx), p.environment(cmd.Environ(), slices.Contains(arguments, "fetch"))...)
 	// Git ends its own child processes on this signal. SIGINT is ignored in the background jobs of a shell.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	separate(cmd)
 	cmd.WaitDelay = gitWait
 	var output, problems bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &problems
@@ -57,7 +59,7 @@ func (p program) run(ctx context.Context, input io.Reader, arguments ...string) 
 		if command == "-c" {
 			command = arguments[2]
 		}
-		return "", &programError{command: command, text: lastLine(problems.String()), err: err}
+		return "", &programError{command: command, text: causeIn(problems.String()), err: err}
 	}
 	return strings.TrimSpace(output.String()), nil
 }
@@ -106,11 +108,26 @@ func (e *programError) Error() string {
 // Unwrap returns how git ended.
 func (e *programError) Unwrap() error { return e.err }
 
-// lastLine returns the last line of what git printed, which has the cause, without credentials.
-func lastLine(text string) string {
+// consequences matches the lines of git that only state that a connection has ended, or that give
+// general advice. What ended it is printed before them, by ssh, curl or the server.
+var consequences = regexp.MustCompile(`^(Could not read from remote repository\.|Please make sure you have the correct access rights|and the repository exists\.|` +
+	`protocol error: bad pack header|expected flush after ref listing|[0-9]+ bytes of body are still expected|early EOF|index-pack failed|` +
+	`the remote end hung up( unexpectedly| upon initial contact)?|fetch-pack: (unexpected disconnect while reading sideband packet|invalid index-pack output)|` +
+	`remote: .*|[Ww]arning: .*|)$`)
+
+// causeIn returns the line with the cause in what git printed, without credentials: the last one
+// that is not a consequence.
+func causeIn(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
-	line := strings.TrimPrefix(strings.TrimPrefix(lines[len(lines)-1], "fatal: "), "error: ")
-	return redact.Text(line)
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line), "fatal: "), "error: ")
+	}
+	for _, line := range slices.Backward(lines) {
+		if !consequences.MatchString(line) {
+			return redact.Text(line)
+		}
+	}
+	return redact.Text(lines[0])
 }
 
 // parse resolves what only git can resolve, such as dates and the previous branch.

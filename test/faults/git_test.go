@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"crypto/ed25519"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/fluxkit/flux/internal/testgit"
@@ -98,6 +100,33 @@ var (
 	}...)
 )
 
+// gitCauses are the causes among what git, ssh and curl print.
+var gitCauses = map[string]string{
+	"/info/refs?service=git-upload-pack 503":   "unable to access ",
+	"/info/refs?service=git-upload-pack drops": "unable to access ",
+	"/git-upload-pack 503":                     "RPC failed; HTTP 503",
+	"/git-upload-pack drops":                   "RPC failed; ",
+	" connect drops":                           "Connection ",
+	" host key refused":                        "Host key verification failed.",
+	"git-upload-pack command drops":            "Connection to 127.0.0.1 closed by remote host.",
+	"git-upload-pack references drops":         "Connection to 127.0.0.1 closed by remote host.",
+	"git-upload-pack references fails":         "out of disk space",
+	"git-upload-pack transfer drops":           "Connection to 127.0.0.1 closed by remote host.",
+	"git-upload-pack transfer fails":           "out of disk space",
+}
+
+// fetches returns the faults with the message and the remedy of a fetch by the program git.
+func fetches(faults []gitFault) []gitFault {
+	faults = slices.Clone(faults)
+	for i, f := range faults {
+		faults[i].message, faults[i].remedy = "fetching base: git fetch: "+gitCauses[f.at+" "+f.how], "check the revision, and the connection to origin with git fetch"
+		if f.how == "stalls" {
+			faults[i].message, faults[i].remedy = "fetching base: "+gitStalled, "check the connection to origin with git fetch, or increase --timeout"
+		}
+	}
+	return faults
+}
+
 // httpBegins are the faults until the references of the server are read over HTTPS.
 func httpBegins(service string) []gitFault {
 	at := "/info/refs?service=" + service
@@ -153,7 +182,13 @@ func (w *world) overSSH(t *testing.T, at, how string) faultyGit {
 		return testgit.None
 	})
 	_, host, _ := strings.Cut(server.URL, "@")
-	return faultyGit{url: server.URL, key: privateKey(t), knownHosts: knownhosts.Line([]string{host}, server.HostKey)}
+	key := server.HostKey
+	if how == "refused" {
+		other, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed([]byte("a key that the server does not..")))
+		check(t, err)
+		key = other.PublicKey()
+	}
+	return faultyGit{url: server.URL, key: privateKey(t), knownHosts: knownhosts.Line([]string{host}, key)}
 }
 
 // git injects each fault into each point of each command that uses Git. The command ends within
@@ -169,12 +204,11 @@ func (w *world) git(t *testing.T) {
 			w.gitFault(t, verb+"-ssh", f, w.overSSH, args)
 		}
 	}
-	for _, f := range httpReads {
-		f.message, f.remedy = "fetching base: git fetch: ", "check the revision, and the connection to origin with git fetch"
-		if f.how == "stalls" {
-			f.message, f.remedy = "fetching base\n✗ "+gitStalled, "increase --timeout"
-		}
+	for _, f := range fetches(httpReads) {
 		w.gitFault(t, "fetch-https", f, w.overHTTPS, w.fetchBase)
+	}
+	for _, f := range fetches(append(sshReads, gitFault{at: " host key", how: "refused"})) {
+		w.gitFault(t, "fetch-ssh", f, w.overSSH, w.fetchBase)
 	}
 	for _, f := range httpWrites {
 		w.gitFault(t, "bootstrap-https", f, w.overHTTPS, w.bootstrapFrom)
@@ -228,9 +262,12 @@ func (w *world) diffRevision(t *testing.T, name string, g faultyGit) (string, []
 // fetchBase compares a shallow clone with a branch that git fetches from the Git server.
 func (w *world) fetchBase(t *testing.T, name string, g faultyGit) (string, []string) {
 	clone, bare := filepath.Join(t.TempDir(), "clone"), filepath.Join(w.cluster.Dir, "git", name+".git")
+	hosts := filepath.Join(t.TempDir(), "known_hosts")
+	check(t, os.WriteFile(hosts, []byte(g.knownHosts+"\n"), 0o600))
 	for _, args := range [][]string{
 		{"--git-dir=" + bare, "branch", "base", "main"}, {"clone", "-q", "--depth=1", "--branch=main", "file://" + bare, clone},
 		{"-C", clone, "remote", "set-url", "origin", g.url + "/" + name + ".git"}, {"-C", clone, "config", "http.sslVerify", "false"},
+		{"-C", clone, "config", "core.sshCommand", "ssh -F /dev/null -o StrictHostKeyChecking=yes -o IdentitiesOnly=yes -i '" + g.key + "' -o UserKnownHostsFile='" + hosts + "'"},
 	} {
 		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
 			t.Fatalf("git %q: %v\n%s", args, err, out)
@@ -290,6 +327,7 @@ func (w *world) gitFault(t *testing.T, verb string, f gitFault, serve func(*test
 		if after := stateOf(t, folder); after != state {
 			p.fatalf("the clone is changed:\n%s\nwas\n%s", after, state)
 		}
+		p.endsItsChildren()
 		if left, err := os.ReadDir(p.temporary); err != nil || len(left) > 0 {
 			p.fatalf("left in the temporary folder: %v, %v", left, err)
 		}

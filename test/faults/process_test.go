@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -73,6 +74,7 @@ func (w *world) startIn(t *testing.T, folder, kubeconfig string, args ...string)
 	p.cmd = exec.CommandContext(ctx, filepath.Join(w.bin, "flux"), args...)
 	p.cmd.Env = environment(t, kubeconfig, "TMPDIR="+p.temporary)
 	p.cmd.Dir = folder
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // without a terminal, like in a pipeline
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -140,6 +142,46 @@ func (p *process) exits(code int) {
 	if got != code {
 		p.fatalf("exit code %d, want %d", got, code)
 	}
+}
+
+// endsItsChildren waits until no process has the environment of this one.
+func (p *process) endsItsChildren() {
+	p.t.Helper()
+	late := time.After(bound)
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	start := time.Now()
+	for {
+		left := p.children()
+		if len(left) == 0 {
+			p.t.Logf("no process is left after %s", time.Since(start).Round(10*time.Millisecond))
+			return
+		}
+		select {
+		case <-look.C:
+		case <-late:
+			p.fatalf("left: %q", left)
+		}
+	}
+}
+
+// children returns the command lines of processes with the temporary folder of this one.
+func (p *process) children() []string {
+	p.t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil || len(files) == 0 {
+		p.t.Fatalf("no processes: %v", err)
+	}
+	var found []string
+	for _, file := range files {
+		environment, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(environment), "TMPDIR="+p.temporary) {
+			continue // it has ended, or is of somebody else
+		}
+		line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline")) // empty if it has ended meanwhile
+		found = append(found, strings.ReplaceAll(string(line), "\x00", " "))
+	}
+	return found
 }
 
 // interrupt sends SIGINT.

@@ -126,7 +126,7 @@ func (r revisions) tree(ctx context.Context, commit plumbing.Hash) (revision.Tre
 	if r.fetch && r.repository.Partial() {
 		r.announce(r.app)("fetching the files of commit %s", commit)
 		if err := r.repository.Fetcher().Files(ctx, commit); err != nil {
-			return nil, hint.Errorf(fetchAgain, "fetching the files of commit %s: %w", commit, err)
+			return nil, hint.Errorf(fetchAgain(err), "fetching the files of commit %s: %w", commit, err)
 		}
 	}
 	return r.repository.At(commit)
@@ -144,7 +144,7 @@ func (r revisions) commit(ctx context.Context, name string) (plumbing.Hash, erro
 	}
 	r.announce(r.app)("fetching %s", name)
 	if err := r.fetchRevision(ctx, name); err != nil {
-		return found, hint.Errorf(fetchAgain, "fetching %s: %w", name, err)
+		return found, hint.Errorf(fetchAgain(err), "fetching %s: %w", name, err)
 	}
 	if found, err = r.repository.Resolve(ctx, name); err != nil {
 		return found, hint.Errorf("name a branch, tag or commit of origin", "%w", err)
@@ -189,5 +189,10 @@ func fetchRemedy(unknown *snapshot.UnknownError) string {
 	return remedy
 }
 
-// fetchAgain is the remedy if git cannot fetch from origin.
-const fetchAgain = "check the revision, and the connection to origin with git fetch"
+// fetchAgain returns the remedy if git cannot fetch from origin.
+func fetchAgain(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "check the connection to origin with git fetch, or increase --timeout"
+	}
+	return "check the revision, and the connection to origin with git fetch"
+}
