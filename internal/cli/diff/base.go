@@ -13,13 +13,9 @@ import (
 	"github.com/fluxkit/flux/internal/cli/diff/pullrequest"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/shell"
-	"github.com/fluxkit/flux/internal/snapshot"
-	"github.com/fluxkit/flux/internal/workspace"
-	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/diff/review"
-	"github.com/fluxkit/flux/pkg/diff/revision"
 	"github.com/fluxkit/flux/pkg/diff/revision/clone"
 )
 
@@ -148,12 +144,12 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	repository, err := openRepository(a)
+	repository, err := buildflags.OpenRepository(a)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, repository.Close()) }()
-	options, err := baseBuild(a, o, repository, namespace)
+	options, err := o.Revisions(a, repository, namespace, o.helm)
 	if err != nil {
 		return err
 	}
@@ -169,7 +165,6 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	if options.Branches = clone.Branches(repository, against.Revision); against.Branch != "" {
 		options.Branches = []string{against.Branch}
 	}
-	options.At = func(reference build.GitReference) (revision.Tree, error) { return clone.TreeAt(repository, reference) }
 	options.Submodules = clone.Submodules(ctx, repository)
 	announce := o.announce(a)
 	options.Note = func(text string) { announce("%s", text) }
@@ -206,40 +201,4 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 		failed = err
 	}
 	return conclude(a, &o.options, results, failed)
-}
-
-// baseBuild returns the options for building both revisions.
-func baseBuild(a *app.App, o *baseOptions, repository *snapshot.Repository, namespace string) (revision.Options, error) {
-	builder, err := o.Builder(a)
-	if err != nil {
-		return revision.Options{}, err
-	}
-	options := revision.Options{
-		Namespace: namespace, Strict: o.Strict, KubeVersion: o.helm.KubeVersion, APIVersions: o.helm.APIVersions,
-		Warn: func(text string) { a.UI.Warning("%s", text) }, Folders: map[build.Reference]string{},
-		Hosts: builder.Hosts, Kustomizer: builder.Kustomizer, Login: builder.LoginFor(o.Provider),
-		Decrypter: decryption(a).Decrypter(build.FromObjects(nil)), // local keys only
-	}
-	addresses, err := repository.Remotes()
-	if err != nil {
-		return options, err
-	}
-	known := map[string]bool{}
-	for _, address := range addresses {
-		known[workspace.ComparableAddress(address)] = true
-	}
-	options.Local = func(address string) bool { return known[workspace.ComparableAddress(address)] }
-	if options.Vars, options.SecretVars, err = o.Vars(); err != nil {
-		return options, err
-	}
-	for source, folder := range o.Sources {
-		reference, err := desired.ParseSource(source)
-		if err != nil {
-			return options, err
-		}
-		if options.Folders[reference], err = clone.Inside(repository, folder); err != nil {
-			return options, err
-		}
-	}
-	return options, nil
 }

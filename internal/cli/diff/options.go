@@ -99,7 +99,7 @@ func (o *options) comparer(a *app.App) (*compare.Comparer, error) {
 	}
 	builder.Announce = o.announce(a)
 	c := &compare.Comparer{
-		Builder: builder, IgnoreNotFound: o.ignoreNotFound, Revision: gitrepo.Revision{Name: o.revision}, Decryption: decryption(a),
+		Builder: builder, IgnoreNotFound: o.ignoreNotFound, Revision: gitrepo.Revision{Name: o.revision}, Decryption: buildflags.Decryption(a),
 		Track: func(owner diff.Ref) (count func(done, total int), done func()) {
 			line := a.UI.Progress(a.Now, "comparing the objects of %s", owner)
 			return line.Count, line.Done
@@ -118,11 +118,6 @@ func (o *options) announce(a *app.App) func(format string, args ...any) {
 			a.UI.Action(format, args...)
 		}
 	}
-}
-
-// decryption decrypts with the helper and the keys of the user.
-func decryption(a *app.App) *desired.Decryption {
-	return &desired.Decryption{Process: a.Decryption(), Env: a.Env, Warn: a.UI.Warning}
 }
 
 // missing returns the error of a plan, or nil for an object that does not exist with

@@ -15,19 +15,6 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/revision/clone"
 )
 
-// openRepository opens the clone in the current directory, or the one that git
-// would use because of its environment variables.
-func openRepository(a *app.App) (*snapshot.Repository, error) {
-	repository, err := snapshot.OpenAt(snapshot.Location{Folder: ".", GitDir: a.Env("GIT_DIR"), WorkTree: a.Env("GIT_WORK_TREE")})
-	if errors.Is(err, snapshot.ErrNoRepository) {
-		return nil, hint.Errorf("run the command in a clone of the repository", "the current directory is not in a Git repository")
-	}
-	if err != nil && strings.Contains(err.Error(), "objectformat") {
-		return nil, hint.Errorf("compare in a clone with SHA-1 objects", "repositories with SHA-256 objects are not supported, also not by source-controller: %w", err)
-	}
-	return repository, err
-}
-
 // revisions finds the two revisions to compare, and fetches them if that is
 // allowed.
 type revisions struct {

@@ -2,23 +2,20 @@ package render
 
 import (
 	"bytes"
-	"fmt"
 	"io"
-	"strings"
 
-	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/internal/cireport"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/review"
 )
 
-// Annotations writes a workflow command of GitHub Actions for each danger and for each failure:
-// https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands. GitHub shows
-// them in the summary of the run. Gitea and Forgejo understand them, too.
+// Annotations writes an annotation of GitHub Actions for each danger and for each failure. GitHub
+// shows them in the summary of the run.
 func Annotations(w io.Writer, results []*diff.Result) error {
 	var b bytes.Buffer
 	for _, section := range Sections(results) {
 		for _, p := range problems(section.Results) {
-			fmt.Fprintf(&b, "::%s title=%s::%s\n", annotationLevels[p.level], property(p.rule), message(p.text+section.In()))
+			b.WriteString(cireport.Annotation{Level: annotationLevels[p.level], Title: p.rule, Text: p.text + section.In()}.String())
 		}
 	}
 	_, err := w.Write(b.Bytes())
@@ -26,16 +23,6 @@ func Annotations(w io.Writer, results []*diff.Result) error {
 }
 
 var annotationLevels = map[level]string{failure: "error", warning: "warning", notice: "notice"}
-
-// message escapes the text of a workflow command.
-func message(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(printable.Line(s))
-}
-
-// property escapes the value of a property of a workflow command.
-func property(s string) string {
-	return strings.NewReplacer(":", "%3A", ",", "%2C").Replace(message(s))
-}
 
 // level is the severity of a problem.
 type level int
