@@ -1,6 +1,6 @@
 // Command flux-helper runs jobs for flux with libraries that would slow down the start of every
-// command, and in a process whose memory is limited: Helm, kustomize, SOPS, and logins to the
-// registries of cloud providers.
+// command, and in a process whose memory is limited: Helm, kustomize, SOPS, logins to the
+// registries of cloud providers, and the validation of objects.
 //
 // flux starts it with the name of a job; see the package internal/helper for the protocol.
 package main
@@ -20,6 +20,8 @@ import (
 	"github.com/fluxkit/flux/internal/sops/decrypt"
 	"github.com/fluxkit/flux/pkg/build/helm"
 	"github.com/fluxkit/flux/pkg/build/isolated"
+	"github.com/fluxkit/flux/pkg/validate/schema"
+	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
 func main() { os.Exit(start(os.Args[1:])) }
@@ -52,6 +54,8 @@ func jobsOf(args []string) (map[string]helper.Job, error) {
 		return map[string]helper.Job{isolated.KustomizeJob: isolated.Kustomize}, isolated.RestrictNetwork(os.Getenv)
 	case len(args) == 1 && args[0] == sops.Job:
 		return map[string]helper.Job{sops.Job: decrypt.NewJob(os.Getenv)}, nil
+	case len(args) == 1 && args[0] == verdict.Job:
+		return map[string]helper.Job{verdict.Job: schema.NewValidator().Job}, nil
 	case len(args) == 1 && args[0] == cloud.Job:
 		return map[string]helper.Job{cloud.Job: login.Job}, nil
 	}

@@ -33,6 +33,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/tree"
 	"github.com/fluxkit/flux/internal/cli/trigger"
 	"github.com/fluxkit/flux/internal/cli/uninstall"
+	"github.com/fluxkit/flux/internal/cli/validation"
 	"github.com/fluxkit/flux/internal/cli/version"
 	"github.com/fluxkit/flux/internal/cli/wait"
 	"github.com/fluxkit/flux/internal/cli/why"
@@ -116,6 +117,7 @@ func commands() []subcommand {
 		{name: "tree", group: groupInspect, make: tree.NewCommand},
 		{name: "trigger", group: groupOperate, make: trigger.NewCommand},
 		{name: "uninstall", group: groupInstall, make: uninstall.NewCommand},
+		{name: "validate", group: groupAuthor, make: validation.NewCommand},
 		{name: "version", group: groupTools, make: version.NewCommand},
 		{name: "wait", group: groupOperate, make: wait.NewCommand},
 		{name: "why", group: groupInspect, make: why.NewCommand},

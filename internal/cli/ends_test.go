@@ -166,6 +166,7 @@ var endRows = map[string]endRow{
 	"tree":                       {args: "app"},
 	"trigger receiver":           {args: "app"},
 	"uninstall":                  {args: "--silent"},
+	"validate":                   {args: "--path=none", local: "it reads the clone", fails: true},
 	"version":                    {},
 	"wait":                       {args: "app"},
 	"why":                        {args: "ks app"},

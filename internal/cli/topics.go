@@ -155,7 +155,8 @@ func exitCodesTopic() string {
 
   0    Success.
   1    Failure, also of one of several objects.
-  2    Undetermined: only diff, why and status, whose exit code 1 is a result.
+  2    Undetermined: only diff, why, status and validate, whose exit code 1 is
+       a result.
   130  Interrupted by Ctrl-C or SIGTERM.
 
 A command on several objects processes all of them, reports each, and exits 1 if
@@ -173,6 +174,9 @@ Commands with other rules:
   flux status
       0 if the resource is ready, nothing blocks new changes and all objects in
       its inventory exist, 1 if not, 2 as for why.
+  flux validate
+      0 if all objects were validated and are valid, 1 if one is invalid, 2 if
+      one could not be validated, or the command line is invalid.
   flux check
       0 also with warnings, 1 with --strict.
   flux bootstrap

@@ -31,6 +31,9 @@ type Options struct {
 	// KeepUnset keeps ${NAME} of variables without a value if Missing let the
 	// build continue, so that texts with different variables stay different.
 	KeepUnset bool
+	// Unset is called for an object with variables that have neither a value nor a
+	// default. It may be nil.
+	Unset func(o *unstructured.Unstructured, names []string)
 	// Vars are variables that override those of the spec.
 	Vars map[string]string
 	// SecretVars are the names of the Vars that come from a Secret.

@@ -30,6 +30,8 @@ type variables struct {
 	idle bool
 	// keep is set if unset variables are kept.
 	keep bool
+	// unset is called for an object with variables without a value. It may be nil.
+	unset func(o *unstructured.Unstructured, names []string)
 }
 
 var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
@@ -64,7 +66,9 @@ func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) 
 	}
 	strategy, _, _ := unstructured.NestedString(ks.Object, "spec", "postBuild", "substituteStrategy")
 	v.idle = len(v.values) == 0 && strategy != "Always"
-	v.keep = v.keep && !v.strict
+	if v.keep = v.keep && !v.strict; asked {
+		v.unset = o.Unset
+	}
 	return v, nil
 }
 
@@ -134,7 +138,7 @@ func (v *variables) secretValues() []string {
 // controller does: a value may become a number or a whole map there.
 func (v *variables) substitute(o *Object) error {
 	const switched = toolkit + "/substitute"
-	if v.idle || o.GetLabels()[switched] == "disabled" || o.GetAnnotations()[switched] == "disabled" {
+	if v.idle && v.unset == nil || o.GetLabels()[switched] == "disabled" || o.GetAnnotations()[switched] == "disabled" {
 		return nil
 	}
 	text, err := yaml.Marshal(o.Object)
@@ -142,6 +146,12 @@ func (v *variables) substitute(o *Object) error {
 		return err
 	}
 	if !strings.Contains(string(text), "${") {
+		return nil
+	}
+	if names := v.without(string(text)); v.unset != nil && len(names) > 0 {
+		v.unset(o.Unstructured, names)
+	}
+	if v.idle {
 		return nil
 	}
 	fromSecret := false
@@ -250,6 +260,17 @@ func (v *variables) escapeUnset(text string) string {
 		}
 		return parts[1] + "$${" + parts[2] + "}"
 	})
+}
+
+// without returns the variables in a text that have neither a value nor a default.
+func (v *variables) without(text string) []string {
+	var names []string
+	for _, parts := range plainVariable.FindAllStringSubmatch(text, -1) {
+		if _, set := v.values[parts[2]]; !set && len(parts[1])%2 == 0 && !slices.Contains(names, parts[2]) {
+			names = append(names, parts[2])
+		}
+	}
+	return names
 }
 
 // UnsetError is returned if a strict build finds a variable without a value.

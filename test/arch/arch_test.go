@@ -43,6 +43,8 @@ var allowed = map[string][]string{
 	"pkg/bootstrap":           {"pkg/build", "pkg/diagnose", "pkg/reconcile"},
 	"pkg/diff/verify":         {"pkg/diff"},
 	"pkg/diff/revision/clone": {"pkg/build", "pkg/diff/revision"},
+	"pkg/validate":            {"pkg/build", "pkg/diff", "pkg/diff/revision"},
+	"pkg/validate/schema":     {"pkg/validate/verdict"},
 }
 
 func TestImportsPointDown(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/fluxkit/flux/internal/sops"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/isolated"
+	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
 // Helpers holds the helper processes of a command. A process starts with its first job.
@@ -28,6 +29,7 @@ type Helpers struct {
 	charts      *isolated.Charts
 	decryption  *helper.Process
 	cloud       *cloud.Client
+	schemas     *verdict.Process
 }
 
 // Close stops the processes.
@@ -47,7 +49,22 @@ func (h *Helpers) Close() error {
 	if h.cloud != nil {
 		err = errors.Join(err, h.cloud.Process.Close())
 	}
+	if h.schemas != nil {
+		err = errors.Join(err, h.schemas.Close())
+	}
 	return err
+}
+
+// Schemas returns the process that validates objects with schemas. Run closes it when the command
+// ends.
+func (h *Helpers) Schemas() verdict.Schemas {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.schemas == nil {
+		process := verdict.NewProcess(FindHelper)
+		h.schemas = &process
+	}
+	return h.schemas
 }
 
 // RemoteBases holds the hosts of --allow-remote-bases.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -72,6 +71,8 @@ type Options struct {
 	Warn, Note func(text string)
 	// All renders everything, including what cannot have changed.
 	All bool
+	// Unset is as in build.Options.
+	Unset func(o *unstructured.Unstructured, names []string)
 
 	// shared is what several clusters have in common, or nil.
 	shared *shared
@@ -103,18 +104,27 @@ func Compare(ctx context.Context, base, head Revision, o Options) (*Outcome, err
 
 // compare returns the outcome together with what cannot be built.
 func compare(ctx context.Context, base, head Revision, o Options) (*Outcome, []*BuildError, error) {
-	o.Path = strings.TrimPrefix(path.Clean("/"+o.Path), "/")
-	if o.Path == "" {
-		o.Path = "."
+	reused := o.shared.count()
+	w, roots, err := walk(ctx, base, head, o, (*walker).checkDependencies)
+	if err != nil {
+		return nil, nil, err
 	}
+	outcome := w.outcome(roots)
+	outcome.Shared = w.shared.count() - reused
+	return outcome, w.failed, nil
+}
+
+// walk follows the Kustomizations and HelmReleases of both revisions from the cluster's folder, and
+// calls finally.
+func walk(ctx context.Context, base, head Revision, o Options, finally func(*walker)) (*walker, pair, error) {
+	o.Path = clean(o.Path)
 	limited, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	w := &walker{ctx: limited, stop: stop, Options: o, seen: map[build.Reference]bool{}, withheld: map[build.Reference]*diff.Withholding{}, report: newReport(o)}
 	w.base, w.head = newSide(w, base), newSide(w, head)
-	reused := w.shared.count()
 	roots, err := w.roots()
 	if err != nil {
-		return nil, nil, err
+		return nil, pair{}, err
 	}
 	for _, o := range []*unstructured.Unstructured{roots.base, roots.head} {
 		if o != nil {
@@ -123,16 +133,14 @@ func compare(ctx context.Context, base, head Revision, o Options) (*Outcome, []*
 	}
 	w.kustomization(roots, false)
 	w.checkOwn(roots)
-	w.checkDependencies()
+	finally(w)
 	if ctx.Err() != nil {
-		return nil, nil, ctx.Err()
+		return nil, pair{}, ctx.Err()
 	}
 	if limited.Err() != nil {
-		return nil, nil, context.Cause(limited)
+		return nil, pair{}, context.Cause(limited)
 	}
-	outcome := w.outcome(roots)
-	outcome.Shared = w.shared.count() - reused
-	return outcome, w.failed, nil
+	return w, roots, nil
 }
 
 // outcome returns the results of all pairs that were followed.
@@ -287,13 +295,14 @@ func (w *walker) buildSide(s *side, ks *unstructured.Unstructured) (*diff.Side, 
 	return built, true
 }
 
-// missing returns a callback that lets a build continue without data that may exist only on the
-// cluster.
-func (w *walker) missing(what, way string) func(build.Reference, error) bool {
+// missing returns a callback that lets the build of an owner continue without data that may exist
+// only on the cluster.
+func (w *walker) missing(owner *unstructured.Unstructured, what, way string) func(build.Reference, error) bool {
 	return func(object build.Reference, err error) bool {
 		if w.ctx.Err() != nil {
 			return false
 		}
+		w.lack(owner, object, err)
 		w.warn("%s of %s omitted: %s%s", what, object, err, way)
 		return true
 	}

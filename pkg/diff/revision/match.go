@@ -1,6 +1,7 @@
 package revision
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/fluxkit/flux/pkg/build"
 )
 
 // maxClusters bounds the clusters that a pattern matches: it is matched with untrusted files.
@@ -89,4 +92,22 @@ func matchBelow(tree Tree, name string, rest []string, found map[string]bool) er
 		return nil
 	}
 	return match(tree, name, rest, found)
+}
+
+// Roots returns the folders that a Kustomization in them applies, as bootstrap makes them, and the
+// other folders with Kustomizations.
+func Roots(ctx context.Context, tree Tree) (roots, others []string, err error) {
+	found, err := build.Search(ctx, tree, []string{"kustomize.toolkit.fluxcd.io", "sourceRef"}, build.IsKustomization)
+	if err != nil {
+		return nil, nil, err
+	}
+	applied, elsewhere := map[string]bool{}, map[string]bool{}
+	for _, m := range found {
+		at, folder := path.Dir(m.File), folderOf(m.Unstructured)
+		elsewhere[at] = true
+		if folder == at || folder == path.Dir(at) {
+			applied[folder] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(applied)), slices.Sorted(maps.Keys(elsewhere)), nil
 }

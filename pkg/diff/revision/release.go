@@ -66,7 +66,7 @@ func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, revision int
 	reads := &reader{shared: w.shared, side: s, lookup: s.lookup(nil)}
 	rendered, err := reads.render(hr, fmt.Sprintf("%s rendering as revision %d", which, revision), func() (*rendering, error) {
 		result, err := build.HelmRelease(w.ctx, hr, build.HelmOptions{
-			Renderer: w.Renderer, Kustomizer: w.Kustomizer, Lookup: reads, Missing: reads.missing(w.missing("values", "")), Login: w.Login,
+			Renderer: w.Renderer, Kustomizer: w.Kustomizer, Lookup: reads, Missing: reads.missing(w.missing(hr, "values", "")), Login: w.Login,
 			KubeVersion: w.KubeVersion, APIVersions: w.APIVersions, Revision: revision,
 			Find: reads.object, Sources: reads.files, Hosts: w.Hosts, Untrusted: reads.untrusted,
 		})

@@ -2,6 +2,7 @@ package revision
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,12 +20,16 @@ type report struct {
 	// omitted are the owners that could not be compared, in the order of omissions.
 	omitted   map[diff.Ref]*diff.Omission
 	omissions []diff.Ref
+	// causes are the errors of owners that cannot be built.
+	causes map[diff.Ref]error
+	// lacking are the ConfigMaps and Secrets without which owners were built.
+	lacking map[build.Reference][]Lack
 	// blocked are the objects that are not reconciled because of their dependencies.
 	blocked []*diff.Result
 }
 
 func newReport(o Options) report {
-	return report{alert: o.Warn, tell: o.Note, warned: map[string]bool{}, omitted: map[diff.Ref]*diff.Omission{}}
+	return report{alert: o.Warn, tell: o.Note, warned: map[string]bool{}, omitted: map[diff.Ref]*diff.Omission{}, causes: map[diff.Ref]error{}, lacking: map[build.Reference][]Lack{}}
 }
 
 // note reports an assumption.
@@ -45,6 +50,7 @@ func (r *report) fail(s *side, owner *unstructured.Unstructured, err error) {
 	// A report names the owner before the reason.
 	cause := strings.TrimPrefix(err.Error(), "building "+build.ReferenceTo(owner).String()+": ")
 	r.omit(owner, "cannot be built: "+redact.Text(cause), true)
+	r.causes[diff.RefOf(owner)] = err
 	for _, known := range r.failed {
 		if known.err.Error() == err.Error() {
 			known.Revisions = append(known.Revisions, s.Name)
@@ -52,6 +58,14 @@ func (r *report) fail(s *side, owner *unstructured.Unstructured, err error) {
 		}
 	}
 	r.failed = append(r.failed, &BuildError{Revisions: []string{s.Name}, err: err})
+}
+
+// lack records that an owner is built without a ConfigMap or Secret.
+func (r *report) lack(owner *unstructured.Unstructured, object build.Reference, err error) {
+	ref, lack := build.ReferenceTo(owner), Lack{object, err}
+	if !slices.ContainsFunc(r.lacking[ref], func(known Lack) bool { return known.Object == object }) {
+		r.lacking[ref] = append(r.lacking[ref], lack)
+	}
 }
 
 // omit records that the objects of an owner could not be compared.

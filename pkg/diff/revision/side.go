@@ -241,7 +241,8 @@ func (s *side) kustomize(ks *unstructured.Unstructured, lookup build.Lookup) (*b
 	reads := &reader{shared: w.shared, side: s, lookup: lookup}
 	options := build.Options{
 		Kustomizer: w.Kustomizer, Vars: w.Vars, SecretVars: w.SecretVars, Strict: w.Strict,
-		Missing: reads.missing(w.missing("variables", ": set them with --vars-file")), KeepUnset: true,
+		Missing: reads.missing(w.missing(ks, "variables", ": set them with --vars-file")), KeepUnset: true,
+		Unset: w.Unset,
 	}
 	if lookup != nil {
 		options.Lookup = reads

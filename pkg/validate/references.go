@@ -1,0 +1,152 @@
+package validate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/revision"
+)
+
+// references reports the Flux objects that objects refer to and that are not deployed, and Secrets and
+// ConfigMaps that are not in Git.
+func (c *cluster) references() {
+	for _, o := range c.objects {
+		kind, ok := controllers.KindOf(o.ref.Group, o.ref.Kind)
+		if !ok || remote(o.side.Owner) {
+			continue // it refers to objects of another cluster
+		}
+		c.checkReferences(o, kind)
+		c.checkSecrets(o)
+	}
+	for _, b := range c.Blocked {
+		if o := c.byRef[identity(b.Object)]; o != nil && !remote(o.side.Owner) {
+			c.add(o, Finding{Severity: Invalid, Rule: RuleDependency, Field: dependsOn, Message: strings.TrimPrefix(strings.Replace(b.Reason, "circular "+dependsOn, "circular", 1), dependsOn+" ")})
+		}
+	}
+}
+
+// dependsOn is the field with the dependencies of an object.
+const dependsOn = "spec.dependsOn"
+
+// remote reports whether an owner applies its objects to another cluster.
+func remote(owner *unstructured.Unstructured) bool {
+	_, set, _ := unstructured.NestedMap(owner.Object, "spec", "kubeConfig")
+	return set
+}
+
+// checkReferences reports missing sources, charts, providers, images and watched objects.
+func (c *cluster) checkReferences(o *object, kind controllers.Kind) {
+	var refs []controllers.Ref
+	if kind.Source != nil {
+		refs = append(refs, *kind.Source)
+	}
+	for _, r := range append(refs, kind.Refs...) {
+		if r.Relation == "dependency" {
+			continue // missing and circular dependencies are in Blocked
+		}
+		for _, target := range r.Targets(o.Object.Object) {
+			if c.deployed(target) {
+				continue
+			}
+			f := Finding{Severity: Invalid, Rule: RuleReference, Field: fieldOf(r, o), Message: fmt.Sprintf("refers to %s, which is not deployed", target)}
+			switch {
+			case target.Kind == "ExternalArtifact":
+				f.Severity, f.Message = Note, fmt.Sprintf("refers to %s, which no ArtifactGenerator in Git produces", target)
+			case substituted(target.Name) || substituted(target.Namespace):
+				f.Severity, f.Message = Unknown, fmt.Sprintf("refers to %s, whose variables are not known", target)
+			case !c.Complete:
+				f.Severity, f.Message = Unknown, f.Message+", unless by what was not rendered"
+			}
+			c.add(o, f)
+		}
+	}
+}
+
+// fieldOf returns the field of a reference.
+func fieldOf(r controllers.Ref, o *object) string {
+	for _, field := range r.Path {
+		if _, ok := (controllers.Path{field}).Lookup(o.Object.Object); ok {
+			return strings.TrimSuffix(field, "[]")
+		}
+	}
+	return strings.TrimSuffix(r.Path[0], "[]")
+}
+
+// deployed reports whether an object is deployed, or whether that is not a question of Flux.
+func (c *cluster) deployed(t controllers.Target) bool {
+	kind, ok := controllers.FindKind(t.Kind)
+	if !ok || t.Name == "" || t.Name == "*" {
+		return true
+	}
+	if c.byRef[diff.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: t.Namespace, Name: t.Name}] != nil {
+		return true
+	}
+	ref := build.Reference{Kind: kind.Kind, Namespace: t.Namespace, Name: t.Name}
+	if build.SourceOf(c.Root) == ref || build.ReferenceTo(c.Root) == ref {
+		return true // bootstrap or an operator creates them
+	}
+	return c.generated(ref)
+}
+
+// generated reports whether an object is created for another one: a HelmChart for a HelmRelease, or
+// an ExternalArtifact for an ArtifactGenerator.
+func (c *cluster) generated(ref build.Reference) bool {
+	return slices.ContainsFunc(c.objects, func(o *object) bool {
+		kind, ok := controllers.KindOf(o.ref.Group, o.ref.Kind)
+		if !ok {
+			return false
+		}
+		if kind.Release && slices.ContainsFunc(kind.Upstream(o.Object.Object), func(t controllers.Target) bool {
+			return t.Kind == ref.Kind && t.Namespace == ref.Namespace && t.Name == ref.Name && createsChart(o)
+		}) {
+			return true
+		}
+		artifacts, _, _ := unstructured.NestedSlice(o.Object.Object, "spec", "artifacts")
+		return o.ref.Namespace == ref.Namespace && slices.ContainsFunc(artifacts, func(a any) bool {
+			m, _ := a.(map[string]any)
+			return m["name"] == ref.Name
+		})
+	})
+}
+
+// createsChart reports whether a release has a chart template instead of a reference to a chart.
+func createsChart(o *object) bool {
+	_, ok := controllers.Path{"spec.chart.spec"}.Lookup(o.Object.Object)
+	return ok
+}
+
+// checkSecrets notes the Secrets that are not in Git. They may be created on the cluster.
+func (c *cluster) checkSecrets(o *object) {
+	for _, s := range controllers.SecretsOf(o.Object.Object) {
+		ref := build.Reference{Kind: "Secret", Namespace: o.ref.Namespace, Name: s.Name}
+		if !s.Optional && !substituted(s.Name) {
+			c.notInGit(o, ref, s.Field)
+		}
+	}
+	for _, lack := range c.Lacking[build.ReferenceTo(o.Unstructured)] {
+		c.notInGit(o, lack.Object, "")
+	}
+}
+
+// notInGit notes a ConfigMap or Secret once.
+func (c *cluster) notInGit(o *object, ref build.Reference, field string) {
+	if c.missing[ref] || c.byRef[diff.Ref{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}] != nil {
+		return
+	}
+	c.missing[ref] = true
+	c.add(o, Finding{Severity: Note, Rule: RuleReference, Field: field, Message: fmt.Sprintf("refers to %s, which is not in Git", ref)})
+}
+
+func names(lacking []revision.Lack) string {
+	var all []string
+	for _, l := range lacking {
+		all = append(all, l.Object.String())
+	}
+	return strings.Join(all, " and ")
+}

@@ -1,0 +1,226 @@
+package validate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/validate/verdict"
+)
+
+// schemas validates the objects with their schemas.
+func (c *cluster) schemas(ctx context.Context) error {
+	request := verdict.Request{Kubernetes: c.Kubernetes}
+	for _, crd := range c.CRDs {
+		text, err := json.Marshal(crd.Object)
+		if err != nil {
+			return err
+		}
+		request.CRDs = append(request.CRDs, text)
+	}
+	var asked []*object
+	for _, o := range c.objects {
+		content, ok := readable(o.Object)
+		if !ok {
+			c.add(o, Finding{Severity: Unknown, Rule: RuleNotValidated, Message: "it is encrypted with SOPS, and no available key decrypts it"})
+			continue
+		}
+		text, err := json.Marshal(content)
+		if err != nil {
+			return fmt.Errorf("encoding %s: %w", o.ref, err)
+		}
+		asked, request.Objects = append(asked, o), append(request.Objects, text)
+	}
+	verdicts, err := c.Schemas.Validate(ctx, request)
+	if err != nil {
+		return err
+	}
+	if len(verdicts) != len(asked) {
+		return fmt.Errorf("validating objects: %d results for %d objects", len(verdicts), len(asked))
+	}
+	for i, v := range verdicts {
+		c.judge(asked[i], v)
+	}
+	return nil
+}
+
+// readable returns an object without what SOPS has encrypted in it. It returns false if that may be
+// any field.
+func readable(o build.Object) (map[string]any, bool) {
+	if _, encrypted := o.Object["sops"]; !encrypted {
+		return o.Object, true
+	}
+	if !isSecret(o.Unstructured) {
+		return nil, false
+	}
+	content := maps.Clone(o.Object)
+	delete(content, "sops")
+	for _, field := range []string{"data", "stringData"} {
+		values, ok := content[field].(map[string]any)
+		if !ok {
+			continue
+		}
+		plain := map[string]any{}
+		for key, value := range values {
+			if text, ok := value.(string); ok && strings.HasPrefix(text, "ENC[") {
+				value = ""
+			}
+			plain[key] = value
+		}
+		content[field] = plain
+	}
+	return content, true
+}
+
+func isSecret(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "Secret" && o.GetAPIVersion() == "v1"
+}
+
+// judge records the findings of a verdict.
+func (c *cluster) judge(o *object, v verdict.Verdict) {
+	if v.Unknown != "" {
+		f := Finding{Severity: Unknown, Rule: RuleNotValidated, Message: v.Unknown}
+		if v.MissingSchema {
+			f.Rule = RuleMissingSchema
+		}
+		c.add(o, f)
+	}
+	if v.Assumed && c.Note != nil {
+		c.Note("the repository has no CustomResourceDefinitions of Flux: using those of Flux " + c.FluxVersion)
+	}
+	for _, p := range v.Problems {
+		f := c.finding(o, p)
+		if v.Assumed && c.Assumed && f.Severity == Invalid {
+			f.Severity, f.Rule = Unknown, RuleNotValidated
+			f.Message += "; in the CustomResourceDefinition of Flux " + c.FluxVersion + ", which the cluster may not have"
+			f.Fix = "set the version of Flux on the cluster with --flux-version"
+		}
+		c.add(o, f)
+	}
+	if v.Deprecated != "" {
+		c.add(o, Finding{Severity: Warning, Rule: RuleDeprecated, Field: "apiVersion", Message: v.Deprecated, Fix: migration(o)})
+	}
+	if v.Namespaced && o.ref.Namespace == "" && build.IsKustomization(o.side.Owner) {
+		c.add(o, Finding{
+			Severity: Invalid, Rule: RuleNamespace, Field: "metadata.namespace", Message: "namespace not specified",
+			Fix: "set metadata.namespace, or spec.targetNamespace of " + build.ReferenceTo(o.side.Owner).String(),
+		})
+	}
+}
+
+// finding returns the finding about a problem. It has no values of Secrets.
+func (c *cluster) finding(o *object, p verdict.Problem) Finding {
+	f := Finding{Severity: Invalid, Rule: p.Rule, Field: p.Field, Message: p.Message}
+	sensitive := isSecret(o.Unstructured) || o.Encrypted || len(o.Secret) > 0
+	switch {
+	case sensitive && p.Rule == verdict.RuleCEL:
+		f.Message = "a validation rule of its CustomResourceDefinition fails" // the message may have values
+	case !sensitive && p.Value != "":
+		f.Message += " (value: " + shortened(p.Value) + ")"
+	}
+	lacking := c.Lacking[build.ReferenceTo(o.side.Owner)]
+	switch {
+	case len(lacking) == 0 || p.Rule == verdict.RuleUnknownField && build.IsKustomization(o.side.Owner):
+	case !build.IsKustomization(o.side.Owner):
+		f.Severity, f.Rule = Unknown, RuleNotValidated
+		f.Message += "; rendered without the values in " + names(lacking)
+	case substituted(valueAt(o.Object.Object, p)):
+		f.Severity, f.Rule = Unknown, RuleVariable
+		f.Message += "; its variables in " + names(lacking) + " are not known"
+		f.Fix = "set the variables with --vars-file"
+	}
+	if p.Rule == verdict.RuleAPIVersion && f.Severity == Invalid {
+		f.Fix = migration(o)
+	}
+	return f
+}
+
+// migration returns the remedy for an old API version of Flux.
+func migration(o *object) string {
+	if slices.Contains(controllers.Groups(), o.ref.Group) && o.side.Build != nil && build.IsKustomization(o.side.Owner) {
+		return "flux migrate -f ."
+	}
+	return ""
+}
+
+// valueMax bounds the values in messages.
+const valueMax = 100
+
+func shortened(value string) string {
+	if len(value) <= valueMax {
+		return value
+	}
+	return strings.ToValidUTF8(value[:valueMax], "") + "…"
+}
+
+// recognizable is the length from which a text is recognized as a secret value.
+const recognizable = 4
+
+// masked replaces secret values in a text.
+func masked(text string, secrets []string) string {
+	for _, secret := range secrets {
+		if len(secret) >= recognizable {
+			text = strings.ReplaceAll(text, secret, redact.Mask)
+		}
+	}
+	return text
+}
+
+// valueAt returns the value that a problem is about: that of the innermost part of its field that
+// the object has.
+func valueAt(value any, p verdict.Problem) any {
+	path := p.Path
+	if path == nil {
+		path = strings.FieldsFunc(p.Field, func(r rune) bool { return r == '.' || r == '[' || r == ']' })
+	}
+	for _, step := range path {
+		switch in := value.(type) {
+		case map[string]any:
+			inner, ok := in[step]
+			if !ok {
+				return value
+			}
+			value = inner
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(in) {
+				return value
+			}
+			value = in[i]
+		}
+	}
+	return value
+}
+
+// substituted reports whether a value contains variables that were not substituted.
+func substituted(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, inner := range value {
+			if substituted(inner) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(value, substituted)
+	case string:
+		return strings.Contains(value, "${")
+	}
+	return false
+}
+
+func exceeded(err error) bool {
+	var limit *budget.ExceededError
+	return errors.As(err, &limit)
+}

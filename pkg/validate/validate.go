@@ -1,0 +1,214 @@
+// Package validate checks the objects that a repository deploys: their schemas and validation rules,
+// the Flux objects and Secrets that they refer to, their API versions, and substituted variables.
+package validate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/revision"
+	"github.com/fluxkit/flux/pkg/validate/verdict"
+)
+
+// Severity is how much a finding matters.
+type Severity string
+
+const (
+	// Invalid is a violation: the API server or a controller rejects the object.
+	Invalid Severity = "error"
+	// Unknown is something that could not be validated.
+	Unknown Severity = "unknown"
+	// Warning is a problem that does not prevent the deployment.
+	Warning Severity = "warning"
+	// Note is a fact that cannot be checked in the repository.
+	Note Severity = "note"
+)
+
+// severities are all severities, from the most severe.
+var severities = [...]Severity{Invalid, Unknown, Warning, Note}
+
+// The IDs of the rules that schemas do not have.
+const (
+	RuleBuild         = "build"
+	RuleReference     = "reference"
+	RuleDependency    = "dependency"
+	RuleNamespace     = "namespace"
+	RuleDeprecated    = "deprecated-version"
+	RuleVariable      = "variable"
+	RuleMissingSchema = "missing-schema"
+	RuleNotRendered   = "not-rendered"
+	RuleNotValidated  = "not-validated"
+)
+
+// Finding is a problem of an object.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	Rule     string   `json:"rule"`
+	Object   diff.Ref `json:"object"`
+	// Owner is the Kustomization or HelmRelease that applies the object.
+	Owner diff.Ref `json:"owner"`
+	// File is the file that has the object, if exactly one file does.
+	File string `json:"file,omitempty"`
+	// Field is the path of the field, or "".
+	Field   string `json:"field,omitempty"`
+	Message string `json:"message"`
+	// Fix is the remedy, or "".
+	Fix string `json:"fix,omitempty"`
+}
+
+// Result is the result for a cluster.
+type Result struct {
+	// Path is the folder of the cluster.
+	Path string `json:"path"`
+	// Owners, Objects and Validated are the numbers of Kustomizations and HelmReleases that were
+	// rendered, of their objects, and of those that were validated.
+	Owners    int `json:"owners"`
+	Objects   int `json:"objects"`
+	Validated int `json:"validated"`
+	// Findings are sorted by severity.
+	Findings []Finding `json:"findings"`
+}
+
+// Count returns the number of findings of a severity.
+func (r *Result) Count(s Severity) int {
+	n := 0
+	for _, f := range r.Findings {
+		if f.Severity == s {
+			n++
+		}
+	}
+	return n
+}
+
+// Options configure a validation.
+type Options struct {
+	revision.Options
+	// Schemas validates objects with schemas.
+	Schemas verdict.Schemas
+	// Kubernetes is the minor version, such as 1.36.
+	Kubernetes string
+	// CRDs are the CustomResourceDefinitions of Flux, which those of the repository replace.
+	CRDs []*unstructured.Unstructured
+	// Assumed is set if the cluster may have other CustomResourceDefinitions of Flux. Then they do not
+	// make an object invalid.
+	Assumed bool
+	// FluxVersion is the version of Flux that CRDs are of.
+	FluxVersion string
+}
+
+// Run renders what a revision deploys to a cluster, and validates it.
+func Run(ctx context.Context, at revision.Revision, o Options) (*Result, error) {
+	c := &cluster{Options: o, unset: map[unset]bool{}, missing: map[build.Reference]bool{}}
+	c.Unset = c.recordUnset
+	rendered, err := revision.Render(ctx, at, c.Options.Options)
+	if err != nil {
+		return nil, err
+	}
+	c.Rendered = rendered
+	c.collect()
+	if err := c.schemas(ctx); err != nil {
+		return nil, err
+	}
+	c.omissions()
+	c.references()
+	c.variables()
+	if err := c.locate(ctx, at.Tree); err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(c.findings, func(a, b Finding) int {
+		return cmp.Compare(slices.Index(severities[:], a.Severity), slices.Index(severities[:], b.Severity))
+	})
+	result := &Result{Path: o.Path, Owners: len(rendered.Sides), Objects: len(c.objects), Findings: c.findings}
+	if result.Findings == nil {
+		result.Findings = []Finding{}
+	}
+	for _, o := range c.objects {
+		if !o.unknown {
+			result.Validated++
+		}
+	}
+	return result, nil
+}
+
+// cluster validates the objects of a cluster.
+type cluster struct {
+	Options
+	*revision.Rendered
+	objects  []*object
+	byRef    map[diff.Ref]*object
+	findings []Finding
+	unset    map[unset]bool
+	order    []unset
+	missing  map[build.Reference]bool
+}
+
+// object is an object with what applies it.
+type object struct {
+	build.Object
+	side *diff.Side
+	ref  diff.Ref
+	// unknown is set if the object could not be validated.
+	unknown bool
+}
+
+// identity returns a reference without its version.
+func identity(r diff.Ref) diff.Ref {
+	r.Version = ""
+	return r
+}
+
+// collect collects the objects of all Kustomizations and HelmReleases.
+func (c *cluster) collect() {
+	c.byRef = map[diff.Ref]*object{}
+	for _, side := range c.Sides {
+		for _, o := range side.Build.Objects {
+			found := &object{Object: o, side: side, ref: diff.RefOf(o.Unstructured)}
+			c.objects = append(c.objects, found)
+			c.byRef[identity(found.ref)] = found
+		}
+	}
+}
+
+// add adds a finding about an object.
+func (c *cluster) add(o *object, f Finding) {
+	f.Object, f.Owner = o.ref, diff.RefOf(o.side.Owner)
+	if f.Severity == Unknown {
+		o.unknown = true
+	}
+	f.Message = masked(f.Message, o.side.Build.SecretValues)
+	c.findings = append(c.findings, f)
+}
+
+// omissions reports the Kustomizations and HelmReleases that were not rendered.
+func (c *cluster) omissions() {
+	for _, omitted := range c.Omitted {
+		f := Finding{Severity: Unknown, Rule: RuleNotRendered, Object: omitted.Owner, Owner: omitted.Owner, Message: omitted.Reason}
+		if omitted.Err != nil && c.conclusive(omitted) {
+			f.Severity, f.Rule = Invalid, RuleBuild
+		}
+		var remote *build.RemoteError
+		if errors.As(omitted.Err, &remote) && remote.Host != "" {
+			f.Fix = "if you trust it, allow its host with --allow-remote-bases " + remote.Host
+		}
+		c.findings = append(c.findings, f)
+	}
+}
+
+// conclusive reports whether a build fails because of the files of the repository: not because of a
+// chart, which may need a cluster or the network, or because of what is not known.
+func (c *cluster) conclusive(omitted revision.Omitted) bool {
+	ref := omitted.Owner
+	owner := build.Reference{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
+	var remote *build.RemoteError
+	if ref.Kind != c.Root.GetKind() || len(c.Hosts) > 0 || errors.As(omitted.Err, &remote) || exceeded(omitted.Err) || len(c.Lacking[owner]) > 0 {
+		return false
+	}
+	definition := c.byRef[identity(ref)]
+	return definition == nil || !substituted(definition.Object.Object)
+}

@@ -1,0 +1,78 @@
+package validate
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// unset is a variable of an object that has neither a value nor a default.
+type unset struct {
+	object diff.Ref
+	name   string
+}
+
+// recordUnset is called by builds, which may be repeated.
+func (c *cluster) recordUnset(o *unstructured.Unstructured, names []string) {
+	for _, name := range names {
+		u := unset{identity(diff.RefOf(o)), name}
+		if !c.unset[u] {
+			c.unset[u] = true
+			c.order = append(c.order, u)
+		}
+	}
+}
+
+// variables reports variables without a value, except those that may be in a ConfigMap or Secret that
+// is not in Git.
+func (c *cluster) variables() {
+	for _, u := range c.order {
+		o := c.byRef[u.object]
+		if o == nil || len(c.Lacking[build.ReferenceTo(o.side.Owner)]) > 0 {
+			continue
+		}
+		c.add(o, Finding{
+			Severity: Warning, Rule: RuleVariable, Message: fmt.Sprintf("the variable ${%s} has neither a value nor a default", u.name),
+			Fix: fmt.Sprintf("define it in spec.postBuild of %s, or escape it as $${%s}", build.ReferenceTo(o.side.Owner), u.name),
+		})
+	}
+}
+
+// locate finds the files of the objects with findings, as far as a file has an object of that name.
+func (c *cluster) locate(ctx context.Context, tree fs.FS) error {
+	wanted := map[build.Reference][]string{}
+	for _, f := range c.findings {
+		wanted[nameOf(f.Object)] = nil
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	found, err := build.Search(ctx, tree, nil, func(o *unstructured.Unstructured) bool {
+		_, ok := wanted[nameOf(diff.RefOf(o))]
+		return ok
+	})
+	if err != nil {
+		return err
+	}
+	for _, m := range found {
+		ref := nameOf(diff.RefOf(m.Unstructured))
+		if !slices.Contains(wanted[ref], m.File) {
+			wanted[ref] = append(wanted[ref], m.File)
+		}
+	}
+	for i, f := range c.findings {
+		if files := wanted[nameOf(f.Object)]; len(files) == 1 && (f.Owner == f.Object || f.Owner.Kind == c.Root.GetKind()) {
+			c.findings[i].File = files[0]
+		}
+	}
+	return nil
+}
+
+// nameOf returns the kind and the name of an object, whose namespace may not be in its file.
+func nameOf(r diff.Ref) build.Reference { return build.Reference{Kind: r.Kind, Name: r.Name} }

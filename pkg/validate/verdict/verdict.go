@@ -1,0 +1,83 @@
+// Package verdict has the verdicts of schemas on objects, which the helper process determines.
+package verdict
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/fluxkit/flux/internal/helper"
+)
+
+// Job is the job of the helper process that validates objects, and the argument of its process.
+const Job = "validate"
+
+// Schemas validates objects with schemas.
+type Schemas interface {
+	// Validate returns the verdict on each object.
+	Validate(ctx context.Context, r Request) ([]Verdict, error)
+}
+
+// Request has the objects of a cluster.
+type Request struct {
+	// Kubernetes is the minor version, such as 1.36.
+	Kubernetes string `json:"kubernetes"`
+	// CRDs are the CustomResourceDefinitions that apply besides those among the objects.
+	CRDs    []json.RawMessage `json:"crds,omitempty"`
+	Objects []json.RawMessage `json:"objects"`
+}
+
+// Verdict is the result for an object.
+type Verdict struct {
+	Problems []Problem `json:"problems,omitempty"`
+	// Unknown is why the object could not be validated, or "".
+	Unknown string `json:"unknown,omitempty"`
+	// MissingSchema is set if the object could not be validated because no schema is known.
+	MissingSchema bool `json:"missingSchema,omitempty"`
+	// Assumed is set if the CustomResourceDefinition is not among the objects.
+	Assumed bool `json:"assumed,omitempty"`
+	// Deprecated is the notice about a deprecated API version, or "".
+	Deprecated string `json:"deprecated,omitempty"`
+	// Namespaced is set if the objects of the kind are known to have namespaces.
+	Namespaced bool `json:"namespaced,omitempty"`
+}
+
+// Problem is a violation of a schema or a rule.
+type Problem struct {
+	// Rule is the ID of what is violated.
+	Rule string `json:"rule"`
+	// Field is the path of the field, or "" for the object.
+	Field string `json:"field,omitempty"`
+	// Path is the path of the field as keys of maps and indices of lists, as far as it is known.
+	Path []string `json:"path,omitempty"`
+	// Message has the problem, without the value.
+	Message string `json:"message"`
+	// Value is the invalid value, or "".
+	Value string `json:"value,omitempty"`
+}
+
+// The IDs of the rules that schemas have.
+const (
+	// RuleUnknownField is violated by a field that the schema does not declare.
+	RuleUnknownField = "unknown-field"
+	// RuleSchema is violated by a value that the schema does not allow.
+	RuleSchema = "schema"
+	// RuleCEL is violated if a validation rule of a CustomResourceDefinition fails.
+	RuleCEL = "rule"
+	// RuleAPIVersion is violated by a kind or version that Kubernetes does not serve.
+	RuleAPIVersion = "api-version"
+)
+
+// Process implements Schemas in a helper process.
+type Process struct{ *helper.Process }
+
+// NewProcess returns a validator that runs in the program that find returns.
+func NewProcess(find func() (string, error)) Process {
+	return Process{&helper.Process{Find: find, Arguments: []string{Job}, Environment: func(context.Context) ([]string, error) { return []string{}, nil }}}
+}
+
+// Validate implements Schemas.
+func (p Process) Validate(ctx context.Context, r Request) ([]Verdict, error) {
+	var verdicts []Verdict
+	err := p.Do(ctx, helper.Call{Job: Job, Title: "validating objects", Input: r}, &verdicts)
+	return verdicts, err
+}
