@@ -17,6 +17,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli"
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/kube"
 )
 
 // memory is where the garbage collector trades time for space, whatever a
@@ -56,5 +58,9 @@ func start(now func() time.Time) int {
 	a.LookupEnv = os.LookupEnv
 	a.Environ = os.Environ
 	a.Build = app.Build{Version: cmp.Or(version, app.DevVersion), Commit: commit, Date: date}
-	return cli.Run(ctx, a, os.Args[1:])
+	code := cli.Run(ctx, a, os.Args[1:])
+	if code != clierr.ExitSuccess {
+		kube.EndCredentialPlugins()
+	}
+	return code
 }
