@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log"
 	"net/http"
 	"os"
 	"os/signal"
@@ -29,6 +30,7 @@ func main() { os.Exit(start(os.Args[1:])) }
 func start(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	log.SetFlags(0) // flux prints what libraries log
 	jobs, err := jobsOf(args)
 	if err == nil {
 		err = helper.LimitMemory(ctx, os.Exit)

@@ -2,44 +2,68 @@ package helper
 
 import (
 	"bytes"
-	"io"
+	"slices"
+	"strings"
 	"sync"
 )
 
-// excerptMax is enough for an error, and for the first line of a crash.
+// excerptMax is enough for errors, and for the first line of a crash.
 const excerptMax = 4 << 10
 
-// excerpt keeps the beginning of the stderr of a process.
+// excerpt keeps the first lines that a process writes to stderr, each once.
 type excerpt struct {
-	mu   sync.Mutex
-	text bytes.Buffer
+	mu    sync.Mutex
+	lines []string
+	size  int
+	line  bytes.Buffer
 }
 
 // Write implements io.Writer.
 func (e *excerpt) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.text.Write(p[:max(0, min(len(p), excerptMax-e.text.Len()))])
+	for rest, more := p, true; more; {
+		var part []byte
+		part, rest, more = bytes.Cut(rest, []byte("\n"))
+		e.line.Write(part[:min(len(part), excerptMax-e.line.Len())])
+		if more {
+			e.keep()
+		}
+	}
 	return len(p), nil
 }
 
-func (e *excerpt) contains(any ...string) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, s := range any {
-		if bytes.Contains(e.text.Bytes(), []byte(s)) {
-			return true
-		}
+// keep ends a line. e.mu is held.
+func (e *excerpt) keep() {
+	line := e.line.String()
+	e.line.Reset()
+	if e.size+len(line) <= excerptMax && strings.TrimSpace(line) != "" && !slices.Contains(e.lines, line) {
+		e.lines = append(e.lines, line)
+		e.size += len(line)
 	}
-	return false
 }
 
-// writeTo writes the excerpt to w, except for the stacks of a crash.
-func (e *excerpt) writeTo(w io.Writer) {
+// all returns the lines, also one that has not ended.
+func (e *excerpt) all() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.keep()
+	return e.lines
+}
+
+func (e *excerpt) contains(any ...string) bool {
+	lines := e.all()
+	return slices.ContainsFunc(any, func(s string) bool {
+		return slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, s) })
+	})
+}
+
+// report calls to with the lines, except for the stacks of a crash.
+func (e *excerpt) report(to func(line string)) {
 	if e.contains("out of memory", "cannot allocate memory", "goroutine ", "runtime", "00000000") {
 		return
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	_, _ = w.Write(e.text.Bytes())
+	for _, line := range e.all() {
+		to(line)
+	}
 }

@@ -59,7 +59,7 @@ func jobs() map[string]helper.Job {
 
 func newProcess() *helper.Process {
 	return &helper.Process{
-		Find: os.Executable, Arguments: []string{"jobs"}, Stderr: os.Stderr,
+		Find: os.Executable, Arguments: []string{"jobs"}, Report: func(line string) { fmt.Fprintln(os.Stderr, line) },
 		Environment: func(context.Context) ([]string, error) { return []string{}, nil },
 	}
 }

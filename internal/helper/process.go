@@ -23,8 +23,9 @@ type Process struct {
 	Arguments []string
 	// Environment returns the complete environment of the process.
 	Environment func(context.Context) ([]string, error)
-	// Stderr receives errors of the process that belong to no job. It may be nil.
-	Stderr io.Writer
+	// Report is called at the end of the process with each line of its stderr, which belongs to no
+	// job. A line may have control characters of its input. Report may be nil.
+	Report func(line string)
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd
@@ -208,8 +209,8 @@ func (p *Process) end(cmd *exec.Cmd, err error) {
 		close(waiting)
 	}
 	p.waiting = nil
-	if p.Stderr != nil {
-		p.stderr.writeTo(p.Stderr)
+	if p.Report != nil {
+		p.stderr.report(p.Report)
 	}
 }
 

@@ -25,11 +25,12 @@ type cost struct{ bytes, kustomizations, documents int64 }
 
 // linear are the fields of a kustomization whose result is bounded by its own
 // length for every document. Replacements and plugins are not among them: they
-// can double what they copy with every entry.
+// can double what they copy with every entry. Nor are deprecated fields, about
+// which kustomize writes to the stderr of its process.
 var linear = []string{ //nolint:gochecknoglobals // constant
-	"apiVersion", "kind", "metadata", "resources", "bases", "components", "namespace", "namePrefix", "nameSuffix",
-	"images", "replicas", "labels", "commonLabels", "commonAnnotations", "patches", "patchesStrategicMerge",
-	"patchesJson6902", "configMapGenerator", "secretGenerator", "generatorOptions", "buildMetadata", "sortOptions",
+	"apiVersion", "kind", "metadata", "resources", "components", "namespace", "namePrefix", "nameSuffix",
+	"images", "replicas", "labels", "commonAnnotations", "patches",
+	"configMapGenerator", "secretGenerator", "generatorOptions", "buildMetadata", "sortOptions",
 }
 
 // read counts a file and returns errCostly where the bounds are exceeded.
@@ -63,22 +64,19 @@ func simpleKustomization(data []byte) bool {
 		}
 	}
 	var listed struct {
-		Resources             []string
-		Bases                 []string
-		Components            []string
-		PatchesStrategicMerge []string                 `json:"patchesStrategicMerge"`
-		Patches               []struct{ Patch string } `json:"patches"`
-		PatchesJSON6902       []struct{ Patch string } `json:"patchesJson6902"`
+		Resources  []string
+		Components []string
+		Patches    []struct{ Patch string }
 	}
 	if budget.Unmarshal("", data, &listed) != nil {
 		return false
 	}
-	for _, entry := range slices.Concat(listed.Resources, listed.Bases, listed.Components, listed.PatchesStrategicMerge) {
+	for _, entry := range append(listed.Resources, listed.Components...) {
 		if _, remote := remoteHost(entry); remote {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(append(listed.Patches, listed.PatchesJSON6902...), func(p struct{ Patch string }) bool { return copies(p.Patch) })
+	return !slices.ContainsFunc(listed.Patches, func(p struct{ Patch string }) bool { return copies(p.Patch) })
 }
 
 // copies reports whether a text may be a JSON patch that copies: every copy can

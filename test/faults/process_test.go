@@ -176,7 +176,7 @@ func (p *process) children() []string {
 	for _, file := range files {
 		environment, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(environment), "TMPDIR="+p.temporary) {
-			continue // it has ended, or is of somebody else
+			continue // it has ended, or is of another process
 		}
 		line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline")) // empty if it has ended meanwhile
 		found = append(found, strings.ReplaceAll(string(line), "\x00", " "))

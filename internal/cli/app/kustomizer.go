@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/sops"
+	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
@@ -92,7 +93,7 @@ func (a *App) Kustomizer(r RemoteBases) (build.Kustomizer, error) {
 		h.kustomizers = map[string]*isolated.Kustomizer{}
 	}
 	if h.kustomizers[key] == nil {
-		h.kustomizers[key] = isolated.NewKustomizer(FindHelper, &isolated.Bases{Hosts: hosts, Env: a.Env}, a.Err)
+		h.kustomizers[key] = isolated.NewKustomizer(FindHelper, &isolated.Bases{Hosts: hosts, Env: a.Env}, reporter(a.UI, "kustomize"))
 	}
 	return h.kustomizers[key], nil
 }
@@ -106,7 +107,7 @@ func (h *Helpers) Charts(a *App) (build.Renderer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.charts == nil {
-		h.charts = isolated.NewCharts(FindHelper, filepath.Join(cache, "flux", "charts"), a.Err)
+		h.charts = isolated.NewCharts(FindHelper, filepath.Join(cache, "flux", "charts"), reporter(a.UI, "helm"))
 	}
 	return h.charts, nil
 }
@@ -118,7 +119,7 @@ func (a *App) Decryption() *helper.Process {
 	defer h.mu.Unlock()
 	if h.decryption == nil {
 		h.decryption = &helper.Process{
-			Find: FindHelper, Arguments: []string{sops.Job}, Stderr: a.Err,
+			Find: FindHelper, Arguments: []string{sops.Job}, Report: reporter(a.UI, "sops"),
 			Environment: func(context.Context) ([]string, error) { return sops.Environment(a.Environ()), nil },
 		}
 	}
@@ -142,6 +143,15 @@ func (h *Helpers) client(a *App) *cloud.Client {
 		}}
 	}
 	return h.cloud
+}
+
+// reporter returns a function that prints what a library writes to stderr in a helper process, such
+// as the deprecation warnings of kustomize.
+func reporter(to *ui.Terminal, library string) func(line string) {
+	return func(line string) {
+		line, _, _ = strings.Cut(line, " val=") // kustomize logs values, which may be those of a Secret
+		to.Warning("%s: %s", library, strings.TrimPrefix(line, "# Warning: "))
+	}
 }
 
 // FindHelper returns the path of the helper program.

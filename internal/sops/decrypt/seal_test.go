@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 // decrypter is a Decrypter with a process of its own, which has only the given environment.
 type decrypter struct {
 	*sops.Decrypter
-	stderr   bytes.Buffer
+	reported []string
 	warnings []string
 }
 
@@ -52,7 +52,7 @@ func newDecrypter(t *testing.T, own sops.Keys, env ...string) *decrypter {
 	t.Helper()
 	d, home := &decrypter{}, t.TempDir()
 	process := &helper.Process{
-		Find: os.Executable, Arguments: []string{sops.Job}, Stderr: &d.stderr,
+		Find: os.Executable, Arguments: []string{sops.Job}, Report: func(line string) { d.reported = append(d.reported, line) },
 		Environment: func(context.Context) ([]string, error) {
 			return sops.Environment(append([]string{"HOME=" + home}, env...)), nil
 		},
@@ -65,8 +65,8 @@ func newDecrypter(t *testing.T, own sops.Keys, env ...string) *decrypter {
 		if err := process.Close(); err != nil {
 			t.Error(err)
 		}
-		if d.stderr.Len() > 0 {
-			t.Errorf("stderr of the helper process: %s", &d.stderr)
+		if len(d.reported) > 0 {
+			t.Errorf("stderr of the helper process: %q", d.reported)
 		}
 	})
 	return d

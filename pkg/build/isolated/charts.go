@@ -5,7 +5,6 @@ package isolated
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"os"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -23,9 +22,9 @@ const RenderJob = "render"
 type Charts struct{ process *helper.Process }
 
 // NewCharts returns a renderer that keeps charts in the folder cache.
-func NewCharts(find func() (string, error), cache string, stderr io.Writer) *Charts {
+func NewCharts(find func() (string, error), cache string, report func(line string)) *Charts {
 	return &Charts{&helper.Process{
-		Find: find, Arguments: []string{RenderJob, cache}, Stderr: stderr,
+		Find: find, Arguments: []string{RenderJob, cache}, Report: report,
 		Environment: func(context.Context) ([]string, error) {
 			return chartEnvironment(os.LookupEnv), nil //nolint:forbidigo // the process gets named variables of this one
 		},

@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func newCharts() *isolated.Charts { return isolated.NewCharts(os.Executable, "cache", os.Stderr) }
+func newCharts() *isolated.Charts { return isolated.NewCharts(os.Executable, "cache", nil) }
 
 func TestEnvironment(t *testing.T) {
 	t.Parallel()

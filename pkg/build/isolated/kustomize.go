@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 
@@ -25,8 +24,8 @@ type Kustomizer struct {
 }
 
 // NewKustomizer returns a kustomizer that may fetch the given remote bases.
-func NewKustomizer(find func() (string, error), bases *Bases, stderr io.Writer) *Kustomizer {
-	return &Kustomizer{&helper.Process{Find: find, Arguments: []string{KustomizeJob}, Stderr: stderr, Environment: bases.environment}, bases}
+func NewKustomizer(find func() (string, error), bases *Bases, report func(line string)) *Kustomizer {
+	return &Kustomizer{&helper.Process{Find: find, Arguments: []string{KustomizeJob}, Report: report, Environment: bases.environment}, bases}
 }
 
 // call is a call of a method of build.FileSystem.
