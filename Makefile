@@ -33,6 +33,10 @@ build: manifests ## Build bin/flux with the embedded manifests of the controller
 manifests: ## Generate the CustomResourceDefinitions from the pinned API modules
 	manifests/generate
 
+.PHONY: versions
+versions: ## Generate the CustomResourceDefinitions of older versions of Flux for the tests
+	test/versions/generate
+
 .PHONY: sandbox
 sandbox: ## Build bin/flux-sandbox and bin/kubectl (5 minutes the first time)
 	sandbox/build $(BIN) flux-sandbox kubectl
@@ -74,6 +78,7 @@ compat: manifests sandbox ## Compare commands and flags with the recorded contra
 .PHONY: e2e
 e2e: build sandbox controllers gitea ## Run the end-to-end tests against the real controllers
 	$(GOTEST) ./test/e2e/...
+	VERSIONS=all $(GOTEST) -run TestVersions ./test/script
 
 .PHONY: faults
 faults: manifests sandbox gitea descriptions ## Run all fault injection tests; make test runs a sample

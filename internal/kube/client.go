@@ -101,6 +101,9 @@ type Resource struct {
 	Kind string
 	// ClusterScoped reports whether the objects have no namespace.
 	ClusterScoped bool
+	// supersedable makes reads return errSuperseded if the server declares the
+	// version deprecated.
+	supersedable bool
 }
 
 func (c *Client) collection(r Resource, namespace string) dynamic.ResourceInterface {

@@ -62,6 +62,7 @@ func (c *Client) FollowFrom(ctx context.Context, r Resource, s Selection, versio
 		if err != nil {
 			return err
 		}
+		f.resource.supersedable = false // the version remains for the whole watch
 		for _, e := range first {
 			if done, err := visit(e); done || err != nil {
 				return err
@@ -69,6 +70,7 @@ func (c *Client) FollowFrom(ctx context.Context, r Resource, s Selection, versio
 		}
 		return f.run(ctx)
 	}
+	f.resource.supersedable = false
 	for _, name := range there {
 		o := controllers.Object{"kind": r.Kind, "metadata": map[string]any{"namespace": name.Namespace, "name": name.Name}}
 		f.known[key(o)] = o

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,7 +95,8 @@ func (c *Client) page(ctx context.Context, r Resource, s Selection, next string,
 }
 
 func (c *Client) attempt(ctx context.Context, r Resource, s Selection, next string, each func(controllers.Object) error) (metav1.ListMeta, error) {
-	request := r.locate(c.raw.Get(), s.Namespace, "").Param("limit", strconv.Itoa(pageSize))
+	request, superseded := r.read(c.raw, s.Namespace, "")
+	request = request.Param("limit", strconv.Itoa(pageSize))
 	for name, value := range map[string]string{"labelSelector": s.Labels, "fieldSelector": s.fields(), "continue": next} {
 		if value != "" {
 			request = request.Param(name, value)
@@ -106,6 +108,9 @@ func (c *Client) attempt(ctx context.Context, r Resource, s Selection, next stri
 	body, err := request.Stream(ctx)
 	if err != nil {
 		return metav1.ListMeta{}, err
+	}
+	if err := superseded(); err != nil {
+		return metav1.ListMeta{}, errors.Join(err, body.Close())
 	}
 	list, err := decodeList(body, r, prune(s.Without), each)
 	if err := errors.Join(err, body.Close()); err != nil {
@@ -193,8 +198,9 @@ func decodeList(body io.Reader, r Resource, without pruned, each func(controller
 
 // Get returns one object.
 func (c *Client) Get(ctx context.Context, r Resource, namespace, name string) (controllers.Object, error) {
-	body, err := answer(ctx, r.locate(c.raw.Get(), namespace, name))
-	if err != nil {
+	request, superseded := r.read(c.raw, namespace, name)
+	body, err := answer(ctx, request)
+	if err := cmp.Or(superseded(), err); err != nil {
 		return nil, err
 	}
 	var o controllers.Object

@@ -45,6 +45,7 @@ func (c *Client) Watch(ctx context.Context, first Bound, r Resource, s Selection
 	if err := listed(objects); err != nil {
 		return err
 	}
+	f.resource.supersedable = false // the version remains for the whole watch
 	return f.run(ctx)
 }
 

@@ -175,8 +175,8 @@ func named(groups []apidiscovery.APIGroupDiscovery, word string) []Resource {
 					return name != "" && (word == name || word == name+"."+group.Name || word == name+"."+version.Version+"."+group.Name)
 				}
 				resource := Resource{
-					schema.GroupVersionResource{Group: group.Name, Version: version.Version, Resource: r.Resource},
-					r.ResponseKind.Kind, r.Scope == apidiscovery.ScopeCluster,
+					GroupVersionResource: schema.GroupVersionResource{Group: group.Name, Version: version.Version, Resource: r.Resource},
+					Kind:                 r.ResponseKind.Kind, ClusterScoped: r.Scope == apidiscovery.ScopeCluster,
 				}
 				switch {
 				case called(r.Resource) || called(r.SingularResource) || called(strings.ToLower(r.ResponseKind.Kind)):

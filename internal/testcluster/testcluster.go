@@ -23,7 +23,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -147,23 +146,6 @@ func (c *Cluster) connect(ctx context.Context) error {
 	}
 	c.Client, err = kube.New(cfg)
 	return err
-}
-
-// InstallCRDs installs the CRDs of all kinds of Flux.
-func (c *Cluster) InstallCRDs(ctx context.Context) error {
-	options := manifests.Defaults()
-	options.Components = controllers.Names(func(controllers.Controller) bool { return true })
-	set, err := manifests.Render(options)
-	if err != nil {
-		return err
-	}
-	var crds []*unstructured.Unstructured
-	for _, o := range set.Unstructured() {
-		if o.GetKind() == "CustomResourceDefinition" {
-			crds = append(crds, o)
-		}
-	}
-	return c.apply(ctx, crds)
 }
 
 // apply applies CRDs and waits until their objects are served. For a moment after a CRD is

@@ -155,7 +155,7 @@ var Kinds = []Kind{
 		Fetch: Fetch{Credentials: "spec.secretRef", Login: "receiver"}, Secrets: []string{"spec.secretRef"},
 	},
 	{
-		Group: notificationGroup, Version: "v1beta3", Older: []string{"v1beta2", "v1beta1"}, Kind: "Provider", Resource: "providers",
+		Group: notificationGroup, Version: "v1beta3", Newer: []string{"v1"}, Older: []string{"v1beta2", "v1beta1"}, Kind: "Provider", Resource: "providers",
 		Examples:   Examples{Names: [2]string{"slack", "msteams"}},
 		Controller: "notification-controller", Word: "alert-provider", Plural: "alert-providers",
 		Verbs: Get | Export | Suspend | Resume | Delete | Create, Suspension: suspendField, Static: noConditions,
@@ -163,7 +163,7 @@ var Kinds = []Kind{
 		Secrets: []string{"spec.secretRef", "spec.certSecretRef", "spec.proxySecretRef"},
 	},
 	{
-		Group: notificationGroup, Version: "v1beta3", Older: []string{"v1beta2", "v1beta1"}, Kind: "Alert", Resource: "alerts",
+		Group: notificationGroup, Version: "v1beta3", Newer: []string{"v1"}, Older: []string{"v1beta2", "v1beta1"}, Kind: "Alert", Resource: "alerts",
 		Examples:   Examples{Names: [2]string{"on-call", "deployments"}},
 		Controller: "notification-controller", Word: "alert", Plural: "alerts",
 		Verbs:   Get | Export | Suspend | Resume | Delete | Create,

@@ -24,6 +24,9 @@ const (
 // need.
 type Kind struct {
 	Group, Version, Kind, Resource string
+	// Newer lists the API versions that newer Flux versions serve, newest first. A
+	// cluster that declares Version deprecated is asked for them.
+	Newer []string
 	// Older lists the API versions that older Flux versions serve, newest
 	// first.
 	Older []string

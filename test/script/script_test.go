@@ -86,6 +86,7 @@ func TestClusterScript(t *testing.T) {
 	runScripts(t, "cluster", true)
 }
 
+// runScripts runs the scripts of a suite on a server of its own.
 func runScripts(t *testing.T, suite string, serial bool) {
 	verbs, err := filepath.Glob(filepath.Join("testdata", suite, "*"))
 	if err != nil || len(verbs) == 0 {
@@ -95,7 +96,6 @@ func runScripts(t *testing.T, suite string, serial bool) {
 	if err := cluster.InstallCRDs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	var count atomic.Int32
 	var files []string
 	for _, verb := range verbs {
 		if only := os.Getenv("VERB"); only != "" && !slices.Contains(strings.Split(only, ","), filepath.Base(verb)) {
@@ -107,9 +107,13 @@ func runScripts(t *testing.T, suite string, serial bool) {
 		}
 		files = append(files, cases...)
 	}
-	run := testscript.RunT
-	var shim testscript.T = tShim{t, serial}
-	run(shim, testscript.Params{
+	testscript.RunT(tShim{t, serial}, params(t, cluster, files, serial, &atomic.Int32{}))
+}
+
+// params are the commands and the environment of scripts. The counter gives each
+// a namespace of its own.
+func params(t *testing.T, cluster *testcluster.Cluster, files []string, serial bool, count *atomic.Int32) testscript.Params {
+	return testscript.Params{
 		Files:               files,
 		UpdateScripts:       os.Getenv("UPDATE") != "",
 		RequireUniqueNames:  true,
@@ -164,8 +168,9 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			"hook":     hook,
 			"serve":    serveFolder, "offer": offerPlugin, "sigkill": killJob,
 			"hostgit": hostGit, "deploykey": deployKey,
+			"upgrade": func(ts *testscript.TestScript, neg bool, args []string) { upgrade(ts, cluster, neg, args) },
 		},
-	})
+	}
 }
 
 // leave removes the objects of Flux that a script has left behind, in whatever

@@ -87,7 +87,7 @@ func run(a *app.App, cmd *cobra.Command, o *creation.Flags, k controllers.Kind, 
 		return err
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": k.APIVersion(), "kind": k.Kind, "metadata": c.Metadata(), "spec": spec,
+		"apiVersion": c.APIVersion(k), "kind": k.Kind, "metadata": c.Metadata(), "spec": spec,
 	}}
 	if o.Export {
 		c.WarnSecretLeftOut(b.SecretFlags)

@@ -3,6 +3,7 @@ package create
 import (
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -28,6 +29,9 @@ var providerTypes = []string{
 	"lark", "matrix", "opsgenie", "alertmanager", "grafana", "githubdispatch", "githubpullrequestcomment",
 	"gitlabmergerequestcomment", "pagerduty", "datadog", "nats", "zulip", "otel",
 }
+
+// newProviderTypes lists the types that need Flux 2.10.
+var newProviderTypes = []string{"zoom", "incident.io", "mastodon"}
 
 // objects parses the references to event sources or resources of a flag.
 func objects(c *creation.Creation, flag string, list []string) []any {
@@ -71,6 +75,7 @@ func buildAlert() creation.Builder {
 
 func buildProvider() creation.Builder {
 	var typ, channel, username, address, secretRef string
+	types := slices.Concat(providerTypes, newProviderTypes)
 	return creation.Builder{
 		Kind: "Provider",
 		Example: `  # Send to a Slack channel; the webhook URL is in a Secret
@@ -79,9 +84,9 @@ func buildProvider() creation.Builder {
   # Update the commit status on GitHub
   flux create alert-provider status --type=github --address=https://github.com/org/app --secret-ref=github-token`,
 		Refers: map[string][]string{"secret-ref": {"Secret"}},
-		Words:  map[string][]string{"type": providerTypes},
+		Words:  map[string][]string{"type": types},
 		Flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&typ, "type", "", "type of the provider: "+strings.Join(providerTypes, ", "))
+			fs.StringVar(&typ, "type", "", "type of the provider: "+strings.Join(types, ", "))
 			fs.StringVar(&channel, "channel", "", "channel, room or project to post to")
 			fs.StringVar(&username, "username", "", "user name to post as")
 			fs.StringVar(&address, "address", "", "URL of the webhook or API to send alerts to")
@@ -90,7 +95,10 @@ func buildProvider() creation.Builder {
 		Spec: func(c *creation.Creation) map[string]any {
 			spec := map[string]any{}
 			c.Require("type", typ)
-			c.OneOf("type", typ, providerTypes)
+			c.OneOf("type", typ, types)
+			if slices.Contains(newProviderTypes, typ) {
+				c.RequireFlux("type", typ, "2.10")
+			}
 			c.ObjectName("secret-ref", secretRef)
 			if u, err := url.Parse(address); err != nil {
 				c.CheckFlag("address", errors.New("not a URL"))

@@ -5,6 +5,7 @@ package creation
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -89,6 +90,9 @@ type Creation struct {
 	*Flags
 	validate.Input
 	Labels map[string]any
+	// required is the value of a flag that needs a newer version of Flux than the
+	// default one.
+	required string
 }
 
 // New validates the name and the common flags.
@@ -109,6 +113,24 @@ func New(a *app.App, cmd *cobra.Command, o *Flags, args []string) *Creation {
 		c.Check(errors.New("--export and --dry-run are mutually exclusive"))
 	}
 	return c
+}
+
+// RequireFlux records that a value of a flag needs a version of Flux that is newer than the default.
+func (c *Creation) RequireFlux(flag, value, version string) {
+	c.required = fmt.Sprintf("--%s=%s requires Flux %s", flag, value, version)
+}
+
+// APIVersion returns the API version of an exported object: that of the default
+// version of Flux, unless a flag needs a newer one.
+func (c *Creation) APIVersion(k controllers.Kind) string {
+	if c.required == "" || len(k.Newer) == 0 {
+		return k.APIVersion()
+	}
+	newer := k.Group + "/" + k.Newer[0]
+	if c.Export {
+		c.App.UI.Warning("%s: the %s is exported as %s", c.required, k.Kind, newer)
+	}
+	return newer
 }
 
 // Metadata returns the metadata of the object.

@@ -1,0 +1,84 @@
+package testcluster
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/manifests"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// CRDs returns the CRDs of a version of Flux: of a distribution that flux embeds,
+// or of an older one in test/versions. An empty version is the default.
+func CRDs(version string) ([]*unstructured.Unstructured, error) {
+	if _, embedded := controllers.FindDistribution(version); !embedded {
+		return olderCRDs(version)
+	}
+	options := manifests.Defaults()
+	options.Version = version
+	options.Components = controllers.Names(func(controllers.Controller) bool { return true })
+	set, err := manifests.Render(options)
+	if err != nil {
+		return nil, err
+	}
+	var crds []*unstructured.Unstructured
+	for _, o := range set.Unstructured() {
+		if o.GetKind() == "CustomResourceDefinition" {
+			crds = append(crds, o)
+		}
+	}
+	return crds, nil
+}
+
+// olderCRDs reads the CRDs that `make versions` has generated.
+func olderCRDs(version string) ([]*unstructured.Unstructured, error) {
+	file, err := os.Open(filepath.Join(Root(), "test", "versions", version+".crds.yaml.gz"))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // only read
+	content, err := gzip.NewReader(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the CRDs of Flux %s: %w", version, err)
+	}
+	data, err := io.ReadAll(content)
+	if err != nil {
+		return nil, fmt.Errorf("reading the CRDs of Flux %s: %w", version, err)
+	}
+	return Decode(data)
+}
+
+// InstallCRDs installs the CRDs of all kinds of Flux.
+func (c *Cluster) InstallCRDs(ctx context.Context) error { return c.Upgrade(ctx, "") }
+
+// Upgrade installs the CRDs of a version of Flux over those of another one, whose
+// objects remain.
+func (c *Cluster) Upgrade(ctx context.Context, version string) error {
+	crds, err := CRDs(version)
+	if err != nil {
+		return err
+	}
+	return c.apply(ctx, crds)
+}
+
+// Serve installs the CRDs of a version of Flux in place of others, with whose
+// objects it removes them.
+func (c *Cluster) Serve(ctx context.Context, version string) error {
+	if err := c.RemoveCRDs(ctx); err != nil {
+		return err
+	}
+	// A client caches discovery.
+	client, err := kube.New(c.Client.Config)
+	if err != nil {
+		return err
+	}
+	c.Client = client
+	return c.Upgrade(ctx, version)
+}
