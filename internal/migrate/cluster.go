@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -22,14 +23,30 @@ const attempts = 5
 
 // CRD is a CustomResourceDefinition with the objects to migrate.
 type CRD struct {
-	// Name is the name of the CRD.
-	Name string
+	// CRD is the name of the CRD.
+	CRD string
 	// Resource is the kind at its storage version.
 	Resource kube.Resource
 	// Stored are the other versions in status.storedVersions.
 	Stored []string
 	// Objects are the objects to rewrite.
-	Objects []controllers.Object
+	Objects []Object
+	// older is a served version that may have fields which the storage version
+	// does not have, and removed are these.
+	older   string
+	removed []controllers.Removed
+}
+
+// Object is an object to rewrite.
+type Object struct {
+	controllers.Object
+	// Removals are its fields that the storage version does not have.
+	Removals []controllers.Removal
+}
+
+// Name returns the kind, the namespace and the name of an object.
+func (d *CRD) Name(o Object) string {
+	return d.Resource.Kind + " " + controllers.Namespace(o.Object) + "/" + controllers.Name(o.Object)
 }
 
 // APIVersion returns the group and the storage version.
@@ -49,15 +66,15 @@ func Outdated(ctx context.Context, client *kube.Client, crds []controllers.Objec
 				return nil
 			}
 			all[i] = d
-			selection := kube.Selection{Without: []string{"spec", "status"}}
-			_, err := client.List(ctx, d.Resource, selection, func(o controllers.Object) error {
-				if _, stale := currentFields(o, d.APIVersion()); stale || len(d.Stored) > 0 {
-					d.Objects = append(d.Objects, o)
+			resource, selection := d.readable()
+			_, err := client.List(ctx, resource, selection, func(o controllers.Object) error {
+				if _, stale := currentFields(o, d.APIVersion(), nil); stale || len(d.Stored) > 0 {
+					d.Objects = append(d.Objects, d.object(o))
 				}
 				return nil
 			})
 			if err != nil {
-				return fmt.Errorf("listing %s: %w", d.Name, err)
+				return fmt.Errorf("listing %s: %w", d.CRD, err)
 			}
 			return nil
 		})
@@ -68,10 +85,34 @@ func Outdated(ctx context.Context, client *kube.Client, crds []controllers.Objec
 	return slices.DeleteFunc(all, func(d *CRD) bool { return d == nil || len(d.Stored)+len(d.Objects) == 0 }), nil
 }
 
+// readable returns how to read the objects: in the version with all stored fields.
+func (d *CRD) readable() (kube.Resource, kube.Selection) {
+	if len(d.removed) == 0 {
+		return d.Resource, kube.Selection{Without: []string{"spec", "status"}}
+	}
+	r := d.Resource
+	r.Version = d.older
+	return r, kube.Selection{Without: []string{"status"}}
+}
+
+// object returns an object to rewrite, of whose spec only the removed fields are needed.
+func (d *CRD) object(o controllers.Object) Object {
+	object := Object{Object: o}
+	for _, r := range d.removed {
+		if removal, ok := r.Of(o); ok {
+			object.Removals = append(object.Removals, removal)
+		}
+	}
+	if len(object.Removals) == 0 {
+		delete(o, "spec")
+	}
+	return object
+}
+
 // newCRD parses a CRD. It returns nil for one without a storage version.
 func newCRD(crd controllers.Object) *CRD {
 	text := func(path string) string { return controllers.Path{path}.String(crd) }
-	d := &CRD{Name: controllers.Name(crd)}
+	d := &CRD{CRD: controllers.Name(crd)}
 	list, _ := controllers.Path{"spec.versions"}.Lookup(crd)
 	versions, _ := list.([]any)
 	for _, item := range versions {
@@ -95,7 +136,24 @@ func newCRD(crd controllers.Object) *CRD {
 	if d.Resource.Version == "" {
 		return nil
 	}
+	d.findRemoved(versions)
 	return d
+}
+
+// findRemoved finds the fields that stored objects may have and the storage version does not.
+func (d *CRD) findRemoved(versions []any) {
+	k, ok := controllers.KindOf(d.Resource.Group, d.Resource.Kind)
+	if !ok || len(d.Stored) == 0 {
+		return
+	}
+	for _, item := range versions {
+		v, _ := item.(map[string]any)
+		name, _ := v["name"].(string)
+		removed := k.RemovedBetween(name, d.Resource.Version)
+		if v["served"] == true && len(removed) > 0 && (d.older == "" || version.CompareKubeAwareVersionStrings(name, d.older) > 0) {
+			d.older, d.removed = name, removed
+		}
+	}
 }
 
 // Permissions returns the permissions that a migration needs.
@@ -131,37 +189,78 @@ func (d *CRD) Migrate(ctx context.Context, client *kube.Client, crds kube.Resour
 		return nil
 	}
 	status := map[string]any{"storedVersions": []string{d.Resource.Version}}
-	if err := client.PatchStatus(ctx, crds, "", d.Name, status); err != nil {
-		return fmt.Errorf("setting status.storedVersions of %s to %s: %w", d.Name, d.Resource.Version, err)
+	if err := client.PatchStatus(ctx, crds, "", d.CRD, status); err != nil {
+		return fmt.Errorf("setting status.storedVersions of %s to %s: %w", d.CRD, d.Resource.Version, err)
 	}
 	return nil
 }
 
-// rewrite patches an object with the versions of its managed fields only. The server also stores
-// an unchanged object again if it was stored in another version.
-func (d *CRD) rewrite(ctx context.Context, client *kube.Client, o controllers.Object) error {
-	namespace, name := controllers.Namespace(o), controllers.Name(o)
+// rewrite patches an object with the versions of its managed fields, and with the fields that the
+// storage version has under another name. The server also stores an unchanged object again if it
+// was stored in another version.
+func (d *CRD) rewrite(ctx context.Context, client *kube.Client, o Object) error {
+	namespace, name := controllers.Namespace(o.Object), controllers.Name(o.Object)
+	resource, _ := d.readable()
 	var err error
 	for range attempts {
-		change := map[string]any{}
-		if fields, stale := currentFields(o, d.APIVersion()); stale {
-			change["metadata"] = map[string]any{
-				"managedFields": fields, "resourceVersion": controllers.Path{"metadata.resourceVersion"}.String(o),
+		for _, r := range o.Removals {
+			if r.Blocked != "" {
+				return fmt.Errorf("%s: %s", d.Name(o), r.Outcome())
 			}
 		}
-		_, err = client.MergePatch(ctx, d.Resource, namespace, name, change)
+		err = d.patch(ctx, client, o)
 		if apierrors.IsNotFound(err) {
 			return nil // deleted in the meantime
 		}
 		if !apierrors.IsConflict(err) {
 			break
 		}
-		if o, err = client.Get(ctx, d.Resource, namespace, name); err != nil {
+		var current controllers.Object
+		if current, err = client.Get(ctx, resource, namespace, name); err != nil {
 			break
 		}
+		o = d.object(current)
 	}
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("rewriting %s %s/%s: %w", d.Resource.Kind, namespace, name, err)
+		return fmt.Errorf("rewriting %s: %w", d.Name(o), err)
 	}
 	return nil
+}
+
+// patch writes an object at the storage version. The owner of a moved field is restored after the
+// field has been set, which makes flux its owner.
+func (d *CRD) patch(ctx context.Context, client *kube.Client, o Object) error {
+	version := controllers.Path{"metadata.resourceVersion"}.String(o.Object)
+	write := func(metadata, change map[string]any) error {
+		if len(metadata)+len(change) > 0 {
+			metadata["resourceVersion"] = version
+			change["metadata"] = metadata
+		}
+		after, err := client.MergePatch(ctx, d.Resource, controllers.Namespace(o.Object), controllers.Name(o.Object), change)
+		version = controllers.Path{"metadata.resourceVersion"}.String(after)
+		return err
+	}
+	if spec := moved(o); len(spec) > 0 {
+		if err := write(map[string]any{}, map[string]any{"spec": spec}); err != nil {
+			return err
+		}
+	}
+	metadata := map[string]any{}
+	if fields, stale := currentFields(o.Object, d.APIVersion(), d.removed); stale {
+		metadata["managedFields"] = fields
+	}
+	return write(metadata, map[string]any{})
+}
+
+// moved returns the values of the fields that the storage version has under another name.
+func moved(o Object) map[string]any {
+	spec := map[string]any{}
+	for _, r := range o.Removals {
+		if r.Moved != "" {
+			value, _ := controllers.Path{"spec." + r.Field}.Lookup(o.Object)
+			parent, name := r.Parent()
+			spec[parent] = map[string]any{name: value}
+		}
+	}
+	return spec
 }

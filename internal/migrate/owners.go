@@ -12,9 +12,9 @@ import (
 )
 
 // currentFields returns the managed fields of an object with all entries at one version, and
-// whether any entry changed. The schemas of all versions of a Flux kind are the same, so that
-// fields need no conversion.
-func currentFields(o controllers.Object, apiVersion string) (fields []any, stale bool) {
+// whether any entry changed. Except for the removed fields, the schemas of all versions of a Flux
+// kind are the same, so that fields need no conversion.
+func currentFields(o controllers.Object, apiVersion string, removed []controllers.Removed) (fields []any, stale bool) {
 	list, _ := controllers.Path{"metadata.managedFields"}.Lookup(o)
 	noted, _ := list.([]any)
 	at := map[string]int{}
@@ -26,6 +26,7 @@ func currentFields(o controllers.Object, apiVersion string) (fields []any, stale
 		entry = maps.Clone(entry)
 		if entry["apiVersion"] != apiVersion {
 			entry["apiVersion"] = apiVersion
+			move(entry, removed)
 			stale = true
 		}
 		// The server keeps one entry for each manager and version.
@@ -40,6 +41,25 @@ func currentFields(o controllers.Object, apiVersion string) (fields []any, stale
 		fields = append(fields, entry)
 	}
 	return fields, stale
+}
+
+// move removes the removed fields from an entry. The owner of a field that was moved owns the field
+// that has its value.
+func move(entry map[string]any, removed []controllers.Removed) {
+	owned, _ := entry["fieldsV1"].(map[string]any)
+	spec, _ := owned["f:spec"].(map[string]any)
+	for _, r := range removed {
+		leaf, has := spec["f:"+r.Field]
+		delete(spec, "f:"+r.Field)
+		if parent, name := r.Parent(); has && r.Moved != "" {
+			below, _ := spec["f:"+parent].(map[string]any)
+			if below == nil {
+				below = map[string]any{}
+				spec["f:"+parent] = below
+			}
+			below["f:"+name] = leaf
+		}
+	}
 }
 
 // union merges two entries of a manager; the later time wins.

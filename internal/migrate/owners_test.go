@@ -21,12 +21,12 @@ func TestCurrentFields(t *testing.T) {
 	o := controllers.Object{"metadata": map[string]any{"managedFields": []any{
 		entry("v1beta1", "2026-01-01T00:00:00Z", spec("a")), entry("v1", "2026-01-02T00:00:00Z", spec("b")),
 	}}}
-	fields, stale := currentFields(o, "x/v1")
+	fields, stale := currentFields(o, "x/v1", nil)
 	both := map[string]any{"f:spec": map[string]any{"f:a": map[string]any{}, "f:b": map[string]any{}}}
 	if diff := cmp.Diff([]any{any(entry("v1", "2026-01-02T00:00:00Z", both))}, fields); diff != "" || !stale {
 		t.Errorf("stale %v:\n%s", stale, diff)
 	}
-	if _, stale := currentFields(controllers.Object{"metadata": map[string]any{"managedFields": fields}}, "x/v1"); stale {
+	if _, stale := currentFields(controllers.Object{"metadata": map[string]any{"managedFields": fields}}, "x/v1", nil); stale {
 		t.Error("current entries reported as stale")
 	}
 }

@@ -2,8 +2,12 @@ package migrate
 
 import (
 	"context"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Change is a line with an outdated version.
@@ -21,6 +25,13 @@ type Text struct {
 	// Unclear are the numbers of lines with a version that is no longer served, but whose kind
 	// cannot be determined.
 	Unclear []int
+	// Fields are the fields that the newer versions do not have.
+	Fields []Field
+}
+
+// Blocked reports whether a field has to be converted by hand before the versions are changed.
+func (t Text) Blocked() bool {
+	return slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Blocked })
 }
 
 var (
@@ -33,25 +44,52 @@ var (
 )
 
 // Rewrite updates the versions of Flux kinds in a text to those of a release: apiVersion beside a
-// kind, and group, version and kind in selectors.
+// kind, and group, version and kind in selectors. It converts the fields that the newer versions
+// do not have. The content of a blocked text is unchanged.
 func Rewrite(ctx context.Context, text string, r Release) (Text, error) {
 	lines := strings.SplitAfter(text, "\n")
-	var t Text
-	var content strings.Builder
+	t := Text{Content: text}
+	edits, fields := map[int][]string{}, map[int][]string{}
 	for i, line := range lines {
 		if i%1000 == 0 && ctx.Err() != nil {
 			return Text{}, context.Cause(ctx)
 		}
 		changed, c := rewriteLine(lines, i, r)
-		if c != nil {
-			t.Changes = append(t.Changes, *c)
-		} else if unclear(line, r) {
-			t.Unclear = append(t.Unclear, i+1)
+		if c == nil {
+			if unclear(line, r) {
+				t.Unclear = append(t.Unclear, i+1)
+			}
+			continue
 		}
-		content.WriteString(changed)
+		edits[i] = []string{changed}
+		t.Changes = append(t.Changes, *c)
+		t.Fields = append(t.Fields, removedFields(lines, i, *c, fields)...)
+	}
+	maps.Copy(edits, fields)
+	if t.Blocked() || len(edits) == 0 {
+		return t, nil
+	}
+	var content strings.Builder
+	for i, line := range lines {
+		replaced, edited := edits[i]
+		if !edited {
+			replaced = []string{line}
+		}
+		for _, line := range replaced {
+			content.WriteString(line)
+		}
 	}
 	t.Content = content.String()
 	return t, nil
+}
+
+// removedFields converts the fields that the new version of an object does not have.
+func removedFields(lines []string, at int, c Change, edits map[int][]string) []Field {
+	group, to, _ := strings.Cut(c.To, "/")
+	_, from, _ := strings.Cut(c.From, "/")
+	k, _ := controllers.KindOf(group, c.Kind)
+	column, _, _ := position(lines[at])
+	return blockOf(lines, at, column, edits).convert(c.Kind, k.RemovedBetween(from, to))
 }
 
 // rewriteLine returns the migrated line and its change, if any.

@@ -4,6 +4,7 @@ package migrate
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,8 +23,8 @@ var since = map[string]map[string]int{
 	"ExternalArtifact":      {"v1": 7},
 	"ArtifactGenerator":     {"v1beta1": 7},
 	"HelmRelease":           {"v2": 3, "v2beta2": 2},
-	"Provider":              {"v1beta3": 2},
-	"Alert":                 {"v1beta3": 2},
+	"Provider":              {"v1": 10, "v1beta3": 2},
+	"Alert":                 {"v1": 10, "v1beta3": 2},
 	"ImageRepository":       {"v1": 7},
 	"ImagePolicy":           {"v1": 7},
 	"ImageUpdateAutomation": {"v1": 7, "v1beta2": 3},
@@ -32,12 +33,16 @@ var since = map[string]map[string]int{
 // Release is a minor version of Flux 2.
 type Release int
 
-// ParseRelease parses a version such as 2.6 or v2.6.1. An empty text is the newest release.
+// Newest returns the newest release that flux knows.
+func Newest() Release { return Release(minor(controllers.Distributions[0].Version)) }
+
+// ParseRelease parses a version such as 2.6 or v2.6.1. An empty text is the release that flux
+// installs by default.
 func ParseRelease(text string) (Release, error) {
-	newest := minor(controllers.DefaultVersion)
 	if text == "" {
-		return Release(newest), nil
+		text = controllers.DefaultVersion
 	}
+	newest := int(Newest())
 	asked := minor(strings.TrimPrefix(text, "v"))
 	if asked < 0 || asked > newest {
 		return 0, fmt.Errorf("unknown version %q: must be one of 2.0 to 2.%d", text, newest)
@@ -69,7 +74,7 @@ func (r Release) Target(group, kind, from string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	for _, v := range append([]string{k.Version}, k.Older...) {
+	for _, v := range slices.Concat(k.Newer, []string{k.Version}, k.Older) {
 		if since[k.Kind][v] <= int(r) {
 			return v, version.CompareKubeAwareVersionStrings(v, from) > 0
 		}

@@ -156,6 +156,10 @@ var Kinds = []Kind{
 	},
 	{
 		Group: notificationGroup, Version: "v1beta3", Newer: []string{"v1"}, Older: []string{"v1beta2", "v1beta1"}, Kind: "Provider", Resource: "providers",
+		Removed: []Removed{
+			{Field: "interval", In: "v1"},
+			{Field: "proxy", In: "v1", Instead: "proxySecretRef", Remedy: "create a Secret with the URL under the key address, and set spec.proxySecretRef"},
+		},
 		Examples:   Examples{Names: [2]string{"slack", "msteams"}},
 		Controller: "notification-controller", Word: "alert-provider", Plural: "alert-providers",
 		Verbs: Get | Export | Suspend | Resume | Delete | Create, Suspension: suspendField, Static: noConditions,
@@ -164,6 +168,7 @@ var Kinds = []Kind{
 	},
 	{
 		Group: notificationGroup, Version: "v1beta3", Newer: []string{"v1"}, Older: []string{"v1beta2", "v1beta1"}, Kind: "Alert", Resource: "alerts",
+		Removed:    []Removed{{Field: "summary", In: "v1", Moved: "eventMetadata.summary"}},
 		Examples:   Examples{Names: [2]string{"on-call", "deployments"}},
 		Controller: "notification-controller", Word: "alert", Plural: "alerts",
 		Verbs:   Get | Export | Suspend | Resume | Delete | Create,

@@ -30,6 +30,8 @@ type Kind struct {
 	// Older lists the API versions that older Flux versions serve, newest
 	// first.
 	Older []string
+	// Removed are the fields that newer versions do not have.
+	Removed []Removed
 	// Controller is the name of the controller that reconciles the kind.
 	Controller string
 

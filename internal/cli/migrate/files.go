@@ -14,6 +14,8 @@ import (
 type migratedFile struct {
 	File    string           `json:"file"`
 	Changes []migrate.Change `json:"changes"`
+	// Fields are the fields that the newer versions do not have.
+	Fields []migrate.Field `json:"fields,omitempty"`
 	// Unclear are the lines that require a manual review.
 	Unclear []int `json:"unclear,omitempty"`
 	// Skipped is the reason why the file was not read.
@@ -29,26 +31,22 @@ func migrateFiles(ctx context.Context, a *app.App, o *options) error {
 	if err != nil {
 		return err
 	}
-	report, changes, skipped := []migratedFile{}, 0, 0
+	report, failed := []migratedFile{}, false
+	var due []migrate.File
 	for _, file := range files {
-		if file.Skipped != "" {
-			a.UI.Failure("%s was not read: %s", file.Path, file.Skipped)
-			skipped++
+		show(a, file)
+		if file.Skipped != "" || file.Blocked() {
+			failed = true
+		} else if len(file.Changes) > 0 {
+			due = append(due, file)
 		}
-		for _, c := range file.Changes {
-			a.UI.Action("%s:%d: %s %s → %s", file.Path, c.Line, c.Kind, c.From, c.To)
-		}
-		for _, line := range file.Unclear {
-			a.UI.Warning("%s:%d: apiVersion left unchanged: cannot determine the kind", file.Path, line)
-		}
-		changes += len(file.Changes)
-		report = append(report, migratedFile{file.Path, append([]migrate.Change{}, file.Changes...), file.Unclear, file.Skipped})
+		report = append(report, migratedFile{file.Path, append([]migrate.Change{}, file.Changes...), file.Fields, file.Unclear, file.Skipped})
 	}
-	if changes > 0 {
-		if err := writeMigrated(ctx, a, o, files, changes); err != nil {
+	if len(due) > 0 {
+		if err := writeMigrated(ctx, a, o, due); err != nil {
 			return err
 		}
-	} else if skipped == 0 {
+	} else if !failed {
 		a.UI.Success("no older versions found in %s", o.path)
 	}
 	if o.format != "" {
@@ -56,14 +54,45 @@ func migrateFiles(ctx context.Context, a *app.App, o *options) error {
 			return err
 		}
 	}
-	if skipped > 0 {
+	if failed {
 		return clierr.ErrReported
 	}
 	return nil
 }
 
-func writeMigrated(ctx context.Context, a *app.App, o *options, files []migrate.File, changes int) error {
-	where := fmt.Sprintf("%s in %s", inWords(changes, "line"), inWords(changed(files), "file"))
+// show prints the changes of a file, and what prevents them.
+func show(a *app.App, file migrate.File) {
+	if file.Skipped != "" {
+		a.UI.Failure("%s was not read: %s", file.Path, file.Skipped)
+	}
+	for _, c := range file.Changes {
+		if file.Blocked() {
+			break
+		}
+		a.UI.Action("%s:%d: %s %s → %s", file.Path, c.Line, c.Kind, c.From, c.To)
+	}
+	for _, f := range file.Fields {
+		report := a.UI.Action
+		if f.Blocked {
+			report = a.UI.Failure
+		}
+		report("%s:%d: %s: %s", file.Path, f.Line, f.Kind, f.Outcome)
+	}
+	for _, line := range file.Unclear {
+		a.UI.Warning("%s:%d: apiVersion left unchanged: cannot determine the kind", file.Path, line)
+	}
+	if file.Blocked() {
+		a.UI.Failure("%s is not changed: convert the fields above, then run the command again", file.Path)
+	}
+}
+
+// writeMigrated writes the files with changes.
+func writeMigrated(ctx context.Context, a *app.App, o *options, files []migrate.File) error {
+	changes := 0
+	for _, file := range files {
+		changes += len(file.Changes)
+	}
+	where := fmt.Sprintf("%s in %s", inWords(changes, "line"), inWords(len(files), "file"))
 	if o.dryRun {
 		a.UI.Success("%s would be changed", where)
 		return nil
@@ -78,9 +107,6 @@ func writeMigrated(ctx context.Context, a *app.App, o *options, files []migrate.
 		}
 	}
 	for _, file := range files {
-		if len(file.Changes) == 0 {
-			continue
-		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -90,14 +116,4 @@ func writeMigrated(ctx context.Context, a *app.App, o *options, files []migrate.
 	}
 	a.UI.Success("%s changed", where)
 	return nil
-}
-
-func changed(files []migrate.File) int {
-	n := 0
-	for _, file := range files {
-		if len(file.Changes) > 0 {
-			n++
-		}
-	}
-	return n
 }

@@ -39,13 +39,18 @@ func NewCommand(a *app.App) *cobra.Command {
 files, to the current API versions. Do both before an upgrade that no longer
 serves older versions.
 
-On a cluster, each object that may be stored at an older version is rewritten
-without changes, and the older versions are removed from the CRD. Field
-ownership is preserved.
+On a cluster, each object that may be stored at an older version is rewritten at
+the version that the installed CRD stores, and the older versions are removed
+from the CRD. Field ownership is preserved.
 
 In files, the lines with an older API version of a Flux kind are changed,
 including selectors and inline patches. Comments and layout are preserved. Lines
-whose kind cannot be determined are listed and left unchanged.`,
+whose kind cannot be determined are listed and left unchanged. --version selects
+the version of Flux (default: the one that flux installs).
+
+A field that the newer version does not have is moved to the field that replaces
+it, or removed if it has no effect. If neither is possible, the field is listed
+with the remedy, and the object or file is left unchanged.`,
 		Example: `  # Show the resources that are stored at older versions
   flux migrate --dry-run
 
@@ -60,7 +65,10 @@ whose kind cannot be determined are listed and left unchanged.`,
   flux migrate -f ./charts --extensions=.yaml,.yml,.tpl
 
   # Migrate manifests for clusters that run Flux 2.6
-  flux migrate -f . --version=2.6`,
+  flux migrate -f . --version=2.6
+
+  # Migrate manifests before an upgrade to Flux 2.10
+  flux migrate -f . --version=2.10 --dry-run`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return run(a, cmd, o) },
@@ -79,8 +87,7 @@ whose kind cannot be determined are listed and left unchanged.`,
 // releases returns the values of --version.
 func releases() []string {
 	var all []string
-	newest, err := migrate.ParseRelease("")
-	for i := 0; err == nil && i <= int(newest); i++ {
+	for i := range int(migrate.Newest()) + 1 {
 		all = append(all, fmt.Sprintf("2.%d", i))
 	}
 	return all
@@ -111,7 +118,27 @@ type migratedDefinition struct {
 	Version    string   `json:"version"`
 	Stored     []string `json:"stored"`
 	Objects    int      `json:"objects"`
-	Error      string   `json:"error,omitempty"`
+	// Fields are the fields that the storage version does not have.
+	Fields []migratedField `json:"fields,omitempty"`
+	Error  string          `json:"error,omitempty"`
+}
+
+// migratedField is a field that the storage version of an object does not have.
+type migratedField struct {
+	Object  string `json:"object"`
+	Outcome string `json:"outcome"`
+	Blocked bool   `json:"blocked,omitempty"`
+}
+
+// fieldsOf returns the fields of objects that the storage version does not have.
+func fieldsOf(d *migrate.CRD) []migratedField {
+	var fields []migratedField
+	for _, o := range d.Objects {
+		for _, r := range o.Removals {
+			fields = append(fields, migratedField{d.Name(o), r.Outcome(), r.Blocked != ""})
+		}
+	}
+	return fields
 }
 
 func migrateCluster(ctx context.Context, a *app.App, client *kube.Client, o *options) error {
@@ -139,12 +166,12 @@ func migrateCluster(ctx context.Context, a *app.App, client *kube.Client, o *opt
 	}
 	report, failed := []migratedDefinition{}, false
 	for _, d := range due {
-		line := migratedDefinition{Definition: d.Name, Kind: d.Resource.Kind, Version: d.Resource.Version, Stored: slices.Concat([]string{}, d.Stored), Objects: len(d.Objects)}
+		line := migratedDefinition{Definition: d.CRD, Kind: d.Resource.Kind, Version: d.Resource.Version, Stored: slices.Concat([]string{}, d.Stored), Objects: len(d.Objects), Fields: fieldsOf(d)}
 		if err := migrateDefinition(ctx, a, client, d, o.dryRun); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
-			a.UI.Failure("%s: %s", d.Name, err)
+			a.UI.Failure("%s: %s", d.CRD, err)
 			line.Error, failed = err.Error(), true
 		}
 		report = append(report, line)
@@ -162,12 +189,24 @@ func migrateCluster(ctx context.Context, a *app.App, client *kube.Client, o *opt
 }
 
 func migrateDefinition(ctx context.Context, a *app.App, client *kube.Client, d *migrate.CRD, dryRun bool) error {
-	what := fmt.Sprintf("%s: %s", d.Name, inWords(len(d.Objects), "object"))
+	what := fmt.Sprintf("%s: %s", d.CRD, inWords(len(d.Objects), "object"))
 	stored := strings.Join(d.Stored, " and ")
+	blocked := 0
+	for _, f := range fieldsOf(d) {
+		if !f.Blocked {
+			a.UI.Action("%s: %s", f.Object, f.Outcome)
+		} else if dryRun { // otherwise it is an error of the migration
+			a.UI.Failure("%s: %s", f.Object, f.Outcome)
+			blocked++
+		}
+	}
 	if dryRun {
 		a.UI.Action("%s to rewrite as %s", what, d.Resource.Version)
 		if stored != "" {
-			a.UI.Action("%s: %s to remove from the stored versions", d.Name, stored)
+			a.UI.Action("%s: %s to remove from the stored versions", d.CRD, stored)
+		}
+		if blocked > 0 {
+			return fmt.Errorf("%s cannot be rewritten", inWords(blocked, "object"))
 		}
 		return nil
 	}
