@@ -31,6 +31,8 @@ type Helpers struct {
 	decryption  *helper.Process
 	cloud       *cloud.Client
 	schemas     *verdict.Process
+	// reported are the lines that were printed by reporter.
+	reported sync.Map
 }
 
 // Close stops the processes.
@@ -93,7 +95,7 @@ func (a *App) Kustomizer(r RemoteBases) (build.Kustomizer, error) {
 		h.kustomizers = map[string]*isolated.Kustomizer{}
 	}
 	if h.kustomizers[key] == nil {
-		h.kustomizers[key] = isolated.NewKustomizer(FindHelper, &isolated.Bases{Hosts: hosts, Env: a.Env}, reporter(a.UI, "kustomize"))
+		h.kustomizers[key] = isolated.NewKustomizer(FindHelper, &isolated.Bases{Hosts: hosts, Env: a.Env}, h.reporter(a.UI, "kustomize"))
 	}
 	return h.kustomizers[key], nil
 }
@@ -107,7 +109,7 @@ func (h *Helpers) Charts(a *App) (build.Renderer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.charts == nil {
-		h.charts = isolated.NewCharts(FindHelper, filepath.Join(cache, "flux", "charts"), reporter(a.UI, "helm"))
+		h.charts = isolated.NewCharts(FindHelper, filepath.Join(cache, "flux", "charts"), h.reporter(a.UI, "helm"))
 	}
 	return h.charts, nil
 }
@@ -119,7 +121,7 @@ func (a *App) Decryption() *helper.Process {
 	defer h.mu.Unlock()
 	if h.decryption == nil {
 		h.decryption = &helper.Process{
-			Find: FindHelper, Arguments: []string{sops.Job}, Report: reporter(a.UI, "sops"),
+			Find: FindHelper, Arguments: []string{sops.Job}, Report: h.reporter(a.UI, "sops"),
 			Environment: func(context.Context) ([]string, error) { return sops.Environment(a.Environ()), nil },
 		}
 	}
@@ -145,12 +147,15 @@ func (h *Helpers) client(a *App) *cloud.Client {
 	return h.cloud
 }
 
-// reporter returns a function that prints what a library writes to stderr in a helper process, such
-// as the deprecation warnings of kustomize.
-func reporter(to *ui.Terminal, library string) func(line string) {
+// reporter returns a function that prints what a library writes to stderr in helper processes, such
+// as the deprecation warnings of kustomize. A line is printed once.
+func (h *Helpers) reporter(to *ui.Terminal, library string) func(line string) {
 	return func(line string) {
 		line, _, _ = strings.Cut(line, " val=") // kustomize logs values, which may be those of a Secret
-		to.Warning("%s: %s", library, strings.TrimPrefix(line, "# Warning: "))
+		text := library + ": " + strings.TrimPrefix(line, "# Warning: ")
+		if _, printed := h.reported.LoadOrStore(text, true); !printed {
+			to.Warning("%s", text)
+		}
 	}
 }
 
