@@ -109,7 +109,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, name string) []byte {
+func read(t testing.TB, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
