@@ -66,6 +66,7 @@ func readable(o build.Object) (map[string]any, bool) {
 	}
 	content := maps.Clone(o.Object)
 	delete(content, "sops")
+	delete(content, "type") // its rules are about the values
 	for _, field := range []string{"data", "stringData"} {
 		values, ok := content[field].(map[string]any)
 		if !ok {
@@ -124,8 +125,10 @@ func (c *cluster) finding(o *object, p verdict.Problem) Finding {
 	f := Finding{Severity: Invalid, Rule: p.Rule, Field: p.Field, Message: p.Message}
 	sensitive := isSecret(o.Unstructured) || o.Encrypted || len(o.Secret) > 0
 	switch {
-	case sensitive && p.Rule == verdict.RuleCEL:
-		f.Message = "a validation rule of its CustomResourceDefinition fails" // the message may have values
+	case sensitive && p.Rule == verdict.RuleCEL: // the message may have values
+		f.Message = "a validation rule of its CustomResourceDefinition fails"
+	case sensitive && p.Rule == verdict.RuleServer:
+		f.Message = "rejected by the API server"
 	case !sensitive && p.Value != "":
 		f.Message += " (value: " + shortened(p.Value) + ")"
 	}

@@ -45,6 +45,7 @@ var allowed = map[string][]string{
 	"pkg/diff/revision/clone": {"pkg/build", "pkg/diff/revision"},
 	"pkg/validate":            {"pkg/build", "pkg/diff", "pkg/diff/revision"},
 	"pkg/validate/schema":     {"pkg/validate/verdict"},
+	"pkg/validate/server":     {"pkg/validate/verdict"},
 }
 
 func TestImportsPointDown(t *testing.T) {

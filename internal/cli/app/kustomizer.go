@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -164,6 +165,19 @@ func FindHelper() (string, error) {
 	path, err := helper.Find(helper.Program)
 	if errors.Is(err, helper.ErrNotFound) {
 		err = hint.Errorf("install "+helper.Program+" from the archive of flux in the directory of flux", "%w", err)
+	}
+	return path, err
+}
+
+// FindSandbox returns the path of flux-sandbox. Unlike the helper program, it may be on PATH, because
+// users run it directly.
+func FindSandbox() (string, error) {
+	path, err := helper.Find(helper.Sandbox)
+	if err != nil {
+		path, err = exec.LookPath(helper.Sandbox)
+	}
+	if err != nil {
+		err = hint.Errorf("build it with 'make sandbox', or add it to PATH", "%s not found in the directory of flux or on PATH", helper.Sandbox)
 	}
 	return path, err
 }

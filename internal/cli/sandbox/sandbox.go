@@ -15,8 +15,6 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/helper"
-	"github.com/fluxkit/flux/internal/hint"
 )
 
 // NewCommand returns the sandbox command.
@@ -42,7 +40,7 @@ all on loopback.`,
 // completeSandbox completes the commands and flags of flux-sandbox by running it.
 func completeSandbox() cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		program, err := find()
+		program, err := app.FindSandbox()
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -63,19 +61,10 @@ func completeSandbox() cobra.CompletionFunc {
 	}
 }
 
-// find returns the path of flux-sandbox. Unlike the helper program, it may be on PATH, because
-// users run it directly.
-func find() (string, error) {
-	if path, err := helper.Find(helper.Sandbox); err == nil {
-		return path, nil
-	}
-	return exec.LookPath(helper.Sandbox)
-}
-
 func handOver(a *app.App, cmd *cobra.Command, args []string) error {
-	program, err := find()
+	program, err := app.FindSandbox()
 	if err != nil {
-		return hint.Errorf("build it with 'make sandbox', or add it to PATH", "%s not found in the directory of flux or on PATH", helper.Sandbox)
+		return err
 	}
 	child := exec.CommandContext(cmd.Context(), program, args...)
 	child.Stdin, child.Stdout, child.Stderr = a.In, app.Unmasked(a.Out), app.Unmasked(a.Err)

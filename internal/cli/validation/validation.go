@@ -23,6 +23,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/revision"
 	"github.com/fluxkit/flux/pkg/diff/revision/clone"
 	"github.com/fluxkit/flux/pkg/validate"
+	"github.com/fluxkit/flux/pkg/validate/server"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
@@ -37,6 +38,8 @@ type options struct {
 	withHelm    bool
 	// noSchemas and noSources accept objects without a schema, and what was not rendered.
 	noSchemas, noSources bool
+	// sandbox asks an API server, too.
+	sandbox bool
 }
 
 // NewCommand returns the validate command.
@@ -58,9 +61,10 @@ repository has none of Flux, as with an operator, those of --flux-version are us
 without the flag, a violation of them is listed as not validated. Values of
 Secrets are never printed.
 
-The rules of the API server that are not in its schemas, such as that a label
-selector matches the labels of its template, and those of admission webhooks are
-not checked.
+Schemas do not have all rules of the API server, such as that a label selector
+matches the labels of its template. With --sandbox, an API server without data is
+started (see flux sandbox) and asked for a dry run of each object, and removed
+in the end. Admission webhooks are not asked.
 
 What cannot be validated is listed: objects without a known schema, and
 Kustomizations and HelmReleases whose source or chart is not available. Secrets
@@ -76,6 +80,9 @@ change it.`,
   # Validate all clusters of a commit
   flux validate --path 'clusters/*' --revision HEAD
 
+  # Validate with all rules of an API server
+  flux validate --path clusters/production --sandbox
+
   # Accept custom resources whose definition is not in the repository
   flux validate --path clusters/production --allow-missing-schemas
 
@@ -86,7 +93,9 @@ change it.`,
   flux validate --path clusters/production -o junit > validate.xml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.Interruptible(cmd, func() error { return run(a, cmd, o) })
+			var asked server.Schemas
+			defer asked.Close() // also after an interrupt, when run may not have returned
+			return a.Interruptible(cmd, func() error { return run(a, cmd, o, &asked) })
 		},
 	}
 	fs := cmd.Flags()
@@ -105,6 +114,7 @@ change it.`,
 		return controllers.EmbeddedVersions(), cobra.ShellCompDirectiveNoFileComp
 	})
 	fs.BoolVar(&o.withHelm, "with-helm", true, "also render and validate the charts of HelmReleases")
+	fs.BoolVar(&o.sandbox, "sandbox", false, "also ask the API server of a temporary sandbox, which takes some seconds for each cluster")
 	fs.BoolVar(&o.noSchemas, "allow-missing-schemas", false, "do not exit with 2 for objects without a known schema")
 	fs.BoolVar(&o.noSources, "allow-missing-sources", false, "do not exit with 2 for Kustomizations and HelmReleases that cannot be rendered")
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
@@ -128,7 +138,7 @@ func revisions() []string {
 	return append(branches, tags...)
 }
 
-func run(a *app.App, cmd *cobra.Command, o *options) (err error) {
+func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err error) {
 	minor, err := verdict.Minor(o.helm.KubeVersion)
 	if err != nil {
 		return hint.Errorf("use --kube-version "+verdict.KubernetesVersions()[0], "%w", err)
@@ -167,8 +177,16 @@ func run(a *app.App, cmd *cobra.Command, o *options) (err error) {
 	if err != nil {
 		return err
 	}
+	schemas := a.Helpers.Schemas()
+	if o.sandbox {
+		if asked.Program, err = app.FindSandbox(); err != nil {
+			return err
+		}
+		asked.Schemas, asked.Announce = schemas, a.UI.Action
+		schemas = asked
+	}
 	results, err := validateAll(ctx, a, paths, at, validate.Options{
-		Options: base, Schemas: a.Helpers.Schemas(), Kubernetes: minor,
+		Options: base, Schemas: schemas, Kubernetes: minor,
 		CRDs: crds, FluxVersion: o.fluxVersion, Assumed: !cmd.Flags().Changed("flux-version"),
 	})
 	if err != nil {

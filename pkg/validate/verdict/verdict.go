@@ -65,6 +65,8 @@ const (
 	RuleCEL = "rule"
 	// RuleAPIVersion is violated by a kind or version that Kubernetes does not serve.
 	RuleAPIVersion = "api-version"
+	// RuleServer is violated by an object that an API server rejects.
+	RuleServer = "server"
 )
 
 // Process implements Schemas in a helper process.

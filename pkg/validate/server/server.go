@@ -1,0 +1,201 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/validate/verdict"
+)
+
+// Schemas implements verdict.Schemas: it asks an API server about the objects that are valid
+// according to other Schemas.
+type Schemas struct {
+	verdict.Schemas
+	// Program is the path of flux-sandbox.
+	Program string
+	// Announce reports what is used.
+	Announce func(format string, args ...any)
+
+	mu     sync.Mutex // held while a sandbox exists
+	closed bool
+}
+
+// Close returns when no sandbox exists anymore. A validation whose context has ended stops its own.
+func (s *Schemas) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+}
+
+// requests is the maximum number of concurrent requests.
+const requests = 8
+
+// Validate implements verdict.Schemas. The API server has the CustomResourceDefinitions and the
+// namespaces of the objects; nothing else is created.
+func (s *Schemas) Validate(ctx context.Context, r verdict.Request) (_ []verdict.Verdict, err error) {
+	verdicts, err := s.Schemas.Validate(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	objects := make([]*unstructured.Unstructured, len(r.Objects))
+	for i, text := range r.Objects {
+		if objects[i], err = decode(text); err != nil {
+			return nil, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, context.Cause(ctx)
+	}
+	sandbox, client, err := start(ctx, s.Program)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, sandbox.stop()) }()
+	a := &asking{client: client, kinds: map[schema.GroupVersion]map[string]kube.Resource{}}
+	if err := a.prepare(ctx, s, r, objects, verdicts); err != nil {
+		return nil, err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(requests)
+	for i, o := range objects {
+		if valid(verdicts[i]) && (o.GetNamespace() != "" || !verdicts[i].Namespaced) {
+			group.Go(func() error { return a.ask(ctx, o, &verdicts[i]) })
+		}
+	}
+	return verdicts, group.Wait()
+}
+
+func decode(text json.RawMessage) (*unstructured.Unstructured, error) {
+	o := &unstructured.Unstructured{}
+	err := utiljson.Unmarshal(text, &o.Object)
+	return o, err
+}
+
+// valid reports whether an object was validated and has no problems.
+func valid(v verdict.Verdict) bool { return v.Unknown == "" && len(v.Problems) == 0 }
+
+// asking asks an API server.
+type asking struct {
+	client *kube.Client
+	mu     sync.Mutex
+	kinds  map[schema.GroupVersion]map[string]kube.Resource
+}
+
+// prepare creates the namespaces of the objects and the valid CustomResourceDefinitions.
+func (a *asking) prepare(ctx context.Context, s *Schemas, r verdict.Request, objects []*unstructured.Unstructured, verdicts []verdict.Verdict) error {
+	var server struct{ GitVersion, Major, Minor string }
+	text, err := a.client.Raw(ctx, "/version")
+	if err == nil {
+		err = json.Unmarshal(text, &server)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the version of the sandbox: %w", err)
+	}
+	if minor := server.Major + "." + server.Minor; minor != r.Kubernetes {
+		return fmt.Errorf("the sandbox is Kubernetes %s, not %s", minor, r.Kubernetes)
+	}
+	s.Announce("validating with the API server of a sandbox, Kubernetes %s", server.GitVersion)
+	var all []*unstructured.Unstructured
+	var names, namespaces []string
+	for i, o := range objects {
+		if isCRD(o) && valid(verdicts[i]) && !slices.Contains(names, o.GetName()) {
+			all, names = append(all, o.DeepCopy()), append(names, o.GetName())
+		}
+		if name := o.GetNamespace(); name != "" && !slices.Contains(namespaces, name) {
+			namespaces = append(namespaces, name)
+			all = append(all, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}})
+		}
+	}
+	for _, text := range r.CRDs {
+		crd, err := decode(text)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(names, crd.GetName()) {
+			all = append(all, crd)
+		}
+	}
+	for _, o := range all {
+		if isCRD(o) { // without its webhook, objects are validated in their own version only
+			unstructured.RemoveNestedField(o.Object, "spec", "conversion")
+			unstructured.RemoveNestedField(o.Object, "status")
+		}
+	}
+	if err := kube.Apply(ctx, a.client, all); err != nil {
+		return fmt.Errorf("preparing the sandbox: %w", err)
+	}
+	return nil
+}
+
+func isCRD(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "CustomResourceDefinition" && strings.HasPrefix(o.GetAPIVersion(), "apiextensions.k8s.io/")
+}
+
+// ask asks for a dry run of an object.
+func (a *asking) ask(ctx context.Context, o *unstructured.Unstructured, v *verdict.Verdict) error {
+	if isCRD(o) {
+		return nil // it is created, unless it is invalid
+	}
+	resource, err := a.resource(ctx, o.GroupVersionKind())
+	if err == nil {
+		_, err = kube.DryRun(ctx, a.client, resource, o.Object, kube.Applier{Manager: "kustomize-controller", Strict: true})
+	}
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &status) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
+		v.Problems = problems(status)
+	default:
+		v.Unknown = "the API server of the sandbox cannot validate it: " + err.Error()
+	}
+	return nil
+}
+
+// resource returns the resource of a kind.
+func (a *asking) resource(ctx context.Context, kind schema.GroupVersionKind) (kube.Resource, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.kinds[kind.GroupVersion()] == nil {
+		kinds, err := a.client.Discovery().Kinds(ctx, kind.GroupVersion())
+		if err != nil {
+			return kube.Resource{}, err
+		}
+		a.kinds[kind.GroupVersion()] = kinds
+	}
+	r, ok := a.kinds[kind.GroupVersion()][kind.Kind]
+	if !ok {
+		return kube.Resource{}, fmt.Errorf("it does not serve %s in %s", kind.Kind, kind.GroupVersion())
+	}
+	return r, nil
+}
+
+// problems returns why the API server rejects an object.
+func problems(rejected apierrors.APIStatus) []verdict.Problem {
+	status := rejected.Status()
+	var all []verdict.Problem
+	if status.Details != nil {
+		for _, cause := range status.Details.Causes {
+			all = append(all, verdict.Problem{Rule: verdict.RuleServer, Field: cause.Field, Message: cause.Message})
+		}
+	}
+	if all == nil {
+		all = append(all, verdict.Problem{Rule: verdict.RuleServer, Message: status.Message})
+	}
+	return all
+}
