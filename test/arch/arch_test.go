@@ -83,23 +83,26 @@ func mayImport(from, to string) bool {
 	return layer(from) < layer(to)
 }
 
-// small reports whether any internal package may import room, which has a single purpose.
-func small(room string) bool {
-	return room == "internal/printable" || room == "internal/redact" || room == "internal/fold" || room == "internal/output" || room == "internal/kube" || room == "internal/workspace" || room == "internal/budget" || room == "internal/helper" || room == "internal/hint" || room == "internal/download" || room == "internal/spelling"
+// small reports whether any internal package may import the one with the name, which has a single purpose.
+func small(name string) bool {
+	return contains([]string{
+		"internal/printable", "internal/redact", "internal/fold", "internal/output", "internal/kube", "internal/workspace",
+		"internal/budget", "internal/helper", "internal/hint", "internal/download", "internal/spelling",
+	}, name)
 }
 
-func layer(room string) int {
+func layer(name string) int {
 	best, length := -1, -1
 	for i, l := range layers {
-		if (room == l || strings.HasPrefix(room, l+"/")) && len(l) > length {
+		if (name == l || strings.HasPrefix(name, l+"/")) && len(l) > length {
 			best, length = i, len(l)
 		}
 	}
 	return best
 }
 
-// homes are the only places that may name what a test cannot replace.
-var homes = map[string][]string{
+// processFiles are the only files that may use what a test cannot replace.
+var processFiles = map[string][]string{
 	"os.Exit":   {"cmd/flux/main.go", "cmd/flux-helper/main.go"},
 	"os.Stdout": {"cmd/flux/main.go", "cmd/flux-helper/main.go"},
 	"os.Stderr": {"cmd/flux/main.go", "cmd/flux-helper/main.go"},
@@ -108,7 +111,7 @@ var homes = map[string][]string{
 	"time.Now":  {"cmd/flux/main.go"},
 }
 
-func TestTheProcessHasOneHome(t *testing.T) {
+func TestProcessState(t *testing.T) {
 	t.Parallel()
 	eachFile(t, func(path string, file *ast.File) {
 		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "sandbox/") || strings.HasPrefix(path, "test/") || strings.HasPrefix(path, "internal/test") {
@@ -124,15 +127,15 @@ func TestTheProcessHasOneHome(t *testing.T) {
 				return true
 			}
 			name := x.Name + "." + selector.Sel.Name
-			if allowedIn, restricted := homes[name]; restricted && !contains(allowedIn, path) {
-				t.Errorf("%s uses %s: its home is %s", path, name, strings.Join(allowedIn, ", "))
+			if allowedIn, restricted := processFiles[name]; restricted && !contains(allowedIn, path) {
+				t.Errorf("%s uses %s: only %s may use it", path, name, strings.Join(allowedIn, ", "))
 			}
 			return true
 		})
 	})
 }
 
-func TestNoPackageIsADrawer(t *testing.T) {
+func TestPackageNames(t *testing.T) {
 	t.Parallel()
 	eachFile(t, func(path string, file *ast.File) {
 		for _, name := range []string{"util", "utils", "common", "helpers", "shared", "types"} {

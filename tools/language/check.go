@@ -56,8 +56,8 @@ func readWords(list string) ([]word, error) {
 	return words, lines.Err()
 }
 
-// check searches the Go files and Markdown documents in root, except for generated
-// and recorded files and those that list the words themselves.
+// check searches the Go files, Markdown documents and test scripts in root, except for
+// generated and recorded files and those that list the words themselves.
 func check(root fs.FS, words []word) ([]finding, error) {
 	var found []finding
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -79,7 +79,12 @@ func check(root fs.FS, words []word) ([]finding, error) {
 			split = goPassages
 		case ".md":
 			split = wholePassage
+		case ".txtar":
+			split = scriptPassages
 		default:
+			return nil
+		}
+		if strings.Contains("/"+name, "/testdata/") && path.Ext(name) != ".txtar" {
 			return nil
 		}
 		content, err := fs.ReadFile(root, name)
@@ -96,11 +101,10 @@ func check(root fs.FS, words []word) ([]finding, error) {
 	return found, err
 }
 
-// skipped are the folders and files that are not searched: build output, test data,
-// the reference that is generated from the strings of commands, and the two
+// skipped are the folders and files that are not searched: build output, the reference that is generated from the strings of commands, and the two
 // documents that list the words.
 var skipped = map[string]bool{
-	"bin": true, "dist": true, "testdata": true, "tools/language": true, "docs/cmd": true, "docs/glossary.md": true,
+	"bin": true, "dist": true, "tools/language": true, "docs/cmd": true, "docs/glossary.md": true,
 }
 
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
@@ -112,6 +116,29 @@ type passage struct {
 }
 
 func wholePassage(content string) []passage { return []passage{{1, content}} }
+
+// scriptPassages returns the comments of a test script, without those of its files. Comments on
+// consecutive lines are one passage.
+func scriptPassages(source string) []passage {
+	var passages []passage
+	last := -1
+	for n, line := range strings.Split(source, "\n") {
+		if strings.HasPrefix(line, "-- ") && strings.HasSuffix(line, " --") {
+			break
+		}
+		text, comment := strings.CutPrefix(line, "#")
+		switch {
+		case comment && n == last+1 && n > 0:
+			passages[len(passages)-1].text += "\n" + text
+		case comment:
+			passages = append(passages, passage{n + 1, text})
+		default:
+			continue
+		}
+		last = n
+	}
+	return passages
+}
 
 // goPassages returns the strings and comments of a Go file. Comments on consecutive
 // lines are one passage, since a sentence may span several lines.
