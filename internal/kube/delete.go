@@ -78,15 +78,7 @@ func (c *Client) RemoveAll(ctx context.Context, r Resource, s Selection) error {
 
 // Finalizers returns the finalizers of an object.
 func Finalizers(o controllers.Object) []string {
-	v, _ := controllers.Path{"metadata.finalizers"}.Lookup(o)
-	list, _ := v.([]any)
-	var finalizers []string
-	for _, item := range list {
-		if s, ok := item.(string); ok {
-			finalizers = append(finalizers, s)
-		}
-	}
-	return finalizers
+	return controllers.Path{"metadata.finalizers"}.Strings(o)
 }
 
 // OwnFinalizer reports whether a finalizer belongs to a Flux controller.

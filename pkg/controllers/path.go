@@ -41,6 +41,19 @@ func (p Path) String(o Object) string {
 	}
 }
 
+// Strings returns the strings of a list, without its other elements.
+func (p Path) Strings(o Object) []string {
+	v, _ := p.Lookup(o)
+	list, _ := v.([]any)
+	var found []string
+	for _, item := range list {
+		if s, ok := item.(string); ok {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
 func lookup(o Object, field string) (any, bool) {
 	var cur any = o
 	for _, step := range strings.Split(field, ".") {

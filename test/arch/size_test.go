@@ -3,6 +3,8 @@ package arch_test
 import (
 	"bytes"
 	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,10 +17,12 @@ const (
 	mainFiles    = 5
 	packageLines = 1500
 	typeMethods  = 25
+	// functionLines does not include the texts of a function, such as help.
+	functionLines = 70
 )
 
 // TestSizes limits the number of files of cmd/flux, the lines of each command
-// package, and the methods of each type.
+// package and of each function, and the methods of each type.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	root := testcluster.Root()
@@ -31,6 +35,11 @@ func TestSizes(t *testing.T) {
 		}
 		if strings.HasSuffix(path, "_test.go") {
 			return
+		}
+		for name, n := range functionSizes(t, filepath.Join(root, path)) {
+			if n > functionLines {
+				t.Errorf("%s: %s has %d lines, at most %d are allowed: split it", path, name, n, functionLines)
+			}
 		}
 		if dir == commands || strings.HasPrefix(dir, commands+"/") {
 			text, err := os.ReadFile(filepath.Join(root, path))
@@ -58,6 +67,32 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%s has %d methods, at most %d are allowed: split it", name, n, typeMethods)
 		}
 	}
+}
+
+// functionSizes returns the lines of the functions of a file, without those of their string literals.
+func functionSizes(t *testing.T, path string) map[string]int {
+	t.Helper()
+	positions := token.NewFileSet()
+	file, err := parser.ParseFile(positions, path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes := map[string]int{}
+	for _, declaration := range file.Decls {
+		f, ok := declaration.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		n := positions.Position(f.End()).Line - positions.Position(f.Pos()).Line + 1
+		ast.Inspect(f, func(node ast.Node) bool {
+			if literal, ok := node.(*ast.BasicLit); ok {
+				n -= strings.Count(literal.Value, "\n")
+			}
+			return true
+		})
+		sizes[f.Name.Name] = max(n, sizes[f.Name.Name])
+	}
+	return sizes
 }
 
 // receiver returns the name of the type of a method.

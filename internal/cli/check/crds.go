@@ -15,7 +15,7 @@ func (c *checkup) definitions() {
 	slices.SortFunc(c.crds, func(a, b controllers.Object) int { return strings.Compare(controllers.Name(a), controllers.Name(b)) })
 	for _, crd := range c.crds {
 		r := result{Name: controllers.Name(crd), Status: checkOK}
-		stored := storedVersions(crd)
+		stored := controllers.Path{"status.storedVersions"}.Strings(crd)
 		if len(stored) > 0 {
 			r.Version = stored[len(stored)-1]
 		}
@@ -75,16 +75,4 @@ func (c *checkup) missingKinds() []controllers.Kind {
 		}
 	}
 	return missing
-}
-
-func storedVersions(crd controllers.Object) []string {
-	v, _ := controllers.Path{"status.storedVersions"}.Lookup(crd)
-	list, _ := v.([]any)
-	var versions []string
-	for _, item := range list {
-		if s, ok := item.(string); ok {
-			versions = append(versions, s)
-		}
-	}
-	return versions
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/diff/review"
 	"github.com/fluxkit/flux/pkg/diff/revision/clone"
@@ -188,6 +189,11 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	if err := o.verify(ctx, a, options.Hosts, results); err != nil {
 		return err
 	}
+	return o.report(a, gate, results, failures)
+}
+
+// report prints the results, which gate gets, and returns the exit code as an error.
+func (o *baseOptions) report(a *app.App, gate *pullrequest.Gate, results []*diff.Result, failures error) error {
 	if err := printChanges(a, &o.options, results); err != nil {
 		return err
 	}

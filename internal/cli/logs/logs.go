@@ -149,57 +149,67 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	namespace, err := a.Namespace(cmd)
+	roots, err := o.selected(a, cmd, args, &options.Filter)
 	if err != nil {
 		return err
-	}
-	about, err := objref.ParseSubjects(o.subject, args)
-	if err != nil {
-		return err
-	}
-	if len(args) > 0 && (o.kind != "" || o.name != "") {
-		return errors.New("objects and --kind or --name are mutually exclusive")
-	}
-	roots, err := about.Targets(namespace)
-	if err != nil {
-		return err
-	}
-	for _, k := range about.Kinds {
-		options.Filter.Kinds = append(options.Filter.Kinds, k.Kind)
 	}
 	client, err := a.Client()
 	if err != nil {
 		return err
 	}
-	switch {
-	case len(roots) > 0:
+	if len(roots) > 0 {
 		if options.Filter.Objects, err = inventories(cmd.Context(), a, client, roots); err != nil {
 			return err
 		}
-	case !o.allNamespaces:
-		options.Filter.Namespace = namespace
 	}
 	boundMemory()
-	var failed error
 	options.Warn = a.UI.Warning
-	options.Failed = func(err error) {
-		a.Report(err)
-		failed = clierr.ErrReported
-	}
 	if o.follow {
-		// The callback is called concurrently; the exit code is read after the
-		// last call.
-		options.Failed = a.Report
+		options.Failed = a.Report // called concurrently
 		return clierr.UntilInterrupted(cmd.Context(), followLogs(cmd.Context(), a, client, o, options))
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
+	return readLogs(ctx, a, client, o, options)
+}
+
+// selected sets the kinds and the namespace of the filter, and returns the objects whose inventories
+// it has to include.
+func (o *options) selected(a *app.App, cmd *cobra.Command, args []string, filter *logs.Filter) ([]objref.Target, error) {
+	namespace, err := a.Namespace(cmd)
+	if err != nil {
+		return nil, err
+	}
+	about, err := objref.ParseSubjects(o.subject, args)
+	if err != nil {
+		return nil, err
+	}
+	if len(args) > 0 && (o.kind != "" || o.name != "") {
+		return nil, errors.New("objects and --kind or --name are mutually exclusive")
+	}
+	roots, err := about.Targets(namespace)
+	for _, k := range about.Kinds {
+		filter.Kinds = append(filter.Kinds, k.Kind)
+	}
+	if len(roots) == 0 && !o.allNamespaces {
+		filter.Namespace = namespace
+	}
+	return roots, err
+}
+
+// readLogs prints the logs so far.
+func readLogs(ctx context.Context, a *app.App, client *kube.Client, o *options, options logs.Options) error {
 	pods, err := logs.Pods(ctx, client, o.fluxNamespace)
 	if err != nil {
 		return err
 	}
 	if len(pods) == 0 {
 		return hint.Errorf("name the namespace of the controllers with --flux-namespace", "no controllers' pods found in %q namespace", o.fluxNamespace)
+	}
+	var failed error
+	options.Failed = func(err error) {
+		a.Report(err)
+		failed = clierr.ErrReported
 	}
 	out := bufio.NewWriterSize(a.Out, 64<<10)
 	format := logFormat(a, o)
