@@ -46,10 +46,7 @@ func (s *Side) key(o build.Object) Ref {
 // would default. An object that moves from one owner to another is a change of the second.
 func Builds(all []Desired) []*Result {
 	known := scopesOf(all)
-	for _, d := range all {
-		known.complete(d.Before)
-		known.complete(d.After)
-	}
+	known.completeAll(all)
 	moves := movesOf(all)
 	results := make([]*Result, 0, len(all))
 	for _, d := range all {

@@ -62,6 +62,18 @@ func (s scopes) complete(side *Side) {
 	}
 }
 
+// completeAll completes the objects of all sides.
+func (s scopes) completeAll(all []Desired) {
+	for _, d := range all {
+		s.complete(d.Before)
+		s.complete(d.After)
+	}
+}
+
+// Complete sets the namespace of the objects of releases that have none, as Helm does, if their kinds
+// are known to be namespaced.
+func Complete(all []Desired) { scopesOf(all).completeAll(all) }
+
 func (s scopes) namespaced(ref Ref) bool {
 	namespaced, known := s.scope(ref)
 	return known && namespaced

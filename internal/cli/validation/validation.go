@@ -64,7 +64,7 @@ Secrets are never printed.
 Schemas do not have all rules of the API server, such as that a label selector
 matches the labels of its template. With --sandbox, an API server without data is
 started (see flux sandbox) and asked for a dry run of each object, and removed
-in the end. Admission webhooks are not asked.
+in the end. It has the default feature gates and no admission webhooks.
 
 What cannot be validated is listed: objects without a known schema, and
 Kustomizations and HelmReleases whose source or chart is not available. Secrets

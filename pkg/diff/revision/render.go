@@ -67,6 +67,7 @@ func Render(ctx context.Context, at Revision, o Options) (*Rendered, error) {
 		return nil, err
 	}
 	r.Root, r.Lacking = roots.head, w.lacking
+	diff.Complete(w.found)
 	for _, d := range w.found {
 		r.Sides = append(r.Sides, d.After)
 	}

@@ -72,7 +72,10 @@ func (s *Schemas) Validate(ctx context.Context, r verdict.Request) (_ []verdict.
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(requests)
 	for i, o := range objects {
-		if valid(verdicts[i]) && (o.GetNamespace() != "" || !verdicts[i].Namespaced) {
+		if o.GetNamespace() == "" && verdicts[i].Namespaced {
+			continue // that is a problem already
+		}
+		if valid(verdicts[i]) {
 			group.Go(func() error { return a.ask(ctx, o, &verdicts[i]) })
 		}
 	}
