@@ -1,10 +1,12 @@
 package diff
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	semver "k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/build"
@@ -12,7 +14,7 @@ import (
 )
 
 // fill completes the plan for the step.
-func (o *releasePlan) fill() error {
+func (o *releasePlan) fill(ctx context.Context) error {
 	r := o.plan.Release
 	if o.history != nil {
 		r.FromClientSide = o.history.Current().ApplyMethod != serverSide
@@ -22,7 +24,7 @@ func (o *releasePlan) fill() error {
 		o.plan.Build.SecretValues = append(o.oldSecrets(), o.result.SecretValues...)
 		o.plan.Build.Objects = o.result.Objects
 		o.plan.Revision = "chart " + o.result.Chart + " " + o.result.Version
-		o.ahead()
+		o.ahead(ctx)
 		o.hooks()
 		o.warn()
 	} else {
@@ -48,7 +50,7 @@ func (o *releasePlan) applyMethod() {
 }
 
 // ahead adds the objects that are applied before the release.
-func (o *releasePlan) ahead() {
+func (o *releasePlan) ahead(ctx context.Context) {
 	r, hr, action := o.plan.Release, o.Object, "upgrade"
 	if r.Step == Keep {
 		return
@@ -63,7 +65,23 @@ func (o *releasePlan) ahead() {
 		}
 	}
 	r.Ahead = append(r.Ahead, o.result.CRDs...)
-	r.CreateOnly = r.ClientSide && field(hr, "spec."+action+".crds") != "CreateReplace"
+	r.CreateOnly = len(o.result.CRDs) > 0 && field(hr, "spec."+action+".crds") != "CreateReplace" && (r.ClientSide || !o.appliesCRDs(ctx))
+}
+
+// appliesCRDs reports whether helm-controller applies existing CRDs although the policy is to
+// create them. Versions 1.5.0 to 1.6.4 do with server-side apply, which does not fail for an object
+// that exists.
+func (o *releasePlan) appliesCRDs(ctx context.Context) bool {
+	installed := ""
+	if o.Controller != nil {
+		installed = o.Controller(ctx)
+	}
+	v, err := semver.ParseSemantic(installed)
+	if err != nil {
+		o.plan.Release.Warnings = append(o.plan.Release.Warnings, fmt.Sprintf("%s: the version of helm-controller is not known: 1.5.0 to 1.6.4 also update existing CRDs of the chart", RefOf(o.Object)))
+		return false
+	}
+	return v.AtLeast(semver.MustParseSemantic("1.5.0")) && v.LessThan(semver.MustParseSemantic("1.6.5"))
 }
 
 // warn adds warnings for differences that the plan cannot show.

@@ -25,6 +25,9 @@ type HelmRelease struct {
 	// Forced plans an upgrade although neither the version of the chart nor the values have
 	// changed, as for a chart in a work tree.
 	Forced bool
+	// Controller returns the version of helm-controller, such as v1.6.5, or "" if it is not known.
+	// It is only called if the plan depends on it.
+	Controller func(ctx context.Context) string
 }
 
 // snapshot is the newest entry of status.history.
@@ -68,7 +71,7 @@ func (e *Engine) PlanRelease(ctx context.Context, h HelmRelease) (Plan, error) {
 	if err := o.markUnstable(ctx); err != nil {
 		return Plan{}, err
 	}
-	if err := o.fill(); err != nil {
+	if err := o.fill(ctx); err != nil {
 		return Plan{}, err
 	}
 	return o.plan, nil

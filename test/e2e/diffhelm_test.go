@@ -32,6 +32,8 @@ func TestDiffPredictsHelm(t *testing.T) {
 	cases := releaseCases(s.cluster.Env["FLUX_SANDBOX_REGISTRY"], charts)
 	s.beginReleases(cases)
 	s.run("flux", "suspend", "kustomization", "flux-system")
+	// The version that the sandbox runs. It updates the existing CRDs of charts, which 1.6.5 does not.
+	s.run("kubectl", "--namespace=flux-system", "set", "image", "deployment/helm-controller", "manager=ghcr.io/fluxcd/helm-controller:v1.6.4")
 	s.run("kubectl", "--namespace=flux-system", "scale", "deployment", "helm-controller", "--replicas=0")
 	s.run("kubectl", "--namespace=flux-system", "wait", "--for=delete", "pod", "--selector=app=helm-controller", "--timeout=2m")
 	for _, c := range cases {

@@ -58,7 +58,7 @@ func (c *checkup) controllers(ctx context.Context) error {
 func (c *checkup) installedController(d *appsv1.Deployment, troubles map[string]diagnose.Trouble) {
 	r := result{Name: d.Name, Status: checkOK}
 	if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
-		r.Version = installation.ImageTag(containers[0].Image)
+		r.Version = controllers.ImageTag(containers[0].Image)
 	}
 	t, bad := troubles[d.Name]
 	switch {

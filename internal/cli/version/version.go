@@ -118,7 +118,7 @@ func clusterVersions(ctx context.Context, client *kube.Client, namespace string)
 	images := map[string]string{}
 	_, err := client.List(ctx, kube.BuiltIn("apps/v1", "Deployment"), kube.Selection{Namespace: namespace, Labels: kube.PartOfFlux}, func(o controllers.Object) error {
 		name := controllers.Name(o)
-		images[name] = installation.ImageTag(controllers.Path{"spec.template.spec.containers[0].image"}.String(o))
+		images[name] = controllers.ImageTag(controllers.Path{"spec.template.spec.containers[0].image"}.String(o))
 		// source-controller is part of every installation, so its label has
 		// precedence.
 		if label := kube.Label(o, kube.VersionLabel); distribution == "" || name == "source-controller" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,8 +42,7 @@ func (c *Comparer) liveWithSettings(ctx context.Context, client *kube.Client, na
 		return err
 	})
 	g.Go(func() error {
-		deployments := kube.ResourceFor(schema.FromAPIVersionAndKind("apps/v1", "Deployment"))
-		o, err := client.Get(ctx, deployments, c.FluxNamespace, "kustomize-controller")
+		o, err := deployment(ctx, client, c.FluxNamespace, "kustomize-controller")
 		if err == nil {
 			settings = settingsOf(o)
 		}
@@ -50,6 +50,34 @@ func (c *Comparer) liveWithSettings(ctx context.Context, client *kube.Client, na
 	})
 	err := g.Wait()
 	return live, settings, err
+}
+
+// deployment returns the Deployment of a controller.
+func deployment(ctx context.Context, client *kube.Client, namespace, name string) (controllers.Object, error) {
+	return client.Get(ctx, kube.ResourceFor(schema.FromAPIVersionAndKind("apps/v1", "Deployment")), namespace, name)
+}
+
+// controllerVersion returns a function that reads the image tag of a controller once, or "" if its
+// Deployment cannot be read.
+func controllerVersion(client *kube.Client, namespace, name string) func(context.Context) string {
+	var mu sync.Mutex
+	var tag *string
+	return func(ctx context.Context) string {
+		mu.Lock()
+		defer mu.Unlock()
+		if tag == nil {
+			o, err := deployment(ctx, client, namespace, name)
+			if ctx.Err() != nil {
+				return ""
+			}
+			text := ""
+			if err == nil {
+				text = controllers.ImageTag(controllers.Path{"spec.template.spec.containers[0].image"}.String(o))
+			}
+			tag = &text
+		}
+		return *tag
+	}
 }
 
 // settingsOf parses the flags of the controller in its Deployment.

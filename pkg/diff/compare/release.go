@@ -34,6 +34,8 @@ type ReleasePlanner struct {
 	// previous one.
 	Clusters *Clusters
 	mu       sync.Mutex // guards Clusters
+	// controller returns the version of helm-controller.
+	controller func(context.Context) string
 }
 
 // NewReleasePlanner reads the chart capabilities from the cluster.
@@ -56,6 +58,7 @@ func (c *Comparer) NewReleasePlanner(ctx context.Context, h *desired.HelmOptions
 	if p.Options, err = c.HelmBuild(ctx, h, work); err != nil {
 		return nil, err
 	}
+	p.controller = controllerVersion(client, c.FluxNamespace, "helm-controller")
 	stored := &desired.StoredSources{Client: client, Home: c.FluxNamespace}
 	var mu sync.Mutex
 	p.Options.Sources = func(ctx context.Context, source build.Reference) (fs.FS, error) {
@@ -136,6 +139,7 @@ func (p *ReleasePlanner) Plan(ctx context.Context, h diff.HelmRelease) (diff.Pla
 		options.Revision = revision
 		return build.HelmRelease(ctx, h.Object, options)
 	}
+	h.Controller = p.controller
 	return engine.PlanRelease(ctx, h)
 }
 
