@@ -138,6 +138,7 @@ func checkFilter(c *creation.Creation, pattern, extract string) {
 func buildImageUpdate() creation.Builder {
 	var repository, namespace, checkout, push, template, authorName, authorEmail, keySecret, keyType string
 	var path string
+	var delay time.Duration
 	return creation.Builder{
 		Kind: "ImageUpdateAutomation",
 		Example: `  # Commit new tags to the branch that the cluster follows
@@ -160,6 +161,7 @@ func buildImageUpdate() creation.Builder {
 			fs.StringVar(&authorEmail, "author-email", "", "e-mail address of the commit author")
 			fs.StringVar(&keySecret, "signing-key-secret", "", "name of the Secret with the key to sign commits with")
 			fs.StringVar(&keyType, "signing-key-type", "", "type of the signing key: gpg, ssh")
+			fs.DurationVar(&delay, "policy-change-delay", 0, "time to wait for further ImagePolicy changes before a run, e.g. 5m (requires Flux 2.10)")
 		},
 		Spec: func(c *creation.Creation) map[string]any {
 			spec := map[string]any{}
@@ -173,6 +175,11 @@ func buildImageUpdate() creation.Builder {
 			c.OneOf("signing-key-type", keyType, []string{"gpg", "ssh"})
 			c.Needs("signing-key-secret", "signing-key-type")
 			checkTemplate(c, template)
+			c.Positive(map[string]time.Duration{"policy-change-delay": delay})
+			if delay > 0 {
+				c.RequireFlux("policy-change-delay", delay.String(), "2.10")
+			}
+			creation.Put(spec, "policyChangeDelay", delay)
 			creation.Put(spec, "interval", c.Interval)
 			creation.Put(spec, "sourceRef", creation.RefField(input.Reference{Kind: "GitRepository", Name: repository, Namespace: namespace}))
 			creation.Put(spec, "git.checkout.ref.branch", checkout)

@@ -92,7 +92,8 @@ func (c *Creation) explain(err error, o *unstructured.Unstructured) error {
 	if apierrors.IsInvalid(err) && o.GetKind() == "Secret" && strings.Contains(err.Error(), "immutable") {
 		return hint.Errorf(shell.Command("the type of a Secret is immutable: kubectl -n %s delete secret %s, then create it again", o.GetNamespace(), o.GetName()), "%w", err)
 	}
-	if apierrors.IsInvalid(err) && c.required != "" {
+	undeclared := strings.Contains(err.Error(), "field not declared in schema")
+	if c.required != "" && (apierrors.IsInvalid(err) || undeclared) {
 		return hint.Errorf(c.required+" or newer: see the version of the cluster with 'flux version'", "%w", err)
 	}
 	return err

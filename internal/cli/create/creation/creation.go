@@ -123,14 +123,17 @@ func (c *Creation) RequireFlux(flag, value, version string) {
 // APIVersion returns the API version of an exported object: that of the default
 // version of Flux, unless a flag needs a newer one.
 func (c *Creation) APIVersion(k controllers.Kind) string {
-	if c.required == "" || len(k.Newer) == 0 {
-		return k.APIVersion()
+	version := k.APIVersion()
+	if c.required == "" {
+		return version
 	}
-	newer := k.Group + "/" + k.Newer[0]
+	if len(k.Newer) > 0 {
+		version = k.Group + "/" + k.Newer[0]
+	}
 	if c.Export {
-		c.App.UI.Warning("%s: the %s is exported as %s", c.required, k.Kind, newer)
+		c.App.UI.Warning("%s: the %s is exported as %s", c.required, k.Kind, version)
 	}
-	return newer
+	return version
 }
 
 // Metadata returns the metadata of the object.
