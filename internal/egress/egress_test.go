@@ -47,7 +47,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// A host that is allowed by its name is still not asked at an address that is
+// TestProxy checks that a host that is allowed by its name is still not asked at an address that is
 // not public, and a redirect is a request of its own.
 func TestProxy(t *testing.T) {
 	t.Parallel()
@@ -102,7 +102,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// A name that resolves to an address of this machine is not connected to.
+// TestProxyChecksResolvedAddresses checks that a name that resolves to an address of this machine
+// is not connected to.
 func TestProxyChecksResolvedAddresses(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

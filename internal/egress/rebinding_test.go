@@ -72,8 +72,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A host whose name resolves to a public address when it is checked, and to an address of this
-// machine when the connection is opened, is refused, and gets no request.
+// TestRebinding checks that a host whose name resolves to a public address when it is checked, and
+// to an address of this machine when the connection is opened, is refused, and gets no request.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSetBranch: commits on another branch have the tree of the first branch
-// and the history of both.
+// TestSetBranch checks that commits on another branch have the tree of the first branch and the
+// history of both.
 func TestSetBranch(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

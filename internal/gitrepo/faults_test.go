@@ -112,7 +112,7 @@ func TestSSHFaults(t *testing.T) {
 	}
 }
 
-// TestSSH: a repository over SSH is cloned and pushed to, an empty one too, and a
+// TestSSH checks that a repository over SSH is cloned and pushed to, an empty one too, and a
 // missing one is reported.
 func TestSSH(t *testing.T) {
 	t.Parallel()
@@ -221,7 +221,8 @@ func behind(t *testing.T, s *server, answers func(http.ResponseWriter, *http.Req
 	return remote
 }
 
-// TestLimits: servers that send without end are left at a limit that the error names.
+// TestLimits checks that reading from a server that sends without end stops at a limit that the
+// error names.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	few := &limits{references: 1 << 20, pack: 2 << 20, report: 3 << 20, message: 1000}
@@ -293,7 +294,7 @@ func endless(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestNoFolderLeft: a clone that fails leaves no temporary folder.
+// TestNoFolderLeft checks that a clone that fails leaves no temporary folder.
 func TestNoFolderLeft(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

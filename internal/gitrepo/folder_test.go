@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestSweep: the directory of a killed process is removed after a day; directories of others are kept.
+// TestSweep checks that the directory of a killed process is removed after a day; directories of
+// others are kept.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

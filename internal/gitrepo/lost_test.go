@@ -46,8 +46,8 @@ func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) WriteHeader(int)             {}
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// TestLostPush: after a lost connection, a push that has succeeded, one that has
-// not, and one whose result is unknown are reported differently.
+// TestLostPush checks that after a lost connection, a push that has succeeded, one that has not,
+// and one whose result is unknown are reported differently.
 func TestLostPush(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -115,7 +115,7 @@ func TestLostPush(t *testing.T) {
 	}
 }
 
-// TestPushWithoutResponse: after a timeout the branch is not read again.
+// TestPushWithoutResponse checks that after a timeout the branch is not read again.
 func TestPushWithoutResponse(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

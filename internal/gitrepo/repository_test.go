@@ -147,7 +147,8 @@ func TestPathConflict(t *testing.T) {
 	}
 }
 
-// TestConcurrentPush: another push comes before the references are read, or between reading and pushing.
+// TestConcurrentPush lets another push come before the references are read, or between reading and
+// pushing.
 func TestConcurrentPush(t *testing.T) {
 	t.Parallel()
 	for name, suffix := range map[string]string{"before": "info/refs", "between": "git-receive-pack"} {

@@ -15,8 +15,8 @@ import (
 	"github.com/fluxkit/flux/internal/testgithost"
 )
 
-// TestSubmodules: with Submodules, nested submodules are fetched, also by
-// relative URLs; without it, none are.
+// TestSubmodules checks that with Submodules, nested submodules are fetched, also by relative URLs;
+// without it, none are.
 func TestSubmodules(t *testing.T) {
 	t.Parallel()
 	host, err := testgithost.OpenGitHub()
@@ -118,8 +118,8 @@ func files(t *testing.T, source Source) map[string]string {
 	return found
 }
 
-// TestCredentialsOnlyForSourceHost: another host gets no password, token or
-// client certificate, and local files and programs are rejected as URLs.
+// TestCredentialsOnlyForSourceHost checks that another host gets no password, token or client
+// certificate, and local files and programs are rejected as URLs.
 func TestCredentialsOnlyForSourceHost(t *testing.T) {
 	t.Parallel()
 	source := Source{URL: "https://git.example.com/acme/fleet", Secret: map[string][]byte{
@@ -147,7 +147,7 @@ func TestCredentialsOnlyForSourceHost(t *testing.T) {
 	}
 }
 
-// TestResolveURL: URLs in .gitmodules are resolved.
+// TestResolveURL checks that URLs in .gitmodules are resolved.
 func TestResolveURL(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{

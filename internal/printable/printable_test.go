@@ -119,7 +119,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// FuzzText holds the sanitizer to what it promises for any bytes.
+// FuzzText checks the sanitizer with arbitrary bytes.
 func FuzzText(f *testing.F) {
 	for _, seed := range []string{"", "app", "\x1b[2J", "\u009b", "\xff", "a\u200db", "👩‍💻", "\r\n", "\u202e"} {
 		f.Add(seed)

@@ -44,8 +44,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestDiscreet holds errors to say nothing of what is secret.
-func TestDiscreet(t *testing.T) {
+// TestErrorsHaveNoSecrets checks that errors contain no secrets.
+func TestErrorsHaveNoSecrets(t *testing.T) {
 	t.Parallel()
 	whole := packed(t, `{"name":"open-sesame"`)
 	for name, text := range map[string]string{

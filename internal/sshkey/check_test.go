@@ -11,8 +11,8 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// TestCallback: hosts are found by name, by pattern and hashed; another key, a
-// revoked key and another host are refused.
+// TestCallback checks that hosts are found by name, by pattern and hashed; another key, a revoked
+// key and another host are refused.
 func TestCallback(t *testing.T) {
 	t.Parallel()
 	key := func(seed byte) ssh.PublicKey {

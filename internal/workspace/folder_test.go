@@ -87,7 +87,7 @@ func TestFolderHasNothingElse(t *testing.T) {
 	}
 }
 
-// TestFolderBehindLink: the root is what the user names, and may be a link.
+// TestFolderBehindLink checks that the root is what the user names, and may be a link.
 func TestFolderBehindLink(t *testing.T) {
 	t.Parallel()
 	link := filepath.Join(t.TempDir(), "link")

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAssemble: parts lie over each other, and what source-controller leaves
-// out of its archives is left out.
+// TestAssemble checks that later parts replace files of earlier ones, and that files which
+// source-controller excludes from its archives are excluded.
 func TestAssemble(t *testing.T) {
 	t.Parallel()
 	own := fstest.MapFS{}

@@ -58,8 +58,8 @@ func roots(v Verdict) map[string][]string {
 	return found
 }
 
-// Objects with the same root cause are one case, and a failed object is diagnosed
-// in the version in which it failed.
+// TestFailedObjectsShareTheirRoot checks that objects with the same root cause are one case, and a
+// failed object is diagnosed in the version in which it failed.
 func TestFailedObjectsShareTheirRoot(t *testing.T) {
 	t.Parallel()
 	on := func(name string) map[string]any {
@@ -90,8 +90,8 @@ func TestFailedObjectThatHasRecovered(t *testing.T) {
 	}
 }
 
-// For an object that is ready from before and has not handled the request, the
-// controller may be the cause, but not a suspended or idle dependency.
+// TestFailedObjectThatIsReady checks that for an object that is ready from before and has not
+// handled the request, the controller may be the cause, but not a suspended or idle dependency.
 func TestFailedObjectThatIsReady(t *testing.T) {
 	t.Parallel()
 	ready := kustomization("apps", "True", "ReconciliationSucceeded", "applied", nil)
@@ -110,8 +110,8 @@ func TestFailedObjectThatIsReady(t *testing.T) {
 	}
 }
 
-// A running health check does not wait for a dependency that is ready and
-// suspended.
+// TestSuspendedDependencyThatIsReady checks that a running health check does not wait for a
+// dependency that is ready and suspended.
 func TestSuspendedDependencyThatIsReady(t *testing.T) {
 	t.Parallel()
 	frozen := kustomization("infra", "True", "ReconciliationSucceeded", "applied", map[string]any{"suspend": true})
@@ -129,7 +129,8 @@ func TestSuspendedDependencyThatIsReady(t *testing.T) {
 	}
 }
 
-// Controllers with the same remedy are one case, unless one has printed a log.
+// TestNotReadyErrorsShareTheirRemedy checks that controllers with the same remedy are one case,
+// unless one has printed a log.
 func TestNotReadyErrorsShareTheirRemedy(t *testing.T) {
 	t.Parallel()
 	pull := Cause{Message: "the image cannot be pulled", Remedy: "check --registry"}

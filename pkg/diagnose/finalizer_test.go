@@ -80,8 +80,8 @@ func TestBlockedDeletion(t *testing.T) {
 	}
 }
 
-// A Flux object waits for its controller: no remedy removes its finalizer, and
-// if the controller is down, the remedy is to fix the controller.
+// TestBlockedDeletionOfFlux checks that a Flux object waits for its controller: no remedy removes
+// its finalizer, and if the controller is down, the remedy is to fix the controller.
 func TestBlockedDeletionOfFlux(t *testing.T) {
 	t.Parallel()
 	o := kustomization("app", "True", "ReconciliationSucceeded", "Applied revision", nil)

@@ -8,7 +8,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Young progress may block many objects, and must not displace a problem.
+// TestLimitKeepsProblemsBesideProgress checks that progress that began recently and may block many
+// objects does not displace a problem.
 func TestLimitKeepsProblemsBesideProgress(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000000, 0)

@@ -59,7 +59,7 @@ func TestUnowned(t *testing.T) {
 	}
 }
 
-// A field that only an autoscaler sets is not drift.
+// TestUnownedLeavesOthersAlone checks that a field that only an autoscaler sets is not drift.
 func TestUnownedLeavesOthersAlone(t *testing.T) {
 	t.Parallel()
 	var desired, owned any

@@ -9,8 +9,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// The annotation that keeps an object belongs to the controller that would
-// delete it: each controller ignores the annotation of the other.
+// TestContestNamesTheAnnotationOfEachOwner checks that the annotation that keeps an object belongs
+// to the controller that would delete it: each controller ignores the annotation of the other.
 func TestContestNamesTheAnnotationOfEachOwner(t *testing.T) {
 	t.Parallel()
 	const (
@@ -49,8 +49,8 @@ func TestContestNamesTheAnnotationOfEachOwner(t *testing.T) {
 	}
 }
 
-// No remedy names an annotation of another controller, which the controller of
-// the kind ignores.
+// TestRemediesNameNoAnnotationOfAnotherController checks that no remedy names an annotation of
+// another controller, which the controller of the kind ignores.
 func TestRemediesNameNoAnnotationOfAnotherController(t *testing.T) {
 	t.Parallel()
 	foreign := map[string]string{"HelmRelease": "kustomize.toolkit.fluxcd.io/", "Kustomization": "helm.sh/"}
@@ -70,8 +70,8 @@ func TestRemediesNameNoAnnotationOfAnotherController(t *testing.T) {
 	}
 }
 
-// A locked release is not forced: the operation may be running, and
-// helm-controller recovers a release after an interrupted operation itself.
+// TestLockedReleaseIsNotForced checks that a locked release is not forced: the operation may be
+// running, and helm-controller recovers a release after an interrupted operation itself.
 func TestLockedReleaseIsNotForced(t *testing.T) {
 	t.Parallel()
 	s := failing(t, "HelmRelease", "UpgradeFailed", `Helm upgrade failed for release web/web-app with chart app@0.2.0: another operation (install/upgrade/rollback) is in progress`,

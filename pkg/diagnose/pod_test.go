@@ -106,8 +106,8 @@ func TestPod(t *testing.T) {
 	}
 }
 
-// The error of a registry is final; the same words in an image name or a
-// host are not.
+// TestPullIsFinal checks that the error of a registry is final; the same words in an image name or
+// a host are not.
 func TestPullIsFinal(t *testing.T) {
 	t.Parallel()
 	const pulled = `Back-off pulling image "IMAGE": ErrImagePull: rpc error: code = CODE desc = failed to pull and unpack image "IMAGE": failed to resolve reference "IMAGE": `

@@ -22,7 +22,8 @@ func well(kind string, spec, status map[string]any) controllers.Object {
 	}
 }
 
-// A stored object has all fields that the diagnosis of other objects reads.
+// TestStoreKeepsRequiredFields checks that a stored object has all fields that the diagnosis of
+// other objects reads.
 func TestStoreKeepsRequiredFields(t *testing.T) {
 	t.Parallel()
 	const revision = "main@sha1:2222222222222222222222222222222222222222"
@@ -64,7 +65,7 @@ func TestStoreKeepsRequiredFields(t *testing.T) {
 	}
 }
 
-// An object that may have a problem is not reduced.
+// TestStoreKeepsProblemsComplete checks that an object that may have a problem is not reduced.
 func TestStoreKeepsProblemsComplete(t *testing.T) {
 	t.Parallel()
 	k, _ := controllers.FindKind("Kustomization")

@@ -90,8 +90,8 @@ func TestCatalogFieldsExist(t *testing.T) {
 // namedField matches a field of a Flux object in a remedy.
 var namedField = regexp.MustCompile(`(\.spec(?:\.[A-Za-z\[\]]+)+)(?:(?:,| or| and) (\.spec(?:\.[A-Za-z]+)+))? of (?:the )?([A-Z][A-Za-z]+)`)
 
-// Every field that a remedy names exists in the named kind, for every kind that
-// may have the failure.
+// TestRemediesNameFieldsThatExist checks that every field that a remedy names exists in the named
+// kind, for every kind that may have the failure.
 func TestRemediesNameFieldsThatExist(t *testing.T) {
 	t.Parallel()
 	checked := 0
@@ -123,8 +123,8 @@ func TestRemediesNameFieldsThatExist(t *testing.T) {
 	}
 }
 
-// Destructive remedies are only offered for immutable fields and name the loss.
-// The last remedy is a retry.
+// TestDestructiveRemedies checks that destructive remedies are only offered for immutable fields
+// and name the loss. The last remedy is a retry.
 func TestDestructiveRemedies(t *testing.T) {
 	t.Parallel()
 	destructive := regexp.MustCompile(`force: enabled|\bdelete \w+/|kubectl [^(]*delete|--reset`)
@@ -157,7 +157,7 @@ func TestDestructiveRemedies(t *testing.T) {
 // program matches a command in a text.
 var program = regexp.MustCompile(`\b(flux [a-z]|kubectl (?:-n|annotate|create|delete|describe|get|label|patch|rollout|scale) |git log)`)
 
-// A remedy has at most one command and ends with it.
+// TestRemediesEndWithTheirCommand checks that a remedy has at most one command and ends with it.
 func TestRemediesEndWithTheirCommand(t *testing.T) {
 	t.Parallel()
 	commands := 0
@@ -177,7 +177,7 @@ func TestRemediesEndWithTheirCommand(t *testing.T) {
 	}
 }
 
-// Arguments from a spec or a repository are quoted.
+// TestCommandsAreQuoted checks that arguments from a spec or a repository are quoted.
 func TestCommandsAreQuoted(t *testing.T) {
 	t.Parallel()
 	for _, e := range examples() {
@@ -193,7 +193,8 @@ func TestCommandsAreQuoted(t *testing.T) {
 	t.Error("no example of a build that fails")
 }
 
-// The command that creates a Secret depends on the kind and on the address.
+// TestCommandsForSecrets checks that the command that creates a Secret depends on the kind and on
+// the address.
 func TestCommandsForSecrets(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ kind, spec, want string }{
@@ -216,7 +217,8 @@ func TestCommandsForSecrets(t *testing.T) {
 	}
 }
 
-// An object of a chart may have any name that its kind allows: it is one argument, and no option.
+// TestNamesOfObjectsAreArguments checks that an object of a chart may have any name that its kind
+// allows: it is one argument, and no option.
 func TestNamesOfObjectsAreArguments(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{

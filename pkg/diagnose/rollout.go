@@ -34,9 +34,9 @@ type Rollout struct {
 	// Waiting is called once with the Deployments that are not ready at first
 	// and have no problem. It may be nil.
 	Waiting func(names []string)
-	// Impatient gives up a Deployment at any known cause and continues with the
+	// AnyCause gives up a Deployment at any known cause and continues with the
 	// others. Otherwise the first cause that is final ends the wait for all.
-	Impatient bool
+	AnyCause bool
 
 	mu          sync.Mutex
 	looked      bool
@@ -149,7 +149,7 @@ func (r *Rollout) judge(ctx context.Context) (bool, error) {
 			return false, err
 		}
 		t := Trouble{name, cause}
-		if cause.Final || r.Impatient && !cause.Vague {
+		if cause.Final || r.AnyCause && !cause.Vague {
 			r.failed = append(r.failed, t)
 			continue
 		}
@@ -162,7 +162,7 @@ func (r *Rollout) judge(ctx context.Context) (bool, error) {
 		}
 	}
 	r.pending = rest
-	return len(rest) == 0 || !r.Impatient && len(r.failed) > 0, nil
+	return len(rest) == 0 || !r.AnyCause && len(r.failed) > 0, nil
 }
 
 // end returns the error of a wait that is over.

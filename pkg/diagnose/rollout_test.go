@@ -192,7 +192,7 @@ func TestTimeoutReportsTheCause(t *testing.T) {
 	}
 }
 
-func TestImpatientContinuesWithTheOthers(t *testing.T) {
+func TestAnyCauseContinuesWithTheOthers(t *testing.T) {
 	t.Parallel()
 	s := cluster(t)
 	s.Put(deploymentsPath, deployment("a", "1", 0))
@@ -204,7 +204,7 @@ func TestImpatientContinuesWithTheOthers(t *testing.T) {
 	s.OnWatch(deploymentsPath, func() { s.Put(deploymentsPath, deployment("b", "1", 1)) })
 	var ready, waiting []string
 	r := &Rollout{
-		Client: s.Client, Namespace: "web", Names: []string{"a", "b", "c"}, Impatient: true,
+		Client: s.Client, Namespace: "web", Names: []string{"a", "b", "c"}, AnyCause: true,
 		Ready:   func(name string) { ready = append(ready, name) },
 		Waiting: func(names []string) { waiting = append(waiting, names...) },
 	}

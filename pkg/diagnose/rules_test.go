@@ -46,7 +46,8 @@ func codeOf(t *testing.T, kind, reason, message, spec string) string {
 	return found.Code
 }
 
-// Real messages match their rule, and near misses with the same words do not.
+// TestRules checks that real messages match their rule, and that near misses with the same words do
+// not.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	for _, e := range examples() {
@@ -90,7 +91,7 @@ func shares(e example, n near) bool {
 	return len(found) >= 2
 }
 
-// Every rule has an example and is limited to some kinds.
+// TestEveryRuleHasAnExample checks that every rule has an example and is limited to some kinds.
 func TestEveryRuleHasAnExample(t *testing.T) {
 	t.Parallel()
 	for _, list := range [][]rule{sourceRules, applyRules, releaseRules, imageRules} {
@@ -153,8 +154,8 @@ func words() []string {
 	return slices.Compact(all)
 }
 
-// Names of objects, tags, ports, paths and hosts do not change the code: the
-// words of every rule are put into the names in every other rule's message.
+// TestNamesDoNotChangeTheCode checks that names of objects, tags, ports, paths and hosts do not
+// change the code: the words of every rule are put into the names in every other rule's message.
 func TestNamesDoNotChangeTheCode(t *testing.T) {
 	t.Parallel()
 	all := words()

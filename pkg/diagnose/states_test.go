@@ -11,8 +11,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// An undo is only offered if there is an earlier template and the current one has
-// never run: an earlier template does not fix a lost node or a deleted Secret.
+// TestBrokenByChange checks that an undo is only offered if there is an earlier template and the
+// current one has never run: an earlier template does not fix a lost node or a deleted Secret.
 func TestBrokenByChange(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -36,7 +36,8 @@ func TestBrokenByChange(t *testing.T) {
 	}
 }
 
-// Remedies name the namespace of the controllers.
+// TestRemediesNameTheNamespaceOfTheControllers checks that remedies name the namespace of the
+// controllers.
 func TestRemediesNameTheNamespaceOfTheControllers(t *testing.T) {
 	t.Parallel()
 	o := failing(t, "GitRepository", "StorageOperationFailed", "failed to create artifact directory: no space left on device", "").object

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The controller's own library must produce the same objects.
+// TestNormalizeAsTheController checks that the library of the controller produces the same objects.
 func TestNormalizeAsTheController(t *testing.T) {
 	n, err := newNormalizer()
 	if err != nil {

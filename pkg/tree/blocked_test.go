@@ -55,8 +55,8 @@ func ends(needs [][]int, from int) []string {
 	return found
 }
 
-// In graphs with and without cycles, BlockedBy are the ends of an object's chains, and Blocks is its
-// inverse.
+// TestBlockedBy checks that in graphs with and without cycles, BlockedBy are the ends of an
+// object's chains, and Blocks is its inverse.
 func TestBlockedBy(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same graphs in each run
@@ -89,7 +89,8 @@ func TestBlockedBy(t *testing.T) {
 	}
 }
 
-// A graph of 20,000 objects has lists that do not grow with the square of it.
+// TestLargeGraphs checks that a graph of 20,000 objects has lists that do not grow with the square
+// of it.
 func TestLargeGraphs(t *testing.T) {
 	t.Parallel()
 	const n = 20_000
@@ -118,7 +119,8 @@ func TestLargeGraphs(t *testing.T) {
 	}
 }
 
-// The trees of a chain are not deeper than their lines are readable, and have all objects.
+// TestDeepTrees checks that the trees of a chain are no deeper than their lines are readable, and
+// that they have all objects.
 func TestDeepTrees(t *testing.T) {
 	t.Parallel()
 	needs := make([][]int, 1000)

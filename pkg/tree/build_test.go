@@ -84,7 +84,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func TestDownToThePods(t *testing.T) {
+func TestTreeWithStatus(t *testing.T) {
 	t.Parallel()
 	got := build(t, shop(t), kindObject(t, "Kustomization", "flux-system", "fleet"), tree.Options{Status: true})
 	golden(t, "shop.wide", wide(t, got.Root))
@@ -93,8 +93,8 @@ func TestDownToThePods(t *testing.T) {
 	}
 }
 
-// Without status only owners and owned objects are read, so that piped output
-// needs fewer requests.
+// TestTextReadsLess checks that without status only owners and owned objects are read, so that
+// piped output needs fewer requests.
 func TestTextReadsLess(t *testing.T) {
 	t.Parallel()
 	s := shop(t)
@@ -119,8 +119,9 @@ func TestEncodedWithStatus(t *testing.T) {
 	golden(t, "payments.json", out.String())
 }
 
-// At most five requests are sequential at any depth: the root, the Kustomizations
-// in its namespace, in the next namespace and in all namespaces, and the objects.
+// TestSequentialRequests checks that at most five requests are sequential at any depth: the root,
+// the Kustomizations in its namespace, in the next namespace and in all namespaces, and the
+// objects.
 func TestSequentialRequests(t *testing.T) {
 	t.Parallel()
 	chain := []string{"a", "b", "c", "d", "e"}
@@ -151,7 +152,8 @@ func TestSequentialRequests(t *testing.T) {
 	}
 }
 
-// The number of requests depends on kinds and namespaces, not on objects.
+// TestManyObjects checks that the number of requests depends on kinds and namespaces, not on
+// objects.
 func TestManyObjects(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// A forbidden list is one gap, and the other objects are in the tree.
+// TestForbidden checks that a forbidden list is one gap, and the other objects are in the tree.
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	s := shop(t)
@@ -38,7 +38,8 @@ Kustomization/flux-system/fleet   |Ready  |        |3d2h|Applied revision: main@
 	checkGaps(t, got, []string{"kustomizations.kustomize.toolkit.fluxcd.io flux-system"})
 }
 
-// If a cluster-wide list is forbidden, each namespace is listed.
+// TestAllNamespacesForbidden checks that if a cluster-wide list is forbidden, each namespace is
+// listed.
 func TestAllNamespacesForbidden(t *testing.T) {
 	t.Parallel()
 	s := &server{objects: manyObjects(20, 10)}
@@ -53,7 +54,7 @@ func TestAllNamespacesForbidden(t *testing.T) {
 	}
 }
 
-// An object of a kind that is not served is missing, and not a gap.
+// TestKindNotServed checks that an object of a kind that is not served is missing, and not a gap.
 func TestKindNotServed(t *testing.T) {
 	t.Parallel()
 	s := shop(t)
@@ -72,7 +73,7 @@ func TestKindNotServed(t *testing.T) {
 	checkGaps(t, got, nil)
 }
 
-// Objects in another cluster are not read.
+// TestOtherCluster checks that objects in another cluster are not read.
 func TestOtherCluster(t *testing.T) {
 	t.Parallel()
 	s := &server{waves: []int{1}, objects: parse(t, `
@@ -106,7 +107,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// An invalid inventory is an error that names the object, not a partial tree.
+// TestBrokenInventory checks that an invalid inventory is an error that names the object, not a
+// partial tree.
 func TestBrokenInventory(t *testing.T) {
 	t.Parallel()
 	s := &server{objects: parse(t, `

@@ -23,7 +23,7 @@ func kindObject(t *testing.T, kind, namespace, name string) tree.Object {
 	return tree.Object{Namespace: namespace, Name: name, GroupKind: schema.GroupKind{Group: k.Group, Kind: k.Kind}}
 }
 
-// The output for inventories equals the recorded output of Flux 2.9.
+// TestRecorded checks that the output for inventories equals the recorded output of Flux 2.9.
 func TestRecorded(t *testing.T) {
 	t.Parallel()
 	recorded := recordedAnswers(t)

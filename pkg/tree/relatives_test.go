@@ -54,8 +54,8 @@ func operator(t *testing.T, more int) *server {
 	return s
 }
 
-// The tree has the custom resources that an operator creates for a custom
-// resource, with the objects that they own.
+// TestCustomResourcesOfCustomResources checks that the tree has the custom resources that an
+// operator creates for a custom resource, with the objects that they own.
 func TestCustomResourcesOfCustomResources(t *testing.T) {
 	t.Parallel()
 	got := build(t, operator(t, 0), kindObject(t, "Kustomization", "flux-system", "site"), tree.Options{})
@@ -65,7 +65,7 @@ func TestCustomResourcesOfCustomResources(t *testing.T) {
 	}
 }
 
-// The other kinds of a large group are not listed.
+// TestLargeFamily checks that the other kinds of a large group are not listed.
 func TestLargeFamily(t *testing.T) {
 	t.Parallel()
 	s := operator(t, 20)
@@ -80,7 +80,7 @@ func TestLargeFamily(t *testing.T) {
 	}
 }
 
-// With InventoryOnly, owned objects are not read.
+// TestInventoryOfCustomResources checks that with InventoryOnly, owned objects are not read.
 func TestInventoryOfCustomResources(t *testing.T) {
 	t.Parallel()
 	s := operator(t, 0)

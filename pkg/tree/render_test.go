@@ -11,7 +11,8 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// Lines are truncated to the width of the terminal, not counting color codes.
+// TestWideOnATerminal checks that lines are truncated to the width of the terminal, not counting
+// color codes.
 func TestWideOnATerminal(t *testing.T) {
 	t.Parallel()
 	created := time.Date(2026, 11, 4, 10, 0, 0, 0, time.UTC)
@@ -43,7 +44,7 @@ Deployment/ns/app  <Ready>Ready </>            90m  all is well
 	}
 }
 
-// On a very narrow terminal messages are omitted.
+// TestWideOnANarrowTerminal checks that on a very narrow terminal messages are omitted.
 func TestWideOnANarrowTerminal(t *testing.T) {
 	t.Parallel()
 	root := &tree.Node{Object: tree.Object{Name: "x", GroupKind: schema.GroupKind{Kind: "Node"}}, Status: tree.Ready, Message: "long enough"}
@@ -57,8 +58,8 @@ func TestWideOnANarrowTerminal(t *testing.T) {
 	}
 }
 
-// With Fold, messages are printed in full below their objects, beside the
-// branches.
+// TestWideFolded checks that with Fold, messages are printed in full below their objects, beside
+// the branches.
 func TestWideFolded(t *testing.T) {
 	t.Parallel()
 	node := func(name, message string, children ...*tree.Node) *tree.Node {
@@ -85,7 +86,8 @@ Kustomization/apps/all           Failed
 	}
 }
 
-// The header names the column of messages only if a message is in it.
+// TestWideFoldedHeader checks that the header names the column of messages only if a message is in
+// it.
 func TestWideFoldedHeader(t *testing.T) {
 	t.Parallel()
 	root := &tree.Node{Object: tree.Object{Namespace: "apps", Name: "all", GroupKind: schema.GroupKind{Kind: "Kustomization"}}, Status: tree.Ready, Message: "Applied revision: main@sha1:3b545be5"}

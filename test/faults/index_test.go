@@ -10,8 +10,8 @@ import (
 	"github.com/fluxkit/flux/pkg/build/helm"
 )
 
-// TestEndlessIndex: the index of a Helm repository, or a chart, that does not end is left at a limit
-// that the error names.
+// TestEndlessIndex checks that reading the index of a Helm repository, or a chart, that does not
+// end stops at a limit that the error names.
 func TestEndlessIndex(t *testing.T) {
 	t.Parallel()
 	const index = "apiVersion: v1\nentries:\n  app:\n  - {name: app, version: 1.0.0, urls: [app.tgz]}\n"

@@ -99,7 +99,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	defer cancel()
 	c := &checkup{
 		app: a, required: required, named: o.named, report: newReport(),
-		rollout: &diagnose.Rollout{Client: client, Namespace: namespace, Impatient: true},
+		rollout: &diagnose.Rollout{Client: client, Namespace: namespace, AnyCause: true},
 	}
 	a.UI.Action("checking prerequisites")
 	if err := c.fetch(ctx, client, o.pre); err != nil {

@@ -18,8 +18,8 @@ func (c *chunks) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestExportBreaksOffBetweenDocuments: what ends the output early leaves no half
-// document, which would be a valid manifest of less than the object.
+// TestExportBreaksOffBetweenDocuments checks that output that ends early has no incomplete
+// document, which would be a valid manifest with fewer fields.
 func TestExportBreaksOffBetweenDocuments(t *testing.T) {
 	t.Parallel()
 	var out chunks

@@ -48,8 +48,8 @@ func TestSequenceKeepsTheOrderOfTheLists(t *testing.T) {
 	}
 }
 
-// What follows a list that breaks off is not written; a list that is refused
-// does not keep the others from being written.
+// TestSequenceEndsWithAListThatBreaksOff checks that nothing is written after a list that is cut
+// off, and that a refused list does not keep the others from being written.
 func TestSequenceEndsWithAListThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	var got []string

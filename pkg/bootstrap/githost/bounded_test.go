@@ -46,8 +46,8 @@ func endlessPages(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(entries) // the client may have gone
 }
 
-// TestEndless: a host that sends a response, or pages, without end is left at a limit that the error
-// names.
+// TestEndless checks that reading from a host that sends a response, or pages, without end stops at
+// a limit that the error names.
 func TestEndless(t *testing.T) {
 	t.Parallel()
 	for how, serve := range map[string]http.HandlerFunc{

@@ -110,7 +110,7 @@ var messages = []spoken{
 	{`Helm upgrade failed for release apps/web with chart app@0.1.0: conflict occurred while applying object apps/web apps/v1, Kind=Deployment: Apply failed with 1 conflict: conflict with "kubectl" using apps/v1: .spec.replicas`, Conflict, nil},
 }
 
-// Messages of components have the expected types.
+// TestParse checks that messages of components have the expected types.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for _, m := range messages {
@@ -120,7 +120,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// The names in an error are parsed as well as its type.
+// TestParseNames checks that the names in an error are parsed as well as its type.
 func TestParseNames(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]Failure{
@@ -149,7 +149,7 @@ func TestParseNames(t *testing.T) {
 	}
 }
 
-// Every pattern matches a part of some message.
+// TestEveryPatternIsUsed checks that every pattern matches a part of some message.
 func TestEveryPatternIsUsed(t *testing.T) {
 	t.Parallel()
 	var parts []string
@@ -236,7 +236,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// Only the error of the field itself makes it immutable.
+// TestImmutable checks that only the error of the field itself makes it immutable.
 func TestImmutable(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]bool{

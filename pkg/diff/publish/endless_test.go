@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
 
-// A host that returns pages of comments without end is left after a bounded number
-// of requests.
+// TestEndlessComments checks that reading from a host that returns pages of comments without end
+// stops after a bounded number of requests.
 func TestEndlessComments(t *testing.T) {
 	t.Parallel()
 	pages := map[string]func(n int64) (header, body string){
